@@ -1,0 +1,35 @@
+/* Rows of the benchmark: each is one operation, timed over interleaved rounds. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client.h"
+
+struct bench {
+    const char *bin;       /* the iii under test */
+    const char *floor_bin; /* iii-floor */
+    uint16_t port;
+    int server_pid;
+    char data_dir[64];
+    struct client http;
+    char box[64];          /* a sandbox that lives for the whole run */
+};
+
+struct row {
+    const char *name, *what;
+    double budget_ms;                  /* 0: none */
+    /* One sample in µs, or < 0 when it failed. */
+    int64_t (*sample)(struct bench *b);
+    unsigned per_round;
+    int64_t *samples;                  /* private */
+    unsigned n, failed;
+};
+
+/* Peers and floors: are they there? They are rows like ours. */
+extern struct row rows_ours[], rows_peers[];
+unsigned rows_count(const struct row *rows);
+bool rows_peer_present(const char *name);
+
+int64_t rows_spawn_us(const char *const *argv); /* bare fork + exec + wait; < 0 on failure */
+bool rows_make_box(struct bench *b, char *id, const char *extra); /* POST /sandboxes; extra: more JSON members or "" */
+void rows_drop_box(struct bench *b, const char *id);

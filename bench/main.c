@@ -1,0 +1,299 @@
+/* iii-bench: times our operations, the floor and the peers in the same run, in interleaved rounds, and prints ratios.
+ * Absolute numbers move with the machine; ratios hold. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define THREADS       8
+#define THROUGHPUT_MS 2000
+#define IDLE_BOXES    200
+
+struct extra {
+    double floor_us, bare_per_s, exec_per_s, idle_kib, daemon_kib_0, daemon_kib_n;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(struct row *r, double q)
+{
+    if (r->n == 0)
+        return 0;
+    qsort(r->samples, r->n, sizeof(int64_t), by_value);
+    return (double)r->samples[(unsigned)(q * (r->n - 1) + 0.5)] / 1000.0;
+}
+
+static bool start_server(struct bench *b)
+{
+    int out[2];
+    char line[256], *argv[] = { (char *)(uintptr_t)b->bin, "serve", "--port", "0", "--engine-port", "0", "--data-dir", b->data_dir,
+                                "--max-sandboxes", "2000", "--log-level", "error", NULL };
+    (void)snprintf(b->data_dir, sizeof(b->data_dir), "/tmp/iii-bench-XXXXXX");
+    if (!mkdtemp(b->data_dir) || pipe2(out, O_CLOEXEC) < 0)
+        return false;
+    b->server_pid = fork();
+    if (b->server_pid == 0) {
+        (void)dup2(out[1], 1);
+        execv(b->bin, argv);
+        _exit(127);
+    }
+    (void)close(out[1]);
+    FILE *f = fdopen(out[0], "r");
+    const char *port = f && fgets(line, sizeof(line), f) ? strstr(line, "127.0.0.1:") : NULL;
+    if (!port)
+        return false;
+    b->port = (uint16_t)strtol(port + 10, NULL, 10);
+    return client_open(&b->http, b->port) == 0 && rows_make_box(b, b->box, ",\"timeout\":86400");
+}
+
+static void stop_server(struct bench *b)
+{
+    static const char *rm[] = { "rm", "-rf", NULL, NULL };
+    (void)kill(b->server_pid, SIGTERM);
+    (void)waitpid(b->server_pid, NULL, 0);
+    rm[2] = b->data_dir;
+    (void)rows_spawn_us(rm);
+}
+
+static void run_row(struct bench *b, struct row *r, bool is_warmup)
+{
+    unsigned n = is_warmup ? (r->per_round + 4) / 5 : r->per_round;
+    for (unsigned i = 0; i < n; i++) {
+        int64_t us = r->sample(b);
+        if (is_warmup)
+            continue;
+        if (us < 0) {
+            r->failed++;
+            continue;
+        }
+        r->samples = realloc(r->samples, (r->n + 1) * sizeof(int64_t));
+        r->samples[r->n++] = us;
+    }
+}
+
+/* p50 of the bare sandbox (clone3 with all namespaces, overlay, pivot, exec, wait) from iii-floor. */
+static double floor_us(const struct bench *b)
+{
+    char cmd[512], line[1024];
+    (void)snprintf(cmd, sizeof(cmd), "%s --rounds 40 2>/dev/null", b->floor_bin);
+    FILE *f = popen(cmd, "r");
+    double us = 0;
+    while (f && fgets(line, sizeof(line), f)) {
+        const char *p = strstr(line, "\"sandbox_floor_us\"");
+        p = p ? strstr(p, "\"p50\"") : NULL;
+        if (p)
+            us = strtod(strchr(p, ':') + 1, NULL);
+    }
+    if (f)
+        (void)pclose(f);
+    return us;
+}
+
+struct runner {
+    struct bench *b;
+    bool is_bare;
+    int64_t until_us;
+    unsigned done;
+};
+
+static void *run_until(void *arg)
+{
+    static const char *const argv[] = { "/bin/true", NULL };
+    struct runner *r = arg;
+    struct bench mine = *r->b;
+    char path[128];
+    if (!r->is_bare && client_open(&mine.http, mine.port) < 0)
+        return NULL;
+    (void)snprintf(path, sizeof(path), "/sandboxes/%s/exec", mine.box);
+    while (client_now_us() < r->until_us) {
+        bool is_good = r->is_bare ? rows_spawn_us(argv) >= 0
+                                  : client_call(&mine.http, "POST", path, "{\"command\":[\"/bin/true\"]}") == 200;
+        r->done += is_good;
+    }
+    if (!r->is_bare)
+        client_close(&mine.http);
+    return NULL;
+}
+
+static double throughput(struct bench *b, bool is_bare)
+{
+    struct runner all[THREADS];
+    pthread_t threads[THREADS];
+    int64_t t0 = client_now_us();
+    unsigned done = 0;
+    for (int i = 0; i < THREADS; i++) {
+        all[i] = (struct runner){ .b = b, .is_bare = is_bare, .until_us = t0 + THROUGHPUT_MS * 1000 };
+        (void)pthread_create(&threads[i], NULL, run_until, &all[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        (void)pthread_join(threads[i], NULL);
+        done += all[i].done;
+    }
+    return done / ((double)(client_now_us() - t0) / 1e6);
+}
+
+static double kib_of(const char *file, const char *key)
+{
+    char line[256];
+    double kib = 0;
+    FILE *f = fopen(file, "r");
+    while (f && fgets(line, sizeof(line), f))
+        if (strncmp(line, key, strlen(key)) == 0)
+            kib = strtod(line + strlen(key) + 1, NULL);
+    if (f)
+        (void)fclose(f);
+    return kib;
+}
+
+static void measure_memory(struct bench *b, struct extra *x)
+{
+    static char ids[IDLE_BOXES][64];
+    char status[64];
+    (void)snprintf(status, sizeof(status), "/proc/%d/status", b->server_pid);
+    (void)sleep(1);
+    x->daemon_kib_0 = kib_of(status, "VmRSS");
+    double before = kib_of("/proc/meminfo", "MemAvailable");
+    int made = 0;
+    while (made < IDLE_BOXES && rows_make_box(b, ids[made], ""))
+        made++;
+    (void)sleep(1);
+    x->idle_kib = made ? (before - kib_of("/proc/meminfo", "MemAvailable")) / made : 0;
+    x->daemon_kib_n = kib_of(status, "VmRSS");
+    while (made-- > 0)
+        rows_drop_box(b, ids[made]);
+}
+
+static struct row *row_named(const char *name)
+{
+    for (struct row *r = rows_ours; r->name; r++)
+        if (strcmp(r->name, name) == 0)
+            return r;
+    for (struct row *r = rows_peers; r->name; r++)
+        if (strcmp(r->name, name) == 0)
+            return r;
+    return NULL;
+}
+
+static void print_row(FILE *json, struct row *r)
+{
+    if (r->n == 0 && r->failed == 0)
+        return;
+    double p50 = quantile(r, 0.5), p99 = quantile(r, 0.99);
+    char budget[32] = "";
+    if (r->budget_ms > 0)
+        (void)snprintf(budget, sizeof(budget), "%.1f%s", r->budget_ms, p50 <= r->budget_ms ? "" : " !");
+    printf("  %-44s %9.3f %9.3f %8u %9s%s\n", r->what, p50, p99, r->n, budget, r->failed ? "  some failed" : "");
+    fprintf(json, ",\n  \"%s\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"n\": %u, \"failed\": %u}", r->name, p50, p99, r->n, r->failed);
+}
+
+static void print_ratio(FILE *json, const char *what, double value, const char *goal)
+{
+    printf("  %-58s %8.2f   %s\n", what, value, goal);
+    fprintf(json, ",\n  \"%s\": %.3f", what, value);
+}
+
+static void print_ratios(FILE *json, const struct extra *x)
+{
+    double create = quantile(row_named("create"), 0.5), first = quantile(row_named("first_output"), 0.5);
+    double exec = quantile(row_named("exec_true"), 0.5), bare = quantile(row_named("bare_true"), 0.5);
+    struct row *bwrap = row_named("bwrap"), *dexec = row_named("docker_exec"), *drun = row_named("docker_run");
+    printf("\nRatios (same run)\n");
+    if (x->floor_us > 0)
+        print_ratio(json, "create / sandbox floor", create * 1000 / x->floor_us, "<= 1.2");
+    if (bwrap->n)
+        print_ratio(json, "create to first output / bwrap", first / quantile(bwrap, 0.5), "<= 0.8");
+    if (bare > 0)
+        print_ratio(json, "exec true / bare fork+exec", exec / bare, "<= 1.5, goal 1.3");
+    if (x->bare_per_s > 0)
+        print_ratio(json, "exec throughput / bare", x->exec_per_s / x->bare_per_s, ">= 0.6, goal 0.7");
+    if (drun->n)
+        print_ratio(json, "docker run -d / create", quantile(drun, 0.5) / create, ">= 100");
+    if (dexec->n)
+        print_ratio(json, "docker exec / exec", quantile(dexec, 0.5) / exec, ">= 40");
+    printf("\nFloor %.3f ms; exec %.0f/s, bare %.0f/s; idle sandbox %.0f KiB (<= 1024, goal 563);\n"
+           "server %.1f MiB with one sandbox, %.1f MiB with %d\n",
+           x->floor_us / 1000, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0 / 1024, x->daemon_kib_n / 1024, IDLE_BOXES);
+    fprintf(json, ",\n  \"floor_us\": %.1f, \"exec_per_s\": %.0f, \"bare_per_s\": %.0f, \"idle_kib\": %.0f, \"daemon_kib\": %.0f\n}\n",
+            x->floor_us, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0);
+}
+
+static bool is_chosen(const char *only, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = only; p && *p; p += strcspn(p, ","), p += *p == ',')
+        if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
+            return true;
+    return !only;
+}
+
+static void run_rounds(struct bench *b, unsigned rounds, const char *only, struct extra *x)
+{
+    for (unsigned round = 0; round <= rounds; round++) {
+        fprintf(stderr, "\rround %u of %u ", round, rounds);
+        for (struct row *r = rows_ours; r->name; r++)
+            if (is_chosen(only, r->name))
+                run_row(b, r, round == 0);
+        for (struct row *r = rows_peers; r->name; r++)
+            if (is_chosen(only, r->name) && rows_peer_present(r->name))
+                run_row(b, r, round == 0);
+        if (!only && round == rounds / 2)
+            x->floor_us = floor_us(b);
+    }
+    fprintf(stderr, "\n");
+    if (only)
+        return;
+    x->bare_per_s = throughput(b, true);
+    x->exec_per_s = throughput(b, false);
+    measure_memory(b, x);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench b = { .bin = "build/iii", .floor_bin = "build/bench/iii-floor" };
+    const char *only = NULL, *out = "build/bench.json";
+    unsigned rounds = 10;
+    struct extra x = { 0 };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0)
+            rounds = 3;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            only = argv[++i];
+        else if (strcmp(argv[i], "--bin") == 0 && i + 1 < argc)
+            b.bin = argv[++i];
+        else if (strcmp(argv[i], "--floor") == 0 && i + 1 < argc)
+            b.floor_bin = argv[++i];
+        else if (strcmp(argv[i], "--out") == 0 && i + 1 < argc)
+            out = argv[++i];
+        else
+            return fprintf(stderr, "usage: iii-bench [--quick] [--only ROW,ROW] [--bin III] [--floor III-FLOOR] [--out FILE]\n"), 2;
+    }
+    if (!start_server(&b))
+        return fprintf(stderr, "iii-bench: %s does not serve\n", b.bin), 1;
+    run_rounds(&b, rounds, only, &x);
+    FILE *json = fopen(out, "w");
+    if (!json)
+        return perror(out), stop_server(&b), 1;
+    fprintf(json, "{\n  \"rounds\": %u", rounds);
+    printf("  %-44s %9s %9s %8s %9s\n", "operation", "p50 ms", "p99 ms", "samples", "budget");
+    for (struct row *r = rows_ours; r->name; r++)
+        print_row(json, r);
+    for (struct row *r = rows_peers; r->name; r++)
+        print_row(json, r);
+    if (only)
+        fprintf(json, "\n}\n");
+    else
+        print_ratios(json, &x);
+    (void)fclose(json);
+    stop_server(&b);
+    return 0;
+}

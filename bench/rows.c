@@ -1,0 +1,246 @@
+#include "bench.h"
+
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define IMAGE "python"
+
+extern char **environ;
+
+unsigned rows_count(const struct row *rows)
+{
+    unsigned n = 0;
+    while (rows[n].name)
+        n++;
+    return n;
+}
+
+bool rows_make_box(struct bench *b, char *id, const char *extra)
+{
+    char body[256];
+    (void)snprintf(body, sizeof(body), "{\"image\":\"" IMAGE "\"%s}", extra);
+    return client_call(&b->http, "POST", "/sandboxes", body) == 200 && client_member(&b->http, "id", id, 64) == 0;
+}
+
+static int call_box(struct bench *b, const char *method, const char *id, const char *tail, const char *body)
+{
+    char path[160];
+    (void)snprintf(path, sizeof(path), "/sandboxes/%s%s", id, tail);
+    return client_call(&b->http, method, path, body);
+}
+
+void rows_drop_box(struct bench *b, const char *id)
+{
+    (void)call_box(b, "DELETE", id, "", NULL);
+}
+
+static int64_t timed_call(struct bench *b, const char *method, const char *id, const char *tail, const char *body)
+{
+    int64_t t0 = client_now_us();
+    int status = call_box(b, method, id, tail, body);
+    return status == 200 ? client_now_us() - t0 : -1;
+}
+
+static int64_t sample_create(struct bench *b)
+{
+    char id[64];
+    int64_t t0 = client_now_us();
+    if (!rows_make_box(b, id, ""))
+        return -1;
+    int64_t took = client_now_us() - t0;
+    rows_drop_box(b, id);
+    (void)usleep(4000); /* one client, not a flood: the blank that was taken is replaced */
+    return took;
+}
+
+static int64_t sample_first_output(struct bench *b)
+{
+    char id[64], path[128];
+    int64_t t0 = client_now_us(), first = 0;
+    if (!rows_make_box(b, id, ""))
+        return -1;
+    (void)snprintf(path, sizeof(path), "/sandboxes/%s/exec/stream", id);
+    int status = client_stream(&b->http, path, "{\"command\":[\"echo\",\"hi\"]}", &first);
+    rows_drop_box(b, id);
+    (void)usleep(4000);
+    return status == 200 ? first - t0 : -1;
+}
+
+static int64_t sample_kill(struct bench *b)
+{
+    char id[64];
+    if (!rows_make_box(b, id, ""))
+        return -1;
+    (void)usleep(4000);
+    return timed_call(b, "DELETE", id, "", NULL);
+}
+
+static int64_t sample_exec_true(struct bench *b)
+{
+    return timed_call(b, "POST", b->box, "/exec", "{\"command\":[\"true\"]}");
+}
+
+static int64_t sample_exec_sh(struct bench *b)
+{
+    return timed_call(b, "POST", b->box, "/exec", "{\"command\":\"echo hi\"}");
+}
+
+static int64_t sample_write(struct bench *b)
+{
+    static char body[1300];
+    if (!body[0]) {
+        char kib[1025];
+        memset(kib, 'x', 1024);
+        kib[1024] = '\0';
+        (void)snprintf(body, sizeof(body), "{\"path\":\"bench.txt\",\"content\":\"%s\"}", kib);
+    }
+    return timed_call(b, "POST", b->box, "/files/write", body);
+}
+
+static int64_t sample_read(struct bench *b)
+{
+    return timed_call(b, "POST", b->box, "/files/read", "{\"path\":\"bench.txt\"}");
+}
+
+static int64_t sample_pause(struct bench *b)
+{
+    int64_t took = timed_call(b, "POST", b->box, "/pause", NULL);
+    (void)call_box(b, "POST", b->box, "/resume", NULL);
+    return took;
+}
+
+static int64_t sample_resume(struct bench *b)
+{
+    (void)call_box(b, "POST", b->box, "/pause", NULL);
+    return timed_call(b, "POST", b->box, "/resume", NULL);
+}
+
+static int64_t sample_health(struct bench *b)
+{
+    int64_t t0 = client_now_us();
+    return client_call(&b->http, "GET", "/health", NULL) == 200 ? client_now_us() - t0 : -1;
+}
+
+struct burst {
+    struct bench *b;
+    char id[64];
+    bool is_good;
+};
+
+static void *burst_one(void *arg)
+{
+    struct burst *one = arg;
+    struct bench mine = *one->b;
+    if (client_open(&mine.http, mine.port) < 0)
+        return NULL;
+    one->is_good = rows_make_box(&mine, one->id, "") && call_box(&mine, "POST", one->id, "/exec", "{\"command\":[\"true\"]}") == 200;
+    client_close(&mine.http);
+    return NULL;
+}
+
+#define BURST 100
+
+static int64_t sample_burst(struct bench *b)
+{
+    static struct burst all[BURST];
+    pthread_t threads[BURST];
+    bool is_good = true;
+    int64_t t0 = client_now_us();
+    for (int i = 0; i < BURST; i++) {
+        all[i] = (struct burst){ .b = b };
+        (void)pthread_create(&threads[i], NULL, burst_one, &all[i]);
+    }
+    for (int i = 0; i < BURST; i++)
+        (void)pthread_join(threads[i], NULL);
+    int64_t took = client_now_us() - t0;
+    for (int i = 0; i < BURST; i++) {
+        is_good = is_good && all[i].is_good;
+        if (all[i].id[0])
+            rows_drop_box(b, all[i].id);
+    }
+    (void)usleep(300000);
+    return is_good ? took : -1;
+}
+
+struct row rows_ours[] = {
+    { "health", "GET /health (the round trip itself)", 0, sample_health, 50 },
+    { "create", "create alone (blank pool)", 1.5, sample_create, 20 },
+    { "first_output", "create to first exec output", 3, sample_first_output, 20 },
+    { "kill", "kill", 1, sample_kill, 10 },
+    { "exec_true", "exec true", 0, sample_exec_true, 50 },
+    { "exec_sh", "exec sh -c 'echo hi'", 0, sample_exec_sh, 30 },
+    { "write_1k", "write a 1 KiB file", 0.3, sample_write, 50 },
+    { "read_1k", "read a 1 KiB file", 0.3, sample_read, 50 },
+    { "pause", "pause", 0.5, sample_pause, 20 },
+    { "resume", "resume", 0.5, sample_resume, 20 },
+    { "burst_100", "100 creates at once, all usable", 200, sample_burst, 1 },
+    { 0 },
+};
+
+int64_t rows_spawn_us(const char *const *argv)
+{
+    int64_t t0 = client_now_us();
+    pid_t pid = fork();
+    int status;
+    if (pid == 0) {
+        (void)!freopen("/dev/null", "w", stdout);
+        (void)!freopen("/dev/null", "w", stderr);
+        execvp(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
+        return -1;
+    return client_now_us() - t0;
+}
+
+static int64_t peer_true(struct bench *b)
+{
+    static const char *const argv[] = { "/bin/true", NULL };
+    (void)b;
+    return rows_spawn_us(argv);
+}
+
+static int64_t peer_bwrap(struct bench *b)
+{
+    static const char *const argv[] = { "bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib",
+                                        "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--proc", "/proc",
+                                        "--dev", "/dev", "/bin/echo", "hi", NULL };
+    (void)b;
+    return rows_spawn_us(argv);
+}
+
+static int64_t peer_docker_exec(struct bench *b)
+{
+    static const char *const argv[] = { "docker", "exec", "iii-bench-peer", "true", NULL };
+    (void)b;
+    return rows_spawn_us(argv);
+}
+
+static int64_t peer_docker_run(struct bench *b)
+{
+    static const char *const argv[] = { "docker", "run", "-d", "--rm", "iii-bench-image", "sleep", "2", NULL };
+    (void)b;
+    return rows_spawn_us(argv);
+}
+
+struct row rows_peers[] = {
+    { "bare_true", "bare fork + exec of true", 0, peer_true, 50 },
+    { "bwrap", "bwrap --unshare-all echo, spawn to exit", 0, peer_bwrap, 10 },
+    { "docker_exec", "docker exec true", 0, peer_docker_exec, 3 },
+    { "docker_run", "docker run -d", 0, peer_docker_run, 2 },
+    { 0 },
+};
+
+bool rows_peer_present(const char *name)
+{
+    if (strcmp(name, "bare_true") == 0)
+        return true;
+    if (strcmp(name, "bwrap") == 0)
+        return system("command -v bwrap >/dev/null 2>&1") == 0;
+    return system("docker inspect iii-bench-peer >/dev/null 2>&1") == 0;
+}

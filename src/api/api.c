@@ -1,0 +1,247 @@
+/* Theory of operation. on_head() decides how much body a request may send, and refuses at once one that would be
+ * refused anyway but brings a large body. on_request() then checks in the contract's order: preflight, side doors,
+ * token, rate, capacity, route, sandbox rate, parameters; what passes becomes a struct call. */
+#include "api/api.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_core.h"
+#include "api/call_core.h"
+#include "api/params.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#define MIB      1048576
+#define SWEEP_MS 300000
+
+static void sweep(void *arg)
+{
+    struct api *a = arg;
+    gate_sweep(a->gate, (uint64_t)clock_mono_us());
+}
+
+int api_new(struct loop *l, struct manager *m, const struct settings *s, struct api **ret, struct err *err)
+{
+    struct api *a = xzalloc(sizeof(*a));
+    a->loop = l;
+    a->manager = m;
+    a->settings = s;
+    a->routes = routes_new(s->api_prefix, spec_ops, OP_COUNT);
+    a->gate = gate_new(s);
+    a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
+    *ret = a;
+    (void)err; /* nothing here can fail yet; callers handle it already */
+    return 0;
+}
+
+struct api *api_free(struct api *a)
+{
+    if (a) {
+        a->sweep = timer_free(a->sweep);
+        a->gate = gate_free(a->gate);
+        a->routes = routes_free(a->routes);
+        free(a);
+    }
+    return NULL;
+}
+
+unsigned api_calls_running(const struct api *a)
+{
+    return a->n_calls;
+}
+
+void api_on_trace(struct api *a, api_trace_fn *fn, void *arg)
+{
+    a->on_trace = fn;
+    a->trace_arg = arg;
+}
+
+void api_add_side_door(struct api *a, const char *path_prefix, api_side_door_fn *fn, void *arg, bool needs_auth)
+{
+    if (a->n_doors < API_DOORS_MAX)
+        a->doors[a->n_doors++] = (struct api_door){ path_prefix, fn, arg, needs_auth };
+}
+
+/* --- HTTP --- */
+
+static const struct api_door *door_for(const struct api *a, const char *path)
+{
+    for (size_t i = 0; i < a->n_doors; i++)
+        if (strncmp(path, a->doors[i].path_prefix, strlen(a->doors[i].path_prefix)) == 0)
+            return &a->doors[i];
+    return NULL;
+}
+
+static int check_token(const struct api *a, const struct http_req *r, struct err *err)
+{
+    return gate_auth(a->gate, http_req_header(r, "authorization"), err);
+}
+
+/* Token, then route: in this order, so that nobody without a token learns which paths exist. */
+static const struct op *find_op(const struct api *a, struct http_req *r, json_t *params, struct err *err)
+{
+    struct err no_route = ERR_INIT;
+    char allow[ROUTES_ALLOW_MAX] = "";
+    const struct op *op = routes_match(a->routes, http_req_method(r), http_req_path(r), params, allow, &no_route);
+    if (!(op && op->flags & OP_NO_AUTH) && check_token(a, r, err) < 0)
+        return NULL;
+    if (!op)
+        *err = no_route;
+    if (*allow)
+        http_req_add_header(r, "Allow", allow);
+    return op;
+}
+
+static void refuse(struct http_req *r, const struct err *err)
+{
+    if (err->code == ERR_UNAUTHORIZED)
+        http_req_add_header(r, "WWW-Authenticate", "Bearer");
+    call_refuse(r, err);
+}
+
+static void add_cors(struct http_req *r)
+{
+    http_req_add_header(r, "Access-Control-Allow-Origin", "*");
+}
+
+static void answer_preflight(struct http_req *r)
+{
+    const char *wanted = http_req_header(r, "access-control-request-headers");
+    http_req_add_header(r, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS");
+    /* "*" would leave out Authorization, so what the browser asks for is named back to it. */
+    http_req_add_header(r, "Access-Control-Allow-Headers", wanted && *wanted ? wanted : "*");
+    http_req_add_header(r, "Access-Control-Max-Age", "86400");
+    http_req_reply(r, 200, "text/plain", "", 0);
+}
+
+/* -EAGAIN: answered with 429. */
+static int limit_rate(struct http_req *r, int verdict, unsigned wait_s, const struct err *err)
+{
+    char text[16];
+    if (verdict >= 0)
+        return 0;
+    (void)snprintf(text, sizeof(text), "%u", wait_s ? wait_s : 1);
+    http_req_add_header(r, "Retry-After", text);
+    refuse(r, err);
+    return verdict;
+}
+
+static int pass_token_rate(struct api *a, struct http_req *r)
+{
+    struct err err = ERR_INIT;
+    unsigned wait_s = 0;
+    int verdict = gate_rate(a->gate, http_req_header(r, "authorization"), (uint64_t)clock_mono_us(), &wait_s, &err);
+    return limit_rate(r, verdict, wait_s, &err);
+}
+
+static int pass_sandbox_rate(struct api *a, struct http_req *r, const struct op *op, const json_t *params)
+{
+    struct err err = ERR_INIT;
+    unsigned wait_s = 0;
+    const char *id = op->flags & OP_SANDBOX ? json_get_str(params, "id", NULL) : NULL;
+    int verdict = gate_rate_sandbox(a->gate, op, id, (uint64_t)clock_mono_us(), &wait_s, &err);
+    return limit_rate(r, verdict, wait_s, &err);
+}
+
+/* Query, body, then path: what is set later wins. */
+static int read_params(const struct api *a, const struct op *op, struct http_req *r, json_t *params, struct err *err)
+{
+    char allow[ROUTES_ALLOW_MAX];
+    int e = params_add_query(params, http_req_query(r), err);
+    if (e >= 0 && !(op->flags & OP_RAW_BODY)) {
+        size_t len;
+        const char *body = http_req_body(r, &len);
+        e = params_add_body(params, http_req_header(r, "content-type"), body, len, err);
+    }
+    if (e < 0)
+        return e;
+    return routes_match(a->routes, http_req_method(r), http_req_path(r), params, allow, err) ? 0 : -EINVAL;
+}
+
+static void run_op(struct api *a, struct http_req *r)
+{
+    struct err err = ERR_INIT;
+    JSON_OWNED params = json_object();
+    const struct op *op = find_op(a, r, NULL, &err);
+    if (!op && (err.code == ERR_UNAUTHORIZED || err.code == ERR_FORBIDDEN)) {
+        refuse(r, &err);
+        return;
+    }
+    if (!(op && op->flags & OP_NO_AUTH) && pass_token_rate(a, r) < 0)
+        return;
+    if (op && a->n_http >= API_HTTP_MAX) {
+        (void)err_set(&err, ERR_CAPACITY, 0, "%u requests are being served, the most at the same time: try again",
+                      a->n_http);
+        op = NULL;
+    }
+    if (!op || read_params(a, op, r, params, &err) < 0) {
+        refuse(r, &err);
+        return;
+    }
+    if (pass_sandbox_rate(a, r, op, params) < 0)
+        return;
+    call_start(call_new(a, op, STEAL(params), r));
+}
+
+static bool use_side_door(struct api *a, struct http_req *r)
+{
+    struct err err = ERR_INIT;
+    const struct api_door *door = door_for(a, http_req_path(r));
+    if (!door)
+        return false;
+    if (door->needs_auth && check_token(a, r, &err) < 0) {
+        refuse(r, &err);
+        return true;
+    }
+    return door->fn(door->arg, r);
+}
+
+static void on_request(void *arg, struct http_req *r)
+{
+    struct api *a = arg;
+    add_cors(r);
+    if (strcmp(http_req_method(r), "OPTIONS") == 0)
+        answer_preflight(r);
+    else if (!use_side_door(a, r))
+        run_op(a, r);
+}
+
+static bool is_large(const struct http_req *r)
+{
+    const char *length = http_req_header(r, "content-length");
+    return length && strtoull(length, NULL, 10) > API_SMALL;
+}
+
+static struct http_body_rule on_head(void *arg, struct http_req *r)
+{
+    struct api *a = arg;
+    struct err err = ERR_INIT;
+    struct http_body_rule rule = { .max_bytes = (size_t)a->settings->max_body_mb * MIB };
+    if (door_for(a, http_req_path(r)))
+        return rule;
+    if (strcmp(http_req_method(r), "OPTIONS") == 0) {
+        rule.max_bytes = API_SMALL;
+        return rule;
+    }
+    struct err no_route = ERR_INIT;
+    char allow[ROUTES_ALLOW_MAX];
+    const struct op *op = routes_match(a->routes, http_req_method(r), http_req_path(r), NULL, allow, &no_route);
+    bool is_welcome = op && (op->flags & OP_NO_AUTH || check_token(a, r, &err) >= 0);
+    if (is_welcome) {
+        rule.is_streamed = op->flags & OP_RAW_BODY;
+        return rule;
+    }
+    rule.max_bytes = API_SMALL;
+    if (is_large(r)) {
+        add_cors(r);
+        refuse(r, err.code ? &err : &no_route);
+    }
+    return rule;
+}
+
+struct http_app api_http_app(struct api *a)
+{
+    return (struct http_app){ .arg = a, .on_head = on_head, .on_request = on_request };
+}

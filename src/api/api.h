@@ -1,0 +1,22 @@
+/* The REST door: matches the row, checks token, rate and schema, runs the handler, records the trace. May include:
+ * base/, http/, spec/, sandbox/. */
+#pragma once
+#include "base/err.h"
+#include "base/settings.h"
+#include "http/server.h"
+#include "sandbox/manager.h"
+#include "spec/spec.h"
+
+struct api;
+
+int api_new(struct loop *l, struct manager *m, const struct settings *s, struct api **ret, struct err *err);
+struct api *api_free(struct api *a);
+struct http_app api_http_app(struct api *a); /* to be given to http_server_new() */
+unsigned api_calls_running(const struct api *a);
+/* Routes outside the table (MCP, console, raw proxy): tried first. Returns true when it has taken the request. */
+typedef bool api_side_door_fn(void *arg, struct http_req *req);
+void api_add_side_door(struct api *a, const char *path_prefix, api_side_door_fn *fn, void *arg, bool needs_auth);
+/* A trace of each finished call. */
+typedef void api_trace_fn(void *arg, const struct op *op, const char *sandbox_id, int64_t duration_us,
+                          const struct err *err);
+void api_on_trace(struct api *a, api_trace_fn *fn, void *arg);

@@ -1,0 +1,32 @@
+/* The parts of struct api that the files of this room share. May include: base/, http/, spec/, sandbox/. */
+#pragma once
+#include "api/api.h"
+#include "api/call.h"
+#include "api/gate.h"
+#include "api/routes.h"
+
+#define API_HTTP_MAX  1024 /* requests at the same time: more are answered 503 */
+#define API_DOORS_MAX 16
+#define API_SMALL     65536 /* bytes of body that are read before a request is refused */
+
+struct api_door {
+    const char *path_prefix;
+    api_side_door_fn *fn;
+    void *arg;
+    bool needs_auth;
+};
+
+struct api {
+    struct loop *loop;
+    struct manager *manager;
+    const struct settings *settings;
+    struct routes *routes;
+    struct gate *gate;
+    struct timer *sweep;
+    struct api_door doors[API_DOORS_MAX];
+    size_t n_doors;
+    api_trace_fn *on_trace;
+    void *trace_arg;
+    unsigned n_calls; /* running, whichever door they came through */
+    unsigned n_http;  /* of these, over HTTP */
+};

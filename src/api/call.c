@@ -1,0 +1,327 @@
+#include "api/call.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_core.h"
+#include "api/call_core.h"
+#include "api/dispatch.h"
+#include "api/sse.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#define CALL_MAGIC 0xca11ca11u
+#define JSON_TYPE  "application/json"
+
+struct call {
+    unsigned magic; /* cleared when the call is gone: a second finish aborts instead of corrupting */
+    struct api *api;
+    const struct op *op;
+    json_t *params;
+    struct http_req *http; /* referenced; NULL without HTTP */
+    call_event_fn *on_event;
+    call_done_fn *done;
+    void *done_arg;
+    void *state;
+    loop_fn *on_cancel;
+    void *cancel_arg;
+    char *sandbox_id;
+    int64_t started_us;
+    bool is_cancelled, is_streaming;
+};
+
+/* --- making and ending --- */
+
+static void on_gone(void *arg)
+{
+    struct call *c = arg;
+    assert(c->magic == CALL_MAGIC);
+    c->is_cancelled = true;
+    loop_fn *fn = STEAL(c->on_cancel);
+    if (fn)
+        fn(c->cancel_arg); /* may finish the call */
+}
+
+struct call *call_new(struct api *a, const struct op *op, json_t *params, struct http_req *http)
+{
+    struct call *c = xzalloc(sizeof(*c));
+    c->magic = CALL_MAGIC;
+    c->api = a;
+    c->op = op;
+    c->params = params;
+    c->started_us = clock_mono_us();
+    a->n_calls++;
+    if (http) {
+        c->http = http_req_ref(http);
+        http_req_on_gone(http, on_gone, c);
+        a->n_http++;
+    }
+    return c;
+}
+
+/* Called first by everything that finishes: a client that leaves while the answer is written must not cancel it again.
+ */
+static void settle(struct call *c)
+{
+    assert(c->magic == CALL_MAGIC);
+    c->on_cancel = NULL;
+}
+
+/* Trace, then the end of the call. err NULL: it went well. */
+static void retire(struct call *c, const struct err *err)
+{
+    struct api *a = c->api;
+    if (a->on_trace)
+        a->on_trace(a->trace_arg, c->op, c->sandbox_id, clock_mono_us() - c->started_us, err);
+    if (c->http) {
+        http_req_on_gone(c->http, NULL, NULL);
+        http_req_on_drain(c->http, NULL, NULL);
+        c->http = http_req_unref(c->http);
+        a->n_http--;
+    }
+    a->n_calls--;
+    json_decref(c->params);
+    free(c->sandbox_id);
+    c->magic = 0;
+    free(c);
+}
+
+void call_start(struct call *c)
+{
+    struct err err = ERR_INIT;
+    if (c->op->flags & OP_SANDBOX)
+        call_set_sandbox(c, json_get_str(c->params, "id", NULL));
+    if (spec_check(c->op, c->params, &err) < 0)
+        call_fail(c, &err);
+    else
+        dispatch_handler(c->op)(c);
+}
+
+void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_event, call_done_fn *done, void *arg)
+{
+    /* One level is copied: checking replaces members of the object, and the caller's must stay as it is. */
+    json_t *own = json_is_object(params) ? json_copy(params) : json_object();
+    struct call *c = call_new(api, &spec_ops[op], own, NULL);
+    c->on_event = on_event;
+    c->done = done;
+    c->done_arg = arg;
+    call_start(c);
+}
+
+/* --- what was asked --- */
+
+const struct op *call_op(const struct call *c)
+{
+    return c->op;
+}
+
+json_t *call_params(const struct call *c)
+{
+    return c->params;
+}
+
+const char *call_str(const struct call *c, const char *name, const char *fallback)
+{
+    return json_get_str(c->params, name, fallback);
+}
+
+int64_t call_int(const struct call *c, const char *name, int64_t fallback)
+{
+    return json_get_int(c->params, name, fallback);
+}
+
+double call_num(const struct call *c, const char *name, double fallback)
+{
+    return json_get_num(c->params, name, fallback);
+}
+
+bool call_bool(const struct call *c, const char *name, bool fallback)
+{
+    return json_get_bool(c->params, name, fallback);
+}
+
+struct manager *call_manager(const struct call *c)
+{
+    return c->api->manager;
+}
+
+struct api *call_api(const struct call *c)
+{
+    return c->api;
+}
+
+struct loop *call_loop(const struct call *c)
+{
+    return c->api->loop;
+}
+
+struct http_req *call_http(const struct call *c)
+{
+    return c->http;
+}
+
+const char *call_header(const struct call *c, const char *name)
+{
+    return c->http ? http_req_header(c->http, name) : NULL;
+}
+
+int64_t call_started_us(const struct call *c)
+{
+    return c->started_us;
+}
+
+void call_set_state(struct call *c, void *state)
+{
+    c->state = state;
+}
+
+void *call_state(const struct call *c)
+{
+    return c->state;
+}
+
+void call_on_cancel(struct call *c, loop_fn *fn, void *arg)
+{
+    assert(c->magic == CALL_MAGIC);
+    c->on_cancel = fn;
+    c->cancel_arg = arg;
+}
+
+bool call_is_cancelled(const struct call *c)
+{
+    return c->is_cancelled;
+}
+
+void call_set_sandbox(struct call *c, const char *sandbox_id)
+{
+    char *copy = xstrdup(sandbox_id);
+    free(c->sandbox_id);
+    c->sandbox_id = copy;
+}
+
+/* --- the answer --- */
+
+static json_t *error_body(const struct err *err)
+{
+    json_t *body = json_object();
+    (void)json_object_set_new(body, "error", json_text(err->msg, strlen(err->msg))); /* no memory: an empty object */
+    return body;
+}
+
+static void reply_json(struct http_req *r, int status, const json_t *body)
+{
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(body, &len);
+    http_req_reply(r, status, JSON_TYPE, text, len);
+}
+
+void call_refuse(struct http_req *r, const struct err *err)
+{
+    JSON_OWNED body = error_body(err);
+    reply_json(r, err_status(err->code), body);
+}
+
+static void answer(struct call *c, int status, json_t *body)
+{
+    if (c->http)
+        reply_json(c->http, status, body);
+    else if (c->done)
+        c->done(c->done_arg, status, body);
+}
+
+void call_ok(struct call *c, json_t *body)
+{
+    assert(!c->is_streaming);
+    settle(c);
+    answer(c, 200, body);
+    json_decref(body);
+    retire(c, NULL);
+}
+
+/* After a stream has begun the status is sent: the failure becomes its last event. */
+static void fail_stream(struct call *c, const struct err *err)
+{
+    json_t *event = json_object();
+    (void)json_object_set_new(event, "type", json_string("error"));
+    (void)json_object_set_new(event, "error", json_text(err->msg, strlen(err->msg)));
+    (void)json_object_set_new(event, "timestamp", json_integer(clock_wall_ms()));
+    (void)call_stream_event(c, event, NULL);
+    if (c->http)
+        http_req_end(c->http);
+}
+
+void call_fail(struct call *c, const struct err *err)
+{
+    settle(c);
+    JSON_OWNED body = error_body(err);
+    if (c->is_streaming)
+        fail_stream(c, err);
+    if (!c->is_streaming || !c->http)
+        answer(c, err_status(err->code), body);
+    retire(c, err);
+}
+
+void call_error(struct call *c, enum err_code code, const char *fmt, ...)
+{
+    struct err err = { .code = code };
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(err.msg, sizeof(err.msg), fmt, ap);
+    va_end(ap);
+    call_fail(c, &err);
+}
+
+/* --- server-sent events --- */
+
+void call_stream_begin(struct call *c)
+{
+    assert(c->magic == CALL_MAGIC && !c->is_streaming);
+    c->is_streaming = true;
+    if (!c->http)
+        return;
+    http_req_add_header(c->http, "Cache-Control", "no-cache");
+    http_req_begin(c->http, 200, "text/event-stream", -1);
+}
+
+size_t call_stream_event(struct call *c, json_t *event, const char *id)
+{
+    size_t queued = 0;
+    assert(c->magic == CALL_MAGIC && c->is_streaming);
+    if (c->http) {
+        size_t len;
+        CLEANUP(free_p) char *text = sse_event(event, id, &len);
+        queued = http_req_send(c->http, text, len);
+    } else if (c->on_event) {
+        c->on_event(c->done_arg, event);
+    }
+    json_decref(event);
+    return queued;
+}
+
+void call_stream_comment(struct call *c, const char *text)
+{
+    size_t len;
+    assert(c->magic == CALL_MAGIC && c->is_streaming);
+    if (!c->http)
+        return;
+    CLEANUP(free_p) char *line = sse_comment(text, &len);
+    (void)http_req_send(c->http, line, len);
+}
+
+void call_stream_on_drain(struct call *c, loop_fn *fn, void *arg)
+{
+    if (c->http)
+        http_req_on_drain(c->http, fn, arg);
+}
+
+void call_stream_end(struct call *c)
+{
+    assert(c->is_streaming);
+    settle(c);
+    if (c->http)
+        http_req_end(c->http);
+    else if (c->done)
+        c->done(c->done_arg, 200, json_null());
+    retire(c, NULL);
+}

@@ -1,0 +1,66 @@
+/* One operation being carried out, whichever door it came through. A handler reads its parameters, starts its work and
+ * finishes the call exactly once: call_ok(), call_fail() or call_stream_end(). After that the call is gone. When the
+ * client leaves first, the on_cancel function runs; the handler must still finish the call (the answer goes nowhere).
+ * May include: base/, http/, spec/, sandbox/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "loop/loop.h"
+#include "spec/spec.h"
+
+struct call;
+struct api;
+struct manager;  /* sandbox/manager.h */
+struct http_req; /* http/server.h */
+
+typedef void op_fn(struct call *c);
+
+/* One handler for each row of the table: api_<id>(). Alias rows share the handler of another. */
+#define OP(id, ...)       op_fn api_##id;
+#define OP_ALIAS(id, ...)
+#include "spec/ops.def"
+#undef OP_ALIAS
+#undef OP
+
+/* --- what was asked --- */
+const struct op *call_op(const struct call *c);
+json_t *call_params(const struct call *c); /* checked by spec_check(); borrowed */
+const char *call_str(const struct call *c, const char *name, const char *fallback);
+int64_t call_int(const struct call *c, const char *name, int64_t fallback);
+double call_num(const struct call *c, const char *name, double fallback);
+bool call_bool(const struct call *c, const char *name, bool fallback);
+struct manager *call_manager(const struct call *c);
+struct api *call_api(const struct call *c);
+struct loop *call_loop(const struct call *c);
+struct http_req *call_http(const struct call *c);                /* NULL when it did not come over HTTP */
+const char *call_header(const struct call *c, const char *name); /* NULL when absent or not HTTP */
+int64_t call_started_us(const struct call *c);
+
+/* The handler's own state; freed by the handler. */
+void call_set_state(struct call *c, void *state);
+void *call_state(const struct call *c);
+void call_on_cancel(struct call *c, loop_fn *fn, void *arg); /* fn NULL clears */
+bool call_is_cancelled(const struct call *c);
+
+/* --- the answer --- */
+void call_ok(struct call *c, json_t *body); /* takes body; 200 */
+void call_fail(struct call *c, const struct err *err);
+void call_error(struct call *c, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void call_set_sandbox(struct call *c, const char *sandbox_id); /* for the trace; OP_SANDBOX rows have it set already */
+
+/* Server-sent events: begin, any number of events, end. Returns bytes queued: past 1 MiB wait for on_drain. */
+void call_stream_begin(struct call *c);
+size_t call_stream_event(struct call *c, json_t *event, const char *id); /* takes event; id may be NULL */
+void call_stream_comment(struct call *c, const char *text);              /* ": ping" */
+void call_stream_on_drain(struct call *c, loop_fn *fn, void *arg);
+void call_stream_end(struct call *c);
+
+/* Runs one operation without HTTP (engine, MCP, pool, tests): done gets the status and the body (borrowed), perhaps before call_run()
+ * returns; a finished stream has a null body. params stays the caller's; tokens and rates are not asked. */
+typedef void call_done_fn(void *arg, int status, json_t *body);
+typedef void call_event_fn(void *arg, json_t *event); /* for streaming rows; NULL: events are dropped */
+void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_event, call_done_fn *done, void *arg);

@@ -1,0 +1,10 @@
+/* How a call is made and started: the half of call.h that only the doors need. May include: base/, http/, spec/. */
+#pragma once
+#include "api/call.h"
+
+/* params is taken (checked when the call is started). http may be NULL; it is referenced until the call is finished. */
+struct call *call_new(struct api *a, const struct op *op, json_t *params, struct http_req *http);
+/* Checks the parameters and runs the handler. The call may be gone afterwards. */
+void call_start(struct call *c);
+/* Answers a request that never became a call. */
+void call_refuse(struct http_req *r, const struct err *err);

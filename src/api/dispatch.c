@@ -1,0 +1,18 @@
+#include "api/dispatch.h"
+
+#include <assert.h>
+
+/* An operation without a handler does not link. */
+static op_fn *const handlers[OP_COUNT] = {
+#define OP(id, ...)           [OP_ID_##id] = api_##id,
+#define OP_ALIAS(id, of, ...) [OP_ID_##id] = api_##of,
+#include "spec/ops.def"
+#undef OP_ALIAS
+#undef OP
+};
+
+op_fn *dispatch_handler(const struct op *op)
+{
+    assert(op >= spec_ops && op < spec_ops + OP_COUNT);
+    return handlers[op - spec_ops];
+}

@@ -1,0 +1,141 @@
+#include "api/gate.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/bucket.h"
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "base/map.h"
+
+/* Buckets of one kind by key. */
+struct book {
+    struct map *buckets;
+    uint32_t per_minute, burst;
+};
+
+struct gate {
+    const struct settings *settings;
+    struct book tokens, execs, files;
+};
+
+static void book_init(struct book *b, int64_t per_minute, int64_t burst)
+{
+    b->buckets = map_new();
+    b->per_minute = (uint32_t)per_minute; /* the settings' range is 1 to 1,000,000 */
+    b->burst = (uint32_t)burst;
+}
+
+static void book_sweep(struct book *b, uint64_t now_us, uint64_t idle_us)
+{
+    for (struct map_iter it = map_iter(b->buckets); map_next(&it);) {
+        struct bucket *one = it.value;
+        if (now_us - bucket_last_us(one) >= idle_us) {
+            (void)map_remove(b->buckets, it.key);
+            (void)bucket_free(one);
+        }
+    }
+}
+
+static void book_done(struct book *b)
+{
+    book_sweep(b, UINT64_MAX, 0);
+    b->buckets = map_free(b->buckets);
+}
+
+static void book_drop_oldest(struct book *b)
+{
+    struct map_iter it = map_iter(b->buckets);
+    if (map_next(&it))
+        (void)bucket_free(map_remove(b->buckets, it.key));
+}
+
+static int book_take(struct book *b, const char *key, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
+{
+    struct bucket *one = map_get(b->buckets, key);
+    if (!one) {
+        int r = bucket_new(b->per_minute, b->burst, &one, err);
+        if (r < 0)
+            return r;
+        if (map_count(b->buckets) >= GATE_BUCKETS_MAX)
+            book_drop_oldest(b);
+        map_set(b->buckets, key, one);
+    }
+    if (bucket_take(one, now_us))
+        return 0;
+    *ret_wait_s = (unsigned)((bucket_wait_us(one) + 999999) / 1000000);
+    return err_set(err, ERR_RATE_LIMITED, 0, "Rate limit exceeded");
+}
+
+struct gate *gate_new(const struct settings *s)
+{
+    struct gate *g = xzalloc(sizeof(*g));
+    g->settings = s;
+    book_init(&g->tokens, s->rate_token_rpm, s->rate_token_burst);
+    book_init(&g->execs, s->rate_exec_pm, s->rate_exec_pm);
+    book_init(&g->files, s->rate_fs_pm, s->rate_fs_pm);
+    return g;
+}
+
+struct gate *gate_free(struct gate *g)
+{
+    if (g) {
+        book_done(&g->tokens);
+        book_done(&g->execs);
+        book_done(&g->files);
+        free(g);
+    }
+    return NULL;
+}
+
+const char *gate_token(const char *authorization)
+{
+    bool is_bearer = authorization && strncmp(authorization, "Bearer ", 7) == 0;
+    return is_bearer ? authorization + 7 : authorization;
+}
+
+int gate_auth(const struct gate *g, const char *authorization, struct err *err)
+{
+    const char *secret = g->settings->auth_token, *token = gate_token(authorization);
+    if (!secret || !*secret)
+        return 0;
+    if (!token)
+        return err_set(err, ERR_UNAUTHORIZED, 0, "Missing authorization header");
+    size_t len = strlen(secret);
+    if (strlen(token) != len || CRYPTO_memcmp(token, secret, len) != 0)
+        return err_set(err, ERR_FORBIDDEN, 0, "Invalid token");
+    return 0;
+}
+
+int gate_rate(struct gate *g, const char *authorization, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
+{
+    const char *token = gate_token(authorization);
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    char key[2 * SHA256_DIGEST_LENGTH + 1];
+    if (!g->settings->rate_limit || !token)
+        return 0;
+    (void)SHA256((const unsigned char *)token, strlen(token), digest);
+    ident_hex(digest, sizeof(digest), key);
+    return book_take(&g->tokens, key, now_us, ret_wait_s, err);
+}
+
+int gate_rate_sandbox(struct gate *g, const struct op *op, const char *sandbox_id, uint64_t now_us,
+                      unsigned *ret_wait_s, struct err *err)
+{
+    if (!g->settings->rate_limit || !sandbox_id)
+        return 0;
+    if (op->flags & OP_RATE_EXEC)
+        return book_take(&g->execs, sandbox_id, now_us, ret_wait_s, err);
+    if (op->flags & OP_RATE_FS)
+        return book_take(&g->files, sandbox_id, now_us, ret_wait_s, err);
+    return 0;
+}
+
+void gate_sweep(struct gate *g, uint64_t now_us)
+{
+    book_sweep(&g->tokens, now_us, GATE_IDLE_US);
+    book_sweep(&g->execs, now_us, GATE_IDLE_US);
+    book_sweep(&g->files, now_us, GATE_IDLE_US);
+}

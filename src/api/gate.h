@@ -1,0 +1,30 @@
+/* Who may pass, and how often: bearer token and rate limits. Knows headers as texts, not HTTP, so tests need no server.
+ * Untrusted: the Authorization header. Invariants: (1) tokens are compared in constant time; (2) tokens are kept only
+ * as digests; (3) the number of buckets is bounded. May include: base/, spec/. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/settings.h"
+#include "spec/spec.h"
+
+#define GATE_BUCKETS_MAX 4096 /* of each kind; past it the oldest goes */
+#define GATE_IDLE_US     300000000
+
+struct gate;
+
+struct gate *gate_new(const struct settings *s); /* s must outlive it */
+struct gate *gate_free(struct gate *g);
+DEFINE_CLEANUP(struct gate *, gate_free)
+
+/* The token as presented: "Bearer x" and "x" are both x. NULL stays NULL. Borrowed. */
+const char *gate_token(const char *authorization);
+/* 0, -EACCES (401: no header) or -EPERM (403: wrong token). An empty secret means no authentication. */
+int gate_auth(const struct gate *g, const char *authorization, struct err *err);
+/* 0, or -EAGAIN (429) with the whole seconds to wait in *ret_wait_s. Requests without a token are not limited. */
+int gate_rate(struct gate *g, const char *authorization, uint64_t now_us, unsigned *ret_wait_s, struct err *err);
+/* The same for commands and file calls of one sandbox; other rows always pass. */
+int gate_rate_sandbox(struct gate *g, const struct op *op, const char *sandbox_id, uint64_t now_us,
+                      unsigned *ret_wait_s, struct err *err);
+void gate_sweep(struct gate *g, uint64_t now_us); /* drops buckets that were idle for GATE_IDLE_US */

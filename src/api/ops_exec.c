@@ -1,0 +1,254 @@
+/* Handlers of commands: blocking, streamed, in the background, interrupted. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/call.h"
+#include "api/handlers.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "sandbox/background.h"
+#include "sandbox/command.h"
+
+#define STREAM_MARK (1024 * 1024) /* queued bytes past which the command has to wait for its reader */
+#define LOG_MAX     (1024 * 1024) /* bytes of a background log in one answer */
+
+static struct command_plan plan_of(struct call *c)
+{
+    return (struct command_plan){ .command = json_get(call_params(c), "command"),
+                                  .cwd = call_str(c, "cwd", NULL),
+                                  .timeout_ms =
+                                      json_get(call_params(c), "timeout") ? call_int(c, "timeout", 0) * 1000 : 0 };
+}
+
+static void emit_exec(struct call *c, const struct command_result *res)
+{
+    struct manager *m = call_manager(c);
+    json_t *data = json_pack("{s:i, s:I}", "exitCode", res->exit.code, "duration", (json_int_t)res->duration_ms);
+    (void)eventlog_emit(m->events, "sandbox.exec", call_str(c, "id", ""), data);
+}
+
+static void on_run_done(void *arg, const struct command_result *res, const struct err *err)
+{
+    struct call *c = arg;
+    struct err why = ERR_INIT;
+    call_on_cancel(c, NULL, NULL);
+    if (!res) {
+        call_fail(c, err);
+        return;
+    }
+    emit_exec(c, res);
+    if (res->exit.is_timeout) {
+        (void)command_timeout_err(res, &why);
+        call_fail(c, &why);
+        return;
+    }
+    call_ok(c, command_result_json(res));
+}
+
+static void on_run_cancel(void *arg)
+{
+    struct call *c = arg;
+    command_cancel(call_state(c));
+    call_error(c, ERR_GONE, "the client left");
+}
+
+void api_cmd_run(struct call *c)
+{
+    static const struct command_events events = { .on_done = on_run_done };
+    struct err err = ERR_INIT;
+    struct command *cmd = NULL;
+    struct sandbox *s = handlers_running(c);
+    if (!s)
+        return;
+    struct command_plan plan = plan_of(c);
+    if (command_start(s, &plan, &events, c, &cmd, &err) < 0) {
+        call_fail(c, &err);
+        return;
+    }
+    call_set_state(c, cmd);
+    call_on_cancel(c, on_run_cancel, c);
+}
+
+/* --- streamed --- */
+
+struct streaming {
+    struct call *c;
+    struct command *cmd;
+    char tail[2][4]; /* the first bytes of a letter that is still arriving, for each stream */
+    size_t tail_len[2];
+    size_t owed; /* bytes to credit once the client has read on */
+};
+
+static void send_event(struct streaming *st, const char *type, const char *data, size_t len)
+{
+    size_t queued = call_stream_event(st->c,
+                                      json_pack("{s:s, s:o, s:I}", "type", type, "data", json_text(data, len),
+                                                "timestamp", (json_int_t)clock_wall_ms()),
+                                      NULL);
+    if (queued < STREAM_MARK && st->owed) {
+        command_credit(st->cmd, st->owed);
+        st->owed = 0;
+    }
+}
+
+static void on_drain(void *arg)
+{
+    struct streaming *st = arg;
+    if (st->owed && st->cmd)
+        command_credit(st->cmd, st->owed);
+    st->owed = 0;
+}
+
+static void on_stream_output(void *arg, int fd, const char *data, size_t len)
+{
+    struct streaming *st = arg;
+    int i = fd == 2;
+    struct buf piece = BUF_INIT(len + sizeof(st->tail[0]));
+    st->owed += len;
+    (void)buf_add(&piece, st->tail[i], st->tail_len[i]);
+    if (buf_add(&piece, data, len) < 0) {
+        buf_done(&piece);
+        return;
+    }
+    size_t whole = utf8_whole(piece.data, piece.len);
+    st->tail_len[i] = piece.len - whole;
+    memcpy(st->tail[i], piece.data + whole, st->tail_len[i]);
+    if (whole)
+        send_event(st, fd == 2 ? "stderr" : "stdout", piece.data, whole);
+    else
+        on_drain(st);
+    buf_done(&piece);
+}
+
+static void flush_tails(struct streaming *st)
+{
+    for (int i = 0; i < 2; i++)
+        if (st->tail_len[i])
+            send_event(st, i ? "stderr" : "stdout", st->tail[i], st->tail_len[i]);
+}
+
+static void on_stream_done(void *arg, const struct command_result *res, const struct err *err)
+{
+    struct streaming *st = arg;
+    struct call *c = st->c;
+    st->cmd = NULL;
+    st->owed = 0;
+    call_on_cancel(c, NULL, NULL);
+    flush_tails(st);
+    if (!res) {
+        send_event(st, "stderr", err->msg, strlen(err->msg));
+        send_event(st, "exit", "-1", 2);
+    } else {
+        char code[16];
+        int n = snprintf(code, sizeof(code), "%d", res->exit.is_timeout ? -1 : res->exit.code);
+        emit_exec(c, res);
+        send_event(st, "exit", code, (size_t)n);
+    }
+    call_stream_end(c);
+    free(st);
+}
+
+static void on_stream_cancel(void *arg)
+{
+    struct streaming *st = arg;
+    struct call *c = st->c;
+    command_cancel(st->cmd);
+    free(st);
+    call_stream_end(c);
+}
+
+void api_cmd_run_stream(struct call *c)
+{
+    static const struct command_events events = { .on_output = on_stream_output, .on_done = on_stream_done };
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_running(c);
+    if (!s)
+        return;
+    struct streaming *st = xzalloc(sizeof(*st));
+    st->c = c;
+    struct command_plan plan = plan_of(c);
+    if (command_start(s, &plan, &events, st, &st->cmd, &err) < 0) {
+        free(st);
+        call_fail(c, &err);
+        return;
+    }
+    call_stream_begin(c);
+    call_stream_on_drain(c, on_drain, st);
+    call_on_cancel(c, on_stream_cancel, st);
+}
+
+/* --- in the background --- */
+
+static void answer_record(void *arg, json_t *record, const struct err *err)
+{
+    if (record)
+        call_ok(arg, json_incref(record));
+    else
+        call_fail(arg, err);
+}
+
+void api_cmd_background(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_running(c);
+    if (!s)
+        return;
+    if (background_start(call_manager(c)->background, s, json_get(call_params(c), "command"), call_str(c, "cwd", NULL),
+                         answer_record, c, &err) < 0)
+        call_fail(c, &err);
+}
+
+void api_cmd_background_status(struct call *c)
+{
+    struct err err = ERR_INIT;
+    json_t *rec = background_find(call_manager(c)->background, call_str(c, "id", ""), &err);
+    answer_record(c, rec, &err);
+}
+
+static void answer_log(void *arg, const char *data, size_t len, const struct err *err)
+{
+    struct call *c = arg;
+    int64_t cursor = call_int(c, "cursor", 0);
+    if (err) {
+        call_fail(c, err);
+        return;
+    }
+    call_ok(c, json_pack("{s:o, s:I}", "output", json_text(data, len), "cursor", (json_int_t)(cursor + (int64_t)len)));
+}
+
+void api_cmd_background_logs(struct call *c)
+{
+    struct err err = ERR_INIT;
+    const char *id = call_str(c, "id", "");
+    json_t *rec = background_find(call_manager(c)->background, id, &err);
+    struct sandbox *s = rec ? manager_find_running(call_manager(c), json_get_str(rec, "sandboxId", ""), &err) : NULL;
+    if (!s) {
+        call_fail(c, &err);
+        return;
+    }
+    (void)handlers_failed(c, guest_job_log(s->link, id, (uint64_t)call_int(c, "cursor", 0), LOG_MAX, answer_log, c),
+                          "reading the log");
+}
+
+static void answer_interrupt(void *arg, const struct err *err)
+{
+    (void)err; /* the contract: success whether or not anything was there to interrupt */
+    handlers_success(arg, NULL);
+}
+
+void api_cmd_interrupt(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (!s)
+        return;
+    if (s->status != SANDBOX_RUNNING || !s->link) {
+        handlers_success(c, NULL);
+        return;
+    }
+    int64_t pid = call_int(c, "pid", 0);
+    int r = pid > 0 ? guest_kill(s->link, (int)pid, SIGINT, answer_interrupt, c)
+                    : guest_interrupt(s->link, answer_interrupt, c);
+    (void)handlers_failed(c, r, "interrupt");
+}

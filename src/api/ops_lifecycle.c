@@ -1,0 +1,110 @@
+/* Handlers of the sandbox lifecycle. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/call.h"
+#include "api/handlers.h"
+#include "base/alloc.h"
+#include "sandbox/manager.h"
+
+static void answer_sandbox(void *arg, struct sandbox *s, const struct err *err)
+{
+    struct call *c = arg;
+    if (!s) {
+        call_fail(c, err);
+        return;
+    }
+    call_set_sandbox(c, s->id);
+    call_ok(c, sandbox_json(s));
+}
+
+void api_sandbox_create(struct call *c)
+{
+    struct create_plan plan = { .config = call_params(c) };
+    manager_create(call_manager(c), &plan, answer_sandbox, c);
+}
+
+static bool metadata_matches(const struct sandbox *s, const json_t *wanted)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)wanted, key, value)
+    {
+        if (!json_equal(json_object_get(s->metadata, key), value))
+            return false;
+    }
+    return true;
+}
+
+void api_sandbox_list(struct call *c)
+{
+    const char *status = call_str(c, "status", NULL);
+    const json_t *wanted = json_get(call_params(c), "metadata");
+    json_int_t page = call_int(c, "page", 1), size = call_int(c, "pageSize", 20), total = 0;
+    page = page < 1 ? 1 : page;
+    size = size < 1 ? 1 : size > 200 ? 200 : size;
+    json_t *items = json_array();
+    for (struct map_iter it = map_iter(call_manager(c)->sandboxes); map_next(&it);) {
+        const struct sandbox *s = it.value;
+        if (status && strcmp(status, sandbox_status_name(s->status)) != 0)
+            continue;
+        if (wanted && !metadata_matches(s, wanted))
+            continue;
+        if (total / size == page - 1)
+            (void)json_array_append_new(items, sandbox_json(s));
+        total++;
+    }
+    call_ok(c, json_pack("{s:o, s:I, s:I, s:I}", "items", items, "total", total, "page", page, "pageSize", size));
+}
+
+void api_sandbox_get(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (s)
+        call_ok(c, sandbox_json(s));
+}
+
+void api_sandbox_kill(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_sandbox(c);
+    if (!s)
+        return;
+    if (manager_kill(call_manager(c), s, "sandbox.killed", &err) < 0)
+        call_fail(c, &err);
+    else
+        call_ok(c, json_pack("{s:b}", "success", 1));
+}
+
+void api_sandbox_pause(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (s)
+        manager_pause(call_manager(c), s, answer_sandbox, c);
+}
+
+void api_sandbox_resume(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (s)
+        manager_resume(call_manager(c), s, answer_sandbox, c);
+}
+
+void api_sandbox_renew(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_sandbox(c);
+    if (!s)
+        return;
+    if (manager_renew(call_manager(c), s, call_int(c, "expiresAt", 0), &err) < 0)
+        call_fail(c, &err);
+    else
+        call_ok(c, sandbox_json(s));
+}
+
+void api_sandbox_clone(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (s)
+        manager_clone(call_manager(c), s, call_str(c, "name", NULL), answer_sandbox, c);
+}

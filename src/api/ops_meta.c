@@ -1,0 +1,48 @@
+/* Handlers about the server itself: health, counters, pool, sweep, the OpenAPI document. */
+#include "api/call.h"
+#include "api/handlers.h"
+#include "api/version.h"
+#include "base/clock.h"
+#include "sandbox/pool.h"
+
+void api_health(struct call *c)
+{
+    call_ok(c, json_pack("{s:s}", "status", "healthy"));
+}
+
+void api_metrics_global(struct call *c)
+{
+    struct manager *m = call_manager(c);
+    call_ok(c, json_pack("{s:I, s:I, s:I, s:I, s:I}", "activeSandboxes", (json_int_t)map_count(m->sandboxes),
+                         "totalCreated", (json_int_t)m->total_created, "totalKilled", (json_int_t)m->total_killed,
+                         "totalExpired", (json_int_t)m->total_expired, "uptimeSeconds",
+                         (json_int_t)((clock_wall_ms() - m->started_at) / 1000)));
+}
+
+void api_metrics_sandbox(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_sandbox(c);
+    if (!s)
+        return;
+    json_t *metrics = sandbox_metrics(s, &err);
+    if (metrics)
+        call_ok(c, metrics);
+    else
+        call_fail(c, &err);
+}
+
+void api_pool_status(struct call *c)
+{
+    call_ok(c, pool_status(call_manager(c)->pool));
+}
+
+void api_ttl_sweep(struct call *c)
+{
+    call_ok(c, json_pack("{s:i}", "swept", manager_sweep(call_manager(c))));
+}
+
+void api_openapi(struct call *c)
+{
+    call_ok(c, spec_openapi(call_manager(c)->settings->api_prefix, API_VERSION));
+}

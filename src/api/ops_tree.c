@@ -1,0 +1,290 @@
+/* Handlers of files that are about names: list, search, info, delete, move, mkdir, rmdir, chmod. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "api/call.h"
+#include "api/handlers.h"
+#include "base/alloc.h"
+#include "base/strlist.h"
+#include "sandbox/workpath.h"
+
+/* "-rw-r--r--" from a mode. */
+static void permissions(uint32_t mode, char out[11])
+{
+    static const char kinds[] = "?pc?d?b?-?l?s???";
+    static const char rwx[] = "rwxrwxrwx";
+    out[0] = kinds[(mode & S_IFMT) >> 12];
+    for (int i = 0; i < 9; i++)
+        out[1 + i] = mode & (0400u >> i) ? rwx[i] : '-';
+    if (mode & S_ISUID)
+        out[3] = out[3] == 'x' ? 's' : 'S';
+    if (mode & S_ISGID)
+        out[6] = out[6] == 'x' ? 's' : 'S';
+    if (mode & S_ISVTX)
+        out[9] = out[9] == 'x' ? 't' : 'T';
+    out[10] = '\0';
+}
+
+static json_t *metadata_json(const struct guest_stat *st)
+{
+    char perms[11];
+    permissions(st->mode, perms);
+    return json_pack("{s:o, s:I, s:s, s:s, s:s, s:b, s:b, s:I}", "path", json_text(st->path, strlen(st->path)), "size",
+                     (json_int_t)st->size, "permissions", perms, "owner", st->owner, "group", st->group, "isDirectory",
+                     S_ISDIR(st->mode), "isSymlink", S_ISLNK(st->mode), "modifiedAt", (json_int_t)st->mtime_ms);
+}
+
+static int resolve_param(struct call *c, struct sandbox *s, const char *field, const char *fallback, char **ret)
+{
+    struct err err = ERR_INIT;
+    int r = workpath_resolve(s, call_str(c, field, fallback), ret, &err);
+    if (r < 0)
+        call_fail(c, &err);
+    return r;
+}
+
+/* --- list --- */
+
+static void on_list(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
+{
+    struct call *c = arg;
+    CLEANUP(free_p) char *dir = call_state(c);
+    if (err && err->code != ERR_NOT_FOUND) {
+        call_fail(c, err);
+        return;
+    }
+    json_t *list = json_array(); /* a missing folder is an empty list */
+    for (size_t i = 0; !err && i < n; i++) {
+        CLEANUP(free_p) char *path = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, st[i].path);
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:o, s:I, s:b, s:I}", "name", json_text(st[i].path, strlen(st[i].path)), "path",
+                            json_text(path, strlen(path)), "size", (json_int_t)st[i].size, "isDirectory",
+                            S_ISDIR(st[i].mode), "modifiedAt", (json_int_t)st[i].mtime_ms));
+    }
+    call_ok(c, list);
+}
+
+void api_fs_list(struct call *c)
+{
+    struct sandbox *s = handlers_running(c);
+    char *dir = NULL;
+    if (!s || resolve_param(c, s, "path", call_manager(c)->settings->workspace_dir, &dir) < 0)
+        return;
+    call_set_state(c, dir);
+    int r = guest_fs_list(s->link, dir, on_list, c);
+    if (r < 0) {
+        free(dir);
+        (void)handlers_failed(c, r, "listing");
+    }
+}
+
+/* --- search --- */
+
+static void on_search(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
+{
+    json_t *list = json_array(); /* the contract: a failed search finds nothing */
+    for (size_t i = 0; !err && i < n; i++)
+        (void)json_array_append_new(list, json_text(st[i].path, strlen(st[i].path)));
+    call_ok(arg, list);
+}
+
+void api_fs_search(struct call *c)
+{
+    struct sandbox *s = handlers_running(c);
+    CLEANUP(free_p) char *dir = NULL;
+    if (!s || resolve_param(c, s, "dir", call_manager(c)->settings->workspace_dir, &dir) < 0)
+        return;
+    const char *pattern = call_str(c, "pattern", "");
+    size_t len = strlen(pattern);
+    if (len < 1 || len > 200 || strpbrk(pattern, ";|$`\\")) {
+        call_error(c, ERR_INVALID, "pattern: 1 to 200 bytes without ; | $ ` or backslash (it has %zu)", len);
+        return;
+    }
+    (void)handlers_failed(c, guest_fs_search(s->link, dir, pattern, on_search, c), "searching");
+}
+
+/* --- info --- */
+
+static void on_info(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
+{
+    struct call *c = arg;
+    if (err) {
+        call_fail(c, err);
+        return;
+    }
+    if (!json_get(call_params(c), "paths")) {
+        call_ok(c, metadata_json(&st[0]));
+        return;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        (void)json_array_append_new(list, metadata_json(&st[i]));
+    call_ok(c, list);
+}
+
+/* The call's paths: `paths`, or the single `path`; resolved. NULL: answered. */
+static char **resolved_paths(struct call *c, struct sandbox *s)
+{
+    struct err err = ERR_INIT;
+    CLEANUP(strlist_free_p) char **given = strlist_from_json(json_get(call_params(c), "paths"));
+    char **out = NULL;
+    if (!given && call_str(c, "path", NULL))
+        strlist_add(&given, call_str(c, "path", ""));
+    if (!given || !given[0]) {
+        call_error(c, ERR_INVALID, "paths: expected a non-empty list of paths, or one path");
+        return NULL;
+    }
+    for (char **p = given; *p; p++) {
+        CLEANUP(free_p) char *path = NULL;
+        if (workpath_resolve(s, *p, &path, &err) < 0) {
+            call_fail(c, &err);
+            return strlist_free(out);
+        }
+        strlist_add(&out, path);
+    }
+    return out;
+}
+
+void api_fs_info(struct call *c)
+{
+    struct sandbox *s = handlers_running(c);
+    CLEANUP(strlist_free_p) char **paths = s ? resolved_paths(c, s) : NULL;
+    if (paths)
+        (void)handlers_failed(c, guest_fs_stat(s->link, (const char *const *)paths, strlist_count(paths), on_info, c), "info");
+}
+
+/* --- one after the other: move, mkdir, rmdir --- */
+
+struct series {
+    struct call *c;
+    struct sandbox *s;
+    char **paths; /* move: from, to, from, to, … */
+    size_t at;
+    int (*step)(struct series *q);
+};
+
+static void free_series(struct series *q)
+{
+    sandbox_unref(q->s);
+    strlist_free(q->paths);
+    free(q);
+}
+
+static void on_step(void *arg, const struct err *err)
+{
+    struct series *q = arg;
+    struct call *c = q->c;
+    if (err || !q->paths[q->at]) {
+        free_series(q);
+        handlers_success(c, err);
+        return;
+    }
+    if (q->s->is_gone) {
+        free_series(q);
+        call_error(c, ERR_NOT_FOUND, "sandbox not found: it was killed meanwhile");
+        return;
+    }
+    int r = q->step(q);
+    if (r < 0) {
+        free_series(q);
+        (void)handlers_failed(c, r, "file operation");
+    }
+}
+
+static void run_series(struct call *c, struct sandbox *s, char **paths, int (*step)(struct series *q))
+{
+    struct series *q = xzalloc(sizeof(*q));
+    *q = (struct series){ .c = c, .s = sandbox_ref(s), .paths = paths, .step = step };
+    on_step(q, NULL);
+}
+
+static int step_mkdir(struct series *q)
+{
+    return guest_fs_mkdir(q->s->link, q->paths[q->at++], true, 0755, on_step, q);
+}
+
+static int step_rmdir(struct series *q)
+{
+    return guest_fs_remove(q->s->link, q->paths[q->at++], true, true, on_step, q);
+}
+
+static int step_move(struct series *q)
+{
+    size_t at = q->at;
+    q->at += 2;
+    return guest_fs_move(q->s->link, q->paths[at], q->paths[at + 1], on_step, q);
+}
+
+void api_fs_mkdir(struct call *c)
+{
+    struct sandbox *s = handlers_running(c);
+    char **paths = s ? resolved_paths(c, s) : NULL;
+    if (paths)
+        run_series(c, s, paths, step_mkdir);
+}
+
+void api_fs_rmdir(struct call *c)
+{
+    struct sandbox *s = handlers_running(c);
+    char **paths = s ? resolved_paths(c, s) : NULL;
+    if (paths)
+        run_series(c, s, paths, step_rmdir);
+}
+
+static int add_move(struct sandbox *s, const json_t *move, char ***paths, struct err *err)
+{
+    static const char *const ends[] = { "from", "to" };
+    for (int i = 0; i < 2; i++) {
+        CLEANUP(free_p) char *path = NULL;
+        const char *given = json_get_str(move, ends[i], NULL);
+        if (!given)
+            return err_set(err, ERR_INVALID, 0, "moves: each entry needs \"from\" and \"to\"");
+        int r = workpath_resolve(s, given, &path, err);
+        if (r < 0)
+            return r;
+        strlist_add(paths, path);
+    }
+    return 0;
+}
+
+void api_fs_move(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_running(c);
+    char **paths = NULL;
+    size_t i;
+    json_t *move;
+    if (!s)
+        return;
+    json_array_foreach(json_get(call_params(c), "moves"), i, move)
+    {
+        if (add_move(s, move, &paths, &err) < 0) {
+            strlist_free(paths);
+            call_fail(c, &err);
+            return;
+        }
+    }
+    if (paths)
+        run_series(c, s, paths, step_move);
+    else
+        call_error(c, ERR_INVALID, "moves: expected a non-empty list of {from, to}");
+}
+
+void api_fs_delete(struct call *c)
+{
+    struct sandbox *s = handlers_running(c);
+    CLEANUP(free_p) char *path = NULL;
+    if (s && resolve_param(c, s, "path", "", &path) == 0)
+        (void)handlers_failed(c, guest_fs_remove(s->link, path, true, true, handlers_success, c), "deleting");
+}
+
+void api_fs_chmod(struct call *c)
+{
+    struct sandbox *s = handlers_running(c);
+    CLEANUP(free_p) char *path = NULL;
+    if (s && resolve_param(c, s, "path", "", &path) == 0)
+        (void)handlers_failed(c, guest_fs_chmod(s->link, path, call_str(c, "mode", ""), NULL, false, handlers_success, c),
+                              "chmod");
+}

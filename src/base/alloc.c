@@ -1,0 +1,49 @@
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *must(void *p)
+{
+    if (!p)
+        abort();
+    return p;
+}
+
+void *xzalloc(size_t size)
+{
+    return must(calloc(1, size ? size : 1));
+}
+
+void *xrealloc(void *old, size_t size)
+{
+    return must(realloc(old, size ? size : 1));
+}
+
+char *xstrdup(const char *s)
+{
+    return s ? must(strdup(s)) : NULL;
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+    return must(strndup(s, n));
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+    char *s = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&s, fmt, ap) < 0)
+        abort();
+    va_end(ap);
+    return s;
+}
+
+void *try_alloc(size_t size)
+{
+    return calloc(1, size ? size : 1);
+}

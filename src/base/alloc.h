@@ -1,0 +1,13 @@
+/* Two allocators: x*() abort and are for small sizes no client controls; try_alloc() may fail and is for
+ * anything sized by input. May include: base/. */
+#pragma once
+#include <stddef.h>
+
+#include "base/err.h"
+
+void *xzalloc(size_t size);                          /* zeroed; aborts when out of memory */
+void *xrealloc(void *old, size_t size);              /* aborts when out of memory */
+char *xstrdup(const char *s);                        /* NULL stays NULL */
+char *xstrndup(const char *s, size_t n);
+char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
+void *try_alloc(size_t size);                        /* zeroed, or NULL */

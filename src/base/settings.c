@@ -1,0 +1,107 @@
+#include "base/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define TYPE_STR  's'
+#define TYPE_INT  'i'
+#define TYPE_BOOL 'b'
+
+const struct settings_row settings_rows[] = {
+#define S(field, type, env, flag, yaml, def, min, max, help)                                                           \
+    { #field, env, flag, yaml, def, help, TYPE_##type, min, max, offsetof(struct settings, field) },
+#include "base/settings.def"
+#undef S
+    { 0 },
+};
+
+static void *slot_of(struct settings *s, const struct settings_row *row)
+{
+    return (char *)s + row->offset;
+}
+
+void settings_init(struct settings *s)
+{
+    memset(s, 0, sizeof(*s));
+    for (const struct settings_row *row = settings_rows; row->field; row++)
+        (void)settings_set(s, row, row->fallback, NULL); /* defaults are valid: a test checks each */
+}
+
+void settings_done(struct settings *s)
+{
+    for (const struct settings_row *row = settings_rows; row->field; row++) {
+        if (row->type == TYPE_STR) {
+            char **slot = slot_of(s, row);
+            free(*slot);
+            *slot = NULL;
+        }
+    }
+}
+
+static int parse_bool(const char *text, bool *ret)
+{
+    if (strcmp(text, "true") == 0 || strcmp(text, "1") == 0)
+        *ret = true;
+    else if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0)
+        *ret = false;
+    else
+        return -EINVAL;
+    return 0;
+}
+
+static int parse_int(const char *text, int64_t *ret)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (errno || end == text || *end || isspace((unsigned char)*text))
+        return -EINVAL;
+    *ret = v;
+    return 0;
+}
+
+static int set_str(char **slot, const struct settings_row *row, const char *text, struct err *err)
+{
+    size_t n = strlen(text);
+    if (n < (size_t)row->min || n > (size_t)row->max)
+        return err_set(err, ERR_INVALID, 0, "%s: %zu bytes long, allowed are %lld to %lld", row->field, n,
+                       (long long)row->min, (long long)row->max);
+    free(*slot);
+    *slot = xstrdup(text);
+    return 0;
+}
+
+int settings_set(struct settings *s, const struct settings_row *row, const char *text, struct err *err)
+{
+    if (row->type == TYPE_STR)
+        return set_str(slot_of(s, row), row, text, err);
+    if (row->type == TYPE_BOOL) {
+        if (parse_bool(text, slot_of(s, row)) < 0)
+            return err_set(err, ERR_INVALID, 0, "%s: \"%s\" is neither true nor false", row->field, text);
+        return 0;
+    }
+    int64_t v;
+    if (parse_int(text, &v) < 0)
+        return err_set(err, ERR_INVALID, 0, "%s: \"%s\" is not a whole number", row->field, text);
+    if (v < row->min || v > row->max)
+        return err_set(err, ERR_INVALID, 0, "%s: %lld is not between %lld and %lld", row->field, (long long)v,
+                       (long long)row->min, (long long)row->max);
+    *(int64_t *)slot_of(s, row) = v;
+    return 0;
+}
+
+void settings_from_env(struct settings *s, void (*warn)(void *arg, const char *text), void *arg)
+{
+    for (const struct settings_row *row = settings_rows; row->field; row++) {
+        const char *text = getenv(row->env);
+        struct err err = ERR_INIT;
+        if (!text || !*text)
+            continue;
+        if (settings_set(s, row, text, &err) < 0 && warn)
+            warn(arg, err.msg);
+    }
+}

@@ -1,0 +1,440 @@
+#include "guest/agent/ag_conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "guest/agent/ag_job.h"
+#include "guest/agent/ag_request.h"
+
+#define IN_SMALL      4096u                  /* kept by an idle link */
+#define IN_BIG        (2u * PROTO_FRAME_MAX) /* while data streams in */
+#define OUT_FULL      (512u * 1024)          /* streams wait above this */
+#define OUT_MAX       (128u * 1024 * 1024)   /* a host that asks without ever reading loses its link */
+#define WRITE_AT_ONCE 8192u
+
+struct bytes {
+    uint8_t *data;
+    size_t len, cap, at; /* data[at..len) is there */
+};
+
+struct ag_conn {
+    struct agent *agent;
+    struct ag_conn *next;
+    struct ag_watch watch;
+    struct ag_stream *streams;
+    uint64_t serial;
+    bool is_broken, has_hello, was_full;
+    struct bytes in, out, join; /* join: payloads of a request in several frames */
+    struct proto_header joining;
+    bool is_joining;
+};
+
+static int bytes_reserve(struct bytes *b, size_t cap)
+{
+    if (b->cap >= cap)
+        return 0;
+    uint8_t *data = realloc(b->data, cap);
+    if (!data)
+        return -ENOMEM;
+    b->data = data;
+    b->cap = cap;
+    return 0;
+}
+
+static int bytes_append(struct bytes *b, const void *data, size_t len, size_t max)
+{
+    if (len > max || b->len > max - len)
+        return -EMSGSIZE;
+    size_t need = b->len + len;
+    if (need > b->cap && bytes_reserve(b, need < b->cap * 2 ? b->cap * 2 : need) < 0)
+        return -ENOMEM;
+    memcpy(b->data + b->len, data, len);
+    b->len = need;
+    return 0;
+}
+
+static void bytes_clear(struct bytes *b)
+{
+    free(b->data);
+    *b = (struct bytes){ 0 };
+}
+
+uint8_t *ag_conn_scratch(struct agent *a)
+{
+    if (!a->scratch) {
+        void *mem = mmap(NULL, PROTO_FRAME_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mem == MAP_FAILED)
+            abort(); /* 64 KiB of address space: the sandbox is beyond help */
+        a->scratch = mem;
+    }
+    return a->scratch;
+}
+
+struct ag_conn *ag_conn_next(const struct ag_conn *c)
+{
+    return c->next;
+}
+
+bool ag_conn_has_hello(const struct ag_conn *c)
+{
+    return c->has_hello && !c->is_broken;
+}
+
+uint64_t ag_conn_serial(const struct ag_conn *c)
+{
+    return c->serial;
+}
+
+struct agent *ag_conn_agent(const struct ag_conn *c)
+{
+    return c->agent;
+}
+
+struct ag_conn *ag_conn_by_serial(struct agent *a, uint64_t serial)
+{
+    for (struct ag_conn *c = a->conns; c; c = c->next)
+        if (c->serial == serial && !c->is_broken)
+            return c;
+    return NULL;
+}
+
+void ag_conn_break(struct ag_conn *c)
+{
+    c->is_broken = true;
+}
+
+bool ag_conn_is_full(const struct ag_conn *c)
+{
+    return c->out.len - c->out.at > OUT_FULL;
+}
+
+/* --- sending --- */
+
+/* Bytes written; 0 when the link takes none now or is broken. */
+static size_t write_some(struct ag_conn *c, const uint8_t *data, size_t len)
+{
+    ssize_t n = write(c->watch.fd, data, len);
+
+    if (n >= 0)
+        return (size_t)n;
+    if (errno != EAGAIN && errno != EINTR)
+        ag_conn_break(c);
+    return 0;
+}
+
+static void flush(struct ag_conn *c)
+{
+    if (c->out.len > c->out.at && !c->is_broken)
+        c->out.at += write_some(c, c->out.data + c->out.at, c->out.len - c->out.at);
+    if (c->out.at == c->out.len) {
+        c->out.at = c->out.len = 0;
+        if (c->out.cap > IN_SMALL)
+            bytes_clear(&c->out);
+    } else if (c->out.at > OUT_FULL) {
+        memmove(c->out.data, c->out.data + c->out.at, c->out.len - c->out.at);
+        c->out.len -= c->out.at;
+        c->out.at = 0;
+    }
+}
+
+void ag_conn_send(struct ag_conn *c, const void *frame, size_t len)
+{
+    size_t done = 0;
+
+    if (c->is_broken)
+        return;
+    if (len >= WRITE_AT_ONCE) {
+        flush(c);
+        if (c->out.len == 0)
+            done = write_some(c, frame, len);
+    }
+    if (done < len && bytes_append(&c->out, (const uint8_t *)frame + done, len - done, OUT_MAX) < 0)
+        ag_conn_break(c);
+    c->was_full |= ag_conn_is_full(c);
+}
+
+static void wake_streams(struct ag_conn *c)
+{
+    c->was_full = false;
+    /* A stream may close itself and its neighbours may not, so the next one is known before the call. */
+    for (struct ag_stream *s = c->streams, *next; s && !ag_conn_is_full(c); s = next) {
+        next = s->next;
+        if (s->ops->on_ready)
+            s->ops->on_ready(s);
+    }
+}
+
+/* --- streams --- */
+void ag_stream_open(struct ag_stream *s, struct ag_conn *c, uint32_t id, const struct ag_stream_ops *ops)
+{
+    *s = (struct ag_stream){ .conn = c, .ops = ops, .id = id, .can_send = PROTO_WINDOW, .can_come = PROTO_WINDOW };
+    s->next = c->streams;
+    c->streams = s;
+}
+
+void ag_stream_close(struct ag_stream *s)
+{
+    if (!s->conn)
+        return;
+    for (struct ag_stream **at = &s->conn->streams; *at; at = &(*at)->next)
+        if (*at == s) {
+            *at = s->next;
+            break;
+        }
+    s->conn = NULL;
+}
+
+void ag_stream_credit(struct ag_stream *s, uint32_t bytes)
+{
+    uint8_t frame[PROTO_HEADER + 4];
+    struct proto_writer w;
+
+    if (!s->conn || bytes == 0)
+        return;
+    s->can_come += bytes;
+    proto_frame_begin(&w, frame, sizeof(frame));
+    proto_put_u32(&w, bytes);
+    int len = proto_frame_end(&w, s->id, PROTO_CREDIT, 0);
+    assert(len > 0);
+    ag_conn_send(s->conn, frame, (size_t)len);
+}
+
+int ag_stream_take(struct ag_stream *s, size_t len)
+{
+    if (len > s->can_come)
+        return -EBADMSG;
+    s->can_come -= (uint32_t)len;
+    return 0;
+}
+
+static struct ag_stream *find_stream(struct ag_conn *c, uint32_t id)
+{
+    for (struct ag_stream *s = c->streams; s; s = s->next)
+        if (s->id == id)
+            return s;
+    return NULL;
+}
+
+/* --- receiving --- */
+static int take_credit(struct ag_stream *s, const uint8_t *data, size_t len)
+{
+    struct proto_reader r;
+
+    proto_reader_init(&r, data, len);
+    uint32_t bytes = proto_get_u32(&r);
+    if (bytes == 0 || bytes > PROTO_WINDOW - s->can_send)
+        return -EBADMSG;
+    s->can_send += bytes;
+    if (s->ops->on_ready && !ag_conn_is_full(s->conn))
+        s->ops->on_ready(s);
+    return 0;
+}
+
+static int take_hello(struct ag_conn *c, const struct proto_header *h, const uint8_t *data, size_t len)
+{
+    struct proto_hello hello;
+    struct proto_reader r;
+
+    if (c->has_hello || h->stream != 0)
+        return -EBADMSG;
+    proto_reader_init(&r, data, len);
+    proto_get_hello(&r, &hello);
+    if (proto_reader_end(&r) < 0 || hello.magic != PROTO_MAGIC || hello.version != PROTO_VERSION)
+        return -EBADMSG;
+    c->has_hello = true;
+    ag_job_tell(c->agent, c);
+    return 0;
+}
+
+/* One whole message: a frame, or a request joined of several. */
+static int take_message(struct ag_conn *c, const struct proto_header *h, const uint8_t *data, size_t len)
+{
+    if (proto_check(PROTO_FROM_HOST, h->type, data, len) < 0)
+        return -EBADMSG;
+    if (h->type == PROTO_HELLO)
+        return take_hello(c, h, data, len);
+    if (!c->has_hello || h->stream == 0)
+        return -EBADMSG;
+    struct ag_stream *s = find_stream(c, h->stream);
+    if (proto_is_request(h->type)) {
+        if (s)
+            return -EBADMSG;
+        struct ag_reply reply = { .agent = c->agent, .conn = c, .pipe_fd = -EBADF, .stream = h->stream };
+        ag_request_run(&reply, h->type, data, len);
+        return 0;
+    }
+    if (!s)
+        return 0; /* it ended while this was under way */
+    if (h->type == PROTO_CREDIT)
+        return take_credit(s, data, len);
+    if (h->type == PROTO_DROP) {
+        ag_stream_close(s);
+        s->ops->on_drop(s);
+        return 0;
+    }
+    return s->ops->on_frame(s, h->type, data, len);
+}
+
+static int take_frame(struct ag_conn *c, const struct proto_header *h, const uint8_t *data)
+{
+    bool has_more = h->flags & PROTO_MORE;
+
+    if (!c->is_joining && !has_more)
+        return take_message(c, h, data, h->length);
+    if (has_more && (!proto_is_request(h->type) || !proto_can_have_more(h->type)))
+        return -EBADMSG;
+    if (c->is_joining && (h->stream != c->joining.stream || h->type != c->joining.type))
+        return -EBADMSG;
+    int r = bytes_append(&c->join, data, h->length, PROTO_REQUEST_MAX);
+    if (r < 0)
+        return r;
+    c->is_joining = true;
+    c->joining = *h;
+    if (has_more)
+        return 0;
+    c->is_joining = false;
+    r = take_message(c, h, c->join.data, c->join.len);
+    bytes_clear(&c->join);
+    return r;
+}
+
+/* Hands out the whole frames that are in; leaves the rest at the buffer's start. */
+static int take_frames(struct ag_conn *c)
+{
+    struct bytes *in = &c->in;
+    struct proto_header h;
+    size_t want = PROTO_HEADER;
+
+    while (in->len - in->at >= PROTO_HEADER && !c->is_broken) {
+        int r = proto_header_get(in->data + in->at, &h);
+        if (r < 0)
+            return r;
+        want = PROTO_HEADER + h.length;
+        if (in->len - in->at < want)
+            break;
+        r = take_frame(c, &h, in->data + in->at + PROTO_HEADER);
+        if (r < 0)
+            return r;
+        in->at += want;
+        want = PROTO_HEADER;
+    }
+    memmove(in->data, in->data + in->at, in->len - in->at);
+    in->len -= in->at;
+    in->at = 0;
+    /* A frame that does not fit the small buffer announces a stream: read in big pieces until it is quiet again. */
+    if (want > in->cap)
+        return bytes_reserve(in, IN_BIG);
+    return 0;
+}
+
+static void read_link(struct ag_conn *c)
+{
+    if (bytes_reserve(&c->in, IN_SMALL) < 0) {
+        ag_conn_break(c);
+        return;
+    }
+    ssize_t n = read(c->watch.fd, c->in.data + c->in.len, c->in.cap - c->in.len);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        ag_conn_break(c);
+        return;
+    }
+    bool is_quiet = (size_t)n < c->in.cap - c->in.len;
+    c->in.len += (size_t)n;
+    if (take_frames(c) < 0)
+        ag_conn_break(c);
+    else if (is_quiet && c->in.len == 0 && c->in.cap > IN_SMALL)
+        bytes_clear(&c->in);
+}
+
+static void on_link(struct ag_watch *w, uint32_t events)
+{
+    struct ag_conn *c = (struct ag_conn *)((char *)w - offsetof(struct ag_conn, watch));
+
+    if (events & EPOLLOUT)
+        flush(c);
+    if (!c->is_broken && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        read_link(c);
+}
+
+int ag_conn_new(struct agent *a, int fd)
+{
+    uint8_t hello[PROTO_HEADER + 32];
+    struct proto_writer w;
+    struct ag_conn *c = calloc(1, sizeof(*c));
+    int r = c ? 0 : -ENOMEM;
+
+    if (r == 0 && (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0))
+        r = -errno;
+    if (r == 0) {
+        c->watch = (struct ag_watch){ .fd = fd, .fn = on_link };
+        r = ag_loop_watch(&a->loop, &c->watch, EPOLLIN);
+    }
+    if (r < 0) {
+        (void)close(fd);
+        free(c);
+        return r;
+    }
+    c->agent = a;
+    c->serial = ++a->last_serial;
+    c->next = a->conns;
+    a->conns = c;
+    proto_frame_begin(&w, hello, sizeof(hello));
+    proto_put_hello(&w, PROTO_CAP_NONE);
+    int len = proto_frame_end(&w, 0, PROTO_HELLO, 0);
+    assert(len > 0);
+    ag_conn_send(c, hello, (size_t)len);
+    return 0;
+}
+
+static void free_conn(struct ag_conn *c)
+{
+    while (c->streams) {
+        struct ag_stream *s = c->streams;
+        ag_stream_close(s);
+        s->ops->on_drop(s);
+    }
+    ag_loop_close(&c->agent->loop, &c->watch);
+    bytes_clear(&c->in);
+    bytes_clear(&c->out);
+    bytes_clear(&c->join);
+    free(c);
+}
+
+static void settle_one(struct ag_conn *c)
+{
+    flush(c);
+    if (c->was_full && !ag_conn_is_full(c) && !c->is_broken)
+        wake_streams(c);
+    flush(c);
+    uint32_t events = EPOLLIN | (c->out.len > c->out.at ? EPOLLOUT : 0u);
+    if (!c->is_broken && ag_loop_watch(&c->agent->loop, &c->watch, events) < 0)
+        ag_conn_break(c);
+}
+
+void ag_conn_settle(struct agent *a)
+{
+    for (struct ag_conn *c = a->conns; c; c = c->next)
+        settle_one(c);
+    for (struct ag_conn **at = &a->conns; *at;) {
+        struct ag_conn *c = *at;
+        if (!c->is_broken) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        free_conn(c);
+    }
+    if (!a->conns && a->listener.fd < 0)
+        ag_loop_stop(&a->loop); /* nobody can ever reach us again */
+    if (a->is_scratch_dirty && !a->execs) {
+        (void)madvise(a->scratch, PROTO_FRAME_MAX, MADV_DONTNEED);
+        a->is_scratch_dirty = false;
+    }
+}

@@ -1,0 +1,69 @@
+/* Links to hosts: framing, request dispatch, streams and their windows. Several may be connected at once.
+ * Invariants:
+ * 1. Whatever a host sends that the wire format does not allow ends that link alone.
+ * 2. Nothing is written to a link inside a deeper call than ag_conn_flush and big data frames; a link that breaks is
+ *    only marked, and taken down when the loop is about to sleep. So no call here frees its caller's objects.
+ * 3. When a link goes, each of its streams gets on_drop, exactly once. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "guest/agent/ag_loop.h"
+#include "guest/proto.h"
+
+struct ag_conn;
+struct ag_exec;
+struct ag_job;
+struct ag_stream;
+
+struct agent {
+    struct ag_loop loop;
+    struct ag_watch listener, signals;
+    struct ag_conn *conns;
+    struct ag_exec *execs;
+    struct ag_job *jobs;
+    uint64_t last_serial;
+    uint8_t *scratch; /* PROTO_FRAME_MAX bytes for the frame being built; lives until the loop sleeps */
+    bool is_scratch_dirty;
+};
+
+struct ag_stream_ops {
+    /* A frame for this stream, layout checked. -EBADMSG ends the link; the stream may be gone afterwards. */
+    int (*on_frame)(struct ag_stream *s, uint16_t type, const uint8_t *data, size_t len);
+    void (*on_ready)(struct ag_stream *s); /* credit came, or the link has room again */
+    void (*on_drop)(struct ag_stream *s);  /* the host forgot it or the link is gone: let go, send nothing */
+};
+
+struct ag_stream {
+    struct ag_conn *conn; /* NULL once closed */
+    struct ag_stream *next;
+    const struct ag_stream_ops *ops;
+    uint32_t id;
+    uint32_t can_send; /* bytes of data the host still takes */
+    uint32_t can_come; /* bytes of data the host may still send */
+};
+
+/* Takes fd. 0 or -errno (fd is closed then). */
+int ag_conn_new(struct agent *a, int fd);
+/* Takes down broken links, writes what is queued, gives idle memory back. Called before the loop sleeps. */
+void ag_conn_settle(struct agent *a);
+struct ag_conn *ag_conn_by_serial(struct agent *a, uint64_t serial); /* NULL: gone */
+struct ag_conn *ag_conn_next(const struct ag_conn *c);
+bool ag_conn_has_hello(const struct ag_conn *c); /* the host may be sent more than our own HELLO */
+uint64_t ag_conn_serial(const struct ag_conn *c);
+struct agent *ag_conn_agent(const struct ag_conn *c);
+void ag_conn_break(struct ag_conn *c);
+
+/* Room for one frame in the agent's scratch memory. */
+uint8_t *ag_conn_scratch(struct agent *a);
+/* Queues one whole frame; large ones are written at once when nothing is queued. */
+void ag_conn_send(struct ag_conn *c, const void *frame, size_t len);
+/* So much is queued that streams shall wait for on_ready. */
+bool ag_conn_is_full(const struct ag_conn *c);
+
+/* --- streams --- */
+void ag_stream_open(struct ag_stream *s, struct ag_conn *c, uint32_t id, const struct ag_stream_ops *ops);
+void ag_stream_close(struct ag_stream *s);                  /* takes it off its link; fine when closed */
+void ag_stream_credit(struct ag_stream *s, uint32_t bytes); /* gives the host its window back */
+int ag_stream_take(struct ag_stream *s, size_t len);        /* counts data that came; -EBADMSG beyond the window */

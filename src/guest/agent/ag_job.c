@@ -1,0 +1,289 @@
+#include "guest/agent/ag_job.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "guest/agent/ag_exec.h"
+
+#define JOBS_MAX 4096
+
+struct ag_job {
+    struct ag_job *next;
+    struct ag_exec *exec; /* NULL: ended */
+    bool is_forgotten;    /* off the list; goes with its command */
+    bool is_untold;       /* ended while no host was there */
+    int fd;               /* the log */
+    uint32_t pid;
+    uint64_t log_bytes;
+    struct proto_exit end;
+    char tag[PROTO_TAG_MAX + 1];
+};
+
+static bool is_tag(const char *tag)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t len = strlen(tag);
+
+    return len > 0 && len <= PROTO_TAG_MAX && tag[0] != '.' && strspn(tag, allowed) == len;
+}
+
+static void log_path(const char *tag, char *path, size_t size)
+{
+    (void)snprintf(path, size, "/tmp/%s.log", tag);
+}
+
+static int open_log(const char *tag)
+{
+    char path[PROTO_TAG_MAX + 16];
+
+    log_path(tag, path, sizeof(path));
+    if (mkdir("/tmp", 01777) == 0)
+        (void)chmod("/tmp", 01777); /* mkdir's mode went through the umask */
+    (void)unlink(path);             /* of an earlier command, or planted: never written through */
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+static struct ag_job *find(struct agent *a, const char *tag)
+{
+    for (struct ag_job *job = a->jobs; job; job = job->next)
+        if (strcmp(job->tag, tag) == 0)
+            return job;
+    return NULL;
+}
+
+static size_t count(const struct agent *a)
+{
+    size_t n = 0;
+
+    for (const struct ag_job *job = a->jobs; job; job = job->next)
+        n++;
+    return n;
+}
+
+int ag_job_new(struct agent *a, const char *tag, struct ag_job **ret)
+{
+    if (!is_tag(tag))
+        return -EINVAL;
+    if (find(a, tag))
+        return -EEXIST;
+    if (count(a) >= JOBS_MAX)
+        return -EBUSY;
+    struct ag_job *job = calloc(1, sizeof(*job));
+    if (!job)
+        return -ENOMEM;
+    job->fd = open_log(tag);
+    if (job->fd < 0) {
+        int r = job->fd;
+        free(job);
+        return r;
+    }
+    memcpy(job->tag, tag, strlen(tag));
+    job->next = a->jobs;
+    a->jobs = job;
+    *ret = job;
+    return 0;
+}
+
+static void unlink_job(struct agent *a, struct ag_job *job)
+{
+    char path[PROTO_TAG_MAX + 16];
+
+    for (struct ag_job **at = &a->jobs; *at; at = &(*at)->next)
+        if (*at == job) {
+            *at = job->next;
+            break;
+        }
+    log_path(job->tag, path, sizeof(path));
+    (void)unlink(path); /* the sandbox may have removed it already */
+}
+
+static void free_job(struct ag_job *job)
+{
+    (void)close(job->fd);
+    free(job);
+}
+
+void ag_job_abandon(struct agent *a, struct ag_job *job)
+{
+    unlink_job(a, job);
+    free_job(job);
+}
+
+void ag_job_started(struct ag_job *job, struct ag_exec *x)
+{
+    job->exec = x;
+    job->pid = (uint32_t)ag_exec_pid(x);
+}
+
+void ag_job_append(struct ag_job *job, const uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        uint64_t at = job->log_bytes % AG_JOB_LOG_MAX;
+        size_t piece = AG_JOB_LOG_MAX - at < len ? (size_t)(AG_JOB_LOG_MAX - at) : len;
+        ssize_t n = pwrite(job->fd, data, piece, (off_t)at);
+        if (n <= 0)
+            return; /* disk full: the command goes on, its log lacks these bytes */
+        job->log_bytes += (uint64_t)n;
+        data += n;
+        len -= (size_t)n;
+    }
+}
+
+static void send_exit(struct ag_job *job, struct ag_conn *c)
+{
+    uint8_t frame[PROTO_HEADER + PROTO_TAG_MAX + 80];
+    struct proto_writer w;
+
+    proto_frame_begin(&w, frame, sizeof(frame));
+    proto_put_str(&w, job->tag);
+    proto_put_exit(&w, &job->end);
+    int len = proto_frame_end(&w, 0, PROTO_JOB_EXIT, 0);
+    assert(len > 0);
+    ag_conn_send(c, frame, (size_t)len);
+}
+
+void ag_job_ended(struct agent *a, struct ag_job *job, const struct proto_exit *end)
+{
+    job->exec = NULL;
+    job->end = *end;
+    if (job->is_forgotten) {
+        free_job(job);
+        return;
+    }
+    job->is_untold = true;
+    for (struct ag_conn *c = a->conns; c; c = ag_conn_next(c)) {
+        if (!ag_conn_has_hello(c))
+            continue;
+        send_exit(job, c);
+        job->is_untold = false;
+    }
+}
+
+void ag_job_tell(struct agent *a, struct ag_conn *c)
+{
+    for (struct ag_job *job = a->jobs; job; job = job->next)
+        if (job->is_untold) {
+            send_exit(job, c);
+            job->is_untold = false;
+        }
+}
+
+/* --- requests --- */
+static uint64_t log_start(const struct ag_job *job)
+{
+    return job->log_bytes > AG_JOB_LOG_MAX ? job->log_bytes - AG_JOB_LOG_MAX : 0;
+}
+
+static void reply_state(struct ag_reply *r, const struct ag_job *job)
+{
+    uint8_t frame[PROTO_HEADER + 96];
+    struct proto_writer w;
+
+    proto_frame_begin(&w, frame, sizeof(frame));
+    proto_put_u8(&w, job->exec != NULL);
+    proto_put_u32(&w, job->pid);
+    proto_put_u64(&w, job->log_bytes);
+    proto_put_u64(&w, log_start(job));
+    proto_put_exit(&w, &job->end);
+    int len = proto_frame_end(&w, r->stream, PROTO_JOB_STATE_REPLY, 0);
+    assert(len > 0);
+    ag_reply_frame(r, frame, (size_t)len);
+}
+
+/* The file may have been cut by the sandbox: then fewer bytes come than were logged. */
+static void reply_log(struct ag_reply *r, const struct ag_job *job, uint64_t offset, uint64_t max)
+{
+    struct proto_writer w;
+
+    if (offset < log_start(job)) {
+        ag_reply_error(r, ERANGE, "log of %s: bytes before %llu are gone", job->tag,
+                       (unsigned long long)log_start(job));
+        return;
+    }
+    uint64_t left = offset < job->log_bytes ? job->log_bytes - offset : 0;
+    left = left < max ? left : max;
+    for (bool has_more = true; has_more;) {
+        uint64_t at = offset % AG_JOB_LOG_MAX;
+        size_t piece = left < PROTO_PAYLOAD_MAX ? (size_t)left : PROTO_PAYLOAD_MAX;
+        piece = AG_JOB_LOG_MAX - at < piece ? (size_t)(AG_JOB_LOG_MAX - at) : piece;
+        proto_frame_begin(&w, ag_conn_scratch(r->agent), PROTO_FRAME_MAX);
+        ssize_t n = piece ? pread(job->fd, w.data + w.len, piece, (off_t)at) : 0;
+        n = n > 0 ? n : 0;
+        w.len += (size_t)n;
+        offset += (uint64_t)n;
+        left = n > 0 ? left - (uint64_t)n : 0;
+        has_more = left > 0;
+        int len = proto_frame_end(&w, r->stream, PROTO_JOB_LOG_REPLY, has_more ? PROTO_MORE : 0);
+        assert(len > 0);
+        ag_reply_frame(r, w.data, (size_t)len);
+    }
+    r->agent->is_scratch_dirty = true;
+}
+
+static void forget(struct ag_reply *r, struct ag_job *job)
+{
+    unlink_job(r->agent, job);
+    if (job->exec) {
+        job->is_forgotten = true;
+        ag_exec_signal(job->exec, SIGKILL);
+    } else {
+        free_job(job);
+    }
+    ag_reply_done(r);
+}
+
+static void signal_job(struct ag_reply *r, struct ag_job *job, uint32_t signo)
+{
+    if (!job->exec) {
+        ag_reply_error(r, ESRCH, "signal job %s", job->tag);
+    } else if (signo < 1 || signo > 64) {
+        ag_reply_error(r, EINVAL, "signal %u", signo);
+    } else {
+        ag_exec_signal(job->exec, (int)signo);
+        ag_reply_done(r);
+    }
+}
+
+static void input_job(struct ag_reply *r, struct ag_job *job, struct proto_reader *in, bool is_last)
+{
+    size_t len;
+    const uint8_t *data = proto_get_rest(in, &len);
+
+    if (!job->exec)
+        ag_reply_error(r, EPIPE, "write to job %s", job->tag);
+    else
+        ag_exec_input(job->exec, r, data, len, is_last);
+}
+
+void ag_job_request(struct ag_reply *r, uint16_t type, const uint8_t *data, size_t len)
+{
+    struct proto_reader in;
+
+    proto_reader_init(&in, data, len);
+    bool is_last = type == PROTO_JOB_INPUT && proto_get_u8(&in);
+    const char *tag = proto_get_str(&in, PROTO_TAG_MAX);
+    struct ag_job *job = find(r->agent, tag);
+    if (!job) {
+        ag_reply_error(r, ENOENT, "job %s", tag);
+    } else if (type == PROTO_JOB_STATE) {
+        reply_state(r, job);
+    } else if (type == PROTO_JOB_LOG) {
+        uint64_t offset = proto_get_u64(&in);
+        uint32_t max = proto_get_u32(&in);
+        reply_log(r, job, offset, max < PROTO_PUT_MAX ? max : PROTO_PUT_MAX);
+    } else if (type == PROTO_JOB_SIGNAL) {
+        signal_job(r, job, proto_get_u32(&in));
+    } else if (type == PROTO_JOB_INPUT) {
+        input_job(r, job, &in, is_last);
+    } else {
+        forget(r, job);
+    }
+}

@@ -1,0 +1,193 @@
+/* iii-guest: PID 1 of a sandbox. Modes:
+ *   --stage CONTROL_FD            native box: take the plan, build the root, drop privilege, then serve
+ *   --connect FD [--listen FD]    serve a connected stream, and more links from a listening socket
+ *   --listen-unix PATH            make the listening socket ourselves (containers, tests) */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "guest/agent/ag_conn.h"
+#include "guest/agent/ag_exec.h"
+#include "guest/agent/ag_spawn.h"
+#include "guest/agent/stage.h"
+
+struct options {
+    int stage_fd, connect_fd, listen_fd;
+    const char *listen_path;
+};
+
+/* Children get a clean slate without a system call each: nothing is ignored, nothing has a handler, all is blocked
+ * here. */
+static void set_signals(void)
+{
+    sigset_t all;
+
+    for (int i = 1; i < 65; i++)
+        if (i != SIGKILL && i != SIGSTOP)
+            (void)signal(i, SIG_DFL);
+    (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGSEGV);
+    (void)sigdelset(&all, SIGBUS);
+    (void)sigdelset(&all, SIGABRT);
+    (void)sigdelset(&all, SIGILL);
+    (void)sigdelset(&all, SIGFPE);
+    (void)sigdelset(&all, SIGSYS);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+static void on_signal(struct ag_watch *w, uint32_t events)
+{
+    struct agent *a = (struct agent *)((char *)w - offsetof(struct agent, signals));
+    struct signalfd_siginfo info;
+
+    (void)events;
+    while (read(w->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        if (info.ssi_signo == SIGTERM)
+            ag_loop_stop(&a->loop);
+    ag_exec_reap(a);
+}
+
+static int watch_signals(struct agent *a)
+{
+    sigset_t ours;
+
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGCHLD);
+    if (getpid() != 1) /* inside the box anyone may send it to PID 1 */
+        (void)sigaddset(&ours, SIGTERM);
+    a->signals = (struct ag_watch){ .fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC), .fn = on_signal };
+    if (a->signals.fd < 0)
+        return -errno;
+    return ag_loop_watch(&a->loop, &a->signals, EPOLLIN);
+}
+
+static void on_listener(struct ag_watch *w, uint32_t events)
+{
+    struct agent *a = (struct agent *)((char *)w - offsetof(struct agent, listener));
+    int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    (void)events;
+    if (fd >= 0)
+        (void)ag_conn_new(a, fd); /* out of memory: the host sees the end of file */
+}
+
+static int watch_listener(struct agent *a, int fd)
+{
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        return -errno;
+    a->listener.fd = fd;
+    a->listener.fn = on_listener;
+    return ag_loop_watch(&a->loop, &a->listener, EPOLLIN);
+}
+
+static int listen_at(const char *path)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+    if (strlen(path) >= sizeof(addr.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(addr.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    (void)unlink(path); /* of an agent before us */
+    mode_t old = umask(0177);
+    int r = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+    (void)umask(old);
+    if (r < 0 || listen(fd, 16) < 0) {
+        r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    return fd;
+}
+
+static void before_sleep(void *arg)
+{
+    ag_conn_settle(arg);
+}
+
+static int serve(struct options *o)
+{
+    struct agent a = { .listener.fd = -EBADF };
+
+    set_signals();
+    (void)prctl(PR_SET_DUMPABLE, 0); /* nobody in the box reads our memory or opens our descriptors through /proc */
+    if (getpid() != 1)
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)umask(022);
+    ag_spawn_init();
+    int r = ag_loop_init(&a.loop);
+    if (r == 0)
+        r = watch_signals(&a);
+    if (r == 0 && o->listen_fd >= 0)
+        r = watch_listener(&a, o->listen_fd);
+    if (r == 0 && o->connect_fd >= 0)
+        r = ag_conn_new(&a, o->connect_fd);
+    if (r < 0)
+        return r;
+    ag_loop_run(&a.loop, before_sleep, &a);
+    ag_exec_end_all(&a);
+    return 0;
+}
+
+static int parse_fd(const char *text)
+{
+    char *end;
+    long fd = strtol(text, &end, 10);
+
+    return *text == '\0' || *end || fd < 0 || fd > INT_MAX ? -EINVAL : (int)fd;
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    for (int i = 1; i + 1 < argc; i += 2) {
+        int *fd = NULL;
+        if (strcmp(argv[i], "--stage") == 0)
+            fd = &o->stage_fd;
+        else if (strcmp(argv[i], "--connect") == 0)
+            fd = &o->connect_fd;
+        else if (strcmp(argv[i], "--listen") == 0)
+            fd = &o->listen_fd;
+        else if (strcmp(argv[i], "--listen-unix") == 0)
+            o->listen_path = argv[i + 1];
+        else
+            return -EINVAL;
+        if (fd && (*fd = parse_fd(argv[i + 1])) < 0)
+            return -EINVAL;
+    }
+    bool has_mode = o->stage_fd >= 0 || o->connect_fd >= 0 || o->listen_fd >= 0 || o->listen_path;
+    return argc % 2 == 1 && has_mode ? 0 : -EINVAL;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { .stage_fd = -EBADF, .connect_fd = -EBADF, .listen_fd = -EBADF };
+
+    if (parse(argc, argv, &o) < 0) {
+        (void)fprintf(stderr, "usage: iii-guest --connect FD [--listen FD] | --listen-unix PATH | --stage FD\n");
+        return 2;
+    }
+    if (o.stage_fd >= 0) {
+        struct stage_result staged;
+        if (stage_run(o.stage_fd, &staged) < 0)
+            return 1;
+        o.connect_fd = staged.conn_fd;
+        o.listen_fd = staged.listen_fd;
+    }
+    if (o.listen_path && (o.listen_fd = listen_at(o.listen_path)) < 0) {
+        (void)fprintf(stderr, "iii-guest: listen at %s: %s\n", o.listen_path, strerror(-o.listen_fd));
+        return 1;
+    }
+    return serve(&o) < 0;
+}

@@ -1,0 +1,247 @@
+#include "guest/agent/ag_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "guest/agent/ag_fs.h"
+
+#define TRIES 16
+
+/* The file while it is not in place. */
+struct draft {
+    int fd, dir;
+    char name[NAME_MAX + 1]; /* the target's name in dir */
+    char beside[48];
+    uint32_t mode;
+    bool has_owner;
+    uid_t uid;
+    gid_t gid;
+};
+
+/* Splits path into its directory, opened, and a last name. */
+static int open_parent(struct draft *d, char *path, bool has_parents)
+{
+    char *slash = strrchr(path, '/');
+    size_t len = strlen(slash + 1);
+
+    if (len == 0 || strcmp(slash + 1, ".") == 0 || strcmp(slash + 1, "..") == 0)
+        return -EISDIR;
+    if (len > NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(d->name, slash + 1, len + 1);
+    *slash = '\0';
+    const char *dir = path[0] ? path : "/";
+    d->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int error = errno;
+    *slash = '/';
+    if (d->dir < 0 && error == ENOENT && has_parents) {
+        int r = ag_fs_make_parents(path, 0755);
+        *slash = '\0';
+        d->dir = r < 0 ? -1 : open(path[0] ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        error = r < 0 ? -r : errno;
+        *slash = '/';
+    }
+    return d->dir < 0 ? -error : 0;
+}
+
+/* What is there now decides on mode and owner, and refuses what is not a file. */
+static int look_at_old(struct draft *d, uint32_t mode)
+{
+    struct stat st;
+
+    d->mode = mode ? mode & 07777 : 0644;
+    if (fstatat(d->dir, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (!S_ISREG(st.st_mode))
+        return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+    if (!mode)
+        d->mode = st.st_mode & 07777;
+    d->has_owner = true;
+    d->uid = st.st_uid;
+    d->gid = st.st_gid;
+    return 0;
+}
+
+static int open_beside(struct draft *d)
+{
+    uint64_t salt = ag_loop_now_us();
+
+    for (int i = 0; i < TRIES; i++) {
+        (void)snprintf(d->beside, sizeof(d->beside), ".iii-%llx.part", (unsigned long long)(salt + (uint64_t)i));
+        d->fd = openat(d->dir, d->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (d->fd >= 0)
+            return 0;
+        if (errno != EEXIST)
+            return -errno;
+    }
+    return -EEXIST;
+}
+
+static void abandon(struct draft *d)
+{
+    if (d->fd >= 0) {
+        (void)unlinkat(d->dir, d->beside, 0);
+        (void)close(d->fd);
+    }
+    if (d->dir >= 0)
+        (void)close(d->dir);
+    d->fd = d->dir = -EBADF;
+}
+
+static int open_draft(struct draft *d, const char *path, uint32_t mode, bool has_parents)
+{
+    char real[PATH_MAX], target[PATH_MAX];
+    struct stat st;
+
+    *d = (struct draft){ .fd = -EBADF, .dir = -EBADF };
+    if (path[0] != '/')
+        return -EINVAL;
+    if (strlen(path) >= sizeof(target))
+        return -ENAMETOOLONG;
+    memcpy(target, path, strlen(path) + 1);
+    /* A link as the last name is written through, as any program would do; renaming would replace the link. */
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+        if (!realpath(path, real))
+            return -errno;
+        memcpy(target, real, strlen(real) + 1);
+    }
+    int r = open_parent(d, target, has_parents);
+    if (r == 0)
+        r = look_at_old(d, mode);
+    if (r == 0)
+        r = open_beside(d);
+    if (r < 0)
+        abandon(d);
+    return r;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, data, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        data += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Puts the file in place; the draft is over either way. */
+static int publish(struct draft *d)
+{
+    int r = 0;
+
+    if (d->has_owner)
+        (void)!fchown(d->fd, d->uid, d->gid); /* not ours to give: then it is ours, as with any editor */
+    if (fchmod(d->fd, d->mode) < 0)
+        r = -errno;
+    if (r == 0 && renameat(d->dir, d->beside, d->dir, d->name) < 0)
+        r = -errno;
+    if (r < 0) {
+        abandon(d);
+        return r;
+    }
+    r = close(d->fd) < 0 ? -errno : 0;
+    (void)close(d->dir);
+    d->fd = d->dir = -EBADF;
+    return r;
+}
+
+void ag_writer_put(struct ag_reply *r, const uint8_t *data, size_t len)
+{
+    struct proto_reader in;
+    struct draft d;
+    size_t n;
+
+    proto_reader_init(&in, data, len);
+    const char *path = proto_get_str(&in, PROTO_PATH_MAX);
+    uint32_t mode = proto_get_u32(&in);
+    const uint8_t *bytes = proto_get_rest(&in, &n);
+    if (n > PROTO_PUT_MAX) {
+        ag_reply_error(r, EFBIG, "write %s: %zu bytes (at most %u in one request)", path, n, PROTO_PUT_MAX);
+        return;
+    }
+    int result = open_draft(&d, path, mode, true);
+    if (result == 0)
+        result = write_all(d.fd, bytes, n);
+    if (result == 0)
+        result = publish(&d);
+    else
+        abandon(&d);
+    ag_reply_result(r, result, "write", path);
+}
+
+/* --- streamed --- */
+struct writer {
+    struct ag_stream stream;
+    struct agent *agent;
+    struct draft draft;
+};
+
+#define WRITER_OF(s) ((struct writer *)((char *)(s)-offsetof(struct writer, stream)))
+
+static void end_writer(struct writer *w, int result)
+{
+    struct ag_reply r = { .agent = w->agent, .conn = w->stream.conn, .pipe_fd = -EBADF, .stream = w->stream.id };
+
+    ag_reply_result(&r, result, "write", w->draft.name);
+    abandon(&w->draft);
+    ag_stream_close(&w->stream);
+    free(w);
+}
+
+static int on_frame(struct ag_stream *s, uint16_t type, const uint8_t *data, size_t len)
+{
+    struct writer *w = WRITER_OF(s);
+
+    if (type == PROTO_FS_END) {
+        end_writer(w, publish(&w->draft));
+        return 0;
+    }
+    if (type != PROTO_FS_DATA || ag_stream_take(s, len) < 0)
+        return -EBADMSG;
+    int r = write_all(w->draft.fd, data, len);
+    if (r < 0)
+        end_writer(w, r);
+    else
+        ag_stream_credit(s, (uint32_t)len);
+    return 0;
+}
+
+static void on_drop(struct ag_stream *s)
+{
+    struct writer *w = WRITER_OF(s);
+
+    abandon(&w->draft);
+    free(w);
+}
+
+static const struct ag_stream_ops writer_ops = { .on_frame = on_frame, .on_drop = on_drop };
+
+void ag_writer_start(struct ag_reply *r, const uint8_t *data, size_t len)
+{
+    struct proto_reader in;
+    struct writer *w = calloc(1, sizeof(*w));
+
+    proto_reader_init(&in, data, len);
+    const char *path = proto_get_str(&in, PROTO_PATH_MAX);
+    uint32_t mode = proto_get_u32(&in);
+    bool has_parents = proto_get_u8(&in);
+    int result = w ? open_draft(&w->draft, path, mode, has_parents) : -ENOMEM;
+    if (result < 0) {
+        ag_reply_error(r, -result, "write %s", path);
+        free(w);
+        return;
+    }
+    w->agent = r->agent;
+    ag_stream_open(&w->stream, r->conn, r->stream, &writer_ops);
+}

@@ -1,0 +1,591 @@
+/* The connection. One recv takes up to 64 KiB and hands on every whole frame in it; what is left of a cut frame waits
+ * in heap memory of just that size, so an idle link holds no buffer. A frame to send goes out at once; only what the
+ * socket does not take is queued. Anything wrong breaks the link: the descriptor is closed on the spot, and the open
+ * calls fail from a deferred call, so no user code ever runs inside the call that found the failure. */
+#include "guest/link.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "guest/link_core.h"
+
+#define LINK_MAGIC    0x4c696e6bu
+#define RECV_MAX      65536u
+#define BUCKETS_LEAST 16u
+
+struct guest_link {
+    uint32_t magic;
+    unsigned refs; /* the owner's, the running dispatch's and the deferred failure's */
+    struct loop *loop;
+    int fd;
+    struct watch *watch;
+    guest_gone_fn *on_gone;
+    void *arg;
+    struct err err; /* why it broke */
+    bool is_broken, is_freed, has_hello;
+
+    struct link_stream **buckets; /* NULL while no call is open; a power of two of them */
+    uint32_t bucket_count, stream_count, last_id;
+    bool has_wrapped; /* last_id passed 2^32: any id may have been used */
+    struct link_stream *waiting;
+
+    struct buf out; /* unsent bytes from out_sent on */
+    size_t out_sent;
+    uint8_t *rest; /* the start of a frame whose end has not come */
+    size_t rest_len;
+    struct link_jobs jobs;
+};
+
+/* --- life --- */
+
+static void link_unref(struct guest_link *g)
+{
+    if (--g->refs)
+        return;
+    g->magic = 0;
+    buf_done(&g->out);
+    free(g->rest);
+    free(g->buckets);
+    free(g);
+}
+
+static void disconnect(struct guest_link *g)
+{
+    g->watch = watch_free(g->watch);
+    close_fd_p(&g->fd);
+    g->fd = NO_FD;
+    buf_done(&g->out);
+    g->out_sent = 0;
+}
+
+static struct link_stream *first_stream(struct guest_link *g)
+{
+    for (uint32_t i = 0; g->stream_count && i < g->bucket_count; i++)
+        if (g->buckets[i])
+            return g->buckets[i];
+    return NULL;
+}
+
+static void fail_all(void *arg)
+{
+    struct guest_link *g = arg;
+    assert(g->magic == LINK_MAGIC);
+    for (struct link_stream *s; (s = first_stream(g));) {
+        link_close(s);
+        s->kind->on_fail(s, &g->err);
+    }
+    if (!g->is_freed && g->on_gone)
+        g->on_gone(g->arg, &g->err);
+    link_unref(g);
+}
+
+/* Ends the connection for the reason in g->err. */
+static void break_link(struct guest_link *g)
+{
+    if (g->is_broken)
+        return;
+    g->is_broken = true;
+    disconnect(g);
+    g->refs++;
+    loop_defer(g->loop, fail_all, g);
+}
+
+struct guest_link *guest_link_free(struct guest_link *g)
+{
+    if (!g)
+        return NULL;
+    assert(g->magic == LINK_MAGIC && !g->is_freed);
+    g->is_freed = true;
+    if (!g->is_broken) {
+        (void)err_set(&g->err, ERR_GONE, 0, "the sandbox was stopped while the call was under way");
+        if (g->stream_count)
+            break_link(g);
+        else
+            disconnect(g);
+        g->is_broken = true;
+    }
+    link_unref(g);
+    return NULL;
+}
+
+/* --- the table of open calls --- */
+
+static struct link_stream **bucket_of(const struct guest_link *g, uint32_t id)
+{
+    return &g->buckets[id & (g->bucket_count - 1)]; /* ids are consecutive, so they spread by themselves */
+}
+
+static struct link_stream *find_stream(const struct guest_link *g, uint32_t id)
+{
+    struct link_stream *s = g->bucket_count ? *bucket_of(g, id) : NULL;
+    while (s && s->id != id)
+        s = s->next;
+    return s;
+}
+
+static void resize_table(struct guest_link *g, uint32_t count)
+{
+    struct link_stream **old = g->buckets;
+    uint32_t old_count = g->bucket_count;
+    g->buckets = xzalloc(count * sizeof(g->buckets[0]));
+    g->bucket_count = count;
+    for (uint32_t i = 0; i < old_count; i++)
+        for (struct link_stream *s = old[i], *next; s; s = next) {
+            next = s->next;
+            struct link_stream **b = bucket_of(g, s->id);
+            s->next = *b;
+            *b = s;
+        }
+    free(old);
+}
+
+static void add_stream(struct guest_link *g, struct link_stream *s)
+{
+    if (g->stream_count >= g->bucket_count)
+        resize_table(g, g->bucket_count ? g->bucket_count * 2 : BUCKETS_LEAST);
+    do {
+        g->last_id++;
+        g->has_wrapped |= g->last_id == 0;
+    } while (g->last_id == 0 || find_stream(g, g->last_id));
+    s->id = g->last_id;
+    s->link = g;
+    struct link_stream **b = bucket_of(g, s->id);
+    s->next = *b;
+    *b = s;
+    g->stream_count++;
+}
+
+static void stop_waiting(struct link_stream *s)
+{
+    if (!s->is_waiting)
+        return;
+    *(s->waiting_prev ? &s->waiting_prev->waiting_next : &s->link->waiting) = s->waiting_next;
+    if (s->waiting_next)
+        s->waiting_next->waiting_prev = s->waiting_prev;
+    s->waiting_prev = s->waiting_next = NULL;
+    s->is_waiting = false;
+}
+
+void link_close(struct link_stream *s)
+{
+    assert(s->id);
+    stop_waiting(s);
+    struct link_stream **at = bucket_of(s->link, s->id);
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    s->link->stream_count--;
+    s->id = 0;
+}
+
+void link_drop(struct link_stream *s)
+{
+    link_post(s, PROTO_DROP, NULL, NULL, 0);
+    link_close(s);
+}
+
+/* --- sending --- */
+
+static size_t queued(const struct guest_link *g)
+{
+    return g->out.len - g->out_sent;
+}
+
+/* What is left of iov after n bytes, to the queue. -E2BIG: the agent no longer reads. */
+static int queue_rest(struct guest_link *g, const struct iovec *iov, int count, size_t n)
+{
+    if (g->out_sent > g->out.len / 2) {
+        buf_consume(&g->out, g->out_sent);
+        g->out_sent = 0;
+    }
+    for (int i = 0; i < count; i++) {
+        size_t skip = n < iov[i].iov_len ? n : iov[i].iov_len;
+        n -= skip;
+        int r = buf_add(&g->out, (const char *)iov[i].iov_base + skip, iov[i].iov_len - skip);
+        if (r < 0)
+            return r;
+    }
+    watch_set(g->watch, LOOP_READ | LOOP_WRITE);
+    return 0;
+}
+
+static void send_frame(struct guest_link *g, struct iovec *iov, int count)
+{
+    size_t total = 0, sent = 0;
+    for (int i = 0; i < count; i++)
+        total += iov[i].iov_len;
+    if (!queued(g)) {
+        struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)count };
+        ssize_t n = sendmsg(g->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            (void)err_set(&g->err, ERR_UPSTREAM, errno, "send to the sandbox's agent");
+            break_link(g);
+            return;
+        }
+        sent = n > 0 ? (size_t)n : 0;
+    }
+    if (sent == total)
+        return;
+    int r = queue_rest(g, iov, count, sent);
+    if (r < 0) {
+        (void)err_set(&g->err, ERR_UPSTREAM, 0, "the sandbox's agent does not read: %zu bytes wait, the limit is %u",
+                      queued(g), LINK_QUEUE_MAX);
+        break_link(g);
+    }
+}
+
+/* One frame of fields and data in a single system call. */
+static void post(struct guest_link *g, const struct proto_header *h, struct iovec fields, struct iovec data)
+{
+    if (g->is_broken)
+        return;
+    uint8_t header[PROTO_HEADER];
+    proto_header_put(header, h);
+    struct iovec iov[3] = { { .iov_base = header, .iov_len = sizeof(header) } };
+    int count = 1;
+    if (fields.iov_len)
+        iov[count++] = fields;
+    if (data.iov_len)
+        iov[count++] = data;
+    send_frame(g, iov, count);
+}
+
+static struct iovec piece(const void *data, size_t len)
+{
+    return (struct iovec){ .iov_base = (void *)(uintptr_t)data, .iov_len = len }; /* sendmsg only reads it */
+}
+
+void link_post(struct link_stream *s, uint16_t type, const struct proto_writer *fields, const void *data, size_t len)
+{
+    assert(s->id);
+    struct iovec first = fields ? piece(fields->data, fields->len) : piece(NULL, 0);
+    struct proto_header h = { .length = (uint32_t)(first.iov_len + len), .stream = s->id, .type = type };
+    post(s->link, &h, first, piece(data, len));
+}
+
+/* A request cut into frames: fields and data are one run of bytes. */
+static void post_request(struct guest_link *g, uint32_t id, uint16_t type, struct iovec fields, struct iovec data)
+{
+    size_t total = fields.iov_len + data.iov_len;
+    size_t at = 0;
+    do {
+        size_t n = total - at < PROTO_PAYLOAD_MAX ? total - at : PROTO_PAYLOAD_MAX;
+        size_t n_fields = at >= fields.iov_len ? 0 : fields.iov_len - at;
+        n_fields = n_fields < n ? n_fields : n;
+        size_t data_at = at + n_fields - fields.iov_len; /* used only when data is in this frame */
+        struct proto_header h = {
+            .length = (uint32_t)n, .stream = id, .type = type, .flags = at + n < total ? PROTO_MORE : 0
+        };
+        post(g, &h, n_fields ? piece((const char *)fields.iov_base + at, n_fields) : piece(NULL, 0),
+             n > n_fields ? piece((const char *)data.iov_base + data_at, n - n_fields) : piece(NULL, 0));
+        at += n;
+    } while (at < total);
+}
+
+int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, const struct proto_writer *fields,
+                 const void *data, size_t len)
+{
+    assert(g->magic == LINK_MAGIC);
+    if (g->is_broken)
+        return -EPIPE;
+    struct iovec first = fields ? piece(fields->data, fields->len) : piece(NULL, 0);
+    size_t total = first.iov_len + len;
+    /* The agent's own check: a bad argument of a caller must not become a protocol error that costs the link. */
+    if ((fields && fields->is_full) || proto_check(PROTO_FROM_HOST, type, first.iov_base, first.iov_len) < 0)
+        return -EINVAL;
+    if (total > (proto_can_have_more(type) ? PROTO_REQUEST_MAX : PROTO_PAYLOAD_MAX))
+        return -EINVAL;
+    if (queued(g) + total > LINK_QUEUE_REQUEST || g->stream_count >= LINK_STREAMS_MAX)
+        return -EBUSY;
+    add_stream(g, s);
+    post_request(g, s->id, type, first, piece(data, len));
+    return 0; /* a send that failed has broken the link, and s fails with all others */
+}
+
+static void send_hello(struct guest_link *g)
+{
+    uint8_t mem[64];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_hello(&w, 0);
+    int n = proto_frame_end(&w, 0, PROTO_HELLO, 0);
+    assert(n > 0);
+    struct iovec iov = { .iov_base = mem, .iov_len = (size_t)n };
+    send_frame(g, &iov, 1);
+}
+
+/* Streams whose data the queue held up, for as long as it stays short. */
+static void wake_waiting(struct guest_link *g)
+{
+    while (g->waiting && queued(g) < LINK_QUEUE_DATA && !g->is_broken) {
+        struct link_stream *s = g->waiting;
+        stop_waiting(s);
+        s->kind->on_room(s);
+    }
+}
+
+static void on_can_write(struct guest_link *g)
+{
+    if (queued(g)) {
+        ssize_t n = send(g->fd, g->out.data + g->out_sent, queued(g), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            (void)err_set(&g->err, ERR_UPSTREAM, errno, "send to the sandbox's agent");
+            break_link(g);
+            return;
+        }
+        g->out_sent += n > 0 ? (size_t)n : 0;
+    }
+    if (!queued(g)) {
+        buf_done(&g->out);
+        buf_init(&g->out, LINK_QUEUE_MAX);
+        g->out_sent = 0;
+        watch_set(g->watch, LOOP_READ);
+    }
+    wake_waiting(g);
+}
+
+/* --- windows --- */
+
+void link_flow_init(struct link_flow *f)
+{
+    *f = (struct link_flow){ .in_left = PROTO_WINDOW, .out_left = PROTO_WINDOW };
+}
+
+int link_flow_take(struct link_flow *f, size_t len)
+{
+    if (len > f->in_left)
+        return -EBADMSG;
+    f->in_left -= (uint32_t)len;
+    f->in_held += (uint32_t)len;
+    return 0;
+}
+
+void link_flow_credit(struct link_stream *s, struct link_flow *f, size_t bytes)
+{
+    uint32_t n = bytes < f->in_held ? (uint32_t)bytes : f->in_held;
+    f->in_held -= n;
+    f->in_owed += n;
+    if (f->in_owed < PROTO_WINDOW / 4) /* small amounts are told together: one frame for 64 KiB, not for each line */
+        return;
+    uint8_t mem[4];
+    struct proto_writer w;
+    proto_writer_init(&w, mem, sizeof(mem));
+    proto_put_u32(&w, f->in_owed);
+    f->in_left += f->in_owed;
+    f->in_owed = 0;
+    link_post(s, PROTO_CREDIT, &w, NULL, 0);
+}
+
+bool link_flow_can_send(struct link_stream *s, struct link_flow *f, size_t len)
+{
+    struct guest_link *g = s->link;
+    if (g->is_broken)
+        return false;
+    if (queued(g) >= LINK_QUEUE_DATA) {
+        f->is_short = true;
+        if (!s->is_waiting) {
+            s->waiting_next = g->waiting;
+            if (g->waiting)
+                g->waiting->waiting_prev = s;
+            g->waiting = s;
+            s->is_waiting = true;
+        }
+        return false;
+    }
+    f->is_short |= len > f->out_left;
+    return len <= f->out_left;
+}
+
+size_t link_flow_send(struct link_stream *s, struct link_flow *f, uint16_t type, const char *data, size_t len)
+{
+    size_t done = 0;
+    while (done < len) {
+        size_t n = len - done < PROTO_PAYLOAD_MAX ? len - done : PROTO_PAYLOAD_MAX;
+        if (!link_flow_can_send(s, f, n)) {
+            n = s->is_waiting || s->link->is_broken ? 0 : f->out_left;
+            if (!n)
+                break;
+        }
+        link_post(s, type, NULL, data + done, n);
+        f->out_left -= (uint32_t)n;
+        done += n;
+    }
+    return done;
+}
+
+void link_flow_wake(struct link_flow *f)
+{
+    if (!f->is_short || !f->out_left)
+        return;
+    f->is_short = false;
+    if (f->on_writable)
+        f->on_writable(f->arg);
+}
+
+int link_flow_credited(struct link_flow *f, const uint8_t *payload, size_t len)
+{
+    struct proto_reader r;
+    proto_reader_init(&r, payload, len);
+    uint32_t n = proto_get_u32(&r);
+    if (!n || n > PROTO_WINDOW - f->out_left)
+        return -EBADMSG;
+    f->out_left += n;
+    link_flow_wake(f);
+    return 0;
+}
+
+/* --- receiving --- */
+
+static int on_connection_frame(struct guest_link *g, const struct proto_header *h, const uint8_t *payload)
+{
+    if (h->type == PROTO_JOB_EXIT)
+        return link_jobs_on_exit(&g->jobs, payload, h->length);
+    if (h->type != PROTO_HELLO || g->has_hello)
+        return -EBADMSG;
+    struct proto_reader r;
+    struct proto_hello hello;
+    proto_reader_init(&r, payload, h->length);
+    proto_get_hello(&r, &hello);
+    if (hello.magic != PROTO_MAGIC)
+        return -EBADMSG;
+    if (hello.version != PROTO_VERSION)
+        return -EPROTONOSUPPORT;
+    g->has_hello = true;
+    return 0;
+}
+
+static bool was_used(const struct guest_link *g, uint32_t id)
+{
+    return id <= g->last_id || g->has_wrapped;
+}
+
+/* One whole frame. -EBADMSG: not of this protocol, or not now. */
+static int on_frame(struct guest_link *g, const struct proto_header *h, const uint8_t *payload)
+{
+    if (proto_check(PROTO_FROM_GUEST, h->type, payload, h->length) < 0)
+        return -EBADMSG;
+    if (((h->flags & PROTO_MORE) && !proto_can_have_more(h->type)) || (!g->has_hello && h->type != PROTO_HELLO))
+        return -EBADMSG;
+    if (h->stream == 0)
+        return on_connection_frame(g, h, payload);
+    struct link_stream *s = find_stream(g, h->stream);
+    if (!s)
+        return was_used(g, h->stream) ? 0 : -EBADMSG; /* under way when we dropped it */
+    return s->kind->on_frame(s, h, payload);
+}
+
+static void say_broken(struct guest_link *g, int r, const struct proto_header *h)
+{
+    if (g->is_broken)
+        return;
+    if (r == -EMSGSIZE)
+        (void)err_set(&g->err, ERR_UPSTREAM, 0, "the sandbox's agent broke the protocol: a frame above %u bytes",
+                      PROTO_PAYLOAD_MAX);
+    else if (r == -EPROTONOSUPPORT)
+        (void)err_set(&g->err, ERR_UPSTREAM, 0,
+                      "the sandbox's agent speaks another protocol version than %d: stop and start the sandbox",
+                      PROTO_VERSION);
+    else
+        (void)err_set(&g->err, ERR_UPSTREAM, 0,
+                      "the sandbox's agent broke the protocol: frame %s (type %u, %u bytes) on stream %u",
+                      proto_name(h->type), h->type, h->length, h->stream);
+    break_link(g);
+}
+
+/* Hands on the whole frames at the start of data; returns how many bytes they were. Stops when the link ends. */
+static size_t take_frames(struct guest_link *g, const uint8_t *data, size_t len)
+{
+    size_t at = 0;
+    while (len - at >= PROTO_HEADER && !g->is_broken) {
+        struct proto_header h = { .length = 0 };
+        int r = proto_header_get(data + at, &h);
+        if (r == 0 && len - at - PROTO_HEADER < h.length)
+            break;
+        if (r == 0)
+            r = on_frame(g, &h, data + at + PROTO_HEADER);
+        if (r < 0) {
+            say_broken(g, r, &h);
+            break;
+        }
+        at += PROTO_HEADER + h.length;
+    }
+    return at;
+}
+
+static void keep_rest(struct guest_link *g, const uint8_t *data, size_t len)
+{
+    if (!len || g->is_broken)
+        return;
+    g->rest = try_alloc(len);
+    if (!g->rest) {
+        (void)err_set(&g->err, ERR_CAPACITY, ENOMEM, "receive from the sandbox's agent");
+        break_link(g);
+        return;
+    }
+    memcpy(g->rest, data, len);
+    g->rest_len = len;
+}
+
+static void on_can_read(struct guest_link *g)
+{
+    /* On the stack and not cleared: a thousand idle links would otherwise hold 128 MiB, or each wake-up write 128 KiB.
+     */
+    uint8_t mem[PROTO_FRAME_MAX + RECV_MAX] __attribute__((uninitialized));
+    ssize_t n = recv(g->fd, mem + g->rest_len, RECV_MAX, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        int sys = n < 0 ? errno : 0;
+        (void)err_set(&g->err, ERR_UPSTREAM, sys, "the sandbox's agent is gone");
+        break_link(g);
+        return;
+    }
+    size_t len = g->rest_len + (size_t)n;
+    if (g->rest_len) {
+        memcpy(mem, g->rest, g->rest_len);
+        free(STEAL(g->rest));
+        g->rest_len = 0;
+    }
+    size_t used = take_frames(g, mem, len);
+    keep_rest(g, mem + used, len - used);
+}
+
+static void on_ready(void *arg, int events)
+{
+    struct guest_link *g = arg;
+    assert(g->magic == LINK_MAGIC);
+    g->refs++; /* a callback may free the link */
+    if (events & (LOOP_READ | LOOP_HUP))
+        on_can_read(g);
+    if ((events & LOOP_WRITE) && !g->is_broken)
+        on_can_write(g);
+    link_unref(g);
+}
+
+int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, struct guest_link **ret)
+{
+    struct guest_link *g = xzalloc(sizeof(*g));
+    *g = (struct guest_link){ .magic = LINK_MAGIC, .refs = 1, .loop = l, .fd = NO_FD, .on_gone = on_gone, .arg = arg };
+    buf_init(&g->out, LINK_QUEUE_MAX);
+    int r = watch_new(l, fd, LOOP_READ, on_ready, g, &g->watch);
+    if (r < 0) {
+        link_unref(g);
+        return r;
+    }
+    g->fd = fd;
+    send_hello(g);
+    *ret = g;
+    return 0;
+}
+
+struct link_jobs *link_jobs(struct guest_link *g)
+{
+    return &g->jobs;
+}

@@ -1,0 +1,91 @@
+/* Inside the room: the connection that link_*.c build their calls on. A call embeds a link_stream as its first member;
+ * the link finds it by id, hands it its frames and fails it when the connection ends. May include: base/, loop/,
+ * guest/. Invariants:
+ * 1. A kind's on_frame and on_fail call the user last and touch nothing of the call afterwards: the user may drop it.
+ * 2. A call is failed or finished exactly once, never from inside the function that started it.
+ * 3. Once broken, a link sends nothing, takes no request and has no descriptor. */
+#pragma once
+#include "guest/link.h"
+#include "guest/proto.h"
+
+#define LINK_STREAMS_MAX   65536u              /* open calls of one link */
+#define LINK_QUEUE_DATA    (1024u * 1024)      /* unsent bytes above which data is not accepted */
+#define LINK_QUEUE_REQUEST (8u * 1024 * 1024)  /* unsent bytes above which requests are refused */
+#define LINK_QUEUE_MAX     (16u * 1024 * 1024) /* unsent bytes that say the agent no longer reads: the link breaks */
+
+struct link_stream;
+
+struct link_kind {
+    const char *name;
+    /* One well-formed frame of this stream. -EBADMSG: it may not come now or breaks a limit, the link ends. */
+    int (*on_frame)(struct link_stream *s, const struct proto_header *h, const uint8_t *payload);
+    /* The stream is out of the table already: free the call and tell its user. */
+    void (*on_fail)(struct link_stream *s, const struct err *err);
+    /* Data can be sent again after link_flow_send() stopped short; NULL when this kind sends none. */
+    void (*on_room)(struct link_stream *s);
+};
+
+struct link_stream {
+    const struct link_kind *kind;
+    struct guest_link *link;
+    struct link_stream *next;                        /* in its bucket */
+    struct link_stream *waiting_prev, *waiting_next; /* while the queue is too long for its data */
+    uint32_t id;                                     /* 0: not in the table */
+    bool is_waiting;
+};
+
+/* Opens s and sends its request: fields, then data. 0, -EPIPE (link broken), -EBUSY (queue or table full), -EINVAL (a
+ * field is too long or malformed). On failure s is not in the table and the caller frees it. */
+int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, const struct proto_writer *fields,
+                 const void *data, size_t len);
+/* One frame on an open stream; nothing happens on a broken link. len is at most PROTO_PAYLOAD_MAX - 8. */
+void link_post(struct link_stream *s, uint16_t type, const struct proto_writer *fields, const void *data, size_t len);
+void link_close(struct link_stream *s); /* out of the table: its call is over; no frame is sent */
+void link_drop(struct link_stream *s);  /* the same, and the agent is told to forget it */
+
+/* An ERROR payload as a struct err: the guest's errno picks the kind, its step becomes the text. */
+void link_error(const uint8_t *payload, size_t len, struct err *ret);
+
+/* --- windows of one stream's data --- */
+struct link_flow {
+    uint32_t in_left;  /* what the guest may still send */
+    uint32_t in_held;  /* received, not credited by the user yet */
+    uint32_t in_owed;  /* credited by the user, not told to the guest yet */
+    uint32_t out_left; /* what we may still send */
+    bool is_short;     /* the last send was cut: the user waits for room */
+    loop_fn *on_writable;
+    void *arg;
+};
+
+void link_flow_init(struct link_flow *f);
+int link_flow_take(struct link_flow *f, size_t len); /* -EBADMSG: beyond the window */
+void link_flow_credit(struct link_stream *s, struct link_flow *f, size_t bytes);
+size_t link_flow_send(struct link_stream *s, struct link_flow *f, uint16_t type, const char *data, size_t len);
+bool link_flow_can_send(struct link_stream *s, struct link_flow *f,
+                        size_t len); /* all of len now; else notes the wait */
+/* A CREDIT frame: -EBADMSG when it passes the window. Wakes the user, so call it last. */
+int link_flow_credited(struct link_flow *f, const uint8_t *payload, size_t len);
+void link_flow_wake(struct link_flow *f); /* calls on_writable once if the last send was cut and there is room */
+
+/* --- the call that is only done or not --- */
+int link_simple(struct guest_link *g, uint16_t type, const struct proto_writer *fields, const void *data, size_t len,
+                guest_done_fn *fn, void *arg);
+/* Memory for the fields of a request of up to three paths. */
+struct link_fields {
+    struct proto_writer w;
+    uint8_t mem[3 * (PROTO_PATH_MAX + 5) + 64];
+};
+void link_fields_init(struct link_fields *f);
+bool link_exit_get(struct proto_reader *r, struct guest_exit *ret); /* false: values no kernel gives */
+
+void link_stat_from(const struct proto_stat *st, struct guest_stat *ret); /* texts stay where they are */
+bool link_is_path(const char *path);                                      /* absolute and not too long */
+
+/* link_job.c's part of the link */
+struct link_jobs {
+    void (*on_exit)(void *arg, const char *tag, const struct guest_exit *ex);
+    void *arg;
+};
+struct link_jobs *link_jobs(struct guest_link *g);
+/* A JOB_EXIT frame of stream 0. Calls the user last. -EBADMSG when a value is impossible. */
+int link_jobs_on_exit(struct link_jobs *j, const uint8_t *payload, size_t len);

@@ -1,0 +1,193 @@
+/* Files of any size: a reader gives the guest's bytes on as they come, a writer sends as the window allows. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "guest/link_core.h"
+
+struct guest_reader {
+    struct link_stream s;
+    struct guest_read_events ev;
+    void *arg;
+    struct link_flow flow;
+    uint64_t left; /* of what was asked for */
+    bool is_open;
+};
+
+struct guest_writer {
+    struct link_stream s;
+    guest_done_fn *fn;
+    void *arg;
+    struct link_flow flow;
+    bool is_ended;
+};
+
+/* --- reader --- */
+
+static void reader_fail(struct link_stream *s, const struct err *err)
+{
+    struct guest_reader r = *(struct guest_reader *)s;
+    free(s);
+    if (r.ev.on_done)
+        r.ev.on_done(r.arg, err);
+}
+
+static int reader_opened(struct guest_reader *r, const uint8_t *payload, size_t len)
+{
+    struct proto_reader p;
+    struct proto_stat st;
+    proto_reader_init(&p, payload, len);
+    proto_get_stat(&p, &st);
+    if (r->is_open)
+        return -EBADMSG;
+    r->is_open = true;
+    struct guest_stat out;
+    link_stat_from(&st, &out);
+    if (r->ev.on_open)
+        r->ev.on_open(r->arg, &out);
+    return 0;
+}
+
+static int reader_data(struct guest_reader *r, const uint8_t *payload, size_t len)
+{
+    if (!r->is_open || len > r->left || link_flow_take(&r->flow, len) < 0)
+        return -EBADMSG;
+    r->left -= len;
+    r->ev.on_data(r->arg, (const char *)payload, len);
+    return 0;
+}
+
+static int reader_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
+{
+    struct guest_reader *r = (struct guest_reader *)s;
+    struct err err = ERR_INIT;
+    if (h->type == PROTO_FS_OPENED)
+        return reader_opened(r, payload, h->length);
+    if (h->type == PROTO_FS_DATA)
+        return reader_data(r, payload, h->length);
+    if (h->type == PROTO_ERROR)
+        link_error(payload, h->length, &err);
+    else if (h->type != PROTO_DONE || !r->is_open)
+        return -EBADMSG;
+    link_close(s);
+    reader_fail(s, err.code ? &err : NULL);
+    return 0;
+}
+
+static const struct link_kind reader_kind = { .name = "read", .on_frame = reader_frame, .on_fail = reader_fail };
+
+int guest_fs_read(struct guest_link *g, const char *path, uint64_t offset, uint64_t max,
+                  const struct guest_read_events *ev, void *arg, struct guest_reader **ret)
+{
+    if (!link_is_path(path))
+        return -EINVAL;
+    if (max == 0)
+        max = UINT64_MAX;
+    struct link_fields f;
+    link_fields_init(&f);
+    proto_put_str(&f.w, path);
+    proto_put_u64(&f.w, offset);
+    proto_put_u64(&f.w, max);
+    struct guest_reader *r = xzalloc(sizeof(*r));
+    *r = (struct guest_reader){ .s.kind = &reader_kind, .ev = *ev, .arg = arg, .left = max };
+    link_flow_init(&r->flow);
+    int n = link_request(g, &r->s, PROTO_FS_READ, &f.w, NULL, 0);
+    if (n < 0) {
+        free(r);
+        return n;
+    }
+    if (ret)
+        *ret = r;
+    return 0;
+}
+
+void guest_reader_credit(struct guest_reader *r, size_t bytes)
+{
+    link_flow_credit(&r->s, &r->flow, bytes);
+}
+
+void guest_reader_drop(struct guest_reader *r)
+{
+    link_drop(&r->s);
+    free(r);
+}
+
+/* --- writer --- */
+
+static void writer_fail(struct link_stream *s, const struct err *err)
+{
+    struct guest_writer w = *(struct guest_writer *)s;
+    free(s);
+    if (w.fn)
+        w.fn(w.arg, err);
+}
+
+static int writer_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
+{
+    struct guest_writer *w = (struct guest_writer *)s;
+    struct err err = ERR_INIT;
+    if (h->type == PROTO_CREDIT)
+        return link_flow_credited(&w->flow, payload, h->length);
+    if (h->type == PROTO_ERROR)
+        link_error(payload, h->length, &err);
+    else if (h->type != PROTO_DONE || !w->is_ended)
+        return -EBADMSG;
+    link_close(s);
+    writer_fail(s, err.code ? &err : NULL);
+    return 0;
+}
+
+static void writer_room(struct link_stream *s)
+{
+    link_flow_wake(&((struct guest_writer *)s)->flow);
+}
+
+static const struct link_kind writer_kind = {
+    .name = "write", .on_frame = writer_frame, .on_fail = writer_fail, .on_room = writer_room
+};
+
+int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
+                   void *arg, struct guest_writer **ret)
+{
+    if (!link_is_path(path))
+        return -EINVAL;
+    struct link_fields f;
+    link_fields_init(&f);
+    proto_put_str(&f.w, path);
+    proto_put_u32(&f.w, mode);
+    proto_put_u8(&f.w, has_parents);
+    struct guest_writer *w = xzalloc(sizeof(*w));
+    *w = (struct guest_writer){ .s.kind = &writer_kind, .fn = fn, .arg = arg };
+    link_flow_init(&w->flow);
+    int r = link_request(g, &w->s, PROTO_FS_WRITE, &f.w, NULL, 0);
+    if (r < 0) {
+        free(w);
+        return r;
+    }
+    *ret = w;
+    return 0;
+}
+
+size_t guest_writer_send(struct guest_writer *w, const char *data, size_t len)
+{
+    return w->is_ended ? 0 : link_flow_send(&w->s, &w->flow, PROTO_FS_DATA, data, len);
+}
+
+void guest_writer_on_writable(struct guest_writer *w, loop_fn *fn, void *arg)
+{
+    w->flow.on_writable = fn;
+    w->flow.arg = arg;
+}
+
+void guest_writer_end(struct guest_writer *w)
+{
+    if (!w->is_ended)
+        link_post(&w->s, PROTO_FS_END, NULL, NULL, 0);
+    w->is_ended = true;
+}
+
+void guest_writer_drop(struct guest_writer *w)
+{
+    link_drop(&w->s);
+    free(w);
+}

@@ -1,0 +1,162 @@
+/* Tunnels: a connection made inside the sandbox, its bytes carried over the link. Data may be sent before the guest has
+ * connected; it then waits in the guest within the window. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "guest/link_core.h"
+
+struct guest_tunnel {
+    struct link_stream s;
+    struct guest_tunnel_events ev;
+    void *arg;
+    struct link_flow flow;
+    bool is_udp, is_open, has_eof, is_shut;
+};
+
+static void tunnel_fail(struct link_stream *s, const struct err *err)
+{
+    struct guest_tunnel t = *(struct guest_tunnel *)s;
+    free(s);
+    if (t.ev.on_closed)
+        t.ev.on_closed(t.arg, err);
+}
+
+static int tunnel_opened(struct guest_tunnel *t)
+{
+    if (t->is_open)
+        return -EBADMSG;
+    t->is_open = true;
+    if (t->ev.on_open)
+        t->ev.on_open(t->arg);
+    return 0;
+}
+
+static int tunnel_data(struct guest_tunnel *t, const uint8_t *payload, size_t len)
+{
+    if (!t->is_open || t->has_eof || (!len && !t->is_udp) || link_flow_take(&t->flow, len) < 0)
+        return -EBADMSG;
+    t->ev.on_data(t->arg, (const char *)payload, len);
+    return 0;
+}
+
+static int tunnel_eof(struct guest_tunnel *t)
+{
+    if (!t->is_open || t->has_eof || t->is_udp)
+        return -EBADMSG;
+    t->has_eof = true;
+    if (t->ev.on_eof)
+        t->ev.on_eof(t->arg);
+    return 0;
+}
+
+static int tunnel_end(struct guest_tunnel *t, const struct proto_header *h, const uint8_t *payload)
+{
+    struct err err = ERR_INIT;
+    if (h->type == PROTO_ERROR) {
+        link_error(payload, h->length, &err);
+        if (err.code != ERR_INVALID && err.code != ERR_CAPACITY)
+            err.code = ERR_UPSTREAM; /* whatever errno: the far end did not do its part */
+    } else if (!t->is_open) {
+        return -EBADMSG;
+    }
+    link_close(&t->s);
+    tunnel_fail(&t->s, err.code ? &err : NULL);
+    return 0;
+}
+
+static int tunnel_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
+{
+    struct guest_tunnel *t = (struct guest_tunnel *)s;
+    switch (h->type) {
+    case PROTO_TUNNEL_OPENED:
+        return tunnel_opened(t);
+    case PROTO_TUNNEL_DATA:
+        return tunnel_data(t, payload, h->length);
+    case PROTO_TUNNEL_EOF:
+        return tunnel_eof(t);
+    case PROTO_CREDIT:
+        return link_flow_credited(&t->flow, payload, h->length);
+    case PROTO_DONE:
+    case PROTO_ERROR:
+        return tunnel_end(t, h, payload);
+    default:
+        return -EBADMSG;
+    }
+}
+
+static void tunnel_room(struct link_stream *s)
+{
+    link_flow_wake(&((struct guest_tunnel *)s)->flow);
+}
+
+static const struct link_kind tunnel_kind = {
+    .name = "tunnel", .on_frame = tunnel_frame, .on_fail = tunnel_fail, .on_room = tunnel_room
+};
+
+int guest_tunnel_open(struct guest_link *g, bool is_udp, const char *host, uint16_t port,
+                      const struct guest_tunnel_events *ev, void *arg, struct guest_tunnel **ret)
+{
+    if (port == 0)
+        return -EINVAL;
+    struct link_fields f;
+    link_fields_init(&f);
+    proto_put_u8(&f.w, is_udp);
+    proto_put_u16(&f.w, port);
+    proto_put_str(&f.w, host);
+    struct guest_tunnel *t = xzalloc(sizeof(*t));
+    *t = (struct guest_tunnel){ .s.kind = &tunnel_kind, .ev = *ev, .arg = arg, .is_udp = is_udp };
+    link_flow_init(&t->flow);
+    int r = link_request(g, &t->s, PROTO_TUNNEL_OPEN, &f.w, NULL, 0);
+    if (r < 0) {
+        free(t);
+        return r;
+    }
+    *ret = t;
+    return 0;
+}
+
+void guest_tunnel_credit(struct guest_tunnel *t, size_t bytes)
+{
+    link_flow_credit(&t->s, &t->flow, bytes);
+}
+
+/* A datagram goes whole or not at all; one that no UDP packet can hold is taken and lost, as a network would. */
+static size_t send_datagram(struct guest_tunnel *t, const char *data, size_t len)
+{
+    if (len > PROTO_PAYLOAD_MAX)
+        return len;
+    if (!link_flow_can_send(&t->s, &t->flow, len))
+        return 0;
+    t->flow.out_left -= (uint32_t)len;
+    link_post(&t->s, PROTO_TUNNEL_DATA, NULL, data, len);
+    return len;
+}
+
+size_t guest_tunnel_send(struct guest_tunnel *t, const char *data, size_t len)
+{
+    if (t->is_shut)
+        return 0;
+    if (t->is_udp)
+        return send_datagram(t, data, len);
+    return link_flow_send(&t->s, &t->flow, PROTO_TUNNEL_DATA, data, len);
+}
+
+void guest_tunnel_on_writable(struct guest_tunnel *t, loop_fn *fn, void *arg)
+{
+    t->flow.on_writable = fn;
+    t->flow.arg = arg;
+}
+
+void guest_tunnel_shutdown(struct guest_tunnel *t)
+{
+    if (!t->is_shut && !t->is_udp)
+        link_post(&t->s, PROTO_TUNNEL_EOF, NULL, NULL, 0);
+    t->is_shut = true;
+}
+
+void guest_tunnel_drop(struct guest_tunnel *t)
+{
+    link_drop(&t->s);
+    free(t);
+}

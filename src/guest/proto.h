@@ -1,0 +1,231 @@
+/* The wire format between the host and the agent inside a sandbox, shared by both programs. libc only, no allocation.
+ *
+ * The stream is a sequence of frames, all numbers little-endian:
+ *   u32 length   payload bytes, at most PROTO_PAYLOAD_MAX
+ *   u32 stream   0: the connection itself; else an id the host chose, which rises by one with each request
+ *   u16 type     enum proto_type
+ *   u16 flags    PROTO_MORE or 0
+ *   payload      laid out as said beside each type
+ * Fields: u8 u16 u32 u64 i64; str = u32 n, n bytes that hold no NUL, one NUL (so it is read in place as C text);
+ * strs = u32 count, count x str; data = the rest of the payload, any bytes.
+ *
+ * Rules both sides keep:
+ * 1. Each side sends HELLO first and at once, and need not wait for the other's before it sends more.
+ * 2. A request opens its stream; DONE, ERROR, EXEC_EXIT or a reply without PROTO_MORE ends it. After DROP (host) or an
+ *    end (agent) nothing more is sent on the stream; what the other side had under way for it is ignored. The agent
+ *    ignores every frame but a request for a stream it does not know.
+ * 3. A request above one payload is cut into frames of one stream and type, all but the last with PROTO_MORE, with no
+ *    other frame between them; the payloads are joined, at most PROTO_REQUEST_MAX bytes in all. A request without
+ *    PROTO_MORE is complete in its one frame.
+ * 4. A long reply (FS_STATS, PROC_LIST_REPLY, JOB_LOG_REPLY) is several frames, all but the last with PROTO_MORE; each
+ *    frame holds whole records; other streams' frames may come between.
+ * 5. Flow control: each direction of a stream's data (EXEC_OUTPUT, EXEC_STDIN, FS_DATA, TUNNEL_DATA) starts with
+ *    PROTO_WINDOW bytes of credit. Only the bytes of `data` count. The receiver gives credit back with CREDIT as it
+ *    passes bytes on. Sending beyond the credit, or crediting beyond PROTO_WINDOW, is a protocol error.
+ * 6. A protocol error by the guest ends the link; one by the host makes the agent close the connection. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROTO_MAGIC       0x47696969u /* "iiiG" */
+#define PROTO_VERSION     1
+#define PROTO_HEADER      12u
+#define PROTO_PAYLOAD_MAX 65536u
+#define PROTO_FRAME_MAX   (PROTO_HEADER + PROTO_PAYLOAD_MAX)
+#define PROTO_REQUEST_MAX (4u * 1024 * 1024) /* joined payload of one request */
+#define PROTO_WINDOW      (256u * 1024)
+#define PROTO_PUT_MAX     (1024u * 1024) /* data of FS_PUT and JOB_INPUT; most bytes of one JOB_LOG */
+#define PROTO_TAG_MAX     63u
+#define PROTO_PATH_MAX    4095u   /* longest path, without its NUL */
+#define PROTO_ARGS_MAX    32768u  /* argv entries; env entries too */
+#define PROTO_STAT_MAX    4096u   /* paths of one FS_STAT */
+#define PROTO_LIST_MAX    100000u /* entries of one FS_LIST; more is ERROR E2BIG */
+#define PROTO_SEARCH_MAX  10000u  /* finds of one FS_SEARCH; the agent stops there */
+#define PROTO_PROC_MAX    4096u
+#define PROTO_COMMAND_MAX 4096u       /* longest command text of a process; the agent cuts it */
+#define PROTO_NO_STRS     0xffffffffu /* a count of strs that means "not given" */
+
+enum { PROTO_MORE = 1 }; /* frame flags */
+
+/* What an agent can do beyond version 1: none yet. The host ignores bits it does not know. */
+enum { PROTO_CAP_NONE = 0 };
+
+/* flags of EXEC_START; the same values as GUEST_EXEC_* of guest/link.h, which says what they mean */
+enum {
+    PROTO_WITH_STDIN = 1,
+    PROTO_WITH_PTY = 2,
+    PROTO_WITH_LOG = 4,
+    PROTO_WITH_MERGE = 8,
+    PROTO_WITH_WAIT_EOF = 16,
+};
+
+enum { PROTO_EXIT_TIMEOUT = 1, PROTO_EXIT_OOM = 2 }; /* flags of an exit block */
+
+/* H>G is sent by the host, G>H by the agent. "-> X" names the reply; every request may be answered by ERROR instead. */
+enum proto_type {
+    /* stream 0, both ways: u32 PROTO_MAGIC, u16 PROTO_VERSION, u16 zero, u32 caps */
+    PROTO_HELLO = 1,
+    PROTO_DONE = 2,   /* G>H: empty. Done well; ends the stream */
+    PROTO_ERROR = 3,  /* G>H: u32 errno (1..4095), str step ("open /x": no errno text in it). Ends the stream */
+    PROTO_CREDIT = 4, /* both ways: u32 bytes (> 0) of the other side's data were passed on */
+    /* H>G: empty. The host forgot the stream: a command that is not durable is killed with its tree, a durable one goes
+     * on, a reader stops, a writer removes its unfinished file, a tunnel closes. Nothing is answered. */
+    PROTO_DROP = 5,
+    PROTO_PING = 6,     /* H>G: empty -> DONE */
+    PROTO_HOSTNAME = 7, /* H>G: str name -> DONE */
+    PROTO_RESEED = 8,   /* H>G: u64 wall clock in us since the epoch, data seed -> DONE. Mix in seed, step the clock */
+
+    /* H>G: u32 PROTO_WITH_* flags, u16 cols, u16 rows, u32 timeout_ms (0 none), str cwd ("" = "/"), str user ("" =
+     * root; "uid[:gid]" or a name of /etc/passwd), str tag ("" unless PROTO_WITH_LOG), strs argv (at least one), strs
+     * env (count PROTO_NO_STRS = the agent's default) -> EXEC_STARTED, EXEC_OUTPUT..., EXEC_EXIT; ERROR when it never
+     * started. A durable command sends no EXEC_OUTPUT (its output is in the log) but STARTED and EXIT like any other;
+     * its input is JOB_INPUT or EXEC_STDIN. */
+    PROTO_EXEC_START = 16,
+    PROTO_EXEC_STARTED = 17,     /* G>H: u32 pid in the sandbox's pid namespace */
+    PROTO_EXEC_OUTPUT = 18,      /* G>H: u8 1 or 2, data (not empty); both share one window */
+    PROTO_EXEC_EXIT = 19,        /* G>H: exit block. Ends the stream; all output was sent before */
+    PROTO_EXEC_STDIN = 20,       /* H>G: data (not empty); the agent credits what the pipe or terminal took */
+    PROTO_EXEC_STDIN_CLOSE = 21, /* H>G: empty. After all input: close the pipe; on a terminal send ^D */
+    PROTO_EXEC_SIGNAL = 22,      /* H>G: u32 signo, to the whole process group */
+    PROTO_EXEC_RESIZE = 23,      /* H>G: u16 cols, u16 rows */
+
+    PROTO_JOB_STATE = 32, /* H>G: str tag -> JOB_STATE_REPLY; unknown tag: ERROR ENOENT (so for all JOB_*) */
+    /* G>H: u8 is_running, u32 pid, u64 log_bytes (end offset of the log), u64 log_start (first offset still kept),
+     * exit block (zeros while running) */
+    PROTO_JOB_STATE_REPLY = 33,
+    /* H>G: str tag, u64 offset, u32 max -> JOB_LOG_REPLY; offset below log_start: ERROR ERANGE; at the end: no bytes */
+    PROTO_JOB_LOG = 34,
+    PROTO_JOB_LOG_REPLY = 35, /* G>H: data; at most max bytes over all frames */
+    PROTO_JOB_SIGNAL = 36,    /* H>G: str tag, u32 signo -> DONE; ended already: ERROR ESRCH */
+    PROTO_JOB_INPUT = 37,     /* H>G: u8 is_last, str tag, data -> DONE when taken; no open stdin: ERROR EPIPE */
+    PROTO_JOB_FORGET = 38,    /* H>G: str tag -> DONE. Running: killed with its tree. Its log is deleted */
+    /* G>H on stream 0: str tag, exit block. Each durable command's end, after its EXEC_EXIT if that stream is open. One
+     * that ended while no host was connected is told after the next HELLO. */
+    PROTO_JOB_EXIT = 39,
+
+    PROTO_FS_STAT = 48,   /* H>G: strs paths -> FS_STATS with one record each; the first failure is an ERROR. lstat */
+    PROTO_FS_LIST = 49,   /* H>G: str dir -> FS_STATS, path = entry name, sorted by strcmp, no "." and ".." */
+    PROTO_FS_SEARCH = 50, /* H>G: str dir, str glob (fnmatch on the base name) -> FS_STATS, absolute paths */
+    PROTO_FS_STATS = 51,  /* G>H: stat records to the end of the payload */
+    PROTO_FS_MOVE = 52,   /* H>G: str from, str to -> DONE */
+    PROTO_FS_MKDIR = 53,  /* H>G: str path, u8 has_parents, u32 mode (0 = 0755) -> DONE */
+    PROTO_FS_REMOVE = 54, /* H>G: str path, u8 is_recursive, u8 is_forced (absent is fine) -> DONE */
+    PROTO_FS_CHMOD = 55,  /* H>G: str path, str mode ("" = keep), str owner ("" = keep), u8 is_recursive -> DONE */
+    /* H>G: str path, u32 mode (0 = the old file's, or 0644), data (at most PROTO_PUT_MAX) -> DONE */
+    PROTO_FS_PUT = 56,
+    /* H>G: str path, u64 offset, u64 max (UINT64_MAX = to the end) -> FS_OPENED, FS_DATA..., DONE */
+    PROTO_FS_READ = 57,
+    PROTO_FS_OPENED = 58, /* G>H: one stat record, path as asked (symlinks followed) */
+    PROTO_FS_DATA = 59,   /* G>H of FS_READ, H>G of FS_WRITE: data (not empty) */
+    /* H>G: str path, u32 mode (as FS_PUT), u8 has_parents; then FS_DATA..., FS_END -> DONE when it is in place */
+    PROTO_FS_WRITE = 60,
+    PROTO_FS_END = 61, /* H>G: empty */
+
+    PROTO_PROC_LIST = 64,       /* H>G: empty -> PROC_LIST_REPLY */
+    PROTO_PROC_LIST_REPLY = 65, /* G>H: u64 total_memory_kb, process records to the end of the payload */
+    PROTO_PROC_KILL = 66,       /* H>G: u32 pid (> 1), u32 signo -> DONE */
+    PROTO_PROC_INTERRUPT = 67,  /* H>G: empty -> DONE. SIGINT to the groups of all non-durable, non-terminal execs */
+
+    /* H>G: u8 is_udp, u16 port, str host ("" = 127.0.0.1, then ::1) -> TUNNEL_OPENED, TUNNEL_DATA..., DONE when both
+     * directions ended well, ERROR when refused or broken. Data may be sent before TUNNEL_OPENED. */
+    PROTO_TUNNEL_OPEN = 80,
+    PROTO_TUNNEL_OPENED = 81, /* G>H: empty */
+    PROTO_TUNNEL_DATA = 82,   /* both ways: data (not empty on TCP); UDP: one datagram each */
+    PROTO_TUNNEL_EOF = 83,    /* both ways, TCP, once: empty. No more data from this side */
+};
+
+/* exit block: u32 code, u32 signal (0 = by itself), u32 PROTO_EXIT_* flags, u64 user_us, u64 system_us, u64 max_rss_kb,
+ * u64 wall_us */
+struct proto_exit {
+    uint32_t code, signal, flags;
+    uint64_t user_us, system_us, max_rss_kb, wall_us;
+};
+
+/* stat record: str path, u64 size, u32 st_mode, u32 uid, u32 gid, str owner, str group (name, or the number as text),
+ * i64 mtime_ms, str target ("" unless a symlink) */
+struct proto_stat {
+    const char *path, *owner, *group, *target; /* never NULL after a read; NULL is written as "" */
+    uint64_t size;
+    int64_t mtime_ms;
+    uint32_t mode, uid, gid;
+};
+
+/* process record: u32 pid, u32 ppid, str user, str command, u32 cpu since start in 1/100 percent, u64 rss_kb,
+ * u64 vsz_kb, u8 state letter */
+struct proto_process {
+    uint32_t pid, ppid, cpu_centi;
+    uint64_t rss_kb, vsz_kb;
+    const char *user, *command;
+    char state;
+};
+
+struct proto_hello {
+    uint32_t magic, caps;
+    uint16_t version;
+};
+
+struct proto_header {
+    uint32_t length, stream;
+    uint16_t type, flags;
+};
+
+/* --- frames --- */
+void proto_header_put(uint8_t out[PROTO_HEADER], const struct proto_header *h);
+/* 0, or -EMSGSIZE when length is above PROTO_PAYLOAD_MAX, -EBADMSG when flags has unknown bits. */
+int proto_header_get(const uint8_t in[PROTO_HEADER], struct proto_header *ret);
+
+/* --- writing: into memory of the caller; a field that does not fit sets is_full and writes nothing --- */
+struct proto_writer {
+    uint8_t *data;
+    size_t len, cap;
+    bool is_full;
+};
+
+void proto_writer_init(struct proto_writer *w, void *mem, size_t cap);
+void proto_put_u8(struct proto_writer *w, uint8_t v);
+void proto_put_u16(struct proto_writer *w, uint16_t v);
+void proto_put_u32(struct proto_writer *w, uint32_t v);
+void proto_put_u64(struct proto_writer *w, uint64_t v);
+void proto_put_str(struct proto_writer *w, const char *s); /* NULL as "" */
+void proto_put_data(struct proto_writer *w, const void *data, size_t len);
+void proto_put_exit(struct proto_writer *w, const struct proto_exit *x);
+void proto_put_stat(struct proto_writer *w, const struct proto_stat *st);      /* whole or nothing */
+void proto_put_process(struct proto_writer *w, const struct proto_process *p); /* whole or nothing */
+void proto_put_hello(struct proto_writer *w, uint32_t caps);
+
+/* One frame in place: begin leaves room for the header, end fills it in. mem of PROTO_FRAME_MAX holds any frame. */
+void proto_frame_begin(struct proto_writer *w, void *mem, size_t cap);
+/* Bytes of the whole frame, or -EMSGSIZE when it was full or above PROTO_PAYLOAD_MAX. */
+int proto_frame_end(struct proto_writer *w, uint32_t stream, uint16_t type, uint16_t flags);
+
+/* --- reading: the first field that is not all there sets is_bad; from then on numbers are 0 and texts "" --- */
+struct proto_reader {
+    const uint8_t *data;
+    size_t left;
+    bool is_bad;
+};
+
+void proto_reader_init(struct proto_reader *r, const void *payload, size_t len);
+uint8_t proto_get_u8(struct proto_reader *r);
+uint16_t proto_get_u16(struct proto_reader *r);
+uint32_t proto_get_u32(struct proto_reader *r);
+uint64_t proto_get_u64(struct proto_reader *r);
+/* Text inside the payload, as long-lived as it. Longer than max, a NUL inside or none behind: bad. Never NULL. */
+const char *proto_get_str(struct proto_reader *r, size_t max);
+const uint8_t *proto_get_rest(struct proto_reader *r, size_t *ret_len); /* never fails; may be empty */
+/* A count of strs: above max is bad, also when that many cannot be in what is left; PROTO_NO_STRS is passed through. */
+uint32_t proto_get_count(struct proto_reader *r, uint32_t max);
+void proto_get_exit(struct proto_reader *r, struct proto_exit *ret);
+void proto_get_stat(struct proto_reader *r, struct proto_stat *ret);
+void proto_get_process(struct proto_reader *r, struct proto_process *ret);
+void proto_get_hello(struct proto_reader *r, struct proto_hello *ret);
+int proto_reader_end(const struct proto_reader *r); /* 0 when nothing was bad and nothing is left; else -EBADMSG */
+
+/* --- checking a whole message at once, so that the reads after it cannot fail --- */
+enum proto_side { PROTO_FROM_HOST, PROTO_FROM_GUEST };
+/* 0 when the (joined) payload has exactly the layout of type and that side may send it; else -EBADMSG. */
+int proto_check(enum proto_side from, uint16_t type, const void *payload, size_t len);
+bool proto_is_request(uint16_t type);    /* opens a stream */
+bool proto_can_have_more(uint16_t type); /* may carry PROTO_MORE */
+const char *proto_name(uint16_t type);   /* "EXEC_START", or "?" */

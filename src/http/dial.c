@@ -1,0 +1,231 @@
+#include "http/dial.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/alloc.h"
+
+/* What the pool thread works on; it may outlive the dial. */
+struct lookup {
+    struct dial *dial; /* NULL once given up */
+    char *host;
+    char port[8];
+    int flags, result;
+    struct addrinfo *list;
+};
+
+struct dial {
+    struct loop *loop;
+    struct lookup *lookup;
+    struct addrinfo *list, *next; /* next: to be tried */
+    char *name;                   /* for messages */
+    int fd;
+    struct watch *watch;
+    struct timer *timer;
+    dial_fn *fn;
+    void *arg;
+    bool is_unix, is_start_due, is_given_up;
+};
+
+static void free_lookup(struct lookup *lo)
+{
+    if (lo->list)
+        freeaddrinfo(lo->list);
+    free(lo->host);
+    free(lo);
+}
+
+static void free_memory(struct dial *d)
+{
+    free(d->name);
+    free(d);
+}
+
+struct dial *dial_free(struct dial *d)
+{
+    if (!d)
+        return NULL;
+    if (d->lookup)
+        d->lookup->dial = NULL;
+    d->watch = watch_free(d->watch);
+    d->timer = timer_free(d->timer);
+    if (d->fd >= 0)
+        (void)close(d->fd);
+    if (d->list)
+        freeaddrinfo(d->list);
+    d->list = NULL;
+    d->fd = NO_FD;
+    d->is_given_up = true;
+    if (!d->is_start_due) /* else the deferred start frees it */
+        free_memory(d);
+    return NULL;
+}
+
+static void finish(struct dial *d, int sys, const char *what)
+{
+    dial_fn *fn = d->fn;
+    void *arg = d->arg;
+    int fd = sys ? NO_FD : steal_fd(&d->fd);
+    struct err err = ERR_INIT;
+    if (sys)
+        (void)err_set(&err, sys == ETIMEDOUT ? ERR_TIMEOUT : ERR_UPSTREAM, sys, "%s %s", what, d->name);
+    (void)dial_free(d);
+    fn(arg, fd, sys ? &err : NULL);
+}
+
+static void on_connected(void *arg, int events);
+
+static int try_connect(struct dial *d, const struct sockaddr *addr, socklen_t len)
+{
+    d->fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (d->fd < 0)
+        return -errno;
+    int on = 1;
+    if (addr->sa_family != AF_UNIX)
+        (void)setsockopt(d->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* tuning only */
+    if (connect(d->fd, addr, len) < 0 && errno != EINPROGRESS)
+        return -errno;
+    return watch_new(d->loop, d->fd, LOOP_WRITE, on_connected, d, &d->watch);
+}
+
+static void try_next(struct dial *d, int last)
+{
+    while (d->next) {
+        struct addrinfo *ai = d->next;
+        d->next = ai->ai_next;
+        last = -try_connect(d, ai->ai_addr, ai->ai_addrlen);
+        if (last == 0)
+            return;
+        if (d->fd >= 0)
+            (void)close(steal_fd(&d->fd));
+    }
+    finish(d, last, "connect to");
+}
+
+static void on_connected(void *arg, int events)
+{
+    struct dial *d = arg;
+    int sys = 0;
+    socklen_t len = sizeof sys;
+    (void)events;
+    d->watch = watch_free(d->watch);
+    if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &sys, &len) < 0)
+        sys = errno;
+    if (sys == 0) {
+        finish(d, 0, "connect to");
+        return;
+    }
+    (void)close(steal_fd(&d->fd));
+    try_next(d, sys);
+}
+
+static void on_timeout(void *arg)
+{
+    finish(arg, ETIMEDOUT, "connect to");
+}
+
+static struct dial *dial_new(struct loop *l, char *name, int64_t timeout_ms, dial_fn *fn, void *arg)
+{
+    struct dial *d = xzalloc(sizeof *d);
+    *d = (struct dial){ .loop = l, .name = name, .fd = NO_FD, .fn = fn, .arg = arg };
+    d->timer = timer_new(l, timeout_ms, 0, on_timeout, d);
+    return d;
+}
+
+/* --- TCP --- */
+
+static void resolve(void *arg)
+{
+    struct lookup *lo = arg;
+    struct addrinfo hints = { .ai_family = AF_UNSPEC,
+                              .ai_socktype = SOCK_STREAM,
+                              .ai_flags = AI_NUMERICSERV | lo->flags };
+    lo->result = getaddrinfo(lo->host, lo->port, &hints, &lo->list);
+}
+
+static void on_resolved(void *arg)
+{
+    struct lookup *lo = arg;
+    struct dial *d = lo->dial;
+    if (d) {
+        d->lookup = NULL;
+        d->list = d->next = STEAL(lo->list);
+        if (lo->result != 0)
+            finish(d, EHOSTUNREACH, "find the address of");
+        else
+            try_next(d, EHOSTUNREACH);
+    }
+    free_lookup(lo);
+}
+
+static void start_tcp(void *arg)
+{
+    struct dial *d = arg;
+    d->is_start_due = false;
+    if (d->is_given_up) {
+        free_memory(d);
+        return;
+    }
+    struct lookup *lo = d->lookup;
+    lo->flags = AI_NUMERICHOST; /* an address needs no thread */
+    resolve(lo);
+    if (lo->result != EAI_NONAME) {
+        on_resolved(lo);
+        return;
+    }
+    lo->flags = 0;
+    int r = loop_work(d->loop, resolve, on_resolved, lo);
+    if (r < 0) {
+        finish(d, -r, "find the address of");
+        free_lookup(lo);
+    }
+}
+
+struct dial *dial_tcp(struct loop *l, const char *host, uint16_t port, int64_t timeout_ms, dial_fn *fn, void *arg)
+{
+    struct dial *d = dial_new(l, xasprintf("%s port %u", host, port), timeout_ms, fn, arg);
+    struct lookup *lo = xzalloc(sizeof *lo);
+    lo->dial = d;
+    lo->host = xstrdup(host);
+    (void)snprintf(lo->port, sizeof lo->port, "%u", port);
+    d->lookup = lo;
+    d->is_start_due = true;
+    loop_defer(l, start_tcp, d);
+    return d;
+}
+
+/* --- unix sockets --- */
+
+static void start_unix(void *arg)
+{
+    struct dial *d = arg;
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    d->is_start_due = false;
+    if (d->is_given_up) {
+        free_memory(d);
+        return;
+    }
+    if (strlen(d->name) >= sizeof addr.sun_path) {
+        finish(d, ENAMETOOLONG, "connect to");
+        return;
+    }
+    memcpy(addr.sun_path, d->name, strlen(d->name) + 1);
+    int r = try_connect(d, (struct sockaddr *)&addr, sizeof addr);
+    if (r < 0)
+        finish(d, -r, "connect to");
+}
+
+struct dial *dial_unix(struct loop *l, const char *path, int64_t timeout_ms, dial_fn *fn, void *arg)
+{
+    struct dial *d = dial_new(l, xstrdup(path), timeout_ms, fn, arg);
+    d->is_start_due = true;
+    loop_defer(l, start_unix, d);
+    return d;
+}

@@ -1,0 +1,17 @@
+/* Connecting without blocking: TCP by address or name, and unix sockets. May include: base/, loop/. */
+#pragma once
+#include <stdint.h>
+
+#include "base/err.h"
+#include "loop/loop.h"
+
+struct dial;
+
+/* Once, never from inside dial_*(): a connected, non-blocking descriptor the callee owns and err NULL, or fd < 0 and
+ * err saying why. The dial is freed before. */
+typedef void dial_fn(void *arg, int fd, const struct err *err);
+
+/* Names are resolved on a pool thread, addresses tried one after the other, all within timeout_ms. */
+struct dial *dial_tcp(struct loop *l, const char *host, uint16_t port, int64_t timeout_ms, dial_fn *fn, void *arg);
+struct dial *dial_unix(struct loop *l, const char *path, int64_t timeout_ms, dial_fn *fn, void *arg);
+struct dial *dial_free(struct dial *d); /* gives up: fn is not called */

@@ -1,0 +1,362 @@
+/* llhttp behind three functions. Theory: the parser pauses at the end of the head and at the end of the message, so
+ * that users' functions run outside of it; each message begins with a parser made anew. llhttp was generated in its
+ * loose mode (it lets bare LF, folded lines and blanks in names through), so those are refused here on the raw bytes.
+ */
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "http/http_conn.h"
+
+static int fail(struct http_conn *c, int status, const char *text)
+{
+    if (!c->fail_status) {
+        c->fail_status = status;
+        c->fail_text = text;
+    }
+    return -EINVAL;
+}
+
+/* A parser callback's failure. */
+static int refuse(llhttp_t *p, int status, const char *text)
+{
+    struct http_conn *c = p->data;
+    (void)fail(c, status, text);
+    return HPE_USER;
+}
+
+static bool is_in_head(const struct http_conn *c)
+{
+    return c->phase == HTTP_PHASE_IDLE || c->phase == HTTP_PHASE_HEAD;
+}
+
+static int add_head(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_conn *c = p->data;
+    struct http_req *r = c->req;
+    const struct http_limits *lim = &c->server->limits;
+    if (r->head.len + len > lim->head_bytes || buf_add(&r->head, at, len) < 0)
+        return refuse(p, 431, "request head is larger than the server's limit: send fewer or shorter headers");
+    return 0;
+}
+
+/* Ends the string that add_head() has built. */
+static int end_string(llhttp_t *p)
+{
+    return add_head(p, "", 1);
+}
+
+static int count_side(llhttp_t *p, size_t len)
+{
+    struct http_conn *c = p->data;
+    c->side_bytes += len;
+    if (c->side_bytes > c->server->limits.head_bytes)
+        return refuse(p, 413, "chunk extensions and trailers are larger than the limit for headers");
+    return 0;
+}
+
+static int on_url(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_conn *c = p->data;
+    c->url_bytes += len;
+    if (c->url_bytes > c->server->limits.url_bytes)
+        return refuse(p, 414, "URL is longer than the server's limit: move data into the body");
+    return add_head(p, at, len);
+}
+
+static int on_url_complete(llhttp_t *p)
+{
+    return end_string(p);
+}
+
+static int on_header_field(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_conn *c = p->data;
+    struct http_req *r = c->req;
+    if (!is_in_head(c))
+        return count_side(p, len + 4);
+    if (r->field_count >= c->server->limits.header_count)
+        return refuse(p, 431, "more headers than the server's limit");
+    if (!r->fields[r->field_count].name)
+        r->fields[r->field_count].name = (uint32_t)r->head.len; /* never 0: the URL comes first */
+    return add_head(p, at, len);
+}
+
+static int on_header_field_complete(llhttp_t *p)
+{
+    struct http_conn *c = p->data;
+    struct http_req *r = c->req;
+    if (!is_in_head(c))
+        return 0;
+    if (end_string(p) != 0)
+        return HPE_USER;
+    r->fields[r->field_count].value = (uint32_t)r->head.len;
+    return 0;
+}
+
+static int on_header_value(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_conn *c = p->data;
+    return is_in_head(c) ? add_head(p, at, len) : count_side(p, len);
+}
+
+static int on_header_value_complete(llhttp_t *p)
+{
+    struct http_conn *c = p->data;
+    struct http_req *r = c->req;
+    if (!is_in_head(c))
+        return 0;
+    size_t start = r->fields[r->field_count].value;
+    while (r->head.len > start && (r->head.data[r->head.len - 1] == ' ' || r->head.data[r->head.len - 1] == '\t'))
+        r->head.len--;
+    if (end_string(p) != 0)
+        return HPE_USER;
+    r->fields[++r->field_count].name = 0; /* the table has one entry more than the limit */
+    return 0;
+}
+
+static int on_headers_complete(llhttp_t *p)
+{
+    struct http_conn *c = p->data;
+    c->is_paused_at_head = true;
+    p->upgrade = 0; /* an upgrade is the application's choice (http_req_take()), never the parser's */
+    return HPE_PAUSED;
+}
+
+static int on_chunk_extension(llhttp_t *p, const char *at, size_t len)
+{
+    (void)at;
+    return count_side(p, len);
+}
+
+static int on_body(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_conn *c = p->data;
+    struct http_req *r = c->req;
+    c->body_bytes += len;
+    if (c->is_discarding)
+        return c->body_bytes > HTTP_STASH_BYTES ? refuse(p, 413, "body after the reply") : 0;
+    if (c->body_bytes > r->rule.max_bytes)
+        return refuse(p, 413, "request body is larger than this operation's limit");
+    if (!r->rule.is_streamed)
+        return buf_add(&r->body, at, len) < 0 ? refuse(p, 503, "no memory for the request body") : 0;
+    if (r->data_fn)
+        r->data_fn(r->data_arg, at, (ssize_t)len);
+    if (c->is_closed)
+        return HPE_USER;
+    return r->is_held ? HPE_PAUSED : 0;
+}
+
+static int on_message_complete(llhttp_t *p)
+{
+    struct http_conn *c = p->data;
+    c->is_paused_at_end = true;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+    .on_url = on_url,
+    .on_url_complete = on_url_complete,
+    .on_header_field = on_header_field,
+    .on_header_field_complete = on_header_field_complete,
+    .on_header_value = on_header_value,
+    .on_header_value_complete = on_header_value_complete,
+    .on_headers_complete = on_headers_complete,
+    .on_chunk_extension_name = on_chunk_extension,
+    .on_chunk_extension_value = on_chunk_extension,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+void http_parse_start(struct http_conn *c)
+{
+    llhttp_init(&c->parser, HTTP_REQUEST, &settings);
+    c->parser.data = c;
+    c->head_bytes = c->url_bytes = 0;
+    c->body_bytes = c->side_bytes = 0;
+    c->body_ms = 0;
+    c->last_byte = '\0';
+    c->fail_status = 0;
+    c->fail_text = NULL;
+    c->is_paused_at_head = c->is_paused_at_end = c->is_discarding = false;
+}
+
+/* Lines end in CRLF, no line begins with a blank: what llhttp lets pass in its loose mode. */
+static int check_lines(struct http_conn *c, const char *data, size_t len)
+{
+    const char *p = data, *end = data + len;
+    if (len && c->last_byte == '\n' && (*p == ' ' || *p == '\t'))
+        return fail(c, 400, "folded header lines are not allowed");
+    while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
+        char before = p > data ? p[-1] : c->last_byte;
+        if (before != '\r')
+            return fail(c, 400, "lines of the request head must end in CR LF");
+        p++;
+        if (p < end && (*p == ' ' || *p == '\t'))
+            return fail(c, 400, "folded header lines are not allowed");
+    }
+    if (len)
+        c->last_byte = data[len - 1];
+    return 0;
+}
+
+static int explain(struct http_conn *c, llhttp_errno_t code)
+{
+    switch ((int)code) {
+    case HPE_INVALID_METHOD:
+        return fail(c, 501, "request method is not known");
+    case HPE_INVALID_VERSION:
+    case HPE_PAUSED_H2_UPGRADE:
+        return fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
+    case HPE_UNEXPECTED_CONTENT_LENGTH:
+    case HPE_INVALID_CONTENT_LENGTH:
+        return fail(c, 400, "Content-Length must be one decimal number, without Transfer-Encoding");
+    case HPE_INVALID_TRANSFER_ENCODING:
+        return fail(c, 400, "Transfer-Encoding must be exactly \"chunked\"");
+    case HPE_INVALID_HEADER_TOKEN:
+        return fail(c, 400, "a header name or value holds a byte that is not allowed");
+    case HPE_INVALID_URL:
+        return fail(c, 400, "request target is not a valid URL: percent-encode other bytes");
+    case HPE_INVALID_CHUNK_SIZE:
+        return fail(c, 400, "chunk size is not a hexadecimal number in range");
+    default:
+        return fail(c, 400, "not a valid HTTP/1.1 request");
+    }
+}
+
+int http_parse_run(struct http_conn *c, const char *data, size_t len, size_t *ret_used)
+{
+    bool was_in_head = is_in_head(c);
+    c->is_paused_at_head = c->is_paused_at_end = c->can_step = false;
+    if (llhttp_get_errno(&c->parser) == HPE_PAUSED)
+        llhttp_resume(&c->parser);
+    llhttp_errno_t code = llhttp_execute(&c->parser, data, len);
+    size_t used = len;
+    if (code != HPE_OK && llhttp_get_error_pos(&c->parser))
+        used = (size_t)(llhttp_get_error_pos(&c->parser) - data);
+    *ret_used = used < len ? used : len;
+    if (was_in_head && check_lines(c, data, *ret_used) < 0)
+        return -EINVAL;
+    if (code == HPE_PAUSED)
+        return HPE_PAUSED;
+    if (code != HPE_OK)
+        return c->fail_status ? -EINVAL : explain(c, code);
+    if (was_in_head) {
+        /* Blanks and empty lines never reach a callback, so raw bytes are bounded too. */
+        c->head_bytes += len;
+        if (c->head_bytes > c->server->limits.head_bytes)
+            return fail(c, 431, "request head is larger than the server's limit: send fewer or shorter headers");
+    }
+    return 0;
+}
+
+/* --- checks on the complete head --- */
+
+static bool is_token(const char *s)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    if (!*s)
+        return false;
+    for (; *s; s++) {
+        bool is_alnum = (*s >= '0' && *s <= '9') || (*s >= 'A' && *s <= 'Z') || (*s >= 'a' && *s <= 'z');
+        if (!is_alnum && !strchr(others, *s))
+            return false;
+    }
+    return true;
+}
+
+static bool is_value_clean(const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char b = (unsigned char)s[i];
+        if ((b < 0x20 && b != '\t') || b == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* Splits the target into path and query; absolute form loses its scheme and host. */
+static int split_target(struct http_conn *c)
+{
+    struct http_req *r = c->req;
+    char *url = r->head.data;
+    for (const char *s = url; *s; s++) {
+        unsigned char b = (unsigned char)*s;
+        if (b <= 0x20 || b >= 0x7f || b == '#')
+            return fail(c, 400, "request target holds a byte that must be percent-encoded");
+    }
+    char *path = url;
+    if (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0) {
+        path = strchr(url, ':') + 3;
+        path += strcspn(path, "/?");
+    }
+    char *question = strchr(path, '?');
+    if (question) {
+        *question = '\0';
+        r->query = (uint32_t)(question + 1 - url);
+    } else {
+        r->query = (uint32_t)strlen(url); /* the NUL behind the URL */
+    }
+    if (path != url && *path == '\0')
+        *--path = '/'; /* http://host and http://host?x have an empty path; the byte before it is no longer needed */
+    if (*path != '/' && strcmp(path, "*") != 0)
+        return fail(c, 400, "request target must begin with \"/\"");
+    r->path = (uint32_t)(path - url);
+    return 0;
+}
+
+struct seen {
+    unsigned host, length, encoding;
+};
+
+static int check_field(struct http_conn *c, const struct http_field *f, struct seen *seen)
+{
+    struct http_req *r = c->req;
+    const char *name = r->head.data + f->name, *value = r->head.data + f->value;
+    if (!is_token(name) || !is_value_clean(value, strlen(value)))
+        return fail(c, 400, "a header name or value holds a byte that is not allowed");
+    if (strcasecmp(name, "host") == 0) {
+        seen->host++;
+        if (strpbrk(value, " \t/\\@?#,"))
+            return fail(c, 400, "Host is not a valid host name and port");
+    } else if (strcasecmp(name, "content-length") == 0) {
+        seen->length++;
+        if (!*value || value[strspn(value, "0123456789")])
+            return fail(c, 400, "Content-Length must be one decimal number");
+    } else if (strcasecmp(name, "transfer-encoding") == 0) {
+        seen->encoding++;
+        if (strcasecmp(value, "chunked") != 0)
+            return fail(c, 400, "Transfer-Encoding must be exactly \"chunked\"");
+    } else if (strcasecmp(name, "expect") == 0) {
+        if (strcasecmp(value, "100-continue") != 0)
+            return fail(c, 417, "the only expectation served is 100-continue");
+        r->wants_continue = !r->is_http10;
+    }
+    return 0;
+}
+
+int http_parse_check_head(struct http_conn *c)
+{
+    struct http_req *r = c->req;
+    struct seen seen = { 0 };
+    if (c->parser.http_major != 1 || c->parser.http_minor > 1)
+        return fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
+    r->is_http10 = c->parser.http_minor == 0;
+    r->method = llhttp_method_name((llhttp_method_t)c->parser.method);
+    r->is_head = c->parser.method == HTTP_HEAD;
+    r->is_keep_alive = llhttp_should_keep_alive(&c->parser) != 0;
+    if (c->parser.method == HTTP_CONNECT)
+        return fail(c, 501, "CONNECT is not served: this is no proxy");
+    if (split_target(c) < 0)
+        return -EINVAL;
+    for (unsigned i = 0; i < r->field_count; i++)
+        if (check_field(c, &r->fields[i], &seen) < 0)
+            return -EINVAL;
+    if (seen.host > 1 || (seen.host == 0 && !r->is_http10))
+        return fail(c, 400, "exactly one Host header is required");
+    if (seen.length > 1 || seen.encoding > 1 || (seen.length && seen.encoding))
+        return fail(c, 400, "one Content-Length or one Transfer-Encoding, not both and none twice");
+    if (seen.encoding && r->is_http10)
+        return fail(c, 400, "HTTP/1.0 has no Transfer-Encoding");
+    return 0;
+}

@@ -1,0 +1,374 @@
+/* Listening, accepting, deadlines' tick and the graceful end. */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/alloc.h"
+#include "http/http_conn.h"
+
+enum { BACKLOG = 1024, ACCEPT_BATCH = 64, SWEEP_MS = 250, BODY_GRACE_MS = 10000 };
+
+int http_server_new(struct loop *l, const struct http_app *app, const struct http_limits *limits,
+                    struct http_server **ret, struct err *err)
+{
+    static const struct http_limits defaults = HTTP_LIMITS_DEFAULT;
+    if (!app->on_head || !app->on_request)
+        return err_set(err, ERR_INTERNAL, EINVAL, "HTTP server: on_head and on_request are both needed");
+    struct http_server *s = xzalloc(sizeof *s);
+    s->refs = 1;
+    s->loop = l;
+    s->app = *app;
+    s->limits = limits ? *limits : defaults;
+    if (!s->limits.body_grace_ms)
+        s->limits.body_grace_ms = BODY_GRACE_MS;
+    s->scratch = xzalloc(HTTP_STASH_BYTES);
+    s->date_s = -1;
+    *ret = s;
+    return 0;
+}
+
+struct http_server *http_server_ref(struct http_server *s)
+{
+    s->refs++;
+    return s;
+}
+
+void http_server_unref(struct http_server *s)
+{
+    if (--s->refs)
+        return;
+    assert(s->is_freed && !s->conns && !s->pool);
+    free(s->scratch);
+    free(s);
+}
+
+const char *http_server_date(struct http_server *s)
+{
+    time_t t = time(NULL);
+    if (t != s->date_s) {
+        struct tm tm;
+        s->date_s = t;
+        (void)strftime(s->date, sizeof s->date, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", gmtime_r(&t, &tm));
+    }
+    return s->date;
+}
+
+unsigned http_server_connections(const struct http_server *s)
+{
+    return s->conn_count;
+}
+
+/* --- the tick --- */
+
+static void resume_listeners(struct http_server *s)
+{
+    for (struct http_listener *li = s->listeners; li; li = li->next) {
+        if (li->is_paused)
+            watch_set(li->watch, LOOP_READ);
+        li->is_paused = false;
+    }
+}
+
+static void on_sweep(void *arg)
+{
+    struct http_server *s = http_server_ref(arg);
+    int64_t now_ms = loop_now_ms(s->loop);
+    resume_listeners(s);
+    struct http_conn *c = s->conns ? http_conn_ref(s->conns) : NULL;
+    while (c) {
+        struct http_conn *next = c->next ? http_conn_ref(c->next) : NULL;
+        http_conn_sweep(c, now_ms);
+        http_conn_unref(c);
+        if (next && next->is_closed) { /* a handler that heard of c's end has ended it too: begin anew */
+            http_conn_unref(next);
+            next = s->conns ? http_conn_ref(s->conns) : NULL;
+        }
+        c = next;
+    }
+    if (!s->conns && s->sweep)
+        timer_set(s->sweep, -1, 0);
+    http_server_unref(s);
+}
+
+static void start_sweep(struct http_server *s)
+{
+    if (!s->sweep)
+        s->sweep = timer_new(s->loop, SWEEP_MS, SWEEP_MS, on_sweep, s);
+    else if (!s->conns)
+        timer_set(s->sweep, SWEEP_MS, SWEEP_MS);
+}
+
+/* --- connections --- */
+
+int http_server_adopt(struct http_server *s, int fd, const char *peer, struct http_conn **ret)
+{
+    struct http_conn *c;
+    int r = http_conn_new(s, fd, peer, &c);
+    if (r < 0) {
+        (void)close(fd);
+        return r;
+    }
+    start_sweep(s);
+    c->next = s->conns;
+    if (c->next)
+        c->next->prev = c;
+    s->conns = c;
+    if (s->conn_count < s->limits.connections) {
+        s->conn_count++;
+    } else {
+        c->is_rejected = true;
+        s->rejected_count++;
+    }
+    if (ret)
+        *ret = c;
+    return 0;
+}
+
+static void drain_check(struct http_server *s)
+{
+    if (!s->is_draining || s->conn_count || !s->drain_fn)
+        return;
+    s->grace = timer_free(s->grace);
+    loop_fn *fn = STEAL(s->drain_fn);
+    loop_defer(s->loop, fn, s->drain_arg); /* it may free the server, which is on the stack here */
+}
+
+void http_server_forget(struct http_server *s, struct http_conn *c)
+{
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        s->conns = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    c->prev = c->next = NULL;
+    if (c->is_rejected)
+        s->rejected_count--;
+    else
+        s->conn_count--;
+    drain_check(s);
+}
+
+static void name_peer(const struct sockaddr_storage *addr, char out[HTTP_PEER_MAX])
+{
+    char host[INET6_ADDRSTRLEN] = "";
+    if (addr->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+        (void)inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+        (void)snprintf(out, HTTP_PEER_MAX, "%s:%u", host, ntohs(in->sin_port));
+    } else if (addr->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+        (void)inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
+        (void)snprintf(out, HTTP_PEER_MAX, "[%s]:%u", host, ntohs(in6->sin6_port));
+    } else {
+        (void)snprintf(out, HTTP_PEER_MAX, "unix");
+    }
+}
+
+static void admit(struct http_server *s, int fd, const struct sockaddr_storage *addr)
+{
+    bool is_full = s->conn_count >= s->limits.connections;
+    if (is_full && s->rejected_count >= HTTP_REJECTS) {
+        (void)close(fd);
+        return;
+    }
+    char peer[HTTP_PEER_MAX];
+    struct http_conn *c;
+    name_peer(addr, peer);
+    if (http_server_adopt(s, fd, peer, &c) == 0 && is_full)
+        http_conn_fail(c, 503, "too many connections: try again later");
+}
+
+static void on_acceptable(void *arg, int events)
+{
+    struct http_listener *li = arg;
+    struct http_server *s = li->server;
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        struct sockaddr_storage addr = { 0 };
+        socklen_t len = sizeof addr;
+        int fd = accept4(li->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            admit(s, fd, &addr);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            /* The listener stays readable: without a rest this would spin until a descriptor is free. */
+            li->is_paused = true;
+            watch_set(li->watch, 0);
+            start_sweep(s);
+        }
+        if (errno != ECONNABORTED && errno != EINTR)
+            return;
+    }
+}
+
+/* --- listeners --- */
+
+static int add_listener(struct http_server *s, int fd, const char *path, struct err *err)
+{
+    struct http_listener *li = xzalloc(sizeof *li);
+    li->fd = fd;
+    li->server = s;
+    int r = listen(fd, BACKLOG) < 0 ? -errno : watch_new(s->loop, fd, LOOP_READ, on_acceptable, li, &li->watch);
+    if (r < 0) {
+        (void)close(fd);
+        free(li);
+        return err_set(err, ERR_INTERNAL, -r, "listen");
+    }
+    li->path = xstrdup(path);
+    li->next = s->listeners;
+    s->listeners = li;
+    return 0;
+}
+
+static int parse_host(const char *host, uint16_t port, struct sockaddr_storage *addr, socklen_t *ret_len)
+{
+    struct sockaddr_in *in = (struct sockaddr_in *)addr;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
+    *addr = (struct sockaddr_storage){ 0 };
+    if (inet_pton(AF_INET, host, &in->sin_addr) == 1) {
+        in->sin_family = AF_INET;
+        in->sin_port = htons(port);
+        *ret_len = sizeof *in;
+        return 0;
+    }
+    if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
+        in6->sin6_family = AF_INET6;
+        in6->sin6_port = htons(port);
+        *ret_len = sizeof *in6;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t port, uint16_t *ret_port, struct err *err)
+{
+    struct sockaddr_storage addr;
+    socklen_t len;
+    if (parse_host(host, port, &addr, &len) < 0)
+        return err_set(err, ERR_INVALID, 0, "listen on \"%s\": a numeric IPv4 or IPv6 address is needed", host);
+    CLEANUP(close_fd_p) int fd = socket(addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, errno, "listen on %s: socket", host);
+    int on = 1;
+    /* Accepted sockets inherit TCP_NODELAY; both only tune, so a failure is no reason to stop. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)&addr, len) < 0)
+        return err_set(err, errno == EADDRINUSE ? ERR_CONFLICT : ERR_INTERNAL, errno, "listen on %s port %u", host,
+                       port);
+    if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
+        return err_set(err, ERR_INTERNAL, errno, "listen on %s port %u", host, port);
+    int r = add_listener(s, steal_fd(&fd), NULL, err);
+    if (r < 0)
+        return err_wrap(err, r, "listen on %s port %u", host, port);
+    if (ret_port) /* the port is at the same place in both families */
+        *ret_port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
+    return 0;
+}
+
+/* A socket file nobody listens on is left over from a server that was killed. */
+static int remove_stale(const struct sockaddr_un *addr)
+{
+    struct stat st;
+    if (lstat(addr->sun_path, &st) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (!S_ISSOCK(st.st_mode))
+        return -EEXIST;
+    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (const struct sockaddr *)addr, sizeof *addr) == 0 || errno == EAGAIN)
+        return -EADDRINUSE;
+    return unlink(addr->sun_path) < 0 ? -errno : 0;
+}
+
+int http_server_listen_unix(struct http_server *s, const char *path, struct err *err)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    if (!*path || strlen(path) >= sizeof addr.sun_path)
+        return err_set(err, ERR_INVALID, 0, "listen on %s: a unix socket's path has 1 to %zu bytes", path,
+                       sizeof addr.sun_path - 1);
+    memcpy(addr.sun_path, path, strlen(path) + 1);
+    int r = remove_stale(&addr);
+    if (r < 0)
+        return err_set(err, ERR_CONFLICT, -r, "listen on %s", path);
+    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, errno, "listen on %s: socket", path);
+    /* Until listen() nobody can connect, so the mode is in force before the first client. */
+    if (bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0 || chmod(path, 0600) < 0)
+        return err_set(err, ERR_INTERNAL, errno, "listen on %s", path);
+    r = add_listener(s, steal_fd(&fd), path, err);
+    return r < 0 ? err_wrap(err, r, "listen on %s", path) : 0;
+}
+
+static void close_listeners(struct http_server *s)
+{
+    while (s->listeners) {
+        struct http_listener *li = s->listeners;
+        s->listeners = li->next;
+        li->watch = watch_free(li->watch);
+        (void)close(li->fd);
+        if (li->path)
+            (void)unlink(li->path); /* somebody may have removed it already */
+        free(li->path);
+        free(li);
+    }
+}
+
+/* --- the end --- */
+
+static void cut_all(struct http_server *s)
+{
+    while (s->conns)
+        http_conn_drop(s->conns, true);
+}
+
+static void on_grace_over(void *arg)
+{
+    struct http_server *s = http_server_ref(arg);
+    cut_all(s);
+    http_server_unref(s);
+}
+
+void http_server_drain(struct http_server *s, int64_t grace_ms, loop_fn *done, void *arg)
+{
+    close_listeners(s);
+    s->is_draining = true;
+    s->drain_fn = done;
+    s->drain_arg = arg;
+    s->grace = timer_free(s->grace);
+    s->grace = timer_new(s->loop, grace_ms, 0, on_grace_over, s);
+    for (struct http_conn *c = s->conns, *next; c; c = next) {
+        next = c->next; /* dropping an idle connection calls nobody */
+        if (c->phase == HTTP_PHASE_IDLE && outq_len(&c->out) == 0)
+            http_conn_drop(c, false);
+        else if (c->phase == HTTP_PHASE_IDLE)
+            c->will_close = true;
+    }
+    drain_check(s);
+}
+
+struct http_server *http_server_free(struct http_server *s)
+{
+    if (!s)
+        return NULL;
+    s->drain_fn = NULL;
+    close_listeners(s);
+    cut_all(s);
+    s->sweep = timer_free(s->sweep);
+    s->grace = timer_free(s->grace);
+    s->is_freed = true;
+    http_req_free_pool(s);
+    http_server_unref(s);
+    return NULL;
+}

@@ -1,0 +1,28 @@
+/* Percent-decoding, query strings and absolute URLs. Untrusted: all input. May include: base/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* Appends the decoded bytes of a path segment. -EINVAL for a bad escape or an encoded NUL, else as buf_add(). */
+int url_decode(const char *text, size_t len, struct buf *out);
+
+/* Walks "a=b&c": *at begins at the query and moves on. 1 with the next pair (value empty when there is no "="), 0 at
+ * the end, -EINVAL for a bad escape, or as buf_add(). "+" is a blank. Empty pieces are skipped. */
+int url_query_next(const char **at, struct buf *ret_key, struct buf *ret_value);
+
+/* The first value of key. 1 when it is there, 0 when not, else as url_query_next(). */
+int url_query_get(const char *query, const char *key, struct buf *ret_value);
+
+enum { URL_HOST_MAX = 256 };
+
+struct url {
+    char host[URL_HOST_MAX]; /* IPv6 without brackets */
+    uint16_t port;
+    const char *path; /* into the text given; "/" when there is none. May hold a query */
+};
+
+/* scheme: "http" or "ws". -EINVAL when text is no URL of it. User names and fragments are refused. */
+int url_parse(const char *text, const char *scheme, uint16_t default_port, struct url *ret);

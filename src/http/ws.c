@@ -1,0 +1,365 @@
+#include "http/ws.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "http/ws_conn.h"
+#include "http/wskey.h"
+
+enum {
+    WS_MAGIC = 0x3b50c001,
+    READ_BYTES = 65536,
+    MARK_BYTES = 1 << 20,     /* queued output past which the source should pause */
+    OVERRUN_BYTES = 64 << 20, /* a source that does not is cut here */
+    CLOSE_MS = 3000
+};
+
+/* --- life --- */
+
+struct ws *ws_new(struct loop *l, bool is_client, size_t message_max, const struct ws_events *ev, void *arg)
+{
+    struct ws *w = xzalloc(sizeof *w);
+    w->magic = WS_MAGIC;
+    w->refs = 1;
+    w->loop = l;
+    w->events = *ev;
+    w->arg = arg;
+    w->fd = NO_FD;
+    w->is_client = is_client;
+    wsframe_reader_init(&w->reader, !is_client, message_max);
+    buf_init(&w->stash, READ_BYTES);
+    outq_init(&w->out);
+    w->out.is_blocked = true;
+    return w;
+}
+
+static void unref(struct ws *w)
+{
+    assert(w->magic == WS_MAGIC);
+    if (--w->refs)
+        return;
+    w->magic = 0;
+    wsframe_reader_done(&w->reader);
+    buf_done(&w->stash);
+    outq_done(&w->out);
+    free(w);
+}
+
+static void cut(struct ws *w)
+{
+    w->is_closed = true;
+    ws_dial_free(STEAL(w->handshake));
+    w->watch = watch_free(w->watch);
+    w->timer = timer_free(w->timer);
+    if (w->fd >= 0) {
+        (void)shutdown(w->fd, SHUT_WR); /* the peer may have gone first */
+        (void)close(steal_fd(&w->fd));
+    }
+}
+
+void ws_finish(struct ws *w, int code, const char *reason)
+{
+    if (w->is_closed)
+        return;
+    cut(w);
+    w->events.on_close(w->arg, w, code, reason);
+    unref(w);
+}
+
+void ws_drop(struct ws *w)
+{
+    if (w->is_closed)
+        return;
+    cut(w);
+    unref(w);
+}
+
+void ws_set_arg(struct ws *w, void *arg)
+{
+    w->arg = arg;
+}
+
+static void finish_broken(void *arg)
+{
+    struct ws *w = arg;
+    ws_finish(w, 1006, "connection lost");
+    unref(w);
+}
+
+static void break_later(struct ws *w)
+{
+    w->refs++;
+    loop_defer(w->loop, finish_broken, w);
+}
+
+/* --- output --- */
+
+static void update_watch(struct ws *w)
+{
+    if (!w->watch)
+        return;
+    watch_set(w->watch, (w->is_held ? 0 : LOOP_READ) | (w->out.is_blocked ? LOOP_WRITE : 0));
+}
+
+static void send_masked(struct ws *w, enum wsframe_op op, const char *data, size_t len)
+{
+    uint8_t head[WSFRAME_HEAD_MAX], mask[4];
+    ident_random(mask, sizeof mask);
+    size_t head_len = wsframe_head(op, len, mask, head);
+    if (outq_add(&w->out, head, head_len) < 0 || outq_add(&w->out, data, len) < 0) {
+        break_later(w);
+        return;
+    }
+    wsframe_mask(w->out.bytes.data + w->out.bytes.len - len, len, mask, 0);
+    if (outq_send(&w->out, w->fd, NULL, 0) < 0)
+        break_later(w);
+}
+
+static void send_frame(struct ws *w, enum wsframe_op op, const char *data, size_t len)
+{
+    if (w->is_client) {
+        send_masked(w, op, data, len);
+    } else {
+        uint8_t head[WSFRAME_HEAD_MAX];
+        size_t head_len = wsframe_head(op, len, NULL, head);
+        struct iovec pieces[] = { { head, head_len }, { (void *)(uintptr_t)data, len } };
+        if (outq_send(&w->out, w->fd, pieces, 2) < 0)
+            break_later(w);
+    }
+    if (outq_len(&w->out) > MARK_BYTES)
+        w->is_over_mark = true;
+    update_watch(w);
+}
+
+size_t ws_send(struct ws *w, bool is_text, const char *data, size_t len)
+{
+    if (w->is_closed || w->is_closing)
+        return 0;
+    if (outq_len(&w->out) > OVERRUN_BYTES)
+        break_later(w);
+    else
+        send_frame(w, is_text ? WSFRAME_TEXT : WSFRAME_BINARY, data, len);
+    return outq_len(&w->out);
+}
+
+void ws_ping(struct ws *w)
+{
+    if (!w->is_closed && !w->is_closing)
+        send_frame(w, WSFRAME_PING, "", 0);
+}
+
+static void on_close_late(void *arg)
+{
+    ws_finish(arg, 1006, "the peer did not finish the closing handshake");
+}
+
+void ws_close(struct ws *w, int code, const char *reason)
+{
+    if (w->is_closed || w->is_closing)
+        return;
+    char payload[WSFRAME_CONTROL_MAX];
+    size_t len = wsframe_close_make(code, reason, payload);
+    send_frame(w, WSFRAME_CLOSE, payload, len);
+    w->is_closing = true;
+    w->timer = timer_new(w->loop, CLOSE_MS, 0, on_close_late, w);
+    ws_hold(w, false); /* the peer's answer must be read */
+}
+
+static void flush(struct ws *w)
+{
+    if (outq_flush(&w->out, w->fd) < 0) {
+        ws_finish(w, 1006, "connection lost");
+        return;
+    }
+    update_watch(w);
+    if (outq_len(&w->out) == 0 && w->is_over_mark) {
+        w->is_over_mark = false;
+        if (w->events.on_drain)
+            w->events.on_drain(w->arg, w);
+    }
+}
+
+/* --- input --- */
+
+static void on_peer_close(struct ws *w, const struct wsframe_item *item)
+{
+    int code = 0;
+    char reason[WSFRAME_CONTROL_MAX], payload[WSFRAME_CONTROL_MAX];
+    int r = wsframe_close_parse(item->data, item->len, &code, reason);
+    if (r < 0) {
+        code = -r;
+        (void)snprintf(reason, sizeof reason, "bad close frame");
+    }
+    if (!w->is_closing)
+        send_frame(w, WSFRAME_CLOSE, payload, wsframe_close_make(code, r < 0 ? reason : "", payload));
+    ws_finish(w, code, reason);
+}
+
+static void on_bad_frame(struct ws *w, int code)
+{
+    const char *reason = code == WSFRAME_TOO_BIG    ? "message is larger than the limit"
+                         : code == WSFRAME_NOT_UTF8 ? "text is not UTF-8"
+                                                    : "protocol error";
+    char payload[WSFRAME_CONTROL_MAX];
+    if (!w->is_closing)
+        send_frame(w, WSFRAME_CLOSE, payload, wsframe_close_make(code, reason, payload));
+    ws_finish(w, code, reason);
+}
+
+static void on_item(struct ws *w, const struct wsframe_item *item)
+{
+    if (item->op == WSFRAME_CLOSE)
+        on_peer_close(w, item);
+    else if (w->is_closing)
+        return; /* what comes after our close is not wanted any more */
+    else if (item->op == WSFRAME_PING && outq_len(&w->out) <= MARK_BYTES)
+        send_frame(w, WSFRAME_PONG, item->data, item->len); /* a peer that pings without reading gets none */
+    else if (item->op == WSFRAME_TEXT || item->op == WSFRAME_BINARY)
+        w->events.on_message(w->arg, w, item->op == WSFRAME_TEXT, item->data, item->len);
+}
+
+/* Handles whole items until held or closed; returns what was used. */
+static size_t process(struct ws *w, const char *data, size_t len)
+{
+    size_t off = 0;
+    while (!w->is_closed && !w->is_held && off < len) {
+        struct wsframe_item item;
+        size_t used = 0;
+        int r = wsframe_read(&w->reader, data + off, len - off, &used, &item);
+        off += used;
+        if (r < 0)
+            on_bad_frame(w, -r);
+        else if (r > 0)
+            on_item(w, &item);
+    }
+    return off;
+}
+
+static void on_readable(struct ws *w)
+{
+    if (w->stash.len)
+        return;                                            /* its turn comes first */
+    char piece[READ_BYTES] __attribute__((uninitialized)); /* the build fills locals, too dear for this one */
+    ssize_t n = recv(w->fd, piece, sizeof piece, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        ws_finish(w, 1006, "connection lost");
+        return;
+    }
+    size_t used = process(w, piece, (size_t)n);
+    if (!w->is_closed && used < (size_t)n && buf_add(&w->stash, piece + used, (size_t)n - used) < 0)
+        ws_finish(w, 1011, "no memory");
+}
+
+static void on_event(void *arg, int events)
+{
+    struct ws *w = arg;
+    assert(w->magic == WS_MAGIC);
+    w->refs++;
+    if (events & LOOP_WRITE)
+        flush(w);
+    if (!w->is_closed && !w->is_held && events & LOOP_READ)
+        on_readable(w);
+    unref(w);
+}
+
+static void process_due(void *arg)
+{
+    struct ws *w = arg;
+    w->is_process_due = false;
+    if (!w->is_closed && !w->is_held) {
+        size_t used = process(w, buf_text(&w->stash), w->stash.len);
+        buf_consume(&w->stash, used);
+        update_watch(w);
+    }
+    unref(w);
+}
+
+static void process_later(struct ws *w)
+{
+    if (w->is_process_due)
+        return;
+    w->is_process_due = true;
+    w->refs++;
+    loop_defer(w->loop, process_due, w);
+}
+
+void ws_hold(struct ws *w, bool is_held)
+{
+    if (w->is_closed || w->is_held == is_held)
+        return;
+    w->is_held = is_held;
+    if (!is_held && w->stash.len)
+        process_later(w); /* and only then read on */
+    else
+        update_watch(w);
+}
+
+int ws_open(struct ws *w, int fd, const struct buf *rest)
+{
+    int r = buf_add(&w->stash, buf_text(rest), rest->len);
+    if (r == 0)
+        r = watch_new(w->loop, fd, w->is_held ? 0 : LOOP_READ, on_event, w, &w->watch);
+    if (r < 0)
+        return r;
+    w->fd = fd;
+    w->is_open = true;
+    w->out.is_blocked = false;
+    if (w->stash.len)
+        process_later(w);
+    if (outq_flush(&w->out, fd) < 0)
+        break_later(w);
+    update_watch(w);
+    return 0;
+}
+
+/* --- the server's side of the handshake --- */
+
+static int refuse(struct http_req *r, int status, const char *text)
+{
+    char body[200];
+    int len = snprintf(body, sizeof body, "{\"error\":\"%s\"}", text);
+    http_req_add_header(r, "Sec-WebSocket-Version", "13");
+    http_req_reply(r, status, "application/json", body, (size_t)len);
+    return -EINVAL;
+}
+
+int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const struct ws_events *ev, void *arg,
+              struct ws **ret)
+{
+    const char *version = http_req_header(r, "sec-websocket-version"), *key = http_req_header(r, "sec-websocket-key");
+    if (strcmp(http_req_method(r), "GET") != 0 || !http_req_wants_upgrade(r, "websocket"))
+        return refuse(r, 426, "this address speaks WebSocket: send GET with Upgrade: websocket");
+    if (!version || strcmp(version, "13") != 0)
+        return refuse(r, 426, "Sec-WebSocket-Version must be 13");
+    if (!key || !wskey_is_valid(key))
+        return refuse(r, 400, "Sec-WebSocket-Key must be 16 bytes in base64");
+    char accept_key[WSKEY_ACCEPT_MAX], head[256];
+    wskey_accept(key, accept_key);
+    CLEANUP(close_fd_p) int fd = NO_FD;
+    CLEANUP(buf_done) struct buf rest = BUF_INIT(0);
+    int taken = http_req_take(r, &fd, &rest);
+    if (taken < 0)
+        return taken == -EBUSY ? refuse(r, 400, "WebSocket cannot follow pipelined requests") : taken;
+    struct ws *w = ws_new(l, false, message_max, ev, arg);
+    int len = snprintf(head, sizeof head,
+                       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                       "Sec-WebSocket-Accept: %s\r\n\r\n",
+                       accept_key);
+    int opened = outq_add(&w->out, head, (size_t)len);
+    if (opened == 0)
+        opened = ws_open(w, fd, &rest); /* flushes the head */
+    if (opened < 0) {
+        ws_drop(w);
+        return opened;
+    }
+    (void)steal_fd(&fd);
+    *ret = w;
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* WebSocket (RFC 6455) on a connected descriptor, as server or client. Version 13, masks required from clients, UTF-8
+ * checked, fragments joined, control frames in between, deflate declined, close codes. Untrusted: the peer.
+ * May include: base/, loop/, http/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "http/server.h"
+#include "loop/loop.h"
+
+struct ws;
+
+struct ws_events {
+    void (*on_message)(void *arg, struct ws *w, bool is_text, const char *data, size_t len);
+    void (*on_close)(void *arg, struct ws *w, int code, const char *reason); /* once; w is freed after it */
+    void (*on_drain)(void *arg, struct ws *w); /* queue emptied after it was over the mark; may be NULL */
+};
+
+/* Answers 101 (or 400/426 and returns -EINVAL: r was answered then). message_max: 16 MiB is the contract's. */
+int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const struct ws_events *ev, void *arg,
+              struct ws **ret);
+/* Client: connects to ws://host:port/path. on_close with code 1006 when it cannot. headers: NULL-terminated
+ * "Name: value" list or NULL. */
+int ws_dial(struct loop *l, const char *url, const char *const *headers, size_t message_max,
+            const struct ws_events *ev, void *arg, struct ws **ret, struct err *err);
+/* Returns bytes queued; past 1 MiB stop producing until on_drain. */
+size_t ws_send(struct ws *w, bool is_text, const char *data, size_t len);
+void ws_ping(struct ws *w);
+void ws_hold(struct ws *w, bool is_held);                  /* stop and resume reading */
+void ws_close(struct ws *w, int code, const char *reason); /* starts the closing handshake; on_close follows */
+void ws_drop(struct ws *w);                                /* no more callbacks, connection cut, w freed */
+void ws_set_arg(struct ws *w, void *arg);

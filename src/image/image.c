@@ -1,0 +1,435 @@
+#include "image/image.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "base/utf8.h"
+#include "image/hostview.h"
+#include "image/layout.h"
+#include "image/record.h"
+#include "image/tree.h"
+#include "image/wordlist.h"
+
+#define OWNER_MAX 128
+
+struct image *image_free(struct image *i)
+{
+    if (!i)
+        return NULL;
+    free(i->name);
+    free(i->id);
+    wordlist_free(i->layers);
+    free(i->layer_bytes);
+    wordlist_free(i->env);
+    wordlist_free(i->entrypoint);
+    wordlist_free(i->cmd);
+    free(i->user);
+    free(i->workdir);
+    free(i);
+    return NULL;
+}
+
+int image_store_open(const char *dir, struct image_store **ret, struct err *err)
+{
+    return layout_open(dir, ret, err);
+}
+
+struct image_store *image_store_close(struct image_store *s)
+{
+    return layout_close(s);
+}
+
+void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes), void *arg)
+{
+    s->on_progress = fn;
+    s->progress_arg = arg;
+}
+
+int image_name_check(const char *name, struct err *err)
+{
+    size_t len = name ? strlen(name) : 0;
+    if (len == 0)
+        return err_set(err, ERR_INVALID, 0, "image name is empty");
+    if (len > IMAGE_NAME_MAX)
+        return err_set(err, ERR_INVALID, 0, "image name has %zu bytes, the limit is %d", len, IMAGE_NAME_MAX);
+    if (strstr(name, "..") || strchr(name, '$'))
+        return err_set(err, ERR_INVALID, 0, "image name must not contain \"..\" or \"$\"");
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            return err_set(err, ERR_INVALID, 0, "image name must not contain control bytes");
+    if (!utf8_is_valid(name, len))
+        return err_set(err, ERR_INVALID, 0, "image name is not valid UTF-8");
+    return 0;
+}
+
+/* "x" and "x:latest" are one name to people: the other spelling, or NULL when name has another tag or a digest. */
+static char *other_spelling(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    const char *last = slash ? slash + 1 : name;
+    const char *colon = strchr(last, ':');
+    if (strchr(name, '@'))
+        return NULL;
+    if (!colon)
+        return xasprintf("%s:latest", name);
+    return strcmp(colon, ":latest") == 0 ? xstrndup(name, (size_t)(colon - name)) : NULL;
+}
+
+static int read_named(struct image_store *s, const char *name, json_t **ret, struct err *err)
+{
+    char file[RECORD_FILE];
+    record_file(name, file);
+    return layout_read_json(s->images_fd, file, ret, err);
+}
+
+typedef bool each_record_fn(void *arg, json_t *record);
+
+/* Every record, in no order; fn returns false to stop. Records that vanish or are damaged are passed over: a list shows
+ * the rest. */
+static void each_record(struct image_store *s, each_record_fn *fn, void *arg)
+{
+    int fd = openat(s->images_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return;
+    }
+    bool is_going = true;
+    for (struct dirent *e = readdir(d); e && is_going; e = readdir(d)) {
+        JSON_OWNED record = NULL;
+        if (e->d_name[0] != '.' && layout_read_json(s->images_fd, e->d_name, &record, NULL) == 0)
+            is_going = fn(arg, record);
+    }
+    closedir(d);
+}
+
+struct id_search {
+    const char *id;
+    json_t *found;
+};
+
+static bool match_id(void *arg, json_t *record)
+{
+    struct id_search *search = arg;
+    if (strcmp(json_get_str(record, "id", ""), search->id) != 0)
+        return true;
+    search->found = json_incref(record);
+    return false;
+}
+
+/* By name, by the other spelling of it, or by id. */
+static int find_record(struct image_store *s, const char *name, json_t **ret, struct err *err)
+{
+    int r = read_named(s, name, ret, err);
+    if (r != -ENOENT)
+        return r;
+    CLEANUP(free_p) char *other = other_spelling(name);
+    if (other)
+        r = read_named(s, other, ret, err);
+    if (r == -ENOENT && digest_from_ref(name)) {
+        struct id_search search = { .id = name };
+        each_record(s, match_id, &search);
+        *ret = search.found;
+        r = search.found ? 0 : r;
+    }
+    return r;
+}
+
+static json_t *host_record(const char *name, const struct layout_layer *layer)
+{
+    CLEANUP(manifest_config_done) struct manifest_config config = { 0 };
+    hostview_config(&config);
+    json_t *record = record_new(name, "host", layer, 1, &config);
+    json_object_set_new(record, "id", json_string("host"));
+    return record;
+}
+
+static int not_found(const char *name, struct err *err)
+{
+    return err_set(
+        err, ERR_NOT_FOUND, 0,
+        "image \"%s\" is not in the store: add it with `iii image import FILE.tar %s` (a docker-save, OCI or rootfs "
+        "tar), or use a preset this host can run: shell, python, node",
+        name, name);
+}
+
+static int find_or_host(struct image_store *s, const char *name, json_t **ret, struct err *err)
+{
+    int r = image_name_check(name, err);
+    if (r == 0)
+        r = find_record(s, name, ret, err);
+    if (r != -ENOENT)
+        return r;
+    if (!hostview_fits(name))
+        return not_found(name, err);
+    struct layout_layer layer;
+    r = hostview_layer(s, &layer, err);
+    if (r == 0)
+        *ret = host_record(name, &layer);
+    return r;
+}
+
+int image_resolve(struct image_store *s, const char *name, struct image **ret, struct err *err)
+{
+    assert(s->magic == LAYOUT_MAGIC);
+    JSON_OWNED record = NULL;
+    int r = find_or_host(s, name, &record, err);
+    return r < 0 ? r : record_to_image(s, record, name, ret, err);
+}
+
+int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err)
+{
+    return find_or_host(s, name, ret, err);
+}
+
+static bool add_to_list(void *arg, json_t *record)
+{
+    json_t *by_name = arg;
+    const char *name = json_get_str(record, "name", NULL);
+    if (name)
+        json_object_set_new(by_name, name,
+                            json_pack("{s:s,s:s,s:I,s:I,s:I,s:s}", "name", name, "id", json_get_str(record, "id", ""),
+                                      "size", (json_int_t)json_get_int(record, "size", 0), "layers",
+                                      (json_int_t)json_array_size(json_get(record, "layers")), "createdAt",
+                                      (json_int_t)json_get_int(record, "createdAt", 0), "source",
+                                      json_get_str(record, "source", "")));
+    return true;
+}
+
+static void add_presets(struct image_store *s, json_t *by_name)
+{
+    static const char *const presets[] = { "node", "python", "shell" };
+    struct layout_layer layer;
+    if (hostview_layer(s, &layer, NULL) < 0)
+        return;
+    for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
+        CLEANUP(free_p) char *latest = xasprintf("%s:latest", presets[i]);
+        if (json_object_get(by_name, presets[i]) || json_object_get(by_name, latest) || !hostview_fits(presets[i]))
+            continue;
+        JSON_OWNED record = host_record(presets[i], &layer);
+        (void)add_to_list(by_name, record);
+    }
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+json_t *image_list(struct image_store *s)
+{
+    JSON_OWNED by_name = json_object();
+    each_record(s, add_to_list, by_name);
+    add_presets(s, by_name);
+
+    size_t n = json_object_size(by_name), at = 0;
+    CLEANUP(free_p) const char **names = xzalloc((n + 1) * sizeof(*names));
+    const char *name;
+    json_t *item;
+    json_object_foreach(by_name, name, item) names[at++] = name;
+    qsort(names, n, sizeof(*names), compare_names);
+    json_t *list = json_array();
+    for (at = 0; at < n; at++)
+        json_array_append(list, json_object_get(by_name, names[at]));
+    return list;
+}
+
+int image_collect(struct image_store *s, struct err *err)
+{
+    CLEANUP(layout_tmp_done) struct layout_tmp trash = { 0 };
+    int r = layout_tmp_new(s, &trash, err);
+    if (r < 0)
+        return r;
+    int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    r = layout_collect(s, &trash, err);
+    (void)close(lock); /* the trees go after the lock: nobody can see them any more */
+    return r;
+}
+
+/* Which file holds name: under the name given or its other spelling. */
+static int remove_record(struct image_store *s, const char *name, struct err *err)
+{
+    JSON_OWNED record = NULL;
+    char file[RECORD_FILE];
+    int r = find_record(s, name, &record, err);
+    if (r == -ENOENT && hostview_fits(name))
+        return err_set(err, ERR_INVALID, 0,
+                       "\"%s\" is this host's own view, not a stored image: there is nothing to remove", name);
+    if (r == -ENOENT)
+        return err_set(err, ERR_NOT_FOUND, 0, "image \"%s\" is not in the store (`iii image ls` shows what is)", name);
+    if (r < 0)
+        record_file(name, file); /* damaged: the one thing left to do with it is to remove it */
+    else
+        record_file(json_get_str(record, "name", name), file);
+    if (unlinkat(s->images_fd, file, 0) < 0)
+        return err_set(err, err_from_errno(errno), errno, "remove image %s", name);
+    return 0;
+}
+
+int image_remove(struct image_store *s, const char *name, struct err *err)
+{
+    int r = image_name_check(name, err);
+    if (r < 0)
+        return r;
+    int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    r = remove_record(s, name, err);
+    (void)close(lock);
+    return r < 0 ? r : image_collect(s, err);
+}
+
+/* The digest of a layer folder that image_resolve() gave, or NULL when it is not one of this store. */
+static const char *layer_hex(struct image_store *s, const char *folder)
+{
+    size_t n = strlen(s->dir);
+    if (strncmp(folder, s->dir, n) != 0 || strncmp(folder + n, "/layers/", 8) != 0 || !digest_is_hex(folder + n + 8))
+        return NULL;
+    return folder + n + 8;
+}
+
+static int check_owner(const char *owner, struct err *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    size_t len = strlen(owner);
+    if (len == 0 || len > OWNER_MAX || owner[0] == '.' || strspn(owner, letters) != len)
+        return err_set(err, ERR_INVALID, 0,
+                       "pin owner \"%.60s\": 1 to %d letters, digits, _ . and -, not beginning with a dot", owner,
+                       OWNER_MAX);
+    return 0;
+}
+
+int image_pin(struct image_store *s, const struct image *i, const char *owner, struct err *err)
+{
+    int r = check_owner(owner, err);
+    if (r < 0)
+        return r;
+    JSON_OWNED list = json_array();
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_SH, err); /* keeps the collection out, not other pins */
+    if (lock < 0)
+        return lock;
+    for (size_t at = 0; at < i->n_layers; at++) {
+        const char *hex = layer_hex(s, i->layers[at]);
+        if (!hex)
+            return err_set(err, ERR_INVALID, 0, "%s is not a layer of this store", i->layers[at]);
+        if (!layout_has_layer(s, hex))
+            return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", i->name);
+        json_array_append_new(list, json_pack("{s:s}", "digest", hex));
+    }
+    JSON_OWNED doc = json_pack("{s:O}", "layers", list);
+    return layout_write_json(s, s->pins_fd, owner, doc, false, err);
+}
+
+int image_unpin_lazy(struct image_store *s, const char *owner, struct err *err)
+{
+    int r = check_owner(owner, err);
+    if (r < 0)
+        return r;
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_SH, err);
+    if (lock < 0)
+        return lock;
+    if (unlinkat(s->pins_fd, owner, 0) < 0 && errno != ENOENT)
+        return err_set(err, err_from_errno(errno), errno, "unpin %s", owner);
+    return 0;
+}
+
+int image_unpin(struct image_store *s, const char *owner, struct err *err)
+{
+    int r = image_unpin_lazy(s, owner, err);
+    return r < 0 ? r : image_collect(s, err);
+}
+
+int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const char *owner), void *arg, struct err *err)
+{
+    int fd = openat(s->pins_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return err_set(err, ERR_INTERNAL, errno, "read %s/pins", s->dir);
+    }
+    for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d))
+        if (e->d_name[0] != '.' && !is_alive(arg, e->d_name))
+            r = image_unpin_lazy(s, e->d_name, err);
+    closedir(d);
+    return r < 0 ? r : image_collect(s, err);
+}
+
+static json_t *layered_record(struct image_store *s, const struct image *base, const char *name,
+                              const struct layout_layer *top)
+{
+    struct layout_layer *layers = xzalloc((base->n_layers + 1) * sizeof(*layers));
+    for (size_t i = 0; i < base->n_layers; i++) {
+        memcpy(layers[i].hex, layer_hex(s, base->layers[i]), DIGEST_HEX);
+        layers[i].size_bytes = base->layer_bytes ? base->layer_bytes[i] : 0;
+    }
+    layers[base->n_layers] = *top;
+    const struct manifest_config config = { .env = base->env,
+                                            .entrypoint = base->entrypoint,
+                                            .cmd = base->cmd,
+                                            .user = base->user,
+                                            .workdir = base->workdir,
+                                            .is_host = base->is_host };
+    json_t *record = record_new(name, "layer", layers, base->n_layers + 1, &config);
+    free(layers);
+    return record;
+}
+
+static int check_base(struct image_store *s, const struct image *base, struct err *err)
+{
+    if (base->n_layers >= IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0,
+                       "image %s already has %zu layers, the limit is %d: start from a fresh image", base->name,
+                       base->n_layers, IMAGE_LAYERS_MAX);
+    for (size_t i = 0; i < base->n_layers; i++)
+        if (!layer_hex(s, base->layers[i]))
+            return err_set(err, ERR_INVALID, 0, "%s is not a layer of this store", base->layers[i]);
+    return 0;
+}
+
+static int put_record(struct image_store *s, json_t *record, const char *name, struct err *err)
+{
+    char file[RECORD_FILE];
+    record_file(name, file);
+    return layout_write_json(s, s->images_fd, file, record, true, err);
+}
+
+int image_add_layer(struct image_store *s, const struct image *base, const char *folder, const char *name,
+                    struct image **ret, struct err *err)
+{
+    int r = image_name_check(name, err);
+    if (r == 0)
+        r = check_base(s, base, err);
+    struct stat st;
+    if (r < 0)
+        return r;
+    if (lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode))
+        return err_set(err, ERR_INVALID, 0, "%s is not a folder", folder);
+    /* Hashing a captured layer would read all of it on the way of a snapshot: a random name is as unique, and nobody
+     * else could have the same content to share. */
+    unsigned char raw[32];
+    struct layout_layer top = { .size_bytes = tree_size_at(AT_FDCWD, folder) };
+    ident_random(raw, sizeof(raw));
+    ident_hex(raw, sizeof(raw), top.hex);
+    JSON_OWNED record = layered_record(s, base, name, &top);
+
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    for (size_t i = 0; i < base->n_layers; i++)
+        if (!layout_has_layer(s, layer_hex(s, base->layers[i])))
+            return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", base->name);
+    r = layout_adopt_layer(s, AT_FDCWD, folder, top.hex, err);
+    if (r == 0)
+        r = put_record(s, record, name, err);
+    return r < 0 ? r : record_to_image(s, record, name, ret, err);
+}

@@ -1,0 +1,79 @@
+/* Images: names, the content-addressed store, import, and how a name becomes a list of layer folders.
+ * Layout below DIR (0700): blobs/sha256/…, layers/<digest>/ (unpacked once, read-only, shared), images/<name key>.json,
+ * tmp/ (half-made things, removed at open). Untrusted: archives. May include: base/, os/, loop/, http/, store/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+
+struct image_store;
+
+#define IMAGE_NAME_MAX 255
+#define IMAGE_LAYERS_MAX 256
+
+/* A resolved image: what a sandbox is made of. */
+struct image {
+    char *name;         /* as asked for */
+    char *id;           /* "sha256:…", or "host" */
+    char **layers;      /* layer folders, absolute, lowest first; n_layers of them */
+    size_t n_layers;
+    int64_t *layer_bytes; /* size of each */
+    bool is_host;       /* the host's own /usr is bound read-only on top of the layers */
+    char **env;         /* "KEY=value", NULL-terminated; may be NULL */
+    char **entrypoint;  /* NULL-terminated or NULL */
+    char **cmd;
+    char *user;         /* "" or "uid[:gid]" or a name */
+    char *workdir;      /* "" when the image has none */
+    int64_t size_bytes;
+};
+struct image *image_free(struct image *i);
+DEFINE_CLEANUP(struct image *, image_free)
+
+/* dir is made when missing. is_rootless: layers are unpacked with our own uid as owner. */
+int image_store_open(const char *dir, struct image_store **ret, struct err *err);
+struct image_store *image_store_close(struct image_store *s);
+DEFINE_CLEANUP(struct image_store *, image_store_close)
+
+/* Name rules of the REST contract: not empty, at most IMAGE_NAME_MAX bytes, no "..", no "$", no control bytes. */
+int image_name_check(const char *name, struct err *err);
+
+/* Local resolution: store, then presets (python, node, shell and the names below map to the host view when the
+ * store lacks them and the host has the interpreter: "python", "python:*", "node", "node:*", "shell", "host").
+ * ERR_NOT_FOUND with what to do next when nothing fits. Quick: no unpacking. */
+int image_resolve(struct image_store *s, const char *name, struct image **ret, struct err *err);
+
+/* Rootfs tar, docker-save tar or OCI-layout tar, plain, gzip or zstd. Blocking; runs on a worker or in the CLI, also while a
+ * server uses the same folder (file locks). Nothing half-made is ever visible. */
+int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret,
+                 struct err *err);
+/* [{name,id,size,layers,createdAt,source}] by name; host presets included with source "host". Caller owns. */
+json_t *image_list(struct image_store *s);
+/* ERR_NOT_FOUND when unknown. Layers no other image uses go too; those a live sandbox uses (see image_pin) stay until unpinned. */
+int image_remove(struct image_store *s, const char *name, struct err *err);
+/* Registers a folder made by a runtime driver (a captured writable layer) as the top layer over base. The folder is
+ * moved into the store. The new image is known as name. */
+int image_add_layer(struct image_store *s, const struct image *base, const char *folder, const char *name,
+                    struct image **ret, struct err *err);
+
+/* Keeps the layers of an image (struct image's folders) while owner, a sandbox or snapshot id ([A-Za-z0-9_.-], up to 128), lives; a
+ * later pin of the same owner replaces the earlier. Quick (no unpacking, no disk flush). ERR_GONE when a layer went meanwhile. */
+int image_pin(struct image_store *s, const struct image *i, const char *owner, struct err *err);
+/* Unknown owner is fine. Layers that nothing else uses go (may take long for big ones: run it off the loop, or call
+ * image_unpin_lazy and image_collect from a worker). */
+int image_unpin(struct image_store *s, const char *owner, struct err *err);
+int image_unpin_lazy(struct image_store *s, const char *owner, struct err *err); /* leaves the layers to the next image_collect */
+int image_collect(struct image_store *s, struct err *err); /* removes every layer that no image, pin or host view uses */
+/* Drops the pins of owners for which is_alive says no: what a killed daemon left. */
+int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const char *owner), void *arg, struct err *err);
+
+/* The stored record: {name,id,source,createdAt,size,rootless,layers:[{digest,size}],config:{…}}. Caller owns *ret. */
+int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err);
+/* fn is called on the importing thread, with bytes of the archive read so far and its size. */
+void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes), void *arg);
+
+/* iii image import|ls|rm …; argv[0] is "image". Returns the exit code. */
+int image_cli(int argc, char **argv);

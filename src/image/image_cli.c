@@ -1,0 +1,275 @@
+/* `iii image …`: works on the store directly, also beside a running server. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "image/image.h"
+
+enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
+
+static const char help_text[] =
+    "Usage: iii image COMMAND [OPTIONS]\n"
+    "\n"
+    "Manage the local image store. Works beside a running server: it sees a new image at once.\n"
+    "\n"
+    "Commands:\n"
+    "  import FILE.tar NAME   add an image from an archive (docker save, OCI layout or root file system;\n"
+    "                         plain, gzip or zstd); an image of that name is replaced\n"
+    "  ls [--json]            list the images and the presets this host can run\n"
+    "  inspect NAME           show one image as JSON\n"
+    "  rm NAME...             remove images; layers in use by a sandbox stay until it ends\n"
+    "  prune                  remove layers that nothing uses\n"
+    "\n"
+    "Options:\n"
+    "  --data-dir DIR         data folder (default: $III_DATA_DIR, else /var/lib/iii-sandbox for root,\n"
+    "                         else ~/.local/share/iii-sandbox)\n"
+    "  --json                 machine-readable output\n"
+    "  -h, --help             this text\n"
+    "\n"
+    "Examples:\n"
+    "  docker save python:3.12-slim -o python.tar && iii image import python.tar python:3.12-slim\n"
+    "  iii image import rootfs.tar.zst my-tools\n"
+    "  iii image ls --json | jq -r '.[].name'\n"
+    "  iii image rm my-tools\n"
+    "\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such image or file\n";
+
+struct options {
+    const char *data_dir;
+    bool is_json, is_help;
+    char **words; /* what is left: command and operands */
+    int n_words;
+};
+
+static int usage_error(const char *text)
+{
+    (void)fprintf(stderr, "iii image: %s\nTry `iii image --help`.\n", text);
+    return EXIT_USAGE;
+}
+
+static int failure(int r, const struct err *err)
+{
+    (void)fprintf(stderr, "iii image: %s\n", err->msg);
+    return err->code == ERR_NOT_FOUND ? EXIT_MISSING : EXIT_FAILED;
+}
+
+static char *default_data_dir(void)
+{
+    const char *set = getenv("III_DATA_DIR"), *home = getenv("HOME");
+    if (set && *set)
+        return xstrdup(set);
+    if (geteuid() == 0)
+        return xstrdup("/var/lib/iii-sandbox");
+    return xasprintf("%s/.local/share/iii-sandbox", home && *home ? home : "/tmp");
+}
+
+static int open_store(const struct options *opt, struct image_store **ret, struct err *err)
+{
+    CLEANUP(free_p) char *data_dir = opt->data_dir ? xstrdup(opt->data_dir) : default_data_dir();
+    CLEANUP(free_p) char *dir = xasprintf("%s/images", data_dir);
+    return image_store_open(dir, ret, err);
+}
+
+static const char *human_size(int64_t bytes, char ret[16])
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= 1024 && unit < 4) {
+        value /= 1024;
+        unit++;
+    }
+    (void)snprintf(ret, 16, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return ret;
+}
+
+struct progress {
+    int64_t last_us;
+};
+
+static void draw_progress(void *arg, int64_t done, int64_t total)
+{
+    struct progress *p = arg;
+    int64_t now = clock_mono_us();
+    if (now - p->last_us < 100000)
+        return;
+    p->last_us = now;
+    char a[16], b[16];
+    (void)fprintf(stderr, "\r\033[Kimporting: %s of %s (%d%%)", human_size(done, a), human_size(total, b),
+                  total > 0 ? (int)(done * 100 / total) : 0);
+}
+
+static int cmd_import(struct image_store *s, const struct options *opt)
+{
+    if (opt->n_words != 3)
+        return usage_error("import needs FILE.tar and NAME");
+    CLEANUP(image_free_p) struct image *i = NULL;
+    struct err err = ERR_INIT;
+    struct progress progress = { 0 };
+    bool is_terminal = isatty(STDERR_FILENO);
+    if (is_terminal)
+        image_on_progress(s, draw_progress, &progress);
+    int r = image_import(s, opt->words[1], opt->words[2], &i, &err);
+    if (is_terminal && progress.last_us)
+        (void)fprintf(stderr, "\r\033[K");
+    if (r < 0)
+        return failure(r, &err);
+    if (opt->is_json) {
+        JSON_OWNED doc = json_pack("{s:s,s:s,s:I,s:I}", "name", i->name, "id", i->id, "size", (json_int_t)i->size_bytes,
+                                   "layers", (json_int_t)i->n_layers);
+        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+        return EXIT_DONE;
+    }
+    char size[16];
+    (void)printf("%s  %s  %s, %zu layer%s\n", i->name, i->id, human_size(i->size_bytes, size), i->n_layers,
+                 i->n_layers == 1 ? "" : "s");
+    return EXIT_DONE;
+}
+
+static void print_row(const json_t *item, bool is_terminal, int name_width)
+{
+    char size[16], when[32] = "-";
+    const char *name = json_get_str(item, "name", ""), *id = json_get_str(item, "id", "");
+    const char *source = json_get_str(item, "source", "");
+    time_t created = (time_t)(json_get_int(item, "createdAt", 0) / 1000);
+    struct tm tm;
+    if (strcmp(source, "host") != 0 && gmtime_r(&created, &tm))
+        (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (strncmp(id, "sha256:", 7) == 0)
+        id += 7;
+    if (is_terminal)
+        (void)printf("%-*s  %-12.12s  %10s  %6lld  %-20s  %s\n", name_width, name, id,
+                     human_size(json_get_int(item, "size", 0), size), (long long)json_get_int(item, "layers", 0), when,
+                     source);
+    else
+        (void)printf("%s\t%s\t%lld\t%lld\t%s\t%s\n", name, json_get_str(item, "id", ""),
+                     (long long)json_get_int(item, "size", 0), (long long)json_get_int(item, "layers", 0), when,
+                     source);
+}
+
+static int cmd_ls(struct image_store *s, const struct options *opt)
+{
+    if (opt->n_words != 1)
+        return usage_error("ls takes no names");
+    JSON_OWNED list = image_list(s);
+    if (opt->is_json) {
+        (void)json_dumpf(list, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+        return EXIT_DONE;
+    }
+    bool is_terminal = isatty(STDOUT_FILENO);
+    size_t width = 4;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        size_t len = strlen(json_get_str(json_array_get(list, i), "name", ""));
+        width = len > width ? len : width;
+    }
+    if (is_terminal)
+        (void)printf("%-*s  %-12s  %10s  %6s  %-20s  %s\n", (int)width, "NAME", "ID", "SIZE", "LAYERS", "CREATED",
+                     "SOURCE");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        print_row(json_array_get(list, i), is_terminal, (int)width);
+    return EXIT_DONE;
+}
+
+static int cmd_inspect(struct image_store *s, const struct options *opt)
+{
+    if (opt->n_words != 2)
+        return usage_error("inspect needs one NAME");
+    JSON_OWNED record = NULL;
+    struct err err = ERR_INIT;
+    int r = image_inspect(s, opt->words[1], &record, &err);
+    if (r < 0)
+        return failure(r, &err);
+    (void)json_dumpf(record, stdout, JSON_INDENT(2));
+    (void)putchar('\n');
+    return EXIT_DONE;
+}
+
+static int cmd_rm(struct image_store *s, const struct options *opt)
+{
+    if (opt->n_words < 2)
+        return usage_error("rm needs a NAME");
+    int code = EXIT_DONE;
+    for (int i = 1; i < opt->n_words; i++) {
+        struct err err = ERR_INIT;
+        int r = image_remove(s, opt->words[i], &err);
+        if (r < 0)
+            code = failure(r, &err);
+        else
+            (void)printf("removed %s\n", opt->words[i]);
+    }
+    return code;
+}
+
+static int cmd_prune(struct image_store *s, const struct options *opt)
+{
+    struct err err = ERR_INIT;
+    if (opt->n_words != 1)
+        return usage_error("prune takes no names");
+    int r = image_collect(s, &err);
+    return r < 0 ? failure(r, &err) : EXIT_DONE;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(struct image_store *s, const struct options *opt);
+} commands[] = {
+    { "import", cmd_import }, { "ls", cmd_ls },           { "list", cmd_ls },
+    { "rm", cmd_rm },         { "inspect", cmd_inspect }, { "prune", cmd_prune },
+};
+
+static int read_options(int argc, char **argv, struct options *ret)
+{
+    static const struct option known[] = { { "data-dir", required_argument, NULL, 'd' },
+                                           { "json", no_argument, NULL, 'j' },
+                                           { "help", no_argument, NULL, 'h' },
+                                           { 0 } };
+    int c;
+    optind = 0; /* start anew: the caller may have used getopt on its own arguments */
+    while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+        if (c == 'd')
+            ret->data_dir = optarg;
+        else if (c == 'j')
+            ret->is_json = true;
+        else if (c == 'h')
+            ret->is_help = true;
+        else
+            return -EINVAL;
+    }
+    ret->words = argv + optind;
+    ret->n_words = argc - optind;
+    return 0;
+}
+
+int image_cli(int argc, char **argv)
+{
+    struct options opt = { 0 };
+    if (read_options(argc, argv, &opt) < 0) {
+        (void)fprintf(stderr, "Try `iii image --help`.\n");
+        return EXIT_USAGE;
+    }
+    if (opt.is_help || (opt.n_words > 0 && strcmp(opt.words[0], "help") == 0)) {
+        (void)fputs(help_text, stdout);
+        return EXIT_DONE;
+    }
+    if (opt.n_words == 0)
+        return usage_error("which command? import, ls, inspect, rm or prune");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(opt.words[0], commands[i].name) != 0)
+            continue;
+        CLEANUP(image_store_close_p) struct image_store *s = NULL;
+        struct err err = ERR_INIT;
+        int r = open_store(&opt, &s, &err);
+        return r < 0 ? failure(r, &err) : commands[i].run(s, &opt);
+    }
+    char text[100];
+    (void)snprintf(text, sizeof(text), "no command \"%.40s\"", opt.words[0]);
+    return usage_error(text);
+}

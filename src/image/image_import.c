@@ -1,0 +1,468 @@
+/* An archive becomes layers in tmp/, then all of them and the record are moved into place under the lock. What kind of
+ * archive it is shows in its top-level names: a rootfs has etc, usr, bin, …;  an OCI layout has oci-layout and
+ * index.json;  docker save has manifest.json. The last two are first spread into tmp/ as numbered files, since their
+ * parts come in any order; paths in their JSON are looked up in that list and never opened. Every digest they state is
+ * checked. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "image/hostview.h"
+#include "image/image.h"
+#include "image/layout.h"
+#include "image/record.h"
+#include "image/tarstream.h"
+#include "image/tree.h"
+#include "image/unpack.h"
+#include "image/wordlist.h"
+
+enum kind { KIND_ROOTFS, KIND_DOCKER, KIND_OCI };
+
+struct blob {
+    char *path;
+    char *alias; /* an older docker save stores a repeated layer as a link to the first */
+    char hex[DIGEST_HEX];
+    int64_t size;
+};
+
+struct importer {
+    struct image_store *store;
+    struct layout_tmp tmp;
+    int fd;
+    int64_t file_bytes;
+    bool is_spread; /* progress of the second half is not of the file any more */
+    struct unpack_job job;
+    struct blob *blobs;
+    size_t n_blobs;
+    struct manifest_config config;
+    struct layout_layer layers[IMAGE_LAYERS_MAX];
+    int layer_fds[IMAGE_LAYERS_MAX];
+    bool is_staged[IMAGE_LAYERS_MAX];
+    size_t n_layers;
+};
+
+static void show_progress(void *arg, int64_t packed_bytes)
+{
+    struct importer *im = arg;
+    struct image_store *s = im->store;
+    if (s->on_progress && !im->is_spread)
+        s->on_progress(s->progress_arg, packed_bytes, im->file_bytes);
+}
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+    for (; *list; list++) {
+        size_t n = strlen(*list);
+        if (strncmp(name, *list, n) == 0 && (name[n] == '\0' || name[n] == '/'))
+            return true;
+    }
+    return false;
+}
+
+static int detect(struct importer *im, enum kind *ret, struct err *err)
+{
+    static const char *const rootfs_names[] = { "bin", "dev",  "etc", "home", "lib", "lib64", "proc", "root",
+                                                "run", "sbin", "sys", "tmp",  "usr", "var",   NULL };
+    CLEANUP(tarstream_close_p) struct tarstream *t = NULL;
+    bool has_layout = false, has_index = false, has_manifest = false;
+    struct archive_entry *entry;
+    int64_t seen = 0;
+    int r = tarstream_open(im->fd, &im->store->limits, &t, err);
+    if (r < 0)
+        return r;
+    while ((r = tarstream_next(t, &entry, err)) > 0) {
+        const char *name = archive_entry_pathname(entry);
+        if (++seen > im->store->limits.entries || !name)
+            break; /* unpacking will say so, with the entry */
+        while (name[0] == '.' && name[1] == '/')
+            name += 2;
+        if (is_one_of(name, rootfs_names))
+            break;
+        has_layout |= strcmp(name, "oci-layout") == 0;
+        has_index |= strcmp(name, "index.json") == 0;
+        has_manifest |= strcmp(name, "manifest.json") == 0;
+    }
+    if (r < 0)
+        return r;
+    *ret = r > 0 ? KIND_ROOTFS : has_layout && has_index ? KIND_OCI : has_manifest ? KIND_DOCKER : KIND_ROOTFS;
+    return 0;
+}
+
+static void blob_file(size_t index, char ret[32])
+{
+    (void)snprintf(ret, 32, "blob-%zu", index);
+}
+
+static int spread_file(struct importer *im, struct tarstream *t, struct blob *b, struct err *err)
+{
+    char file[32];
+    blob_file((size_t)(b - im->blobs), file);
+    CLEANUP(close_fd_p) int fd = openat(im->tmp.fd, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set(err, err_from_errno(errno), errno, "\"%.200s\": unpack", b->path);
+    struct digest d;
+    digest_init(&d);
+    const void *data;
+    size_t len;
+    int64_t offset;
+    int r;
+    while ((r = tarstream_data(t, &data, &len, &offset, err)) > 0) {
+        if (offset != b->size) {
+            r = err_set(err, ERR_INVALID, 0, "\"%.200s\": a sparse file is no part of an image", b->path);
+            break;
+        }
+        digest_add(&d, data, len);
+        b->size += (int64_t)len;
+        for (size_t at = 0; at < len;) {
+            ssize_t n = write(fd, (const char *)data + at, len - at);
+            if (n < 0 && errno != EINTR) {
+                r = err_set(err, err_from_errno(errno), errno, "\"%.200s\": unpack", b->path);
+                break;
+            }
+            at += n > 0 ? (size_t)n : 0;
+        }
+        if (r < 0)
+            break;
+    }
+    digest_hex(&d, b->hex);
+    digest_done(&d);
+    return r;
+}
+
+static int spread_entry(struct importer *im, struct tarstream *t, struct archive_entry *entry, struct err *err)
+{
+    const char *name = archive_entry_pathname(entry);
+    char path[IMAGE_LIMITS_PATH_BYTES + 1] = "";
+    if (!name)
+        return err_set(err, ERR_INVALID, 0, "the archive has an entry without a readable name");
+    int r = unpack_clean_name(name, &im->store->limits, path, err);
+    if (r < 0)
+        return r;
+    const char *link = archive_entry_hardlink(entry) ? archive_entry_hardlink(entry) : archive_entry_symlink(entry);
+    if (!link && archive_entry_filetype(entry) != AE_IFREG)
+        return 0;
+    if (im->n_blobs == IMAGE_LIMITS_BLOBS)
+        return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\": over %d files in an image archive", path,
+                       IMAGE_LIMITS_BLOBS);
+    struct blob *b = &im->blobs[im->n_blobs++];
+    *b = (struct blob){ .path = xstrdup(path) };
+    if (!link)
+        return spread_file(im, t, b, err);
+    while (strncmp(link, "../", 3) == 0) /* "<id>/layer.tar" links to "../<other id>/layer.tar" */
+        link += 3;
+    b->alias = xstrndup(link, IMAGE_LIMITS_PATH_BYTES);
+    return 0;
+}
+
+static int spread(struct importer *im, struct err *err)
+{
+    CLEANUP(tarstream_close_p) struct tarstream *t = NULL;
+    struct archive_entry *entry;
+    int r = tarstream_open(im->fd, &im->store->limits, &t, err);
+    if (r < 0)
+        return r;
+    im->blobs = xzalloc(IMAGE_LIMITS_BLOBS * sizeof(*im->blobs));
+    while ((r = tarstream_next(t, &entry, err)) > 0) {
+        r = spread_entry(im, t, entry, err);
+        if (r < 0)
+            return r;
+        show_progress(im, tarstream_packed_bytes(t));
+    }
+    im->is_spread = true;
+    return r;
+}
+
+static const struct blob *find_path(const struct importer *im, const char *path)
+{
+    for (size_t i = im->n_blobs; i-- > 0;) /* the last of two with one name is the one that counts in a tar */
+        if (strcmp(im->blobs[i].path, path) == 0)
+            return &im->blobs[i];
+    return NULL;
+}
+
+/* The blob at path, its digest checked when its name states one. */
+static int find_blob(const struct importer *im, const char *path, const struct blob **ret, struct err *err)
+{
+    const struct blob *b = find_path(im, path);
+    if (b && b->alias)
+        b = find_path(im, b->alias);
+    if (!b || b->alias)
+        return err_set(err, ERR_INVALID, 0, "the archive has no \"%.200s\", which its manifest names", path);
+    const char *slash = strrchr(path, '/');
+    char stated[DIGEST_HEX] = "";
+    const char *last = slash ? slash + 1 : path;
+    size_t len = strcspn(last, ".");
+    if (len == DIGEST_HEX - 1)
+        memcpy(stated, last, len);
+    if (digest_is_hex(stated) && strcmp(stated, b->hex) != 0)
+        return err_set(err, ERR_INVALID, 0, "\"%.200s\" is damaged: its digest is %s", path, b->hex);
+    *ret = b;
+    return 0;
+}
+
+static int open_blob(const struct importer *im, const struct blob *b, struct err *err)
+{
+    char file[32];
+    blob_file((size_t)(b - im->blobs), file);
+    int fd = openat(im->tmp.fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 ? err_set(err, ERR_INTERNAL, errno, "open \"%.200s\" again", b->path) : fd;
+}
+
+static int read_blob(const struct importer *im, const char *path, char **ret, size_t *ret_len, struct err *err)
+{
+    const struct blob *b = NULL;
+    int r = find_blob(im, path, &b, err);
+    if (r < 0)
+        return r;
+    if (b->size > IMAGE_LIMITS_JSON_BYTES)
+        return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\" has %lld bytes, the limit is %d", path, (long long)b->size,
+                       IMAGE_LIMITS_JSON_BYTES);
+    CLEANUP(close_fd_p) int fd = open_blob(im, b, err);
+    if (fd < 0)
+        return fd;
+    CLEANUP(free_p) char *text = try_alloc((size_t)b->size + 1);
+    if (!text || read(fd, text, (size_t)b->size) != b->size)
+        return err_set(err, ERR_INTERNAL, text ? EIO : ENOMEM, "read \"%.200s\"", path);
+    *ret = STEAL(text);
+    *ret_len = (size_t)b->size;
+    return 0;
+}
+
+/* A layer that depends on those below (a hard link into them) is only right above exactly these: named after the whole
+ * chain. */
+static void chain_hex(const struct importer *im, const char *top, char ret[DIGEST_HEX])
+{
+    struct digest d;
+    digest_init(&d);
+    for (size_t i = 0; i < im->n_layers; i++)
+        digest_add(&d, im->layers[i].hex, DIGEST_HEX - 1);
+    digest_add(&d, top, DIGEST_HEX - 1);
+    digest_hex(&d, ret);
+    digest_done(&d);
+}
+
+/* The digest of a layer that is already unpacked is still computed from the bytes at hand: an archive that merely
+ * states the digest of somebody's layer must not be given that layer. */
+static int hash_layer(struct importer *im, int fd, char ret[DIGEST_HEX], struct err *err)
+{
+    CLEANUP(tarstream_close_p) struct tarstream *t = NULL;
+    int r = tarstream_open(fd, &im->store->limits, &t, err);
+    return r < 0 ? r : tarstream_finish(t, ret, err);
+}
+
+static int stage_layer(struct importer *im, int fd, struct layout_layer *layer, struct err *err)
+{
+    char name[32];
+    (void)snprintf(name, sizeof(name), "layer-%zu", im->n_layers);
+    if (mkdirat(im->tmp.fd, name, 0755) < 0 || fchmodat(im->tmp.fd, name, 0755, 0) < 0)
+        return err_set(err, err_from_errno(errno), errno, "make a layer folder");
+    int root = openat(im->tmp.fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (root < 0)
+        return err_set(err, err_from_errno(errno), errno, "open a layer folder");
+    im->layer_fds[im->n_layers] = root;
+    im->is_staged[im->n_layers] = true;
+    im->job.root_fd = root;
+    im->job.lower_fds = im->layer_fds;
+    im->job.n_lower = im->n_layers;
+    im->job.has_lower_links = false;
+    int64_t before = im->job.bytes;
+    int r = unpack_layer(&im->job, fd, layer->hex, err);
+    layer->size_bytes = im->job.bytes - before;
+    return r;
+}
+
+/* expected: the digest the image's config states, or NULL. */
+static int import_layer(struct importer *im, int fd, const char *expected, struct err *err)
+{
+    if (im->n_layers == IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "the image has over %d layers", IMAGE_LAYERS_MAX);
+    struct layout_layer layer = { 0 };
+    size_t at = im->n_layers;
+    bool is_known = expected && layout_has_layer(im->store, expected);
+    int r = is_known ? hash_layer(im, fd, layer.hex, err) : stage_layer(im, fd, &layer, err);
+    if (r == 0 && expected && strcmp(layer.hex, expected) != 0)
+        r = err_set(err, ERR_INVALID, 0, "its digest is %s, the image says %s", layer.hex, expected);
+    if (r == 0 && is_known) {
+        layer.size_bytes = tree_size_at(im->store->layers_fd, layer.hex);
+        im->layer_fds[at] = openat(im->store->layers_fd, layer.hex, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (r == 0 && im->is_staged[at] && im->job.has_lower_links) {
+        char own[DIGEST_HEX];
+        memcpy(own, layer.hex, sizeof(own));
+        chain_hex(im, own, layer.hex);
+    }
+    im->layers[at] = layer;
+    im->n_layers++;
+    return r;
+}
+
+static int import_parts(struct importer *im, const struct manifest_parts *parts, struct err *err)
+{
+    CLEANUP(free_p) char *text = NULL;
+    size_t len = 0;
+    int r = read_blob(im, parts->config, &text, &len, err);
+    if (r == 0)
+        r = manifest_parse_config(text, len, &im->config, err);
+    if (r < 0)
+        return r;
+    size_t n = wordlist_len(parts->layers), n_ids = wordlist_len(im->config.diff_ids);
+    if (n != n_ids)
+        return err_set(err, ERR_INVALID, 0, "the manifest has %zu layers, the image config %zu", n, n_ids);
+    for (size_t i = 0; i < n; i++) {
+        const struct blob *b = NULL;
+        r = find_blob(im, parts->layers[i], &b, err);
+        CLEANUP(close_fd_p) int fd = r < 0 ? NO_FD : open_blob(im, b, err);
+        if (r == 0)
+            r = fd < 0 ? fd : import_layer(im, fd, im->config.diff_ids[i], err);
+        if (r < 0)
+            return err_wrap(err, r, "layer %zu of %zu", i + 1, n);
+    }
+    return 0;
+}
+
+static int import_docker(struct importer *im, struct err *err)
+{
+    CLEANUP(free_p) char *text = NULL;
+    CLEANUP(manifest_parts_done) struct manifest_parts parts = { 0 };
+    size_t len = 0;
+    int r = read_blob(im, "manifest.json", &text, &len, err);
+    if (r == 0)
+        r = manifest_parse_docker(text, len, &parts, err);
+    return r < 0 ? r : import_parts(im, &parts, err);
+}
+
+static int import_oci(struct importer *im, struct err *err)
+{
+    CLEANUP(manifest_parts_done) struct manifest_parts parts = { 0 };
+    char path[128] = "index.json", hex[DIGEST_HEX];
+    bool is_index = true;
+    for (int depth = 0; is_index; depth++) {
+        CLEANUP(free_p) char *text = NULL;
+        size_t len = 0;
+        if (depth == 3)
+            return err_set(err, ERR_INVALID, 0, "indexes inside indexes, over 3 deep");
+        int r = read_blob(im, path, &text, &len, err);
+        if (r == 0)
+            r = manifest_parse_index(text, len, hex, &is_index, err);
+        if (r < 0)
+            return r;
+        (void)snprintf(path, sizeof(path), "blobs/sha256/%s", hex);
+    }
+    CLEANUP(free_p) char *text = NULL;
+    size_t len = 0;
+    int r = read_blob(im, path, &text, &len, err);
+    if (r == 0)
+        r = manifest_parse_oci(text, len, &parts, err);
+    return r < 0 ? r : import_parts(im, &parts, err);
+}
+
+static int unpack_archive(struct importer *im, struct err *err)
+{
+    enum kind kind = KIND_ROOTFS;
+    int r = detect(im, &kind, err);
+    if (r == 0 && lseek(im->fd, 0, SEEK_SET) < 0)
+        r = err_set(err, err_from_errno(errno), errno, "rewind");
+    if (r < 0)
+        return r;
+    if (kind == KIND_ROOTFS)
+        return import_layer(im, im->fd, NULL, err);
+    r = spread(im, err);
+    if (r < 0)
+        return r;
+    return kind == KIND_DOCKER ? import_docker(im, err) : import_oci(im, err);
+}
+
+/* -EAGAIN: a layer that was there at the start was removed meanwhile. */
+static int place_layers(struct importer *im, struct err *err)
+{
+    for (size_t i = 0; i < im->n_layers; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "layer-%zu", i);
+        if (!im->is_staged[i] && !layout_has_layer(im->store, im->layers[i].hex))
+            return err_set(err, ERR_RATE_LIMITED, 0, "a layer was removed during the import: try again");
+        int r = im->is_staged[i] ? layout_adopt_layer(im->store, im->tmp.fd, name, im->layers[i].hex, err) : 0;
+        if (r < 0)
+            return r;
+    }
+    if (fsync(im->store->layers_fd) < 0)
+        return err_set(err, err_from_errno(errno), errno, "write %s/layers", im->store->dir);
+    return 0;
+}
+
+static int commit(struct importer *im, const char *name, struct image **ret, struct err *err)
+{
+    struct image_store *s = im->store;
+    char file[RECORD_FILE];
+    record_file(name, file);
+    JSON_OWNED record = record_new(name, "tar", im->layers, im->n_layers, &im->config);
+
+    if (syncfs(im->tmp.fd) < 0) /* before the lock, which a sandbox's start may be waiting for */
+        return err_set(err, err_from_errno(errno), errno, "write the layers");
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    int r = place_layers(im, err);
+    if (r == 0)
+        r = layout_write_json(s, s->images_fd, file, record, true, err);
+    if (r == 0)
+        r = record_to_image(s, record, name, ret, err);
+    if (r == 0)
+        (void)layout_collect(s, &im->tmp, NULL); /* what the name stood for before; else it goes at the next removal */
+    return r;
+}
+
+static struct importer *importer_free(struct importer *im)
+{
+    for (size_t i = 0; i < im->n_blobs; i++) {
+        free(im->blobs[i].path);
+        free(im->blobs[i].alias);
+    }
+    free(im->blobs);
+    for (size_t i = 0; i < IMAGE_LAYERS_MAX; i++)
+        close_fd_p(&im->layer_fds[i]);
+    manifest_config_done(&im->config);
+    layout_tmp_done(&im->tmp);
+    close_fd_p(&im->fd);
+    free(im);
+    return NULL;
+}
+DEFINE_CLEANUP(struct importer *, importer_free)
+
+static int import_once(struct image_store *s, const char *tar_path, const char *name, struct image **ret,
+                       struct err *err)
+{
+    CLEANUP(importer_free_p) struct importer *im = xzalloc(sizeof(*im));
+    struct stat st;
+    im->store = s;
+    im->job = (struct unpack_job){
+        .limits = &s->limits, .is_rootless = s->is_rootless, .on_progress = show_progress, .progress_arg = im
+    };
+    for (size_t i = 0; i < IMAGE_LAYERS_MAX; i++)
+        im->layer_fds[i] = NO_FD;
+    im->fd = open(tar_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (im->fd < 0)
+        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : err_from_errno(errno), errno, "open %s", tar_path);
+    if (fstat(im->fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, 0, "%s is not a file", tar_path);
+    im->file_bytes = st.st_size;
+    int r = layout_tmp_new(s, &im->tmp, err);
+    if (r == 0)
+        r = unpack_archive(im, err);
+    if (r < 0)
+        return err_wrap(err, r, "import %s", tar_path);
+    return commit(im, name, ret, err);
+}
+
+int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret, struct err *err)
+{
+    int r = image_name_check(name, err);
+    if (r < 0)
+        return r;
+    r = import_once(s, tar_path, name, ret, err);
+    return r == -EAGAIN ? import_once(s, tar_path, name, ret, err) : r;
+}

@@ -1,0 +1,296 @@
+#include "image/layout.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "image/digest.h"
+#include "image/tree.h"
+
+static int make_path(const char *dir, struct err *err)
+{
+    CLEANUP(free_p) char *path = xstrdup(dir);
+    for (char *at = path + 1; *at; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+            return err_set(err, err_from_errno(errno), errno, "make %s", path);
+        *at = '/';
+    }
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return err_set(err, err_from_errno(errno), errno, "make %s", path);
+    return 0;
+}
+
+static int open_sub(struct image_store *s, const char *name, int *ret, struct err *err)
+{
+    if (mkdirat(s->dir_fd, name, 0700) < 0 && errno != EEXIST)
+        return err_set(err, err_from_errno(errno), errno, "make %s/%s", s->dir, name);
+    *ret = openat(s->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*ret < 0)
+        return err_set(err, err_from_errno(errno), errno, "open %s/%s", s->dir, name);
+    return 0;
+}
+
+/* Under the lock, so that a folder just made and not yet locked by its maker is never taken for a dead one. */
+static void sweep_tmp(struct image_store *s)
+{
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, NULL);
+    int fd = lock < 0 ? -1 : fcntl(s->tmp_fd, F_DUPFD_CLOEXEC, 3);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return;
+    }
+    rewinddir(d);
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        if (e->d_name[0] == '.')
+            continue;
+        CLEANUP(close_fd_p) int made = openat(s->tmp_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (made >= 0 && flock(made, LOCK_EX | LOCK_NB) < 0)
+            continue;                               /* its maker is alive */
+        (void)tree_remove_at(s->tmp_fd, e->d_name); /* what stays is tried again at the next open */
+    }
+    closedir(d);
+}
+
+static int open_all(struct image_store *s, struct err *err)
+{
+    s->dir_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->dir_fd < 0)
+        return err_set(err, err_from_errno(errno), errno, "open %s", s->dir);
+    struct stat st;
+    if (fstat(s->dir_fd, &st) < 0 || st.st_uid != geteuid())
+        return err_set(err, ERR_FORBIDDEN, 0, "%s belongs to another user: use --data-dir or III_DATA_DIR", s->dir);
+    if (fchmod(s->dir_fd, 0700) < 0) /* layers hold setuid files of any owner: nobody else may reach them */
+        return err_set(err, err_from_errno(errno), errno, "make %s private", s->dir);
+    int r = open_sub(s, "images", &s->images_fd, err);
+    if (r == 0)
+        r = open_sub(s, "layers", &s->layers_fd, err);
+    if (r == 0)
+        r = open_sub(s, "tmp", &s->tmp_fd, err);
+    if (r == 0)
+        r = open_sub(s, "pins", &s->pins_fd, err);
+    return r;
+}
+
+int layout_open(const char *dir, struct image_store **ret, struct err *err)
+{
+    struct image_store *s = xzalloc(sizeof(*s));
+    s->magic = LAYOUT_MAGIC;
+    s->dir_fd = s->images_fd = s->layers_fd = s->tmp_fd = s->pins_fd = NO_FD;
+    s->is_rootless = geteuid() != 0;
+    (void)pthread_mutex_init(&s->host_mutex, NULL); /* cannot fail for a plain mutex */
+    int r = image_limits_load(&s->limits, err);
+    if (r == 0)
+        r = make_path(dir, err);
+    if (r == 0) {
+        s->dir = realpath(dir, NULL); /* layer paths are handed to another process with another working folder */
+        r = s->dir ? open_all(s, err) : err_set(err, err_from_errno(errno), errno, "open %s", dir);
+    }
+    if (r < 0) {
+        (void)layout_close(s);
+        return r;
+    }
+    sweep_tmp(s);
+    *ret = s;
+    return 0;
+}
+
+struct image_store *layout_close(struct image_store *s)
+{
+    if (!s)
+        return NULL;
+    assert(s->magic == LAYOUT_MAGIC);
+    const int fds[] = { s->dir_fd, s->images_fd, s->layers_fd, s->tmp_fd, s->pins_fd };
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+        close_fd_p(&fds[i]);
+    (void)pthread_mutex_destroy(&s->host_mutex);
+    free(s->dir);
+    free(s->host_print);
+    s->magic = 0;
+    free(s);
+    return NULL;
+}
+
+int layout_lock(struct image_store *s, int op, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = openat(s->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_set(err, err_from_errno(errno), errno, "open %s/lock", s->dir);
+    while (flock(fd, op) < 0)
+        if (errno != EINTR)
+            return err_set(err, err_from_errno(errno), errno, "lock %s", s->dir);
+    return steal_fd(&fd);
+}
+
+int layout_tmp_new(struct image_store *s, struct layout_tmp *ret, struct err *err)
+{
+    struct layout_tmp t = { .store = s };
+    unsigned char raw[16];
+    ident_random(raw, sizeof(raw));
+    ident_hex(raw, sizeof(raw), t.name);
+
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_SH, err);
+    if (lock < 0)
+        return lock;
+    if (mkdirat(s->tmp_fd, t.name, 0700) < 0)
+        return err_set(err, err_from_errno(errno), errno, "make %s/tmp/%s", s->dir, t.name);
+    t.fd = openat(s->tmp_fd, t.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (t.fd < 0 || flock(t.fd, LOCK_EX | LOCK_NB) < 0) {
+        int r = err_set(err, err_from_errno(errno), errno, "lock %s/tmp/%s", s->dir, t.name);
+        layout_tmp_done(&t);
+        return r;
+    }
+    *ret = t;
+    return 0;
+}
+
+void layout_tmp_done(struct layout_tmp *t)
+{
+    if (!t->store)
+        return;
+    (void)tree_remove_at(t->store->tmp_fd, t->name); /* what stays goes at the next open */
+    close_fd_p(&t->fd);
+    t->store = NULL;
+}
+
+static int write_file(int dir_fd, const char *name, const char *text, size_t len, bool is_durable)
+{
+    CLEANUP(close_fd_p) int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            text += n;
+            len -= (size_t)n;
+        }
+    }
+    return is_durable && fsync(fd) < 0 ? -errno : 0;
+}
+
+int layout_write_json(struct image_store *s, int dir_fd, const char *name, const json_t *doc, bool is_durable,
+                      struct err *err)
+{
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(doc, &len);
+    if (!text)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "write %s", name);
+    char part[40];
+    unsigned char raw[16];
+    ident_random(raw, sizeof(raw));
+    ident_hex(raw, sizeof(raw), part);
+    int r = write_file(s->tmp_fd, part, text, len, is_durable);
+    if (r == 0 && renameat(s->tmp_fd, part, dir_fd, name) < 0)
+        r = -errno;
+    if (r < 0) {
+        (void)unlinkat(s->tmp_fd, part, 0); /* the write's own error is the one to report */
+        return err_set(err, err_from_errno(-r), -r, "write %s in %s", name, s->dir);
+    }
+    if (is_durable && fsync(dir_fd) < 0)
+        return err_set(err, err_from_errno(errno), errno, "write %s in %s", name, s->dir);
+    return 0;
+}
+
+int layout_read_json(int dir_fd, const char *name, json_t **ret, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+    if (fd < 0)
+        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : err_from_errno(errno), errno, "%s", name);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > IMAGE_LIMITS_JSON_BYTES)
+        return err_set(err, ERR_INTERNAL, 0, "%s is not a record of this store", name);
+    CLEANUP(free_p) char *text = try_alloc((size_t)st.st_size + 1);
+    ssize_t n = text ? read(fd, text, (size_t)st.st_size) : -1;
+    if (n != st.st_size)
+        return err_set(err, ERR_INTERNAL, text ? EIO : ENOMEM, "read %s", name);
+    int r = json_read(text, (size_t)n, ret, err);
+    return r < 0 ? err_wrap(err, r, "record %s is damaged", name) : 0;
+}
+
+bool layout_has_layer(struct image_store *s, const char *hex)
+{
+    return faccessat(s->layers_fd, hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int layout_adopt_layer(struct image_store *s, int from_fd, const char *from_name, const char *hex, struct err *err)
+{
+    if (layout_has_layer(s, hex) || renameat(from_fd, from_name, s->layers_fd, hex) == 0)
+        return 0;
+    if (errno == EXDEV)
+        return err_set(err, ERR_INVALID, EXDEV, "%s must be on the same file system as %s", from_name, s->dir);
+    return err_set(err, err_from_errno(errno), errno, "move %s into %s/layers", from_name, s->dir);
+}
+
+char *layout_layer_path(struct image_store *s, const char *hex)
+{
+    return xasprintf("%s/layers/%s", s->dir, hex);
+}
+
+static void mark_used(json_t *used, const json_t *record)
+{
+    const json_t *layers = json_get(record, "layers");
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const char *hex = json_get_str(json_array_get(layers, i), "digest", NULL);
+        if (hex)
+            json_object_set_new(used, hex, json_true());
+    }
+}
+
+/* A record that cannot be read stops the collection: what it names is unknown, so nothing may go. */
+static int mark_folder(int dir_fd, json_t *used, struct err *err)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return err_set(err, ERR_INTERNAL, errno, "read the image store");
+    }
+    int r = 0;
+    for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d)) {
+        if (e->d_name[0] == '.')
+            continue;
+        JSON_OWNED record = NULL;
+        r = layout_read_json(dir_fd, e->d_name, &record, err);
+        if (r == 0)
+            mark_used(used, record);
+    }
+    closedir(d);
+    return r;
+}
+
+int layout_collect(struct image_store *s, struct layout_tmp *trash, struct err *err)
+{
+    JSON_OWNED used = json_object();
+    JSON_OWNED host = NULL;
+    int r = mark_folder(s->images_fd, used, err);
+    if (r == 0)
+        r = mark_folder(s->pins_fd, used, err);
+    if (r < 0)
+        return r;
+    if (layout_read_json(s->dir_fd, "host.json", &host, NULL) == 0)
+        mark_used(used, host);
+    int fd = openat(s->layers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return err_set(err, ERR_INTERNAL, errno, "read %s/layers", s->dir);
+    }
+    for (struct dirent *e = readdir(d); e; e = readdir(d))
+        if (digest_is_hex(e->d_name) && !json_object_get(used, e->d_name) &&
+            renameat(s->layers_fd, e->d_name, trash->fd, e->d_name) < 0 && r == 0)
+            r = err_set(err, err_from_errno(errno), errno, "remove %s/layers/%s", s->dir, e->d_name);
+    closedir(d);
+    return r;
+}

@@ -1,0 +1,59 @@
+/* The store's folders on disk: opening, locking, half-made things, small JSON files. May include: base/, image/.
+ * Invariants: 1. What stands in images/ or layers/ is whole: it got there by rename. 2. images/, layers/ and pins/ change only under
+ * the store's lock. 3. A folder in tmp/ whose lock nobody holds belongs to a dead process. */
+#pragma once
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "image/digest.h"
+#include "image/image_limits.h"
+
+#define LAYOUT_MAGIC 0x494d4753u
+
+struct layout_layer {
+    char hex[DIGEST_HEX];
+    int64_t size_bytes;
+};
+
+struct image_store {
+    unsigned magic;
+    char *dir;
+    int dir_fd, images_fd, layers_fd, tmp_fd, pins_fd;
+    bool is_rootless;
+    struct image_limits limits;
+    void (*on_progress)(void *arg, int64_t done_bytes, int64_t total_bytes);
+    void *progress_arg;
+    pthread_mutex_t host_mutex; /* guards the two below: an import may run on a worker beside the loop */
+    struct layout_layer host_layer; /* the host view's, while host_print still fits */
+    char *host_print;
+};
+
+int layout_open(const char *dir, struct image_store **ret, struct err *err);
+struct image_store *layout_close(struct image_store *s);
+
+/* op: LOCK_SH or LOCK_EX. The lock lasts until the descriptor returned is closed; each call is a lock of its own, so threads
+ * exclude each other too. */
+int layout_lock(struct image_store *s, int op, struct err *err);
+
+struct layout_tmp {
+    struct image_store *store;
+    char name[33];
+    int fd;
+};
+int layout_tmp_new(struct image_store *s, struct layout_tmp *ret, struct err *err);
+void layout_tmp_done(struct layout_tmp *t); /* removes it and all in it; for CLEANUP() too */
+
+/* A file replaced whole. Call it under the lock. is_durable: on disk before this returns. */
+int layout_write_json(struct image_store *s, int dir_fd, const char *name, const json_t *doc, bool is_durable, struct err *err);
+int layout_read_json(int dir_fd, const char *name, json_t **ret, struct err *err); /* ERR_NOT_FOUND when absent */
+
+bool layout_has_layer(struct image_store *s, const char *hex);
+/* Under LOCK_EX: moves a finished folder in; when the layer is there already, the folder stays where it is. */
+int layout_adopt_layer(struct image_store *s, int from_fd, const char *from_name, const char *hex, struct err *err);
+char *layout_layer_path(struct image_store *s, const char *hex);
+/* Under LOCK_EX: takes layers no image, pin or host view names into trash, to be removed after the lock. */
+int layout_collect(struct image_store *s, struct layout_tmp *trash, struct err *err);

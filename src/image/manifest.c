@@ -1,0 +1,220 @@
+#include "image/manifest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "image/image.h"
+#include "image/image_limits.h"
+#include "image/wordlist.h"
+
+#define BLOB_FOLDER "blobs/sha256/"
+
+void manifest_parts_done(struct manifest_parts *p)
+{
+    free(p->config);
+    wordlist_free(p->layers);
+    *p = (struct manifest_parts){ 0 };
+}
+
+void manifest_config_done(struct manifest_config *c)
+{
+    wordlist_free(c->env);
+    wordlist_free(c->entrypoint);
+    wordlist_free(c->cmd);
+    wordlist_free(c->diff_ids);
+    free(c->user);
+    free(c->workdir);
+    *c = (struct manifest_config){ 0 };
+}
+
+const char *manifest_architecture(void)
+{
+#if defined(__x86_64__)
+    return "amd64";
+#elif defined(__aarch64__)
+    return "arm64";
+#elif defined(__riscv)
+    return "riscv64";
+#else
+    return "unknown";
+#endif
+}
+
+static int read_object(const char *text, size_t len, const char *what, json_t **ret, struct err *err)
+{
+    if (len > IMAGE_LIMITS_JSON_BYTES)
+        return err_set(err, ERR_TOO_LARGE, 0, "%s is over %d bytes", what, IMAGE_LIMITS_JSON_BYTES);
+    int r = json_read(text, len, ret, err);
+    return r < 0 ? err_wrap(err, r, "%s", what) : 0;
+}
+
+int manifest_parse_docker(const char *text, size_t len, struct manifest_parts *ret, struct err *err)
+{
+    JSON_OWNED doc = NULL;
+    int r = read_object(text, len, "manifest.json", &doc, err);
+    if (r < 0)
+        return r;
+    if (!json_is_array(doc) || json_array_size(doc) == 0)
+        return err_set(err, ERR_INVALID, 0, "manifest.json is not a list of images");
+    if (json_array_size(doc) > 1)
+        return err_set(err, ERR_INVALID, 0, "the archive holds %zu images: save one at a time", json_array_size(doc));
+    const json_t *first = json_array_get(doc, 0);
+    const char *config = json_get_str(first, "Config", NULL);
+    if (!config || strlen(config) > IMAGE_LIMITS_PATH_BYTES)
+        return err_set(err, ERR_INVALID, 0, "manifest.json names no Config");
+    CLEANUP(wordlist_free_p) char **layers = NULL;
+    r = wordlist_from_json(json_get(first, "Layers"), "manifest.json: Layers", IMAGE_LAYERS_MAX,
+                           IMAGE_LIMITS_PATH_BYTES, &layers, err);
+    if (r < 0)
+        return r;
+    if (wordlist_len(layers) == 0)
+        return err_set(err, ERR_INVALID, 0, "manifest.json: the image has no layers");
+    ret->config = xstrdup(config);
+    ret->layers = STEAL(layers);
+    return 0;
+}
+
+static bool is_for_us(const json_t *descriptor)
+{
+    const json_t *platform = json_get(descriptor, "platform");
+    return platform && strcmp(json_get_str(platform, "os", ""), "linux") == 0 &&
+           strcmp(json_get_str(platform, "architecture", ""), manifest_architecture()) == 0;
+}
+
+/* The one for this machine; else the only one there is, when it names no platform. */
+static const json_t *pick_descriptor(const json_t *manifests)
+{
+    const json_t *plain = NULL;
+    size_t n_plain = 0;
+    for (size_t i = 0; i < json_array_size(manifests); i++) {
+        const json_t *d = json_array_get(manifests, i);
+        if (is_for_us(d))
+            return d;
+        if (!json_get(d, "platform")) {
+            plain = plain ? plain : d;
+            n_plain++;
+        }
+    }
+    return n_plain == 1 ? plain : NULL;
+}
+
+int manifest_parse_index(const char *text, size_t len, char ret_hex[DIGEST_HEX], bool *ret_is_index, struct err *err)
+{
+    JSON_OWNED doc = NULL;
+    int r = read_object(text, len, "index.json", &doc, err);
+    if (r < 0)
+        return r;
+    const json_t *manifests = json_get(doc, "manifests");
+    if (!json_is_array(manifests) || json_array_size(manifests) > IMAGE_LIMITS_BLOBS)
+        return err_set(err, ERR_INVALID, 0, "index.json has no list of manifests");
+    const json_t *picked = pick_descriptor(manifests);
+    if (!picked)
+        return err_set(err, ERR_INVALID, 0, "index.json has no single image for linux/%s among its %zu",
+                       manifest_architecture(), json_array_size(manifests));
+    const char *hex = digest_from_ref(json_get_str(picked, "digest", NULL));
+    if (!hex)
+        return err_set(err, ERR_INVALID, 0, "index.json: a digest that is not sha256 with 64 hex digits");
+    const char *type = json_get_str(picked, "mediaType", "");
+    memcpy(ret_hex, hex, DIGEST_HEX);
+    *ret_is_index = strstr(type, "image.index") || strstr(type, "manifest.list");
+    return 0;
+}
+
+static char *blob_path(const json_t *descriptor)
+{
+    const char *hex = digest_from_ref(json_get_str(descriptor, "digest", NULL));
+    return hex ? xasprintf(BLOB_FOLDER "%s", hex) : NULL;
+}
+
+int manifest_parse_oci(const char *text, size_t len, struct manifest_parts *ret, struct err *err)
+{
+    JSON_OWNED doc = NULL;
+    int r = read_object(text, len, "image manifest", &doc, err);
+    if (r < 0)
+        return r;
+    const json_t *layers = json_get(doc, "layers");
+    size_t n = json_array_size(layers);
+    if (n == 0 || n > IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_INVALID, 0, "image manifest has %zu layers, 1 to %d are possible", n, IMAGE_LAYERS_MAX);
+    CLEANUP(manifest_parts_done) struct manifest_parts parts = { 0 };
+    parts.config = blob_path(json_get(doc, "config"));
+    parts.layers = xzalloc((n + 1) * sizeof(*parts.layers));
+    bool is_ok = parts.config != NULL;
+    for (size_t i = 0; is_ok && i < n; i++)
+        is_ok = (parts.layers[i] = blob_path(json_array_get(layers, i))) != NULL;
+    if (!is_ok)
+        return err_set(err, ERR_INVALID, 0, "image manifest: a digest that is not sha256 with 64 hex digits");
+    *ret = parts;
+    parts = (struct manifest_parts){ 0 };
+    return 0;
+}
+
+static int read_text(const json_t *obj, const char *key, size_t max, char **ret, struct err *err)
+{
+    const json_t *j = json_get(obj, key);
+    if (!j)
+        return 0;
+    if (!json_is_string(j) || strlen(json_string_value(j)) != json_string_length(j))
+        return err_set(err, ERR_INVALID, 0, "image config: %s is not a text without NUL bytes", key);
+    if (json_string_length(j) > max)
+        return err_set(err, ERR_TOO_LARGE, 0, "image config: %s is over %zu bytes", key, max);
+    *ret = xstrdup(json_string_value(j));
+    return 0;
+}
+
+static int read_diff_ids(const json_t *doc, struct manifest_config *c, struct err *err)
+{
+    int r = wordlist_from_json(json_get(json_get(doc, "rootfs"), "diff_ids"), "image config: diff_ids",
+                               IMAGE_LAYERS_MAX, 128, &c->diff_ids, err);
+    for (size_t i = 0; r == 0 && c->diff_ids && c->diff_ids[i]; i++) {
+        const char *hex = digest_from_ref(c->diff_ids[i]);
+        if (!hex)
+            return err_set(err, ERR_INVALID, 0, "image config: diff_ids, item %zu: not sha256 with 64 hex digits",
+                           i + 1);
+        memmove(c->diff_ids[i], hex, DIGEST_HEX);
+    }
+    return r;
+}
+
+static int check_env(char *const *env, struct err *err)
+{
+    for (size_t i = 0; env && env[i]; i++)
+        if (env[i][0] == '=' || !strchr(env[i], '='))
+            return err_set(err, ERR_INVALID, 0, "image config: Env, item %zu: not NAME=value", i + 1);
+    return 0;
+}
+
+int manifest_parse_config(const char *text, size_t len, struct manifest_config *ret, struct err *err)
+{
+    JSON_OWNED doc = NULL;
+    int r = read_object(text, len, "image config", &doc, err);
+    if (r < 0)
+        return r;
+    const json_t *cfg = json_get(doc, "config");
+    CLEANUP(manifest_config_done) struct manifest_config c = { 0 };
+    r = read_diff_ids(doc, &c, err);
+    if (r == 0)
+        r = wordlist_from_json(json_get(cfg, "Env"), "image config: Env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES,
+                               &c.env, err);
+    if (r == 0)
+        r = check_env(c.env, err);
+    if (r == 0)
+        r = wordlist_from_json(json_get(cfg, "Entrypoint"), "image config: Entrypoint", IMAGE_LIMITS_ARGS,
+                               IMAGE_LIMITS_WORD_BYTES, &c.entrypoint, err);
+    if (r == 0)
+        r = wordlist_from_json(json_get(cfg, "Cmd"), "image config: Cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
+                               &c.cmd, err);
+    if (r == 0)
+        r = read_text(cfg, "User", 255, &c.user, err);
+    if (r == 0)
+        r = read_text(cfg, "WorkingDir", IMAGE_LIMITS_PATH_BYTES, &c.workdir, err);
+    if (r < 0)
+        return r;
+    if (c.workdir && *c.workdir && c.workdir[0] != '/')
+        return err_set(err, ERR_INVALID, 0, "image config: WorkingDir \"%.100s\" is not absolute", c.workdir);
+    *ret = c;
+    c = (struct manifest_config){ 0 };
+    return 0;
+}

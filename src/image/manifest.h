@@ -1,0 +1,30 @@
+/* The JSON files of docker-save and OCI-layout archives, strictly bounded. Paths and digests they give are only ever looked up in
+ * the archive's own list, never used as file names. May include: base/, image/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "image/digest.h"
+
+struct manifest_parts {
+    char *config;  /* path in the archive */
+    char **layers; /* paths, lowest first, NULL-terminated */
+};
+void manifest_parts_done(struct manifest_parts *p);
+
+struct manifest_config {
+    char **env, **entrypoint, **cmd; /* NULL-terminated or NULL */
+    char *user, *workdir;            /* NULL or text */
+    char **diff_ids;                 /* hex of each layer's unpacked digest, lowest first */
+    bool is_host;                    /* only from our own records */
+};
+void manifest_config_done(struct manifest_config *c);
+
+int manifest_parse_docker(const char *text, size_t len, struct manifest_parts *ret, struct err *err);
+/* Picks the image for this machine out of an index; ret_is_index: what was picked is another index. */
+int manifest_parse_index(const char *text, size_t len, char ret_hex[DIGEST_HEX], bool *ret_is_index, struct err *err);
+int manifest_parse_oci(const char *text, size_t len, struct manifest_parts *ret, struct err *err);
+int manifest_parse_config(const char *text, size_t len, struct manifest_config *ret, struct err *err);
+const char *manifest_architecture(void); /* of this machine, as images name it */

@@ -1,0 +1,102 @@
+#include "image/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "image/wordlist.h"
+
+void record_file(const char *name, char ret[RECORD_FILE])
+{
+    char hex[DIGEST_HEX];
+    digest_of(name, strlen(name), hex);
+    (void)snprintf(ret, RECORD_FILE, "%s.json", hex);
+}
+
+/* The id covers what a sandbox would see: layers and configuration, not the name or the time. */
+static void image_id(const json_t *layers, const json_t *config, char ret[DIGEST_HEX + 7])
+{
+    struct digest d;
+    digest_init(&d);
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const char *hex = json_get_str(json_array_get(layers, i), "digest", "");
+        digest_add(&d, hex, strlen(hex));
+    }
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(config, &len);
+    if (text)
+        digest_add(&d, text, len);
+    memcpy(ret, "sha256:", 7);
+    digest_hex(&d, ret + 7);
+    digest_done(&d);
+}
+
+json_t *record_new(const char *name, const char *source, const struct layout_layer *layers, size_t n_layers,
+                   const struct manifest_config *config)
+{
+    json_t *list = json_array();
+    int64_t size = 0;
+    for (size_t i = 0; i < n_layers; i++) {
+        json_array_append_new(
+            list, json_pack("{s:s,s:I}", "digest", layers[i].hex, "size", (json_int_t)layers[i].size_bytes));
+        size += layers[i].size_bytes;
+    }
+    json_t *cfg =
+        json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "env", wordlist_to_json(config->env), "entrypoint",
+                  wordlist_to_json(config->entrypoint), "cmd", wordlist_to_json(config->cmd), "user",
+                  json_text(config->user ? config->user : "", config->user ? strlen(config->user) : 0), "workdir",
+                  json_text(config->workdir ? config->workdir : "", config->workdir ? strlen(config->workdir) : 0),
+                  "isHost", config->is_host);
+    char id[DIGEST_HEX + 7];
+    image_id(list, cfg, id);
+    return json_pack("{s:i,s:s,s:s,s:s,s:I,s:I,s:b,s:o,s:o}", "v", 1, "name", name, "id", id, "source", source,
+                     "createdAt", (json_int_t)clock_wall_ms(), "size", (json_int_t)size, "rootless", geteuid() != 0,
+                     "layers", list, "config", cfg);
+}
+
+static int read_layers(struct image_store *s, const json_t *record, struct image *i, struct err *err)
+{
+    const json_t *layers = json_get(record, "layers");
+    size_t n = json_array_size(layers);
+    if (n > IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_INVALID, 0, "image %s has %zu layers, the limit is %d", i->name, n, IMAGE_LAYERS_MAX);
+    i->layers = xzalloc((n + 1) * sizeof(*i->layers));
+    i->layer_bytes = xzalloc((n + 1) * sizeof(*i->layer_bytes));
+    for (size_t at = 0; at < n; at++) {
+        const char *hex = json_get_str(json_array_get(layers, at), "digest", "");
+        if (!digest_is_hex(hex))
+            return err_set(err, ERR_INVALID, 0, "image %s: its record names a layer that cannot be", i->name);
+        if (!layout_has_layer(s, hex))
+            return err_set(err, ERR_GONE, 0, "image %s: layer %.12s is missing from the store: import it again",
+                           i->name, hex);
+        i->layer_bytes[at] = json_get_int(json_array_get(layers, at), "size", 0);
+        i->layers[i->n_layers++] = layout_layer_path(s, hex);
+    }
+    return 0;
+}
+
+int record_to_image(struct image_store *s, const json_t *record, const char *asked, struct image **ret, struct err *err)
+{
+    CLEANUP(image_free_p) struct image *i = xzalloc(sizeof(*i));
+    const json_t *cfg = json_get(record, "config");
+    i->name = xstrdup(asked);
+    i->id = xstrdup(json_get_str(record, "id", ""));
+    i->is_host = json_get_bool(cfg, "isHost", false);
+    i->user = xstrdup(json_get_str(cfg, "user", ""));
+    i->workdir = xstrdup(json_get_str(cfg, "workdir", ""));
+    i->size_bytes = json_get_int(record, "size", 0);
+    int r = read_layers(s, record, i, err);
+    if (r == 0)
+        r = wordlist_from_json(json_get(cfg, "env"), "env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES, &i->env, err);
+    if (r == 0)
+        r = wordlist_from_json(json_get(cfg, "entrypoint"), "entrypoint", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
+                               &i->entrypoint, err);
+    if (r == 0)
+        r = wordlist_from_json(json_get(cfg, "cmd"), "cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES, &i->cmd, err);
+    if (r < 0)
+        return r;
+    *ret = STEAL(i);
+    return 0;
+}

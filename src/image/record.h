@@ -1,0 +1,17 @@
+/* What is kept of an image in images/<key>.json, and how it becomes a struct image. May include: base/, image/. */
+#pragma once
+#include "base/err.h"
+#include "base/json.h"
+#include "image/digest.h"
+#include "image/image.h"
+#include "image/layout.h"
+#include "image/manifest.h"
+
+#define RECORD_FILE 80
+
+void record_file(const char *name, char ret[RECORD_FILE]); /* "<sha256 of the name>.json" */
+/* A new record; source is "tar", "layer" or "host". */
+json_t *record_new(const char *name, const char *source, const struct layout_layer *layers, size_t n_layers,
+                   const struct manifest_config *config);
+/* asked: the name to show. -EINVAL when the record is not one of ours; ERR_GONE when a layer is not there. */
+int record_to_image(struct image_store *s, const json_t *record, const char *asked, struct image **ret, struct err *err);

@@ -1,0 +1,26 @@
+/* A tar archive read from a descriptor, plain, gzip or zstd, one entry at a time, with the digest of the unpacked stream and the
+ * limits on its size kept while reading. Only tar: none of libarchive's other formats is reachable. May include: base/. */
+#pragma once
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "image/digest.h"
+#include "image/image_limits.h"
+
+struct tarstream;
+
+/* fd is read from where it stands and stays the caller's. limits must outlive the stream. */
+int tarstream_open(int fd, const struct image_limits *limits, struct tarstream **ret, struct err *err);
+struct tarstream *tarstream_close(struct tarstream *t);
+DEFINE_CLEANUP(struct tarstream *, tarstream_close)
+
+/* 1: *ret is the next entry, good until the next call. 0: the end. */
+int tarstream_next(struct tarstream *t, struct archive_entry **ret, struct err *err);
+/* 1: a piece of the entry's content that belongs at *ret_offset. 0: no more. */
+int tarstream_data(struct tarstream *t, const void **ret, size_t *ret_len, int64_t *ret_offset, struct err *err);
+/* Reads what follows the last entry and gives the digest of everything. */
+int tarstream_finish(struct tarstream *t, char ret_hex[DIGEST_HEX], struct err *err);
+int64_t tarstream_packed_bytes(const struct tarstream *t); /* read from fd so far */

@@ -1,0 +1,289 @@
+#include "main/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libfyaml.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define FILE_MAX  (1u << 20)
+#define KEY_MAX   128
+#define DEPTH_MAX 8
+
+/* --- the file --- */
+
+struct file {
+    const char *path;
+    struct settings *settings;
+    struct err *err;
+};
+
+static int complain(const struct file *f, struct fy_node *at, const char *what)
+{
+    struct fy_token *token = at && fy_node_is_scalar(at) ? fy_node_get_scalar_token(at) : NULL;
+    const struct fy_mark *mark = token ? fy_token_start_mark(token) : NULL;
+    if (!mark)
+        return err_set(f->err, ERR_INVALID, 0, "%s: %s", f->path, what);
+    return err_set(f->err, ERR_INVALID, 0, "%s:%d:%d: %s", f->path, mark->line + 1, mark->column + 1, what);
+}
+
+static const struct settings_row *row_for(const char *key)
+{
+    for (const struct settings_row *row = settings_rows; row->field; row++)
+        if (strcmp(row->yaml, key) == 0)
+            return row;
+    return NULL;
+}
+
+static bool is_group(const char *key)
+{
+    size_t len = strlen(key);
+    for (const struct settings_row *row = settings_rows; row->field; row++)
+        if (strncmp(row->yaml, key, len) == 0 && row->yaml[len] == '.')
+            return true;
+    return false;
+}
+
+static int set_value(const struct file *f, const struct settings_row *row, struct fy_node *key, struct fy_node *value)
+{
+    struct err why = ERR_INIT;
+    char what[300];
+    if (!value || !fy_node_is_scalar(value) || fy_node_is_alias(value) || fy_node_is_null(value)) {
+        (void)snprintf(what, sizeof(what), "%s needs one value", row->yaml);
+        return complain(f, key, what);
+    }
+    size_t len;
+    const char *text = fy_node_get_scalar(value, &len);
+    CLEANUP(free_p) char *copy = xstrndup(text ? text : "", text ? len : 0);
+    if (settings_set(f->settings, row, copy, &why) == 0)
+        return 0;
+    (void)snprintf(what, sizeof(what), "%.280s", why.msg);
+    return complain(f, value, what);
+}
+
+static int read_mapping(const struct file *f, struct fy_node *mapping, const char *parent, int depth);
+
+static int read_pair(const struct file *f, struct fy_node_pair *pair, const char *parent, int depth)
+{
+    struct fy_node *key_node = fy_node_pair_key(pair), *value = fy_node_pair_value(pair);
+    char key[KEY_MAX], what[KEY_MAX + 64];
+    size_t len = 0;
+    const char *text = key_node && fy_node_is_scalar(key_node) ? fy_node_get_scalar(key_node, &len) : NULL;
+    if (!text)
+        return complain(f, key_node, "a key must be plain text");
+    int n =
+        snprintf(key, sizeof(key), "%s%s%.*s", parent, *parent ? "." : "", (int)(len < KEY_MAX ? len : KEY_MAX), text);
+    const struct settings_row *row = n >= 0 && (size_t)n < sizeof(key) ? row_for(key) : NULL;
+    if (row)
+        return set_value(f, row, key_node, value);
+    if (!is_group(key)) {
+        (void)snprintf(what, sizeof(what), "unknown key \"%s\"", key);
+        return complain(f, key_node, what);
+    }
+    if (!value || !fy_node_is_mapping(value) || depth >= DEPTH_MAX) {
+        (void)snprintf(what, sizeof(what), "\"%s\" is a group: settings are expected below it", key);
+        return complain(f, key_node, what);
+    }
+    return read_mapping(f, value, key, depth + 1);
+}
+
+static int read_mapping(const struct file *f, struct fy_node *mapping, const char *parent, int depth)
+{
+    void *at = NULL;
+    for (struct fy_node_pair *p; (p = fy_node_mapping_iterate(mapping, &at));) {
+        int r = read_pair(f, p, parent, depth);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int read_text(const char *path, struct buf *out, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, ERR_INVALID, errno, "open %s", path);
+    for (;;) {
+        char piece[4096];
+        ssize_t n = read(fd, piece, sizeof(piece));
+        if (n < 0)
+            return err_set(err, ERR_INVALID, errno, "read %s", path);
+        if (n == 0)
+            return 0;
+        if (buf_add(out, piece, (size_t)n) < 0)
+            return err_set(err, ERR_INVALID, 0, "%s: larger than %u bytes", path, FILE_MAX);
+    }
+}
+
+/* What libfyaml found wrong, in our form. */
+static int syntax_error(const char *path, struct fy_diag *diag, struct err *err)
+{
+    void *at = NULL;
+    struct fy_diag_error *e = fy_diag_errors_iterate(diag, &at);
+    if (!e)
+        return err_set(err, ERR_INVALID, 0, "%s: not a YAML document", path);
+    return err_set(err, ERR_INVALID, 0, "%s:%d:%d: %s", path, e->line, e->column, e->msg);
+}
+
+static int read_document(const struct file *f, const struct buf *text)
+{
+    struct fy_diag_cfg diag_cfg;
+    fy_diag_cfg_default(&diag_cfg);
+    struct fy_diag *diag = fy_diag_create(&diag_cfg);
+    if (!diag)
+        return err_set(f->err, ERR_INTERNAL, ENOMEM, "%s", f->path);
+    fy_diag_set_collect_errors(diag, true);
+    struct fy_parse_cfg cfg = { .flags = FYPCF_QUIET, .diag = diag };
+    struct fy_document *doc = fy_document_build_from_string(&cfg, buf_text(text), text->len);
+    struct fy_node *root = doc ? fy_document_root(doc) : NULL;
+    int r = 0;
+    if (!doc)
+        r = syntax_error(f->path, diag, f->err);
+    else if (root && fy_node_is_mapping(root))
+        r = read_mapping(f, root, "", 0);
+    else if (root && !fy_node_is_null(root))
+        r = complain(f, root, "settings are expected, as \"key: value\"");
+    fy_document_destroy(doc);
+    fy_diag_destroy(diag);
+    return r;
+}
+
+static int read_file(const char *path, struct settings *s, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT(FILE_MAX);
+    struct file f = { path, s, err };
+    int r = read_text(path, &text, err);
+    if (r < 0)
+        return r;
+    if (text.len > 0 && memchr(text.data, '\0', text.len))
+        return err_set(err, ERR_INVALID, 0, "%s: holds a NUL byte: not a text file", path);
+    return text.len > 0 ? read_document(&f, &text) : 0;
+}
+
+/* --- flags --- */
+
+static void print_help(void)
+{
+    printf("Usage: iii serve [OPTIONS]\n\nRuns the sandbox server.\n\nOptions:\n");
+    printf("  %-24s %s\n", "-c, --config FILE", "Read settings from a YAML file");
+    printf("  %-24s %s\n", "-h, --help", "Print this text");
+    for (const struct settings_row *row = settings_rows; row->field; row++) {
+        char flag[64];
+        if (!*row->flag)
+            continue;
+        const char *value = row->type == 'b' ? "" : row->type == 'i' ? " NUMBER" : " TEXT";
+        (void)snprintf(flag, sizeof(flag), "%s%s", row->flag, value);
+        printf("  %-24s %s", flag, row->help);
+        if (row->type != 'b' && *row->fallback)
+            printf(" [%s]", row->fallback);
+        printf("\n");
+    }
+    printf("\nEnvironment (a flag wins over it, it wins over the file):\n");
+    for (const struct settings_row *row = settings_rows; row->field; row++)
+        printf("  %-24s %s%s%s%s\n", row->env, row->help, *row->fallback ? " [" : "", row->fallback,
+               *row->fallback ? "]" : "");
+}
+
+/* One option of the command line: its name, and its value where it is written with "=" or takes the next word. */
+struct option_at {
+    const char *arg, *value; /* value NULL: none was written */
+    size_t name_len;
+    int next; /* index of the following option when no extra word is taken */
+};
+
+static bool is_named(const struct option_at *o, const char *name)
+{
+    return strlen(name) == o->name_len && memcmp(o->arg, name, o->name_len) == 0;
+}
+
+static struct option_at option_at(char **argv, int i)
+{
+    const char *equals = strncmp(argv[i], "--", 2) == 0 ? strchr(argv[i], '=') : NULL;
+    return (struct option_at){ argv[i], equals ? equals + 1 : NULL,
+                               equals ? (size_t)(equals - argv[i]) : strlen(argv[i]), i + 1 };
+}
+
+/* The value of an option that must have one; takes the next word when there is no "=". */
+static int need_value(struct option_at *o, int argc, char **argv, struct err *err)
+{
+    if (o->value)
+        return 0;
+    if (o->next >= argc)
+        return err_set(err, ERR_INVALID, 0, "option %s needs a value", o->arg);
+    o->value = argv[o->next++];
+    return 0;
+}
+
+static const struct settings_row *flag_row(const struct option_at *o)
+{
+    for (const struct settings_row *row = settings_rows; row->field; row++)
+        if (*row->flag && is_named(o, row->flag))
+            return row;
+    return NULL;
+}
+
+static bool is_config(const struct option_at *o)
+{
+    return is_named(o, "--config") || is_named(o, "-c");
+}
+
+/* Walks the options. With s NULL it only finds the file and --help (returns 1); with s it sets what the flags say. */
+static int read_flags(int argc, char **argv, struct settings *s, const char **ret_config, struct err *err)
+{
+    for (int i = 1; i < argc;) {
+        struct option_at o = option_at(argv, i);
+        const struct settings_row *row = flag_row(&o);
+        int r = 0;
+        if (is_named(&o, "--help") || is_named(&o, "-h"))
+            return 1;
+        if (!row && !is_config(&o))
+            return err_set(err, ERR_INVALID, 0, "unknown option \"%s\"; `iii serve --help` lists them", o.arg);
+        if (!row || row->type != 'b')
+            r = need_value(&o, argc, argv, err);
+        if (r == 0 && !row)
+            *ret_config = o.value;
+        if (r == 0 && row && s && settings_set(s, row, o.value ? o.value : "true", err) < 0)
+            r = err_wrap(err, -EINVAL, "option %s", row->flag);
+        if (r < 0)
+            return r;
+        i = o.next;
+    }
+    return 0;
+}
+
+static void warn_env(void *arg, const char *text)
+{
+    (void)arg;
+    log_event(LOG_WARN, "config.env", "msg", text, "then", "the default is used", NULL);
+}
+
+int config_load(int argc, char **argv, struct settings *ret, struct err *err)
+{
+    const char *path = NULL;
+    struct settings s;
+    int r = read_flags(argc, argv, NULL, &path, err);
+    if (r > 0)
+        print_help();
+    if (r != 0)
+        return r;
+    settings_init(&s);
+    if (path)
+        r = read_file(path, &s, err);
+    if (r == 0) {
+        settings_from_env(&s, warn_env, NULL);
+        r = read_flags(argc, argv, &s, &path, err);
+    }
+    if (r < 0)
+        settings_done(&s);
+    else
+        *ret = s;
+    return r;
+}

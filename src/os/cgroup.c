@@ -1,0 +1,505 @@
+/* One box's control groups: make, join, limit, freeze, kill, count, remove. */
+#include "os/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define PATH_SIZE        (CGROUP_NAME_MAX + 48)
+#define CPU_PERIOD_US    100000u
+#define CPU_QUOTA_MIN_US 1000u /* the kernel refuses less */
+#define KILL_ROUNDS      64
+#define REMOVE_TRIES     32
+#define MEMORY_NONE      (UINT64_C(1) << 60) /* v1 answers a page-rounded LONG_MAX for "no limit" */
+
+static bool is_name(const char *name)
+{
+    size_t len = strlen(name);
+    if (len == 0 || len >= CGROUP_NAME_MAX || name[0] == '.')
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        char c = name[i];
+        bool is_alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!is_alnum && c != '-' && c != '_' && c != '.')
+            return false;
+    }
+    return true;
+}
+
+static int open_file(const struct cgroup *cg, const struct cgroup_tree *t, const char *file, int flags)
+{
+    char path[PATH_SIZE];
+    int n = snprintf(path, sizeof path, "%s/%s", cg->name, file);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return -ENAMETOOLONG;
+    int fd = openat(t->parent_fd, path, flags | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 ? -errno : fd;
+}
+
+static int write_file(const struct cgroup *cg, const struct cgroup_tree *t, const char *file, const char *text)
+{
+    CLEANUP(close_fd_p) int fd = open_file(cg, t, file, O_WRONLY);
+    if (fd < 0)
+        return fd;
+    return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+/* The start of a small file as text. Returns its length. */
+static ssize_t read_file(const struct cgroup *cg, const struct cgroup_tree *t, const char *file, char *out, size_t size)
+{
+    CLEANUP(close_fd_p) int fd = open_file(cg, t, file, O_RDONLY);
+    if (fd < 0)
+        return fd;
+    ssize_t n = read(fd, out, size - 1);
+    if (n < 0)
+        return -errno;
+    out[n] = '\0';
+    return n;
+}
+
+/* A file holding one number; 0 when it cannot be read or says "max". */
+static uint64_t read_number(const struct cgroup *cg, const struct cgroup_tree *t, const char *file)
+{
+    char text[64];
+    return read_file(cg, t, file, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+/* The number after "key " at the start of a line. */
+static uint64_t read_key(const struct cgroup *cg, const struct cgroup_tree *t, const char *file, const char *key)
+{
+    char text[2048];
+    if (read_file(cg, t, file, text, sizeof text) <= 0)
+        return 0;
+    size_t len = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+        if (strncmp(line, key, len) == 0 && line[len] == ' ')
+            return strtoull(line + len + 1, NULL, 10);
+    return 0;
+}
+
+/* The tree that serves a controller, or NULL. */
+static const struct cgroup_tree *tree_of(const struct cgroup_host *host, enum cgroup_controller c)
+{
+    for (unsigned i = 0; i < host->trees; i++)
+        if (host->tree[i].controllers & 1u << c)
+            return &host->tree[i];
+    return NULL;
+}
+
+static const struct cgroup_tree *v2_tree(const struct cgroup_host *host)
+{
+    return host->trees && host->tree[0].is_v2 ? &host->tree[0] : NULL;
+}
+
+/* ---- limits ---- */
+
+static void number_or(char *out, size_t size, uint64_t value, const char *none)
+{
+    if (value)
+        (void)snprintf(out, size, "%" PRIu64, value);
+    else
+        (void)snprintf(out, size, "%s", none);
+}
+
+/* v1 keeps memory <= memory+swap at every moment: raising needs the sum first, lowering needs it last. */
+static int set_memory_v1(const struct cgroup *cg, const struct cgroup_tree *t, uint64_t bytes)
+{
+    char text[32];
+    number_or(text, sizeof text, bytes, "-1");
+    bool has_memsw = cg->host->has_memsw;
+    int r = write_file(cg, t, "memory.limit_in_bytes", text);
+    if (r == -EINVAL && has_memsw) {
+        r = write_file(cg, t, "memory.memsw.limit_in_bytes", text);
+        if (r == 0)
+            r = write_file(cg, t, "memory.limit_in_bytes", text);
+    }
+    if (r == 0 && has_memsw)
+        r = write_file(cg, t, "memory.memsw.limit_in_bytes", text);
+    return r;
+}
+
+/* v2 counts swap apart: no swap at all is what makes the limit a limit of both together. */
+static int set_memory_v2(const struct cgroup *cg, const struct cgroup_tree *t, uint64_t bytes)
+{
+    char text[32];
+    number_or(text, sizeof text, bytes, "max");
+    int r = write_file(cg, t, "memory.max", text);
+    if (r == 0)
+        r = write_file(cg, t, "memory.swap.max", bytes ? "0" : "max");
+    return r == -ENOENT ? 0 : r; /* a kernel without swap has no such file */
+}
+
+static int set_cpu(const struct cgroup *cg, const struct cgroup_tree *t, uint64_t milli)
+{
+    char text[64];
+    uint64_t quota = milli * (CPU_PERIOD_US / 1000);
+    if (milli && quota < CPU_QUOTA_MIN_US)
+        quota = CPU_QUOTA_MIN_US;
+    if (!t->is_v2) {
+        number_or(text, sizeof text, quota, "-1");
+        return write_file(cg, t, "cpu.cfs_quota_us", text);
+    }
+    if (quota)
+        (void)snprintf(text, sizeof text, "%" PRIu64 " %u", quota, CPU_PERIOD_US);
+    else
+        (void)snprintf(text, sizeof text, "max %u", CPU_PERIOD_US);
+    return write_file(cg, t, "cpu.max", text);
+}
+
+static int limit_failed(struct err *err, const struct cgroup *cg, int r, const char *what, uint64_t value)
+{
+    return err_set(err, err_from_errno(-r), -r, "control group %s: set %s to %" PRIu64, cg->name, what, value);
+}
+
+/* A new group has no limits: there, "none" needs no write. */
+static int apply_limits(const struct cgroup *cg, const struct cgroup_limits *l, bool is_new, struct err *err)
+{
+    if (l->memory_mb > UINT64_MAX >> 24 || l->cpu_milli > UINT32_MAX)
+        return err_set(err, ERR_INVALID, 0, "control group %s: memory_mb or cpu_milli is out of range", cg->name);
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_MEMORY);
+    if (t && (l->memory_mb || !is_new)) {
+        uint64_t bytes = l->memory_mb << 20;
+        int r = t->is_v2 ? set_memory_v2(cg, t, bytes) : set_memory_v1(cg, t, bytes);
+        if (r < 0)
+            return limit_failed(err, cg, r, "memory_mb", l->memory_mb);
+    }
+    t = tree_of(cg->host, CGROUP_CPU);
+    if (t && (l->cpu_milli || !is_new)) {
+        int r = set_cpu(cg, t, l->cpu_milli);
+        if (r < 0)
+            return limit_failed(err, cg, r, "cpu_milli", l->cpu_milli);
+    }
+    t = tree_of(cg->host, CGROUP_PIDS);
+    if (t && (l->pids || !is_new)) {
+        char text[32];
+        number_or(text, sizeof text, l->pids, "max");
+        int r = write_file(cg, t, "pids.max", text);
+        if (r < 0)
+            return limit_failed(err, cg, r, "pids", l->pids);
+    }
+    return 0;
+}
+
+int cgroup_limits_set(const struct cgroup *cg, const struct cgroup_limits *limits, struct err *err)
+{
+    return apply_limits(cg, limits, false, err);
+}
+
+/* ---- making and finding ---- */
+
+int cgroup_make(const struct cgroup_host *host, const char *name, const struct cgroup_limits *limits,
+                struct cgroup *ret, struct err *err)
+{
+    if (!is_name(name))
+        return err_set(err, ERR_INVALID, 0, "control group name \"%.80s\": 1 to %d letters, digits, '-', '_', '.'",
+                       name, CGROUP_NAME_MAX - 1);
+    struct cgroup cg = { .host = host };
+    (void)snprintf(cg.name, sizeof cg.name, "%s", name);
+    unsigned made = 0;
+    int r = 0;
+    for (; made < host->trees && r == 0; made += r == 0)
+        if (mkdirat(host->tree[made].parent_fd, name, 0755) < 0)
+            r = err_set(err, err_from_errno(errno), errno, "make control group %.160s/%s", host->tree[made].parent_path,
+                        name);
+    if (r == 0)
+        r = apply_limits(&cg, limits, true, err);
+    if (r < 0) {
+        while (made > 0)
+            (void)unlinkat(host->tree[--made].parent_fd, name, AT_REMOVEDIR); /* new and empty: cannot fail */
+        return r;
+    }
+    *ret = cg;
+    return 0;
+}
+
+int cgroup_open(const struct cgroup_host *host, const char *name, struct cgroup *ret)
+{
+    if (!is_name(name))
+        return -EINVAL;
+    for (unsigned i = 0; i < host->trees; i++)
+        if (faccessat(host->tree[i].parent_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            *ret = (struct cgroup){ .host = host };
+            (void)snprintf(ret->name, sizeof ret->name, "%s", name);
+            return 0;
+        }
+    return -ENOENT;
+}
+
+static bool is_in_tree_before(const struct cgroup_host *host, unsigned tree, const char *name)
+{
+    for (unsigned i = 0; i < tree; i++)
+        if (faccessat(host->tree[i].parent_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    return false;
+}
+
+int cgroup_list(const struct cgroup_host *host, const char *prefix, cgroup_list_fn *fn, void *userdata)
+{
+    size_t len = strlen(prefix);
+    for (unsigned i = 0; i < host->trees; i++) {
+        int fd = openat(host->tree[i].parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+            int r = -errno;
+            if (fd >= 0)
+                (void)close(fd);
+            return r;
+        }
+        int r = 0;
+        struct dirent *e;
+        while (r == 0 && (e = readdir(dir))) {
+            struct cgroup cg = { .host = host };
+            if (e->d_type != DT_DIR || strncmp(e->d_name, prefix, len) != 0 || !is_name(e->d_name) ||
+                is_in_tree_before(host, i, e->d_name))
+                continue;
+            (void)snprintf(cg.name, sizeof cg.name, "%.*s", CGROUP_NAME_MAX - 1, e->d_name);
+            r = fn(&cg, userdata);
+        }
+        (void)closedir(dir); /* was only read */
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* ---- joining ---- */
+
+int cgroup_join_open(const struct cgroup *cg, struct cgroup_join *ret, struct err *err)
+{
+    struct cgroup_join j = { .clone_into = NO_FD };
+    for (unsigned i = 0; i < cg->host->trees; i++) {
+        const struct cgroup_tree *t = &cg->host->tree[i];
+        int fd = t->is_v2 ? openat(t->parent_fd, cg->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                          : open_file(cg, t, "tasks", O_WRONLY);
+        int r = fd >= 0 ? 0 : t->is_v2 ? -errno : fd;
+        if (r < 0) {
+            cgroup_join_done(&j);
+            return err_set(err, err_from_errno(-r), -r, "join control group %.160s/%s", t->parent_path, cg->name);
+        }
+        if (t->is_v2)
+            j.clone_into = fd;
+        else
+            j.tasks[j.n++] = fd;
+    }
+    *ret = j;
+    return 0;
+}
+
+int cgroup_join_self(struct cgroup_join *join)
+{
+    int r = 0;
+    for (unsigned i = 0; i < join->n && r == 0; i++)
+        if (write(join->tasks[i], "0", 1) != 1)
+            r = -errno;
+    cgroup_join_done(join);
+    return r;
+}
+
+void cgroup_join_done(struct cgroup_join *join)
+{
+    for (unsigned i = 0; i < join->n; i++)
+        (void)close(join->tasks[i]);
+    if (join->clone_into >= 0)
+        (void)close(join->clone_into);
+    *join = (struct cgroup_join){ .clone_into = NO_FD };
+}
+
+/* ---- freezing and killing ---- */
+
+static const struct cgroup_tree *freezer_of(const struct cgroup_host *host)
+{
+    for (unsigned i = 0; i < host->trees; i++)
+        if (host->tree[i].can_freeze)
+            return &host->tree[i];
+    return NULL;
+}
+
+static int set_frozen(const struct cgroup *cg, const struct cgroup_tree *t, bool is_frozen)
+{
+    if (t->is_v2)
+        return write_file(cg, t, "cgroup.freeze", is_frozen ? "1" : "0");
+    return write_file(cg, t, "freezer.state", is_frozen ? "FROZEN" : "THAWED");
+}
+
+int cgroup_freeze(const struct cgroup *cg, unsigned deadline_ms)
+{
+    const struct cgroup_tree *t = freezer_of(cg->host);
+    if (!t)
+        return -EOPNOTSUPP;
+    int r = set_frozen(cg, t, true);
+    if (r < 0)
+        return r;
+    CLEANUP(close_fd_p) int fd = open_file(cg, t, t->is_v2 ? "cgroup.events" : "freezer.state", O_RDONLY);
+    if (fd < 0)
+        return fd;
+    const char *want = t->is_v2 ? "frozen 1" : "FROZEN";
+    int64_t deadline = clock_mono_us() + (int64_t)deadline_ms * 1000;
+    for (;;) {
+        char text[128];
+        ssize_t n = pread(fd, text, sizeof text - 1, 0);
+        if (n < 0)
+            return -errno;
+        text[n] = '\0';
+        if (strstr(text, want))
+            return 0;
+        if (clock_mono_us() >= deadline)
+            break;
+        (void)sched_yield();
+    }
+    (void)set_frozen(cg, t, false); /* half frozen helps nobody */
+    return -ETIMEDOUT;
+}
+
+int cgroup_thaw(const struct cgroup *cg)
+{
+    const struct cgroup_tree *t = freezer_of(cg->host);
+    return t ? set_frozen(cg, t, false) : -EOPNOTSUPP;
+}
+
+/* SIGKILL to all pids in cgroup.procs; returns how many there were. Reading on while processes leave may miss some:
+ * the caller comes again. */
+static int kill_listed(const struct cgroup *cg, const struct cgroup_tree *t)
+{
+    CLEANUP(close_fd_p) int fd = open_file(cg, t, "cgroup.procs", O_RDONLY);
+    if (fd < 0)
+        return fd;
+    char text[8192];
+    int count = 0;
+    size_t kept = 0;
+    ssize_t n;
+    while ((n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+        text[kept + (size_t)n] = '\0';
+        char *rest = text, *line = text, *end;
+        for (; (end = strchr(rest, '\n')); rest = end + 1) {
+            line = rest;
+            long pid = strtol(line, NULL, 10);
+            if (pid > 1) {
+                (void)kill((pid_t)pid, SIGKILL); /* gone already is fine */
+                count++;
+            }
+        }
+        kept = strlen(rest);
+        memmove(text, rest, kept + 1);
+    }
+    return count;
+}
+
+/* Without cgroup.kill: signal all until nobody new shows up. A frozen group is thawed so that the signals arrive;
+ * freezing first would win against a fork bomb, but so does the box's pid namespace when its PID 1 dies. */
+static int kill_by_signal(const struct cgroup *cg)
+{
+    const struct cgroup_tree *t = &cg->host->tree[0];
+    for (int round = 0; round < KILL_ROUNDS; round++) {
+        int n = kill_listed(cg, t);
+        if (n <= 0)
+            return n == -ENOENT ? 0 : n;
+        const struct cgroup_tree *freezer = freezer_of(cg->host);
+        if (freezer)
+            (void)set_frozen(cg, freezer, false); /* gone meanwhile is fine */
+        (void)sched_yield();
+    }
+    return 0;
+}
+
+int cgroup_kill(const struct cgroup *cg)
+{
+    if (cg->host->trees == 0)
+        return -EOPNOTSUPP;
+    const struct cgroup_tree *t = v2_tree(cg->host);
+    if (!t || !t->can_kill)
+        return kill_by_signal(cg);
+    int r = write_file(cg, t, "cgroup.kill", "1");
+    return r == -ENOENT ? 0 : r;
+}
+
+bool cgroup_is_empty(const struct cgroup *cg)
+{
+    for (unsigned i = 0; i < cg->host->trees; i++) {
+        char text[32];
+        const struct cgroup_tree *t = &cg->host->tree[i];
+        if (t->is_v2 ? read_key(cg, t, "cgroup.events", "populated") != 0
+                     : read_file(cg, t, "tasks", text, sizeof text) > 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- counting and removing ---- */
+
+static void memory_stats(const struct cgroup *cg, const struct cgroup_tree *t, struct cgroup_stats *s)
+{
+    s->memory_bytes = read_number(cg, t, t->is_v2 ? "memory.current" : "memory.usage_in_bytes");
+    s->memory_peak_bytes = read_number(cg, t, t->is_v2 ? "memory.peak" : "memory.max_usage_in_bytes");
+    uint64_t limit = read_number(cg, t, t->is_v2 ? "memory.max" : "memory.limit_in_bytes");
+    s->memory_limit_bytes = limit >= MEMORY_NONE ? 0 : limit;
+    s->oom_kills = read_key(cg, t, t->is_v2 ? "memory.events" : "memory.oom_control", "oom_kill");
+}
+
+int cgroup_stats_get(const struct cgroup *cg, struct cgroup_stats *ret)
+{
+    struct cgroup probe;
+    int r = cgroup_open(cg->host, cg->name, &probe);
+    if (r < 0)
+        return r;
+    struct cgroup_stats s = { 0 };
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_MEMORY);
+    if (t)
+        memory_stats(cg, t, &s);
+    t = tree_of(cg->host, CGROUP_PIDS);
+    if (t)
+        s.pids = read_number(cg, t, "pids.current");
+    t = tree_of(cg->host, CGROUP_CPUACCT);
+    if (t)
+        s.cpu_usage_us =
+            t->is_v2 ? read_key(cg, t, "cpu.stat", "usage_usec") : read_number(cg, t, "cpuacct.usage") / 1000;
+    *ret = s;
+    return 0;
+}
+
+/* Removes groups directly below ours. */
+static void remove_children(const struct cgroup *cg, const struct cgroup_tree *t)
+{
+    int fd = openat(t->parent_fd, cg->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            (void)close(fd);
+        return;
+    }
+    struct dirent *e;
+    while ((e = readdir(dir)))
+        if (e->d_type == DT_DIR && e->d_name[0] != '.')
+            (void)unlinkat(fd, e->d_name, AT_REMOVEDIR); /* the parent's removal shows whether it worked */
+    (void)closedir(dir);
+}
+
+int cgroup_remove(const struct cgroup *cg)
+{
+    int result = 0;
+    for (unsigned i = 0; i < cg->host->trees; i++) {
+        const struct cgroup_tree *t = &cg->host->tree[i];
+        int r = -EBUSY;
+        for (int try = 0; try < REMOVE_TRIES && r == -EBUSY; try++) {
+            r = unlinkat(t->parent_fd, cg->name, AT_REMOVEDIR) < 0 ? -errno : 0;
+            if (r != -EBUSY)
+                break;
+            if (try == 0)
+                remove_children(cg, t);
+            (void)sched_yield();
+        }
+        if (r < 0 && r != -ENOENT)
+            result = r;
+    }
+    return result;
+}

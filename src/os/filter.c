@@ -1,0 +1,298 @@
+/* The workload's system call filter: one table, turned into BPF by libseccomp.
+ *
+ * Left out on purpose, so that nobody adds them by reflex:
+ *   ptrace, process_vm_readv/writev, pidfd_getfd, kcmp   debuggers work; uid and pid namespace keep them inside the box
+ *   seccomp, landlock_*, prctl                           a program may confine itself further
+ *   chroot, mknod, setuid family, chown                  package managers need them; the user namespace bounds them
+ *   adjtimex, clock_adjtime                              reading the clock state is harmless, setting needs host rights
+ *   mbind, set_mempolicy, move_pages                     databases use them; they reach only own memory
+ *   splice, vmsplice, tee                                harmless once AF_ALG is gone, and cat, pv and proxies use them
+ *   inotify_*, epoll_*, timerfd_*, memfd_*               ordinary program life
+ *   statmount, listmount                                 read only, and bounded by the mount namespace
+ *
+ * Arguments of type int are compared under a 32-bit mask: the kernel ignores the upper half of the register, so an
+ * exact 64-bit comparison in a deny list could be slipped by setting a bit up there. */
+#include "os/filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+enum when { ALWAYS, CLONE_FLAGS, UNSHARE_FLAGS, FAMILY, TERMINAL, PERSONA };
+
+struct row {
+    const char *name;
+    int nr; /* for a libseccomp older than the call (numbers from 424 on are the same everywhere); 0: all know it */
+    int err;
+    enum when when;
+    const char *reason;
+};
+
+#define NEW_NAMESPACE "a new user namespace opens most kernel bugs of the last years to an ordinary user"
+#define MOUNTING      "file system set-up is parser code in the kernel, and a mount can shadow what the box trusts"
+#define HANDLES       "file handles reach past the root folder and across mounts"
+#define KERNEL_CODE   "loads code into the host's kernel"
+#define KEYS          "keyrings are shared by uid, not by namespace, and were a source of escapes"
+#define RINGS         "io_uring runs file and socket calls that this filter would not see"
+#define HOST_STATE    "changes state of the whole host"
+#define HOST_CLOCK    "the clock belongs to the host"
+#define PORTS         "raw access to hardware ports"
+#define OBSOLETE      "no program needs it, old code is the least tested"
+
+static const struct row table[] = {
+    { "clone", 0, EPERM, CLONE_FLAGS, NEW_NAMESPACE },
+    { "clone3", 435, ENOSYS, ALWAYS, "its flags are behind a pointer a filter cannot read; libc falls back to clone" },
+    { "unshare", 0, EPERM, UNSHARE_FLAGS, NEW_NAMESPACE },
+    { "setns", 0, EPERM, ALWAYS, "joins a namespace through a descriptor that may have leaked" },
+    { "mount", 0, EPERM, ALWAYS, MOUNTING },
+    { "umount2", 0, EPERM, ALWAYS, "uncovers what a mount hides" },
+    { "pivot_root", 0, EPERM, ALWAYS, MOUNTING },
+    { "fsopen", 430, EPERM, ALWAYS, MOUNTING },
+    { "fsconfig", 431, EPERM, ALWAYS, MOUNTING },
+    { "fsmount", 432, EPERM, ALWAYS, MOUNTING },
+    { "fspick", 433, EPERM, ALWAYS, MOUNTING },
+    { "move_mount", 429, EPERM, ALWAYS, MOUNTING },
+    { "open_tree", 428, EPERM, ALWAYS, MOUNTING },
+    { "open_tree_attr", 467, EPERM, ALWAYS, MOUNTING },
+    { "mount_setattr", 442, EPERM, ALWAYS, MOUNTING },
+    { "open_by_handle_at", 0, EPERM, ALWAYS, HANDLES },
+    { "name_to_handle_at", 0, EPERM, ALWAYS, HANDLES },
+    { "fanotify_init", 0, EPERM, ALWAYS, "watches whole file systems and hands out file handles" },
+    { "init_module", 0, EPERM, ALWAYS, KERNEL_CODE },
+    { "finit_module", 0, EPERM, ALWAYS, KERNEL_CODE },
+    { "delete_module", 0, EPERM, ALWAYS, KERNEL_CODE },
+    { "kexec_load", 0, EPERM, ALWAYS, KERNEL_CODE },
+    { "kexec_file_load", 0, EPERM, ALWAYS, KERNEL_CODE },
+    { "bpf", 0, EPERM, ALWAYS, "its verifier is a frequent way into the kernel" },
+    { "perf_event_open", 0, EPERM, ALWAYS,
+      "sees other boxes through the processor, and is a frequent way into the kernel" },
+    { "userfaultfd", 0, EPERM, ALWAYS,
+      "holds the kernel still in the middle of a copy: the tool that makes races reliable" },
+    { "io_uring_setup", 425, ENOSYS, ALWAYS, RINGS },
+    { "io_uring_enter", 426, ENOSYS, ALWAYS, RINGS },
+    { "io_uring_register", 427, ENOSYS, ALWAYS, RINGS },
+    { "keyctl", 0, EPERM, ALWAYS, KEYS },
+    { "add_key", 0, EPERM, ALWAYS, KEYS },
+    { "request_key", 0, EPERM, ALWAYS, KEYS },
+    { "personality", 0, EPERM, PERSONA,
+      "turns off address randomisation and changes how calls are read; asking and 0 are fine" },
+    { "socket", 0, EPERM, FAMILY,
+      "only unix, inet, inet6 and netlink route: AF_ALG, AF_VSOCK, AF_PACKET and the rest are attack surface" },
+    { "socketpair", 0, EPERM, FAMILY, "the same families as socket" },
+    { "ioctl", 0, EPERM, TERMINAL, "TIOCSTI and TIOCLINUX type into the terminal, TIOCSETD loads line disciplines" },
+    { "swapon", 0, EPERM, ALWAYS, HOST_STATE },
+    { "swapoff", 0, EPERM, ALWAYS, HOST_STATE },
+    { "reboot", 0, EPERM, ALWAYS, HOST_STATE },
+    { "acct", 0, EPERM, ALWAYS, HOST_STATE },
+    { "quotactl", 0, EPERM, ALWAYS, HOST_STATE },
+    { "quotactl_fd", 443, EPERM, ALWAYS, HOST_STATE },
+    { "vhangup", 0, EPERM, ALWAYS, HOST_STATE },
+    { "syslog", 0, EPERM, ALWAYS, "the kernel log tells addresses and what other boxes do" },
+    { "settimeofday", 0, EPERM, ALWAYS, HOST_CLOCK },
+    { "clock_settime", 0, EPERM, ALWAYS, HOST_CLOCK },
+    { "iopl", 0, EPERM, ALWAYS, PORTS },
+    { "ioperm", 0, EPERM, ALWAYS, PORTS },
+    { "modify_ldt", 0, EPERM, ALWAYS, "segments for 16-bit and 32-bit code, which is refused anyway" },
+    { "lookup_dcookie", 0, EPERM, ALWAYS, OBSOLETE },
+    { "uselib", 0, EPERM, ALWAYS, OBSOLETE },
+    { "ustat", 0, EPERM, ALWAYS, OBSOLETE },
+    { "sysfs", 0, EPERM, ALWAYS, OBSOLETE },
+    { "_sysctl", 0, EPERM, ALWAYS, OBSOLETE },
+    { "nfsservctl", 0, EPERM, ALWAYS, OBSOLETE },
+};
+
+#define ROWS     (sizeof table / sizeof *table)
+#define INT_MASK UINT64_C(0xffffffff)
+
+const char *filter_row(size_t i, int *ret_errno, const char **ret_reason)
+{
+    if (i >= ROWS)
+        return NULL;
+    *ret_errno = table[i].err;
+    *ret_reason = table[i].reason;
+    return table[i].name;
+}
+
+/* Denies nr when (argument & mask) == value. */
+static int deny_if(scmp_filter_ctx ctx, const struct row *row, int nr, struct scmp_arg_cmp cmp)
+{
+    return seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO((uint32_t)row->err), nr, 1, &cmp);
+}
+
+static int deny_flags(scmp_filter_ctx ctx, const struct row *row, int nr, uint64_t more)
+{
+    /* CLONE_NEWTIME is one of clone's signal bits, so only unshare (and clone3) can ask for it. */
+    uint64_t flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |
+                     CLONE_NEWCGROUP | more;
+    int r = 0;
+    for (unsigned bit = 0; bit < 32 && r == 0; bit++)
+        if (flags & UINT64_C(1) << bit)
+            r = deny_if(ctx, row, nr, SCMP_A0_64(SCMP_CMP_MASKED_EQ, UINT64_C(1) << bit, UINT64_C(1) << bit));
+    return r;
+}
+
+/* Every family but four: those from 32 up by any of their high bits, those below one by one. Netlink passes with
+ * protocol 0 (route) only. */
+static int deny_families(scmp_filter_ctx ctx, const struct row *row, int nr)
+{
+    int r = 0;
+    for (unsigned bit = 5; bit < 32 && r == 0; bit++)
+        r = deny_if(ctx, row, nr, SCMP_A0_64(SCMP_CMP_MASKED_EQ, UINT64_C(1) << bit, UINT64_C(1) << bit));
+    for (unsigned family = 0; family < 32 && r == 0; family++)
+        if (family != AF_UNIX && family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
+            r = deny_if(ctx, row, nr, SCMP_A0_64(SCMP_CMP_MASKED_EQ, INT_MASK, family));
+    for (unsigned bit = 0; bit < 32 && r == 0; bit++) {
+        struct scmp_arg_cmp cmp[] = { SCMP_A0_64(SCMP_CMP_MASKED_EQ, INT_MASK, AF_NETLINK),
+                                      SCMP_A2_64(SCMP_CMP_MASKED_EQ, UINT64_C(1) << bit, UINT64_C(1) << bit) };
+        r = seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO((uint32_t)row->err), nr, 2, cmp);
+    }
+    return r;
+}
+
+static int deny_terminal(scmp_filter_ctx ctx, const struct row *row, int nr)
+{
+    static const unsigned requests[] = { TIOCSTI, TIOCLINUX, TIOCSETD };
+    int r = 0;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests && r == 0; i++)
+        r = deny_if(ctx, row, nr, SCMP_A1_64(SCMP_CMP_MASKED_EQ, INT_MASK, requests[i]));
+    return r;
+}
+
+/* All but 0 and 0xffffffff (the question). A number is neither exactly when some bit is set and the next one, going
+ * round, is not: 32 masked comparisons, which is what a rule can say about one argument. */
+static int deny_persona(scmp_filter_ctx ctx, const struct row *row, int nr)
+{
+    int r = 0;
+    for (unsigned bit = 0; bit < 32 && r == 0; bit++) {
+        uint64_t set = UINT64_C(1) << bit, clear = UINT64_C(1) << (bit + 1) % 32;
+        r = deny_if(ctx, row, nr, SCMP_A0_64(SCMP_CMP_MASKED_EQ, set | clear, set));
+    }
+    return r;
+}
+
+static int add_row(scmp_filter_ctx ctx, const struct row *row)
+{
+    int nr = seccomp_syscall_resolve_name(row->name);
+    if (nr == __NR_SCMP_ERROR && row->nr == 0)
+        return -ENOENT; /* a misspelt name must not pass as a denied call */
+    if (nr == __NR_SCMP_ERROR)
+        nr = row->nr;
+    if (nr < 0)
+        return 0; /* this architecture never had the call */
+    switch (row->when) {
+    case ALWAYS:
+        return seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO((uint32_t)row->err), nr, 0, NULL);
+    case CLONE_FLAGS:
+        return deny_flags(ctx, row, nr, 0);
+    case UNSHARE_FLAGS:
+        return deny_flags(ctx, row, nr, CLONE_NEWTIME);
+    case FAMILY:
+        return deny_families(ctx, row, nr);
+    case TERMINAL:
+        return deny_terminal(ctx, row, nr);
+    case PERSONA:
+        return deny_persona(ctx, row, nr);
+    }
+    return -EINVAL;
+}
+
+static int fill(scmp_filter_ctx ctx, struct err *err)
+{
+    int r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+    if (r == 0)
+        r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+    if (r < 0)
+        return err_sys(err, r, "build the system call filter");
+    for (size_t i = 0; i < ROWS; i++) {
+        r = add_row(ctx, &table[i]);
+        if (r < 0)
+            return err_sys(err, r, "build the system call filter: rule for %s", table[i].name);
+    }
+    return 0;
+}
+
+/* What goes before libseccomp's program: numbers past the table, on any architecture, do not exist. x32 entries have
+ * bit 30 set and end here too. */
+static const struct sock_filter head[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, FILTER_NEWEST, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+};
+
+static int export(scmp_filter_ctx ctx, struct filter *ret, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = memfd_create("filter", MFD_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, -errno, "build the system call filter: memfd");
+    int r = seccomp_export_bpf(ctx, fd);
+    struct stat st;
+    if (r == 0 && fstat(fd, &st) < 0)
+        r = -errno;
+    if (r < 0)
+        return err_sys(err, r, "build the system call filter: export");
+    size_t body = (size_t)st.st_size, count = body / sizeof(struct sock_filter) + sizeof head / sizeof *head;
+    if (count > BPF_MAXINSNS || body % sizeof(struct sock_filter) != 0)
+        return err_set(err, ERR_INTERNAL, 0, "the system call filter has %zu instructions, the kernel takes %d", count,
+                       BPF_MAXINSNS);
+    CLEANUP(free_p) struct sock_filter *insn = try_alloc(count * sizeof *insn);
+    if (!insn)
+        return err_sys(err, -ENOMEM, "build the system call filter");
+    memcpy(insn, head, sizeof head);
+    if (pread(fd, insn + sizeof head / sizeof *head, body, 0) != st.st_size)
+        return err_sys(err, -EIO, "build the system call filter: read back");
+    *ret = (struct filter){ .insn = STEAL(insn), .count = (unsigned short)count };
+    return 0;
+}
+
+int filter_build(struct filter *ret, struct err *err)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+    if (!ctx)
+        return err_sys(err, -ENOMEM, "build the system call filter");
+    int r = fill(ctx, err);
+    if (r == 0)
+        r = export(ctx, ret, err);
+    seccomp_release(ctx);
+    return r;
+}
+
+void filter_done(struct filter *f)
+{
+    free(f->insn);
+    *f = (struct filter){ 0 };
+}
+
+int filter_memfd(const struct filter *f, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = memfd_create("filter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    size_t size = f->count * sizeof *f->insn;
+    if (fd < 0 || write(fd, f->insn, size) != (ssize_t)size ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        return err_sys(err, errno ? -errno : -EIO, "put the system call filter into a memfd");
+    return steal_fd(&fd);
+}
+
+int filter_install(const struct filter *f)
+{
+    struct sock_fprog program = { .len = f->count, .filter = f->insn };
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        return -errno;
+    return 0;
+}

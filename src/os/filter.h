@@ -1,0 +1,35 @@
+/* The workload's system call filter as BPF bytes, built once by libseccomp and installed many times by a plain prctl.
+ * A deny list (the table in filter.c gives a reason per row): what opens kernel attack surface a workload has no use
+ * for answers EPERM, what libc can fall back from answers ENOSYS. 32-bit and x32 entries, and system calls newer than
+ * the table (FILTER_NEWEST), answer ENOSYS: what was never looked at is not allowed by accident.
+ * May include: base/.
+ *
+ * Who installs it: **only processes that need none of the denied calls**. The agent (PID 1 of a box) may be under it as
+ * soon as its own mounts and namespaces are made: it uses fork/clone without namespace flags, no mount, no setns. If it
+ * still has to mount after start (moving in a new root), install it in its children only, between fork and exec.
+ * no_new_privs is set by filter_install. A filter is inherited and cannot be taken off. */
+#pragma once
+#include <linux/filter.h> /* struct sock_filter */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#define FILTER_NEWEST 469 /* file_setattr, Linux 6.17; numbers from 424 on are the same on every architecture */
+
+struct filter {
+    struct sock_filter *insn; /* owned; plain bytes, may be copied into another process */
+    unsigned short count;
+};
+
+/* Builds the program (0.7 to 3 ms): once at start, never per box. */
+int filter_build(struct filter *ret, struct err *err);
+void filter_done(struct filter *f);
+/* A sealed memfd (no writing, no resizing) with the instructions, for a process that installs them elsewhere. Returns
+ * the descriptor, close-on-exec, the caller's. */
+int filter_memfd(const struct filter *f, struct err *err);
+/* no_new_privs and the program on the calling thread. Async-signal-safe. 0 or -errno. */
+int filter_install(const struct filter *f);
+
+/* The table, for documentation and tests: name of row i, its errno (EPERM or ENOSYS) and reason; NULL past the end. */
+const char *filter_row(size_t i, int *ret_errno, const char **ret_reason);

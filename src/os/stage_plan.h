@@ -1,0 +1,37 @@
+/* What the launcher and the in-box stage say to each other: one fixed-size message each way on a SEQPACKET socket. Both
+ * are built from the same tree, but by two C libraries: only fixed-width fields. May include: nothing. */
+#pragma once
+#include <stdint.h>
+
+#define STAGE_PLAN_VERSION 1u
+
+/* Descriptors that come with the plan, in this order. */
+enum stage_plan_fd {
+    STAGE_FD_CONN,   /* connected stream: the daemon's first link */
+    STAGE_FD_LISTEN, /* listening unix socket */
+    STAGE_FD_FILTER, /* the syscall filter: an array of struct sock_filter in a sealed memfd */
+    STAGE_FD_ROOT,   /* from here on only when not is_self_mounted: the detached root mount */
+    STAGE_FD_DEV,    /* detached read-only mount of the device folder */
+    STAGE_FD_USR,    /* only when has_usr: a detached mount for /usr */
+    STAGE_FDS_MAX
+};
+
+#define STAGE_EXTRA_MAX 70000u
+
+struct stage_plan {
+    uint32_t version;
+    uint8_t is_self_mounted; /* no privilege outside: the stage makes all mounts itself, from the paths that follow */
+    uint8_t has_usr;
+    uint8_t zero[2];
+    uint32_t nofile; /* descriptors a process may have */
+    uint32_t
+        extra_len; /* bytes that follow, is_self_mounted only: NUL-ended paths, the box folder, then layers top first */
+    char hostname[64];
+    char workdir[1024];
+};
+
+struct stage_report {
+    uint32_t version;
+    int32_t result; /* 0: ready; else -errno */
+    char text[240]; /* the step that failed */
+};

@@ -1,0 +1,342 @@
+/* Making, starting, adopting and ending cells. The child between clone3 and exec is a copy of the launcher: it joins its
+ * control groups by itself (being moved from outside stalls for milliseconds), waits until its ids are mapped, and execs the
+ * agent from a sealed memory file, so that nothing in the box ever refers to a file of the host. */
+#include "runtime/native/cell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "os/mount.h"
+#include "os/proc.h"
+#include "os/seqsock.h"
+#include "os/stage_plan.h"
+
+#define BOX_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
+#define BOX_NOFILE     65536
+#define BACKLOG        16
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+static struct cell *cell_alloc(struct cell_site *site)
+{
+    struct cell *c = xzalloc(sizeof(*c));
+    c->site = site;
+    int *const fds[] = { &c->pidfd, &c->control, &c->conn, &c->stage_conn, &c->listen, &c->userns,
+                         &c->box,   &c->upper,   &c->layers, &c->dev,      &c->usr };
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+        *fds[i] = NO_FD;
+    return c;
+}
+
+void cell_close_start(struct cell *c)
+{
+    int *const fds[] = { &c->control, &c->conn,  &c->stage_conn, &c->listen, &c->userns,
+                         &c->box,     &c->upper, &c->layers,     &c->dev,    &c->usr };
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+        if (*fds[i] >= 0)
+            (void)close(steal_fd(fds[i])); /* sockets and mounts: nothing to lose */
+}
+
+struct cell *cell_free(struct cell *c)
+{
+    if (!c)
+        return NULL;
+    cell_close_start(c);
+    if (c->pidfd >= 0)
+        (void)close(c->pidfd); /* only a handle */
+    free(c);
+    return NULL;
+}
+DEFINE_CLEANUP(struct cell *, cell_free)
+
+int cell_memory_file(const char *name, const void *data, size_t len, bool is_program)
+{
+    unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    int fd = memfd_create(name, flags | (is_program ? MFD_EXEC : 0));
+    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 every memory file may be run */
+        fd = memfd_create(name, flags);
+    if (fd < 0)
+        return -errno;
+    for (size_t done = 0; done < len;) {
+        ssize_t n = write(fd, (const char *)data + done, len - done);
+        if (n <= 0) {
+            int r = n < 0 ? -errno : -EIO;
+            (void)close(fd); /* incomplete */
+            return r;
+        }
+        done += (size_t)n;
+    }
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
+        int r = -errno;
+        (void)close(fd); /* unusable unless sealed */
+        return r;
+    }
+    return fd;
+}
+
+/* An address below the run folder; through its descriptor, so that a long data folder does not overflow it. */
+static socklen_t socket_address(const struct cell_site *site, const char *name, struct sockaddr_un *ret)
+{
+    ret->sun_family = AF_UNIX;
+    int n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s.sock", site->run_fd, name);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
+}
+
+static int make_sockets(struct cell_site *site, struct cell *c, int *ret_stage_control, struct err *err)
+{
+    int control[2], conn[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+        return err_sys(err, -errno, "socket pair for a box");
+    c->control = control[0];
+    *ret_stage_control = control[1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, conn) < 0)
+        return err_sys(err, -errno, "socket pair for a box");
+    c->conn = conn[0];
+    c->stage_conn = conn[1];
+    c->listen = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un addr;
+    socklen_t len = socket_address(site, c->name, &addr);
+    if (c->listen < 0 || bind(c->listen, (struct sockaddr *)&addr, len) < 0 || listen(c->listen, BACKLOG) < 0)
+        return err_sys(err, -errno, "listen on run/%s.sock", c->name);
+    return 0;
+}
+
+/* In the child. Nothing may be allocated or printed; every failure is a silent exit, which the launcher sees. */
+__attribute__((noreturn)) static void become_agent(const struct cell_site *site, struct cgroup_join *join, int control)
+{
+    static char arg0[] = "iii-guest", arg1[] = "--stage", arg2[] = "3", path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    char *const argv[] = { arg0, arg1, arg2, NULL }, *const envp[] = { path, NULL };
+    char go;
+    if (cgroup_join_self(join) < 0 || unshare(CLONE_NEWCGROUP) < 0)
+        _exit(101);
+    if (recv(control, &go, 1, 0) != 1) /* the ids are mapped now */
+        _exit(102);
+    if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0 || (site->own.how != IDRANGE_SINGLE && setgroups(0, NULL) < 0))
+        _exit(103);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int keep = fcntl(control, F_DUPFD_CLOEXEC, 10), agent = fcntl(site->agent_fd, F_DUPFD_CLOEXEC, 10);
+    if (null < 0 || keep < 0 || agent < 0)
+        _exit(104);
+    if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(keep, 3) < 0 || dup3(agent, 4, O_CLOEXEC) < 0)
+        _exit(105);
+    if (proc_close_from(5) < 0)
+        _exit(106);
+    (void)signal(SIGPIPE, SIG_DFL); /* cannot fail */
+    (void)umask(022);
+    (void)setsid(); /* fails only for a group leader, which is as good */
+    (void)syscall(SYS_execveat, 4, "", argv, envp, AT_EMPTY_PATH);
+    _exit(107);
+}
+
+static int spawn(struct cell_site *site, struct cell *c, int stage_control, struct err *err)
+{
+    struct cgroup_join join = { .clone_into = NO_FD };
+    int r = c->has_cgroup ? cgroup_join_open(&c->cgroup, &join, err) : 0;
+    if (r < 0)
+        return r;
+    pid_t pid = proc_clone(BOX_NAMESPACES, join.clone_into, &c->pidfd);
+    if (pid == 0)
+        become_agent(site, &join, stage_control);
+    cgroup_join_done(&join);
+    if (pid < 0)
+        return err_sys(err, pid, "make the namespaces of a box");
+    c->pid = pid;
+    c->start_time = proc_start_time(pid);
+    return 0;
+}
+
+static int take_range(struct cell_site *site, struct cell *c, struct idrange *ret, struct err *err)
+{
+    if (!site->is_root) {
+        *ret = site->own;
+        return 0;
+    }
+    c->slot = site->next_slot++ % IDRANGE_POOL_SLOTS;
+    int r = idrange_slot(c->slot, ret);
+    return r < 0 ? err_sys(err, r, "user id range %u", c->slot) : 0;
+}
+
+static int fill_blank(struct cell_site *site, struct cell *c, struct err *err)
+{
+    CLEANUP(close_fd_p) int stage_control = NO_FD;
+    struct idrange range;
+    char group[CGROUP_NAME_MAX], path[64];
+    int r = take_range(site, c, &range, err);
+    if (r < 0)
+        return r;
+    snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
+    if (site->cgroups.trees) {
+        struct cgroup_limits none = { 0 };
+        if ((r = cgroup_make(&site->cgroups, group, &none, &c->cgroup, err)) < 0)
+            return r;
+        c->has_cgroup = true;
+    }
+    if ((r = make_sockets(site, c, &stage_control, err)) < 0 || (r = spawn(site, c, stage_control, err)) < 0)
+        return r;
+    if ((r = idrange_map(&range, c->pid, err)) < 0)
+        return r;
+    if (site->is_root) {
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)c->pid);
+        c->userns = open(path, O_RDONLY | O_CLOEXEC);
+        if (c->userns < 0)
+            return err_sys(err, -errno, "open the user namespace of a box");
+    }
+    /* The child starts the agent while we prepare its folders. */
+    if (send(c->control, "g", 1, MSG_NOSIGNAL) != 1)
+        return err_sys(err, -errno, "start the agent of a box");
+    return cellroot_prepare(site, c, err);
+}
+
+int cell_new_blank(struct cell_site *site, struct cell **ret, struct err *err)
+{
+    unsigned char random[8];
+    struct cell *c = cell_alloc(site);
+    ident_random(random, sizeof(random));
+    ident_hex(random, sizeof(random), c->name);
+    int r = fill_blank(site, c, err);
+    *ret = c; /* also a half-made one: the caller ends it like any other */
+    return r;
+}
+
+static int send_plan(struct cell_site *site, struct cell *c, const struct wire_request *q, int root, struct err *err)
+{
+    struct stage_plan plan = { .version = STAGE_PLAN_VERSION,
+                               .is_self_mounted = !site->is_root,
+                               .has_usr = q->is_host,
+                               .nofile = BOX_NOFILE };
+    char paths[STAGE_EXTRA_MAX];
+    memcpy(plan.hostname, q->hostname, sizeof(plan.hostname));
+    memcpy(plan.workdir, q->workdir, sizeof(plan.workdir));
+    if (!site->is_root) {
+        int n = snprintf(paths, sizeof(paths), "%s/boxes/%s", site->data_dir, c->name) + 1;
+        if ((size_t)n + q->extra_len > sizeof(paths))
+            return err_set(err, ERR_TOO_LARGE, 0, "image has too many layers");
+        memcpy(paths + n, q + 1, q->extra_len);
+        plan.extra_len = (uint32_t)n + q->extra_len;
+    }
+    int fds[STAGE_FDS_MAX] = { c->stage_conn, c->listen, site->filter_fd, root, c->dev, c->usr };
+    size_t n_fds = !site->is_root ? STAGE_FD_ROOT : q->is_host ? STAGE_FDS_MAX : STAGE_FD_USR;
+    struct iovec parts[2] = { { &plan, sizeof(plan) }, { paths, plan.extra_len } };
+    int r = seqsock_send(c->control, parts, fds, n_fds);
+    return r < 0 ? err_sys(err, r, "send a box its plan") : 0;
+}
+
+int cell_start(struct cell_site *site, struct cell *c, const struct wire_request *q, struct err *err)
+{
+    CLEANUP(close_fd_p) int root = NO_FD;
+    struct cgroup_limits limits = { q->memory_mb, q->cpu_milli, q->pids_max };
+    int r = cellroot_mount(site, c, q, &root, err);
+    if (r >= 0)
+        r = send_plan(site, c, q, root, err);
+    if (r < 0)
+        return r;
+    /* From here on the stage works in parallel. */
+    memcpy(c->id, q->id, sizeof(c->id));
+    if (symlinkat(c->id, c->box, "id") < 0)
+        return err_sys(err, -errno, "note the sandbox id of box %s", c->name);
+    if (c->has_cgroup && (r = cgroup_limits_set(&c->cgroup, &limits, err)) < 0)
+        return r;
+    c->state = CELL_STARTING;
+    return 0;
+}
+
+void cell_kill(struct cell *c)
+{
+    char path[40];
+    c->state = CELL_DYING;
+    if (c->pidfd >= 0)
+        (void)proc_signal(c->pidfd, SIGKILL); /* the init of its pid namespace: everything in it goes along */
+    if (c->has_cgroup)
+        (void)cgroup_thaw(&c->cgroup); /* a frozen v1 group would keep the signal waiting */
+    snprintf(path, sizeof(path), "%s.sock", c->name);
+    (void)unlinkat(c->site->run_fd, path, 0); /* gone already is fine */
+    cell_close_start(c);
+}
+
+static bool has_ended(struct cell *c)
+{
+    siginfo_t info = { 0 };
+    if (c->pidfd < 0)
+        return true;
+    if (waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG) == 0)
+        return info.si_pid != 0;
+    struct pollfd p = { .fd = c->pidfd, .events = POLLIN }; /* adopted: not our child */
+    return poll(&p, 1, 0) == 1;
+}
+
+bool cell_is_over(struct cell *c)
+{
+    if (!c->is_ended && !(c->is_ended = has_ended(c)))
+        return false;
+    if (c->has_cgroup && cgroup_remove(&c->cgroup) == -EBUSY)
+        return false;
+    c->has_cgroup = false;
+    return true;
+}
+
+static int connect_agent(struct cell_site *site, struct cell *c, struct err *err)
+{
+    struct sockaddr_un addr;
+    socklen_t len = socket_address(site, c->name, &addr);
+    c->conn = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (c->conn < 0 || connect(c->conn, (struct sockaddr *)&addr, len) < 0)
+        return err_sys(err, -errno, "connect to the agent of box %s", c->name);
+    return 0;
+}
+
+int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell **ret, struct err *err)
+{
+    char group[CGROUP_NAME_MAX];
+    CLEANUP(cell_free_p) struct cell *c = cell_alloc(site);
+    memcpy(c->name, q->name, sizeof(c->name));
+    memcpy(c->id, q->id, sizeof(c->id));
+    c->state = CELL_RUNNING;
+    c->pid = q->pid;
+    c->slot = q->slot;
+    c->start_time = q->start_time;
+    c->is_paused = q->is_paused;
+    c->pidfd = proc_open(q->pid);
+    /* The start time is read after the descriptor is open: if it fits, the descriptor is of that very process. */
+    if (c->pidfd < 0 || q->start_time == 0 || proc_start_time(q->pid) != q->start_time)
+        return err_set(err, ERR_GONE, 0, "box %s is not running any more", q->name);
+    snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
+    c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
+    int r = connect_agent(site, c, err);
+    if (r < 0)
+        return r;
+    *ret = STEAL(c);
+    return 0;
+}
+
+struct cell *cell_orphan(struct cell_site *site, const char *name)
+{
+    char path[WIRE_NAME_MAX + 8], text[64], group[CGROUP_NAME_MAX];
+    struct cell *c = cell_alloc(site);
+    snprintf(c->name, sizeof(c->name), "%s", name);
+    snprintf(path, sizeof(path), "%s/pid", name);
+    ssize_t n = readlinkat(site->boxes_fd, path, text, sizeof(text) - 1);
+    if (n > 0) {
+        char *end;
+        text[n] = '\0';
+        c->pid = (pid_t)strtol(text, &end, 10);
+        c->pidfd = c->pid > 1 && *end == ':' ? proc_open(c->pid) : NO_FD;
+        if (c->pidfd >= 0 && proc_start_time(c->pid) != strtoull(end + 1, NULL, 10))
+            (void)close(steal_fd(&c->pidfd)); /* another process has the number now */
+    }
+    snprintf(group, sizeof(group), "%s-%s", site->tag, name);
+    c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
+    if (c->has_cgroup)
+        (void)cgroup_kill(&c->cgroup); /* also what is left without its first process */
+    return c;
+}

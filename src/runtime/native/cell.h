@@ -1,0 +1,86 @@
+/* A cell: one box as the launcher sees it, from blank to gone. Only the launcher process uses this. May include: base/, os/. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "os/cgroup.h"
+#include "os/idrange.h"
+#include "runtime/native/wire.h"
+
+enum cell_state {
+    CELL_BLANK,    /* namespaces made, the stage waits for a plan */
+    CELL_STARTING, /* plan sent, no report yet */
+    CELL_RUNNING,
+    CELL_DYING,    /* killed; waits for its end, then its cgroup and folder go */
+};
+
+/* What all cells of one launcher share. */
+struct cell_site {
+    int boxes_fd, run_fd;
+    int dev_fd;         /* root: the prepared device folder; else the host's /dev */
+    int agent_fd;       /* sealed memfd of the agent program */
+    int filter_fd;      /* sealed memfd of the syscall filter */
+    int usr_fd;         /* the host's /usr */
+    bool is_root;
+    int image_fd;       /* every layer lies beneath it */
+    char data_dir[4096], image_dir[4096];
+    char layers_dir[256]; /* folder below image_dir that held the last layers: mounted ahead for the next blank */
+    bool wants_usr;     /* the last create was of the host's view: same */
+    struct cgroup_host cgroups;
+    char tag[20];       /* which data folder: starts the name of every cgroup */
+    uint32_t next_slot;
+    struct idrange own; /* not root: what this user may map */
+};
+
+struct cell {
+    struct cell *next;
+    struct cell_site *site;
+    enum cell_state state;
+    char name[WIRE_NAME_MAX], id[IDENT_MAX];
+    pid_t pid;
+    uint64_t start_time;
+    uint32_t slot;
+    struct cgroup cgroup;
+    bool has_cgroup;
+    bool is_paused, is_ended;
+    int pidfd;
+    uint64_t number;   /* STARTING: the request to answer */
+    /* Blank and starting only: */
+    int control;                /* to the stage */
+    int conn, stage_conn;       /* the first link: the daemon's end, the agent's end */
+    int listen;
+    int userns;                 /* root only */
+    int box;                    /* its folder, boxes/NAME */
+    int upper;                  /* root: idmapped mount of the same */
+    int layers;                 /* root: idmapped mount of layers_dir, made ahead; or none */
+    int dev, usr;               /* root: idmapped mounts, made ahead */
+    char layers_dir[256];       /* of the mount in layers */
+};
+
+/* cell.c */
+/* A sealed memory file with these bytes: descriptor or -errno. */
+int cell_memory_file(const char *name, const void *data, size_t len, bool is_program);
+/* On failure *ret is what was made so far, to be killed like any other cell. */
+int cell_new_blank(struct cell_site *site, struct cell **ret, struct err *err);
+struct cell *cell_free(struct cell *c); /* closes; touches neither process nor files */
+/* Sends the stage its plan. The answer comes on c->control. */
+int cell_start(struct cell_site *site, struct cell *c, const struct wire_request *q, struct err *err);
+void cell_close_start(struct cell *c); /* what only the start needed */
+void cell_kill(struct cell *c);
+/* True when the process has ended (and is reaped if it is our child) and the cgroup is removed. */
+bool cell_is_over(struct cell *c);
+/* Connects to the agent of a box that another launcher made. */
+int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell **ret, struct err *err);
+
+/* A box that nobody knows any more, by its folder or cgroup: to be killed. */
+struct cell *cell_orphan(struct cell_site *site, const char *name);
+
+/* cellroot.c: the root file system of a cell. */
+int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err); /* as a blank: folders, fixed mounts */
+int cellroot_mount(struct cell_site *site, struct cell *c, const struct wire_request *q, int *ret, struct err *err);
+int cellroot_usr(struct cell_site *site, struct cell *c, struct err *err); /* fills c->usr */
+int cellroot_dev(struct cell_site *site, struct err *err); /* fills site->dev_fd */
+/* Next string of a request's extra bytes; NULL at the end. *at starts at 0. */
+const char *cellroot_next(const struct wire_request *q, uint32_t *at);

@@ -1,0 +1,283 @@
+/* The root file system of a cell. With root: the layers and the writable folder are cloned as idmapped mounts, so that on disk
+ * every file keeps its 0-based owner while the box sees its own range; the overlay of them is mounted here with the box's root
+ * as file system user (as real root the kernel would make it read-only) and travels to the stage as a descriptor. Nothing
+ * enters any mount table outside the box. Without root the stage mounts it by itself.
+ *
+ * Mount points and /etc/hosts are put into the empty upper folder before anyone sees it: that costs nothing at create, and
+ * an image that ships a link under such a name is overlaid by a real folder instead of being followed. */
+#include "runtime/native/cell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/cleanup.h"
+#include "os/mount.h"
+
+static const struct {
+    const char *name;
+    mode_t mode;
+} upper_folders[] = { { "upper", 0755 },      { "work", 0700 },      { "upper/proc", 0555 },      { "upper/dev", 0755 },
+                      { "upper/etc", 0755 }, { "upper/tmp", 01777 }, { "upper/workspace", 0755 } };
+
+static int make_folder(int at, const char *name, mode_t mode, struct err *err)
+{
+    if (mkdirat(at, name, mode) < 0 || (mode & 07000 && fchmodat(at, name, mode, 0) < 0))
+        return err_sys(err, -errno, "make box folder %s", name);
+    return 0;
+}
+
+static int write_file(int at, const char *name, const char *text, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = openat(at, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        return err_sys(err, -errno, "write %s", name);
+    return 0;
+}
+
+/* A detached clone whose ids pass through the box's user namespace. */
+static int clone_mapped(int dir_fd, const char *path, uint64_t attributes, const struct cell *c, int *ret)
+{
+    int fd = mount_clone(dir_fd, path);
+    if (fd < 0)
+        return fd;
+    int r = mount_set(fd, attributes | MOUNT_ATTR_NOSUID, c->userns);
+    if (r < 0) {
+        (void)close(fd); /* never used */
+        return r;
+    }
+    *ret = fd;
+    return 0;
+}
+
+/* A folder whose file system cannot map ids is still good to read: its files then belong to nobody. */
+static int clone_readable(int dir_fd, const struct cell *c, uint64_t attributes, int *ret)
+{
+    if (clone_mapped(dir_fd, "", attributes | MOUNT_ATTR_RDONLY, c, ret) == 0)
+        return 0;
+    int fd = mount_clone(dir_fd, "");
+    int r = fd < 0 ? fd : mount_set(fd, attributes | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, -1);
+    if (r < 0)
+        return r;
+    *ret = fd;
+    return 0;
+}
+
+static int clone_layers(struct cell_site *site, const struct cell *c, const char *dir, int *ret, struct err *err)
+{
+    CLEANUP(close_fd_p) int from = mount_open_beneath(site->image_fd, dir, O_PATH | O_DIRECTORY, 0);
+    if (from < 0)
+        return err_sys(err, from, "open layer folder %s", dir);
+    int r = clone_mapped(from, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, c, ret);
+    if (r < 0)
+        return err_sys(err, r, "map the owners of %s/%s (does its file system support idmapped mounts?)", site->image_dir, dir);
+    return 0;
+}
+
+int cellroot_usr(struct cell_site *site, struct cell *c, struct err *err)
+{
+    int r = clone_readable(site->usr_fd, c, MOUNT_ATTR_NODEV, &c->usr);
+    return r < 0 ? err_sys(err, r, "clone the host's /usr") : 0;
+}
+
+static int write_pid(const struct cell *c, struct err *err)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%d:%llu", (int)c->pid, (unsigned long long)c->start_time);
+    return symlinkat(text, c->box, "pid") < 0 ? err_sys(err, -errno, "note the pid of box %s", c->name) : 0;
+}
+
+int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err)
+{
+    CLEANUP(close_fd_p) int box = NO_FD;
+    int r = make_folder(site->boxes_fd, c->name, 0700, err);
+    if (r < 0)
+        return r;
+    box = openat(site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (box < 0)
+        return err_sys(err, -errno, "open box folder %s", c->name);
+    for (size_t i = 0; i < sizeof(upper_folders) / sizeof(*upper_folders); i++)
+        if ((r = make_folder(box, upper_folders[i].name, upper_folders[i].mode, err)) < 0)
+            return r;
+    if ((r = write_file(box, "upper/etc/resolv.conf", "nameserver 127.0.0.1\n", err)) < 0)
+        return r;
+    c->box = steal_fd(&box);
+    if ((r = write_pid(c, err)) < 0)
+        return r;
+    if (!site->is_root)
+        return 0;
+    r = clone_mapped(c->box, "", MOUNT_ATTR_NODEV, c, &c->upper);
+    if (r < 0)
+        return err_sys(err, r, "map the owners of the writable layer (does the data folder's file system support idmapped mounts?)");
+    r = clone_readable(site->dev_fd, c, MOUNT_ATTR_NOEXEC, &c->dev);
+    if (r < 0)
+        return err_sys(err, r, "clone the device folder");
+    if (site->wants_usr && (r = cellroot_usr(site, c, err)) < 0)
+        return r;
+    if (site->layers_dir[0] && clone_layers(site, c, site->layers_dir, &c->layers, NULL) == 0)
+        memcpy(c->layers_dir, site->layers_dir, sizeof(c->layers_dir));
+    return 0;
+}
+
+const char *cellroot_next(const struct wire_request *q, uint32_t *at)
+{
+    const char *s = (const char *)(q + 1) + *at;
+    if (*at >= q->extra_len)
+        return NULL;
+    *at += (uint32_t)strlen(s) + 1; /* the last byte is a NUL: wire_request_check */
+    return s;
+}
+
+/* Splits an absolute layer path into its folder below the image folder ("." when none) and its last name. */
+static int split_layer(const struct cell_site *site, const char *path, char dir[256], const char **ret_base, struct err *err)
+{
+    size_t root = strlen(site->image_dir);
+    const char *base = strrchr(path, '/');
+    if (strncmp(path, site->image_dir, root) != 0 || path[root] != '/' || !base || base[1] == '\0')
+        return err_set(err, ERR_INVALID, 0, "layer %s is not below the image folder %s", path, site->image_dir);
+    size_t len = base > path + root ? (size_t)(base - (path + root + 1)) : 0;
+    if (len >= 256)
+        return err_set(err, ERR_INVALID, 0, "layer %s: its folder's name is longer than 255 bytes", path);
+    snprintf(dir, 256, "%.*s", (int)len, path + root + 1);
+    if (len == 0)
+        memcpy(dir, ".", 2);
+    *ret_base = base + 1;
+    return 0;
+}
+
+/* Adds one layer below the ones before it. The mount of its parent folder is kept for the next, which mostly shares it. */
+static int add_layer(struct cell_site *site, struct cell *c, int fs, const char *path, struct err *err)
+{
+    char dir[256];
+    const char *base = NULL;
+    int r = split_layer(site, path, dir, &base, err);
+    if (r < 0)
+        return r;
+    if (c->layers < 0 || strcmp(dir, c->layers_dir) != 0) {
+        if (c->layers >= 0)
+            (void)close(steal_fd(&c->layers)); /* read only */
+        if ((r = clone_layers(site, c, dir, &c->layers, err)) < 0)
+            return r;
+        memcpy(c->layers_dir, dir, sizeof(dir));
+        memcpy(site->layers_dir, dir, sizeof(dir));
+    }
+    CLEANUP(close_fd_p) int layer = mount_open_beneath(c->layers, base, O_PATH | O_DIRECTORY, 0);
+    if (layer < 0)
+        return err_sys(err, layer, "open layer %s", path);
+    r = mount_fs_dir(fs, "lowerdir+", layer);
+    return r < 0 ? err_sys(err, r, "add layer %s to the overlay", path) : 0;
+}
+
+static int configure(struct cell_site *site, struct cell *c, int fs, const struct wire_request *q, struct err *err)
+{
+    uint32_t at = 0;
+    unsigned n = 0;
+    int r = 0;
+    for (const char *layer; (layer = cellroot_next(q, &at)); n++) {
+        if (n == WIRE_LAYERS_MAX)
+            return err_set(err, ERR_TOO_LARGE, 0, "image has more than %d layers", WIRE_LAYERS_MAX);
+        if ((r = add_layer(site, c, fs, layer, err)) < 0)
+            return r;
+    }
+    if (n == 0)
+        return err_set(err, ERR_INVALID, 0, "image has no layer");
+    CLEANUP(close_fd_p) int upper = openat(c->upper, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(close_fd_p) int work = openat(c->upper, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (upper < 0 || work < 0)
+        return err_sys(err, -errno, "open the writable layer");
+    if ((r = mount_fs_dir(fs, "upperdir", upper)) < 0 || (r = mount_fs_dir(fs, "workdir", work)) < 0 ||
+        (r = mount_fs_string(fs, "redirect_dir", "on")) < 0 || (r = mount_fs_string(fs, "metacopy", "off")) < 0 ||
+        (r = mount_fs_flag(fs, "volatile")) < 0)
+        return err_sys(err, r, "configure the overlay");
+    return 0;
+}
+
+/* The names of the box, in its own files. */
+static int write_names(const struct cell *c, const struct wire_request *q, struct err *err)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "%s\n", q->hostname);
+    int r = write_file(c->box, "upper/etc/hostname", text, err);
+    if (r < 0)
+        return r;
+    snprintf(text, sizeof(text), "127.0.0.1\tlocalhost\n::1\tlocalhost\n127.0.1.1\t%s\n", q->hostname);
+    return write_file(c->box, "upper/etc/hosts", text, err);
+}
+
+int cellroot_mount(struct cell_site *site, struct cell *c, const struct wire_request *q, int *ret, struct err *err)
+{
+    int r = write_names(c, q, err);
+    if (r < 0)
+        return r;
+    if (!site->is_root) {
+        *ret = fcntl(c->box, F_DUPFD_CLOEXEC, 0);
+        return *ret < 0 ? err_sys(err, -errno, "open the box folder") : 0;
+    }
+    CLEANUP(close_fd_p) int fs = mount_fs_open("overlay");
+    if (fs < 0)
+        return err_sys(err, fs, "open file system overlay");
+    if ((r = configure(site, c, fs, q, err)) < 0)
+        return r;
+    struct idrange range;
+    if ((r = idrange_slot(c->slot, &range)) < 0)
+        return err_sys(err, r, "user id range %u", c->slot);
+    (void)setfsgid(range.gid_base); /* these two report only the former value */
+    (void)setfsuid(range.uid_base);
+    r = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    (void)setfsuid(0);
+    (void)setfsgid(0);
+    if (r < 0)
+        return err_sys(err, r, "mount the overlay");
+    *ret = r;
+    site->wants_usr = q->is_host;
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    unsigned major, minor;
+} nodes[] = { { "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 } };
+
+static const char *const links[][2] = { { "/proc/self/fd", "fd" },
+                                        { "/proc/self/fd/0", "stdin" },
+                                        { "/proc/self/fd/1", "stdout" },
+                                        { "/proc/self/fd/2", "stderr" },
+                                        { "pts/ptmx", "ptmx" } };
+
+static int fill_dev(int dev, struct err *err)
+{
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++)
+        if (mknodat(dev, nodes[i].name, S_IFCHR | 0666, makedev(nodes[i].major, nodes[i].minor)) < 0 ||
+            fchmodat(dev, nodes[i].name, 0666, 0) < 0)
+            return err_sys(err, -errno, "make device node %s", nodes[i].name);
+    for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
+        if (symlinkat(links[i][0], dev, links[i][1]) < 0)
+            return err_sys(err, -errno, "make device link %s", links[i][1]);
+    if (mkdirat(dev, "pts", 0755) < 0 || mkdirat(dev, "shm", 0755) < 0)
+        return err_sys(err, -errno, "make the folders of /dev");
+    return 0;
+}
+
+int cellroot_dev(struct cell_site *site, struct err *err)
+{
+    CLEANUP(close_fd_p) int fs = mount_fs_open("tmpfs");
+    if (fs < 0 || mount_fs_string(fs, "mode", "0755") < 0)
+        return err_sys(err, -errno, "open file system tmpfs");
+    CLEANUP(close_fd_p) int dev = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (dev < 0)
+        return err_sys(err, dev, "mount the device folder");
+    int r = fill_dev(dev, err);
+    if (r < 0)
+        return r;
+    /* Attached in our own mount namespace: older kernels clone only what is attached somewhere. */
+    if (mkdirat(site->run_fd, "dev", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make run/dev");
+    CLEANUP(close_fd_p) int at = openat(site->run_fd, "dev", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    r = at < 0 ? -errno : mount_attach(dev, at);
+    if (r < 0)
+        return err_sys(err, r, "attach the device folder");
+    site->dev_fd = steal_fd(&dev);
+    return 0;
+}

@@ -1,0 +1,203 @@
+#include "runtime/native/chore.h"
+
+#include <errno.h>
+#include <linux/ioprio.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "os/proc.h"
+#include "os/tree.h"
+
+#define DOOMED_MAX (16u << 20)
+
+struct chore {
+    struct chore *next;
+    int pidfd;
+    bool is_copy;
+    struct chore_result *result; /* shared with the child */
+};
+
+void chore_init(struct chore_list *l)
+{
+    *l = (struct chore_list){ .doomed = BUF_INIT(DOOMED_MAX), .epoll = epoll_create1(EPOLL_CLOEXEC) };
+}
+
+int chore_fd(const struct chore_list *l)
+{
+    return l->epoll;
+}
+
+void chore_remove(struct chore_list *l, const char *name)
+{
+    (void)buf_add(&l->doomed, name, strlen(name) + 1); /* full: the next sweep finds the folder */
+}
+
+/* Files of a box may belong to any id of its range. Root can touch them as it is; an ordinary user has to be root of a user
+ * namespace with the same range. Runs in the chore's child; returns in a grandchild, whose fate becomes the child's. */
+static void enter_range(const struct cell_site *site)
+{
+    int pair[2], pidfd = NO_FD;
+    char go;
+    if (site->is_root || site->own.how != IDRANGE_SUBID)
+        return;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        _exit(1);
+    pid_t pid = proc_clone(CLONE_NEWUSER, NO_FD, &pidfd);
+    if (pid < 0)
+        _exit(1);
+    if (pid == 0) {
+        (void)close(pair[0]); /* so that a dead parent is an end of file */
+        if (recv(pair[1], &go, 1, 0) != 1 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+            _exit(1);
+        return;
+    }
+    int status = 1;
+    if (idrange_map(&site->own, pid, NULL) < 0 || send(pair[0], "g", 1, MSG_NOSIGNAL) != 1)
+        (void)proc_signal(pidfd, SIGKILL); /* waited for below */
+    (void)waitpid(pid, &status, 0);        /* a lost child counts as failed */
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void be_nice(void)
+{
+    (void)setpriority(PRIO_PROCESS, 0, 19);                                                           /* only a wish */
+    (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0)); /* the same */
+}
+
+static int remove_all(const struct cell_site *site, const struct buf *names)
+{
+    int failed = 0;
+    for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1)
+        failed |= tree_remove(site->boxes_fd, names->data + at, NULL) < 0;
+    return failed;
+}
+
+static void copy_one(const struct cell_site *site, struct chore_result *res)
+{
+    char from[64];
+    snprintf(from, sizeof(from), "%s/upper", res->name);
+    res->result = tree_copy(site->boxes_fd, from, site->boxes_fd, strchr(res->folder, '/') + 1, &res->bytes, &res->err);
+    if (res->result < 0)
+        (void)tree_remove(site->boxes_fd, strchr(res->folder, '/') + 1, NULL); /* half a copy; a sweep tries again */
+}
+
+/* The child's part; never returns. */
+__attribute__((noreturn)) static void work(const struct chore_list *l, const struct cell_site *site, const struct chore *c)
+{
+    enter_range(site);
+    if (c->is_copy) {
+        copy_one(site, c->result);
+        _exit(0);
+    }
+    be_nice();
+    _exit(remove_all(site, &l->doomed));
+}
+
+static int chore_start(struct chore_list *l, struct cell_site *site, struct chore *c, struct err *err)
+{
+    pid_t pid = proc_clone(0, NO_FD, &c->pidfd);
+    if (pid == 0)
+        work(l, site, c);
+    if (pid < 0)
+        return err_sys(err, pid, "start a worker");
+    struct epoll_event ev = { .events = EPOLLIN };
+    (void)epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->pidfd, &ev); /* failing means that it is noticed a turn later */
+    c->next = l->running;
+    l->running = c;
+    return 0;
+}
+
+static struct chore *chore_free(struct chore *c)
+{
+    if (c->pidfd >= 0)
+        (void)close(c->pidfd); /* only a handle; leaves the epoll set with it */
+    (void)munmap(c->result, sizeof(*c->result)); /* our own mapping */
+    free(c);
+    return NULL;
+}
+
+static struct chore *chore_new(bool is_copy)
+{
+    struct chore *c = xzalloc(sizeof(*c));
+    c->pidfd = NO_FD;
+    c->is_copy = is_copy;
+    c->result = mmap(NULL, sizeof(*c->result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (c->result == MAP_FAILED) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+int chore_copy(struct chore_list *l, struct cell_site *site, const char *name, uint64_t number, struct err *err)
+{
+    struct chore *c = chore_new(true);
+    if (!c)
+        return err_sys(err, -ENOMEM, "start a worker");
+    struct chore_result *res = c->result;
+    snprintf(res->name, sizeof(res->name), "%s", name);
+    res->number = number;
+    res->result = err_set(&res->err, ERR_INTERNAL, 0, "the copy of box %s was cut short", name);
+    snprintf(res->folder, sizeof(res->folder), "boxes/tmp-%d-%u", (int)getpid(), l->counter++);
+    int r = chore_start(l, site, c, err);
+    if (r < 0)
+        chore_free(c);
+    return r;
+}
+
+static void start_remover(struct chore_list *l, struct cell_site *site)
+{
+    if (l->is_removing || l->doomed.len == 0)
+        return;
+    struct chore *c = chore_new(false);
+    if (!c)
+        return;
+    if (chore_start(l, site, c, NULL) < 0) {
+        chore_free(c);
+        return;
+    }
+    l->is_removing = true;
+    buf_clear(&l->doomed); /* the child has its own copy */
+}
+
+void chore_step(struct chore_list *l, struct cell_site *site, chore_copied_fn *fn, void *arg)
+{
+    for (struct chore **at = &l->running; *at;) {
+        struct chore *c = *at;
+        siginfo_t info = { 0 };
+        if (waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        if (c->is_copy)
+            fn(arg, c->result);
+        else
+            l->is_removing = false;
+        chore_free(c);
+    }
+    start_remover(l, site);
+}
+
+void chore_finish(struct chore_list *l, struct cell_site *site)
+{
+    start_remover(l, site);
+    while (l->running) {
+        struct chore *c = l->running;
+        siginfo_t info = { 0 };
+        (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* it is our child: only an end can come */
+        l->running = c->next;
+        l->is_removing &= c->is_copy;
+        chore_free(c);
+        start_remover(l, site);
+    }
+    buf_done(&l->doomed);
+    if (l->epoll >= 0)
+        (void)close(l->epoll); /* nothing is left in it */
+}

@@ -1,0 +1,664 @@
+/* The daemon's side: turns vtable calls into numbered requests to the launcher and its replies into callbacks on the loop. It needs
+ * no privilege: what it reads by itself (control group figures, interface counters) is open to everyone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "os/cgroup.h"
+#include "os/proc.h"
+#include "os/seqsock.h"
+#include "runtime/native/native.h"
+#include "runtime/native/wire.h"
+
+#define NATIVE_MAGIC   0x6e617469u
+#define BOX_MAGIC      0x6e626f78u
+#define HELLO_MS       20000
+#define END_MS         5000
+#define SWEEP_CHUNK    60000u
+#define REPLIES_A_TURN 64
+
+struct message {
+    struct message *next;
+    size_t extra_len;
+    struct wire_request request; /* extra bytes follow */
+};
+
+struct pending {
+    struct pending *next;
+    uint64_t number;
+    uint32_t op;
+    char id[IDENT_MAX];
+    box_ready_fn *on_ready;
+    box_done_fn *on_done;
+    box_capture_fn *on_capture;
+    void *arg;
+};
+
+struct native {
+    struct runtime rt; /* first */
+    unsigned magic;
+    int sock, pidfd;
+    pid_t pid;
+    struct watch *watch;
+    bool is_dead; /* the launcher is gone */
+    bool has_uid_range;
+    uint64_t last_number;
+    struct pending *pending;
+    struct message *out, **out_end; /* what the socket did not take yet */
+    struct cgroup_host cgroups;
+    char *data_dir;
+};
+
+struct box {
+    unsigned magic;
+    struct native *n;
+    char id[IDENT_MAX], name[WIRE_NAME_MAX];
+    pid_t pid;
+    uint64_t start_time;
+    uint32_t slot;
+    struct cgroup cgroup;
+    bool has_cgroup, is_paused;
+    int pidfd;
+    struct watch *exit_watch;
+    loop_fn *on_gone;
+    void *gone_arg;
+};
+
+static struct native *native_of(struct runtime *rt)
+{
+    struct native *n = (struct native *)rt;
+    if (n->magic != NATIVE_MAGIC)
+        abort();
+    return n;
+}
+
+static struct native *box_owner(const struct box *b)
+{
+    if (b->magic != BOX_MAGIC)
+        abort();
+    return b->n;
+}
+
+/* --- replies --- */
+
+static void on_box_exit(void *arg)
+{
+    struct box *b = arg;
+    (void)box_owner(b);
+    b->exit_watch = watch_free(b->exit_watch);
+    loop_fn *fn = b->on_gone;
+    b->on_gone = NULL;
+    if (fn)
+        fn(b->gone_arg);
+}
+
+static struct box *box_free(struct box *b)
+{
+    b->exit_watch = watch_free(b->exit_watch);
+    if (b->pidfd >= 0)
+        (void)close(b->pidfd); /* only a handle */
+    b->magic = 0;
+    free(b);
+    return NULL;
+}
+
+static struct box *box_from(struct native *n, const struct pending *p, const struct wire_reply *rep, int pidfd)
+{
+    struct box *b = xzalloc(sizeof(*b));
+    b->magic = BOX_MAGIC;
+    b->n = n;
+    memcpy(b->id, p->id, sizeof(b->id));
+    memcpy(b->name, rep->name, sizeof(b->name));
+    b->pid = rep->pid;
+    b->start_time = rep->start_time;
+    b->slot = rep->slot;
+    b->pidfd = pidfd;
+    b->has_cgroup = rep->cgroup[0] && cgroup_open(&n->cgroups, rep->cgroup, &b->cgroup) == 0;
+    return b;
+}
+
+static void deliver_box(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds, size_t n_fds)
+{
+    struct err err = ERR_INIT;
+    if (n_fds != WIRE_FDS_MAX) {
+        seqsock_close_all(fds, n_fds);
+        err_set(&err, ERR_INTERNAL, EBADMSG, "launcher reply with %zu descriptors", n_fds);
+        p->on_ready(p->arg, NULL, NO_FD, &err);
+        return;
+    }
+    p->on_ready(p->arg, box_from(n, p, rep, fds[1]), fds[0], NULL);
+}
+
+static void deliver_error(const struct pending *p, const struct err *err)
+{
+    if (p->on_ready)
+        p->on_ready(p->arg, NULL, NO_FD, err);
+    else if (p->on_capture)
+        p->on_capture(p->arg, NULL, 0, err);
+    else if (p->on_done)
+        p->on_done(p->arg, err);
+}
+
+static void deliver(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds, size_t n_fds)
+{
+    if (rep->result < 0) {
+        struct err err = { .code = rep->code ? (enum err_code)rep->code : ERR_INTERNAL, .sys = -rep->result };
+        snprintf(err.msg, sizeof(err.msg), "%s", rep->text);
+        seqsock_close_all(fds, n_fds);
+        deliver_error(p, &err);
+    } else if (p->on_ready) {
+        deliver_box(n, p, rep, fds, n_fds);
+    } else {
+        seqsock_close_all(fds, n_fds);
+        CLEANUP(free_p) char *folder = xasprintf("%s/%s", n->data_dir, rep->folder);
+        if (p->on_capture)
+            p->on_capture(p->arg, folder, rep->size_bytes, NULL);
+        else if (p->on_done)
+            p->on_done(p->arg, NULL);
+    }
+}
+
+static struct pending *take_pending(struct native *n, uint64_t number)
+{
+    for (struct pending **at = &n->pending; *at; at = &(*at)->next) {
+        struct pending *p = *at;
+        if (p->number != number)
+            continue;
+        *at = p->next;
+        return p;
+    }
+    return NULL;
+}
+
+/* Everything that waits fails; callbacks may ask for more, which then fails in its own turn. */
+static void fail_all(void *arg)
+{
+    struct native *n = arg;
+    struct err err = ERR_INIT;
+    struct pending *list = n->pending;
+    n->pending = NULL;
+    err_set(&err, ERR_INTERNAL, EPIPE, "the launcher process is gone; restart the server (running sandboxes are kept)");
+    while (list) {
+        struct pending *p = list;
+        list = p->next;
+        deliver_error(p, &err);
+        free(p);
+    }
+}
+
+static void drop_out(struct native *n)
+{
+    while (n->out) {
+        struct message *m = n->out;
+        n->out = m->next;
+        free(m);
+    }
+    n->out_end = &n->out;
+}
+
+static void on_launcher_gone(struct native *n)
+{
+    n->is_dead = true;
+    n->watch = watch_free(n->watch);
+    drop_out(n);
+    fail_all(n);
+}
+
+static int send_message(struct native *n, struct message *m)
+{
+    struct iovec parts[2] = { { &m->request, sizeof(m->request) }, { m + 1, m->extra_len } };
+    return seqsock_send(n->sock, parts, NULL, 0);
+}
+
+static void flush_out(struct native *n)
+{
+    while (n->out && send_message(n, n->out) == 0) { /* any error but "full" shows as the end of the socket too */
+        struct message *m = n->out;
+        n->out = m->next;
+        free(m);
+    }
+    if (!n->out)
+        n->out_end = &n->out;
+    watch_set(n->watch, LOOP_READ | (n->out ? LOOP_WRITE : 0));
+}
+
+static void on_socket(void *arg, int events)
+{
+    struct native *n = arg;
+    struct wire_reply rep;
+    struct err err = ERR_INIT;
+    if (events & LOOP_WRITE)
+        flush_out(n);
+    for (int i = 0; i < REPLIES_A_TURN; i++) {
+        int fds[WIRE_FDS_MAX];
+        size_t n_fds = 0;
+        ssize_t got = seqsock_recv(n->sock, &rep, sizeof(rep), fds, WIRE_FDS_MAX, &n_fds);
+        if (got == -EAGAIN)
+            return;
+        if (got <= 0 || wire_reply_check(&rep, (size_t)got, &err) < 0) {
+            seqsock_close_all(fds, n_fds);
+            on_launcher_gone(n);
+            return;
+        }
+        CLEANUP(free_p) struct pending *p = take_pending(n, rep.number);
+        if (p)
+            deliver(n, p, &rep, fds, n_fds);
+        else
+            seqsock_close_all(fds, n_fds);
+    }
+}
+
+/* --- requests --- */
+
+static struct message *message_new(uint32_t op, size_t extra_len)
+{
+    struct message *m = xzalloc(sizeof(*m) + extra_len);
+    m->extra_len = extra_len;
+    m->request.version = WIRE_VERSION;
+    m->request.op = op;
+    m->request.extra_len = (uint32_t)extra_len;
+    return m;
+}
+
+/* Takes both. The answer always comes later, also when the launcher is gone. */
+static void submit(struct native *n, struct message *m, struct pending *p)
+{
+    m->request.number = p->number = ++n->last_number;
+    p->op = m->request.op;
+    p->next = n->pending;
+    n->pending = p;
+    if (n->is_dead) {
+        free(m);
+        loop_defer(n->rt.loop, fail_all, n);
+        return;
+    }
+    if (!n->out && send_message(n, m) == 0) {
+        free(m);
+        return;
+    }
+    *n->out_end = m;
+    n->out_end = &m->next;
+    watch_set(n->watch, LOOP_READ | LOOP_WRITE);
+}
+
+struct refusal {
+    struct err err;
+    box_ready_fn *fn;
+    void *arg;
+};
+
+static void deliver_refusal(void *arg)
+{
+    CLEANUP(free_p) struct refusal *r = arg;
+    r->fn(r->arg, NULL, NO_FD, &r->err);
+}
+
+static void refuse(struct native *n, const struct err *err, box_ready_fn *fn, void *arg)
+{
+    struct refusal *r = xzalloc(sizeof(*r));
+    *r = (struct refusal){ .err = *err, .fn = fn, .arg = arg };
+    loop_defer(n->rt.loop, deliver_refusal, r);
+}
+
+static int check_plan(const struct box_plan *plan, size_t *ret_bytes, struct err *err)
+{
+    size_t bytes = 0;
+    if (!wire_is_id(plan->id))
+        return err_set(err, ERR_INVALID, 0, "sandbox id must be 1 to %d letters, digits, '-' or '_'", IDENT_MAX - 1);
+    if (plan->n_layers == 0 || plan->n_layers > WIRE_LAYERS_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "image has %zu layers; 1 to %d can be stacked", plan->n_layers, WIRE_LAYERS_MAX);
+    for (size_t i = 0; i < plan->n_layers; i++)
+        bytes += strlen(plan->layers[i]) + 1;
+    if (bytes > WIRE_EXTRA_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "paths of the image's layers take %zu bytes, more than %u", bytes, WIRE_EXTRA_MAX);
+    if (plan->workdir && (plan->workdir[0] != '/' || strlen(plan->workdir) >= sizeof(((struct wire_request *)0)->workdir)))
+        return err_set(err, ERR_INVALID, 0, "working folder must be an absolute path of at most 1023 bytes");
+    *ret_bytes = bytes;
+    return 0;
+}
+
+static void native_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
+{
+    struct native *n = native_of(rt);
+    struct err err = ERR_INIT;
+    size_t bytes = 0;
+    if (check_plan(plan, &bytes, &err) < 0) {
+        refuse(n, &err, fn, arg);
+        return;
+    }
+    struct message *m = message_new(WIRE_CREATE, bytes);
+    struct wire_request *q = &m->request;
+    snprintf(q->id, sizeof(q->id), "%s", plan->id);
+    snprintf(q->hostname, sizeof(q->hostname), "%s", plan->hostname[0] ? plan->hostname : plan->id);
+    snprintf(q->workdir, sizeof(q->workdir), "%s", plan->workdir ? plan->workdir : "/workspace");
+    q->memory_mb = plan->memory_mb;
+    q->cpu_milli = plan->cpu_milli;
+    q->pids_max = plan->pids_max;
+    q->is_host = plan->is_host;
+    char *at = (char *)(m + 1);
+    for (size_t i = plan->n_layers; i > 0; i--) { /* the overlay wants the topmost first */
+        size_t len = strlen(plan->layers[i - 1]) + 1;
+        memcpy(at, plan->layers[i - 1], len);
+        at += len;
+    }
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(p->id, q->id, sizeof(p->id));
+    p->on_ready = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
+{
+    struct native *n = native_of(rt);
+    struct message *m = message_new(WIRE_ADOPT, 0);
+    struct wire_request *q = &m->request;
+    snprintf(q->id, sizeof(q->id), "%s", json_get_str(record, "id", ""));
+    snprintf(q->name, sizeof(q->name), "%s", json_get_str(record, "name", ""));
+    q->pid = (int32_t)json_get_int(record, "pid", 0);
+    q->start_time = (uint64_t)json_get_int(record, "startTime", 0);
+    q->slot = (uint32_t)json_get_int(record, "slot", 0);
+    q->is_paused = json_get_bool(record, "paused", false);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(p->id, q->id, sizeof(p->id));
+    p->on_ready = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static json_t *native_save(struct box *b)
+{
+    (void)box_owner(b);
+    return json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "id", b->id, "name", b->name, "pid", (int)b->pid, "startTime",
+                     (json_int_t)b->start_time, "slot", (json_int_t)b->slot, "cgroup", b->has_cgroup ? b->cgroup.name : "",
+                     "paused", b->is_paused);
+}
+
+static void native_on_gone(struct box *b, loop_fn *fn, void *arg)
+{
+    struct native *n = box_owner(b);
+    b->on_gone = fn;
+    b->gone_arg = arg;
+    if (!b->exit_watch)
+        (void)loop_on_exit(n->rt.loop, b->pidfd, on_box_exit, b, &b->exit_watch); /* fails for want of memory only */
+}
+
+static void ask(struct box *b, uint32_t op, box_done_fn *fn, void *arg)
+{
+    struct native *n = box_owner(b);
+    struct message *m = message_new(op, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(m->request.name, b->name, sizeof(b->name));
+    p->on_done = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_destroy(struct box *b, box_done_fn *fn, void *arg)
+{
+    ask(b, WIRE_DESTROY, fn, arg);
+    box_free(b);
+}
+
+static void native_forget(struct box *b)
+{
+    (void)box_owner(b);
+    box_free(b);
+}
+
+static void native_pause(struct box *b, box_done_fn *fn, void *arg)
+{
+    ask(b, WIRE_PAUSE, fn, arg);
+    b->is_paused = true;
+}
+
+static void native_resume(struct box *b, box_done_fn *fn, void *arg)
+{
+    ask(b, WIRE_RESUME, fn, arg);
+    b->is_paused = false;
+}
+
+/* Sums every interface but the loopback: "  eth0: rx_bytes 7 more tx_bytes ...". */
+static void read_traffic(pid_t pid, struct box_stats *ret)
+{
+    char path[48], text[8192];
+    snprintf(path, sizeof(path), "/proc/%d/net/dev", (int)pid);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return;
+    text[n] = '\0';
+    for (char *line = text, *end; line && *line; line = end ? end + 1 : NULL) {
+        unsigned long long rx, tx;
+        end = strchr(line, '\n');
+        line += strspn(line, " ");
+        char *colon = strchr(line, ':');
+        if (!colon || (end && colon > end) || strncmp(line, "lo:", 3) == 0)
+            continue;
+        if (sscanf(colon + 1, "%llu %*u %*u %*u %*u %*u %*u %*u %llu", &rx, &tx) == 2) {
+            ret->rx_bytes += rx;
+            ret->tx_bytes += tx;
+        }
+    }
+}
+
+static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
+{
+    struct native *n = box_owner(b);
+    struct box_stats out = { 0 };
+    struct cgroup_stats cg = { 0 };
+    struct pollfd alive = { .fd = b->pidfd, .events = POLLIN };
+    (void)n;
+    int r = b->has_cgroup ? cgroup_stats_get(&b->cgroup, &cg) : 0;
+    if (r < 0 && r != -ENOENT)
+        return err_sys(err, r, "read the figures of box %s", b->name);
+    read_traffic(b->pid, &out);
+    if (r == -ENOENT || poll(&alive, 1, 0) != 0) /* asked last, so that no other process's figures get through */
+        return err_set(err, ERR_GONE, 0, "box %s has ended", b->name);
+    out.cpu_usage_us = cg.cpu_usage_us;
+    out.memory_bytes = cg.memory_bytes;
+    out.memory_limit_bytes = cg.memory_limit_bytes;
+    out.pids = (uint32_t)cg.pids;
+    out.oom_kills = cg.oom_kills;
+    *ret = out;
+    return 0;
+}
+
+static void native_set_limits(struct box *b, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max, box_done_fn *fn,
+                              void *arg)
+{
+    struct native *n = box_owner(b);
+    struct message *m = message_new(WIRE_LIMITS, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(m->request.name, b->name, sizeof(b->name));
+    m->request.memory_mb = memory_mb;
+    m->request.cpu_milli = cpu_milli;
+    m->request.pids_max = pids_max;
+    p->on_done = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_capture(struct box *b, box_capture_fn *fn, void *arg)
+{
+    struct native *n = box_owner(b);
+    struct message *m = message_new(WIRE_CAPTURE, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(m->request.name, b->name, sizeof(b->name));
+    p->on_capture = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_sweep(struct runtime *rt, const char *const *kept_ids, size_t count, box_done_fn *fn, void *arg)
+{
+    struct native *n = native_of(rt);
+    size_t at = 0;
+    do {
+        size_t bytes = 0, last = at;
+        while (last < count && bytes + strlen(kept_ids[last]) + 1 <= SWEEP_CHUNK)
+            bytes += strlen(kept_ids[last++]) + 1;
+        if (last == at && at < count) { /* no id is that long */
+            at++;
+            continue;
+        }
+        struct message *m = message_new(WIRE_SWEEP, bytes);
+        struct pending *p = xzalloc(sizeof(*p));
+        char *to = (char *)(m + 1);
+        for (; at < last; at++) {
+            size_t len = strlen(kept_ids[at]) + 1;
+            memcpy(to, kept_ids[at], len);
+            to += len;
+        }
+        m->request.is_last = at == count;
+        p->on_done = at == count ? fn : NULL;
+        p->arg = arg;
+        submit(n, m, p);
+    } while (at < count);
+}
+
+static struct runtime_caps native_caps(struct runtime *rt)
+{
+    struct native *n = native_of(rt);
+    unsigned have = cgroup_host_controllers(&n->cgroups);
+    return (struct runtime_caps){ .can_pause = have & (1u << CGROUP_FREEZER),
+                                  .can_capture = have & (1u << CGROUP_FREEZER),
+                                  .can_limit_memory = have & (1u << CGROUP_MEMORY),
+                                  .can_limit_cpu = have & (1u << CGROUP_CPU),
+                                  .can_limit_pids = have & (1u << CGROUP_PIDS),
+                                  .has_uid_range = n->has_uid_range };
+}
+
+static struct runtime *native_free(struct runtime *rt)
+{
+    struct native *n = native_of(rt);
+    n->watch = watch_free(n->watch);
+    if (n->sock >= 0)
+        (void)close(n->sock); /* the launcher takes it as the order to end */
+    if (n->pid > 0) {
+        struct pollfd p = { .fd = n->pidfd, .events = POLLIN };
+        if (poll(&p, 1, END_MS) == 0)
+            (void)proc_signal(n->pidfd, SIGKILL); /* stuck; a sweep cleans up after it */
+        (void)waitpid(n->pid, NULL, 0);           /* our child: only an end can come */
+        (void)close(n->pidfd);                    /* only a handle */
+    }
+    while (n->pending) {
+        struct pending *p = n->pending;
+        n->pending = p->next;
+        free(p);
+    }
+    drop_out(n);
+    cgroup_host_done(&n->cgroups);
+    free(n->data_dir);
+    n->magic = 0;
+    free(n);
+    return NULL;
+}
+
+static const struct runtime_ops native_ops = {
+    .name = "native",
+    .caps = native_caps,
+    .create = native_create,
+    .adopt = native_adopt,
+    .save = native_save,
+    .on_gone = native_on_gone,
+    .destroy = native_destroy,
+    .forget = native_forget,
+    .pause = native_pause,
+    .resume = native_resume,
+    .stats = native_stats,
+    .set_limits = native_set_limits,
+    .capture = native_capture,
+    .sweep = native_sweep,
+    .free = native_free,
+};
+
+/* --- start --- */
+
+static int spawn_launcher(struct native *n, const struct native_options *opt, const char *image_dir, struct err *err)
+{
+    int pair[2];
+    char pool[16];
+    posix_spawn_file_actions_t actions;
+    snprintf(pool, sizeof(pool), "%u", opt->blank_pool);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, -errno, "socket pair for the launcher");
+    char *const argv[] = { (char *)(uintptr_t) "iii", (char *)(uintptr_t) "--launcher", n->data_dir,
+                           (char *)(uintptr_t)image_dir, pool, NULL };
+    extern char **environ;
+    int r = posix_spawn_file_actions_init(&actions);
+    if (r == 0)
+        r = posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
+    if (r == 0)
+        r = posix_spawn(&n->pid, "/proc/self/exe", &actions, NULL, argv, environ);
+    (void)posix_spawn_file_actions_destroy(&actions); /* cannot fail */
+    (void)close(pair[1]);                             /* the launcher's end */
+    n->sock = pair[0];
+    if (r != 0) {
+        n->pid = 0;
+        return err_sys(err, -r, "start the launcher");
+    }
+    n->pidfd = proc_open(n->pid);
+    return n->pidfd < 0 ? err_sys(err, n->pidfd, "watch the launcher") : 0;
+}
+
+static int await_hello(struct native *n, struct err *err)
+{
+    struct wire_reply rep;
+    size_t n_fds = 0;
+    struct pollfd p = { .fd = n->sock, .events = POLLIN };
+    int r = poll(&p, 1, HELLO_MS);
+    if (r <= 0)
+        return err_sys(err, r < 0 ? -errno : -ETIMEDOUT, "wait for the launcher");
+    ssize_t got = seqsock_recv(n->sock, &rep, sizeof(rep), NULL, 0, &n_fds);
+    if (got <= 0)
+        return err_set(err, ERR_INTERNAL, EPIPE, "the launcher ended at its start");
+    r = wire_reply_check(&rep, (size_t)got, err);
+    if (r < 0)
+        return r;
+    if (rep.result < 0) {
+        err->code = rep.code ? (enum err_code)rep.code : ERR_INTERNAL;
+        err->sys = -rep.result;
+        snprintf(err->msg, sizeof(err->msg), "launcher: %.380s", rep.text);
+        return rep.result;
+    }
+    n->has_uid_range = rep.has_uid_range;
+    return fcntl(n->sock, F_SETFL, O_NONBLOCK) < 0 ? err_sys(err, -errno, "set up the launcher's socket") : 0;
+}
+
+int native_new(struct loop *l, const struct native_options *opt, struct runtime **ret, struct err *err)
+{
+    struct native *n = xzalloc(sizeof(*n));
+    struct err own = ERR_INIT;
+    n->rt = (struct runtime){ .ops = &native_ops, .loop = l };
+    n->magic = NATIVE_MAGIC;
+    n->sock = n->pidfd = NO_FD;
+    n->out_end = &n->out;
+    char *full = realpath(opt->data_dir, NULL);
+    n->data_dir = full ? full : xstrdup(opt->data_dir);
+    CLEANUP(free_p) char *images = realpath(opt->image_dir ? opt->image_dir : opt->data_dir, NULL);
+    int r = cgroup_host_init(&n->cgroups, NULL, &own);
+    if (r >= 0)
+        r = spawn_launcher(n, opt, images ? images : n->data_dir, &own);
+    if (r >= 0)
+        r = await_hello(n, &own);
+    if (r >= 0) {
+        r = watch_new(l, n->sock, LOOP_READ, on_socket, n, &n->watch);
+        if (r < 0)
+            err_sys(&own, r, "watch the launcher's socket");
+    }
+    if (r < 0) {
+        if (err)
+            *err = own;
+        native_free(&n->rt);
+        return r;
+    }
+    *ret = &n->rt;
+    return 0;
+}

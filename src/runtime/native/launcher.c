@@ -1,0 +1,527 @@
+/* The launcher: the small, single-threaded process with the privilege. One poll loop over the daemon's socket, the cells that
+ * are starting or dying, and its worker children (removal and copies of folders). Its rules:
+ * 1. A request never waits for a tear-down: killing is answered at once, the rest happens later here.
+ * 2. Blanks are made when nothing else waits, or on the spot when a create finds none.
+ * 3. The end of the daemon's socket ends the launcher and its blanks, never a running box. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <linux/securebits.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "os/filter.h"
+#include "os/mount.h"
+#include "os/proc.h"
+#include "os/seqsock.h"
+#include "os/stage_plan.h"
+#include "runtime/native/cell.h"
+#include "runtime/native/chore.h"
+#include "runtime/native/native.h"
+#include "runtime/native/sweep.h"
+
+#define CONTROL_FD       3
+#define POOL_MAX         256
+#define POLL_EXTRA       2
+#define RETRY_MS         2     /* a cgroup whose last process is just leaving */
+#define BLANK_BACKOFF_US 1000000
+#define FREEZE_MS        2000
+
+extern const unsigned char guest_blob[];
+size_t guest_blob_size(void);
+
+struct launcher {
+    struct cell_site site;
+    struct cell *cells;
+    struct chore_list chores;
+    unsigned pool, blanks;
+    int64_t no_blank_until_us;
+    struct buf kept; /* ids of a sweep, NUL-ended, while they arrive */
+    union {
+        struct wire_request request;
+        char bytes[sizeof(struct wire_request) + WIRE_EXTRA_MAX];
+    } in;
+};
+
+static void reply(const struct wire_reply *p, const int *fds, size_t n_fds)
+{
+    struct iovec parts[2] = { { (void *)(uintptr_t)p, sizeof(*p) }, { NULL, 0 } };
+    (void)seqsock_send(CONTROL_FD, parts, fds, n_fds); /* a daemon that is gone is noticed by the loop */
+}
+
+static void reply_error(uint32_t op, uint64_t number, int r, const struct err *err)
+{
+    struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = number, .result = r, .code = err->code };
+    snprintf(p.text, sizeof(p.text), "%s", err->msg);
+    reply(&p, NULL, 0);
+}
+
+static void reply_done(uint32_t op, uint64_t number)
+{
+    struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = number };
+    reply(&p, NULL, 0);
+}
+
+static struct cell *find(struct launcher *l, const char *name)
+{
+    for (struct cell *c = l->cells; c; c = c->next)
+        if (c->state != CELL_DYING && c->state != CELL_BLANK && strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+static void add(struct launcher *l, struct cell *c)
+{
+    c->next = l->cells;
+    l->cells = c;
+}
+
+static void end_cell(struct launcher *l, struct cell *c)
+{
+    l->blanks -= c->state == CELL_BLANK;
+    cell_kill(c);
+}
+
+static void take_blank(struct launcher *l, int r, struct cell *c, const struct err *err)
+{
+    add(l, c);
+    if (r >= 0) {
+        c->state = CELL_BLANK;
+        l->blanks++;
+        return;
+    }
+    log_event(LOG_DEBUG, "launcher.blank_failed", "error", err->msg, NULL);
+    cell_kill(c);
+    l->no_blank_until_us = clock_mono_us() + BLANK_BACKOFF_US;
+}
+
+/* --- requests --- */
+
+static void send_box(const struct cell *c, uint32_t op, uint64_t number)
+{
+    struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = number, .pid = c->pid, .slot = c->slot,
+                            .start_time = c->start_time };
+    memcpy(p.name, c->name, sizeof(p.name));
+    if (c->has_cgroup)
+        memcpy(p.cgroup, c->cgroup.name, sizeof(p.cgroup));
+    int fds[WIRE_FDS_MAX] = { c->conn, c->pidfd };
+    reply(&p, fds, WIRE_FDS_MAX);
+}
+
+static void on_create(struct launcher *l, const struct wire_request *q)
+{
+    struct err err = ERR_INIT;
+    struct cell *c = l->cells;
+    while (c && c->state != CELL_BLANK)
+        c = c->next;
+    if (!c) {
+        int r = cell_new_blank(&l->site, &c, &err);
+        take_blank(l, r, c, &err);
+        if (r < 0) {
+            reply_error(WIRE_CREATE, q->number, r, &err);
+            return;
+        }
+    }
+    if (q->is_host && c->usr < 0 && l->site.is_root) { /* blanks made before the first such create have none yet */
+        int r = cellroot_usr(&l->site, c, &err);
+        if (r < 0) {
+            reply_error(WIRE_CREATE, q->number, r, &err);
+            return;
+        }
+    }
+    c->number = q->number;
+    int r = cell_start(&l->site, c, q, &err);
+    if (r < 0) {
+        end_cell(l, c);
+        reply_error(WIRE_CREATE, q->number, r, &err);
+        return;
+    }
+    l->blanks--;
+}
+
+/* The stage has reported, or died without a word. */
+static void on_stage(struct launcher *l, struct cell *c)
+{
+    struct stage_report rep;
+    struct err err = ERR_INIT;
+    size_t n_fds = 0;
+    ssize_t n = seqsock_recv(c->control, &rep, sizeof(rep), NULL, 0, &n_fds);
+    if (n == -EAGAIN)
+        return;
+    bool is_waited_for = c->state == CELL_STARTING;
+    if (is_waited_for && n == (ssize_t)sizeof(rep) && rep.version == STAGE_PLAN_VERSION && rep.result == 0) {
+        c->state = CELL_RUNNING;
+        send_box(c, WIRE_CREATE, c->number);
+        cell_close_start(c);
+        return;
+    }
+    if (n == (ssize_t)sizeof(rep) && rep.version == STAGE_PLAN_VERSION) {
+        rep.text[sizeof(rep.text) - 1] = '\0';
+        int r = rep.result < 0 && rep.result > -4096 ? rep.result : -EIO;
+        err_sys(&err, r, "%s", rep.text);
+    } else {
+        err_set(&err, ERR_INTERNAL, 0, "the box ended while it was made (is a memory limit too small?)");
+    }
+    end_cell(l, c);
+    if (is_waited_for)
+        reply_error(WIRE_CREATE, c->number, -EIO, &err);
+    else
+        l->no_blank_until_us = clock_mono_us() + BLANK_BACKOFF_US;
+}
+
+static void on_adopt(struct launcher *l, const struct wire_request *q)
+{
+    struct err err = ERR_INIT;
+    struct cell *c = NULL;
+    int r = find(l, q->name) ? err_set(&err, ERR_CONFLICT, 0, "box %s is adopted already", q->name)
+                             : cell_adopt(&l->site, q, &c, &err);
+    if (r < 0) {
+        reply_error(WIRE_ADOPT, q->number, r, &err);
+        return;
+    }
+    add(l, c);
+    send_box(c, WIRE_ADOPT, q->number);
+    cell_close_start(c);
+}
+
+static int freeze(struct cell *c, struct err *err)
+{
+    if (!c->has_cgroup)
+        return err_set(err, ERR_UNSUPPORTED, 0, "this host gives us no control group to pause boxes with");
+    int r = cgroup_freeze(&c->cgroup, FREEZE_MS);
+    return r < 0 ? err_sys(err, r, "pause box %s", c->name) : 0;
+}
+
+static int change(struct cell *c, const struct wire_request *q, struct err *err)
+{
+    struct cgroup_limits limits = { q->memory_mb, q->cpu_milli, q->pids_max };
+    int r = 0;
+    if (q->op == WIRE_PAUSE) {
+        r = freeze(c, err);
+        c->is_paused = r >= 0;
+    } else if (q->op == WIRE_RESUME) {
+        r = c->has_cgroup ? cgroup_thaw(&c->cgroup) : 0;
+        if (r < 0)
+            return err_sys(err, r, "resume box %s", c->name);
+        c->is_paused = false;
+    } else if (c->has_cgroup) {
+        r = cgroup_limits_set(&c->cgroup, &limits, err);
+    }
+    return r;
+}
+
+static void on_capture(struct launcher *l, struct cell *c, const struct wire_request *q)
+{
+    struct err err = ERR_INIT;
+    int r = c->is_paused ? 0 : freeze(c, &err);
+    if (r >= 0) {
+        r = chore_copy(&l->chores, &l->site, c->name, q->number, &err);
+        if (r < 0 && !c->is_paused)
+            (void)cgroup_thaw(&c->cgroup); /* it was running before */
+    }
+    if (r < 0)
+        reply_error(WIRE_CAPTURE, q->number, r, &err);
+}
+
+static void on_box_request(struct launcher *l, const struct wire_request *q)
+{
+    struct err err = ERR_INIT;
+    struct cell *c = find(l, q->name);
+    if (!c) {
+        int r = err_set(&err, ERR_GONE, 0, "box %s is gone", q->name);
+        if (q->op == WIRE_DESTROY)
+            reply_done(q->op, q->number); /* what was asked for */
+        else
+            reply_error(q->op, q->number, r, &err);
+        return;
+    }
+    if (q->op == WIRE_DESTROY) {
+        end_cell(l, c);
+        reply_done(q->op, q->number);
+    } else if (q->op == WIRE_CAPTURE) {
+        on_capture(l, c, q);
+    } else {
+        int r = change(c, q, &err);
+        if (r < 0)
+            reply_error(q->op, q->number, r, &err);
+        else
+            reply_done(q->op, q->number);
+    }
+}
+
+static void on_sweep(struct launcher *l, const struct wire_request *q)
+{
+    struct err err = ERR_INIT;
+    if (buf_add(&l->kept, q + 1, q->extra_len) < 0) {
+        reply_error(WIRE_SWEEP, q->number, err_set(&err, ERR_TOO_LARGE, 0, "more sandboxes to keep than fit in 16 MiB"), &err);
+        return;
+    }
+    if (q->is_last) {
+        for (struct cell *c = l->cells; c; c = c->next)
+            if ((c->state == CELL_RUNNING || c->state == CELL_STARTING) && !sweep_is_kept(&l->kept, c->id))
+                end_cell(l, c);
+        struct cell *found = sweep_run(&l->site, l->cells, &l->kept, &l->chores);
+        while (found) {
+            struct cell *next = found->next;
+            add(l, found);
+            found = next;
+        }
+        buf_clear(&l->kept);
+    }
+    reply_done(WIRE_SWEEP, q->number);
+}
+
+static bool take_request(struct launcher *l)
+{
+    struct err err = ERR_INIT;
+    size_t n_fds = 0;
+    struct wire_request *q = &l->in.request;
+    ssize_t n = seqsock_recv(CONTROL_FD, &l->in, sizeof(l->in), NULL, 0, &n_fds);
+    if (n == 0)
+        return false;
+    if (n < 0)
+        return n == -EAGAIN || n == -EINTR;
+    int r = wire_request_check(q, (size_t)n, &err);
+    if (r < 0) {
+        if ((size_t)n >= sizeof(*q))
+            reply_error(q->op < WIRE_OPS ? q->op : WIRE_HELLO, q->number, r, &err);
+        return (size_t)n >= sizeof(*q);
+    }
+    if (q->op == WIRE_CREATE)
+        on_create(l, q);
+    else if (q->op == WIRE_ADOPT)
+        on_adopt(l, q);
+    else if (q->op == WIRE_SWEEP)
+        on_sweep(l, q);
+    else
+        on_box_request(l, q);
+    return true;
+}
+
+/* --- the loop --- */
+
+static void on_copied(void *arg, const struct chore_result *res)
+{
+    struct launcher *l = arg;
+    struct cell *c = find(l, res->name);
+    if (c && !c->is_paused)
+        (void)cgroup_thaw(&c->cgroup); /* a cgroup that is gone has nothing frozen */
+    if (res->result < 0) {
+        reply_error(WIRE_CAPTURE, res->number, res->result, &res->err);
+        return;
+    }
+    struct wire_reply p = { .version = WIRE_VERSION, .op = WIRE_CAPTURE, .number = res->number, .size_bytes = res->bytes };
+    memcpy(p.folder, res->folder, sizeof(p.folder));
+    reply(&p, NULL, 0);
+}
+
+/* Takes cells off the list whose process and cgroups are gone; their folders go to the remover. */
+static bool collect(struct launcher *l)
+{
+    bool is_waiting = false;
+    for (struct cell **at = &l->cells; *at;) {
+        struct cell *c = *at;
+        if (c->state != CELL_DYING || !cell_is_over(c)) {
+            is_waiting |= c->state == CELL_DYING && c->is_ended;
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        chore_remove(&l->chores, c->name);
+        cell_free(c);
+    }
+    return is_waiting;
+}
+
+static size_t fill_poll(struct launcher *l, struct pollfd **set, size_t *cap)
+{
+    size_t n = POLL_EXTRA;
+    for (struct cell *c = l->cells; c; c = c->next) {
+        int fd = c->state == CELL_DYING ? (c->is_ended ? NO_FD : c->pidfd) : c->control;
+        if (fd < 0)
+            continue;
+        if (n == *cap) {
+            *cap *= 2;
+            *set = xrealloc(*set, *cap * sizeof(**set));
+        }
+        (*set)[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+    }
+    (*set)[0] = (struct pollfd){ .fd = CONTROL_FD, .events = POLLIN };
+    (*set)[1] = (struct pollfd){ .fd = chore_fd(&l->chores), .events = POLLIN };
+    return n;
+}
+
+static void refill(struct launcher *l)
+{
+    struct err err = ERR_INIT;
+    struct cell *c = NULL;
+    int r = cell_new_blank(&l->site, &c, &err);
+    take_blank(l, r, c, &err);
+}
+
+static void run(struct launcher *l)
+{
+    size_t cap = 64;
+    CLEANUP(free_p) struct pollfd *set = xzalloc(cap * sizeof(*set));
+    bool is_waiting = false;
+    for (;;) {
+        bool wants_blank = l->blanks < l->pool && clock_mono_us() >= l->no_blank_until_us;
+        size_t n = fill_poll(l, &set, &cap);
+        int timeout = wants_blank ? 0 : is_waiting ? RETRY_MS : l->blanks < l->pool ? 1000 : -1;
+        int ready = poll(set, n, timeout);
+        if (ready == 0 && wants_blank)
+            refill(l);
+        if (ready > 0 && set[0].revents && !take_request(l))
+            return;
+        for (struct cell *c = l->cells, *next; ready > 0 && c; c = next) {
+            next = c->next;
+            for (size_t i = POLL_EXTRA; i < n; i++)
+                if (c->state < CELL_RUNNING && set[i].fd == c->control && set[i].revents) {
+                    on_stage(l, c);
+                    break;
+                }
+        }
+        is_waiting = collect(l);
+        chore_step(&l->chores, &l->site, on_copied, l);
+    }
+}
+
+/* --- start --- */
+
+/* A mount namespace of our own: what is mounted here never shows outside, what is unmounted outside goes here too. */
+static int own_mounts(struct err *err)
+{
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        return err_sys(err, -errno, "make the launcher's mount namespace");
+    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+        return err_sys(err, -errno, "keep capabilities over a change of the file system user");
+    return 0;
+}
+
+static int open_folder(int at, const char *name, int *ret, struct err *err)
+{
+    if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make folder %s", name);
+    *ret = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret < 0 ? err_sys(err, -errno, "open folder %s", name) : 0;
+}
+
+static int open_folders(struct cell_site *s, struct err *err)
+{
+    struct stat st;
+    CLEANUP(close_fd_p) int data = open(s->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_fd_p) int blank = NO_FD;
+    if (data < 0 || fstat(data, &st) < 0)
+        return err_sys(err, -errno, "open data folder %s", s->data_dir);
+    snprintf(s->tag, sizeof(s->tag), "%llx", (unsigned long long)(st.st_ino * 2654435761u ^ st.st_dev) & 0xffffffffffull);
+    int r = open_folder(data, "boxes", &s->boxes_fd, err);
+    if (r >= 0)
+        r = open_folder(data, "run", &s->run_fd, err);
+    if (r >= 0)
+        r = open_folder(s->run_fd, "root", &blank, err);
+    if (r < 0)
+        return r;
+    s->image_fd = open(s->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s->usr_fd = open("/usr", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (s->image_fd < 0)
+        return err_sys(err, -errno, "open image folder %s", s->image_dir);
+    if (fchmod(blank, 0755) < 0 || fchdir(blank) < 0) /* every stage inherits it: an empty folder to hang its new root on */
+        return err_sys(err, -errno, "enter the run folder");
+    return 0;
+}
+
+static int open_programs(struct cell_site *s, struct err *err)
+{
+    struct filter filter = { 0 };
+    s->agent_fd = cell_memory_file("iii-guest", guest_blob, guest_blob_size(), true);
+    if (s->agent_fd < 0)
+        return err_sys(err, s->agent_fd, "unpack the agent");
+    int r = filter_build(&filter, err);
+    if (r < 0)
+        return r;
+    s->filter_fd = cell_memory_file("filter", filter.insn, filter.count * sizeof(*filter.insn), false);
+    filter_done(&filter);
+    return s->filter_fd < 0 ? err_sys(err, s->filter_fd, "unpack the system call filter") : 0;
+}
+
+static int start(struct launcher *l, int argc, char **argv, struct err *err)
+{
+    struct cell_site *s = &l->site;
+    struct rlimit files;
+    if (argc != 5 || strlen(argv[2]) >= sizeof(s->data_dir) || strlen(argv[3]) >= sizeof(s->image_dir))
+        return err_set(err, ERR_INVALID, 0, "the launcher is started by the server only: iii serve");
+    snprintf(s->data_dir, sizeof(s->data_dir), "%s", argv[2]);
+    snprintf(s->image_dir, sizeof(s->image_dir), "%s", argv[3]);
+    unsigned long pool = strtoul(argv[4], NULL, 10);
+    l->pool = pool > POOL_MAX ? POOL_MAX : (unsigned)pool;
+    s->is_root = geteuid() == 0;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* more is better, not needed */
+    }
+    int r = s->is_root ? own_mounts(err) : idrange_user(&s->own, NULL, 0);
+    if (r >= 0)
+        r = open_folders(s, err);
+    if (r >= 0)
+        r = cgroup_host_init(&s->cgroups, NULL, err);
+    if (r >= 0)
+        r = open_programs(s, err);
+    if (r >= 0 && s->is_root)
+        r = cellroot_dev(s, err);
+    ident_random(&s->next_slot, sizeof(s->next_slot));
+    return r;
+}
+
+static void stop(struct launcher *l)
+{
+    for (struct cell *c = l->cells; c; c = c->next)
+        if (c->state == CELL_BLANK || c->state == CELL_STARTING)
+            end_cell(l, c);
+    for (int tries = 0; tries < 1000; tries++) {
+        (void)collect(l);
+        struct cell *c = l->cells;
+        while (c && c->state != CELL_DYING)
+            c = c->next;
+        if (!c)
+            break;
+        (void)poll(NULL, 0, 1); /* only a pause */
+    }
+    chore_finish(&l->chores, &l->site);
+    while (l->cells) {
+        struct cell *c = l->cells;
+        l->cells = c->next;
+        cell_free(c);
+    }
+}
+
+int native_launcher_main(int argc, char **argv)
+{
+    static struct launcher l;
+    struct err err = ERR_INIT;
+    (void)prctl(PR_SET_NAME, "iii-launcher"); /* for ps only */
+    (void)signal(SIGPIPE, SIG_IGN);           /* cannot fail */
+    (void)signal(SIGINT, SIG_IGN);            /* the daemon decides when we end */
+    (void)umask(022);
+    l.kept = (struct buf)BUF_INIT(16u << 20);
+    chore_init(&l.chores);
+    int r = start(&l, argc, argv, &err);
+    struct wire_reply hello = { .version = WIRE_VERSION, .op = WIRE_HELLO, .result = r < 0 ? r : 0, .code = err.code };
+    hello.can_idmap = l.site.is_root;
+    hello.has_uid_range = l.site.is_root || l.site.own.how == IDRANGE_SUBID;
+    snprintf(hello.text, sizeof(hello.text), "%s", err.msg);
+    reply(&hello, NULL, 0);
+    if (r < 0)
+        return 1;
+    run(&l);
+    stop(&l);
+    cgroup_host_done(&l.site.cgroups);
+    buf_done(&l.kept);
+    return 0;
+}

@@ -1,0 +1,111 @@
+/* A box is found by its folder boxes/NAME, which carries two links: "id" (of which sandbox; blanks have none) and "pid" (number
+ * and start time of its first process). Sockets and control groups are named alike, so that what lost its folder is found too. */
+#include "runtime/native/sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/cleanup.h"
+
+struct sweep {
+    struct cell_site *site;
+    const struct cell *known;
+    struct cell *found;
+};
+
+static bool is_known(const struct cell *list, const char *name)
+{
+    while (list && strcmp(list->name, name) != 0)
+        list = list->next;
+    return list != NULL;
+}
+
+bool sweep_is_kept(const struct buf *kept, const char *id)
+{
+    for (size_t at = 0; at < kept->len; at += strlen(kept->data + at) + 1)
+        if (strcmp(kept->data + at, id) == 0)
+            return true;
+    return false;
+}
+
+static bool is_kept_box(const struct cell_site *site, const char *name, const struct buf *kept)
+{
+    char path[WIRE_NAME_MAX + 8], id[IDENT_MAX];
+    snprintf(path, sizeof(path), "%.16s/id", name); /* wire_is_name() was asked */
+    ssize_t n = readlinkat(site->boxes_fd, path, id, sizeof(id) - 1);
+    if (n <= 0)
+        return false;
+    id[n] = '\0';
+    return sweep_is_kept(kept, id);
+}
+
+static void doom(struct sweep *s, const char *name)
+{
+    struct cell *c = cell_orphan(s->site, name);
+    cell_kill(c);
+    c->next = s->found;
+    s->found = c;
+}
+
+static DIR *list_folder(int fd)
+{
+    int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return again < 0 ? NULL : fdopendir(again);
+}
+
+static void sweep_boxes(struct sweep *s, const struct buf *kept, struct chore_list *chores)
+{
+    char own[32];
+    DIR *d = list_folder(s->site->boxes_fd);
+    snprintf(own, sizeof(own), "tmp-%d-", (int)getpid());
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (wire_is_name(e->d_name)) {
+            if (!is_known(s->known, e->d_name) && !is_kept_box(s->site, e->d_name, kept))
+                doom(s, e->d_name);
+        } else if (strncmp(e->d_name, "tmp-", 4) == 0 && strncmp(e->d_name, own, strlen(own)) != 0) {
+            chore_remove(chores, e->d_name);
+        }
+    }
+    if (d)
+        (void)closedir(d); /* read only */
+}
+
+/* Sockets whose folder is gone. Those of boxes found above were unlinked by their doom. */
+static void sweep_sockets(struct sweep *s)
+{
+    DIR *d = list_folder(s->site->run_fd);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char name[WIRE_NAME_MAX];
+        size_t len = strlen(e->d_name);
+        if (len != sizeof(name) - 4 + 5 || strcmp(e->d_name + len - 5, ".sock") != 0)
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)(len - 5), e->d_name);
+        if (wire_is_name(name) && faccessat(s->site->boxes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+            (void)unlinkat(s->site->run_fd, e->d_name, 0); /* gone already is fine */
+    }
+    if (d)
+        (void)closedir(d); /* read only */
+}
+
+static int sweep_group(const struct cgroup *cg, void *userdata)
+{
+    struct sweep *s = userdata;
+    const char *name = strchr(cg->name, '-');
+    if (!name || !wire_is_name(++name) || is_known(s->known, name) || is_known(s->found, name))
+        return 0;
+    if (faccessat(s->site->boxes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+        doom(s, name);
+    return 0;
+}
+
+struct cell *sweep_run(struct cell_site *site, const struct cell *known, const struct buf *kept, struct chore_list *chores)
+{
+    char prefix[CGROUP_NAME_MAX];
+    struct sweep s = { .site = site, .known = known };
+    sweep_boxes(&s, kept, chores);
+    sweep_sockets(&s);
+    snprintf(prefix, sizeof(prefix), "%s-", site->tag);
+    (void)cgroup_list(&site->cgroups, prefix, sweep_group, &s); /* what cannot be listed cannot be ours */
+    return s.found;
+}

@@ -1,0 +1,62 @@
+#include "runtime/native/wire.h"
+
+#include <errno.h>
+
+static bool is_ended(const char *s, size_t size)
+{
+    return memchr(s, '\0', size) != NULL;
+}
+
+bool wire_is_name(const char *s)
+{
+    size_t n = strspn(s, "0123456789abcdef");
+    return n == WIRE_NAME_MAX - 4 && s[n] == '\0';
+}
+
+bool wire_is_id(const char *s)
+{
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    return n > 0 && n < IDENT_MAX && s[n] == '\0';
+}
+
+static int bad(struct err *err, const char *what)
+{
+    return err_set(err, ERR_INTERNAL, EBADMSG, "launcher request: bad %s", what);
+}
+
+int wire_request_check(const struct wire_request *q, size_t len, struct err *err)
+{
+    if (len < sizeof(*q) || q->version != WIRE_VERSION)
+        return bad(err, "size or version");
+    if (q->op <= WIRE_HELLO || q->op >= WIRE_OPS)
+        return bad(err, "operation");
+    if (q->extra_len > WIRE_EXTRA_MAX || len != sizeof(*q) + q->extra_len)
+        return bad(err, "length");
+    if (!is_ended(q->name, sizeof(q->name)) || !is_ended(q->id, sizeof(q->id)) ||
+        !is_ended(q->hostname, sizeof(q->hostname)) || !is_ended(q->workdir, sizeof(q->workdir)))
+        return bad(err, "text");
+    bool is_new = q->op == WIRE_CREATE, is_sweep = q->op == WIRE_SWEEP;
+    if (is_new || is_sweep ? q->name[0] != '\0' : !wire_is_name(q->name))
+        return bad(err, "name");
+    if ((is_new || q->op == WIRE_ADOPT) && !wire_is_id(q->id))
+        return bad(err, "sandbox id");
+    if (is_new && (q->workdir[0] != '/' || q->hostname[0] == '\0' || strchr(q->hostname, '\n')))
+        return bad(err, "hostname or working folder");
+    if (q->op == WIRE_ADOPT && q->pid <= 1)
+        return bad(err, "pid");
+    if (q->extra_len && !is_new && !is_sweep)
+        return bad(err, "length");
+    if (q->extra_len && ((const char *)(q + 1))[q->extra_len - 1] != '\0')
+        return bad(err, "end of the list");
+    return 0;
+}
+
+int wire_reply_check(const struct wire_reply *p, size_t len, struct err *err)
+{
+    if (len != sizeof(*p) || p->version != WIRE_VERSION || p->op >= WIRE_OPS)
+        return err_set(err, ERR_INTERNAL, EBADMSG, "launcher reply of the wrong size or version");
+    if (!is_ended(p->text, sizeof(p->text)) || !is_ended(p->name, sizeof(p->name)) ||
+        !is_ended(p->cgroup, sizeof(p->cgroup)) || !is_ended(p->folder, sizeof(p->folder)) || p->code >= ERR_COUNT)
+        return err_set(err, ERR_INTERNAL, EBADMSG, "launcher reply with bad text");
+    return 0;
+}

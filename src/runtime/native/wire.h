@@ -1,0 +1,71 @@
+/* What daemon and launcher say to each other: one fixed-size request, one fixed-size reply, matched by number, on a SEQPACKET
+ * socket; variable parts follow a request as length-checked bytes. The launcher has root and believes nothing: it checks every
+ * field (wire_request_check). May include: base/, os/. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "os/cgroup.h"
+
+#define WIRE_VERSION   1u
+#define WIRE_NAME_MAX  20     /* a box's own name: 16 hex digits and NUL, also its folder, socket and cgroup */
+#define WIRE_EXTRA_MAX 65536u /* bytes after a request: layer paths of a create, kept ids of a sweep */
+#define WIRE_FDS_MAX   2
+#define WIRE_LAYERS_MAX 240
+
+enum wire_op {
+    WIRE_HELLO, /* launcher to daemon, once: ready. Reply only */
+    WIRE_CREATE,
+    WIRE_ADOPT,
+    WIRE_DESTROY,
+    WIRE_PAUSE,
+    WIRE_RESUME,
+    WIRE_LIMITS,
+    WIRE_CAPTURE,
+    WIRE_SWEEP, /* ids come in any number of requests; is_last runs it */
+    WIRE_OPS
+};
+
+struct wire_request {
+    uint32_t version, op;
+    uint64_t number;
+    char name[WIRE_NAME_MAX]; /* the box; empty for create and sweep */
+    char id[IDENT_MAX];       /* create, adopt: the sandbox's id */
+    char hostname[64];
+    char workdir[1024];
+    uint32_t memory_mb, cpu_milli, pids_max; /* 0 = no limit */
+    uint32_t slot;            /* adopt: which range of user ids */
+    uint64_t start_time;      /* adopt: with pid, names the process */
+    int32_t pid;
+    uint32_t extra_len;       /* bytes that follow: NUL-ended strings */
+    uint8_t is_host, is_last, is_paused;
+    uint8_t zero[5];
+};
+
+struct wire_reply {
+    uint32_t version, op;
+    uint64_t number;
+    int32_t result;           /* 0 or -errno */
+    uint32_t code;            /* enum err_code when result < 0 */
+    char text[400];
+    char name[WIRE_NAME_MAX];
+    char cgroup[CGROUP_NAME_MAX];
+    char folder[64];          /* capture: below the data folder */
+    int64_t size_bytes;       /* capture */
+    uint64_t start_time;
+    int32_t pid;
+    uint32_t slot;
+    uint8_t can_idmap, has_uid_range; /* hello */
+    uint8_t zero[6];
+};
+
+/* Descriptors: create and adopt replies carry { guest stream, pidfd }. */
+
+/* 0, or -EBADMSG with the field in err. len is what was received, extra included. */
+int wire_request_check(const struct wire_request *q, size_t len, struct err *err);
+int wire_reply_check(const struct wire_reply *p, size_t len, struct err *err);
+bool wire_is_name(const char *s); /* 16 lowercase hex digits */
+bool wire_is_id(const char *s);   /* 1 to IDENT_MAX - 1 letters, digits, '-', '_' */

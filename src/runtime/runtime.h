@@ -1,0 +1,72 @@
+/* The driver vtable: what makes, freezes, captures and destroys a box and hands over a connected guest agent. Everything
+ * else (exec, files, terminals, tunnels) is the agent's work. A driver's abilities are data: what it cannot do is
+ * reported by name, never faked. All calls return at once; results come on the loop. May include: base/, os/, loop/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/json.h"
+#include "loop/loop.h"
+
+struct runtime;
+struct box; /* one sandbox as the driver sees it */
+
+struct box_plan {
+    char id[IDENT_MAX];        /* sandbox id; also the hostname unless hostname is set */
+    char hostname[64];
+    const char *const *layers; /* absolute folders, lowest first; borrowed during the call */
+    size_t n_layers;
+    bool is_host;              /* bind the host's /usr read-only */
+    const char *workdir;       /* made when missing */
+    uint32_t memory_mb, pids_max;
+    uint32_t cpu_milli;        /* 1000 = one core */
+    bool has_network;          /* loopback only when false */
+};
+
+struct box_stats {
+    uint64_t cpu_usage_us;     /* since the box was made */
+    uint64_t memory_bytes, memory_limit_bytes;
+    uint64_t rx_bytes, tx_bytes;
+    uint32_t pids;
+    uint64_t oom_kills;
+};
+
+struct runtime_caps {
+    bool can_pause, can_capture, can_limit_memory, can_limit_cpu, can_limit_pids, has_uid_range;
+};
+
+/* guest_fd: a connected stream to the agent, owned by the receiver. err is set when box is NULL. */
+typedef void box_ready_fn(void *arg, struct box *box, int guest_fd, const struct err *err);
+typedef void box_done_fn(void *arg, const struct err *err); /* err NULL: done */
+/* folder: a host folder with the captured writable layer, now the receiver's (hand it to image_add_layer). */
+typedef void box_capture_fn(void *arg, const char *folder, int64_t size_bytes, const struct err *err);
+
+struct runtime_ops {
+    const char *name;
+    struct runtime_caps (*caps)(struct runtime *rt);
+    void (*create)(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg);
+    /* Connects anew to a box that outlived its daemon. record is what save() gave. */
+    void (*adopt)(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg);
+    json_t *(*save)(struct box *box);                        /* to be stored with the sandbox record */
+    void (*on_gone)(struct box *box, loop_fn *fn, void *arg); /* the box died by itself; at most once */
+    void (*destroy)(struct box *box, box_done_fn *fn, void *arg); /* box is gone for the caller at once; fn may be NULL */
+    void (*forget)(struct box *box);                         /* free the handle, leave the box running (shutdown that keeps) */
+    void (*pause)(struct box *box, box_done_fn *fn, void *arg);
+    void (*resume)(struct box *box, box_done_fn *fn, void *arg);
+    int (*stats)(struct box *box, struct box_stats *ret, struct err *err);
+    void (*set_limits)(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max, box_done_fn *fn,
+                       void *arg);
+    void (*capture)(struct box *box, box_capture_fn *fn, void *arg);
+    /* Destroys every box of this driver's data folder that no kept id names: what a killed daemon left half-made. */
+    void (*sweep)(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg);
+    struct runtime *(*free)(struct runtime *rt);
+};
+
+struct runtime {
+    const struct runtime_ops *ops;
+    struct loop *loop;
+};

@@ -1,0 +1,322 @@
+/* Create, kill, pause, resume, renew, clone. Theory of operation: a create counts against the limit from its first moment
+ * (n_creating), the driver makes the box, the record goes to the store, and only then the sandbox is in the map and the
+ * caller is told. A crash between box and record leaves a box that no record names: recovery sweeps it away. */
+#include "sandbox/lifecycle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strlist.h"
+#include "sandbox/allowlist.h"
+#include "sandbox/pool.h"
+
+#define MIN_TIMEOUT_S 60
+#define MAX_TIMEOUT_S 86400
+
+struct birth {
+    struct sandbox *s;
+    manager_sandbox_fn *fn;
+    void *arg;
+    int64_t begun_us;
+};
+
+static void on_link_gone(void *arg, const struct err *err)
+{
+    struct sandbox *s = arg;
+    log_event(LOG_WARN, "sandbox.agent_gone", "id", s->id, "error", err ? err->msg : "closed", NULL);
+    s->link = guest_link_free(s->link);
+    if (!s->is_gone)
+        (void)manager_kill(s->manager, s, "sandbox.error", NULL); /* a box without its agent is of no use to anyone */
+}
+
+static void on_box_gone(void *arg)
+{
+    struct sandbox *s = arg;
+    if (!s->is_gone)
+        (void)manager_kill(s->manager, s, "sandbox.error", NULL);
+}
+
+int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct err *err)
+{
+    const struct runtime_ops *ops = s->manager->runtime->ops;
+    int r = guest_link_new(s->manager->loop, guest_fd, on_link_gone, s, &s->link);
+    if (r < 0) {
+        ops->destroy(box, NULL, NULL);
+        return err_sys(err, r, "link to the agent of %s", s->id);
+    }
+    s->box = box;
+    ops->on_gone(box, on_box_gone, s);
+    return 0;
+}
+
+void lifecycle_enter(struct sandbox *s)
+{
+    map_set(s->manager->sandboxes, s->id, s);
+    lifecycle_entered(s->manager, s);
+}
+
+void lifecycle_forget(struct sandbox *s)
+{
+    s->is_gone = true;
+    s->link = guest_link_free(s->link);
+    if (s->box)
+        s->manager->runtime->ops->forget(s->box);
+    s->box = NULL;
+    sandbox_unref(s);
+}
+
+struct box_plan lifecycle_box_plan(const struct sandbox *s)
+{
+    struct box_plan plan = { .layers = (const char *const *)s->layers,
+                             .n_layers = strlist_count(s->layers),
+                             .is_host = s->is_host,
+                             .workdir = sandbox_workdir(s),
+                             .memory_mb = (uint32_t)json_get_int(s->config, "memory", 512),
+                             .pids_max = (uint32_t)s->manager->settings->pids_max,
+                             .cpu_milli = (uint32_t)(json_get_num(s->config, "cpu", 1) * 1000),
+                             .has_network = json_get_bool(s->config, "network", false) };
+    memcpy(plan.id, s->box_id, sizeof(plan.id));
+    (void)snprintf(plan.hostname, sizeof(plan.hostname), "%s", s->id);
+    return plan;
+}
+
+void lifecycle_use_image(struct sandbox *s, const struct image *image)
+{
+    for (size_t i = 0; i < image->n_layers; i++)
+        strlist_add(&s->layers, image->layers[i]);
+    s->is_host = image->is_host;
+    s->image_env = strlist_copy(image->env);
+    free(s->user);
+    s->user = xstrdup(image->user ? image->user : "");
+}
+
+static double clamp(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* Effective values of the contract: defaults filled in, numbers clamped, cpu a float. */
+static void fill_config(struct sandbox *s, const json_t *given, const struct image *image)
+{
+    const struct settings *set = s->manager->settings;
+    static const char *const kept[] = { "image", "name", "network", "env", "metadata", "entrypoint" };
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        if (json_get(given, kept[i]))
+            (void)json_object_set(s->config, kept[i], json_get(given, kept[i]));
+    double timeout = clamp((double)json_get_int(given, "timeout", set->default_timeout_s), MIN_TIMEOUT_S, MAX_TIMEOUT_S);
+    double memory = clamp((double)json_get_int(given, "memory", set->default_memory_mb), 64, 4096);
+    double cpu = clamp(json_get_num(given, "cpu", (double)set->default_cpu), 0.5, 4.0);
+    const char *image_dir = image && image->workdir && *image->workdir ? image->workdir : set->workspace_dir;
+    (void)json_object_set_new(s->config, "timeout", json_integer((json_int_t)timeout));
+    (void)json_object_set_new(s->config, "memory", json_integer((json_int_t)memory));
+    (void)json_object_set_new(s->config, "cpu", json_real(cpu));
+    (void)json_object_set_new(s->config, "workdir", json_string(json_get_str(given, "workdir", image_dir)));
+    if (json_is_object(json_get(given, "metadata")))
+        (void)json_object_update(s->metadata, json_get(given, "metadata"));
+}
+
+static void finish_birth(struct birth *b, const struct err *err)
+{
+    struct manager *m = b->s->manager;
+    m->n_creating--;
+    if (err) {
+        log_event(LOG_WARN, "sandbox.create", "id", b->s->id, "image", b->s->image, "error", err->msg, NULL);
+        b->fn(b->arg, NULL, err);
+        sandbox_unref(b->s);
+    } else {
+        m->total_created++;
+        lifecycle_enter(b->s);
+        (void)eventlog_emit(m->events, "sandbox.created", b->s->id, json_pack("{s:s}", "image", b->s->image));
+        b->fn(b->arg, b->s, NULL);
+    }
+    free(b);
+}
+
+/* The image's or the request's main process: a durable command with the tag "main", whose output is the sandbox's log. */
+static void start_entrypoint(struct sandbox *s)
+{
+    CLEANUP(strlist_free_p) char **argv = strlist_from_json(json_get(s->config, "entrypoint"));
+    if (!argv || !argv[0])
+        return;
+    static const struct guest_exec_events no_events;
+    struct guest_exec_plan plan = { .argv = (const char *const *)argv,
+                                    .env = sandbox_env(s),
+                                    .cwd = sandbox_workdir(s),
+                                    .user = s->user,
+                                    .flags = GUEST_EXEC_LOG | GUEST_EXEC_MERGE,
+                                    .tag = "main" };
+    struct guest_exec *x = NULL;
+    struct err err = ERR_INIT;
+    if (guest_exec_start(s->link, &plan, &no_events, s, &x, &err) < 0)
+        log_event(LOG_WARN, "sandbox.entrypoint", "id", s->id, "error", err.msg, NULL);
+    else
+        guest_exec_drop(x);
+}
+
+static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct err *err)
+{
+    struct birth *b = arg;
+    struct err why = ERR_INIT;
+    if (!box) {
+        finish_birth(b, err);
+        return;
+    }
+    int r = lifecycle_connect(b->s, box, guest_fd, &why);
+    if (r == 0) {
+        r = sandbox_save(b->s, &why);
+        if (r < 0) {
+            b->s->is_gone = true;
+            b->s->link = guest_link_free(b->s->link);
+            b->s->manager->runtime->ops->destroy(b->s->box, NULL, NULL);
+            b->s->box = NULL;
+        }
+    }
+    if (r == 0)
+        start_entrypoint(b->s);
+    finish_birth(b, r < 0 ? &why : NULL);
+}
+
+static int check_room(const struct manager *m, struct err *err)
+{
+    if (map_count(m->sandboxes) + m->n_creating < (size_t)m->settings->max_sandboxes)
+        return 0;
+    return err_set(err, ERR_CAPACITY, 0, "sandbox limit reached (%lld): kill one, or raise III_MAX_SANDBOXES",
+                   (long long)m->settings->max_sandboxes);
+}
+
+static int resolve(struct manager *m, const struct create_plan *plan, struct image **owned, struct err *err)
+{
+    const char *name = json_get_str(plan->config, "image", "");
+    if (plan->image)
+        return 0;
+    int r = image_name_check(name, err);
+    if (r == 0 && !plan->is_unlisted)
+        r = allowlist_check(m->settings->allowed_images, name, err);
+    return r < 0 ? r : image_resolve(m->images, name, owned, err);
+}
+
+void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    CLEANUP(image_free_p) struct image *owned = NULL;
+    int r = resolve(m, plan, &owned, &err);
+    if (r == 0)
+        r = check_room(m, &err);
+    if (r < 0) {
+        fn(arg, NULL, &err);
+        return;
+    }
+    const struct image *image = plan->image ? plan->image : owned;
+    char id[IDENT_MAX];
+    ident_new("sbx", id);
+    struct birth *b = xzalloc(sizeof(*b));
+    struct sandbox *s = sandbox_new(m, id);
+    *b = (struct birth){ .s = s, .fn = fn, .arg = arg, .begun_us = clock_mono_us() };
+    s->name = xstrdup(json_get_str(plan->config, "name", id));
+    s->image = xstrdup(json_get_str(plan->config, "image", image->id));
+    s->parent_id = xstrdup(plan->parent_id);
+    fill_config(s, plan->config, image);
+    if (plan->env)
+        (void)json_object_update(s->env, plan->env);
+    lifecycle_use_image(s, image);
+    s->created_at = clock_wall_ms();
+    s->expires_at = s->created_at + json_get_int(s->config, "timeout", 0) * 1000;
+    m->n_creating++;
+    if (!plan->image && pool_take(m->pool, s, on_box_ready, b))
+        return;
+    struct box_plan box = lifecycle_box_plan(s);
+    m->runtime->ops->create(m->runtime, &box, on_box_ready, b);
+}
+
+int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err)
+{
+    int r = store_delete(m->store, "sandbox", s->id, err);
+    if (r < 0)
+        return r;
+    s->is_gone = true;
+    lifecycle_leaving(m, s);
+    (void)map_remove(m->sandboxes, s->id);
+    if (strcmp(topic, "sandbox.expired") == 0)
+        m->total_expired++;
+    else
+        m->total_killed++;
+    s->link = guest_link_free(s->link);
+    if (s->box)
+        m->runtime->ops->destroy(s->box, NULL, NULL);
+    s->box = NULL;
+    (void)eventlog_emit(m->events, topic, s->id, NULL);
+    sandbox_unref(s);
+    return 0;
+}
+
+struct change {
+    struct sandbox *s;
+    enum sandbox_status to;
+    manager_sandbox_fn *fn;
+    void *arg;
+};
+
+static void on_changed(void *arg, const struct err *err)
+{
+    struct change *c = arg;
+    struct sandbox *s = c->s;
+    struct err why = ERR_INIT;
+    if (!err && s->is_gone) {
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
+        err = &why;
+    }
+    if (!err) {
+        enum sandbox_status was = s->status;
+        s->status = c->to;
+        if (sandbox_save(s, &why) < 0) {
+            s->status = was;
+            err = &why;
+        } else {
+            (void)eventlog_emit(s->manager->events, c->to == SANDBOX_PAUSED ? "sandbox.paused" : "sandbox.resumed", s->id,
+                                NULL);
+        }
+    }
+    c->fn(c->arg, err ? NULL : s, err);
+    sandbox_unref(s);
+    free(c);
+}
+
+static void change_status(struct sandbox *s, enum sandbox_status from, enum sandbox_status to, manager_sandbox_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    if (s->status != from || !s->box) {
+        (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is not %s (it is %s)", s->id, sandbox_status_name(from),
+                      sandbox_status_name(s->status));
+        fn(arg, NULL, &err);
+        return;
+    }
+    struct change *c = xzalloc(sizeof(*c));
+    *c = (struct change){ .s = sandbox_ref(s), .to = to, .fn = fn, .arg = arg };
+    const struct runtime_ops *ops = s->manager->runtime->ops;
+    (to == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, on_changed, c);
+}
+
+void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg)
+{
+    change_status(s, SANDBOX_RUNNING, SANDBOX_PAUSED, fn, arg);
+}
+
+void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg)
+{
+    change_status(s, SANDBOX_PAUSED, SANDBOX_RUNNING, fn, arg);
+}
+
+int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err)
+{
+    int64_t now = clock_wall_ms(), was = s->expires_at;
+    int64_t low = now + MIN_TIMEOUT_S * 1000, high = now + MAX_TIMEOUT_S * 1000;
+    s->expires_at = expires_at < low ? low : expires_at > high ? high : expires_at;
+    int r = sandbox_save(s, err);
+    if (r < 0)
+        s->expires_at = was;
+    return r;
+}

@@ -1,0 +1,159 @@
+#include "sandbox/manager.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strlist.h"
+#include "loop/crontimer.h"
+#include "sandbox/background.h"
+#include "sandbox/lifecycle.h"
+#include "sandbox/pool.h"
+
+#define FLUSH_MS 100 /* lazy rows (events, traces) are on disk at the latest after this */
+
+struct hook {
+    struct hook *next;
+    manager_leave_fn *fn;
+    void *arg;
+};
+
+static void add_hook(struct hook **at, manager_leave_fn *fn, void *arg)
+{
+    while (*at)
+        at = &(*at)->next;
+    *at = xzalloc(sizeof(**at));
+    **at = (struct hook){ .fn = fn, .arg = arg };
+}
+
+static void free_hooks(struct hook *h)
+{
+    for (struct hook *next; h; h = next) {
+        next = h->next;
+        free(h);
+    }
+}
+
+void manager_on_leave(struct manager *m, manager_leave_fn *fn, void *arg)
+{
+    add_hook(&m->on_leave, fn, arg);
+}
+
+void manager_on_enter(struct manager *m, manager_leave_fn *fn, void *arg)
+{
+    add_hook(&m->on_enter, fn, arg);
+}
+
+void lifecycle_entered(struct manager *m, struct sandbox *s)
+{
+    for (struct hook *h = m->on_enter; h; h = h->next)
+        h->fn(h->arg, s);
+}
+
+void lifecycle_leaving(struct manager *m, struct sandbox *s)
+{
+    for (struct hook *h = m->on_leave; h; h = h->next)
+        h->fn(h->arg, s);
+}
+
+static char *default_worker_id(void)
+{
+    char host[256] = "local";
+    (void)gethostname(host, sizeof(host) - 1);
+    return xasprintf("iii-sandbox-%s", host);
+}
+
+static void on_flush(void *arg)
+{
+    struct manager *m = arg;
+    struct err err = ERR_INIT;
+    if (store_flush(m->store, &err) < 0)
+        log_event(LOG_ERROR, "store.flush", "error", err.msg, NULL);
+}
+
+static void on_sweep(void *arg)
+{
+    (void)manager_sweep(arg);
+}
+
+int manager_new(struct loop *l, const struct settings *s, struct store *store, struct image_store *images,
+                struct runtime *rt, struct manager **ret, struct err *err)
+{
+    struct cron when;
+    int r = cron_parse(s->ttl_sweep, &when, err);
+    if (r < 0)
+        return err_wrap(err, r, "III_TTL_SWEEP");
+    struct manager *m = xzalloc(sizeof(*m));
+    m->loop = l;
+    m->settings = s;
+    m->store = store;
+    m->images = images;
+    m->runtime = rt;
+    m->sandboxes = map_new();
+    m->events = eventlog_new(store);
+    m->started_at = clock_wall_ms();
+    m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : default_worker_id();
+    m->background = background_new(m);
+    r = pool_new(m, &m->pool, err);
+    if (r < 0) {
+        manager_free(m);
+        return r;
+    }
+    m->flush_timer = timer_new(l, FLUSH_MS, FLUSH_MS, on_flush, m);
+    m->sweep_timer = crontimer_new(l, &when, on_sweep, m);
+    *ret = m;
+    return 0;
+}
+
+struct manager *manager_free(struct manager *m)
+{
+    if (!m)
+        return NULL;
+    timer_free(m->flush_timer);
+    crontimer_free(m->sweep_timer);
+    pool_free(m->pool);
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+        lifecycle_forget(it.value);
+    background_free(m->background);
+    map_free(m->sandboxes);
+    eventlog_free(m->events);
+    free_hooks(m->on_leave);
+    free_hooks(m->on_enter);
+    free(m->worker_id);
+    free(m);
+    return NULL;
+}
+
+struct sandbox *manager_find(struct manager *m, const char *id, struct err *err)
+{
+    struct sandbox *s = map_get(m->sandboxes, id);
+    if (!s)
+        (void)err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %.64s", id);
+    return s;
+}
+
+struct sandbox *manager_find_running(struct manager *m, const char *id, struct err *err)
+{
+    struct sandbox *s = manager_find(m, id, err);
+    return s && sandbox_need_running(s, err) < 0 ? NULL : s;
+}
+
+int manager_sweep(struct manager *m)
+{
+    int64_t now = clock_wall_ms();
+    int swept = 0;
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        struct err err = ERR_INIT;
+        if (s->expires_at > now)
+            continue;
+        if (manager_kill(m, s, "sandbox.expired", &err) < 0)
+            log_event(LOG_ERROR, "sandbox.expire", "id", it.key, "error", err.msg, NULL);
+        else
+            swept++;
+    }
+    return swept;
+}

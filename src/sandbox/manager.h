@@ -1,0 +1,78 @@
+/* All sandboxes of this server and what they share. Made once by main/ and passed down. May include: base/, loop/, store/,
+ * image/, runtime/, guest/. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/settings.h"
+#include "image/image.h"
+#include "loop/loop.h"
+#include "runtime/runtime.h"
+#include "sandbox/eventlog.h"
+#include "sandbox/sandbox.h"
+#include "store/store.h"
+
+struct pool;
+struct background;
+struct crontimer;
+struct hook;
+
+struct manager {
+    struct loop *loop;
+    struct store *store;
+    struct image_store *images;
+    struct runtime *runtime;
+    const struct settings *settings;
+    struct map *sandboxes;    /* id -> struct sandbox, in order of creation */
+    struct eventlog *events;
+    struct pool *pool;
+    struct background *background;
+    unsigned n_creating;      /* not in the map yet, but counted against the limit */
+    int64_t total_created, total_killed, total_expired, started_at;
+    char *worker_id;
+    struct timer *flush_timer;
+    struct crontimer *sweep_timer;
+    struct hook *on_leave, *on_enter; /* private */
+};
+
+int manager_new(struct loop *l, const struct settings *s, struct store *store, struct image_store *images,
+                struct runtime *rt, struct manager **ret, struct err *err);
+struct manager *manager_free(struct manager *m);
+
+/* Reads the records, adopts the boxes that still live, drops the others, removes what a killed server left half-made.
+ * done(arg) when everything is in place. */
+void manager_recover(struct manager *m, loop_fn *done, void *arg);
+/* Ends (or leaves, with keep_sandboxes) everything. done(arg) when the boxes are gone. */
+void manager_shutdown(struct manager *m, loop_fn *done, void *arg);
+
+/* By REST id ("sbx_…"). ERR_NOT_FOUND: "sandbox not found: …". Borrowed. */
+struct sandbox *manager_find(struct manager *m, const char *id, struct err *err);
+struct sandbox *manager_find_running(struct manager *m, const char *id, struct err *err); /* also ERR_CONFLICT */
+
+/* s is borrowed (in the map); NULL with err. */
+typedef void manager_sandbox_fn(void *arg, struct sandbox *s, const struct err *err);
+
+/* What a new sandbox is made from, after validation. */
+struct create_plan {
+    json_t *config;     /* borrowed: fields of SandboxConfig as given (image required) */
+    const char *parent_id; /* lineage, or NULL */
+    const struct image *image; /* already resolved (clone, snapshots), or NULL: config.image is resolved */
+    json_t *env;        /* overlay to start with, borrowed, or NULL */
+    bool is_unlisted;   /* skip the allow-list (clone of something allowed) */
+};
+void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
+/* Gone for everyone at once; tear-down goes on behind. topic: "sandbox.killed" or "sandbox.expired". */
+int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err);
+void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
+void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
+int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err);
+void manager_clone(struct manager *m, struct sandbox *s, const char *name, manager_sandbox_fn *fn, void *arg);
+int manager_sweep(struct manager *m); /* expired sandboxes; how many went */
+
+/* Functions to be told of each sandbox that leaves (ports, queues, volumes, …); called once, before its link is freed. */
+typedef void manager_leave_fn(void *arg, struct sandbox *s);
+void manager_on_leave(struct manager *m, manager_leave_fn *fn, void *arg);
+/* … and of each that is there: after create and after adoption. */
+void manager_on_enter(struct manager *m, manager_leave_fn *fn, void *arg);

@@ -1,0 +1,145 @@
+/* Start and stop of the whole server: adopting what still runs, clearing what is half-made, ending what is ours. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "sandbox/background.h"
+#include "sandbox/lifecycle.h"
+#include "sandbox/pool.h"
+
+struct recovery {
+    struct manager *m;
+    loop_fn *done;
+    void *arg;
+    unsigned pending;
+    const char **kept; /* box ids; borrowed from the sandboxes */
+    size_t n_kept;
+};
+
+struct adoption {
+    struct recovery *r;
+    struct sandbox *s;
+};
+
+static void on_swept(void *arg, const struct err *err)
+{
+    struct recovery *r = arg;
+    if (err)
+        log_event(LOG_WARN, "recover.sweep", "error", err->msg, NULL);
+    pool_start(r->m->pool);
+    r->done(r->arg);
+    free(r->kept);
+    free(r);
+}
+
+static void sweep(struct recovery *r)
+{
+    struct manager *m = r->m;
+    r->kept = xzalloc((map_count(m->sandboxes) + 1) * sizeof(char *));
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+        r->kept[r->n_kept++] = ((struct sandbox *)it.value)->box_id;
+    m->runtime->ops->sweep(m->runtime, r->kept, r->n_kept, on_swept, r);
+}
+
+static void drop(struct sandbox *s, const char *why)
+{
+    struct manager *m = s->manager;
+    log_event(LOG_WARN, "sandbox.lost", "id", s->id, "why", why, NULL);
+    (void)store_delete(m->store, "sandbox", s->id, NULL); /* tried again at the next start */
+    (void)map_remove(m->sandboxes, s->id);
+    background_drop(m->background, s->id);
+    (void)eventlog_emit(m->events, "sandbox.error", s->id, json_pack("{s:s}", "error", why));
+    sandbox_unref(s);
+}
+
+static void on_adopted(void *arg, struct box *box, int guest_fd, const struct err *err)
+{
+    struct adoption *a = arg;
+    struct recovery *r = a->r;
+    struct err why = ERR_INIT;
+    if (!box)
+        drop(a->s, err->msg);
+    else if (lifecycle_connect(a->s, box, guest_fd, &why) < 0)
+        drop(a->s, why.msg);
+    else
+        lifecycle_entered(r->m, a->s);
+    free(a);
+    if (--r->pending == 0)
+        sweep(r);
+}
+
+static bool load(void *arg, const char *key, json_t *doc)
+{
+    struct recovery *r = arg;
+    struct sandbox *s = NULL;
+    struct err err = ERR_INIT;
+    if (sandbox_from_record(r->m, doc, &s, &err) < 0) {
+        log_event(LOG_ERROR, "recover.record", "key", key, "error", err.msg, NULL);
+        return true;
+    }
+    map_set(r->m->sandboxes, s->id, s);
+    (void)json_object_set(s->extra, "box", json_get(json_get(doc, "internal"), "box"));
+    return true;
+}
+
+void manager_recover(struct manager *m, loop_fn *done, void *arg)
+{
+    struct recovery *r = xzalloc(sizeof(*r));
+    *r = (struct recovery){ .m = m, .done = done, .arg = arg, .pending = 1 };
+    struct err err = ERR_INIT;
+    if (store_each(m->store, "sandbox", false, load, r, &err) < 0)
+        log_event(LOG_ERROR, "recover.records", "error", err.msg, NULL);
+    background_load(m->background);
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        struct adoption *a = xzalloc(sizeof(*a));
+        *a = (struct adoption){ .r = r, .s = s };
+        json_t *box = json_incref(json_object_get(s->extra, "box"));
+        (void)json_object_del(s->extra, "box");
+        r->pending++;
+        m->runtime->ops->adopt(m->runtime, box, on_adopted, a);
+        json_decref(box);
+    }
+    if (--r->pending == 0)
+        sweep(r);
+}
+
+struct ending {
+    loop_fn *done;
+    void *arg;
+    unsigned pending;
+};
+
+static void on_ended(void *arg, const struct err *err)
+{
+    struct ending *e = arg;
+    (void)err; /* what could not be removed now is swept at the next start */
+    if (--e->pending)
+        return;
+    e->done(e->arg);
+    free(e);
+}
+
+static void end_one(struct manager *m, struct sandbox *s, struct ending *e)
+{
+    struct box *box = s->box;
+    s->box = NULL; /* so that the kill leaves the box to us, who wait for it */
+    e->pending++;
+    if (manager_kill(m, s, "sandbox.killed", NULL) < 0)
+        log_event(LOG_WARN, "sandbox.kill", "id", s->id, "error", "the store refused", NULL);
+    if (box)
+        m->runtime->ops->destroy(box, on_ended, e);
+    else
+        on_ended(e, NULL);
+}
+
+void manager_shutdown(struct manager *m, loop_fn *done, void *arg)
+{
+    struct ending *e = xzalloc(sizeof(*e));
+    *e = (struct ending){ .done = done, .arg = arg, .pending = 1 };
+    pool_stop(m->pool);
+    if (!m->settings->keep_sandboxes)
+        for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+            end_one(m, it.value, e);
+    on_ended(e, NULL);
+}

@@ -1,0 +1,9 @@
+/* Which paths the file API takes: below the workspace or the sandbox's own workdir, without "..". May include: base/. */
+#pragma once
+#include "base/err.h"
+#include "sandbox/sandbox.h"
+
+#define WORKPATH_MAX 4096
+
+/* Relative paths are taken below the workspace. *ret is absolute, without doubled or trailing slashes; caller frees. */
+int workpath_resolve(const struct sandbox *s, const char *path, char **ret, struct err *err);

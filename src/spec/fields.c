@@ -1,0 +1,417 @@
+#include "spec/fields.h"
+
+#define REQ FIELD_REQUIRED
+#define END \
+    {       \
+        0   \
+    }
+
+/* --- lifecycle --- */
+
+/* The configuration of a sandbox. Numbers are clamped and values of the wrong type ignored: the contract's rule for
+ * create. A template keeps any number, since create clamps what comes out of it. */
+#define CONFIG_FIELDS(image_flags, least, most)                                                                         \
+    { "image", "Image to start from", FIELD_STR, image_flags, 0, FIELDS_NAME_MAX },                                     \
+        { "name", "Name", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },                                 \
+        { "timeout",   "Time to live, seconds",          FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, least(60),             \
+          most(86400), .fallback = "III_DEFAULT_TIMEOUT" },                                                             \
+        { "memory",                                                                                                     \
+          "Memory, MB",                                                                                                 \
+          FIELD_INT,                                                                                                    \
+          FIELD_CLAMP | FIELD_LENIENT,                                                                                  \
+          least(64),                                                                                                    \
+          most(4096),                                                                                                   \
+          .fallback = "III_DEFAULT_MEMORY" },                                                                           \
+        { "cpu", "CPUs", FIELD_NUM, FIELD_CLAMP | FIELD_LENIENT, least(0.5), most(4), .fallback = "III_DEFAULT_CPU" },  \
+        { "network", "Whether the sandbox has a network", FIELD_BOOL, FIELD_LENIENT, .fallback = "false" },             \
+        { "env", "Environment variables", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                           \
+        { "workdir", "Working folder", FIELD_STR, FIELD_LENIENT, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" }, \
+        { "metadata", "Text kept with the sandbox", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                 \
+    {                                                                                                                   \
+        "entrypoint", "Command of the main process", FIELD_STR_LIST, FIELD_LENIENT, 0, FIELDS_LIST_MAX                  \
+    }
+#define AS_GIVEN(x) x
+#define ZERO(x)     0
+#define WHOLE(x)    FIELDS_WHOLE_MAX
+
+const struct field fields_lifecycle_create[] = {
+    CONFIG_FIELDS(0, AS_GIVEN, AS_GIVEN),
+    { "template", "Name or id of a template whose configuration is the base", FIELD_STR, 0, 1, FIELDS_NAME_MAX },
+    END,
+};
+static const struct field config_members[] = { CONFIG_FIELDS(REQ, ZERO, WHOLE), END };
+
+const struct field fields_lifecycle_list[] = {
+    { "status", "Only sandboxes with this status", FIELD_STR, 0, 0, 64 },
+    { "page", "Page, from 1 on", FIELD_INT, FIELD_CLAMP, 1, 1000000000, .fallback = "1" },
+    { "pageSize", "Sandboxes on a page", FIELD_INT, FIELD_CLAMP, 1, 200, .fallback = "20" },
+    { "metadata", "Only sandboxes that have all these pairs", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    END,
+};
+const struct field fields_lifecycle_id[] = { FIELDS_ID, END };
+const struct field fields_lifecycle_renew[] = {
+    FIELDS_ID,
+    { "expiresAt", "New expiry, milliseconds since the epoch; moved into 60 s to 24 h from now", FIELD_INT,
+      REQ | FIELD_CLAMP, 0, FIELDS_WHOLE_MAX },
+    END,
+};
+const struct field fields_lifecycle_clone[] = {
+    FIELDS_ID,
+    { "name", "Name of the new sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },
+    END,
+};
+
+/* --- commands --- */
+
+#define COMMAND                                                                                              \
+    {                                                                                                        \
+        "command", "Shell command, or an array of words that is run without a shell", FIELD_COMMAND, REQ, 1, \
+            FIELDS_COMMAND_MAX                                                                               \
+    }
+#define COMMAND_TIMEOUT                                                                                           \
+    {                                                                                                             \
+        "timeout", "Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling", FIELD_INT, FIELD_CLAMP, 1, 86400, \
+            .fallback = "III_MAX_CMD_TIMEOUT"                                                                     \
+    }
+#define PID_MAX 4194304
+
+const struct field fields_exec_run[] = {
+    FIELDS_ID,
+    COMMAND,
+    COMMAND_TIMEOUT,
+    { "cwd", "Absolute folder inside the sandbox to run in", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
+      .fallback = "the sandbox's workdir" },
+    END,
+};
+const struct field fields_exec_background[] = { FIELDS_ID, COMMAND, END };
+const struct field fields_exec_background_id[] = { FIELDS_PATH_PART("id", "Id of the background command"), END };
+const struct field fields_exec_background_logs[] = {
+    FIELDS_PATH_PART("id", "Id of the background command"),
+    { "cursor", "Byte offset to read from", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "0" },
+    END,
+};
+const struct field fields_exec_interrupt[] = {
+    FIELDS_ID,
+    { "pid", "Process id inside the sandbox", FIELD_INT, 0, 1, PID_MAX, .fallback = "every running command" },
+    END,
+};
+const struct field fields_queue_submit[] = {
+    FIELDS_ID,       COMMAND, { "maxRetries", "Retries after a failure", FIELD_INT, 0, 0, 100, .fallback = "3" },
+    COMMAND_TIMEOUT, END,
+};
+const struct field fields_queue_job[] = { FIELDS_PATH_PART("jobId", "Job id"), END };
+
+#define LIMIT(most, usual)                                                                    \
+    {                                                                                         \
+        "limit", "Most entries to return", FIELD_INT, FIELD_CLAMP, 0, most, .fallback = usual \
+    }
+#define OFFSET                                                                          \
+    {                                                                                   \
+        "offset", "Entries to skip", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "0" \
+    }
+const struct field fields_queue_dlq[] = { LIMIT(1000, "50"), OFFSET, END };
+
+/* --- files --- */
+
+#define FILE_PATH                                                                           \
+    {                                                                                       \
+        "path", "Path, absolute or below the workspace", FIELD_STR, REQ, 1, FIELDS_PATH_MAX \
+    }
+
+const struct field fields_files_path[] = { FIELDS_ID, FILE_PATH, END };
+const struct field fields_files_write[] = {
+    FIELDS_ID,
+    FILE_PATH,
+    { "content", "Text of the file", FIELD_STR, REQ | FIELD_BYTES, 0, FIELDS_BODY_MAX },
+    END,
+};
+const struct field fields_files_upload[] = {
+    FIELDS_ID,
+    FILE_PATH,
+    { "content", "Bytes of the file in padded standard base64", FIELD_STR, REQ, 0, FIELDS_BODY_MAX },
+    END,
+};
+const struct field fields_files_list[] = {
+    FIELDS_ID,
+    { "path", "Folder", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" },
+    END,
+};
+const struct field fields_files_search[] = {
+    FIELDS_ID,
+    { "pattern", "Glob on the file's name; none of ; | $ ` \\", FIELD_STR, REQ, 1, 200 },
+    { "dir", "Folder to search below", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" },
+    END,
+};
+const struct field fields_files_paths[] = {
+    FIELDS_ID,
+    { "paths", "Paths", FIELD_STR_LIST, 0, 1, FIELDS_LIST_MAX, .entry_max = FIELDS_PATH_MAX },
+    { "path", "One path, instead of paths", FIELD_STR, 0, 1, FIELDS_PATH_MAX },
+    END,
+};
+static const struct field move_members[] = {
+    { "from", "Path to move", FIELD_STR, REQ, 1, FIELDS_PATH_MAX },
+    { "to", "New path", FIELD_STR, REQ, 1, FIELDS_PATH_MAX },
+    END,
+};
+const struct field fields_files_move[] = {
+    FIELDS_ID,
+    { "moves", "Moves, done in order", FIELD_OBJ_LIST, REQ, 1, FIELDS_LIST_MAX, .members = move_members },
+    END,
+};
+const struct field fields_files_chmod[] = {
+    FIELDS_ID,
+    FILE_PATH,
+    { "mode", "3 or 4 octal digits, or one clause like u+x", FIELD_STR, REQ, 1, 16 },
+    END,
+};
+
+/* --- environment, processes, metrics --- */
+
+const struct field fields_env_key[] = {
+    FIELDS_ID,
+    { "key", "Name: letters, digits and underscore, no leading digit", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    END,
+};
+const struct field fields_env_set[] = {
+    FIELDS_ID,
+    { "vars", "Variables", FIELD_STR_MAP, REQ, 1, FIELDS_LIST_MAX },
+    END,
+};
+const struct field fields_process_kill[] = {
+    FIELDS_ID,
+    { "pid", "Process id inside the sandbox", FIELD_INT, REQ, 1, PID_MAX },
+    { "signal", "Signal, without SIG", FIELD_STR, 0, 1, 16, "TERM|KILL|INT|HUP|USR1|USR2|STOP|CONT", "TERM" },
+    END,
+};
+const struct field fields_metrics_none[] = { END };
+
+/* --- git --- */
+
+#define REPOSITORY                                                                                     \
+    {                                                                                                  \
+        "path", "Folder of the repository", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "/workspace" \
+    }
+#define REMOTE                                               \
+    {                                                        \
+        "remote", "Remote", FIELD_STR, 0, 1, FIELDS_NAME_MAX \
+    }
+#define BRANCH                                               \
+    {                                                        \
+        "branch", "Branch", FIELD_STR, 0, 1, FIELDS_NAME_MAX \
+    }
+
+const struct field fields_git_clone[] = {
+    FIELDS_ID,
+    { "url", "Repository to clone", FIELD_STR, REQ, 1, FIELDS_PATH_MAX },
+    { "path", "Folder to clone into", FIELD_STR, 0, 1, FIELDS_PATH_MAX },
+    BRANCH,
+    { "depth", "Commits of history to fetch", FIELD_INT, 0, 1, 1000000000 },
+    END,
+};
+const struct field fields_git_status[] = { FIELDS_ID, REPOSITORY, END };
+const struct field fields_git_commit[] = {
+    FIELDS_ID,  { "message", "Commit message", FIELD_STR, REQ, 1, 65536 },
+    REPOSITORY, { "all", "Stage everything first", FIELD_BOOL, 0, .fallback = "false" },
+    END,
+};
+const struct field fields_git_diff[] = {
+    FIELDS_ID,
+    REPOSITORY,
+    { "staged", "Show what is staged", FIELD_BOOL, 0, .fallback = "false" },
+    { "file", "Only this file", FIELD_STR, 0, 1, FIELDS_PATH_MAX },
+    END,
+};
+const struct field fields_git_log[] = {
+    FIELDS_ID,
+    REPOSITORY,
+    { "count", "Commits to show", FIELD_INT, FIELD_CLAMP, 1, 10000, .fallback = "10" },
+    END,
+};
+const struct field fields_git_branch[] = {
+    FIELDS_ID,
+    REPOSITORY,
+    { "name", "Branch to make and switch to, or to delete", FIELD_STR, 0, 1, FIELDS_NAME_MAX },
+    { "delete", "Delete the branch", FIELD_BOOL, 0, .fallback = "false" },
+    END,
+};
+const struct field fields_git_checkout[] = {
+    FIELDS_ID,
+    { "ref", "Branch, tag or commit", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    REPOSITORY,
+    END,
+};
+const struct field fields_git_push[] = {
+    FIELDS_ID, REPOSITORY, REMOTE, BRANCH, { "force", "Force the push", FIELD_BOOL, 0, .fallback = "false" }, END,
+};
+const struct field fields_git_pull[] = { FIELDS_ID, REPOSITORY, REMOTE, BRANCH, END };
+
+/* --- snapshots, templates --- */
+
+const struct field fields_snapshots_create[] = {
+    FIELDS_ID,
+    { "name", "Name of the snapshot", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "its id" },
+    END,
+};
+const struct field fields_snapshots_restore[] = {
+    FIELDS_ID,
+    { "snapshotId", "Snapshot to go back to", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    END,
+};
+const struct field fields_snapshots_id[] = { FIELDS_PATH_PART("snapshotId", "Snapshot id"), END };
+const struct field fields_snapshots_clone[] = {
+    FIELDS_PATH_PART("snapshotId", "Snapshot id"),
+    { "name", "Name of the new sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },
+    END,
+};
+const struct field fields_templates_create[] = {
+    { "name", "Name, not used by another template", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "description", "What it is for", FIELD_STR, 0, 0, FIELDS_PATH_MAX, .fallback = "empty" },
+    { "config", "Configuration of sandboxes made from it; image is required in it", FIELD_OBJ, REQ, 1, FIELDS_LIST_MAX,
+      .members = config_members },
+    END,
+};
+const struct field fields_templates_id[] = { FIELDS_PATH_PART("id", "Template id"), END };
+
+/* --- ports, terminals, proxy --- */
+
+const struct field fields_ports_expose[] = {
+    FIELDS_ID,
+    { "containerPort", "Port inside the sandbox", FIELD_INT, REQ, 1, 65535 },
+    { "hostPort", "Port outside", FIELD_INT, 0, 1, 65535, .fallback = "containerPort" },
+    { "protocol", "Protocol", FIELD_STR, 0, 1, 8, "tcp|udp", "tcp" },
+    END,
+};
+const struct field fields_ports_unexpose[] = {
+    FIELDS_ID,
+    { "containerPort", "Port inside the sandbox", FIELD_INT, REQ, 1, 65535 },
+    END,
+};
+const struct field fields_terminal_create[] = {
+    FIELDS_ID,
+    { "cols", "Columns", FIELD_INT, 0, 1, 1000, .fallback = "80" },
+    { "rows", "Rows", FIELD_INT, 0, 1, 1000, .fallback = "24" },
+    { "shell", "/bin/sh, /bin/bash, /bin/zsh or /bin/ash", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "/bin/sh" },
+    END,
+};
+const struct field fields_terminal_resize[] = {
+    FIELDS_ID,
+    FIELDS_PATH_PART("sessionId", "Terminal session id"),
+    { "cols", "Columns", FIELD_INT, REQ, 1, 1000 },
+    { "rows", "Rows", FIELD_INT, REQ, 1, 1000 },
+    END,
+};
+const struct field fields_terminal_session[] = {
+    FIELDS_ID,
+    FIELDS_PATH_PART("sessionId", "Terminal session id"),
+    END,
+};
+const struct field fields_proxy_request[] = {
+    FIELDS_ID,
+    { "port", "Exposed port", FIELD_INT, REQ | FIELD_PATH, 1, 65535 },
+    { "method", "Method", FIELD_STR, 0, 1, 16, .fallback = "GET" },
+    { "path", "Path, starting with /", FIELD_STR, 0, 0, 16384, .fallback = "/" },
+    { "headers", "Headers; values that are not text are left out", FIELD_OBJ, 0, 0, 100 },
+    { "body", "Body, not sent with GET and HEAD", FIELD_STR, FIELD_BYTES, 0, FIELDS_BODY_MAX },
+    END,
+};
+const struct field fields_proxy_config[] = {
+    FIELDS_ID,
+    { "cors", "Allowed origin", FIELD_STR, 0, 0, 1024, .fallback = "*" },
+    { "requireAuth", "Whether raw requests need the bearer token", FIELD_BOOL, 0, .fallback = "false" },
+    { "timeout", "Longest time of a request, milliseconds", FIELD_INT, 0, 1, 3600000, .fallback = "30000" },
+    END,
+};
+
+/* --- interpreter --- */
+
+const struct field fields_interpreter_execute[] = {
+    FIELDS_ID,
+    { "code", "Source code", FIELD_STR, REQ, 1, FIELDS_COMMAND_MAX },
+    { "language", "Language", FIELD_STR, 0, 1, 32, "python|javascript|typescript|go|bash", "python" },
+    END,
+};
+const struct field fields_interpreter_install[] = {
+    FIELDS_ID,
+    { "packages", "Packages", FIELD_STR_LIST, REQ, 1, FIELDS_LIST_MAX, .entry_max = FIELDS_PATH_MAX },
+    { "manager", "Package manager or language", FIELD_STR, 0, 1, 32, "python|pip|javascript|typescript|npm|go|bash|apt",
+      "python" },
+    END,
+};
+
+/* --- events, traces, streams, alerts --- */
+
+const struct field fields_events_history[] = {
+    { "sandboxId", "Only events of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    { "topic", "Only events of this topic", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    LIMIT(10000, "50"),
+    OFFSET,
+    END,
+};
+const struct field fields_events_publish[] = {
+    { "topic", "Topic", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "sandboxId", "Sandbox the event is about", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "data", "Anything to go with it", FIELD_OBJ, 0, 0, FIELDS_LIST_MAX, .fallback = "{}" },
+    END,
+};
+const struct field fields_observability_traces[] = {
+    { "sandboxId", "Only traces of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    { "functionId", "Only traces of this function", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    LIMIT(10000, "100"),
+    OFFSET,
+    END,
+};
+const struct field fields_observability_clear[] = {
+    { "before", "Delete traces strictly older, milliseconds since the epoch", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX,
+      .fallback = "now" },
+    END,
+};
+const struct field fields_streams_logs[] = {
+    FIELDS_ID,
+    { "tail", "Lines to start with", FIELD_INT, FIELD_CLAMP, 0, 100000, .fallback = "100" },
+    { "follow", "Go on with new lines", FIELD_BOOL, FIELD_LENIENT, .fallback = "true" },
+    END,
+};
+const struct field fields_streams_metrics[] = {
+    FIELDS_ID,
+    { "interval", "Seconds between samples", FIELD_INT, FIELD_CLAMP, 1, 3600, .fallback = "5" },
+    END,
+};
+const struct field fields_streams_events[] = {
+    { "topic", "Only events of this topic", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    END,
+};
+const struct field fields_alerts_set[] = {
+    FIELDS_ID,
+    { "metric", "What to watch", FIELD_STR, REQ, 1, 16, "cpu|memory|pids" },
+    { "threshold", "Percent for cpu and memory (0 to 100), a count for pids (1 to 256)", FIELD_NUM, REQ, 0, 256 },
+    { "action", "What to do when it is passed", FIELD_STR, 0, 1, 16, "notify|pause|kill", "notify" },
+    END,
+};
+const struct field fields_alerts_id[] = { FIELDS_PATH_PART("alertId", "Alert id"), END };
+const struct field fields_alerts_history[] = { FIELDS_ID, LIMIT(10000, "50"), END };
+
+/* --- networks, volumes --- */
+
+const struct field fields_networks_create[] = {
+    { "name", "Name, not used by another network", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "driver", "Driver", FIELD_STR, 0, 1, 64, .fallback = "bridge" },
+    END,
+};
+const struct field fields_networks_id[] = { FIELDS_PATH_PART("networkId", "Network id"), END };
+const struct field fields_networks_member[] = {
+    FIELDS_PATH_PART("networkId", "Network id"),
+    { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    END,
+};
+const struct field fields_volumes_create[] = {
+    { "name", "Name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "driver", "Accepted for compatibility; there is one kind", FIELD_STR, 0, 0, 64 },
+    END,
+};
+const struct field fields_volumes_id[] = { FIELDS_PATH_PART("volumeId", "Volume id"), END };
+const struct field fields_volumes_attach[] = {
+    FIELDS_PATH_PART("volumeId", "Volume id"),
+    { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "mountPath", "Absolute path inside the sandbox", FIELD_STR, REQ, 1, FIELDS_PATH_MAX },
+    END,
+};

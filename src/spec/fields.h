@@ -1,0 +1,41 @@
+/* The field tables that the rows of ops_*.def name, and the shapes they share. Each table ends with name NULL.
+ * May include: base/. */
+#pragma once
+#include "spec/spec.h"
+
+#define FIELDS_NAME_MAX    255
+#define FIELDS_PATH_MAX    4096
+#define FIELDS_COMMAND_MAX 1048576.0 /* bytes, all words of an argument list together */
+#define FIELDS_LIST_MAX    1000
+#define FIELDS_BODY_MAX    4294967296.0       /* the server's own body limit is lower: rest.max_body_mb */
+#define FIELDS_WHOLE_MAX   9007199254740991.0 /* the largest whole number every JSON reader keeps exact */
+
+#define FIELDS_PATH_PART(name, help)                                           \
+    {                                                                          \
+        name, help, FIELD_STR, FIELD_REQUIRED | FIELD_PATH, 1, FIELDS_NAME_MAX \
+    }
+#define FIELDS_ID FIELDS_PATH_PART("id", "Sandbox id")
+
+#define OP(id, fn, method, path, fields, reply, flags, help) extern const struct field fields[];
+#include "spec/ops_alerts.def"
+#include "spec/ops_env.def"
+#include "spec/ops_events.def"
+#include "spec/ops_exec.def"
+#include "spec/ops_files.def"
+#include "spec/ops_git.def"
+#include "spec/ops_interpreter.def"
+#include "spec/ops_lifecycle.def"
+#include "spec/ops_metrics.def"
+#include "spec/ops_networks.def"
+#include "spec/ops_observability.def"
+#include "spec/ops_ports.def"
+#include "spec/ops_process.def"
+#include "spec/ops_proxy.def"
+#include "spec/ops_queue.def"
+#include "spec/ops_snapshots.def"
+#include "spec/ops_streams.def"
+#include "spec/ops_templates.def"
+#include "spec/ops_terminal.def"
+#include "spec/ops_volumes.def"
+#include "spec/ops_workers.def"
+#undef OP

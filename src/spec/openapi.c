@@ -1,0 +1,346 @@
+/* The OpenAPI 3.1 document, made from the rows. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "spec/schemas.h"
+#include "spec/spec.h"
+
+#define PATH_MAX_BYTES 512
+
+/* --- fields --- */
+
+/* Default of a field as a JSON value; NULL when it is described in words only. */
+static json_t *default_of(const struct field *f)
+{
+    json_t *value = NULL;
+    if (!f->fallback)
+        return NULL;
+    if (f->type == FIELD_STR)
+        return f->choices || f->fallback[0] == '/' || strcmp(f->fallback, "GET") == 0 ? json_string(f->fallback) : NULL;
+    if (json_read(f->fallback, strlen(f->fallback), &value, NULL) < 0)
+        return NULL;
+    return value;
+}
+
+static json_t *choices_of(const struct field *f)
+{
+    json_t *list = json_array();
+    for (const char *at = f->choices; *at;) {
+        size_t len = strcspn(at, "|");
+        (void)json_array_append_new(list, json_stringn(at, len));
+        at += len + (at[len] == '|');
+    }
+    return list;
+}
+
+static json_t *number_schema(const struct field *f, const char *type)
+{
+    json_t *s = json_pack("{s:s}", "type", type);
+    if (!(f->flags & FIELD_CLAMP)) { /* a clamped field takes any number: its range stands in the description */
+        bool is_int = f->type == FIELD_INT;
+        (void)json_object_set_new(s, "minimum", is_int ? json_integer((json_int_t)f->min) : json_real(f->min));
+        (void)json_object_set_new(s, "maximum", is_int ? json_integer((json_int_t)f->max) : json_real(f->max));
+    }
+    return s;
+}
+
+static json_t *text_schema(const struct field *f)
+{
+    json_t *s = json_pack("{s:s, s:I}", "type", "string", "maxLength", (json_int_t)f->max);
+    if (f->min > 0)
+        (void)json_object_set_new(s, "minLength", json_integer((json_int_t)f->min));
+    if (f->choices)
+        (void)json_object_set_new(s, "enum", choices_of(f));
+    return s;
+}
+
+static json_t *object_schema(const struct field *fields);
+
+static json_t *list_schema(const struct field *f, json_t *items)
+{
+    return json_pack("{s:s, s:o, s:I, s:I}", "type", "array", "items", items, "minItems", (json_int_t)f->min,
+                     "maxItems", (json_int_t)f->max);
+}
+
+static json_t *map_schema(const struct field *f, json_t *values)
+{
+    return json_pack("{s:s, s:o*, s:I, s:I}", "type", "object", "additionalProperties", values, "minProperties",
+                     (json_int_t)f->min, "maxProperties", (json_int_t)f->max);
+}
+
+static json_t *command_schema(const struct field *f)
+{
+    return json_pack("{s:[o, o]}", "oneOf", text_schema(f),
+                     json_pack("{s:s, s:{s:s}, s:i}", "type", "array", "items", "type", "string", "minItems", 1));
+}
+
+static json_t *type_schema(const struct field *f)
+{
+    switch (f->type) {
+    case FIELD_STR:
+        return text_schema(f);
+    case FIELD_INT:
+        return number_schema(f, "integer");
+    case FIELD_NUM:
+        return number_schema(f, "number");
+    case FIELD_BOOL:
+        return json_pack("{s:s}", "type", "boolean");
+    case FIELD_OBJ:
+        return f->members ? object_schema(f->members) : map_schema(f, NULL);
+    case FIELD_STR_MAP:
+        return map_schema(f, json_pack("{s:s}", "type", "string"));
+    case FIELD_STR_LIST:
+        return list_schema(f, json_pack("{s:s}", "type", "string"));
+    case FIELD_OBJ_LIST:
+        return list_schema(f, f->members ? object_schema(f->members) : json_pack("{s:s}", "type", "object"));
+    case FIELD_COMMAND:
+        return command_schema(f);
+    case FIELD_ANY:
+        break;
+    }
+    return json_object();
+}
+
+static json_t *description_of(const struct field *f, const json_t *fallback)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT(4096);
+    (void)buf_add_str(&text, f->help); /* rows are short: a test reads every one back */
+    if (f->flags & FIELD_CLAMP && f->type == FIELD_INT && f->max < 1e15)
+        (void)buf_addf(&text, " (moved into %.0f to %.0f)", f->min, f->max);
+    else if (f->flags & FIELD_CLAMP && f->max < 1e15)
+        (void)buf_addf(&text, " (moved into %g to %g)", f->min, f->max);
+    if (f->fallback && !fallback)
+        (void)buf_addf(&text, "; default: %s", f->fallback);
+    return json_string(buf_text(&text));
+}
+
+static json_t *field_schema(const struct field *f)
+{
+    json_t *s = type_schema(f), *fallback = default_of(f);
+    (void)json_object_set_new(s, "description", description_of(f, fallback));
+    if (fallback)
+        (void)json_object_set_new(s, "default", fallback);
+    return s;
+}
+
+static json_t *object_schema(const struct field *fields)
+{
+    json_t *properties = json_object(), *required = json_array();
+    for (const struct field *f = fields; f->name; f++) {
+        (void)json_object_set_new(properties, f->name, field_schema(f));
+        if (f->flags & FIELD_REQUIRED)
+            (void)json_array_append_new(required, json_string(f->name));
+    }
+    json_t *s = json_pack("{s:s, s:o}", "type", "object", "properties", properties);
+    if (json_array_size(required) > 0)
+        (void)json_object_set(s, "required", required);
+    json_decref(required);
+    return s;
+}
+
+/* --- one operation --- */
+
+static bool has_body(const struct op *op)
+{
+    return strcmp(op->method, "POST") == 0 || strcmp(op->method, "PUT") == 0;
+}
+
+static bool is_scalar(const struct field *f)
+{
+    return f->type == FIELD_STR || f->type == FIELD_INT || f->type == FIELD_NUM || f->type == FIELD_BOOL;
+}
+
+/* Everything may come in the query or the body; the document shows one place for each field. */
+static bool is_in_body(const struct op *op, const struct field *f)
+{
+    return !(f->flags & FIELD_PATH) && (has_body(op) || !is_scalar(f));
+}
+
+static void add_parameters(const struct op *op, json_t *to)
+{
+    json_t *list = json_array();
+    for (const struct field *f = op->fields; f->name; f++) {
+        if (is_in_body(op, f))
+            continue;
+        bool is_path = f->flags & FIELD_PATH;
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", f->name, "in", is_path ? "path" : "query", "required",
+                            (f->flags & FIELD_REQUIRED) != 0, "description", f->help, "schema", field_schema(f)));
+    }
+    if (json_array_size(list) > 0)
+        (void)json_object_set(to, "parameters", list);
+    json_decref(list);
+}
+
+static void add_body(const struct op *op, json_t *to)
+{
+    JSON_OWNED schema = object_schema(op->fields);
+    json_t *required = json_object_get(schema, "required");
+    for (const struct field *f = op->fields; f->name; f++) {
+        if (is_in_body(op, f))
+            continue;
+        (void)json_object_del(json_object_get(schema, "properties"), f->name);
+        for (size_t i = json_array_size(required); i > 0; i--)
+            if (strcmp(json_string_value(json_array_get(required, i - 1)), f->name) == 0)
+                (void)json_array_remove(required, i - 1);
+    }
+    bool is_required = json_array_size(required) > 0;
+    if (!is_required)
+        (void)json_object_del(schema, "required");
+    if (json_object_size(json_object_get(schema, "properties")) == 0)
+        return;
+    (void)json_object_set_new(
+        to, "requestBody",
+        json_pack("{s:b, s:{s:{s:O}}}", "required", is_required, "content", "application/json", "schema", schema));
+}
+
+static bool has_path_field(const struct op *op)
+{
+    for (const struct field *f = op->fields; f->name; f++)
+        if (f->flags & FIELD_PATH)
+            return true;
+    return false;
+}
+
+static bool can_answer(const struct op *op, enum err_code code)
+{
+    switch (code) {
+    case ERR_INVALID:
+        return op->fields->name != NULL;
+    case ERR_UNAUTHORIZED:
+    case ERR_FORBIDDEN:
+    case ERR_RATE_LIMITED:
+        return !(op->flags & OP_NO_AUTH);
+    case ERR_NOT_FOUND:
+        return has_path_field(op);
+    case ERR_CONFLICT:
+        return op->flags & (OP_SANDBOX | OP_MUTATES);
+    case ERR_TOO_LARGE:
+        return has_body(op);
+    case ERR_UNSUPPORTED:
+        return op->flags & OP_SANDBOX && op->flags & OP_MUTATES;
+    case ERR_TIMEOUT:
+        return op->flags & OP_SANDBOX;
+    case ERR_INTERNAL:
+    case ERR_CAPACITY:
+        return true;
+    case ERR_NONE:
+    case ERR_METHOD:
+    case ERR_GONE:
+    case ERR_UPSTREAM:
+    case ERR_NO_SPACE:
+    case ERR_COUNT:
+        break;
+    }
+    return false;
+}
+
+static json_t *responses_of(const struct op *op)
+{
+    const char *type = op->flags & OP_STREAM ? "text/event-stream" : "application/json";
+    const struct schema *s = schemas_rows;
+    while (s->name && strcmp(s->name, op->reply) != 0)
+        s++;
+    json_t *all = json_pack("{s:{s:s, s:{s:{s:{s:o}}}}}", "200", "description", s->name ? s->help : op->reply,
+                            "content", type, "schema", "$ref", json_sprintf("#/components/schemas/%s", op->reply));
+    for (int code = ERR_NONE + 1; code < ERR_COUNT; code++) {
+        char status[8];
+        if (!can_answer(op, (enum err_code)code))
+            continue;
+        (void)snprintf(status, sizeof(status), "%d", err_status((enum err_code)code));
+        (void)json_object_set_new(
+            all, status,
+            json_pack("{s:o}", "$ref", json_sprintf("#/components/responses/%s", err_name((enum err_code)code))));
+    }
+    return all;
+}
+
+static json_t *operation_of(const struct op *op)
+{
+    json_t *o = json_pack("{s:s, s:s, s:s, s:[s%]}", "operationId", op->name, "summary", op->help, "x-function", op->fn,
+                          "tags", op->fn, strcspn(op->fn, ":"));
+    add_parameters(op, o);
+    add_body(op, o);
+    (void)json_object_set_new(o, "responses", responses_of(op));
+    if (op->flags & OP_NO_AUTH)
+        (void)json_object_set_new(o, "security", json_array());
+    return o;
+}
+
+/* --- the document --- */
+
+/* "/sandboxes/:id/exec" to "/sandbox/sandboxes/{id}/exec". */
+static void template_path(const char *prefix, const char *path, char out[PATH_MAX_BYTES])
+{
+    CLEANUP(buf_done) struct buf b = BUF_INIT(PATH_MAX_BYTES);
+    (void)buf_addf(&b, "/%s", prefix); /* paths of the table are far shorter than the limit */
+    while (*path) {
+        size_t len = 1 + strcspn(path + 1, "/");
+        if (path[1] == ':')
+            (void)buf_addf(&b, "/{%.*s}", (int)len - 2, path + 2);
+        else
+            (void)buf_add(&b, path, len);
+        path += len;
+    }
+    (void)snprintf(out, PATH_MAX_BYTES, "%s", buf_text(&b));
+}
+
+static json_t *paths_of(const char *prefix)
+{
+    json_t *paths = json_object();
+    for (int i = 0; i < OP_COUNT; i++) {
+        const struct op *op = &spec_ops[i];
+        char path[PATH_MAX_BYTES], method[16] = "";
+        template_path(prefix, op->path, path);
+        for (size_t k = 0; op->method[k] && k + 1 < sizeof(method); k++)
+            method[k] = (char)(op->method[k] | 0x20); /* capitals to small letters */
+        json_t *item = json_object_get(paths, path);
+        if (!item) {
+            item = json_object();
+            (void)json_object_set_new(paths, path, item);
+        }
+        (void)json_object_set_new(item, method, operation_of(op));
+    }
+    return paths;
+}
+
+static json_t *error_responses(void)
+{
+    static const char *const words[ERR_COUNT] = {
+        [ERR_INVALID] = "A field is missing, of the wrong type or out of its limits",
+        [ERR_UNAUTHORIZED] = "No Authorization header",
+        [ERR_FORBIDDEN] = "Wrong token, or something that is not allowed",
+        [ERR_NOT_FOUND] = "Something the request names does not exist",
+        [ERR_METHOD] = "The path takes other methods; see the Allow header",
+        [ERR_CONFLICT] = "Not possible in the present state",
+        [ERR_GONE] = "It is gone",
+        [ERR_TOO_LARGE] = "The body is larger than the server takes",
+        [ERR_RATE_LIMITED] = "Too many requests; see the Retry-After header",
+        [ERR_INTERNAL] = "The server or the sandbox failed",
+        [ERR_UNSUPPORTED] = "The sandbox's backend cannot do this",
+        [ERR_UPSTREAM] = "Another server did not answer as it should",
+        [ERR_CAPACITY] = "No room: a limit of the server is reached",
+        [ERR_TIMEOUT] = "It took longer than allowed",
+        [ERR_NO_SPACE] = "No space left",
+    };
+    json_t *all = json_object();
+    for (int code = ERR_NONE + 1; code < ERR_COUNT; code++)
+        (void)json_object_set_new(all, err_name((enum err_code)code),
+                                  json_pack("{s:s, s:{s:{s:{s:s}}}}", "description", words[code], "content",
+                                            "application/json", "schema", "$ref", "#/components/schemas/Error"));
+    return all;
+}
+
+json_t *spec_openapi(const char *prefix, const char *version)
+{
+    json_t *schemas = json_deep_copy(schemas_all());
+    json_t *components = json_pack("{s:o, s:o, s:{s:{s:s, s:s}}}", "schemas", schemas, "responses", error_responses(),
+                                   "securitySchemes", "bearer", "type", "http", "scheme", "bearer");
+    return json_pack(
+        "{s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:[{s:s}], s:[{s:[]}], s:o, s:o}", "openapi", "3.1.0", "info", "title",
+        "iii-sandbox", "version", version, "description",
+        "Isolated sandboxes for untrusted code. Fields may come in the query string or in a JSON body; null "
+        "counts as absent and unknown fields are ignored.",
+        "license", "name", "Apache-2.0", "servers", "url", "/", "security", "bearer", "paths", paths_of(prefix),
+        "components", components);
+}

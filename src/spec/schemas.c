@@ -1,0 +1,186 @@
+#include "spec/schemas.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "spec/spec.h"
+
+#define DEPTH_MAX 16
+
+const struct schema schemas_rows[] = {
+#define SCHEMA(name, shape, help) { #name, shape, help },
+#include "spec/schemas.def"
+#undef SCHEMA
+    { 0 },
+};
+
+/* Reads one shape by recursive descent; every function leaves at behind what it has read and returns NULL when it
+ * cannot. */
+struct reader {
+    const char *at;
+    int depth;
+};
+
+static json_t *read_type(struct reader *r);
+
+static void skip_blanks(struct reader *r)
+{
+    while (*r->at == ' ')
+        r->at++;
+}
+
+static bool take(struct reader *r, char c)
+{
+    skip_blanks(r);
+    if (*r->at != c)
+        return false;
+    r->at++;
+    return true;
+}
+
+static size_t word_len(const struct reader *r)
+{
+    return strspn(r->at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+}
+
+static json_t *read_enum(struct reader *r)
+{
+    JSON_OWNED choices = json_array();
+    while (*r->at && *r->at != '\'') {
+        size_t len = strcspn(r->at, "|'");
+        (void)json_array_append_new(choices, json_stringn(r->at, len));
+        r->at += len + (r->at[len] == '|');
+    }
+    return take(r, '\'') ? json_pack("{s:s, s:O}", "type", "string", "enum", choices) : NULL;
+}
+
+static json_t *read_array(struct reader *r)
+{
+    JSON_OWNED items = read_type(r);
+    return items && take(r, ']') ? json_pack("{s:s, s:O}", "type", "array", "items", items) : NULL;
+}
+
+static json_t *read_map(struct reader *r)
+{
+    JSON_OWNED values = read_type(r);
+    return values && take(r, '>') ? json_pack("{s:s, s:O}", "type", "object", "additionalProperties", values) : NULL;
+}
+
+static json_t *read_either(struct reader *r)
+{
+    JSON_OWNED choices = json_array();
+    while (!take(r, ')')) {
+        json_t *one = read_type(r);
+        if (!one)
+            return NULL;
+        (void)json_array_append_new(choices, one);
+    }
+    return json_pack("{s:O}", "oneOf", choices);
+}
+
+static bool read_member(struct reader *r, json_t *properties, json_t *required)
+{
+    skip_blanks(r);
+    char name[64];
+    size_t len = word_len(r);
+    if (len == 0 || len >= sizeof(name))
+        return false;
+    memcpy(name, r->at, len);
+    name[len] = '\0';
+    r->at += len;
+    bool is_optional = take(r, '?');
+    json_t *type = take(r, ':') ? read_type(r) : NULL;
+    if (!type)
+        return false;
+    (void)json_object_set_new(properties, name, type);
+    if (!is_optional)
+        (void)json_array_append_new(required, json_string(name));
+    return true;
+}
+
+static json_t *read_object(struct reader *r)
+{
+    JSON_OWNED properties = json_object();
+    JSON_OWNED required = json_array();
+    while (!take(r, '}'))
+        if (!read_member(r, properties, required))
+            return NULL;
+    return json_pack("{s:s, s:O, s:O}", "type", "object", "properties", properties, "required", required);
+}
+
+static json_t *read_ref(struct reader *r)
+{
+    size_t len = word_len(r);
+    json_t *ref = json_sprintf("#/components/schemas/%.*s", (int)len, r->at);
+    r->at += len;
+    return json_pack("{s:o}", "$ref", ref);
+}
+
+static json_t *read_plain(struct reader *r)
+{
+    static const char *const names[][2] = { { "str", "string" },   { "int", "integer" }, { "num", "number" },
+                                            { "bool", "boolean" }, { "obj", "object" },  { "null", "null" } };
+    size_t len = word_len(r);
+    const char *word = r->at;
+    r->at += len;
+    if (len == 3 && memcmp(word, "any", 3) == 0)
+        return json_object();
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strlen(names[i][0]) != len || memcmp(names[i][0], word, len) != 0)
+            continue;
+        if (*r->at != '~')
+            return json_pack("{s:s}", "type", names[i][1]);
+        r->at++;
+        return json_pack("{s:[s, s]}", "type", names[i][1], "null");
+    }
+    return NULL;
+}
+
+static json_t *read_type(struct reader *r)
+{
+    json_t *type;
+    if (++r->depth > DEPTH_MAX)
+        return NULL;
+    if (take(r, '{'))
+        type = read_object(r);
+    else if (take(r, '['))
+        type = read_array(r);
+    else if (take(r, '<'))
+        type = read_map(r);
+    else if (take(r, '('))
+        type = read_either(r);
+    else if (take(r, '@'))
+        type = read_ref(r);
+    else if (take(r, '\''))
+        type = read_enum(r);
+    else
+        type = read_plain(r);
+    r->depth--;
+    return type;
+}
+
+json_t *schemas_from_shape(const char *shape)
+{
+    struct reader r = { .at = shape };
+    json_t *type = read_type(&r);
+    return type && *r.at == '\0' ? type : json_unref(type);
+}
+
+const json_t *schemas_all(void)
+{
+    static json_t *all; /* constant once made: the text of schemas.def in another form */
+    if (all)
+        return all;
+    all = json_object();
+    for (const struct schema *s = schemas_rows; s->name; s++) {
+        json_t *one = schemas_from_shape(s->shape);
+        (void)json_object_set_new(one, "description", json_string(s->help));
+        (void)json_object_set_new(all, s->name, one);
+    }
+    return all;
+}
+
+const json_t *spec_schema(const char *name)
+{
+    return json_object_get(schemas_all(), name);
+}

@@ -1,0 +1,83 @@
+/* THE TABLE: every operation with its fields, limits, reply and help. Data only, no handlers. REST routes, validation,
+ * OpenAPI, MCP tools, command lines, engine functions and reference pages are all made from it. May include: base/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+enum field_type {
+    FIELD_STR,      /* min..max bytes */
+    FIELD_INT,      /* min..max */
+    FIELD_NUM,      /* min..max */
+    FIELD_BOOL,
+    FIELD_OBJ,      /* any object, at most max members */
+    FIELD_STR_MAP,  /* object of strings, min..max members */
+    FIELD_STR_LIST, /* array of strings, min..max entries */
+    FIELD_OBJ_LIST, /* array of objects, min..max entries */
+    FIELD_COMMAND,  /* non-empty string, or non-empty array of strings */
+    FIELD_ANY,
+};
+enum field_flag {
+    FIELD_REQUIRED = 1,
+    FIELD_CLAMP = 2,   /* out of range is clamped, never refused */
+    FIELD_LENIENT = 4, /* a value of the wrong type counts as absent */
+    FIELD_PATH = 8,    /* part of the path (":id"); strings only */
+    FIELD_SECRET = 16, /* never logged */
+    FIELD_BYTES = 32,  /* text that may hold NUL: read it with its length */
+};
+struct field {
+    const char *name, *help;
+    enum field_type type;
+    unsigned flags;
+    double min, max;
+    const char *choices;  /* "a|b|c" for FIELD_STR, or NULL */
+    const char *fallback; /* default as shown in documents, or NULL */
+    const struct field *members; /* of FIELD_OBJ and of each entry of FIELD_OBJ_LIST, ended by name NULL; or NULL: any */
+    double entry_max; /* bytes of each entry of FIELD_STR_LIST and each value of FIELD_STR_MAP; 0: SPEC_ENTRY_MAX */
+};
+#define SPEC_ENTRY_MAX 131072 /* what the kernel takes as one argument or variable */
+
+enum op_flag {
+    OP_NO_AUTH = 1,   /* health */
+    OP_SANDBOX = 2,   /* the path's :id names a sandbox */
+    OP_STREAM = 4,    /* answers with server-sent events */
+    OP_MUTATES = 8,   /* changes something: audit, idempotency */
+    OP_RATE_EXEC = 16,
+    OP_RATE_FS = 32,
+    OP_RAW_BODY = 64, /* the body is bytes, streamed to the handler */
+    OP_NOT_JSON = 128 /* the reply is not JSON (metrics text, raw downloads) */
+};
+
+enum op_id {
+#define OP(id, fn, method, path, fields, reply, flags, help) OP_ID_##id,
+#include "spec/ops.def"
+#undef OP
+    OP_COUNT
+};
+
+struct op {
+    const char *name;   /* "sandbox_create" */
+    const char *fn;     /* "sandbox::create": function id in traces and in the engine */
+    const char *method;
+    const char *path;   /* "/sandboxes/:id/exec", without the prefix */
+    const struct field *fields; /* ended by name NULL; path parameters included */
+    const char *reply;  /* name of a schema in schemas.c */
+    unsigned flags;
+    const char *help;
+};
+extern const struct op spec_ops[OP_COUNT];
+
+/* The OpenAPI 3.1 document of the whole table. Caller owns. */
+json_t *spec_openapi(const char *prefix, const char *version);
+/* One reply schema (JSON Schema, refs into #/components/schemas). Borrowed; NULL when unknown. */
+const json_t *spec_schema(const char *name);
+/* docs/api-reference.md and docs/configuration.md as text; caller frees. */
+char *spec_reference_md(void);
+char *spec_settings_md(void);
+
+/* Checks and converts merged parameters in place after the row: "12" becomes 12 where a number is meant, null members go away,
+ * lenient fields of the wrong type go away, clamped ones are clamped. -EINVAL: err names field, value and limit. */
+int spec_check(const struct op *op, json_t *params, struct err *err);

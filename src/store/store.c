@@ -1,0 +1,534 @@
+/* One table of documents. Order is the row id: an update keeps it, a delete and a new put get a new one.
+ *
+ * Lazy rows wait in a small batch in memory. Every call that could notice their absence (a read, a delete or a put of a
+ * scope with waiting rows) writes the batch first, so the batch is never visible from outside except in a crash. */
+#include "store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+#define STORE_MAGIC    0x53544f52u
+#define SCHEMA_VERSION 1
+#define BUSY_MS        5000
+#define LAZY_MAX       256
+#define PAGE_ROWS      64
+#define DOC_MAX_BYTES  (64u << 20)
+#define NAME_MAX_BYTES 1024
+
+enum statement { PUT, GET, DELETE, EACH_UP, EACH_DOWN, COUNT, TRIM, CLEAR, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
+
+static const char *const statement_sql[STATEMENTS] = {
+    [PUT] = "INSERT INTO doc(scope,key,body) VALUES(?1,?2,?3) "
+            "ON CONFLICT(scope,key) DO UPDATE SET body=excluded.body",
+    [GET] = "SELECT body FROM doc WHERE scope=?1 AND key=?2",
+    [DELETE] = "DELETE FROM doc WHERE scope=?1 AND key=?2",
+    [EACH_UP] = "SELECT seq,key,body FROM doc WHERE scope=?1 AND seq>?2 ORDER BY seq LIMIT ?3",
+    [EACH_DOWN] = "SELECT seq,key,body FROM doc WHERE scope=?1 AND seq<?2 ORDER BY seq DESC LIMIT ?3",
+    [COUNT] = "SELECT count(*) FROM doc WHERE scope=?1",
+    [TRIM] = "DELETE FROM doc WHERE scope=?1 AND seq<=coalesce((SELECT seq FROM doc WHERE scope=?1 "
+             "ORDER BY seq DESC LIMIT 1 OFFSET ?2),-1)",
+    [CLEAR] = "DELETE FROM doc WHERE scope=?1",
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+    [ROLLBACK] = "ROLLBACK",
+};
+
+/* The index on scope alone ends in the row id, which is just the order store_each() walks. */
+static const char schema_sql[] =
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE IF NOT EXISTS doc(seq INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
+    " key TEXT NOT NULL, body TEXT NOT NULL, UNIQUE(scope,key));"
+    "CREATE INDEX IF NOT EXISTS doc_order ON doc(scope);"
+    "PRAGMA user_version=1;"
+    "COMMIT;";
+
+struct lazy_row {
+    char *scope, *key, *body;
+    size_t body_len;
+};
+
+struct store {
+    unsigned magic;
+    sqlite3 *db;
+    sqlite3_stmt *statements[STATEMENTS];
+    char *path;
+    char *rescued_path;
+    bool in_transaction;
+    struct lazy_row lazy[LAZY_MAX];
+    size_t n_lazy;
+};
+
+static int db_error(struct store *s, const char *what, struct err *err)
+{
+    int rc = sqlite3_errcode(s->db);
+    const char *text = sqlite3_errmsg(s->db);
+    int primary = rc & 0xff;
+
+    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
+        return err_set(err, ERR_CAPACITY, 0, "%s: %s: another process holds the database for over %d ms", s->path, what,
+                       BUSY_MS);
+    if (primary == SQLITE_FULL)
+        return err_set(err, ERR_NO_SPACE, 0, "%s: %s: no space left; free some and try again", s->path, what);
+    if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
+        return err_set(err, ERR_INTERNAL, 0, "%s: %s: %s; it is kept aside and begun anew at the next start", s->path,
+                       what, text);
+    return err_set(err, ERR_INTERNAL, 0, "%s: %s: %s", s->path, what, text);
+}
+
+static sqlite3_stmt *statement(struct store *s, enum statement which)
+{
+    if (!s->statements[which] && sqlite3_prepare_v3(s->db, statement_sql[which], -1, SQLITE_PREPARE_PERSISTENT,
+                                                    &s->statements[which], NULL) != SQLITE_OK)
+        return NULL;
+    return s->statements[which];
+}
+
+static void finish(sqlite3_stmt *st)
+{
+    (void)sqlite3_reset(st); /* repeats the error of the step that was already reported */
+    (void)sqlite3_clear_bindings(st);
+}
+
+static int run_plain(struct store *s, enum statement which, const char *what, struct err *err)
+{
+    sqlite3_stmt *st = statement(s, which);
+    if (!st)
+        return db_error(s, what, err);
+    int rc = sqlite3_step(st);
+    int r = rc == SQLITE_DONE ? 0 : db_error(s, what, err);
+    finish(st);
+    return r;
+}
+
+static int check_names(const char *scope, const char *key, struct err *err)
+{
+    assert(scope && key);
+    if (strlen(scope) > NAME_MAX_BYTES || strlen(key) > NAME_MAX_BYTES)
+        return err_set(err, ERR_TOO_LARGE, 0, "store: scope or key is over %d bytes", NAME_MAX_BYTES);
+    return 0;
+}
+
+static int encode(const char *scope, const char *key, const json_t *doc, char **ret, size_t *ret_len, struct err *err)
+{
+    int r = check_names(scope, key, err);
+    if (r < 0)
+        return r;
+    size_t len = 0;
+    char *body = json_write(doc, &len);
+    if (!body)
+        return err_set(err, ERR_INVALID, 0, "store: %s/%s: the document cannot be written as JSON", scope, key);
+    if (len > DOC_MAX_BYTES) {
+        free(body);
+        return err_set(err, ERR_TOO_LARGE, 0, "store: %s/%s: %zu bytes, the limit is %u", scope, key, len,
+                       DOC_MAX_BYTES);
+    }
+    *ret = body;
+    *ret_len = len;
+    return 0;
+}
+
+static int put_text(struct store *s, const char *scope, const char *key, const char *body, size_t len, struct err *err)
+{
+    sqlite3_stmt *st = statement(s, PUT);
+    if (!st)
+        return db_error(s, "put", err);
+    int r = 0;
+    if (sqlite3_bind_text(st, 1, scope, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_text64(st, 3, body, len, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK ||
+        sqlite3_step(st) != SQLITE_DONE)
+        r = db_error(s, "put", err);
+    finish(st);
+    return r;
+}
+
+static void lazy_drop(struct store *s)
+{
+    for (size_t i = 0; i < s->n_lazy; i++) {
+        free(s->lazy[i].scope);
+        free(s->lazy[i].key);
+        free(s->lazy[i].body);
+    }
+    s->n_lazy = 0;
+}
+
+static int lazy_write(struct store *s, struct err *err)
+{
+    for (size_t i = 0; i < s->n_lazy; i++) {
+        const struct lazy_row *row = &s->lazy[i];
+        int r = put_text(s, row->scope, row->key, row->body, row->body_len, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* On failure the rows stay, so that a full disk that gets room again loses nothing. */
+int store_flush(struct store *s, struct err *err)
+{
+    assert(s->magic == STORE_MAGIC);
+    if (s->n_lazy == 0)
+        return 0;
+    if (s->in_transaction) { /* part of the caller's own transaction: written now, on disk with its commit */
+        int r = lazy_write(s, err);
+        if (r == 0)
+            lazy_drop(s);
+        return r;
+    }
+    int r = run_plain(s, BEGIN, "begin", err);
+    if (r < 0)
+        return r;
+    r = lazy_write(s, err);
+    if (r == 0)
+        r = run_plain(s, COMMIT, "commit", err);
+    if (r < 0) {
+        (void)run_plain(s, ROLLBACK, "rollback", NULL); /* the first error is the one to report */
+        return r;
+    }
+    lazy_drop(s);
+    return 0;
+}
+
+static int settle_scope(struct store *s, const char *scope, struct err *err)
+{
+    assert(s->magic == STORE_MAGIC);
+    for (size_t i = 0; i < s->n_lazy; i++)
+        if (strcmp(s->lazy[i].scope, scope) == 0)
+            return store_flush(s, err);
+    return 0;
+}
+
+int store_put(struct store *s, const char *scope, const char *key, const json_t *doc, struct err *err)
+{
+    CLEANUP(free_p) char *body = NULL;
+    size_t len = 0;
+
+    int r = encode(scope, key, doc, &body, &len, err);
+    if (r == 0)
+        r = settle_scope(s, scope, err);
+    return r < 0 ? r : put_text(s, scope, key, body, len, err);
+}
+
+int store_put_lazy(struct store *s, const char *scope, const char *key, const json_t *doc, struct err *err)
+{
+    assert(s->magic == STORE_MAGIC);
+    CLEANUP(free_p) char *body = NULL;
+    size_t len = 0;
+
+    int r = encode(scope, key, doc, &body, &len, err);
+    if (r == 0 && s->n_lazy == LAZY_MAX)
+        r = store_flush(s, err);
+    if (r < 0)
+        return r;
+    s->lazy[s->n_lazy++] = (struct lazy_row){ xstrdup(scope), xstrdup(key), STEAL(body), len };
+    return 0;
+}
+
+int store_get(struct store *s, const char *scope, const char *key, json_t **ret, struct err *err)
+{
+    int r = check_names(scope, key, err);
+    if (r == 0)
+        r = settle_scope(s, scope, err);
+    if (r < 0)
+        return r;
+    sqlite3_stmt *st = statement(s, GET);
+    if (!st || sqlite3_bind_text(st, 1, scope, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC) != SQLITE_OK)
+        return db_error(s, "get", err);
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(st, 0);
+        r = text ? json_read(text, (size_t)sqlite3_column_bytes(st, 0), ret, err) : db_error(s, "get", err);
+        if (r < 0)
+            r = err_wrap(err, r, "store: %s/%s", scope, key);
+    } else if (rc == SQLITE_DONE) {
+        r = err_set(err, ERR_NOT_FOUND, 0, "%s/%s: not found", scope, key);
+    } else {
+        r = db_error(s, "get", err);
+    }
+    finish(st);
+    return r;
+}
+
+int store_delete(struct store *s, const char *scope, const char *key, struct err *err)
+{
+    int r = check_names(scope, key, err);
+    if (r == 0)
+        r = settle_scope(s, scope, err);
+    if (r < 0)
+        return r;
+    sqlite3_stmt *st = statement(s, DELETE);
+    if (!st)
+        return db_error(s, "delete", err);
+    if (sqlite3_bind_text(st, 1, scope, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC) != SQLITE_OK || sqlite3_step(st) != SQLITE_DONE)
+        r = db_error(s, "delete", err);
+    finish(st);
+    return r;
+}
+
+struct page {
+    struct {
+        char *key;
+        json_t *doc;
+    } rows[PAGE_ROWS];
+    size_t n;
+    int64_t last_seq;
+};
+
+static void page_done(struct page *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        free(p->rows[i].key);
+        json_decref(p->rows[i].doc);
+    }
+    p->n = 0;
+}
+
+static int page_read(struct store *s, enum statement which, const char *scope, struct page *p, struct err *err)
+{
+    sqlite3_stmt *st = statement(s, which);
+    if (!st || sqlite3_bind_text(st, 1, scope, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_int64(st, 2, p->last_seq) != SQLITE_OK || sqlite3_bind_int(st, 3, PAGE_ROWS) != SQLITE_OK)
+        return db_error(s, "walk", err);
+    int r = 0, rc;
+    while (r == 0 && (rc = sqlite3_step(st)) == SQLITE_ROW && p->n < PAGE_ROWS) {
+        const char *key = (const char *)sqlite3_column_text(st, 1);
+        const char *text = (const char *)sqlite3_column_text(st, 2);
+        if (!key || !text) {
+            r = db_error(s, "walk", err);
+            break;
+        }
+        r = json_read(text, (size_t)sqlite3_column_bytes(st, 2), &p->rows[p->n].doc, err);
+        if (r < 0) {
+            (void)err_wrap(err, r, "store: %s/%s", scope, key);
+            break;
+        }
+        p->last_seq = sqlite3_column_int64(st, 0);
+        p->rows[p->n++].key = xstrdup(key);
+    }
+    if (r == 0 && rc != SQLITE_DONE && rc != SQLITE_ROW)
+        r = db_error(s, "walk", err);
+    finish(st);
+    return r;
+}
+
+/* Page by page with no statement open while fn runs: fn may put, delete and walk as it likes. */
+int store_each(struct store *s, const char *scope, bool is_newest_first, store_each_fn *fn, void *arg, struct err *err)
+{
+    int r = settle_scope(s, scope, err);
+    struct page p = { .last_seq = is_newest_first ? INT64_MAX : -1 };
+    bool is_going = r == 0;
+
+    while (is_going) {
+        r = page_read(s, is_newest_first ? EACH_DOWN : EACH_UP, scope, &p, err);
+        is_going = r == 0 && p.n == PAGE_ROWS;
+        for (size_t i = 0; r == 0 && i < p.n; i++)
+            if (!fn(arg, p.rows[i].key, p.rows[i].doc)) {
+                is_going = false;
+                break;
+            }
+        page_done(&p);
+    }
+    return r;
+}
+
+/* For the calls that have no err: a failure counts as nothing there, nothing gone. */
+static int64_t run_scoped(struct store *s, enum statement which, const char *scope, int64_t number)
+{
+    if (settle_scope(s, scope, NULL) < 0)
+        return 0;
+    sqlite3_stmt *st = statement(s, which);
+    if (!st || sqlite3_bind_text(st, 1, scope, -1, SQLITE_STATIC) != SQLITE_OK)
+        return 0;
+    if (which == TRIM && sqlite3_bind_int64(st, 2, number) != SQLITE_OK)
+        return 0;
+    int rc = sqlite3_step(st);
+    int64_t n = 0;
+    if (rc == SQLITE_ROW)
+        n = sqlite3_column_int64(st, 0);
+    else if (rc == SQLITE_DONE)
+        n = sqlite3_changes64(s->db);
+    finish(st);
+    return n;
+}
+
+int64_t store_count(struct store *s, const char *scope)
+{
+    return run_scoped(s, COUNT, scope, 0);
+}
+
+int64_t store_trim(struct store *s, const char *scope, int64_t keep)
+{
+    return run_scoped(s, TRIM, scope, keep < 0 ? 0 : keep);
+}
+
+int64_t store_clear(struct store *s, const char *scope)
+{
+    return run_scoped(s, CLEAR, scope, 0);
+}
+
+int store_begin(struct store *s, struct err *err)
+{
+    assert(!s->in_transaction);
+    int r = store_flush(s, err); /* so that a rollback takes only what came after */
+    if (r == 0)
+        r = run_plain(s, BEGIN, "begin", err);
+    s->in_transaction = r == 0;
+    return r;
+}
+
+int store_commit(struct store *s, struct err *err)
+{
+    assert(s->in_transaction);
+    int r = run_plain(s, COMMIT, "commit", err);
+    if (r < 0)
+        (void)run_plain(s, ROLLBACK, "rollback", NULL); /* all or nothing: the failed commit is nothing */
+    s->in_transaction = false;
+    return r;
+}
+
+void store_rollback(struct store *s)
+{
+    assert(s->in_transaction);
+    (void)run_plain(s, ROLLBACK, "rollback", NULL); /* fails only when SQLite has already rolled back */
+    s->in_transaction = false;
+}
+
+/* A number from a one-value query, or -1. */
+static int64_t query_number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    int64_t n = -1;
+    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        n = sqlite3_column_int64(st, 0);
+    (void)sqlite3_finalize(st);
+    return n;
+}
+
+static bool is_healthy(sqlite3 *db)
+{
+    sqlite3_stmt *st = NULL;
+    bool is_ok = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK &&
+                 sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0) &&
+                 strcmp((const char *)sqlite3_column_text(st, 0), "ok") == 0;
+    (void)sqlite3_finalize(st);
+    return is_ok;
+}
+
+static void close_db(struct store *s)
+{
+    for (int i = 0; i < STATEMENTS; i++) {
+        (void)sqlite3_finalize(s->statements[i]);
+        s->statements[i] = NULL;
+    }
+    (void)sqlite3_close(s->db); /* nothing is left open on it */
+    s->db = NULL;
+}
+
+/* -EUCLEAN: the file is damaged. */
+static int open_db(struct store *s, struct err *err)
+{
+    int rc = sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL);
+    if (!s->db)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "%s", s->path);
+    if (rc != SQLITE_OK)
+        return db_error(s, "open", err);
+    (void)sqlite3_busy_timeout(s->db, BUSY_MS);
+    rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA trusted_schema=OFF", NULL,
+                      NULL, NULL);
+    int primary = rc & 0xff;
+    if (primary == SQLITE_NOTADB || primary == SQLITE_CORRUPT)
+        return -EUCLEAN;
+    if (rc != SQLITE_OK)
+        return db_error(s, "open", err);
+    int64_t version = query_number(s->db, "PRAGMA user_version");
+    if (version > SCHEMA_VERSION)
+        return err_set(
+            err, ERR_CONFLICT, 0,
+            "%s: written by a newer version (schema %lld, this one knows %d): update, or use another data folder",
+            s->path, (long long)version, SCHEMA_VERSION);
+    if (!is_healthy(s->db))
+        return -EUCLEAN;
+    if (version < SCHEMA_VERSION && sqlite3_exec(s->db, schema_sql, NULL, NULL, NULL) != SQLITE_OK)
+        return db_error(s, "make the tables", err);
+    return 0;
+}
+
+static int set_aside(struct store *s, struct err *err)
+{
+    static const char *const endings[] = { "", "-wal", "-shm" };
+    CLEANUP(free_p) char *aside = xasprintf("%s.corrupt-%lld", s->path, (long long)clock_wall_ms());
+
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        CLEANUP(free_p) char *from = xasprintf("%s%s", s->path, endings[i]);
+        CLEANUP(free_p) char *to = xasprintf("%s%s", aside, endings[i]);
+        if (rename(from, to) < 0 && errno != ENOENT)
+            return err_set(err, ERR_INTERNAL, errno, "%s is damaged and cannot be kept aside as %s", from, to);
+    }
+    s->rescued_path = STEAL(aside);
+    return 0;
+}
+
+int store_open(const char *path, struct store **ret, struct err *err)
+{
+    CLEANUP(store_close_p) struct store *s = xzalloc(sizeof(*s));
+    s->magic = STORE_MAGIC;
+    s->path = xstrdup(path);
+
+    /* SQLite makes files by umask; state is nobody else's to read. The WAL takes the mode of the database. */
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_set(err, err_from_errno(errno), errno, "open %s", path);
+    (void)close(fd);
+    int r = open_db(s, err);
+    if (r == -EUCLEAN) {
+        close_db(s);
+        r = set_aside(s, err);
+        if (r == 0)
+            r = open_db(s, err);
+        if (r == -EUCLEAN)
+            r = err_set(err, ERR_INTERNAL, 0, "%s: damaged again right after it was begun anew: check the disk", path);
+    }
+    if (r < 0)
+        return r;
+    *ret = STEAL(s);
+    return 0;
+}
+
+struct store *store_close(struct store *s)
+{
+    if (!s)
+        return NULL;
+    assert(s->magic == STORE_MAGIC);
+    if (s->db) {
+        if (s->in_transaction)
+            store_rollback(s);
+        (void)store_flush(s, NULL); /* callers who must know flush first */
+        close_db(s);
+    }
+    lazy_drop(s);
+    free(s->path);
+    free(s->rescued_path);
+    s->magic = 0;
+    free(s);
+    return NULL;
+}
+
+int store_was_rescued(const struct store *s)
+{
+    return s->rescued_path != NULL;
+}
+
+const char *store_rescued_path(const struct store *s)
+{
+    return s->rescued_path;
+}

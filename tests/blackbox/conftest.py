@@ -1,0 +1,74 @@
+"""Fixtures: one server per test file, sandboxes that are deleted again, and a check that the server left nothing."""
+import sys
+import pathlib
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import harness  # noqa: E402
+import leak  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def server(request):
+    """The file's server. A file sets SERVER_ENV or SERVER_FLAGS to change it."""
+    made = harness.Server(env={"III_MAX_SANDBOXES": "200", **getattr(request.module, "SERVER_ENV", {})},
+                          flags=getattr(request.module, "SERVER_FLAGS", ()), token=getattr(request.module, "TOKEN", None))
+    held = leak.Holdings(made.data_dir)
+    try:
+        made.start()
+        made.held = held
+        yield made
+        held.look(made.pid)
+        made.stop()
+        held.assert_nothing_left()
+    finally:
+        if made.proc and made.proc.poll() is None:
+            made.proc.terminate()
+            try:
+                made.proc.wait(harness.DEADLINE_S)
+            except Exception:  # the folders go either way; the test has failed already
+                pass
+        made.remove()
+
+
+@pytest.fixture
+def client(server):
+    made = server.client()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def new_sandbox(server):
+    """Makes sandboxes: new_sandbox(image=..., ...) → record. All are deleted after the test."""
+    made, caller = [], server.client()
+
+    def create(**fields):
+        record = caller.create(**fields)
+        made.append(record["id"])
+        return record
+
+    yield create
+    server.held.look(server.pid)
+    for sid in made:
+        assert caller.delete(f"/sandboxes/{sid}").status in (200, 404)
+    caller.close()
+
+
+@pytest.fixture(scope="module")
+def box(server):
+    """The id of a running python sandbox that the tests of one file share."""
+    caller = server.client()
+    sid = caller.create()["id"]
+    yield sid
+    server.held.look(server.pid)
+    assert caller.delete(f"/sandboxes/{sid}").status in (200, 404)
+    caller.close()
+
+
+@pytest.fixture
+def sandbox(new_sandbox):
+    """The id of a fresh python sandbox."""
+    return new_sandbox()["id"]

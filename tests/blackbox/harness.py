@@ -1,0 +1,295 @@
+"""Starts the real server and talks to it with nothing but the standard library, so that no SDK is its own judge."""
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BINARY = pathlib.Path(os.environ.get("III_BIN") or ROOT / "build" / "iii").resolve()
+IS_SANITIZED = os.environ.get("III_SANITIZED") == "1"
+IS_ROOT = os.geteuid() == 0
+# Deadlines are for broken servers only: no test asserts how long something takes.
+DEADLINE_S = 60 if IS_SANITIZED else 30
+REPORTS = ("AddressSanitizer", "LeakSanitizer", "UndefinedBehaviorSanitizer", "runtime error:", "Assertion `")
+PREFIX = "/sandbox"
+UNKNOWN = "sbx_" + "0" * 24
+
+
+def wait_until(condition, what, deadline_s=None):
+    """Returns the first true value of condition(); fails naming `what` at the deadline."""
+    end = time.monotonic() + (deadline_s or DEADLINE_S)
+    pause_s = 0.002
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited in vain: {what}")
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.1)
+
+
+def clean_env(extra=None):
+    """This process's environment without the III_ variables that would change the server, and with those of the test."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("III_")}
+    env.update({k: str(v) for k, v in (extra or {}).items()})
+    return env
+
+
+class Reply:
+    """One answer: status, headers by lower-case name, raw body."""
+
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def error(self):
+        """The text of an error body; an error has exactly this shape."""
+        value = self.json()
+        assert isinstance(value, dict) and isinstance(value.get("error"), str), f"not an error body: {value!r}"
+        return value["error"]
+
+    def __repr__(self):
+        return f"Reply({self.status}, {self.body[:300]!r})"
+
+
+class Client:
+    """A keep-alive JSON client. One per thread."""
+
+    def __init__(self, port, token=None, prefix=PREFIX, timeout_s=None):
+        self.port, self.token, self.prefix = port, token, prefix
+        self.timeout_s = timeout_s or DEADLINE_S * 4
+        self.conn = None
+
+    def close(self):
+        if self.conn:
+            self.conn.close()
+            self.conn = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _send(self, method, path, body, headers):
+        if self.conn is None:
+            self.conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout_s)
+            self.conn.connect()
+            self.conn.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            fresh = True
+        else:
+            fresh = False
+        try:
+            self.conn.request(method, self.prefix + path, body=body, headers=headers)
+            return self.conn.getresponse()
+        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            self.close()
+            if fresh:
+                raise
+            return self._send(method, path, body, headers)  # the server had closed an idle connection
+
+    def open(self, method, path, body=None, headers=None):
+        """The raw http.client response, unread: for streams."""
+        headers = dict(headers or {})
+        if self.token is not None:
+            headers.setdefault("Authorization", "Bearer " + self.token)
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        if isinstance(body, str):
+            body = body.encode()
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+        return self._send(method, path, body, headers)
+
+    def call(self, method, path, body=None, headers=None):
+        answer = self.open(method, path, body, headers)
+        data = answer.read()
+        if answer.will_close:
+            self.close()
+        return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, data)
+
+    def get(self, path, **kw):
+        return self.call("GET", path, **kw)
+
+    def post(self, path, body=None, **kw):
+        return self.call("POST", path, {} if body is None else body, **kw)
+
+    def delete(self, path, body=None, **kw):
+        return self.call("DELETE", path, body, **kw)
+
+    def ok(self, method, path, body=None):
+        """The JSON value of a call that must succeed."""
+        reply = self.call(method, path, body)
+        assert reply.status == 200, f"{method} {path}: {reply}"
+        return reply.json()
+
+    def create(self, **fields):
+        return self.ok("POST", "/sandboxes", {"image": "python", **fields})
+
+    def exec(self, sid, command, **fields):
+        return self.ok("POST", f"/sandboxes/{sid}/exec", {"command": command, **fields})
+
+    def events(self, method, path, body=None):
+        """Yields the JSON values of a server-sent event stream, then closes the connection. Checks the framing."""
+        answer = self.open(method, path, body)
+        assert answer.status == 200, f"{path}: {answer.status} {answer.read()!r}"
+        assert answer.getheader("Content-Type", "").startswith("text/event-stream")
+        try:
+            while True:
+                line = answer.readline()
+                if not line:
+                    return
+                if line in (b"\n", b"\r\n") or line.startswith(b":"):
+                    continue
+                assert line.startswith(b"data: ") and line.endswith(b"\n"), line
+                assert answer.readline() in (b"\n", b"\r\n"), "an event ends with an empty line"
+                yield json.loads(line[6:])
+        finally:
+            self.close()
+
+
+def raw(port, data, timeout_s=None, shut=False):
+    """Sends bytes on a new connection and returns everything that comes back until the server closes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout_s or DEADLINE_S) as sock:
+        try:
+            sock.sendall(data)
+            if shut:
+                sock.shutdown(socket.SHUT_WR)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        return drain(sock)
+
+
+def drain(sock):
+    got = b""
+    while True:
+        try:
+            piece = sock.recv(65536)
+        except ConnectionResetError:
+            return got
+        if not piece:
+            return got
+        got += piece
+
+
+def status_of(answer):
+    found = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
+    return int(found[1]) if found else None
+
+
+class Server:
+    """One `iii serve` with a data folder and ports of its own."""
+
+    def __init__(self, env=None, flags=(), data_dir=None, user=None, token=None, binary=None):
+        self.env, self.flags, self.user, self.token = dict(env or {}), list(flags), user, token
+        self.binary = pathlib.Path(binary or BINARY)
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="iii-t-"))
+        self.data_dir = pathlib.Path(data_dir) if data_dir else self.home / "data"
+        self.log_path = self.home / "server.log"
+        self.proc, self.port, self.engine_port = None, None, None
+        self.clients = []
+        if user is not None:
+            os.chown(self.home, user, user)
+
+    def argv(self):
+        argv = [str(self.binary), "serve", "--port", "0", "--engine-port", "0", "--data-dir", str(self.data_dir)]
+        if self.user is not None:
+            argv = ["setpriv", "--reuid", str(self.user), "--regid", str(self.user), "--clear-groups", *argv]
+        return argv + self.flags
+
+    def start(self):
+        assert self.binary.exists(), f"{self.binary} is missing: run ./dev build"
+        env = clean_env({"HOME": self.home, **self.env})
+        with open(self.log_path, "ab") as log:
+            start = log.tell()
+            self.proc = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=self.home)
+        self.port, self.engine_port = wait_until(lambda: self._ports(start), f"ready line of the server\n{self.log()}")
+        return self
+
+    def _ports(self, start):
+        if self.proc.poll() is not None:
+            raise AssertionError(f"the server ended with {self.proc.returncode}:\n{self.log()}")
+        return ready_ports(self.log_path.read_bytes()[start:].decode(errors="replace"))
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")[-8000:] if self.log_path.exists() else ""
+
+    def client(self, token=None, **kw):
+        made = Client(self.port, token if token is not None else self.token, **kw)
+        self.clients.append(made)
+        return made
+
+    @property
+    def pid(self):
+        return self.proc.pid
+
+    def kill(self):
+        """SIGKILL: what a crash or an out-of-memory kill does to the daemon."""
+        self.proc.send_signal(signal.SIGKILL)
+        self.proc.wait(DEADLINE_S)
+
+    def stop(self, sig=signal.SIGTERM):
+        """A graceful stop: exit code 0, and no sanitizer had anything to say."""
+        for client in self.clients:
+            client.close()
+        if self.proc is None:
+            return
+        if self.proc.poll() is None:
+            self.proc.send_signal(sig)
+            try:
+                self.proc.wait(DEADLINE_S * 2)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise AssertionError(f"the server did not stop on {sig!r}:\n{self.log()}") from None
+        text = self.log_path.read_text(errors="replace")
+        for word in REPORTS:
+            assert word not in text, text[max(text.find(word) - 500, 0):][:6000]
+        assert self.proc.returncode == 0, f"exit code {self.proc.returncode}:\n{self.log()}"
+
+    def remove(self):
+        """Ends what is still running and removes the folders."""
+        if self.proc and self.proc.poll() is None:
+            self.kill()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.stop()
+        finally:
+            if self.proc.poll() is None:
+                self.proc.terminate()
+                try:
+                    self.proc.wait(DEADLINE_S)
+                except subprocess.TimeoutExpired:
+                    self.kill()
+            self.remove()
+
+
+def ready_ports(text):
+    """(REST port, engine port) from the server's line `ready rest=http://HOST:PORT engine=ws://HOST:PORT`; None while there is none."""
+    found = re.search(r"^ready rest=http://\S+:(\d+) engine=ws://\S+:(\d+)$\n", text, re.M)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def run_cli(*args, env=None, timeout_s=None, stdin=None, user=None):
+    """Runs `iii ARGS`; returns the CompletedProcess with text output."""
+    argv = [str(BINARY), *map(str, args)]
+    if user is not None:
+        argv = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", *argv]
+    return subprocess.run(argv, capture_output=True, text=True, errors="replace", input=stdin, env=clean_env(env),
+                          timeout=timeout_s or DEADLINE_S * 2, check=False)

@@ -1,0 +1,164 @@
+"""What a server holds of the machine, and proof that it gave everything back.
+
+Parallel tests must not count each other's things, so everything is keyed: processes by descent from our server (pid and
+start time, collected while they live, since orphans move to init), cgroups and namespaces by what those processes were in,
+mounts, sockets and folders by the data folder's path."""
+import os
+import pathlib
+
+import harness
+
+
+def read(path):
+    try:
+        return pathlib.Path(path).read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError):
+        return ""
+
+
+def stat_fields(pid):
+    """(parent pid, start time) or None."""
+    text = read(f"/proc/{pid}/stat")
+    if not text:
+        return None
+    fields = text[text.rindex(")") + 2:].split()
+    return (int(fields[1]), int(fields[19])) if fields[0] != "Z" else None
+
+
+def pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def descendants(root_pid):
+    """{pid: start time} of everything below root_pid, without it."""
+    children, starts = {}, {}
+    for pid in pids():
+        fields = stat_fields(pid)
+        if fields:
+            children.setdefault(fields[0], []).append(pid)
+            starts[pid] = fields[1]
+    found, todo = {}, [root_pid]
+    while todo:
+        for child in children.get(todo.pop(), []):
+            found[child] = starts[child]
+            todo.append(child)
+    return found
+
+
+def cgroup_folders(pid):
+    """The folders under /sys/fs/cgroup that the process is in."""
+    folders = set()
+    for line in read(f"/proc/{pid}/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for top in cgroup_tops(controllers):
+            folder = pathlib.Path(top + path)
+            if folder.is_dir():
+                folders.add(str(folder))
+    return folders
+
+
+def cgroup_tops(controllers):
+    base = "/sys/fs/cgroup"
+    if not controllers:
+        return [base + "/unified"] if os.path.isdir(base + "/unified") else [base]
+    return [f"{base}/{controllers.removeprefix('name=')}", *(f"{base}/{c}" for c in controllers.split(","))]
+
+
+def namespaces(pid):
+    found = set()
+    try:
+        for name in os.listdir(f"/proc/{pid}/ns"):
+            found.add(os.readlink(f"/proc/{pid}/ns/{name}"))
+    except OSError:
+        pass
+    return found
+
+
+def mounts(key):
+    return [line for line in read("/proc/self/mountinfo").splitlines() if key in line]
+
+
+def unix_sockets(key):
+    return [line for line in read("/proc/net/unix").splitlines() if key in line]
+
+
+def fds(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return 0
+
+
+def folders(data_dir):
+    """Folders of boxes below the data folder: everything two levels deep under boxes/ and run/."""
+    found = []
+    for name in ("boxes", "run"):
+        top = pathlib.Path(data_dir) / name
+        if top.is_dir():
+            found += [str(p) for p in top.iterdir() if p.is_dir()]
+    return sorted(found)
+
+
+class Holdings:
+    """Collects, over a server's life, what it ever held; `left()` says what is still there."""
+
+    def __init__(self, data_dir):
+        self.data_dir = str(data_dir)
+        self.processes, self.cgroups, self.namespaces = {}, set(), set()
+        self.own_namespaces = namespaces("self")
+        self.own_cgroups = cgroup_folders("self")
+
+    def look(self, server_pid):
+        """Remembers what the server holds now. Cheap enough to be called often."""
+        server_cgroups = cgroup_folders(server_pid) | self.own_cgroups
+        server_namespaces = namespaces(server_pid) | self.own_namespaces
+        for pid, start in descendants(server_pid).items():
+            self.processes[pid] = start
+            self.cgroups |= cgroup_folders(pid) - server_cgroups
+            self.namespaces |= namespaces(pid) - server_namespaces
+
+    def left(self):
+        """What is still there of all that was seen: a list of sentences, empty when nothing."""
+        found = []
+        for pid, start in self.processes.items():
+            fields = stat_fields(pid)
+            if fields and fields[1] == start:
+                found.append(f"process {pid}: {read(f'/proc/{pid}/cmdline').replace(chr(0), ' ')[:100]}")
+        found += [f"cgroup {c}" for c in sorted(self.cgroups) if os.path.isdir(c)]
+        if self.namespaces:
+            held = {ns: pid for pid in pids() for ns in namespaces(pid) & self.namespaces}
+            found += [f"namespace {ns} held by {pid}" for ns, pid in sorted(held.items())]
+        found += [f"mount {m}" for m in mounts(self.data_dir)]
+        found += [f"unix socket {s}" for s in unix_sockets(self.data_dir)]
+        found += [f"folder {f}" for f in folders(self.data_dir)]
+        return found
+
+    def assert_nothing_left(self):
+        """Some things go asynchronously (network namespaces, for one): they have until the deadline."""
+        last = []
+
+        def is_clean():
+            last[:] = self.left()
+            return not last
+
+        try:
+            harness.wait_until(is_clean, "everything given back")
+        except AssertionError:
+            raise AssertionError("left behind:\n  " + "\n  ".join(last[:40])) from None
+
+
+def counts(server):
+    """Numbers that must be the same before and after a round of work on a live server."""
+    below = descendants(server.pid)
+    cgroups, spaces = set(), set()
+    for pid in below:
+        cgroups |= cgroup_folders(pid)
+        spaces |= namespaces(pid)
+    siblings = sum(1 for top in {os.path.dirname(c) for c in cgroups} if os.path.isdir(top)
+                   for entry in os.scandir(top) if entry.is_dir())
+    return {
+        "processes": len(below), "cgroups": len(cgroups), "cgroup folders": siblings, "namespaces": len(spaces),
+        "mounts": len(mounts(str(server.data_dir))), "unix sockets": len(unix_sockets(str(server.data_dir))),
+        "fds": fds(server.pid), "launcher fds": sum(fds(p) for p in below if stat_fields(p) and stat_fields(p)[0] == server.pid),
+        "folders": len(folders(server.data_dir)),
+    }

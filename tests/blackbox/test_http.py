@@ -1,0 +1,229 @@
+"""HTTP by hand: what each server in the bake-off got wrong somewhere, over raw sockets."""
+import concurrent.futures
+import json
+import socket
+import time
+
+import pytest
+
+import harness
+from harness import raw, status_of
+
+HEALTH = b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n"
+OK_BODY = b'{"status":"healthy"}'
+SERVER_ENV = {"III_MAX_BODY_MB": "1"}
+
+
+@pytest.fixture(autouse=True)
+def still_serving(client):
+    yield
+    assert client.ok("GET", "/health") == {"status": "healthy"}
+
+
+def request(head, body=b"", method=b"POST", path=b"/sandbox/sandboxes"):
+    return method + b" " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + head + b"\r\n" + body
+
+
+@pytest.mark.parametrize("name, data", [
+    ("two lengths", request(b"Content-Length: 2\r\nContent-Length: 3\r\n", b"{}x")),
+    ("the same length twice", request(b"Content-Length: 2\r\nContent-Length: 2\r\n", b"{}")),
+    ("a list of lengths", request(b"Content-Length: 2, 2\r\n", b"{}")),
+    ("length and chunked", request(b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n")),
+    ("chunked and length", request(b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", b"0\r\n\r\n")),
+    ("gzip, chunked", request(b"Transfer-Encoding: gzip, chunked\r\n", b"0\r\n\r\n")),
+    ("chunked, gzip", request(b"Transfer-Encoding: chunked, gzip\r\n", b"0\r\n\r\n")),
+    ("identity", request(b"Transfer-Encoding: identity\r\n")),
+    ("a folded header", request(b"X-A: 1\r\n  folded\r\n")),
+    ("a blank before the colon", request(b"Content-Length : 2\r\n", b"{}")),
+    ("a bad header name", request(b"X(A): 1\r\n")),
+    ("a NUL in a header", request(b"X-A: a\0b\r\n")),
+    ("a negative length", request(b"Content-Length: -1\r\n")),
+    ("a length with a sign", request(b"Content-Length: +2\r\n", b"{}")),
+    ("a huge length", request(b"Content-Length: 99999999999999999999999\r\n")),
+    ("a bad chunk size", request(b"Transfer-Encoding: chunked\r\n", b"zz\r\n")),
+    ("a huge chunk size", request(b"Transfer-Encoding: chunked\r\n", b"ffffffffffffffffff\r\n")),
+    ("no Host", b"GET /sandbox/health HTTP/1.1\r\nConnection: close\r\n\r\n"),
+    ("two Hosts", b"GET /sandbox/health HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n"),
+    ("no version", b"GET /sandbox/health\r\n\r\n"),
+    ("another version", b"GET /sandbox/health HTTP/3.7\r\nHost: x\r\n\r\n"),
+    ("another protocol", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 40),
+    ("binary noise", bytes(range(256)) * 4 + b"\r\n\r\n"),
+    ("a NUL in the path", b"GET /sandbox/he\0alth HTTP/1.1\r\nHost: x\r\n\r\n"),
+])
+def test_refused_with_400_and_closed(server, name, data):
+    answer = raw(server.port, data, shut=True)
+    assert status_of(answer) in (400, 413 if "huge" in name else 400, 501 if "gzip" in name or name == "identity" else 400, 505 if "version" in name else 400), (name, answer[:200])
+    assert answer.count(b"HTTP/1.1 ") == 1, "what follows a refused request must not be read as another one"
+
+
+def test_smuggled_requests_are_not_answered(server):
+    inner = b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n\r\n"
+    data = (b"POST /sandbox/sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % (5 + len(inner))) + inner
+    assert OK_BODY not in raw(server.port, data, shut=True)
+
+
+@pytest.mark.parametrize("name, data, status", [
+    ("header bytes", b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 200_000 + b"\r\n\r\n", 431),
+    ("header count", b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: 1\r\n" % i for i in range(500)) + b"\r\n", 431),
+    ("url", b"GET /sandbox/health?" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
+    ("body by length", request(b"Content-Type: application/json\r\nContent-Length: 5000000\r\n"), 413),
+    ("body by chunks", request(b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", (b"10000\r\n" + b"a" * 65536 + b"\r\n") * 40), 413),
+])
+def test_caps(server, name, data, status):
+    assert status_of(raw(server.port, data)) == status, name
+
+
+def test_pipelined_requests_are_answered_in_order(server, box):
+    body = b"".join(b"POST /sandbox/sandboxes/%s/exec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                    % (box.encode(), len(text), text) for text in (json.dumps({"command": f"echo n{i}"}).encode() for i in range(20)))
+    answer = raw(server.port, body + HEALTH + b"Connection: close\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 200 OK") == 21
+    places = [answer.index(b"n%d\\n" % i) for i in range(20)]
+    assert places == sorted(places) and answer.endswith(OK_BODY)
+
+
+def test_many_pipelined_requests_do_not_recurse(server):
+    answer = raw(server.port, (HEALTH + b"\r\n") * 5000 + HEALTH + b"Connection: close\r\n\r\n")
+    assert answer.count(OK_BODY) == 5001
+
+
+def test_one_byte_at_a_time(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in HEALTH + b"Connection: close\r\n\r\n":
+            sock.sendall(bytes([byte]))
+        assert harness.drain(sock).endswith(OK_BODY)
+
+
+def test_a_chunked_body(server, box):
+    text = json.dumps({"command": "echo chunked"}).encode()
+    chunks = b"".join(b"%x;ext=1\r\n%s\r\n" % (1, text[i:i + 1]) for i in range(len(text))) + b"0\r\nX-Trailer: 1\r\n\r\n"
+    answer = raw(server.port, request(b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", chunks,
+                                      path=b"/sandbox/sandboxes/" + box.encode() + b"/exec"))
+    assert status_of(answer) == 200 and b"chunked\\n" in answer
+
+
+def test_expect_100_continue(server, box):
+    text = json.dumps({"command": "echo expected"}).encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
+        sock.sendall(request(b"Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: %d\r\n" % len(text),
+                             path=b"/sandbox/sandboxes/" + box.encode() + b"/exec"))
+        assert sock.recv(1024).startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
+        sock.sendall(text)
+        assert b"expected\\n" in harness.drain(sock)
+
+
+def test_expect_with_a_body_that_is_too_large_is_refused_at_once(server):
+    answer = raw(server.port, request(b"Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n"))
+    assert status_of(answer) == 413
+
+
+def test_head_has_no_body(server):
+    answer = raw(server.port, b"HEAD /sandbox/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert status_of(answer) in (200, 405) and answer.endswith(b"\r\n\r\n") and b"healthy" not in answer
+
+
+def test_headers_of_a_reply(client):
+    reply = client.get("/health")
+    assert reply.headers["content-type"].startswith("application/json")
+    assert reply.headers["date"].endswith(" GMT") and int(reply.headers["content-length"]) == len(reply.body)
+
+
+def test_http_1_0_and_connection_close(server):
+    assert raw(server.port, b"GET /sandbox/health HTTP/1.0\r\nHost: x\r\n\r\n").endswith(OK_BODY)
+    assert raw(server.port, HEALTH + b"Connection: close\r\n\r\n" + HEALTH + b"\r\n").count(OK_BODY) == 1
+
+
+def test_upgrade_is_ignored_on_an_ordinary_route(server):
+    answer = raw(server.port, HEALTH + b"Connection: upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                 b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", shut=True)
+    assert status_of(answer) in (200, 400, 426)
+    assert status_of(raw(server.port, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", shut=True)) in (400, 505, None)
+    assert status_of(raw(server.port, HEALTH + b"Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n",
+                         shut=True)) in (200, 400)
+
+
+def test_connect_and_odd_methods(server):
+    for line in (b"CONNECT x:1 HTTP/1.1", b"TRACE /sandbox/health HTTP/1.1", b"BREW /sandbox/health HTTP/1.1", b"OPTIONS * HTTP/1.1"):
+        answer = raw(server.port, line + b"\r\nHost: x\r\nConnection: close\r\n\r\n", shut=True)
+        assert status_of(answer) in (200, 204, 400, 404, 405, 501), answer[:100]
+
+
+def test_paths_are_not_decoded_before_routing(server):
+    for path in (b"/sandbox/%68ealth", b"/sandbox//health", b"/sandbox/./health", b"/sandbox/../sandbox/health", b"/sandbox/health/"):
+        assert status_of(raw(server.port, b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path)) == 404, path
+
+
+def test_bodies_of_get_and_delete_count(client, box):
+    assert client.call("GET", "/sandboxes", {"pageSize": 4}).json()["pageSize"] == 4
+
+
+def test_clients_that_leave_in_the_middle(server, box):
+    body = json.dumps({"command": "sleep 99941"}).encode()
+    pieces = [b"", b"GET", HEALTH, request(b"Content-Length: 100\r\n", b"{"), request(b"Transfer-Encoding: chunked\r\n", b"5\r\nab"),
+              request(b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body), body, path=b"/sandbox/sandboxes/" + box.encode() + b"/exec")]
+    for piece in pieces * 20:
+        sock = socket.create_connection(("127.0.0.1", server.port))
+        sock.sendall(piece)
+        sock.close()
+
+
+def test_idle_connections_do_not_stop_others(server, client):
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(300)]
+    for sock in idle[:150]:
+        sock.sendall(b"GET /sandbox/health HTTP/1.1\r\nHo")
+    assert client.get("/health").status == 200
+    for sock in idle:
+        sock.close()
+
+
+def drip(port, start, piece):
+    """Sends a piece twice a second until the server has enough. Returns what it said."""
+    with socket.create_connection(("127.0.0.1", port), timeout=0.5) as sock:
+        sock.sendall(start)
+        got, end = b"", time.monotonic() + 60
+        while time.monotonic() < end:
+            try:
+                sock.sendall(piece)
+                data = sock.recv(4096)
+                if not data:
+                    return got
+                got += data
+            except (BrokenPipeError, ConnectionResetError):
+                return got
+            except TimeoutError:
+                continue
+    raise AssertionError("a client that drips was never cut off")
+
+
+def test_slow_heads_and_slow_bodies_are_cut_off(server):
+    """Both deadlines are absolute: a byte now and then does not extend them."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        head = pool.submit(drip, server.port, b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nX-A: ", b"a")
+        body = pool.submit(drip, server.port, request(b"Content-Type: application/json\r\nContent-Length: 100000\r\n", b"{"), b" ")
+        assert status_of(head.result()) in (408, None)
+        assert status_of(body.result()) in (408, None)
+
+
+def test_a_reader_that_stalls_is_not_waited_for(server, box, client):
+    text = json.dumps({"command": "head -c 9000000 /dev/zero | tr '\\0' y"}).encode()
+    stalled = []
+    for _ in range(4):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(("127.0.0.1", server.port))
+        sock.sendall(request(b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(text), text,
+                             path=b"/sandbox/sandboxes/" + box.encode() + b"/exec"))
+        stalled.append(sock)
+    for _ in range(20):
+        assert client.exec(box, "true")["exitCode"] == 0
+    for sock in stalled:
+        sock.close()
+
+
+def test_keep_alive_serves_many_requests_on_one_connection(client):
+    client.get("/health")
+    first = client.conn.sock
+    for _ in range(200):
+        assert client.get("/health").status == 200
+    assert client.conn.sock is first

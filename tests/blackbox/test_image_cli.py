@@ -1,0 +1,145 @@
+"""`iii image import|ls|rm` beside a running server, and sandboxes from what was imported."""
+import gzip
+import subprocess
+
+import pytest
+
+import harness
+import images
+
+
+@pytest.fixture(scope="module")
+def sh(tmp_path_factory):
+    return images.program(tmp_path_factory.mktemp("program"))
+
+
+@pytest.fixture
+def image(server):
+    """image(*args) runs `iii image …` on the server's data folder."""
+    return lambda *args: harness.run_cli("image", *args, env={"III_DATA_DIR": server.data_dir})
+
+
+@pytest.fixture
+def imported(image, tmp_path):
+    """imported(bytes, name) imports, and removes the image after the test."""
+    names = []
+
+    def run(data, name):
+        path = tmp_path / "image.tar"
+        path.write_bytes(data)
+        done = image("import", path, name)
+        assert done.returncode == 0, done.stderr
+        names.append(name)
+        return done
+
+    yield run
+    for name in names:
+        image("rm", name)
+
+
+def test_a_rootfs_archive(imported, image, sh, new_sandbox, client):
+    imported(images.rootfs(sh), "tiny")
+    assert "tiny" in image("ls").stdout
+    sid = new_sandbox(image="tiny")["id"]
+    assert client.exec(sid, ["/bin/sh", "plain", "words"])["stdout"] == "plain words\n"
+    assert client.exec(sid, "say /note")["stdout"] == "base\n"
+    assert client.exec(sid, "say /link")["stdout"] == "base\n"
+    client.ok("POST", f"/sandboxes/{sid}/files/write", {"path": "f", "content": "written"})
+    assert client.exec(sid, "say /workspace/f")["stdout"] == "written"
+
+
+@pytest.mark.parametrize("kind", ["docker-save", "oci-layout"])
+def test_layers_are_stacked(imported, sh, new_sandbox, client, kind):
+    imported(images.docker_save(sh) if kind == "docker-save" else images.oci_layout(sh), "stacked:1")
+    sid = new_sandbox(image="stacked:1")["id"]
+    assert client.exec(sid, "say /note")["stdout"] == "top\n"
+    assert client.exec(sid, "say /removed")["exitCode"] == 3
+    assert client.ok("GET", f"/sandboxes/{sid}/env")["vars"]["FROM_IMAGE"] == "yes"
+
+
+def test_compressed_archives(imported, sh, new_sandbox, client, tmp_path):
+    imported(gzip.compress(images.rootfs(sh, b"gz\n")), "squeezed")
+    assert client.exec(new_sandbox(image="squeezed")["id"], "say /note")["stdout"] == "gz\n"
+
+
+def test_an_import_replaces_and_running_sandboxes_keep_theirs(imported, sh, new_sandbox, client):
+    imported(images.rootfs(sh, b"one\n"), "twice")
+    first = new_sandbox(image="twice")["id"]
+    imported(images.rootfs(sh, b"two\n"), "twice")
+    second = new_sandbox(image="twice")["id"]
+    assert client.exec(first, "say /note")["stdout"] == "one\n"
+    assert client.exec(second, "say /note")["stdout"] == "two\n"
+
+
+def test_python_can_be_provided_by_an_import(imported, sh, new_sandbox, client):
+    imported(images.rootfs(sh, b"mine\n"), "python:3.12-slim")
+    assert client.exec(new_sandbox(image="python:3.12-slim")["id"], "say /note")["stdout"] == "mine\n"
+
+
+def test_remove(imported, image, sh, client, new_sandbox):
+    imported(images.rootfs(sh), "brief")
+    alive = new_sandbox(image="brief")["id"]
+    assert image("rm", "brief").returncode == 0
+    assert "brief" not in image("ls").stdout
+    assert client.post("/sandboxes", {"image": "brief"}).status == 404
+    assert client.exec(alive, "say /note")["stdout"] == "base\n"
+    again = image("rm", "brief")
+    assert again.returncode != 0 and "brief" in again.stderr
+
+
+@pytest.mark.parametrize("name, data", [
+    ("noise", b"\x93\x12 this is no archive " * 50), ("empty", b""), ("cut short", None),
+    ("a manifest without layers", images.pack([images.entry("manifest.json", b'[{"Config":"c.json","Layers":["gone/layer.tar"]}]')])),
+    ("a broken manifest", images.pack([images.entry("manifest.json", b"[{")])),
+    ("an index without blobs", images.pack([images.entry("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'),
+                                            images.entry("index.json", b'{"manifests":[{"digest":"sha256:00"}]}')]))])
+def test_archives_that_are_refused(image, sh, tmp_path, name, data, server):
+    path = tmp_path / "bad.tar"
+    path.write_bytes(images.rootfs(sh)[:-20000] if data is None else data)
+    done = image("import", path, "bad")
+    assert done.returncode != 0 and done.stderr.strip(), name
+    assert "bad" not in image("ls").stdout.split()
+
+
+def test_a_wrong_digest_is_refused(image, sh, tmp_path):
+    data = images.oci_layout(sh).replace(b"FROM_IMAGE=yes", b"FROM_IMAGE=bad")
+    path = tmp_path / "bad.tar"
+    path.write_bytes(data)
+    assert image("import", path, "forged").returncode != 0
+
+
+def test_hostile_entries_stay_inside(image, sh, tmp_path, server, new_sandbox, client):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    hostile = images.base_entries(sh) + [
+        images.entry("../" * 12 + str(outside / "dots").lstrip("/"), b"x"), images.entry(str(outside / "absolute"), b"x"),
+        images.entry("jump", kind=b"2", link=str(outside)), images.entry("jump/through", b"x"),
+        images.entry("hard", kind=b"1", link="../" * 12 + "etc/passwd")]
+    path = tmp_path / "hostile.tar"
+    path.write_bytes(images.pack(hostile))
+    done = image("import", path, "hostile")
+    assert list(outside.iterdir()) == []
+    if done.returncode == 0:
+        sid = new_sandbox(image="hostile")["id"]
+        assert client.exec(sid, "say /note")["stdout"] == "base\n"
+        image("rm", "hostile")
+
+
+def test_usage_errors(image, tmp_path):
+    for args in ([], ["import"], ["import", tmp_path / "missing.tar", "x"], ["dance"], ["rm"], ["import", "/dev/null", "a/../b"]):
+        done = image(*args)
+        assert done.returncode != 0 and (done.stderr + done.stdout).strip(), args
+
+
+def test_the_presets_are_listed_and_work(image, new_sandbox, client):
+    listed = image("ls").stdout
+    for name in ("python", "shell"):
+        assert name in listed
+    assert client.exec(new_sandbox(image="shell")["id"], "echo shell")["stdout"] == "shell\n"
+    assert client.exec(new_sandbox(image="python:3.12-slim")["id"], ["python3", "-c", "print(6*7)"])["stdout"] == "42\n"
+
+
+@pytest.mark.skipif(subprocess.run(["sh", "-c", "command -v node"], capture_output=True, check=False).returncode != 0,
+                    reason="there is no node on this host")
+def test_node(new_sandbox, client):
+    assert client.exec(new_sandbox(image="node")["id"], ["node", "-e", "console.log(6*7)"])["stdout"] == "42\n"

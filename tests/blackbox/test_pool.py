@@ -1,0 +1,57 @@
+"""The warm pool: started sandboxes that wait for a create of the same shape."""
+import harness
+
+SERVER_ENV = {"III_POOL_SIZE": "2", "III_POOL_PROFILES": "python,512,1,false;shell,64,0.5,false;broken,entry", "III_POOL_REPLENISH": "*/1 * * * * *"}
+KEYS = {"python:512:1:false", "shell:64:0.5:false"}
+
+
+def filled(client):
+    def status():
+        now = client.ok("GET", "/pool/status")
+        return now if now["ready"] == 4 else None
+
+    return harness.wait_until(status, "the pool to fill")
+
+
+def test_it_fills_by_profile(client):
+    status = filled(client)
+    assert status["total"] == 4 and status["by_profile"] == {key: 2 for key in KEYS}
+
+
+def test_waiting_ones_are_not_listed(client):
+    filled(client)
+    assert client.ok("GET", "/sandboxes")["total"] == 0
+
+
+def test_a_matching_create_is_a_sandbox_like_any_other(new_sandbox, client):
+    filled(client)
+    record = new_sandbox(name="warm", metadata={"a": "b"})
+    sid = record["id"]
+    assert record["name"] == "warm" and record["status"] == "running" and record["metadata"] == {"a": "b"}
+    assert client.exec(sid, "pwd; hostname; echo $HOSTNAME")["stdout"].split() == ["/workspace", sid, sid]
+    assert client.ok("GET", f"/sandboxes/{sid}")["config"]["memory"] == 512
+    client.ok("POST", f"/sandboxes/{sid}/pause")
+    client.ok("POST", f"/sandboxes/{sid}/resume")
+    assert client.ok("GET", f"/sandboxes/{sid}/metrics")["pids"] >= 1
+    filled(client)
+
+
+def test_a_create_of_another_shape_still_works(new_sandbox, client):
+    filled(client)
+    assert new_sandbox(memory=128)["config"]["memory"] == 128
+    assert client.exec(new_sandbox(env={"A": "b"})["id"], "echo $A")["stdout"] == "b\n"
+    assert client.exec(new_sandbox(workdir="/else")["id"], "pwd")["stdout"] == "/else\n"
+    assert client.ok("GET", "/pool/status")["ready"] <= 4
+
+
+def test_more_creates_than_the_pool_holds(new_sandbox, client):
+    filled(client)
+    ids = [new_sandbox()["id"] for _ in range(8)]
+    assert len(set(ids)) == 8
+    assert [client.exec(sid, "hostname")["stdout"].strip() for sid in ids] == ids
+    filled(client)
+
+
+def test_a_server_without_a_pool_says_so():
+    with harness.Server() as server, harness.Client(server.port) as caller:
+        assert caller.ok("GET", "/pool/status") == {"total": 0, "ready": 0, "by_profile": {}}

@@ -1,0 +1,156 @@
+"""kill -9 of the daemon: what was acknowledged is there again, what was half-made is gone, nothing leaks."""
+import concurrent.futures
+import http.client
+import os
+import signal
+import threading
+
+import harness
+import leak
+
+
+def serve(**kw):
+    server = harness.Server(env={"III_MAX_SANDBOXES": "200"}, **kw)
+    server.held = leak.Holdings(server.data_dir)
+    return server
+
+
+def finish(server):
+    server.held.look(server.pid)
+    server.stop()
+    server.held.assert_nothing_left()
+    server.remove()
+
+
+def test_killed_during_fifty_concurrent_commands():
+    server = serve()
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            records = [caller.create(name=f"r{i}", env={"N": str(i)}) for i in range(10)]
+            for number, record in enumerate(records):
+                caller.exec(record["id"], f"echo content{number} > /workspace/f")
+            paused = caller.create()
+            caller.ok("POST", f"/sandboxes/{paused['id']}/pause")
+            job = caller.ok("POST", f"/sandboxes/{records[0]['id']}/exec/background", {"command": "echo logged; sleep 99961"})
+            started = threading.Barrier(51, timeout=harness.DEADLINE_S)
+
+            def command(number):
+                with harness.Client(server.port) as own:
+                    answer = own.open("POST", f"/sandboxes/{records[number % 10]['id']}/exec/stream", {"command": "echo up; sleep 99962", "timeout": 100})
+                    answer.readline()
+                    started.wait()
+                    try:
+                        answer.read()
+                    except (http.client.HTTPException, ConnectionError):
+                        pass
+
+            with concurrent.futures.ThreadPoolExecutor(50) as pool:
+                running = [pool.submit(command, number) for number in range(50)]
+                started.wait()
+                server.held.look(server.pid)
+                server.kill()
+                for one in running:
+                    one.result(harness.DEADLINE_S)
+        server.start()
+        with harness.Client(server.port) as caller:
+            listed = {r["id"]: r for r in caller.ok("GET", "/sandboxes?pageSize=200")["items"]}
+            assert set(listed) == {r["id"] for r in records} | {paused["id"]}
+            for number, record in enumerate(records):
+                assert {k: v for k, v in listed[record["id"]].items() if k != "workerId"} == {k: v for k, v in record.items() if k != "workerId"}
+                assert caller.exec(record["id"], "cat /workspace/f; echo $N")["stdout"] == f"content{number}\n{number}\n"
+            assert listed[paused["id"]]["status"] == "paused"
+            assert caller.ok("POST", f"/sandboxes/{paused['id']}/resume")["status"] == "running"
+            assert caller.exec(paused["id"], "echo thawed")["stdout"] == "thawed\n"
+            status = caller.ok("GET", f"/exec/background/{job['id']}/status")
+            assert status["running"] is True
+            assert caller.ok("GET", f"/exec/background/{job['id']}/logs")["output"] == "logged\n"
+            fresh = caller.create()
+            assert caller.exec(fresh["id"], "echo fresh")["stdout"] == "fresh\n"
+            server.held.look(server.pid)
+            for sid in [*listed, fresh["id"]]:
+                caller.ok("DELETE", f"/sandboxes/{sid}")
+    finally:
+        if server.proc.poll() is not None:
+            server.start()
+        finish(server)
+
+
+def test_killed_while_creating_and_deleting():
+    server = serve()
+    try:
+        server.start()
+        stop = threading.Event()
+        known = []
+
+        def churn():
+            with harness.Client(server.port) as own:
+                while not stop.is_set():
+                    try:
+                        sid = own.create()["id"]
+                        known.append(sid)
+                        if len(known) % 2:
+                            own.delete(f"/sandboxes/{sid}")
+                    except (http.client.HTTPException, OSError, AssertionError):
+                        return
+
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            running = [pool.submit(churn) for _ in range(6)]
+            harness.wait_until(lambda: len(known) >= 40, "forty sandboxes to be made")
+            server.held.look(server.pid)
+            server.kill()
+            stop.set()
+            for one in running:
+                one.result(harness.DEADLINE_S)
+        server.start()
+        with harness.Client(server.port) as caller:
+            items = caller.ok("GET", "/sandboxes?pageSize=200")["items"]
+            for record in items:
+                assert caller.exec(record["id"], "echo up")["stdout"] == "up\n"
+                caller.ok("DELETE", f"/sandboxes/{record['id']}")
+            assert caller.ok("GET", "/sandboxes")["total"] == 0
+    finally:
+        if server.proc.poll() is not None:
+            server.start()
+        finish(server)
+
+
+def test_a_sandbox_that_died_with_its_daemon_is_dropped():
+    server = serve()
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            sid = caller.create()["id"]
+        server.held.look(server.pid)
+        server.kill()
+        for pid, start in server.held.processes.items():
+            fields = leak.stat_fields(pid)
+            if fields and fields[1] == start:
+                os.kill(pid, signal.SIGKILL)
+        server.start()
+        with harness.Client(server.port) as caller:
+            assert caller.get(f"/sandboxes/{sid}").status == 404
+            assert caller.create()["status"] == "running"
+    finally:
+        if server.proc.poll() is not None:
+            server.start()
+        finish(server)
+
+
+def test_two_servers_do_not_share_a_data_folder():
+    server = serve()
+    try:
+        server.start()
+        again = harness.Server(data_dir=server.data_dir)
+        try:
+            again.start()
+        except AssertionError as error:
+            assert "ended with" in str(error)
+        else:
+            raise AssertionError("a second server took the same data folder")
+        finally:
+            again.remove()
+        with harness.Client(server.port) as caller:
+            assert caller.create()["status"] == "running"
+    finally:
+        finish(server)

@@ -1,0 +1,127 @@
+/* A real server on loopback and blocking-style clients in one thread: waiting for a client's bytes turns the loop. */
+#pragma once
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "http/server.h"
+#include "loop/loop.h"
+#include "tap.h"
+
+struct fixture {
+    struct loop *loop;
+    struct http_server *server;
+    uint16_t port;
+    struct buf in; /* what the client has received */
+};
+
+static inline void fixture_stop(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* Turns the loop for about ms. */
+static inline void fixture_turn(struct fixture *f, int64_t ms)
+{
+    struct timer *t = timer_new(f->loop, ms, 0, fixture_stop, f->loop);
+    loop_run(f->loop);
+    (void)timer_free(t);
+}
+
+static inline void fixture_init(struct fixture *f, const struct http_app *app, const struct http_limits *limits)
+{
+    struct err err = ERR_INIT;
+    *f = (struct fixture){ .in = BUF_INIT(256 << 20) };
+    if (loop_new(&f->loop, &err) < 0 || http_server_new(f->loop, app, limits, &f->server, &err) < 0 ||
+        http_server_listen_tcp(f->server, "127.0.0.1", 0, &f->port, &err) < 0) {
+        printf("Bail out! %s\n", err.msg);
+        exit(1);
+    }
+}
+
+static inline void fixture_done(struct fixture *f)
+{
+    f->server = http_server_free(f->server);
+    f->loop = loop_free(f->loop);
+    buf_done(&f->in);
+}
+
+static inline int fixture_connect(struct fixture *f)
+{
+    struct sockaddr_in in = { .sin_family = AF_INET,
+                              .sin_port = htons(f->port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&in, sizeof in) == 0);
+    buf_clear(&f->in);
+    return fd;
+}
+
+static inline void fixture_write(int fd, const char *data, size_t len)
+{
+    CHECK_INT(send(fd, data, len, MSG_NOSIGNAL), len);
+}
+
+static inline void fixture_say(int fd, const char *text)
+{
+    fixture_write(fd, text, strlen(text));
+}
+
+/* 1 bytes came, 0 the connection has ended, -EAGAIN nothing yet. */
+static inline int fixture_read_some(struct fixture *f, int fd)
+{
+    char piece[65536];
+    ssize_t n = recv(fd, piece, sizeof piece, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN ? -EAGAIN : 0;
+    if (n > 0)
+        (void)buf_add(&f->in, piece, (size_t)n);
+    return n > 0;
+}
+
+/* Waits until what was received holds text (NULL: until the connection ends); false after 5 s. */
+static inline bool fixture_wait(struct fixture *f, int fd, const char *text)
+{
+    for (int64_t end = clock_mono_us() + 5000000; clock_mono_us() < end;) {
+        int r = fixture_read_some(f, fd);
+        if (text && strstr(buf_text(&f->in), text))
+            return true;
+        if (r == 0)
+            return !text;
+        if (r < 0)
+            fixture_turn(f, 1);
+    }
+    return false;
+}
+
+static inline bool fixture_has(const struct fixture *f, const char *text)
+{
+    return strstr(buf_text(&f->in), text) != NULL;
+}
+
+static inline unsigned fixture_count(const struct fixture *f, const char *text)
+{
+    unsigned n = 0;
+    for (const char *p = buf_text(&f->in); (p = strstr(p, text)); p += strlen(text))
+        n++;
+    return n;
+}
+
+/* Sends text on a fresh connection and reads until the server closes it. */
+static inline bool fixture_exchange(struct fixture *f, const char *text)
+{
+    int fd = fixture_connect(f);
+    fixture_say(fd, text);
+    bool is_closed = fixture_wait(f, fd, NULL);
+    close(fd);
+    return is_closed;
+}

@@ -1,0 +1,286 @@
+/* The system call filter, tried: a child installs it and makes the calls. */
+#include "os/filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <pthread.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tap.h"
+
+#define HIGH_BIT (1L << 32) /* in a register's upper half, which the kernel ignores for an int */
+
+static struct filter filter;
+
+/* Runs fn under the filter in a child. Its exit code is the number of failed expectations (printed). */
+static int confined(int (*fn)(void))
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int r = filter_install(&filter);
+        int bad = r < 0 ? 100 : fn();
+        fflush(stdout);
+        _exit(bad);
+    }
+    int status = -1;
+    (void)waitpid(pid, &status, 0);
+    return status;
+}
+
+static int expect(const char *what, long result, int want_errno)
+{
+    int got = result < 0 ? errno : 0;
+    if (got == want_errno)
+        return 0;
+    printf("# %s: errno %d, not %d\n", what, got, want_errno);
+    return 1;
+}
+
+/* Every unconditional row answers its errno before the kernel looks at the arguments. */
+static int try_rows(void)
+{
+    int bad = 0, want;
+    const char *reason, *name;
+    for (size_t i = 0; (name = filter_row(i, &want, &reason)); i++) {
+        static const char *const conditional[] = { "clone", "unshare", "personality", "socket", "socketpair", "ioctl" };
+        int is_conditional = 0;
+        for (size_t k = 0; k < sizeof conditional / sizeof *conditional; k++)
+            is_conditional |= strcmp(name, conditional[k]) == 0;
+        int nr = strcmp(name, "open_tree_attr") == 0 ? 467 : seccomp_syscall_resolve_name(name);
+        if (!is_conditional && nr >= 0)
+            bad += expect(name, syscall(nr, -1L, -1L, -1L, -1L, -1L, -1L), want);
+        bad += reason[0] == '\0';
+    }
+    return bad;
+}
+
+TEST(every_denied_call_is_denied)
+{
+    CHECK_INT(confined(try_rows), 0);
+}
+
+static int try_namespaces(void)
+{
+    static const long flags[] = { CLONE_NEWNS,  CLONE_NEWUTS, CLONE_NEWIPC,    CLONE_NEWUSER,
+                                  CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWCGROUP, CLONE_NEWUSER | CLONE_NEWNS };
+    int bad = 0;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        bad += expect("clone with a namespace flag", syscall(SYS_clone, flags[i] | SIGCHLD, 0, 0, 0, 0), EPERM);
+        bad += expect("clone with a high bit", syscall(SYS_clone, flags[i] | SIGCHLD | HIGH_BIT, 0, 0, 0, 0), EPERM);
+        bad += expect("unshare", syscall(SYS_unshare, flags[i]), EPERM);
+        bad += expect("unshare with a high bit", syscall(SYS_unshare, flags[i] | HIGH_BIT), EPERM);
+    }
+    bad += expect("unshare a time namespace", syscall(SYS_unshare, 0x80L), EPERM);
+    bad += expect("unshare files", syscall(SYS_unshare, (long)CLONE_FILES), 0);
+    return bad;
+}
+
+TEST(no_namespace_can_be_made)
+{
+    CHECK_INT(confined(try_namespaces), 0);
+}
+
+static int try_sockets(void)
+{
+    int bad = 0;
+    for (long family = 0; family < 64; family++) {
+        int is_allowed = family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK;
+        if (is_allowed)
+            continue;
+        bad += expect("socket family", syscall(SYS_socket, family, (long)SOCK_STREAM, 0L), EPERM);
+        bad += expect("socket family with a high bit", syscall(SYS_socket, family | HIGH_BIT, (long)SOCK_STREAM, 0L),
+                      EPERM);
+        bad += expect("socketpair family", syscall(SYS_socketpair, family, (long)SOCK_STREAM, 0L, NULL), EPERM);
+    }
+    bad += expect("socket family -1", syscall(SYS_socket, -1L, (long)SOCK_STREAM, 0L), EPERM);
+    bad += expect("unix", socket(AF_UNIX, SOCK_STREAM, 0), 0);
+    bad += expect("inet", socket(AF_INET, SOCK_STREAM, 0), 0);
+    bad += expect("inet6", socket(AF_INET6, SOCK_DGRAM, 0), 0);
+    bad += expect("netlink route", socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), 0);
+    for (int protocol = 1; protocol < 32; protocol++)
+        bad += expect("another netlink", socket(AF_NETLINK, SOCK_RAW, protocol), EPERM);
+    int pair[2];
+    bad += expect("unix pair", socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    return bad;
+}
+
+TEST(only_four_socket_families_pass)
+{
+    CHECK_INT(confined(try_sockets), 0);
+}
+
+static int try_terminal(void)
+{
+    int bad = 0, master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0)
+        return 50;
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY), discipline = 0;
+    struct winsize size;
+    bad += expect("TIOCSTI", ioctl(slave, TIOCSTI, "x"), EPERM);
+    bad += expect("TIOCSTI with a high bit", syscall(SYS_ioctl, slave, TIOCSTI | HIGH_BIT, "x"), EPERM);
+    bad += expect("TIOCLINUX", ioctl(slave, TIOCLINUX, "\x06"), EPERM);
+    bad += expect("TIOCSETD", ioctl(slave, TIOCSETD, &discipline), EPERM);
+    bad += expect("TIOCGWINSZ", ioctl(slave, TIOCGWINSZ, &size), 0);
+    return bad;
+}
+
+TEST(terminal_injection_is_denied)
+{
+    CHECK_INT(confined(try_terminal), 0);
+}
+
+static int try_persona(void)
+{
+    int bad = 0;
+    bad += expect("ask", personality(0xffffffff), 0);
+    bad += expect("plain", personality(0), 0);
+    for (unsigned bit = 0; bit < 32; bit++) {
+        bad += expect("one bit", personality(1UL << bit), EPERM);
+        bad += expect("all but one bit", personality(0xffffffffUL & ~(1UL << bit)), EPERM);
+    }
+    bad += expect("one bit with a high bit", syscall(SYS_personality, (long)ADDR_NO_RANDOMIZE | HIGH_BIT), EPERM);
+    return bad;
+}
+
+TEST(only_the_plain_personality_passes)
+{
+    CHECK_INT(confined(try_persona), 0);
+}
+
+static void *thread_main(void *arg)
+{
+    return arg;
+}
+
+static int try_ordinary_life(void)
+{
+    int bad = 0, status = 0, number = 7, copy = 0;
+    pthread_t thread;
+    void *got = NULL;
+    bad += expect("thread", -pthread_create(&thread, NULL, thread_main, &number), 0);
+    bad += pthread_join(thread, &got) != 0 || got != &number;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(127);
+    }
+    bad += expect("fork", pid, 0);
+    bad += waitpid(pid, &status, 0) != pid || status != 0;
+    pid = fork();
+    if (pid == 0) {
+        (void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        (void)raise(SIGSTOP);
+        _exit(0);
+    }
+    bad += waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status);
+    struct iovec local = { &copy, sizeof copy }, remote = { &number, sizeof number };
+    bad += expect("process_vm_readv of a traced child", process_vm_readv(pid, &local, 1, &remote, 1, 0), 0);
+    bad += copy != 7;
+    bad += expect("ptrace own child", ptrace(PTRACE_CONT, pid, NULL, NULL), 0);
+    (void)waitpid(pid, &status, 0);
+    bad += expect("memfd", memfd_create("x", 0), 0);
+    bad += expect("prctl name", prctl(PR_SET_NAME, "x", 0, 0, 0), 0);
+    bad += system("echo hi | grep -q hi && test $(ls / | wc -l) -gt 3") != 0;
+    return bad;
+}
+
+TEST(ordinary_programs_live_under_it)
+{
+    CHECK_INT(confined(try_ordinary_life), 0);
+}
+
+static int try_unknown(void)
+{
+    int bad = 0;
+    bad += expect("past the table", syscall(FILTER_NEWEST + 1), ENOSYS);
+    bad += expect("far past the table", syscall(100000), ENOSYS);
+#ifdef __x86_64__
+    bad += expect("x32 getpid", syscall(0x40000000 + SYS_getpid), ENOSYS);
+    bad += expect("x32 unshare", syscall(0x40000000 + SYS_unshare, (long)CLONE_NEWUSER), ENOSYS);
+    long result;
+    __asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory", "r8", "r9", "r10", "r11"); /* i386 getpid */
+    bad += result != -ENOSYS;
+    if (result != -ENOSYS)
+        printf("# 32-bit getpid answered %ld\n", result);
+#endif
+    return bad;
+}
+
+TEST(other_entries_and_newer_calls_do_not_exist)
+{
+    CHECK_INT(confined(try_unknown), 0);
+}
+
+static int try_twice(void)
+{
+    return filter_install(&filter) == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : 1;
+}
+
+TEST(a_second_install_and_no_new_privs_hold)
+{
+    CHECK_INT(confined(try_twice), 0);
+}
+
+TEST(it_is_small_and_built_quickly)
+{
+    struct filter again;
+    int64_t start = clock_mono_us();
+    CHECK_INT(filter_build(&again, NULL), 0);
+    printf("# %u instructions, built in %lld us\n", again.count, (long long)(clock_mono_us() - start));
+    CHECK_INT(again.count, filter.count);
+    CHECK_INT(memcmp(again.insn, filter.insn, again.count * sizeof *again.insn), 0);
+    CHECK(again.count < 1500);
+    filter_done(&again);
+    CHECK(!again.insn);
+}
+
+TEST(its_memfd_holds_the_same_and_is_sealed)
+{
+    int fd = filter_memfd(&filter, NULL);
+    CHECK(fd >= 0);
+    size_t size = filter.count * sizeof *filter.insn;
+    char *copy = malloc(size + 1);
+    CHECK_INT(pread(fd, copy, size + 1, 0), size);
+    CHECK_INT(memcmp(copy, filter.insn, size), 0);
+    CHECK(write(fd, "x", 1) < 0 && errno == EPERM);
+    CHECK(ftruncate(fd, 0) < 0 && errno == EPERM);
+    free(copy);
+    (void)close(fd);
+}
+
+int main(void)
+{
+    struct err err = ERR_INIT;
+    if (filter_build(&filter, &err) < 0) {
+        printf("Bail out! %s\n", err.msg);
+        return 1;
+    }
+    RUN(every_denied_call_is_denied);
+    RUN(no_namespace_can_be_made);
+    RUN(only_four_socket_families_pass);
+    RUN(terminal_injection_is_denied);
+    RUN(only_the_plain_personality_passes);
+    RUN(ordinary_programs_live_under_it);
+    RUN(other_entries_and_newer_calls_do_not_exist);
+    RUN(a_second_install_and_no_new_privs_hold);
+    RUN(it_is_small_and_built_quickly);
+    RUN(its_memfd_holds_the_same_and_is_sealed);
+    filter_done(&filter);
+    return tap_done();
+}

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""The rules that a script can check. Prints `ok lint NAME` or the complaints and `not ok lint NAME` for each.
+
+--all: clang-tidy over every file, not only those changed since the last commit. --tidy: with clang-tidy. clang-tidy alone with
+--only tidy. What it found clean is remembered in build/tidy until the file, a header or the rules change."""
+import argparse
+import ast
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_layers  # noqa: E402
+
+ROOT = check_layers.ROOT
+FILE_LINES, FUNCTION_LINES = 1000, 80
+C_FOLDERS = ("src", "tests/unit", "tests/fuzz", "bench")
+SKIPPED_FOLDERS = {".git", "build", "node_modules", "target", "__pycache__", ".pytest_cache", ".venv"}
+# Folders of the machines this is built on: a path below them works nowhere else. Written in two pieces to pass its own check.
+MACHINE_PATH = re.compile(r"(?<![\w./%}$*-])/(?:wor" + r"k|far" + r"m)/")
+OPEN_TASK = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?!.{0,3}#\d+)")
+LIBRARIES = ["jansson", "libuv", "sqlite3", "libseccomp", "libarchive", "libcrypto", "zlib", "libzstd", "libcurl"]
+JOBS = 2
+
+
+def c_files(pattern):
+    return sorted(p for folder in C_FOLDERS for p in (ROOT / folder).rglob(pattern))
+
+
+def text_files():
+    """Every file of the tree that people write."""
+    endings = {".c", ".h", ".def", ".py", ".sh", ".md", ".build", ".txt", ".json", ".yml", ".yaml", ".toml", ".ts", ".rs", ""}
+    for folder, names, files in os.walk(ROOT):
+        names[:] = [n for n in names if n not in SKIPPED_FOLDERS and "corpus" not in n]
+        for name in files:
+            path = pathlib.Path(folder) / name
+            if path.suffix in endings and not path.is_symlink() and path.stat().st_size < 2_000_000:
+                yield path
+
+
+def relative(path):
+    return path.relative_to(ROOT)
+
+
+def layers():
+    return list(check_layers.complaints())
+
+
+def sizes():
+    found = []
+    for path in [*c_files("*.[ch]"), *sorted((ROOT / "tools").rglob("*.py")), *sorted((ROOT / "tests").rglob("*.py"))]:
+        lines = path.read_text(errors="replace").splitlines()
+        if len(lines) > FILE_LINES:
+            found.append(f"{relative(path)}: {len(lines)} lines, at most {FILE_LINES}: split it by subject")
+        if path.suffix == ".c":
+            found += long_functions(path, lines)
+    return found
+
+
+def long_functions(path, lines):
+    """clang-format puts both braces of a function alone in column 0, which makes this scan exact."""
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            start = number
+        elif line == "}" and start:
+            length = number - start - 1
+            before = " ".join(lines[max(start - 4, 0):start])
+            if length > FUNCTION_LINES and "NOLINT" not in before:
+                yield f"{relative(path)}:{start}: a function of {length} lines, at most {FUNCTION_LINES}"
+            start = None
+
+
+def words():
+    found = []
+    for path in text_files():
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if MACHINE_PATH.search(line):
+                found.append(f"{relative(path)}:{number}: a path of one machine")
+            if path.suffix in (".c", ".h", ".def", ".py", ".sh") and OPEN_TASK.search(line):
+                found.append(f"{relative(path)}:{number}: an open task without an issue number")
+    return found
+
+
+def rooms():
+    found = []
+    for room in sorted(p for p in (ROOT / "src").iterdir() if p.is_dir() and any(p.rglob("*.[ch]"))):
+        readme = room / "README.md"
+        if not readme.exists():
+            found.append(f"{relative(room)}: no README.md (what it is, invariants, what it may include, how it is tested)")
+        elif len(readme.read_text().splitlines()) > 80:
+            found.append(f"{relative(readme)}: longer than a page (80 lines)")
+    return found
+
+
+def stems():
+    """File stem = symbol prefix, so a stem may exist once only."""
+    seen, found = {}, []
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        other = seen.setdefault(path.stem, path)
+        if other != path and "agent" not in path.parts and "main" not in path.parts:
+            found.append(f"{relative(path)}: the stem {path.stem} is taken by {relative(other)}")
+    return found
+
+
+def headers():
+    found = []
+    for path in c_files("*.h"):
+        text = path.read_text(errors="replace")
+        if not text.startswith("/*"):
+            found.append(f"{relative(path)}:1: a header opens with a comment: what it is, what it may include, its invariants")
+        if "#pragma once" not in text and path.name != "banned.h":
+            found.append(f"{relative(path)}: no #pragma once")
+    flags = subprocess.run(["pkg-config", "--cflags", *LIBRARIES], capture_output=True, text=True, check=True).stdout.split()
+    base = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wno-unused-function", "-Werror", "-I", "src", "-I",
+            "tests/unit", "-I", "/usr/share/include/llhttp", *flags, "-x", "c", "-"]
+
+    def compile_alone(path):
+        done = subprocess.run(base, input=f'#include "{path}"\n', capture_output=True, text=True, cwd=ROOT, check=False)
+        return [] if done.returncode == 0 else [f"{relative(path)}: does not compile by itself\n{done.stderr.strip()[:1500]}"]
+
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for complaint in pool.map(compile_alone, [p for p in c_files("*.h") if p.name not in ("banned.h", "tap.h")]):
+            found += complaint
+    return found
+
+
+def layout():
+    done = subprocess.run(["clang-format", "--dry-run", "-Werror", *map(str, c_files("*.[ch]"))], capture_output=True, text=True,
+                          cwd=ROOT, check=False)
+    if done.returncode == 0:
+        return []
+    files = sorted(set(re.findall(rf"^{re.escape(str(ROOT))}/(\S+?):\d+", done.stderr, re.M)))
+    return [f"{name}: not laid out; run ./dev fmt" for name in files] or [done.stderr[:2000]]
+
+
+def scripts():
+    found = []
+    for path in text_files():
+        head = path.read_bytes()[:80].split(b"\n")[0]
+        if path.suffix == ".py":
+            try:
+                ast.parse(path.read_text(), str(path))
+            except SyntaxError as error:
+                found.append(f"{relative(path)}:{error.lineno}: {error.msg}")
+        elif path.suffix == ".sh" or head.startswith(b"#!"):
+            shell = "bash" if b"bash" in head else "sh" if b"sh" in head else None
+            done = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, check=False) if shell else None
+            if done and done.returncode:
+                found.append(f"{relative(path)}: {done.stderr.strip()}")
+    return found
+
+
+# The allocators' names are older than the rule and known to everyone.
+ALLOCATORS = {"xzalloc", "xrealloc", "xstrdup", "xstrndup", "xasprintf", "try_alloc"}
+
+
+def symbols():
+    """What a file exports starts with a word of its own name, with its room's, or with that of a struct in the room's headers."""
+    archives = sorted((ROOT / "build").glob("lib*.a"))
+    if not archives:
+        return ["build/ holds no libraries: run ./dev build"]
+    done = subprocess.run(["nm", "-gA", "--defined-only", *map(str, archives)], capture_output=True, text=True, check=False)
+    structs, found = {}, set()
+    for line in done.stdout.splitlines():
+        match = re.match(r".*/lib(\w+)\.a:(?:\S*/)?([^:/]+)\.c\.o:\S* [A-Z] (\w+)$", line)
+        if not match or match[1] == "llhttp" or match[2] == "guest_blob" or match[3] in ALLOCATORS | {"guest_blob_size"}:
+            continue
+        room, name, symbol = match.groups()
+        if room not in structs:
+            text = "".join(p.read_text(errors="replace") for p in (ROOT / "src" / room).rglob("*.h"))
+            structs[room] = tuple(set(re.findall(r"^struct (\w+)", text, re.M)))
+        words_of_name = set(re.split(r"_", name)) | {room}
+        if symbol.split("_")[0] not in words_of_name and not symbol.startswith(structs[room]):
+            found.add(f"{name}.c: exports {symbol}; make it static, or begin it with the file's stem")
+    return sorted(found)
+
+
+def tidy_files(is_all):
+    files = [p for p in c_files("*.c") if "fuzz" not in p.parts]
+    if is_all:
+        return files
+    git = subprocess.run(["git", "status", "--porcelain", "--untracked-files=all"], capture_output=True, text=True, cwd=ROOT, check=False)
+    changed = {line[3:].strip() for line in git.stdout.splitlines()}
+    return [p for p in files if str(relative(p)) in changed]
+
+
+def tidy(is_all):
+    """clang-tidy with a memory: clean files are not looked at again until something they see has changed."""
+    database = ROOT / "build" / "compile_commands.json"
+    if not database.exists():
+        return ["build/compile_commands.json is missing: run ./dev build"]
+    rules = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
+    for path in c_files("*.h") + c_files("*.def"):
+        rules.update(path.read_bytes())
+    memory = ROOT / "build" / "tidy"
+    memory.mkdir(exist_ok=True)
+    known = set(re.findall(r'"file": "([^"]+)"', database.read_text()))
+    known = {os.path.realpath(ROOT / "build" / name) for name in known}
+
+    def check(path):
+        is_agent = "agent" in path.parts
+        if not is_agent and str(path) not in known:
+            return []
+        key = rules.copy()
+        key.update(path.read_bytes())
+        mark = memory / (hashlib.sha256(str(relative(path)).encode()).hexdigest()[:24] + ".ok")
+        if mark.exists() and mark.read_text() == key.hexdigest():
+            return []
+        argv = ["nice", "-n", "19", "clang-tidy", "--quiet", str(path)]
+        argv += ["--", "-std=gnu17", "-D_GNU_SOURCE", f"-I{ROOT}/src"] if is_agent else ["-p", str(ROOT / "build")]
+        done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, check=False)
+        lines = re.findall(rf"^{re.escape(str(ROOT))}/(.*?(?:warning|error): .*)$", done.stdout, re.M)
+        if not lines and done.returncode == 0:
+            mark.write_text(key.hexdigest())
+            return []
+        return lines or [f"{relative(path)}: clang-tidy ended with {done.returncode}: {done.stderr.strip()[-500:]}"]
+
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        return sorted({line for lines in pool.map(check, tidy_files(is_all)) for line in lines})
+
+
+CHECKS = {"layers": layers, "sizes": sizes, "words": words, "rooms": rooms, "stems": stems, "headers": headers,
+          "layout": layout, "scripts": scripts, "symbols": symbols}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev lint")
+    parser.add_argument("--all", action="store_true", help="clang-tidy over every file")
+    parser.add_argument("--tidy", action="store_true", help="run clang-tidy too")
+    parser.add_argument("--only", help="comma list of: " + " ".join([*CHECKS, "tidy"]))
+    args = parser.parse_args()
+    wanted = args.only.split(",") if args.only else [*CHECKS, *(["tidy"] if args.tidy or args.all else [])]
+    bad = 0
+    for name in wanted:
+        found = tidy(args.all) if name == "tidy" else CHECKS[name]()
+        if found:
+            bad = 1
+            print(f"-- {name}\n" + "\n".join(found))
+        print(("not ok" if found else "ok") + f" lint {name}", flush=True)
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())

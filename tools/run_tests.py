@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+"""Everything that must hold, in order: lint, unit tests, black-box tests, and both again in a build with sanitizers.
+
+The last line is always `N passed, N failed, N skipped`; each failure and each skip is named before it, with its reason.
+A stage that cannot run, crashes or takes too long counts as one failure, with the end of its output."""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BLACKBOX = ROOT / "tests" / "blackbox"
+BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
+ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
+STAGES = ("lint", "unit", "blackbox", "asan")
+TOTAL_S = 1190
+# Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
+LIMIT_S = {"lint": 240, "build": 420, "unit": 240, "blackbox": 480, "alone": 300, "tidy": 300}
+# These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
+ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
+RERUN_MAX = 5
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "III_SANITIZED": "1",
+}
+
+Case = collections.namedtuple("Case", "stage name outcome reason node", defaults=("", None))
+
+
+class Tally:
+    """Every case that ran, and the time that is left for the rest."""
+
+    def __init__(self):
+        self.cases = []
+        self.started = time.monotonic()
+
+    def left_s(self):
+        return TOTAL_S - (time.monotonic() - self.started)
+
+    def add(self, stage, name, outcome, reason="", node=None):
+        self.cases.append(Case(stage, name, outcome, reason, node))
+
+    def count(self, outcome):
+        return sum(c.outcome == outcome for c in self.cases)
+
+    def report(self):
+        for c in self.cases:
+            if c.outcome == "unsteady":
+                print(f"unsteady: {c.stage}: {c.name}: {first_line(c.reason)}")
+        for (name, reason), stages in group(self.cases, "skipped").items():
+            print(f"skipped: {', '.join(stages)}: {name}: {reason}")
+        for (name, reason), stages in group(self.cases, "failed").items():
+            print(f"FAILED: {', '.join(stages)}: {name}\n{indent(reason)}")
+        passed = self.count("passed") + self.count("unsteady")
+        failed = self.count("failed")
+        print(f"{passed} passed, {failed} failed, {self.count('skipped')} skipped", flush=True)
+        return 1 if failed or passed == 0 else 0
+
+
+def group(cases, outcome):
+    found = {}
+    for c in cases:
+        if c.outcome == outcome:
+            found.setdefault((c.name, c.reason), []).append(c.stage)
+    return found
+
+
+def first_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[0].strip() if lines else "no reason given"
+
+
+def indent(text):
+    return "\n".join("    " + line for line in text.splitlines()[-40:])
+
+
+def tail(text, lines=40):
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def say(text):
+    print(f"== {text}", flush=True)
+
+
+def run(argv, limit_s, env=None, cwd=ROOT):
+    """Runs argv in a process group of its own. Returns (exit code or None on timeout, output)."""
+    proc = subprocess.Popen(argv, cwd=cwd, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        out, _ = proc.communicate(timeout=max(limit_s, 1))
+        return proc.returncode, out.decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        out = stop_group(proc)
+        return None, out.decode(errors="replace") + f"\nstopped after {int(limit_s)} s: this is the limit of the step\n"
+
+
+def stop_group(proc):
+    for sig, wait_s in ((signal.SIGTERM, 15), (signal.SIGKILL, 15)):
+        try:
+            os.killpg(proc.pid, sig)
+        except ProcessLookupError:
+            pass
+        try:
+            return proc.communicate(timeout=wait_s)[0]
+        except subprocess.TimeoutExpired:
+            continue
+    return b""
+
+
+def step(tally, stage, name, argv, limit, env=None):
+    """A step that passes or fails as a whole. True when it passed (which is not counted)."""
+    limit_s = min(LIMIT_S[limit], tally.left_s())
+    if limit_s <= 0:
+        tally.add(stage, name, "failed", f"not run: the {TOTAL_S} s for the whole run are used up")
+        return False
+    code, out = run(argv, limit_s, env)
+    if code == 0:
+        return True
+    tally.add(stage, name, "failed", tail(out) or f"exit code {code}")
+    return False
+
+
+def build(tally, stage, folder, options):
+    say(f"{stage}: build {folder.relative_to(ROOT)}")
+    name = "build"
+    return (step(tally, stage, name, ["./dev", "configure", str(folder.relative_to(ROOT)), *options], "build")
+            and step(tally, stage, name, ["ninja", "-C", str(folder)], "build"))
+
+
+def lint(tally):
+    say("lint")
+    code, out = run([sys.executable, "tools/lint.py"], min(LIMIT_S["lint"], tally.left_s()))
+    lint_results(tally, code, out)
+
+
+def lint_results(tally, code, out):
+    results = re.findall(r"^(ok|not ok|skip) lint (\S+)(?: # (.*))?$", out, re.M)
+    for word, name, reason in results:
+        outcome = {"ok": "passed", "not ok": "failed", "skip": "skipped"}[word]
+        tally.add("lint", name, outcome, reason if outcome == "skipped" else complaint(out, name))
+    if code is None or not results or (code != 0 and not any(r[0] == "not ok" for r in results)):
+        tally.add("lint", "lint", "failed", tail(out) or f"exit code {code}")
+
+
+class Tidy:
+    """clang-tidy over every file: minutes of work, so it runs beside the other stages at the lowest priority."""
+
+    def __init__(self):
+        self.out = open(BUILD / "tidy.log", "w+b")
+        self.proc = subprocess.Popen(["nice", "-n", "19", sys.executable, "tools/lint.py", "--only", "tidy", "--all"], cwd=ROOT,
+                                     stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.out, start_new_session=True)
+
+    def join(self, tally):
+        say("lint: clang-tidy, begun with the first stage")
+        try:
+            code = self.proc.wait(max(min(LIMIT_S["tidy"], tally.left_s()), 1))
+        except subprocess.TimeoutExpired:
+            stop_group(self.proc)
+            code = None
+        self.out.seek(0)
+        text = self.out.read().decode(errors="replace")
+        self.out.close()
+        if code is None:
+            text += "\nclang-tidy was not done in time\n"
+        lint_results(tally, code, text)
+
+
+def complaint(out, name):
+    found = re.search(rf"^-- {re.escape(name)}\n(.*?)(?=^-- |^(?:not )?ok lint )", out, re.M | re.S)
+    return tail(found[1]) if found else ""
+
+
+def unit(tally, stage, folder, env=None):
+    say(f"{stage}: unit tests")
+    log = folder / "meson-logs" / "testlog.json"
+    log.unlink(missing_ok=True)
+    code, out = run(["meson", "test", "-C", str(folder), "--suite", "unit", "--no-stdsplit"],
+                    min(LIMIT_S["unit"], tally.left_s()), env)
+    failed_before = tally.count("failed")
+    programs = 0
+    if log.exists():
+        for line in log.read_text(errors="replace").splitlines():
+            programs += 1
+            unit_program(tally, stage, json.loads(line))
+    if code != 0 and tally.count("failed") == failed_before:
+        tally.add(stage, "unit", "failed", tail(out) or f"exit code {code}")
+    elif programs == 0:
+        tally.add(stage, "unit", "failed", "no unit test was found\n" + tail(out))
+
+
+def unit_program(tally, stage, record):
+    """Counts the TAP lines of one test program; a program that died or never planned is a failure of its own."""
+    name = record["name"].split(" / ")[-1].split(":")[-1].strip()
+    text = record.get("stdout", "") + record.get("stderr", "")
+    notes, failures = [], 0
+    for line in text.splitlines():
+        found = re.match(r"(not )?ok \d+(?: -)? ?([^#]*?)\s*(?:# SKIP\s*(.*))?$", line)
+        if not found:
+            notes.append(line)
+            continue
+        case = f"{name}: {found[2] or 'case'}"
+        if found[3] is not None:
+            tally.add(stage, case, "skipped", found[3] or "no reason given")
+        elif found[1]:
+            failures += 1
+            tally.add(stage, case, "failed", "\n".join(notes[-20:]))
+        else:
+            tally.add(stage, case, "passed")
+        notes = []
+    if record.get("result") not in ("OK", "SKIP", "EXPECTEDFAIL") and failures == 0:
+        tally.add(stage, name, "failed", f"{record.get('result')}, exit code {record.get('returncode')}\n" + tail(text))
+
+
+def pytest_argv(files, xml, expr, parallel):
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={xml}", "-o",
+            "junit_family=xunit1"]
+    if parallel:
+        argv += ["-n", "4", "--dist", "loadfile"]
+    if expr:
+        argv += ["-k", expr]
+    return argv + [str(f) for f in files]
+
+
+def read_junit(xml):
+    """[(name, node id, outcome, reason)] of a junit file; None when it is missing or broken."""
+    try:
+        tree = ET.parse(xml)
+    except (OSError, ET.ParseError):
+        return None
+    cases = []
+    for case in tree.iter("testcase"):
+        stem = case.get("classname", "").split(".")[-1] or "pytest"
+        node = f"tests/blackbox/{stem}.py::{case.get('name')}"
+        outcome, reason = "passed", ""
+        for kind, word in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
+            found = case.find(kind)
+            if found is not None:
+                outcome = word
+                reason = found.get("message", "") if word == "skipped" else (found.text or found.get("message", ""))
+        cases.append((f"{stem}::{case.get('name')}", node, outcome, reason.strip()))
+    return cases
+
+
+def pytest_run(tally, stage, files, env, expr, parallel):
+    xml = BUILD / f"{stage}-{'parallel' if parallel else 'alone'}.xml"
+    xml.unlink(missing_ok=True)
+    limit_s = min(LIMIT_S["blackbox" if parallel else "alone"], tally.left_s())
+    if limit_s <= 0:
+        tally.add(stage, "black-box tests", "failed", f"not run: the {TOTAL_S} s for the whole run are used up")
+        return []
+    code, out = run(pytest_argv(files, xml, expr, parallel), limit_s, env)
+    if code == 5:
+        return []
+    cases = read_junit(xml)
+    if cases is None or code not in (0, 1):
+        tally.add(stage, "black-box tests", "failed", f"pytest ended with {code}\n" + tail(out, 60))
+        return cases or []
+    return cases
+
+
+def blackbox(tally, stage, binary, expr, extra_env=None):
+    say(f"{stage}: black-box tests")
+    env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", **(extra_env or {})}
+    files = sorted(BLACKBOX.glob("test_*.py"))
+    cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE], env, expr, True)
+    cases += pytest_run(tally, stage, [f for f in files if f.name in ALONE], env, expr, False)
+    failing = [c for c in cases if c[2] == "failed"]
+    steady = {c[1]: False for c in failing}
+    if 0 < len(failing) <= RERUN_MAX:
+        for name, node, _, _ in failing:
+            steady[node] = passes_alone(tally, node, env)
+    for name, node, outcome, reason in cases:
+        if outcome == "failed" and steady.get(node):
+            outcome = "unsteady"
+        tally.add(stage, name, outcome, reason, node)
+
+
+def passes_alone(tally, node, env):
+    xml = BUILD / "rerun.xml"
+    xml.unlink(missing_ok=True)
+    code, _ = run(pytest_argv([node], xml, None, False), min(120, max(tally.left_s(), 1)), env)
+    cases = read_junit(xml)
+    return code == 0 and bool(cases) and all(c[2] == "passed" for c in cases)
+
+
+def asan(tally, expr, only_blackbox):
+    if not build(tally, "asan", ASAN, ASAN_OPTIONS):
+        return
+    if not only_blackbox:
+        unit(tally, "asan", ASAN, SANITIZER_ENV)
+    blackbox(tally, "asan", ASAN / "iii", expr, SANITIZER_ENV)
+
+
+def guarded(tally, stage, fn, *args):
+    try:
+        fn(tally, *args)
+    except Exception as error:  # the run must end with its count whatever a stage meets
+        tally.add(stage, stage, "failed", f"{type(error).__name__}: {error}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev test")
+    parser.add_argument("--only", default=",".join(STAGES), help="comma list of: " + " ".join(STAGES))
+    parser.add_argument("-k", metavar="EXPR", help="only black-box tests that match (pytest's -k)")
+    args = parser.parse_args()
+    wanted = args.only.split(",")
+    unknown = [w for w in wanted if w not in STAGES]
+    if unknown:
+        parser.error(f"unknown stage {unknown[0]}; there are: {' '.join(STAGES)}")
+    tally = Tally()
+    BUILD.mkdir(exist_ok=True)
+    built = build(tally, "build", BUILD, [])
+    tidy = Tidy() if "lint" in wanted and built else None
+    if "lint" in wanted:
+        guarded(tally, "lint", lint)
+    if "unit" in wanted and built and not args.k:
+        guarded(tally, "unit", unit, "unit", BUILD)
+    if "blackbox" in wanted and built:
+        guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k)
+    if "asan" in wanted:
+        guarded(tally, "asan", asan, args.k, bool(args.k))
+    if tidy:
+        guarded(tally, "lint", tidy.join)
+    print(f"took {int(time.monotonic() - tally.started)} s", flush=True)
+    return tally.report()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
