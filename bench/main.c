@@ -36,7 +36,8 @@ static double quantile(struct row *r, double q)
 static bool start_server(struct bench *b)
 {
     int out[2];
-    char line[256], *argv[] = { (char *)(uintptr_t)b->bin, "serve", "--port", "0", "--engine-port", "0", "--data-dir", b->data_dir,
+    char line[256];
+    const char *argv[] = { b->bin, "serve", "--port", "0", "--engine-port", "0", "--data-dir", b->data_dir,
                                 "--max-sandboxes", "2000", "--log-level", "error", NULL };
     (void)snprintf(b->data_dir, sizeof(b->data_dir), "/tmp/iii-bench-XXXXXX");
     if (!mkdtemp(b->data_dir) || pipe2(out, O_CLOEXEC) < 0)
@@ -44,7 +45,7 @@ static bool start_server(struct bench *b)
     b->server_pid = fork();
     if (b->server_pid == 0) {
         (void)dup2(out[1], 1);
-        execv(b->bin, argv);
+        execv(b->bin, (char *const *)(uintptr_t)argv);
         _exit(127);
     }
     (void)close(out[1]);

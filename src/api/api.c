@@ -80,15 +80,15 @@ static int check_token(const struct api *a, const struct http_req *r, struct err
 }
 
 /* Token, then route: in this order, so that nobody without a token learns which paths exist. */
-static const struct op *find_op(const struct api *a, struct http_req *r, json_t *params, struct err *err)
+static const struct op *find_op(const struct api *a, struct http_req *r, struct err *err)
 {
-    struct err no_route = ERR_INIT;
+    struct err no_token = ERR_INIT;
     char allow[ROUTES_ALLOW_MAX] = "";
-    const struct op *op = routes_match(a->routes, http_req_method(r), http_req_path(r), params, allow, &no_route);
-    if (!(op && op->flags & OP_NO_AUTH) && check_token(a, r, err) < 0)
+    const struct op *op = routes_match(a->routes, http_req_method(r), http_req_path(r), NULL, allow, err);
+    if (!(op && op->flags & OP_NO_AUTH) && check_token(a, r, &no_token) < 0) {
+        *err = no_token;
         return NULL;
-    if (!op)
-        *err = no_route;
+    }
     if (*allow)
         http_req_add_header(r, "Allow", allow);
     return op;
@@ -164,7 +164,7 @@ static void run_op(struct api *a, struct http_req *r)
 {
     struct err err = ERR_INIT;
     JSON_OWNED params = json_object();
-    const struct op *op = find_op(a, r, NULL, &err);
+    const struct op *op = find_op(a, r, &err);
     if (!op && (err.code == ERR_UNAUTHORIZED || err.code == ERR_FORBIDDEN)) {
         refuse(r, &err);
         return;
@@ -208,10 +208,17 @@ static void on_request(void *arg, struct http_req *r)
         run_op(a, r);
 }
 
-static bool is_large(const struct http_req *r)
+/* Body bytes a head announces; 0 when it does not say. */
+static uint64_t announced(const struct http_req *r)
 {
     const char *length = http_req_header(r, "content-length");
-    return length && strtoull(length, NULL, 10) > API_SMALL;
+    return length ? strtoull(length, NULL, 10) : 0;
+}
+
+static void refuse_early(struct http_req *r, const struct err *err)
+{
+    add_cors(r);
+    refuse(r, err);
 }
 
 static struct http_body_rule on_head(void *arg, struct http_req *r)
@@ -225,19 +232,19 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
         rule.max_bytes = API_SMALL;
         return rule;
     }
-    struct err no_route = ERR_INIT;
-    char allow[ROUTES_ALLOW_MAX];
-    const struct op *op = routes_match(a->routes, http_req_method(r), http_req_path(r), NULL, allow, &no_route);
-    bool is_welcome = op && (op->flags & OP_NO_AUTH || check_token(a, r, &err) >= 0);
-    if (is_welcome) {
+    const struct op *op = find_op(a, r, &err);
+    if (op) {
         rule.is_streamed = op->flags & OP_RAW_BODY;
+        if (announced(r) > rule.max_bytes && !rule.is_streamed) {
+            (void)err_set(&err, ERR_TOO_LARGE, 0, "request body: %llu bytes, at most %zu are allowed (III_MAX_BODY_MB)",
+                          (unsigned long long)announced(r), rule.max_bytes);
+            refuse_early(r, &err);
+        }
         return rule;
     }
     rule.max_bytes = API_SMALL;
-    if (is_large(r)) {
-        add_cors(r);
-        refuse(r, err.code ? &err : &no_route);
-    }
+    if (announced(r) > API_SMALL)
+        refuse_early(r, &err);
     return rule;
 }
 

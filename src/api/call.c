@@ -280,7 +280,10 @@ void call_stream_begin(struct call *c)
     c->is_streaming = true;
     if (!c->http)
         return;
+    const char *wish = http_req_header(c->http, "connection");
     http_req_add_header(c->http, "Cache-Control", "no-cache");
+    if (!wish || !strcasestr(wish, "close")) /* the contract names it, though HTTP/1.1 implies it */
+        http_req_add_header(c->http, "Connection", "keep-alive");
     http_req_begin(c->http, 200, "text/event-stream", -1);
 }
 

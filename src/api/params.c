@@ -49,8 +49,9 @@ static int add_pair(json_t *params, const char *pair, size_t len, struct err *er
     if (r < 0)
         return err_set(err, ERR_INVALID, 0, "query string: bad percent escape in \"%.*s\"", (int)(len > 60 ? 60 : len),
                        pair);
-    json_t *text = json_stringn(buf_text(&value), value.len);
-    if (!text || memchr(buf_text(&name), '\0', name.len) || json_object_set_new(params, buf_text(&name), text) < 0)
+    bool has_nul = memchr(buf_text(&name), '\0', name.len) != NULL;
+    json_t *text = has_nul ? NULL : json_stringn(buf_text(&value), value.len);
+    if (!text || json_object_set_new(params, buf_text(&name), text) < 0)
         return err_set(err, ERR_INVALID, 0, "query string: not UTF-8 text in \"%.*s\"", (int)(len > 60 ? 60 : len),
                        pair);
     return 0;

@@ -1,7 +1,7 @@
-/* The connection. One recv takes up to 64 KiB and hands on every whole frame in it; what is left of a cut frame waits
- * in heap memory of just that size, so an idle link holds no buffer. A frame to send goes out at once; only what the
- * socket does not take is queued. Anything wrong breaks the link: the descriptor is closed on the spot, and the open
- * calls fail from a deferred call, so no user code ever runs inside the call that found the failure. */
+/* The connection. One recv takes up to a window (256 KiB) and hands on every whole frame in it; what is left of a cut
+ * frame waits in heap memory of just that size, so an idle link holds no buffer. A frame to send goes out at once; only
+ * what the socket does not take is queued. Anything wrong breaks the link: the descriptor is closed on the spot, and
+ * the open calls fail from a deferred call, so no user code ever runs inside the call that found the failure. */
 #include "guest/link.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 #include "guest/link_core.h"
 
 #define LINK_MAGIC    0x4c696e6bu
-#define RECV_MAX      65536u
+#define RECV_MAX      (256u * 1024) /* a whole window: several full frames by one system call */
 #define BUCKETS_LEAST 16u
 
 struct guest_link {
@@ -351,94 +351,21 @@ static void on_can_write(struct guest_link *g)
     wake_waiting(g);
 }
 
-/* --- windows --- */
-
-void link_flow_init(struct link_flow *f)
-{
-    *f = (struct link_flow){ .in_left = PROTO_WINDOW, .out_left = PROTO_WINDOW };
-}
-
-int link_flow_take(struct link_flow *f, size_t len)
-{
-    if (len > f->in_left)
-        return -EBADMSG;
-    f->in_left -= (uint32_t)len;
-    f->in_held += (uint32_t)len;
-    return 0;
-}
-
-void link_flow_credit(struct link_stream *s, struct link_flow *f, size_t bytes)
-{
-    uint32_t n = bytes < f->in_held ? (uint32_t)bytes : f->in_held;
-    f->in_held -= n;
-    f->in_owed += n;
-    if (f->in_owed < PROTO_WINDOW / 4) /* small amounts are told together: one frame for 64 KiB, not for each line */
-        return;
-    uint8_t mem[4];
-    struct proto_writer w;
-    proto_writer_init(&w, mem, sizeof(mem));
-    proto_put_u32(&w, f->in_owed);
-    f->in_left += f->in_owed;
-    f->in_owed = 0;
-    link_post(s, PROTO_CREDIT, &w, NULL, 0);
-}
-
-bool link_flow_can_send(struct link_stream *s, struct link_flow *f, size_t len)
+bool link_has_room(struct link_stream *s)
 {
     struct guest_link *g = s->link;
     if (g->is_broken)
         return false;
-    if (queued(g) >= LINK_QUEUE_DATA) {
-        f->is_short = true;
-        if (!s->is_waiting) {
-            s->waiting_next = g->waiting;
-            if (g->waiting)
-                g->waiting->waiting_prev = s;
-            g->waiting = s;
-            s->is_waiting = true;
-        }
-        return false;
+    if (queued(g) < LINK_QUEUE_DATA)
+        return true;
+    if (!s->is_waiting) {
+        s->waiting_next = g->waiting;
+        if (g->waiting)
+            g->waiting->waiting_prev = s;
+        g->waiting = s;
+        s->is_waiting = true;
     }
-    f->is_short |= len > f->out_left;
-    return len <= f->out_left;
-}
-
-size_t link_flow_send(struct link_stream *s, struct link_flow *f, uint16_t type, const char *data, size_t len)
-{
-    size_t done = 0;
-    while (done < len) {
-        size_t n = len - done < PROTO_PAYLOAD_MAX ? len - done : PROTO_PAYLOAD_MAX;
-        if (!link_flow_can_send(s, f, n)) {
-            n = s->is_waiting || s->link->is_broken ? 0 : f->out_left;
-            if (!n)
-                break;
-        }
-        link_post(s, type, NULL, data + done, n);
-        f->out_left -= (uint32_t)n;
-        done += n;
-    }
-    return done;
-}
-
-void link_flow_wake(struct link_flow *f)
-{
-    if (!f->is_short || !f->out_left)
-        return;
-    f->is_short = false;
-    if (f->on_writable)
-        f->on_writable(f->arg);
-}
-
-int link_flow_credited(struct link_flow *f, const uint8_t *payload, size_t len)
-{
-    struct proto_reader r;
-    proto_reader_init(&r, payload, len);
-    uint32_t n = proto_get_u32(&r);
-    if (!n || n > PROTO_WINDOW - f->out_left)
-        return -EBADMSG;
-    f->out_left += n;
-    link_flow_wake(f);
-    return 0;
+    return false;
 }
 
 /* --- receiving --- */
@@ -535,7 +462,7 @@ static void keep_rest(struct guest_link *g, const uint8_t *data, size_t len)
 
 static void on_can_read(struct guest_link *g)
 {
-    /* On the stack and not cleared: a thousand idle links would otherwise hold 128 MiB, or each wake-up write 128 KiB.
+    /* On the stack and not cleared: a thousand idle links would otherwise hold 320 MiB, or each wake-up write 320 KiB.
      */
     uint8_t mem[PROTO_FRAME_MAX + RECV_MAX] __attribute__((uninitialized));
     ssize_t n = recv(g->fd, mem + g->rest_len, RECV_MAX, MSG_DONTWAIT);

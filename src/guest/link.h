@@ -1,9 +1,11 @@
 /* The host's end of the guest protocol: one connection to one agent, many streams on it. What the guest sends is
- * untrusted: every frame is length-checked, capped and typed; a bad one ends the link. May include: base/, loop/, guest/.
+ * untrusted: every frame is length-checked, capped and typed; a bad one ends the link. May include: base/, loop/,
+ * guest/.
  *
- * Flow control: each stream of data has a window (GUEST_WINDOW bytes). The producer stops at its end; the consumer gives
- * credit back with *_credit() after it has passed the bytes on. So a slow reader makes the guest's pipe fill, never us.
- * Callbacks never run inside the call that caused them. After on_exit, on_done or on_failed the object is gone. */
+ * Flow control: each stream of data has a window (GUEST_WINDOW bytes). The producer stops at its end; the consumer
+ * gives credit back with *_credit() after it has passed the bytes on. So a slow reader makes the guest's pipe fill,
+ * never us. Callbacks never run inside the call that caused them. After on_exit, on_done or on_failed the object is
+ * gone. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,17 +28,18 @@ struct guest_tunnel;
  * text, -E2BIG more than 1 MiB for put or input.
  * An on_writable function stays until replaced; it runs when there is room again after a send that was cut short. */
 
-/* Takes fd (when it fails, fd stays the caller's). on_gone: the agent has left or broke the protocol (err says which); every pending call has failed before. */
+/* Takes fd (when it fails, fd stays the caller's). on_gone: the agent has left or broke the protocol (err says which);
+ * every pending call has failed before. */
 typedef void guest_gone_fn(void *arg, const struct err *err);
 int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, struct guest_link **ret);
 struct guest_link *guest_link_free(struct guest_link *g); /* pending calls fail; no on_gone */
 
 /* --- exec --- */
 enum {
-    GUEST_EXEC_STDIN = 1,   /* keep stdin open for guest_exec_write(); else /dev/null */
-    GUEST_EXEC_PTY = 2,     /* a terminal of cols x rows; output all on 1 */
-    GUEST_EXEC_LOG = 4,     /* durable: output goes to a log in the agent under `tag`, the command outlives the link */
-    GUEST_EXEC_MERGE = 8,   /* stderr into stdout */
+    GUEST_EXEC_STDIN = 1, /* keep stdin open for guest_exec_write(); else /dev/null */
+    GUEST_EXEC_PTY = 2,   /* a terminal of cols x rows; output all on 1 */
+    GUEST_EXEC_LOG = 4,   /* durable: output goes to a log in the agent under `tag`, the command outlives the link */
+    GUEST_EXEC_MERGE = 8, /* stderr into stdout */
     GUEST_EXEC_WAIT_EOF = 16, /* exit only when stdout and stderr are closed too (default: short drain after exit) */
 };
 struct guest_exec_plan {
@@ -46,12 +49,12 @@ struct guest_exec_plan {
     const char *user;        /* "", NULL = root of the sandbox; "uid[:gid]" or a name of its /etc/passwd */
     unsigned flags;
     uint16_t cols, rows;
-    uint32_t timeout_ms;     /* 0 = none; then the whole process tree is killed and exit.is_timeout set */
-    const char *tag;         /* id of a durable command, at most 63 bytes */
+    uint32_t timeout_ms; /* 0 = none; then the whole process tree is killed and exit.is_timeout set */
+    const char *tag;     /* id of a durable command, at most 63 bytes */
 };
 struct guest_exit {
-    int code;                /* exit code, or 128 + signal */
-    int signal;              /* 0 when it exited by itself */
+    int code;   /* exit code, or 128 + signal */
+    int signal; /* 0 when it exited by itself */
     bool is_timeout, is_oom;
     uint64_t user_us, system_us, max_rss_kb, wall_us;
 };
@@ -94,23 +97,26 @@ int guest_job_forget(struct guest_link *g, const char *tag, guest_done_fn *fn, v
 void guest_on_job_exit(struct guest_link *g, void (*fn)(void *arg, const char *tag, const struct guest_exit *ex),
                        void *arg);
 
-/* --- files: paths are absolute inside the sandbox; errors carry the guest's errno as kind (404, 400, 403, 409, 507) --- */
+/* --- files: paths are absolute inside the sandbox; errors carry the guest's errno as kind (404, 400, 403, 409, 507)
+ * --- */
 struct guest_stat {
-    const char *path;        /* as asked, or the entry's name for list */
+    const char *path; /* as asked, or the entry's name for list */
     uint64_t size;
-    uint32_t mode;           /* st_mode */
+    uint32_t mode; /* st_mode */
     uint32_t uid, gid;
     const char *owner, *group; /* names, or the number as text */
     int64_t mtime_ms;
-    const char *target;      /* of a symlink, else NULL */
+    const char *target; /* of a symlink, else NULL */
 };
 typedef void guest_stats_fn(void *arg, const struct guest_stat *st, size_t n, const struct err *err);
 int guest_fs_stat(struct guest_link *g, const char *const *paths, size_t n, guest_stats_fn *fn, void *arg);
-int guest_fs_list(struct guest_link *g, const char *dir, guest_stats_fn *fn, void *arg); /* sorted by name; max 100,000 */
+int guest_fs_list(struct guest_link *g, const char *dir, guest_stats_fn *fn,
+                  void *arg); /* sorted by name; max 100,000 */
 /* Regular files below dir whose base name matches the glob; absolute paths in st[i].path; max 10,000. */
 int guest_fs_search(struct guest_link *g, const char *dir, const char *glob, guest_stats_fn *fn, void *arg);
 int guest_fs_move(struct guest_link *g, const char *from, const char *to, guest_done_fn *fn, void *arg);
-int guest_fs_mkdir(struct guest_link *g, const char *path, bool has_parents, uint32_t mode, guest_done_fn *fn, void *arg);
+int guest_fs_mkdir(struct guest_link *g, const char *path, bool has_parents, uint32_t mode, guest_done_fn *fn,
+                   void *arg);
 int guest_fs_remove(struct guest_link *g, const char *path, bool is_recursive, bool is_forced, guest_done_fn *fn,
                     void *arg);
 /* mode: octal "755" or one symbolic clause "u+x"; owner: "uid[:gid]"/name or NULL. */
@@ -119,20 +125,20 @@ int guest_fs_chmod(struct guest_link *g, const char *path, const char *mode, con
 /* Whole small file in one round trip (<= 1 MiB), parents made, written beside and renamed. */
 int guest_fs_put(struct guest_link *g, const char *path, const char *data, size_t len, uint32_t mode, guest_done_fn *fn,
                  void *arg);
-/* Streams. max 0 = to the end. The reader gives on_open (size known) first, then data to be credited, then on_done. Directories, FIFOs and
- * devices are refused with ERR_INVALID without blocking. */
+/* Streams. max 0 = to the end. The reader gives on_open (size known) first, then data to be credited, then on_done.
+ * Directories, FIFOs and devices are refused with ERR_INVALID without blocking. */
 struct guest_read_events {
     void (*on_open)(void *arg, const struct guest_stat *st); /* may be NULL */
     void (*on_data)(void *arg, const char *data, size_t len);
     void (*on_done)(void *arg, const struct err *err);
 };
-int guest_fs_read(struct guest_link *g, const char *path, uint64_t offset, uint64_t max, const struct guest_read_events *ev,
-                  void *arg, struct guest_reader **ret);
+int guest_fs_read(struct guest_link *g, const char *path, uint64_t offset, uint64_t max,
+                  const struct guest_read_events *ev, void *arg, struct guest_reader **ret);
 void guest_reader_credit(struct guest_reader *r, size_t bytes);
 void guest_reader_drop(struct guest_reader *r);
 /* Writes beside the target and renames at the end, so a broken upload leaves the old file. */
-int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn, void *arg,
-                   struct guest_writer **ret);
+int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
+                   void *arg, struct guest_writer **ret);
 size_t guest_writer_send(struct guest_writer *w, const char *data, size_t len); /* accepted bytes */
 void guest_writer_on_writable(struct guest_writer *w, loop_fn *fn, void *arg);
 void guest_writer_end(struct guest_writer *w);  /* fn comes when it is in place */
@@ -142,14 +148,16 @@ void guest_writer_drop(struct guest_writer *w); /* nothing is left behind; no ca
 struct guest_process {
     int pid, ppid;
     const char *user, *command;
-    double cpu_percent;      /* since its start */
+    double cpu_percent; /* since its start */
     uint64_t rss_kb, vsz_kb;
     char state;
 };
 typedef void guest_processes_fn(void *arg, const struct guest_process *p, size_t n, uint64_t total_memory_kb,
                                 const struct err *err);
-int guest_processes(struct guest_link *g, guest_processes_fn *fn, void *arg); /* the agent itself is not listed; max 4,096 */
-int guest_kill(struct guest_link *g, int pid, int signo, guest_done_fn *fn, void *arg); /* ERR_NOT_FOUND; never pid <= 1 */
+int guest_processes(struct guest_link *g, guest_processes_fn *fn,
+                    void *arg); /* the agent itself is not listed; max 4,096 */
+int guest_kill(struct guest_link *g, int pid, int signo, guest_done_fn *fn,
+               void *arg); /* ERR_NOT_FOUND; never pid <= 1 */
 /* SIGINT to the process groups of all running non-durable, non-terminal execs. */
 int guest_interrupt(struct guest_link *g, guest_done_fn *fn, void *arg);
 
@@ -157,11 +165,12 @@ int guest_interrupt(struct guest_link *g, guest_done_fn *fn, void *arg);
 struct guest_tunnel_events {
     void (*on_open)(void *arg);
     void (*on_data)(void *arg, const char *data, size_t len); /* credit it; UDP: one datagram each */
-    void (*on_eof)(void *arg);                                 /* TCP: peer sent FIN */
-    void (*on_closed)(void *arg, const struct err *err);       /* err NULL: ended well; ERR_UPSTREAM: refused */
+    void (*on_eof)(void *arg);                                /* TCP: peer sent FIN */
+    void (*on_closed)(void *arg, const struct err *err);      /* err NULL: ended well; ERR_UPSTREAM: refused */
 };
-int guest_tunnel_open(struct guest_link *g, bool is_udp, const char *host, uint16_t port, const struct guest_tunnel_events *ev,
-                      void *arg, struct guest_tunnel **ret); /* host NULL = 127.0.0.1, then ::1 */
+int guest_tunnel_open(struct guest_link *g, bool is_udp, const char *host, uint16_t port,
+                      const struct guest_tunnel_events *ev, void *arg,
+                      struct guest_tunnel **ret); /* host NULL = 127.0.0.1, then ::1 */
 void guest_tunnel_credit(struct guest_tunnel *t, size_t bytes);
 size_t guest_tunnel_send(struct guest_tunnel *t, const char *data, size_t len); /* accepted bytes */
 void guest_tunnel_on_writable(struct guest_tunnel *t, loop_fn *fn, void *arg);

@@ -43,6 +43,9 @@ void link_post(struct link_stream *s, uint16_t type, const struct proto_writer *
 void link_close(struct link_stream *s); /* out of the table: its call is over; no frame is sent */
 void link_drop(struct link_stream *s);  /* the same, and the agent is told to forget it */
 
+/* Whether data may be sent now. When the queue is too long, the stream is noted and its kind's on_room called later. */
+bool link_has_room(struct link_stream *s);
+
 /* An ERROR payload as a struct err: the guest's errno picks the kind, its step becomes the text. */
 void link_error(const uint8_t *payload, size_t len, struct err *ret);
 

@@ -5,22 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/ident.h"
-
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static void base64(const uint8_t *in, size_t len, char *out)
-{
-    for (size_t i = 0; i < len; i += 3) {
-        size_t left = len - i;
-        uint32_t v = (uint32_t)in[i] << 16 | (uint32_t)(left > 1 ? in[i + 1] : 0) << 8 | (left > 2 ? in[i + 2] : 0);
-        *out++ = letters[v >> 18];
-        *out++ = letters[v >> 12 & 63];
-        *out++ = left > 1 ? letters[v >> 6 & 63] : '=';
-        *out++ = left > 2 ? letters[v & 63] : '=';
-    }
-    *out = '\0';
-}
 
 static uint32_t turn(uint32_t v, unsigned n)
 {
@@ -72,6 +58,7 @@ static void sha1(const char *text, size_t len, uint8_t out[20])
 
 bool wskey_is_valid(const char *key)
 {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     return strlen(key) == 24 && strspn(key, letters) == 22 && strcmp(key + 22, "==") == 0;
 }
 
@@ -81,12 +68,12 @@ void wskey_accept(const char *key, char out[WSKEY_ACCEPT_MAX])
     uint8_t digest[20];
     int len = snprintf(text, sizeof text, "%.24s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key);
     sha1(text, (size_t)len, digest);
-    base64(digest, sizeof digest, out);
+    base64_encode(digest, sizeof digest, out);
 }
 
 void wskey_new(char out[WSKEY_MAX])
 {
     uint8_t bytes[16];
     ident_random(bytes, sizeof bytes);
-    base64(bytes, sizeof bytes, out);
+    base64_encode(bytes, sizeof bytes, out);
 }

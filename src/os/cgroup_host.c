@@ -258,10 +258,22 @@ static void note(struct cgroup_host *host, enum cgroup_controller c, const char 
     (void)snprintf(host->why[c], sizeof host->why[c], "%s%.160s", text, more);
 }
 
+static void say_why_v2_lacks(struct cgroup_host *host, const struct survey *s, enum cgroup_controller c)
+{
+    note(host, c, "no mounted hierarchy has it", "");
+    if (host->trees && host->tree[0].is_v2) {
+        note(host, c, "not handed down to ", host->tree[0].parent_path);
+        return;
+    }
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->mount[i].is_v2)
+            note(host, c, "no group there may be written by this user: ", s->mount[i].path);
+}
+
 /* Adds the v1 tree that has controller c, if one is mounted and writable. */
 static void add_v1(struct cgroup_host *host, const struct survey *s, enum cgroup_controller c, const char *parent)
 {
-    note(host, c, "the kernel mounts it nowhere", "");
+    say_why_v2_lacks(host, s, c);
     for (unsigned i = 0; i < s->n; i++) {
         const struct mount_point *m = &s->mount[i];
         if (m->is_v2 || !(m->controllers & 1u << c))

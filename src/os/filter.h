@@ -5,9 +5,10 @@
  * May include: base/.
  *
  * Who installs it: **only processes that need none of the denied calls**. The agent (PID 1 of a box) may be under it as
- * soon as its own mounts and namespaces are made: it uses fork/clone without namespace flags, no mount, no setns. If it
- * still has to mount after start (moving in a new root), install it in its children only, between fork and exec.
- * no_new_privs is set by filter_install. A filter is inherited and cannot be taken off. */
+ * soon as its own mounts and namespaces are made, if it spawns by fork or clone (CLONE_PIDFD is fine, clone3 is not)
+ * and needs neither mount nor setns. If it still has to mount after start (moving in a new root), install it in its
+ * children only, between fork and exec. no_new_privs is set by filter_install. A filter is inherited and cannot be
+ * taken off. */
 #pragma once
 #include <linux/filter.h> /* struct sock_filter */
 #include <stdbool.h>

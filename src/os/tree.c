@@ -43,12 +43,19 @@ static DIR *open_dir(int at, const char *name)
     return d;
 }
 
+/* An ordinary user can neither open nor move an own folder without the rights to it. Nobody else is at work there: no link can
+ * take its place. */
+static void give_rights(int at, const char *name)
+{
+    if (geteuid() != 0 && fchmodat(at, name, 0700, 0) < 0)
+        return; /* what follows fails, and says so, if this was needed */
+}
+
 /* Empties folder `name` of top: files go, folders move up into top under new names. */
 static int flatten(int top, const char *name, uint64_t *counter)
 {
+    give_rights(top, name);
     CLEANUP(close_dir_p) DIR *d = open_dir(top, name);
-    if (!d && errno == EACCES && fchmodat(top, name, 0700, 0) == 0) /* an ordinary user's own folder without rights */
-        d = open_dir(top, name);
     if (!d)
         return -errno;
     for (struct dirent *e; (errno = 0, e = readdir(d));) {
@@ -61,6 +68,7 @@ static int flatten(int top, const char *name, uint64_t *counter)
         if (unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) == 0)
             continue;
         char up[32];
+        give_rights(dirfd(d), e->d_name);
         snprintf(up, sizeof(up), ".rm-%llu", (unsigned long long)(*counter)++);
         if (renameat(dirfd(d), e->d_name, top, up) < 0)
             return -errno;

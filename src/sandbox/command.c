@@ -118,8 +118,11 @@ static void on_exited(void *arg, const struct guest_exit *ex)
 static void on_failed(void *arg, const struct err *err)
 {
     struct command *c = arg;
+    struct err why = *err;
     c->exec = NULL;
-    c->ev.on_done(c->arg, NULL, err);
+    if (why.code == ERR_NOT_FOUND && !c->s->is_gone)
+        why.code = ERR_INVALID; /* the program or the folder is missing, not the sandbox */
+    c->ev.on_done(c->arg, NULL, &why);
     free_command(c);
 }
 

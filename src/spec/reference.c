@@ -27,11 +27,11 @@ static const char *const type_words[] = {
     [FIELD_ANY] = "any",
 };
 
-/* A cell of a table: | would end it. */
+/* A cell of a table: | would end it, < would start a tag. */
 static void put_cell(struct buf *page, const char *text)
 {
     for (; *text; text++)
-        PUT("%s%c", *text == '|' ? "\\" : "", *text);
+        PUT("%s%c", *text == '|' || *text == '<' ? "\\" : "", *text);
 }
 
 static void put_size(struct buf *page, double bytes)

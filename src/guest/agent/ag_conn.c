@@ -438,3 +438,15 @@ void ag_conn_settle(struct agent *a)
         a->is_scratch_dirty = false;
     }
 }
+
+void ag_conn_end_all(struct agent *a)
+{
+    while (a->conns) {
+        struct ag_conn *c = a->conns;
+        a->conns = c->next;
+        free_conn(c);
+    }
+    if (a->scratch)
+        (void)munmap(a->scratch, PROTO_FRAME_MAX);
+    a->scratch = NULL;
+}

@@ -48,6 +48,7 @@ struct ag_stream {
 int ag_conn_new(struct agent *a, int fd);
 /* Takes down broken links, writes what is queued, gives idle memory back. Called before the loop sleeps. */
 void ag_conn_settle(struct agent *a);
+void ag_conn_end_all(struct agent *a);                               /* the agent is leaving */
 struct ag_conn *ag_conn_by_serial(struct agent *a, uint64_t serial); /* NULL: gone */
 struct ag_conn *ag_conn_next(const struct ag_conn *c);
 bool ag_conn_has_hello(const struct ag_conn *c); /* the host may be sent more than our own HELLO */

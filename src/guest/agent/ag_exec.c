@@ -4,9 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,8 +13,8 @@
 #include <unistd.h>
 
 #include "guest/agent/ag_job.h"
+#include "guest/agent/ag_launch.h"
 #include "guest/agent/ag_pty.h"
-#include "guest/agent/ag_spawn.h"
 #include "guest/agent/ag_tree.h"
 
 #define PTY_DRAIN_MS                50
@@ -516,164 +514,13 @@ void ag_exec_end_all(struct agent *a)
 }
 
 /* --- start --- */
-struct plan {
-    uint32_t flags, timeout_ms;
-    uint16_t cols, rows;
-    const char *cwd, *user, *tag;
-    char **strings; /* owns the arrays below */
-    char **argv, **env;
-    char *default_env[4];
-    char home[264], host[80];
-    struct ag_spawn_user who;
-    int ours[3], theirs[3]; /* pipe ends; -EBADF where there is none */
-};
-
-static const char default_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-static char *as_text(const char *s)
-{
-    return (char *)(uintptr_t)s; /* execve wants writable pointers and writes nothing */
-}
-
-static void use_default_env(struct plan *p)
-{
-    char name[65] = "";
-
-    (void)gethostname(name, sizeof(name) - 1);
-    (void)snprintf(p->home, sizeof(p->home), "HOME=%s", p->who.home[0] ? p->who.home : "/root");
-    (void)snprintf(p->host, sizeof(p->host), "HOSTNAME=%s", name);
-    p->default_env[0] = as_text(default_path);
-    p->default_env[1] = p->home;
-    p->default_env[2] = p->host;
-    p->env = p->default_env;
-}
-
-static int read_strings(struct plan *p, struct proto_reader *r)
-{
-    uint32_t argc = proto_get_count(r, PROTO_ARGS_MAX);
-    struct proto_reader rest = *r;
-
-    for (uint32_t i = 0; i < argc; i++)
-        (void)proto_get_str(&rest, PROTO_REQUEST_MAX);
-    uint32_t envc = proto_get_count(&rest, PROTO_ARGS_MAX);
-    bool has_env = envc != PROTO_NO_STRS;
-    /* One spare place before argv for ag_spawn. */
-    p->strings = calloc((size_t)argc + 2 + (has_env ? envc + 1u : 0), sizeof(char *));
-    if (!p->strings)
-        return -ENOMEM;
-    p->argv = p->strings + 1;
-    for (uint32_t i = 0; i < argc; i++)
-        p->argv[i] = as_text(proto_get_str(r, PROTO_REQUEST_MAX));
-    (void)proto_get_count(r, PROTO_ARGS_MAX);
-    if (!has_env)
-        return 0;
-    p->env = p->argv + argc + 1;
-    for (uint32_t i = 0; i < envc; i++)
-        p->env[i] = as_text(proto_get_str(r, PROTO_REQUEST_MAX));
-    return 0;
-}
-
-/* The layout was checked before; only memory can be short. */
-static int read_plan(struct plan *p, const uint8_t *data, size_t len)
-{
-    struct proto_reader r;
-
-    proto_reader_init(&r, data, len);
-    p->flags = proto_get_u32(&r);
-    p->cols = proto_get_u16(&r);
-    p->rows = proto_get_u16(&r);
-    p->timeout_ms = proto_get_u32(&r);
-    p->cwd = proto_get_str(&r, PROTO_PATH_MAX);
-    p->user = proto_get_str(&r, PROTO_REQUEST_MAX);
-    p->tag = proto_get_str(&r, PROTO_TAG_MAX);
-    if (p->cwd[0] == '\0')
-        p->cwd = "/";
-    return read_strings(p, &r);
-}
-
-static int open_pipe(int *read_end, int *write_end)
-{
-    int fds[2];
-
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return -errno;
-    *read_end = fds[0];
-    *write_end = fds[1];
-    return 0;
-}
-
-static int open_pipes(struct plan *p)
-{
-    int r = 0;
-
-    if (p->flags & PROTO_WITH_STDIN)
-        r = open_pipe(&p->theirs[0], &p->ours[0]);
-    else if ((p->theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
-        r = -errno;
-    if (r == 0)
-        r = open_pipe(&p->ours[1], &p->theirs[1]);
-    if (r == 0 && !(p->flags & PROTO_WITH_MERGE))
-        r = open_pipe(&p->ours[2], &p->theirs[2]);
-    for (int i = 0; i < 3 && r == 0; i++)
-        if (p->ours[i] >= 0 && fcntl(p->ours[i], F_SETFL, O_NONBLOCK) < 0)
-            r = -errno;
-    return r;
-}
-
-static int open_plan(struct plan *p)
-{
-    if (p->flags & PROTO_WITH_PTY)
-        return ag_pty_open(p->cols, p->rows, &p->ours[1], &p->theirs[0]);
-    return open_pipes(p);
-}
-
-static void close_ends(int *ends)
-{
-    for (int i = 0; i < 3; i++)
-        if (ends[i] >= 0) {
-            (void)close(ends[i]);
-            ends[i] = -EBADF;
-        }
-}
-
-static const char *path_of(char **env)
-{
-    for (; *env; env++)
-        if (strncmp(*env, "PATH=", 5) == 0)
-            return *env + 5;
-    return default_path + 5;
-}
-
-static pid_t spawn(struct plan *p, const char **failed_step)
-{
-    struct ag_spawn s = {
-        .argv = p->argv,
-        .env = p->env,
-        .cwd = p->cwd,
-        .path = path_of(p->env),
-        .user = p->user[0] ? &p->who : NULL,
-        .is_pty = p->flags & PROTO_WITH_PTY,
-        .fds = { p->theirs[0], p->theirs[1], p->theirs[2] },
-    };
-
-    if (s.is_pty)
-        s.fds[1] = s.fds[2] = s.fds[0];
-    else if (p->flags & PROTO_WITH_MERGE)
-        s.fds[2] = s.fds[1];
-    pid_t pid = ag_spawn_run(&s);
-    *failed_step = s.failed_step;
-    return pid;
-}
-
-static void watch_all(struct ag_exec *x, struct plan *p)
+static void watch_all(struct ag_exec *x, const struct ag_launch *p)
 {
     for (int i = 0; i < 2; i++) {
         x->out[i] = (struct output){ .exec = x, .number = (uint8_t)(i + 1) };
         x->out[i].watch = (struct ag_watch){ .fd = p->ours[i + 1], .fn = on_output };
-        p->ours[i + 1] = -EBADF;
     }
     x->in = (struct ag_watch){ .fd = p->ours[0], .fn = on_input };
-    p->ours[0] = -EBADF;
     x->has_input = is_pty(x) || x->in.fd >= 0;
     watch_output(&x->out[0]);
     watch_output(&x->out[1]);
@@ -691,40 +538,9 @@ static void announce(struct ag_exec *x, struct ag_reply *r)
     ag_conn_send(r->conn, frame, (size_t)len);
 }
 
-/* Sentences that say what to do about the usual failures. */
-static void explain(struct ag_reply *r, const struct plan *p, int error, const char *step)
+/* The process runs: from here on it is looked after. */
+static void enlist(struct ag_exec *x, struct ag_reply *r, const struct ag_launch *p, struct ag_job *job)
 {
-    if (strcmp(step, "exec") == 0)
-        ag_reply_error(r, error, "exec %s", p->argv[0]);
-    else if (strcmp(step, "chdir") == 0)
-        ag_reply_error(r, error, "change to directory %s", p->cwd);
-    else if (strcmp(step, "fork") == 0)
-        ag_reply_error(r, error, "start %s: no process left in the sandbox (end some, or raise its limit)", p->argv[0]);
-    else
-        ag_reply_error(r, error, "start %s: %s", p->argv[0], step);
-}
-
-/* Everything is resolved: make the process and its record. */
-static void launch(struct ag_reply *r, struct plan *p, struct ag_job *job)
-{
-    const char *step = NULL;
-    struct ag_exec *x = calloc(1, sizeof(*x));
-    int error = x ? -open_plan(p) : ENOMEM;
-
-    if (error == 0) {
-        x->started_us = ag_loop_now_us();
-        x->pid = spawn(p, &step);
-        error = x->pid < 0 ? -x->pid : 0;
-    }
-    close_ends(p->theirs);
-    if (error) {
-        close_ends(p->ours);
-        if (job)
-            ag_job_abandon(r->agent, job);
-        free(x);
-        explain(r, p, error, step ? step : "open pipes");
-        return;
-    }
     x->agent = r->agent;
     x->job = job;
     x->flags = p->flags;
@@ -743,22 +559,28 @@ static void launch(struct ag_reply *r, struct plan *p, struct ag_job *job)
 
 void ag_exec_start(struct ag_reply *r, const uint8_t *data, size_t len)
 {
-    struct plan p = { .ours = { -EBADF, -EBADF, -EBADF }, .theirs = { -EBADF, -EBADF, -EBADF } };
+    struct ag_launch p;
     struct ag_job *job = NULL;
-    int error = -read_plan(&p, data, len);
+    struct ag_exec *x = calloc(1, sizeof(*x));
+    int error = -ag_launch_read(&p, r, data, len);
 
-    if (error)
+    if (!error && !x) {
+        error = ENOMEM;
         ag_reply_error(r, error, "start a command");
-    else if (p.cwd[0] != '/')
-        error = EINVAL, ag_reply_error(r, EINVAL, "directory %s: not an absolute path", p.cwd);
-    else if (p.user[0] && (error = -ag_spawn_user(p.user, &p.who)))
-        ag_reply_error(r, error, "user %s: no such user, or not uid[:gid]", p.user);
-    else if ((p.flags & PROTO_WITH_LOG) && (error = -ag_job_new(r->agent, p.tag, &job)))
+    }
+    if (!error && (p.flags & PROTO_WITH_LOG) && (error = -ag_job_new(r->agent, p.tag, &job)))
         ag_reply_error(r, error, "job %s", p.tag);
     if (!error) {
-        if (!p.env)
-            use_default_env(&p);
-        launch(r, &p, job);
+        x->started_us = ag_loop_now_us();
+        x->pid = ag_launch_run(&p, r);
+        error = x->pid < 0 ? -x->pid : 0;
     }
-    free(p.strings);
+    if (error) {
+        if (job)
+            ag_job_abandon(r->agent, job);
+        free(x);
+    } else {
+        enlist(x, r, &p, job);
+    }
+    ag_launch_done(&p);
 }

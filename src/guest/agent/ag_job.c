@@ -176,6 +176,15 @@ void ag_job_tell(struct agent *a, struct ag_conn *c)
         }
 }
 
+void ag_job_end_all(struct agent *a)
+{
+    while (a->jobs) {
+        struct ag_job *job = a->jobs;
+        a->jobs = job->next;
+        free_job(job);
+    }
+}
+
 /* --- requests --- */
 static uint64_t log_start(const struct ag_job *job)
 {

@@ -19,5 +19,7 @@ void ag_job_append(struct ag_job *job, const uint8_t *data, size_t len);
 void ag_job_ended(struct agent *a, struct ag_job *job, const struct proto_exit *end); /* tells all links */
 void ag_job_tell(struct agent *a, struct ag_conn *c); /* ends that no host has heard of */
 
+void ag_job_end_all(struct agent *a); /* forgets what has ended; the agent is leaving */
+
 /* The JOB_* requests. */
 void ag_job_request(struct ag_reply *r, uint16_t type, const uint8_t *data, size_t len);

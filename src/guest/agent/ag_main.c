@@ -18,6 +18,7 @@
 
 #include "guest/agent/ag_conn.h"
 #include "guest/agent/ag_exec.h"
+#include "guest/agent/ag_job.h"
 #include "guest/agent/ag_spawn.h"
 #include "guest/agent/stage.h"
 
@@ -137,7 +138,10 @@ static int serve(struct options *o)
     if (r < 0)
         return r;
     ag_loop_run(&a.loop, before_sleep, &a);
+    ag_conn_end_all(&a);
     ag_exec_end_all(&a);
+    ag_job_end_all(&a);
+    ag_loop_done(&a.loop);
     return 0;
 }
 

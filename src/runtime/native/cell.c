@@ -33,7 +33,7 @@ static struct cell *cell_alloc(struct cell_site *site)
     struct cell *c = xzalloc(sizeof(*c));
     c->site = site;
     int *const fds[] = { &c->pidfd, &c->control, &c->conn, &c->stage_conn, &c->listen, &c->userns,
-                         &c->box,   &c->upper,   &c->layers, &c->dev,      &c->usr };
+                         &c->box,   &c->upper,   &c->dev,    &c->usr };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         *fds[i] = NO_FD;
     return c;
@@ -42,10 +42,12 @@ static struct cell *cell_alloc(struct cell_site *site)
 void cell_close_start(struct cell *c)
 {
     int *const fds[] = { &c->control, &c->conn,  &c->stage_conn, &c->listen, &c->userns,
-                         &c->box,     &c->upper, &c->layers,     &c->dev,    &c->usr };
+                         &c->box,     &c->upper, &c->dev,        &c->usr };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         if (*fds[i] >= 0)
             (void)close(steal_fd(fds[i])); /* sockets and mounts: nothing to lose */
+    while (c->n_trees)
+        (void)close(c->trees[--c->n_trees].fd); /* the same */
 }
 
 struct cell *cell_free(struct cell *c)
@@ -120,17 +122,17 @@ __attribute__((noreturn)) static void become_agent(const struct cell_site *site,
     char go;
     if (cgroup_join_self(join) < 0 || unshare(CLONE_NEWCGROUP) < 0)
         _exit(101);
-    if (recv(control, &go, 1, 0) != 1) /* the ids are mapped now */
-        _exit(102);
-    if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0 || (site->own.how != IDRANGE_SINGLE && setgroups(0, NULL) < 0))
-        _exit(103);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int keep = fcntl(control, F_DUPFD_CLOEXEC, 10), agent = fcntl(site->agent_fd, F_DUPFD_CLOEXEC, 10);
     if (null < 0 || keep < 0 || agent < 0)
-        _exit(104);
+        _exit(102);
     if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(keep, 3) < 0 || dup3(agent, 4, O_CLOEXEC) < 0)
+        _exit(103);
+    if (proc_close_from(5) < 0) /* before waiting: a copy of the launcher's end would hide the launcher's death */
+        _exit(104);
+    if (recv(3, &go, 1, 0) != 1) /* the ids are mapped now */
         _exit(105);
-    if (proc_close_from(5) < 0)
+    if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0 || (site->own.how != IDRANGE_SINGLE && setgroups(0, NULL) < 0))
         _exit(106);
     (void)signal(SIGPIPE, SIG_DFL); /* cannot fail */
     (void)umask(022);
@@ -291,7 +293,7 @@ static int connect_agent(struct cell_site *site, struct cell *c, struct err *err
     socklen_t len = socket_address(site, c->name, &addr);
     c->conn = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (c->conn < 0 || connect(c->conn, (struct sockaddr *)&addr, len) < 0)
-        return err_sys(err, -errno, "connect to the agent of box %s", c->name);
+        return err_set(err, ERR_GONE, errno, "connect to the agent of box %s", c->name);
     return 0;
 }
 

@@ -34,6 +34,13 @@ struct cell_site {
     struct idrange own; /* not root: what this user may map */
 };
 
+/* A folder of layers, mounted for one cell. It has to stay until the overlay is made. */
+#define CELL_TREES 8
+struct cell_tree {
+    int fd;
+    char dir[256]; /* below image_dir */
+};
+
 struct cell {
     struct cell *next;
     struct cell_site *site;
@@ -54,9 +61,9 @@ struct cell {
     int userns;                 /* root only */
     int box;                    /* its folder, boxes/NAME */
     int upper;                  /* root: idmapped mount of the same */
-    int layers;                 /* root: idmapped mount of layers_dir, made ahead; or none */
+    struct cell_tree trees[CELL_TREES]; /* root: idmapped mounts of folders with layers; the first one made ahead */
+    unsigned n_trees;
     int dev, usr;               /* root: idmapped mounts, made ahead */
-    char layers_dir[256];       /* of the mount in layers */
 };
 
 /* cell.c */

@@ -65,15 +65,24 @@ static int clone_readable(int dir_fd, const struct cell *c, uint64_t attributes,
     return 0;
 }
 
-static int clone_layers(struct cell_site *site, const struct cell *c, const char *dir, int *ret, struct err *err)
+/* The mount of a folder of layers: the one there is, or a new one. Layers mostly share it. */
+static int layers_tree(struct cell_site *site, struct cell *c, const char *dir, struct err *err)
 {
+    for (unsigned i = 0; i < c->n_trees; i++)
+        if (strcmp(c->trees[i].dir, dir) == 0)
+            return c->trees[i].fd;
+    if (c->n_trees == CELL_TREES)
+        return err_set(err, ERR_TOO_LARGE, 0, "image has layers in more than %d folders", CELL_TREES);
     CLEANUP(close_fd_p) int from = mount_open_beneath(site->image_fd, dir, O_PATH | O_DIRECTORY, 0);
     if (from < 0)
         return err_sys(err, from, "open layer folder %s", dir);
-    int r = clone_mapped(from, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, c, ret);
+    struct cell_tree *t = &c->trees[c->n_trees];
+    int r = clone_mapped(from, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, c, &t->fd);
     if (r < 0)
         return err_sys(err, r, "map the owners of %s/%s (does its file system support idmapped mounts?)", site->image_dir, dir);
-    return 0;
+    snprintf(t->dir, sizeof(t->dir), "%s", dir);
+    c->n_trees++;
+    return t->fd;
 }
 
 int cellroot_usr(struct cell_site *site, struct cell *c, struct err *err)
@@ -116,8 +125,8 @@ int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err)
         return err_sys(err, r, "clone the device folder");
     if (site->wants_usr && (r = cellroot_usr(site, c, err)) < 0)
         return r;
-    if (site->layers_dir[0] && clone_layers(site, c, site->layers_dir, &c->layers, NULL) == 0)
-        memcpy(c->layers_dir, site->layers_dir, sizeof(c->layers_dir));
+    if (site->layers_dir[0])
+        (void)layers_tree(site, c, site->layers_dir, NULL); /* ahead of its time; if it fails, create says why */
     return 0;
 }
 
@@ -147,7 +156,7 @@ static int split_layer(const struct cell_site *site, const char *path, char dir[
     return 0;
 }
 
-/* Adds one layer below the ones before it. The mount of its parent folder is kept for the next, which mostly shares it. */
+/* Adds one layer below the ones before it. */
 static int add_layer(struct cell_site *site, struct cell *c, int fs, const char *path, struct err *err)
 {
     char dir[256];
@@ -155,15 +164,11 @@ static int add_layer(struct cell_site *site, struct cell *c, int fs, const char 
     int r = split_layer(site, path, dir, &base, err);
     if (r < 0)
         return r;
-    if (c->layers < 0 || strcmp(dir, c->layers_dir) != 0) {
-        if (c->layers >= 0)
-            (void)close(steal_fd(&c->layers)); /* read only */
-        if ((r = clone_layers(site, c, dir, &c->layers, err)) < 0)
-            return r;
-        memcpy(c->layers_dir, dir, sizeof(dir));
-        memcpy(site->layers_dir, dir, sizeof(dir));
-    }
-    CLEANUP(close_fd_p) int layer = mount_open_beneath(c->layers, base, O_PATH | O_DIRECTORY, 0);
+    int tree = layers_tree(site, c, dir, err);
+    if (tree < 0)
+        return tree;
+    memcpy(site->layers_dir, dir, sizeof(dir));
+    CLEANUP(close_fd_p) int layer = mount_open_beneath(tree, base, O_PATH | O_DIRECTORY, 0);
     if (layer < 0)
         return err_sys(err, layer, "open layer %s", path);
     r = mount_fs_dir(fs, "lowerdir+", layer);

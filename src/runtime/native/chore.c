@@ -88,8 +88,12 @@ static void copy_one(const struct cell_site *site, struct chore_result *res)
 }
 
 /* The child's part; never returns. */
-__attribute__((noreturn)) static void work(const struct chore_list *l, const struct cell_site *site, const struct chore *c)
+__attribute__((noreturn)) static void work(const struct chore_list *l, struct cell_site *site, const struct chore *c)
 {
+    /* Copies of the launcher's sockets would hide its death from the daemon and from the blanks. */
+    if (dup3(site->boxes_fd, 3, O_CLOEXEC) < 0 || proc_close_from(4) < 0)
+        _exit(1);
+    site->boxes_fd = 3;
     enter_range(site);
     if (c->is_copy) {
         copy_one(site, c->result);

@@ -1,10 +1,11 @@
-/* The native driver end to end: a real launcher (this program again, started with --launcher), real boxes. The agent inside is the
- * product's own. Run as root it tries everything; as an ordinary user what that can do. */
+/* The native driver end to end: a real launcher (this program again, started with --launcher), real boxes. The agent
+ * inside is the product's own. Run as root it tries everything; as an ordinary user what that can do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -147,6 +148,46 @@ static unsigned wait_entries(const char *sub, unsigned want)
     return n;
 }
 
+static int64_t saved(const char *key)
+{
+    JSON_OWNED record = g.rt->ops->save(g.box);
+    return json_get_int(record, key, 0);
+}
+
+/* What a file of the box's first process says, or of its root: /proc/PID/sub. */
+static char *read_proc(const char *sub)
+{
+    static char text[16384];
+    char path[256];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)saved("pid"), sub);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        (void)close(fd);
+    text[n < 0 ? 0 : n] = '\0';
+    return text;
+}
+
+static bool has_line(const char *text, const char *line)
+{
+    size_t len = strlen(line);
+    for (const char *p = text; (p = strstr(p, line)); p++)
+        if ((p == text || p[-1] == '\n') && (p[len] == '\n' || p[len] == '\0'))
+            return true;
+    printf("# no line \"%s\" in:\n# %s\n", line, text);
+    return false;
+}
+
+static void ask(void (*op)(struct box *, box_done_fn *, void *))
+{
+    g.is_done = false;
+    op(g.box, on_done, NULL);
+    await(&g.is_done);
+    CHECK_INT(g.err.code, ERR_NONE);
+    if (g.err.code)
+        printf("# %s\n", g.err.msg);
+}
+
 TEST(create_and_destroy_leave_nothing)
 {
     start(0);
@@ -160,6 +201,335 @@ TEST(create_and_destroy_leave_nothing)
         CHECK_INT(count_entries("run"), 0);
     }
     stop();
+}
+
+TEST(a_box_has_no_privilege_and_no_way_out)
+{
+    start(1);
+    create("sbx_priv");
+    CHECK(g.box != NULL);
+    if (!g.box)
+        return stop();
+    const char *status = read_proc("status");
+    CHECK(has_line(status, "NoNewPrivs:\t1"));
+    CHECK(has_line(status, "Seccomp:\t2"));
+    CHECK(has_line(status, "CapInh:\t0000000000000000"));
+    CHECK(has_line(status, "CapAmb:\t0000000000000000"));
+    CHECK(has_line(status, "CapBnd:\t00000000800405fb")); /* the kept ones, see stage.c */
+    CHECK(has_line(status, "CapPrm:\t00000000800405fb"));
+    char id[IDENT_MAX] = "sbx_priv";
+    CHECK(strncmp(read_proc("root/etc/hostname"), id, strlen(id)) == 0);
+    CHECK(strstr(read_proc("root/etc/hosts"), "127.0.1.1\tsbx_priv\n") != NULL);
+    const char *mounts = read_proc("mountinfo");
+    unsigned lines = 0;
+    for (const char *p = mounts; *p; p++)
+        lines += *p == '\n';
+    CHECK_INT(lines, geteuid() == 0 ? 5 : 11); /* root, proc, dev, pts, shm; and one a device node without privilege */
+    CHECK(strstr(mounts, g.data) == NULL || geteuid() != 0);
+    destroy();
+    stop();
+}
+
+TEST(names_files_and_folders_are_where_they_should)
+{
+    struct box_plan plan = { .hostname = "lively", .workdir = "/srv/deep/er" };
+    char path[128];
+    struct stat st;
+    start(1);
+    create_with(&plan, "sbx_dirs");
+    CHECK(g.box != NULL);
+    if (!g.box)
+        return stop();
+    CHECK(strcmp(read_proc("root/etc/hostname"), "lively\n") == 0);
+    CHECK(strcmp(read_proc("root/proc/sys/kernel/hostname"), "") != 0 || geteuid() != 0);
+    snprintf(path, sizeof(path), "/proc/%d/root/srv/deep/er", (int)saved("pid"));
+    CHECK(stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    CHECK(geteuid() != 0 || (st.st_uid >= 65536 && st.st_uid % 65536 == 0)); /* root of the box, nobody outside */
+    snprintf(path, sizeof(path), "/proc/%d/root/dev/null", (int)saved("pid"));
+    CHECK(stat(path, &st) == 0 && S_ISCHR(st.st_mode));
+    snprintf(path, sizeof(path), "/proc/%d/root/tmp", (int)saved("pid"));
+    CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 01777);
+    destroy();
+    stop();
+}
+
+/* An image whose own folders are links to the host must not make us write there. */
+TEST(links_of_a_hostile_image_are_covered)
+{
+    char layer[160], path[200];
+    struct stat st;
+    snprintf(layer, sizeof(layer), "%s/layers/hostile", g.data);
+    (void)mkdir(layer, 0755);
+    static const char *const names[] = { "proc", "dev", "etc", "tmp", "workspace" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", layer, names[i]);
+        CHECK(symlink(i % 2 ? "../../../../../../usr" : "/", path) == 0);
+    }
+    const char *layers[] = { layer };
+    struct box_plan plan = { .layers = layers, .n_layers = 1 };
+    start(1);
+    create_with(&plan, "sbx_hostile");
+    CHECK(g.box != NULL);
+    if (g.box) {
+        snprintf(path, sizeof(path), "/proc/%d/root/etc", (int)saved("pid"));
+        CHECK(lstat(path, &st) == 0 && S_ISDIR(st.st_mode));
+        destroy();
+    }
+    plan.workdir = "/link/in/the/way";
+    snprintf(path, sizeof(path), "%s/link", layer);
+    CHECK(symlink("/nowhere/../../../../../../../tmp/iii-native-escape", path) == 0);
+    create_with(&plan, "sbx_hostile2");
+    CHECK(g.box == NULL && g.err.code != ERR_NONE);
+    if (g.box)
+        destroy();
+    CHECK(access("/tmp/iii-native-escape", F_OK) < 0);
+    CHECK_INT(wait_entries("boxes", 1), 1); /* the blank */
+    stop();
+}
+
+TEST(what_cannot_work_is_said_and_leaves_nothing)
+{
+    const char *outside[] = { "/usr" }, *missing[] = { NULL };
+    char path[160];
+    snprintf(path, sizeof(path), "%s/layers/none", g.data);
+    missing[0] = path;
+    struct box_plan plan = { .layers = outside, .n_layers = 1 };
+    start(0);
+    if (geteuid() == 0) { /* an ordinary user mounts with the user's own rights: nothing to protect */
+        create_with(&plan, "sbx_bad");
+        CHECK(g.box == NULL);
+        CHECK_INT(g.err.code, ERR_INVALID);
+    }
+    plan.layers = missing;
+    create_with(&plan, "sbx_bad");
+    CHECK(g.box == NULL && g.err.code != ERR_NONE);
+    create_with(&plan, "bad/id");
+    CHECK_INT(g.err.code, ERR_INVALID);
+    plan.n_layers = 0;
+    create_with(&plan, "sbx_bad");
+    CHECK_INT(g.err.code, ERR_TOO_LARGE);
+    CHECK_INT(wait_entries("boxes", 0), 0);
+    CHECK_INT(count_entries("run"), 0);
+    stop();
+}
+
+TEST(pause_resume_limits_and_figures)
+{
+    struct box_stats st;
+    struct err err = ERR_INIT;
+    start(1);
+    create("sbx_pause");
+    CHECK(g.box != NULL);
+    if (!g.box)
+        return stop();
+    struct runtime_caps caps = g.rt->ops->caps(g.rt);
+    CHECK_INT(g.rt->ops->stats(g.box, &st, &err), 0);
+    if (caps.can_limit_memory)
+        CHECK_INT(st.memory_limit_bytes, 64 << 20);
+    if (caps.can_limit_pids)
+        CHECK_INT(st.pids, 1);
+    if (caps.can_pause) {
+        ask(g.rt->ops->pause);
+        ask(g.rt->ops->resume);
+        ask(g.rt->ops->pause); /* destroyed while paused, below */
+    }
+    g.is_done = false;
+    g.rt->ops->set_limits(g.box, 128, 1000, 100, on_done, NULL);
+    await(&g.is_done);
+    CHECK_INT(g.err.code, ERR_NONE);
+    CHECK_INT(g.rt->ops->stats(g.box, &st, &err), 0);
+    if (caps.can_limit_memory)
+        CHECK_INT(st.memory_limit_bytes, 128 << 20);
+    destroy();
+    CHECK_INT(wait_entries("boxes", 1), 1);
+    stop();
+}
+
+TEST(a_box_that_dies_is_noticed_once)
+{
+    start(0);
+    create("sbx_dies");
+    CHECK(g.box != NULL);
+    if (!g.box)
+        return stop();
+    g.is_gone = false;
+    g.rt->ops->on_gone(g.box, on_gone, NULL);
+    int pidfd = proc_open((pid_t)saved("pid"));
+    CHECK_INT(proc_signal(pidfd, SIGKILL), 0);
+    (void)close(pidfd);
+    await(&g.is_gone);
+    struct box_stats st;
+    struct err err = ERR_INIT;
+    CHECK(g.rt->ops->stats(g.box, &st, &err) < 0);
+    CHECK_INT(err.code, ERR_GONE);
+    destroy();
+    CHECK_INT(wait_entries("boxes", 0), 0);
+    stop();
+}
+
+static void adopt(const json_t *record)
+{
+    g.is_done = false;
+    g.rt->ops->adopt(g.rt, record, on_ready, NULL);
+    await(&g.is_done);
+}
+
+static void sweep(const char *const *kept, size_t n)
+{
+    g.is_done = false;
+    g.rt->ops->sweep(g.rt, kept, n, on_done, NULL);
+    await(&g.is_done);
+    CHECK_INT(g.err.code, ERR_NONE);
+}
+
+static pid_t launcher_pid(void)
+{
+    char path[64], text[64] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+        text[0] = '\0';
+    if (fd >= 0)
+        (void)close(fd);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+TEST(boxes_outlive_a_killed_launcher_and_are_adopted)
+{
+    start(2);
+    create("sbx_left");
+    struct box *left = g.box;
+    int left_fd = g.guest;
+    create("sbx_kept");
+    CHECK(left != NULL && g.box != NULL);
+    if (!left || !g.box)
+        return stop();
+    JSON_OWNED record = g.rt->ops->save(g.box);
+    (void)close(left_fd);
+    (void)close(g.guest);
+    pid_t launcher = launcher_pid();
+    CHECK(launcher > 1 && kill(launcher, SIGKILL) == 0);
+    create("sbx_late"); /* no launcher any more: an answer all the same */
+    CHECK(g.box == NULL && g.err.code == ERR_INTERNAL);
+    g.rt->ops->forget(left);
+    stop();
+    start(1);
+    adopt(record);
+    CHECK(g.box != NULL && g.guest >= 0);
+    if (g.box) {
+        CHECK(strcmp(read_proc("root/etc/hostname"), "sbx_kept\n") == 0);
+        const char *kept[] = { "sbx_kept", "sbx_other" };
+        sweep(kept, 2);
+        CHECK_INT(wait_entries("boxes", 2), 2); /* the kept one and the new blank; sbx_left and old blanks are gone */
+        CHECK_INT(wait_entries("run", 2), 2);
+        struct box *first = g.box;
+        int first_fd = g.guest;
+        adopt(record);
+        CHECK_INT(g.err.code, ERR_CONFLICT);
+        g.box = first;
+        g.guest = first_fd;
+        destroy();
+    }
+    adopt(record);
+    CHECK(g.box == NULL);
+    CHECK_INT(g.err.code, ERR_GONE);
+    sweep(NULL, 0);
+    CHECK_INT(wait_entries("boxes", 1), 1);
+    stop();
+    CHECK_INT(wait_entries("boxes", 0), 0);
+}
+
+TEST(a_captured_layer_makes_the_same_box_again)
+{
+    char file[160];
+    start(1);
+    create("sbx_cap");
+    CHECK(g.box != NULL);
+    if (!g.box)
+        return stop();
+    snprintf(file, sizeof(file), "/proc/%d/root/workspace/note", (int)saved("pid"));
+    struct stat st;
+    CHECK(stat(file, &st) < 0 && errno == ENOENT);
+    char other[200];
+    snprintf(other, sizeof(other), "/proc/%d/root", (int)saved("pid"));
+    CHECK(stat(other, &st) == 0);
+    (void)setfsgid(st.st_gid); /* as root of the box: our own id does not exist in there */
+    (void)setfsuid(st.st_uid);
+    int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+    CHECK(fd >= 0 && write(fd, "hello", 5) == 5 && ftruncate(fd, 1 << 20) == 0);
+    (void)close(fd);
+    snprintf(other, sizeof(other), "%s2", file);
+    CHECK(link(file, other) == 0);
+    snprintf(other, sizeof(other), "/proc/%d/root/gone", (int)saved("pid"));
+    CHECK(unlink(other) == 0); /* of the layer: leaves a whiteout */
+    (void)setfsuid(0);
+    (void)setfsgid(0);
+    g.is_done = false;
+    g.rt->ops->capture(g.box, on_capture, NULL);
+    await(&g.is_done);
+    CHECK_INT(g.err.code, ERR_NONE);
+    CHECK(g.size >= 1 << 20);
+    destroy();
+    const char *layers[] = { g.layer, g.folder };
+    struct box_plan plan = { .layers = layers, .n_layers = 2 };
+    create_with(&plan, "sbx_again");
+    CHECK(g.box != NULL);
+    if (g.box) {
+        CHECK(strncmp(read_proc("root/workspace/note2"), "hello", 5) == 0);
+        snprintf(file, sizeof(file), "/proc/%d/root/workspace/note", (int)saved("pid"));
+        CHECK(stat(file, &st) == 0 && st.st_size == 1 << 20 && st.st_blocks < 64 && (st.st_mode & 0777) == 0640);
+        CHECK_INT(st.st_nlink, 2);
+        snprintf(other, sizeof(other), "/proc/%d/root/gone", (int)saved("pid"));
+        CHECK(access(other, F_OK) < 0);
+        destroy();
+    }
+    CHECK_INT(tree_remove(AT_FDCWD, g.folder, NULL), 0);
+    stop();
+}
+
+TEST(the_host_view_has_usr_read_only)
+{
+    struct box_plan plan = { .is_host = true };
+    struct stat st;
+    char path[160];
+    snprintf(path, sizeof(path), "%s/usr", g.layer);
+    (void)mkdir(path, 0755);
+    start(1);
+    create_with(&plan, "sbx_host");
+    CHECK(g.box != NULL);
+    if (g.box) {
+        snprintf(path, sizeof(path), "/proc/%d/root/usr/bin/env", (int)saved("pid"));
+        CHECK(stat(path, &st) == 0);
+        snprintf(path, sizeof(path), "/proc/%d/root/usr/new", (int)saved("pid"));
+        CHECK(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0 && errno == EROFS);
+        destroy();
+    }
+    stop();
+}
+
+TEST(many_at_once)
+{
+    enum { MANY = 20 };
+    struct box *boxes[MANY];
+    start(4);
+    for (int i = 0; i < MANY; i++) {
+        char id[32];
+        snprintf(id, sizeof(id), "sbx_many%d", i);
+        create(id);
+        boxes[i] = g.box;
+        CHECK(g.box != NULL);
+        if (g.guest >= 0)
+            (void)close(g.guest);
+    }
+    g.guest = -1;
+    for (int i = 0; i < MANY; i++)
+        if (boxes[i]) {
+            g.box = boxes[i];
+            destroy();
+        }
+    CHECK_INT(wait_entries("boxes", 4), 4);
+    stop();
+    CHECK_INT(wait_entries("boxes", 0), 0);
 }
 
 static int bench(unsigned pool, unsigned rounds)
@@ -184,7 +554,8 @@ static int bench(unsigned pool, unsigned rounds)
                 all[i] = all[j];
                 all[j] = best;
             }
-    printf("pool %u: create p50 %lld us, min %lld, p90 %lld\n", pool, (long long)all[rounds / 2], (long long)all[0], (long long)all[rounds * 9 / 10]);
+    printf("pool %u: create p50 %lld us, min %lld, p90 %lld\n", pool, (long long)all[rounds / 2], (long long)all[0],
+           (long long)all[rounds * 9 / 10]);
     return 0;
 }
 
@@ -198,6 +569,11 @@ static void make_rig(void)
     (void)mkdir(g.layer, 0755);
     snprintf(g.layer, sizeof(g.layer), "%s/layers/base", g.data);
     (void)mkdir(g.layer, 0755);
+    char path[160];
+    snprintf(path, sizeof(path), "%s/gone", g.layer);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 int main(int argc, char **argv)
@@ -205,9 +581,24 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--launcher") == 0)
         return native_launcher_main(argc, argv);
     make_rig();
-    if (argc > 2 && strcmp(argv[1], "--bench") == 0)
-        return bench((unsigned)strtoul(argv[2], NULL, 10), 200);
-    RUN(create_and_destroy_leave_nothing);
+    if (argc > 2 && strcmp(argv[1], "--bench") == 0) {
+        bench((unsigned)strtoul(argv[2], NULL, 10), 200);
+    } else {
+        RUN(create_and_destroy_leave_nothing);
+        RUN(a_box_has_no_privilege_and_no_way_out);
+        RUN(names_files_and_folders_are_where_they_should);
+        RUN(links_of_a_hostile_image_are_covered);
+        RUN(what_cannot_work_is_said_and_leaves_nothing);
+        RUN(pause_resume_limits_and_figures);
+        RUN(a_box_that_dies_is_noticed_once);
+        RUN(boxes_outlive_a_killed_launcher_and_are_adopted);
+        if (geteuid() == 0)
+            RUN(a_captured_layer_makes_the_same_box_again);
+        else
+            SKIP(a_captured_layer_makes_the_same_box_again, "the test writes into the box from outside, as root");
+        RUN(the_host_view_has_usr_read_only);
+        RUN(many_at_once);
+    }
     loop_free(g.loop);
     (void)tree_remove(AT_FDCWD, g.data, NULL);
     return tap_done();
