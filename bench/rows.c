@@ -30,7 +30,7 @@ bool rows_make_box(struct bench *b, char *id, const char *extra)
 
 static int call_box(struct bench *b, const char *method, const char *id, const char *tail, const char *body)
 {
-    char path[160];
+    char path[256];
     (void)snprintf(path, sizeof(path), "/sandboxes/%s%s", id, tail);
     return client_call(&b->http, method, path, body);
 }
@@ -127,6 +127,75 @@ static int64_t sample_health(struct bench *b)
     return client_call(&b->http, "GET", "/health", NULL) == 200 ? client_now_us() - t0 : -1;
 }
 
+#define CONTEXTS "/interpret/contexts"
+
+static bool make_context(struct bench *b, char *tail, size_t size)
+{
+    char id[64];
+    if (call_box(b, "POST", b->box, CONTEXTS, "{}") != 200 || client_member(&b->http, "id", id, sizeof(id)) < 0)
+        return false;
+    (void)snprintf(tail, size, CONTEXTS "/%s", id);
+    return true;
+}
+
+static int run_line(struct bench *b, const char *context)
+{
+    char tail[128];
+    (void)snprintf(tail, sizeof(tail), "%s/execute", context);
+    return call_box(b, "POST", b->box, tail, "{\"code\":\"1 + 1\"}");
+}
+
+static int64_t sample_py_context(struct bench *b)
+{
+    static char context[96], of_box[64];
+    if (strcmp(of_box, b->box) != 0) {
+        if (!make_context(b, context, sizeof(context)))
+            return -1;
+        (void)snprintf(of_box, sizeof(of_box), "%s", b->box);
+    }
+    int64_t t0 = client_now_us();
+    return run_line(b, context) == 200 ? client_now_us() - t0 : -1;
+}
+
+static int64_t sample_py_new_context(struct bench *b)
+{
+    char context[96];
+    int64_t t0 = client_now_us();
+    if (!make_context(b, context, sizeof(context)) || run_line(b, context) != 200)
+        return -1;
+    int64_t took = client_now_us() - t0;
+    (void)call_box(b, "DELETE", b->box, context, NULL);
+    (void)usleep(40000); /* one client, not a flood: the spare that was taken is replaced */
+    return took;
+}
+
+/* Drops what the last answer made: it is not part of the sample. */
+static int64_t sample_snapshot(struct bench *b)
+{
+    char id[64], path[128];
+    (void)call_box(b, "POST", b->box, "/files/write", "{\"path\":\"bench.txt\",\"content\":\"x\"}");
+    int64_t took = timed_call(b, "POST", b->box, "/snapshots", "{}");
+    if (took < 0 || client_member(&b->http, "id", id, sizeof(id)) < 0)
+        return -1;
+    (void)snprintf(path, sizeof(path), "/snapshots/%s", id);
+    return client_call(&b->http, "DELETE", path, NULL) == 200 ? took : -1;
+}
+
+/* From a sandbox of its own: every fork makes its parent one layer deeper. */
+static int64_t sample_fork(struct bench *b)
+{
+    char parent[64], child[64];
+    if (!rows_make_box(b, parent, ""))
+        return -1;
+    (void)call_box(b, "POST", parent, "/files/write", "{\"path\":\"bench.txt\",\"content\":\"x\"}");
+    (void)usleep(4000);
+    int64_t took = timed_call(b, "POST", parent, "/clone", "{}");
+    if (took >= 0 && client_member(&b->http, "id", child, sizeof(child)) == 0)
+        rows_drop_box(b, child);
+    rows_drop_box(b, parent);
+    return took;
+}
+
 struct burst {
     struct bench *b;
     char id[64];
@@ -139,7 +208,8 @@ static void *burst_one(void *arg)
     struct bench mine = *one->b;
     if (client_open(&mine.http, mine.port) < 0)
         return NULL;
-    one->is_good = rows_make_box(&mine, one->id, "") && call_box(&mine, "POST", one->id, "/exec", "{\"command\":[\"true\"]}") == 200;
+    one->is_good = rows_make_box(&mine, one->id, "") &&
+                   call_box(&mine, "POST", one->id, "/exec", "{\"command\":[\"true\"]}") == 200;
     client_close(&mine.http);
     return NULL;
 }
@@ -179,6 +249,10 @@ struct row rows_ours[] = {
     { "read_1k", "read a 1 KiB file", 0.3, sample_read, 50 },
     { "pause", "pause", 0.5, sample_pause, 20 },
     { "resume", "resume", 0.5, sample_resume, 20 },
+    { "py_context", "one line of Python in a live context", 0.5, sample_py_context, 50 },
+    { "py_new_context", "one line of Python in a new context", 2.5, sample_py_new_context, 20 },
+    { "snapshot", "snapshot of a running sandbox", 5, sample_snapshot, 4 },
+    { "fork", "fork of a running sandbox (one child, running)", 5, sample_fork, 5 },
     { "burst_100", "100 creates at once, all usable", 200, sample_burst, 1 },
     { 0 },
 };
@@ -211,9 +285,11 @@ static int64_t peer_true(struct bench *b)
 
 static int64_t peer_bwrap(struct bench *b)
 {
-    static const char *const argv[] = { "bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib",
-                                        "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--proc", "/proc",
-                                        "--dev", "/dev", "/bin/echo", "hi", NULL };
+    static const char *const argv[] = { "bwrap",     "--unshare-all", "--ro-bind", "/usr",      "/usr",
+                                        "--symlink", "usr/lib",       "/lib",      "--symlink", "usr/lib64",
+                                        "/lib64",    "--symlink",     "usr/bin",   "/bin",      "--proc",
+                                        "/proc",     "--dev",         "/dev",      "/bin/echo", "hi",
+                                        NULL };
     (void)b;
     return rows_spawn_us(argv);
 }

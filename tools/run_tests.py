@@ -20,12 +20,12 @@ BLACKBOX = ROOT / "tests" / "blackbox"
 BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
 STAGES = ("lint", "unit", "blackbox", "asan")
-TOTAL_S = 1190
+TOTAL_S = 2700  # a hard stop, not the goal: a quiet machine of two cores takes less than 20 minutes
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
-LIMIT_S = {"lint": 240, "build": 420, "unit": 240, "blackbox": 480, "alone": 300, "tidy": 300}
+LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600}
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
-RERUN_MAX = 5
+RERUN_MAX = 8
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",

@@ -3,6 +3,7 @@
  * token, rate, capacity, route, sandbox rate, parameters; what passes becomes a struct call. */
 #include "api/api.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "api/params.h"
+#include "api/rawproxy.h"
+#include "api/wsdoor.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -20,6 +23,7 @@ static void sweep(void *arg)
 {
     struct api *a = arg;
     gate_sweep(a->gate, (uint64_t)clock_mono_us());
+    idempotency_sweep(a->idempotency, clock_wall_ms());
 }
 
 int api_new(struct loop *l, struct manager *m, const struct settings *s, struct api **ret, struct err *err)
@@ -30,7 +34,10 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
     a->settings = s;
     a->routes = routes_new(s->api_prefix, spec_ops, OP_COUNT);
     a->gate = gate_new(s);
+    a->idempotency = idempotency_new(m->store, s->idempotency_keep);
     a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
+    a->rawproxy = rawproxy_new(a);
+    a->wsdoor = wsdoor_new(a);
     *ret = a;
     (void)err; /* nothing here can fail yet; callers handle it already */
     return 0;
@@ -39,8 +46,11 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
 struct api *api_free(struct api *a)
 {
     if (a) {
+        a->wsdoor = wsdoor_free(a->wsdoor);
+        a->rawproxy = rawproxy_free(a->rawproxy);
         a->sweep = timer_free(a->sweep);
         a->gate = gate_free(a->gate);
+        a->idempotency = idempotency_free(a->idempotency);
         a->routes = routes_free(a->routes);
         free(a);
     }
@@ -60,17 +70,24 @@ void api_on_trace(struct api *a, api_trace_fn *fn, void *arg)
 
 void api_add_side_door(struct api *a, const char *path_prefix, api_side_door_fn *fn, void *arg, bool needs_auth)
 {
-    if (a->n_doors < API_DOORS_MAX)
-        a->doors[a->n_doors++] = (struct api_door){ path_prefix, fn, arg, needs_auth };
+    api_add_door(a, &(struct api_door){ .path_prefix = path_prefix, .fn = fn, .arg = arg, .needs_auth = needs_auth });
+}
+
+void api_add_door(struct api *a, const struct api_door *door)
+{
+    assert(a->n_doors < API_DOORS_MAX); /* doors are added at start, by us */
+    a->doors[a->n_doors++] = *door;
 }
 
 /* --- HTTP --- */
 
-static const struct api_door *door_for(const struct api *a, const char *path)
+static const struct api_door *door_for(const struct api *a, struct http_req *r)
 {
-    for (size_t i = 0; i < a->n_doors; i++)
-        if (strncmp(path, a->doors[i].path_prefix, strlen(a->doors[i].path_prefix)) == 0)
-            return &a->doors[i];
+    for (size_t i = 0; i < a->n_doors; i++) {
+        const struct api_door *d = &a->doors[i];
+        if (strncmp(http_req_path(r), d->path_prefix, strlen(d->path_prefix)) == 0 && (!d->claims || d->claims(d->arg, r)))
+            return d;
+    }
     return NULL;
 }
 
@@ -141,6 +158,8 @@ static int pass_sandbox_rate(struct api *a, struct http_req *r, const struct op 
     struct err err = ERR_INIT;
     unsigned wait_s = 0;
     const char *id = op->flags & OP_SANDBOX ? json_get_str(params, "id", NULL) : NULL;
+    if (!a->settings->rate_limit || !id || !manager_find(a->manager, id, NULL))
+        return 0; /* a sandbox that does not exist is the handler's to refuse, with 404 */
     int verdict = gate_rate_sandbox(a->gate, op, id, (uint64_t)clock_mono_us(), &wait_s, &err);
     return limit_rate(r, verdict, wait_s, &err);
 }
@@ -188,8 +207,8 @@ static void run_op(struct api *a, struct http_req *r)
 static bool use_side_door(struct api *a, struct http_req *r)
 {
     struct err err = ERR_INIT;
-    const struct api_door *door = door_for(a, http_req_path(r));
-    if (!door)
+    const struct api_door *door = door_for(a, r);
+    if (!door || door->is_raw)
         return false;
     if (door->needs_auth && check_token(a, r, &err) < 0) {
         refuse(r, &err);
@@ -198,9 +217,17 @@ static bool use_side_door(struct api *a, struct http_req *r)
     return door->fn(door->arg, r);
 }
 
+static bool use_raw_door(struct api *a, struct http_req *r)
+{
+    const struct api_door *door = door_for(a, r);
+    return door && door->is_raw && door->fn(door->arg, r);
+}
+
 static void on_request(void *arg, struct http_req *r)
 {
     struct api *a = arg;
+    if (use_raw_door(a, r))
+        return;
     add_cors(r);
     if (strcmp(http_req_method(r), "OPTIONS") == 0)
         answer_preflight(r);
@@ -226,8 +253,12 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
     struct api *a = arg;
     struct err err = ERR_INIT;
     struct http_body_rule rule = { .max_bytes = (size_t)a->settings->max_body_mb * MIB };
-    if (door_for(a, http_req_path(r)))
+    const struct api_door *door = door_for(a, r);
+    if (door) {
+        rule.is_streamed = door->is_raw;
+        rule.max_bytes = door->is_raw ? SIZE_MAX : rule.max_bytes;
         return rule;
+    }
     if (strcmp(http_req_method(r), "OPTIONS") == 0) {
         rule.max_bytes = API_SMALL;
         return rule;

@@ -16,7 +16,24 @@ unsigned api_calls_running(const struct api *a);
 /* Routes outside the table (MCP, console, raw proxy): tried first. Returns true when it has taken the request. */
 typedef bool api_side_door_fn(void *arg, struct http_req *req);
 void api_add_side_door(struct api *a, const char *path_prefix, api_side_door_fn *fn, void *arg, bool needs_auth);
-/* A trace of each finished call. */
-typedef void api_trace_fn(void *arg, const struct op *op, const char *sandbox_id, int64_t duration_us,
-                          const struct err *err);
+/* The same with more to choose. The strings and functions must outlive the server. */
+struct api_door {
+    const char *path_prefix;
+    api_side_door_fn *claims; /* by the head alone: whether the request is for this door. NULL: the prefix decides */
+    api_side_door_fn *fn;
+    void *arg;
+    bool needs_auth;
+    bool is_raw; /* fn comes with the head, the body by http_req_read(), of any length; CORS is fn's own */
+};
+void api_add_door(struct api *a, const struct api_door *door);
+/* A trace of each finished call; valid during the call of fn only. */
+struct span;
+struct api_trace {
+    const struct op *op;
+    const char *sandbox_id; /* may be NULL */
+    int64_t duration_us;
+    const struct err *err;   /* NULL: it went well */
+    const struct span *span; /* NULL: nobody wants one */
+};
+typedef void api_trace_fn(void *arg, const struct api_trace *t);
 void api_on_trace(struct api *a, api_trace_fn *fn, void *arg);

@@ -3,18 +3,15 @@
 #include "api/api.h"
 #include "api/call.h"
 #include "api/gate.h"
+#include "api/idempotency.h"
 #include "api/routes.h"
 
 #define API_HTTP_MAX  1024 /* requests at the same time: more are answered 503 */
 #define API_DOORS_MAX 16
 #define API_SMALL     65536 /* bytes of body that are read before a request is refused */
 
-struct api_door {
-    const char *path_prefix;
-    api_side_door_fn *fn;
-    void *arg;
-    bool needs_auth;
-};
+struct rawproxy;
+struct wsdoor;
 
 struct api {
     struct loop *loop;
@@ -22,11 +19,16 @@ struct api {
     const struct settings *settings;
     struct routes *routes;
     struct gate *gate;
+    struct idempotency *idempotency;
     struct timer *sweep;
     struct api_door doors[API_DOORS_MAX];
     size_t n_doors;
+    struct rawproxy *rawproxy;
+    struct wsdoor *wsdoor;
     api_trace_fn *on_trace;
     void *trace_arg;
+    struct observe *observe; /* NULL in tests that need none */
+    bool has_spans;          /* every call gets a span, not only those that come with a traceparent */
     unsigned n_calls; /* running, whichever door they came through */
     unsigned n_http;  /* of these, over HTTP */
 };

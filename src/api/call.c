@@ -7,6 +7,7 @@
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "api/dispatch.h"
+#include "api/span.h"
 #include "api/sse.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -27,8 +28,11 @@ struct call {
     loop_fn *on_cancel;
     void *cancel_arg;
     char *sandbox_id;
+    struct idempotency_claim *claim; /* of its Idempotency-Key: the answer is kept */
     int64_t started_us;
-    bool is_cancelled, is_streaming;
+    bool is_cancelled, is_streaming, has_span;
+    struct span span; /* goes on from the client's traceparent */
+    struct call **slot; /* of whoever may cancel it: cleared when it is finished; or NULL */
 };
 
 /* --- making and ending --- */
@@ -37,10 +41,21 @@ static void on_gone(void *arg)
 {
     struct call *c = arg;
     assert(c->magic == CALL_MAGIC);
+    if (c->claim)
+        return; /* a client that will ask again wants it carried out, and the answer kept */
     c->is_cancelled = true;
     loop_fn *fn = STEAL(c->on_cancel);
     if (fn)
         fn(c->cancel_arg); /* may finish the call */
+}
+
+static void begin_span(struct call *c)
+{
+    struct span parent;
+    bool has_parent = c->http && span_parse(http_req_header(c->http, "traceparent"), &parent);
+    c->has_span = has_parent || c->api->has_spans;
+    if (c->has_span)
+        span_begin(has_parent ? &parent : NULL, &c->span);
 }
 
 struct call *call_new(struct api *a, const struct op *op, json_t *params, struct http_req *http)
@@ -57,6 +72,7 @@ struct call *call_new(struct api *a, const struct op *op, json_t *params, struct
         http_req_on_gone(http, on_gone, c);
         a->n_http++;
     }
+    begin_span(c);
     return c;
 }
 
@@ -66,14 +82,23 @@ static void settle(struct call *c)
 {
     assert(c->magic == CALL_MAGIC);
     c->on_cancel = NULL;
+    if (c->slot)
+        *c->slot = NULL;
+    c->slot = NULL;
 }
 
 /* Trace, then the end of the call. err NULL: it went well. */
 static void retire(struct call *c, const struct err *err)
 {
     struct api *a = c->api;
-    if (a->on_trace)
-        a->on_trace(a->trace_arg, c->op, c->sandbox_id, clock_mono_us() - c->started_us, err);
+    if (a->on_trace) {
+        struct api_trace t = { .op = c->op,
+                               .sandbox_id = c->sandbox_id,
+                               .duration_us = clock_mono_us() - c->started_us,
+                               .err = err,
+                               .span = c->has_span ? &c->span : NULL };
+        a->on_trace(a->trace_arg, &t);
+    }
     if (c->http) {
         http_req_on_gone(c->http, NULL, NULL);
         http_req_on_drain(c->http, NULL, NULL);
@@ -87,6 +112,58 @@ static void retire(struct call *c, const struct err *err)
     free(c);
 }
 
+/* --- repeated requests --- */
+
+static void answer(struct call *c, int status, json_t *body);
+
+/* The first call with this key has its answer: it is this one's too. */
+static void answer_repeated(void *arg, int status, json_t *body)
+{
+    struct call *c = arg;
+    struct err err = ERR_INIT;
+    settle(c);
+    if (c->http)
+        http_req_add_header(c->http, "Idempotency-Replayed", "true");
+    answer(c, status, body);
+    if (status >= 400)
+        (void)err_set(&err, status == err_status(ERR_TIMEOUT) ? ERR_TIMEOUT : ERR_INTERNAL, 0, "%.300s",
+                      json_get_str(body, "error", ""));
+    retire(c, status >= 400 ? &err : NULL);
+}
+
+static void on_waiter_gone(void *arg)
+{
+    struct call *c = arg;
+    idempotency_leave(c->api->idempotency, c);
+    call_error(c, ERR_GONE, "the client left");
+}
+
+/* Whether the handler is to run: not when another call with the same key gives the answer. */
+static bool is_first(struct call *c)
+{
+    struct err err = ERR_INIT;
+    const char *key = c->op->flags & OP_IDEMPOTENT ? call_header(c, "idempotency-key") : NULL;
+    if (!key)
+        return true;
+    struct idempotency_request rq = { .key = key,
+                                      .function = c->op->fn,
+                                      .params = c->params,
+                                      .now_ms = clock_wall_ms(),
+                                      .fn = answer_repeated,
+                                      .arg = c };
+    call_on_cancel(c, on_waiter_gone, c);
+    struct idempotency_claim *claim = NULL;
+    if (idempotency_begin(c->api->idempotency, &rq, &claim, &err) < 0) {
+        call_fail(c, &err);
+        return false;
+    }
+    if (!claim)
+        return false; /* answered, or waiting to be; the call may be gone */
+    call_on_cancel(c, NULL, NULL);
+    c->claim = claim;
+    return true;
+}
+
 void call_start(struct call *c)
 {
     struct err err = ERR_INIT;
@@ -94,19 +171,35 @@ void call_start(struct call *c)
         call_set_sandbox(c, json_get_str(c->params, "id", NULL));
     if (spec_check(c->op, c->params, &err) < 0)
         call_fail(c, &err);
-    else
+    else if (is_first(c))
         dispatch_handler(c->op)(c);
 }
 
 void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_event, call_done_fn *done, void *arg)
 {
+    struct call *running = NULL;
+    struct call_sink sink = { .on_event = on_event, .done = done, .arg = arg };
+    call_run_held(api, op, params, &sink, &running);
+    if (running)
+        running->slot = NULL; /* it goes on, and this variable does not */
+}
+
+void call_run_held(struct api *api, enum op_id op, json_t *params, const struct call_sink *sink, struct call **slot)
+{
     /* One level is copied: checking replaces members of the object, and the caller's must stay as it is. */
     json_t *own = json_is_object(params) ? json_copy(params) : json_object();
     struct call *c = call_new(api, &spec_ops[op], own, NULL);
-    c->on_event = on_event;
-    c->done = done;
-    c->done_arg = arg;
+    c->on_event = sink->on_event;
+    c->done = sink->done;
+    c->done_arg = sink->arg;
+    c->slot = slot;
+    *slot = c;
     call_start(c);
+}
+
+void call_cancel(struct call *c)
+{
+    on_gone(c);
 }
 
 /* --- what was asked --- */
@@ -164,6 +257,13 @@ struct http_req *call_http(const struct call *c)
 const char *call_header(const struct call *c, const char *name)
 {
     return c->http ? http_req_header(c->http, name) : NULL;
+}
+
+bool call_traceparent(const struct call *c, char out[SPAN_TEXT_MAX])
+{
+    if (c->has_span)
+        span_text(&c->span, out);
+    return c->has_span;
 }
 
 int64_t call_started_us(const struct call *c)
@@ -224,6 +324,8 @@ void call_refuse(struct http_req *r, const struct err *err)
 
 static void answer(struct call *c, int status, json_t *body)
 {
+    if (c->claim)
+        idempotency_settle(STEAL(c->claim), status, body, clock_wall_ms());
     if (c->http)
         reply_json(c->http, status, body);
     else if (c->done)

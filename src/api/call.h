@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/span.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "loop/loop.h"
@@ -20,7 +21,7 @@ struct http_req; /* http/server.h */
 typedef void op_fn(struct call *c);
 
 /* One handler for each row of the table: api_<id>(). Alias rows share the handler of another. */
-#define OP(id, ...)       op_fn api_##id;
+#define OP(id, ...) op_fn api_##id;
 #define OP_ALIAS(id, ...)
 #include "spec/ops.def"
 #undef OP_ALIAS
@@ -39,6 +40,8 @@ struct loop *call_loop(const struct call *c);
 struct http_req *call_http(const struct call *c);                /* NULL when it did not come over HTTP */
 const char *call_header(const struct call *c, const char *name); /* NULL when absent or not HTTP */
 int64_t call_started_us(const struct call *c);
+/* The W3C trace context to hand to what the call starts; false: there is none. */
+bool call_traceparent(const struct call *c, char out[SPAN_TEXT_MAX]);
 
 /* The handler's own state; freed by the handler. */
 void call_set_state(struct call *c, void *state);
@@ -59,8 +62,17 @@ void call_stream_comment(struct call *c, const char *text);              /* ": p
 void call_stream_on_drain(struct call *c, loop_fn *fn, void *arg);
 void call_stream_end(struct call *c);
 
-/* Runs one operation without HTTP (engine, MCP, pool, tests): done gets the status and the body (borrowed), perhaps before call_run()
- * returns; a finished stream has a null body. params stays the caller's; tokens and rates are not asked. */
+/* Runs one operation without HTTP (engine, MCP, pool, tests): done gets the status and the body (borrowed), perhaps
+ * before call_run() returns; a finished stream has a null body. params stays the caller's; tokens and rates are not
+ * asked. */
 typedef void call_done_fn(void *arg, int status, json_t *body);
 typedef void call_event_fn(void *arg, json_t *event); /* for streaming rows; NULL: events are dropped */
 void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_event, call_done_fn *done, void *arg);
+/* The same for a caller that may leave: *slot is the call as long as it runs (NULL afterwards), for call_cancel(). */
+struct call_sink {
+    call_event_fn *on_event; /* may be NULL */
+    call_done_fn *done;
+    void *arg;
+};
+void call_run_held(struct api *api, enum op_id op, json_t *params, const struct call_sink *sink, struct call **slot);
+void call_cancel(struct call *c); /* as if its client had left; may finish the call */

@@ -1,5 +1,10 @@
 #include "api/handlers.h"
 
+#include <signal.h>
+#include <string.h>
+
+#include "base/strlist.h"
+
 struct sandbox *handlers_sandbox(struct call *c)
 {
     struct err err = ERR_INIT;
@@ -16,6 +21,16 @@ struct sandbox *handlers_running(struct call *c)
     if (!s)
         call_fail(c, &err);
     return s;
+}
+
+char **handlers_env(struct call *c, struct sandbox *s)
+{
+    char text[SPAN_TEXT_MAX];
+    if (!call_traceparent(c, text))
+        return NULL;
+    char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
+    strlist_env_set(&env, "TRACEPARENT", text);
+    return env;
 }
 
 void handlers_success(void *arg, const struct err *err)
@@ -35,4 +50,18 @@ bool handlers_failed(struct call *c, int r, const char *what)
     (void)err_set(&err, err_from_errno(-r), -r, "%s", what);
     call_fail(c, &err);
     return true;
+}
+
+int handlers_signal(struct call *c, const char *name)
+{
+    static const struct {
+        const char *name;
+        int signo;
+    } signals[] = { { "TERM", SIGTERM }, { "KILL", SIGKILL }, { "INT", SIGINT },   { "HUP", SIGHUP },
+                    { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "STOP", SIGSTOP }, { "CONT", SIGCONT } };
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        if (strcmp(signals[i].name, name) == 0)
+            return signals[i].signo;
+    call_error(c, ERR_INVALID, "signal: \"%.32s\" is not one of TERM KILL INT HUP USR1 USR2 STOP CONT", name);
+    return 0;
 }

@@ -8,7 +8,12 @@
 struct sandbox *handlers_sandbox(struct call *c);
 /* The same, and it must run: 409 otherwise. */
 struct sandbox *handlers_running(struct call *c);
+/* The environment for a command of this call when there is a trace context to pass on (as TRACEPARENT): free with
+ * strlist_free(). NULL: the sandbox's own will do. */
+char **handlers_env(struct call *c, struct sandbox *s);
 /* guest_done_fn that answers {"success":true} or the error; arg is the call. */
 void handlers_success(void *arg, const struct err *err);
 /* For calls into guest/ that return a negative number at once: answers and returns true. */
 bool handlers_failed(struct call *c, int r, const char *what);
+/* The number of a signal of the contract ("TERM"). 0: the call was answered with 400. */
+int handlers_signal(struct call *c, const char *name);

@@ -31,10 +31,15 @@ static json_t *trimmed(const char *value)
 
 void api_env_get(struct call *c)
 {
+    struct err err = ERR_INIT;
     struct sandbox *s = handlers_running(c);
+    const char *key = call_str(c, "key", "");
     if (!s)
         return;
-    const char *key = call_str(c, "key", "");
+    if (check_key(key, &err) < 0) {
+        call_fail(c, &err);
+        return;
+    }
     const char *value = strlist_env_get((char *const *)(uintptr_t)sandbox_env(s), key);
     call_ok(c, json_pack("{s:s, s:o, s:b}", "key", key, "value", value ? trimmed(value) : json_null(), "exists",
                          value != NULL));
@@ -135,6 +140,10 @@ void api_env_delete(struct call *c)
     struct sandbox *s = handlers_running(c);
     if (!s)
         return;
+    if (check_key(call_str(c, "key", ""), &err) < 0) {
+        call_fail(c, &err);
+        return;
+    }
     /* null hides what the image or the config sets; a key of the overlay alone just goes. */
     (void)json_object_set_new(s->env, call_str(c, "key", ""), json_null());
     sandbox_env_changed(s);

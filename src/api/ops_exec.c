@@ -7,6 +7,7 @@
 #include "api/handlers.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/strlist.h"
 #include "base/utf8.h"
 #include "sandbox/background.h"
 #include "sandbox/command.h"
@@ -62,7 +63,9 @@ void api_cmd_run(struct call *c)
     struct sandbox *s = handlers_running(c);
     if (!s)
         return;
+    CLEANUP(strlist_free_p) char **env = handlers_env(c, s);
     struct command_plan plan = plan_of(c);
+    plan.env = (const char *const *)env;
     if (command_start(s, &plan, &events, c, &cmd, &err) < 0) {
         call_fail(c, &err);
         return;
@@ -168,7 +171,9 @@ void api_cmd_run_stream(struct call *c)
         return;
     struct streaming *st = xzalloc(sizeof(*st));
     st->c = c;
+    CLEANUP(strlist_free_p) char **env = handlers_env(c, s);
     struct command_plan plan = plan_of(c);
+    plan.env = (const char *const *)env;
     if (command_start(s, &plan, &events, st, &st->cmd, &err) < 0) {
         free(st);
         call_fail(c, &err);
@@ -195,8 +200,10 @@ void api_cmd_background(struct call *c)
     struct sandbox *s = handlers_running(c);
     if (!s)
         return;
-    if (background_start(call_manager(c)->background, s, json_get(call_params(c), "command"), call_str(c, "cwd", NULL),
-                         answer_record, c, &err) < 0)
+    struct background_plan plan = { .command = json_get(call_params(c), "command"),
+                                    .prefix = "bg",
+                                    .cwd = call_str(c, "cwd", NULL) };
+    if (background_start(call_manager(c)->background, s, &plan, answer_record, c, &err) < 0)
         call_fail(c, &err);
 }
 

@@ -6,6 +6,7 @@
 #include "api/handlers.h"
 #include "base/alloc.h"
 #include "sandbox/manager.h"
+#include "sandbox/templates.h"
 
 static void answer_sandbox(void *arg, struct sandbox *s, const struct err *err)
 {
@@ -20,7 +21,13 @@ static void answer_sandbox(void *arg, struct sandbox *s, const struct err *err)
 
 void api_sandbox_create(struct call *c)
 {
-    struct create_plan plan = { .config = call_params(c) };
+    struct err err = ERR_INIT;
+    JSON_OWNED config = NULL;
+    if (templates_apply(call_manager(c)->templates, call_params(c), &config, &err) < 0) {
+        call_fail(c, &err);
+        return;
+    }
+    struct create_plan plan = { .config = config };
     manager_create(call_manager(c), &plan, answer_sandbox, c);
 }
 
@@ -39,6 +46,7 @@ static bool metadata_matches(const struct sandbox *s, const json_t *wanted)
 void api_sandbox_list(struct call *c)
 {
     const char *status = call_str(c, "status", NULL);
+    const char *parent = call_str(c, "parentId", NULL);
     const json_t *wanted = json_get(call_params(c), "metadata");
     json_int_t page = call_int(c, "page", 1), size = call_int(c, "pageSize", 20), total = 0;
     page = page < 1 ? 1 : page;
@@ -49,6 +57,8 @@ void api_sandbox_list(struct call *c)
         if (status && strcmp(status, sandbox_status_name(s->status)) != 0)
             continue;
         if (wanted && !metadata_matches(s, wanted))
+            continue;
+        if (parent && (!s->parent_id || strcmp(parent, s->parent_id) != 0))
             continue;
         if (total / size == page - 1)
             (void)json_array_append_new(items, sandbox_json(s));
@@ -107,4 +117,30 @@ void api_sandbox_clone(struct call *c)
     struct sandbox *s = handlers_sandbox(c);
     if (s)
         manager_clone(call_manager(c), s, call_str(c, "name", NULL), answer_sandbox, c);
+}
+
+static void answer_fork(void *arg, struct sandbox *const *children, size_t n, const struct err *err)
+{
+    struct call *c = arg;
+    if (err) {
+        call_fail(c, err);
+        return;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        (void)json_array_append_new(list, sandbox_json(children[i]));
+    call_ok(c, json_pack("{s:o}", "sandboxes", list));
+}
+
+void api_sandbox_fork(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (!s)
+        return; /* the call is gone */
+    int64_t count = call_int(c, "count", 1), limit = call_manager(c)->settings->max_fork;
+    if (count > limit)
+        call_error(c, ERR_INVALID, "count: %lld is more than %lld; fork several times, or raise III_MAX_FORK",
+                   (long long)count, (long long)limit);
+    else
+        manager_fork(call_manager(c), s, (unsigned)count, call_str(c, "name", NULL), answer_fork, c);
 }

@@ -1,16 +1,9 @@
 /* Handlers of processes inside a sandbox. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/call.h"
 #include "api/handlers.h"
-
-static const struct {
-    const char *name;
-    int signo;
-} signals[] = { { "TERM", SIGTERM }, { "KILL", SIGKILL }, { "INT", SIGINT },   { "HUP", SIGHUP },
-                { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "STOP", SIGSTOP }, { "CONT", SIGCONT } };
 
 static json_t *percent(double v)
 {
@@ -87,12 +80,7 @@ void api_proc_kill(struct call *c)
     if (!s)
         return;
     const char *name = call_str(c, "signal", "TERM");
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        if (strcmp(signals[i].name, name) == 0) {
-            (void)handlers_failed(c, guest_kill(s->link, (int)call_int(c, "pid", 0), signals[i].signo, on_killed, c),
-                                  "kill");
-            return;
-        }
-    }
-    call_error(c, ERR_INVALID, "signal: \"%.32s\" is not one of TERM KILL INT HUP USR1 USR2 STOP CONT", name);
+    int signo = handlers_signal(c, name);
+    if (signo > 0)
+        (void)handlers_failed(c, guest_kill(s->link, (int)call_int(c, "pid", 0), signo, on_killed, c), "kill");
 }

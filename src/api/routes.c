@@ -154,7 +154,7 @@ static void list_methods(const struct node *n, char allow[ROUTES_ALLOW_MAX])
 const struct op *routes_match(const struct routes *r, const char *method, const char *path, json_t *params,
                               char allow[ROUTES_ALLOW_MAX], struct err *err)
 {
-    struct segment parts[SEGMENTS_MAX];
+    struct segment parts[SEGMENTS_MAX] = { { 0 } };
     size_t prefix_len = strlen(r->prefix);
     int count = strncmp(path, r->prefix, prefix_len) == 0 ? split(path + prefix_len, parts) : -1;
     const struct node *n = count >= 0 ? find(&r->root, parts, count) : NULL;

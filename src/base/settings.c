@@ -101,7 +101,9 @@ void settings_from_env(struct settings *s, void (*warn)(void *arg, const char *t
         struct err err = ERR_INIT;
         if (!text || !*text)
             continue;
-        if (settings_set(s, row, text, &err) < 0 && warn)
+        if (settings_set(s, row, text, &err) < 0 && warn) {
+            (void)err_wrap(&err, 0, "%s", row->env);
             warn(arg, err.msg);
+        }
     }
 }

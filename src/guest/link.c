@@ -65,22 +65,15 @@ static void disconnect(struct guest_link *g)
     g->out_sent = 0;
 }
 
-static struct link_stream *first_stream(struct guest_link *g)
-{
-    for (uint32_t i = 0; g->stream_count && i < g->bucket_count; i++)
-        if (g->buckets[i])
-            return g->buckets[i];
-    return NULL;
-}
-
 static void fail_all(void *arg)
 {
     struct guest_link *g = arg;
     assert(g->magic == LINK_MAGIC);
-    for (struct link_stream *s; (s = first_stream(g));) {
-        link_close(s);
-        s->kind->on_fail(s, &g->err);
-    }
+    for (uint32_t i = 0; i < g->bucket_count; i++) /* a broken link takes no new ones, so one pass finds all */
+        for (struct link_stream *s; (s = g->buckets[i]);) {
+            link_close(s);
+            s->kind->on_fail(s, &g->err);
+        }
     if (!g->is_freed && g->on_gone)
         g->on_gone(g->arg, &g->err);
     link_unref(g);

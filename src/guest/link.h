@@ -92,6 +92,8 @@ typedef void guest_done_fn(void *arg, const struct err *err); /* err NULL: done 
 int guest_job_signal(struct guest_link *g, const char *tag, int signo, guest_done_fn *fn, void *arg);
 int guest_job_input(struct guest_link *g, const char *tag, const char *data, size_t len, bool is_last,
                     guest_done_fn *fn, void *arg);
+/* fn comes once the log has bytes past offset, or the command has ended. */
+int guest_job_wait(struct guest_link *g, const char *tag, uint64_t offset, guest_done_fn *fn, void *arg);
 int guest_job_forget(struct guest_link *g, const char *tag, guest_done_fn *fn, void *arg);
 /* Calls fn each time one durable command ends, also those started before this link. One handler a link. */
 void guest_on_job_exit(struct guest_link *g, void (*fn)(void *arg, const char *tag, const struct guest_exit *ex),
@@ -171,6 +173,8 @@ struct guest_tunnel_events {
 int guest_tunnel_open(struct guest_link *g, bool is_udp, const char *host, uint16_t port,
                       const struct guest_tunnel_events *ev, void *arg,
                       struct guest_tunnel **ret); /* host NULL = 127.0.0.1, then ::1 */
+/* From now on other functions hear of it. Legal inside its own callbacks. */
+void guest_tunnel_redirect(struct guest_tunnel *t, const struct guest_tunnel_events *ev, void *arg);
 void guest_tunnel_credit(struct guest_tunnel *t, size_t bytes);
 size_t guest_tunnel_send(struct guest_tunnel *t, const char *data, size_t len); /* accepted bytes */
 void guest_tunnel_on_writable(struct guest_tunnel *t, loop_fn *fn, void *arg);

@@ -9,8 +9,7 @@
 
 struct simple_call {
     struct link_stream s;
-    guest_done_fn *fn;
-    void *arg;
+    struct link_then then;
 };
 
 /* Kinds that a bare errno of a file or process call means here, beyond what base/ says. */
@@ -100,10 +99,10 @@ void link_fields_init(struct link_fields *f)
 
 static void simple_end(struct link_stream *s, const struct err *err)
 {
-    struct simple_call c = *(struct simple_call *)s;
+    struct link_then then = ((struct simple_call *)s)->then;
     free(s);
-    if (c.fn)
-        c.fn(c.arg, err);
+    if (then.fn)
+        then.fn(then.arg, err);
 }
 
 static int simple_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
@@ -120,22 +119,26 @@ static int simple_frame(struct link_stream *s, const struct proto_header *h, con
 
 static const struct link_kind simple_kind = { .name = "call", .on_frame = simple_frame, .on_fail = simple_end };
 
-int link_simple(struct guest_link *g, uint16_t type, const struct proto_writer *fields, const void *data, size_t len,
-                guest_done_fn *fn, void *arg)
+int link_simple_data(struct guest_link *g, uint16_t type, const struct proto_writer *fields, const void *data,
+                     size_t len, struct link_then then)
 {
     struct simple_call *c = xzalloc(sizeof(*c));
     c->s.kind = &simple_kind;
-    c->fn = fn;
-    c->arg = arg;
+    c->then = then;
     int r = link_request(g, &c->s, type, fields, data, len);
     if (r < 0)
         free(c);
     return r;
 }
 
+int link_simple(struct guest_link *g, uint16_t type, const struct proto_writer *fields, struct link_then then)
+{
+    return link_simple_data(g, type, fields, NULL, 0, then);
+}
+
 int guest_ping(struct guest_link *g, guest_done_fn *fn, void *arg)
 {
-    return link_simple(g, PROTO_PING, NULL, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_PING, NULL, (struct link_then){ fn, arg });
 }
 
 int guest_set_hostname(struct guest_link *g, const char *name, guest_done_fn *fn, void *arg)
@@ -143,7 +146,7 @@ int guest_set_hostname(struct guest_link *g, const char *name, guest_done_fn *fn
     struct link_fields f;
     link_fields_init(&f);
     proto_put_str(&f.w, name);
-    return link_simple(g, PROTO_HOSTNAME, &f.w, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_HOSTNAME, &f.w, (struct link_then){ fn, arg });
 }
 
 int guest_reseed(struct guest_link *g, const void *seed, size_t len, guest_done_fn *fn, void *arg)
@@ -152,5 +155,5 @@ int guest_reseed(struct guest_link *g, const void *seed, size_t len, guest_done_
     struct proto_writer w;
     proto_writer_init(&w, mem, sizeof(mem));
     proto_put_u64(&w, (uint64_t)clock_wall_ms() * 1000);
-    return link_simple(g, PROTO_RESEED, &w, seed, len, fn, arg);
+    return link_simple_data(g, PROTO_RESEED, &w, seed, len, (struct link_then){ fn, arg });
 }

@@ -38,7 +38,7 @@ struct link_stream {
  * field is too long or malformed). On failure s is not in the table and the caller frees it. */
 int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, const struct proto_writer *fields,
                  const void *data, size_t len);
-/* One frame on an open stream; nothing happens on a broken link. len is at most PROTO_PAYLOAD_MAX - 8. */
+/* One frame on an open stream, fields and data at most PROTO_PAYLOAD_MAX; nothing happens on a broken link. */
 void link_post(struct link_stream *s, uint16_t type, const struct proto_writer *fields, const void *data, size_t len);
 void link_close(struct link_stream *s); /* out of the table: its call is over; no frame is sent */
 void link_drop(struct link_stream *s);  /* the same, and the agent is told to forget it */
@@ -71,8 +71,13 @@ int link_flow_credited(struct link_flow *f, const uint8_t *payload, size_t len);
 void link_flow_wake(struct link_flow *f); /* calls on_writable once if the last send was cut and there is room */
 
 /* --- the call that is only done or not --- */
-int link_simple(struct guest_link *g, uint16_t type, const struct proto_writer *fields, const void *data, size_t len,
-                guest_done_fn *fn, void *arg);
+struct link_then {
+    guest_done_fn *fn; /* may be NULL */
+    void *arg;
+};
+int link_simple(struct guest_link *g, uint16_t type, const struct proto_writer *fields, struct link_then then);
+int link_simple_data(struct guest_link *g, uint16_t type, const struct proto_writer *fields, const void *data,
+                     size_t len, struct link_then then);
 /* Memory for the fields of a request of up to three paths. */
 struct link_fields {
     struct proto_writer w;

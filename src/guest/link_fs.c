@@ -188,7 +188,7 @@ int guest_fs_move(struct guest_link *g, const char *from, const char *to, guest_
     link_fields_init(&f);
     proto_put_str(&f.w, from);
     proto_put_str(&f.w, to);
-    return link_simple(g, PROTO_FS_MOVE, &f.w, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_FS_MOVE, &f.w, (struct link_then){ fn, arg });
 }
 
 int guest_fs_mkdir(struct guest_link *g, const char *path, bool has_parents, uint32_t mode, guest_done_fn *fn,
@@ -201,7 +201,7 @@ int guest_fs_mkdir(struct guest_link *g, const char *path, bool has_parents, uin
     proto_put_str(&f.w, path);
     proto_put_u8(&f.w, has_parents);
     proto_put_u32(&f.w, mode);
-    return link_simple(g, PROTO_FS_MKDIR, &f.w, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_FS_MKDIR, &f.w, (struct link_then){ fn, arg });
 }
 
 int guest_fs_remove(struct guest_link *g, const char *path, bool is_recursive, bool is_forced, guest_done_fn *fn,
@@ -214,7 +214,7 @@ int guest_fs_remove(struct guest_link *g, const char *path, bool is_recursive, b
     proto_put_str(&f.w, path);
     proto_put_u8(&f.w, is_recursive);
     proto_put_u8(&f.w, is_forced);
-    return link_simple(g, PROTO_FS_REMOVE, &f.w, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_FS_REMOVE, &f.w, (struct link_then){ fn, arg });
 }
 
 int guest_fs_chmod(struct guest_link *g, const char *path, const char *mode, const char *owner, bool is_recursive,
@@ -228,7 +228,7 @@ int guest_fs_chmod(struct guest_link *g, const char *path, const char *mode, con
     proto_put_str(&f.w, mode);
     proto_put_str(&f.w, owner);
     proto_put_u8(&f.w, is_recursive);
-    return link_simple(g, PROTO_FS_CHMOD, &f.w, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_FS_CHMOD, &f.w, (struct link_then){ fn, arg });
 }
 
 int guest_fs_put(struct guest_link *g, const char *path, const char *data, size_t len, uint32_t mode, guest_done_fn *fn,
@@ -242,5 +242,5 @@ int guest_fs_put(struct guest_link *g, const char *path, const char *data, size_
     link_fields_init(&f);
     proto_put_str(&f.w, path);
     proto_put_u32(&f.w, mode);
-    return link_simple(g, PROTO_FS_PUT, &f.w, data, len, fn, arg);
+    return link_simple_data(g, PROTO_FS_PUT, &f.w, data, len, (struct link_then){ fn, arg });
 }

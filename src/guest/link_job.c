@@ -144,7 +144,7 @@ int guest_job_signal(struct guest_link *g, const char *tag, int signo, guest_don
     link_fields_init(&f);
     proto_put_str(&f.w, tag);
     proto_put_u32(&f.w, (uint32_t)signo);
-    return link_simple(g, PROTO_JOB_SIGNAL, &f.w, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_JOB_SIGNAL, &f.w, (struct link_then){ fn, arg });
 }
 
 int guest_job_input(struct guest_link *g, const char *tag, const char *data, size_t len, bool is_last,
@@ -156,7 +156,16 @@ int guest_job_input(struct guest_link *g, const char *tag, const char *data, siz
     link_fields_init(&f);
     proto_put_u8(&f.w, is_last);
     proto_put_str(&f.w, tag);
-    return link_simple(g, PROTO_JOB_INPUT, &f.w, data, len, fn, arg);
+    return link_simple_data(g, PROTO_JOB_INPUT, &f.w, data, len, (struct link_then){ fn, arg });
+}
+
+int guest_job_wait(struct guest_link *g, const char *tag, uint64_t offset, guest_done_fn *fn, void *arg)
+{
+    struct link_fields f;
+    link_fields_init(&f);
+    proto_put_str(&f.w, tag);
+    proto_put_u64(&f.w, offset);
+    return link_simple(g, PROTO_JOB_WAIT, &f.w, (struct link_then){ fn, arg });
 }
 
 int guest_job_forget(struct guest_link *g, const char *tag, guest_done_fn *fn, void *arg)
@@ -164,7 +173,7 @@ int guest_job_forget(struct guest_link *g, const char *tag, guest_done_fn *fn, v
     struct link_fields f;
     link_fields_init(&f);
     proto_put_str(&f.w, tag);
-    return link_simple(g, PROTO_JOB_FORGET, &f.w, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_JOB_FORGET, &f.w, (struct link_then){ fn, arg });
 }
 
 void guest_on_job_exit(struct guest_link *g, void (*fn)(void *arg, const char *tag, const struct guest_exit *ex),

@@ -125,10 +125,10 @@ int guest_kill(struct guest_link *g, int pid, int signo, guest_done_fn *fn, void
     proto_writer_init(&w, mem, sizeof(mem));
     proto_put_u32(&w, (uint32_t)pid);
     proto_put_u32(&w, (uint32_t)signo);
-    return link_simple(g, PROTO_PROC_KILL, &w, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_PROC_KILL, &w, (struct link_then){ fn, arg });
 }
 
 int guest_interrupt(struct guest_link *g, guest_done_fn *fn, void *arg)
 {
-    return link_simple(g, PROTO_PROC_INTERRUPT, NULL, NULL, 0, fn, arg);
+    return link_simple(g, PROTO_PROC_INTERRUPT, NULL, (struct link_then){ fn, arg });
 }

@@ -116,6 +116,12 @@ int guest_tunnel_open(struct guest_link *g, bool is_udp, const char *host, uint1
     return 0;
 }
 
+void guest_tunnel_redirect(struct guest_tunnel *t, const struct guest_tunnel_events *ev, void *arg)
+{
+    t->ev = *ev;
+    t->arg = arg;
+}
+
 void guest_tunnel_credit(struct guest_tunnel *t, size_t bytes)
 {
     link_flow_credit(&t->s, &t->flow, bytes);

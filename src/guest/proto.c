@@ -339,6 +339,7 @@ static const struct message {
     { PROTO_JOB_INPUT, HOST | REQUEST | MORE, "JOB_INPUT", "bg*" },
     { PROTO_JOB_FORGET, HOST | REQUEST, "JOB_FORGET", "g" },
     { PROTO_JOB_EXIT, GUEST, "JOB_EXIT", "gx" },
+    { PROTO_JOB_WAIT, HOST | REQUEST, "JOB_WAIT", "gq" },
     { PROTO_FS_STAT, HOST | REQUEST | MORE, "FS_STAT", "P" },
     { PROTO_FS_LIST, HOST | REQUEST, "FS_LIST", "s" },
     { PROTO_FS_SEARCH, HOST | REQUEST, "FS_SEARCH", "ss" },

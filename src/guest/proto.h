@@ -103,6 +103,8 @@ enum proto_type {
     /* G>H on stream 0: str tag, exit block. Each durable command's end, after its EXEC_EXIT if that stream is open. One
      * that ended while no host was connected is told after the next HELLO. */
     PROTO_JOB_EXIT = 39,
+    PROTO_JOB_WAIT =
+        40, /* H>G: str tag, u64 offset -> DONE once the log has bytes past offset, or the command has ended */
 
     PROTO_FS_STAT = 48,   /* H>G: strs paths -> FS_STATS with one record each; the first failure is an ERROR. lstat */
     PROTO_FS_LIST = 49,   /* H>G: str dir -> FS_STATS, path = entry name, sorted by strcmp, no "." and ".." */

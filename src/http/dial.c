@@ -52,8 +52,10 @@ struct dial *dial_free(struct dial *d)
 {
     if (!d)
         return NULL;
-    if (d->lookup)
-        d->lookup->dial = NULL;
+    if (d->lookup && d->is_start_due)
+        free_lookup(STEAL(d->lookup));
+    else if (d->lookup)
+        d->lookup->dial = NULL; /* its thread is running */
     d->watch = watch_free(d->watch);
     d->timer = timer_free(d->timer);
     if (d->fd >= 0)

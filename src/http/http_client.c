@@ -1,19 +1,18 @@
 /* One call. Freed when its reference count ends: callbacks may free the call they come from. */
 #include <assert.h>
 #include <errno.h>
-#include <llhttp.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/alloc.h"
 #include "http/client.h"
 #include "http/dial.h"
+#include "http/http_reply.h"
 #include "http/outq.h"
 #include "http/url.h"
 
-enum { CLIENT_MAGIC = 0xc11e4701, READ_BYTES = 65536, HEAD_BYTES = 65536, FIELDS_MAX = 100, TIMEOUT_MS = 30000 };
+enum { CLIENT_MAGIC = 0xc11e4701, READ_BYTES = 65536, TIMEOUT_MS = 30000 };
 
 struct http_client {
     unsigned magic, refs;
@@ -26,14 +25,9 @@ struct http_client {
     struct watch *watch;
     struct timer *timer;
     struct outq out;
-    llhttp_t parser;
-    struct buf head; /* names and values, each ended by a NUL */
-    size_t names[FIELDS_MAX], values[FIELDS_MAX];
-    unsigned field_count;
-    size_t body_max, body_bytes, head_seen;
-    int status;
-    bool is_name_open, is_closed, is_head_method, is_in_body, is_complete, is_held;
-    const char *fail_text;
+    struct http_reply *reply;
+    size_t body_max, body_bytes;
+    bool is_closed, is_held, is_too_long;
 };
 
 /* --- life --- */
@@ -44,7 +38,7 @@ static void unref(struct http_client *c)
     if (--c->refs)
         return;
     c->magic = 0;
-    buf_done(&c->head);
+    c->reply = http_reply_free(c->reply);
     outq_done(&c->out);
     free(c->name);
     free(c);
@@ -83,15 +77,12 @@ static void fail(struct http_client *c, enum err_code code, int sys, const char 
 
 int http_client_status(const struct http_client *c)
 {
-    return c->status;
+    return http_reply_status(c->reply);
 }
 
 const char *http_client_header(const struct http_client *c, const char *name)
 {
-    for (unsigned i = 0; i < c->field_count; i++)
-        if (strcasecmp(c->head.data + c->names[i], name) == 0)
-            return c->head.data + c->values[i];
-    return NULL;
+    return http_reply_header(c->reply, name);
 }
 
 static void update_watch(struct http_client *c)
@@ -107,120 +98,41 @@ void http_client_hold(struct http_client *c, bool is_held)
         update_watch(c);
 }
 
-/* --- the parser's callbacks --- */
+/* --- the response --- */
 
-static int refuse(struct http_client *c, const char *text)
+static void on_head(void *arg, struct http_reply *r, int status)
 {
-    c->fail_text = text;
-    return HPE_USER;
-}
-
-static int add_head(struct http_client *c, const char *at, size_t len)
-{
-    return buf_add(&c->head, at, len) < 0 ? refuse(c, "the response's head is larger than 64 KiB") : 0;
-}
-
-static int on_message_begin(llhttp_t *p)
-{
-    struct http_client *c = p->data;
-    buf_clear(&c->head);
-    c->field_count = 0;
-    c->is_name_open = c->is_in_body = false;
-    return 0;
-}
-
-static int on_header_field(llhttp_t *p, const char *at, size_t len)
-{
-    struct http_client *c = p->data;
-    if (c->is_in_body)
-        return 0; /* trailers are not wanted */
-    if (c->field_count == FIELDS_MAX)
-        return refuse(c, "the response has more than 100 headers");
-    if (!c->is_name_open)
-        c->names[c->field_count] = c->head.len;
-    c->is_name_open = true;
-    return add_head(c, at, len);
-}
-
-static int on_header_field_complete(llhttp_t *p)
-{
-    struct http_client *c = p->data;
-    if (c->is_in_body)
-        return 0;
-    int r = add_head(c, "", 1);
-    c->values[c->field_count] = c->head.len;
-    return r;
-}
-
-static int on_header_value(llhttp_t *p, const char *at, size_t len)
-{
-    struct http_client *c = p->data;
-    return c->is_in_body ? 0 : add_head(c, at, len);
-}
-
-static int on_header_value_complete(llhttp_t *p)
-{
-    struct http_client *c = p->data;
-    if (c->is_in_body)
-        return 0;
-    c->is_name_open = false;
-    c->field_count++;
-    return add_head(c, "", 1);
-}
-
-static int on_headers_complete(llhttp_t *p)
-{
-    struct http_client *c = p->data;
-    c->is_in_body = true;
-    if (p->status_code < 200 && p->status_code != 101)
-        return 0; /* an interim answer: the real one follows */
-    c->status = p->status_code;
+    struct http_client *c = arg;
     if (c->events.on_head)
-        c->events.on_head(c->arg, c, c->status);
+        c->events.on_head(c->arg, c, status);
     if (c->is_closed)
-        return -1;
-    return c->is_head_method ? 1 : 0;
+        http_reply_stop(r);
 }
 
-static int on_body(llhttp_t *p, const char *at, size_t len)
+static void on_data(void *arg, struct http_reply *r, const char *data, size_t len)
 {
-    struct http_client *c = p->data;
+    struct http_client *c = arg;
     c->body_bytes += len;
-    if (c->body_max && c->body_bytes > c->body_max)
-        return refuse(c, "the response's body is larger than the limit for it");
-    if (c->events.on_data)
-        c->events.on_data(c->arg, c, at, len);
-    return c->is_closed ? HPE_USER : 0;
+    c->is_too_long = c->body_max && c->body_bytes > c->body_max;
+    if (!c->is_too_long && c->events.on_data)
+        c->events.on_data(c->arg, c, data, len);
+    if (c->is_closed || c->is_too_long)
+        http_reply_stop(r);
 }
 
-static int on_message_complete(llhttp_t *p)
-{
-    struct http_client *c = p->data;
-    c->is_complete = c->status != 0;
-    return c->is_complete ? HPE_PAUSED : 0;
-}
-
-static const llhttp_settings_t settings = {
-    .on_message_begin = on_message_begin,
-    .on_header_field = on_header_field,
-    .on_header_field_complete = on_header_field_complete,
-    .on_header_value = on_header_value,
-    .on_header_value_complete = on_header_value_complete,
-    .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
-    .on_message_complete = on_message_complete,
-};
+static const struct http_reply_events reply_events = { .on_head = on_head, .on_data = on_data };
 
 /* --- the connection --- */
 
 static void on_end(struct http_client *c)
 {
-    if (!c->is_complete && c->status)
-        (void)llhttp_finish(&c->parser); /* a body that lasts until the end completes here */
-    if (c->is_complete)
+    int state = http_reply_eof(c->reply);
+    if (c->is_closed)
+        return;
+    if (state == HTTP_REPLY_COMPLETE)
         finish(c, NULL);
     else
-        fail(c, ERR_UPSTREAM, ECONNRESET, "the connection ended before the response did");
+        fail(c, ERR_UPSTREAM, ECONNRESET, http_reply_problem(c->reply));
 }
 
 static void on_readable(struct http_client *c)
@@ -237,19 +149,17 @@ static void on_readable(struct http_client *c)
         on_end(c);
         return;
     }
-    llhttp_errno_t code = llhttp_execute(&c->parser, piece, (size_t)n);
+    int state = http_reply_feed(c->reply, piece, (size_t)n, NULL);
     if (c->is_closed)
         return;
-    if (!c->is_in_body)
-        c->head_seen += (size_t)n;
-    if (c->is_complete)
+    if (state == HTTP_REPLY_COMPLETE)
         finish(c, NULL);
-    else if (code == HPE_PAUSED_UPGRADE)
+    else if (state == HTTP_REPLY_UPGRADED)
         fail(c, ERR_UPSTREAM, EPROTO, "the server changed the protocol unasked");
-    else if (code != HPE_OK)
-        fail(c, ERR_UPSTREAM, EPROTO, c->fail_text ? c->fail_text : "the response is not valid HTTP/1.1");
-    else if (c->head_seen > HEAD_BYTES)
-        fail(c, ERR_UPSTREAM, EPROTO, "the response's head is larger than 64 KiB");
+    else if (c->is_too_long)
+        fail(c, ERR_UPSTREAM, EPROTO, "the response's body is larger than the limit for it");
+    else if (state < 0)
+        fail(c, ERR_UPSTREAM, EPROTO, http_reply_problem(c->reply));
 }
 
 static void on_event(void *arg, int events)
@@ -351,12 +261,9 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
     struct http_client *c = xzalloc(sizeof *c);
     *c = (struct http_client){ .magic = CLIENT_MAGIC, .refs = 1, .loop = l, .events = *ev, .arg = arg, .fd = NO_FD };
     c->name = xasprintf("%s %.200s", req->method, req->url);
-    c->head = (struct buf)BUF_INIT(HEAD_BYTES);
     c->body_max = req->body_max;
-    c->is_head_method = strcmp(req->method, "HEAD") == 0;
     outq_init(&c->out);
-    llhttp_init(&c->parser, HTTP_RESPONSE, &settings);
-    c->parser.data = c;
+    c->reply = http_reply_new(strcmp(req->method, "HEAD") == 0, &reply_events, c);
     r = make_request(c, req, &u);
     if (r < 0) {
         (void)http_client_free(c);

@@ -382,8 +382,8 @@ static size_t parse(struct http_conn *c, const char *data, size_t len)
         size_t used = 0;
         int r = http_parse_run(c, data + off, len - off, &used);
         off += used;
-        if (c->is_closed)
-            break;
+        if (c->is_closed || c->phase == HTTP_PHASE_LINGER)
+            break; /* the reader of the body has aborted or answered for good */
         c->rest = data + off;
         c->rest_len = len - off;
         if (r < 0)

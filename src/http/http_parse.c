@@ -142,8 +142,8 @@ static int on_body(llhttp_t *p, const char *at, size_t len)
         return buf_add(&r->body, at, len) < 0 ? refuse(p, 503, "no memory for the request body") : 0;
     if (r->data_fn)
         r->data_fn(r->data_arg, at, (ssize_t)len);
-    if (c->is_closed)
-        return HPE_USER;
+    if (c->is_closed || c->req != r)
+        return HPE_USER; /* aborted, or answered for good: r may be free */
     return r->is_held ? HPE_PAUSED : 0;
 }
 

@@ -14,36 +14,37 @@ struct http_server;
 struct http_req; /* one exchange; valid until it was answered, or longer with http_req_ref() */
 
 struct http_limits {
-    size_t head_bytes;      /* 431 past it */
-    unsigned header_count;  /* 431 */
-    size_t url_bytes;       /* 414 */
-    int64_t head_ms;        /* absolute deadline for a request head */
-    int64_t idle_ms;        /* keep-alive without a request */
+    size_t head_bytes;        /* 431 past it */
+    unsigned header_count;    /* 431 */
+    size_t url_bytes;         /* 414 */
+    int64_t head_ms;          /* absolute deadline for a request head */
+    int64_t idle_ms;          /* keep-alive without a request */
     int64_t body_min_bytes_s; /* slower bodies than this (after body_grace_ms) are cut off: 408 */
-    int64_t body_grace_ms;  /* 0 means 10 s */
-    unsigned connections;   /* more are answered 503 and closed */
-    size_t queued_bytes;    /* output queued for one connection before its source should pause */
+    int64_t body_grace_ms;    /* 0 means 10 s */
+    unsigned connections;     /* more are answered 503 and closed */
+    size_t queued_bytes;      /* output queued for one connection before its source should pause */
 };
-#define HTTP_LIMITS_DEFAULT                                                                        \
-    { .head_bytes = 65536, .header_count = 100, .url_bytes = 16384, .head_ms = 10000,              \
-      .idle_ms = 120000, .body_min_bytes_s = 256, .connections = 4096, .queued_bytes = 1048576 }
+#define HTTP_LIMITS_DEFAULT                                                                                \
+    {                                                                                                      \
+        .head_bytes = 65536, .header_count = 100, .url_bytes = 16384, .head_ms = 10000, .idle_ms = 120000, \
+        .body_min_bytes_s = 256, .connections = 4096, .queued_bytes = 1048576                              \
+    }
 
 struct http_body_rule {
-    size_t max_bytes;  /* 413 past it */
-    bool is_streamed;  /* on_request comes with the head; the body by http_req_read() */
+    size_t max_bytes; /* 413 past it */
+    bool is_streamed; /* on_request comes with the head; the body by http_req_read() */
 };
 
 struct http_app {
     void *arg;
-    struct http_body_rule (*on_head)(void *arg, struct http_req *req);    /* may answer at once */
-    void (*on_request)(void *arg, struct http_req *req);                  /* not called if answered */
+    struct http_body_rule (*on_head)(void *arg, struct http_req *req); /* may answer at once */
+    void (*on_request)(void *arg, struct http_req *req);               /* not called if answered */
 };
 
 int http_server_new(struct loop *l, const struct http_app *app, const struct http_limits *limits,
                     struct http_server **ret, struct err *err);
 /* Numeric host only. port 0 picks one; *ret_port says which. */
-int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t port, uint16_t *ret_port,
-                           struct err *err);
+int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t port, uint16_t *ret_port, struct err *err);
 int http_server_listen_unix(struct http_server *s, const char *path, struct err *err);
 /* Stop listening, finish what is running, close idle connections; done(arg) when the last one has gone or after
  * grace_ms, when what is left is cut. */
@@ -52,14 +53,14 @@ struct http_server *http_server_free(struct http_server *s);
 unsigned http_server_connections(const struct http_server *s);
 
 /* --- reading a request --- */
-const char *http_req_method(const struct http_req *r);  /* "GET" */
-const char *http_req_path(const struct http_req *r);    /* raw, without the query */
-const char *http_req_query(const struct http_req *r);   /* raw, "" when there is none */
+const char *http_req_method(const struct http_req *r);                   /* "GET" */
+const char *http_req_path(const struct http_req *r);                     /* raw, without the query */
+const char *http_req_query(const struct http_req *r);                    /* raw, "" when there is none */
 const char *http_req_header(const struct http_req *r, const char *name); /* case-insensitive, first; or NULL */
 /* i-th header as it came; false past the last. */
 bool http_req_header_at(const struct http_req *r, size_t i, const char **ret_name, const char **ret_value);
-const char *http_req_body(const struct http_req *r, size_t *ret_len); /* buffered body; never NULL */
-const char *http_req_peer(const struct http_req *r);    /* "127.0.0.1:4242" or "unix" */
+const char *http_req_body(const struct http_req *r, size_t *ret_len);        /* buffered body; never NULL */
+const char *http_req_peer(const struct http_req *r);                         /* "127.0.0.1:4242" or "unix" */
 bool http_req_wants_upgrade(const struct http_req *r, const char *protocol); /* "websocket" */
 
 /* Streamed body: data pieces, then one call with (NULL, 0) at the end, or (NULL, -1) when the client left. */
@@ -82,8 +83,8 @@ void http_req_begin(struct http_req *r, int status, const char *content_type, in
  * producing until on_drain. */
 size_t http_req_send(struct http_req *r, const char *data, size_t len);
 void http_req_on_drain(struct http_req *r, loop_fn *fn, void *arg); /* each time the queue has emptied */
-void http_req_end(struct http_req *r);   /* the stream is complete */
-void http_req_abort(struct http_req *r); /* cut the connection */
+void http_req_end(struct http_req *r);                              /* the stream is complete */
+void http_req_abort(struct http_req *r);                            /* cut the connection */
 /* Takes the connection out of the server (raw upgrades, WebSocket). The caller owns fd (non-blocking) and the bytes
  * already read behind the head. Nothing was answered yet; r is finished afterwards. */
 int http_req_take(struct http_req *r, int *ret_fd, struct buf *ret_rest);

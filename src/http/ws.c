@@ -16,7 +16,8 @@ enum {
     READ_BYTES = 65536,
     MARK_BYTES = 1 << 20,     /* queued output past which the source should pause */
     OVERRUN_BYTES = 64 << 20, /* a source that does not is cut here */
-    CLOSE_MS = 3000
+    CLOSE_MS = 3000,
+    CLOSE_TICKS = 40 /* of CLOSE_MS: so long may output stand still behind a close, a reader is only slow then */
 };
 
 /* --- life --- */
@@ -153,9 +154,18 @@ void ws_ping(struct ws *w)
         send_frame(w, WSFRAME_PING, "", 0);
 }
 
+/* What was sent before the close must not be lost to a reader that is slow. */
 static void on_close_late(void *arg)
 {
-    ws_finish(arg, 1006, "the peer did not finish the closing handshake");
+    struct ws *w = arg;
+    size_t left = outq_len(&w->out);
+    bool is_moving = left < w->close_left;
+    w->close_left = left;
+    w->close_ticks = is_moving ? 0 : w->close_ticks + 1;
+    if (is_moving || (left && w->close_ticks < CLOSE_TICKS))
+        timer_set(w->timer, CLOSE_MS, 0);
+    else
+        ws_finish(w, 1006, "the peer did not finish the closing handshake");
 }
 
 void ws_close(struct ws *w, int code, const char *reason)
@@ -166,6 +176,7 @@ void ws_close(struct ws *w, int code, const char *reason)
     size_t len = wsframe_close_make(code, reason, payload);
     send_frame(w, WSFRAME_CLOSE, payload, len);
     w->is_closing = true;
+    w->close_left = outq_len(&w->out);
     w->timer = timer_new(w->loop, CLOSE_MS, 0, on_close_late, w);
     ws_hold(w, false); /* the peer's answer must be read */
 }
@@ -346,7 +357,8 @@ int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const stru
     CLEANUP(buf_done) struct buf rest = BUF_INIT(0);
     int taken = http_req_take(r, &fd, &rest);
     if (taken < 0)
-        return taken == -EBUSY ? refuse(r, 400, "WebSocket cannot follow pipelined requests") : taken;
+        return taken == -EBUSY ? refuse(r, 400, "WebSocket cannot follow pipelined requests")
+                               : refuse(r, 503, "the connection cannot be taken over now: try again");
     struct ws *w = ws_new(l, false, message_max, ev, arg);
     int len = snprintf(head, sizeof head,
                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

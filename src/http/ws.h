@@ -24,8 +24,8 @@ int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const stru
               struct ws **ret);
 /* Client: connects to ws://host:port/path. on_close with code 1006 when it cannot. headers: NULL-terminated
  * "Name: value" list or NULL. */
-int ws_dial(struct loop *l, const char *url, const char *const *headers, size_t message_max,
-            const struct ws_events *ev, void *arg, struct ws **ret, struct err *err);
+int ws_dial(struct loop *l, const char *url, const char *const *headers, size_t message_max, const struct ws_events *ev,
+            void *arg, struct ws **ret, struct err *err);
 /* Returns bytes queued; past 1 MiB stop producing until on_drain. */
 size_t ws_send(struct ws *w, bool is_text, const char *data, size_t len);
 void ws_ping(struct ws *w);

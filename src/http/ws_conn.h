@@ -18,6 +18,8 @@ struct ws {
     int fd; /* < 0 until a client is connected */
     struct watch *watch;
     struct timer *timer; /* bounds the closing handshake */
+    size_t close_left;   /* bytes behind which the close frame waited when the timer last looked */
+    int close_ticks;
     struct wsframe_reader reader;
     struct buf stash; /* read, but held back */
     struct outq out;  /* counts as blocked until a client's handshake is over */

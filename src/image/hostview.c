@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "image/digest.h"
-#include "image/tree.h"
+#include "image/layertree.h"
 
 #define SKELETON_VERSION "1" /* a change of what is generated below changes this */
 #define COPY_FILE_MAX    (16 << 20)

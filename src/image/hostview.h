@@ -1,6 +1,6 @@
-/* The host's own /usr as an image: a generated layer with everything but /usr, which the runtime binds read-only on top.
- * Nothing of the host's /etc that is not world-readable gets in, and of the rest only the files listed in hostview.c.
- * May include: base/, image/. */
+/* The host's own /usr as an image: a generated layer with everything but /usr, which the runtime binds read-only on
+ * top. Nothing of the host's /etc that is not world-readable gets in, and of the rest only the files listed in
+ * hostview.c. May include: base/, image/. */
 #pragma once
 #include <stdbool.h>
 

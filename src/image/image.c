@@ -13,9 +13,9 @@
 #include "base/ident.h"
 #include "base/utf8.h"
 #include "image/hostview.h"
+#include "image/layertree.h"
 #include "image/layout.h"
 #include "image/record.h"
-#include "image/tree.h"
 #include "image/wordlist.h"
 
 #define OWNER_MAX 128
@@ -90,27 +90,6 @@ static int read_named(struct image_store *s, const char *name, json_t **ret, str
     return layout_read_json(s->images_fd, file, ret, err);
 }
 
-typedef bool each_record_fn(void *arg, json_t *record);
-
-/* Every record, in no order; fn returns false to stop. Records that vanish or are damaged are passed over: a list shows
- * the rest. */
-static void each_record(struct image_store *s, each_record_fn *fn, void *arg)
-{
-    int fd = openat(s->images_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        close_fd_p(&fd);
-        return;
-    }
-    bool is_going = true;
-    for (struct dirent *e = readdir(d); e && is_going; e = readdir(d)) {
-        JSON_OWNED record = NULL;
-        if (e->d_name[0] != '.' && layout_read_json(s->images_fd, e->d_name, &record, NULL) == 0)
-            is_going = fn(arg, record);
-    }
-    closedir(d);
-}
-
 struct id_search {
     const char *id;
     json_t *found;
@@ -136,7 +115,7 @@ static int find_record(struct image_store *s, const char *name, json_t **ret, st
         r = read_named(s, other, ret, err);
     if (r == -ENOENT && digest_from_ref(name)) {
         struct id_search search = { .id = name };
-        each_record(s, match_id, &search);
+        record_each(s, match_id, &search);
         *ret = search.found;
         r = search.found ? 0 : r;
     }
@@ -156,9 +135,9 @@ static int not_found(const char *name, struct err *err)
 {
     return err_set(
         err, ERR_NOT_FOUND, 0,
-        "image \"%s\" is not in the store: add it with `iii image import FILE.tar %s` (a docker-save, OCI or rootfs "
-        "tar), or use a preset this host can run: shell, python, node",
-        name, name);
+        "image \"%s\" is not in the store: `iii image pull %s`, or add it with `iii image import FILE.tar %s` (a "
+        "docker-save, OCI or rootfs tar), or use a preset this host can run: shell, python, node",
+        name, name, name);
 }
 
 static int find_or_host(struct image_store *s, const char *name, json_t **ret, struct err *err)
@@ -182,7 +161,10 @@ int image_resolve(struct image_store *s, const char *name, struct image **ret, s
     assert(s->magic == LAYOUT_MAGIC);
     JSON_OWNED record = NULL;
     int r = find_or_host(s, name, &record, err);
-    return r < 0 ? r : record_to_image(s, record, name, ret, err);
+    if (r < 0)
+        return r;
+    record_touch(s, record);
+    return record_to_image(s, record, name, ret, err);
 }
 
 int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err)
@@ -227,7 +209,7 @@ static int compare_names(const void *a, const void *b)
 json_t *image_list(struct image_store *s)
 {
     JSON_OWNED by_name = json_object();
-    each_record(s, add_to_list, by_name);
+    record_each(s, add_to_list, by_name);
     add_presets(s, by_name);
 
     size_t n = json_object_size(by_name), at = 0;
@@ -240,6 +222,12 @@ json_t *image_list(struct image_store *s)
     for (at = 0; at < n; at++)
         json_array_append(list, json_object_get(by_name, names[at]));
     return list;
+}
+
+int image_prune(struct image_store *s, struct err *err)
+{
+    layout_sweep_partial(s, true);
+    return image_collect(s, err);
 }
 
 int image_collect(struct image_store *s, struct err *err)
@@ -403,6 +391,51 @@ static int put_record(struct image_store *s, json_t *record, const char *name, s
     return layout_write_json(s, s->images_fd, file, record, true, err);
 }
 
+char *image_layer_path(struct image_store *s)
+{
+    unsigned char raw[32];
+    char hex[DIGEST_HEX];
+    ident_random(raw, sizeof(raw));
+    ident_hex(raw, sizeof(raw), hex);
+    return layout_layer_path(s, hex);
+}
+
+/* Under LOCK_EX. The pin is written before the folder moves: a collection can only ever find a pin too many. */
+static int stack_locked(struct image_store *s, const struct image *base, const char *folder, const char *hex,
+                        const char *owner, struct err *err)
+{
+    JSON_OWNED list = json_array();
+    for (size_t i = 0; i < base->n_layers; i++) {
+        if (!layout_has_layer(s, layer_hex(s, base->layers[i])))
+            return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", base->name);
+        json_array_append_new(list, json_pack("{s:s}", "digest", layer_hex(s, base->layers[i])));
+    }
+    json_array_append_new(list, json_pack("{s:s}", "digest", hex));
+    JSON_OWNED doc = json_pack("{s:O}", "layers", list);
+    int r = layout_write_json(s, s->pins_fd, owner, doc, false, err);
+    return r < 0 ? r : layout_adopt_layer(s, AT_FDCWD, folder, hex, err);
+}
+
+int image_stack_layer(struct image_store *s, const struct image *base, const char *folder, const char *layer,
+                      const char *owner, struct image **ret, struct err *err)
+{
+    int r = check_owner(owner, err);
+    if (r == 0)
+        r = check_base(s, base, err);
+    if (r < 0)
+        return r;
+    struct layout_layer top = { 0 };
+    if (!layer_hex(s, layer))
+        return err_set(err, ERR_INVALID, 0, "%s is not a layer of this store", layer);
+    memcpy(top.hex, layer_hex(s, layer), DIGEST_HEX);
+    JSON_OWNED record = layered_record(s, base, base->name, &top);
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    r = stack_locked(s, base, folder, top.hex, owner, err);
+    return r < 0 ? r : record_to_image(s, record, base->name, ret, err);
+}
+
 int image_add_layer(struct image_store *s, const struct image *base, const char *folder, const char *name,
                     struct image **ret, struct err *err)
 {
@@ -417,7 +450,7 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
     /* Hashing a captured layer would read all of it on the way of a snapshot: a random name is as unique, and nobody
      * else could have the same content to share. */
     unsigned char raw[32];
-    struct layout_layer top = { .size_bytes = tree_size_at(AT_FDCWD, folder) };
+    struct layout_layer top = { .size_bytes = layertree_size_at(AT_FDCWD, folder) };
     ident_random(raw, sizeof(raw));
     ident_hex(raw, sizeof(raw), top.hex);
     JSON_OWNED record = layered_record(s, base, name, &top);

@@ -1,7 +1,9 @@
 /* Images: names, the content-addressed store, import, and how a name becomes a list of layer folders.
- * Layout below DIR (0700): blobs/sha256/…, layers/<digest>/ (unpacked once, read-only, shared), images/<name key>.json,
- * tmp/ (half-made things, removed at open). Untrusted: archives. May include: base/, os/, loop/, http/, store/. */
+ * Layout below DIR (0700): layers/<digest>/ (unpacked once, read-only, shared), images/<name key>.json, pins/<owner>,
+ * host.json, lock, tmp/ (half-made things, removed at open). Untrusted: archives. May include: base/, os/, loop/,
+ * http/, store/. */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,22 +14,22 @@
 
 struct image_store;
 
-#define IMAGE_NAME_MAX 255
+#define IMAGE_NAME_MAX   255
 #define IMAGE_LAYERS_MAX 256
 
 /* A resolved image: what a sandbox is made of. */
 struct image {
-    char *name;         /* as asked for */
-    char *id;           /* "sha256:…", or "host" */
-    char **layers;      /* layer folders, absolute, lowest first; n_layers of them */
+    char *name;    /* as asked for */
+    char *id;      /* "sha256:…", or "host" */
+    char **layers; /* layer folders, absolute, lowest first; n_layers of them */
     size_t n_layers;
     int64_t *layer_bytes; /* size of each */
-    bool is_host;       /* the host's own /usr is bound read-only on top of the layers */
-    char **env;         /* "KEY=value", NULL-terminated; may be NULL */
-    char **entrypoint;  /* NULL-terminated or NULL */
+    bool is_host;         /* the host's own /usr is bound read-only on top of the layers */
+    char **env;           /* "KEY=value", NULL-terminated; may be NULL */
+    char **entrypoint;    /* NULL-terminated or NULL */
     char **cmd;
-    char *user;         /* "" or "uid[:gid]" or a name */
-    char *workdir;      /* "" when the image has none */
+    char *user;    /* "" or "uid[:gid]" or a name */
+    char *workdir; /* "" when the image has none */
     int64_t size_bytes;
 };
 struct image *image_free(struct image *i);
@@ -46,34 +48,78 @@ int image_name_check(const char *name, struct err *err);
  * ERR_NOT_FOUND with what to do next when nothing fits. Quick: no unpacking. */
 int image_resolve(struct image_store *s, const char *name, struct image **ret, struct err *err);
 
-/* Rootfs tar, docker-save tar or OCI-layout tar, plain, gzip or zstd. Blocking; runs on a worker or in the CLI, also while a
- * server uses the same folder (file locks). Nothing half-made is ever visible. */
-int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret,
-                 struct err *err);
+/* Rootfs tar, docker-save tar or OCI-layout tar, plain, gzip or zstd. Blocking; runs on a worker or in the CLI, also
+ * while a server uses the same folder (file locks). Nothing half-made is ever visible. */
+int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret, struct err *err);
 /* [{name,id,size,layers,createdAt,source}] by name; host presets included with source "host". Caller owns. */
 json_t *image_list(struct image_store *s);
-/* ERR_NOT_FOUND when unknown. Layers no other image uses go too; those a live sandbox uses (see image_pin) stay until unpinned. */
+/* ERR_NOT_FOUND when unknown. Layers no other image uses go too; those a live sandbox uses (see image_pin) stay until
+ * unpinned. */
 int image_remove(struct image_store *s, const char *name, struct err *err);
 /* Registers a folder made by a runtime driver (a captured writable layer) as the top layer over base. The folder is
  * moved into the store. The new image is known as name. */
 int image_add_layer(struct image_store *s, const struct image *base, const char *folder, const char *name,
                     struct image **ret, struct err *err);
 
-/* Keeps the layers of an image (struct image's folders) while owner, a sandbox or snapshot id ([A-Za-z0-9_.-], up to 128), lives; a
- * later pin of the same owner replaces the earlier. Quick (no unpacking, no disk flush). ERR_GONE when a layer went meanwhile. */
+/* The same without a name: the new image is kept only by the pin of owner, and goes with it. layer: where the folder is
+ * to stand, from image_layer_path(); when it stands there already (a move that a crash cut off from its record), folder
+ * is not looked at. Quick: nothing is read or counted (size_bytes counts base only), nothing waits for the disk. */
+int image_stack_layer(struct image_store *s, const struct image *base, const char *folder, const char *layer,
+                      const char *owner, struct image **ret, struct err *err);
+char *image_layer_path(struct image_store *s); /* a new one; caller frees */
+
+/* Keeps the layers of an image (struct image's folders) while owner, a sandbox or snapshot id ([A-Za-z0-9_.-], up to
+ * 128), lives; a later pin of the same owner replaces the earlier. Quick (no unpacking, no disk flush). ERR_GONE when a
+ * layer went meanwhile. */
 int image_pin(struct image_store *s, const struct image *i, const char *owner, struct err *err);
 /* Unknown owner is fine. Layers that nothing else uses go (may take long for big ones: run it off the loop, or call
  * image_unpin_lazy and image_collect from a worker). */
 int image_unpin(struct image_store *s, const char *owner, struct err *err);
-int image_unpin_lazy(struct image_store *s, const char *owner, struct err *err); /* leaves the layers to the next image_collect */
-int image_collect(struct image_store *s, struct err *err); /* removes every layer that no image, pin or host view uses */
+int image_unpin_lazy(struct image_store *s, const char *owner,
+                     struct err *err); /* leaves the layers to the next image_collect */
+int image_collect(struct image_store *s,
+                  struct err *err); /* removes every layer that no image, pin or host view uses */
 /* Drops the pins of owners for which is_alive says no: what a killed daemon left. */
 int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const char *owner), void *arg, struct err *err);
 
 /* The stored record: {name,id,source,createdAt,size,rootless,layers:[{digest,size}],config:{…}}. Caller owns *ret. */
 int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err);
 /* fn is called on the importing thread, with bytes of the archive read so far and its size. */
-void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes), void *arg);
+void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes),
+                       void *arg);
+
+/* --- from a registry --- */
+struct image_pull_options {
+    const char *mirrors, *plain_hosts, *docker_config; /* see registry.h; NULL: none, none, Docker's own place */
+    int64_t disk_bytes;                                /* image_evict() after the pull; 0: no cap */
+};
+/* How far a pull is: read by any thread while it runs. Zero before the first use. */
+struct image_pull_state {
+    atomic_llong done_bytes, total_bytes; /* packed bytes of the layers that are not in the store yet */
+    atomic_int layers_done, layers;
+    atomic_bool is_cancelled, is_stopped; /* private: image_pull_cancel() */
+};
+void image_pull_cancel(struct image_pull_state *state); /* it then ends within about a second */
+/* Pulls NAME ("[oci:][HOST/]PATH[:TAG][@sha256:…]") and stores it under that name, also when it is there already.
+ * Blocks: run it on a worker or in the CLI. Nothing half-made is ever visible; what was downloaded is kept for the next
+ * try when the network fails or the process dies. ERR_NOT_FOUND: unknown, not for us, or its registry cannot be
+ * reached; ERR_UPSTREAM: the registry answers badly; ERR_TOO_LARGE, ERR_NO_SPACE. */
+int image_pull(struct image_store *s, const char *name, const struct image_pull_options *options,
+               struct image_pull_state *state, struct image **ret, struct err *err);
+
+/* Removes pulled images that no sandbox uses, those unused for longest first, until the store's layers have at most
+ * max_bytes. keep: a name that stays (may be NULL). Images that were imported or captured cannot be had again from
+ * anywhere, so they stay. ret_removed (may be NULL): how many went. */
+int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size_t *ret_removed, struct err *err);
+
+/* Writes the image as an OCI-layout tar. Layers are packed anew, so their digests are not those of a registry. */
+int image_export(struct image_store *s, const char *name, const char *tar_path, struct err *err);
+
+/* Checks every record, layer and pin: {records, layers, partial, problems:[text]}; is_repair: removes what is damaged
+ * or belongs to nothing. Caller owns *ret. */
+int image_fsck(struct image_store *s, bool is_repair, json_t **ret, struct err *err);
+/* image_collect(), and what interrupted pulls left. */
+int image_prune(struct image_store *s, struct err *err);
 
 /* iii image import|ls|rm …; argv[0] is "image". Returns the exit code. */
 int image_cli(int argc, char **argv);

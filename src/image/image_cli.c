@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "image/image.h"
+#include "image/image_cli.h"
 
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
@@ -19,30 +21,47 @@ static const char help_text[] =
     "Manage the local image store. Works beside a running server: it sees a new image at once.\n"
     "\n"
     "Commands:\n"
+    "  pull NAME              get an image from its registry: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]\n"
+    "                         (docker.io and latest when not given); an interrupted pull is continued\n"
     "  import FILE.tar NAME   add an image from an archive (docker save, OCI layout or root file system;\n"
     "                         plain, gzip or zstd); an image of that name is replaced\n"
+    "  export NAME FILE.tar   write an image as an OCI-layout archive\n"
     "  ls [--json]            list the images and the presets this host can run\n"
     "  inspect NAME           show one image as JSON\n"
     "  rm NAME...             remove images; layers in use by a sandbox stay until it ends\n"
-    "  prune                  remove layers that nothing uses\n"
+    "  prune                  remove layers that nothing uses and what interrupted pulls left;\n"
+    "                         with --max-mb N also pulled images, unused for longest first\n"
+    "  fsck [--repair]        check every record, layer and pin; --repair removes what is damaged\n"
     "\n"
     "Options:\n"
     "  --data-dir DIR         data folder (default: $III_DATA_DIR, else /var/lib/iii-sandbox for root,\n"
     "                         else ~/.local/share/iii-sandbox)\n"
-    "  --json                 machine-readable output\n"
+    "  --json                 machine-readable output; for pull one JSON object for each step\n"
+    "  --plain-http           pull: speak plain HTTP to this registry (one on loopback is tried both ways)\n"
+    "  --max-mb N             prune: disk that the layers may use, MB\n"
+    "  --repair               fsck: remove what is damaged or belongs to nothing\n"
     "  -h, --help             this text\n"
     "\n"
+    "Registry settings: III_REGISTRY_MIRRORS (docker.io=mirror.example,…), III_PLAIN_REGISTRIES (10.0.0.5:5000,…),\n"
+    "III_IMAGE_DISK_MB. Credentials are those of `docker login` (~/.docker/config.json and its helpers).\n"
+    "\n"
     "Examples:\n"
+    "  iii image pull python:3.12-slim\n"
+    "  iii image pull ghcr.io/acme/tools@sha256:0123…   (exactly this image)\n"
+    "  iii image export python:3.12-slim python.tar     (take it to a machine without network)\n"
     "  docker save python:3.12-slim -o python.tar && iii image import python.tar python:3.12-slim\n"
     "  iii image import rootfs.tar.zst my-tools\n"
     "  iii image ls --json | jq -r '.[].name'\n"
+    "  iii image inspect my-tools | jq .config.env\n"
     "  iii image rm my-tools\n"
+    "  iii image prune --max-mb 20000\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such image or file\n";
 
 struct options {
     const char *data_dir;
-    bool is_json, is_help;
+    const char *max_mb;
+    bool is_json, is_help, is_plain, is_repair;
     char **words; /* what is left: command and operands */
     int n_words;
 };
@@ -76,19 +95,6 @@ static int open_store(const struct options *opt, struct image_store **ret, struc
     return image_store_open(dir, ret, err);
 }
 
-static const char *human_size(int64_t bytes, char ret[16])
-{
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-    double value = (double)bytes;
-    size_t unit = 0;
-    while (value >= 1024 && unit < 4) {
-        value /= 1024;
-        unit++;
-    }
-    (void)snprintf(ret, 16, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-    return ret;
-}
-
 struct progress {
     int64_t last_us;
 };
@@ -101,7 +107,7 @@ static void draw_progress(void *arg, int64_t done, int64_t total)
         return;
     p->last_us = now;
     char a[16], b[16];
-    (void)fprintf(stderr, "\r\033[Kimporting: %s of %s (%d%%)", human_size(done, a), human_size(total, b),
+    (void)fprintf(stderr, "\r\033[Kimporting: %s of %s (%d%%)", image_cli_size(done, a), image_cli_size(total, b),
                   total > 0 ? (int)(done * 100 / total) : 0);
 }
 
@@ -128,7 +134,7 @@ static int cmd_import(struct image_store *s, const struct options *opt)
         return EXIT_DONE;
     }
     char size[16];
-    (void)printf("%s  %s  %s, %zu layer%s\n", i->name, i->id, human_size(i->size_bytes, size), i->n_layers,
+    (void)printf("%s  %s  %s, %zu layer%s\n", i->name, i->id, image_cli_size(i->size_bytes, size), i->n_layers,
                  i->n_layers == 1 ? "" : "s");
     return EXIT_DONE;
 }
@@ -146,8 +152,8 @@ static void print_row(const json_t *item, bool is_terminal, int name_width)
         id += 7;
     if (is_terminal)
         (void)printf("%-*s  %-12.12s  %10s  %6lld  %-20s  %s\n", name_width, name, id,
-                     human_size(json_get_int(item, "size", 0), size), (long long)json_get_int(item, "layers", 0), when,
-                     source);
+                     image_cli_size(json_get_int(item, "size", 0), size), (long long)json_get_int(item, "layers", 0),
+                     when, source);
     else
         (void)printf("%s\t%s\t%lld\t%lld\t%s\t%s\n", name, json_get_str(item, "id", ""),
                      (long long)json_get_int(item, "size", 0), (long long)json_get_int(item, "layers", 0), when,
@@ -211,10 +217,74 @@ static int cmd_rm(struct image_store *s, const struct options *opt)
 static int cmd_prune(struct image_store *s, const struct options *opt)
 {
     struct err err = ERR_INIT;
+    size_t removed = 0;
     if (opt->n_words != 1)
         return usage_error("prune takes no names");
-    int r = image_collect(s, &err);
+    int r = 0;
+    if (opt->max_mb) {
+        char *end = NULL;
+        errno = 0;
+        long long mb = strtoll(opt->max_mb, &end, 10);
+        if (errno || end == opt->max_mb || *end || mb < 0 || mb > 1000000000)
+            return usage_error("--max-mb takes a number from 0 to 1000000000");
+        r = image_evict(s, mb << 20, NULL, &removed, &err);
+    }
+    if (r == 0)
+        r = image_prune(s, &err);
+    if (r < 0)
+        return failure(r, &err);
+    if (opt->max_mb)
+        (void)printf("removed %zu image%s\n", removed, removed == 1 ? "" : "s");
+    return EXIT_DONE;
+}
+
+static int cmd_pull(struct image_store *s, const struct options *opt)
+{
+    if (opt->n_words != 2)
+        return usage_error("pull needs one NAME");
+    struct err err = ERR_INIT;
+    int r = image_cli_pull(s, opt->words[1], opt->is_plain, opt->is_json, &err);
     return r < 0 ? failure(r, &err) : EXIT_DONE;
+}
+
+static int cmd_export(struct image_store *s, const struct options *opt)
+{
+    if (opt->n_words != 3)
+        return usage_error("export needs NAME and FILE.tar");
+    struct err err = ERR_INIT;
+    int r = image_export(s, opt->words[1], opt->words[2], &err);
+    if (r < 0)
+        return failure(r, &err);
+    struct stat st = { 0 };
+    char size[16];
+    (void)stat(opt->words[2], &st); /* only for the line below */
+    (void)printf("%s: %s\n", opt->words[2], image_cli_size(st.st_size, size));
+    return EXIT_DONE;
+}
+
+static int cmd_fsck(struct image_store *s, const struct options *opt)
+{
+    if (opt->n_words != 1)
+        return usage_error("fsck takes no names");
+    JSON_OWNED report = NULL;
+    struct err err = ERR_INIT;
+    int r = image_fsck(s, opt->is_repair, &report, &err);
+    if (r < 0)
+        return failure(r, &err);
+    const json_t *problems = json_get(report, "problems");
+    size_t n = json_array_size(problems);
+    if (opt->is_json) {
+        (void)json_dumpf(report, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+    } else {
+        for (size_t i = 0; i < n; i++)
+            (void)printf("%s\n", json_string_value(json_array_get(problems, i)));
+        (void)printf("%lld images, %lld layers, %lld unfinished downloads: %zu problem%s%s\n",
+                     (long long)json_get_int(report, "records", 0), (long long)json_get_int(report, "layers", 0),
+                     (long long)json_get_int(report, "partial", 0), n, n == 1 ? "" : "s",
+                     n && opt->is_repair ? ", what could be was repaired" : "");
+    }
+    return n && !opt->is_repair ? EXIT_FAILED : EXIT_DONE;
 }
 
 static const struct {
@@ -223,12 +293,16 @@ static const struct {
 } commands[] = {
     { "import", cmd_import }, { "ls", cmd_ls },           { "list", cmd_ls },
     { "rm", cmd_rm },         { "inspect", cmd_inspect }, { "prune", cmd_prune },
+    { "pull", cmd_pull },     { "export", cmd_export },   { "fsck", cmd_fsck },
 };
 
 static int read_options(int argc, char **argv, struct options *ret)
 {
     static const struct option known[] = { { "data-dir", required_argument, NULL, 'd' },
                                            { "json", no_argument, NULL, 'j' },
+                                           { "plain-http", no_argument, NULL, 'p' },
+                                           { "max-mb", required_argument, NULL, 'm' },
+                                           { "repair", no_argument, NULL, 'r' },
                                            { "help", no_argument, NULL, 'h' },
                                            { 0 } };
     int c;
@@ -238,6 +312,12 @@ static int read_options(int argc, char **argv, struct options *ret)
             ret->data_dir = optarg;
         else if (c == 'j')
             ret->is_json = true;
+        else if (c == 'p')
+            ret->is_plain = true;
+        else if (c == 'm')
+            ret->max_mb = optarg;
+        else if (c == 'r')
+            ret->is_repair = true;
         else if (c == 'h')
             ret->is_help = true;
         else
@@ -260,7 +340,7 @@ int image_cli(int argc, char **argv)
         return EXIT_DONE;
     }
     if (opt.n_words == 0)
-        return usage_error("which command? import, ls, inspect, rm or prune");
+        return usage_error("which command? pull, import, export, ls, inspect, rm, prune or fsck");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (strcmp(opt.words[0], commands[i].name) != 0)
             continue;

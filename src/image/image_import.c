@@ -12,12 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "image/hostview.h"
 #include "image/image.h"
 #include "image/layout.h"
-#include "image/record.h"
+#include "image/staging.h"
 #include "image/tarstream.h"
-#include "image/tree.h"
 #include "image/unpack.h"
 #include "image/wordlist.h"
 
@@ -32,18 +30,12 @@ struct blob {
 
 struct importer {
     struct image_store *store;
-    struct layout_tmp tmp;
+    struct staging staging;
     int fd;
     int64_t file_bytes;
     bool is_spread; /* progress of the second half is not of the file any more */
-    struct unpack_job job;
     struct blob *blobs;
     size_t n_blobs;
-    struct manifest_config config;
-    struct layout_layer layers[IMAGE_LAYERS_MAX];
-    int layer_fds[IMAGE_LAYERS_MAX];
-    bool is_staged[IMAGE_LAYERS_MAX];
-    size_t n_layers;
 };
 
 static void show_progress(void *arg, int64_t packed_bytes)
@@ -72,7 +64,8 @@ static int detect(struct importer *im, enum kind *ret, struct err *err)
     bool has_layout = false, has_index = false, has_manifest = false;
     struct archive_entry *entry;
     int64_t seen = 0;
-    int r = tarstream_open(im->fd, &im->store->limits, &t, err);
+    const struct tarstream_source source = { .fd = im->fd };
+    int r = tarstream_open(&source, &im->store->limits, &t, err);
     if (r < 0)
         return r;
     while ((r = tarstream_next(t, &entry, err)) > 0) {
@@ -102,7 +95,7 @@ static int spread_file(struct importer *im, struct tarstream *t, struct blob *b,
 {
     char file[32];
     blob_file((size_t)(b - im->blobs), file);
-    CLEANUP(close_fd_p) int fd = openat(im->tmp.fd, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CLEANUP(close_fd_p) int fd = openat(im->staging.tmp.fd, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set(err, err_from_errno(errno), errno, "\"%.200s\": unpack", b->path);
     struct digest d;
@@ -163,7 +156,8 @@ static int spread(struct importer *im, struct err *err)
 {
     CLEANUP(tarstream_close_p) struct tarstream *t = NULL;
     struct archive_entry *entry;
-    int r = tarstream_open(im->fd, &im->store->limits, &t, err);
+    const struct tarstream_source source = { .fd = im->fd };
+    int r = tarstream_open(&source, &im->store->limits, &t, err);
     if (r < 0)
         return r;
     im->blobs = xzalloc(IMAGE_LIMITS_BLOBS * sizeof(*im->blobs));
@@ -209,7 +203,7 @@ static int open_blob(const struct importer *im, const struct blob *b, struct err
 {
     char file[32];
     blob_file((size_t)(b - im->blobs), file);
-    int fd = openat(im->tmp.fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(im->staging.tmp.fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     return fd < 0 ? err_set(err, ERR_INTERNAL, errno, "open \"%.200s\" again", b->path) : fd;
 }
 
@@ -233,72 +227,10 @@ static int read_blob(const struct importer *im, const char *path, char **ret, si
     return 0;
 }
 
-/* A layer that depends on those below (a hard link into them) is only right above exactly these: named after the whole
- * chain. */
-static void chain_hex(const struct importer *im, const char *top, char ret[DIGEST_HEX])
-{
-    struct digest d;
-    digest_init(&d);
-    for (size_t i = 0; i < im->n_layers; i++)
-        digest_add(&d, im->layers[i].hex, DIGEST_HEX - 1);
-    digest_add(&d, top, DIGEST_HEX - 1);
-    digest_hex(&d, ret);
-    digest_done(&d);
-}
-
-/* The digest of a layer that is already unpacked is still computed from the bytes at hand: an archive that merely
- * states the digest of somebody's layer must not be given that layer. */
-static int hash_layer(struct importer *im, int fd, char ret[DIGEST_HEX], struct err *err)
-{
-    CLEANUP(tarstream_close_p) struct tarstream *t = NULL;
-    int r = tarstream_open(fd, &im->store->limits, &t, err);
-    return r < 0 ? r : tarstream_finish(t, ret, err);
-}
-
-static int stage_layer(struct importer *im, int fd, struct layout_layer *layer, struct err *err)
-{
-    char name[32];
-    (void)snprintf(name, sizeof(name), "layer-%zu", im->n_layers);
-    if (mkdirat(im->tmp.fd, name, 0755) < 0 || fchmodat(im->tmp.fd, name, 0755, 0) < 0)
-        return err_set(err, err_from_errno(errno), errno, "make a layer folder");
-    int root = openat(im->tmp.fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (root < 0)
-        return err_set(err, err_from_errno(errno), errno, "open a layer folder");
-    im->layer_fds[im->n_layers] = root;
-    im->is_staged[im->n_layers] = true;
-    im->job.root_fd = root;
-    im->job.lower_fds = im->layer_fds;
-    im->job.n_lower = im->n_layers;
-    im->job.has_lower_links = false;
-    int64_t before = im->job.bytes;
-    int r = unpack_layer(&im->job, fd, layer->hex, err);
-    layer->size_bytes = im->job.bytes - before;
-    return r;
-}
-
-/* expected: the digest the image's config states, or NULL. */
 static int import_layer(struct importer *im, int fd, const char *expected, struct err *err)
 {
-    if (im->n_layers == IMAGE_LAYERS_MAX)
-        return err_set(err, ERR_TOO_LARGE, 0, "the image has over %d layers", IMAGE_LAYERS_MAX);
-    struct layout_layer layer = { 0 };
-    size_t at = im->n_layers;
-    bool is_known = expected && layout_has_layer(im->store, expected);
-    int r = is_known ? hash_layer(im, fd, layer.hex, err) : stage_layer(im, fd, &layer, err);
-    if (r == 0 && expected && strcmp(layer.hex, expected) != 0)
-        r = err_set(err, ERR_INVALID, 0, "its digest is %s, the image says %s", layer.hex, expected);
-    if (r == 0 && is_known) {
-        layer.size_bytes = tree_size_at(im->store->layers_fd, layer.hex);
-        im->layer_fds[at] = openat(im->store->layers_fd, layer.hex, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    }
-    if (r == 0 && im->is_staged[at] && im->job.has_lower_links) {
-        char own[DIGEST_HEX];
-        memcpy(own, layer.hex, sizeof(own));
-        chain_hex(im, own, layer.hex);
-    }
-    im->layers[at] = layer;
-    im->n_layers++;
-    return r;
+    const struct tarstream_source source = { .fd = fd };
+    return staging_add(&im->staging, &source, expected, err);
 }
 
 static int import_parts(struct importer *im, const struct manifest_parts *parts, struct err *err)
@@ -307,10 +239,10 @@ static int import_parts(struct importer *im, const struct manifest_parts *parts,
     size_t len = 0;
     int r = read_blob(im, parts->config, &text, &len, err);
     if (r == 0)
-        r = manifest_parse_config(text, len, &im->config, err);
+        r = manifest_parse_config(text, len, &im->staging.config, err);
     if (r < 0)
         return r;
-    size_t n = wordlist_len(parts->layers), n_ids = wordlist_len(im->config.diff_ids);
+    size_t n = wordlist_len(parts->layers), n_ids = wordlist_len(im->staging.config.diff_ids);
     if (n != n_ids)
         return err_set(err, ERR_INVALID, 0, "the manifest has %zu layers, the image config %zu", n, n_ids);
     for (size_t i = 0; i < n; i++) {
@@ -318,7 +250,7 @@ static int import_parts(struct importer *im, const struct manifest_parts *parts,
         r = find_blob(im, parts->layers[i], &b, err);
         CLEANUP(close_fd_p) int fd = r < 0 ? NO_FD : open_blob(im, b, err);
         if (r == 0)
-            r = fd < 0 ? fd : import_layer(im, fd, im->config.diff_ids[i], err);
+            r = fd < 0 ? fd : import_layer(im, fd, im->staging.config.diff_ids[i], err);
         if (r < 0)
             return err_wrap(err, r, "layer %zu of %zu", i + 1, n);
     }
@@ -377,45 +309,6 @@ static int unpack_archive(struct importer *im, struct err *err)
     return kind == KIND_DOCKER ? import_docker(im, err) : import_oci(im, err);
 }
 
-/* -EAGAIN: a layer that was there at the start was removed meanwhile. */
-static int place_layers(struct importer *im, struct err *err)
-{
-    for (size_t i = 0; i < im->n_layers; i++) {
-        char name[32];
-        (void)snprintf(name, sizeof(name), "layer-%zu", i);
-        if (!im->is_staged[i] && !layout_has_layer(im->store, im->layers[i].hex))
-            return err_set(err, ERR_RATE_LIMITED, 0, "a layer was removed during the import: try again");
-        int r = im->is_staged[i] ? layout_adopt_layer(im->store, im->tmp.fd, name, im->layers[i].hex, err) : 0;
-        if (r < 0)
-            return r;
-    }
-    if (fsync(im->store->layers_fd) < 0)
-        return err_set(err, err_from_errno(errno), errno, "write %s/layers", im->store->dir);
-    return 0;
-}
-
-static int commit(struct importer *im, const char *name, struct image **ret, struct err *err)
-{
-    struct image_store *s = im->store;
-    char file[RECORD_FILE];
-    record_file(name, file);
-    JSON_OWNED record = record_new(name, "tar", im->layers, im->n_layers, &im->config);
-
-    if (syncfs(im->tmp.fd) < 0) /* before the lock, which a sandbox's start may be waiting for */
-        return err_set(err, err_from_errno(errno), errno, "write the layers");
-    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
-    if (lock < 0)
-        return lock;
-    int r = place_layers(im, err);
-    if (r == 0)
-        r = layout_write_json(s, s->images_fd, file, record, true, err);
-    if (r == 0)
-        r = record_to_image(s, record, name, ret, err);
-    if (r == 0)
-        (void)layout_collect(s, &im->tmp, NULL); /* what the name stood for before; else it goes at the next removal */
-    return r;
-}
-
 static struct importer *importer_free(struct importer *im)
 {
     for (size_t i = 0; i < im->n_blobs; i++) {
@@ -423,10 +316,7 @@ static struct importer *importer_free(struct importer *im)
         free(im->blobs[i].alias);
     }
     free(im->blobs);
-    for (size_t i = 0; i < IMAGE_LAYERS_MAX; i++)
-        close_fd_p(&im->layer_fds[i]);
-    manifest_config_done(&im->config);
-    layout_tmp_done(&im->tmp);
+    staging_done(&im->staging);
     close_fd_p(&im->fd);
     free(im);
     return NULL;
@@ -439,23 +329,22 @@ static int import_once(struct image_store *s, const char *tar_path, const char *
     CLEANUP(importer_free_p) struct importer *im = xzalloc(sizeof(*im));
     struct stat st;
     im->store = s;
-    im->job = (struct unpack_job){
-        .limits = &s->limits, .is_rootless = s->is_rootless, .on_progress = show_progress, .progress_arg = im
-    };
-    for (size_t i = 0; i < IMAGE_LAYERS_MAX; i++)
-        im->layer_fds[i] = NO_FD;
+    im->fd = NO_FD;
+    int r = staging_init(&im->staging, s, err);
+    if (r < 0)
+        return r;
+    im->staging.job.on_progress = show_progress;
+    im->staging.job.progress_arg = im;
     im->fd = open(tar_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (im->fd < 0)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : err_from_errno(errno), errno, "open %s", tar_path);
     if (fstat(im->fd, &st) < 0 || !S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, 0, "%s is not a file", tar_path);
     im->file_bytes = st.st_size;
-    int r = layout_tmp_new(s, &im->tmp, err);
-    if (r == 0)
-        r = unpack_archive(im, err);
+    r = unpack_archive(im, err);
     if (r < 0)
         return err_wrap(err, r, "import %s", tar_path);
-    return commit(im, name, ret, err);
+    return staging_commit(&im->staging, name, "tar", NULL, ret, err);
 }
 
 int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret, struct err *err)

@@ -1,18 +1,18 @@
-/* Every bound on what an archive may ask for. Each has an environment override, so that an operator can move it without a new
- * build. May include: base/. */
+/* Every bound on what an archive may ask for. Each has an environment override, so that an operator can move it without
+ * a new build. May include: base/. */
 #pragma once
 #include <stdint.h>
 
 #include "base/err.h"
 
-#define IMAGE_LIMITS_JSON_BYTES (4 << 20)  /* a manifest, index or config */
-#define IMAGE_LIMITS_ENV 1024              /* Env entries of a config */
-#define IMAGE_LIMITS_ARGS 1024             /* Entrypoint or Cmd words */
-#define IMAGE_LIMITS_WORD_BYTES 32768      /* one of those */
-#define IMAGE_LIMITS_XATTRS 64             /* per entry */
+#define IMAGE_LIMITS_JSON_BYTES  (4 << 20) /* a manifest, index or config */
+#define IMAGE_LIMITS_ENV         1024      /* Env entries of a config */
+#define IMAGE_LIMITS_ARGS        1024      /* Entrypoint or Cmd words */
+#define IMAGE_LIMITS_WORD_BYTES  32768     /* one of those */
+#define IMAGE_LIMITS_XATTRS      64        /* per entry */
 #define IMAGE_LIMITS_XATTR_BYTES 65536     /* one value */
-#define IMAGE_LIMITS_PATH_BYTES 4095       /* a whole name or link target */
-#define IMAGE_LIMITS_BLOBS 4096            /* files in a docker-save or OCI archive */
+#define IMAGE_LIMITS_PATH_BYTES  4095      /* a whole name or link target */
+#define IMAGE_LIMITS_BLOBS       4096      /* files in a docker-save or OCI archive */
 
 struct image_limits {
     int64_t bytes;       /* III_IMAGE_MAX_BYTES: unpacked content of one import */

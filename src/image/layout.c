@@ -12,7 +12,9 @@
 #include "base/alloc.h"
 #include "base/ident.h"
 #include "image/digest.h"
-#include "image/tree.h"
+#include "image/layertree.h"
+
+#define PARTIAL_KEEP_S (7 * 86400)
 
 static int make_path(const char *dir, struct err *err)
 {
@@ -56,8 +58,30 @@ static void sweep_tmp(struct image_store *s)
             continue;
         CLEANUP(close_fd_p) int made = openat(s->tmp_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (made >= 0 && flock(made, LOCK_EX | LOCK_NB) < 0)
-            continue;                               /* its maker is alive */
-        (void)tree_remove_at(s->tmp_fd, e->d_name); /* what stays is tried again at the next open */
+            continue;                                    /* its maker is alive */
+        (void)layertree_remove_at(s->tmp_fd, e->d_name); /* what stays is tried again at the next open */
+        char pin[64];
+        (void)snprintf(pin, sizeof(pin), LAYOUT_EXPORT_PIN "%.40s", e->d_name);
+        (void)unlinkat(s->pins_fd, pin, 0); /* it had one only if it was an export */
+    }
+    closedir(d);
+}
+
+void layout_sweep_partial(struct image_store *s, bool is_all)
+{
+    int fd = openat(s->partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return;
+    }
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        struct stat st;
+        CLEANUP(close_fd_p) int part = openat(s->partial_fd, e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (e->d_name[0] == '.' || part < 0 || fstat(part, &st) < 0 || flock(part, LOCK_EX | LOCK_NB) < 0)
+            continue;
+        if (is_all || st.st_mtime < time(NULL) - PARTIAL_KEEP_S)
+            (void)unlinkat(s->partial_fd, e->d_name, 0); /* what stays is tried again at the next open */
     }
     closedir(d);
 }
@@ -79,6 +103,8 @@ static int open_all(struct image_store *s, struct err *err)
         r = open_sub(s, "tmp", &s->tmp_fd, err);
     if (r == 0)
         r = open_sub(s, "pins", &s->pins_fd, err);
+    if (r == 0)
+        r = open_sub(s, "partial", &s->partial_fd, err);
     return r;
 }
 
@@ -86,7 +112,7 @@ int layout_open(const char *dir, struct image_store **ret, struct err *err)
 {
     struct image_store *s = xzalloc(sizeof(*s));
     s->magic = LAYOUT_MAGIC;
-    s->dir_fd = s->images_fd = s->layers_fd = s->tmp_fd = s->pins_fd = NO_FD;
+    s->dir_fd = s->images_fd = s->layers_fd = s->tmp_fd = s->pins_fd = s->partial_fd = NO_FD;
     s->is_rootless = geteuid() != 0;
     (void)pthread_mutex_init(&s->host_mutex, NULL); /* cannot fail for a plain mutex */
     int r = image_limits_load(&s->limits, err);
@@ -101,6 +127,7 @@ int layout_open(const char *dir, struct image_store **ret, struct err *err)
         return r;
     }
     sweep_tmp(s);
+    layout_sweep_partial(s, false);
     *ret = s;
     return 0;
 }
@@ -110,7 +137,7 @@ struct image_store *layout_close(struct image_store *s)
     if (!s)
         return NULL;
     assert(s->magic == LAYOUT_MAGIC);
-    const int fds[] = { s->dir_fd, s->images_fd, s->layers_fd, s->tmp_fd, s->pins_fd };
+    const int fds[] = { s->dir_fd, s->images_fd, s->layers_fd, s->tmp_fd, s->pins_fd, s->partial_fd };
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         close_fd_p(&fds[i]);
     (void)pthread_mutex_destroy(&s->host_mutex);
@@ -158,7 +185,7 @@ void layout_tmp_done(struct layout_tmp *t)
 {
     if (!t->store)
         return;
-    (void)tree_remove_at(t->store->tmp_fd, t->name); /* what stays goes at the next open */
+    (void)layertree_remove_at(t->store->tmp_fd, t->name); /* what stays goes at the next open */
     close_fd_p(&t->fd);
     t->store = NULL;
 }

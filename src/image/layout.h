@@ -1,6 +1,7 @@
 /* The store's folders on disk: opening, locking, half-made things, small JSON files. May include: base/, image/.
- * Invariants: 1. What stands in images/ or layers/ is whole: it got there by rename. 2. images/, layers/ and pins/ change only under
- * the store's lock. 3. A folder in tmp/ whose lock nobody holds belongs to a dead process. */
+ * Invariants: 1. What stands in images/ or layers/ is whole: it got there by rename. 2. images/, layers/ and pins/
+ * change only under the store's lock. 3. A folder in tmp/ whose lock nobody holds belongs to a dead process. 4.
+ * partial/<digest> is the beginning of a blob, to be continued by whoever locks it. */
 #pragma once
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,7 +13,8 @@
 #include "image/digest.h"
 #include "image/image_limits.h"
 
-#define LAYOUT_MAGIC 0x494d4753u
+#define LAYOUT_MAGIC      0x494d4753u
+#define LAYOUT_EXPORT_PIN "export_" /* and the name of the export's folder in tmp/: both go together */
 
 struct layout_layer {
     char hex[DIGEST_HEX];
@@ -22,12 +24,12 @@ struct layout_layer {
 struct image_store {
     unsigned magic;
     char *dir;
-    int dir_fd, images_fd, layers_fd, tmp_fd, pins_fd;
+    int dir_fd, images_fd, layers_fd, tmp_fd, pins_fd, partial_fd;
     bool is_rootless;
     struct image_limits limits;
     void (*on_progress)(void *arg, int64_t done_bytes, int64_t total_bytes);
     void *progress_arg;
-    pthread_mutex_t host_mutex; /* guards the two below: an import may run on a worker beside the loop */
+    pthread_mutex_t host_mutex;     /* guards the two below: an import may run on a worker beside the loop */
     struct layout_layer host_layer; /* the host view's, while host_print still fits */
     char *host_print;
 };
@@ -35,8 +37,8 @@ struct image_store {
 int layout_open(const char *dir, struct image_store **ret, struct err *err);
 struct image_store *layout_close(struct image_store *s);
 
-/* op: LOCK_SH or LOCK_EX. The lock lasts until the descriptor returned is closed; each call is a lock of its own, so threads
- * exclude each other too. */
+/* op: LOCK_SH or LOCK_EX. The lock lasts until the descriptor returned is closed; each call is a lock of its own, so
+ * threads exclude each other too. */
 int layout_lock(struct image_store *s, int op, struct err *err);
 
 struct layout_tmp {
@@ -47,8 +49,12 @@ struct layout_tmp {
 int layout_tmp_new(struct image_store *s, struct layout_tmp *ret, struct err *err);
 void layout_tmp_done(struct layout_tmp *t); /* removes it and all in it; for CLEANUP() too */
 
+/* Removes what interrupted downloads left in partial/ and nobody is at work on: all, or what is older than a week. */
+void layout_sweep_partial(struct image_store *s, bool is_all);
+
 /* A file replaced whole. Call it under the lock. is_durable: on disk before this returns. */
-int layout_write_json(struct image_store *s, int dir_fd, const char *name, const json_t *doc, bool is_durable, struct err *err);
+int layout_write_json(struct image_store *s, int dir_fd, const char *name, const json_t *doc, bool is_durable,
+                      struct err *err);
 int layout_read_json(int dir_fd, const char *name, json_t **ret, struct err *err); /* ERR_NOT_FOUND when absent */
 
 bool layout_has_layer(struct image_store *s, const char *hex);

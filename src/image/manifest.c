@@ -151,6 +151,53 @@ int manifest_parse_oci(const char *text, size_t len, struct manifest_parts *ret,
     return 0;
 }
 
+void manifest_image_done(struct manifest_image *m)
+{
+    free(m->layers);
+    *m = (struct manifest_image){ 0 };
+}
+
+bool manifest_is_index(const char *text, size_t len)
+{
+    JSON_OWNED doc = NULL;
+    return read_object(text, len, "manifest", &doc, NULL) == 0 && json_is_array(json_get(doc, "manifests"));
+}
+
+static bool read_descriptor(const json_t *descriptor, struct manifest_blob *ret)
+{
+    const char *hex = digest_from_ref(json_get_str(descriptor, "digest", NULL));
+    ret->size = json_get_int(descriptor, "size", -1);
+    if (!hex || ret->size < 0)
+        return false;
+    memcpy(ret->hex, hex, DIGEST_HEX);
+    return true;
+}
+
+int manifest_parse_image(const char *text, size_t len, struct manifest_image *ret, struct err *err)
+{
+    JSON_OWNED doc = NULL;
+    int r = read_object(text, len, "image manifest", &doc, err);
+    if (r < 0)
+        return r;
+    if (json_get_int(doc, "schemaVersion", 0) != 2)
+        return err_set(err, ERR_INVALID, 0, "the manifest is not of version 2: push the image again with a newer tool");
+    const json_t *layers = json_get(doc, "layers");
+    size_t n = json_array_size(layers);
+    if (n == 0 || n > IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_INVALID, 0, "image manifest has %zu layers, 1 to %d are possible", n, IMAGE_LAYERS_MAX);
+    struct manifest_image m = { .n_layers = n };
+    m.layers = xzalloc(n * sizeof(*m.layers));
+    bool is_ok = read_descriptor(json_get(doc, "config"), &m.config);
+    for (size_t i = 0; is_ok && i < n; i++)
+        is_ok = read_descriptor(json_array_get(layers, i), &m.layers[i]);
+    if (!is_ok) {
+        manifest_image_done(&m);
+        return err_set(err, ERR_INVALID, 0, "image manifest: a part without size or with a digest that is not sha256");
+    }
+    *ret = m;
+    return 0;
+}
+
 static int read_text(const json_t *obj, const char *key, size_t max, char **ret, struct err *err)
 {
     const json_t *j = json_get(obj, key);

@@ -1,7 +1,10 @@
 #include "image/record.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -56,6 +59,15 @@ json_t *record_new(const char *name, const char *source, const struct layout_lay
                      "layers", list, "config", cfg);
 }
 
+/* An overlay takes each folder once. The one above hides all of the same one below. */
+static bool is_again_above(const json_t *layers, size_t at, const char *hex)
+{
+    for (size_t i = at + 1; i < json_array_size(layers); i++)
+        if (strcmp(json_get_str(json_array_get(layers, i), "digest", ""), hex) == 0)
+            return true;
+    return false;
+}
+
 static int read_layers(struct image_store *s, const json_t *record, struct image *i, struct err *err)
 {
     const json_t *layers = json_get(record, "layers");
@@ -66,12 +78,14 @@ static int read_layers(struct image_store *s, const json_t *record, struct image
     i->layer_bytes = xzalloc((n + 1) * sizeof(*i->layer_bytes));
     for (size_t at = 0; at < n; at++) {
         const char *hex = json_get_str(json_array_get(layers, at), "digest", "");
+        if (is_again_above(layers, at, hex))
+            continue;
         if (!digest_is_hex(hex))
             return err_set(err, ERR_INVALID, 0, "image %s: its record names a layer that cannot be", i->name);
         if (!layout_has_layer(s, hex))
             return err_set(err, ERR_GONE, 0, "image %s: layer %.12s is missing from the store: import it again",
                            i->name, hex);
-        i->layer_bytes[at] = json_get_int(json_array_get(layers, at), "size", 0);
+        i->layer_bytes[i->n_layers] = json_get_int(json_array_get(layers, at), "size", 0);
         i->layers[i->n_layers++] = layout_layer_path(s, hex);
     }
     return 0;
@@ -99,4 +113,30 @@ int record_to_image(struct image_store *s, const json_t *record, const char *ask
         return r;
     *ret = STEAL(i);
     return 0;
+}
+
+void record_each(struct image_store *s, record_each_fn *fn, void *arg)
+{
+    int fd = openat(s->images_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return;
+    }
+    bool is_going = true;
+    for (struct dirent *e = readdir(d); e && is_going; e = readdir(d)) {
+        JSON_OWNED record = NULL;
+        if (e->d_name[0] != '.' && layout_read_json(s->images_fd, e->d_name, &record, NULL) == 0)
+            is_going = fn(arg, record);
+    }
+    closedir(d);
+}
+
+void record_touch(struct image_store *s, const json_t *record)
+{
+    char file[RECORD_FILE];
+    if (strcmp(json_get_str(record, "source", ""), "oci") != 0)
+        return;
+    record_file(json_get_str(record, "name", ""), file);
+    (void)utimensat(s->images_fd, file, NULL, 0); /* a use that is not noted costs at most a pull */
 }

@@ -10,8 +10,15 @@
 #define RECORD_FILE 80
 
 void record_file(const char *name, char ret[RECORD_FILE]); /* "<sha256 of the name>.json" */
-/* A new record; source is "tar", "layer" or "host". */
+/* A new record; source is "tar", "oci", "layer" or "host". */
 json_t *record_new(const char *name, const char *source, const struct layout_layer *layers, size_t n_layers,
                    const struct manifest_config *config);
 /* asked: the name to show. -EINVAL when the record is not one of ours; ERR_GONE when a layer is not there. */
-int record_to_image(struct image_store *s, const json_t *record, const char *asked, struct image **ret, struct err *err);
+int record_to_image(struct image_store *s, const json_t *record, const char *asked, struct image **ret,
+                    struct err *err);
+
+typedef bool record_each_fn(void *arg, json_t *record);
+/* Every record, in no order; fn returns false to stop. Records that vanish or are damaged are passed over. */
+void record_each(struct image_store *s, record_each_fn *fn, void *arg);
+/* It was used now: the eviction takes what was not used for longest. Only pulled images are ever evicted. */
+void record_touch(struct image_store *s, const json_t *record);

@@ -14,11 +14,13 @@ struct tarstream {
     struct archive *outer, *inner;
     struct digest digest;
     const struct image_limits *limits;
+    const struct tarstream_source *source;
     int64_t unpacked;
     locale_t old_locale, utf8_locale;
     bool is_ended, has_failed;
     struct err cause; /* why the feed stopped: libarchive would only repeat "read error" */
     char chunk[CHUNK];
+    char packed[CHUNK]; /* what source->read gave last */
 };
 
 static int check_size(struct tarstream *t)
@@ -71,7 +73,17 @@ static int failed(struct tarstream *t, struct err *err)
     return err_set(err, ERR_INVALID, 0, "not a readable tar archive: %s", why ? why : "damaged");
 }
 
-static int open_outer(struct tarstream *t, int fd, struct err *err)
+static la_ssize_t pull(struct archive *a, void *arg, const void **ret)
+{
+    struct tarstream *t = arg;
+    ssize_t n = t->source->read(t->source->arg, t->packed, sizeof(t->packed));
+    *ret = t->packed;
+    if (n < 0)
+        archive_set_error(a, EIO, "its bytes stopped coming");
+    return n < 0 ? -1 : n;
+}
+
+static int open_outer(struct tarstream *t, struct err *err)
 {
     struct archive_entry *whole;
     t->outer = archive_read_new();
@@ -80,22 +92,25 @@ static int open_outer(struct tarstream *t, int fd, struct err *err)
     (void)archive_read_support_filter_gzip(t->outer); /* both warn when built without: reading then says so */
     (void)archive_read_support_filter_zstd(t->outer);
     (void)archive_read_support_format_raw(t->outer);
-    if (archive_read_open_fd(t->outer, fd, CHUNK) != ARCHIVE_OK ||
-        archive_read_next_header(t->outer, &whole) != ARCHIVE_OK)
+    int rc = t->source->read ? archive_read_open(t->outer, t, NULL, pull, NULL)
+                             : archive_read_open_fd(t->outer, t->source->fd, CHUNK);
+    if (rc != ARCHIVE_OK || archive_read_next_header(t->outer, &whole) != ARCHIVE_OK)
         return err_set(err, ERR_INVALID, 0, "not a tar archive (plain, gzip or zstd): it is empty or cannot be read");
     return 0;
 }
 
-int tarstream_open(int fd, const struct image_limits *limits, struct tarstream **ret, struct err *err)
+int tarstream_open(const struct tarstream_source *source, const struct image_limits *limits, struct tarstream **ret,
+                   struct err *err)
 {
     CLEANUP(tarstream_close_p) struct tarstream *t = xzalloc(sizeof(*t));
     t->limits = limits;
+    t->source = source;
     digest_init(&t->digest);
     /* libarchive turns pax names into the locale's letters; in "C" every name that is not ASCII would be lost. */
     t->utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     t->old_locale = t->utf8_locale ? uselocale(t->utf8_locale) : (locale_t)0;
 
-    int r = open_outer(t, fd, err);
+    int r = open_outer(t, err);
     if (r < 0)
         return r;
     t->inner = archive_read_new();

@@ -1,9 +1,11 @@
-/* A tar archive read from a descriptor, plain, gzip or zstd, one entry at a time, with the digest of the unpacked stream and the
- * limits on its size kept while reading. Only tar: none of libarchive's other formats is reachable. May include: base/. */
+/* A tar archive read from a source, plain, gzip or zstd, one entry at a time, with the digest of the unpacked
+ * stream and the limits on its size kept while reading. Only tar: none of libarchive's other formats is reachable. May
+ * include: base/. */
 #pragma once
 #include <archive.h>
 #include <archive_entry.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -12,8 +14,16 @@
 
 struct tarstream;
 
-/* fd is read from where it stands and stays the caller's. limits must outlive the stream. */
-int tarstream_open(int fd, const struct image_limits *limits, struct tarstream **ret, struct err *err);
+/* Where the bytes come from: a descriptor, read from where it stands, or a function. Both stay the caller's. */
+struct tarstream_source {
+    ssize_t (*read)(void *arg, void *data, size_t len); /* NULL: from fd. Blocks; 0 at the end, negative: failed */
+    void *arg;
+    int fd;
+};
+
+/* source and limits must outlive the stream. */
+int tarstream_open(const struct tarstream_source *source, const struct image_limits *limits, struct tarstream **ret,
+                   struct err *err);
 struct tarstream *tarstream_close(struct tarstream *t);
 DEFINE_CLEANUP(struct tarstream *, tarstream_close)
 
@@ -23,4 +33,4 @@ int tarstream_next(struct tarstream *t, struct archive_entry **ret, struct err *
 int tarstream_data(struct tarstream *t, const void **ret, size_t *ret_len, int64_t *ret_offset, struct err *err);
 /* Reads what follows the last entry and gives the digest of everything. */
 int tarstream_finish(struct tarstream *t, char ret_hex[DIGEST_HEX], struct err *err);
-int64_t tarstream_packed_bytes(const struct tarstream *t); /* read from fd so far */
+int64_t tarstream_packed_bytes(const struct tarstream *t); /* read from the source so far */

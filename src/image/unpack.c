@@ -18,15 +18,16 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/map.h"
+#include "image/layertree.h"
 #include "image/tarstream.h"
-#include "image/tree.h"
 
 #define OPAQUE_MARK     ".wh..wh..opq"
 #define WHITEOUT_PREFIX ".wh."
 #define PROGRESS_STEP   (1 << 20)
 
 struct folder_fix {
-    char *path;
+    const char *path; /* key of by_path */
     mode_t mode;
     struct timespec times[2];
 };
@@ -36,6 +37,7 @@ struct unpacker {
     struct tarstream *stream;
     struct folder_fix *fixes;
     size_t n_fixes, cap_fixes;
+    struct map *by_path; /* path -> its own copy; the last entry of a folder is the one that counts */
     char parent[IMAGE_LIMITS_PATH_BYTES + 1]; /* folder parent_fd stands for: most entries share the last one's */
     int parent_fd;
     int64_t next_progress;
@@ -94,15 +96,59 @@ static int open_beneath(int root_fd, const char *path, uint64_t flags)
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Makes each missing folder of path. */
-static int make_folders(int root_fd, const char *path)
+static int add_fix(struct unpacker *u, const char *path, mode_t mode, const struct timespec times[2], struct err *err)
 {
-    char part[IMAGE_LIMITS_PATH_BYTES + 1];
-    CLEANUP(close_fd_p) int fd = open_beneath(root_fd, "", O_PATH | O_DIRECTORY);
+    size_t *known = map_get(u->by_path, path);
+    if (!known && u->n_fixes == u->cap_fixes) {
+        size_t cap = u->cap_fixes ? u->cap_fixes * 2 : 256;
+        struct folder_fix *grown = realloc(u->fixes, cap * sizeof(*grown));
+        if (!grown)
+            return err_set(err, ERR_INTERNAL, ENOMEM, "\"%.200s\"", path);
+        u->fixes = grown;
+        u->cap_fixes = cap;
+    }
+    if (!known) {
+        size_t len = strlen(path) + 1;
+        known = xzalloc(sizeof(*known) + len); /* the index, then the path */
+        memcpy(known + 1, path, len);
+        *known = u->n_fixes++;
+        map_set(u->by_path, path, known);
+    }
+    u->fixes[*known] =
+        (struct folder_fix){ .path = (const char *)(known + 1), .mode = mode, .times = { times[0], times[1] } };
+    return 0;
+}
 
-    while (fd >= 0 && *path) {
-        size_t n = strcspn(path, "/");
-        memcpy(part, path, n);
+/* A folder that the archive needs but does not list looks as it did in the highest layer below that has it. Such a
+ * layer is only right above these. */
+static int take_look_from_below(struct unpacker *u, int fd, const char *path, struct err *err)
+{
+    u->job->has_lower_links = true;
+    for (size_t i = u->job->n_lower; i-- > 0;) {
+        struct stat st;
+        CLEANUP(close_fd_p) int seen = open_beneath(u->job->lower_fds[i], path, O_PATH | O_NOFOLLOW);
+        if (seen == -ENOENT)
+            continue;
+        if (seen < 0 || fstat(seen, &st) < 0 || !S_ISDIR(st.st_mode))
+            return 0; /* hidden or replaced there: new in this layer */
+        const struct timespec times[2] = { st.st_mtim, st.st_mtim };
+        if (!u->job->is_rootless && fchownat(fd, "", st.st_uid, st.st_gid, AT_EMPTY_PATH) < 0)
+            return err_set(err, err_from_errno(errno), errno, "\"%.200s\": set the owner", path);
+        return add_fix(u, path, st.st_mode & 07777, times, err);
+    }
+    return 0;
+}
+
+/* Makes each missing folder of path. */
+static int make_folders(struct unpacker *u, const char *path, struct err *err)
+{
+    char part[IMAGE_LIMITS_PATH_BYTES + 1], upto[IMAGE_LIMITS_PATH_BYTES + 1];
+    const char *at = path;
+    CLEANUP(close_fd_p) int fd = open_beneath(u->job->root_fd, "", O_PATH | O_DIRECTORY);
+
+    while (fd >= 0 && *at) {
+        size_t n = strcspn(at, "/");
+        memcpy(part, at, n);
         part[n] = '\0';
         bool is_new = mkdirat(fd, part, 0755) == 0;
         if (!is_new && errno != EEXIST)
@@ -112,7 +158,13 @@ static int make_folders(int root_fd, const char *path)
         int next = open_beneath(fd, part, O_PATH | O_DIRECTORY);
         (void)close(fd);
         fd = next;
-        path += n + (path[n] == '/');
+        at += n;
+        memcpy(upto, path, (size_t)(at - path));
+        upto[at - path] = '\0';
+        int r = is_new && fd >= 0 ? take_look_from_below(u, fd, upto, err) : 0;
+        if (r < 0)
+            return r;
+        at += *at == '/';
     }
     return fd < 0 ? fd : 0;
 }
@@ -130,7 +182,7 @@ static int enter_parent(struct unpacker *u, const char *path, struct err *err)
         return u->parent_fd;
     int fd = open_beneath(u->job->root_fd, parent, O_PATH | O_DIRECTORY);
     if (fd == -ENOENT) {
-        int r = make_folders(u->job->root_fd, parent);
+        int r = make_folders(u, parent, err);
         fd = r < 0 ? r : open_beneath(u->job->root_fd, parent, O_PATH | O_DIRECTORY);
     }
     if (fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV)
@@ -153,7 +205,7 @@ static int remove_existing(struct unpacker *u, const struct item *it, struct err
 {
     if (unlinkat(it->parent_fd, it->name, 0) == 0 || errno == ENOENT)
         return 0;
-    int r = tree_remove_at(it->parent_fd, it->name);
+    int r = layertree_remove_at(it->parent_fd, it->name);
     return r < 0 ? err_set(err, err_from_errno(-r), -r, "\"%.200s\": replace", it->path) : 0;
 }
 
@@ -292,19 +344,9 @@ static int unpack_file(struct unpacker *u, struct item *it, struct err *err)
 
 static int remember_folder(struct unpacker *u, const struct item *it, struct err *err)
 {
-    if (u->n_fixes == u->cap_fixes) {
-        size_t cap = u->cap_fixes ? u->cap_fixes * 2 : 256;
-        struct folder_fix *grown = realloc(u->fixes, cap * sizeof(*grown));
-        if (!grown)
-            return err_set(err, ERR_INTERNAL, ENOMEM, "\"%.200s\"", it->path);
-        u->fixes = grown;
-        u->cap_fixes = cap;
-    }
-    struct folder_fix *fix = &u->fixes[u->n_fixes++];
-    fix->path = xstrdup(it->path);
-    fix->mode = it->mode;
-    entry_times(it->entry, fix->times);
-    return 0;
+    struct timespec times[2];
+    entry_times(it->entry, times);
+    return add_fix(u, it->path, it->mode, times, err);
 }
 
 static int unpack_folder(struct unpacker *u, struct item *it, struct err *err)
@@ -527,19 +569,22 @@ static int unpack_all(struct unpacker *u, char ret_hex[DIGEST_HEX], struct err *
     return r < 0 ? r : fix_folders(u, err);
 }
 
-int unpack_layer(struct unpack_job *job, int fd, char ret_hex[DIGEST_HEX], struct err *err)
+int unpack_layer(struct unpack_job *job, const struct tarstream_source *source, char ret_hex[DIGEST_HEX],
+                 struct err *err)
 {
     CLEANUP(tarstream_close_p) struct tarstream *stream = NULL;
-    int r = tarstream_open(fd, job->limits, &stream, err);
+    int r = tarstream_open(source, job->limits, &stream, err);
     if (r < 0)
         return r;
     struct unpacker *u = xzalloc(sizeof(*u));
     u->job = job;
     u->stream = stream;
     u->parent_fd = NO_FD;
+    u->by_path = map_new();
     r = unpack_all(u, ret_hex, err);
-    for (size_t i = 0; i < u->n_fixes; i++)
-        free(u->fixes[i].path);
+    for (struct map_iter it = map_iter(u->by_path); map_next(&it);)
+        free(it.value);
+    map_free(u->by_path);
     free(u->fixes);
     close_fd_p(&u->parent_fd);
     free(u);

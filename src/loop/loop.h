@@ -13,8 +13,8 @@ struct timer;
 int loop_new(struct loop **ret, struct err *err);
 struct loop *loop_free(struct loop *l); /* everything made on it must be freed before */
 DEFINE_CLEANUP(struct loop *, loop_free)
-void loop_run(struct loop *l);  /* until loop_stop() */
-void loop_stop(struct loop *l); /* from any callback */
+void loop_run(struct loop *l);             /* until loop_stop() */
+void loop_stop(struct loop *l);            /* from any callback */
 int64_t loop_now_ms(const struct loop *l); /* monotonic, cached per turn */
 
 /* Descriptors, level-triggered. The watch does not own the fd: free the watch before closing it. */

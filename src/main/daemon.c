@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/observe.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -21,6 +22,7 @@
 #include "loop/loop.h"
 #include "main/config.h"
 #include "main/datadir.h"
+#include "main/engine_port.h"
 #include "runtime/native/native.h"
 #include "sandbox/manager.h"
 #include "store/store.h"
@@ -37,7 +39,9 @@ struct daemon {
     struct runtime *runtime;
     struct manager *manager;
     struct api *api;
+    struct observe *observe;
     struct http_server *rest;
+    struct engine_port *engine;
     uint16_t rest_port, engine_port;
     bool is_stopping;
     int exit_code;
@@ -65,18 +69,24 @@ static int open_parts(struct daemon *d, struct err *err)
         r = manager_new(d->loop, &d->settings, d->store, d->images, d->runtime, &d->manager, err);
     if (r == 0)
         r = api_new(d->loop, d->manager, &d->settings, &d->api, err);
+    if (r == 0)
+        r = observe_new(d->api, &d->observe, err);
     if (r < 0)
         return r;
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
     struct http_app app = api_http_app(d->api);
-    return http_server_new(d->loop, &app, &limits, &d->rest, err);
+    r = http_server_new(d->loop, &app, &limits, &d->rest, err);
+    return r < 0 ? r : engine_port_new(d->manager, d->api, &d->engine, err);
 }
 
 static void close_parts(struct daemon *d)
 {
     http_server_free(d->rest);
+    engine_port_close(d->engine);
+    observe_free(d->observe);
     api_free(d->api);
     manager_free(d->manager);
+    engine_port_free(d->engine);
     if (d->runtime)
         d->runtime->ops->free(d->runtime);
     (void)(d->store && store_flush(d->store, NULL));
@@ -108,7 +118,15 @@ static void on_stop_signal(void *arg)
         return;
     d->is_stopping = true;
     log_event(LOG_INFO, "server.stop", "sandboxes", d->settings.keep_sandboxes ? "kept" : "ended", NULL);
+    engine_port_stop(d->engine);
     http_server_drain(d->rest, DRAIN_MS, on_drained, d);
+}
+
+static int listen_all(struct daemon *d, struct err *err)
+{
+    const struct settings *s = &d->settings;
+    int r = http_server_listen_tcp(d->rest, s->host, (uint16_t)s->rest_port, &d->rest_port, err);
+    return r < 0 ? r : engine_port_listen(d->engine, &d->engine_port, err);
 }
 
 static void on_recovered(void *arg)
@@ -117,14 +135,13 @@ static void on_recovered(void *arg)
     struct err err = ERR_INIT;
     if (d->is_stopping)
         return;
-    if (http_server_listen_tcp(d->rest, d->settings.host, (uint16_t)d->settings.rest_port, &d->rest_port, &err) < 0) {
+    if (listen_all(d, &err) < 0) {
         log_event(LOG_ERROR, "server.listen", "error", err.msg, NULL);
         fprintf(stderr, "iii serve: %s\n", err.msg);
         d->exit_code = 1;
         on_stop_signal(d);
         return;
     }
-    d->engine_port = (uint16_t)d->settings.engine_port;
     printf("ready rest=http://%s:%u engine=ws://%s:%u\n", d->settings.host, d->rest_port, d->settings.host, d->engine_port);
     (void)fflush(stdout);
 }

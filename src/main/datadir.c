@@ -64,3 +64,15 @@ int datadir_lock(const char *dir, int *ret_fd, struct err *err)
     *ret_fd = fd;
     return 0;
 }
+
+char *datadir_nearest(const char *given)
+{
+    char *dir = *given ? xstrdup(given) : default_dir();
+    while (access(dir, F_OK) < 0) {
+        char *slash = strrchr(dir, '/');
+        if (!slash || slash == dir)
+            break;
+        *slash = '\0';
+    }
+    return dir;
+}

@@ -1,5 +1,6 @@
 /* iii: one binary with many names. This file only picks the part that runs. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/version.h"
@@ -7,6 +8,7 @@
 #include "cli/doctor.h"
 #include "image/image.h"
 #include "main/daemon.h"
+#include "main/datadir.h"
 #include "runtime/native/native.h"
 
 struct verb {
@@ -17,7 +19,9 @@ struct verb {
 
 static int run_doctor(int argc, char **argv)
 {
-    JSON_OWNED checks = native_doctor(NULL);
+    const char *given = getenv("III_DATA_DIR");
+    CLEANUP(free_p) char *dir = datadir_nearest(given ? given : "");
+    JSON_OWNED checks = native_doctor(dir);
     return doctor_print(checks, argc, argv);
 }
 

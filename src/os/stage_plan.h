@@ -12,6 +12,7 @@ enum stage_plan_fd {
     STAGE_FD_FILTER, /* the syscall filter: an array of struct sock_filter in a sealed memfd */
     STAGE_FD_ROOT,   /* from here on only when not is_self_mounted: the detached root mount */
     STAGE_FD_DEV,    /* detached read-only mount of the device folder */
+    STAGE_FD_SYS,    /* the same of what stands for /sys */
     STAGE_FD_USR,    /* only when has_usr: a detached mount for /usr */
     STAGE_FDS_MAX
 };

@@ -1,5 +1,5 @@
-/* Removal flattens: every folder found inside is moved up beside its parent and taken later. So neither recursion nor path
- * length nor descriptors grow with the depth, which the owner of the files chose. */
+/* Removal flattens: every folder found inside is moved up beside its parent and taken later. So neither recursion nor
+ * path length nor descriptors grow with the depth, which the owner of the files chose. */
 #include "os/tree.h"
 
 #include <dirent.h>
@@ -43,8 +43,8 @@ static DIR *open_dir(int at, const char *name)
     return d;
 }
 
-/* An ordinary user can neither open nor move an own folder without the rights to it. Nobody else is at work there: no link can
- * take its place. */
+/* An ordinary user can neither open nor move an own folder without the rights to it. Nobody else is at work there: no
+ * link can take its place. */
 static void give_rights(int at, const char *name)
 {
     if (geteuid() != 0 && fchmodat(at, name, 0700, 0) < 0)
@@ -102,7 +102,8 @@ int tree_remove(int dir_fd, const char *name, struct err *err)
                 return err_sys(err, r, "empty folder %s", name);
         }
     }
-    return unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? err_sys(err, -errno, "remove folder %s", name) : 0;
+    return unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? err_sys(err, -errno, "remove folder %s", name)
+                                                                       : 0;
 }
 
 /* --- copy --- */
@@ -110,13 +111,13 @@ int tree_remove(int dir_fd, const char *name, struct err *err)
 struct link_seen {
     dev_t dev;
     ino_t ino;
-    char *path; /* of its copy, below the new folder */
+    char *path; /* of its copy, below the new folder; NULL: a free place */
 };
 
 struct copy {
-    int top;    /* the new folder */
+    int top; /* the new folder */
     int64_t bytes;
-    struct link_seen *links;
+    struct link_seen *links; /* hashed by inode; cap_links is 0 or a power of two, at most half of it used */
     size_t n_links, cap_links;
     char path[8192]; /* of the entry at hand, below the new folder */
     size_t path_len;
@@ -194,25 +195,46 @@ static int copy_data(struct copy *c, int from, int to, const struct stat *st)
     return 0;
 }
 
+/* Where the inode is, or the free place where it would be. */
+static struct link_seen *find_link(const struct copy *c, dev_t dev, ino_t ino)
+{
+    size_t at = (size_t)((ino * 0x9e3779b97f4a7c15ull) >> 20 ^ dev);
+    for (;; at++) {
+        struct link_seen *l = &c->links[at & (c->cap_links - 1)];
+        if (!l->path || (l->ino == ino && l->dev == dev))
+            return l;
+    }
+}
+
+static void grow_links(struct copy *c)
+{
+    struct link_seen *old = c->links;
+    size_t cap = c->cap_links;
+    c->cap_links = cap ? cap * 2 : 64;
+    c->links = xzalloc(c->cap_links * sizeof(*c->links));
+    for (size_t i = 0; i < cap; i++)
+        if (old[i].path)
+            *find_link(c, old[i].dev, old[i].ino) = old[i];
+    free(old);
+}
+
 /* True when this inode was copied before and has now been linked again. */
 static int copy_as_link(struct copy *c, int to_dir, const char *name, const struct stat *st, bool *ret_is_done)
 {
     *ret_is_done = false;
     if (st->st_nlink < 2)
         return 0;
-    for (size_t i = 0; i < c->n_links; i++) {
-        if (c->links[i].ino != st->st_ino || c->links[i].dev != st->st_dev)
-            continue;
-        if (linkat(c->top, c->links[i].path, to_dir, name, 0) < 0)
+    if (c->n_links * 2 >= c->cap_links)
+        grow_links(c);
+    struct link_seen *l = find_link(c, st->st_dev, st->st_ino);
+    if (l->path) {
+        if (linkat(c->top, l->path, to_dir, name, 0) < 0)
             return copy_fail(c, "link");
         *ret_is_done = true;
         return 0;
     }
-    if (c->n_links == c->cap_links) {
-        c->cap_links = c->cap_links ? c->cap_links * 2 : 64;
-        c->links = xrealloc(c->links, c->cap_links * sizeof(*c->links));
-    }
-    c->links[c->n_links++] = (struct link_seen){ st->st_dev, st->st_ino, xstrdup(c->path) };
+    *l = (struct link_seen){ st->st_dev, st->st_ino, xstrdup(c->path) };
+    c->n_links++;
     return 0;
 }
 
@@ -234,7 +256,8 @@ static int copy_symlink(struct copy *c, int from_dir, int to_dir, const char *na
     if (n < 0)
         return copy_fail(c, "read link");
     target[n] = '\0';
-    if (symlinkat(target, to_dir, name) < 0 || fchownat(to_dir, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+    if (symlinkat(target, to_dir, name) < 0 ||
+        fchownat(to_dir, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
         utimensat(to_dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
         return copy_fail(c, "make link");
     return 0;
@@ -324,7 +347,7 @@ int tree_copy(int from_dir, const char *from, int to_dir, const char *to, int64_
     int r = copy_dir(c, in, out);
     if (r >= 0)
         r = copy_meta(c, in, out, &st);
-    for (size_t i = 0; i < c->n_links; i++)
+    for (size_t i = 0; i < c->cap_links; i++)
         free(c->links[i].path);
     free(c->links);
     if (r < 0)

@@ -1,5 +1,5 @@
-/* Whole folders: removing one however deep and hostile it is, copying one as it is. Both block: run them in a child process or on
- * a worker. Neither follows a link or leaves the folder. May include: base/. */
+/* Whole folders: removing one however deep and hostile it is, copying one as it is. Both block: run them in a child
+ * process or on a worker. Neither follows a link or leaves the folder. May include: base/. */
 #pragma once
 #include <stdint.h>
 
@@ -10,7 +10,7 @@
 /* Removes dir_fd/name with everything in it. Gone already is 0. Uses two descriptors whatever the depth. */
 int tree_remove(int dir_fd, const char *name, struct err *err);
 
-/* Copies folder from_dir/from to to_dir/to (which must not exist): owners, modes, times, extended attributes, hard links,
- * links, device numbers (overlay whiteouts), holes; data by reflink where the file system can. ret_bytes: what the files
- * hold. On failure what was made is left for tree_remove(). */
+/* Copies folder from_dir/from to to_dir/to (which must not exist): owners, modes, times, extended attributes, hard
+ * links, links, device numbers (overlay whiteouts), holes; data by reflink where the file system can. ret_bytes: what
+ * the files hold. On failure what was made is left for tree_remove(). */
 int tree_copy(int from_dir, const char *from, int to_dir, const char *to, int64_t *ret_bytes, struct err *err);

@@ -37,13 +37,37 @@ struct box_stats {
 
 struct runtime_caps {
     bool can_pause, can_capture, can_limit_memory, can_limit_cpu, can_limit_pids, has_uid_range;
+    bool can_network; /* connect boxes to each other */
+    bool can_mount;   /* volumes, while they run */
+    bool can_egress;  /* a way out that the daemon holds */
 };
+
+struct box_volume {
+    const char *id;     /* its folder is the driver's business; made at the first mount */
+    const char *target; /* absolute, in the box */
+    bool is_readonly;
+};
+
+/* One membership: what the box is called by in that network. */
+struct box_plug {
+    const char *net_id;
+    uint32_t subnet;  /* number of the network, unique among those of the server, below RUNTIME_SUBNETS */
+    uint32_t address; /* IPv4, host order */
+    uint32_t prefix;
+};
+#define RUNTIME_SUBNETS 16384u
 
 /* guest_fd: a connected stream to the agent, owned by the receiver. err is set when box is NULL. */
 typedef void box_ready_fn(void *arg, struct box *box, int guest_fd, const struct err *err);
 typedef void box_done_fn(void *arg, const struct err *err); /* err NULL: done */
+/* Sockets inside the box's network: TCP that wants to leave it (SO_ORIGINAL_DST says where to), and its DNS queries. Owned by
+ * the receiver. err is set when they are not there. */
+typedef void box_egress_fn(void *arg, int tcp_fd, int dns_fd, const struct err *err);
 /* folder: a host folder with the captured writable layer, now the receiver's (hand it to image_add_layer). */
 typedef void box_capture_fn(void *arg, const char *folder, int64_t size_bytes, const struct err *err);
+/* is_shared: the folder is also a layer of the running box from now on. It may be moved on its file system, must not be
+ * changed, and has to stay while the box lives. size_bytes is -1 when nobody has counted. */
+typedef void box_promote_fn(void *arg, const char *folder, int64_t size_bytes, bool is_shared, const struct err *err);
 
 struct runtime_ops {
     const char *name;
@@ -60,9 +84,29 @@ struct runtime_ops {
     int (*stats)(struct box *box, struct box_stats *ret, struct err *err);
     void (*set_limits)(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max, box_done_fn *fn,
                        void *arg);
+    void (*rename)(struct box *box, const char *hostname, box_done_fn *fn, void *arg); /* a pool's box gets its name */
     void (*capture)(struct box *box, box_capture_fn *fn, void *arg);
+    /* Like capture, but without a copy if nothing in the box has files open: then the box goes on above the captured
+     * folder. layers: those of the box now, lowest first. NULL: only capture. */
+    void (*promote)(struct box *box, const char *const *layers, size_t n_layers, box_promote_fn *fn, void *arg);
+    /* After adoption: the folder of a promote that nobody took (moved away) yet; take it before anything else is
+     * captured. Borrowed; NULL when there is none, or for a driver without promote. */
+    const char *(*leftover)(struct box *box);
     /* Destroys every box of this driver's data folder that no kept id names: what a killed daemon left half-made. */
     void (*sweep)(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg);
+    /* One function to be told that a helper process of the driver died and was started again: boxes go on, networks and
+     * ways out have to be made anew. NULL: cannot happen. */
+    void (*on_restart)(struct runtime *rt, loop_fn *fn, void *arg);
+    /* Volumes. ERR_CONFLICT: something is mounted there. Unmounting what is not mounted is fine. NULL: see can_mount. */
+    void (*mount_volume)(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
+    void (*unmount_volume)(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
+    void (*remove_volume)(struct runtime *rt, const char *id, box_done_fn *fn, void *arg); /* with all its files */
+    /* Networks. They end with the driver: make and attach them again after a restart. NULL: see can_network. */
+    void (*net_create)(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg);
+    void (*net_delete)(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg); /* cuts every member */
+    void (*net_attach)(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
+    void (*net_detach)(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
+    void (*open_egress)(struct box *box, box_egress_fn *fn, void *arg); /* again after adoption. NULL: see can_egress */
     struct runtime *(*free)(struct runtime *rt);
 };
 

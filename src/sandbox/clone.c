@@ -1,89 +1,125 @@
-/* Clone: the writable layer is captured as a read-only layer over the same image, and a new sandbox starts from both. */
+/* Clone and fork: the files are captured once, and any number of new sandboxes starts from them at the same time. The
+ * captured layer has no name: a pin keeps it until every child has its own. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/strlist.h"
+#include "sandbox/capture.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/pins.h"
 
-struct cloning {
+struct child {
+    struct forking *f;
+    struct sandbox *s; /* referenced; NULL: not made */
+};
+
+struct forking {
+    struct manager *m;
     struct sandbox *source;
-    char *name; /* or NULL */
-    manager_sandbox_fn *fn;
+    char owner[IDENT_MAX]; /* of the pin while the children are made */
+    char *name;            /* or NULL */
+    unsigned count, pending;
+    struct child *children;
+    struct err err; /* of the first that failed */
+    manager_fork_fn *fn;
     void *arg;
 };
 
-static void finish(struct cloning *c, struct sandbox *s, const struct err *err)
+/* All or none: what was made beside one that failed goes again. */
+static void finish(struct forking *f)
 {
-    c->fn(c->arg, s, err);
-    sandbox_unref(c->source);
-    free(c->name);
-    free(c);
+    CLEANUP(free_p) struct sandbox **made = xzalloc(f->count * sizeof(struct sandbox *));
+    size_t n = 0;
+    for (unsigned i = 0; i < f->count; i++) {
+        struct sandbox *s = f->children[i].s;
+        if (s && f->err.code && !s->is_gone)
+            (void)manager_kill(f->m, s, "sandbox.killed", NULL); /* the first error is the one to tell */
+        else if (s && !f->err.code)
+            made[n++] = s;
+    }
+    pins_drop(f->m, f->owner);
+    f->fn(f->arg, made, n, f->err.code ? &f->err : NULL);
+    for (unsigned i = 0; i < f->count; i++)
+        sandbox_unref(f->children[i].s);
+    sandbox_unref(f->source);
+    free(f->children);
+    free(f->name);
+    free(f);
 }
 
 static void on_created(void *arg, struct sandbox *s, const struct err *err)
 {
-    finish(arg, s, err);
+    struct child *c = arg;
+    struct forking *f = c->f;
+    if (s)
+        c->s = sandbox_ref(s);
+    else if (!f->err.code)
+        f->err = *err;
+    if (--f->pending == 0)
+        finish(f);
 }
 
-/* The source's image as it was resolved, for image_add_layer(). Borrows from s; nothing to free. */
-static struct image image_of(struct sandbox *s)
+static void create_child(struct forking *f, const struct image *image, unsigned index)
 {
-    return (struct image){ .name = s->image,
-                           .id = s->image,
-                           .layers = s->layers,
-                           .n_layers = strlist_count(s->layers),
-                           .is_host = s->is_host,
-                           .env = s->image_env,
-                           .user = s->user,
-                           .workdir = NULL };
-}
-
-static json_t *clone_config(const struct sandbox *s, const struct image *image, const char *name)
-{
-    json_t *config = json_copy(s->config);
-    (void)json_object_set_new(config, "image", json_string(image->id));
-    (void)json_object_set(config, "metadata", s->metadata);
-    (void)json_object_del(config, "name");
-    if (name)
-        (void)json_object_set_new(config, "name", json_string(name));
-    return config;
-}
-
-static void on_captured(void *arg, const char *folder, int64_t size_bytes, const struct err *err)
-{
-    struct cloning *c = arg;
-    struct sandbox *s = c->source;
-    struct err why = ERR_INIT;
-    CLEANUP(image_free_p) struct image *image = NULL;
-    (void)size_bytes;
-    if (err) {
-        finish(c, NULL, err);
-        return;
-    }
-    struct image base = image_of(s);
+    struct sandbox *s = f->source;
     CLEANUP(free_p) char *name = NULL;
-    char key[IDENT_MAX];
-    ident_new("clone", key);
-    name = xasprintf("iii-clone:%s", key);
-    if (image_add_layer(s->manager->images, &base, folder, name, &image, &why) < 0) {
-        finish(c, NULL, &why);
+    if (f->name)
+        name = f->count == 1 ? xstrdup(f->name) : xasprintf("%s-%u", f->name, index + 1);
+    JSON_OWNED config = capture_config(s->config, s->metadata, image->id, name);
+    JSON_OWNED extra = json_pack("{s:O}", CAPTURE_BASE, capture_base(s));
+    struct create_plan plan = {
+        .config = config, .parent_id = s->id, .image = image, .env = s->env, .extra = extra, .is_unlisted = true
+    };
+    f->children[index].f = f;
+    manager_create(f->m, &plan, on_created, &f->children[index]);
+}
+
+static void on_captured(void *arg, const struct image *image, const struct err *err)
+{
+    struct forking *f = arg;
+    f->pending = 1;
+    if (err)
+        f->err = *err;
+    for (unsigned i = 0; !err && !f->err.code && i < f->count; i++) {
+        f->pending++;
+        create_child(f, image, i);
+    }
+    if (--f->pending == 0)
+        finish(f);
+}
+
+void manager_fork(struct manager *m, struct sandbox *s, unsigned count, const char *name, manager_fork_fn *fn,
+                  void *arg)
+{
+    struct err err = ERR_INIT;
+    if (lifecycle_check_room(m, count, &err) < 0) {
+        fn(arg, NULL, 0, &err);
         return;
     }
-    JSON_OWNED config = clone_config(s, image, c->name);
-    struct create_plan plan = { .config = config, .parent_id = s->id, .image = image, .env = s->env, .is_unlisted = true };
-    manager_create(s->manager, &plan, on_created, c);
+    struct forking *f = xzalloc(sizeof(*f));
+    *f = (struct forking){
+        .m = m, .source = sandbox_ref(s), .name = xstrdup(name), .count = count, .fn = fn, .arg = arg
+    };
+    f->children = xzalloc(count * sizeof(*f->children));
+    ident_new("fork", f->owner);
+    capture_run(s, f->owner, on_captured, f);
+}
+
+struct cloning {
+    manager_sandbox_fn *fn;
+    void *arg;
+};
+
+static void on_cloned(void *arg, struct sandbox *const *children, size_t n, const struct err *err)
+{
+    CLEANUP(free_p) struct cloning *c = arg;
+    c->fn(c->arg, n ? children[0] : NULL, err);
 }
 
 void manager_clone(struct manager *m, struct sandbox *s, const char *name, manager_sandbox_fn *fn, void *arg)
 {
-    struct err err = ERR_INIT;
-    if (!m->runtime->ops->caps(m->runtime).can_capture) {
-        (void)err_set(&err, ERR_UNSUPPORTED, 0, "the %s backend cannot capture a sandbox's files", m->runtime->ops->name);
-        fn(arg, NULL, &err);
-        return;
-    }
     struct cloning *c = xzalloc(sizeof(*c));
-    *c = (struct cloning){ .source = sandbox_ref(s), .name = xstrdup(name), .fn = fn, .arg = arg };
-    m->runtime->ops->capture(s->box, on_captured, c);
+    *c = (struct cloning){ .fn = fn, .arg = arg };
+    manager_fork(m, s, 1, name, on_cloned, c);
 }

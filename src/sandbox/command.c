@@ -47,6 +47,14 @@ char **command_argv(const json_t *command, struct err *err)
     return argv;
 }
 
+json_t *command_text(const json_t *command)
+{
+    if (json_is_string(command))
+        return json_copy((json_t *)(uintptr_t)command);
+    CLEANUP(free_p) char *joined = json_write(command, NULL);
+    return json_string(joined);
+}
+
 int command_cwd(const struct sandbox *s, const char *cwd, const char **ret, struct err *err)
 {
     if (!cwd || !*cwd) {
@@ -54,7 +62,8 @@ int command_cwd(const struct sandbox *s, const char *cwd, const char **ret, stru
         return 0;
     }
     if (cwd[0] != '/' || strstr(cwd, ".."))
-        return err_set(err, ERR_INVALID, 0, "cwd: \"%.200s\" is not an absolute path without \"..\" (path traversal)", cwd);
+        return err_set(err, ERR_INVALID, 0, "cwd: \"%.200s\" is not an absolute path without \"..\" (path traversal)",
+                       cwd);
     *ret = cwd;
     return 0;
 }
@@ -92,7 +101,7 @@ static void on_output(void *arg, int fd, const char *data, size_t len)
 }
 
 /* The agent sees only that a process was killed; whether the kernel's memory limit did it, the box's counters know. */
-static bool was_oom(struct sandbox *s, const struct guest_exit *ex)
+bool command_was_oom(struct sandbox *s, const struct guest_exit *ex)
 {
     struct box_stats st = { 0 };
     if (ex->signal != 9 && ex->code != 137)
@@ -109,7 +118,7 @@ static void on_exited(void *arg, const struct guest_exit *ex)
     struct command *c = arg;
     c->exec = NULL;
     c->res.exit = *ex;
-    c->res.exit.is_oom = ex->is_oom || was_oom(c->s, ex);
+    c->res.exit.is_oom = ex->is_oom || command_was_oom(c->s, ex);
     c->res.duration_ms = (clock_mono_us() - c->begun_us + 999) / 1000;
     c->ev.on_done(c->arg, &c->res, NULL);
     free_command(c);
@@ -212,9 +221,10 @@ void command_cancel(struct command *c)
 
 json_t *command_result_json(const struct command_result *res)
 {
-    json_t *j = json_pack("{s:i, s:o, s:o, s:I}", "exitCode", res->exit.code, "stdout", json_text(buf_text(&res->out), res->out.len),
-                          "stderr", json_text(buf_text(&res->err), res->err.len), "duration",
-                          (json_int_t)(res->duration_ms > 0 ? res->duration_ms : 1));
+    json_t *j =
+        json_pack("{s:i, s:o, s:o, s:I}", "exitCode", res->exit.code, "stdout",
+                  json_text(buf_text(&res->out), res->out.len), "stderr", json_text(buf_text(&res->err), res->err.len),
+                  "duration", (json_int_t)(res->duration_ms > 0 ? res->duration_ms : 1));
     (void)json_object_set_new(j, "userMs", json_integer((json_int_t)(res->exit.user_us / 1000)));
     (void)json_object_set_new(j, "systemMs", json_integer((json_int_t)(res->exit.system_us / 1000)));
     (void)json_object_set_new(j, "maxRssKb", json_integer((json_int_t)res->exit.max_rss_kb));

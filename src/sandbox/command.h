@@ -1,5 +1,5 @@
-/* A command in a sandbox: string form by `sh -c`, argv form as it is. Output is streamed to the caller or captured up to
- * COMMAND_OUTPUT_MAX on each stream. May include: base/, loop/, guest/, sandbox/. */
+/* A command in a sandbox: string form by `sh -c`, argv form as it is. Output is streamed to the caller or captured up
+ * to COMMAND_OUTPUT_MAX on each stream. May include: base/, loop/, guest/, sandbox/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,13 +16,13 @@
 struct command;
 
 struct command_plan {
-    const json_t *command;     /* string, or array of strings; borrowed */
-    const char *const *argv;   /* used when command is NULL; borrowed */
-    const char *cwd;           /* NULL: the sandbox's workdir */
-    int64_t timeout_ms;        /* <= 0: the server's maximum; longer ones are cut to it */
-    const char *user;          /* NULL: the image's */
-    const char *const *env;    /* NULL: sandbox_env() */
-    const char *input;         /* bytes for stdin, then EOF; NULL: no stdin */
+    const json_t *command;   /* string, or array of strings; borrowed */
+    const char *const *argv; /* used when command is NULL; borrowed */
+    const char *cwd;         /* NULL: the sandbox's workdir */
+    int64_t timeout_ms;      /* <= 0: the server's maximum; longer ones are cut to it */
+    const char *user;        /* NULL: the image's */
+    const char *const *env;  /* NULL: sandbox_env() */
+    const char *input;       /* bytes for stdin, then EOF; NULL: no stdin */
     size_t input_len;
 };
 
@@ -47,9 +47,13 @@ int command_start(struct sandbox *s, const struct command_plan *plan, const stru
 void command_credit(struct command *c, size_t bytes);
 void command_cancel(struct command *c); /* kills the tree; no more callbacks */
 
-json_t *command_result_json(const struct command_result *res); /* ExecResult */
+json_t *command_result_json(const struct command_result *res);              /* ExecResult */
 int command_timeout_err(const struct command_result *res, struct err *err); /* fills the 504 text; -ETIMEDOUT */
 /* argv for a command value: ["sh","-c",text] or the array. Caller frees with strlist_free. NULL with err. */
 char **command_argv(const json_t *command, struct err *err);
+json_t *
+command_text(const json_t *command); /* as records show it: the string, or the array as JSON text; caller owns */
+/* Whether the kernel's memory limit ended it: asks the box, since the agent sees only a kill. */
+bool command_was_oom(struct sandbox *s, const struct guest_exit *ex);
 /* Any absolute folder without "..". NULL gives the workdir. */
 int command_cwd(const struct sandbox *s, const char *cwd, const char **ret, struct err *err);

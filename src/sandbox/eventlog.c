@@ -1,11 +1,13 @@
 #include "sandbox/eventlog.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/ident.h"
 
+#define SCOPE      "event"
 #define TRIM_EVERY 500 /* rows between two looks at how many are kept */
 
 struct eventlog_sub {
@@ -15,19 +17,34 @@ struct eventlog_sub {
     void *arg;
 };
 
+struct entry {
+    char id[IDENT_MAX];
+    char *topic, *sandbox_id;
+};
+
 struct eventlog {
     struct store *store;
     struct eventlog_sub *subs;
     json_t *last;
+    int64_t keep, count;
     unsigned since_trim;
-    unsigned depth; /* > 0 while subscribers are being called */
+    unsigned depth;      /* > 0 while subscribers are being called */
+    struct entry *index; /* oldest first; the entry at i has the place first + i. NULL until someone asks */
+    size_t n, cap;
+    int64_t first;
 };
 
 struct eventlog *eventlog_new(struct store *store)
 {
     struct eventlog *e = xzalloc(sizeof(*e));
     e->store = store;
+    e->keep = EVENTLOG_KEEP;
     return e;
+}
+
+void eventlog_set_keep(struct eventlog *e, int64_t keep)
+{
+    e->keep = keep;
 }
 
 static void drop_dead_subs(struct eventlog *e)
@@ -43,6 +60,54 @@ static void drop_dead_subs(struct eventlog *e)
     }
 }
 
+/* --- the index --- */
+
+static void index_drop(struct eventlog *e, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(e->index[i].topic);
+        free(e->index[i].sandbox_id);
+    }
+    memmove(e->index, e->index + count, (e->n - count) * sizeof(*e->index));
+    e->n -= count;
+    e->first += (int64_t)count;
+}
+
+static void index_add(struct eventlog *e, const json_t *event)
+{
+    if (e->n == e->cap) {
+        e->cap = e->cap ? e->cap * 2 : 256;
+        e->index = xrealloc(e->index, e->cap * sizeof(*e->index));
+    }
+    struct entry *at = &e->index[e->n++];
+    (void)snprintf(at->id, sizeof(at->id), "%s", json_get_str(event, "id", ""));
+    at->topic = xstrdup(json_get_str(event, "topic", ""));
+    at->sandbox_id = xstrdup(json_get_str(event, "sandboxId", ""));
+}
+
+static bool load_one(void *arg, const char *key, json_t *doc)
+{
+    (void)key;
+    index_add(arg, doc);
+    return true;
+}
+
+static int index_need(struct eventlog *e, struct err *err)
+{
+    if (e->index)
+        return 0;
+    (void)store_trim(e->store, SCOPE, e->keep);
+    e->cap = 256;
+    e->index = xzalloc(e->cap * sizeof(*e->index));
+    int r = store_each(e->store, SCOPE, false, load_one, e, err);
+    if (r < 0) {
+        index_drop(e, e->n);
+        free(STEAL(e->index));
+        e->cap = 0;
+    }
+    return r;
+}
+
 struct eventlog *eventlog_free(struct eventlog *e)
 {
     if (!e)
@@ -50,10 +115,15 @@ struct eventlog *eventlog_free(struct eventlog *e)
     for (struct eventlog_sub *sub = e->subs; sub; sub = sub->next)
         sub->fn = NULL;
     drop_dead_subs(e);
+    if (e->index)
+        index_drop(e, e->n);
+    free(e->index);
     json_decref(e->last);
     free(e);
     return NULL;
 }
+
+/* --- recording --- */
 
 static void publish(struct eventlog *e, json_t *event)
 {
@@ -65,29 +135,64 @@ static void publish(struct eventlog *e, json_t *event)
         drop_dead_subs(e);
 }
 
-json_t *eventlog_emit(struct eventlog *e, const char *topic, const char *sandbox_id, json_t *data)
+static void trim(struct eventlog *e)
+{
+    if (++e->since_trim < TRIM_EVERY)
+        return;
+    e->since_trim = 0;
+    (void)store_trim(e->store, SCOPE, e->keep);
+    if (e->index && (int64_t)e->n > e->keep)
+        index_drop(e, e->n - (size_t)e->keep);
+}
+
+/* Takes data. */
+static json_t *record(struct eventlog *e, const char *topic, const char *sandbox_id, json_t *data)
 {
     char id[IDENT_MAX];
     ident_new("evt", id);
-    if (!json_is_object(data)) {
-        json_decref(data);
-        data = json_object();
-    }
-    if (!json_object_get(data, "sandboxId"))
-        (void)json_object_set_new(data, "sandboxId", json_string(sandbox_id));
     json_t *event = json_pack("{s:s, s:s, s:s, s:o, s:I}", "id", id, "topic", topic, "sandboxId", sandbox_id, "data",
                               data, "timestamp", (json_int_t)clock_wall_ms());
-    (void)store_put_lazy(e->store, "event", id, event, NULL); /* history may miss one when the disk is full; the call may not */
-    if (++e->since_trim >= TRIM_EVERY) {
-        e->since_trim = 0;
-        (void)store_trim(e->store, "event", EVENTLOG_KEEP);
-    }
+    (void)store_put_lazy(e->store, SCOPE, id, event,
+                         NULL); /* history may miss one when the disk is full; the call may not */
+    e->count++;
+    if (e->index)
+        index_add(e, event);
+    trim(e);
     json_decref(e->last);
     e->last = event;
     json_incref(event); /* a subscriber may emit in turn */
     publish(e, event);
     json_decref(event);
     return event;
+}
+
+json_t *eventlog_emit(struct eventlog *e, const char *topic, const char *sandbox_id, json_t *data)
+{
+    if (!json_is_object(data)) {
+        json_decref(data);
+        data = json_object();
+    }
+    if (!json_object_get(data, "sandboxId"))
+        (void)json_object_set_new(data, "sandboxId", json_string(sandbox_id));
+    return record(e, topic, sandbox_id, data);
+}
+
+json_t *eventlog_publish(struct eventlog *e, const char *topic, const char *sandbox_id, const json_t *data,
+                         struct err *err)
+{
+    size_t len = 0;
+    CLEANUP(free_p) char *text = data ? json_write(data, &len) : NULL;
+    if (len > EVENTLOG_DATA_MAX) {
+        (void)err_set(err, ERR_TOO_LARGE, 0, "data: %zu bytes as JSON, at most %d are kept with an event", len,
+                      EVENTLOG_DATA_MAX);
+        return NULL;
+    }
+    return record(e, topic, sandbox_id, data ? json_deep_copy(data) : json_object());
+}
+
+int64_t eventlog_count(const struct eventlog *e)
+{
+    return e->count;
 }
 
 struct eventlog_sub *eventlog_subscribe(struct eventlog *e, eventlog_fn *fn, void *arg)
@@ -105,5 +210,62 @@ struct eventlog_sub *eventlog_unsubscribe(struct eventlog_sub *sub)
     sub->fn = NULL;
     if (sub->log->depth == 0)
         drop_dead_subs(sub->log);
+    return NULL;
+}
+
+/* --- reading --- */
+
+static bool is_wanted(const struct entry *at, const char *sandbox_id, const char *topic)
+{
+    return (!sandbox_id || strcmp(at->sandbox_id, sandbox_id) == 0) && (!topic || strcmp(at->topic, topic) == 0);
+}
+
+json_t *eventlog_page(struct eventlog *e, const struct eventlog_query *q, struct err *err)
+{
+    if (index_need(e, err) < 0)
+        return NULL;
+    JSON_OWNED events = json_array();
+    int64_t total = 0;
+    int64_t kept = (int64_t)e->n > e->keep ? e->keep : (int64_t)e->n; /* the rest waits to be trimmed */
+    for (int64_t i = (int64_t)e->n; i > (int64_t)e->n - kept; i--) {
+        const struct entry *at = &e->index[i - 1];
+        json_t *event = NULL;
+        if (!is_wanted(at, q->sandbox_id, q->topic))
+            continue;
+        if (total >= q->offset && (int64_t)json_array_size(events) < q->limit) {
+            if (store_get(e->store, SCOPE, at->id, &event, err) < 0)
+                return NULL;
+            (void)json_array_append_new(events, event);
+        }
+        total++;
+    }
+    return json_pack("{s:O, s:I}", "events", events, "total", (json_int_t)total);
+}
+
+int64_t eventlog_end(struct eventlog *e)
+{
+    (void)index_need(e, NULL); /* unreadable history counts as none */
+    return e->first + (int64_t)e->n;
+}
+
+int64_t eventlog_after(struct eventlog *e, const char *id)
+{
+    (void)index_need(e, NULL); /* unreadable history counts as none */
+    for (size_t i = e->n; i > 0; i--)
+        if (strcmp(e->index[i - 1].id, id) == 0)
+            return e->first + (int64_t)i;
+    return e->first;
+}
+
+json_t *eventlog_next(struct eventlog *e, const char *topic, int64_t *place)
+{
+    if (*place < e->first)
+        *place = e->first;
+    while (e->index && *place < e->first + (int64_t)e->n) {
+        const struct entry *at = &e->index[(*place)++ - e->first];
+        json_t *event = NULL;
+        if (is_wanted(at, NULL, topic) && store_get(e->store, SCOPE, at->id, &event, NULL) == 0)
+            return event;
+    }
     return NULL;
 }

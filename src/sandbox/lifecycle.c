@@ -3,16 +3,22 @@
  * caller is told. A crash between box and record leaves a box that no record names: recovery sweeps it away. */
 #include "sandbox/lifecycle.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strlist.h"
+#include "image/reference.h"
 #include "sandbox/allowlist.h"
+#include "sandbox/egress.h"
+#include "sandbox/pins.h"
 #include "sandbox/pool.h"
+#include "sandbox/pulls.h"
 
 #define MIN_TIMEOUT_S 60
 #define MAX_TIMEOUT_S 86400
@@ -24,20 +30,26 @@ struct birth {
     int64_t begun_us;
 };
 
+/* It ended by itself. One that is still being born is only marked: its birth sees it and fails. */
+static void die(struct sandbox *s)
+{
+    if (map_get(s->manager->sandboxes, s->id) == s)
+        (void)manager_kill(s->manager, s, "sandbox.error", NULL); /* a store that fails now is tried again by the sweep */
+    else
+        s->is_gone = true;
+}
+
 static void on_link_gone(void *arg, const struct err *err)
 {
     struct sandbox *s = arg;
     log_event(LOG_WARN, "sandbox.agent_gone", "id", s->id, "error", err ? err->msg : "closed", NULL);
     s->link = guest_link_free(s->link);
-    if (!s->is_gone)
-        (void)manager_kill(s->manager, s, "sandbox.error", NULL); /* a box without its agent is of no use to anyone */
+    die(s); /* a box without its agent is of no use to anyone */
 }
 
 static void on_box_gone(void *arg)
 {
-    struct sandbox *s = arg;
-    if (!s->is_gone)
-        (void)manager_kill(s->manager, s, "sandbox.error", NULL);
+    die(arg);
 }
 
 int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct err *err)
@@ -45,6 +57,7 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
     const struct runtime_ops *ops = s->manager->runtime->ops;
     int r = guest_link_new(s->manager->loop, guest_fd, on_link_gone, s, &s->link);
     if (r < 0) {
+        (void)close(guest_fd);
         ops->destroy(box, NULL, NULL);
         return err_sys(err, r, "link to the agent of %s", s->id);
     }
@@ -125,6 +138,7 @@ static void finish_birth(struct birth *b, const struct err *err)
     m->n_creating--;
     if (err) {
         log_event(LOG_WARN, "sandbox.create", "id", b->s->id, "image", b->s->image, "error", err->msg, NULL);
+        pins_drop(m, b->s->id);
         b->fn(b->arg, NULL, err);
         sandbox_unref(b->s);
     } else {
@@ -137,7 +151,7 @@ static void finish_birth(struct birth *b, const struct err *err)
 }
 
 /* The image's or the request's main process: a durable command with the tag "main", whose output is the sandbox's log. */
-static void start_entrypoint(struct sandbox *s)
+void lifecycle_start_entrypoint(struct sandbox *s)
 {
     CLEANUP(strlist_free_p) char **argv = strlist_from_json(json_get(s->config, "entrypoint"));
     if (!argv || !argv[0])
@@ -157,32 +171,62 @@ static void start_entrypoint(struct sandbox *s)
         guest_exec_drop(x);
 }
 
+static void undo_connect(struct sandbox *s)
+{
+    s->is_gone = true;
+    s->link = guest_link_free(s->link);
+    s->manager->runtime->ops->destroy(s->box, NULL, NULL);
+    s->box = NULL;
+}
+
+static void record_birth(void *arg)
+{
+    struct birth *b = arg;
+    struct err why = ERR_INIT;
+    int r = b->s->manager->is_closing ? err_set(&why, ERR_CAPACITY, 0, "the server is stopping")
+            : b->s->is_gone ? err_set(&why, ERR_INTERNAL, 0, "sandbox %s died while it was being made", b->s->id)
+                          : sandbox_save(b->s, &why);
+    if (r < 0) {
+        undo_connect(b->s);
+        finish_birth(b, &why);
+        return;
+    }
+    lifecycle_start_entrypoint(b->s);
+    finish_birth(b, NULL);
+}
+
+/* Before anyone can use it, so that the first command already has its network. */
+static void open_way_out(struct birth *b)
+{
+    if (!egress_open(b->s->manager->egress, b->s, record_birth, b))
+        record_birth(b);
+}
+
+static void on_renamed(void *arg, const struct err *err)
+{
+    struct birth *b = arg;
+    if (err)
+        log_event(LOG_WARN, "sandbox.rename", "id", b->s->id, "error", err->msg, NULL); /* only its hostname is odd then */
+    open_way_out(b);
+}
+
 static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct err *err)
 {
     struct birth *b = arg;
     struct err why = ERR_INIT;
-    if (!box) {
+    if (!box)
         finish_birth(b, err);
-        return;
-    }
-    int r = lifecycle_connect(b->s, box, guest_fd, &why);
-    if (r == 0) {
-        r = sandbox_save(b->s, &why);
-        if (r < 0) {
-            b->s->is_gone = true;
-            b->s->link = guest_link_free(b->s->link);
-            b->s->manager->runtime->ops->destroy(b->s->box, NULL, NULL);
-            b->s->box = NULL;
-        }
-    }
-    if (r == 0)
-        start_entrypoint(b->s);
-    finish_birth(b, r < 0 ? &why : NULL);
+    else if (lifecycle_connect(b->s, box, guest_fd, &why) < 0)
+        finish_birth(b, &why);
+    else if (strcmp(b->s->box_id, b->s->id) != 0)
+        b->s->manager->runtime->ops->rename(box, b->s->id, on_renamed, b); /* it came from the pool */
+    else
+        open_way_out(b);
 }
 
-static int check_room(const struct manager *m, struct err *err)
+int lifecycle_check_room(const struct manager *m, unsigned count, struct err *err)
 {
-    if (map_count(m->sandboxes) + m->n_creating < (size_t)m->settings->max_sandboxes)
+    if (map_count(m->sandboxes) + m->n_creating + count <= (size_t)m->settings->max_sandboxes)
         return 0;
     return err_set(err, ERR_CAPACITY, 0, "sandbox limit reached (%lld): kill one, or raise III_MAX_SANDBOXES",
                    (long long)m->settings->max_sandboxes);
@@ -199,18 +243,86 @@ static int resolve(struct manager *m, const struct create_plan *plan, struct ima
     return r < 0 ? r : image_resolve(m->images, name, owned, err);
 }
 
+/* A create whose image is on its way. */
+struct expecting {
+    struct manager *m;
+    struct create_plan plan;
+    char *parent_id;
+    json_t *config, *env, *extra; /* owned copies: the plan's are the caller's */
+    manager_sandbox_fn *fn;
+    void *arg;
+};
+
+static void create_from(struct manager *m, const struct create_plan *plan, const struct image *image,
+                        manager_sandbox_fn *fn, void *arg);
+
+static void on_pulled(void *arg, const struct image *image, const struct err *err)
+{
+    struct expecting *x = arg;
+    struct err why = ERR_INIT;
+    if (image && lifecycle_check_room(x->m, 1, &why) < 0) {
+        image = NULL;
+        err = &why;
+    }
+    if (image)
+        create_from(x->m, &x->plan, image, x->fn, x->arg);
+    else
+        x->fn(x->arg, NULL, err);
+    free(x->parent_id);
+    json_decref(x->config);
+    json_decref(x->env);
+    json_decref(x->extra);
+    free(x);
+}
+
+/* -ENOENT, err as it was: the name is none that a registry could know, or pulling is off. */
+static int pull_first(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg,
+                      struct err *err)
+{
+    struct reference ref;
+    const char *name = json_get_str(plan->config, "image", "");
+    if (!pulls_is_allowed(m->pulls) || reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, NULL) < 0)
+        return -ENOENT;
+    struct expecting *x = xzalloc(sizeof(*x));
+    x->m = m;
+    x->plan = *plan;
+    x->plan.parent_id = x->parent_id = xstrdup(plan->parent_id);
+    x->plan.config = x->config = json_deep_copy(plan->config);
+    x->plan.env = x->env = json_deep_copy(plan->env);
+    x->plan.extra = x->extra = json_deep_copy(plan->extra);
+    x->fn = fn;
+    x->arg = arg;
+    int r = pulls_start(m->pulls, name, NULL, on_pulled, x, NULL, err);
+    if (r < 0) {
+        free(x->parent_id);
+        json_decref(x->config);
+        json_decref(x->env);
+        json_decref(x->extra);
+        free(x);
+    }
+    return r;
+}
+
 void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
     CLEANUP(image_free_p) struct image *owned = NULL;
     int r = resolve(m, plan, &owned, &err);
-    if (r == 0)
-        r = check_room(m, &err);
-    if (r < 0) {
+    bool is_missing = r == -ENOENT;
+    if (r == 0 || is_missing)
+        r = lifecycle_check_room(m, 1, &err);
+    if (r == 0 && is_missing)
+        r = pull_first(m, plan, fn, arg, &err);
+    if (r < 0)
         fn(arg, NULL, &err);
-        return;
-    }
-    const struct image *image = plan->image ? plan->image : owned;
+    else if (!is_missing)
+        create_from(m, plan, plan->image ? plan->image : owned, fn, arg);
+}
+
+static void create_from(struct manager *m, const struct create_plan *plan, const struct image *image,
+                        manager_sandbox_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
     char id[IDENT_MAX];
     ident_new("sbx", id);
     struct birth *b = xzalloc(sizeof(*b));
@@ -222,10 +334,16 @@ void manager_create(struct manager *m, const struct create_plan *plan, manager_s
     fill_config(s, plan->config, image);
     if (plan->env)
         (void)json_object_update(s->env, plan->env);
+    if (plan->extra)
+        (void)json_object_update(s->extra, (json_t *)(uintptr_t)plan->extra);
     lifecycle_use_image(s, image);
     s->created_at = clock_wall_ms();
     s->expires_at = s->created_at + json_get_int(s->config, "timeout", 0) * 1000;
     m->n_creating++;
+    if (pins_add(m, image, s->id, &err) < 0) {
+        finish_birth(b, &err);
+        return;
+    }
     if (!plan->image && pool_take(m->pool, s, on_box_ready, b))
         return;
     struct box_plan box = lifecycle_box_plan(s);
@@ -248,6 +366,7 @@ int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct
     if (s->box)
         m->runtime->ops->destroy(s->box, NULL, NULL);
     s->box = NULL;
+    pins_drop(m, s->id);
     (void)eventlog_emit(m->events, topic, s->id, NULL);
     sandbox_unref(s);
     return 0;

@@ -8,10 +8,23 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strlist.h"
+#include "engine/channel.h"
 #include "loop/crontimer.h"
+#include "sandbox/alerts.h"
 #include "sandbox/background.h"
+#include "sandbox/context.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/pool.h"
+#include "sandbox/ports.h"
+#include "sandbox/pulls.h"
+#include "sandbox/terminal.h"
+#include "sandbox/queue.h"
+#include "sandbox/snapshots.h"
+#include "sandbox/templates.h"
+#include "sandbox/egress.h"
+#include "sandbox/networks.h"
+#include "sandbox/volumes.h"
+#include "sandbox/workers.h"
 
 #define FLUSH_MS 100 /* lazy rows (events, traces) are on disk at the latest after this */
 
@@ -94,14 +107,32 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->runtime = rt;
     m->sandboxes = map_new();
     m->events = eventlog_new(store);
+    eventlog_set_keep(m->events, s->max_events);
     m->started_at = clock_wall_ms();
     m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : default_worker_id();
     m->background = background_new(m);
+    m->channels = channel_hub_new(l, CHANNEL_CLAIM_MS);
+    m->egress = egress_new(m);
+    m->ports = ports_new(m);
+    m->pulls = pulls_new(m);
+    m->terminals = terminal_set_new(m);
+    m->contexts = context_set_new(m);
+    m->queue = queue_new(m);
+    m->snapshots = snapshots_new(m);
     r = pool_new(m, &m->pool, err);
+    if (r == 0)
+        r = templates_new(store, s, &m->templates, err);
+    if (r == 0)
+        r = alerts_new(m, &m->alerts, err);
+    if (r == 0)
+        r = volumes_new(m, &m->volumes, err);
+    if (r == 0)
+        r = networks_new(m, &m->networks, err);
     if (r < 0) {
         manager_free(m);
         return r;
     }
+    m->workers = workers_new(m);
     m->flush_timer = timer_new(l, FLUSH_MS, FLUSH_MS, on_flush, m);
     m->sweep_timer = crontimer_new(l, &when, on_sweep, m);
     *ret = m;
@@ -113,11 +144,25 @@ struct manager *manager_free(struct manager *m)
     if (!m)
         return NULL;
     timer_free(m->flush_timer);
+    timer_free(m->collect_timer);
     crontimer_free(m->sweep_timer);
     pool_free(m->pool);
+    queue_free(m->queue); /* before the links go: what it runs is given up, not failed */
+    context_set_free(m->contexts); /* also before: their calls are over, their processes end with the links */
+    ports_free(m->ports);
+    pulls_free(m->pulls);
+    egress_free(m->egress);
+    terminal_set_free(m->terminals);
+    channel_hub_free(m->channels);
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
         lifecycle_forget(it.value);
+    alerts_free(m->alerts);
+    workers_free(m->workers);
+    volumes_free(m->volumes);
+    networks_free(m->networks);
     background_free(m->background);
+    templates_free(m->templates);
+    snapshots_free(m->snapshots);
     map_free(m->sandboxes);
     eventlog_free(m->events);
     free_hooks(m->on_leave);

@@ -1,6 +1,7 @@
 /* All sandboxes of this server and what they share. Made once by main/ and passed down. May include: base/, loop/, store/,
  * image/, runtime/, guest/. */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,10 +15,23 @@
 #include "sandbox/sandbox.h"
 #include "store/store.h"
 
+struct alerts;
+struct channel_hub;
 struct pool;
+struct ports;
+struct pulls;
+struct terminal_set;
+struct queue;
+struct snapshots;
+struct templates;
 struct background;
+struct context_set;
 struct crontimer;
 struct hook;
+struct egress;
+struct networks;
+struct volumes;
+struct workers;
 
 struct manager {
     struct loop *loop;
@@ -26,12 +40,32 @@ struct manager {
     struct runtime *runtime;
     const struct settings *settings;
     struct map *sandboxes;    /* id -> struct sandbox, in order of creation */
+    struct alerts *alerts;
     struct eventlog *events;
     struct pool *pool;
     struct background *background;
+    struct channel_hub *channels;
+    struct ports *ports;
+    struct pulls *pulls;
+    struct terminal_set *terminals;
+    struct context_set *contexts;
+    struct queue *queue;
+    struct snapshots *snapshots;
+    struct templates *templates;
+    struct egress *egress;
+    struct networks *networks;
+    struct volumes *volumes;
+    struct workers *workers;
+    bool is_closing;          /* the server ends: what is still being born is not let in */
     unsigned n_creating;      /* not in the map yet, but counted against the limit */
     int64_t total_created, total_killed, total_expired, started_at;
     char *worker_id;
+    struct timer *collect_timer; /* private: pins.c */
+    bool is_collecting, is_collect_due;
+    atomic_bool is_stopping; /* private from here: offload.c */
+    unsigned n_offloaded;
+    loop_fn *on_idle;
+    void *idle_arg;
     struct timer *flush_timer;
     struct crontimer *sweep_timer;
     struct hook *on_leave, *on_enter; /* private */
@@ -60,6 +94,7 @@ struct create_plan {
     const char *parent_id; /* lineage, or NULL */
     const struct image *image; /* already resolved (clone, snapshots), or NULL: config.image is resolved */
     json_t *env;        /* overlay to start with, borrowed, or NULL */
+    const json_t *extra; /* members of struct sandbox's extra to start with, borrowed, or NULL */
     bool is_unlisted;   /* skip the allow-list (clone of something allowed) */
 };
 void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
@@ -69,6 +104,9 @@ void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn,
 void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
 int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err);
 void manager_clone(struct manager *m, struct sandbox *s, const char *name, manager_sandbox_fn *fn, void *arg);
+/* count new sandboxes with the files of s as they are now, all or none. Names are name, or name-1 … name-N. */
+typedef void manager_fork_fn(void *arg, struct sandbox *const *children, size_t n, const struct err *err);
+void manager_fork(struct manager *m, struct sandbox *s, unsigned count, const char *name, manager_fork_fn *fn, void *arg);
 int manager_sweep(struct manager *m); /* expired sandboxes; how many went */
 
 /* Functions to be told of each sandbox that leaves (ports, queues, volumes, …); called once, before its link is freed. */

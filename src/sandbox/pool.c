@@ -36,6 +36,7 @@ struct pool {
     struct crontimer *timer;
     struct cron when;
     bool is_stopped;
+    unsigned n_ending; /* boxes whose end was asked for and not answered yet */
 };
 
 static char *profile_key(const char *image, int64_t memory_mb, double cpu, bool has_network)
@@ -109,6 +110,19 @@ struct pool *pool_free(struct pool *p)
     return NULL;
 }
 
+static void on_box_ended(void *arg, const struct err *err)
+{
+    struct pool *p = arg;
+    (void)err; /* what could not be removed now is swept at the next start */
+    p->n_ending--;
+}
+
+static void end_box(struct pool *p, struct box *box)
+{
+    p->n_ending++;
+    p->m->runtime->ops->destroy(box, on_box_ended, p);
+}
+
 static void on_warm(void *arg, struct box *box, int guest_fd, const struct err *err)
 {
     struct warm *w = arg;
@@ -118,7 +132,7 @@ static void on_warm(void *arg, struct box *box, int guest_fd, const struct err *
     if (!box || p->is_stopped) {
         if (box) {
             (void)close(guest_fd);
-            p->m->runtime->ops->destroy(box, NULL, NULL);
+            end_box(p, box);
         } else {
             log_event(LOG_WARN, "pool.create", "profile", f->key, "error", err->msg, NULL);
         }
@@ -186,12 +200,20 @@ void pool_stop(struct pool *p)
         for (struct warm *w = f->ready, *next; w; w = next) {
             next = w->next;
             (void)close(w->guest_fd);
-            p->m->runtime->ops->destroy(w->box, NULL, NULL);
+            end_box(p, w->box);
             free(w);
         }
         f->ready = NULL;
         f->n_ready = 0;
     }
+}
+
+bool pool_is_idle(const struct pool *p)
+{
+    unsigned busy = p->n_ending;
+    for (size_t i = 0; i < p->n_profiles; i++)
+        busy += p->profiles[i].n_making;
+    return busy == 0;
 }
 
 struct handing {

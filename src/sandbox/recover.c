@@ -3,9 +3,20 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "sandbox/alerts.h"
 #include "sandbox/background.h"
+#include "sandbox/capture.h"
+#include "sandbox/context.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/networks.h"
+#include "sandbox/offload.h"
+#include "sandbox/pins.h"
 #include "sandbox/pool.h"
+#include "sandbox/pulls.h"
+#include "sandbox/queue.h"
+#include "sandbox/snapshots.h"
+
+#define SETTLE_MS 2 /* between two looks at what is still ending, at the server's end only */
 
 struct recovery {
     struct manager *m;
@@ -26,6 +37,7 @@ static void on_swept(void *arg, const struct err *err)
     struct recovery *r = arg;
     if (err)
         log_event(LOG_WARN, "recover.sweep", "error", err->msg, NULL);
+    pins_sweep(r->m);
     pool_start(r->m->pool);
     r->done(r->arg);
     free(r->kept);
@@ -47,7 +59,10 @@ static void drop(struct sandbox *s, const char *why)
     log_event(LOG_WARN, "sandbox.lost", "id", s->id, "why", why, NULL);
     (void)store_delete(m->store, "sandbox", s->id, NULL); /* tried again at the next start */
     (void)map_remove(m->sandboxes, s->id);
+    alerts_drop(m->alerts, s->id);
     background_drop(m->background, s->id);
+    context_set_drop(m->contexts, s->id);
+    queue_sandbox_gone(m->queue, s->id);
     (void)eventlog_emit(m->events, "sandbox.error", s->id, json_pack("{s:s}", "error", why));
     sandbox_unref(s);
 }
@@ -63,6 +78,8 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
         drop(a->s, why.msg);
     else
         lifecycle_entered(r->m, a->s);
+    if (box && a->s->box && capture_recover(a->s, &why) < 0)
+        log_event(LOG_ERROR, "sandbox.capture", "id", a->s->id, "error", why.msg, NULL);
     free(a);
     if (--r->pending == 0)
         sweep(r);
@@ -82,14 +99,28 @@ static bool load(void *arg, const char *key, json_t *doc)
     return true;
 }
 
+/* The driver's helper died and was started again: boxes are as they were, networks have to be made anew. */
+static void on_runtime_restart(void *arg)
+{
+    struct manager *m = arg;
+    log_event(LOG_WARN, "runtime.restart", "driver", m->runtime->ops->name, NULL);
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+        networks_rejoin(m->networks, it.value);
+}
+
 void manager_recover(struct manager *m, loop_fn *done, void *arg)
 {
+    if (m->runtime->ops->on_restart)
+        m->runtime->ops->on_restart(m->runtime, on_runtime_restart, m);
     struct recovery *r = xzalloc(sizeof(*r));
     *r = (struct recovery){ .m = m, .done = done, .arg = arg, .pending = 1 };
     struct err err = ERR_INIT;
     if (store_each(m->store, "sandbox", false, load, r, &err) < 0)
         log_event(LOG_ERROR, "recover.records", "error", err.msg, NULL);
     background_load(m->background);
+    context_set_load(m->contexts);
+    queue_load(m->queue);
+    snapshots_load(m->snapshots);
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         struct sandbox *s = it.value;
         struct adoption *a = xzalloc(sizeof(*a));
@@ -105,19 +136,31 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
 }
 
 struct ending {
+    struct manager *m;
+    struct timer *timer;
     loop_fn *done;
     void *arg;
     unsigned pending;
 };
 
+/* Births that a cut connection left behind, and boxes that the pool had ordered, still have to arrive before they can end. */
+static void look_again(void *arg)
+{
+    struct ending *e = arg;
+    if (e->pending || e->m->n_creating || !pool_is_idle(e->m->pool)) {
+        timer_set(e->timer, SETTLE_MS, 0);
+        return;
+    }
+    timer_free(e->timer);
+    e->done(e->arg);
+    free(e);
+}
+
 static void on_ended(void *arg, const struct err *err)
 {
     struct ending *e = arg;
     (void)err; /* what could not be removed now is swept at the next start */
-    if (--e->pending)
-        return;
-    e->done(e->arg);
-    free(e);
+    e->pending--;
 }
 
 static void end_one(struct manager *m, struct sandbox *s, struct ending *e)
@@ -133,13 +176,21 @@ static void end_one(struct manager *m, struct sandbox *s, struct ending *e)
         on_ended(e, NULL);
 }
 
+static void on_idle(void *arg)
+{
+    on_ended(arg, NULL);
+}
+
 void manager_shutdown(struct manager *m, loop_fn *done, void *arg)
 {
     struct ending *e = xzalloc(sizeof(*e));
-    *e = (struct ending){ .done = done, .arg = arg, .pending = 1 };
+    *e = (struct ending){ .m = m, .done = done, .arg = arg, .pending = 1 };
+    e->timer = timer_new(m->loop, 0, 0, look_again, e);
+    m->is_closing = true;
     pool_stop(m->pool);
+    pulls_stop(m->pulls);
     if (!m->settings->keep_sandboxes)
         for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
             end_one(m, it.value, e);
-    on_ended(e, NULL);
+    offload_finish(m, on_idle, e);
 }

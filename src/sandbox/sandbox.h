@@ -12,6 +12,7 @@
 #include "image/image.h"
 #include "runtime/runtime.h"
 
+struct capture;
 struct manager;
 
 enum sandbox_status { SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_EXPIRED };
@@ -38,6 +39,8 @@ struct sandbox {
     struct guest_link *link;
     int64_t cpu_seen_us, cpu_seen_at_us; /* private: last sample of sandbox_metrics() */
     uint64_t oom_seen;           /* oom kills already reported */
+    struct capture *captures;    /* private: capture.c */
+    bool is_restoring;           /* a new box is being made for it */
 };
 
 struct sandbox *sandbox_new(struct manager *m, const char *id);

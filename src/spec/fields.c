@@ -46,6 +46,7 @@ const struct field fields_lifecycle_list[] = {
     { "page", "Page, from 1 on", FIELD_INT, FIELD_CLAMP, 1, 1000000000, .fallback = "1" },
     { "pageSize", "Sandboxes on a page", FIELD_INT, FIELD_CLAMP, 1, 200, .fallback = "20" },
     { "metadata", "Only sandboxes that have all these pairs", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    { "parentId", "Only clones and forks of this sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX },
     END,
 };
 const struct field fields_lifecycle_id[] = { FIELDS_ID, END };
@@ -58,6 +59,14 @@ const struct field fields_lifecycle_renew[] = {
 const struct field fields_lifecycle_clone[] = {
     FIELDS_ID,
     { "name", "Name of the new sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },
+    END,
+};
+
+const struct field fields_lifecycle_fork[] = {
+    FIELDS_ID,
+    { "count", "How many; III_MAX_FORK is the ceiling", FIELD_INT, 0, 1, 1000, .fallback = "1" },
+    { "name", "Name of the new sandbox; of several: name-1, name-2, …", FIELD_STR, 0, 1, FIELDS_NAME_MAX - 5,
+      .fallback = "the new ids" },
     END,
 };
 
@@ -90,13 +99,52 @@ const struct field fields_exec_background_logs[] = {
     { "cursor", "Byte offset to read from", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "0" },
     END,
 };
+
+#define SIGNALS "TERM|KILL|INT|HUP|USR1|USR2|STOP|CONT"
+#define EXEC_ID FIELDS_PATH_PART("execId", "Id of the command")
+#define ENCODING(help)                                                      \
+    {                                                                       \
+        "encoding", help, FIELD_STR, 0, 1, 16, "utf8|base64", "utf8"        \
+    }
+
+const struct field fields_durable_start[] = {
+    FIELDS_PATH_PART("id", "Sandbox id"),
+    COMMAND,
+    { "execId", "Id for the command: 1 to 63 letters, digits, _ - .", FIELD_STR, 0, 1, 63, .fallback = "a new one" },
+    { "cwd", "Absolute folder inside the sandbox to run in", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
+      .fallback = "the sandbox's workdir" },
+    { "env", "Variables on top of the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    { "timeout", "Longest time, seconds", FIELD_INT, 0, 1, 86400, .fallback = "none" },
+    { "stdin", "Keep standard input open for exec::input", FIELD_BOOL, 0, .fallback = "false" },
+    END,
+};
+const struct field fields_durable_id[] = { EXEC_ID, END };
+const struct field fields_durable_output[] = {
+    EXEC_ID,
+    { "offset", "Byte offset to read from", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "0" },
+    { "follow", "Stream events until the command ends", FIELD_BOOL, 0, .fallback = "false" },
+    ENCODING("How the bytes are given"),
+    END,
+};
+const struct field fields_durable_input[] = {
+    EXEC_ID,
+    { "data", "What to write", FIELD_STR, FIELD_BYTES, 0, FIELDS_INPUT_MAX, .fallback = "nothing" },
+    ENCODING("How data is given"),
+    { "close", "Close standard input afterwards", FIELD_BOOL, 0, .fallback = "false" },
+    END,
+};
+const struct field fields_durable_signal[] = {
+    EXEC_ID,
+    { "signal", "Signal, without SIG", FIELD_STR, 0, 1, 16, SIGNALS, "TERM" },
+    END,
+};
 const struct field fields_exec_interrupt[] = {
     FIELDS_ID,
     { "pid", "Process id inside the sandbox", FIELD_INT, 0, 1, PID_MAX, .fallback = "every running command" },
     END,
 };
 const struct field fields_queue_submit[] = {
-    FIELDS_ID,       COMMAND, { "maxRetries", "Retries after a failure", FIELD_INT, 0, 0, 100, .fallback = "3" },
+    FIELDS_ID,       COMMAND, { "maxRetries", "Tries in all, when the command cannot be run or times out", FIELD_INT, 0, 0, 100, .fallback = "3" },
     COMMAND_TIMEOUT, END,
 };
 const struct field fields_queue_job[] = { FIELDS_PATH_PART("jobId", "Job id"), END };
@@ -180,7 +228,7 @@ const struct field fields_env_set[] = {
 const struct field fields_process_kill[] = {
     FIELDS_ID,
     { "pid", "Process id inside the sandbox", FIELD_INT, REQ, 1, PID_MAX },
-    { "signal", "Signal, without SIG", FIELD_STR, 0, 1, 16, "TERM|KILL|INT|HUP|USR1|USR2|STOP|CONT", "TERM" },
+    { "signal", "Signal, without SIG", FIELD_STR, 0, 1, 16, SIGNALS, "TERM" },
     END,
 };
 const struct field fields_metrics_none[] = { END };
@@ -189,7 +237,7 @@ const struct field fields_metrics_none[] = { END };
 
 #define REPOSITORY                                                                                     \
     {                                                                                                  \
-        "path", "Folder of the repository", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "/workspace" \
+        "path", "Folder of the repository", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "the sandbox's workdir" \
     }
 #define REMOTE                                               \
     {                                                        \
@@ -252,6 +300,12 @@ const struct field fields_snapshots_create[] = {
     { "name", "Name of the snapshot", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "its id" },
     END,
 };
+const struct field fields_snapshots_alias[] = {
+    FIELDS_ID,
+    { "name", "Name of the snapshot", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "comment, or its id" },
+    { "comment", "The same, as older clients call it", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    END,
+};
 const struct field fields_snapshots_restore[] = {
     FIELDS_ID,
     { "snapshotId", "Snapshot to go back to", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
@@ -270,6 +324,11 @@ const struct field fields_templates_create[] = {
       .members = config_members },
     END,
 };
+const struct field fields_images_pull[] = {
+    { "image", "Image to pull: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]", FIELD_STR, REQ, 1, FIELDS_NAME_MAX }, END,
+};
+const struct field fields_images_name[] = { FIELDS_PATH_PART("name", "Image name"), END };
+const struct field fields_images_query[] = { { "name", "Image name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX }, END };
 const struct field fields_templates_id[] = { FIELDS_PATH_PART("id", "Template id"), END };
 
 /* --- ports, terminals, proxy --- */
@@ -277,7 +336,7 @@ const struct field fields_templates_id[] = { FIELDS_PATH_PART("id", "Template id
 const struct field fields_ports_expose[] = {
     FIELDS_ID,
     { "containerPort", "Port inside the sandbox", FIELD_INT, REQ, 1, 65535 },
-    { "hostPort", "Port outside", FIELD_INT, 0, 1, 65535, .fallback = "containerPort" },
+    { "hostPort", "Port of the host; 0 picks a free one", FIELD_INT, 0, 0, 65535, .fallback = "containerPort" },
     { "protocol", "Protocol", FIELD_STR, 0, 1, 8, "tcp|udp", "tcp" },
     END,
 };
@@ -338,12 +397,30 @@ const struct field fields_interpreter_install[] = {
     END,
 };
 
+#define CONTEXT_ID FIELDS_PATH_PART("contextId", "Context id")
+const struct field fields_interpreter_context_create[] = {
+    FIELDS_ID,
+    { "language", "Language", FIELD_STR, 0, 1, 32, "python|javascript", "python" },
+    { "cwd", "Absolute folder inside the sandbox to run in", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
+      .fallback = "the sandbox's workdir" },
+    { "env", "Variables on top of the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    END,
+};
+const struct field fields_interpreter_context_id[] = { FIELDS_ID, CONTEXT_ID, END };
+const struct field fields_interpreter_context_execute[] = {
+    FIELDS_ID,
+    CONTEXT_ID,
+    { "code", "Source code", FIELD_STR, REQ, 1, FIELDS_COMMAND_MAX },
+    COMMAND_TIMEOUT,
+    END,
+};
+
 /* --- events, traces, streams, alerts --- */
 
 const struct field fields_events_history[] = {
     { "sandboxId", "Only events of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
     { "topic", "Only events of this topic", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
-    LIMIT(10000, "50"),
+    LIMIT(1000, "50"),
     OFFSET,
     END,
 };
@@ -356,7 +433,7 @@ const struct field fields_events_publish[] = {
 const struct field fields_observability_traces[] = {
     { "sandboxId", "Only traces of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
     { "functionId", "Only traces of this function", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
-    LIMIT(10000, "100"),
+    LIMIT(1000, "100"),
     OFFSET,
     END,
 };
@@ -388,7 +465,7 @@ const struct field fields_alerts_set[] = {
     END,
 };
 const struct field fields_alerts_id[] = { FIELDS_PATH_PART("alertId", "Alert id"), END };
-const struct field fields_alerts_history[] = { FIELDS_ID, LIMIT(10000, "50"), END };
+const struct field fields_alerts_history[] = { FIELDS_ID, LIMIT(1000, "50"), END };
 
 /* --- networks, volumes --- */
 
@@ -403,6 +480,19 @@ const struct field fields_networks_member[] = {
     { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
     END,
 };
+static const struct field egress_members[] = {
+    { "action", "What to do with a connection that matches", FIELD_STR, REQ, 1, 8, "allow|deny" },
+    { "cidr", "IPv4 address or range", FIELD_STR, 0, 1, 32, .fallback = "any" },
+    { "domain", "Name that the sandbox looked up; *.name for all below it", FIELD_STR, 0, 1, 255, .fallback = "any" },
+    { "ports", "Array of up to 32 ports, or ranges like \"8000-8100\"", FIELD_ANY, 0, .fallback = "all" },
+    END,
+};
+const struct field fields_egress_set[] = {
+    FIELDS_ID,
+    { "default", "What to do when no rule matches", FIELD_STR, 0, 1, 8, "allow|deny", "allow" },
+    { "rules", "The first that matches decides", FIELD_OBJ_LIST, 0, 0, 256, .fallback = "none", .members = egress_members },
+    END,
+};
 const struct field fields_volumes_create[] = {
     { "name", "Name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
     { "driver", "Accepted for compatibility; there is one kind", FIELD_STR, 0, 0, 64 },
@@ -412,6 +502,8 @@ const struct field fields_volumes_id[] = { FIELDS_PATH_PART("volumeId", "Volume 
 const struct field fields_volumes_attach[] = {
     FIELDS_PATH_PART("volumeId", "Volume id"),
     { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
-    { "mountPath", "Absolute path inside the sandbox", FIELD_STR, REQ, 1, FIELDS_PATH_MAX },
+    { "mountPath", "Absolute path inside the sandbox, at most 1000 bytes; missing folders are made", FIELD_STR, REQ, 1,
+      1000 },
+    { "readOnly", "Mount it read-only", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };

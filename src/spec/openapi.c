@@ -167,6 +167,13 @@ static void add_parameters(const struct op *op, json_t *to)
             list, json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", f->name, "in", is_path ? "path" : "query", "required",
                             (f->flags & FIELD_REQUIRED) != 0, "description", f->help, "schema", field_schema(f)));
     }
+    if (op->flags & OP_IDEMPOTENT)
+        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name",
+                                                    "Idempotency-Key", "in", "header", "required", 0, "description",
+                                                    "The same request with the same key within 24 hours is "
+                                                    "carried out once, and gets the same answer",
+                                                    "schema", "type", "string", "minLength", 1, "maxLength", 255,
+                                                    "pattern", "^[!-~]+$"));
     if (json_array_size(list) > 0)
         (void)json_object_set(to, "parameters", list);
     json_decref(list);
@@ -202,6 +209,12 @@ static bool has_path_field(const struct op *op)
     return false;
 }
 
+/* A log forgets its oldest bytes. */
+static bool reads_log(const struct op *op)
+{
+    return strcmp(op->reply, "ExecOutput") == 0 || strcmp(op->reply, "BackgroundLogs") == 0;
+}
+
 static bool can_answer(const struct op *op, enum err_code code)
 {
     switch (code) {
@@ -212,13 +225,15 @@ static bool can_answer(const struct op *op, enum err_code code)
     case ERR_RATE_LIMITED:
         return !(op->flags & OP_NO_AUTH);
     case ERR_NOT_FOUND:
-        return has_path_field(op);
+        return has_path_field(op) || op->flags & OP_MUTATES;
     case ERR_CONFLICT:
-        return op->flags & (OP_SANDBOX | OP_MUTATES);
+        return has_path_field(op) || op->flags & OP_MUTATES;
+    case ERR_GONE:
+        return reads_log(op);
     case ERR_TOO_LARGE:
         return has_body(op);
     case ERR_UNSUPPORTED:
-        return op->flags & OP_SANDBOX && op->flags & OP_MUTATES;
+        return op->flags & OP_SANDBOX && op->flags & (OP_MUTATES | OP_RATE_EXEC);
     case ERR_TIMEOUT:
         return op->flags & OP_SANDBOX;
     case ERR_INTERNAL:
@@ -226,7 +241,6 @@ static bool can_answer(const struct op *op, enum err_code code)
         return true;
     case ERR_NONE:
     case ERR_METHOD:
-    case ERR_GONE:
     case ERR_UPSTREAM:
     case ERR_NO_SPACE:
     case ERR_COUNT:
@@ -235,14 +249,27 @@ static bool can_answer(const struct op *op, enum err_code code)
     return false;
 }
 
+static json_t *reply_ref(const struct op *op)
+{
+    return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", op->reply));
+}
+
+/* One server-sent event: its data is text, and that text is the reply as JSON. */
+static json_t *event_schema(const struct op *op)
+{
+    json_t *data = json_pack("{s:s, s:s, s:o}", "type", "string", "contentMediaType", "application/json", "contentSchema",
+                             reply_ref(op));
+    return json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "data", data, "required", "data");
+}
+
 static json_t *responses_of(const struct op *op)
 {
     const char *type = op->flags & OP_STREAM ? "text/event-stream" : "application/json";
     const struct schema *s = schemas_rows;
     while (s->name && strcmp(s->name, op->reply) != 0)
         s++;
-    json_t *all = json_pack("{s:{s:s, s:{s:{s:{s:o}}}}}", "200", "description", s->name ? s->help : op->reply,
-                            "content", type, "schema", "$ref", json_sprintf("#/components/schemas/%s", op->reply));
+    json_t *all = json_pack("{s:{s:s, s:{s:{s:o}}}}", "200", "description", s->name ? s->help : op->reply, "content", type,
+                            "schema", op->flags & OP_STREAM ? event_schema(op) : reply_ref(op));
     for (int code = ERR_NONE + 1; code < ERR_COUNT; code++) {
         char status[8];
         if (!can_answer(op, (enum err_code)code))

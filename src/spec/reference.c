@@ -87,6 +87,8 @@ static void put_op(struct buf *page, const struct op *op)
     PUT(" Function `%s`.", op->fn);
     if (op->flags & OP_NO_AUTH)
         PUT(" Needs no token.");
+    if (op->flags & OP_IDEMPOTENT)
+        PUT(" Takes an `Idempotency-Key`.");
     PUT(" Answers with %s[%s](#%s).\n", op->flags & OP_STREAM ? "server-sent events, each a " : "", op->reply, anchor);
     if (!op->fields->name)
         return;

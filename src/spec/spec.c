@@ -327,6 +327,9 @@ static int check_fields(const struct field *fields, json_t *obj, struct err *err
             continue;
         }
         enum verdict is = check_value(f, v, &other, err);
+        if (is == REFUSED && f->flags & FIELD_PATH && f->type == FIELD_STR)
+            return err_set(err, ERR_NOT_FOUND, 0, "not found: no %s is like \"%.*s\"", f->name, SHOWN,
+                           json_string_value(v));
         if (is == REFUSED)
             return -EINVAL;
         if (is == WRONG_TYPE && !(f->flags & FIELD_LENIENT))

@@ -9,9 +9,9 @@
 #include "base/json.h"
 
 enum field_type {
-    FIELD_STR,      /* min..max bytes */
-    FIELD_INT,      /* min..max */
-    FIELD_NUM,      /* min..max */
+    FIELD_STR, /* min..max bytes */
+    FIELD_INT, /* min..max */
+    FIELD_NUM, /* min..max */
     FIELD_BOOL,
     FIELD_OBJ,      /* any object, at most max members */
     FIELD_STR_MAP,  /* object of strings, min..max members */
@@ -35,20 +35,22 @@ struct field {
     double min, max;
     const char *choices;  /* "a|b|c" for FIELD_STR, or NULL */
     const char *fallback; /* default as shown in documents, or NULL */
-    const struct field *members; /* of FIELD_OBJ and of each entry of FIELD_OBJ_LIST, ended by name NULL; or NULL: any */
+    const struct field
+        *members;     /* of FIELD_OBJ and of each entry of FIELD_OBJ_LIST, ended by name NULL; or NULL: any */
     double entry_max; /* bytes of each entry of FIELD_STR_LIST and each value of FIELD_STR_MAP; 0: SPEC_ENTRY_MAX */
 };
 #define SPEC_ENTRY_MAX 131072 /* what the kernel takes as one argument or variable */
 
 enum op_flag {
-    OP_NO_AUTH = 1,   /* health */
-    OP_SANDBOX = 2,   /* the path's :id names a sandbox */
-    OP_STREAM = 4,    /* answers with server-sent events */
-    OP_MUTATES = 8,   /* changes something: audit, idempotency */
+    OP_NO_AUTH = 1, /* health */
+    OP_SANDBOX = 2, /* the path's :id names a sandbox */
+    OP_STREAM = 4,  /* answers with server-sent events */
+    OP_MUTATES = 8, /* changes something: audit, idempotency */
     OP_RATE_EXEC = 16,
     OP_RATE_FS = 32,
-    OP_RAW_BODY = 64, /* the body is bytes, streamed to the handler */
-    OP_NOT_JSON = 128 /* the reply is not JSON (metrics text, raw downloads) */
+    OP_RAW_BODY = 64,   /* the body is bytes, streamed to the handler */
+    OP_NOT_JSON = 128,  /* the reply is not JSON (metrics text, raw downloads) */
+    OP_IDEMPOTENT = 256 /* takes an Idempotency-Key header */
 };
 
 enum op_id {
@@ -59,12 +61,12 @@ enum op_id {
 };
 
 struct op {
-    const char *name;   /* "sandbox_create" */
-    const char *fn;     /* "sandbox::create": function id in traces and in the engine */
+    const char *name; /* "sandbox_create" */
+    const char *fn;   /* "sandbox::create": function id in traces and in the engine */
     const char *method;
-    const char *path;   /* "/sandboxes/:id/exec", without the prefix */
+    const char *path;           /* "/sandboxes/:id/exec", without the prefix */
     const struct field *fields; /* ended by name NULL; path parameters included */
-    const char *reply;  /* name of a schema in schemas.c */
+    const char *reply;          /* name of a schema in schemas.c */
     unsigned flags;
     const char *help;
 };
@@ -78,6 +80,7 @@ const json_t *spec_schema(const char *name);
 char *spec_reference_md(void);
 char *spec_settings_md(void);
 
-/* Checks and converts merged parameters in place after the row: "12" becomes 12 where a number is meant, null members go away,
- * lenient fields of the wrong type go away, clamped ones are clamped. -EINVAL: err names field, value and limit. */
+/* Checks and converts merged parameters in place after the row: "12" becomes 12 where a number is meant, null members
+ * go away, lenient fields of the wrong type go away, clamped ones are clamped. -EINVAL: err names field, value and
+ * limit; -ENOENT for a path part that cannot be anything's id. */
 int spec_check(const struct op *op, json_t *params, struct err *err);

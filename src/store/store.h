@@ -1,5 +1,5 @@
-/* Durable state: documents of JSON in named scopes, in insertion order (an update keeps the place). SQLite in WAL mode; one
- * file in the data folder. Calls are synchronous and short (tens of microseconds). May include: base/. */
+/* Durable state: documents of JSON in named scopes, in insertion order (an update keeps the place). SQLite in WAL mode;
+ * one file in the data folder. Calls are synchronous and short (tens of microseconds). May include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,12 +14,14 @@ struct store;
 int store_open(const char *path, struct store **ret, struct err *err);
 struct store *store_close(struct store *s); /* flushes lazy rows */
 DEFINE_CLEANUP(struct store *, store_close)
-/* 1 when path held a damaged database: it was kept aside under store_rescued_path() and a new one begun. Say so to the operator. */
+/* 1 when path held a damaged database: it was kept aside under store_rescued_path() and a new one begun. Say so to the
+ * operator. */
 int store_was_rescued(const struct store *s);
 const char *store_rescued_path(const struct store *s); /* NULL when nothing was rescued */
 
 int store_put(struct store *s, const char *scope, const char *key, const json_t *doc, struct err *err);
-/* Like put, but may be grouped with others and be on disk up to 100 ms later (events, traces: things no one was promised). */
+/* Like put, but may be grouped with others and be on disk up to 100 ms later (events, traces: things no one was
+ * promised). */
 int store_put_lazy(struct store *s, const char *scope, const char *key, const json_t *doc, struct err *err);
 int store_flush(struct store *s, struct err *err); /* lazy rows out; call from a timer and before exit */
 /* -ENOENT when it is not there (err says "not found"). Caller owns *ret. */
@@ -27,8 +29,7 @@ int store_get(struct store *s, const char *scope, const char *key, json_t **ret,
 int store_delete(struct store *s, const char *scope, const char *key, struct err *err); /* absent is fine */
 /* Walks a scope in order, or newest first; stops when fn returns false. doc is borrowed. */
 typedef bool store_each_fn(void *arg, const char *key, json_t *doc);
-int store_each(struct store *s, const char *scope, bool is_newest_first, store_each_fn *fn, void *arg,
-               struct err *err);
+int store_each(struct store *s, const char *scope, bool is_newest_first, store_each_fn *fn, void *arg, struct err *err);
 int64_t store_count(struct store *s, const char *scope);
 /* Drops the oldest rows of a scope beyond keep; returns how many went. */
 int64_t store_trim(struct store *s, const char *scope, int64_t keep);

@@ -210,7 +210,7 @@ class Server:
 
     def start(self):
         assert self.binary.exists(), f"{self.binary} is missing: run ./dev build"
-        env = clean_env({"HOME": self.home, **self.env})
+        env = clean_env({"HOME": self.home, "III_PULL": "never", **self.env})  # no test asks a registry beyond loopback
         with open(self.log_path, "ab") as log:
             start = log.tell()
             self.proc = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=self.home)

@@ -1,8 +1,9 @@
 """What a server holds of the machine, and proof that it gave everything back.
 
 Parallel tests must not count each other's things, so everything is keyed: processes by descent from our server (pid and
-start time, collected while they live, since orphans move to init), cgroups and namespaces by what those processes were in,
-mounts, sockets and folders by the data folder's path."""
+start time, collected while they live, since orphans move to init), cgroups by what those processes were in,
+mounts, sockets and folders by the data folder's path. Numbers of namespaces are used again by the kernel at once, so they are counted only
+while the server lives; a namespace that outlived its processes would need a mount or a descriptor, and both are looked for."""
 import os
 import pathlib
 
@@ -50,6 +51,8 @@ def cgroup_folders(pid):
     folders = set()
     for line in read(f"/proc/{pid}/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
+        if path == "/":
+            continue
         for top in cgroup_tops(controllers):
             folder = pathlib.Path(top + path)
             if folder.is_dir():
@@ -62,6 +65,11 @@ def cgroup_tops(controllers):
     if not controllers:
         return [base + "/unified"] if os.path.isdir(base + "/unified") else [base]
     return [f"{base}/{controllers.removeprefix('name=')}", *(f"{base}/{c}" for c in controllers.split(","))]
+
+
+def families(cgroups):
+    """{(folder above, key)} of cgroups called <key of the data folder>-<box>."""
+    return {(os.path.dirname(c), os.path.basename(c).split("-")[0]) for c in cgroups if "-" in os.path.basename(c) and not c.endswith("/iii-sandbox")}
 
 
 def namespaces(pid):
@@ -90,12 +98,10 @@ def fds(pid):
 
 
 def folders(data_dir):
-    """Folders of boxes below the data folder: everything two levels deep under boxes/ and run/."""
+    """What boxes and half-made images have in the data folder."""
     found = []
-    for name in ("boxes", "run"):
-        top = pathlib.Path(data_dir) / name
-        if top.is_dir():
-            found += [str(p) for p in top.iterdir() if p.is_dir()]
+    for pattern in ("boxes/*", "run/*.sock", "images/tmp/*"):
+        found += [str(p) for p in pathlib.Path(data_dir).glob(pattern)]
     return sorted(found)
 
 
@@ -104,18 +110,15 @@ class Holdings:
 
     def __init__(self, data_dir):
         self.data_dir = str(data_dir)
-        self.processes, self.cgroups, self.namespaces = {}, set(), set()
-        self.own_namespaces = namespaces("self")
+        self.processes, self.cgroups = {}, set()
         self.own_cgroups = cgroup_folders("self")
 
     def look(self, server_pid):
         """Remembers what the server holds now. Cheap enough to be called often."""
         server_cgroups = cgroup_folders(server_pid) | self.own_cgroups
-        server_namespaces = namespaces(server_pid) | self.own_namespaces
         for pid, start in descendants(server_pid).items():
             self.processes[pid] = start
             self.cgroups |= cgroup_folders(pid) - server_cgroups
-            self.namespaces |= namespaces(pid) - server_namespaces
 
     def left(self):
         """What is still there of all that was seen: a list of sentences, empty when nothing."""
@@ -124,14 +127,19 @@ class Holdings:
             fields = stat_fields(pid)
             if fields and fields[1] == start:
                 found.append(f"process {pid}: {read(f'/proc/{pid}/cmdline').replace(chr(0), ' ')[:100]}")
-        found += [f"cgroup {c}" for c in sorted(self.cgroups) if os.path.isdir(c)]
-        if self.namespaces:
-            held = {ns: pid for pid in pids() for ns in namespaces(pid) & self.namespaces}
-            found += [f"namespace {ns} held by {pid}" for ns, pid in sorted(held.items())]
+        found += [f"cgroup {c} with processes {read(c + '/cgroup.procs').split()}" for c in self.cgroups_left()]
         found += [f"mount {m}" for m in mounts(self.data_dir)]
         found += [f"unix socket {s}" for s in unix_sockets(self.data_dir)]
         found += [f"folder {f}" for f in folders(self.data_dir)]
         return found
+
+    def cgroups_left(self):
+        """Cgroups of this data folder, also of boxes that came and went between two looks: <key of the data folder>-<box>."""
+        found = {c for c in self.cgroups if os.path.isdir(c)}
+        for top, key in families(self.cgroups):
+            if os.path.isdir(top):
+                found |= {entry.path for entry in os.scandir(top) if entry.name.startswith(key + "-")}
+        return sorted(found)
 
     def assert_nothing_left(self):
         """Some things go asynchronously (network namespaces, for one): they have until the deadline."""
@@ -154,8 +162,8 @@ def counts(server):
     for pid in below:
         cgroups |= cgroup_folders(pid)
         spaces |= namespaces(pid)
-    siblings = sum(1 for top in {os.path.dirname(c) for c in cgroups} if os.path.isdir(top)
-                   for entry in os.scandir(top) if entry.is_dir())
+    cgroups -= cgroup_folders(server.pid)
+    siblings = sum(1 for top, key in families(cgroups) if os.path.isdir(top) for entry in os.scandir(top) if entry.name.startswith(key + "-"))
     return {
         "processes": len(below), "cgroups": len(cgroups), "cgroup folders": siblings, "namespaces": len(spaces),
         "mounts": len(mounts(str(server.data_dir))), "unix sockets": len(unix_sockets(str(server.data_dir))),

@@ -1,4 +1,5 @@
 """The command line: help, version, settings from flags, variables and a file, and errors that say what to do."""
+import json
 import re
 import signal
 import subprocess
@@ -66,7 +67,7 @@ def test_a_broken_config_file(tmp_path):
 def test_logs_are_one_line_for_an_event():
     with harness.Server(flags=["--log-json"]) as server, harness.Client(server.port) as caller:
         caller.ok("DELETE", f"/sandboxes/{caller.create(name='two' + chr(10) + 'lines')['id']}")
-        import json
+        server.stop()
         lines = [line for line in server.log_path.read_text().splitlines() if line.startswith("{")]
         assert lines and all(isinstance(json.loads(line), dict) for line in lines)
 

@@ -1,18 +1,16 @@
 """Settings of `iii serve`: help, and refusals that name the option, or the file with line and column."""
 import os
-import pathlib
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARY = os.environ.get("III_BINARY", str(ROOT / "build" / "iii"))
+import harness
 
 
 def serve(*args, env=None):
     """Runs `iii serve` with arguments that must make it end at once."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("III_")}
-    return subprocess.run([BINARY, "serve", *args], capture_output=True, text=True, timeout=20, env={**clean, **(env or {})})
+    return subprocess.run([harness.BINARY, "serve", *args], capture_output=True, text=True, timeout=20, env={**clean, **(env or {})})
 
 
 def refused(*args, env=None):
@@ -66,12 +64,15 @@ def test_bad_flags_are_refused(args, text):
     ("rest: {\n", ": "),
     ("- a\n", "settings are expected"),
     (b"rest:\n  port: 1\n\0", "holds a NUL byte"),
-    (b"#" * (1 << 20) + b"\n", "larger than 1048576 bytes"),
 ])
 def test_bad_files_are_refused_with_the_place(write, content, text):
     path = write(content)
     told = refused("--config", path)
     assert path in told and text in told
+
+
+def test_a_file_that_is_too_large(write):
+    assert "larger than 1048576 bytes" in refused("--config", write(b"#" * (1 << 20) + b"\n"))
 
 
 def test_a_flag_is_checked_even_when_the_file_is_fine(write):

@@ -1,6 +1,7 @@
 """HTTP by hand: what each server in the bake-off got wrong somewhere, over raw sockets."""
 import concurrent.futures
 import json
+import re
 import socket
 import time
 
@@ -24,7 +25,7 @@ def request(head, body=b"", method=b"POST", path=b"/sandbox/sandboxes"):
     return method + b" " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + head + b"\r\n" + body
 
 
-@pytest.mark.parametrize("name, data", [
+REFUSED = [
     ("two lengths", request(b"Content-Length: 2\r\nContent-Length: 3\r\n", b"{}x")),
     ("the same length twice", request(b"Content-Length: 2\r\nContent-Length: 2\r\n", b"{}")),
     ("a list of lengths", request(b"Content-Length: 2, 2\r\n", b"{}")),
@@ -49,11 +50,16 @@ def request(head, body=b"", method=b"POST", path=b"/sandbox/sandboxes"):
     ("another protocol", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 40),
     ("binary noise", bytes(range(256)) * 4 + b"\r\n\r\n"),
     ("a NUL in the path", b"GET /sandbox/he\0alth HTTP/1.1\r\nHost: x\r\n\r\n"),
-])
-def test_refused_with_400_and_closed(server, name, data):
+]
+
+
+@pytest.mark.parametrize("name, data", REFUSED, ids=[name for name, _ in REFUSED])
+def test_refused_and_closed(server, name, data):
     answer = raw(server.port, data, shut=True)
-    assert status_of(answer) in (400, 413 if "huge" in name else 400, 501 if "gzip" in name or name == "identity" else 400, 505 if "version" in name else 400), (name, answer[:200])
-    assert answer.count(b"HTTP/1.1 ") == 1, "what follows a refused request must not be read as another one"
+    allowed = {400} | ({413} if "huge" in name else set()) | ({505} if "version" in name else set())
+    allowed |= {501} if name in ("gzip, chunked", "chunked, gzip", "identity", "another protocol", "binary noise") else set()
+    assert status_of(answer) in allowed, answer[:200]
+    assert len(re.findall(rb"^HTTP/1\.1 \d", answer, re.M)) == 1, "what follows a refused request must not be read as another one"
 
 
 def test_smuggled_requests_are_not_answered(server):
@@ -62,13 +68,16 @@ def test_smuggled_requests_are_not_answered(server):
     assert OK_BODY not in raw(server.port, data, shut=True)
 
 
-@pytest.mark.parametrize("name, data, status", [
+CAPS = [
     ("header bytes", b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 200_000 + b"\r\n\r\n", 431),
     ("header count", b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: 1\r\n" % i for i in range(500)) + b"\r\n", 431),
     ("url", b"GET /sandbox/health?" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
     ("body by length", request(b"Content-Type: application/json\r\nContent-Length: 5000000\r\n"), 413),
     ("body by chunks", request(b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", (b"10000\r\n" + b"a" * 65536 + b"\r\n") * 40), 413),
-])
+]
+
+
+@pytest.mark.parametrize("name, data, status", CAPS, ids=[name for name, _, _ in CAPS])
 def test_caps(server, name, data, status):
     assert status_of(raw(server.port, data)) == status, name
 
@@ -150,7 +159,7 @@ def test_connect_and_odd_methods(server):
 
 
 def test_paths_are_not_decoded_before_routing(server):
-    for path in (b"/sandbox/%68ealth", b"/sandbox//health", b"/sandbox/./health", b"/sandbox/../sandbox/health", b"/sandbox/health/"):
+    for path in (b"/sandbox/%68ealth", b"/sandbox//health", b"/sandbox/./health", b"/sandbox/../sandbox/health"):
         assert status_of(raw(server.port, b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path)) == 404, path
 
 

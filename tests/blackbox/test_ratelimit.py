@@ -27,8 +27,8 @@ def test_no_header_no_limit_and_health_is_free(server, client):
 
 def test_streams_count_too(server):
     with harness.Client(server.port, "erin") as erin:
-        path = f"/sandboxes/{harness.UNKNOWN}/exec/stream"
-        assert [erin.post(path, {"command": "true"}).status for _ in range(7)] == [404] * 5 + [429] * 2
+        paths = [f"/sandboxes/sbx_{n:024x}/exec/stream" for n in range(7)]
+        assert [erin.post(path, {"command": "true"}).status for path in paths] == [404] * 5 + [429] * 2
         assert erin.get("/pool/status").status == 429
 
 

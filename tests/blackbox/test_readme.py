@@ -62,7 +62,8 @@ def test_the_tour(network, tmp_path):
     with open(tmp_path / "log", "wb") as log:
         server = subprocess.Popen([*inside, *command], cwd=harness.ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        harness.wait_until(lambda: harness.ready_ports((tmp_path / "log").read_text()), "the server of ./dev serve", 180)
+        harness.wait_until(lambda: server.poll() is not None or harness.ready_ports((tmp_path / "log").read_text()), "./dev serve", 180)
+        assert server.poll() is None, (tmp_path / "log").read_text()[-3000:]
         script = "".join(f"{command}\nprintf '\\036'\n" for command, _ in steps(tour))
         done = subprocess.run([*inside, "bash", "-u"], input=script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False, timeout=120)
         outputs = done.stdout.split("\036")

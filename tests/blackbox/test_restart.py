@@ -16,10 +16,12 @@ def serve(**kw):
 
 
 def finish(server):
-    server.held.look(server.pid)
-    server.stop()
-    server.held.assert_nothing_left()
-    server.remove()
+    try:
+        server.held.look(server.pid)
+        server.stop()
+        server.held.assert_nothing_left()
+    finally:
+        server.remove()
 
 
 def test_killed_during_fifty_concurrent_commands():

@@ -49,9 +49,11 @@ def keeping():
     with harness.Client(server.port) as caller:
         for record in caller.ok("GET", "/sandboxes?pageSize=200")["items"]:
             caller.delete(f"/sandboxes/{record['id']}")
-    server.stop()
-    held.assert_nothing_left()
-    server.remove()
+    try:
+        server.stop()
+        held.assert_nothing_left()
+    finally:
+        server.remove()
 
 
 def test_the_sweep_removes_what_has_expired(keeping):

@@ -10,6 +10,7 @@
 
 #include "guest/agent/ag_job.h"
 #include "guest/agent/ag_request.h"
+#include "guest/agent/ag_stream.h"
 
 #define IN_SMALL      4096u                  /* kept by an idle link */
 #define IN_BIG        (2u * PROTO_FRAME_MAX) /* while data streams in */
@@ -53,7 +54,8 @@ static int bytes_append(struct bytes *b, const void *data, size_t len, size_t ma
     size_t need = b->len + len;
     if (need > b->cap && bytes_reserve(b, need < b->cap * 2 ? b->cap * 2 : need) < 0)
         return -ENOMEM;
-    memcpy(b->data + b->len, data, len);
+    if (len)
+        memcpy(b->data + b->len, data, len);
     b->len = need;
     return 0;
 }
@@ -78,6 +80,11 @@ uint8_t *ag_conn_scratch(struct agent *a)
 struct ag_conn *ag_conn_next(const struct ag_conn *c)
 {
     return c->next;
+}
+
+struct ag_stream **ag_conn_streams(struct ag_conn *c)
+{
+    return &c->streams;
 }
 
 bool ag_conn_has_hello(const struct ag_conn *c)
@@ -169,72 +176,7 @@ static void wake_streams(struct ag_conn *c)
     }
 }
 
-/* --- streams --- */
-void ag_stream_open(struct ag_stream *s, struct ag_conn *c, uint32_t id, const struct ag_stream_ops *ops)
-{
-    *s = (struct ag_stream){ .conn = c, .ops = ops, .id = id, .can_send = PROTO_WINDOW, .can_come = PROTO_WINDOW };
-    s->next = c->streams;
-    c->streams = s;
-}
-
-void ag_stream_close(struct ag_stream *s)
-{
-    if (!s->conn)
-        return;
-    for (struct ag_stream **at = &s->conn->streams; *at; at = &(*at)->next)
-        if (*at == s) {
-            *at = s->next;
-            break;
-        }
-    s->conn = NULL;
-}
-
-void ag_stream_credit(struct ag_stream *s, uint32_t bytes)
-{
-    uint8_t frame[PROTO_HEADER + 4];
-    struct proto_writer w;
-
-    if (!s->conn || bytes == 0)
-        return;
-    s->can_come += bytes;
-    proto_frame_begin(&w, frame, sizeof(frame));
-    proto_put_u32(&w, bytes);
-    int len = proto_frame_end(&w, s->id, PROTO_CREDIT, 0);
-    assert(len > 0);
-    ag_conn_send(s->conn, frame, (size_t)len);
-}
-
-int ag_stream_take(struct ag_stream *s, size_t len)
-{
-    if (len > s->can_come)
-        return -EBADMSG;
-    s->can_come -= (uint32_t)len;
-    return 0;
-}
-
-static struct ag_stream *find_stream(struct ag_conn *c, uint32_t id)
-{
-    for (struct ag_stream *s = c->streams; s; s = s->next)
-        if (s->id == id)
-            return s;
-    return NULL;
-}
-
 /* --- receiving --- */
-static int take_credit(struct ag_stream *s, const uint8_t *data, size_t len)
-{
-    struct proto_reader r;
-
-    proto_reader_init(&r, data, len);
-    uint32_t bytes = proto_get_u32(&r);
-    if (bytes == 0 || bytes > PROTO_WINDOW - s->can_send)
-        return -EBADMSG;
-    s->can_send += bytes;
-    if (s->ops->on_ready && !ag_conn_is_full(s->conn))
-        s->ops->on_ready(s);
-    return 0;
-}
-
 static int take_hello(struct ag_conn *c, const struct proto_header *h, const uint8_t *data, size_t len)
 {
     struct proto_hello hello;
@@ -260,7 +202,7 @@ static int take_message(struct ag_conn *c, const struct proto_header *h, const u
         return take_hello(c, h, data, len);
     if (!c->has_hello || h->stream == 0)
         return -EBADMSG;
-    struct ag_stream *s = find_stream(c, h->stream);
+    struct ag_stream *s = ag_stream_find(c, h->stream);
     if (proto_is_request(h->type)) {
         if (s)
             return -EBADMSG;
@@ -271,7 +213,7 @@ static int take_message(struct ag_conn *c, const struct proto_header *h, const u
     if (!s)
         return 0; /* it ended while this was under way */
     if (h->type == PROTO_CREDIT)
-        return take_credit(s, data, len);
+        return ag_stream_credited(s, data, len);
     if (h->type == PROTO_DROP) {
         ag_stream_close(s);
         s->ops->on_drop(s);
@@ -323,7 +265,8 @@ static int take_frames(struct ag_conn *c)
         in->at += want;
         want = PROTO_HEADER;
     }
-    memmove(in->data, in->data + in->at, in->len - in->at);
+    if (in->at > 0)
+        memmove(in->data, in->data + in->at, in->len - in->at);
     in->len -= in->at;
     in->at = 0;
     /* A frame that does not fit the small buffer announces a stream: read in big pieces until it is quiet again. */

@@ -28,22 +28,6 @@ struct agent {
     bool is_scratch_dirty;
 };
 
-struct ag_stream_ops {
-    /* A frame for this stream, layout checked. -EBADMSG ends the link; the stream may be gone afterwards. */
-    int (*on_frame)(struct ag_stream *s, uint16_t type, const uint8_t *data, size_t len);
-    void (*on_ready)(struct ag_stream *s); /* credit came, or the link has room again */
-    void (*on_drop)(struct ag_stream *s);  /* the host forgot it or the link is gone: let go, send nothing */
-};
-
-struct ag_stream {
-    struct ag_conn *conn; /* NULL once closed */
-    struct ag_stream *next;
-    const struct ag_stream_ops *ops;
-    uint32_t id;
-    uint32_t can_send; /* bytes of data the host still takes */
-    uint32_t can_come; /* bytes of data the host may still send */
-};
-
 /* Takes fd. 0 or -errno (fd is closed then). */
 int ag_conn_new(struct agent *a, int fd);
 /* Takes down broken links, writes what is queued, gives idle memory back. Called before the loop sleeps. */
@@ -62,9 +46,4 @@ uint8_t *ag_conn_scratch(struct agent *a);
 void ag_conn_send(struct ag_conn *c, const void *frame, size_t len);
 /* So much is queued that streams shall wait for on_ready. */
 bool ag_conn_is_full(const struct ag_conn *c);
-
-/* --- streams --- */
-void ag_stream_open(struct ag_stream *s, struct ag_conn *c, uint32_t id, const struct ag_stream_ops *ops);
-void ag_stream_close(struct ag_stream *s);                  /* takes it off its link; fine when closed */
-void ag_stream_credit(struct ag_stream *s, uint32_t bytes); /* gives the host its window back */
-int ag_stream_take(struct ag_stream *s, size_t len);        /* counts data that came; -EBADMSG beyond the window */
+struct ag_stream **ag_conn_streams(struct ag_conn *c); /* head of its list, for ag_stream.c */

@@ -15,6 +15,7 @@
 #include "guest/agent/ag_job.h"
 #include "guest/agent/ag_launch.h"
 #include "guest/agent/ag_pty.h"
+#include "guest/agent/ag_stream.h"
 #include "guest/agent/ag_tree.h"
 
 #define PTY_DRAIN_MS                50

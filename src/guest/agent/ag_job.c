@@ -14,8 +14,17 @@
 
 #define JOBS_MAX 4096
 
+/* A host that wants to know when the log grows. It may have gone meanwhile: so by serial, not by pointer. */
+struct waiter {
+    struct waiter *next;
+    uint64_t conn_serial, offset;
+    uint32_t stream;
+};
+
 struct ag_job {
     struct ag_job *next;
+    struct agent *agent;
+    struct waiter *waiters;
     struct ag_exec *exec; /* NULL: ended */
     bool is_forgotten;    /* off the list; goes with its command */
     bool is_untold;       /* ended while no host was there */
@@ -85,11 +94,49 @@ int ag_job_new(struct agent *a, const char *tag, struct ag_job **ret)
         free(job);
         return r;
     }
+    job->agent = a;
     memcpy(job->tag, tag, strlen(tag));
     job->next = a->jobs;
     a->jobs = job;
     *ret = job;
     return 0;
+}
+
+/* --- those who wait for more --- */
+static void wake(struct ag_job *job, bool is_over)
+{
+    for (struct waiter **at = &job->waiters; *at;) {
+        struct waiter *w = *at;
+        if (!is_over && w->offset >= job->log_bytes) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        struct ag_reply r = { .agent = job->agent,
+                              .conn = ag_conn_by_serial(job->agent, w->conn_serial),
+                              .pipe_fd = -EBADF,
+                              .stream = w->stream };
+        free(w);
+        if (r.conn)
+            ag_reply_done(&r);
+    }
+}
+
+static void wait_for_more(struct ag_reply *r, struct ag_job *job, uint64_t offset)
+{
+    if (!job->exec || offset < job->log_bytes) {
+        ag_reply_done(r);
+        return;
+    }
+    struct waiter *w = malloc(sizeof(*w));
+    if (!w) {
+        ag_reply_error(r, ENOMEM, "wait for job %s", job->tag);
+        return;
+    }
+    *w = (struct waiter){
+        .next = job->waiters, .conn_serial = ag_conn_serial(r->conn), .offset = offset, .stream = r->stream
+    };
+    job->waiters = w;
 }
 
 static void unlink_job(struct agent *a, struct ag_job *job)
@@ -107,6 +154,7 @@ static void unlink_job(struct agent *a, struct ag_job *job)
 
 static void free_job(struct ag_job *job)
 {
+    wake(job, true);
     (void)close(job->fd);
     free(job);
 }
@@ -135,6 +183,7 @@ void ag_job_append(struct ag_job *job, const uint8_t *data, size_t len)
         data += n;
         len -= (size_t)n;
     }
+    wake(job, false);
 }
 
 static void send_exit(struct ag_job *job, struct ag_conn *c)
@@ -165,6 +214,7 @@ void ag_job_ended(struct agent *a, struct ag_job *job, const struct proto_exit *
         send_exit(job, c);
         job->is_untold = false;
     }
+    wake(job, true); /* after the notice: who looks then knows that it has ended */
 }
 
 void ag_job_tell(struct agent *a, struct ag_conn *c)
@@ -292,6 +342,8 @@ void ag_job_request(struct ag_reply *r, uint16_t type, const uint8_t *data, size
         signal_job(r, job, proto_get_u32(&in));
     } else if (type == PROTO_JOB_INPUT) {
         input_job(r, job, &in, is_last);
+    } else if (type == PROTO_JOB_WAIT) {
+        wait_for_more(r, job, proto_get_u64(&in));
     } else {
         forget(r, job);
     }

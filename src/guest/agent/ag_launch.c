@@ -90,8 +90,8 @@ static int open_pipes(struct ag_launch *p)
 
     if (p->flags & PROTO_WITH_STDIN)
         r = open_pipe(&p->theirs[0], &p->ours[0]);
-    else if ((p->theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
-        r = -errno;
+    else if ((p->theirs[0] = ag_spawn_null()) < 0)
+        r = p->theirs[0];
     if (r == 0)
         r = open_pipe(&p->ours[1], &p->theirs[1]);
     if (r == 0 && !(p->flags & PROTO_WITH_MERGE))
@@ -112,7 +112,7 @@ static int open_plan(struct ag_launch *p)
 static void close_ends(int *ends)
 {
     for (int i = 0; i < 3; i++)
-        if (ends[i] >= 0) {
+        if (ends[i] >= 0 && ends[i] != ag_spawn_null()) {
             (void)close(ends[i]);
             ends[i] = -EBADF;
         }

@@ -49,12 +49,16 @@ static void set_signals(void)
 static void on_signal(struct ag_watch *w, uint32_t events)
 {
     struct agent *a = (struct agent *)((char *)w - offsetof(struct agent, signals));
-    struct signalfd_siginfo info;
+    struct signalfd_siginfo info[4];
+    ssize_t n;
 
     (void)events;
-    while (read(w->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        if (info.ssi_signo == SIGTERM)
-            ag_loop_stop(&a->loop);
+    do {
+        n = read(w->fd, info, sizeof(info));
+        for (ssize_t i = 0; i < n / (ssize_t)sizeof(info[0]); i++)
+            if (info[i].ssi_signo == SIGTERM)
+                ag_loop_stop(&a->loop);
+    } while (n == (ssize_t)sizeof(info));
     ag_exec_reap(a);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "guest/agent/ag_stats.h"
+#include "guest/agent/ag_stream.h"
 
 struct reader {
     struct ag_stream stream;

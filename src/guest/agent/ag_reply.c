@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest/agent/ag_stream.h"
+
 #define STEP_MAX 320
 
 static void write_all(int fd, const uint8_t *data, size_t len)

@@ -29,6 +29,7 @@ void ag_request_run(struct ag_reply *r, uint16_t type, const uint8_t *data, size
     case PROTO_JOB_SIGNAL:
     case PROTO_JOB_INPUT:
     case PROTO_JOB_FORGET:
+    case PROTO_JOB_WAIT:
         ag_job_request(r, type, data, len);
         break;
     case PROTO_FS_READ:

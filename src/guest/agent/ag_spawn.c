@@ -27,7 +27,8 @@
 static struct {
     bool has_low_oom_score;
     struct rlimit nofile;
-    bool has_nofile;
+    bool has_raised_nofile;
+    int null_fd; /* or -errno */
 } start;
 
 void ag_spawn_init(void)
@@ -45,11 +46,18 @@ void ag_spawn_init(void)
         start.has_low_oom_score = got > 0 && text[0] == '-';
         (void)close(fd);
     }
-    start.has_nofile = getrlimit(RLIMIT_NOFILE, &start.nofile) == 0;
-    if (start.has_nofile) {
+    if (getrlimit(RLIMIT_NOFILE, &start.nofile) == 0 && start.nofile.rlim_cur < start.nofile.rlim_max) {
         struct rlimit all = { .rlim_cur = start.nofile.rlim_max, .rlim_max = start.nofile.rlim_max };
-        (void)setrlimit(RLIMIT_NOFILE, &all); /* more room for streams; the old limit does too */
+        start.has_raised_nofile = setrlimit(RLIMIT_NOFILE, &all) == 0; /* room for streams; the old limit does too */
     }
+    start.null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (start.null_fd < 0)
+        start.null_fd = -errno;
+}
+
+int ag_spawn_null(void)
+{
+    return start.null_fd;
 }
 
 /* --- the child --- */
@@ -170,7 +178,7 @@ static int child(void *arg)
     if (start.has_low_oom_score)
         reset_oom_score();
     set_descriptors(s);
-    if (start.has_nofile)
+    if (start.has_raised_nofile)
         (void)syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &start.nofile, NULL);
     set_user(s);
     set_directory(s);

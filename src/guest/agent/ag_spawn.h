@@ -35,5 +35,7 @@ struct ag_spawn {
 
 /* Learns what the child must undo of the agent's own settings. Once, at start. */
 void ag_spawn_init(void);
+/* /dev/null for reading, opened at start and shared by all commands without input; or -errno. Never closed. */
+int ag_spawn_null(void);
 /* The pid, or -errno with failed_step naming what went wrong ("chdir", "exec", ...). Never blocks but for the exec. */
 pid_t ag_spawn_run(struct ag_spawn *s);

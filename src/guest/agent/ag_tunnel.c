@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "guest/agent/ag_stream.h"
+
 #define ADDRESSES_MAX 2
 
 /* Data from the host the socket has not taken; UDP keeps datagrams apart. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "guest/agent/ag_fs.h"
+#include "guest/agent/ag_stream.h"
 
 #define TRIES 16
 

@@ -25,6 +25,7 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/stage_plan.h"
+#include "os/sysview.h"
 
 #define NO_SUCH_FD   (-EBADF)
 #define SHM_SIZE     "256m" /* charged to the box's memory limit as well */
@@ -35,6 +36,7 @@
 struct stage {
     int control;
     int proc, pts, shm;     /* detached mounts */
+    int sys;                /* the same, only when is_self_mounted */
     int fds[STAGE_FDS_MAX]; /* as they came with the plan */
     size_t n_fds;
     const struct stage_plan *plan;
@@ -272,6 +274,19 @@ static int attach_at(struct stage *s, int root, const char *name, int mount)
     return r < 0 ? stage_fail(s, r, "mount on /%s of the image", name) : 0;
 }
 
+/* The folder for /sys without privilege: of our own, filled while the host's is in sight. */
+static int own_sys(struct stage *s)
+{
+    static const struct mount_option opt[] = { { "mode", "0755" }, { "size", "1m" }, { "nr_inodes", "4096" }, { 0 } };
+    int r = detached(s, "tmpfs", opt, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NODEV, &s->sys);
+    if (r < 0)
+        return r;
+    r = sysview_fill(s->sys);
+    if (r >= 0)
+        r = mount_set(s->sys, MOUNT_ATTR_RDONLY, -1);
+    return r < 0 ? stage_fail(s, r, "fill the folder for /sys") : 0;
+}
+
 static int attach_all(struct stage *s, int root, const int own_nodes[DEV_NODES], int usr)
 {
     int r = attach_at(s, root, "proc", s->proc);
@@ -283,6 +298,8 @@ static int attach_all(struct stage *s, int root, const int own_nodes[DEV_NODES],
         if (at >= 0)
             close(at);
     }
+    if (r >= 0)
+        r = attach_at(s, root, "sys", s->plan->is_self_mounted ? s->sys : s->fds[STAGE_FD_SYS]);
     if (r >= 0)
         r = attach_at(s, root, "dev/pts", s->pts);
     if (r >= 0)
@@ -385,6 +402,8 @@ static int own_mounts(struct stage *s, int *ret_root, int nodes[DEV_NODES], int 
     int r = own_overlay(s, ret_root);
     if (r >= 0)
         r = own_dev_clone(s, nodes);
+    if (r >= 0)
+        r = own_sys(s);
     if (r < 0 || !s->plan->has_usr)
         return r;
     int usr = (int)syscall(SYS_open_tree, AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
@@ -429,7 +448,7 @@ static void report(struct stage *s, int r)
 
 int stage_run(int control_fd, struct stage_result *ret)
 {
-    struct stage s = { .control = control_fd, .proc = NO_SUCH_FD, .pts = NO_SUCH_FD, .shm = NO_SUCH_FD };
+    struct stage s = { .control = control_fd, .proc = NO_SUCH_FD, .pts = NO_SUCH_FD, .shm = NO_SUCH_FD, .sys = NO_SUCH_FD };
     memset(s.fds, 0xff, sizeof(s.fds));
     int r = prepare(&s);
     if (r >= 0)
@@ -437,7 +456,7 @@ int stage_run(int control_fd, struct stage_result *ret)
     if (r >= 0)
         r = build(&s);
     report(&s, r);
-    int done[] = { s.proc, s.pts, s.shm, control_fd };
+    int done[] = { s.proc, s.pts, s.shm, s.sys, control_fd };
     seqsock_close_all(done, sizeof(done) / sizeof(*done));
     if (r < 0) {
         seqsock_close_all(s.fds, s.n_fds);

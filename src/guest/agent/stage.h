@@ -1,9 +1,10 @@
 /* The in-box stage: the agent's start inside a native box, from "all namespaces made" to "root file system in place, no
- * privilege left". It talks only to the launcher, over the SEQPACKET socket it was started with. May include: os/stage_plan.h.
+ * privilege left". It talks only to the launcher, over the SEQPACKET socket it was started with. May include:
+ * os/stage_plan.h.
  *
  * Invariants:
- * 1. No workload runs before stage_run() has returned 0: then the host's mounts are gone, the capability bounding set is
- *    what SECURITY.md lists, no_new_privs is set, the syscall filter is installed, and no descriptor is open but 0 to 2
+ * 1. No workload runs before stage_run() has returned 0: then the host's mounts are gone, the capability bounding set
+ * is what SECURITY.md lists, no_new_privs is set, the syscall filter is installed, and no descriptor is open but 0 to 2
  *    (all /dev/null) and the two it returns.
  * 2. An end of file on the control socket before a plan means that the launcher is gone: the stage exits. */
 #pragma once
@@ -11,11 +12,12 @@
 #define STAGE_DIR_MAX 1024
 
 struct stage_result {
-    int conn_fd;                        /* connected stream to the daemon: the first link; close-on-exec */
-    int listen_fd;                      /* listening unix socket for the links after it; close-on-exec */
+    int conn_fd;                         /* connected stream to the daemon: the first link; close-on-exec */
+    int listen_fd;                       /* listening unix socket for the links after it; close-on-exec */
     char default_workdir[STAGE_DIR_MAX]; /* absolute; exists */
 };
 
-/* Blocks until the launcher has sent the plan and everything is in place; the launcher has been told so. Returns -errno when
- * the box cannot be made (the launcher has the reason): the caller exits at once. Unused as a blank: does not return. */
+/* Blocks until the launcher has sent the plan and everything is in place; the launcher has been told so. Returns -errno
+ * when the box cannot be made (the launcher has the reason): the caller exits at once. Unused as a blank: does not
+ * return. */
 int stage_run(int control_fd, struct stage_result *ret);

@@ -1,13 +1,13 @@
-/* Making, starting, adopting and ending cells. The child between clone3 and exec is a copy of the launcher: it joins its
- * control groups by itself (being moved from outside stalls for milliseconds), waits until its ids are mapped, and execs the
- * agent from a sealed memory file, so that nothing in the box ever refers to a file of the host. */
+/* Making, starting, adopting and ending cells. The child between clone3 and exec is a copy of the launcher: it joins
+ * its control groups by itself (being moved from outside stalls for milliseconds), waits until its ids are mapped, and
+ * execs the agent from a sealed memory file, so that nothing in the box ever refers to a file of the host. */
 #include "runtime/native/cell.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <sched.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,8 +32,9 @@ static struct cell *cell_alloc(struct cell_site *site)
 {
     struct cell *c = xzalloc(sizeof(*c));
     c->site = site;
-    int *const fds[] = { &c->pidfd, &c->control, &c->conn, &c->stage_conn, &c->listen, &c->userns,
-                         &c->box,   &c->upper,   &c->dev,    &c->usr };
+    int *const fds[] = { &c->pidfd,  &c->control, &c->conn,  &c->stage_conn, &c->listen,
+                         &c->userns, &c->box,     &c->upper, &c->dev,        &c->sys,
+                         &c->usr };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         *fds[i] = NO_FD;
     return c;
@@ -42,7 +43,7 @@ static struct cell *cell_alloc(struct cell_site *site)
 void cell_close_start(struct cell *c)
 {
     int *const fds[] = { &c->control, &c->conn,  &c->stage_conn, &c->listen, &c->userns,
-                         &c->box,     &c->upper, &c->dev,        &c->usr };
+                         &c->box,     &c->upper, &c->dev,        &c->sys,    &c->usr };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         if (*fds[i] >= 0)
             (void)close(steal_fd(fds[i])); /* sockets and mounts: nothing to lose */
@@ -57,6 +58,8 @@ struct cell *cell_free(struct cell *c)
     cell_close_start(c);
     if (c->pidfd >= 0)
         (void)close(c->pidfd); /* only a handle */
+    if (c->has_slot)
+        c->site->slots[c->slot / 8] &= (uint8_t) ~(1u << c->slot % 8);
     free(c);
     return NULL;
 }
@@ -117,7 +120,8 @@ static int make_sockets(struct cell_site *site, struct cell *c, int *ret_stage_c
 /* In the child. Nothing may be allocated or printed; every failure is a silent exit, which the launcher sees. */
 __attribute__((noreturn)) static void become_agent(const struct cell_site *site, struct cgroup_join *join, int control)
 {
-    static char arg0[] = "iii-guest", arg1[] = "--stage", arg2[] = "3", path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    static char arg0[] = "iii-guest", arg1[] = "--stage", arg2[] = "3",
+                path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     char *const argv[] = { arg0, arg1, arg2, NULL }, *const envp[] = { path, NULL };
     char go;
     if (cgroup_join_self(join) < 0 || unshare(CLONE_NEWCGROUP) < 0)
@@ -126,7 +130,8 @@ __attribute__((noreturn)) static void become_agent(const struct cell_site *site,
     int keep = fcntl(control, F_DUPFD_CLOEXEC, 10), agent = fcntl(site->agent_fd, F_DUPFD_CLOEXEC, 10);
     if (null < 0 || keep < 0 || agent < 0)
         _exit(102);
-    if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(keep, 3) < 0 || dup3(agent, 4, O_CLOEXEC) < 0)
+    if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(keep, 3) < 0 ||
+        dup3(agent, 4, O_CLOEXEC) < 0)
         _exit(103);
     if (proc_close_from(5) < 0) /* before waiting: a copy of the launcher's end would hide the launcher's death */
         _exit(104);
@@ -134,7 +139,9 @@ __attribute__((noreturn)) static void become_agent(const struct cell_site *site,
         _exit(105);
     if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0 || (site->own.how != IDRANGE_SINGLE && setgroups(0, NULL) < 0))
         _exit(106);
-    (void)signal(SIGPIPE, SIG_DFL); /* cannot fail */
+    (void)signal(SIGPIPE, SIG_DFL); /* none of the three can fail */
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGTERM, SIG_DFL);
     (void)umask(022);
     (void)setsid(); /* fails only for a group leader, which is as good */
     (void)syscall(SYS_execveat, 4, "", argv, envp, AT_EMPTY_PATH);
@@ -158,15 +165,27 @@ static int spawn(struct cell_site *site, struct cell *c, int stage_control, stru
     return 0;
 }
 
+static bool take_slot(struct cell_site *site, struct cell *c, uint32_t slot)
+{
+    if (slot >= IDRANGE_POOL_SLOTS || site->slots[slot / 8] & (1u << slot % 8))
+        return false;
+    site->slots[slot / 8] |= (uint8_t)(1u << slot % 8);
+    c->slot = slot;
+    c->has_slot = true;
+    return true;
+}
+
 static int take_range(struct cell_site *site, struct cell *c, struct idrange *ret, struct err *err)
 {
     if (!site->is_root) {
         *ret = site->own;
         return 0;
     }
-    c->slot = site->next_slot++ % IDRANGE_POOL_SLOTS;
-    int r = idrange_slot(c->slot, ret);
-    return r < 0 ? err_sys(err, r, "user id range %u", c->slot) : 0;
+    for (uint32_t i = 0; i < IDRANGE_POOL_SLOTS && !c->has_slot; i++)
+        (void)take_slot(site, c, site->next_slot++ % IDRANGE_POOL_SLOTS); /* taken: try the next */
+    if (!c->has_slot)
+        return err_set(err, ERR_CAPACITY, 0, "all %u ranges of user ids are in use", IDRANGE_POOL_SLOTS);
+    return idrange_slot(c->slot, ret);
 }
 
 static int fill_blank(struct cell_site *site, struct cell *c, struct err *err)
@@ -213,10 +232,9 @@ int cell_new_blank(struct cell_site *site, struct cell **ret, struct err *err)
 
 static int send_plan(struct cell_site *site, struct cell *c, const struct wire_request *q, int root, struct err *err)
 {
-    struct stage_plan plan = { .version = STAGE_PLAN_VERSION,
-                               .is_self_mounted = !site->is_root,
-                               .has_usr = q->is_host,
-                               .nofile = BOX_NOFILE };
+    struct stage_plan plan = {
+        .version = STAGE_PLAN_VERSION, .is_self_mounted = !site->is_root, .has_usr = q->is_host, .nofile = BOX_NOFILE
+    };
     char paths[STAGE_EXTRA_MAX];
     memcpy(plan.hostname, q->hostname, sizeof(plan.hostname));
     memcpy(plan.workdir, q->workdir, sizeof(plan.workdir));
@@ -227,7 +245,7 @@ static int send_plan(struct cell_site *site, struct cell *c, const struct wire_r
         memcpy(paths + n, q + 1, q->extra_len);
         plan.extra_len = (uint32_t)n + q->extra_len;
     }
-    int fds[STAGE_FDS_MAX] = { c->stage_conn, c->listen, site->filter_fd, root, c->dev, c->usr };
+    int fds[STAGE_FDS_MAX] = { c->stage_conn, c->listen, site->filter_fd, root, c->dev, c->sys, c->usr };
     size_t n_fds = !site->is_root ? STAGE_FD_ROOT : q->is_host ? STAGE_FDS_MAX : STAGE_FD_USR;
     struct iovec parts[2] = { { &plan, sizeof(plan) }, { paths, plan.extra_len } };
     int r = seqsock_send(c->control, parts, fds, n_fds);
@@ -306,6 +324,7 @@ int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell
     c->state = CELL_RUNNING;
     c->pid = q->pid;
     c->slot = q->slot;
+    c->has_slot = site->is_root && q->slot < IDRANGE_POOL_SLOTS; /* reserved at our start by cell_reserve() */
     c->start_time = q->start_time;
     c->is_paused = q->is_paused;
     c->pidfd = proc_open(q->pid);
@@ -314,26 +333,49 @@ int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell
         return err_set(err, ERR_GONE, 0, "box %s is not running any more", q->name);
     snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
     c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
-    int r = connect_agent(site, c, err);
+    int r = q->is_linked ? 0 : connect_agent(site, c, err);
     if (r < 0)
         return r;
     *ret = STEAL(c);
     return 0;
 }
 
+/* "pid:start time:slot" of the link that cellroot_prepare() made. */
+static bool read_note(const struct cell_site *site, const char *name, struct cell *ret)
+{
+    char path[WIRE_NAME_MAX + 8], text[64], extra;
+    int pid;
+    unsigned long long start;
+    unsigned slot;
+    snprintf(path, sizeof(path), "%.16s/pid", name);
+    ssize_t n = readlinkat(site->boxes_fd, path, text, sizeof(text) - 1);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    if (sscanf(text, "%d:%llu:%u%c", &pid, &start, &slot, &extra) != 3 || pid <= 1 || slot >= IDRANGE_POOL_SLOTS)
+        return false;
+    ret->pid = pid;
+    ret->start_time = start;
+    ret->slot = slot;
+    return true;
+}
+
+void cell_reserve(struct cell_site *site, const char *name)
+{
+    struct cell note;
+    if (site->is_root && read_note(site, name, &note))
+        site->slots[note.slot / 8] |= (uint8_t)(1u << note.slot % 8);
+}
+
 struct cell *cell_orphan(struct cell_site *site, const char *name)
 {
-    char path[WIRE_NAME_MAX + 8], text[64], group[CGROUP_NAME_MAX];
+    char group[CGROUP_NAME_MAX];
     struct cell *c = cell_alloc(site);
     snprintf(c->name, sizeof(c->name), "%s", name);
-    snprintf(path, sizeof(path), "%s/pid", name);
-    ssize_t n = readlinkat(site->boxes_fd, path, text, sizeof(text) - 1);
-    if (n > 0) {
-        char *end;
-        text[n] = '\0';
-        c->pid = (pid_t)strtol(text, &end, 10);
-        c->pidfd = c->pid > 1 && *end == ':' ? proc_open(c->pid) : NO_FD;
-        if (c->pidfd >= 0 && proc_start_time(c->pid) != strtoull(end + 1, NULL, 10))
+    if (read_note(site, name, c)) {
+        c->has_slot = site->is_root;
+        c->pidfd = proc_open(c->pid);
+        if (c->pidfd >= 0 && proc_start_time(c->pid) != c->start_time)
             (void)close(steal_fd(&c->pidfd)); /* another process has the number now */
     }
     snprintf(group, sizeof(group), "%s-%s", site->tag, name);

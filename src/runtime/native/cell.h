@@ -1,4 +1,5 @@
-/* A cell: one box as the launcher sees it, from blank to gone. Only the launcher process uses this. May include: base/, os/. */
+/* A cell: one box as the launcher sees it, from blank to gone. Only the launcher process uses this. May include: base/,
+ * os/. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,25 +14,27 @@ enum cell_state {
     CELL_BLANK,    /* namespaces made, the stage waits for a plan */
     CELL_STARTING, /* plan sent, no report yet */
     CELL_RUNNING,
-    CELL_DYING,    /* killed; waits for its end, then its cgroup and folder go */
+    CELL_DYING, /* killed; waits for its end, then its cgroup and folder go */
 };
 
 /* What all cells of one launcher share. */
 struct cell_site {
     int boxes_fd, run_fd;
-    int dev_fd;         /* root: the prepared device folder; else the host's /dev */
-    int agent_fd;       /* sealed memfd of the agent program */
-    int filter_fd;      /* sealed memfd of the syscall filter */
-    int usr_fd;         /* the host's /usr */
+    int dev_fd;    /* root: the prepared device folder; else the host's /dev */
+    int sys_fd;    /* root: the prepared folder for /sys */
+    int agent_fd;  /* sealed memfd of the agent program */
+    int filter_fd; /* sealed memfd of the syscall filter */
+    int usr_fd;    /* the host's /usr */
     bool is_root;
-    int image_fd;       /* every layer lies beneath it */
+    int image_fd; /* every layer lies beneath it */
     char data_dir[4096], image_dir[4096];
     char layers_dir[256]; /* folder below image_dir that held the last layers: mounted ahead for the next blank */
-    bool wants_usr;     /* the last create was of the host's view: same */
+    bool wants_usr;       /* the last create was of the host's view: same */
     struct cgroup_host cgroups;
-    char tag[20];       /* which data folder: starts the name of every cgroup */
-    uint32_t next_slot;
-    struct idrange own; /* not root: what this user may map */
+    char tag[20];                          /* which data folder: starts the name of every cgroup */
+    uint32_t next_slot;                    /* where to look for a free range of ids */
+    uint8_t slots[IDRANGE_POOL_SLOTS / 8]; /* bit set: a living cell has it */
+    struct idrange own;                    /* not root: what this user may map */
 };
 
 /* A folder of layers, mounted for one cell. It has to stay until the overlay is made. */
@@ -49,21 +52,22 @@ struct cell {
     pid_t pid;
     uint64_t start_time;
     uint32_t slot;
+    bool has_slot;
     struct cgroup cgroup;
     bool has_cgroup;
     bool is_paused, is_ended;
     int pidfd;
-    uint64_t number;   /* STARTING: the request to answer */
+    uint64_t number; /* STARTING: the request to answer */
     /* Blank and starting only: */
-    int control;                /* to the stage */
-    int conn, stage_conn;       /* the first link: the daemon's end, the agent's end */
+    int control;          /* to the stage */
+    int conn, stage_conn; /* the first link: the daemon's end, the agent's end */
     int listen;
-    int userns;                 /* root only */
-    int box;                    /* its folder, boxes/NAME */
-    int upper;                  /* root: idmapped mount of the same */
+    int userns;                         /* root only */
+    int box;                            /* its folder, boxes/NAME */
+    int upper;                          /* root: idmapped mount of the same */
     struct cell_tree trees[CELL_TREES]; /* root: idmapped mounts of folders with layers; the first one made ahead */
     unsigned n_trees;
-    int dev, usr;               /* root: idmapped mounts, made ahead */
+    int dev, sys, usr; /* root: idmapped mounts, made ahead */
 };
 
 /* cell.c */
@@ -81,13 +85,24 @@ bool cell_is_over(struct cell *c);
 /* Connects to the agent of a box that another launcher made. */
 int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell **ret, struct err *err);
 
+/* Before the first blank: the ids of a box that another launcher left are not given out again until it is gone. */
+void cell_reserve(struct cell_site *site, const char *name);
 /* A box that nobody knows any more, by its folder or cgroup: to be killed. */
 struct cell *cell_orphan(struct cell_site *site, const char *name);
 
 /* cellroot.c: the root file system of a cell. */
 int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err); /* as a blank: folders, fixed mounts */
 int cellroot_mount(struct cell_site *site, struct cell *c, const struct wire_request *q, int *ret, struct err *err);
+/* Folders of boxes/NAME that an overlay is made of. former: the writable layer so far, now the topmost read-only one. */
+struct cellroot_upper {
+    const char *upper, *work, *former;
+};
+/* Root only: the detached overlay of a request's layers. c->userns, c->box and c->upper must be open. */
+int cellroot_overlay(struct cell_site *site, struct cell *c, const struct wire_request *q,
+                     const struct cellroot_upper *u, int *ret, struct err *err);
+/* Root only: opens c->box and c->upper of a running cell anew; cell_close_start() closes them. c->userns must be open. */
+int cellroot_reopen(struct cell_site *site, struct cell *c, struct err *err);
 int cellroot_usr(struct cell_site *site, struct cell *c, struct err *err); /* fills c->usr */
-int cellroot_dev(struct cell_site *site, struct err *err); /* fills site->dev_fd */
+int cellroot_shared(struct cell_site *site, struct err *err);              /* fills site->dev_fd and sys_fd */
 /* Next string of a request's extra bytes; NULL at the end. *at starts at 0. */
 const char *cellroot_next(const struct wire_request *q, uint32_t *at);

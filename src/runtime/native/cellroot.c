@@ -1,10 +1,10 @@
-/* The root file system of a cell. With root: the layers and the writable folder are cloned as idmapped mounts, so that on disk
- * every file keeps its 0-based owner while the box sees its own range; the overlay of them is mounted here with the box's root
- * as file system user (as real root the kernel would make it read-only) and travels to the stage as a descriptor. Nothing
- * enters any mount table outside the box. Without root the stage mounts it by itself.
+/* The root file system of a cell. With root: the layers and the writable folder are cloned as idmapped mounts, so that
+ * on disk every file keeps its 0-based owner while the box sees its own range; the overlay of them is mounted here with
+ * the box's root as file system user (as real root the kernel would make it read-only) and travels to the stage as a
+ * descriptor. Nothing enters any mount table outside the box. Without root the stage mounts it by itself.
  *
- * Mount points and /etc/hosts are put into the empty upper folder before anyone sees it: that costs nothing at create, and
- * an image that ships a link under such a name is overlaid by a real folder instead of being followed. */
+ * Mount points and /etc/hosts are put into the empty upper folder before anyone sees it: that costs nothing at create,
+ * and an image that ships a link under such a name is overlaid by a real folder instead of being followed. */
 #include "runtime/native/cell.h"
 
 #include <errno.h>
@@ -15,11 +15,13 @@
 
 #include "base/cleanup.h"
 #include "os/mount.h"
+#include "os/sysview.h"
 
 static const struct {
     const char *name;
     mode_t mode;
-} upper_folders[] = { { "upper", 0755 },      { "work", 0700 },      { "upper/proc", 0555 },      { "upper/dev", 0755 },
+} upper_folders[] = { { "upper", 0755 },     { "work", 0700 },       { "upper/proc", 0555 },     { "upper/dev", 0755 },
+                      { "upper/sys", 0555 },
                       { "upper/etc", 0755 }, { "upper/tmp", 01777 }, { "upper/workspace", 0755 } };
 
 static int make_folder(int at, const char *name, mode_t mode, struct err *err)
@@ -79,7 +81,8 @@ static int layers_tree(struct cell_site *site, struct cell *c, const char *dir, 
     struct cell_tree *t = &c->trees[c->n_trees];
     int r = clone_mapped(from, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, c, &t->fd);
     if (r < 0)
-        return err_sys(err, r, "map the owners of %s/%s (does its file system support idmapped mounts?)", site->image_dir, dir);
+        return err_sys(err, r, "map the owners of %s/%s (does its file system support idmapped mounts?)",
+                       site->image_dir, dir);
     snprintf(t->dir, sizeof(t->dir), "%s", dir);
     c->n_trees++;
     return t->fd;
@@ -94,7 +97,7 @@ int cellroot_usr(struct cell_site *site, struct cell *c, struct err *err)
 static int write_pid(const struct cell *c, struct err *err)
 {
     char text[64];
-    snprintf(text, sizeof(text), "%d:%llu", (int)c->pid, (unsigned long long)c->start_time);
+    snprintf(text, sizeof(text), "%d:%llu:%u", (int)c->pid, (unsigned long long)c->start_time, c->slot);
     return symlinkat(text, c->box, "pid") < 0 ? err_sys(err, -errno, "note the pid of box %s", c->name) : 0;
 }
 
@@ -119,10 +122,12 @@ int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err)
         return 0;
     r = clone_mapped(c->box, "", MOUNT_ATTR_NODEV, c, &c->upper);
     if (r < 0)
-        return err_sys(err, r, "map the owners of the writable layer (does the data folder's file system support idmapped mounts?)");
-    r = clone_readable(site->dev_fd, c, MOUNT_ATTR_NOEXEC, &c->dev);
-    if (r < 0)
-        return err_sys(err, r, "clone the device folder");
+        return err_sys(
+            err, r,
+            "map the owners of the writable layer (does the data folder's file system support idmapped mounts?)");
+    if ((r = clone_readable(site->dev_fd, c, MOUNT_ATTR_NOEXEC, &c->dev)) < 0 ||
+        (r = clone_readable(site->sys_fd, c, MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NODEV, &c->sys)) < 0)
+        return err_sys(err, r, "clone the folders for /dev and /sys");
     if (site->wants_usr && (r = cellroot_usr(site, c, err)) < 0)
         return r;
     if (site->layers_dir[0])
@@ -140,7 +145,8 @@ const char *cellroot_next(const struct wire_request *q, uint32_t *at)
 }
 
 /* Splits an absolute layer path into its folder below the image folder ("." when none) and its last name. */
-static int split_layer(const struct cell_site *site, const char *path, char dir[256], const char **ret_base, struct err *err)
+static int split_layer(const struct cell_site *site, const char *path, char dir[256], const char **ret_base,
+                       struct err *err)
 {
     size_t root = strlen(site->image_dir);
     const char *base = strrchr(path, '/');
@@ -175,21 +181,36 @@ static int add_layer(struct cell_site *site, struct cell *c, int fs, const char 
     return r < 0 ? err_sys(err, r, "add layer %s to the overlay", path) : 0;
 }
 
-static int configure(struct cell_site *site, struct cell *c, int fs, const struct wire_request *q, struct err *err)
+/* The layers of a request, topmost first; on top of them the upper folder that the box had until now, if any. */
+static int add_layers(struct cell_site *site, struct cell *c, int fs, const struct wire_request *q,
+                      const struct cellroot_upper *u, struct err *err)
 {
     uint32_t at = 0;
     unsigned n = 0;
     int r = 0;
+    if (u->former) {
+        CLEANUP(close_fd_p) int former = openat(c->upper, u->former, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (former < 0 || (r = mount_fs_dir(fs, "lowerdir+", former)) < 0)
+            return err_sys(err, former < 0 ? -errno : r, "add the former writable layer to the overlay");
+        n++;
+    }
     for (const char *layer; (layer = cellroot_next(q, &at)); n++) {
         if (n == WIRE_LAYERS_MAX)
             return err_set(err, ERR_TOO_LARGE, 0, "image has more than %d layers", WIRE_LAYERS_MAX);
         if ((r = add_layer(site, c, fs, layer, err)) < 0)
             return r;
     }
-    if (n == 0)
-        return err_set(err, ERR_INVALID, 0, "image has no layer");
-    CLEANUP(close_fd_p) int upper = openat(c->upper, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    CLEANUP(close_fd_p) int work = openat(c->upper, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return n == 0 ? err_set(err, ERR_INVALID, 0, "image has no layer") : 0;
+}
+
+static int configure(struct cell_site *site, struct cell *c, int fs, const struct wire_request *q,
+                     const struct cellroot_upper *u, struct err *err)
+{
+    int r = add_layers(site, c, fs, q, u, err);
+    if (r < 0)
+        return r;
+    CLEANUP(close_fd_p) int upper = openat(c->upper, u->upper, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(close_fd_p) int work = openat(c->upper, u->work, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (upper < 0 || work < 0)
         return err_sys(err, -errno, "open the writable layer");
     if ((r = mount_fs_dir(fs, "upperdir", upper)) < 0 || (r = mount_fs_dir(fs, "workdir", work)) < 0 ||
@@ -220,10 +241,29 @@ int cellroot_mount(struct cell_site *site, struct cell *c, const struct wire_req
         *ret = fcntl(c->box, F_DUPFD_CLOEXEC, 0);
         return *ret < 0 ? err_sys(err, -errno, "open the box folder") : 0;
     }
+    const struct cellroot_upper first = { .upper = "upper", .work = "work" };
+    if ((r = cellroot_overlay(site, c, q, &first, ret, err)) >= 0)
+        site->wants_usr = q->is_host;
+    return r;
+}
+
+int cellroot_reopen(struct cell_site *site, struct cell *c, struct err *err)
+{
+    c->box = openat(site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (c->box < 0)
+        return err_sys(err, -errno, "open box folder %s", c->name);
+    int r = clone_mapped(c->box, "", MOUNT_ATTR_NODEV, c, &c->upper);
+    return r < 0 ? err_sys(err, r, "map the owners of the writable layer") : 0;
+}
+
+int cellroot_overlay(struct cell_site *site, struct cell *c, const struct wire_request *q,
+                     const struct cellroot_upper *u, int *ret, struct err *err)
+{
     CLEANUP(close_fd_p) int fs = mount_fs_open("overlay");
     if (fs < 0)
         return err_sys(err, fs, "open file system overlay");
-    if ((r = configure(site, c, fs, q, err)) < 0)
+    int r = configure(site, c, fs, q, u, err);
+    if (r < 0)
         return r;
     struct idrange range;
     if ((r = idrange_slot(c->slot, &range)) < 0)
@@ -236,14 +276,14 @@ int cellroot_mount(struct cell_site *site, struct cell *c, const struct wire_req
     if (r < 0)
         return err_sys(err, r, "mount the overlay");
     *ret = r;
-    site->wants_usr = q->is_host;
     return 0;
 }
 
 static const struct {
     const char *name;
     unsigned major, minor;
-} nodes[] = { { "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 } };
+} nodes[] = { { "null", 1, 3 },   { "zero", 1, 5 },    { "full", 1, 7 },
+              { "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 } };
 
 static const char *const links[][2] = { { "/proc/self/fd", "fd" },
                                         { "/proc/self/fd/0", "stdin" },
@@ -265,24 +305,38 @@ static int fill_dev(int dev, struct err *err)
     return 0;
 }
 
-int cellroot_dev(struct cell_site *site, struct err *err)
+static int fill_sys(int dir, struct err *err)
+{
+    int r = sysview_fill(dir);
+    return r < 0 ? err_sys(err, r, "fill the folder for /sys") : 0;
+}
+
+/* A small file system made once and cloned for every box. Attached in our own mount namespace: older kernels clone only
+ * what is attached somewhere. */
+static int make_shared(struct cell_site *site, const char *name, int (*fill)(int, struct err *), int *ret,
+                       struct err *err)
 {
     CLEANUP(close_fd_p) int fs = mount_fs_open("tmpfs");
     if (fs < 0 || mount_fs_string(fs, "mode", "0755") < 0)
         return err_sys(err, -errno, "open file system tmpfs");
-    CLEANUP(close_fd_p) int dev = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    if (dev < 0)
-        return err_sys(err, dev, "mount the device folder");
-    int r = fill_dev(dev, err);
+    CLEANUP(close_fd_p) int dir = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (dir < 0)
+        return err_sys(err, dir, "mount the folder run/%s", name);
+    int r = fill(dir, err);
     if (r < 0)
         return r;
-    /* Attached in our own mount namespace: older kernels clone only what is attached somewhere. */
-    if (mkdirat(site->run_fd, "dev", 0700) < 0 && errno != EEXIST)
-        return err_sys(err, -errno, "make run/dev");
-    CLEANUP(close_fd_p) int at = openat(site->run_fd, "dev", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    r = at < 0 ? -errno : mount_attach(dev, at);
+    if (mkdirat(site->run_fd, name, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make run/%s", name);
+    CLEANUP(close_fd_p) int at = openat(site->run_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    r = at < 0 ? -errno : mount_attach(dir, at);
     if (r < 0)
-        return err_sys(err, r, "attach the device folder");
-    site->dev_fd = steal_fd(&dev);
+        return err_sys(err, r, "attach the folder run/%s", name);
+    *ret = steal_fd(&dir);
     return 0;
+}
+
+int cellroot_shared(struct cell_site *site, struct err *err)
+{
+    int r = make_shared(site, "dev", fill_dev, &site->dev_fd, err);
+    return r < 0 ? r : make_shared(site, "sys", fill_sys, &site->sys_fd, err);
 }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "os/proc.h"
 #include "os/tree.h"
+#include "runtime/native/promote.h"
 
 #define DOOMED_MAX (16u << 20)
 
@@ -38,8 +39,9 @@ void chore_remove(struct chore_list *l, const char *name)
     (void)buf_add(&l->doomed, name, strlen(name) + 1); /* full: the next sweep finds the folder */
 }
 
-/* Files of a box may belong to any id of its range. Root can touch them as it is; an ordinary user has to be root of a user
- * namespace with the same range. Runs in the chore's child; returns in a grandchild, whose fate becomes the child's. */
+/* Files of a box may belong to any id of its range. Root can touch them as it is; an ordinary user has to be root of a
+ * user namespace with the same range. Runs in the chore's child; returns in a grandchild, whose fate becomes the
+ * child's. */
 static void enter_range(const struct cell_site *site)
 {
     int pair[2], pidfd = NO_FD;
@@ -66,7 +68,7 @@ static void enter_range(const struct cell_site *site)
 
 static void be_nice(void)
 {
-    (void)setpriority(PRIO_PROCESS, 0, 19);                                                           /* only a wish */
+    (void)setpriority(PRIO_PROCESS, 0, 19);                                                        /* only a wish */
     (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0)); /* the same */
 }
 
@@ -81,7 +83,7 @@ static int remove_all(const struct cell_site *site, const struct buf *names)
 static void copy_one(const struct cell_site *site, struct chore_result *res)
 {
     char from[64];
-    snprintf(from, sizeof(from), "%s/upper", res->name);
+    snprintf(from, sizeof(from), "%s/%s", res->name, res->upper);
     res->result = tree_copy(site->boxes_fd, from, site->boxes_fd, strchr(res->folder, '/') + 1, &res->bytes, &res->err);
     if (res->result < 0)
         (void)tree_remove(site->boxes_fd, strchr(res->folder, '/') + 1, NULL); /* half a copy; a sweep tries again */
@@ -120,7 +122,7 @@ static int chore_start(struct chore_list *l, struct cell_site *site, struct chor
 static struct chore *chore_free(struct chore *c)
 {
     if (c->pidfd >= 0)
-        (void)close(c->pidfd); /* only a handle; leaves the epoll set with it */
+        (void)close(c->pidfd);                   /* only a handle; leaves the epoll set with it */
     (void)munmap(c->result, sizeof(*c->result)); /* our own mapping */
     free(c);
     return NULL;
@@ -139,17 +141,22 @@ static struct chore *chore_new(bool is_copy)
     return c;
 }
 
-int chore_copy(struct chore_list *l, struct cell_site *site, const char *name, uint64_t number, struct err *err)
+int chore_copy(struct chore_list *l, struct cell_site *site, const struct cell *box, uint64_t number, struct err *err)
 {
+    char upper[32];
+    int r = promote_upper(box, upper, err);
+    if (r < 0)
+        return r;
     struct chore *c = chore_new(true);
     if (!c)
         return err_sys(err, -ENOMEM, "start a worker");
     struct chore_result *res = c->result;
-    snprintf(res->name, sizeof(res->name), "%s", name);
+    snprintf(res->name, sizeof(res->name), "%s", box->name);
+    snprintf(res->upper, sizeof(res->upper), "%s", upper);
     res->number = number;
-    res->result = err_set(&res->err, ERR_INTERNAL, 0, "the copy of box %s was cut short", name);
+    res->result = err_set(&res->err, ERR_INTERNAL, 0, "the copy of box %s was cut short", box->name);
     snprintf(res->folder, sizeof(res->folder), "boxes/tmp-%d-%u", (int)getpid(), l->counter++);
-    int r = chore_start(l, site, c, err);
+    r = chore_start(l, site, c, err);
     if (r < 0)
         chore_free(c);
     return r;

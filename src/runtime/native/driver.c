@@ -1,5 +1,6 @@
-/* The daemon's side: turns vtable calls into numbered requests to the launcher and its replies into callbacks on the loop. It needs
- * no privilege: what it reads by itself (control group figures, interface counters) is open to everyone. */
+/* The daemon's side: turns vtable calls into numbered requests to the launcher and its replies into callbacks on the
+ * loop. It needs no privilege: what it reads by itself (control group figures, interface counters) is open to everyone.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "os/cgroup.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
@@ -22,6 +25,8 @@
 #define END_MS         5000
 #define SWEEP_CHUNK    60000u
 #define REPLIES_A_TURN 64
+#define QUICK_END_US   10000000 /* a launcher that ends this soon */
+#define QUICK_ENDS_MAX 5        /* this often in a row is not started again */
 
 struct message {
     struct message *next;
@@ -34,9 +39,12 @@ struct pending {
     uint64_t number;
     uint32_t op;
     char id[IDENT_MAX];
+    struct message *message; /* sent or in n->out; kept in case the launcher dies before it answers */
     box_ready_fn *on_ready;
     box_done_fn *on_done;
     box_capture_fn *on_capture;
+    box_egress_fn *on_egress;
+    box_promote_fn *on_promote;
     void *arg;
 };
 
@@ -46,17 +54,25 @@ struct native {
     int sock, pidfd;
     pid_t pid;
     struct watch *watch;
-    bool is_dead; /* the launcher is gone */
+    bool is_dead; /* the launcher is gone, and another could not be started */
     bool has_uid_range;
     uint64_t last_number;
     struct pending *pending;
-    struct message *out, **out_end; /* what the socket did not take yet */
+    struct message *out, **out_end; /* what the socket did not take yet; owned by their pending */
+    struct box *boxes;
+    int64_t started_us; /* the launcher */
+    unsigned quick_ends; /* launchers in a row that did not last */
+    loop_fn *on_restart;
+    void *restart_arg;
+    char *image_dir;
+    unsigned blank_pool;
     struct cgroup_host cgroups;
     char *data_dir;
 };
 
 struct box {
     unsigned magic;
+    struct box *next, **at; /* in n->boxes */
     struct native *n;
     char id[IDENT_MAX], name[WIRE_NAME_MAX];
     pid_t pid;
@@ -64,6 +80,7 @@ struct box {
     uint32_t slot;
     struct cgroup cgroup;
     bool has_cgroup, is_paused;
+    char *leftover; /* of a promote before adoption, or NULL */
     int pidfd;
     struct watch *exit_watch;
     loop_fn *on_gone;
@@ -100,10 +117,14 @@ static void on_box_exit(void *arg)
 
 static struct box *box_free(struct box *b)
 {
+    *b->at = b->next;
+    if (b->next)
+        b->next->at = b->at;
     b->exit_watch = watch_free(b->exit_watch);
     if (b->pidfd >= 0)
         (void)close(b->pidfd); /* only a handle */
     b->magic = 0;
+    free(b->leftover);
     free(b);
     return NULL;
 }
@@ -119,11 +140,19 @@ static struct box *box_from(struct native *n, const struct pending *p, const str
     b->start_time = rep->start_time;
     b->slot = rep->slot;
     b->pidfd = pidfd;
+    b->is_paused = p->message->request.is_paused; /* adopted as such */
+    b->at = &n->boxes;
+    b->next = n->boxes;
+    if (b->next)
+        b->next->at = &b->next;
+    n->boxes = b;
+    b->leftover = rep->folder[0] ? xasprintf("%s/%s", n->data_dir, rep->folder) : NULL;
     b->has_cgroup = rep->cgroup[0] && cgroup_open(&n->cgroups, rep->cgroup, &b->cgroup) == 0;
     return b;
 }
 
-static void deliver_box(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds, size_t n_fds)
+static void deliver_box(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds,
+                        size_t n_fds)
 {
     struct err err = ERR_INIT;
     if (n_fds != WIRE_FDS_MAX) {
@@ -141,11 +170,28 @@ static void deliver_error(const struct pending *p, const struct err *err)
         p->on_ready(p->arg, NULL, NO_FD, err);
     else if (p->on_capture)
         p->on_capture(p->arg, NULL, 0, err);
+    else if (p->on_promote)
+        p->on_promote(p->arg, NULL, 0, false, err);
+    else if (p->on_egress)
+        p->on_egress(p->arg, NO_FD, NO_FD, err);
     else if (p->on_done)
         p->on_done(p->arg, err);
 }
 
-static void deliver(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds, size_t n_fds)
+static void deliver_promote(struct native *n, const struct pending *p, const struct wire_reply *rep, const char *folder)
+{
+    struct box *b = n->boxes;
+    while (b && strcmp(b->name, p->message->request.name) != 0)
+        b = b->next;
+    if (b && rep->is_shared) {
+        free(b->leftover);
+        b->leftover = xstrdup(folder); /* until somebody has moved it */
+    }
+    p->on_promote(p->arg, folder, rep->is_shared ? -1 : rep->size_bytes, rep->is_shared, NULL);
+}
+
+static void deliver(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds,
+                    size_t n_fds)
 {
     if (rep->result < 0) {
         struct err err = { .code = rep->code ? (enum err_code)rep->code : ERR_INTERNAL, .sys = -rep->result };
@@ -154,11 +200,15 @@ static void deliver(struct native *n, const struct pending *p, const struct wire
         deliver_error(p, &err);
     } else if (p->on_ready) {
         deliver_box(n, p, rep, fds, n_fds);
+    } else if (p->on_egress && n_fds == WIRE_FDS_MAX) {
+        p->on_egress(p->arg, fds[0], fds[1], NULL);
     } else {
         seqsock_close_all(fds, n_fds);
         CLEANUP(free_p) char *folder = xasprintf("%s/%s", n->data_dir, rep->folder);
         if (p->on_capture)
             p->on_capture(p->arg, folder, rep->size_bytes, NULL);
+        else if (p->on_promote)
+            deliver_promote(n, p, rep, folder);
         else if (p->on_done)
             p->on_done(p->arg, NULL);
     }
@@ -176,6 +226,13 @@ static struct pending *take_pending(struct native *n, uint64_t number)
     return NULL;
 }
 
+static void pending_free_p(struct pending **slot)
+{
+    if (*slot)
+        free((*slot)->message);
+    free(*slot);
+}
+
 /* Everything that waits fails; callbacks may ask for more, which then fails in its own turn. */
 static void fail_all(void *arg)
 {
@@ -185,29 +242,10 @@ static void fail_all(void *arg)
     n->pending = NULL;
     err_set(&err, ERR_INTERNAL, EPIPE, "the launcher process is gone; restart the server (running sandboxes are kept)");
     while (list) {
-        struct pending *p = list;
+        CLEANUP(pending_free_p) struct pending *p = list;
         list = p->next;
         deliver_error(p, &err);
-        free(p);
     }
-}
-
-static void drop_out(struct native *n)
-{
-    while (n->out) {
-        struct message *m = n->out;
-        n->out = m->next;
-        free(m);
-    }
-    n->out_end = &n->out;
-}
-
-static void on_launcher_gone(struct native *n)
-{
-    n->is_dead = true;
-    n->watch = watch_free(n->watch);
-    drop_out(n);
-    fail_all(n);
 }
 
 static int send_message(struct native *n, struct message *m)
@@ -219,14 +257,14 @@ static int send_message(struct native *n, struct message *m)
 static void flush_out(struct native *n)
 {
     while (n->out && send_message(n, n->out) == 0) { /* any error but "full" shows as the end of the socket too */
-        struct message *m = n->out;
-        n->out = m->next;
-        free(m);
+        n->out = n->out->next;
     }
     if (!n->out)
         n->out_end = &n->out;
     watch_set(n->watch, LOOP_READ | (n->out ? LOOP_WRITE : 0));
 }
+
+static void on_launcher_gone(struct native *n);
 
 static void on_socket(void *arg, int events)
 {
@@ -246,7 +284,14 @@ static void on_socket(void *arg, int events)
             on_launcher_gone(n);
             return;
         }
-        CLEANUP(free_p) struct pending *p = take_pending(n, rep.number);
+        if (rep.op == WIRE_HELLO) { /* of one that was started again */
+            if (rep.result >= 0)
+                continue;
+            log_event(LOG_DEBUG, "launcher.start", "error", rep.text, NULL);
+            on_launcher_gone(n);
+            return;
+        }
+        CLEANUP(pending_free_p) struct pending *p = take_pending(n, rep.number);
         if (p)
             deliver(n, p, &rep, fds, n_fds);
         else
@@ -271,17 +316,16 @@ static void submit(struct native *n, struct message *m, struct pending *p)
 {
     m->request.number = p->number = ++n->last_number;
     p->op = m->request.op;
+    p->message = m;
     p->next = n->pending;
     n->pending = p;
     if (n->is_dead) {
-        free(m);
         loop_defer(n->rt.loop, fail_all, n);
         return;
     }
-    if (!n->out && send_message(n, m) == 0) {
-        free(m);
+    if (!n->out && send_message(n, m) == 0)
         return;
-    }
+    m->next = NULL;
     *n->out_end = m;
     n->out_end = &m->next;
     watch_set(n->watch, LOOP_READ | LOOP_WRITE);
@@ -312,15 +356,28 @@ static int check_plan(const struct box_plan *plan, size_t *ret_bytes, struct err
     if (!wire_is_id(plan->id))
         return err_set(err, ERR_INVALID, 0, "sandbox id must be 1 to %d letters, digits, '-' or '_'", IDENT_MAX - 1);
     if (plan->n_layers == 0 || plan->n_layers > WIRE_LAYERS_MAX)
-        return err_set(err, ERR_TOO_LARGE, 0, "image has %zu layers; 1 to %d can be stacked", plan->n_layers, WIRE_LAYERS_MAX);
+        return err_set(err, ERR_TOO_LARGE, 0, "image has %zu layers; 1 to %d can be stacked", plan->n_layers,
+                       WIRE_LAYERS_MAX);
     for (size_t i = 0; i < plan->n_layers; i++)
         bytes += strlen(plan->layers[i]) + 1;
     if (bytes > WIRE_EXTRA_MAX)
-        return err_set(err, ERR_TOO_LARGE, 0, "paths of the image's layers take %zu bytes, more than %u", bytes, WIRE_EXTRA_MAX);
-    if (plan->workdir && (plan->workdir[0] != '/' || strlen(plan->workdir) >= sizeof(((struct wire_request *)0)->workdir)))
+        return err_set(err, ERR_TOO_LARGE, 0, "paths of the image's layers take %zu bytes, more than %u", bytes,
+                       WIRE_EXTRA_MAX);
+    if (plan->workdir &&
+        (plan->workdir[0] != '/' || strlen(plan->workdir) >= sizeof(((struct wire_request *)0)->workdir)))
         return err_set(err, ERR_INVALID, 0, "working folder must be an absolute path of at most 1023 bytes");
     *ret_bytes = bytes;
     return 0;
+}
+
+/* The overlay wants the topmost first. */
+static void put_layers(char *to, const char *const *layers, size_t n)
+{
+    while (n-- > 0) {
+        size_t len = strlen(layers[n]) + 1;
+        memcpy(to, layers[n], len);
+        to += len;
+    }
 }
 
 static void native_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
@@ -341,12 +398,7 @@ static void native_create(struct runtime *rt, const struct box_plan *plan, box_r
     q->cpu_milli = plan->cpu_milli;
     q->pids_max = plan->pids_max;
     q->is_host = plan->is_host;
-    char *at = (char *)(m + 1);
-    for (size_t i = plan->n_layers; i > 0; i--) { /* the overlay wants the topmost first */
-        size_t len = strlen(plan->layers[i - 1]) + 1;
-        memcpy(at, plan->layers[i - 1], len);
-        at += len;
-    }
+    put_layers((char *)(m + 1), plan->layers, plan->n_layers);
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(p->id, q->id, sizeof(p->id));
     p->on_ready = fn;
@@ -375,9 +427,9 @@ static void native_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
 static json_t *native_save(struct box *b)
 {
     (void)box_owner(b);
-    return json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "id", b->id, "name", b->name, "pid", (int)b->pid, "startTime",
-                     (json_int_t)b->start_time, "slot", (json_int_t)b->slot, "cgroup", b->has_cgroup ? b->cgroup.name : "",
-                     "paused", b->is_paused);
+    return json_pack("{s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "id", b->id, "name", b->name, "pid", (int)b->pid,
+                     "startTime", (json_int_t)b->start_time, "slot", (json_int_t)b->slot, "cgroup",
+                     b->has_cgroup ? b->cgroup.name : "", "paused", b->is_paused);
 }
 
 static void native_on_gone(struct box *b, loop_fn *fn, void *arg)
@@ -485,6 +537,18 @@ static void native_set_limits(struct box *b, uint32_t memory_mb, uint32_t cpu_mi
     submit(n, m, p);
 }
 
+static void native_rename(struct box *b, const char *hostname, box_done_fn *fn, void *arg)
+{
+    struct native *n = box_owner(b);
+    struct message *m = message_new(WIRE_RENAME, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(m->request.name, b->name, sizeof(b->name));
+    (void)snprintf(m->request.hostname, sizeof(m->request.hostname), "%s", hostname);
+    p->on_done = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
 static void native_capture(struct box *b, box_capture_fn *fn, void *arg)
 {
     struct native *n = box_owner(b);
@@ -492,6 +556,114 @@ static void native_capture(struct box *b, box_capture_fn *fn, void *arg)
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(m->request.name, b->name, sizeof(b->name));
     p->on_capture = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_promote(struct box *b, const char *const *layers, size_t n_layers, box_promote_fn *fn, void *arg)
+{
+    struct native *n = box_owner(b);
+    size_t bytes = 0;
+    for (size_t i = 0; i < n_layers; i++)
+        bytes += strlen(layers[i]) + 1;
+    bool is_short = bytes <= WIRE_EXTRA_MAX && n_layers < WIRE_LAYERS_MAX; /* else only by a copy */
+    struct message *m = message_new(is_short ? WIRE_PROMOTE : WIRE_CAPTURE, is_short ? bytes : 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(m->request.name, b->name, sizeof(b->name));
+    if (is_short)
+        put_layers((char *)(m + 1), layers, n_layers);
+    p->on_promote = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static const char *native_leftover(struct box *b)
+{
+    (void)box_owner(b);
+    return b->leftover && access(b->leftover, F_OK) == 0 ? b->leftover : NULL;
+}
+
+static void native_volume(struct box *b, uint32_t op, const struct box_volume *v, box_done_fn *fn, void *arg)
+{
+    struct native *n = box_owner(b);
+    struct message *m = message_new(op, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(m->request.name, b->name, sizeof(b->name));
+    snprintf(m->request.object, sizeof(m->request.object), "%s", v->id);
+    snprintf(m->request.workdir, sizeof(m->request.workdir), "%s", v->target);
+    m->request.is_readonly = v->is_readonly;
+    p->on_done = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_mount_volume(struct box *b, const struct box_volume *v, box_done_fn *fn, void *arg)
+{
+    native_volume(b, WIRE_MOUNT, v, fn, arg);
+}
+
+static void native_unmount_volume(struct box *b, const struct box_volume *v, box_done_fn *fn, void *arg)
+{
+    native_volume(b, WIRE_UNMOUNT, v, fn, arg);
+}
+
+static void ask_object(struct native *n, uint32_t op, const char *object, box_done_fn *fn, void *arg)
+{
+    struct message *m = message_new(op, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    snprintf(m->request.object, sizeof(m->request.object), "%s", object);
+    p->on_done = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_remove_volume(struct runtime *rt, const char *id, box_done_fn *fn, void *arg)
+{
+    ask_object(native_of(rt), WIRE_VOLUME_REMOVE, id, fn, arg);
+}
+
+static void native_net_create(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg)
+{
+    ask_object(native_of(rt), WIRE_NET_MAKE, net_id, fn, arg);
+}
+
+static void native_net_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg)
+{
+    ask_object(native_of(rt), WIRE_NET_REMOVE, net_id, fn, arg);
+}
+
+static void native_plug(struct box *b, uint32_t op, const struct box_plug *plug, box_done_fn *fn, void *arg)
+{
+    struct native *n = box_owner(b);
+    struct message *m = message_new(op, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(m->request.name, b->name, sizeof(b->name));
+    snprintf(m->request.object, sizeof(m->request.object), "%s", plug->net_id);
+    m->request.subnet = plug->subnet;
+    m->request.address = plug->address;
+    m->request.prefix = plug->prefix;
+    p->on_done = fn;
+    p->arg = arg;
+    submit(n, m, p);
+}
+
+static void native_net_attach(struct box *b, const struct box_plug *plug, box_done_fn *fn, void *arg)
+{
+    native_plug(b, WIRE_NET_JOIN, plug, fn, arg);
+}
+
+static void native_net_detach(struct box *b, const struct box_plug *plug, box_done_fn *fn, void *arg)
+{
+    native_plug(b, WIRE_NET_LEAVE, plug, fn, arg);
+}
+
+static void native_open_egress(struct box *b, box_egress_fn *fn, void *arg)
+{
+    struct native *n = box_owner(b);
+    struct message *m = message_new(WIRE_OUTLET, 0);
+    struct pending *p = xzalloc(sizeof(*p));
+    memcpy(m->request.name, b->name, sizeof(b->name));
+    p->on_egress = fn;
     p->arg = arg;
     submit(n, m, p);
 }
@@ -532,7 +704,10 @@ static struct runtime_caps native_caps(struct runtime *rt)
                                   .can_limit_memory = have & (1u << CGROUP_MEMORY),
                                   .can_limit_cpu = have & (1u << CGROUP_CPU),
                                   .can_limit_pids = have & (1u << CGROUP_PIDS),
-                                  .has_uid_range = n->has_uid_range };
+                                  .has_uid_range = n->has_uid_range,
+                                  .can_network = geteuid() == 0,
+                                  .can_mount = true,
+                                  .can_egress = true };
 }
 
 static struct runtime *native_free(struct runtime *rt)
@@ -551,15 +726,22 @@ static struct runtime *native_free(struct runtime *rt)
     while (n->pending) {
         struct pending *p = n->pending;
         n->pending = p->next;
+        free(p->message);
         free(p);
     }
-    drop_out(n);
+    while (n->boxes) { /* forgotten by nobody: their handles end with us */
+        n->boxes->magic = 0;
+        box_free(n->boxes);
+    }
+    free(n->image_dir);
     cgroup_host_done(&n->cgroups);
     free(n->data_dir);
     n->magic = 0;
     free(n);
     return NULL;
 }
+
+static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg);
 
 static const struct runtime_ops native_ops = {
     .name = "native",
@@ -574,23 +756,40 @@ static const struct runtime_ops native_ops = {
     .resume = native_resume,
     .stats = native_stats,
     .set_limits = native_set_limits,
+    .rename = native_rename,
     .capture = native_capture,
+    .promote = native_promote,
+    .leftover = native_leftover,
+    .mount_volume = native_mount_volume,
+    .unmount_volume = native_unmount_volume,
+    .remove_volume = native_remove_volume,
+    .net_create = native_net_create,
+    .net_delete = native_net_delete,
+    .net_attach = native_net_attach,
+    .net_detach = native_net_detach,
+    .open_egress = native_open_egress,
     .sweep = native_sweep,
+    .on_restart = native_on_restart,
     .free = native_free,
 };
 
 /* --- start --- */
 
-static int spawn_launcher(struct native *n, const struct native_options *opt, const char *image_dir, struct err *err)
+static int spawn_launcher(struct native *n, struct err *err)
 {
     int pair[2];
     char pool[16];
     posix_spawn_file_actions_t actions;
-    snprintf(pool, sizeof(pool), "%u", opt->blank_pool);
+    snprintf(pool, sizeof(pool), "%u", n->blank_pool);
+    n->started_us = clock_mono_us();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "socket pair for the launcher");
-    char *const argv[] = { (char *)(uintptr_t) "iii", (char *)(uintptr_t) "--launcher", n->data_dir,
-                           (char *)(uintptr_t)image_dir, pool, NULL };
+    char *const argv[] = { (char *)(uintptr_t) "iii",
+                           (char *)(uintptr_t) "--launcher",
+                           n->data_dir,
+                           n->image_dir,
+                           pool,
+                           NULL };
     extern char **environ;
     int r = posix_spawn_file_actions_init(&actions);
     if (r == 0)
@@ -632,6 +831,116 @@ static int await_hello(struct native *n, struct err *err)
     return fcntl(n->sock, F_SETFL, O_NONBLOCK) < 0 ? err_sys(err, -errno, "set up the launcher's socket") : 0;
 }
 
+/* --- a launcher that died --- */
+
+/* What may be asked twice: the first launcher's half of it is gone, or swept away, or has the same outcome. */
+static bool is_repeatable(uint32_t op)
+{
+    return op == WIRE_CREATE || op == WIRE_ADOPT || op == WIRE_DESTROY || op == WIRE_PAUSE || op == WIRE_RESUME ||
+           op == WIRE_LIMITS || op == WIRE_RENAME || op == WIRE_SWEEP;
+}
+
+static void end_launcher(struct native *n)
+{
+    n->watch = watch_free(n->watch);
+    n->out = NULL;
+    n->out_end = &n->out;
+    (void)close(steal_fd(&n->sock)); /* nothing more comes from it */
+    (void)proc_signal(n->pidfd, SIGKILL); /* it may only have closed its socket */
+    (void)waitpid(n->pid, NULL, 0);       /* our child: only an end can come */
+    (void)close(steal_fd(&n->pidfd));
+    n->pid = 0;
+}
+
+static int start_again(struct native *n, struct err *err)
+{
+    bool is_quick = clock_mono_us() - n->started_us < QUICK_END_US;
+    n->quick_ends = is_quick ? n->quick_ends + 1 : 0;
+    if (n->quick_ends > QUICK_ENDS_MAX)
+        return err_set(err, ERR_INTERNAL, 0, "the launcher ended %d times in a row", QUICK_ENDS_MAX);
+    int r = spawn_launcher(n, err);
+    if (r >= 0 && fcntl(n->sock, F_SETFL, O_NONBLOCK) < 0)
+        r = err_sys(err, -errno, "set up the launcher's socket");
+    if (r >= 0 && (r = watch_new(n->rt.loop, n->sock, LOOP_READ, on_socket, n, &n->watch)) < 0)
+        err_sys(err, r, "watch the launcher's socket");
+    return r;
+}
+
+static void adopt_again(struct native *n, const struct box *b)
+{
+    struct message *m = message_new(WIRE_ADOPT, 0);
+    struct wire_request *q = &m->request;
+    memcpy(q->id, b->id, sizeof(q->id));
+    memcpy(q->name, b->name, sizeof(q->name));
+    q->pid = (int32_t)b->pid;
+    q->start_time = b->start_time;
+    q->slot = b->slot;
+    q->is_paused = b->is_paused;
+    q->is_linked = 1;
+    submit(n, m, xzalloc(sizeof(struct pending))); /* a box that is gone is noticed by its own watch */
+}
+
+/* Known boxes stay, and those that someone is about to adopt; the half-made ones of the dead launcher go. */
+static void sweep_again(struct native *n, const struct pending *waiting)
+{
+    size_t count = 0;
+    for (const struct box *b = n->boxes; b; b = b->next)
+        count++;
+    for (const struct pending *p = waiting; p; p = p->next)
+        count += p->op == WIRE_ADOPT;
+    CLEANUP(free_p) const char **kept = xzalloc((count + 1) * sizeof(*kept));
+    count = 0;
+    for (const struct box *b = n->boxes; b; b = b->next)
+        kept[count++] = b->id;
+    for (const struct pending *p = waiting; p; p = p->next)
+        if (p->op == WIRE_ADOPT)
+            kept[count++] = p->id;
+    native_sweep(&n->rt, kept, count, NULL, NULL);
+}
+
+static void on_launcher_gone(struct native *n)
+{
+    struct err err = ERR_INIT;
+    struct pending *waiting = NULL;
+    log_event(LOG_DEBUG, "launcher.gone", "action", "started again", NULL);
+    end_launcher(n);
+    if (start_again(n, &err) < 0) {
+        log_event(LOG_DEBUG, "launcher.start", "error", err.msg, NULL);
+        n->is_dead = true;
+        fail_all(n);
+        return;
+    }
+    while (n->pending) { /* newest first; turned round, so that they are asked again in their order */
+        struct pending *p = n->pending;
+        n->pending = p->next;
+        p->next = waiting;
+        waiting = p;
+    }
+    for (const struct box *b = n->boxes; b; b = b->next)
+        adopt_again(n, b);
+    sweep_again(n, waiting);
+    err_set(&err, ERR_INTERNAL, EPIPE, "the launcher process was restarted in the middle of this: try again");
+    while (waiting) {
+        struct pending *p = waiting;
+        waiting = p->next;
+        if (is_repeatable(p->op)) {
+            submit(n, p->message, p);
+            continue;
+        }
+        deliver_error(p, &err);
+        pending_free_p(&p);
+    }
+    if (n->on_restart)
+        n->on_restart(n->restart_arg);
+}
+
+static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg)
+{
+    struct native *n = native_of(rt);
+    n->on_restart = fn;
+    n->restart_arg = arg;
+}
+
 int native_new(struct loop *l, const struct native_options *opt, struct runtime **ret, struct err *err)
 {
     struct native *n = xzalloc(sizeof(*n));
@@ -642,10 +951,12 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     n->out_end = &n->out;
     char *full = realpath(opt->data_dir, NULL);
     n->data_dir = full ? full : xstrdup(opt->data_dir);
-    CLEANUP(free_p) char *images = realpath(opt->image_dir ? opt->image_dir : opt->data_dir, NULL);
+    full = realpath(opt->image_dir ? opt->image_dir : opt->data_dir, NULL);
+    n->image_dir = full ? full : xstrdup(n->data_dir);
+    n->blank_pool = opt->blank_pool;
     int r = cgroup_host_init(&n->cgroups, NULL, &own);
     if (r >= 0)
-        r = spawn_launcher(n, opt, images ? images : n->data_dir, &own);
+        r = spawn_launcher(n, &own);
     if (r >= 0)
         r = await_hello(n, &own);
     if (r >= 0) {

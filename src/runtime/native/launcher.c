@@ -1,17 +1,19 @@
-/* The launcher: the small, single-threaded process with the privilege. One poll loop over the daemon's socket, the cells that
- * are starting or dying, and its worker children (removal and copies of folders). Its rules:
+/* The launcher: the small, single-threaded process with the privilege. One poll loop over the daemon's socket, the
+ * cells that are starting or dying, and its worker children (removal and copies of folders). Its rules:
  * 1. A request never waits for a tear-down: killing is answered at once, the rest happens later here.
  * 2. Blanks are made when nothing else waits, or on the spot when a create finds none.
  * 3. The end of the daemon's socket ends the launcher and its blanks, never a running box. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <linux/securebits.h>
+#include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -25,14 +27,19 @@
 #include "runtime/native/cell.h"
 #include "runtime/native/chore.h"
 #include "runtime/native/native.h"
+#include "runtime/native/promote.h"
+#include "runtime/native/outlet.h"
 #include "runtime/native/sweep.h"
+#include "runtime/native/switchnet.h"
+#include "runtime/native/volmount.h"
 
 #define CONTROL_FD       3
 #define POOL_MAX         256
 #define POLL_EXTRA       2
-#define RETRY_MS         2     /* a cgroup whose last process is just leaving */
+#define RETRY_MS         2 /* a cgroup whose last process is just leaving */
 #define BLANK_BACKOFF_US 1000000
 #define FREEZE_MS        2000
+#define LOCK_TRIES 4000 /* of 5 ms */
 
 extern const unsigned char guest_blob[];
 size_t guest_blob_size(void);
@@ -41,6 +48,7 @@ struct launcher {
     struct cell_site site;
     struct cell *cells;
     struct chore_list chores;
+    struct switchnet *nets;
     unsigned pool, blanks;
     int64_t no_blank_until_us;
     struct buf kept; /* ids of a sweep, NUL-ended, while they arrive */
@@ -59,6 +67,10 @@ static void reply(const struct wire_reply *p, const int *fds, size_t n_fds)
 static void reply_error(uint32_t op, uint64_t number, int r, const struct err *err)
 {
     struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = number, .result = r, .code = err->code };
+    if (err->code == ERR_INTERNAL && err->sys == ENOSPC)
+        p.code = ERR_NO_SPACE;
+    else if (err->code == ERR_INTERNAL && (err->sys == ENOMEM || err->sys == EMFILE || err->sys == EAGAIN))
+        p.code = ERR_CAPACITY; /* this host is full, not broken */
     snprintf(p.text, sizeof(p.text), "%s", err->msg);
     reply(&p, NULL, 0);
 }
@@ -104,13 +116,15 @@ static void take_blank(struct launcher *l, int r, struct cell *c, const struct e
 
 /* --- requests --- */
 
-static void send_box(const struct cell *c, uint32_t op, uint64_t number)
+static void send_box(const struct cell *c, uint32_t op, uint64_t number, const char *leftover)
 {
-    struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = number, .pid = c->pid, .slot = c->slot,
-                            .start_time = c->start_time };
+    struct wire_reply p = {
+        .version = WIRE_VERSION, .op = op, .number = number, .pid = c->pid, .slot = c->slot, .start_time = c->start_time
+    };
     memcpy(p.name, c->name, sizeof(p.name));
     if (c->has_cgroup)
         memcpy(p.cgroup, c->cgroup.name, sizeof(p.cgroup));
+    snprintf(p.folder, sizeof(p.folder), "%s", leftover);
     int fds[WIRE_FDS_MAX] = { c->conn, c->pidfd };
     reply(&p, fds, WIRE_FDS_MAX);
 }
@@ -118,9 +132,10 @@ static void send_box(const struct cell *c, uint32_t op, uint64_t number)
 static void on_create(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
-    struct cell *c = l->cells;
-    while (c && c->state != CELL_BLANK)
-        c = c->next;
+    struct cell *c = NULL;
+    for (struct cell *at = l->cells; at; at = at->next)
+        if (at->state == CELL_BLANK)
+            c = at; /* the oldest: its agent has been waiting longest, so it surely is up */
     if (!c) {
         int r = cell_new_blank(&l->site, &c, &err);
         take_blank(l, r, c, &err);
@@ -158,7 +173,7 @@ static void on_stage(struct launcher *l, struct cell *c)
     bool is_waited_for = c->state == CELL_STARTING;
     if (is_waited_for && n == (ssize_t)sizeof(rep) && rep.version == STAGE_PLAN_VERSION && rep.result == 0) {
         c->state = CELL_RUNNING;
-        send_box(c, WIRE_CREATE, c->number);
+        send_box(c, WIRE_CREATE, c->number, "");
         cell_close_start(c);
         return;
     }
@@ -176,6 +191,12 @@ static void on_stage(struct launcher *l, struct cell *c)
         l->no_blank_until_us = clock_mono_us() + BLANK_BACKOFF_US;
 }
 
+static void unfreeze(struct cell *c)
+{
+    if (c->has_cgroup && !c->is_paused)
+        (void)cgroup_thaw(&c->cgroup); /* it was running before; a cgroup that is gone has nothing frozen */
+}
+
 static void on_adopt(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
@@ -187,7 +208,14 @@ static void on_adopt(struct launcher *l, const struct wire_request *q)
         return;
     }
     add(l, c);
-    send_box(c, WIRE_ADOPT, q->number);
+    unfreeze(c); /* a launcher that died during a capture left it frozen */
+    if (q->is_linked) {
+        reply_done(WIRE_ADOPT, q->number);
+        return;
+    }
+    char leftover[PROMOTE_FOLDER] = "";
+    (void)promote_leftover(c, leftover); /* none: empty */
+    send_box(c, WIRE_ADOPT, q->number, leftover);
     cell_close_start(c);
 }
 
@@ -197,6 +225,40 @@ static int freeze(struct cell *c, struct err *err)
         return err_set(err, ERR_UNSUPPORTED, 0, "this host gives us no control group to pause boxes with");
     int r = cgroup_freeze(&c->cgroup, FREEZE_MS);
     return r < 0 ? err_sys(err, r, "pause box %s", c->name) : 0;
+}
+
+/* Joining the box's user namespace, which an ordinary user's launcher must do first, is a way without return: in a child. */
+static bool rename_in_child(const struct cell *c, const char *hostname)
+{
+    pid_t pid = fork();
+    int status = 0;
+    if (pid == 0) {
+        bool is_in = setns(c->pidfd, CLONE_NEWUSER | CLONE_NEWUTS) == 0;
+        _exit(is_in && sethostname(hostname, strlen(hostname)) == 0 ? 0 : 1);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* Root goes in and out by itself: this is on the path of a create from the warm pool. */
+static bool rename_here(const struct cell *c, const char *hostname)
+{
+    int own = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
+    bool is_done = own >= 0 && setns(c->pidfd, CLONE_NEWUTS) == 0;
+    if (is_done) {
+        is_done = sethostname(hostname, strlen(hostname)) == 0;
+        if (setns(own, CLONE_NEWUTS) < 0)
+            abort(); /* never go on under a guest's name */
+    }
+    if (own >= 0)
+        (void)close(own);
+    return is_done;
+}
+
+static int rename_box(const struct cell *c, const char *hostname, struct err *err)
+{
+    if (geteuid() == 0 ? rename_here(c, hostname) : rename_in_child(c, hostname))
+        return 0;
+    return err_set(err, ERR_INTERNAL, 0, "box %s did not take the name %s", c->name, hostname);
 }
 
 static int change(struct cell *c, const struct wire_request *q, struct err *err)
@@ -211,23 +273,71 @@ static int change(struct cell *c, const struct wire_request *q, struct err *err)
         if (r < 0)
             return err_sys(err, r, "resume box %s", c->name);
         c->is_paused = false;
+    } else if (q->op == WIRE_RENAME) {
+        r = rename_box(c, q->hostname, err);
     } else if (c->has_cgroup) {
         r = cgroup_limits_set(&c->cgroup, &limits, err);
     }
     return r;
 }
 
+/* Volumes and networks of a running box. */
+static int extend(struct launcher *l, struct cell *c, const struct wire_request *q, struct err *err)
+{
+    if (q->op == WIRE_MOUNT)
+        return volmount_attach(c, q, err);
+    if (q->op == WIRE_UNMOUNT)
+        return volmount_detach(c, q, err);
+    return q->op == WIRE_NET_JOIN ? switchnet_join(l->nets, c, q, err) : switchnet_leave(c, q, err);
+}
+
+static void on_outlet(struct cell *c, const struct wire_request *q)
+{
+    struct err err = ERR_INIT;
+    struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number };
+    int fds[VISIT_FDS_MAX];
+    int r = outlet_open(c, fds, &err);
+    if (r < 0) {
+        reply_error(q->op, q->number, r, &err);
+        return;
+    }
+    reply(&p, fds, VISIT_FDS_MAX);
+    seqsock_close_all(fds, VISIT_FDS_MAX);
+}
+
+/* What a former promote left has to be taken first: it is between the layers that the daemon knows and the files of now. */
+static int check_leftover(const struct cell *c, struct err *err)
+{
+    char folder[PROMOTE_FOLDER];
+    if (!promote_leftover(c, folder))
+        return 0;
+    return err_set(err, ERR_CONFLICT, 0, "%s of a former capture was not taken into the image store", folder);
+}
+
 static void on_capture(struct launcher *l, struct cell *c, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
-    int r = c->is_paused ? 0 : freeze(c, &err);
-    if (r >= 0) {
-        r = chore_copy(&l->chores, &l->site, c->name, q->number, &err);
-        if (r < 0 && !c->is_paused)
-            (void)cgroup_thaw(&c->cgroup); /* it was running before */
+    struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number, .is_shared = 1 };
+    int r = check_leftover(c, &err);
+    if (r >= 0 && !c->is_paused)
+        r = freeze(c, &err);
+    if (r < 0) {
+        reply_error(q->op, q->number, r, &err);
+        return;
     }
-    if (r < 0)
-        reply_error(WIRE_CAPTURE, q->number, r, &err);
+    r = q->op == WIRE_PROMOTE ? promote_run(&l->site, c, q, p.folder, &err) : -EBUSY;
+    if (r >= 0) {
+        unfreeze(c);
+        reply(&p, NULL, 0);
+        return;
+    }
+    if (err.code)
+        log_event(LOG_DEBUG, "launcher.copies", "box", c->name, "why", err.msg, NULL);
+    r = chore_copy(&l->chores, &l->site, c, q->number, &err); /* thawed by on_copied() */
+    if (r < 0) {
+        unfreeze(c);
+        reply_error(q->op, q->number, r, &err);
+    }
 }
 
 static void on_box_request(struct launcher *l, const struct wire_request *q)
@@ -245,10 +355,12 @@ static void on_box_request(struct launcher *l, const struct wire_request *q)
     if (q->op == WIRE_DESTROY) {
         end_cell(l, c);
         reply_done(q->op, q->number);
-    } else if (q->op == WIRE_CAPTURE) {
+    } else if (q->op == WIRE_CAPTURE || q->op == WIRE_PROMOTE) {
         on_capture(l, c, q);
+    } else if (q->op == WIRE_OUTLET) {
+        on_outlet(c, q);
     } else {
-        int r = change(c, q, &err);
+        int r = q->op >= WIRE_MOUNT ? extend(l, c, q, &err) : change(c, q, &err);
         if (r < 0)
             reply_error(q->op, q->number, r, &err);
         else
@@ -256,11 +368,28 @@ static void on_box_request(struct launcher *l, const struct wire_request *q)
     }
 }
 
+static void on_common_request(struct launcher *l, const struct wire_request *q)
+{
+    struct err err = ERR_INIT;
+    int r = 0;
+    if (q->op == WIRE_NET_MAKE)
+        r = switchnet_make(&l->nets, &l->site, q, &err);
+    else if (q->op == WIRE_NET_REMOVE)
+        switchnet_remove(&l->nets, q->object);
+    else
+        r = volmount_remove(&l->site, q, &l->chores, &err);
+    if (r < 0)
+        reply_error(q->op, q->number, r, &err);
+    else
+        reply_done(q->op, q->number);
+}
+
 static void on_sweep(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     if (buf_add(&l->kept, q + 1, q->extra_len) < 0) {
-        reply_error(WIRE_SWEEP, q->number, err_set(&err, ERR_TOO_LARGE, 0, "more sandboxes to keep than fit in 16 MiB"), &err);
+        reply_error(WIRE_SWEEP, q->number, err_set(&err, ERR_TOO_LARGE, 0, "more sandboxes to keep than fit in 16 MiB"),
+                    &err);
         return;
     }
     if (q->is_last) {
@@ -276,6 +405,12 @@ static void on_sweep(struct launcher *l, const struct wire_request *q)
         buf_clear(&l->kept);
     }
     reply_done(WIRE_SWEEP, q->number);
+}
+
+static bool is_orphan(void)
+{
+    struct pollfd p = { .fd = CONTROL_FD, .events = POLLRDHUP };
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP));
 }
 
 static bool take_request(struct launcher *l)
@@ -294,12 +429,16 @@ static bool take_request(struct launcher *l)
             reply_error(q->op < WIRE_OPS ? q->op : WIRE_HELLO, q->number, r, &err);
         return (size_t)n >= sizeof(*q);
     }
+    if (q->op == WIRE_CREATE && is_orphan())
+        return true; /* nobody is there to have it: the next server would have to find and end it */
     if (q->op == WIRE_CREATE)
         on_create(l, q);
     else if (q->op == WIRE_ADOPT)
         on_adopt(l, q);
     else if (q->op == WIRE_SWEEP)
         on_sweep(l, q);
+    else if (q->op >= WIRE_VOLUME_REMOVE)
+        on_common_request(l, q);
     else
         on_box_request(l, q);
     return true;
@@ -311,13 +450,15 @@ static void on_copied(void *arg, const struct chore_result *res)
 {
     struct launcher *l = arg;
     struct cell *c = find(l, res->name);
-    if (c && !c->is_paused)
-        (void)cgroup_thaw(&c->cgroup); /* a cgroup that is gone has nothing frozen */
+    if (c)
+        unfreeze(c);
     if (res->result < 0) {
         reply_error(WIRE_CAPTURE, res->number, res->result, &res->err);
         return;
     }
-    struct wire_reply p = { .version = WIRE_VERSION, .op = WIRE_CAPTURE, .number = res->number, .size_bytes = res->bytes };
+    struct wire_reply p = {
+        .version = WIRE_VERSION, .op = WIRE_CAPTURE, .number = res->number, .size_bytes = res->bytes
+    };
     memcpy(p.folder, res->folder, sizeof(p.folder));
     reply(&p, NULL, 0);
 }
@@ -366,6 +507,19 @@ static void refill(struct launcher *l)
     take_blank(l, r, c, &err);
 }
 
+static void hear_stages(struct launcher *l, const struct pollfd *set, size_t n)
+{
+    for (struct cell *c = l->cells; c; c = c->next) {
+        size_t i = POLL_EXTRA;
+        if (c->state != CELL_BLANK && c->state != CELL_STARTING)
+            continue;
+        while (i < n && set[i].fd != c->control)
+            i++;
+        if (i < n && set[i].revents)
+            on_stage(l, c);
+    }
+}
+
 static void run(struct launcher *l)
 {
     size_t cap = 64;
@@ -380,14 +534,8 @@ static void run(struct launcher *l)
             refill(l);
         if (ready > 0 && set[0].revents && !take_request(l))
             return;
-        for (struct cell *c = l->cells, *next; ready > 0 && c; c = next) {
-            next = c->next;
-            for (size_t i = POLL_EXTRA; i < n; i++)
-                if (c->state < CELL_RUNNING && set[i].fd == c->control && set[i].revents) {
-                    on_stage(l, c);
-                    break;
-                }
-        }
+        if (ready > 0)
+            hear_stages(l, set, n);
         is_waiting = collect(l);
         chore_step(&l->chores, &l->site, on_copied, l);
     }
@@ -413,6 +561,24 @@ static int open_folder(int at, const char *name, int *ret, struct err *err)
     return *ret < 0 ? err_sys(err, -errno, "open folder %s", name) : 0;
 }
 
+/* One launcher at a time: that of a killed server may still be ending its blanks, and must not be swept while it works. The lock
+ * goes with the process; a copier it left behind may hold it a little longer. */
+static int lock_folder(int run_fd, struct err *err)
+{
+    int fd = openat(run_fd, "launcher.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_sys(err, -errno, "open the launcher's lock");
+    for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+        if (errno != EWOULDBLOCK || tries >= LOCK_TRIES) {
+            int e = errno;
+            (void)close(fd);
+            return err_sys(err, -e, "the launcher of another server is still at work in this data folder");
+        }
+        (void)poll(NULL, 0, 5);
+    }
+    return 0; /* held, and never closed, until the process ends */
+}
+
 static int open_folders(struct cell_site *s, struct err *err)
 {
     struct stat st;
@@ -420,10 +586,13 @@ static int open_folders(struct cell_site *s, struct err *err)
     CLEANUP(close_fd_p) int blank = NO_FD;
     if (data < 0 || fstat(data, &st) < 0)
         return err_sys(err, -errno, "open data folder %s", s->data_dir);
-    snprintf(s->tag, sizeof(s->tag), "%llx", (unsigned long long)(st.st_ino * 2654435761u ^ st.st_dev) & 0xffffffffffull);
+    snprintf(s->tag, sizeof(s->tag), "%llx",
+             (unsigned long long)(st.st_ino * 2654435761u ^ st.st_dev) & 0xffffffffffull);
     int r = open_folder(data, "boxes", &s->boxes_fd, err);
     if (r >= 0)
         r = open_folder(data, "run", &s->run_fd, err);
+    if (r >= 0)
+        r = lock_folder(s->run_fd, err);
     if (r >= 0)
         r = open_folder(s->run_fd, "root", &blank, err);
     if (r < 0)
@@ -432,7 +601,8 @@ static int open_folders(struct cell_site *s, struct err *err)
     s->usr_fd = open("/usr", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (s->image_fd < 0)
         return err_sys(err, -errno, "open image folder %s", s->image_dir);
-    if (fchmod(blank, 0755) < 0 || fchdir(blank) < 0) /* every stage inherits it: an empty folder to hang its new root on */
+    if (fchmod(blank, 0755) < 0 ||
+        fchdir(blank) < 0) /* every stage inherits it: an empty folder to hang its new root on */
         return err_sys(err, -errno, "enter the run folder");
     return 0;
 }
@@ -474,8 +644,10 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
     if (r >= 0)
         r = open_programs(s, err);
     if (r >= 0 && s->is_root)
-        r = cellroot_dev(s, err);
+        r = cellroot_shared(s, err);
     ident_random(&s->next_slot, sizeof(s->next_slot));
+    if (r >= 0)
+        sweep_reserve(s);
     return r;
 }
 
@@ -494,6 +666,7 @@ static void stop(struct launcher *l)
         (void)poll(NULL, 0, 1); /* only a pause */
     }
     chore_finish(&l->chores, &l->site);
+    l->nets = switchnet_free(l->nets);
     while (l->cells) {
         struct cell *c = l->cells;
         l->cells = c->next;
@@ -507,7 +680,8 @@ int native_launcher_main(int argc, char **argv)
     struct err err = ERR_INIT;
     (void)prctl(PR_SET_NAME, "iii-launcher"); /* for ps only */
     (void)signal(SIGPIPE, SIG_IGN);           /* cannot fail */
-    (void)signal(SIGINT, SIG_IGN);            /* the daemon decides when we end */
+    (void)signal(SIGINT, SIG_IGN);            /* the daemon decides when we end: a terminal or a service */
+    (void)signal(SIGTERM, SIG_IGN);           /* manager that signals the whole group does not */
     (void)umask(022);
     l.kept = (struct buf)BUF_INIT(16u << 20);
     chore_init(&l.chores);

@@ -1,5 +1,6 @@
-/* A box is found by its folder boxes/NAME, which carries two links: "id" (of which sandbox; blanks have none) and "pid" (number
- * and start time of its first process). Sockets and control groups are named alike, so that what lost its folder is found too. */
+/* A box is found by its folder boxes/NAME, which carries two links: "id" (of which sandbox; blanks have none) and "pid"
+ * (number and start time of its first process). Sockets and control groups are named alike, so that what lost its
+ * folder is found too. */
 #include "runtime/native/sweep.h"
 
 #include <dirent.h>
@@ -99,7 +100,8 @@ static int sweep_group(const struct cgroup *cg, void *userdata)
     return 0;
 }
 
-struct cell *sweep_run(struct cell_site *site, const struct cell *known, const struct buf *kept, struct chore_list *chores)
+struct cell *sweep_run(struct cell_site *site, const struct cell *known, const struct buf *kept,
+                       struct chore_list *chores)
 {
     char prefix[CGROUP_NAME_MAX];
     struct sweep s = { .site = site, .known = known };
@@ -108,4 +110,14 @@ struct cell *sweep_run(struct cell_site *site, const struct cell *known, const s
     snprintf(prefix, sizeof(prefix), "%s-", site->tag);
     (void)cgroup_list(&site->cgroups, prefix, sweep_group, &s); /* what cannot be listed cannot be ours */
     return s.found;
+}
+
+void sweep_reserve(struct cell_site *site)
+{
+    DIR *d = list_folder(site->boxes_fd);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (wire_is_name(e->d_name))
+            cell_reserve(site, e->d_name);
+    if (d)
+        (void)closedir(d); /* read only */
 }

@@ -24,6 +24,22 @@ static int bad(struct err *err, const char *what)
     return err_set(err, ERR_INTERNAL, EBADMSG, "launcher request: bad %s", what);
 }
 
+/* Volumes and networks. Which place in the box a volume may go to is the daemon's choice; that it stays in the box is
+ * seen to where it is opened. */
+static int check_object(const struct wire_request *q, struct err *err)
+{
+    bool is_mount = q->op == WIRE_MOUNT || q->op == WIRE_UNMOUNT;
+    bool is_cable = q->op == WIRE_NET_JOIN || q->op == WIRE_NET_LEAVE;
+    bool is_wanted = is_mount || is_cable || q->op == WIRE_VOLUME_REMOVE || q->op == WIRE_NET_MAKE || q->op == WIRE_NET_REMOVE;
+    if (is_wanted ? !wire_is_id(q->object) : q->object[0] != '\0')
+        return bad(err, "volume or network");
+    if (is_mount && q->workdir[0] != '/')
+        return bad(err, "place to mount on");
+    if (is_cable && (q->address == 0 || q->prefix < 8 || q->prefix > 30 || q->subnet >= WIRE_SUBNETS))
+        return bad(err, "address");
+    return 0;
+}
+
 int wire_request_check(const struct wire_request *q, size_t len, struct err *err)
 {
     if (len < sizeof(*q) || q->version != WIRE_VERSION)
@@ -33,18 +49,22 @@ int wire_request_check(const struct wire_request *q, size_t len, struct err *err
     if (q->extra_len > WIRE_EXTRA_MAX || len != sizeof(*q) + q->extra_len)
         return bad(err, "length");
     if (!is_ended(q->name, sizeof(q->name)) || !is_ended(q->id, sizeof(q->id)) ||
-        !is_ended(q->hostname, sizeof(q->hostname)) || !is_ended(q->workdir, sizeof(q->workdir)))
+        !is_ended(q->hostname, sizeof(q->hostname)) || !is_ended(q->workdir, sizeof(q->workdir)) ||
+        !is_ended(q->object, sizeof(q->object)))
         return bad(err, "text");
     bool is_new = q->op == WIRE_CREATE, is_sweep = q->op == WIRE_SWEEP;
-    if (is_new || is_sweep ? q->name[0] != '\0' : !wire_is_name(q->name))
+    if (is_new || q->op >= WIRE_VOLUME_REMOVE ? q->name[0] != '\0' : !wire_is_name(q->name))
         return bad(err, "name");
     if ((is_new || q->op == WIRE_ADOPT) && !wire_is_id(q->id))
         return bad(err, "sandbox id");
     if (is_new && (q->workdir[0] != '/' || q->hostname[0] == '\0' || strchr(q->hostname, '\n')))
         return bad(err, "hostname or working folder");
+    int r = check_object(q, err);
+    if (r < 0)
+        return r;
     if (q->op == WIRE_ADOPT && q->pid <= 1)
         return bad(err, "pid");
-    if (q->extra_len && !is_new && !is_sweep)
+    if (q->extra_len && !is_new && !is_sweep && q->op != WIRE_PROMOTE)
         return bad(err, "length");
     if (q->extra_len && ((const char *)(q + 1))[q->extra_len - 1] != '\0')
         return bad(err, "end of the list");

@@ -1,6 +1,6 @@
-/* What daemon and launcher say to each other: one fixed-size request, one fixed-size reply, matched by number, on a SEQPACKET
- * socket; variable parts follow a request as length-checked bytes. The launcher has root and believes nothing: it checks every
- * field (wire_request_check). May include: base/, os/. */
+/* What daemon and launcher say to each other: one fixed-size request, one fixed-size reply, matched by number, on a
+ * SEQPACKET socket; variable parts follow a request as length-checked bytes. The launcher has root and believes
+ * nothing: it checks every field (wire_request_check). May include: base/, os/. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,11 +10,12 @@
 #include "base/ident.h"
 #include "os/cgroup.h"
 
-#define WIRE_VERSION   1u
-#define WIRE_NAME_MAX  20     /* a box's own name: 16 hex digits and NUL, also its folder, socket and cgroup */
-#define WIRE_EXTRA_MAX 65536u /* bytes after a request: layer paths of a create, kept ids of a sweep */
-#define WIRE_FDS_MAX   2
+#define WIRE_VERSION    1u
+#define WIRE_NAME_MAX   20     /* a box's own name: 16 hex digits and NUL, also its folder, socket and cgroup */
+#define WIRE_EXTRA_MAX  65536u /* bytes after a request: layer paths of a create, kept ids of a sweep */
+#define WIRE_FDS_MAX    2
 #define WIRE_LAYERS_MAX 240
+#define WIRE_SUBNETS    16384u
 
 enum wire_op {
     WIRE_HELLO, /* launcher to daemon, once: ready. Reply only */
@@ -24,7 +25,17 @@ enum wire_op {
     WIRE_PAUSE,
     WIRE_RESUME,
     WIRE_LIMITS,
+    WIRE_RENAME, /* hostname */
     WIRE_CAPTURE,
+    WIRE_PROMOTE, /* capture without a copy if it can be; extra: the box's layers, topmost first */
+    WIRE_MOUNT,   /* the volume `object` on `workdir` */
+    WIRE_UNMOUNT, /* the same off it */
+    WIRE_NET_JOIN, /* the network `object` */
+    WIRE_NET_LEAVE,
+    WIRE_OUTLET,        /* the way out; the reply carries { TCP listener, DNS socket } */
+    WIRE_VOLUME_REMOVE, /* from here on no box is named */
+    WIRE_NET_MAKE,
+    WIRE_NET_REMOVE,
     WIRE_SWEEP, /* ids come in any number of requests; is_last runs it */
     WIRE_OPS
 };
@@ -37,29 +48,33 @@ struct wire_request {
     char hostname[64];
     char workdir[1024];
     uint32_t memory_mb, cpu_milli, pids_max; /* 0 = no limit */
-    uint32_t slot;            /* adopt: which range of user ids */
-    uint64_t start_time;      /* adopt: with pid, names the process */
+    uint32_t slot;                           /* adopt: which range of user ids */
+    uint64_t start_time;                     /* adopt: with pid, names the process */
     int32_t pid;
-    uint32_t extra_len;       /* bytes that follow: NUL-ended strings */
-    uint8_t is_host, is_last, is_paused;
-    uint8_t zero[5];
+    uint32_t extra_len; /* bytes that follow: NUL-ended strings */
+    char object[IDENT_MAX];           /* volume or network */
+    uint32_t address, prefix, subnet; /* join, leave: IPv4 in host order; the network's number */
+    uint8_t is_host, is_last, is_paused, is_readonly;
+    uint8_t is_linked; /* adopt: the daemon has its connection to the agent; the reply carries no descriptors */
+    uint8_t zero[3];
 };
 
 struct wire_reply {
     uint32_t version, op;
     uint64_t number;
-    int32_t result;           /* 0 or -errno */
-    uint32_t code;            /* enum err_code when result < 0 */
+    int32_t result; /* 0 or -errno */
+    uint32_t code;  /* enum err_code when result < 0 */
     char text[400];
     char name[WIRE_NAME_MAX];
     char cgroup[CGROUP_NAME_MAX];
-    char folder[64];          /* capture: below the data folder */
-    int64_t size_bytes;       /* capture */
+    char folder[64];    /* capture, promote: below the data folder; adopt: what a promote left behind */
+    int64_t size_bytes; /* capture */
     uint64_t start_time;
     int32_t pid;
     uint32_t slot;
     uint8_t can_idmap, has_uid_range; /* hello */
-    uint8_t zero[6];
+    uint8_t is_shared;                /* promote: folder is a layer of the running box */
+    uint8_t zero[5];
 };
 
 /* Descriptors: create and adopt replies carry { guest stream, pidfd }. */

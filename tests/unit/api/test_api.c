@@ -2,8 +2,8 @@
  */
 #include <errno.h>
 
-#include "api/api.h"
-#include "api/call.h"
+#include "api/api_core.h"
+#include "api/call_core.h"
 #include "base/alloc.h"
 #include "http/server_fixture.h"
 
@@ -12,16 +12,17 @@
 struct rig {
     struct fixture f;
     struct settings settings;
+    struct manager manager; /* only what the handlers used here look at */
     struct api *api;
     char traces[256];
 };
 
-static void on_trace(void *arg, const struct op *op, const char *sandbox_id, int64_t duration_us, const struct err *err)
+static void on_trace(void *arg, const struct api_trace *t)
 {
     struct rig *r = arg;
-    CHECK(duration_us >= 0);
-    (void)snprintf(r->traces, sizeof(r->traces), "%s %s %d", op->fn, sandbox_id ? sandbox_id : "-",
-                   err ? err_status(err->code) : 200);
+    CHECK(t->duration_us >= 0);
+    (void)snprintf(r->traces, sizeof(r->traces), "%s %s %d", t->op->fn, t->sandbox_id ? t->sandbox_id : "-",
+                   t->err ? err_status(t->err->code) : 200);
 }
 
 static void rig_init(struct rig *r, const char *token)
@@ -33,7 +34,8 @@ static void rig_init(struct rig *r, const char *token)
     free(r->settings.auth_token);
     r->settings.auth_token = xstrdup(token);
     r->settings.max_body_mb = 1;
-    bool is_up = loop_new(&r->f.loop, &err) == 0 && api_new(r->f.loop, NULL, &r->settings, &r->api, &err) == 0;
+    r->manager.settings = &r->settings;
+    bool is_up = loop_new(&r->f.loop, &err) == 0 && api_new(r->f.loop, &r->manager, &r->settings, &r->api, &err) == 0;
     if (is_up) {
         struct http_app app = api_http_app(r->api);
         api_on_trace(r->api, on_trace, r);
@@ -173,6 +175,86 @@ TEST(side_doors_are_tried_first)
     rig_done(&r);
 }
 
+/* A call that a test holds in its own hands. */
+struct held {
+    struct rig *rig;
+    struct call *call;
+    unsigned n_cancelled;
+};
+
+static bool hold_call(void *arg, struct http_req *req)
+{
+    struct held *h = arg;
+    h->call = call_new(h->rig->api, &spec_ops[OP_ID_cmd_run_stream], json_object(), req);
+    return true;
+}
+
+static void on_cancel(void *arg)
+{
+    struct held *h = arg;
+    h->n_cancelled++;
+}
+
+TEST(streams_are_server_sent_events)
+{
+    struct rig r;
+    struct held h = { .rig = &r };
+    rig_init(&r, "");
+    api_add_side_door(r.api, "/held", hold_call, &h, false);
+    int fd = fixture_connect(&r.f);
+    fixture_say(fd, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n");
+    fixture_turn(&r.f, 50);
+    CHECK(h.call != NULL);
+    call_stream_begin(h.call);
+    (void)call_stream_event(h.call, json_pack("{s:s}", "type", "stdout"), NULL);
+    call_stream_comment(h.call, "ping");
+    CHECK(fixture_wait(&r.f, fd, ": ping\n\n"));
+    CHECK(fixture_has(&r.f, "Content-Type: text/event-stream\r\n") && fixture_has(&r.f, "Cache-Control: no-cache\r\n"));
+    CHECK(fixture_has(&r.f, "Connection: keep-alive\r\n") && fixture_has(&r.f, "data: {\"type\":\"stdout\"}\n\n"));
+    call_error(h.call, ERR_TIMEOUT, "too late");
+    CHECK(fixture_wait(&r.f, fd, "\r\n0\r\n\r\n"));
+    CHECK(fixture_has(&r.f, "data: {\"type\":\"error\",\"error\":\"too late\",\"timestamp\":"));
+    CHECK_STR(r.traces, "cmd::run-stream - 504");
+    close(fd);
+    rig_done(&r);
+}
+
+TEST(a_client_that_leaves_cancels_its_call_once)
+{
+    struct rig r;
+    struct held h = { .rig = &r };
+    rig_init(&r, "");
+    api_add_side_door(r.api, "/held", hold_call, &h, false);
+    int fd = fixture_connect(&r.f);
+    fixture_say(fd, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n");
+    fixture_turn(&r.f, 50);
+    CHECK(h.call != NULL);
+    CHECK_INT(api_calls_running(r.api), 1);
+    call_on_cancel(h.call, on_cancel, &h);
+    close(fd);
+    for (int i = 0; i < 100 && h.n_cancelled == 0; i++)
+        fixture_turn(&r.f, 10);
+    CHECK_INT(h.n_cancelled, 1);
+    CHECK(call_is_cancelled(h.call));
+    call_ok(h.call, json_object()); /* goes nowhere */
+    CHECK_INT(h.n_cancelled, 1);
+    CHECK_INT(api_calls_running(r.api), 0);
+    rig_done(&r);
+}
+
+TEST(requests_at_the_same_time_are_bounded)
+{
+    struct rig r;
+    rig_init(&r, "");
+    r.api->n_http = API_HTTP_MAX - 1;
+    ask(&r, "GET /sandbox/health", "", "", 200, NULL);
+    r.api->n_http = API_HTTP_MAX;
+    ask(&r, "GET /sandbox/health", "", "", 503,
+        "{\"error\":\"1024 requests are being served, the most at the same time: try again\"}");
+    r.api->n_http = 0;
+    rig_done(&r);
+}
+
 static void on_done(void *arg, int status, json_t *body)
 {
     CLEANUP(free_p) char *text = json_write(body, NULL);
@@ -200,6 +282,9 @@ int main(void)
     RUN(large_bodies_are_refused_by_their_head);
     RUN(rates_are_limited_with_retry_after);
     RUN(side_doors_are_tried_first);
+    RUN(streams_are_server_sent_events);
+    RUN(a_client_that_leaves_cancels_its_call_once);
+    RUN(requests_at_the_same_time_are_bounded);
     RUN(operations_run_without_http);
     return tap_done();
 }

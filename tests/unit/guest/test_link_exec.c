@@ -241,6 +241,15 @@ static void on_log(void *arg, const char *data, size_t len, const struct err *er
     rig_on_done(arg, err);
 }
 
+static int n_waited;
+
+static void on_waited(void *arg, const struct err *err)
+{
+    CHECK(!err);
+    n_waited++;
+    rig_wake(arg);
+}
+
 static void on_job_exit(void *arg, const char *tag, const struct guest_exit *ex)
 {
     struct rig *r = arg;
@@ -286,6 +295,28 @@ TEST(a_durable_command_can_be_signalled)
     rig_wait(&r, &r.exits, 1);
     CHECK_INT(r.exit.signal, SIGINT);
     CHECK_INT(rig_result(&r, guest_job_signal(r.g, "no such job", SIGINT, rig_on_done, &r)), ERR_NOT_FOUND);
+    rig_done(&r);
+}
+
+TEST(a_wait_ends_when_the_log_grows_or_the_command_ends)
+{
+    struct rig r;
+    rig_init(&r);
+    start(&r, "read x; echo $x; read y", GUEST_EXEC_LOG | GUEST_EXEC_STDIN, "job4");
+    rig_wait(&r, &r.opens, 1);
+    CHECK_INT(guest_job_wait(r.g, "job4", 0, on_waited, &r), 0);
+    CHECK_INT(guest_job_wait(r.g, "job4", 3, on_waited, &r), 0);
+    CHECK_INT(rig_result(&r, guest_ping(r.g, rig_on_done, &r)), 0);
+    CHECK_INT(n_waited, 0);
+    CHECK_INT(rig_result(&r, guest_job_input(r.g, "job4", "ab\n", 3, false, rig_on_done, &r)), 0);
+    rig_wait(&r, &n_waited, 1);
+    CHECK_INT(rig_result(&r, guest_job_wait(r.g, "job4", 2, rig_on_done, &r)), 0); /* it has grown already */
+    CHECK_INT(n_waited, 1);
+    CHECK_INT(rig_result(&r, guest_job_input(r.g, "job4", "", 0, true, rig_on_done, &r)), 0);
+    rig_wait(&r, &n_waited, 2);
+    rig_wait(&r, &r.exits, 1);
+    CHECK_INT(rig_result(&r, guest_job_wait(r.g, "job4", 99, rig_on_done, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_wait(r.g, "nobody", 0, rig_on_done, &r)), ERR_NOT_FOUND);
     rig_done(&r);
 }
 
@@ -380,6 +411,7 @@ int main(void)
     RUN(a_dropped_command_dies_with_its_tree);
     RUN(a_durable_command_has_state_log_and_an_end);
     RUN(a_durable_command_can_be_signalled);
+    RUN(a_wait_ends_when_the_log_grows_or_the_command_ends);
     RUN(a_long_log_comes_in_several_frames);
     RUN(processes_are_listed_and_killed);
     RUN(interrupt_reaches_running_commands);

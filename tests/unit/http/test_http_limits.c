@@ -1,4 +1,7 @@
 /* Everything the server refuses: caps, deadlines, request smuggling. Each case crosses one line. */
+#include <sys/resource.h>
+
+#include "base/alloc.h"
 #include "http/server_fixture.h"
 
 #define HEAD "GET / HTTP/1.1\r\nHost: x\r\n"
@@ -17,6 +20,13 @@ static void on_request(void *arg, struct http_req *r)
 {
     (void)arg;
     request_count++;
+    if (strcmp(http_req_path(r), "/big") == 0) {
+        size_t len = 32 << 20; /* more than the kernel buffers */
+        char *body = xzalloc(len);
+        http_req_reply(r, 200, "text/plain", body, len);
+        free(body);
+        return;
+    }
     http_req_reply(r, 200, "text/plain", "fine", 4);
 }
 
@@ -223,6 +233,38 @@ TEST(connections_past_the_limit_are_told_and_closed)
     fixture_done(&fx);
 }
 
+TEST(a_client_that_does_not_read_is_cut)
+{
+    begin();
+    int fd = fixture_connect(&fx);
+    fixture_say(fd, "GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+    fixture_turn(&fx, 20);
+    CHECK_INT(http_server_connections(fx.server), 1);
+    for (int i = 0; i < 100 && http_server_connections(fx.server); i++)
+        fixture_turn(&fx, 20);
+    CHECK_INT(http_server_connections(fx.server), 0);
+    close(fd);
+    fixture_done(&fx);
+}
+
+TEST(running_out_of_descriptors_passes)
+{
+    begin();
+    struct rlimit old, none;
+    int fd = fixture_connect(&fx);
+    fixture_say(fd, HEAD "\r\n");
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &old), 0);
+    none = old;
+    none.rlim_cur = (rlim_t)fd; /* none free below it */
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+    fixture_turn(&fx, 20);
+    CHECK_INT(http_server_connections(fx.server), 0);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &old), 0);
+    CHECK(fixture_wait(&fx, fd, "fine"));
+    close(fd);
+    fixture_done(&fx);
+}
+
 int main(void)
 {
     RUN(smuggling_and_malformed_heads_are_refused);
@@ -231,5 +273,7 @@ int main(void)
     RUN(silent_and_idle_connections_are_closed);
     RUN(a_slow_body_is_cut);
     RUN(connections_past_the_limit_are_told_and_closed);
+    RUN(a_client_that_does_not_read_is_cut);
+    RUN(running_out_of_descriptors_passes);
     return tap_done();
 }

@@ -1,5 +1,4 @@
 /* The server over real sockets: requests, replies, keep-alive, pipelining, upgrades, listening. */
-#include <netinet/tcp.h>
 #include <sys/stat.h>
 
 #include "http/server_fixture.h"

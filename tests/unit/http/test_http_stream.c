@@ -44,6 +44,20 @@ static void on_data(void *arg, const char *data, ssize_t len)
         http_req_reply(r, 200, "text/plain", "got it", 6);
 }
 
+static void on_reject_data(void *arg, const char *data, ssize_t len)
+{
+    (void)data;
+    if (len > 0)
+        http_req_reply(arg, 422, "text/plain", "no more", 7);
+}
+
+static void on_abort_data(void *arg, const char *data, ssize_t len)
+{
+    (void)data;
+    if (len > 0)
+        http_req_abort(arg);
+}
+
 static void on_request(void *arg, struct http_req *r)
 {
     (void)arg;
@@ -53,6 +67,10 @@ static void on_request(void *arg, struct http_req *r)
     http_req_on_drain(r, on_drain, NULL);
     if (strcmp(path, "/up") == 0) {
         http_req_read(r, on_data, r);
+    } else if (strcmp(path, "/up-reject") == 0) {
+        http_req_read(r, on_reject_data, r);
+    } else if (strcmp(path, "/up-abort") == 0) {
+        http_req_read(r, on_abort_data, r);
     } else if (strcmp(path, "/small") == 0) {
         http_req_begin(r, 200, "text/event-stream", -1);
         (void)http_req_send(r, "one", 3);
@@ -340,6 +358,25 @@ TEST(abort_cuts_without_telling_its_own_handler)
     end();
 }
 
+TEST(answering_or_aborting_in_the_middle_of_a_body_is_safe)
+{
+    begin();
+    CHECK(fixture_exchange(&fx, "PUT /up-reject HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\nfirst"));
+    CHECK_INT(fixture_count(&fx, "HTTP/1.1 "), 1);
+    CHECK(fixture_has(&fx, "422 ") && fixture_has(&fx, "no more"));
+    int fd = fixture_connect(&fx); /* what is left of a small one is skipped */
+    fixture_say(
+        fd, "PUT /up-reject HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n" GET(
+                "/small"));
+    CHECK(fixture_wait(&fx, fd, "two"));
+    CHECK_INT(fixture_count(&fx, "422 "), 1);
+    close(fd);
+    CHECK(fixture_exchange(&fx, "PUT /up-abort HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\nfirst"));
+    CHECK_INT(fx.in.len, 0);
+    CHECK_INT(gone_count, 0);
+    end();
+}
+
 int main(void)
 {
     RUN(a_streamed_body_arrives_whole_and_in_order);
@@ -353,5 +390,6 @@ int main(void)
     RUN(a_producer_that_never_stops_is_cut);
     RUN(a_large_reply_in_one_piece_arrives_whole);
     RUN(abort_cuts_without_telling_its_own_handler);
+    RUN(answering_or_aborting_in_the_middle_of_a_body_is_safe);
     return tap_done();
 }

@@ -2,7 +2,6 @@
  * archives made of such layers. Included by the tests of the room image/ only. */
 #pragma once
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "image/digest.h"
+#include "image/layertree.h"
 
 #define TAR_MAX (64u << 20)
 
@@ -30,10 +30,10 @@ static inline void tar_add_sized(struct buf *b, const struct tar_entry *e, const
 {
     char h[512] = { 0 };
     (void)snprintf(h, 100, "%s", e->name);
-    (void)snprintf(h + 100, 8, "%07o", e->mode ? e->mode : 0644);
-    (void)snprintf(h + 108, 8, "%07o", e->uid);
-    (void)snprintf(h + 116, 8, "%07o", e->uid);
-    (void)snprintf(h + 124, 12, "%011llo", (unsigned long long)len);
+    (void)snprintf(h + 100, 8, "%07o", (e->mode ? e->mode : 0644) & 07777);
+    (void)snprintf(h + 108, 8, "%07o", e->uid & 07777777);
+    (void)snprintf(h + 116, 8, "%07o", e->uid & 07777777);
+    (void)snprintf(h + 124, 12, "%011llo", (unsigned long long)len & 077777777777);
     (void)snprintf(h + 136, 12, "%011o", 1700000000u);
     memset(h + 148, ' ', 8);
     h[156] = e->type;
@@ -92,14 +92,9 @@ static inline char *save_bytes(const char *name, const void *data, size_t len)
     return path;
 }
 
-static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    return remove(path);
-}
-
 static inline void remove_test_folder(void)
 {
-    (void)nftw(test_folder, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+    (void)layertree_remove_at(AT_FDCWD, test_folder); /* copes with folders whose mode keeps even their owner out */
 }
 
 static inline char *read_text_file(const char *folder, const char *name)

@@ -7,7 +7,7 @@
 #include <sys/xattr.h>
 
 #include "image/image.h"
-#include "image/tree.h"
+#include "image/layertree.h"
 #include "image/unpack.h"
 #include "tap.h"
 #include "tarmake.h"
@@ -28,7 +28,8 @@ static int unpack_bytes(const struct buf *tar, char **ret_folder, struct unpack_
     job->root_fd = open(*ret_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     job->limits = &limits;
     job->is_rootless = geteuid() != 0;
-    int r = unpack_layer(job, fd, hex, err);
+    const struct tarstream_source source = { .fd = fd };
+    int r = unpack_layer(job, &source, hex, err);
     (void)close(fd);
     (void)close(job->root_fd);
     free(path);
@@ -103,7 +104,7 @@ static const struct hostile corpus[] = {
     { "a hard link to a folder", { { "d", '5' }, { "h", '1', .link = "d" } }, -EINVAL, "not a file" },
     { "a hard link to the top", { { "h", '1', .link = "." } }, -EINVAL, "not a file" },
     { "a link without a target", { { "l", '2', .link = "" } }, -EINVAL, "\"l\"" },
-    { "the top as a file", { { "./", '0', "x" } }, -EINVAL, "top" },
+    { "the top as a file", { { ".", '0', "x" } }, -EINVAL, "top" },
     { "the top as a link", { { ".", '2', .link = "/" } }, -EINVAL, "top" },
     { "a whiteout of ..", { { "a/.wh...", '0' } }, -EINVAL, ".wh..." },
     { "a whiteout of .", { { ".wh..", '0' } }, -EINVAL, ".wh.." },
@@ -141,12 +142,8 @@ TEST(replaces_a_planted_link_instead_of_writing_through_it)
 {
     CLEANUP(free_p) char *victim = save_bytes("victim", "untouched", 9);
     const struct tar_entry list[] = {
-        { "f", '2', .link = victim },
-        { "f", '0', "evil" },
-        { "d", '2', .link = test_folder },
-        { "d", '5' },
-        { "d/x", '0', "in" },
-        { 0 },
+        { "f", '2', .link = victim }, { "f", '0', "evil" }, { "d", '2', .link = test_folder },
+        { "d", '5', .mode = 0755 },   { "d/x", '0', "in" }, { 0 },
     };
     CLEANUP(free_p) char *out = NULL;
     CHECK_INT(unpack_list(list, &out, NULL), 0);
@@ -309,7 +306,8 @@ TEST(refuses_a_compression_bomb_by_its_ratio)
     int fd = open(packed, O_RDONLY | O_CLOEXEC);
     char hex[DIGEST_HEX];
     struct err err = ERR_INIT;
-    CHECK_INT(unpack_layer(&job, fd, hex, &err), -E2BIG);
+    const struct tarstream_source source = { .fd = fd };
+    CHECK_INT(unpack_layer(&job, &source, hex, &err), -E2BIG);
     CHECK(strstr(err.msg, "III_IMAGE_MAX_RATIO") != NULL);
     limits = usual;
     (void)close(fd);
@@ -345,9 +343,9 @@ TEST(removes_trees_deeper_than_any_path_and_without_permissions)
         fd = next;
     }
     (void)close(fd);
-    CHECK_INT(tree_remove_at(AT_FDCWD, top), 0);
+    CHECK_INT(layertree_remove_at(AT_FDCWD, top), 0);
     CHECK(access(top, F_OK) < 0);
-    CHECK_INT(tree_remove_at(AT_FDCWD, top), 0);
+    CHECK_INT(layertree_remove_at(AT_FDCWD, top), 0);
 }
 
 TEST(limits_come_from_the_environment_and_wrong_ones_are_named)

@@ -23,7 +23,7 @@ struct rig {
     struct runtime *rt;
     struct box *box;
     int guest;
-    bool is_done, is_gone;
+    bool is_done, is_gone, is_shared;
     struct err err;
     char folder[512];
     int64_t size;
@@ -131,7 +131,7 @@ static unsigned count_entries(const char *sub)
 {
     char cmd[256];
     unsigned n = 0;
-    snprintf(cmd, sizeof(cmd), "ls %s/%s | grep -vc -e dev -e root", g.data, sub);
+    snprintf(cmd, sizeof(cmd), "ls %s/%s | grep -vc -e dev -e root -e sys -e lock", g.data, sub);
     FILE *f = popen(cmd, "re");
     if (f && fscanf(f, "%u", &n) != 1)
         n = 999;
@@ -224,7 +224,7 @@ TEST(a_box_has_no_privilege_and_no_way_out)
     unsigned lines = 0;
     for (const char *p = mounts; *p; p++)
         lines += *p == '\n';
-    CHECK_INT(lines, geteuid() == 0 ? 5 : 11); /* root, proc, dev, pts, shm; and one a device node without privilege */
+    CHECK_INT(lines, geteuid() == 0 ? 6 : 12); /* root, proc, dev, pts, shm, sys; and one a device node without privilege */
     CHECK(strstr(mounts, g.data) == NULL || geteuid() != 0);
     destroy();
     stop();
@@ -409,9 +409,16 @@ TEST(boxes_outlive_a_killed_launcher_and_are_adopted)
     (void)close(g.guest);
     pid_t launcher = launcher_pid();
     CHECK(launcher > 1 && kill(launcher, SIGKILL) == 0);
-    create("sbx_late"); /* no launcher any more: an answer all the same */
-    CHECK(g.box == NULL && g.err.code == ERR_INTERNAL);
+    struct box *kept_box = g.box;
+    create("sbx_late"); /* by the next launcher, which is started on the way */
+    CHECK(g.box != NULL && g.err.code == ERR_NONE);
+    CHECK(launcher_pid() > 1 && launcher_pid() != launcher);
+    if (g.box) {
+        (void)close(g.guest);
+        g.rt->ops->forget(g.box);
+    }
     g.rt->ops->forget(left);
+    g.rt->ops->forget(kept_box);
     stop();
     start(1);
     adopt(record);
@@ -484,6 +491,85 @@ TEST(a_captured_layer_makes_the_same_box_again)
         destroy();
     }
     CHECK_INT(tree_remove(AT_FDCWD, g.folder, NULL), 0);
+    stop();
+}
+
+static void on_promote(void *arg, const char *folder, int64_t size, bool is_shared, const struct err *err)
+{
+    g.is_shared = is_shared;
+    on_capture(arg, folder, size, err);
+}
+
+static void promote(const char *const *layers, size_t n)
+{
+    g.is_done = false;
+    g.rt->ops->promote(g.box, layers, n, on_promote, NULL);
+    await(&g.is_done);
+    CHECK_INT(g.err.code, ERR_NONE);
+}
+
+static int write_inside(const char *name, const char *text)
+{
+    char path[160];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/root", (int)saved("pid"));
+    CHECK(stat(path, &st) == 0);
+    snprintf(path, sizeof(path), "/proc/%d/root/workspace/%s", (int)saved("pid"), name);
+    (void)setfsgid(st.st_gid); /* as root of the box */
+    (void)setfsuid(st.st_uid);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    (void)setfsuid(0);
+    (void)setfsgid(0);
+    return fd;
+}
+
+TEST(a_promoted_layer_is_shared_with_the_running_box)
+{
+    const char *layers[3] = { g.layer };
+    char first[512];
+    start(1);
+    create("sbx_pro");
+    CHECK(g.box != NULL);
+    if (!g.box)
+        return stop();
+    (void)close(write_inside("a", "one"));
+    promote(layers, 1);
+    CHECK(g.is_shared && strstr(g.folder, "/upper"));
+    snprintf(first, sizeof(first), "%s/taken-1", g.data);
+    CHECK_INT(rename(g.folder, first), 0);
+    CHECK(g.rt->ops->leftover(g.box) == NULL);
+    layers[1] = first;
+    (void)close(write_inside("b", "two"));
+    CHECK(strncmp(read_proc("root/workspace/a"), "one", 3) == 0);
+    int fd = write_inside("c", "open"); /* from outside: no process of the box has it, but the mount is being written to */
+    promote(layers, 2);
+    CHECK(!g.is_shared); /* so it was copied */
+    (void)close(fd);
+    CHECK_INT(tree_remove(AT_FDCWD, g.folder, NULL), 0);
+    promote(layers, 2);
+    CHECK(g.is_shared);
+    CHECK(g.rt->ops->leftover(g.box) != NULL); /* not moved yet */
+    CHECK(strncmp(read_proc("root/workspace/b"), "two", 3) == 0);
+    JSON_OWNED record = g.rt->ops->save(g.box);
+    (void)close(g.guest);
+    g.rt->ops->forget(g.box);
+    stop();
+    start(1);
+    adopt(record);
+    CHECK(g.box != NULL);
+    if (g.box) {
+        const char *left = g.rt->ops->leftover(g.box);
+        CHECK(left && strcmp(left, g.folder) == 0);
+        g.is_done = false;
+        g.rt->ops->capture(g.box, on_capture, NULL);
+        await(&g.is_done);
+        CHECK_INT(g.err.code, ERR_CONFLICT); /* it would miss a layer */
+        CHECK(strncmp(read_proc("root/workspace/c"), "open", 4) == 0);
+        destroy();
+    }
+    CHECK_INT(tree_remove(AT_FDCWD, first, NULL), 0);
+    CHECK_INT(wait_entries("boxes", 1), 1);
     stop();
 }
 
@@ -592,10 +678,13 @@ int main(int argc, char **argv)
         RUN(pause_resume_limits_and_figures);
         RUN(a_box_that_dies_is_noticed_once);
         RUN(boxes_outlive_a_killed_launcher_and_are_adopted);
-        if (geteuid() == 0)
+        if (geteuid() == 0) {
             RUN(a_captured_layer_makes_the_same_box_again);
-        else
+            RUN(a_promoted_layer_is_shared_with_the_running_box);
+        } else {
             SKIP(a_captured_layer_makes_the_same_box_again, "the test writes into the box from outside, as root");
+            SKIP(a_promoted_layer_is_shared_with_the_running_box, "only root can swap the root of a box");
+        }
         RUN(the_host_view_has_usr_read_only);
         RUN(many_at_once);
     }

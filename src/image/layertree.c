@@ -1,6 +1,6 @@
 /* Removal must cope with trees made by hostile code: deeper than we have descriptors, folders without permission bits.
  * Past a set depth a folder is moved up to the top of the tree being removed and taken in the next round. */
-#include "image/tree.h"
+#include "image/layertree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,8 @@
 
 #include "base/cleanup.h"
 
-#define DEPTH_MAX 64
+#define DEPTH_MAX  64
+#define ROUNDS_MAX 100000
 
 struct removal {
     int top_fd;
@@ -34,6 +35,8 @@ static int open_folder(int dir_fd, const char *name)
 /* The tree may hold names like ours on purpose: take the next until one is free. */
 static int move_up(struct removal *job, int dir_fd, const char *name)
 {
+    if (fchmodat(dir_fd, name, 0700, 0) < 0) /* moving a folder writes into it; it is one, since unlinkat() said so */
+        return -errno;
     for (;;) {
         char moved[64];
         (void)snprintf(moved, sizeof(moved), ".removed-%ld-%u", (long)getpid(), job->moved++);
@@ -71,13 +74,14 @@ static int remove_entry(struct removal *job, int dir_fd, const char *name, int d
 
 static int remove_below(struct removal *job, int fd, int depth)
 {
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    (void)fchmod(fd, 0700); /* so that an ordinary user can empty a read-only folder of theirs; root needs it not */
+    int copy = openat(fd, ".",
+                      O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* not a dup: that would share where the last round ended */
     DIR *d = copy < 0 ? NULL : fdopendir(copy);
     if (!d) {
         close_fd_p(&copy);
         return -ENOMEM;
     }
-    (void)fchmod(fd, 0700); /* so that an ordinary user can empty a read-only folder of theirs; root needs it not */
     int r = 0;
     for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d))
         if (!is_dot(e->d_name))
@@ -86,7 +90,7 @@ static int remove_below(struct removal *job, int fd, int depth)
     return r;
 }
 
-int tree_remove_at(int dir_fd, const char *name)
+int layertree_remove_at(int dir_fd, const char *name)
 {
     if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
         return 0;
@@ -97,9 +101,9 @@ int tree_remove_at(int dir_fd, const char *name)
         fd = open_folder(dir_fd, name);
     if (fd < 0)
         return fd;
-    /* Each round takes DEPTH_MAX levels off the deepest chain, so this ends. */
+    /* Each round takes DEPTH_MAX levels off the deepest chain; the bound is for a tree somebody keeps filling. */
     struct removal job = { .top_fd = fd };
-    for (;;) {
+    for (int round = 0; round < ROUNDS_MAX; round++) {
         int r = remove_below(&job, fd, 0);
         if (r < 0)
             return r;
@@ -108,6 +112,7 @@ int tree_remove_at(int dir_fd, const char *name)
         if (errno != ENOTEMPTY && errno != EEXIST)
             return -errno;
     }
+    return -EBUSY;
 }
 
 static int64_t size_below(int dir_fd, const char *name, int depth)
@@ -132,7 +137,7 @@ static int64_t size_below(int dir_fd, const char *name, int depth)
     return sum;
 }
 
-int64_t tree_size_at(int dir_fd, const char *name)
+int64_t layertree_size_at(int dir_fd, const char *name)
 {
     return size_below(dir_fd, name, 0);
 }

@@ -1,0 +1,216 @@
+#include "api/engine_door.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/call.h"
+#include "base/alloc.h"
+#include "engine/chanend.h"
+
+#define BACKLOG_MAX (16 * 1024 * 1024) /* bytes of events that wait for a reader before the work is ended */
+
+struct row {
+    struct api *api;
+    enum op_id op;
+};
+
+struct engine_door {
+    struct engine *engine;
+    char *own_path; /* "/sandbox/": the table's, never a worker's */
+    struct row rows[OP_COUNT];
+};
+
+/* One call on its way through the table. */
+struct passage {
+    struct engine_call *call; /* NULL: answered */
+    struct api *api;
+    enum op_id op;
+    json_t *params;
+    struct call *running; /* set and cleared by call_run_held() */
+    struct chanend *out;  /* of a streaming row */
+};
+
+static void passage_free(struct passage *p)
+{
+    json_decref(p->params);
+    free(p);
+}
+
+/* --- plain rows --- */
+
+static const char *code_of(int status)
+{
+    for (int code = ERR_NONE + 1; code < ERR_COUNT; code++)
+        if (err_status((enum err_code)code) == status)
+            return err_name((enum err_code)code);
+    return "invocation_failed";
+}
+
+static void on_done(void *arg, int status, json_t *body)
+{
+    struct passage *p = arg;
+    engine_call_on_gone(p->call, NULL, NULL);
+    if (status < 400)
+        engine_ok(p->call, json_incref(body));
+    else
+        engine_fail_text(p->call, code_of(status), json_get_str(body, "error", ""));
+    passage_free(p);
+}
+
+static void on_caller_gone(void *arg)
+{
+    struct passage *p = arg;
+    if (p->running)
+        call_cancel(p->running);
+}
+
+/* --- rows that stream --- */
+
+static void on_event(void *arg, json_t *event)
+{
+    struct passage *p = arg;
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(event, &len);
+    if (p->out && chanend_send(p->out, true, text, len) > BACKLOG_MAX && p->running)
+        call_cancel(p->running);
+}
+
+static void on_stream_done(void *arg, int status, json_t *body)
+{
+    struct passage *p = arg;
+    if (p->out && status >= 400) {
+        size_t len;
+        CLEANUP(free_p) char *text = json_write(body, &len);
+        (void)chanend_send(p->out, true, text, len);
+    }
+    if (p->out)
+        p->out = chanend_finish(p->out);
+    passage_free(p);
+}
+
+static void on_reader_gone(void *arg)
+{
+    struct passage *p = arg;
+    p->out = NULL;
+    if (p->running)
+        call_cancel(p->running);
+}
+
+static void on_channel(void *arg, json_t *writer, json_t *reader, const struct err *err)
+{
+    static const struct chanend_events events = { .on_end = on_reader_gone };
+    struct passage *p = arg;
+    struct err why = ERR_INIT;
+    if (err)
+        why = *err;
+    if (err || engine_call_open_channel(p->call, writer, &events, p, &p->out, &why) < 0) {
+        engine_fail_text(p->call, err_name(why.code), why.msg);
+        passage_free(p);
+        return;
+    }
+    engine_ok(STEAL(p->call), json_pack("{s:O}", "channel", reader));
+    call_run_held(p->api, p->op, p->params, &(struct call_sink){ on_event, on_stream_done, p }, &p->running);
+}
+
+/* --- all rows --- */
+
+static void on_call(void *arg, struct engine_call *c, json_t *payload)
+{
+    const struct row *row = arg;
+    struct passage *p = xzalloc(sizeof(*p));
+    *p = (struct passage){ .call = c, .api = row->api, .op = row->op, .params = json_incref(payload) };
+    if (spec_ops[row->op].flags & OP_STREAM) {
+        engine_call_new_channel(c, on_channel, p);
+        return;
+    }
+    engine_call_on_gone(c, on_caller_gone, p);
+    call_run_held(p->api, p->op, p->params, &(struct call_sink){ NULL, on_done, p }, &p->running);
+}
+
+static const char *type_name(enum field_type t)
+{
+    switch (t) {
+    case FIELD_STR:
+        return "string";
+    case FIELD_INT:
+        return "integer";
+    case FIELD_NUM:
+        return "number";
+    case FIELD_BOOL:
+        return "boolean";
+    case FIELD_OBJ:
+    case FIELD_STR_MAP:
+        return "object";
+    case FIELD_STR_LIST:
+    case FIELD_OBJ_LIST:
+        return "array";
+    case FIELD_COMMAND:
+    case FIELD_ANY:
+        break;
+    }
+    return NULL;
+}
+
+/* What introspection and `iii trigger ID --help` show: names, types, which are needed. */
+static json_t *request_schema(const struct op *op)
+{
+    json_t *properties = json_object(), *required = json_array();
+    for (const struct field *f = op->fields; f && f->name; f++) {
+        json_t *about = json_object();
+        const char *type = type_name(f->type);
+        if (type)
+            (void)json_object_set_new(about, "type", json_string(type));
+        (void)json_object_set_new(about, "description", json_string(f->help ? f->help : ""));
+        (void)json_object_set_new(properties, f->name, about);
+        if (f->flags & (FIELD_REQUIRED | FIELD_PATH))
+            (void)json_array_append_new(required, json_string(f->name));
+    }
+    return json_pack("{s:s, s:o, s:o}", "type", "object", "properties", properties, "required", required);
+}
+
+static void add_row(struct engine_door *d, struct api *a, enum op_id id)
+{
+    const struct op *op = &spec_ops[id];
+    for (int before = 0; before < (int)id; before++)
+        if (strcmp(spec_ops[before].fn, op->fn) == 0)
+            return; /* another path of the same function */
+    d->rows[id] = (struct row){ .api = a, .op = id };
+    JSON_OWNED schema = request_schema(op);
+    struct engine_about about = { .description = op->help, .request_schema = schema };
+    engine_add_function(d->engine, op->fn, &about, on_call, &d->rows[id]);
+}
+
+static bool claims(void *arg, struct http_req *r)
+{
+    const struct engine_door *d = arg;
+    return strncmp(http_req_path(r), d->own_path, strlen(d->own_path)) != 0 && engine_has_route(d->engine, r);
+}
+
+static bool serve(void *arg, struct http_req *r)
+{
+    const struct engine_door *d = arg;
+    engine_serve_route(d->engine, r);
+    return true;
+}
+
+struct engine_door *engine_door_new(struct engine *e, struct api *a, const char *prefix)
+{
+    struct engine_door *d = xzalloc(sizeof(*d));
+    d->engine = e;
+    d->own_path = xasprintf("/%s/", prefix);
+    for (int id = 0; id < OP_COUNT; id++)
+        if (!(spec_ops[id].flags & (OP_RAW_BODY | OP_NOT_JSON)))
+            add_row(d, a, (enum op_id)id);
+    api_add_door(a,
+                 &(struct api_door){ .path_prefix = "/", .claims = claims, .fn = serve, .arg = d, .needs_auth = true });
+    return d;
+}
+
+struct engine_door *engine_door_free(struct engine_door *d)
+{
+    if (d) {
+        free(d->own_path);
+        free(d);
+    }
+    return NULL;
+}

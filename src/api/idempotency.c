@@ -1,0 +1,228 @@
+#include "api/idempotency.h"
+
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/strlist.h"
+
+#define SCOPE      "idempotency"
+#define DIGEST_HEX (2 * SHA256_DIGEST_LENGTH + 1)
+
+struct waiter {
+    struct waiter *next;
+    void (*fn)(void *arg, int status, json_t *body);
+    void *arg;
+};
+
+struct idempotency_claim {
+    struct idempotency *owner;
+    struct waiter *waiters;
+    char key[DIGEST_HEX], request[DIGEST_HEX];
+};
+
+struct idempotency {
+    struct store *store;
+    int64_t keep;
+    struct map *claims; /* digest of the key -> struct idempotency_claim */
+};
+
+struct idempotency *idempotency_new(struct store *store, int64_t keep)
+{
+    struct idempotency *i = xzalloc(sizeof(*i));
+    i->store = store;
+    i->keep = keep;
+    i->claims = map_new();
+    return i;
+}
+
+static void free_claim(struct idempotency_claim *c)
+{
+    for (struct waiter *w = c->waiters, *next; w; w = next) {
+        next = w->next;
+        free(w);
+    }
+    free(c);
+}
+
+struct idempotency *idempotency_free(struct idempotency *i)
+{
+    if (!i)
+        return NULL;
+    for (struct map_iter it = map_iter(i->claims); map_next(&it);)
+        free_claim(it.value);
+    map_free(i->claims);
+    free(i);
+    return NULL;
+}
+
+static void digest_text(const char *text, size_t len, char out[DIGEST_HEX])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    (void)SHA256((const unsigned char *)text, len, digest);
+    ident_hex(digest, sizeof(digest), out);
+}
+
+/* The order of members does not make another request. */
+static int digest_request(const char *function, const json_t *params, char out[DIGEST_HEX])
+{
+    CLEANUP(free_p) char *text = json_dumps(params, JSON_COMPACT | JSON_SORT_KEYS);
+    if (!text)
+        return -1;
+    CLEANUP(free_p) char *whole = xasprintf("%s %s", function, text);
+    digest_text(whole, strlen(whole), out);
+    return 0;
+}
+
+static int check_key(const char *key, struct err *err)
+{
+    size_t len = strlen(key);
+    for (size_t i = 0; i < len; i++)
+        if (key[i] < 0x21 || key[i] > 0x7e)
+            len = 0;
+    if (len > 0 && len <= IDEMPOTENCY_KEY_MAX)
+        return 0;
+    return err_set(err, ERR_INVALID, 0, "Idempotency-Key: expected 1 to %d printable characters without blanks",
+                   IDEMPOTENCY_KEY_MAX);
+}
+
+static int refuse_other(struct err *err)
+{
+    return err_set(
+        err, ERR_CONFLICT, 0,
+        "Idempotency-Key: it was used for another request within 24 hours; send a new key with a new request");
+}
+
+static void wait_for(struct idempotency_claim *c, const struct idempotency_request *rq)
+{
+    struct waiter **at = &c->waiters;
+    while (*at)
+        at = &(*at)->next;
+    *at = xzalloc(sizeof(**at));
+    **at = (struct waiter){ .fn = rq->fn, .arg = rq->arg };
+}
+
+/* 1: answered from the store. 0: nothing there that counts. */
+static int replay(struct idempotency *i, const char *key, const char *request, const struct idempotency_request *rq,
+                  struct err *err)
+{
+    json_t *found = NULL;
+    if (store_get(i->store, SCOPE, key, &found, NULL) < 0)
+        return 0;
+    JSON_OWNED doc = found;
+    if (rq->now_ms - json_get_int(doc, "at", 0) >= IDEMPOTENCY_AGE_MS)
+        return 0;
+    if (strcmp(json_get_str(doc, "request", ""), request) != 0)
+        return refuse_other(err);
+    json_t *body = json_object_get(doc, "body");
+    if (!body)
+        return err_set(err, ERR_CONFLICT, 0,
+                       "Idempotency-Key: the request was carried out; its answer was over %d bytes and was not kept",
+                       IDEMPOTENCY_ANSWER_MAX);
+    rq->fn(rq->arg, (int)json_get_int(doc, "status", 200), body);
+    return 1;
+}
+
+int idempotency_begin(struct idempotency *i, const struct idempotency_request *rq, struct idempotency_claim **ret,
+                      struct err *err)
+{
+    char key[DIGEST_HEX], request[DIGEST_HEX];
+    int r = check_key(rq->key, err);
+    *ret = NULL;
+    if (r < 0)
+        return r;
+    if (digest_request(rq->function, rq->params, request) < 0)
+        return err_set(err, ERR_INTERNAL, 0, "Idempotency-Key: the request cannot be written as JSON");
+    digest_text(rq->key, strlen(rq->key), key);
+    struct idempotency_claim *c = map_get(i->claims, key);
+    if (c) {
+        if (strcmp(c->request, request) != 0)
+            return refuse_other(err);
+        wait_for(c, rq);
+        return 0;
+    }
+    r = replay(i, key, request, rq, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    c = xzalloc(sizeof(*c));
+    c->owner = i;
+    memcpy(c->key, key, sizeof(key));
+    memcpy(c->request, request, sizeof(request));
+    map_set(i->claims, key, c);
+    *ret = c;
+    return 0;
+}
+
+void idempotency_leave(struct idempotency *i, void *arg)
+{
+    for (struct map_iter it = map_iter(i->claims); map_next(&it);) {
+        struct idempotency_claim *c = it.value;
+        for (struct waiter **at = &c->waiters; *at; at = &(*at)->next)
+            if ((*at)->arg == arg) {
+                struct waiter *w = *at;
+                *at = w->next;
+                free(w);
+                return;
+            }
+    }
+}
+
+static void keep_answer(const struct idempotency_claim *c, int status, json_t *body, int64_t now_ms)
+{
+    struct err err = ERR_INIT;
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(body, &len);
+    JSON_OWNED doc = json_pack("{s:s, s:i, s:I}", "request", c->request, "status", status, "at", (json_int_t)now_ms);
+    if (len <= IDEMPOTENCY_ANSWER_MAX)
+        (void)json_object_set(doc, "body", body);
+    /* An expired row under this key would keep its old place among the oldest. */
+    if (store_delete(c->owner->store, SCOPE, c->key, &err) < 0 ||
+        store_put(c->owner->store, SCOPE, c->key, doc, &err) < 0) {
+        log_event(LOG_ERROR, "idempotency.keep", "error", err.msg, NULL);
+        return;
+    }
+    (void)store_trim(c->owner->store, SCOPE, c->owner->keep);
+}
+
+void idempotency_settle(struct idempotency_claim *c, int status, json_t *body, int64_t now_ms)
+{
+    if (status == 200 || status == err_status(ERR_TIMEOUT))
+        keep_answer(c, status, body, now_ms);
+    (void)map_remove(c->owner->claims, c->key);
+    while (c->waiters) {
+        struct waiter *w = c->waiters;
+        c->waiters = w->next;
+        w->fn(w->arg, status, body);
+        free(w);
+    }
+    free_claim(c);
+}
+
+struct old_rows {
+    int64_t before_ms;
+    char **keys;
+};
+
+static bool note_old(void *arg, const char *key, json_t *doc)
+{
+    struct old_rows *old = arg;
+    if (json_get_int(doc, "at", 0) > old->before_ms)
+        return false; /* in order of time: the rest is younger */
+    strlist_add(&old->keys, key);
+    return true;
+}
+
+void idempotency_sweep(struct idempotency *i, int64_t now_ms)
+{
+    struct old_rows old = { .before_ms = now_ms - IDEMPOTENCY_AGE_MS };
+    struct err err = ERR_INIT;
+    if (store_each(i->store, SCOPE, false, note_old, &old, &err) < 0)
+        log_event(LOG_ERROR, "idempotency.sweep", "error", err.msg, NULL);
+    for (char **key = old.keys; key && *key; key++)
+        (void)store_delete(i->store, SCOPE, *key, NULL); /* tried again at the next sweep */
+    strlist_free(old.keys);
+}

@@ -1,0 +1,108 @@
+/* Handlers of events: history, publishing, and the live stream. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/call.h"
+#include "api/handlers.h"
+#include "base/alloc.h"
+#include "base/ident.h"
+
+#define STREAM_MARK (1024 * 1024) /* queued bytes past which a reader has to catch up first */
+#define PING_MS     15000
+
+void api_event_history(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct eventlog_query q = { .sandbox_id = call_str(c, "sandboxId", NULL),
+                                .topic = call_str(c, "topic", NULL),
+                                .limit = call_int(c, "limit", 50),
+                                .offset = call_int(c, "offset", 0) };
+    json_t *page = eventlog_page(call_manager(c)->events, &q, &err);
+    if (page)
+        call_ok(c, page);
+    else
+        call_fail(c, &err);
+}
+
+void api_event_publish(struct call *c)
+{
+    struct err err = ERR_INIT;
+    json_t *event = eventlog_publish(call_manager(c)->events, call_str(c, "topic", ""), call_str(c, "sandboxId", ""),
+                                     json_get(call_params(c), "data"), &err);
+    if (event)
+        call_ok(c, json_incref(event));
+    else
+        call_fail(c, &err);
+}
+
+/* --- the stream --- */
+
+/* One reader. It follows the log by place: events are sent as they come while it keeps up, and read back from the log
+ * after it had to wait, so a slow reader misses only what the log no longer keeps. */
+struct listener {
+    struct call *c;
+    struct eventlog *log;
+    struct eventlog_sub *sub;
+    struct timer *ping;
+    char *topic; /* NULL: all */
+    int64_t place;
+    bool is_held; /* its queue is full: on_drain goes on */
+};
+
+static void send_event(struct listener *l, json_t *event)
+{
+    l->is_held = call_stream_event(l->c, json_incref(event), json_get_str(event, "id", NULL)) >= STREAM_MARK;
+}
+
+static void on_event(void *arg, json_t *event)
+{
+    struct listener *l = arg;
+    if (l->is_held)
+        return;
+    l->place++;
+    if (!l->topic || strcmp(json_get_str(event, "topic", ""), l->topic) == 0)
+        send_event(l, event);
+}
+
+static void catch_up(void *arg)
+{
+    struct listener *l = arg;
+    l->is_held = false;
+    while (!l->is_held) {
+        JSON_OWNED event = eventlog_next(l->log, l->topic, &l->place);
+        if (!event)
+            break;
+        send_event(l, event);
+    }
+}
+
+static void on_ping(void *arg)
+{
+    struct listener *l = arg;
+    call_stream_comment(l->c, "ping");
+}
+
+static void on_listener_gone(void *arg)
+{
+    struct listener *l = arg;
+    struct call *c = l->c;
+    eventlog_unsubscribe(l->sub);
+    timer_free(l->ping);
+    free(l->topic);
+    free(l);
+    call_stream_end(c);
+}
+
+void api_stream_events(struct call *c)
+{
+    const char *last = call_header(c, "last-event-id");
+    struct listener *l = xzalloc(sizeof(*l));
+    *l = (struct listener){ .c = c, .log = call_manager(c)->events, .topic = xstrdup(call_str(c, "topic", NULL)) };
+    l->place = last && ident_is("evt", last) ? eventlog_after(l->log, last) : eventlog_end(l->log);
+    l->sub = eventlog_subscribe(l->log, on_event, l);
+    l->ping = timer_new(call_loop(c), PING_MS, PING_MS, on_ping, l);
+    call_stream_begin(c);
+    call_on_cancel(c, on_listener_gone, l);
+    call_stream_on_drain(c, catch_up, l);
+    catch_up(l);
+}

@@ -1,0 +1,43 @@
+/* Handlers of exposed ports. */
+#include <string.h>
+
+#include "api/call.h"
+#include "api/handlers.h"
+#include "sandbox/ports.h"
+
+void api_port_expose(struct call *c)
+{
+    struct err err = ERR_INIT;
+    json_t *mapping = NULL;
+    struct sandbox *s = handlers_running(c);
+    if (!s)
+        return;
+    int64_t inner = call_int(c, "containerPort", 0);
+    struct forward_plan plan = { .is_udp = strcmp(call_str(c, "protocol", "tcp"), "udp") == 0,
+                                 .inner_port = (uint16_t)inner,
+                                 .host_port = (uint16_t)call_int(c, "hostPort", inner) };
+    if (ports_expose(call_manager(c)->ports, s, &plan, &mapping, &err) < 0)
+        call_fail(c, &err);
+    else
+        call_ok(c, mapping);
+}
+
+void api_port_list(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (s)
+        call_ok(c, json_pack("{s:o}", "ports", ports_list(call_manager(c)->ports, s)));
+}
+
+void api_port_unexpose(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_sandbox(c);
+    int64_t inner = call_int(c, "containerPort", 0);
+    if (!s)
+        return;
+    if (ports_unexpose(call_manager(c)->ports, s, (uint16_t)inner, &err) < 0)
+        call_fail(c, &err);
+    else
+        call_ok(c, json_pack("{s:I}", "removed", (json_int_t)inner));
+}

@@ -1,0 +1,53 @@
+/* Handlers of queued commands. */
+#include "api/call.h"
+#include "api/handlers.h"
+#include "sandbox/queue.h"
+
+#define DEFAULT_TRIES 3
+
+static void answer(struct call *c, json_t *body, const struct err *err)
+{
+    if (body)
+        call_ok(c, body);
+    else
+        call_fail(c, err);
+}
+
+void api_queue_submit(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_sandbox(c);
+    if (!s)
+        return;
+    json_t *job = queue_submit(call_manager(c)->queue, s, json_get(call_params(c), "command"),
+                               call_int(c, "maxRetries", DEFAULT_TRIES), call_int(c, "timeout", 0) * 1000, &err);
+    answer(c, job, &err);
+}
+
+void api_queue_status(struct call *c)
+{
+    struct err err = ERR_INIT;
+    answer(c, queue_status(call_manager(c)->queue, call_str(c, "jobId", ""), &err), &err);
+}
+
+void api_queue_cancel(struct call *c)
+{
+    struct err err = ERR_INIT;
+    const char *id = call_str(c, "jobId", "");
+    if (queue_cancel(call_manager(c)->queue, id, &err) < 0)
+        call_fail(c, &err);
+    else
+        call_ok(c, json_pack("{s:s}", "cancelled", id));
+}
+
+void api_queue_retry(struct call *c)
+{
+    struct err err = ERR_INIT;
+    answer(c, queue_retry(call_manager(c)->queue, call_str(c, "jobId", ""), &err), &err);
+}
+
+void api_queue_dlq(struct call *c)
+{
+    struct err err = ERR_INIT;
+    answer(c, queue_dead(call_manager(c)->queue, call_int(c, "limit", 50), call_int(c, "offset", 0), &err), &err);
+}

@@ -1,0 +1,69 @@
+/* Handlers of snapshots. */
+#include "sandbox/snapshots.h"
+
+#include "api/call.h"
+#include "api/handlers.h"
+
+static void answer_snapshot(void *arg, const json_t *snapshot, const struct err *err)
+{
+    struct call *c = arg;
+    if (snapshot)
+        call_ok(c, json_incref((json_t *)(uintptr_t)snapshot));
+    else
+        call_fail(c, err);
+}
+
+static void answer_sandbox(void *arg, struct sandbox *s, const struct err *err)
+{
+    struct call *c = arg;
+    if (!s) {
+        call_fail(c, err);
+        return;
+    }
+    call_set_sandbox(c, s->id);
+    call_ok(c, sandbox_json(s));
+}
+
+void api_snapshot_create(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (s)
+        snapshots_create(call_manager(c)->snapshots, s, call_str(c, "name", NULL), answer_snapshot, c);
+}
+
+void api_snapshot_create_short(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    const char *comment = call_str(c, "comment", NULL);
+    if (s)
+        snapshots_create(call_manager(c)->snapshots, s, call_str(c, "name", comment && *comment ? comment : NULL),
+                         answer_snapshot, c);
+}
+
+void api_snapshot_list(struct call *c)
+{
+    call_ok(c, json_pack("{s:o}", "snapshots", snapshots_list(call_manager(c)->snapshots, call_str(c, "id", ""))));
+}
+
+void api_snapshot_restore(struct call *c)
+{
+    struct sandbox *s = handlers_sandbox(c);
+    if (s)
+        snapshots_restore(call_manager(c)->snapshots, s, call_str(c, "snapshotId", ""), answer_sandbox, c);
+}
+
+void api_snapshot_clone(struct call *c)
+{
+    snapshots_clone(call_manager(c)->snapshots, call_str(c, "snapshotId", ""), call_str(c, "name", NULL),
+                    answer_sandbox, c);
+}
+
+void api_snapshot_delete(struct call *c)
+{
+    struct err err = ERR_INIT;
+    const char *id = call_str(c, "snapshotId", "");
+    if (snapshots_delete(call_manager(c)->snapshots, id, &err) < 0)
+        call_fail(c, &err);
+    else
+        call_ok(c, json_pack("{s:s}", "deleted", id));
+}

@@ -1,0 +1,41 @@
+/* Handlers of templates. */
+#include "api/call.h"
+#include "sandbox/manager.h"
+#include "sandbox/templates.h"
+
+static void answer_record(struct call *c, json_t *record, const struct err *err)
+{
+    if (record)
+        call_ok(c, json_incref(record));
+    else
+        call_fail(c, err);
+}
+
+void api_template_create(struct call *c)
+{
+    struct err err = ERR_INIT;
+    json_t *rec = templates_create(call_manager(c)->templates, call_str(c, "name", ""), call_str(c, "description", ""),
+                                   json_get(call_params(c), "config"), &err);
+    answer_record(c, rec, &err);
+}
+
+void api_template_list(struct call *c)
+{
+    call_ok(c, json_pack("{s:o}", "templates", templates_list(call_manager(c)->templates)));
+}
+
+void api_template_get(struct call *c)
+{
+    struct err err = ERR_INIT;
+    answer_record(c, templates_get(call_manager(c)->templates, call_str(c, "id", ""), &err), &err);
+}
+
+void api_template_delete(struct call *c)
+{
+    struct err err = ERR_INIT;
+    const char *id = call_str(c, "id", "");
+    if (templates_delete(call_manager(c)->templates, id, &err) < 0)
+        call_fail(c, &err);
+    else
+        call_ok(c, json_pack("{s:s}", "deleted", id));
+}

@@ -1,0 +1,39 @@
+/* Handlers of workers. */
+#include "api/call.h"
+#include "sandbox/manager.h"
+#include "sandbox/workers.h"
+
+static void answer(struct call *c, json_t *(*fn)(struct workers *w, struct err *err))
+{
+    struct err err = ERR_INIT;
+    json_t *body = fn(call_manager(c)->workers, &err);
+    if (body)
+        call_ok(c, body);
+    else
+        call_fail(c, &err);
+}
+
+void api_worker_list(struct call *c)
+{
+    answer(c, workers_list);
+}
+
+void api_worker_select(struct call *c)
+{
+    answer(c, workers_select);
+}
+
+void api_worker_reap(struct call *c)
+{
+    answer(c, workers_reap);
+}
+
+void api_worker_migrate(struct call *c)
+{
+    answer(c, workers_migrate);
+}
+
+void api_worker_heartbeat(struct call *c)
+{
+    answer(c, workers_heartbeat);
+}

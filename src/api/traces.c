@@ -1,0 +1,248 @@
+#include "api/traces.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/ident.h"
+
+#define SCOPE      "observability"
+#define TRIM_EVERY 500 /* rows between two looks at how many are kept */
+
+struct trace {
+    char id[IDENT_MAX];
+    char *fn, *sandbox_id, *error; /* the last two may be NULL */
+    int64_t duration_ms, timestamp;
+};
+
+struct traces {
+    struct store *store;
+    int64_t keep;
+    unsigned since_trim;
+    struct trace *rows; /* oldest first; NULL until someone asks */
+    size_t n, cap;
+};
+
+struct traces *traces_new(struct store *store, int64_t keep)
+{
+    struct traces *t = xzalloc(sizeof(*t));
+    t->store = store;
+    t->keep = keep;
+    return t;
+}
+
+static void drop_oldest(struct traces *t, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(t->rows[i].fn);
+        free(t->rows[i].sandbox_id);
+        free(t->rows[i].error);
+    }
+    memmove(t->rows, t->rows + count, (t->n - count) * sizeof(*t->rows));
+    t->n -= count;
+}
+
+struct traces *traces_free(struct traces *t)
+{
+    if (!t)
+        return NULL;
+    if (t->rows)
+        drop_oldest(t, t->n);
+    free(t->rows);
+    free(t);
+    return NULL;
+}
+
+static void push(struct traces *t, const struct trace *row)
+{
+    if (t->n == t->cap) {
+        t->cap *= 2;
+        t->rows = xrealloc(t->rows, t->cap * sizeof(*t->rows));
+    }
+    t->rows[t->n++] = (struct trace){ .fn = xstrdup(row->fn),
+                                      .sandbox_id = xstrdup(row->sandbox_id),
+                                      .error = xstrdup(row->error),
+                                      .duration_ms = row->duration_ms,
+                                      .timestamp = row->timestamp };
+    memcpy(t->rows[t->n - 1].id, row->id, sizeof(row->id));
+}
+
+static json_t *row_json(const struct trace *row)
+{
+    json_t *j = json_pack("{s:s, s:s, s:I, s:s, s:I}", "id", row->id, "functionId", row->fn, "duration",
+                          (json_int_t)row->duration_ms, "status", row->error ? "error" : "ok", "timestamp",
+                          (json_int_t)row->timestamp);
+    if (row->sandbox_id)
+        (void)json_object_set_new(j, "sandboxId", json_text(row->sandbox_id, strlen(row->sandbox_id)));
+    if (row->error)
+        (void)json_object_set_new(j, "error", json_text(row->error, strlen(row->error)));
+    return j;
+}
+
+static bool load_one(void *arg, const char *key, json_t *doc)
+{
+    struct trace row = { .fn = (char *)(uintptr_t)json_get_str(doc, "functionId", ""),
+                         .sandbox_id = (char *)(uintptr_t)json_get_str(doc, "sandboxId", NULL),
+                         .error = (char *)(uintptr_t)json_get_str(doc, "error", NULL),
+                         .duration_ms = json_get_int(doc, "duration", 0),
+                         .timestamp = json_get_int(doc, "timestamp", 0) };
+    (void)snprintf(row.id, sizeof(row.id), "%s", key);
+    push(arg, &row);
+    return true;
+}
+
+static int need_rows(struct traces *t, struct err *err)
+{
+    if (t->rows)
+        return 0;
+    (void)store_trim(t->store, SCOPE, t->keep);
+    t->cap = 256;
+    t->rows = xzalloc(t->cap * sizeof(*t->rows));
+    int r = store_each(t->store, SCOPE, false, load_one, t, err);
+    if (r < 0) {
+        drop_oldest(t, t->n);
+        free(STEAL(t->rows));
+    }
+    return r;
+}
+
+static void trim(struct traces *t)
+{
+    if (++t->since_trim < TRIM_EVERY)
+        return;
+    t->since_trim = 0;
+    (void)store_trim(t->store, SCOPE, t->keep);
+    if (t->rows && (int64_t)t->n > t->keep)
+        drop_oldest(t, t->n - (size_t)t->keep);
+}
+
+void traces_add(struct traces *t, const char *fn, const char *sandbox_id, int64_t duration_us, const struct err *err)
+{
+    struct trace row = { .fn = (char *)(uintptr_t)fn,
+                         .sandbox_id = (char *)(uintptr_t)sandbox_id,
+                         .error = err ? (char *)(uintptr_t)err->msg : NULL,
+                         .duration_ms = (duration_us + 500) / 1000,
+                         .timestamp = clock_wall_ms() };
+    ident_new("trc", row.id);
+    JSON_OWNED doc = row_json(&row);
+    (void)store_put_lazy(t->store, SCOPE, row.id, doc, NULL); /* a full disk costs the trace, not the call */
+    if (t->rows)
+        push(t, &row);
+    trim(t);
+}
+
+/* The first row that counts: those before it wait to be trimmed. */
+static size_t first_kept(const struct traces *t)
+{
+    return (int64_t)t->n > t->keep ? t->n - (size_t)t->keep : 0;
+}
+
+static bool is_wanted(const struct trace *row, const struct traces_query *q)
+{
+    return (!q->fn || strcmp(row->fn, q->fn) == 0) &&
+           (!q->sandbox_id || (row->sandbox_id && strcmp(row->sandbox_id, q->sandbox_id) == 0));
+}
+
+json_t *traces_page(struct traces *t, const struct traces_query *q, struct err *err)
+{
+    if (need_rows(t, err) < 0)
+        return NULL;
+    json_t *list = json_array();
+    int64_t total = 0;
+    for (size_t i = t->n; i > first_kept(t); i--) {
+        const struct trace *row = &t->rows[i - 1];
+        if (!is_wanted(row, q))
+            continue;
+        if (total >= q->offset && (int64_t)json_array_size(list) < q->limit)
+            (void)json_array_append_new(list, row_json(row));
+        total++;
+    }
+    return json_pack("{s:o, s:I}", "traces", list, "total", (json_int_t)total);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The contract's rule: sorted durations at floor(0.95 n), the last one when that is out of range. */
+static double p95_of(int64_t *durations, size_t n)
+{
+    if (n == 0)
+        return 0;
+    qsort(durations, n, sizeof(*durations), by_size);
+    size_t at = n * 95 / 100;
+    return (double)durations[at < n ? at : n - 1];
+}
+
+json_t *traces_metrics(struct traces *t, struct err *err)
+{
+    if (need_rows(t, err) < 0)
+        return NULL;
+    size_t first = first_kept(t), n = t->n - first;
+    CLEANUP(free_p) int64_t *durations = try_alloc((n + 1) * sizeof(*durations));
+    if (!durations) {
+        (void)err_set(err, ERR_INTERNAL, ENOMEM, "sorting %zu traces", n);
+        return NULL;
+    }
+    json_int_t errors = 0;
+    double sum = 0;
+    json_t *counts = json_object();
+    for (size_t i = 0; i < n; i++) {
+        const struct trace *row = &t->rows[first + i];
+        durations[i] = row->duration_ms;
+        sum += (double)row->duration_ms;
+        errors += row->error != NULL;
+        json_t *count = json_object_get(counts, row->fn);
+        if (count)
+            (void)json_integer_set(count, json_integer_value(count) + 1);
+        else
+            (void)json_object_set_new(counts, row->fn, json_integer(1));
+    }
+    return json_pack("{s:I, s:I, s:f, s:f, s:o}", "totalRequests", (json_int_t)n, "totalErrors", errors, "avgDuration",
+                     n ? sum / (double)n : 0.0, "p95Duration", p95_of(durations, n), "functionCounts", counts);
+}
+
+/* Rows of the store in one transaction: all of them or none. */
+static int delete_rows(struct traces *t, int64_t before_ms, struct err *err)
+{
+    int r = store_begin(t->store, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r == 0 && i < t->n; i++)
+        if (t->rows[i].timestamp < before_ms)
+            r = store_delete(t->store, SCOPE, t->rows[i].id, err);
+    if (r < 0) {
+        store_rollback(t->store);
+        return r;
+    }
+    return store_commit(t->store, err);
+}
+
+int64_t traces_clear(struct traces *t, int64_t before_ms, struct err *err)
+{
+    int r = need_rows(t, err);
+    if (r == 0)
+        r = delete_rows(t, before_ms, err);
+    if (r < 0)
+        return r;
+    size_t first = first_kept(t), kept = 0;
+    int64_t cleared = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        struct trace row = t->rows[i];
+        if (row.timestamp >= before_ms) {
+            t->rows[kept++] = row;
+            continue;
+        }
+        cleared += i >= first;
+        free(row.fn);
+        free(row.sandbox_id);
+        free(row.error);
+    }
+    t->n = kept;
+    return cleared;
+}

@@ -1,0 +1,28 @@
+/* One record for each API call, the newest III_MAX_TRACES kept. They are written to the store as they come and read
+ * into memory when someone first asks. May include: base/, spec/, store/. */
+#pragma once
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "store/store.h"
+
+struct traces;
+
+struct traces *traces_new(struct store *store, int64_t keep);
+struct traces *traces_free(struct traces *t);
+
+/* One call. sandbox_id and err may be NULL; fn must be a text that lives as long as the program. */
+void traces_add(struct traces *t, const char *fn, const char *sandbox_id, int64_t duration_us, const struct err *err);
+
+/* Which, newest first; a NULL text matches all. */
+struct traces_query {
+    const char *sandbox_id, *fn;
+    int64_t limit, offset;
+};
+/* Each returns a new value, or NULL with err when the store cannot be read. */
+json_t *traces_page(struct traces *t, const struct traces_query *q, struct err *err); /* {traces, total} */
+/* {totalRequests, totalErrors, avgDuration, p95Duration, functionCounts} */
+json_t *traces_metrics(struct traces *t, struct err *err);
+/* Deletes those strictly older than a time; how many, or negative. */
+int64_t traces_clear(struct traces *t, int64_t before_ms, struct err *err);

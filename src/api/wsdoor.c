@@ -1,0 +1,102 @@
+#include "api/wsdoor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_core.h"
+#include "api/call_core.h"
+#include "base/alloc.h"
+#include "engine/channel.h"
+#include "http/url.h"
+#include "sandbox/terminal.h"
+
+#define TOKEN_MAX 4096
+
+struct wsdoor {
+    struct api *api;
+    char *prefix; /* "/sandbox/sandboxes/" */
+};
+
+struct session_path {
+    char sandbox_id[IDENT_MAX], session_id[IDENT_MAX];
+};
+
+/* Copies the segment at *at and the text that must follow it. */
+static bool take_segment(const char **at, const char *behind, char out[IDENT_MAX])
+{
+    size_t len = strcspn(*at, "/");
+    if (len == 0 || len >= IDENT_MAX || strncmp(*at + len, behind, strlen(behind)) != 0)
+        return false;
+    memcpy(out, *at, len);
+    out[len] = '\0';
+    *at += len + strlen(behind);
+    return true;
+}
+
+static bool parse(const struct wsdoor *d, const char *path, struct session_path *ret)
+{
+    const char *at = path + strlen(d->prefix);
+    return take_segment(&at, "/terminal/", ret->sandbox_id) && take_segment(&at, "/ws", ret->session_id) && *at == '\0';
+}
+
+static bool claims_terminal(void *arg, struct http_req *r)
+{
+    struct session_path p;
+    return strcmp(http_req_method(r), "GET") == 0 && parse(arg, http_req_path(r), &p);
+}
+
+/* The header, or ?token=: a browser's WebSocket cannot send the header. */
+static int check_token(const struct api *a, const struct http_req *r, struct err *err)
+{
+    CLEANUP(buf_done) struct buf token = BUF_INIT(TOKEN_MAX);
+    const char *header = http_req_header(r, "authorization");
+    bool has_query = !header && url_query_get(http_req_query(r), "token", &token) == 1;
+    return gate_auth(a->gate, has_query ? buf_text(&token) : header, err);
+}
+
+static bool attach(void *arg, struct http_req *r)
+{
+    struct wsdoor *d = arg;
+    struct manager *m = d->api->manager;
+    struct session_path p;
+    struct err err = ERR_INIT;
+    struct sandbox *s = NULL;
+    struct terminal *t = NULL;
+    if (!parse(d, http_req_path(r), &p))
+        return false;
+    if (check_token(d->api, r, &err) == 0)
+        s = manager_find(m, p.sandbox_id, &err);
+    if (s)
+        t = terminal_find(m->terminals, s, p.session_id, &err);
+    if (t)
+        terminal_attach(t, r);
+    else
+        call_refuse(r, &err);
+    return true;
+}
+
+static bool serve_channel(void *arg, struct http_req *r)
+{
+    struct wsdoor *d = arg;
+    return channel_hub_serve(d->api->manager->channels, r);
+}
+
+struct wsdoor *wsdoor_new(struct api *a)
+{
+    struct wsdoor *d = xzalloc(sizeof(*d));
+    d->api = a;
+    d->prefix = xasprintf("/%s/sandboxes/", a->settings->api_prefix);
+    api_add_door(a, &(struct api_door){ .path_prefix = d->prefix, .claims = claims_terminal, .fn = attach, .arg = d });
+    /* The key is the credential, as on the engine's port. */
+    api_add_door(a, &(struct api_door){ .path_prefix = "/ws/channels/", .fn = serve_channel, .arg = d });
+    return d;
+}
+
+struct wsdoor *wsdoor_free(struct wsdoor *d)
+{
+    if (d) {
+        free(d->prefix);
+        free(d);
+    }
+    return NULL;
+}

@@ -1,0 +1,10 @@
+/* UUIDs (RFC 4122). May include: base/. */
+#pragma once
+#include <stdbool.h>
+
+#define UUID_MAX 37 /* bytes of the usual spelling with its NUL */
+
+void uuid_new(char out[UUID_MAX]); /* version 4, lower case with hyphens */
+/* Any spelling of RFC 4122 (upper case, braces, "urn:uuid:", no hyphens) to the usual one. False: it is none, out
+ * unchanged. */
+bool uuid_parse(const char *text, char out[UUID_MAX]);

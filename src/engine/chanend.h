@@ -1,0 +1,24 @@
+/* One end of a channel, held by this process: bytes and text messages in one direction. The channel itself is at our
+ * engine, or behind a WebSocket at an outside one. Made by engine_call_open_channel().
+ * May include: base/, loop/, http/, engine/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+struct chanend;
+
+struct chanend_events {
+    /* Reader only. text: an out-of-band message. */
+    void (*on_data)(void *arg, bool is_text, const char *data, size_t len);
+    /* Reader: the writer has finished or vanished (the two cannot be told apart). Writer: the reader has left. Once;
+     * the end is freed after it. */
+    void (*on_end)(void *arg);
+    void (*on_drain)(void *arg); /* writer: the queue has emptied after it was over the mark; may be NULL */
+};
+
+/* Returns bytes that wait; past CHANEND_MARK stop until on_drain. */
+#define CHANEND_MARK (1024 * 1024)
+size_t chanend_send(struct chanend *c, bool is_text, const char *data, size_t len);
+void chanend_hold(struct chanend *c, bool is_held); /* reader: pause and resume; the writer feels it */
+/* Writer: all was sent, end of stream. Reader: no more wanted. No more callbacks; c is gone. NULL is fine. */
+struct chanend *chanend_finish(struct chanend *c);

@@ -1,0 +1,322 @@
+#include "engine/channel.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "base/map.h"
+#include "http/url.h"
+#include "http/ws.h"
+#include "http/wsbye.h"
+
+#define PATH          "/ws/channels/"
+#define UUID_MAX      37
+#define SWEEPS        10                 /* looks for unclaimed ends in one claim time */
+#define MESSAGE_MAX   (16 * 1024 * 1024) /* SDKs cut at 64 KiB, but larger frames are legal */
+#define QUEUE_MARK    (1024 * 1024)
+#define CHANNEL_MAGIC 0xc4a27e1du
+
+struct end {
+    struct channel *channel;
+    enum channel_end kind;
+    bool is_local, is_claimed;
+    struct ws *ws; /* NULL: local, unclaimed or gone */
+};
+
+struct channel {
+    unsigned magic;
+    struct channel_hub *hub;
+    char id[UUID_MAX], key[UUID_MAX];
+    struct end writer, reader;
+    struct channel_events events;
+    void *arg;
+    int64_t made_ms;
+};
+
+struct channel_hub {
+    struct loop *loop;
+    struct map *channels; /* id -> struct channel */
+    struct timer *sweep;
+    struct wsbye *parting;
+    int64_t claim_ms;
+};
+
+/* --- life --- */
+
+static void make_uuid(char out[UUID_MAX])
+{
+    unsigned char b[16];
+    char hex[33];
+    ident_random(b, sizeof(b));
+    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+    ident_hex(b, sizeof(b), hex);
+    (void)snprintf(out, UUID_MAX, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+}
+
+struct channel *channel_new(struct channel_hub *h, enum channel_end local, const struct channel_events *ev, void *arg)
+{
+    struct channel *c = xzalloc(sizeof(*c));
+    c->magic = CHANNEL_MAGIC;
+    c->hub = h;
+    if (ev)
+        c->events = *ev;
+    c->arg = arg;
+    c->writer = (struct end){ .channel = c, .kind = CHANNEL_WRITER, .is_local = local == CHANNEL_WRITER };
+    c->reader = (struct end){ .channel = c, .kind = CHANNEL_READER, .is_local = local == CHANNEL_READER };
+    c->writer.is_claimed = c->writer.is_local;
+    c->reader.is_claimed = c->reader.is_local;
+    c->made_ms = loop_now_ms(h->loop);
+    make_uuid(c->id);
+    make_uuid(c->key);
+    map_set(h->channels, c->id, c);
+    return c;
+}
+
+static void release(struct end *e, int code, const char *reason)
+{
+    struct ws *w = STEAL(e->ws);
+    if (w)
+        wsbye_add(e->channel->hub->parting, w, code, reason);
+}
+
+static void drop(struct channel *c, int code, const char *reason)
+{
+    assert(c->magic == CHANNEL_MAGIC);
+    c->magic = 0;
+    (void)map_remove(c->hub->channels, c->id);
+    release(&c->writer, code, reason);
+    release(&c->reader, code, reason);
+    free(c);
+}
+
+void channel_close(struct channel *c, int code, const char *reason)
+{
+    drop(c, code, reason);
+}
+
+/* Ended by somebody else than the local holder, who is told. */
+static void end(struct channel *c, int code, const char *reason)
+{
+    if ((c->writer.is_local || c->reader.is_local) && c->events.on_closed)
+        c->events.on_closed(c->arg, c);
+    drop(c, code, reason);
+}
+
+static void sweep(void *arg)
+{
+    struct channel_hub *h = arg;
+    int64_t oldest_ms = loop_now_ms(h->loop) - h->claim_ms;
+    for (struct map_iter it = map_iter(h->channels); map_next(&it);) {
+        struct channel *c = it.value;
+        if (c->made_ms <= oldest_ms && !(c->writer.is_claimed && c->reader.is_claimed))
+            end(c, 1001, "the other end never came");
+    }
+}
+
+struct channel_hub *channel_hub_new(struct loop *l, int64_t claim_ms)
+{
+    struct channel_hub *h = xzalloc(sizeof(*h));
+    h->loop = l;
+    h->claim_ms = claim_ms;
+    h->channels = map_new();
+    h->parting = wsbye_new();
+    h->sweep = timer_new(l, claim_ms / SWEEPS + 1, claim_ms / SWEEPS + 1, sweep, h);
+    return h;
+}
+
+struct channel_hub *channel_hub_free(struct channel_hub *h)
+{
+    if (!h)
+        return NULL;
+    for (struct map_iter it = map_iter(h->channels); map_next(&it);)
+        drop(it.value, 1001, "the server stops");
+    map_free(h->channels);
+    wsbye_free(h->parting);
+    timer_free(h->sweep);
+    free(h);
+    return NULL;
+}
+
+size_t channel_hub_count(const struct channel_hub *h)
+{
+    return map_count(h->channels);
+}
+
+json_t *channel_ref_json(const struct channel *c, enum channel_end which)
+{
+    return json_pack("{s:s, s:s, s:s}", "channel_id", c->id, "access_key", c->key, "direction",
+                     which == CHANNEL_READER ? "read" : "write");
+}
+
+/* --- data --- */
+
+static size_t send_frames(struct ws *w, bool is_text, const char *data, size_t len)
+{
+    size_t queued = 0, step = is_text ? len : CHANNEL_FRAME_BYTES; /* a message stays whole */
+    for (size_t at = 0; at < len || (at == 0 && is_text); at += step) {
+        size_t n = len - at < step ? len - at : step;
+        queued = ws_send(w, is_text, data + at, n);
+        if (step == 0)
+            break;
+    }
+    return queued;
+}
+
+size_t channel_write(struct channel *c, bool is_text, const char *data, size_t len)
+{
+    return c->reader.ws ? send_frames(c->reader.ws, is_text, data, len) : 0;
+}
+
+void channel_hold(struct channel *c, bool is_held)
+{
+    if (c->writer.ws)
+        ws_hold(c->writer.ws, is_held);
+}
+
+static void on_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+{
+    struct end *e = arg;
+    if (e->kind == CHANNEL_READER)
+        return; /* a reader has nothing to say */
+    struct channel *c = e->channel;
+    if (c->reader.is_local)
+        c->events.on_data(c->arg, c, is_text, data, len);
+    else if (c->reader.ws && send_frames(c->reader.ws, is_text, data, len) > QUEUE_MARK)
+        ws_hold(w, true);
+}
+
+static void on_drain(void *arg, struct ws *w)
+{
+    struct end *e = arg;
+    (void)w;
+    if (e->kind == CHANNEL_WRITER)
+        return;
+    struct channel *c = e->channel;
+    if (!c->writer.is_local)
+        channel_hold(c, false);
+    else if (c->events.on_drain)
+        c->events.on_drain(c->arg, c);
+}
+
+static void on_close(void *arg, struct ws *w, int code, const char *reason)
+{
+    struct end *e = arg;
+    (void)w, (void)code, (void)reason;
+    e->ws = NULL;
+    end(e->channel, 1000, e->kind == CHANNEL_WRITER ? "stream_complete" : "the reader left");
+}
+
+/* --- claiming --- */
+
+static void refuse(struct http_req *r, int status, const char *text)
+{
+    CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
+    http_req_reply(r, status, "application/json", body, strlen(body));
+}
+
+static bool is_same_key(const char *a, const char *b, size_t len)
+{
+    volatile unsigned char different = 0; /* volatile: every byte is looked at, whatever the compiler knows */
+    for (size_t i = 0; i < len; i++)
+        different |= (unsigned char)(a[i] ^ b[i]);
+    return different == 0;
+}
+
+static struct channel *find(const struct channel_hub *h, const char *id, const struct buf *key)
+{
+    struct channel *c = map_get(h->channels, id);
+    bool is_right = c && key->len == UUID_MAX - 1 && is_same_key(c->key, buf_text(key), UUID_MAX - 1);
+    return is_right ? c : NULL;
+}
+
+static const struct ws_events ws_events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
+
+/* The upgrade is completed even for an end that was claimed before: that is how clients tell it from a wrong key. */
+static void claim(struct end *e, struct http_req *r)
+{
+    struct channel *c = e->channel;
+    struct ws *w = NULL;
+    bool was_claimed = e->is_claimed;
+    if (ws_accept(c->hub->loop, r, MESSAGE_MAX, &ws_events, e, &w) < 0)
+        return;
+    if (was_claimed) {
+        wsbye_add(c->hub->parting, w, 1008, "this end of the channel was claimed before");
+        return;
+    }
+    e->is_claimed = true;
+    e->ws = w;
+    bool are_both = c->writer.is_claimed && c->reader.is_claimed;
+    if (e->kind == CHANNEL_WRITER && !are_both)
+        ws_hold(w, true); /* until there is a reader */
+    else if (e->kind == CHANNEL_READER && !c->writer.is_local)
+        channel_hold(c, false);
+    if ((c->writer.is_local || c->reader.is_local) && c->events.on_claimed)
+        c->events.on_claimed(c->arg, c);
+}
+
+bool channel_has_peer(const struct channel *c)
+{
+    return (c->writer.is_local ? &c->reader : &c->writer)->is_claimed;
+}
+
+struct channel *channel_claim(struct channel_hub *h, const json_t *ref, const struct channel_events *ev, void *arg)
+{
+    CLEANUP(buf_done) struct buf key = BUF_INIT(256);
+    const char *id = json_get_str(ref, "channel_id", ""), *direction = json_get_str(ref, "direction", "");
+    bool is_read = strcmp(direction, "read") == 0;
+    if ((!is_read && strcmp(direction, "write") != 0) || buf_add_str(&key, json_get_str(ref, "access_key", "")) < 0)
+        return NULL;
+    struct channel *c = find(h, id, &key);
+    struct end *e = c ? (is_read ? &c->reader : &c->writer) : NULL;
+    if (!e || e->is_claimed || c->writer.is_local || c->reader.is_local)
+        return NULL;
+    e->is_local = e->is_claimed = true;
+    c->events = *ev;
+    c->arg = arg;
+    if (is_read)
+        channel_hold(c, false); /* a writer that came first was made to wait */
+    return c;
+}
+
+bool channel_hub_serve(struct channel_hub *h, struct http_req *r)
+{
+    const char *path = http_req_path(r);
+    CLEANUP(buf_done) struct buf key = BUF_INIT(256), dir = BUF_INIT(256);
+    if (strncmp(path, PATH, strlen(PATH)) != 0)
+        return false;
+    bool has_both =
+        url_query_get(http_req_query(r), "key", &key) == 1 && url_query_get(http_req_query(r), "dir", &dir) == 1;
+    bool is_read = has_both && strcmp(buf_text(&dir), "read") == 0;
+    struct channel *c = has_both ? find(h, path + strlen(PATH), &key) : NULL;
+    struct end *e = c ? (is_read ? &c->reader : &c->writer) : NULL;
+    if (!has_both || (!is_read && strcmp(buf_text(&dir), "write") != 0))
+        refuse(r, 400, "a channel needs key= and dir=read or dir=write");
+    else if (!e || e->is_local)
+        refuse(r, 404, "channel not found");
+    else
+        claim(e, r);
+    return true;
+}
+
+/* --- a server of its own --- */
+
+static struct http_body_rule app_head(void *arg, struct http_req *r)
+{
+    (void)arg, (void)r;
+    return (struct http_body_rule){ .max_bytes = 4096 };
+}
+
+static void app_request(void *arg, struct http_req *r)
+{
+    if (!channel_hub_serve(arg, r))
+        refuse(r, 404, "not found: this port serves /ws/channels/");
+}
+
+struct http_app channel_hub_app(struct channel_hub *h)
+{
+    return (struct http_app){ .arg = h, .on_head = app_head, .on_request = app_request };
+}

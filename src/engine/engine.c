@@ -1,0 +1,240 @@
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/chanend_core.h"
+#include "engine/channel.h"
+#include "engine/crontrigger.h"
+#include "engine/engine_core.h"
+#include "engine/enqueue.h"
+#include "engine/introspect.h"
+#include "engine/invocation.h"
+#include "engine/kv.h"
+#include "engine/outside.h"
+#include "engine/presence.h"
+#include "engine/pubsub.h"
+#include "engine/registry.h"
+#include "engine/telemetry.h"
+#include "engine/trigger.h"
+#include "engine/webroute.h"
+#include "engine/worker.h"
+#include "http/url.h"
+#include "http/wsbye.h"
+
+#define PING_MS   30000 /* a peer that vanished without a word is found out by the kernel when something is sent */
+#define BODY_MAX  4096  /* nobody sends a body to this port */
+#define TOKEN_MAX 4096
+
+static void on_ping_timer(void *arg)
+{
+    struct engine *e = arg;
+    for (struct map_iter it = map_iter(e->workers); map_next(&it);)
+        ws_ping(((struct worker *)it.value)->ws);
+}
+
+int engine_new(const struct engine_options *o, struct engine **ret, struct err *err)
+{
+    struct engine *e = xzalloc(sizeof(*e));
+    (void)err; /* nothing here can fail yet; callers handle it already */
+    e->loop = o->loop;
+    e->store = o->store;
+    e->channels = o->channels;
+    e->token = xstrdup(o->token ? o->token : "");
+    e->name = xstrdup(o->name);
+    e->version = xstrdup(o->version);
+    e->started_ms = clock_wall_ms();
+    uuid_new(e->id);
+    e->workers = map_new();
+    e->calls = map_new();
+    e->parting = wsbye_new();
+    LIST_INIT(&e->inside);
+    LIST_INIT(&e->ends);
+    LIST_INIT(&e->telemetry);
+    registry_init(e);
+    trigger_init(e);
+    presence_init(e);
+    introspect_init(e);
+    pubsub_init(e);
+    kv_init(e);
+    crontrigger_init(e);
+    webroute_init(e);
+    enqueue_init(e); /* last: it may run jobs of the store */
+    e->ping_timer = timer_new(e->loop, PING_MS, PING_MS, on_ping_timer, e);
+    *ret = e;
+    return 0;
+}
+
+void engine_stop(struct engine *e)
+{
+    if (e->is_stopping)
+        return;
+    e->is_stopping = true;
+    enqueue_stop(e);
+    webroute_stop(e);
+    telemetry_stop(e);
+    for (struct map_iter it = map_iter(e->workers); map_next(&it);)
+        worker_retire(it.value, 1001, "the server stops");
+    chanend_stop_all(e);
+}
+
+struct engine *engine_free(struct engine *e)
+{
+    if (!e)
+        return NULL;
+    engine_stop(e);
+    invocation_stop_all(e);
+    trigger_done(e);
+    presence_done(e);
+    pubsub_done(e);
+    kv_done(e);
+    webroute_done(e);
+    enqueue_done(e);
+    registry_done(e);
+    map_free(e->workers);
+    map_free(e->calls);
+    wsbye_free(e->parting);
+    timer_free(e->ping_timer);
+    free(e->token);
+    free(e->name);
+    free(e->version);
+    free(e);
+    return NULL;
+}
+
+/* --- channels of a call --- */
+
+bool engine_is_channel_ref(const json_t *value)
+{
+    const char *direction = json_get_str(value, "direction", "");
+    return json_get_str(value, "channel_id", NULL) && json_get_str(value, "access_key", NULL) &&
+           (strcmp(direction, "read") == 0 || strcmp(direction, "write") == 0);
+}
+
+int engine_call_open_channel(struct engine_call *c, const json_t *ref, const struct chanend_events *ev, void *arg,
+                             struct chanend **ret, struct err *err)
+{
+    const char *base_url = c->outside ? outside_url(c->outside) : NULL;
+    return chanend_open(c->engine, base_url, ref, ev, arg, ret, err);
+}
+
+struct new_channel {
+    engine_channel_fn *fn;
+    void *arg;
+};
+
+static void on_channel(void *arg, json_t *result, const struct engine_error *error)
+{
+    struct new_channel n = *(struct new_channel *)arg;
+    struct err err = ERR_INIT;
+    json_t *writer = json_get(result, "writer"), *reader = json_get(result, "reader");
+    free(arg);
+    if (!error && engine_is_channel_ref(writer) && engine_is_channel_ref(reader)) {
+        n.fn(n.arg, writer, reader, NULL);
+        return;
+    }
+    (void)err_set(&err, ERR_UPSTREAM, 0, "no channel could be made: %.200s",
+                  error ? error->message : "the engine's answer is none");
+    n.fn(n.arg, NULL, NULL, &err);
+}
+
+void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void *arg)
+{
+    struct new_channel *n = xzalloc(sizeof(*n));
+    *n = (struct new_channel){ .fn = fn, .arg = arg };
+    if (c->outside)
+        outside_invoke(c->outside, "engine::channels::create", NULL, on_channel, n);
+    else
+        engine_invoke(c->engine, "engine::channels::create", NULL, NULL, on_channel, n);
+}
+
+/* --- the port --- */
+
+static void refuse(struct http_req *r, int status, const char *text)
+{
+    CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
+    http_req_reply(r, status, "application/json", body, strlen(body));
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    volatile unsigned char different = 0; /* volatile: every byte is looked at, whatever the compiler knows */
+    if (strlen(b) != n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        different |= (unsigned char)(a[i] ^ b[i]);
+    return different == 0;
+}
+
+static bool has_token(const struct engine *e, const struct http_req *r)
+{
+    const char *header = http_req_header(r, "authorization");
+    CLEANUP(buf_done) struct buf query = BUF_INIT(TOKEN_MAX);
+    if (!*e->token)
+        return true;
+    if (header && strncasecmp(header, "Bearer ", 7) == 0)
+        return is_same(header + 7, e->token);
+    return url_query_get(http_req_query(r), "token", &query) == 1 && is_same(buf_text(&query), e->token);
+}
+
+static void on_nothing(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+{
+    (void)arg, (void)w, (void)is_text, (void)data, (void)len; /* replaced at once by wsbye */
+}
+
+static void on_gone(void *arg, struct ws *w, int code, const char *reason)
+{
+    (void)arg, (void)w, (void)code, (void)reason;
+}
+
+/* The one frame that comes before a session, then the end. */
+static void refuse_token(struct engine *e, struct http_req *r)
+{
+    static const struct ws_events events = { .on_message = on_nothing, .on_close = on_gone };
+    static const char text[] =
+        "{\"type\":\"error\",\"error\":{\"code\":\"AUTH_ERROR\",\"message\":\"a token is needed: "
+        "Authorization: Bearer ..., or ?token=...\"}}";
+    struct ws *w = NULL;
+    if (ws_accept(e->loop, r, BODY_MAX, &events, NULL, &w) < 0)
+        return;
+    (void)ws_send(w, true, text, sizeof(text) - 1);
+    wsbye_add(e->parting, w, 1008, "AUTH_ERROR");
+}
+
+static struct http_body_rule on_head(void *arg, struct http_req *r)
+{
+    (void)arg, (void)r;
+    return (struct http_body_rule){ .max_bytes = BODY_MAX };
+}
+
+static void on_request(void *arg, struct http_req *r)
+{
+    struct engine *e = arg;
+    const char *path = http_req_path(r);
+    bool is_worker = strcmp(path, "/") == 0, is_telemetry = strcmp(path, "/otel") == 0;
+    if (channel_hub_serve(e->channels, r))
+        return;
+    if (!is_worker && !is_telemetry)
+        refuse(r, 404, "not found: this port serves /, /otel and /ws/channels/");
+    else if (e->is_stopping)
+        refuse(r, 503, "the server stops");
+    else if (!has_token(e, r))
+        refuse_token(e, r);
+    else if (map_count(e->workers) + e->n_telemetry >= ENGINE_WORKERS_MAX)
+        refuse(r, 503, "too many workers are connected");
+    else if (is_worker)
+        worker_accept(e, r);
+    else
+        telemetry_accept(e, r);
+}
+
+struct http_app engine_http_app(struct engine *e)
+{
+    return (struct http_app){ .arg = e, .on_head = on_head, .on_request = on_request };
+}

@@ -1,0 +1,99 @@
+/* The engine: functions by id, whoever carries them out: a worker behind a WebSocket, or a C function of this process.
+ * Routes calls between them, keeps trigger bindings, and offers what workers lean on: queue, state, cron, publish.
+ * It knows no sandboxes. Untrusted: everything a worker sends. May include: base/, loop/, http/, store/.
+ * Invariants: (1) a call is answered exactly once, or dropped because its caller has left; (2) a worker that leaves
+ * takes its functions, types and bindings with it and each call it was carrying out is answered invocation_stopped; (3)
+ * nothing here waits: functions of this process answer from the loop, when they like. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "http/server.h"
+#include "loop/loop.h"
+#include "store/store.h"
+
+struct engine;
+struct engine_call; /* one call of a function of this process */
+struct channel_hub; /* engine/channel.h */
+
+struct engine_options {
+    struct loop *loop;
+    struct store *store;          /* queue and state are kept here */
+    struct channel_hub *channels; /* borrowed; serves /ws/channels/ */
+    const char *token;            /* workers must show it; NULL or "": anyone who reaches the port may connect */
+    const char *name;             /* worker name of the functions of this process, "iii-sandbox" */
+    const char *version;
+};
+
+int engine_new(const struct engine_options *o, struct engine **ret, struct err *err);
+struct engine *engine_free(struct engine *e); /* calls under way are dropped: call stop first */
+/* Closes every worker's connection (1001) and takes no new ones; the rest of a call of this process goes nowhere. */
+void engine_stop(struct engine *e);
+/* The engine port: worker sockets at "/", telemetry at "/otel"; other paths are 404. */
+struct http_app engine_http_app(struct engine *e);
+
+/* --- functions of this process --- */
+
+/* What introspection shows. All may be NULL; the JSON is borrowed (a reference is kept). metadata {"internal":true}
+ * hides a function from listings. */
+struct engine_about {
+    const char *description;
+    json_t *request_schema, *response_schema, *metadata;
+};
+
+/* Carries out one call. payload is borrowed, any JSON type, valid until the call is answered. Must answer exactly once,
+ * now or later: engine_ok() or one of engine_fail*(). */
+typedef void engine_fn(void *arg, struct engine_call *c, json_t *payload);
+/* A known id is replaced. Ids are copied. */
+void engine_add_function(struct engine *e, const char *id, const struct engine_about *about, engine_fn *fn, void *arg);
+
+json_t *engine_call_metadata(const struct engine_call *c);     /* the caller's side-channel, or NULL; borrowed */
+const char *engine_call_caller(const struct engine_call *c);   /* worker id (UUID), or NULL: trigger or this process */
+const char *engine_call_function(const struct engine_call *c); /* the id it was called by */
+struct engine *engine_call_engine(const struct engine_call *c);
+/* The caller has left or gave up: no one will read the answer. The call must still be answered. Runs at most once,
+ * never after the answer. fn NULL clears. */
+void engine_call_on_gone(struct engine_call *c, loop_fn *fn, void *arg);
+bool engine_call_is_gone(const struct engine_call *c);
+
+void engine_ok(struct engine_call *c, json_t *result); /* takes result; NULL: nothing returned */
+void engine_fail(struct engine_call *c, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The same with a text of any length (sandbox errors: code "invocation_failed", "handler error: {…}"). */
+void engine_fail_text(struct engine_call *c, const char *code, const char *text);
+
+/* --- channels, as a function of this process sees them --- */
+/* A call that came through an outside engine (III_ENGINE_URL) has its channels there: always go through these, never
+ * through channel.h. A channel end lives on after its call was answered. */
+
+struct chanend; /* engine/chanend.h: sending, holding, ending */
+struct chanend_events;
+
+/* Both refs are borrowed {channel_id, access_key, direction}; NULL with err. */
+typedef void engine_channel_fn(void *arg, json_t *writer_ref, json_t *reader_ref, const struct err *err);
+/* A new channel where the caller can reach it. fn runs once, perhaps before this returns. */
+void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void *arg);
+/* Takes the end that ref names ("read": this function reads; "write": it writes). -EINVAL when ref is no channel
+ * reference, -ENOENT when there is no such channel or that end is taken; an outside one that cannot be reached ends
+ * with on_end. */
+int engine_call_open_channel(struct engine_call *c, const json_t *ref, const struct chanend_events *ev, void *arg,
+                             struct chanend **ret, struct err *err);
+bool engine_is_channel_ref(const json_t *value); /* an object of the shape of a reference */
+
+/* --- calling --- */
+
+/* result is borrowed, NULL when there is none; error NULL: it went well. */
+struct engine_error {
+    const char *code, *message, *stacktrace; /* stacktrace may be NULL */
+};
+typedef void engine_done_fn(void *arg, json_t *result, const struct engine_error *error);
+/* Calls any function from this process. payload and metadata are borrowed (NULL: {} and none). done (NULL: void) runs
+ * once, perhaps before this returns; never after engine_free(). */
+void engine_invoke(struct engine *e, const char *function_id, json_t *payload, json_t *metadata, engine_done_fn *done,
+                   void *arg);
+
+/* --- HTTP routes that workers bind (trigger type http), to be hung into the REST listener --- */
+bool engine_has_route(struct engine *e, const struct http_req *r);
+void engine_serve_route(struct engine *e, struct http_req *r); /* its body is buffered; answers now or later */

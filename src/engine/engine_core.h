@@ -1,0 +1,93 @@
+/* What the files of this room share: the engine's parts, its functions and calls. Private to engine/.
+ * May include: base/, loop/, http/, store/, engine/. */
+#pragma once
+#include <sys/queue.h>
+
+#include "base/map.h"
+#include "base/uuid.h"
+#include "engine/engine.h"
+
+#define ENGINE_MESSAGE_MAX   (64 * 1024 * 1024) /* bytes of one message; the contract asks for 16 MiB */
+#define ENGINE_WORKERS_MAX   10000              /* connections at the same time: more are refused with 503 */
+#define ENGINE_FUNCTIONS_MAX 10000              /* functions of one worker */
+#define ENGINE_BINDINGS_MAX  10000              /* trigger bindings of one worker, and of engine::register_trigger */
+#define ENGINE_TYPES_MAX     1000               /* trigger types of one worker */
+#define ENGINE_CALLS_MAX     10000              /* unanswered calls of one worker */
+#define ENGINE_BACKLOG_MAX \
+    (32 * 1024 * 1024)            /* bytes that wait for a worker that does not read: no calls for it then */
+#define ENGINE_CHANNELS_MAX 10000 /* channels at the same time */
+#define ENGINE_NAME_CHARS   280   /* of names and descriptions that workers give themselves */
+
+struct worker;
+struct outside;
+struct triggers;
+struct pubsub;
+struct kv;
+struct enqueue;
+struct presence;
+struct webroute;
+struct wsbye;
+struct telemetry;
+struct exchange;
+
+struct function {
+    char *id;
+    char *description; /* may be NULL */
+    json_t *request_schema, *response_schema, *metadata;
+    struct worker *owner; /* NULL: of this process */
+    engine_fn *fn;
+    void *arg;
+    bool is_http;   /* to be invoked by an HTTP request of the engine: not offered */
+    bool is_inside; /* the engine's own: not offered to an outside engine */
+};
+
+LIST_HEAD(call_list, engine_call);
+
+struct engine_call {
+    unsigned magic;
+    struct engine *engine;
+    char id[UUID_MAX]; /* what a worker that carries it out knows it by */
+    char *function_id;
+    char *caller_id;              /* the caller's own invocation id, as it spells it; NULL: no answer wanted */
+    struct worker *caller;        /* NULL: this process, a trigger, or gone */
+    struct worker *executor;      /* NULL: this process */
+    char caller_worker[UUID_MAX]; /* "" when no worker called */
+    engine_done_fn *done;         /* a caller in this process */
+    void *done_arg;
+    json_t *payload, *metadata;
+    loop_fn *on_gone;
+    void *gone_arg;
+    bool is_gone, is_local;
+    struct outside *outside; /* the engine it came from, or NULL: this one */
+    LIST_ENTRY(engine_call) of_caller, of_executor;
+};
+
+struct chanend;
+LIST_HEAD(chanend_list, chanend);
+
+struct engine {
+    struct loop *loop;
+    struct store *store;
+    struct channel_hub *channels;
+    char *token, *name, *version;
+    char id[UUID_MAX]; /* this process as a worker */
+    int64_t started_ms;
+    bool is_stopping;
+    struct map *workers;     /* id -> struct worker */
+    struct map *local;       /* id -> struct function of this process */
+    struct map *remote;      /* id -> struct function of a worker: wins over a local one, but for engine:: */
+    struct map *calls;       /* id -> struct engine_call that a worker carries out */
+    struct call_list inside; /* calls that this process carries out */
+    struct chanend_list ends;
+    LIST_HEAD(exchange_list, exchange) exchanges;
+    LIST_HEAD(telemetry_list, telemetry) telemetry;
+    size_t n_telemetry;
+    struct wsbye *parting;
+    struct timer *ping_timer;
+    struct triggers *triggers;
+    struct pubsub *pubsub;
+    struct kv *kv;
+    struct enqueue *enqueue;
+    struct presence *presence;
+    struct webroute *webroute;
+};

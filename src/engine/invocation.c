@@ -1,0 +1,375 @@
+#include "engine/invocation.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/enqueue.h"
+#include "engine/registry.h"
+#include "engine/worker.h"
+
+#define CALL_MAGIC 0xe1ca1100u
+
+/* How a call ended. */
+struct outcome {
+    json_t *result;
+    struct engine_error error; /* code NULL: it went well */
+    const char *traceparent, *baggage;
+};
+
+/* --- life --- */
+
+static struct engine_call *call_new(struct engine *e, const struct invocation *i)
+{
+    struct engine_call *c = xzalloc(sizeof(*c));
+    c->magic = CALL_MAGIC;
+    c->engine = e;
+    c->function_id = xstrdup(i->function_id);
+    c->caller_id = xstrdup(i->caller_id);
+    c->caller = i->caller;
+    c->done = i->done;
+    c->done_arg = i->arg;
+    c->outside = i->outside;
+    c->payload = i->payload ? json_incref(i->payload) : json_object();
+    c->metadata = json_incref(i->metadata);
+    if (c->caller) {
+        (void)memcpy(c->caller_worker, c->caller->id, UUID_MAX);
+        LIST_INSERT_HEAD(&c->caller->started, c, of_caller);
+        c->caller->n_started++;
+    }
+    return c;
+}
+
+static void leave_caller(struct engine_call *c)
+{
+    if (c->caller) {
+        LIST_REMOVE(c, of_caller);
+        c->caller->n_started--;
+        c->caller = NULL;
+    }
+}
+
+static void leave_executor(struct engine_call *c)
+{
+    if (c->executor) {
+        LIST_REMOVE(c, of_executor);
+        c->executor->n_running--;
+        (void)map_remove(c->engine->calls, c->id);
+        c->executor = NULL;
+    } else if (c->is_local) {
+        LIST_REMOVE(c, of_executor);
+        c->is_local = false;
+    }
+}
+
+static void call_free(struct engine_call *c)
+{
+    leave_caller(c);
+    leave_executor(c);
+    json_decref(c->payload);
+    json_decref(c->metadata);
+    free(c->function_id);
+    free(c->caller_id);
+    c->magic = 0;
+    free(c);
+}
+
+/* --- answering --- */
+
+static void answer_worker(struct worker *w, const char *caller_id, const char *function_id, const struct outcome *o)
+{
+    JSON_OWNED error = o->error.code ? message_error_body(o->error.code, o->error.message, o->error.stacktrace) : NULL;
+    json_t *msg = message_result(caller_id, function_id, error ? NULL : o->result, error);
+    message_set_str(msg, "traceparent", o->traceparent);
+    message_set_str(msg, "baggage", o->baggage);
+    worker_send(w, msg);
+}
+
+/* The one place where a call ends. */
+static void finish(struct engine_call *c, const struct outcome *o)
+{
+    assert(c->magic == CALL_MAGIC);
+    c->on_gone = NULL;
+    leave_executor(c); /* first: the answer may set off anything */
+    struct worker *caller = c->caller;
+    leave_caller(c);
+    if (caller && c->caller_id)
+        answer_worker(caller, c->caller_id, c->function_id, o);
+    else if (c->done)
+        c->done(c->done_arg, o->error.code ? NULL : o->result, o->error.code ? &o->error : NULL);
+    call_free(c);
+}
+
+static void finish_error(struct engine_call *c, const char *code, const char *text)
+{
+    struct outcome o = { .error = { .code = code, .message = text } };
+    finish(c, &o);
+}
+
+void engine_ok(struct engine_call *c, json_t *result)
+{
+    struct outcome o = { .result = result };
+    finish(c, &o);
+    json_decref(result);
+}
+
+void engine_fail_text(struct engine_call *c, const char *code, const char *text)
+{
+    finish_error(c, code, text);
+}
+
+void engine_fail(struct engine_call *c, const char *code, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    finish_error(c, code, text);
+}
+
+/* --- what a function of this process may ask --- */
+
+json_t *engine_call_metadata(const struct engine_call *c)
+{
+    return c->metadata;
+}
+
+const char *engine_call_caller(const struct engine_call *c)
+{
+    return *c->caller_worker ? c->caller_worker : NULL;
+}
+
+const char *engine_call_function(const struct engine_call *c)
+{
+    return c->function_id;
+}
+
+struct engine *engine_call_engine(const struct engine_call *c)
+{
+    return c->engine;
+}
+
+void engine_call_on_gone(struct engine_call *c, loop_fn *fn, void *arg)
+{
+    assert(c->magic == CALL_MAGIC);
+    c->on_gone = fn;
+    c->gone_arg = arg;
+}
+
+bool engine_call_is_gone(const struct engine_call *c)
+{
+    return c->is_gone;
+}
+
+/* --- beginning --- */
+
+/* The payload as a worker sees it: an object names the worker that called. */
+static json_t *payload_for_worker(const struct engine_call *c)
+{
+    if (!json_is_object(c->payload) || !*c->caller_worker)
+        return json_incref(c->payload);
+    json_t *copy = json_copy(c->payload);
+    message_set_str(copy, "_caller_worker_id", c->caller_worker);
+    return copy;
+}
+
+/* The caller's id is kept when it is free: logs on both sides then agree. */
+static void choose_id(struct engine_call *c)
+{
+    if (!c->caller_id || !uuid_parse(c->caller_id, c->id))
+        uuid_new(c->id);
+    while (map_get(c->engine->calls, c->id))
+        uuid_new(c->id);
+}
+
+static void send_to_worker(struct engine_call *c, struct worker *w, const struct invocation *i)
+{
+    if (w->queued > ENGINE_BACKLOG_MAX) {
+        finish_error(c, "channel_send_failed", "the worker of this function does not read: too many bytes wait for it");
+        return;
+    }
+    choose_id(c);
+    JSON_OWNED payload = payload_for_worker(c);
+    json_t *msg = message_invoke(c->id, c->function_id, payload);
+    message_set(msg, "metadata", c->metadata);
+    message_set_str(msg, "traceparent", i->traceparent);
+    message_set_str(msg, "baggage", i->baggage);
+    json_decref(c->payload);
+    c->payload = NULL; /* it is on its way: nothing here reads it again */
+    c->executor = w;
+    LIST_INSERT_HEAD(&w->running, c, of_executor);
+    w->n_running++;
+    map_set(c->engine->calls, c->id, c);
+    worker_send(w, msg);
+}
+
+void invocation_start(struct engine *e, const struct invocation *i)
+{
+    struct engine_call *c = call_new(e, i);
+    if (e->is_stopping) {
+        finish_error(c, "invocation_stopped", "the engine stops");
+        return;
+    }
+    struct function *f = i->outside ? registry_find_local(e, i->function_id) : registry_find(e, i->function_id);
+    if (!f) {
+        engine_fail(c, "function_not_found", "function \"%.200s\" was not found in namespace \"default\"",
+                    i->function_id);
+        return;
+    }
+    if (f->is_http) {
+        engine_fail(c, "function_not_invokable", "function \"%.200s\" is reached over HTTP: call its URL", f->id);
+        return;
+    }
+    if (f->owner) {
+        send_to_worker(c, f->owner, i);
+        return;
+    }
+    c->is_local = true;
+    LIST_INSERT_HEAD(&e->inside, c, of_executor);
+    f->fn(f->arg, c, c->payload); /* may have answered: c is not to be touched */
+}
+
+void engine_invoke(struct engine *e, const char *function_id, json_t *payload, json_t *metadata, engine_done_fn *done,
+                   void *arg)
+{
+    struct invocation i = {
+        .function_id = function_id, .payload = payload, .metadata = metadata, .done = done, .arg = arg
+    };
+    invocation_start(e, &i);
+}
+
+/* --- from and to workers --- */
+
+static void refuse(struct worker *w, const struct message *m, const char *code, const char *text)
+{
+    struct outcome o = { .error = { .code = code, .message = text } };
+    if (m->invocation_id)
+        answer_worker(w, m->invocation_id, m->function_id, &o);
+}
+
+static bool is_refused(struct worker *w, const struct message *m)
+{
+    char text[MESSAGE_ID_MAX + 200];
+    if (m->namespace && m->namespace[strspn(m->namespace, " \t\r\n")] == '\0') {
+        refuse(w, m, "INVALID_NAMESPACE", "namespace is blank: leave it out or say \"default\"");
+        return true;
+    }
+    if (m->namespace && strcmp(m->namespace, "default") != 0) {
+        (void)snprintf(text, sizeof(text), "function \"%.200s\" was not found in namespace \"%.64s\"", m->function_id,
+                       m->namespace);
+        refuse(w, m, "function_not_found", text);
+        return true;
+    }
+    if (w->n_started >= ENGINE_CALLS_MAX) {
+        (void)snprintf(text, sizeof(text), "%d calls of this worker are unanswered, the most at the same time",
+                       ENGINE_CALLS_MAX);
+        refuse(w, m, "invocation_error", text);
+        return true;
+    }
+    return false;
+}
+
+static void enqueue_call(struct worker *w, const struct message *m)
+{
+    struct err err = ERR_INIT;
+    JSON_OWNED empty = json_object();
+    struct enqueue_job job = { .queue = m->queue,
+                               .function_id = m->function_id,
+                               .data = m->data ? m->data : empty,
+                               .metadata = m->metadata,
+                               .traceparent = m->traceparent,
+                               .baggage = m->baggage };
+    JSON_OWNED receipt = enqueue_add(w->engine->enqueue, &job, &err);
+    struct outcome o = { .result = receipt };
+    if (!receipt)
+        o.error = (struct engine_error){ .code = "enqueue_error", .message = err.msg };
+    if (m->invocation_id)
+        answer_worker(w, m->invocation_id, m->function_id, &o);
+}
+
+void invocation_from_worker(struct worker *w, const struct message *m)
+{
+    if (is_refused(w, m))
+        return;
+    if (m->action == MESSAGE_ENQUEUE) {
+        enqueue_call(w, m);
+        return;
+    }
+    struct invocation i = { .function_id = m->function_id,
+                            .payload = m->data,
+                            .metadata = m->metadata,
+                            .traceparent = m->traceparent,
+                            .baggage = m->baggage,
+                            .caller = w,
+                            .caller_id = m->action == MESSAGE_VOID ? NULL : m->invocation_id };
+    invocation_start(w->engine, &i);
+}
+
+void invocation_result(struct worker *w, const struct message *m)
+{
+    struct engine_call *c = map_get(w->engine->calls, m->uuid);
+    if (!c || c->executor != w)
+        return; /* its caller has left, or it was never this worker's */
+    struct outcome o = { .result = m->result, .traceparent = m->traceparent, .baggage = m->baggage };
+    if (m->error)
+        o.error = (struct engine_error){ .code = json_get_str(m->error, "code", ""),
+                                         .message = json_get_str(m->error, "message", ""),
+                                         .stacktrace = json_get_str(m->error, "stacktrace", NULL) };
+    finish(c, &o);
+}
+
+/* --- leaving --- */
+
+static void caller_gone(struct engine_call *c)
+{
+    c->is_gone = true;
+    loop_fn *fn = STEAL(c->on_gone);
+    if (fn)
+        fn(c->gone_arg); /* may finish the call */
+}
+
+void invocation_worker_left(struct engine *e, struct worker *w)
+{
+    struct engine_call *c;
+    (void)e;
+    while ((c = LIST_FIRST(&w->running)))
+        finish_error(c, "invocation_stopped", "Invocation stopped");
+    while ((c = LIST_FIRST(&w->started))) {
+        leave_caller(c);
+        if (c->executor)
+            call_free(c); /* no message asks another worker to stop; its answer will be unknown here */
+        else
+            caller_gone(c);
+    }
+}
+
+void invocation_outside_left(struct engine *e, const struct outside *o)
+{
+    struct engine_call *c = LIST_FIRST(&e->inside);
+    while (c) {
+        if (c->outside == o && !c->is_gone) {
+            caller_gone(c);
+            c = LIST_FIRST(&e->inside); /* the list may be another one now; those that are gone are not met twice */
+        } else {
+            c = LIST_NEXT(c, of_executor);
+        }
+    }
+}
+
+void invocation_forget_outside(struct engine *e, const struct outside *o)
+{
+    struct engine_call *c;
+    LIST_FOREACH(c, &e->inside, of_executor)
+    if (c->outside == o)
+        c->outside = NULL;
+}
+
+void invocation_stop_all(struct engine *e)
+{
+    struct engine_call *c;
+    while ((c = LIST_FIRST(&e->inside)))
+        finish_error(c, "invocation_stopped", "the engine stops");
+}

@@ -1,0 +1,94 @@
+#include "engine/presence.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "engine/bindset.h"
+#include "engine/introspect.h"
+#include "engine/trigger.h"
+
+#define SETTLE_MS 500 /* a worker registers its functions one by one: they are told of together */
+
+struct presence {
+    struct bindset functions, workers;
+    struct timer *timer;
+};
+
+static int bind_functions(struct engine *e, struct binding *b, struct err *err)
+{
+    (void)err;
+    bindset_add(&e->presence->functions, b);
+    return 0;
+}
+
+static void unbind_functions(struct engine *e, struct binding *b)
+{
+    bindset_remove(&e->presence->functions, b);
+}
+
+static int bind_workers(struct engine *e, struct binding *b, struct err *err)
+{
+    (void)err;
+    bindset_add(&e->presence->workers, b);
+    return 0;
+}
+
+static void unbind_workers(struct engine *e, struct binding *b)
+{
+    bindset_remove(&e->presence->workers, b);
+}
+
+static const struct trigger_provider functions_type = {
+    .type = "engine::functions-available",
+    .description = "Functions came or went",
+    .bind = bind_functions,
+    .unbind = unbind_functions,
+};
+static const struct trigger_provider workers_type = {
+    .type = "engine::workers-available",
+    .description = "A worker came, left or described itself",
+    .bind = bind_workers,
+    .unbind = unbind_workers,
+};
+
+static void on_timer(void *arg)
+{
+    struct engine *e = arg;
+    if (e->presence->functions.n == 0)
+        return;
+    JSON_OWNED payload = json_object();
+    (void)json_object_set_new(payload, "event", json_string("functions_changed"));
+    (void)json_object_set_new(payload, "functions", introspect_functions(e, NULL));
+    bindset_fire(e, &e->presence->functions, payload);
+}
+
+void presence_init(struct engine *e)
+{
+    e->presence = xzalloc(sizeof(*e->presence));
+    e->presence->timer = timer_new(e->loop, -1, 0, on_timer, e);
+    trigger_add_provider(e, &functions_type);
+    trigger_add_provider(e, &workers_type);
+}
+
+void presence_done(struct engine *e)
+{
+    timer_free(e->presence->timer);
+    bindset_done(&e->presence->functions);
+    bindset_done(&e->presence->workers);
+    free(e->presence);
+    e->presence = NULL;
+}
+
+void presence_functions_changed(struct engine *e)
+{
+    if (e->presence && e->presence->functions.n)
+        timer_set(e->presence->timer, SETTLE_MS, 0);
+}
+
+void presence_worker(struct engine *e, const char *event, const char *worker_id)
+{
+    if (!e->presence || e->presence->workers.n == 0)
+        return;
+    JSON_OWNED payload = json_pack("{s:s, s:s}", "event", event, "worker_id", worker_id);
+    bindset_fire(e, &e->presence->workers, payload);
+}

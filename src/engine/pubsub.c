@@ -1,0 +1,60 @@
+#include "engine/pubsub.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "engine/bindset.h"
+#include "engine/registry.h"
+
+struct pubsub {
+    struct bindset listeners;
+};
+
+static int bind(struct engine *e, struct binding *b, struct err *err)
+{
+    const char *topic = trigger_config_str(b, "topic", NULL);
+    if (!topic || !*topic)
+        return err_set(err, ERR_INVALID, 0, "a subscribe trigger needs config.topic, a text that is not empty");
+    bindset_add(&e->pubsub->listeners, b);
+    return 0;
+}
+
+static void unbind(struct engine *e, struct binding *b)
+{
+    bindset_remove(&e->pubsub->listeners, b);
+}
+
+static const struct trigger_provider subscribe_type = {
+    .type = "subscribe",
+    .description = "A message was published to a topic",
+    .bind = bind,
+    .unbind = unbind,
+};
+
+static void publish(void *arg, struct engine_call *c, json_t *payload)
+{
+    struct engine *e = arg;
+    const char *topic = json_get_str(payload, "topic", NULL);
+    json_t *data = json_object_get(payload, "data");
+    if (!topic || !*topic) {
+        engine_fail(c, "deserialization_error", "publish needs topic, a text that is not empty");
+        return;
+    }
+    JSON_OWNED message = data ? json_incref(data) : json_null();
+    (void)bindset_fire_topic(e, &e->pubsub->listeners, topic, message); /* no one listening is no error */
+    engine_ok(c, json_null());
+}
+
+void pubsub_init(struct engine *e)
+{
+    e->pubsub = xzalloc(sizeof(*e->pubsub));
+    trigger_add_provider(e, &subscribe_type);
+    registry_add_inside(e, "publish", "Publish data to a topic: {topic, data}", publish, e);
+}
+
+void pubsub_done(struct engine *e)
+{
+    bindset_done(&e->pubsub->listeners);
+    free(e->pubsub);
+    e->pubsub = NULL;
+}

@@ -1,0 +1,6 @@
+/* Function `publish` and trigger type `subscribe`: a message for whoever listens now. Private to engine/. */
+#pragma once
+#include "engine/engine_core.h"
+
+void pubsub_init(struct engine *e);
+void pubsub_done(struct engine *e);

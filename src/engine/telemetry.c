@@ -1,0 +1,53 @@
+#include "engine/telemetry.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "http/ws.h"
+#include "http/wsbye.h"
+
+struct telemetry {
+    LIST_ENTRY(telemetry) link;
+    struct engine *engine;
+    struct ws *ws;
+};
+
+static void forget(struct telemetry *t)
+{
+    LIST_REMOVE(t, link);
+    t->engine->n_telemetry--;
+    free(t);
+}
+
+static void on_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+{
+    (void)arg, (void)w, (void)is_text, (void)data, (void)len;
+}
+
+static void on_close(void *arg, struct ws *w, int code, const char *reason)
+{
+    (void)w, (void)code, (void)reason;
+    forget(arg);
+}
+
+void telemetry_accept(struct engine *e, struct http_req *r)
+{
+    static const struct ws_events events = { .on_message = on_message, .on_close = on_close };
+    struct telemetry *t = xzalloc(sizeof(*t));
+    t->engine = e;
+    if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, t, &t->ws) < 0) {
+        free(t);
+        return;
+    }
+    LIST_INSERT_HEAD(&e->telemetry, t, link);
+    e->n_telemetry++;
+}
+
+void telemetry_stop(struct engine *e)
+{
+    struct telemetry *t;
+    while ((t = LIST_FIRST(&e->telemetry))) {
+        wsbye_add(e->parting, t->ws, 1001, "the server stops");
+        forget(t);
+    }
+}

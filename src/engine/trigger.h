@@ -1,0 +1,60 @@
+/* Trigger types and the bindings of functions to them. A type is the engine's own (a provider) or a worker's. A binding
+ * whose type is not there is parked and handed over when the type comes. Private to engine/.
+ * Invariants: (1) a binding is active only while its type is there; (2) a binding goes with the worker that made it,
+ * except those of engine::register_trigger, which stay until engine::unregister_trigger; (3) only a type's provider may
+ * report. */
+#pragma once
+#include "engine/engine_core.h"
+#include "engine/message.h"
+
+struct binding {
+    char *id, *type, *function_id;
+    json_t *config, *metadata; /* metadata may be NULL */
+    struct worker *owner;      /* NULL: engine::register_trigger */
+    bool is_active;
+    void *state; /* the provider's */
+};
+
+/* A type of the engine's own. */
+struct trigger_provider {
+    const char *type, *description;
+    /* -errno with err: the binding is refused. */
+    int (*bind)(struct engine *e, struct binding *b, struct err *err);
+    void (*unbind)(struct engine *e, struct binding *b);
+};
+
+struct trigger_type {
+    char *id, *description;
+    json_t *config_schema, *call_schema;
+    const struct trigger_provider *provider; /* NULL: a worker's */
+    struct worker *owner;
+};
+
+void trigger_init(struct engine *e);
+void trigger_done(struct engine *e);
+void trigger_add_provider(struct engine *e, const struct trigger_provider *p);
+
+/* -EPERM when the type is the engine's own, -E2BIG for one too many. A type of another worker is taken over. */
+int trigger_add_type(struct engine *e, struct worker *owner, const struct message *m);
+void trigger_remove_type(struct engine *e, const struct worker *owner, const char *id);
+
+struct trigger_wish {
+    const char *id, *type, *function_id;
+    json_t *config, *metadata;
+    struct worker *owner;
+};
+int trigger_bind(struct engine *e, const struct trigger_wish *wish, struct err *err);
+void trigger_bind_message(struct worker *w, const struct message *m); /* a failure is pushed to w */
+/* owner NULL: whoever made it. False when there is none of that owner. */
+bool trigger_unbind(struct engine *e, const struct worker *owner, const char *id);
+void trigger_report(struct engine *e, struct worker *w, const struct message *m);
+void trigger_worker_left(struct engine *e, struct worker *w);
+
+const struct map *trigger_types(const struct engine *e);    /* id -> struct trigger_type */
+const struct map *trigger_bindings(const struct engine *e); /* id -> struct binding */
+const char *trigger_config_str(const struct binding *b, const char *key, const char *fallback);
+
+/* Asks the binding's condition function, then calls its function. fn may be NULL; it runs once, perhaps before this
+ * returns. is_skipped: the condition said false. */
+typedef void trigger_fired_fn(void *arg, bool is_skipped, json_t *result, const struct engine_error *error);
+void trigger_fire(struct engine *e, const struct binding *b, json_t *payload, trigger_fired_fn *fn, void *arg);

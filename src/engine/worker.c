@@ -1,0 +1,197 @@
+#include "engine/worker.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/invocation.h"
+#include "engine/message.h"
+#include "engine/presence.h"
+#include "engine/registry.h"
+#include "engine/trigger.h"
+#include "http/wsbye.h"
+
+#define WORKER_MAGIC 0x4a0c1e77u
+#define QUEUE_MARK   (1024 * 1024) /* where ws_send() asks the source to pause */
+
+void worker_send(struct worker *w, json_t *msg)
+{
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(msg, &len);
+    json_decref(msg);
+    if (!w->ws)
+        return; /* it is leaving, and was the caller of what it carried out */
+    w->queued = ws_send(w->ws, true, text, len);
+    if (w->queued > QUEUE_MARK)
+        ws_hold(w->ws, true); /* who does not read its answers asks no more questions */
+}
+
+void worker_set_str(char **slot, const json_t *about, const char *key)
+{
+    const char *text = json_get_str(about, key, NULL);
+    if (!text)
+        return;
+    char *clean = message_clean_text(text, ENGINE_NAME_CHARS);
+    free(*slot);
+    *slot = clean;
+}
+
+/* --- leaving --- */
+
+/* In the contract's order: functions, calls, triggers, then those who watch. */
+static void forget(struct worker *w)
+{
+    struct engine *e = w->engine;
+    assert(w->magic == WORKER_MAGIC);
+    (void)map_remove(e->workers, w->id);
+    registry_worker_left(e, w);
+    invocation_worker_left(e, w);
+    trigger_worker_left(e, w);
+    presence_worker(e, "worker_disconnected", w->id);
+    log_event(LOG_DEBUG, "engine.worker_left", "worker", w->id, "name", w->name, NULL);
+    w->magic = 0;
+    free(w->name);
+    free(w->description);
+    free(w->version);
+    free(w->runtime);
+    free(w->os);
+    free(w->ip);
+    json_decref(w->pid);
+    json_decref(w->isolation);
+    free(w);
+}
+
+static void on_close(void *arg, struct ws *ws, int code, const char *reason)
+{
+    struct worker *w = arg;
+    (void)ws, (void)code, (void)reason;
+    w->ws = NULL;
+    forget(w);
+}
+
+void worker_retire(struct worker *w, int code, const char *reason)
+{
+    wsbye_add(w->engine->parting, STEAL(w->ws), code, reason);
+    forget(w);
+}
+
+/* --- what it says --- */
+
+static void reattach(struct worker *w, const struct message *m)
+{
+    struct worker *old = map_get(w->engine->workers, m->previous_worker_id);
+    if (old && old != w && strcmp(old->token, m->reattach_token) == 0)
+        worker_retire(old, 1000, "reattached");
+}
+
+static void refused(const struct worker *w, const char *what, const char *id, int r)
+{
+    if (r < 0)
+        log_event(LOG_DEBUG, "engine.refused", "what", what, "id", id, "worker", w->id, "why", strerror(-r), NULL);
+}
+
+static void handle(struct worker *w, const struct message *m)
+{
+    struct engine *e = w->engine;
+    switch (m->type) {
+    case MESSAGE_PING:
+        worker_send(w, json_pack("{s:s}", "type", "pong"));
+        break;
+    case MESSAGE_REATTACH:
+        reattach(w, m);
+        break;
+    case MESSAGE_REGISTER_FUNCTION:
+        refused(w, "function", m->id, registry_add(e, w, m));
+        break;
+    case MESSAGE_UNREGISTER_FUNCTION:
+        registry_remove(e, w, m->id);
+        break;
+    case MESSAGE_INVOKE:
+        invocation_from_worker(w, m);
+        break;
+    case MESSAGE_RESULT:
+        invocation_result(w, m);
+        break;
+    case MESSAGE_REGISTER_TYPE:
+        refused(w, "trigger type", m->id, trigger_add_type(e, w, m));
+        break;
+    case MESSAGE_UNREGISTER_TYPE:
+        trigger_remove_type(e, w, m->id);
+        break;
+    case MESSAGE_REGISTER_TRIGGER:
+        trigger_bind_message(w, m);
+        break;
+    case MESSAGE_UNREGISTER_TRIGGER:
+        (void)trigger_unbind(e, w, m->id); /* one that is not there, or is not this worker's, stays as it is */
+        break;
+    case MESSAGE_TRIGGER_RESULT:
+        trigger_report(e, w, m);
+        break;
+    case MESSAGE_BLANK:
+    case MESSAGE_UNKNOWN:
+    case MESSAGE_PONG:
+    case MESSAGE_WORKER_REGISTERED:
+    case MESSAGE_ERROR:
+        break;
+    }
+}
+
+/* Telemetry that was meant for /otel. */
+static bool is_telemetry(const char *data, size_t len)
+{
+    return len >= 4 && (memcmp(data, "OTLP", 4) == 0 || memcmp(data, "MTRC", 4) == 0 || memcmp(data, "LOGS", 4) == 0);
+}
+
+static void on_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+{
+    struct worker *w = arg;
+    struct err err = ERR_INIT;
+    assert(w->magic == WORKER_MAGIC);
+    (void)ws;
+    if (!is_text && is_telemetry(data, len))
+        return;
+    CLEANUP(message_done) struct message m = { 0 };
+    if (message_read(data, len, &m, &err) < 0) {
+        log_event(LOG_DEBUG, "engine.bad_message", "worker", w->id, "error", err.msg, NULL);
+        return;
+    }
+    handle(w, &m);
+}
+
+static void on_drain(void *arg, struct ws *ws)
+{
+    struct worker *w = arg;
+    w->queued = 0;
+    ws_hold(ws, false);
+}
+
+/* --- coming --- */
+
+void worker_accept(struct engine *e, struct http_req *r)
+{
+    static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
+    struct worker *w = xzalloc(sizeof(*w));
+    w->ip = xstrdup(http_req_peer(r));
+    if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, w, &w->ws) < 0) {
+        free(w->ip);
+        free(w);
+        return;
+    }
+    char *port = strrchr(w->ip, ':');
+    if (port)
+        *port = '\0';
+    w->magic = WORKER_MAGIC;
+    w->engine = e;
+    w->connected_ms = clock_wall_ms();
+    uuid_new(w->id);
+    uuid_new(w->token);
+    LIST_INIT(&w->started);
+    LIST_INIT(&w->running);
+    map_set(e->workers, w->id, w);
+    worker_send(
+        w, json_pack("{s:s, s:s, s:s}", "type", "workerregistered", "worker_id", w->id, "reattach_token", w->token));
+    presence_worker(e, "worker_connected", w->id);
+}

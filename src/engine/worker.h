@@ -1,0 +1,27 @@
+/* One worker: a WebSocket on "/" that registers functions, calls others and is called. Private to engine/. */
+#pragma once
+#include "engine/engine_core.h"
+#include "http/ws.h"
+
+struct worker {
+    unsigned magic;
+    struct engine *engine;
+    struct ws *ws;
+    char id[UUID_MAX], token[UUID_MAX];
+    /* What engine::workers::register said; NULL when it did not. */
+    char *name, *description, *version, *runtime, *os, *ip;
+    json_t *pid, *isolation;
+    int64_t connected_ms;
+    size_t n_functions, n_bindings, n_types;
+    size_t n_started, n_running; /* calls it waits for, calls it carries out */
+    struct call_list started, running;
+    size_t queued; /* bytes that waited at the last send */
+};
+
+/* Upgrades and greets; the answer was given either way. */
+void worker_accept(struct engine *e, struct http_req *r);
+/* Sends one message. msg is taken. */
+void worker_send(struct worker *w, json_t *msg);
+/* The connection ends now; all it owned goes. */
+void worker_retire(struct worker *w, int code, const char *reason);
+void worker_set_str(char **slot, const json_t *about, const char *key); /* cleaned text, or left alone */

@@ -1,0 +1,215 @@
+#include "http/http_reply.h"
+
+#include <errno.h>
+#include <llhttp.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+
+enum { HEAD_BYTES = 65536, FIELDS_MAX = 100 };
+
+struct http_reply {
+    struct http_reply_events events;
+    void *arg;
+    llhttp_t parser;
+    struct buf head; /* names and values, each ended by a NUL */
+    size_t names[FIELDS_MAX], values[FIELDS_MAX];
+    unsigned field_count;
+    size_t head_seen;
+    int status;
+    bool is_name_open, is_head_method, is_in_body, is_complete, is_stopped;
+    const char *problem;
+};
+
+/* --- the parser's callbacks --- */
+
+static int refuse(struct http_reply *r, const char *text)
+{
+    r->problem = text;
+    return HPE_USER;
+}
+
+static int add_head(struct http_reply *r, const char *at, size_t len)
+{
+    return buf_add(&r->head, at, len) < 0 ? refuse(r, "the response's head is larger than 64 KiB") : 0;
+}
+
+static int on_message_begin(llhttp_t *p)
+{
+    struct http_reply *r = p->data;
+    buf_clear(&r->head);
+    r->field_count = 0;
+    r->is_name_open = r->is_in_body = false;
+    return 0;
+}
+
+static int on_header_field(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_reply *r = p->data;
+    if (r->is_in_body)
+        return 0; /* trailers are not wanted */
+    if (r->field_count == FIELDS_MAX)
+        return refuse(r, "the response has more than 100 headers");
+    if (!r->is_name_open)
+        r->names[r->field_count] = r->head.len;
+    r->is_name_open = true;
+    return add_head(r, at, len);
+}
+
+static int on_header_field_complete(llhttp_t *p)
+{
+    struct http_reply *r = p->data;
+    if (r->is_in_body)
+        return 0;
+    int e = add_head(r, "", 1);
+    r->values[r->field_count] = r->head.len;
+    return e;
+}
+
+static int on_header_value(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_reply *r = p->data;
+    return r->is_in_body ? 0 : add_head(r, at, len);
+}
+
+static int on_header_value_complete(llhttp_t *p)
+{
+    struct http_reply *r = p->data;
+    if (r->is_in_body)
+        return 0;
+    r->is_name_open = false;
+    r->field_count++;
+    return add_head(r, "", 1);
+}
+
+static int on_headers_complete(llhttp_t *p)
+{
+    struct http_reply *r = p->data;
+    r->is_in_body = true;
+    if (p->status_code < 200 && p->status_code != 101)
+        return 0; /* an interim answer: the real one follows */
+    r->status = p->status_code;
+    if (r->events.on_head)
+        r->events.on_head(r->arg, r, r->status);
+    if (r->is_stopped)
+        return -1;
+    return r->is_head_method || r->status == 204 || r->status == 304; /* no body, whatever the head says */
+}
+
+static int on_body(llhttp_t *p, const char *at, size_t len)
+{
+    struct http_reply *r = p->data;
+    if (r->events.on_data)
+        r->events.on_data(r->arg, r, at, len);
+    return r->is_stopped ? HPE_USER : 0;
+}
+
+static int on_message_complete(llhttp_t *p)
+{
+    struct http_reply *r = p->data;
+    r->is_complete = r->status != 0;
+    return r->is_complete && !p->upgrade ? HPE_PAUSED : 0; /* an upgrade pauses by itself, behind the head */
+}
+
+static const llhttp_settings_t settings = {
+    .on_message_begin = on_message_begin,
+    .on_header_field = on_header_field,
+    .on_header_field_complete = on_header_field_complete,
+    .on_header_value = on_header_value,
+    .on_header_value_complete = on_header_value_complete,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+/* --- for users --- */
+
+struct http_reply *http_reply_new(bool is_head_method, const struct http_reply_events *ev, void *arg)
+{
+    struct http_reply *r = xzalloc(sizeof *r);
+    r->events = *ev;
+    r->arg = arg;
+    r->is_head_method = is_head_method;
+    buf_init(&r->head, HEAD_BYTES);
+    llhttp_init(&r->parser, HTTP_RESPONSE, &settings);
+    r->parser.data = r;
+    return r;
+}
+
+struct http_reply *http_reply_free(struct http_reply *r)
+{
+    if (r) {
+        buf_done(&r->head);
+        free(r);
+    }
+    return NULL;
+}
+
+static int broken(struct http_reply *r, const char *text)
+{
+    if (!r->problem)
+        r->problem = text;
+    return -EPROTO;
+}
+
+int http_reply_feed(struct http_reply *r, const char *data, size_t len, size_t *ret_used)
+{
+    llhttp_errno_t code = llhttp_execute(&r->parser, data, len);
+    const char *stop = code == HPE_OK ? NULL : llhttp_get_error_pos(&r->parser);
+    if (ret_used)
+        *ret_used = stop && stop >= data && stop <= data + len ? (size_t)(stop - data) : len;
+    if (r->is_stopped)
+        return HTTP_REPLY_STOPPED;
+    if (code == HPE_PAUSED_UPGRADE && r->status == 101)
+        return HTTP_REPLY_UPGRADED;
+    if (r->is_complete && r->status == 101)
+        return broken(r, "the response changes the protocol without naming the new one");
+    if (r->is_complete)
+        return HTTP_REPLY_COMPLETE;
+    if (code != HPE_OK)
+        return broken(r, "the response is not valid HTTP/1.1");
+    if (!r->is_in_body)
+        r->head_seen += len; /* blanks and interim heads never reach the buffer, so raw bytes are bounded too */
+    return r->head_seen > HEAD_BYTES ? broken(r, "the response's head is larger than 64 KiB") : HTTP_REPLY_MORE;
+}
+
+int http_reply_eof(struct http_reply *r)
+{
+    if (!r->is_complete && r->status && !r->is_stopped)
+        (void)llhttp_finish(&r->parser); /* a body that lasts until the end completes here */
+    return r->is_complete ? HTTP_REPLY_COMPLETE : broken(r, "the connection ended before the response did");
+}
+
+void http_reply_stop(struct http_reply *r)
+{
+    r->is_stopped = true;
+}
+
+const char *http_reply_problem(const struct http_reply *r)
+{
+    return r->problem ? r->problem : "";
+}
+
+int http_reply_status(const struct http_reply *r)
+{
+    return r->status;
+}
+
+bool http_reply_header_at(const struct http_reply *r, size_t i, const char **ret_name, const char **ret_value)
+{
+    if (i >= r->field_count)
+        return false;
+    *ret_name = r->head.data + r->names[i];
+    *ret_value = r->head.data + r->values[i];
+    return true;
+}
+
+const char *http_reply_header(const struct http_reply *r, const char *name)
+{
+    const char *one, *value;
+    for (size_t i = 0; http_reply_header_at(r, i, &one, &value); i++)
+        if (strcasecmp(one, name) == 0)
+            return value;
+    return NULL;
+}

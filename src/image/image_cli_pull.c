@@ -1,0 +1,158 @@
+/* `iii image pull`: the pull runs on a thread of its own, this one draws. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/settings.h"
+#include "image/image_cli.h"
+#include "image/reference.h"
+
+#define DRAW_MS  100
+#define LINE_MS  2000 /* between plain lines */
+#define BAR_CELL 24
+
+struct pulling {
+    struct image_store *store;
+    const char *name;
+    struct image_pull_options options;
+    struct image_pull_state state;
+    struct image *image;
+    struct err err;
+    int result;
+    bool is_json, is_terminal, has_drawn;
+    int64_t begun_us, shown_us;
+};
+
+const char *image_cli_size(int64_t bytes, char ret[16])
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= 1024 && unit < 4) {
+        value /= 1024;
+        unit++;
+    }
+    (void)snprintf(ret, 16, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return ret;
+}
+
+static void *pull_thread(void *arg)
+{
+    struct pulling *p = arg;
+    p->result = image_pull(p->store, p->name, &p->options, &p->state, &p->image, &p->err);
+    return NULL;
+}
+
+static void draw_bar(struct pulling *p, long long done, long long total)
+{
+    char bar[BAR_CELL + 1], a[16], b[16], rate[16];
+    int full = total > 0 ? (int)(done * BAR_CELL / total) : 0;
+    int64_t us = clock_mono_us() - p->begun_us;
+    for (int i = 0; i < BAR_CELL; i++)
+        bar[i] = i < full ? '#' : '.';
+    bar[BAR_CELL] = '\0';
+    (void)fprintf(stderr, "\r\033[K[%s] %3d%%  %s of %s  %s/s  layer %d of %d", bar,
+                  total > 0 ? (int)(done * 100 / total) : 0, image_cli_size(done, a), image_cli_size(total, b),
+                  image_cli_size(us > 0 ? done * 1000000 / us : 0, rate), atomic_load(&p->state.layers_done),
+                  atomic_load(&p->state.layers));
+    p->has_drawn = true;
+}
+
+static void show(struct pulling *p)
+{
+    long long done = atomic_load(&p->state.done_bytes), total = atomic_load(&p->state.total_bytes);
+    int layers = atomic_load(&p->state.layers);
+    int64_t now = clock_mono_us();
+    if (layers == 0)
+        return; /* still asking the registry */
+    if (p->is_terminal && !p->is_json) {
+        draw_bar(p, done, total);
+        return;
+    }
+    if (p->shown_us && now - p->shown_us < LINE_MS * 1000)
+        return;
+    p->shown_us = now;
+    if (p->is_json) {
+        (void)printf("{\"event\":\"progress\",\"done\":%lld,\"total\":%lld,\"layersDone\":%d,\"layers\":%d}\n", done,
+                     total, atomic_load(&p->state.layers_done), layers);
+        (void)fflush(stdout);
+        return;
+    }
+    char a[16], b[16];
+    (void)fprintf(stderr, "pulling %s: %s of %s, layer %d of %d\n", p->name, image_cli_size(done, a),
+                  image_cli_size(total, b), atomic_load(&p->state.layers_done), layers);
+}
+
+static int wait_showing(struct pulling *p, struct err *err)
+{
+    pthread_t thread;
+    p->begun_us = clock_mono_us();
+    int r = pthread_create(&thread, NULL, pull_thread, p);
+    if (r != 0)
+        return err_set(err, ERR_INTERNAL, r, "start the pull");
+    while (true) {
+        struct timespec until;
+        (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
+        until.tv_nsec += DRAW_MS * 1000000l;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT)
+            break;
+        show(p);
+    }
+    if (p->has_drawn)
+        (void)fprintf(stderr, "\r\033[K");
+    if (p->result < 0)
+        *err = p->err;
+    return p->result;
+}
+
+static void print_result(const struct pulling *p)
+{
+    char size[16];
+    if (p->is_json)
+        (void)printf(
+            "{\"event\":\"done\",\"name\":\"%s\",\"id\":\"%s\",\"size\":%lld,\"layers\":%zu,\"downloaded\":%lld}\n",
+            p->name, p->image->id, (long long)p->image->size_bytes, p->image->n_layers,
+            (long long)atomic_load(&p->state.total_bytes));
+    else
+        (void)printf("%s  %s  %s, %zu layer%s\n", p->name, p->image->id, image_cli_size(p->image->size_bytes, size),
+                     p->image->n_layers, p->image->n_layers == 1 ? "" : "s");
+}
+
+/* The name was parsed by now: it has no letter that JSON would have to escape. */
+int image_cli_pull(struct image_store *s, const char *name, bool is_plain, bool is_json, struct err *err)
+{
+    struct settings set;
+    struct reference ref;
+    int r = reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, err);
+    if (r < 0)
+        return r;
+    (void)signal(SIGPIPE, SIG_IGN); /* a registry that hangs up is an error, not an end */
+    settings_init(&set);
+    settings_from_env(&set, NULL, NULL);
+    CLEANUP(free_p)
+    char *plain = is_plain ? xasprintf("%s,%s", ref.host, set.plain_registries) : xstrdup(set.plain_registries);
+    struct pulling *p = xzalloc(sizeof(*p));
+    p->store = s;
+    p->name = name;
+    p->is_json = is_json;
+    p->is_terminal = isatty(STDERR_FILENO);
+    p->options = (struct image_pull_options){ .mirrors = set.registry_mirrors,
+                                              .plain_hosts = plain,
+                                              .disk_bytes = set.image_disk_mb << 20 };
+    r = wait_showing(p, err);
+    if (r == 0)
+        print_result(p);
+    (void)image_free(p->image);
+    free(p);
+    settings_done(&set);
+    return r;
+}

@@ -1,0 +1,141 @@
+/* The disk cap: pulled images that nothing uses go, those unused for longest first. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "image/image.h"
+#include "image/layout.h"
+#include "image/record.h"
+
+struct candidate {
+    char *name;
+    struct timespec used;
+};
+
+struct census {
+    struct image_store *store;
+    const char *keep;
+    json_t *sizes;  /* {layer: bytes} of all images */
+    json_t *pinned; /* {layer: true} */
+    struct candidate *items;
+    size_t n;
+};
+
+static bool is_in_use(const struct census *c, const json_t *record)
+{
+    const json_t *layers = json_get(record, "layers");
+    size_t n = json_array_size(layers);
+    const char *top = n ? json_get_str(json_array_get(layers, n - 1), "digest", "") : "";
+    return json_get(c->pinned, top) != NULL;
+}
+
+static bool count_one(void *arg, json_t *record)
+{
+    struct census *c = arg;
+    const json_t *layers = json_get(record, "layers");
+    const char *name = json_get_str(record, "name", "");
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const json_t *layer = json_array_get(layers, i);
+        (void)json_object_set_new(c->sizes, json_get_str(layer, "digest", ""),
+                                  json_integer(json_get_int(layer, "size", 0)));
+    }
+    if (strcmp(json_get_str(record, "source", ""), "oci") != 0 || (c->keep && strcmp(c->keep, name) == 0) ||
+        is_in_use(c, record))
+        return true;
+    char file[RECORD_FILE];
+    struct stat st;
+    record_file(name, file);
+    if (fstatat(c->store->images_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        c->items = xrealloc(c->items, (c->n + 1) * sizeof(*c->items));
+        c->items[c->n++] = (struct candidate){ .name = xstrdup(name), .used = st.st_mtim };
+    }
+    return true;
+}
+
+static void note_pins(struct image_store *s, json_t *pinned)
+{
+    int fd = openat(s->pins_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return;
+    }
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        JSON_OWNED pin = NULL;
+        if (e->d_name[0] == '.' || layout_read_json(s->pins_fd, e->d_name, &pin, NULL) < 0)
+            continue;
+        const json_t *layers = json_get(pin, "layers");
+        for (size_t i = 0; i < json_array_size(layers); i++)
+            (void)json_object_set_new(pinned, json_get_str(json_array_get(layers, i), "digest", ""), json_true());
+    }
+    closedir(d);
+}
+
+static int older_first(const void *a, const void *b)
+{
+    const struct timespec *x = &((const struct candidate *)a)->used, *y = &((const struct candidate *)b)->used;
+    if (x->tv_sec != y->tv_sec)
+        return x->tv_sec < y->tv_sec ? -1 : 1;
+    return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
+}
+
+static int64_t sum_of(const json_t *sizes)
+{
+    int64_t sum = 0;
+    for (void *it = json_object_iter((json_t *)(uintptr_t)sizes); it;
+         it = json_object_iter_next((json_t *)(uintptr_t)sizes, it))
+        sum += json_integer_value(json_object_iter_value(it));
+    return sum;
+}
+
+static int take_census(struct census *c, struct err *err)
+{
+    CLEANUP(close_fd_p) int lock = layout_lock(c->store, LOCK_SH, err);
+    if (lock < 0)
+        return lock;
+    note_pins(c->store, c->pinned);
+    record_each(c->store, count_one, c);
+    qsort(c->items, c->n, sizeof(*c->items), older_first);
+    return 0;
+}
+
+static void census_done(struct census *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        free(c->items[i].name);
+    free(c->items);
+    json_decref(c->sizes);
+    json_decref(c->pinned);
+}
+
+static void census_init(struct census *c, struct image_store *s, const char *keep)
+{
+    *c = (struct census){ .store = s, .keep = keep, .sizes = json_object(), .pinned = json_object() };
+}
+
+int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size_t *ret_removed, struct err *err)
+{
+    size_t removed = 0;
+    int r = 0;
+    for (bool is_over = true;
+         is_over && r == 0;) { /* one at a time: what an image's layers free depends on the others */
+        CLEANUP(census_done) struct census c;
+        census_init(&c, s, keep);
+        r = take_census(&c, err);
+        is_over = r == 0 && sum_of(c.sizes) > max_bytes && c.n > 0;
+        if (is_over)
+            r = image_remove(s, c.items[0].name, err);
+        if (r == -ENOENT)
+            r = 0; /* somebody was faster */
+        removed += is_over && r == 0;
+    }
+    if (r == 0 && ret_removed)
+        *ret_removed = removed;
+    return r;
+}

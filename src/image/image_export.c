@@ -1,0 +1,219 @@
+/* An image as an OCI-layout tar: each layer packed into tmp/, then config, manifest, index and all of them written into
+ * one archive, which gets its name only when it is whole. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/ident.h"
+#include "image/image.h"
+#include "image/layerpack.h"
+#include "image/layout.h"
+#include "image/manifest.h"
+#include "image/wordlist.h"
+
+#define TYPE_INDEX    "application/vnd.oci.image.index.v1+json"
+#define TYPE_MANIFEST "application/vnd.oci.image.manifest.v1+json"
+#define TYPE_CONFIG   "application/vnd.oci.image.config.v1+json"
+#define TYPE_LAYER    "application/vnd.oci.image.layer.v1.tar"
+#define CHUNK         (256 * 1024)
+
+struct exporter {
+    struct image_store *store;
+    struct layout_tmp tmp;
+    struct image *image;
+    struct archive *out;
+    json_t *layers, *diff_ids;
+};
+
+static json_t *descriptor(const char *type, const char *hex, int64_t size)
+{
+    return json_pack("{s:s, s:s+, s:I}", "mediaType", type, "digest", "sha256:", hex, "size", (json_int_t)size);
+}
+
+static int write_failed(struct exporter *x, const char *path, struct err *err)
+{
+    int sys = archive_errno(x->out);
+    return err_set(err, err_from_errno(sys ? sys : EIO), sys ? sys : EIO, "write %s", path);
+}
+
+static int begin_file(struct exporter *x, const char *path, int64_t size, struct err *err)
+{
+    struct archive_entry *entry = archive_entry_new();
+    archive_entry_set_pathname(entry, path);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_size(entry, size);
+    archive_entry_set_mtime(entry, 0, 0);
+    int rc = archive_write_header(x->out, entry);
+    archive_entry_free(entry);
+    return rc < ARCHIVE_WARN ? write_failed(x, path, err) : 0;
+}
+
+static int put_text(struct exporter *x, const char *path, const char *text, size_t len, struct err *err)
+{
+    int r = begin_file(x, path, (int64_t)len, err);
+    if (r == 0 && archive_write_data(x->out, text, len) != (la_ssize_t)len)
+        r = write_failed(x, path, err);
+    return r;
+}
+
+/* A JSON document as a blob. */
+static int put_doc(struct exporter *x, const json_t *doc, char ret_hex[DIGEST_HEX], int64_t *ret_size, struct err *err)
+{
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(doc, &len);
+    char path[128];
+    if (!text)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "write a manifest");
+    digest_of(text, len, ret_hex);
+    *ret_size = (int64_t)len;
+    (void)snprintf(path, sizeof(path), "blobs/sha256/%s", ret_hex);
+    return put_text(x, path, text, len, err);
+}
+
+static int copy_blob(struct exporter *x, int fd, const char *path, int64_t size, struct err *err)
+{
+    CLEANUP(free_p) char *chunk = xzalloc(CHUNK);
+    int r = begin_file(x, path, size, err);
+    for (int64_t at = 0; r == 0 && at < size;) {
+        ssize_t n = pread(fd, chunk, CHUNK, at);
+        if (n <= 0)
+            r = err_set(err, ERR_INTERNAL, n < 0 ? errno : EIO, "read a packed layer");
+        else if (archive_write_data(x->out, chunk, (size_t)n) != n)
+            r = write_failed(x, path, err);
+        at += n > 0 ? n : 0;
+    }
+    return r;
+}
+
+static int put_layer(struct exporter *x, const char *folder, struct err *err)
+{
+    char hex[DIGEST_HEX], path[128];
+    int64_t size = 0;
+    CLEANUP(close_fd_p) int root = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(close_fd_p) int fd = openat(x->tmp.fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (root < 0 || fd < 0)
+        return err_set(err, err_from_errno(errno), errno, "open %s", root < 0 ? folder : "a file in tmp");
+    int r = layerpack_write(root, x->store->is_rootless, fd, hex, &size, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(path, sizeof(path), "blobs/sha256/%s", hex);
+    (void)json_array_append_new(x->layers, descriptor(TYPE_LAYER, hex, size));
+    (void)json_array_append_new(x->diff_ids, json_pack("s+", "sha256:", hex));
+    return copy_blob(x, fd, path, size, err);
+}
+
+static json_t *config_doc(struct exporter *x)
+{
+    const struct image *i = x->image;
+    json_t *cfg = json_object();
+    if (i->env)
+        (void)json_object_set_new(cfg, "Env", wordlist_to_json(i->env));
+    if (i->entrypoint)
+        (void)json_object_set_new(cfg, "Entrypoint", wordlist_to_json(i->entrypoint));
+    if (i->cmd)
+        (void)json_object_set_new(cfg, "Cmd", wordlist_to_json(i->cmd));
+    if (*i->user)
+        (void)json_object_set_new(cfg, "User", json_string(i->user));
+    if (*i->workdir)
+        (void)json_object_set_new(cfg, "WorkingDir", json_string(i->workdir));
+    return json_pack("{s:s, s:s, s:o, s:{s:s, s:O}}", "architecture", manifest_architecture(), "os", "linux", "config",
+                     cfg, "rootfs", "type", "layers", "diff_ids", x->diff_ids);
+}
+
+static int put_all(struct exporter *x, struct err *err)
+{
+    static const char layout[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
+    char hex[DIGEST_HEX];
+    int64_t size = 0;
+    int r = put_text(x, "oci-layout", layout, sizeof(layout) - 1, err);
+    for (size_t i = 0; r == 0 && i < x->image->n_layers; i++)
+        r = put_layer(x, x->image->layers[i], err);
+    JSON_OWNED config = config_doc(x);
+    if (r == 0)
+        r = put_doc(x, config, hex, &size, err);
+    if (r < 0)
+        return r;
+    JSON_OWNED manifest = json_pack("{s:i, s:s, s:o, s:O}", "schemaVersion", 2, "mediaType", TYPE_MANIFEST, "config",
+                                    descriptor(TYPE_CONFIG, hex, size), "layers", x->layers);
+    r = put_doc(x, manifest, hex, &size, err);
+    if (r < 0)
+        return r;
+    json_t *entry = descriptor(TYPE_MANIFEST, hex, size);
+    (void)json_object_set_new(entry, "annotations",
+                              json_pack("{s:s}", "org.opencontainers.image.ref.name", x->image->name));
+    JSON_OWNED index = json_pack("{s:i, s:s, s:[o]}", "schemaVersion", 2, "mediaType", TYPE_INDEX, "manifests", entry);
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(index, &len);
+    r = put_text(x, "index.json", text, len, err);
+    if (r == 0 && archive_write_close(x->out) != ARCHIVE_OK)
+        r = write_failed(x, "the archive", err);
+    return r;
+}
+
+static int export_to(struct exporter *x, const char *part, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return err_set(err, err_from_errno(errno), errno, "make %s", part);
+    (void)archive_write_set_format_pax_restricted(x->out); /* always there */
+    if (archive_write_open_fd(x->out, fd) != ARCHIVE_OK)
+        return write_failed(x, part, err);
+    int r = put_all(x, err);
+    return r == 0 && fsync(fd) < 0 ? err_set(err, err_from_errno(errno), errno, "write %s", part) : r;
+}
+
+static int export_pinned(struct exporter *x, const char *tar_path, struct err *err)
+{
+    unsigned char raw[8];
+    char hex[17];
+    ident_random(raw, sizeof(raw));
+    ident_hex(raw, sizeof(raw), hex);
+    CLEANUP(free_p) char *part = xasprintf("%s.%s.part", tar_path, hex);
+    x->out = archive_write_new();
+    if (!x->out)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "start a tar");
+    int r = export_to(x, part, err);
+    (void)archive_write_free(x->out); /* closed above, or failed with a better reason */
+    if (r == 0 && rename(part, tar_path) < 0)
+        r = err_set(err, err_from_errno(errno), errno, "name %s", tar_path);
+    if (r < 0)
+        (void)unlink(part); /* the first error is the one to report */
+    return r;
+}
+
+int image_export(struct image_store *s, const char *name, const char *tar_path, struct err *err)
+{
+    struct exporter x = { .store = s };
+    CLEANUP(image_free_p) struct image *image = NULL;
+    CLEANUP(layout_tmp_done) struct layout_tmp tmp = { 0 };
+    int r = image_resolve(s, name, &image, err);
+    if (r == 0 && image->is_host)
+        return err_set(err, ERR_INVALID, 0, "\"%s\" is this host's own view, not a stored image: nothing to export",
+                       name);
+    if (r == 0)
+        r = layout_tmp_new(s, &tmp, err);
+    if (r < 0)
+        return r;
+    CLEANUP(free_p) char *owner = xasprintf(LAYOUT_EXPORT_PIN "%s", tmp.name);
+    r = image_pin(s, image, owner, err); /* the layers stay while they are read */
+    if (r < 0)
+        return r;
+    x.tmp = tmp;
+    x.image = image;
+    x.layers = json_array();
+    x.diff_ids = json_array();
+    r = export_pinned(&x, tar_path, err);
+    json_decref(x.layers);
+    json_decref(x.diff_ids);
+    (void)image_unpin_lazy(s, owner, NULL); /* else it goes with tmp's folder at the next open */
+    return r < 0 ? err_wrap(err, r, "export %s", name) : 0;
+}

@@ -1,0 +1,167 @@
+/* Looks at everything the store holds and says what does not fit together. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "image/image.h"
+#include "image/layertree.h"
+#include "image/layout.h"
+#include "image/record.h"
+
+struct check {
+    struct image_store *store;
+    bool is_repair;
+    json_t *problems;
+    json_t *used; /* {layer: true} */
+    json_int_t records, layers, partial;
+};
+
+PRINTF_LIKE(2, 3) static void complain(struct check *c, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    (void)json_array_append_new(c->problems, json_text(text, strlen(text)));
+}
+
+typedef void each_fn(struct check *c, const char *name);
+
+static int each_entry(struct check *c, int dir_fd, const char *what, each_fn *fn, struct err *err)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return err_set(err, ERR_INTERNAL, errno, "read %s/%s", c->store->dir, what);
+    }
+    for (struct dirent *e = readdir(d); e; e = readdir(d))
+        if (e->d_name[0] != '.')
+            fn(c, e->d_name);
+    closedir(d);
+    return 0;
+}
+
+static bool use_layers(struct check *c, const json_t *doc, const char *owner)
+{
+    const json_t *layers = json_get(doc, "layers");
+    bool is_whole = json_is_array(layers);
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const char *hex = json_get_str(json_array_get(layers, i), "digest", "");
+        struct stat st;
+        (void)json_object_set_new(c->used, hex, json_true());
+        if (digest_is_hex(hex) && fstatat(c->store->layers_fd, hex, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISDIR(st.st_mode))
+            continue;
+        complain(c, "%s: layer %.64s is missing", owner, hex);
+        is_whole = false;
+    }
+    return is_whole;
+}
+
+static bool is_sound_record(struct check *c, const json_t *record, const char *file)
+{
+    char expected[RECORD_FILE], *copy = NULL;
+    const char *name = json_get_str(record, "name", "");
+    struct image *image = NULL;
+    struct err err = ERR_INIT;
+    record_file(name, expected);
+    if (strcmp(expected, file) != 0) {
+        complain(c, "images/%s: the record is of \"%.200s\", whose place is another", file, name);
+        return false;
+    }
+    copy = xasprintf("image %s", name);
+    bool is_whole = use_layers(c, record, copy);
+    free(copy);
+    if (is_whole && record_to_image(c->store, record, name, &image, &err) < 0) {
+        complain(c, "image %s: %s", name, err.msg);
+        is_whole = false;
+    }
+    (void)image_free(image);
+    return is_whole;
+}
+
+static void check_record(struct check *c, const char *file)
+{
+    JSON_OWNED record = NULL;
+    struct err err = ERR_INIT;
+    c->records++;
+    bool is_sound = layout_read_json(c->store->images_fd, file, &record, &err) == 0;
+    if (!is_sound)
+        complain(c, "images/%s: %s", file, err.msg);
+    else
+        is_sound = is_sound_record(c, record, file);
+    if (!is_sound && c->is_repair)
+        (void)unlinkat(c->store->images_fd, file, 0); /* stays named by the problem */
+}
+
+static void check_pin(struct check *c, const char *owner)
+{
+    JSON_OWNED pin = NULL;
+    struct err err = ERR_INIT;
+    CLEANUP(free_p) char *what = xasprintf("pin of %s", owner);
+    if (layout_read_json(c->store->pins_fd, owner, &pin, &err) < 0)
+        complain(c, "pins/%s: %s", owner, err.msg);
+    else
+        (void)use_layers(c, pin, what);
+}
+
+static void check_layer(struct check *c, const char *name)
+{
+    c->layers++;
+    if (digest_is_hex(name) && json_object_get(c->used, name))
+        return;
+    complain(c, "layers/%s: %s", name, digest_is_hex(name) ? "belongs to no image" : "is no layer");
+    if (c->is_repair)
+        (void)layertree_remove_at(c->store->layers_fd, name); /* stays named by the problem */
+}
+
+/* A folder whose lock can be had belongs to nobody; opening the store has removed those before us. */
+static void check_tmp(struct check *c, const char *name)
+{
+    CLEANUP(close_fd_p) int fd = openat(c->store->tmp_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
+        complain(c, "tmp/%s: left by a process that is gone", name);
+}
+
+static void check_partial(struct check *c, const char *name)
+{
+    c->partial++;
+    if (!digest_is_hex(name))
+        complain(c, "partial/%s: is no part of a blob", name);
+}
+
+int image_fsck(struct image_store *s, bool is_repair, json_t **ret, struct err *err)
+{
+    JSON_OWNED problems = json_array();
+    JSON_OWNED used = json_object();
+    JSON_OWNED host = NULL;
+    struct check c = { .store = s, .is_repair = is_repair, .problems = problems, .used = used };
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    int r = each_entry(&c, s->images_fd, "images", check_record, err);
+    if (r == 0)
+        r = each_entry(&c, s->pins_fd, "pins", check_pin, err);
+    if (r == 0 && layout_read_json(s->dir_fd, "host.json", &host, NULL) == 0)
+        (void)use_layers(&c, host, "host view");
+    if (r == 0)
+        r = each_entry(&c, s->layers_fd, "layers", check_layer, err);
+    if (r == 0)
+        r = each_entry(&c, s->tmp_fd, "tmp", check_tmp, err);
+    if (r == 0)
+        r = each_entry(&c, s->partial_fd, "partial", check_partial, err);
+    if (r == 0)
+        *ret = json_pack("{s:I, s:I, s:I, s:O}", "records", c.records, "layers", c.layers, "partial", c.partial,
+                         "problems", problems);
+    return r;
+}

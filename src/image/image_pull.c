@@ -1,0 +1,335 @@
+/* Theory of operation: the manifest and the config are small and come first. Then FETCHERS threads download the layers
+ * the store lacks, in order, each into its own growing file, while this thread unpacks them one above the other,
+ * reading each file as it grows. Nothing of it is visible before every digest was right: the blob's over the packed
+ * bytes, the layer's over the unpacked ones. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "image/blobfetch.h"
+#include "image/image.h"
+#include "image/manifest.h"
+#include "image/record.h"
+#include "image/reference.h"
+#include "image/registry.h"
+#include "image/staging.h"
+#include "image/wordlist.h"
+
+#define FETCHERS    3
+#define INDEX_DEPTH 3
+#define PREFIX      "oci:"
+
+struct puller {
+    struct image_store *store;
+    struct image_pull_state *state;
+    struct registry *registry;
+    struct staging staging;
+    struct manifest_image manifest;
+    char manifest_hex[DIGEST_HEX];
+    json_t *known;                                /* {packed digest: layer} of the images that are here */
+    struct layout_layer layers[IMAGE_LAYERS_MAX]; /* those of them that are known */
+    size_t n_known;                               /* how many at the bottom are, without a gap */
+    struct blobfetch *fetches[IMAGE_LAYERS_MAX];  /* NULL: the layer is known */
+    atomic_size_t next;
+    pthread_t threads[FETCHERS];
+    size_t n_threads;
+};
+
+void image_pull_cancel(struct image_pull_state *state)
+{
+    atomic_store(&state->is_cancelled, true);
+    atomic_store(&state->is_stopped, true);
+}
+
+static bool note_blobs(void *arg, json_t *record)
+{
+    const json_t *layers = json_get(record, "layers");
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const char *blob = json_get_str(json_array_get(layers, i), "blob", NULL);
+        const char *hex = json_get_str(json_array_get(layers, i), "digest", NULL);
+        if (blob && hex)
+            (void)json_object_set_new(arg, blob, json_string(hex));
+    }
+    return true;
+}
+
+static int find_manifest(struct puller *p, struct err *err)
+{
+    CLEANUP(registry_doc_done) struct registry_doc doc = { 0 };
+    int r = registry_manifest(p->registry, NULL, &doc, err);
+    for (int depth = 0; r == 0 && manifest_is_index(doc.text, doc.len); depth++) {
+        char hex[DIGEST_HEX];
+        bool is_index = false; /* what the next document is shows in itself */
+        if (depth == INDEX_DEPTH)
+            return err_set(err, ERR_UPSTREAM, 0, "indexes inside indexes, over %d deep", INDEX_DEPTH);
+        r = manifest_parse_index(doc.text, doc.len, hex, &is_index, err);
+        if (r < 0)
+            return r;
+        registry_doc_done(&doc);
+        r = registry_manifest(p->registry, hex, &doc, err);
+    }
+    if (r == 0)
+        r = manifest_parse_image(doc.text, doc.len, &p->manifest, err);
+    if (r == 0)
+        memcpy(p->manifest_hex, doc.hex, DIGEST_HEX);
+    return r;
+}
+
+static int check_sizes(const struct puller *p, struct err *err)
+{
+    int64_t max = p->store->limits.bytes, sum = 0;
+    if (p->manifest.config.size > IMAGE_LIMITS_JSON_BYTES)
+        return err_set(err, ERR_TOO_LARGE, 0, "its config has %lld bytes, the limit is %d",
+                       (long long)p->manifest.config.size, IMAGE_LIMITS_JSON_BYTES);
+    for (size_t i = 0; i < p->manifest.n_layers; i++) {
+        if (p->manifest.layers[i].size > max - sum)
+            return err_set(err, ERR_TOO_LARGE, 0, "its layers have over %lld bytes (III_IMAGE_MAX_BYTES)",
+                           (long long)max);
+        sum += p->manifest.layers[i].size;
+    }
+    return 0;
+}
+
+static int add_to_buf(void *arg, const void *data, size_t len)
+{
+    return buf_add(arg, data, len);
+}
+
+/* An image of one platform says in its config which. */
+static int check_platform(const char *text, size_t len, struct err *err)
+{
+    JSON_OWNED doc = NULL;
+    int r = json_read(text, len, &doc, err);
+    if (r < 0)
+        return r;
+    const char *arch = json_get_str(doc, "architecture", ""), *os = json_get_str(doc, "os", "linux");
+    if (strcmp(os, "linux") != 0 || (*arch && strcmp(arch, manifest_architecture()) != 0))
+        return err_set(err, ERR_NOT_FOUND, 0, "it is for %.40s/%.40s, this machine is linux/%s", os, arch,
+                       manifest_architecture());
+    return 0;
+}
+
+static int read_config(struct puller *p, struct err *err)
+{
+    const struct manifest_blob *blob = &p->manifest.config;
+    CLEANUP(buf_done) struct buf text = BUF_INIT((size_t)blob->size);
+    char hex[DIGEST_HEX];
+    int r = registry_blob(p->registry, blob->hex, 0, add_to_buf, &text, err);
+    if (r == -EPIPE)
+        return err_set(err, ERR_UPSTREAM, 0, "its config is larger than its manifest states");
+    if (r < 0)
+        return r;
+    digest_of(buf_text(&text), text.len, hex);
+    if (strcmp(hex, blob->hex) != 0)
+        return err_set(err, ERR_UPSTREAM, 0, "its config is damaged: the digest is %s, not %s", hex, blob->hex);
+    r = check_platform(buf_text(&text), text.len, err);
+    if (r == 0)
+        r = manifest_parse_config(buf_text(&text), text.len, &p->staging.config, err);
+    size_t n_ids = wordlist_len(p->staging.config.diff_ids);
+    if (r == 0 && n_ids != p->manifest.n_layers)
+        r = err_set(err, ERR_UPSTREAM, 0, "its manifest has %zu layers, its config %zu", p->manifest.n_layers, n_ids);
+    return r;
+}
+
+/* The layer is taken from the store only when we unpacked that very blob before, above the same layers when it depends
+ * on them: the digest of the unpacked stream alone is a claim of whoever made the config. */
+static bool is_known(struct puller *p, size_t at)
+{
+    const char *hex = json_get_str(p->known, p->manifest.layers[at].hex, ""), *own = p->staging.config.diff_ids[at];
+    char chain[DIGEST_HEX] = "";
+    if (at == p->n_known) /* all below are known, so what a dependent layer would be called is too */
+        staging_chain_hex(p->layers, at, own, chain);
+    if ((strcmp(hex, own) != 0 && strcmp(hex, chain) != 0) || !layout_has_layer(p->store, hex))
+        return false;
+    memcpy(p->layers[at].hex, hex, DIGEST_HEX);
+    p->n_known += at == p->n_known;
+    return true;
+}
+
+static void *fetch_layers(void *arg)
+{
+    struct puller *p = arg;
+    const struct err stopped = { .code = ERR_CAPACITY, .sys = ECANCELED, .msg = "the pull was cancelled" };
+    for (size_t at; (at = atomic_fetch_add(&p->next, 1)) < p->manifest.n_layers;) {
+        if (!p->fetches[at])
+            continue;
+        if (atomic_load(&p->state->is_stopped))
+            blobfetch_fail(p->fetches[at], &stopped);
+        else if (blobfetch_run(p->fetches[at], NULL) < 0)
+            atomic_store(&p->state->is_stopped, true); /* the others cannot save the image */
+    }
+    return NULL;
+}
+
+static int start_fetching(struct puller *p, struct err *err)
+{
+    long long total = 0;
+    size_t n_missing = 0;
+    for (size_t i = 0; i < p->manifest.n_layers; i++) {
+        p->staging.blobs[i] = xstrdup(p->manifest.layers[i].hex);
+        if (is_known(p, i))
+            continue;
+        p->fetches[i] = blobfetch_new(p->store, p->registry, &p->manifest.layers[i], &p->state->done_bytes);
+        total += p->manifest.layers[i].size;
+        n_missing++;
+    }
+    atomic_store(&p->state->total_bytes, total);
+    atomic_store(&p->state->layers, (int)p->manifest.n_layers);
+    while (p->n_threads < FETCHERS && p->n_threads < n_missing) {
+        int r = pthread_create(&p->threads[p->n_threads], NULL, fetch_layers, p);
+        if (r != 0 && p->n_threads == 0)
+            return err_set(err, ERR_INTERNAL, r, "start a download");
+        if (r != 0)
+            break; /* fewer will do */
+        p->n_threads++;
+    }
+    return 0;
+}
+
+static int unpack_one(struct puller *p, size_t at, struct err *err)
+{
+    struct blobfetch *f = p->fetches[at];
+    const char *diff_id = p->staging.config.diff_ids[at];
+    if (!f)
+        return staging_add_known(&p->staging, p->layers[at].hex) ? 0 : -EAGAIN;
+    const struct tarstream_source source = { .read = blobfetch_read, .arg = f };
+    int r = staging_add(&p->staging, &source, diff_id, err);
+    bool was_stopped = atomic_load(&p->state->is_stopped);
+    if (r < 0)
+        atomic_store(&p->state->is_stopped, true);
+    struct err why = ERR_INIT;
+    int fetched = blobfetch_wait(f, &why);
+    if (fetched < 0 && (fetched != -ECANCELED || was_stopped || r == 0)) {
+        *err = why; /* what unpacking says of bytes that never came explains nothing */
+        return fetched;
+    }
+    return r;
+}
+
+/* The download that failed first is the cause; the others were merely stopped. */
+static int first_cause(struct puller *p, int r, struct err *err)
+{
+    for (size_t i = 0; r == -ECANCELED && i < p->manifest.n_layers; i++) {
+        struct err why = ERR_INIT;
+        int fetched = p->fetches[i] ? blobfetch_wait(p->fetches[i], &why) : 0;
+        if (fetched < 0 && fetched != -ECANCELED) {
+            *err = why;
+            return fetched;
+        }
+    }
+    return r;
+}
+
+static int take_layers(struct puller *p, struct err *err)
+{
+    int r = start_fetching(p, err);
+    for (size_t i = 0; r == 0 && i < p->manifest.n_layers; i++) {
+        r = unpack_one(p, i, err);
+        if (r < 0 && r != -EAGAIN && r != -ECANCELED)
+            (void)err_wrap(err, r, "layer %zu of %zu", i + 1, p->manifest.n_layers);
+        if (r == 0)
+            atomic_fetch_add(&p->state->layers_done, 1);
+    }
+    if (r < 0)
+        atomic_store(&p->state->is_stopped, true);
+    for (size_t i = 0; i < p->n_threads; i++)
+        (void)pthread_join(p->threads[i], NULL); /* ours, joined once */
+    return p->n_threads ? first_cause(p, r, err) : r;
+}
+
+/* What was downloaded stays for another try, unless that could not do better. */
+static bool is_worth_keeping(int r, const struct err *err)
+{
+    return r < 0 && (err->code == ERR_UPSTREAM || err->code == ERR_CAPACITY || err->code == ERR_NOT_FOUND);
+}
+
+static void puller_done(struct puller *p, bool is_keeping)
+{
+    for (size_t i = 0; i < p->manifest.n_layers; i++) {
+        if (p->fetches[i] && !is_keeping)
+            blobfetch_discard(p->fetches[i]);
+        (void)blobfetch_free(p->fetches[i]);
+    }
+    staging_done(&p->staging);
+    manifest_image_done(&p->manifest);
+    (void)registry_close(p->registry);
+    json_decref(p->known);
+}
+
+static int pull_into(struct puller *p, const char *name, const struct reference *ref,
+                     const struct registry_options *options, struct image **ret, struct err *err)
+{
+    int r = registry_open(ref, options, &p->registry, err);
+    if (r == 0)
+        r = find_manifest(p, err);
+    if (r == 0)
+        r = check_sizes(p, err);
+    if (r == 0)
+        r = read_config(p, err);
+    if (r == 0)
+        r = take_layers(p, err);
+    if (r < 0)
+        return r;
+    JSON_OWNED extra = json_pack("{s:s+, s:s, s:s}", "manifest", "sha256:", p->manifest_hex, "registry", ref->host,
+                                 "repository", ref->repository);
+    return staging_commit(&p->staging, name, "oci", extra, ret, err);
+}
+
+static int pull_once(struct image_store *s, const char *name, const struct image_pull_options *o,
+                     struct image_pull_state *state, struct image **ret, struct err *err)
+{
+    struct reference ref;
+    const char *text = strncmp(name, PREFIX, strlen(PREFIX)) == 0 ? name + strlen(PREFIX) : name;
+    int r = reference_parse(text, &ref, err);
+    if (r < 0)
+        return r;
+    const struct registry_options options = { .mirrors = o->mirrors,
+                                              .plain_hosts = o->plain_hosts,
+                                              .docker_config = o->docker_config,
+                                              .is_cancelled = &state->is_stopped };
+    struct puller *p = xzalloc(sizeof(*p));
+    p->store = s;
+    p->state = state;
+    p->known = json_object();
+    atomic_store(&state->is_stopped, false);
+    if (atomic_load(&state->is_cancelled))
+        atomic_store(&state->is_stopped, true);
+    atomic_store(&state->done_bytes, 0);
+    atomic_store(&state->layers_done, 0);
+    record_each(s, note_blobs, p->known);
+    r = staging_init(&p->staging, s, err);
+    if (r == 0)
+        r = pull_into(p, name, &ref, &options, ret, err);
+    puller_done(p, is_worth_keeping(r, err));
+    free(p);
+    if (r < 0 && err->code == ERR_INVALID)
+        err->code = ERR_UPSTREAM; /* the name was good: what is wrong came from the registry */
+    return r;
+}
+
+int image_pull(struct image_store *s, const char *name, const struct image_pull_options *options,
+               struct image_pull_state *state, struct image **ret, struct err *err)
+{
+    struct err why = ERR_INIT;
+    int r = image_name_check(name, &why);
+    for (int tries = 0; r == 0 && tries < 3; tries++) {
+        why = (struct err)ERR_INIT;
+        r = pull_once(s, name, options, state, ret, &why);
+        if (r != -EAGAIN && r != -EBADMSG)
+            break;
+        r = tries < 2 ? 0 : r;
+    }
+    if (r < 0) {
+        if (why.code == ERR_NONE)
+            (void)err_set(&why, ERR_UPSTREAM, 0, "the store kept changing meanwhile: try again");
+        if (err)
+            *err = why;
+        return err_wrap(err, r, "pull %s", name);
+    }
+    if (options->disk_bytes > 0)
+        (void)image_evict(s, options->disk_bytes, name, NULL, NULL); /* a store over its cap is tried again next time */
+    return 0;
+}

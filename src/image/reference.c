@@ -1,0 +1,146 @@
+#include "image/reference.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_HOST   "docker.io"
+#define DEFAULT_FOLDER "library/"
+#define TAG_MAX        128
+#define LOWER_DIGITS   "abcdefghijklmnopqrstuvwxyz0123456789"
+#define ALL_DIGITS     LOWER_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static int refuse(const char *text, const char *why, struct err *err)
+{
+    return err_set(err, ERR_INVALID, 0, "image reference \"%.100s\": %s", text, why);
+}
+
+/* "example.com", "localhost", "10.0.0.1:5000": what makes the first part a host and not a folder. */
+static bool is_host_like(const char *part, size_t len)
+{
+    return memchr(part, '.', len) || memchr(part, ':', len) || (len == 9 && memcmp(part, "localhost", 9) == 0);
+}
+
+static bool is_port(const char *text)
+{
+    size_t len = strspn(text, "0123456789");
+    unsigned long value = 0;
+    for (size_t i = 0; i < len && value <= 65535; i++)
+        value = value * 10 + (unsigned long)(text[i] - '0');
+    return len > 0 && len <= 5 && text[len] == '\0' && value >= 1 && value <= 65535;
+}
+
+static bool is_label(const char *text, size_t len)
+{
+    return len > 0 && len <= 63 && text[0] != '-' && text[len - 1] != '-' && strspn(text, ALL_DIGITS "-") >= len;
+}
+
+static bool is_host(const char *host)
+{
+    const char *colon = strchr(host, ':');
+    size_t len = colon ? (size_t)(colon - host) : strlen(host);
+    if (colon && !is_port(colon + 1))
+        return false;
+    while (true) {
+        size_t n = strcspn(host, ".:");
+        if (!is_label(host, n))
+            return false;
+        if (n >= len)
+            return true;
+        host += n + 1;
+        len -= n + 1;
+    }
+}
+
+/* Lower-case words joined by one dot, one or two underscores, or any number of dashes. */
+static bool is_component(const char *text, size_t len)
+{
+    size_t at = 0;
+    while (true) {
+        size_t word = strspn(text + at, LOWER_DIGITS);
+        if (word == 0)
+            return false;
+        at += word;
+        if (at >= len)
+            return at == len;
+        size_t dashes = strspn(text + at, "-"), lows = strspn(text + at, "_");
+        if (dashes > 0)
+            at += dashes;
+        else if (lows == 1 || lows == 2)
+            at += lows;
+        else if (text[at] == '.')
+            at++;
+        else
+            return false;
+    }
+}
+
+static bool is_repository(const char *text)
+{
+    while (true) {
+        size_t n = strcspn(text, "/");
+        if (!is_component(text, n))
+            return false;
+        if (text[n] == '\0')
+            return true;
+        text += n + 1;
+    }
+}
+
+static bool is_tag(const char *text)
+{
+    size_t len = strlen(text);
+    return len >= 1 && len <= TAG_MAX && text[0] != '.' && text[0] != '-' && strspn(text, ALL_DIGITS "_.-") == len;
+}
+
+/* Cuts "@sha256:…" and ":tag" off rest. */
+static int cut_tail(const char *text, char *rest, struct reference *r, struct err *err)
+{
+    char *at = strchr(rest, '@');
+    if (at) {
+        const char *hex = digest_from_ref(at + 1);
+        if (!hex)
+            return refuse(text, "after @ there must be sha256: and 64 lower-case hex digits", err);
+        memcpy(r->digest, hex, DIGEST_HEX);
+        *at = '\0';
+    }
+    char *slash = strrchr(rest, '/');
+    char *colon = strchr(slash ? slash : rest, ':');
+    if (colon) {
+        if (!is_tag(colon + 1))
+            return refuse(text, "a tag is 1 to 128 letters, digits, _ . and -, not beginning with . or -", err);
+        (void)snprintf(r->tag, sizeof(r->tag), "%.128s", colon + 1);
+        *colon = '\0';
+    } else if (!at) {
+        (void)snprintf(r->tag, sizeof(r->tag), "latest");
+    }
+    return 0;
+}
+
+int reference_parse(const char *text, struct reference *ret, struct err *err)
+{
+    char rest[IMAGE_NAME_MAX + 1];
+    struct reference r = { .host = DEFAULT_HOST };
+    size_t len = strlen(text);
+    if (len == 0 || len > IMAGE_NAME_MAX)
+        return refuse(text, "it must have 1 to 255 bytes", err);
+    memcpy(rest, text, len + 1);
+    int result = cut_tail(text, rest, &r, err);
+    if (result < 0)
+        return result;
+    const char *path = rest;
+    char *slash = strchr(rest, '/');
+    if (slash && is_host_like(rest, (size_t)(slash - rest))) {
+        *slash = '\0';
+        memcpy(r.host, rest, (size_t)(slash - rest) + 1);
+        if (!is_host(r.host))
+            return refuse(text, "the part before the first / is not a host name with an optional port", err);
+        path = slash + 1;
+    }
+    if (!is_repository(path))
+        return refuse(text, "its path must be lower-case letters and digits, joined by . _ __ - and /", err);
+    bool is_bare = strcmp(r.host, DEFAULT_HOST) == 0 && !strchr(path, '/');
+    (void)snprintf(r.repository, sizeof(r.repository), "%s%s", is_bare ? DEFAULT_FOLDER : "", path);
+    *ret = r;
+    return 0;
+}

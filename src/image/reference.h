@@ -1,0 +1,15 @@
+/* Names of images in registries: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]. Strict: what a registry would refuse is
+ * refused here, before a byte is sent. May include: base/, image/. */
+#pragma once
+#include "base/err.h"
+#include "image/digest.h"
+#include "image/image.h"
+
+struct reference {
+    char host[IMAGE_NAME_MAX + 1];       /* "docker.io" when none is given; with ":port" when there is one */
+    char repository[IMAGE_NAME_MAX + 9]; /* "library/python" for a bare "python" on docker.io */
+    char tag[129];                       /* "latest" when neither tag nor digest is given; "" with a digest alone */
+    char digest[DIGEST_HEX];             /* hex, or "" */
+};
+
+int reference_parse(const char *text, struct reference *ret, struct err *err);

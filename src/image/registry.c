@@ -1,0 +1,429 @@
+/* Theory of operation: the reference's host becomes a list of endpoints (its mirrors, then itself). The first manifest
+ * request picks the endpoint that answers; everything after goes there. A 401 brings a challenge; the token or the
+ * basic credentials it leads to are kept for the next requests, until another 401 replaces them. */
+#include "image/registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/base64.h"
+#include "base/ident.h"
+#include "image/dockercred.h"
+#include "image/image_limits.h"
+#include "image/regauth.h"
+
+#define ENDPOINTS_MAX 8
+#define TRIES_MAX     5   /* in a row without a byte of progress */
+#define CALLS_MAX     200 /* of one blob, with progress */
+#define BACKOFF_MS    250
+#define BACKOFF_MAX   8000
+#define WAIT_MAX_S    60 /* longest Retry-After that is waited for */
+#define ERROR_BYTES   8192
+#define MANIFEST_ACCEPT                                                                     \
+    "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, " \
+    "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
+
+struct endpoint {
+    char *base; /* "https://host[:port]", no slash at the end */
+    char *host; /* as credentials are looked up */
+    bool may_be_plain;
+};
+
+struct registry {
+    struct reference ref;
+    const struct registry_options *options;
+    struct endpoint endpoints[ENDPOINTS_MAX];
+    size_t n_endpoints, at; /* at: the one in use */
+    bool is_contacted;
+    pthread_mutex_t mutex; /* guards authorization */
+    char *authorization;   /* value of the header, or NULL */
+};
+
+static const char *api_host(const char *host)
+{
+    return strcmp(host, "docker.io") == 0 ? "registry-1.docker.io" : host;
+}
+
+static bool is_listed(const char *list, const char *host)
+{
+    for (const char *at = list ? list : ""; *at;) {
+        at += strspn(at, ", \t");
+        size_t len = strcspn(at, ", \t");
+        if (len && strlen(host) == len && strncmp(at, host, len) == 0)
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+static int add_endpoint(struct registry *r, const char *address, size_t len, struct err *err)
+{
+    CLEANUP(free_p) char *text = xstrndup(address, len);
+    const char *scheme = strstr(text, "://");
+    const char *rest = scheme ? scheme + 3 : text;
+    if (r->n_endpoints == ENDPOINTS_MAX)
+        return err_set(err, ERR_INVALID, 0, "over %d mirrors for %s (III_REGISTRY_MIRRORS)", ENDPOINTS_MAX - 1,
+                       r->ref.host);
+    if (!*rest || (scheme && strncmp(text, "https://", 8) != 0 && strncmp(text, "http://", 7) != 0))
+        return err_set(err, ERR_INVALID, 0, "mirror \"%s\" is not a host or an http(s) address (III_REGISTRY_MIRRORS)",
+                       text);
+    struct endpoint *e = &r->endpoints[r->n_endpoints++];
+    size_t host_len = strcspn(rest, "/"), rest_len = strlen(rest);
+    while (rest_len && rest[rest_len - 1] == '/')
+        rest_len--;
+    e->host = xstrndup(rest, host_len);
+    bool is_plain = scheme ? text[4] == ':' : is_listed(r->options->plain_hosts, e->host);
+    e->may_be_plain = !scheme && !is_plain && regcurl_is_loopback(e->host);
+    e->base = xasprintf("%s://%.*s", is_plain ? "http" : "https", (int)rest_len, rest);
+    return 0;
+}
+
+static int add_mirrors(struct registry *r, struct err *err)
+{
+    for (const char *at = r->options->mirrors ? r->options->mirrors : ""; *at;) {
+        at += strspn(at, ", \t");
+        size_t len = strcspn(at, ", \t");
+        const char *equals = memchr(at, '=', len);
+        if (len && (!equals || equals == at))
+            return err_set(err, ERR_INVALID, 0, "mirror \"%.*s\" is not HOST=ADDRESS (III_REGISTRY_MIRRORS)", (int)len,
+                           at);
+        size_t n = equals ? (size_t)(equals - at) : 0;
+        int result = 0;
+        if (len && strlen(r->ref.host) == n && strncmp(at, r->ref.host, n) == 0)
+            result = add_endpoint(r, equals + 1, len - n - 1, err);
+        if (result < 0)
+            return result;
+        at += len;
+    }
+    return 0;
+}
+
+int registry_open(const struct reference *ref, const struct registry_options *options, struct registry **ret,
+                  struct err *err)
+{
+    CLEANUP(registry_close_p) struct registry *r = xzalloc(sizeof(*r));
+    r->ref = *ref;
+    r->options = options;
+    (void)pthread_mutex_init(&r->mutex, NULL); /* cannot fail for a plain mutex */
+    int result = add_mirrors(r, err);
+    if (result == 0)
+        result = add_endpoint(r, ref->host, strlen(ref->host), err);
+    if (result < 0)
+        return result;
+    struct endpoint *own = &r->endpoints[r->n_endpoints - 1];
+    if (strcmp(own->host, "docker.io") == 0) {
+        free(own->base);
+        own->base = xasprintf("https://%s", api_host(own->host));
+    }
+    *ret = STEAL(r);
+    return 0;
+}
+
+static void set_authorization(struct registry *r, char *value)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    if (r->authorization)
+        explicit_bzero(r->authorization, strlen(r->authorization));
+    free(r->authorization);
+    r->authorization = value;
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+static char *get_authorization(struct registry *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    char *copy = xstrdup(r->authorization);
+    (void)pthread_mutex_unlock(&r->mutex);
+    return copy;
+}
+
+struct registry *registry_close(struct registry *r)
+{
+    if (!r)
+        return NULL;
+    for (size_t i = 0; i < r->n_endpoints; i++) {
+        free(r->endpoints[i].base);
+        free(r->endpoints[i].host);
+    }
+    set_authorization(r, NULL);
+    (void)pthread_mutex_destroy(&r->mutex);
+    free(r);
+    return NULL;
+}
+
+void registry_doc_done(struct registry_doc *d)
+{
+    free(d->text);
+    *d = (struct registry_doc){ 0 };
+}
+
+/* --- login --- */
+
+static char *basic_header(const struct dockercred *c)
+{
+    CLEANUP(free_p) char *plain = xasprintf("%s:%s", c->user, c->secret);
+    size_t len = strlen(plain);
+    CLEANUP(free_p) char *coded = xzalloc(BASE64_SIZE(len) + 1);
+    base64_encode(plain, len, coded);
+    char *header = xasprintf("Basic %s", coded);
+    explicit_bzero(plain, len);
+    explicit_bzero(coded, strlen(coded));
+    return header;
+}
+
+static char *token_query(const struct registry *r, const struct regauth_challenge *c)
+{
+    CLEANUP(free_p) char *own_scope = xasprintf("repository:%s:pull", r->ref.repository);
+    CLEANUP(free_p) char *scope = regcurl_escape(*c->scope ? c->scope : own_scope);
+    CLEANUP(free_p) char *service = regcurl_escape(c->service);
+    return xasprintf("service=%s&scope=%s", service, scope);
+}
+
+static int fetch_token(struct registry *r, const struct regauth_challenge *c, const struct dockercred *cred,
+                       struct err *err)
+{
+    const struct endpoint *e = &r->endpoints[r->at];
+    if (strncmp(c->realm, "http://", 7) == 0 && strncmp(e->base, "https://", 8) == 0)
+        return err_set(err, ERR_UPSTREAM, 0, "%s wants a login over plain http: refused", e->host);
+    CLEANUP(free_p) char *query = token_query(r, c);
+    CLEANUP(free_p) char *form = NULL;
+    CLEANUP(free_p) char *basic = NULL;
+    CLEANUP(free_p) char *url = NULL;
+    if (cred->secret && cred->is_identity) {
+        CLEANUP(free_p) char *secret = regcurl_escape(cred->secret);
+        form = xasprintf("grant_type=refresh_token&client_id=iii-sandbox&refresh_token=%s&%s", secret, query);
+        url = xstrdup(c->realm);
+    } else {
+        basic = cred->secret ? basic_header(cred) : NULL;
+        url = xasprintf("%s%c%s", c->realm, strchr(c->realm, '?') ? '&' : '?', query);
+    }
+    CLEANUP(regcurl_reply_done) struct regcurl_reply reply = { 0 };
+    const struct regcurl_request req = {
+        .url = url, .authorization = basic, .form = form, .is_cancelled = r->options->is_cancelled
+    };
+    int result = regcurl_do(&req, 1 << 20, &reply, err);
+    if (result < 0)
+        return err_wrap(err, result, "log in to %s", e->host);
+    if (reply.status == 401 || reply.status == 403)
+        return err_set(err, ERR_NOT_FOUND, 0, "%s refuses the login%s: `docker login %s` saves one that is used here",
+                       e->host, cred->secret ? " that Docker's config.json has" : "", e->host);
+    if (reply.status != 200)
+        return err_set(err, ERR_UPSTREAM, 0, "log in to %s: its token service answered %d", e->host, reply.status);
+    CLEANUP(free_p) char *token = NULL;
+    result = regauth_parse_token(buf_text(&reply.body), reply.body.len, &token, err);
+    if (result == 0)
+        set_authorization(r, xasprintf("Bearer %s", token));
+    return result;
+}
+
+static int login(struct registry *r, const char *challenge, struct err *err)
+{
+    struct regauth_challenge *c = xzalloc(sizeof(*c)); /* too big for a worker's stack to be proud of */
+    CLEANUP(dockercred_done) struct dockercred cred = { 0 };
+    const struct endpoint *e = &r->endpoints[r->at];
+    int result = regauth_parse_challenge(challenge, c, err);
+    if (result == 0)
+        result = dockercred_find(r->options->docker_config, e->host, &cred, err);
+    if (result == 0 && !c->is_basic)
+        result = fetch_token(r, c, &cred, err);
+    else if (result == 0 && cred.secret)
+        set_authorization(r, basic_header(&cred));
+    else if (result == 0)
+        result =
+            err_set(err, ERR_NOT_FOUND, 0,
+                    "%s wants a login and Docker's config.json has none for it: `docker login %s`", e->host, e->host);
+    free(c);
+    return result;
+}
+
+/* --- requests --- */
+
+struct counted {
+    regcurl_sink_fn *sink;
+    void *arg;
+    int64_t offset;
+};
+
+static int count_sink(void *arg, const void *data, size_t len)
+{
+    struct counted *c = arg;
+    int r = c->sink(c->arg, data, len);
+    if (r >= 0)
+        c->offset += (int64_t)len;
+    return r;
+}
+
+static bool is_cancelled(const struct registry *r)
+{
+    return r->options->is_cancelled && atomic_load(r->options->is_cancelled);
+}
+
+/* In slices, so that a cancelled pull ends soon. */
+static void pause_ms(const struct registry *r, int64_t ms)
+{
+    for (; ms > 0 && !is_cancelled(r); ms -= 100) {
+        const struct timespec slice = { .tv_nsec = (ms < 100 ? ms : 100) * 1000000 };
+        (void)nanosleep(&slice, NULL); /* woken early means a shorter wait, no more */
+    }
+}
+
+/* 0: it was waited for, try again. */
+static int wait_for_retry(const struct registry *r, const struct regcurl_reply *reply, int tries, struct err *err)
+{
+    if (reply->retry_after_s > WAIT_MAX_S)
+        return err_set(err, ERR_UPSTREAM, 0, "%s limits the rate: it wants %lld seconds of peace; try then, or log in",
+                       r->endpoints[r->at].host, (long long)reply->retry_after_s);
+    unsigned char dice = 0;
+    ident_random(&dice, 1);
+    int64_t ms = (int64_t)BACKOFF_MS << (tries < 6 ? tries : 6);
+    ms = (ms > BACKOFF_MAX ? BACKOFF_MAX : ms) * (128 + dice) / 256;
+    pause_ms(r, reply->retry_after_s * 1000 > ms ? reply->retry_after_s * 1000 : ms);
+    return is_cancelled(r) ? err_set(err, ERR_CAPACITY, ECANCELED, "the pull was cancelled") : 0;
+}
+
+static int explain_status(const struct registry *r, const struct regcurl_reply *reply, struct err *err)
+{
+    const struct endpoint *e = &r->endpoints[r->at];
+    switch (reply->status) {
+    case 401:
+    case 403:
+        return err_set(err, ERR_NOT_FOUND, 0,
+                       "%s has no %s, or none for you (status %d): check the name, or `docker login %s`", e->host,
+                       r->ref.repository, reply->status, e->host);
+    case 404:
+        return err_set(err, ERR_NOT_FOUND, 0, "%s has no such image: %s%s%s", e->host, r->ref.repository,
+                       *r->ref.tag ? ":" : "", r->ref.tag);
+    case 429:
+        return err_set(err, ERR_UPSTREAM, 0, "%s limits the rate (status 429): try later, or `docker login %s`",
+                       e->host, e->host);
+    default:
+        return err_set(err, ERR_UPSTREAM, 0, "registry %s answered with status %d", e->host, reply->status);
+    }
+}
+
+/* One answer, with a login when the registry asks for one. */
+static int exchange(struct registry *r, struct regcurl_request *req, size_t body_max, struct regcurl_reply *reply,
+                    struct err *err)
+{
+    for (int round = 0;; round++) {
+        CLEANUP(free_p) char *authorization = get_authorization(r);
+        req->authorization = authorization;
+        int result = regcurl_do(req, body_max, reply, err);
+        req->authorization = NULL;
+        if (result < 0 || reply->status != 401 || round == 1 || !*reply->challenge)
+            return result;
+        char *challenge = xstrdup(reply->challenge);
+        regcurl_reply_done(reply);
+        result = login(r, challenge, err);
+        free(challenge);
+        if (result < 0) {
+            *reply = (struct regcurl_reply){ 0 };
+            return result;
+        }
+    }
+}
+
+/* A loopback registry without TLS is the usual way to try things: https first, then plain, on loopback only. */
+static bool try_plain(struct registry *r)
+{
+    struct endpoint *e = &r->endpoints[r->at];
+    if (!e->may_be_plain)
+        return false;
+    char *plain = xasprintf("http%s", e->base + 5);
+    free(e->base);
+    e->base = plain;
+    e->may_be_plain = false;
+    return true;
+}
+
+/* Until 200 or 206; failures that may pass are tried again from where the body stood. */
+static int get(struct registry *r, const char *path, struct regcurl_request *req, size_t body_max,
+               struct regcurl_reply *reply, struct err *err)
+{
+    struct counted counted = { .sink = req->sink, .arg = req->sink_arg, .offset = req->offset };
+    if (req->sink) {
+        req->sink = count_sink;
+        req->sink_arg = &counted;
+    }
+    req->is_cancelled = r->options->is_cancelled;
+    int tries = 0;
+    for (int calls = 0;; calls++) {
+        CLEANUP(free_p) char *url = xasprintf("%s/v2/%s/%s", r->endpoints[r->at].base, r->ref.repository, path);
+        req->url = url;
+        req->offset = counted.offset;
+        int result = exchange(r, req, body_max, reply, err);
+        if (result == 0 && (reply->status == 200 || reply->status == 206)) {
+            r->is_contacted = true;
+            return 0;
+        }
+        if (reply->is_unreachable && !r->is_contacted) {
+            if (try_plain(r))
+                continue;
+            return result; /* no use in trying again: another endpoint, or the user, has to */
+        }
+        tries = counted.offset > req->offset ? 0 : tries + 1;
+        if (!reply->is_passing || tries >= TRIES_MAX || calls >= CALLS_MAX)
+            return result < 0 ? result : explain_status(r, reply, err);
+        result = wait_for_retry(r, reply, tries, err);
+        regcurl_reply_done(reply);
+        if (result < 0)
+            return result;
+    }
+}
+
+static int manifest_here(struct registry *r, const char *hex, struct registry_doc *ret, bool *ret_is_unreachable,
+                         struct err *err)
+{
+    CLEANUP(free_p) char *path = *hex ? xasprintf("manifests/sha256:%s", hex) : xasprintf("manifests/%s", r->ref.tag);
+    CLEANUP(regcurl_reply_done) struct regcurl_reply reply = { 0 };
+    struct regcurl_request req = { .accept = MANIFEST_ACCEPT };
+    int result = get(r, path, &req, IMAGE_LIMITS_JSON_BYTES, &reply, err);
+    *ret_is_unreachable = reply.is_unreachable;
+    if (result < 0)
+        return result;
+    struct registry_doc doc = { .len = reply.body.len };
+    digest_of(buf_text(&reply.body), doc.len, doc.hex);
+    if (*hex && strcmp(hex, doc.hex) != 0)
+        return err_set(err, ERR_UPSTREAM, 0, "the manifest that %s sent is not the one asked for: its digest is %s",
+                       r->endpoints[r->at].host, doc.hex);
+    doc.text = buf_steal(&reply.body, NULL);
+    *ret = doc;
+    return 0;
+}
+
+int registry_manifest(struct registry *r, const char *hex, struct registry_doc *ret, struct err *err)
+{
+    const char *wanted = hex ? hex : r->ref.digest;
+    while (true) {
+        bool is_unreachable = false;
+        int result = manifest_here(r, wanted, ret, &is_unreachable, err);
+        if (result == 0 || result == -ECANCELED)
+            return result;
+        if (!r->is_contacted && r->at + 1 < r->n_endpoints) {
+            r->at++; /* a mirror that does not have it, or is down */
+            set_authorization(r, NULL);
+            continue;
+        }
+        if (!is_unreachable)
+            return result;
+        struct err why = err ? *err : (struct err)ERR_INIT;
+        return err_set(err, ERR_NOT_FOUND, 0,
+                       "registry %s cannot be reached (%.150s): check the network, or bring the image with `iii image "
+                       "import FILE.tar NAME`",
+                       r->endpoints[r->at].host, why.msg);
+    }
+}
+
+int registry_blob(struct registry *r, const char *hex, int64_t offset, regcurl_sink_fn *sink, void *arg,
+                  struct err *err)
+{
+    CLEANUP(free_p) char *path = xasprintf("blobs/sha256:%s", hex);
+    CLEANUP(regcurl_reply_done) struct regcurl_reply reply = { 0 };
+    struct regcurl_request req = { .offset = offset, .sink = sink, .sink_arg = arg };
+    return get(r, path, &req, ERROR_BYTES, &reply, err);
+}

@@ -1,0 +1,42 @@
+/* Client of one repository in a registry (OCI distribution, Docker v2): mirrors, login, retries. Blocks; several
+ * threads may use one. Untrusted: all that a registry sends; digests are for the caller to check (manifests are checked
+ * here when asked for by digest). May include: base/, image/. */
+#pragma once
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "image/digest.h"
+#include "image/reference.h"
+#include "image/regcurl.h"
+
+struct registry_options {
+    const char *mirrors;       /* "docker.io=mirror.example,ghcr.io=http://10.0.0.1:5000"; NULL or "": none */
+    const char *plain_hosts;   /* hosts spoken to over plain HTTP: "10.0.0.5:5000,lab.example"; NULL or "": none */
+    const char *docker_config; /* NULL: where Docker keeps it */
+    const atomic_bool *is_cancelled; /* or NULL */
+};
+
+struct registry;
+
+/* options and what it points to must outlive the client. Sends nothing yet. ERR_INVALID for a mirror entry that is not
+ * HOST=ADDRESS. */
+int registry_open(const struct reference *ref, const struct registry_options *options, struct registry **ret,
+                  struct err *err);
+struct registry *registry_close(struct registry *r);
+DEFINE_CLEANUP(struct registry *, registry_close)
+
+struct registry_doc {
+    char *text;
+    size_t len;
+    char hex[DIGEST_HEX]; /* of text */
+};
+void registry_doc_done(struct registry_doc *d); /* for CLEANUP() too */
+
+/* hex NULL: by the reference's digest or tag. ERR_NOT_FOUND: unknown, not ours to read, or no registry was reachable;
+ * ERR_UPSTREAM: it answered, but not usably. */
+int registry_manifest(struct registry *r, const char *hex, struct registry_doc *ret, struct err *err);
+/* The blob's bytes from offset on, once each and in order, over as many connections as it takes. */
+int registry_blob(struct registry *r, const char *hex, int64_t offset, regcurl_sink_fn *sink, void *arg,
+                  struct err *err);

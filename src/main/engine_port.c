@@ -1,0 +1,87 @@
+#include "main/engine_port.h"
+
+#include <stdlib.h>
+
+#include "api/engine_door.h"
+#include "api/version.h"
+#include "base/alloc.h"
+#include "base/settings.h"
+#include "engine/engine.h"
+#include "engine/outside.h"
+#include "http/server.h"
+
+#define WORKER_NAME "iii-sandbox"
+
+struct engine_port {
+    const struct settings *settings;
+    struct engine *engine;
+    struct engine_door *door;
+    struct http_server *server;
+    struct outside *outside; /* NULL without III_ENGINE_URL */
+};
+
+int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, struct err *err)
+{
+    static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
+    const struct settings *s = m->settings;
+    struct engine_port *p = xzalloc(sizeof(*p));
+    p->settings = s;
+    struct engine_options options = { .loop = m->loop,
+                                      .store = m->store,
+                                      .channels = m->channels,
+                                      .token = s->auth_token,
+                                      .name = WORKER_NAME,
+                                      .version = API_VERSION };
+    int r = engine_new(&options, &p->engine, err);
+    if (r == 0) {
+        struct http_app app = engine_http_app(p->engine);
+        p->door = engine_door_new(p->engine, a, s->api_prefix);
+        r = http_server_new(m->loop, &app, &limits, &p->server, err);
+    }
+    if (r == 0 && *s->engine_url)
+        r = outside_new(p->engine, s->engine_url, s->engine_token, &p->outside, err);
+    *ret = p; /* on failure, too: the caller closes and frees it like the rest */
+    return r;
+}
+
+struct engine *engine_port_engine(struct engine_port *p)
+{
+    return p->engine;
+}
+
+int engine_port_listen(struct engine_port *p, uint16_t *ret_port, struct err *err)
+{
+    return http_server_listen_tcp(p->server, p->settings->host, (uint16_t)p->settings->engine_port, ret_port, err);
+}
+
+static void on_drained(void *arg)
+{
+    (void)arg; /* nobody waits for it: the REST listener's drain decides */
+}
+
+void engine_port_stop(struct engine_port *p)
+{
+    engine_stop(p->engine);
+    http_server_drain(p->server, 0, on_drained, NULL);
+}
+
+void engine_port_close(struct engine_port *p)
+{
+    if (!p)
+        return;
+    if (p->engine)
+        engine_stop(p->engine);
+    p->outside = outside_free(p->outside);
+    p->server = http_server_free(p->server);
+}
+
+struct engine_port *engine_port_free(struct engine_port *p)
+{
+    if (p) {
+        engine_port_close(p);
+        engine_free(p->engine);
+        engine_door_free(p->door);
+        free(p);
+    }
+    return NULL;
+}

@@ -1,0 +1,240 @@
+#include "os/netlink.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/ip.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define ANSWER_S 5 /* the kernel answers inside the call; this is for a lost message only */
+
+static void put(struct netlink_msg *m, const void *data, size_t len)
+{
+    size_t room = NLMSG_ALIGN(len);
+    if (m->len + room > sizeof(m->bytes)) {
+        m->is_full = 1;
+        return;
+    }
+    memset(m->bytes + m->len, 0, room);
+    if (len)
+        memcpy(m->bytes + m->len, data, len);
+    m->len += room;
+    ((struct nlmsghdr *)(void *)m->bytes)->nlmsg_len = (uint32_t)m->len;
+}
+
+void netlink_begin(struct netlink_msg *m, uint16_t type, uint16_t flags, const void *head, size_t head_len)
+{
+    struct nlmsghdr h = { .nlmsg_type = type, .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags) };
+    m->len = 0;
+    m->is_full = 0;
+    put(m, &h, sizeof(h));
+    put(m, head, head_len);
+}
+
+void netlink_attr(struct netlink_msg *m, uint16_t type, const void *data, size_t len)
+{
+    struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + len), .nla_type = type };
+    put(m, &a, sizeof(a));
+    put(m, data, len);
+}
+
+void netlink_attr_u32(struct netlink_msg *m, uint16_t type, uint32_t value)
+{
+    netlink_attr(m, type, &value, sizeof(value));
+}
+
+void netlink_attr_be32(struct netlink_msg *m, uint16_t type, uint32_t value)
+{
+    netlink_attr_u32(m, type, htonl(value));
+}
+
+void netlink_attr_str(struct netlink_msg *m, uint16_t type, const char *text)
+{
+    netlink_attr(m, type, text, strlen(text) + 1);
+}
+
+size_t netlink_nest(struct netlink_msg *m, uint16_t type)
+{
+    size_t at = m->len;
+    netlink_attr(m, (uint16_t)(type | NLA_F_NESTED), NULL, 0);
+    return at;
+}
+
+void netlink_end(struct netlink_msg *m, size_t nest)
+{
+    if (!m->is_full)
+        ((struct nlattr *)(void *)(m->bytes + nest))->nla_len = (uint16_t)(m->len - nest);
+}
+
+int netlink_open(int protocol)
+{
+    struct sockaddr_nl own = { .nl_family = AF_NETLINK };
+    struct timeval limit = { .tv_sec = ANSWER_S };
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
+    if (fd < 0)
+        return -errno;
+    if (bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0) {
+        int r = -errno;
+        (void)close(fd); /* never used */
+        return r;
+    }
+    return fd;
+}
+
+/* Reads one datagram; returns how many acknowledgements it held, or the first error. */
+static int read_answers(int fd, int *ret_error)
+{
+    union {
+        struct nlmsghdr align;
+        unsigned char bytes[16384];
+    } in;
+    int acks = 0;
+    ssize_t n = recv(fd, in.bytes, sizeof(in.bytes), 0);
+    if (n < 0)
+        return -errno;
+    int left = (int)n;
+    for (struct nlmsghdr *h = &in.align; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+        if (h->nlmsg_type != NLMSG_ERROR || h->nlmsg_len < NLMSG_LENGTH(sizeof(struct nlmsgerr)))
+            continue;
+        int code = ((struct nlmsgerr *)NLMSG_DATA(h))->error;
+        acks++;
+        if (code < 0 && *ret_error == 0)
+            *ret_error = code;
+    }
+    return acks;
+}
+
+int netlink_ask(int fd, const struct netlink_msg *msgs, size_t n)
+{
+    _Alignas(8) unsigned char out[4 * NETLINK_MAX] = { 0 };
+    size_t len = 0;
+    int expected = 0, error = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct nlmsghdr *h = (struct nlmsghdr *)(void *)(out + len);
+        if (msgs[i].is_full || len + msgs[i].len > sizeof(out))
+            return -E2BIG;
+        memcpy(h, msgs[i].bytes, msgs[i].len);
+        h->nlmsg_seq = (uint32_t)i + 1;
+        expected += (h->nlmsg_flags & NLM_F_ACK) != 0;
+        len += msgs[i].len;
+    }
+    if (send(fd, out, len, MSG_NOSIGNAL) < 0)
+        return -errno;
+    while (expected > 0 && error == 0) {
+        int got = read_answers(fd, &error);
+        if (got < 0)
+            return got;
+        expected -= got;
+    }
+    return error;
+}
+
+static int ask_one(int fd, const struct netlink_msg *m)
+{
+    return netlink_ask(fd, m, 1);
+}
+
+int netlink_veth(int fd, const char *name, const char *peer, int peer_ns, const uint8_t peer_mac[6])
+{
+    struct netlink_msg m;
+    struct ifinfomsg head = { .ifi_family = AF_UNSPEC };
+    netlink_begin(&m, RTM_NEWLINK, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head));
+    netlink_attr_str(&m, IFLA_IFNAME, name);
+    size_t info = netlink_nest(&m, IFLA_LINKINFO);
+    netlink_attr_str(&m, IFLA_INFO_KIND, "veth");
+    size_t data = netlink_nest(&m, IFLA_INFO_DATA);
+    size_t other = netlink_nest(&m, VETH_INFO_PEER);
+    put(&m, &head, sizeof(head));
+    netlink_attr_str(&m, IFLA_IFNAME, peer);
+    netlink_attr(&m, IFLA_ADDRESS, peer_mac, 6);
+    netlink_attr_u32(&m, IFLA_NET_NS_FD, (uint32_t)peer_ns);
+    netlink_end(&m, other);
+    netlink_end(&m, data);
+    netlink_end(&m, info);
+    return ask_one(fd, &m);
+}
+
+int netlink_bridge(int fd, const char *name)
+{
+    struct netlink_msg m;
+    struct ifinfomsg head = { .ifi_family = AF_UNSPEC };
+    netlink_begin(&m, RTM_NEWLINK, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head));
+    netlink_attr_str(&m, IFLA_IFNAME, name);
+    size_t info = netlink_nest(&m, IFLA_LINKINFO);
+    netlink_attr_str(&m, IFLA_INFO_KIND, "bridge");
+    netlink_end(&m, info);
+    return ask_one(fd, &m);
+}
+
+/* A new namespace takes over the host's setting of ip_forward: a box in two networks must not become their router. */
+static int no_forwarding(int fd, int index)
+{
+    struct netlink_msg m;
+    struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = index };
+    netlink_begin(&m, RTM_SETLINK, NLM_F_ACK, &head, sizeof(head));
+    size_t spec = netlink_nest(&m, IFLA_AF_SPEC), inet = netlink_nest(&m, AF_INET),
+           conf = netlink_nest(&m, IFLA_INET_CONF);
+    netlink_attr_u32(&m, IPV4_DEVCONF_FORWARDING, 0);
+    netlink_end(&m, conf);
+    netlink_end(&m, inet);
+    netlink_end(&m, spec);
+    return ask_one(fd, &m);
+}
+
+int netlink_up(int fd, int index, int master)
+{
+    struct netlink_msg m;
+    struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = index, .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
+    int r = no_forwarding(fd, index);
+    if (r < 0)
+        return r;
+    netlink_begin(&m, RTM_NEWLINK, NLM_F_ACK, &head, sizeof(head));
+    if (master > 0)
+        netlink_attr_u32(&m, IFLA_MASTER, (uint32_t)master);
+    return ask_one(fd, &m);
+}
+
+int netlink_delete(int fd, int index)
+{
+    struct netlink_msg m;
+    struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = index };
+    netlink_begin(&m, RTM_DELLINK, NLM_F_ACK, &head, sizeof(head));
+    return ask_one(fd, &m);
+}
+
+int netlink_address(int fd, int index, uint32_t address, uint8_t prefix)
+{
+    struct netlink_msg m;
+    struct ifaddrmsg head = { .ifa_family = AF_INET, .ifa_prefixlen = prefix, .ifa_index = (uint32_t)index };
+    netlink_begin(&m, RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
+    netlink_attr_be32(&m, IFA_LOCAL, address);
+    netlink_attr_be32(&m, IFA_ADDRESS, address);
+    return ask_one(fd, &m);
+}
+
+int netlink_default_route(int fd, int index)
+{
+    struct netlink_msg m;
+    struct rtmsg head = { .rtm_family = AF_INET,
+                          .rtm_table = RT_TABLE_MAIN,
+                          .rtm_protocol = RTPROT_STATIC,
+                          .rtm_scope = RT_SCOPE_LINK,
+                          .rtm_type = RTN_UNICAST };
+    netlink_begin(&m, RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
+    netlink_attr_u32(&m, RTA_OIF, (uint32_t)index);
+    return ask_one(fd, &m);
+}
+
+int netlink_index(const char *name)
+{
+    unsigned index = if_nametoindex(name);
+    return index ? (int)index : -ENODEV;
+}

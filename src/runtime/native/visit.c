@@ -1,0 +1,109 @@
+#include "runtime/native/visit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "os/proc.h"
+#include "os/seqsock.h"
+
+#define VISIT_MS 10000
+#define HOME_FD  1000 /* where the child finds its end of the socket pair */
+
+struct visit {
+    int result;
+    struct err err;
+};
+
+int visit_send(const int *fds, size_t n)
+{
+    char byte = 'f';
+    struct iovec parts[2] = { { &byte, 1 }, { NULL, 0 } };
+    return seqsock_send(HOME_FD, parts, fds, n);
+}
+
+static void collect_fds(int sock, int *ret_fds)
+{
+    char byte;
+    size_t n = 0;
+    for (size_t i = 0; i < VISIT_FDS_MAX; i++)
+        ret_fds[i] = NO_FD;
+    if (seqsock_recv(sock, &byte, 1, ret_fds, VISIT_FDS_MAX, &n) <= 0)
+        return;
+    for (size_t i = n; i < VISIT_FDS_MAX; i++)
+        ret_fds[i] = NO_FD;
+}
+
+/* True when the child ended by itself. */
+static bool await(int pidfd)
+{
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    siginfo_t info = { 0 };
+    bool is_late = poll(&p, 1, VISIT_MS) != 1;
+    if (is_late)
+        (void)proc_signal(pidfd, SIGKILL);              /* waited for below */
+    (void)waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED); /* our child: only an end can come */
+    return !is_late && info.si_code == CLD_EXITED;
+}
+
+static int run_child(struct visit *shared, visit_fn *fn, void *arg, int home, struct err *err)
+{
+    CLEANUP(close_fd_p) int pidfd = NO_FD;
+    pid_t pid = proc_clone(0, NO_FD, &pidfd);
+    if (pid == 0) {
+        if (home < 0 || dup3(home, HOME_FD, O_CLOEXEC) >= 0)
+            shared->result = fn(arg, &shared->err);
+        _exit(0);
+    }
+    if (pid < 0)
+        return err_sys(err, pid, "start a helper process");
+    if (!await(pidfd))
+        return err_set(err, ERR_INTERNAL, ETIMEDOUT, "the helper process in the box did not finish");
+    if (shared->result < 0 && err)
+        *err = shared->err;
+    return shared->result;
+}
+
+int visit_run(visit_fn *fn, void *arg, int *ret_fds, struct err *err)
+{
+    int pair[2] = { NO_FD, NO_FD };
+    struct visit *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return err_sys(err, -ENOMEM, "start a helper process");
+    shared->result = err_set(&shared->err, ERR_INTERNAL, 0, "the helper process in the box failed to start");
+    int r = 0;
+    if (ret_fds && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        r = err_sys(err, -errno, "socket pair for a helper process");
+    if (r >= 0)
+        r = run_child(shared, fn, arg, pair[1], err);
+    if (r >= 0 && ret_fds)
+        collect_fds(pair[0], ret_fds);
+    seqsock_close_all(pair, 2);
+    (void)munmap(shared, sizeof(*shared)); /* our own mapping */
+    return r;
+}
+
+int visit_join(const struct cell *c, int namespaces, struct err *err)
+{
+    if (!c->site->is_root && setns(c->pidfd, CLONE_NEWUSER) < 0)
+        return err_sys(err, -errno, "join the user namespace of box %s", c->name);
+    return setns(c->pidfd, namespaces) < 0 ? err_sys(err, -errno, "join the namespaces of box %s", c->name) : 0;
+}
+
+int visit_open(const struct cell *c, const char *kind, struct err *err)
+{
+    char path[64];
+    struct pollfd p = { .fd = c->pidfd, .events = POLLIN };
+    snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)c->pid, kind);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, -errno, "open the %s namespace of box %s", kind, c->name);
+    if (poll(&p, 1, 0) != 0) /* asked last: if it still lives, the number was its own */
+        return err_set(err, ERR_GONE, 0, "box %s has ended", c->name);
+    return steal_fd(&fd);
+}

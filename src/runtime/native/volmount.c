@@ -1,0 +1,193 @@
+/* The target is a path in a file system that hostile processes change all the time. So it is walked one name at a time
+ * from the box's root, each name opened without following links and without leaving the root's own mount, and the
+ * volume is attached to the descriptor that comes out: no name is looked up twice. The walk runs in the box's mount
+ * namespace with the box's root as file system user, so that folders made on the way belong to it. */
+#include "runtime/native/volmount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "os/mount.h"
+#include "runtime/native/visit.h"
+
+struct errand {
+    struct cell *c;
+    const char *target;
+    int volume; /* the folder */
+    int tree;   /* root: its detached mount */
+    bool is_readonly;
+};
+
+/* The folder, made when it is missing. */
+static int open_volume(struct cell_site *site, const char *id, struct err *err)
+{
+    char path[sizeof("volumes/") + IDENT_MAX];
+    CLEANUP(close_fd_p) int data = open(site->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (data < 0)
+        return err_sys(err, -errno, "open data folder");
+    snprintf(path, sizeof(path), "volumes/%s", id);
+    if ((mkdirat(data, "volumes", 0700) < 0 && errno != EEXIST) || (mkdirat(data, path, 0755) < 0 && errno != EEXIST))
+        return err_sys(err, -errno, "make the folder of volume %s", id);
+    int fd = mount_open_beneath(data, path, O_RDONLY | O_DIRECTORY, 0);
+    return fd < 0 ? err_sys(err, fd, "open volume %s", id) : fd;
+}
+
+static uint64_t attributes(bool is_readonly)
+{
+    return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (is_readonly ? MOUNT_ATTR_RDONLY : 0);
+}
+
+/* One step of the walk: the folder `name` of at, made when it is missing. */
+static int step(int at, const char *name, bool may_make)
+{
+    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+    if (may_make)
+        how.resolve |= RESOLVE_NO_XDEV;
+    long fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
+    if (fd < 0 && errno == ENOENT && may_make && (mkdirat(at, name, 0755) == 0 || errno == EEXIST))
+        fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
+    return fd < 0 ? -errno : (int)fd;
+}
+
+/* Folder descriptor of the target. may_make: missing folders are made, and nothing mounted may be on the way. */
+static int walk(const char *target, bool may_make)
+{
+    char path[1024];
+    snprintf(path, sizeof(path), "%s", target);
+    int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0)
+        return -errno;
+    for (char *save = NULL, *name = strtok_r(path, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
+        int next = step(at, name, may_make);
+        (void)close(at); /* only a handle */
+        if (next < 0)
+            return next;
+        at = next;
+    }
+    return at;
+}
+
+static int walk_failed(int r, const char *target, struct err *err)
+{
+    if (r == -ELOOP)
+        return err_set(err, ERR_INVALID, 0, "mountPath %.200s has a symbolic link in it: name the folder itself",
+                       target);
+    if (r == -EXDEV)
+        return err_set(err, ERR_CONFLICT, 0, "something is mounted already at or above mountPath %.200s", target);
+    if (r == -ENOTDIR)
+        return err_set(err, ERR_INVALID, 0, "mountPath %.200s is not a folder", target);
+    return err_sys(err, r, "open mountPath %.200s", target);
+}
+
+/* Files made in the box's overlay must belong to an id of the box. */
+static int become_box_root(const struct cell *c, struct err *err)
+{
+    struct idrange range;
+    if (!c->site->is_root)
+        return 0; /* root of its user namespace already */
+    int r = idrange_slot(c->slot, &range);
+    if (r < 0)
+        return err_sys(err, r, "user id range %u", c->slot);
+    (void)setfsgid(range.gid_base); /* these two report only the former value */
+    (void)setfsuid(range.uid_base);
+    return 0;
+}
+
+/* Without root: a mount can be cloned only in a mount namespace of one's own, so take a copy of the host's, as root of
+ * the box's user namespace; the working folder moves to the copy by itself. */
+static int clone_unprivileged(struct errand *e, struct err *err)
+{
+    if (setns(e->c->pidfd, CLONE_NEWUSER) < 0)
+        return err_sys(err, -errno, "join the user namespace of box %s", e->c->name);
+    if (fchdir(e->volume) < 0 || unshare(CLONE_NEWNS) < 0)
+        return err_sys(err, -errno, "copy the mount namespace");
+    e->tree = mount_clone(AT_FDCWD, ".");
+    int r = e->tree < 0 ? e->tree : mount_set(e->tree, attributes(e->is_readonly), -1);
+    return r < 0 ? err_sys(err, r, "clone the volume's mount") : 0;
+}
+
+static int attach_inside(void *arg, struct err *err)
+{
+    struct errand *e = arg;
+    int r = e->c->site->is_root ? 0 : clone_unprivileged(e, err);
+    if (r < 0)
+        return r;
+    if (setns(e->c->pidfd, CLONE_NEWNS) < 0)
+        return err_sys(err, -errno, "join the mount namespace of box %s", e->c->name);
+    if ((r = become_box_root(e->c, err)) < 0)
+        return r;
+    CLEANUP(close_fd_p) int at = walk(e->target, true);
+    if (at < 0)
+        return walk_failed(at, e->target, err);
+    r = mount_attach(e->tree, at);
+    return r < 0 ? err_sys(err, r, "mount on %.200s", e->target) : 0;
+}
+
+int volmount_attach(struct cell *c, const struct wire_request *q, struct err *err)
+{
+    struct errand e = { .c = c, .target = q->workdir, .tree = NO_FD, .is_readonly = q->is_readonly };
+    CLEANUP(close_fd_p) int volume = open_volume(c->site, q->object, err);
+    if (volume < 0)
+        return volume;
+    e.volume = volume;
+    if (!c->site->is_root)
+        return visit_run(attach_inside, &e, NULL, err);
+    CLEANUP(close_fd_p) int users = visit_open(c, "user", err);
+    if (users < 0)
+        return users;
+    CLEANUP(close_fd_p) int tree = mount_clone(volume, "");
+    int r = tree < 0 ? tree : mount_set(tree, attributes(q->is_readonly), users);
+    if (r < 0)
+        return err_sys(err, r,
+                       "map the owners of the volume (does the data folder's file system support idmapped mounts?)");
+    e.tree = tree;
+    return visit_run(attach_inside, &e, NULL, err);
+}
+
+static int detach_inside(void *arg, struct err *err)
+{
+    struct errand *e = arg;
+    struct stat want, have;
+    if (fstat(e->volume, &want) < 0)
+        return err_sys(err, -errno, "look at the volume");
+    int r = visit_join(e->c, CLONE_NEWNS, err);
+    if (r < 0)
+        return r;
+    CLEANUP(close_fd_p) int at = walk(e->target, false);
+    /* Whoever moved folders around inside has hidden the mount; it goes with the box. */
+    if (at < 0 || fstat(at, &have) < 0 || have.st_dev != want.st_dev || have.st_ino != want.st_ino)
+        return 0;
+    if (fchdir(at) < 0 || umount2(".", MNT_DETACH) < 0)
+        return err_sys(err, -errno, "unmount %.200s", e->target);
+    return 0;
+}
+
+int volmount_detach(struct cell *c, const struct wire_request *q, struct err *err)
+{
+    struct errand e = { .c = c, .target = q->workdir, .tree = NO_FD };
+    CLEANUP(close_fd_p) int volume = open_volume(c->site, q->object, err);
+    if (volume < 0)
+        return volume;
+    e.volume = volume;
+    return visit_run(detach_inside, &e, NULL, err);
+}
+
+int volmount_remove(struct cell_site *site, const struct wire_request *q, struct chore_list *chores, struct err *err)
+{
+    char doomed[64];
+    CLEANUP(close_fd_p) int data = open(site->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_fd_p) int volumes = data < 0 ? NO_FD : mount_open_beneath(data, "volumes", O_PATH | O_DIRECTORY, 0);
+    if (volumes < 0)
+        return volumes == -ENOENT ? 0 : err_sys(err, volumes, "open the folder of volumes");
+    snprintf(doomed, sizeof(doomed), "tmp-%d-%s", (int)getpid(), q->object);
+    if (renameat(volumes, q->object, site->boxes_fd, doomed) < 0)
+        return errno == ENOENT ? 0 : err_sys(err, -errno, "remove volume %s", q->object);
+    chore_remove(chores, doomed);
+    return 0;
+}

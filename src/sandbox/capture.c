@@ -1,0 +1,229 @@
+/* Theory of operation. When the driver promotes, the captured folder is a layer of the running box from that moment on,
+ * so nothing may get lost between the driver's answer and our record:
+ *  1. the record of the sandbox names the layer's future place (sandbox_save),
+ *  2. the folder moves there, pinned for whoever asked (image_stack_layer),
+ *  3. the sandbox's own pin is renewed.
+ * A crash before 1 or 2 leaves the folder with the box; the driver reports it at adoption and capture_recover() goes on
+ * from there. A crash before 3 is mended there too. */
+#include "sandbox/capture.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/strlist.h"
+#include "os/tree.h"
+#include "sandbox/offload.h"
+#include "sandbox/pins.h"
+
+#define PROMOTE_DEPTH 64 /* from here on copies: every promote makes the sandbox itself one layer deeper */
+
+struct capture {
+    struct capture *next; /* of the same sandbox; the first is under way */
+    struct sandbox *s;
+    char owner[IDENT_MAX];
+    capture_fn *fn;
+    void *arg;
+};
+
+/* The sandbox's image as it was resolved. Borrows from s; nothing to free. */
+static struct image image_of(const struct sandbox *s, size_t n_layers)
+{
+    return (struct image){ .name = s->image,
+                           .id = s->image,
+                           .layers = s->layers,
+                           .n_layers = n_layers,
+                           .is_host = s->is_host,
+                           .env = s->image_env,
+                           .user = s->user };
+}
+
+json_t *capture_base(struct sandbox *s)
+{
+    json_t *base = json_object_get(s->extra, CAPTURE_BASE);
+    if (base)
+        return base;
+    CLEANUP(image_free_p) struct image *image = NULL;
+    size_t n = strlist_count(s->layers);
+    bool is_known = image_resolve(s->manager->images, s->image, &image, NULL) == 0 && image->n_layers == n;
+    base = json_pack("{s:I, s:I}", "layers", is_known ? (json_int_t)n : (json_int_t)0, "bytes",
+                     is_known ? (json_int_t)image->size_bytes : (json_int_t)0);
+    (void)json_object_set_new(s->extra, CAPTURE_BASE, base);
+    return base;
+}
+
+json_t *capture_config(const json_t *config, const json_t *metadata, const char *image_id, const char *name)
+{
+    static const char *const of_the_run[] = { "ports", "terminal_sessions", "proxy_cors", "proxy_auth",
+                                              "proxy_timeout" };
+    json_t *made = json_copy((json_t *)(uintptr_t)config);
+    json_t *kept = metadata ? json_copy((json_t *)(uintptr_t)metadata) : json_object();
+    for (size_t i = 0; i < sizeof(of_the_run) / sizeof(of_the_run[0]); i++)
+        (void)json_object_del(kept, of_the_run[i]);
+    (void)json_object_set_new(made, "image", json_string(image_id));
+    (void)json_object_set_new(made, "metadata", kept);
+    (void)json_object_del(made, "name");
+    if (name)
+        (void)json_object_set_new(made, "name", json_string(name));
+    return made;
+}
+
+static void drop_last_layer(struct sandbox *s)
+{
+    size_t n = strlist_count(s->layers);
+    free(s->layers[n - 1]);
+    s->layers[n - 1] = NULL;
+}
+
+/* Steps 1 to 3 for a folder that the running box uses. place: where it is to stand, the last of s->layers already. */
+static int settle_shared(struct sandbox *s, const char *folder, const char *owner, struct image **ret, struct err *err)
+{
+    size_t n = strlist_count(s->layers);
+    struct image base = image_of(s, n - 1);
+    int r = sandbox_save(s, err);
+    if (r >= 0)
+        r = image_stack_layer(s->manager->images, &base, folder, s->layers[n - 1], owner, ret, err);
+    if (r < 0) {
+        struct err second = ERR_INIT;
+        drop_last_layer(s);
+        if (sandbox_save(s, &second) < 0)
+            log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", second.msg, NULL);
+        return r;
+    }
+    return pins_add(s->manager, *ret, s->id, err);
+}
+
+static int take_shared(struct sandbox *s, const char *folder, const char *owner, struct image **ret, struct err *err)
+{
+    CLEANUP(free_p) char *place = image_layer_path(s->manager->images);
+    (void)capture_base(s); /* before the list grows */
+    strlist_add(&s->layers, place);
+    return settle_shared(s, folder, owner, ret, err);
+}
+
+int capture_recover(struct sandbox *s, struct err *err)
+{
+    const struct runtime_ops *ops = s->manager->runtime->ops;
+    const char *folder = ops->leftover && s->box ? ops->leftover(s->box) : NULL;
+    size_t n = strlist_count(s->layers);
+    CLEANUP(image_free_p) struct image *image = NULL;
+    if (folder && n && access(s->layers[n - 1], F_OK) < 0)
+        return settle_shared(s, folder, s->id, &image, err); /* noted, not moved */
+    if (folder)
+        return take_shared(s, folder, s->id, &image, err);
+    if (!json_object_get(s->extra, CAPTURE_BASE))
+        return 0; /* never captured */
+    struct image whole = image_of(s, n);
+    return pins_add(s->manager, &whole, s->id, err);
+}
+
+/* --- one after the other --- */
+
+static void begin(struct capture *c);
+
+static void finish(struct capture *c, const struct image *image, const struct err *err)
+{
+    struct sandbox *s = c->s;
+    s->captures = c->next;
+    c->fn(c->arg, image, err);
+    if (s->captures)
+        begin(s->captures);
+    sandbox_unref(s);
+    free(c);
+}
+
+static void remove_copy(void *arg)
+{
+    (void)tree_remove(AT_FDCWD, arg, NULL); /* what stays goes with the next start's sweep */
+}
+
+static void removed_copy(void *arg)
+{
+    free(arg);
+}
+
+static void discard(struct manager *m, const char *folder)
+{
+    char *own = xstrdup(folder);
+    if (offload_run(m, remove_copy, removed_copy, own) < 0)
+        free(own);
+}
+
+static void on_promoted(void *arg, const char *folder, int64_t size_bytes, bool is_shared, const struct err *err)
+{
+    struct capture *c = arg;
+    struct sandbox *s = c->s;
+    struct err why = ERR_INIT;
+    CLEANUP(image_free_p) struct image *image = NULL;
+    (void)size_bytes;
+    if (err) {
+        finish(c, NULL, err);
+        return;
+    }
+    int r;
+    if (s->is_gone) {
+        r = err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s (it went while it was captured)", s->id);
+    } else if (is_shared) {
+        r = take_shared(s, folder, c->owner, &image, &why);
+    } else {
+        struct image base = image_of(s, strlist_count(s->layers));
+        CLEANUP(free_p) char *place = image_layer_path(s->manager->images);
+        (void)capture_base(s);
+        r = image_stack_layer(s->manager->images, &base, folder, place, c->owner, &image, &why);
+    }
+    if (r < 0 && !is_shared)
+        discard(s->manager, folder);
+    finish(c, r < 0 ? NULL : image, r < 0 ? &why : NULL);
+}
+
+static void on_copied(void *arg, const char *folder, int64_t size_bytes, const struct err *err)
+{
+    on_promoted(arg, folder, size_bytes, false, err);
+}
+
+static int check(const struct sandbox *s, struct err *err)
+{
+    const struct runtime *rt = s->manager->runtime;
+    size_t n = strlist_count(s->layers);
+    if (s->is_gone || !s->box)
+        return err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
+    if (!rt->ops->caps(s->manager->runtime).can_capture)
+        return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot capture a sandbox's files here", rt->ops->name);
+    if (n >= CAPTURE_LAYERS_MAX)
+        return err_set(
+            err, ERR_TOO_LARGE, 0,
+            "sandbox %s stands on %zu layers, the limit is %d: copy its files into a fresh sandbox and go on there",
+            s->id, n, CAPTURE_LAYERS_MAX);
+    return 0;
+}
+
+static void begin(struct capture *c)
+{
+    struct sandbox *s = c->s;
+    const struct runtime_ops *ops = s->manager->runtime->ops;
+    struct err err = ERR_INIT;
+    int r = check(s, &err);
+    if (r >= 0 && ops->leftover && ops->leftover(s->box))
+        r = capture_recover(s, &err); /* an earlier one that could not be taken then */
+    if (r < 0)
+        finish(c, NULL, &err);
+    else if (ops->promote && strlist_count(s->layers) < PROMOTE_DEPTH)
+        ops->promote(s->box, (const char *const *)s->layers, strlist_count(s->layers), on_promoted, c);
+    else
+        ops->capture(s->box, on_copied, c);
+}
+
+void capture_run(struct sandbox *s, const char *owner, capture_fn *fn, void *arg)
+{
+    struct capture *c = xzalloc(sizeof(*c)), **at = &s->captures;
+    *c = (struct capture){ .s = sandbox_ref(s), .fn = fn, .arg = arg };
+    memcpy(c->owner, owner, strnlen(owner, sizeof(c->owner) - 1));
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    if (s->captures == c)
+        begin(c);
+}

@@ -1,0 +1,409 @@
+/* Theory of operation. An outlet belongs to one sandbox: a listening socket and a DNS socket that live in the sandbox's
+ * network namespace. A connection's real destination is what SO_ORIGINAL_DST says. The names of an address are those
+ * that this sandbox asked for and was answered with through us, not long ago. So a rule by name holds for addresses
+ * that the name has, and (443, 80) only for clients that also say that name. Our own addresses are closed like
+ * loopback: they lead to services of this host. */
+#include "sandbox/egress.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "sandbox/egressflow.h"
+#include "sandbox/egresslookup.h"
+#include "sandbox/manager.h"
+
+#define EXTRA          "egress" /* in the record: the policy */
+#define NAMES_MAX      512      /* answers remembered for one sandbox */
+#define NAME_MS        600000   /* … for this long */
+#define LOOKUPS_MAX    64       /* queries at the same time */
+#define ACCEPTS_A_TURN 16
+#define NAMES_OF_ONE   16
+#define ADDRESSES_MAX  32
+#define ORIGINAL_DST   80 /* SO_ORIGINAL_DST of <linux/netfilter_ipv4.h>, which does not go with <netinet/in.h> */
+#define NO_SUCH_NAME   3
+#define TYPE_AAAA      28
+
+struct known_name {
+    uint32_t address;
+    int64_t until_ms;
+    char *name;
+};
+
+struct outlet {
+    struct egress *e;
+    struct sandbox *s; /* borrowed: the outlet goes when the sandbox leaves */
+    struct box *box;   /* of which box it is */
+    int tcp, dns;
+    struct watch *tcp_watch, *dns_watch;
+    struct egresspolicy *policy;
+    struct known_name names[NAMES_MAX];
+    size_t next_name;
+    struct egressflow **flows; /* max_connections slots, NULL when free */
+    struct egresslookup *lookups[LOOKUPS_MAX];
+};
+
+struct egress {
+    struct manager *m;
+    struct map *outlets; /* sandbox id -> struct outlet */
+};
+
+/* An open_egress() under way. */
+struct opening {
+    struct egress *e;
+    struct sandbox *s; /* a reference */
+    struct box *box;
+    loop_fn *done;
+    void *arg;
+};
+
+static size_t max_flows(const struct egress *e)
+{
+    return (size_t)e->m->settings->egress_connections;
+}
+
+/* --- names --- */
+
+static void learn(struct outlet *o, uint32_t address, const char *name)
+{
+    int64_t until = loop_now_ms(o->e->m->loop) + NAME_MS;
+    for (size_t i = 0; i < NAMES_MAX; i++) {
+        struct known_name *k = &o->names[i];
+        if (k->name && k->address == address && strcmp(k->name, name) == 0) {
+            k->until_ms = until;
+            return;
+        }
+    }
+    struct known_name *k = &o->names[o->next_name++ % NAMES_MAX];
+    free(k->name);
+    *k = (struct known_name){ .address = address, .until_ms = until, .name = xstrdup(name) };
+}
+
+static enum egresspolicy_verdict judge(struct outlet *o, uint32_t address, uint16_t port)
+{
+    const char *names[NAMES_OF_ONE];
+    struct egresspolicy_target t = { .address = address, .port = port, .names = names };
+    int64_t now = loop_now_ms(o->e->m->loop);
+    for (size_t i = 0; i < NAMES_MAX && t.n_names < NAMES_OF_ONE; i++)
+        if (o->names[i].name && o->names[i].address == address && o->names[i].until_ms >= now)
+            names[t.n_names++] = o->names[i].name;
+    return egresspolicy_judge(o->policy, &t);
+}
+
+/* --- connections --- */
+
+/* An address can be bound to only if it is this host's. */
+static bool is_own_address(uint32_t address)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    at.sin_addr.s_addr = htonl(address);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_own = fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+    if (fd >= 0)
+        (void)close(fd); /* never used */
+    return is_own;
+}
+
+static bool on_name(void *arg, struct egressflow *f, const char *name)
+{
+    struct outlet *o = arg;
+    const struct egressflow_plan *plan = egressflow_plan(f);
+    struct egresspolicy_target t = { .address = plan->address, .port = plan->port, .names = &name, .n_names = 1 };
+    return egresspolicy_judge(o->policy, &t) != EGRESSPOLICY_DENY;
+}
+
+static void on_flow_done(void *arg, struct egressflow *f)
+{
+    struct outlet *o = arg;
+    for (size_t i = 0; i < max_flows(o->e); i++)
+        if (o->flows[i] == f)
+            o->flows[i] = NULL;
+    egressflow_free(f);
+    watch_set(o->tcp_watch, LOOP_READ);
+}
+
+static struct egressflow **free_slot(struct outlet *o)
+{
+    for (size_t i = 0; i < max_flows(o->e); i++)
+        if (!o->flows[i])
+            return &o->flows[i];
+    return NULL;
+}
+
+static void reset(int fd)
+{
+    struct linger hard = { .l_onoff = 1 };
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* else it is an ordinary close */
+    (void)close(fd);                                                  /* nothing was sent */
+}
+
+static void take_connection(struct outlet *o, struct egressflow **slot, int fd)
+{
+    static const struct egressflow_events events = { .on_name = on_name, .on_done = on_flow_done };
+    struct sockaddr_in to;
+    socklen_t len = sizeof(to);
+    if (getsockopt(fd, SOL_IP, ORIGINAL_DST, &to, &len) < 0 || len < sizeof(to) || to.sin_family != AF_INET) {
+        reset(fd); /* someone inside connected to the listener itself */
+        return;
+    }
+    struct egressflow_plan plan = { .client_fd = fd, .address = ntohl(to.sin_addr.s_addr), .port = ntohs(to.sin_port) };
+    enum egresspolicy_verdict v = judge(o, plan.address, plan.port);
+    if (v == EGRESSPOLICY_DENY || is_own_address(plan.address)) {
+        reset(fd);
+        return;
+    }
+    plan.must_name = v == EGRESSPOLICY_NAMED && (plan.port == 443 || plan.port == 80);
+    *slot = egressflow_new(o->e->m->loop, &plan, &events, o);
+}
+
+static void on_connection(void *arg, int events)
+{
+    struct outlet *o = arg;
+    (void)events;
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        struct egressflow **slot = free_slot(o);
+        if (!slot) {
+            watch_set(o->tcp_watch, 0); /* the others wait in the backlog until one ends */
+            return;
+        }
+        int fd = accept4(o->tcp, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        take_connection(o, slot, fd);
+    }
+}
+
+/* --- lookups --- */
+
+static void on_answer(void *arg, struct egresslookup *k, uint8_t *reply, size_t len)
+{
+    struct outlet *o = arg;
+    const struct sockaddr_in *from = egresslookup_from(k);
+    struct egressdns_question q;
+    uint32_t addresses[ADDRESSES_MAX];
+    if (reply && egressdns_parse(reply, len, true, &q) == 0) {
+        size_t n = egressdns_addresses(reply, len, &q, addresses, ADDRESSES_MAX);
+        for (size_t i = 0; i < n; i++)
+            learn(o, addresses[i], q.name);
+        (void)sendto(o->dns, reply, len, MSG_NOSIGNAL, (const struct sockaddr *)from,
+                     sizeof(*from)); /* it asks again */
+    }
+    for (size_t i = 0; i < LOOKUPS_MAX; i++)
+        if (o->lookups[i] == k)
+            o->lookups[i] = NULL;
+    egresslookup_free(k);
+}
+
+static void answer_query(struct outlet *o, uint8_t *msg, size_t len, const struct sockaddr_in *from)
+{
+    struct egressdns_question q;
+    struct sockaddr_in server;
+    size_t slot = 0;
+    if (egressdns_parse(msg, len, false, &q) < 0)
+        return;
+    bool may_resolve = egresspolicy_may_resolve(o->policy, q.name);
+    if (!may_resolve || q.type == TYPE_AAAA) { /* IPv6 has no way out, so its addresses would only cost time */
+        len = egressdns_refuse(msg, &q, may_resolve ? 0 : NO_SUCH_NAME);
+        (void)sendto(o->dns, msg, len, MSG_NOSIGNAL, (const struct sockaddr *)from, sizeof(*from)); /* it asks again */
+        return;
+    }
+    while (slot < LOOKUPS_MAX && o->lookups[slot])
+        slot++;
+    if (slot == LOOKUPS_MAX || egresslookup_server(o->e->m->settings->egress_dns, &server) < 0)
+        return;
+    o->lookups[slot] = egresslookup_new(o->e->m->loop, &server, msg, len, on_answer, o);
+    if (o->lookups[slot])
+        egresslookup_set_from(o->lookups[slot], from);
+}
+
+static void on_query(void *arg, int events)
+{
+    struct outlet *o = arg;
+    (void)events;
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        uint8_t msg[EGRESSDNS_MAX];
+        struct sockaddr_in from;
+        socklen_t from_len = sizeof(from);
+        ssize_t n = recvfrom(o->dns, msg, sizeof(msg), 0, (struct sockaddr *)&from, &from_len);
+        if (n < 0)
+            return;
+        answer_query(o, msg, (size_t)n, &from);
+    }
+}
+
+/* --- outlets --- */
+
+static struct outlet *outlet_free(struct outlet *o)
+{
+    if (!o)
+        return NULL;
+    watch_free(o->tcp_watch);
+    watch_free(o->dns_watch);
+    for (size_t i = 0; o->flows && i < max_flows(o->e); i++)
+        egressflow_free(o->flows[i]);
+    for (size_t i = 0; i < LOOKUPS_MAX; i++)
+        egresslookup_free(o->lookups[i]);
+    for (size_t i = 0; i < NAMES_MAX; i++)
+        free(o->names[i].name);
+    free(o->flows);
+    egresspolicy_free(o->policy);
+    (void)close(o->tcp); /* what waits in it is reset */
+    (void)close(o->dns);
+    free(o);
+    return NULL;
+}
+
+static void close_outlet(struct egress *e, const char *sid)
+{
+    outlet_free(map_remove(e->outlets, sid));
+}
+
+/* Takes both descriptors. */
+static void add_outlet(struct egress *e, const struct opening *w, int tcp, int dns)
+{
+    struct outlet *o = xzalloc(sizeof(*o));
+    struct err err = ERR_INIT;
+    o->e = e;
+    o->s = w->s;
+    o->box = w->box;
+    o->tcp = tcp;
+    o->dns = dns;
+    o->flows = xzalloc(max_flows(e) * sizeof(struct egressflow *));
+    int r = egresspolicy_new(json_object_get(w->s->extra, EXTRA), &o->policy, &err);
+    if (r == 0)
+        r = watch_new(e->m->loop, tcp, LOOP_READ, on_connection, o, &o->tcp_watch);
+    if (r == 0)
+        r = watch_new(e->m->loop, dns, LOOP_READ, on_query, o, &o->dns_watch);
+    if (r < 0) {
+        log_event(LOG_WARN, "egress.open", "id", w->s->id, "error", err.msg, NULL);
+        outlet_free(o);
+        return;
+    }
+    close_outlet(e, w->s->id);
+    map_set(e->outlets, w->s->id, o);
+}
+
+static void on_opened(void *arg, int tcp, int dns, const struct err *err)
+{
+    struct opening *w = arg;
+    if (err) {
+        log_event(LOG_WARN, "egress.open", "id", w->s->id, "error", err->msg, NULL);
+    } else if (w->s->is_gone || w->s->box != w->box) {
+        (void)close(tcp); /* nobody is inside any more */
+        (void)close(dns);
+    } else {
+        add_outlet(w->e, w, tcp, dns);
+    }
+    if (w->done)
+        w->done(w->arg);
+    sandbox_unref(w->s);
+    free(w);
+}
+
+bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg)
+{
+    const struct runtime_ops *ops = e->m->runtime->ops;
+    if (!json_get_bool(s->config, "network", false) || !ops->open_egress || !s->box)
+        return false;
+    struct opening *w = xzalloc(sizeof(*w));
+    *w = (struct opening){ .e = e, .s = sandbox_ref(s), .box = s->box, .done = done, .arg = arg };
+    ops->open_egress(s->box, on_opened, w);
+    return true;
+}
+
+/* Adopted or restored: a create has opened it before. */
+static void on_enter(void *arg, struct sandbox *s)
+{
+    struct egress *e = arg;
+    const struct outlet *o = map_get(e->outlets, s->id);
+    if (!o || o->box != s->box)
+        (void)egress_open(e, s, NULL, NULL); /* false: it has no network */
+}
+
+static void on_leave(void *arg, struct sandbox *s)
+{
+    close_outlet(arg, s->id);
+}
+
+struct egress *egress_new(struct manager *m)
+{
+    struct egress *e = xzalloc(sizeof(*e));
+    e->m = m;
+    e->outlets = map_new();
+    manager_on_enter(m, on_enter, e);
+    manager_on_leave(m, on_leave, e);
+    return e;
+}
+
+struct egress *egress_free(struct egress *e)
+{
+    if (!e)
+        return NULL;
+    for (struct map_iter it = map_iter(e->outlets); map_next(&it);)
+        outlet_free(it.value);
+    map_free(e->outlets);
+    free(e);
+    return NULL;
+}
+
+/* --- the policy --- */
+
+json_t *egress_json(struct egress *e, const struct sandbox *s)
+{
+    struct egresspolicy *own = NULL;
+    const struct outlet *o = map_get(e->outlets, s->id);
+    size_t open = 0;
+    if (!o && egresspolicy_new(json_object_get(s->extra, EXTRA), &own, NULL) < 0)
+        return json_object(); /* what was stored was checked before */
+    json_t *j = json_deep_copy((json_t *)(uintptr_t)egresspolicy_json(o ? o->policy : own));
+    for (size_t i = 0; o && i < max_flows(e); i++)
+        open += o->flows[i] != NULL;
+    (void)json_object_set_new(j, "active", json_boolean(o != NULL));
+    (void)json_object_set_new(j, "connections", json_integer((json_int_t)open));
+    egresspolicy_free(own);
+    return j;
+}
+
+static void cut_forbidden(struct outlet *o)
+{
+    for (size_t i = 0; i < max_flows(o->e); i++) {
+        if (!o->flows[i])
+            continue;
+        const struct egressflow_plan *plan = egressflow_plan(o->flows[i]);
+        if (judge(o, plan->address, plan->port) == EGRESSPOLICY_DENY)
+            o->flows[i] = egressflow_free(o->flows[i]);
+    }
+    watch_set(o->tcp_watch, LOOP_READ); /* there may be room again */
+}
+
+int egress_set(struct egress *e, struct sandbox *s, const json_t *policy, struct err *err)
+{
+    CLEANUP(egresspolicy_free_p) struct egresspolicy *p = NULL;
+    struct outlet *o = map_get(e->outlets, s->id);
+    if (!json_get_bool(s->config, "network", false))
+        return err_set(err, ERR_CONFLICT, 0, "sandbox %s has no network: create it with \"network\": true", s->id);
+    int r = egresspolicy_new(policy, &p, err);
+    if (r < 0)
+        return r;
+    JSON_OWNED former = json_incref(json_object_get(s->extra, EXTRA));
+    (void)json_object_set(s->extra, EXTRA, (json_t *)(uintptr_t)egresspolicy_json(p));
+    r = sandbox_save(s, err);
+    if (r < 0) {
+        if (former)
+            (void)json_object_set(s->extra, EXTRA, former);
+        else
+            (void)json_object_del(s->extra, EXTRA);
+        return r;
+    }
+    if (o) {
+        egresspolicy_free(o->policy);
+        o->policy = STEAL(p);
+        cut_forbidden(o);
+    }
+    return 0;
+}

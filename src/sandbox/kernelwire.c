@@ -1,0 +1,37 @@
+#include "sandbox/kernelwire.h"
+
+#include <errno.h>
+
+static uint32_t u32_at(const char *p)
+{
+    const unsigned char *b = (const unsigned char *)p;
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+static void put_u32(char *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (char)(v >> (24 - 8 * i));
+}
+
+void kernelwire_header(char out[KERNELWIRE_HEADER], uint32_t number, char letter, uint32_t len)
+{
+    put_u32(out, len);
+    put_u32(out + 4, number);
+    out[8] = letter;
+}
+
+int kernelwire_next(const char *data, size_t len, struct kernelwire_frame *ret)
+{
+    if (len < KERNELWIRE_HEADER)
+        return 0;
+    uint32_t payload = u32_at(data);
+    if (payload > KERNELWIRE_PAYLOAD)
+        return -EBADMSG;
+    if (len - KERNELWIRE_HEADER < payload)
+        return 0;
+    *ret = (struct kernelwire_frame){
+        .number = u32_at(data + 4), .letter = data[8], .data = data + KERNELWIRE_HEADER, .len = payload
+    };
+    return (int)(KERNELWIRE_HEADER + payload);
+}

@@ -1,0 +1,254 @@
+/* Each pull runs on a pool thread, III_MAX_PULLS at a time, so that others find pool threads too. A timer looks at how
+ * far they are while there are any: progress goes to whoever waits and, as image.pull, to the events. */
+#include "sandbox/pulls.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "sandbox/eventlog.h"
+#include "sandbox/offload.h"
+
+#define LOOK_MS     250
+#define EVENT_LOOKS 8 /* looks between two events: the log is kept, so it is not flooded */
+
+struct pulls_wait {
+    struct pull *pull;
+    struct pulls_wait *next;
+    pulls_progress_fn *progress;
+    pulls_done_fn *done;
+    void *arg;
+};
+
+struct pull {
+    struct pulls *owner;
+    char *name;
+    struct image_pull_options options;
+    struct image_store *images;
+    struct image_pull_state state;
+    struct pulls_wait *waits;
+    bool is_running;
+    unsigned looks;
+    /* what the worker leaves */
+    struct image *image;
+    struct err err;
+};
+
+struct pulls {
+    struct manager *manager;
+    struct map *by_name; /* name -> struct pull, in order of arrival */
+    struct timer *timer;
+    size_t n_running;
+    bool is_stopped;
+};
+
+struct pulls *pulls_new(struct manager *m)
+{
+    struct pulls *p = xzalloc(sizeof(*p));
+    p->manager = m;
+    p->by_name = map_new();
+    return p;
+}
+
+static void free_pull(struct pull *pull)
+{
+    for (struct pulls_wait *w = pull->waits, *next; w; w = next) {
+        next = w->next;
+        free(w);
+    }
+    (void)image_free(pull->image);
+    free(pull->name);
+    free(pull);
+}
+
+struct pulls *pulls_free(struct pulls *p)
+{
+    if (!p)
+        return NULL;
+    timer_free(p->timer);
+    assert(p->n_running == 0); /* the manager's work off the loop is over before it goes */
+    for (struct map_iter it = map_iter(p->by_name); map_next(&it);)
+        free_pull(it.value);
+    map_free(p->by_name);
+    free(p);
+    return NULL;
+}
+
+bool pulls_is_allowed(const struct pulls *p)
+{
+    return strcmp(p->manager->settings->pull, "never") != 0;
+}
+
+static void work(void *arg)
+{
+    struct pull *pull = arg;
+    (void)image_pull(pull->images, pull->name, &pull->options, &pull->state, &pull->image,
+                     &pull->err); /* see finish() */
+}
+
+static void emit(struct pull *pull, const char *state, const char *error)
+{
+    json_t *data = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "image", pull->name, "state", state, "done",
+                             (json_int_t)atomic_load(&pull->state.done_bytes), "total",
+                             (json_int_t)atomic_load(&pull->state.total_bytes), "layersDone",
+                             atomic_load(&pull->state.layers_done), "layers", atomic_load(&pull->state.layers));
+    if (error)
+        (void)json_object_set_new(data, "error", json_text(error, strlen(error)));
+    (void)eventlog_emit(pull->owner->manager->events, "image.pull", "", data);
+}
+
+static void start_next(struct pulls *p);
+
+/* The pull leaves the table first: whoever is told may ask for the same name again. */
+static void finish(struct pull *pull)
+{
+    struct pulls *p = pull->owner;
+    const struct err *err = pull->image ? NULL : &pull->err;
+    (void)map_remove(p->by_name, pull->name);
+    log_event(err ? LOG_WARN : LOG_INFO, "image.pull", "image", pull->name, "error", err ? err->msg : "none", NULL);
+    emit(pull, err ? "failed" : "done", err ? err->msg : NULL);
+    while (pull->waits) {
+        struct pulls_wait *w = pull->waits;
+        pull->waits = w->next;
+        w->done(w->arg, pull->image, err);
+        free(w);
+    }
+    free_pull(pull);
+    start_next(p);
+}
+
+static void on_worked(void *arg)
+{
+    struct pull *pull = arg;
+    pull->owner->n_running--;
+    finish(pull);
+}
+
+static void look(void *arg)
+{
+    struct pulls *p = arg;
+    for (struct map_iter it = map_iter(p->by_name); map_next(&it);) {
+        struct pull *pull = it.value;
+        if (!pull->is_running)
+            continue;
+        const struct pulls_progress at = { .done_bytes = atomic_load(&pull->state.done_bytes),
+                                           .total_bytes = atomic_load(&pull->state.total_bytes),
+                                           .layers_done = atomic_load(&pull->state.layers_done),
+                                           .layers = atomic_load(&pull->state.layers) };
+        for (struct pulls_wait *w = pull->waits, *next; w; w = next) {
+            next = w->next;
+            if (w->progress)
+                w->progress(w->arg, &at);
+        }
+        if (++pull->looks % EVENT_LOOKS == 0)
+            emit(pull, "pulling", NULL);
+    }
+    if (map_count(p->by_name) == 0)
+        timer_set(p->timer, -1, 0);
+}
+
+static int start_one(struct pulls *p, struct pull *pull)
+{
+    int r = offload_run(p->manager, work, on_worked, pull);
+    if (r == -ECANCELED)
+        return err_set(&pull->err, ERR_CAPACITY, 0, "the server is stopping");
+    if (r < 0)
+        return err_sys(&pull->err, r, "start the pull of %s", pull->name);
+    pull->is_running = true;
+    p->n_running++;
+    emit(pull, "started", NULL);
+    return 0;
+}
+
+/* One ended, so one may start. */
+static void start_next(struct pulls *p)
+{
+    for (struct map_iter it = map_iter(p->by_name); map_next(&it);) {
+        struct pull *pull = it.value;
+        if (pull->is_running)
+            continue;
+        if (start_one(p, pull) < 0)
+            finish(pull); /* which looks for the next again */
+        return;
+    }
+}
+
+void pulls_stop(struct pulls *p)
+{
+    p->is_stopped = true;
+    for (struct map_iter it = map_iter(p->by_name); map_next(&it);)
+        image_pull_cancel(&((struct pull *)it.value)->state);
+}
+
+static struct pull *add_pull(struct pulls *p, const char *name)
+{
+    const struct settings *set = p->manager->settings;
+    struct pull *pull = xzalloc(sizeof(*pull));
+    pull->owner = p;
+    pull->name = xstrdup(name);
+    pull->images = p->manager->images;
+    pull->options = (struct image_pull_options){ .mirrors = set->registry_mirrors,
+                                                 .plain_hosts = set->plain_registries,
+                                                 .disk_bytes = set->image_disk_mb << 20 };
+    map_set(p->by_name, name, pull);
+    if (!p->timer)
+        p->timer = timer_new(p->manager->loop, LOOK_MS, LOOK_MS, look, p);
+    else if (map_count(p->by_name) == 1)
+        timer_set(p->timer, LOOK_MS, LOOK_MS);
+    return pull;
+}
+
+static int check(const struct pulls *p, const char *name, struct err *err)
+{
+    if (!pulls_is_allowed(p))
+        return err_set(err, ERR_FORBIDDEN, 0,
+                       "pulling is off (III_PULL=never): add the image with `iii image pull %s` or `iii image import`",
+                       name);
+    if (p->is_stopped)
+        return err_set(err, ERR_CAPACITY, 0, "the server is stopping");
+    if (!map_get(p->by_name, name) && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
+        return err_set(err, ERR_CAPACITY, 0, "%zu pulls are under way or waiting (III_PULL_QUEUE): try again later",
+                       map_count(p->by_name));
+    return 0;
+}
+
+int pulls_start(struct pulls *p, const char *name, pulls_progress_fn *progress, pulls_done_fn *done, void *arg,
+                struct pulls_wait **ret, struct err *err)
+{
+    int r = check(p, name, err);
+    if (r < 0)
+        return r;
+    struct pull *pull = map_get(p->by_name, name);
+    if (!pull) {
+        pull = add_pull(p, name);
+        if (p->n_running < (size_t)p->manager->settings->max_pulls && start_one(p, pull) < 0) {
+            *err = pull->err;
+            (void)map_remove(p->by_name, name);
+            free_pull(pull);
+            return -EAGAIN;
+        }
+    }
+    struct pulls_wait *w = xzalloc(sizeof(*w));
+    *w = (struct pulls_wait){ .pull = pull, .progress = progress, .done = done, .arg = arg };
+    struct pulls_wait **at = &pull->waits;
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+    if (ret)
+        *ret = w;
+    return 0;
+}
+
+void pulls_leave(struct pulls_wait *w)
+{
+    for (struct pulls_wait **at = &w->pull->waits; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
+            free(w);
+            return;
+        }
+}

@@ -1,0 +1,366 @@
+#include "sandbox/volumes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "sandbox/manager.h"
+
+#define SCOPE          "volume"
+#define PATH_MAX_BYTES 1000 /* what the driver's request holds */
+
+struct volume {
+    struct volumes *owner;
+    json_t *record; /* SandboxVolume */
+    bool is_busy;   /* the driver is at it */
+};
+
+struct volumes {
+    struct manager *m;
+    struct map *by_id;
+};
+
+/* One attach, detach or delete under way. */
+struct volume_change {
+    struct volumes *v;
+    char id[IDENT_MAX];
+    struct sandbox *s; /* attach, detach; a reference */
+    char target[PATH_MAX_BYTES + 1];
+    bool is_readonly;
+    volumes_done_fn *fn;
+    void *arg;
+};
+
+static struct volume *find(struct volumes *v, const char *id, struct err *err)
+{
+    struct volume *found = map_get(v->by_id, id);
+    if (!found)
+        (void)err_set(err, ERR_NOT_FOUND, 0, "volume not found: %.64s", id);
+    return found;
+}
+
+static int save(struct volume *vol, struct err *err)
+{
+    return store_put(vol->owner->m->store, SCOPE, json_get_str(vol->record, "id", ""), vol->record, err);
+}
+
+static void forget_place(struct volume *vol)
+{
+    struct err err = ERR_INIT;
+    (void)json_object_del(vol->record, "sandboxId"); /* absent is fine */
+    (void)json_object_del(vol->record, "mountPath");
+    (void)json_object_del(vol->record, "readOnly");
+    if (save(vol, &err) < 0)
+        log_event(LOG_WARN, "volume.save", "id", json_get_str(vol->record, "id", ""), "error", err.msg, NULL);
+}
+
+/* The sandbox it is in, or NULL. One that was lost while the server was down does not count. */
+static struct sandbox *place_of(struct volume *vol)
+{
+    const char *sid = json_get_str(vol->record, "sandboxId", NULL);
+    struct sandbox *s = sid ? map_get(vol->owner->m->sandboxes, sid) : NULL;
+    if (sid && !s)
+        forget_place(vol);
+    return s;
+}
+
+static struct volume *add(struct volumes *v, json_t *record)
+{
+    struct volume *vol = xzalloc(sizeof(*vol));
+    vol->owner = v;
+    vol->record = record;
+    map_set(v->by_id, json_get_str(record, "id", ""), vol);
+    return vol;
+}
+
+static struct volume *volume_free(struct volume *vol)
+{
+    json_decref(vol->record);
+    free(vol);
+    return NULL;
+}
+
+static bool load_one(void *arg, const char *key, json_t *doc)
+{
+    if (ident_is("vol", key) && strcmp(json_get_str(doc, "id", ""), key) == 0)
+        (void)add(arg, json_incref(doc));
+    return true;
+}
+
+static void on_remounted(void *arg, const struct err *err)
+{
+    (void)arg;
+    if (err && err->code != ERR_CONFLICT) /* a box that lived on still has it */
+        log_event(LOG_WARN, "volume.remount", "error", err->msg, NULL);
+}
+
+/* After an adoption the mount is still there; after a restore the box is new. */
+static void on_enter(void *arg, struct sandbox *s)
+{
+    struct volumes *v = arg;
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
+        const json_t *rec = ((struct volume *)it.value)->record;
+        if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) != 0 || !s->box)
+            continue;
+        struct box_volume how = { .id = it.key,
+                                  .target = json_get_str(rec, "mountPath", "/"),
+                                  .is_readonly = json_get_bool(rec, "readOnly", false) };
+        v->m->runtime->ops->mount_volume(s->box, &how, on_remounted, NULL);
+    }
+}
+
+static void on_leave(void *arg, struct sandbox *s)
+{
+    struct volumes *v = arg;
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
+        struct volume *vol = it.value;
+        if (strcmp(json_get_str(vol->record, "sandboxId", ""), s->id) == 0)
+            forget_place(vol);
+    }
+}
+
+int volumes_new(struct manager *m, struct volumes **ret, struct err *err)
+{
+    struct volumes *v = xzalloc(sizeof(*v));
+    v->m = m;
+    v->by_id = map_new();
+    int r = store_each(m->store, SCOPE, false, load_one, v, err);
+    if (r < 0) {
+        volumes_free(v);
+        return err_wrap(err, r, "volumes");
+    }
+    if (m->runtime && m->runtime->ops->mount_volume) {
+        manager_on_enter(m, on_enter, v);
+        manager_on_leave(m, on_leave, v);
+    }
+    *ret = v;
+    return 0;
+}
+
+struct volumes *volumes_free(struct volumes *v)
+{
+    if (!v)
+        return NULL;
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
+        volume_free(it.value);
+    map_free(v->by_id);
+    free(v);
+    return NULL;
+}
+
+json_t *volumes_create(struct volumes *v, const char *name, struct err *err)
+{
+    char id[IDENT_MAX];
+    long long most = v->m->settings->max_volumes;
+    if ((long long)map_count(v->by_id) >= most) {
+        (void)err_set(err, ERR_CAPACITY, 0, "volume limit reached (%lld): delete one, or raise III_MAX_VOLUMES", most);
+        return NULL;
+    }
+    ident_new("vol", id);
+    CLEANUP(free_p) char *compat = xasprintf("iii-vol-%s", id);
+    json_t *rec = json_pack("{s:s, s:s, s:s, s:I}", "id", id, "name", name, "dockerVolumeName", compat, "createdAt",
+                            (json_int_t)clock_wall_ms());
+    if (store_put(v->m->store, SCOPE, id, rec, err) < 0)
+        return json_unref(rec);
+    return add(v, rec)->record;
+}
+
+json_t *volumes_list(struct volumes *v)
+{
+    json_t *list = json_array();
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
+        (void)place_of(it.value); /* drops a place that is gone */
+        (void)json_array_append(list, ((struct volume *)it.value)->record);
+    }
+    return list;
+}
+
+int volumes_path(const char *given, char *ret, size_t size, struct err *err)
+{
+    static const char *const closed[] = { "/proc", "/sys", "/dev" };
+    size_t len = 0;
+    if (given[0] != '/')
+        return err_set(err, ERR_INVALID, 0, "mountPath must be absolute");
+    for (const char *p = given; *p;) {
+        p += strspn(p, "/");
+        size_t n = strcspn(p, "/");
+        if (n == 0)
+            break;
+        if ((n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
+            return err_set(err, ERR_INVALID, 0, "mountPath must not have \".\" or \"..\" in it");
+        if (n > 255 || len + 1 + n >= size)
+            return err_set(err, ERR_INVALID, 0, "mountPath is longer than %zu bytes, or a name in it than 255",
+                           size - 1);
+        ret[len++] = '/';
+        memcpy(ret + len, p, n);
+        len += n;
+        p += n;
+    }
+    ret[len] = '\0';
+    if (len == 0)
+        return err_set(err, ERR_INVALID, 0, "mountPath must not be the root folder");
+    for (size_t i = 0; i < sizeof(closed) / sizeof(*closed); i++) {
+        size_t n = strlen(closed[i]);
+        if (strncmp(ret, closed[i], n) == 0 && (ret[n] == '\0' || ret[n] == '/'))
+            return err_set(err, ERR_INVALID, 0, "mountPath must not be in %s", closed[i]);
+    }
+    return 0;
+}
+
+static int check_idle(struct volume *vol, struct err *err)
+{
+    const struct sandbox *s = place_of(vol);
+    const char *id = json_get_str(vol->record, "id", "");
+    if (vol->is_busy)
+        return err_set(err, ERR_CONFLICT, 0, "volume %s is being changed by another request", id);
+    if (s)
+        return err_set(err, ERR_CONFLICT, 0, "volume %s is attached to %s at %.200s: detach it first", id, s->id,
+                       json_get_str(vol->record, "mountPath", ""));
+    return 0;
+}
+
+static int check_room(struct volumes *v, const struct sandbox *s, struct err *err)
+{
+    long long have = 0, most = v->m->settings->max_sandbox_volumes;
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
+        have += strcmp(json_get_str(((struct volume *)it.value)->record, "sandboxId", ""), s->id) == 0;
+    return have < most ? 0
+                       : err_set(err, ERR_CAPACITY, 0,
+                                 "sandbox %s has %lld volumes already: detach one, or raise III_MAX_SANDBOX_VOLUMES",
+                                 s->id, have);
+}
+
+static struct volume_change *begin(struct volume *vol, struct sandbox *s, volumes_done_fn *fn, void *arg)
+{
+    struct volume_change *c = xzalloc(sizeof(*c));
+    c->v = vol->owner;
+    snprintf(c->id, sizeof(c->id), "%s", json_get_str(vol->record, "id", ""));
+    c->s = s ? sandbox_ref(s) : NULL;
+    c->fn = fn;
+    c->arg = arg;
+    vol->is_busy = true;
+    return c;
+}
+
+/* Frees the change; the volume may be used again. */
+static void finish(struct volume_change *c, const struct err *err)
+{
+    struct volume *vol = map_get(c->v->by_id, c->id);
+    if (vol)
+        vol->is_busy = false;
+    c->fn(c->arg, err);
+    sandbox_unref(c->s);
+    free(c);
+}
+
+static void on_mounted(void *arg, const struct err *err)
+{
+    struct volume_change *c = arg;
+    struct volume *vol = map_get(c->v->by_id, c->id); /* it is busy, so nobody deleted it */
+    struct err why = ERR_INIT;
+    if (!err && c->s->is_gone) {
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", c->s->id);
+        err = &why;
+    }
+    if (!err) {
+        (void)json_object_set_new(vol->record, "sandboxId", json_string(c->s->id));
+        (void)json_object_set_new(vol->record, "mountPath", json_string(c->target));
+        if (c->is_readonly)
+            (void)json_object_set_new(vol->record, "readOnly", json_true());
+        if (save(vol, &why) < 0) {
+            struct box_volume how = { .id = c->id, .target = c->target };
+            c->v->m->runtime->ops->unmount_volume(c->s->box, &how, NULL, NULL);
+            forget_place(vol);
+            err = &why;
+        }
+    }
+    finish(c, err);
+}
+
+void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const struct box_volume *how,
+                    volumes_done_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    char target[PATH_MAX_BYTES + 1];
+    struct volume *vol = find(v, id, &err);
+    const struct runtime_ops *ops = v->m->runtime->ops;
+    int r = vol ? volumes_path(how->target, target, sizeof(target), &err) : -ENOENT;
+    if (r == 0)
+        r = check_idle(vol, &err);
+    if (r == 0)
+        r = check_room(v, s, &err);
+    if (r == 0 && !ops->mount_volume)
+        r = err_set(&err, ERR_UNSUPPORTED, 0, "the %s backend cannot mount volumes", ops->name);
+    if (r < 0) {
+        fn(arg, &err);
+        return;
+    }
+    struct volume_change *c = begin(vol, s, fn, arg);
+    memcpy(c->target, target, sizeof(target));
+    c->is_readonly = how->is_readonly;
+    struct box_volume clean = { .id = c->id, .target = c->target, .is_readonly = how->is_readonly };
+    ops->mount_volume(s->box, &clean, on_mounted, c);
+}
+
+static void on_unmounted(void *arg, const struct err *err)
+{
+    struct volume_change *c = arg;
+    struct volume *vol = map_get(c->v->by_id, c->id);
+    if (!err || c->s->is_gone) {
+        forget_place(vol);
+        err = NULL;
+    }
+    finish(c, err);
+}
+
+void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    struct volume *vol = find(v, id, &err);
+    struct sandbox *s = vol && !vol->is_busy ? place_of(vol) : NULL;
+    if (vol && vol->is_busy)
+        (void)err_set(&err, ERR_CONFLICT, 0, "volume %s is being changed by another request", id);
+    else if (vol && !s)
+        (void)err_set(&err, ERR_CONFLICT, 0, "volume %s is not attached", id);
+    if (!s) {
+        fn(arg, &err);
+        return;
+    }
+    struct volume_change *c = begin(vol, s, fn, arg);
+    snprintf(c->target, sizeof(c->target), "%s", json_get_str(vol->record, "mountPath", ""));
+    struct box_volume how = { .id = c->id, .target = c->target };
+    v->m->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
+}
+
+/* The files go first: a crash in between leaves an empty volume that can be deleted again, never a folder without
+ * owner. */
+static void on_removed(void *arg, const struct err *err)
+{
+    struct volume_change *c = arg;
+    struct err why = ERR_INIT;
+    if (!err && store_delete(c->v->m->store, SCOPE, c->id, &why) < 0)
+        err = &why;
+    if (!err)
+        volume_free(map_remove(c->v->by_id, c->id));
+    finish(c, err);
+}
+
+void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    struct volume *vol = find(v, id, &err);
+    if (!vol || check_idle(vol, &err) < 0) {
+        fn(arg, &err);
+        return;
+    }
+    struct volume_change *c = begin(vol, NULL, fn, arg);
+    if (v->m->runtime->ops->remove_volume)
+        v->m->runtime->ops->remove_volume(v->m->runtime, c->id, on_removed, c);
+    else
+        on_removed(c, NULL);
+}

@@ -1,0 +1,29 @@
+/* Volumes: folders that outlive sandboxes, mounted into running ones. A volume is in one sandbox at a time.
+ * May include: base/, store/, runtime/, sandbox/. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "sandbox/sandbox.h"
+
+struct volumes;
+
+int volumes_new(struct manager *m, struct volumes **ret, struct err *err);
+struct volumes *volumes_free(struct volumes *v);
+
+/* A SandboxVolume, borrowed; NULL with ERR_CAPACITY at settings.max_volumes. */
+json_t *volumes_create(struct volumes *v, const char *name, struct err *err);
+json_t *volumes_list(struct volumes *v); /* array; caller owns */
+
+typedef void volumes_done_fn(void *arg, const struct err *err); /* err NULL: done */
+/* ERR_NOT_FOUND, ERR_CONFLICT (attached, or being changed), ERR_INVALID (path). done may come before the call returns.
+ */
+void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const struct box_volume *how,
+                    volumes_done_fn *fn, void *arg);
+void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg);
+void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg);
+
+/* The form in which a place to mount is kept: no empty, "." or ".." parts, no slash at the end. -EINVAL with err for
+ * what cannot be mounted on. */
+int volumes_path(const char *given, char *ret, size_t size, struct err *err);

@@ -1,0 +1,259 @@
+"""One good call for each operation of the served document, for test_routes.py. A new row of the table needs a line here.
+
+EXAMPLES[operationId] = function of the World that returns the parameters of a call that must succeed: path, query and body in one
+object, as the server takes them. Things a call needs (a sandbox, a job, a repository) come from the World, made when first asked for."""
+import functools
+import time
+
+
+class World:
+    """What the calls act on, in one server."""
+
+    def __init__(self, client):
+        self.client = client
+        self.made = []
+
+    def ok(self, method, path, body=None):
+        return self.client.ok(method, path, body)
+
+    def new_box(self, **fields):
+        sid = self.client.create(**fields)["id"]
+        self.made.append(sid)
+        return sid
+
+    def post(self, what, body=None):
+        return self.ok("POST", f"/sandboxes/{self.box}/{what}", body or {})
+
+    def close(self):
+        for sid in self.made:
+            self.client.delete(f"/sandboxes/{sid}")
+
+    @functools.cached_property
+    def box(self):
+        sid = self.new_box()
+        self.ok("POST", f"/sandboxes/{sid}/files/write", {"path": "/workspace/file.txt", "content": "hello\n"})
+        return sid
+
+    @functools.cached_property
+    def paused(self):
+        sid = self.new_box()
+        self.ok("POST", f"/sandboxes/{sid}/pause", {})
+        return sid
+
+    def background(self, command="sleep 100"):
+        return self.post("exec/background", {"command": command})["id"]
+
+    def durable(self):
+        return self.post("exec/start", {"command": "cat", "stdin": True})["id"]
+
+    def failed_job(self):
+        """A job that has used up its attempts: its sandbox is paused."""
+        sid = self.new_box()
+        self.ok("POST", f"/sandboxes/{sid}/pause", {})
+        job = self.ok("POST", f"/sandboxes/{sid}/exec/queue", {"command": "true", "maxRetries": 1})["id"]
+        for _ in range(400):
+            if self.ok("GET", f"/queue/{job}/status")["status"] == "failed":
+                return job
+            time.sleep(0.05)
+        raise AssertionError("the job in a paused sandbox did not fail")
+
+    def job(self, command="true"):
+        return self.post("exec/queue", {"command": command})["id"]
+
+    @functools.cached_property
+    def repository(self):
+        self.client.exec(self.box, "git init -q --bare /workspace/origin.git && git clone -q /workspace/origin.git /workspace/repo"
+                                   " && cd /workspace/repo && git config user.email a@b && git config user.name a && echo x > x && git add x"
+                                   " && git commit -q -m first && git branch -M main && git push -q -u origin main && echo y > x")
+        return "/workspace/repo"
+
+    def pid(self):
+        return int(self.client.exec(self.box, "sleep 100 >/dev/null 2>&1 & echo $!")["stdout"])
+
+    @functools.cached_property
+    def port(self):
+        """An exposed port behind which a web server answers."""
+        self.post("exec/background", {"command": "cd /workspace && exec python3 -m http.server 8123"})
+        self.client.exec(self.box, "python3 - <<'X'\nimport socket, time\nfor _ in range(300):\n    try: socket.create_connection(('127.0.0.1', 8123)); break\n"
+                                   "    except OSError: time.sleep(0.05)\nX")
+        self.post("ports", {"containerPort": 8123})
+        return 8123
+
+    def terminal(self):
+        return self.post("terminal", {"cols": 80, "rows": 24})["sessionId"]
+
+    @functools.cached_property
+    def context(self):
+        return self.post("interpret/contexts", {"language": "python"})["id"]
+
+    def snapshot(self):
+        return self.post("snapshots", {"name": "s"})["id"]
+
+    def template(self):
+        return self.ok("POST", "/templates", {"name": f"t{time.time_ns()}", "config": {"image": "python"}})["id"]
+
+    def alert(self):
+        return self.post("alerts", {"metric": "memory", "threshold": 100})["id"]
+
+    def network(self, member=None):
+        net = self.ok("POST", "/networks", {"name": f"n{time.time_ns()}"})["id"]
+        if member:
+            self.ok("POST", f"/networks/{net}/connect", {"sandboxId": member})
+        return net
+
+    def volume(self, mount_path=None):
+        vol = self.ok("POST", "/volumes", {"name": "v"})["id"]
+        if mount_path:
+            self.ok("POST", f"/volumes/{vol}/attach", {"sandboxId": self.box, "mountPath": mount_path})
+        return vol
+
+    def fake_npm(self):
+        """A package manager that needs no network."""
+        self.post("files/write", {"path": "/workspace/bin/npm", "content": "#!/bin/sh\necho installed\n"})
+        self.post("files/chmod", {"path": "/workspace/bin/npm", "mode": "755"})
+        self.post("env", {"vars": {"PATH": "/workspace/bin:/usr/local/bin:/usr/bin:/bin"}})
+
+
+def in_box(**fields):
+    """A call on the shared sandbox; values may be functions of the World."""
+    return lambda w: {"id": w.box, **{k: v(w) if callable(v) else v for k, v in fields.items()}}
+
+
+def plain(**fields):
+    return lambda w: {k: v(w) if callable(v) else v for k, v in fields.items()}
+
+
+def in_repository(**fields):
+    return in_box(path=lambda w: w.repository, **fields)
+
+
+def install(w):
+    w.fake_npm()
+    return {"id": w.box, "packages": ["left-pad"], "manager": "npm"}
+
+
+EXAMPLES = {
+    "sandbox_create": plain(image="python", name="one", env={"A": "b"}, metadata={"k": "v"}),
+    "sandbox_list": plain(page=1, pageSize=5),
+    "sandbox_get": in_box(),
+    "sandbox_kill": lambda w: {"id": w.new_box()},
+    "sandbox_stop": lambda w: {"id": w.new_box()},
+    "sandbox_pause": lambda w: {"id": w.new_box()},
+    "sandbox_resume": lambda w: {"id": w.paused},
+    "sandbox_renew": in_box(expiresAt=lambda w: int(time.time() * 1000) + 3600000),
+    "sandbox_clone": in_box(name="copy"),
+    "sandbox_fork": in_box(count=1),
+    "sandbox_ip": lambda w: {"id": w.new_box(network=True)},
+    "cmd_run": in_box(command="echo hi"),
+    "cmd_run_stream": in_box(command="echo hi; echo oh >&2"),
+    "cmd_background": in_box(command="true"),
+    "cmd_background_status": plain(id=lambda w: w.background("true")),
+    "cmd_background_logs": plain(id=lambda w: w.background("echo x"), cursor=0),
+    "cmd_interrupt": in_box(),
+    "exec_start": in_box(command="true"),
+    "exec_get": plain(execId=lambda w: w.durable()),
+    "exec_output": plain(execId=lambda w: w.durable(), offset=0),
+    "exec_input": plain(execId=lambda w: w.durable(), data="x", close=True),
+    "exec_signal": plain(execId=lambda w: w.durable(), signal="KILL"),
+    "queue_submit": in_box(command="true"),
+    "queue_status": plain(jobId=lambda w: w.job()),
+    "queue_cancel": plain(jobId=lambda w: (w.job("sleep 5"), w.job())[1]),
+    "queue_retry": plain(jobId=lambda w: w.failed_job()),
+    "queue_dlq": plain(limit=5, offset=0),
+    "fs_read": in_box(path="/workspace/file.txt"),
+    "fs_write": in_box(path="/workspace/new.txt", content="text"),
+    "fs_delete": lambda w: (w.post("files/write", {"path": "/workspace/gone", "content": ""}), {"id": w.box, "path": "/workspace/gone"})[1],
+    "fs_list": in_box(path="/workspace"),
+    "fs_search": in_box(pattern="*.txt"),
+    "fs_upload": in_box(path="/workspace/up.bin", content="AAEC"),
+    "fs_download": in_box(path="/workspace/file.txt"),
+    "fs_info": in_box(path="/workspace/file.txt"),
+    "fs_move": lambda w: (w.post("files/write", {"path": "/workspace/from", "content": ""}),
+                          {"id": w.box, "moves": [{"from": "/workspace/from", "to": "/workspace/to"}]})[1],
+    "fs_mkdir": in_box(paths=["/workspace/made"]),
+    "fs_rmdir": lambda w: (w.post("files/mkdir", {"paths": ["/workspace/folder"]}), {"id": w.box, "paths": ["/workspace/folder"]})[1],
+    "fs_chmod": in_box(path="/workspace/file.txt", mode="644"),
+    "env_get": in_box(key="PATH"),
+    "env_set": in_box(vars={"A": "b"}),
+    "env_list": in_box(),
+    "env_delete": in_box(key="A"),
+    "proc_list": in_box(),
+    "proc_top": in_box(),
+    "proc_kill": in_box(pid=lambda w: w.pid(), signal="KILL"),
+    "git_clone": in_box(url=lambda w: f"file://{w.repository}", path=lambda w: f"/workspace/clone{time.time_ns()}"),
+    "git_status": in_repository(),
+    "git_commit": in_repository(message="second", all=True),
+    "git_diff": in_repository(),
+    "git_log": in_repository(count=1),
+    "git_branch": in_repository(name=lambda w: f"b{time.time_ns()}"),
+    "git_checkout": in_repository(ref="main"),
+    "git_push": in_repository(),
+    "git_pull": in_repository(),
+    "snapshot_create": in_box(name="shot"),
+    "snapshot_create_alias": in_box(comment="shot"),
+    "snapshot_list": in_box(),
+    "snapshot_restore": in_box(snapshotId=lambda w: w.snapshot()),
+    "snapshot_clone": plain(snapshotId=lambda w: w.snapshot()),
+    "snapshot_delete": plain(snapshotId=lambda w: w.snapshot()),
+    "template_create": plain(name=lambda w: f"t{time.time_ns()}", config={"image": "python"}),
+    "template_list": plain(),
+    "template_get": plain(id=lambda w: w.template()),
+    "template_delete": plain(id=lambda w: w.template()),
+    "port_expose": in_box(containerPort=9001, protocol="tcp"),
+    "port_list": in_box(),
+    "port_unexpose": lambda w: (w.post("ports", {"containerPort": 9002}), {"id": w.box, "containerPort": 9002})[1],
+    "proxy_request": in_box(port=lambda w: w.port, method="GET", path="/file.txt"),
+    "proxy_config": in_box(cors="*", requireAuth=False),
+    "terminal_create": in_box(cols=80, rows=24),
+    "terminal_resize": in_box(sessionId=lambda w: w.terminal(), cols=100, rows=30),
+    "terminal_close": in_box(sessionId=lambda w: w.terminal()),
+    "interp_execute": in_box(code="print(1)", language="python"),
+    "interp_install": install,
+    "interp_kernels": in_box(),
+    "context_create": in_box(language="python"),
+    "context_list": in_box(),
+    "context_execute": in_box(contextId=lambda w: w.context, code="1 + 1"),
+    "context_execute_stream": in_box(contextId=lambda w: w.context, code="print(2)"),
+    "context_interrupt": in_box(contextId=lambda w: w.context),
+    "context_restart": in_box(contextId=lambda w: w.context),
+    "context_delete": in_box(contextId=lambda w: w.post("interpret/contexts", {"language": "python"})["id"]),
+    "metrics_sandbox": in_box(),
+    "metrics_global": plain(),
+    "health": plain(),
+    "pool_status": plain(),
+    "ttl_sweep": plain(),
+    "openapi": plain(),
+    "event_history": plain(limit=5, offset=0),
+    "event_publish": plain(topic="a.topic", sandboxId="any", data={"k": 1}),
+    "observability_traces": plain(limit=5, offset=0),
+    "observability_metrics": plain(),
+    "observability_clear": plain(before=1),
+    "stream_logs": in_box(follow="false", tail=10),
+    "stream_metrics": in_box(interval=1),
+    "stream_events": plain(topic="a.topic"),
+    "alert_set": in_box(metric="cpu", threshold=90, action="notify"),
+    "alert_list": in_box(),
+    "alert_history": in_box(limit=5),
+    "alert_delete": plain(alertId=lambda w: w.alert()),
+    "network_create": plain(name=lambda w: f"n{time.time_ns()}"),
+    "network_list": plain(),
+    "network_connect": plain(networkId=lambda w: w.network(), sandboxId=lambda w: w.box),
+    "network_disconnect": plain(networkId=lambda w: w.network(w.box), sandboxId=lambda w: w.box),
+    "network_delete": plain(networkId=lambda w: w.network()),
+    "volume_create": plain(name="v"),
+    "volume_list": plain(),
+    "volume_attach": plain(volumeId=lambda w: w.volume(), sandboxId=lambda w: w.box, mountPath="/mnt/one"),
+    "volume_detach": plain(volumeId=lambda w: w.volume("/mnt/two")),
+    "volume_delete": plain(volumeId=lambda w: w.volume()),
+    "worker_list": plain(),
+    "worker_select": plain(),
+    "worker_reap": plain(),
+    "worker_migrate": plain(),
+    "worker_heartbeat": plain(),
+    "worker_select_alias": plain(),
+    "worker_list_alias": plain(),
+    "worker_select_short_alias": plain(),
+    "worker_select_short_post_alias": plain(),
+    "worker_reap_alias": plain(),
+    "worker_migrate_alias": plain(),
+}

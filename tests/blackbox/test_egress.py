@@ -1,0 +1,351 @@
+"""The way out of sandboxes with network, in a small world of its own: the server's network namespace and an "outside" behind it,
+both made here. Every address that must not be reached answers there, so that a hole would show."""
+import contextlib
+import ctypes
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import harness
+import leak
+
+pytestmark = pytest.mark.skipif(not harness.IS_ROOT, reason="network namespaces for the test's own outside need root")
+
+OUTSIDE = ["198.51.100.10", "198.51.100.11", "169.254.169.254", "10.0.0.5", "172.16.0.9", "192.168.7.7", "100.64.0.9", "198.18.0.1"]
+NAMES = {"web.test": "198.51.100.10", "neighbour.test": "198.51.100.10", "sub.web.test": "198.51.100.11", "rebind.test": "10.0.0.5"}
+
+# Greets on TCP 80, 443 and 8080, naming the address that was connected to, after the first bytes that come; echoes later ones. Echoes
+# UDP 9999. Answers DNS.
+STAND_IN = r"""
+import json, socket, struct, sys, threading
+names = json.loads(sys.argv[1])
+
+def talk(c):
+    try:
+        c.recv(65536)
+        c.sendall(b"hello " + c.getsockname()[0].encode() + b"\n")
+        while True:
+            data = c.recv(65536)
+            if not data:
+                break
+            c.sendall(data)
+    except OSError:
+        pass
+    c.close()
+
+def listen(port):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("0.0.0.0", port))
+    s.listen(64)
+    while True:
+        threading.Thread(target=talk, args=(s.accept()[0],), daemon=True).start()
+
+def echo():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("0.0.0.0", 9999))
+    while True:
+        data, who = s.recvfrom(2000)
+        s.sendto(data, who)
+
+def resolve():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("0.0.0.0", 53))
+    while True:
+        data, who = s.recvfrom(2000)
+        labels, at = [], 12
+        while data[at]:
+            labels.append(data[at + 1:at + 1 + data[at]].decode())
+            at += 1 + data[at]
+        question = data[12:at + 5]
+        address = names.get(".".join(labels).lower())
+        is_a = struct.unpack("!H", question[-4:-2])[0] == 1
+        head = data[:2] + struct.pack("!HHHHH", 0x8180 if address else 0x8183, 1, 1 if address and is_a else 0, 0, 0)
+        answer = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 60, 4) + socket.inet_aton(address) if address and is_a else b""
+        s.sendto(head + question + answer, who)
+
+for job in (echo, resolve, *(lambda p=p: listen(p) for p in (80, 443, 8080))):
+    threading.Thread(target=job, daemon=True).start()
+print("up", flush=True)
+threading.Event().wait()
+"""
+
+FETCH = r"""
+import socket, sys
+host, port, said = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+try:
+    s = socket.create_connection((host, port), 4)
+    if port == 443:
+        import ssl
+        out = ssl.MemoryBIO()
+        tls = ssl._create_unverified_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname=said or None)
+        try:
+            tls.do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        s.sendall(out.read())
+    else:
+        s.sendall(b"GET / HTTP/1.1\r\n" + (b"Host: " + said.encode() + b"\r\n" if said else b"") + b"\r\n")
+    s.settimeout(4)
+    print((s.recv(200) or b"closed").decode().strip())
+except OSError as e:
+    print("no:", type(e).__name__)
+"""
+
+
+@contextlib.contextmanager
+def inside(pid):
+    """This thread in the network namespace of pid."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    home, there = os.open("/proc/thread-self/ns/net", os.O_RDONLY), os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+    try:
+        assert libc.setns(there, 0x40000000) == 0, os.strerror(ctypes.get_errno())
+        yield
+    finally:
+        assert libc.setns(home, 0x40000000) == 0
+        os.close(home)
+        os.close(there)
+
+
+class InsideClient(harness.Client):
+    def __init__(self, pid, *args, **kw):
+        super().__init__(*args, **kw)
+        self.pid = pid
+
+    def _send(self, *args):
+        with inside(self.pid):
+            return super()._send(*args)
+
+
+class InsideServer(harness.Server):
+    """A server whose host is the namespace of a process."""
+
+    def __init__(self, pid, **kw):
+        super().__init__(**kw)
+        self.net_pid = pid
+
+    def argv(self):
+        return ["nsenter", "--net", "--target", str(self.net_pid), *super().argv()]
+
+    def client(self, **kw):
+        made = InsideClient(self.net_pid, self.port, **kw)
+        self.clients.append(made)
+        return made
+
+
+def stand_in(*setup):
+    """A process in a network namespace of its own that greets; its Popen."""
+    script = " && ".join(["ip link set lo up", *setup, 'exec "$0" -c "$1" "$2"'])
+    made = subprocess.Popen(["unshare", "--net", "sh", "-c", script, sys.executable, STAND_IN, json.dumps(NAMES)], stdout=subprocess.PIPE, text=True)
+    assert made.stdout.readline() == "up\n"
+    return made
+
+
+@pytest.fixture(scope="module")
+def world():
+    """The pid whose namespace is the server's host: 198.51.100.1, greeting too, with all the outside behind it."""
+    outside, host = stand_in(), stand_in()
+    try:
+        def ip(pid, *words):
+            subprocess.run(["nsenter", "--net", "--target", str(pid), "ip", *words], check=True)
+
+        ip(host.pid, "link", "add", "out", "type", "veth", "peer", "name", "in0", "netns", str(outside.pid))
+        ip(host.pid, "addr", "add", "198.51.100.1/24", "dev", "out")
+        ip(host.pid, "link", "set", "out", "up")
+        for address in OUTSIDE:
+            ip(outside.pid, "addr", "add", f"{address}/{24 if address == OUTSIDE[0] else 32}", "dev", "in0")
+        ip(outside.pid, "link", "set", "in0", "up")
+        ip(host.pid, "route", "add", "default", "via", OUTSIDE[0])
+        yield host.pid
+    finally:
+        for process in (outside, host):
+            process.terminate()
+            process.wait()
+
+
+def serve(world):
+    server = InsideServer(world, env={"III_EGRESS_DNS": "198.51.100.10:53", "III_EGRESS_CONNECTIONS": "4"})
+    server.held = leak.Holdings(server.data_dir)
+    return server.start()
+
+
+def finish(server):
+    try:
+        server.held.look(server.pid)
+        server.stop()
+        server.held.assert_nothing_left()
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="module")
+def server(world):
+    made = serve(world)
+    try:
+        yield made
+    finally:
+        finish(made)
+
+
+@pytest.fixture
+def networked(new_sandbox):
+    return new_sandbox(network=True)["id"]
+
+
+def fetch(client, sid, host, port=80, said=""):
+    return client.exec(sid, ["python3", "-c", FETCH, host, str(port), said])["stdout"].strip()
+
+
+def policy(client, sid, default, *rules):
+    return client.ok("POST", f"/sandboxes/{sid}/egress", {"default": default, "rules": list(rules)})
+
+
+def is_no(answer):
+    return answer.startswith("no:") or answer == "closed"
+
+
+def test_public_addresses_and_names_are_reached(client, networked):
+    assert client.ok("GET", f"/sandboxes/{networked}/egress") == {"default": "allow", "rules": [], "active": True, "connections": 0}
+    assert fetch(client, networked, "198.51.100.10") == "hello 198.51.100.10"
+    assert fetch(client, networked, "web.test") == "hello 198.51.100.10"
+    assert fetch(client, networked, "sub.web.test", 8080) == "hello 198.51.100.11"
+    assert is_no(fetch(client, networked, "unknown.test"))
+
+
+@pytest.mark.parametrize("address", ["198.51.100.1", *OUTSIDE[2:], "rebind.test", "224.0.0.1", "0.0.0.0", "127.0.0.1", "localhost"])
+def test_host_metadata_and_private_addresses_are_not(client, box_with_network, address):
+    assert is_no(fetch(client, box_with_network, address))
+
+
+@pytest.fixture(scope="module")
+def box_with_network(server):
+    caller = server.client()
+    sid = caller.create(network=True)["id"]
+    yield sid
+    caller.ok("DELETE", f"/sandboxes/{sid}")
+
+
+def test_no_other_way_out(client, server, box_with_network):
+    udp = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.5); s.sendto(b'x', ('198.51.100.10', 9999)); s.recv(9)"
+    six = "import socket; socket.create_connection(('2001:db8::1', 80), 2)"
+    raw = "import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)"
+    api = f"import socket; socket.create_connection(('198.51.100.1', {server.port}), 2).recv(1)"
+    for script in (udp, six, raw, api):
+        assert client.exec(box_with_network, ["python3", "-c", script])["exitCode"] != 0
+
+
+def test_without_network_there_is_nothing(client, sandbox):
+    for host in ("198.51.100.10", "web.test", "10.0.0.5"):
+        assert is_no(fetch(client, sandbox, host))
+    reply = client.post(f"/sandboxes/{sandbox}/egress", {"default": "allow"})
+    assert reply.status == 409 and "network" in reply.error
+    assert client.ok("GET", f"/sandboxes/{sandbox}/egress")["active"] is False
+
+
+def test_rules_by_address_and_port(client, networked):
+    policy(client, networked, "deny", {"action": "allow", "cidr": "198.51.100.10", "ports": [80, "8000-8100"]})
+    assert fetch(client, networked, "198.51.100.10").startswith("hello") and fetch(client, networked, "198.51.100.10", 8080).startswith("hello")
+    assert is_no(fetch(client, networked, "198.51.100.10", 443)) and is_no(fetch(client, networked, "198.51.100.11"))
+    policy(client, networked, "allow", {"action": "deny", "cidr": "198.51.100.10/32"})
+    assert is_no(fetch(client, networked, "198.51.100.10")) and fetch(client, networked, "198.51.100.11").startswith("hello")
+
+
+def test_private_ranges_open_only_by_name_of_the_range(client, networked):
+    policy(client, networked, "allow", {"action": "allow", "cidr": "0.0.0.0/0"}, {"action": "allow", "domain": "rebind.test"})
+    assert is_no(fetch(client, networked, "10.0.0.5")) and is_no(fetch(client, networked, "rebind.test", said="rebind.test"))
+    policy(client, networked, "deny", {"action": "allow", "cidr": "10.0.0.0/24"}, {"action": "allow", "cidr": "169.254.0.0/16"}, {"action": "allow", "cidr": "198.51.100.1"})
+    assert fetch(client, networked, "10.0.0.5") == "hello 10.0.0.5"
+    assert is_no(fetch(client, networked, "169.254.169.254")) and is_no(fetch(client, networked, "198.51.100.1"))
+
+
+def test_rules_by_name(client, networked):
+    policy(client, networked, "deny", {"action": "allow", "domain": "Web.test"}, {"action": "allow", "domain": "*.web.test", "ports": [8080]})
+    assert is_no(fetch(client, networked, "198.51.100.10", said="web.test"))  # nobody asked for the name yet
+    assert fetch(client, networked, "web.test", said="web.test") == "hello 198.51.100.10"
+    assert fetch(client, networked, "web.test", 443, "web.test") == "hello 198.51.100.10"
+    assert fetch(client, networked, "web.test", 8080) == "hello 198.51.100.10"
+    assert fetch(client, networked, "sub.web.test", 8080) == "hello 198.51.100.11" and is_no(fetch(client, networked, "sub.web.test", 80, "sub.web.test"))
+    for port in (80, 443):
+        for said in ("neighbour.test", "", "x.web.test"):
+            assert is_no(fetch(client, networked, "web.test", port, said)), (port, said)
+    assert is_no(fetch(client, networked, "neighbour.test")) and is_no(fetch(client, networked, "198.51.100.11", 80))
+    policy(client, networked, "allow", {"action": "deny", "domain": "web.test"})
+    assert is_no(fetch(client, networked, "web.test")) and fetch(client, networked, "sub.web.test").startswith("hello")
+
+
+def test_tightening_cuts_open_connections(client, networked):
+    script = """import socket
+s = socket.create_connection(("198.51.100.10", 8080), 4)
+s.sendall(b"x"); s.recv(99); print("open", flush=True)
+s.settimeout(60)
+try:
+    print("end", s.recv(1))
+except OSError as e:
+    print("cut")"""
+    job = client.ok("POST", f"/sandboxes/{networked}/exec/background", {"command": ["python3", "-c", script]})
+    output = lambda: client.ok("GET", f"/exec/background/{job['id']}/logs")["output"]
+    harness.wait_until(lambda: output() == "open\n", "the connection")
+    assert client.ok("GET", f"/sandboxes/{networked}/egress")["connections"] == 1
+    policy(client, networked, "allow", {"action": "deny", "cidr": "198.51.100.11"})
+    assert client.ok("GET", f"/sandboxes/{networked}/egress")["connections"] == 1
+    assert policy(client, networked, "deny")["connections"] == 0
+    harness.wait_until(lambda: output() == "open\ncut\n", "the connection to be cut")
+
+
+def test_large_transfers_and_many_connections(client, networked):
+    """More at once than there may be: the rest waits its turn. What is echoed comes back whole."""
+    script = """import socket, threading, hashlib, os
+data, good = os.urandom(1 << 20), []
+def one():
+    s = socket.create_connection(("198.51.100.10", 8080), 30)
+    s.settimeout(30)
+    s.sendall(b"x"); first = s.recv(1000)
+    assert first.startswith(b"hello")
+    t = threading.Thread(target=lambda: (s.sendall(data), s.shutdown(socket.SHUT_WR)))
+    t.start()
+    got = b""
+    while True:
+        piece = s.recv(65536)
+        if not piece: break
+        got += piece
+    t.join(); good.append(got == data)
+threads = [threading.Thread(target=one) for _ in range(10)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(good.count(True))"""
+    assert client.exec(networked, ["python3", "-c", script])["stdout"] == "10\n"
+
+
+@pytest.mark.parametrize("body, word", [
+    ({"default": "maybe"}, "default"), ({"rules": [{}]}, "action"), ({"rules": [{"action": "allow", "cidr": "10.0.0.0/33"}]}, "cidr"),
+    ({"rules": [{"action": "allow", "cidr": "::1"}]}, "cidr"), ({"rules": [{"action": "deny", "domain": "a b"}]}, "domain"),
+    ({"rules": [{"action": "deny", "ports": [0]}]}, "ports"), ({"rules": [{"action": "deny", "ports": ["9-8"]}]}, "ports"),
+    ({"rules": [{"action": "deny", "ports": "80"}]}, "ports"), ({"rules": [{"action": "deny"}] * 257}, "rules")])
+def test_bad_policies(client, box_with_network, body, word):
+    reply = client.post(f"/sandboxes/{box_with_network}/egress", body)
+    assert reply.status == 400 and word in reply.error
+    assert client.ok("GET", f"/sandboxes/{box_with_network}/egress")["rules"] == []
+
+
+def test_policy_and_way_out_survive_a_crash(world):
+    server = serve(world)
+    try:
+        caller = server.client()
+        sid = caller.create(network=True)["id"]
+        policy(caller, sid, "deny", {"action": "allow", "domain": "web.test"})
+        server.held.look(server.pid)
+        caller.close()
+        server.kill()
+        server.start()
+        caller = server.client()
+        state = caller.ok("GET", f"/sandboxes/{sid}/egress")
+        assert state["default"] == "deny" and state["rules"] == [{"action": "allow", "domain": "web.test"}]
+        harness.wait_until(lambda: caller.ok("GET", f"/sandboxes/{sid}/egress")["active"], "the way out")
+        assert fetch(caller, sid, "web.test", said="web.test") == "hello 198.51.100.10"
+        assert is_no(fetch(caller, sid, "198.51.100.11"))
+    finally:
+        if server.proc.poll() is not None:
+            server.start()
+        finish(server)

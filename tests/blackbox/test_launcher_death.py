@@ -1,0 +1,105 @@
+"""The launcher is killed: sandboxes run on, and the server makes new ones as before."""
+import os
+import pathlib
+import signal
+import threading
+
+import harness
+import leak
+
+
+def launcher_of(server):
+    """The child of the server that is the launcher."""
+    for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
+        for pid in (task / "children").read_text().split():
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"--launcher" in words:
+                return int(pid)
+    return None
+
+
+def kill_launcher(server):
+    pid = launcher_of(server)
+    assert pid
+    os.kill(pid, signal.SIGKILL)
+    harness.wait_until(lambda: launcher_of(server) not in (None, pid), "another launcher")
+
+
+def test_sandboxes_live_on_and_new_ones_are_made():
+    server = harness.Server(env={"III_MAX_SANDBOXES": "60"})
+    held = leak.Holdings(server.data_dir)
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            ids = [caller.create()["id"] for _ in range(4)]
+            for number, sid in enumerate(ids):
+                caller.exec(sid, f"echo {number} > /workspace/f")
+            paused = caller.create()["id"]
+            caller.ok("POST", f"/sandboxes/{paused}/pause")
+            job = caller.ok("POST", f"/sandboxes/{ids[0]}/exec/background", {"command": "sleep 99964"})
+            held.look(server.pid)
+            for _ in range(2):
+                kill_launcher(server)
+                for number, sid in enumerate(ids):
+                    assert caller.exec(sid, "cat /workspace/f")["stdout"] == f"{number}\n"
+                fresh = caller.create()["id"]
+                assert caller.exec(fresh, "echo fresh")["stdout"] == "fresh\n"
+                ids.append(fresh)
+                caller.exec(fresh, f"echo {len(ids) - 1} > /workspace/f")
+            held.look(server.pid)
+            assert caller.ok("GET", f"/exec/background/{job['id']}/status")["running"] is True
+            assert caller.ok("GET", f"/sandboxes/{paused}")["status"] == "paused"
+            assert caller.ok("POST", f"/sandboxes/{paused}/resume")["status"] == "running"
+            assert caller.exec(paused, "echo thawed")["stdout"] == "thawed\n"
+            child = caller.ok("POST", f"/sandboxes/{ids[1]}/fork", {"count": 1})["sandboxes"][0]
+            assert caller.exec(child["id"], "cat /workspace/f")["stdout"] == "1\n"
+            for sid in [*ids, paused, child["id"]]:
+                caller.ok("DELETE", f"/sandboxes/{sid}")
+        held.look(server.pid)
+        server.stop()
+        held.assert_nothing_left()
+    finally:
+        server.remove()
+
+
+def test_creates_under_way_are_made_by_the_next_one():
+    server = harness.Server(env={"III_MAX_SANDBOXES": "200"})
+    held = leak.Holdings(server.data_dir)
+    try:
+        server.start()
+        made, errors, stop = [], [], threading.Event()
+
+        def churn():
+            with harness.Client(server.port) as own:
+                while not stop.is_set():
+                    reply = own.post("/sandboxes", {"image": "python"})
+                    if reply.status == 200:
+                        made.append(reply.json()["id"])
+                    else:
+                        errors.append(reply.json()["error"])
+                    if len(made) % 3 == 0 and made:
+                        own.delete(f"/sandboxes/{made[-1]}")
+
+        threads = [threading.Thread(target=churn) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            harness.wait_until(lambda: len(made) >= 8, "the first sandboxes")
+            kill_launcher(server)
+            count = len(made)
+            harness.wait_until(lambda: len(made) >= count + 8, "sandboxes of the next launcher")
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join(harness.DEADLINE_S)
+        assert errors == [], errors[:3]
+        with harness.Client(server.port) as caller:
+            items = caller.ok("GET", "/sandboxes?pageSize=200")["items"]
+            for record in items:
+                assert caller.exec(record["id"], "echo up")["stdout"] == "up\n"
+                caller.ok("DELETE", f"/sandboxes/{record['id']}")
+        held.look(server.pid)
+        server.stop()
+        held.assert_nothing_left()
+    finally:
+        server.remove()

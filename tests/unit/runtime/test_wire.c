@@ -1,0 +1,109 @@
+/* The launcher's request format: every field past its limit is refused. */
+#include <errno.h>
+
+#include "runtime/native/wire.h"
+#include "tap.h"
+
+static union {
+    struct wire_request q;
+    char bytes[sizeof(struct wire_request) + 16];
+} u;
+
+static struct wire_request *good(uint32_t op)
+{
+    memset(&u, 0, sizeof(u));
+    u.q.version = WIRE_VERSION;
+    u.q.op = op;
+    if (op != WIRE_CREATE && op != WIRE_SWEEP)
+        snprintf(u.q.name, sizeof(u.q.name), "0123456789abcdef");
+    if (op == WIRE_CREATE || op == WIRE_ADOPT)
+        snprintf(u.q.id, sizeof(u.q.id), "sbx_1");
+    snprintf(u.q.hostname, sizeof(u.q.hostname), "h");
+    snprintf(u.q.workdir, sizeof(u.q.workdir), "/w");
+    u.q.pid = op == WIRE_ADOPT ? 77 : 0;
+    return &u.q;
+}
+
+static int check(void)
+{
+    struct err err = ERR_INIT;
+    return wire_request_check(&u.q, sizeof(u.q) + (u.q.extra_len <= 16 ? u.q.extra_len : 0), &err);
+}
+
+TEST(good_requests_pass)
+{
+    for (uint32_t op = WIRE_CREATE; op < WIRE_OPS; op++) {
+        good(op);
+        CHECK_INT(check(), 0);
+    }
+}
+
+TEST(sizes_and_versions)
+{
+    struct err err = ERR_INIT;
+    good(WIRE_CREATE);
+    CHECK_INT(wire_request_check(&u.q, sizeof(u.q) - 1, &err), -EBADMSG);
+    CHECK_INT(wire_request_check(&u.q, sizeof(u.q) + 1, &err), -EBADMSG);
+    CHECK_INT(wire_request_check(&u.q, 0, &err), -EBADMSG);
+    good(WIRE_CREATE)->version++;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_OPS);
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_HELLO);
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_CREATE)->extra_len = WIRE_EXTRA_MAX + 1;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_CREATE)->extra_len = 3;
+    memcpy(u.bytes + sizeof(u.q), "/a\0", 3);
+    CHECK_INT(check(), 0);
+    u.bytes[sizeof(u.q) + 2] = 'x'; /* not ended */
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_PROMOTE)->extra_len = 1; /* layers; ended by the zero that follows */
+    CHECK_INT(check(), 0);
+    good(WIRE_PAUSE)->extra_len = 1;
+    CHECK_INT(check(), -EBADMSG);
+}
+
+TEST(texts_end_and_name_nothing_strange)
+{
+    memset(good(WIRE_CREATE)->id, 'a', IDENT_MAX);
+    CHECK_INT(check(), -EBADMSG);
+    memset(good(WIRE_CREATE)->hostname, 'a', 64);
+    CHECK_INT(check(), -EBADMSG);
+    memset(good(WIRE_CREATE)->workdir, '/', 1024);
+    CHECK_INT(check(), -EBADMSG);
+    memset(good(WIRE_PAUSE)->name, 'a', WIRE_NAME_MAX);
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_CREATE)->workdir[0] = 'w';
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_CREATE)->hostname[0] = '\n';
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_ADOPT)->pid = 1;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_DESTROY)->name[0] = '/';
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_DESTROY)->name[0] = '\0';
+    CHECK_INT(check(), -EBADMSG);
+}
+
+TEST(names_and_ids)
+{
+    static const char *const bad_names[] = { "", "0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF",
+                                             "../3456789abcdef" };
+    static const char *const bad_ids[] = { "", ".", "a/b", "a b", "a\n", "0123456789012345678901234567890123456789" };
+    for (size_t i = 0; i < sizeof(bad_names) / sizeof(*bad_names); i++)
+        CHECK(!wire_is_name(bad_names[i]));
+    for (size_t i = 0; i < sizeof(bad_ids) / sizeof(*bad_ids); i++)
+        CHECK(!wire_is_id(bad_ids[i]));
+    CHECK(wire_is_name("0123456789abcdef"));
+    CHECK(wire_is_id("sbx_0123456789abcdef01234567"));
+}
+
+int main(void)
+{
+    RUN(good_requests_pass);
+    RUN(sizes_and_versions);
+    RUN(texts_end_and_name_nothing_strange);
+    RUN(names_and_ids);
+    return tap_done();
+}
