@@ -12,16 +12,16 @@ struct bench {
     int server_pid;
     char data_dir[64];
     struct client http;
-    char box[64];          /* a sandbox that lives for the whole run */
+    char box[64]; /* a sandbox that lives for the whole run */
 };
 
 struct row {
     const char *name, *what;
-    double budget_ms;                  /* 0: none */
+    double budget_ms; /* 0: none */
     /* One sample in µs, or < 0 when it failed. */
     int64_t (*sample)(struct bench *b);
     unsigned per_round;
-    int64_t *samples;                  /* private */
+    int64_t *samples; /* private */
     unsigned n, failed;
 };
 
@@ -30,6 +30,6 @@ extern struct row rows_ours[], rows_peers[];
 unsigned rows_count(const struct row *rows);
 bool rows_peer_present(const char *name);
 
-int64_t rows_spawn_us(const char *const *argv); /* bare fork + exec + wait; < 0 on failure */
+int64_t rows_spawn_us(const char *const *argv);                   /* bare fork + exec + wait; < 0 on failure */
 bool rows_make_box(struct bench *b, char *id, const char *extra); /* POST /sandboxes; extra: more JSON members or "" */
 void rows_drop_box(struct bench *b, const char *id);

@@ -20,7 +20,9 @@ int64_t client_now_us(void)
 
 int client_open(struct client *c, uint16_t port)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons(port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int one = 1;
     memset(c, 0, sizeof(*c));
     c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -54,8 +56,9 @@ static int send_request(struct client *c, const char *method, const char *path, 
 {
     size_t body_len = body ? strlen(body) : 0;
     char *req = NULL;
-    int n = asprintf(&req, "%s /sandbox%s HTTP/1.1\r\nHost: b\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", method,
-                     path, body_len, body ? body : "");
+    int n = asprintf(
+        &req, "%s /sandbox%s HTTP/1.1\r\nHost: b\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+        method, path, body_len, body ? body : "");
     int r = n < 0 ? -1 : send_all(c->fd, req, (size_t)n);
     free(req);
     return r;

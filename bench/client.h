@@ -5,7 +5,7 @@
 
 struct client {
     int fd;
-    char *buf;      /* last answer's body, NUL-terminated */
+    char *buf; /* last answer's body, NUL-terminated */
     size_t len, cap;
     int status;
 };

@@ -37,8 +37,8 @@ static bool start_server(struct bench *b)
 {
     int out[2];
     char line[256];
-    const char *argv[] = { b->bin, "serve", "--port", "0", "--engine-port", "0", "--data-dir", b->data_dir,
-                                "--max-sandboxes", "2000", "--log-level", "error", NULL };
+    const char *argv[] = { b->bin,      "serve",           "--port", "0",           "--engine-port", "0", "--data-dir",
+                           b->data_dir, "--max-sandboxes", "2000",   "--log-level", "error",         NULL };
     (void)snprintf(b->data_dir, sizeof(b->data_dir), "/tmp/iii-bench-XXXXXX");
     if (!mkdtemp(b->data_dir) || pipe2(out, O_CLOEXEC) < 0)
         return false;
@@ -194,7 +194,8 @@ static void print_row(FILE *json, struct row *r)
     if (r->budget_ms > 0)
         (void)snprintf(budget, sizeof(budget), "%.1f%s", r->budget_ms, p50 <= r->budget_ms ? "" : " !");
     printf("  %-44s %9.3f %9.3f %8u %9s%s\n", r->what, p50, p99, r->n, budget, r->failed ? "  some failed" : "");
-    fprintf(json, ",\n  \"%s\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"n\": %u, \"failed\": %u}", r->name, p50, p99, r->n, r->failed);
+    fprintf(json, ",\n  \"%s\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"n\": %u, \"failed\": %u}", r->name, p50, p99,
+            r->n, r->failed);
 }
 
 static void print_ratio(FILE *json, const char *what, double value, const char *goal)
@@ -223,8 +224,11 @@ static void print_ratios(FILE *json, const struct extra *x)
         print_ratio(json, "docker exec / exec", quantile(dexec, 0.5) / exec, ">= 40");
     printf("\nFloor %.3f ms; exec %.0f/s, bare %.0f/s; idle sandbox %.0f KiB (<= 1024, goal 563);\n"
            "server %.1f MiB with one sandbox, %.1f MiB with %d\n",
-           x->floor_us / 1000, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0 / 1024, x->daemon_kib_n / 1024, IDLE_BOXES);
-    fprintf(json, ",\n  \"floor_us\": %.1f, \"exec_per_s\": %.0f, \"bare_per_s\": %.0f, \"idle_kib\": %.0f, \"daemon_kib\": %.0f\n}\n",
+           x->floor_us / 1000, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0 / 1024,
+           x->daemon_kib_n / 1024, IDLE_BOXES);
+    fprintf(json,
+            ",\n  \"floor_us\": %.1f, \"exec_per_s\": %.0f, \"bare_per_s\": %.0f, \"idle_kib\": %.0f, \"daemon_kib\": "
+            "%.0f\n}\n",
             x->floor_us, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0);
 }
 
@@ -276,7 +280,10 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--out") == 0 && i + 1 < argc)
             out = argv[++i];
         else
-            return fprintf(stderr, "usage: iii-bench [--quick] [--only ROW,ROW] [--bin III] [--floor III-FLOOR] [--out FILE]\n"), 2;
+            return fprintf(
+                       stderr,
+                       "usage: iii-bench [--quick] [--only ROW,ROW] [--bin III] [--floor III-FLOOR] [--out FILE]\n"),
+                   2;
     }
     if (!start_server(&b))
         return fprintf(stderr, "iii-bench: %s does not serve\n", b.bin), 1;

@@ -32,8 +32,8 @@ static json_t *trimmed(const char *value)
 void api_env_get(struct call *c)
 {
     struct err err = ERR_INIT;
-    struct sandbox *s = handlers_running(c);
     const char *key = call_str(c, "key", "");
+    struct sandbox *s = handlers_running(c);
     if (!s)
         return;
     if (check_key(key, &err) < 0) {

@@ -21,12 +21,20 @@ void api_network_list(struct call *c)
     call_ok(c, json_pack("{s:o}", "networks", networks_list(call_manager(c)->networks)));
 }
 
+static void tell(struct call *c, const char *topic)
+{
+    (void)eventlog_emit(call_manager(c)->events, topic, call_str(c, "sandboxId", ""),
+                        json_pack("{s:s}", "networkId", call_str(c, "networkId", "")));
+}
+
 static void on_connected(void *arg, const struct err *err)
 {
-    if (err)
+    if (err) {
         call_fail(arg, err);
-    else
-        call_ok(arg, json_pack("{s:b}", "connected", 1));
+        return;
+    }
+    tell(arg, "network.connected");
+    call_ok(arg, json_pack("{s:b}", "connected", 1));
 }
 
 void api_network_connect(struct call *c)
@@ -44,10 +52,12 @@ void api_network_connect(struct call *c)
 
 static void on_disconnected(void *arg, const struct err *err)
 {
-    if (err)
+    if (err) {
         call_fail(arg, err);
-    else
-        call_ok(arg, json_pack("{s:b}", "disconnected", 1));
+        return;
+    }
+    tell(arg, "network.disconnected");
+    call_ok(arg, json_pack("{s:b}", "disconnected", 1));
 }
 
 void api_network_disconnect(struct call *c)

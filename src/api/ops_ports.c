@@ -32,8 +32,8 @@ void api_port_list(struct call *c)
 void api_port_unexpose(struct call *c)
 {
     struct err err = ERR_INIT;
-    struct sandbox *s = handlers_sandbox(c);
     int64_t inner = call_int(c, "containerPort", 0);
+    struct sandbox *s = handlers_sandbox(c);
     if (!s)
         return;
     if (ports_unexpose(call_manager(c)->ports, s, (uint16_t)inner, &err) < 0)

@@ -33,8 +33,8 @@ void api_snapshot_create(struct call *c)
 
 void api_snapshot_create_short(struct call *c)
 {
-    struct sandbox *s = handlers_sandbox(c);
     const char *comment = call_str(c, "comment", NULL);
+    struct sandbox *s = handlers_sandbox(c);
     if (s)
         snapshots_create(call_manager(c)->snapshots, s, call_str(c, "name", comment && *comment ? comment : NULL),
                          answer_snapshot, c);

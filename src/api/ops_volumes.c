@@ -35,10 +35,14 @@ void api_volume_delete(struct call *c)
 static void on_attached(void *arg, const struct err *err)
 {
     struct call *c = arg;
-    if (err)
+    if (err) {
         call_fail(c, err);
-    else
-        call_ok(c, json_pack("{s:b, s:s}", "attached", 1, "mountPath", call_str(c, "mountPath", "")));
+        return;
+    }
+    (void)eventlog_emit(
+        call_manager(c)->events, "volume.attached", call_str(c, "sandboxId", ""),
+        json_pack("{s:s, s:s}", "volumeId", call_str(c, "volumeId", ""), "mountPath", call_str(c, "mountPath", "")));
+    call_ok(c, json_pack("{s:b, s:s}", "attached", 1, "mountPath", call_str(c, "mountPath", "")));
 }
 
 void api_volume_attach(struct call *c)

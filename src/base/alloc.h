@@ -5,9 +5,9 @@
 
 #include "base/err.h"
 
-void *xzalloc(size_t size);                          /* zeroed; aborts when out of memory */
-void *xrealloc(void *old, size_t size);              /* aborts when out of memory */
-char *xstrdup(const char *s);                        /* NULL stays NULL */
+void *xzalloc(size_t size);             /* zeroed; aborts when out of memory */
+void *xrealloc(void *old, size_t size); /* aborts when out of memory */
+char *xstrdup(const char *s);           /* NULL stays NULL */
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
-void *try_alloc(size_t size);                        /* zeroed, or NULL */
+void *try_alloc(size_t size); /* zeroed, or NULL */

@@ -11,7 +11,10 @@ struct buf {
     size_t len, cap, max;
 };
 
-#define BUF_INIT(max_bytes) { .max = (max_bytes) }
+#define BUF_INIT(max_bytes) \
+    {                       \
+        .max = (max_bytes)  \
+    }
 
 void buf_init(struct buf *b, size_t max_bytes);
 void buf_done(struct buf *b);  /* frees; for CLEANUP(buf_done) too */
@@ -21,7 +24,7 @@ int buf_add(struct buf *b, const void *data, size_t len);
 int buf_add_str(struct buf *b, const char *s);
 int buf_add_char(struct buf *b, char c);
 int buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-int buf_reserve(struct buf *b, size_t extra);      /* room for extra more bytes at data+len */
-void buf_consume(struct buf *b, size_t n);         /* drop n bytes from the front */
-char *buf_steal(struct buf *b, size_t *ret_len);   /* caller frees; never NULL; ret_len may be NULL */
-const char *buf_text(const struct buf *b);         /* "" when empty */
+int buf_reserve(struct buf *b, size_t extra);    /* room for extra more bytes at data+len */
+void buf_consume(struct buf *b, size_t n);       /* drop n bytes from the front */
+char *buf_steal(struct buf *b, size_t *ret_len); /* caller frees; never NULL; ret_len may be NULL */
+const char *buf_text(const struct buf *b);       /* "" when empty */

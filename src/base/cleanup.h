@@ -6,19 +6,19 @@
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
 /* Makes free_fn##_p() for CLEANUP() out of a free function that takes NULL and returns NULL. */
-#define DEFINE_CLEANUP(type, free_fn)                                                              \
-    static inline void free_fn##_p(type *slot)                                                     \
-    {                                                                                              \
-        if (*slot)                                                                                 \
-            *slot = free_fn(*slot);                                                                \
+#define DEFINE_CLEANUP(type, free_fn)          \
+    static inline void free_fn##_p(type *slot) \
+    {                                          \
+        if (*slot)                             \
+            *slot = free_fn(*slot);            \
     }
 
 /* Hands ownership over: the slot is empty afterwards. */
-#define STEAL(slot)                                                                                \
-    ({                                                                                             \
-        __typeof__(slot) *s_ = &(slot), v_ = *s_;                                                  \
-        *s_ = NULL;                                                                                \
-        v_;                                                                                        \
+#define STEAL(slot)                               \
+    ({                                            \
+        __typeof__(slot) *s_ = &(slot), v_ = *s_; \
+        *s_ = NULL;                               \
+        v_;                                       \
     })
 
 #define NO_FD (-EBADF) /* "no descriptor"; test with fd >= 0 */

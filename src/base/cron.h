@@ -1,5 +1,5 @@
-/* Cron expressions: six fields (seconds first) or five (second 0). Each field: *, N, A-B, lists with commas, steps with /N;
- * months and weekdays also by name. Times are UTC. Untrusted: the text. May include: base/. */
+/* Cron expressions: six fields (seconds first) or five (second 0). Each field: *, N, A-B, lists with commas, steps with
+ * /N; months and weekdays also by name. Times are UTC. Untrusted: the text. May include: base/. */
 #pragma once
 #include <stdint.h>
 

@@ -20,7 +20,10 @@ struct err {
     char msg[400];      /* "create sbx_1: mount overlay: Permission denied" */
 };
 
-#define ERR_INIT { .code = ERR_NONE }
+#define ERR_INIT         \
+    {                    \
+        .code = ERR_NONE \
+    }
 
 /* Fills err (NULL is fine) and returns -sys, or the kind's own errno when sys is 0.
  * With sys set, ": strerror" is appended. */
@@ -32,6 +35,6 @@ int err_wrap(struct err *e, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Same as err_set(ERR_INTERNAL, -r, ...) for a negative return value of a system wrapper. */
 int err_sys(struct err *e, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-int err_status(enum err_code code);            /* HTTP status */
-const char *err_name(enum err_code code);      /* wire code, "not_found" */
-enum err_code err_from_errno(int sys);         /* best kind for a bare errno */
+int err_status(enum err_code code);       /* HTTP status */
+const char *err_name(enum err_code code); /* wire code, "not_found" */
+enum err_code err_from_errno(int sys);    /* best kind for a bare errno */

@@ -14,8 +14,7 @@ int json_read(const char *text, size_t len, json_t **ret, struct err *err)
     json_error_t why;
     json_t *j = json_loadb(text, len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     if (!j)
-        return err_set(err, ERR_INVALID, 0, "invalid JSON at line %d, column %d: %s", why.line,
-                       why.column, why.text);
+        return err_set(err, ERR_INVALID, 0, "invalid JSON at line %d, column %d: %s", why.line, why.column, why.text);
     *ret = j;
     return 0;
 }

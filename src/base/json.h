@@ -23,7 +23,7 @@ char *json_write(const json_t *j, size_t *ret_len); /* compact, any value; calle
 /* The member if it is there and not null; else NULL. Borrowed. */
 json_t *json_get(const json_t *obj, const char *key);
 const char *json_get_str(const json_t *obj, const char *key, const char *fallback); /* borrowed */
-int64_t json_get_int(const json_t *obj, const char *key, int64_t fallback); /* ints and integral reals */
+int64_t json_get_int(const json_t *obj, const char *key, int64_t fallback);         /* ints and integral reals */
 double json_get_num(const json_t *obj, const char *key, double fallback);
 bool json_get_bool(const json_t *obj, const char *key, bool fallback);
 

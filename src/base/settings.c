@@ -12,7 +12,7 @@
 #define TYPE_BOOL 'b'
 
 const struct settings_row settings_rows[] = {
-#define S(field, type, env, flag, yaml, def, min, max, help)                                                           \
+#define S(field, type, env, flag, yaml, def, min, max, help) \
     { #field, env, flag, yaml, def, help, TYPE_##type, min, max, offsetof(struct settings, field) },
 #include "base/settings.def"
 #undef S

@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 
-#define SETTINGS_TYPE_STR char *
-#define SETTINGS_TYPE_INT int64_t
+#define SETTINGS_TYPE_STR  char *
+#define SETTINGS_TYPE_INT  int64_t
 #define SETTINGS_TYPE_BOOL bool
 
 struct settings {

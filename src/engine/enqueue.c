@@ -24,11 +24,18 @@ TAILQ_HEAD(job_list, job);
 /* One queue by name. */
 struct lane {
     char *name;
-    struct job_list waiting; /* in order; its function may be missing */
+    struct job_list waiting; /* in order */
     unsigned running, parallel, retries;
     int64_t pause_ms;
     size_t n_jobs;
     bool is_bound; /* a subscriber has set its numbers */
+    bool is_due;   /* in enqueue.due */
+    TAILQ_ENTRY(lane) link;
+};
+
+/* Jobs of all lanes whose function is not registered. */
+struct shelf {
+    struct job_list jobs;
 };
 
 struct job {
@@ -38,13 +45,15 @@ struct job {
     json_t *doc; /* as in the store: queue, function_id (absent: a topic nobody subscribes to yet), data, tries, … */
     int64_t due_ms; /* of a job that waits for its next try; loop time */
     bool is_running;
-    TAILQ_ENTRY(job) link; /* in lane->waiting, or in enqueue.delayed */
+    TAILQ_ENTRY(job) link; /* in lane->waiting, in enqueue.delayed or on a shelf; in none while it runs */
 };
 
 struct enqueue {
     struct engine *engine;
-    struct map *jobs;  /* id -> struct job, all of them */
-    struct map *lanes; /* name -> struct lane */
+    struct map *jobs;       /* id -> struct job, all of them */
+    struct map *lanes;      /* name -> struct lane */
+    struct map *shelves;    /* function id -> struct shelf */
+    TAILQ_HEAD(, lane) due; /* to be looked at by the next pump() */
     struct job_list delayed;
     struct timer *timer;
     struct bindset subscribers;
@@ -71,6 +80,8 @@ static struct lane *lane_of(struct enqueue *q, const char *name)
 static void lane_free(struct enqueue *q, struct lane *l)
 {
     (void)map_remove(q->lanes, l->name);
+    if (l->is_due)
+        TAILQ_REMOVE(&q->due, l, link);
     free(l->name);
     free(l);
 }
@@ -117,7 +128,7 @@ static void job_free(struct job *j)
     free(j);
 }
 
-static void pump_later(struct enqueue *q);
+static void pump_later(struct lane *l, struct enqueue *q);
 
 /* --- running --- */
 
@@ -180,6 +191,7 @@ static void on_answer(void *arg, json_t *result, const struct engine_error *erro
         job_free(j); /* it is in the store: the next start runs it */
         return;
     }
+    struct lane *l = j->lane;
     int64_t tries = json_get_int(j->doc, "tries", 0) + 1;
     if (!error) {
         (void)store_delete(q->engine->store, JOBS, j->id, NULL); /* at worst it runs once more after a restart */
@@ -191,13 +203,7 @@ static void on_answer(void *arg, json_t *result, const struct engine_error *erro
     } else {
         try_again(q, j, tries);
     }
-    pump_later(q);
-}
-
-static bool can_run(const struct enqueue *q, const struct job *j)
-{
-    const char *function = function_of(j);
-    return function && registry_find(q->engine, function);
+    pump_later(l, q);
 }
 
 static void run(struct enqueue *q, struct job *j)
@@ -216,14 +222,26 @@ static void run(struct enqueue *q, struct job *j)
     invocation_start(q->engine, &i);
 }
 
-/* A lane whose first job waits for a function is looked through to its end: other functions' jobs pass it. */
+static void shelve(struct enqueue *q, struct job *j)
+{
+    struct shelf *s = map_get(q->shelves, function_of(j));
+    if (!s) {
+        s = xzalloc(sizeof(*s));
+        TAILQ_INIT(&s->jobs);
+        map_set(q->shelves, function_of(j), s);
+    }
+    TAILQ_REMOVE(&j->lane->waiting, j, link);
+    TAILQ_INSERT_TAIL(&s->jobs, j, link);
+}
+
 static void pump_lane(struct enqueue *q, struct lane *l)
 {
-    struct job *next;
-    for (struct job *j = TAILQ_FIRST(&l->waiting); j && l->running < l->parallel; j = next) {
-        next = TAILQ_NEXT(j, link);
-        if (can_run(q, j))
-            run(q, j); /* pumping is deferred, so next is still there */
+    struct job *j;
+    while (l->running < l->parallel && (j = TAILQ_FIRST(&l->waiting)) && function_of(j)) {
+        if (registry_find(q->engine, function_of(j)))
+            run(q, j);
+        else
+            shelve(q, j);
     }
 }
 
@@ -231,19 +249,28 @@ static void pump(void *arg)
 {
     struct engine *e = arg;
     struct enqueue *q = e->enqueue;
+    struct lane *l;
     if (!q || q->is_over)
         return;
     q->is_pump_due = false;
-    for (struct map_iter it = map_iter(q->lanes); map_next(&it);)
-        pump_lane(q, it.value);
+    for (size_t n = map_count(q->lanes); n && (l = TAILQ_FIRST(&q->due));
+         n--) { /* bounded: running may make more due */
+        TAILQ_REMOVE(&q->due, l, link);
+        l->is_due = false;
+        pump_lane(q, l);
+    }
 }
 
-static void pump_later(struct enqueue *q)
+static void pump_later(struct lane *l, struct enqueue *q)
 {
-    if (q->is_pump_due || q->is_over)
+    if (q->is_over)
         return;
+    if (!l->is_due)
+        TAILQ_INSERT_TAIL(&q->due, l, link);
+    l->is_due = true;
+    if (!q->is_pump_due)
+        loop_defer(q->engine->loop, pump, q->engine);
     q->is_pump_due = true;
-    loop_defer(q->engine->loop, pump, q->engine);
 }
 
 static void on_timer(void *arg)
@@ -256,17 +283,23 @@ static void on_timer(void *arg)
         if (j->due_ms <= now) {
             TAILQ_REMOVE(&q->delayed, j, link);
             TAILQ_INSERT_TAIL(&j->lane->waiting, j, link);
+            pump_later(j->lane, q);
         }
     }
     arm(q);
-    pump_later(q);
 }
 
 void enqueue_function_came(struct engine *e, const char *function_id)
 {
-    (void)function_id;
-    if (e->enqueue && map_count(e->enqueue->jobs))
-        pump_later(e->enqueue);
+    struct enqueue *q = e->enqueue;
+    struct shelf *s = q ? map_remove(q->shelves, function_id) : NULL;
+    while (s && !TAILQ_EMPTY(&s->jobs)) {
+        struct job *j = TAILQ_FIRST(&s->jobs);
+        TAILQ_REMOVE(&s->jobs, j, link);
+        TAILQ_INSERT_TAIL(&j->lane->waiting, j, link);
+        pump_later(j->lane, q);
+    }
+    free(s);
 }
 
 /* --- adding --- */
@@ -293,8 +326,7 @@ static int add(struct enqueue *q, const struct enqueue_job *w, const char *topic
     r = store_put(q->engine->store, JOBS, out, doc, err);
     if (r < 0)
         return r;
-    (void)job_new(q, out, STEAL(doc));
-    pump_later(q);
+    pump_later(job_new(q, out, STEAL(doc))->lane, q);
     return 0;
 }
 
@@ -414,7 +446,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     l->pause_ms = config_int(config, "backoff_ms", ENQUEUE_PAUSE_MS, 1, PAUSE_MAX);
     bindset_add(&q->subscribers, b);
     adopt(q, l, b, topic);
-    pump_later(q);
+    pump_later(l, q);
     return 0;
 }
 
@@ -508,7 +540,7 @@ static bool load_job(void *arg, const char *key, json_t *doc)
 {
     char id[UUID_MAX];
     if (uuid_parse(key, id))
-        (void)job_new(arg, id, json_incref(doc));
+        pump_later(job_new(arg, id, json_incref(doc))->lane, arg);
     return true;
 }
 
@@ -519,6 +551,8 @@ void enqueue_init(struct engine *e)
     q->engine = e;
     q->jobs = map_new();
     q->lanes = map_new();
+    q->shelves = map_new();
+    TAILQ_INIT(&q->due);
     TAILQ_INIT(&q->delayed);
     q->timer = timer_new(e->loop, -1, 0, on_timer, q);
     (void)store_each(e->store, JOBS, false, load_job, q, NULL); /* what cannot be read stays where it is */
@@ -530,7 +564,6 @@ void enqueue_init(struct engine *e)
     registry_add_inside(e, "engine::queue::redrive", "Queue a dead letter again: {id}", redrive, e);
     registry_add_inside(e, "iii::durable::publish", "Queue data for all subscribers of a topic: {topic, data}", publish,
                         e);
-    pump_later(q);
 }
 
 void enqueue_stop(struct engine *e)
@@ -547,8 +580,11 @@ void enqueue_done(struct engine *e)
     for (struct map_iter it = map_iter(q->lanes); map_next(&it);) {
         lane_free(q, it.value);
     }
+    for (struct map_iter it = map_iter(q->shelves); map_next(&it);)
+        free(it.value);
     map_free(q->jobs);
     map_free(q->lanes);
+    map_free(q->shelves);
     bindset_done(&q->subscribers);
     timer_free(q->timer);
     free(q);

@@ -141,6 +141,7 @@ void engine_add_function(struct engine *e, const char *id, const struct engine_a
         f->metadata = json_incref(about->metadata);
     }
     presence_functions_changed(e);
+    enqueue_function_came(e, id);
 }
 
 const char *registry_owner_name(const struct engine *e, const struct function *f, char *fallback, size_t size)

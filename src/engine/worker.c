@@ -23,7 +23,7 @@ void worker_send(struct worker *w, json_t *msg)
     CLEANUP(free_p) char *text = json_write(msg, &len);
     json_decref(msg);
     if (!w->ws)
-        return; /* it is leaving, and was the caller of what it carried out */
+        return; /* it is leaving (and was the caller of what it carried out), or never had one */
     w->queued = ws_send(w->ws, true, text, len);
     if (w->queued > QUEUE_MARK)
         ws_hold(w->ws, true); /* who does not read its answers asks no more questions */
@@ -74,7 +74,9 @@ static void on_close(void *arg, struct ws *ws, int code, const char *reason)
 
 void worker_retire(struct worker *w, int code, const char *reason)
 {
-    wsbye_add(w->engine->parting, STEAL(w->ws), code, reason);
+    struct ws *ws = STEAL(w->ws);
+    if (ws)
+        wsbye_add(w->engine->parting, ws, code, reason);
     forget(w);
 }
 
@@ -145,12 +147,10 @@ static bool is_telemetry(const char *data, size_t len)
     return len >= 4 && (memcmp(data, "OTLP", 4) == 0 || memcmp(data, "MTRC", 4) == 0 || memcmp(data, "LOGS", 4) == 0);
 }
 
-static void on_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+void worker_receive(struct worker *w, bool is_text, const char *data, size_t len)
 {
-    struct worker *w = arg;
     struct err err = ERR_INIT;
     assert(w->magic == WORKER_MAGIC);
-    (void)ws;
     if (!is_text && is_telemetry(data, len))
         return;
     CLEANUP(message_done) struct message m = { 0 };
@@ -159,6 +159,12 @@ static void on_message(void *arg, struct ws *ws, bool is_text, const char *data,
         return;
     }
     handle(w, &m);
+}
+
+static void on_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+{
+    (void)ws;
+    worker_receive(arg, is_text, data, len);
 }
 
 static void on_drain(void *arg, struct ws *ws)
@@ -170,27 +176,32 @@ static void on_drain(void *arg, struct ws *ws)
 
 /* --- coming --- */
 
-void worker_accept(struct engine *e, struct http_req *r)
+struct worker *worker_new(struct engine *e, const char *peer)
 {
-    static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
     struct worker *w = xzalloc(sizeof(*w));
-    w->ip = xstrdup(http_req_peer(r));
-    if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, w, &w->ws) < 0) {
-        free(w->ip);
-        free(w);
-        return;
-    }
-    char *port = strrchr(w->ip, ':');
-    if (port)
-        *port = '\0';
+    const char *port = strrchr(peer, ':');
     w->magic = WORKER_MAGIC;
     w->engine = e;
+    w->ip = port ? xstrndup(peer, (size_t)(port - peer)) : xstrdup(peer);
     w->connected_ms = clock_wall_ms();
     uuid_new(w->id);
     uuid_new(w->token);
     LIST_INIT(&w->started);
     LIST_INIT(&w->running);
     map_set(e->workers, w->id, w);
+    return w;
+}
+
+void worker_accept(struct engine *e, struct http_req *r)
+{
+    static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
+    CLEANUP(free_p) char *peer = xstrdup(http_req_peer(r));
+    struct ws *ws = NULL;
+    if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, NULL, &ws) < 0)
+        return;
+    struct worker *w = worker_new(e, peer);
+    w->ws = ws;
+    ws_set_arg(ws, w);
     worker_send(
         w, json_pack("{s:s, s:s, s:s}", "type", "workerregistered", "worker_id", w->id, "reattach_token", w->token));
     presence_worker(e, "worker_connected", w->id);

@@ -20,6 +20,9 @@ struct worker {
 
 /* Upgrades and greets; the answer was given either way. */
 void worker_accept(struct engine *e, struct http_req *r);
+/* Without a connection: what it is sent goes nowhere. For worker_accept() and tests. */
+struct worker *worker_new(struct engine *e, const char *peer);
+void worker_receive(struct worker *w, bool is_text, const char *data, size_t len); /* one message */
 /* Sends one message. msg is taken. */
 void worker_send(struct worker *w, json_t *msg);
 /* The connection ends now; all it owned goes. */

@@ -141,10 +141,46 @@ void guest_reader_drop(struct guest_reader *r);
 /* Writes beside the target and renames at the end, so a broken upload leaves the old file. */
 int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
                    void *arg, struct guest_writer **ret);
+/* The same, but mode is taken as it is (0 too), and a symlink at path is replaced, not followed. */
+#define GUEST_MODE_GIVEN 0100000u /* or'ed to a mode: it is meant, also when it is 0 */
+int guest_fs_replace(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
+                     void *arg, struct guest_writer **ret);
 size_t guest_writer_send(struct guest_writer *w, const char *data, size_t len); /* accepted bytes */
 void guest_writer_on_writable(struct guest_writer *w, loop_fn *fn, void *arg);
 void guest_writer_end(struct guest_writer *w);  /* fn comes when it is in place */
 void guest_writer_drop(struct guest_writer *w); /* nothing is left behind; no callback */
+
+/* --- the text of files: see PROTO_FS_GREP, PROTO_FS_SED and PROTO_FS_CHANGE in guest/proto.h --- */
+struct guest_row {
+    const char *path, *text;
+    uint64_t number;
+    bool is_set;
+};
+typedef void guest_rows_fn(void *arg, const struct guest_row *rows, size_t n, const struct err *err);
+/* the same values as PROTO_TEXT_*; ROOT: sed's one path is a root to walk, else its paths are files */
+enum {
+    GUEST_TEXT_RECURSIVE = 1,
+    GUEST_TEXT_ICASE = 2,
+    GUEST_TEXT_LITERAL = 4,
+    GUEST_TEXT_FIRST_ONLY = 8,
+    GUEST_TEXT_ROOT = 16,
+};
+struct guest_text_plan {
+    unsigned flags;
+    const char *pattern, *replacement;       /* replacement: sed only */
+    const char *const *include, *const *exclude; /* globs, NULL-ended, or NULL */
+    const char *const *paths;                /* NULL-ended; grep takes the first */
+    uint64_t max_matches;                    /* 0: all */
+    uint32_t max_line_bytes;                 /* 0: 32 KiB */
+};
+/* -EINVAL: a path is relative or too long, or there are too many. */
+int guest_fs_grep(struct guest_link *g, const struct guest_text_plan *plan, guest_rows_fn *fn, void *arg);
+int guest_fs_sed(struct guest_link *g, const struct guest_text_plan *plan, guest_rows_fn *fn, void *arg);
+struct guest_change {
+    uint32_t mode, uid, gid; /* UINT32_MAX: keep */
+    bool is_recursive;
+};
+int guest_fs_change(struct guest_link *g, const char *path, const struct guest_change *what, guest_rows_fn *fn, void *arg);
 
 /* --- processes --- */
 struct guest_process {

@@ -146,8 +146,8 @@ static const struct link_kind writer_kind = {
     .name = "write", .on_frame = writer_frame, .on_fail = writer_fail, .on_room = writer_room
 };
 
-int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
-                   void *arg, struct guest_writer **ret)
+static int start_write(struct guest_link *g, const char *path, uint32_t mode, uint8_t flags, struct link_then then,
+                       struct guest_writer **ret)
 {
     if (!link_is_path(path))
         return -EINVAL;
@@ -155,9 +155,9 @@ int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool h
     link_fields_init(&f);
     proto_put_str(&f.w, path);
     proto_put_u32(&f.w, mode);
-    proto_put_u8(&f.w, has_parents);
+    proto_put_u8(&f.w, flags);
     struct guest_writer *w = xzalloc(sizeof(*w));
-    *w = (struct guest_writer){ .s.kind = &writer_kind, .fn = fn, .arg = arg };
+    *w = (struct guest_writer){ .s.kind = &writer_kind, .fn = then.fn, .arg = then.arg };
     link_flow_init(&w->flow);
     int r = link_request(g, &w->s, PROTO_FS_WRITE, &f.w, NULL, 0);
     if (r < 0) {
@@ -166,6 +166,19 @@ int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool h
     }
     *ret = w;
     return 0;
+}
+
+int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
+                   void *arg, struct guest_writer **ret)
+{
+    return start_write(g, path, mode, has_parents ? PROTO_WRITE_PARENTS : 0, (struct link_then){ fn, arg }, ret);
+}
+
+int guest_fs_replace(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
+                     void *arg, struct guest_writer **ret)
+{
+    uint8_t flags = (uint8_t)(PROTO_WRITE_REPLACE | (has_parents ? PROTO_WRITE_PARENTS : 0));
+    return start_write(g, path, mode | GUEST_MODE_GIVEN, flags, (struct link_then){ fn, arg }, ret);
 }
 
 size_t guest_writer_send(struct guest_writer *w, const char *data, size_t len)

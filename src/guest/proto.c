@@ -265,6 +265,25 @@ void proto_get_exit(struct proto_reader *r, struct proto_exit *ret)
     ret->wall_us = proto_get_u64(r);
 }
 
+void proto_put_row(struct proto_writer *w, const struct proto_row *row)
+{
+    size_t start = w->len;
+    proto_put_str(w, row->path);
+    proto_put_u64(w, row->number);
+    proto_put_u8(w, row->is_set);
+    proto_put_str(w, row->text);
+    if (w->is_full)
+        w->len = start;
+}
+
+void proto_get_row(struct proto_reader *r, struct proto_row *ret)
+{
+    ret->path = proto_get_str(r, PROTO_PATH_MAX);
+    ret->number = proto_get_u64(r);
+    ret->is_set = proto_get_u8(r);
+    ret->text = proto_get_str(r, PROTO_ROW_TEXT_MAX);
+}
+
 void proto_get_stat(struct proto_reader *r, struct proto_stat *ret)
 {
     ret->path = proto_get_str(r, PROTO_PATH_MAX);
@@ -309,7 +328,7 @@ enum { HOST = 1, GUEST = 2, REQUEST = 4, MORE = 8 };
 
 /* Layout letters: b h w q numbers of 1 2 4 8 bytes; s text of at most PROTO_PATH_MAX; g tag; A argv (at least one);
  * E env (or not given); P paths (at least one); x exit block; t stat records to the end; T one stat record; p process
- * records to the end; * any rest; + a rest of at least one byte. */
+ * records to the end; r row records to the end; * any rest; + a rest of at least one byte. */
 static const struct message {
     uint16_t type;
     uint8_t rules;
@@ -354,6 +373,10 @@ static const struct message {
     { PROTO_FS_DATA, HOST | GUEST, "FS_DATA", "+" },
     { PROTO_FS_WRITE, HOST | REQUEST, "FS_WRITE", "swb" },
     { PROTO_FS_END, HOST, "FS_END", "" },
+    { PROTO_FS_GREP, HOST | REQUEST | MORE, "FS_GREP", "wqwssEE" },
+    { PROTO_FS_SED, HOST | REQUEST | MORE, "FS_SED", "wsEEP*" },
+    { PROTO_FS_CHANGE, HOST | REQUEST, "FS_CHANGE", "swwwb" },
+    { PROTO_FS_ROWS, GUEST | MORE, "FS_ROWS", "r" },
     { PROTO_PROC_LIST, HOST | REQUEST, "PROC_LIST", "" },
     { PROTO_PROC_LIST_REPLY, GUEST | MORE, "PROC_LIST_REPLY", "qp" },
     { PROTO_PROC_KILL, HOST | REQUEST, "PROC_KILL", "ww" },
@@ -387,8 +410,11 @@ static void check_records(struct proto_reader *r, char kind)
 {
     struct proto_stat st;
     struct proto_process p;
+    struct proto_row row;
     do {
-        if (kind == 'p' && r->left)
+        if (kind == 'r' && r->left)
+            proto_get_row(r, &row);
+        else if (kind == 'p' && r->left)
             proto_get_process(r, &p);
         else if (kind == 'T' || (kind == 't' && r->left))
             proto_get_stat(r, &st);
@@ -435,6 +461,7 @@ static void check_field(struct proto_reader *r, char kind)
     case 't':
     case 'T':
     case 'p':
+    case 'r':
         check_records(r, kind);
         break;
     default: /* '*' and '+' */

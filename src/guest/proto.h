@@ -60,6 +60,13 @@ enum {
     PROTO_WITH_WAIT_EOF = 16,
 };
 
+/* flags of FS_WRITE. REPLACE: what is there goes, a symlink too (default: written through it) */
+enum { PROTO_WRITE_PARENTS = 1, PROTO_WRITE_REPLACE = 2 };
+/* flags of FS_GREP and FS_SED */
+enum { PROTO_TEXT_RECURSIVE = 1, PROTO_TEXT_ICASE = 2, PROTO_TEXT_LITERAL = 4, PROTO_TEXT_FIRST_ONLY = 8,
+       PROTO_TEXT_ROOT = 16 /* FS_SED: the one path is a root to walk, its failure is an ERROR; else it is a file */ };
+#define PROTO_ROW_TEXT_MAX 32768u /* longest text of a row; the agent cuts lines to it */
+
 enum { PROTO_EXIT_TIMEOUT = 1, PROTO_EXIT_OOM = 2 }; /* flags of an exit block */
 
 /* H>G is sent by the host, G>H by the agent. "-> X" names the reply; every request may be answered by ERROR instead. */
@@ -120,7 +127,7 @@ enum proto_type {
     PROTO_FS_READ = 57,
     PROTO_FS_OPENED = 58, /* G>H: one stat record, path as asked (symlinks followed) */
     PROTO_FS_DATA = 59,   /* G>H of FS_READ, H>G of FS_WRITE: data (not empty) */
-    /* H>G: str path, u32 mode (as FS_PUT), u8 has_parents; then FS_DATA..., FS_END -> DONE when it is in place */
+    /* H>G: str path, u32 mode (as FS_PUT), u8 PROTO_WRITE_* flags; then FS_DATA..., FS_END -> DONE when it is in place */
     PROTO_FS_WRITE = 60,
     PROTO_FS_END = 61, /* H>G: empty */
 
@@ -135,6 +142,18 @@ enum proto_type {
     PROTO_TUNNEL_OPENED = 81, /* G>H: empty */
     PROTO_TUNNEL_DATA = 82,   /* both ways: data (not empty on TCP); UDP: one datagram each */
     PROTO_TUNNEL_EOF = 83,    /* both ways, TCP, once: empty. No more data from this side */
+
+    /* H>G: u32 PROTO_TEXT_* flags, u64 most matches (0 all), u32 most bytes of a line (0 PROTO_ROW_TEXT_MAX), str path,
+     * str pattern, strs include, strs exclude (PROTO_NO_STRS none) -> FS_ROWS: path, line number, is_set = the line was
+     * cut, line. A last row without a path: there may be more matches. A bad pattern: ERROR EBADMSG. */
+    PROTO_FS_GREP = 96,
+    /* H>G: u32 PROTO_TEXT_* flags, str pattern, strs include, strs exclude, strs paths, data replacement -> FS_ROWS: path,
+     * replacements, is_set = it went well, else why not. */
+    PROTO_FS_SED = 97,
+    /* H>G: str path, u32 mode, u32 uid, u32 gid (UINT32_MAX keeps), u8 is_recursive -> FS_ROWS: one with the number of
+     * entries changed. Links are followed, but not descended through. */
+    PROTO_FS_CHANGE = 98,
+    PROTO_FS_ROWS = 99, /* G>H: row records to the end of the payload */
 };
 
 /* exit block: u32 code, u32 signal (0 = by itself), u32 PROTO_EXIT_* flags, u64 user_us, u64 system_us, u64 max_rss_kb,
@@ -160,6 +179,13 @@ struct proto_process {
     uint64_t rss_kb, vsz_kb;
     const char *user, *command;
     char state;
+};
+
+/* row record: str path, u64 number, u8 is_set, str text (at most PROTO_ROW_TEXT_MAX) */
+struct proto_row {
+    const char *path, *text;
+    uint64_t number;
+    bool is_set;
 };
 
 struct proto_hello {
@@ -194,6 +220,7 @@ void proto_put_data(struct proto_writer *w, const void *data, size_t len);
 void proto_put_exit(struct proto_writer *w, const struct proto_exit *x);
 void proto_put_stat(struct proto_writer *w, const struct proto_stat *st);      /* whole or nothing */
 void proto_put_process(struct proto_writer *w, const struct proto_process *p); /* whole or nothing */
+void proto_put_row(struct proto_writer *w, const struct proto_row *row); /* whole or nothing */
 void proto_put_hello(struct proto_writer *w, uint32_t caps);
 
 /* One frame in place: begin leaves room for the header, end fills it in. mem of PROTO_FRAME_MAX holds any frame. */
@@ -221,6 +248,7 @@ uint32_t proto_get_count(struct proto_reader *r, uint32_t max);
 void proto_get_exit(struct proto_reader *r, struct proto_exit *ret);
 void proto_get_stat(struct proto_reader *r, struct proto_stat *ret);
 void proto_get_process(struct proto_reader *r, struct proto_process *ret);
+void proto_get_row(struct proto_reader *r, struct proto_row *ret);
 void proto_get_hello(struct proto_reader *r, struct proto_hello *ret);
 int proto_reader_end(const struct proto_reader *r); /* 0 when nothing was bad and nothing is left; else -EBADMSG */
 

@@ -232,16 +232,7 @@ int image_prune(struct image_store *s, struct err *err)
 
 int image_collect(struct image_store *s, struct err *err)
 {
-    CLEANUP(layout_tmp_done) struct layout_tmp trash = { 0 };
-    int r = layout_tmp_new(s, &trash, err);
-    if (r < 0)
-        return r;
-    int lock = layout_lock(s, LOCK_EX, err);
-    if (lock < 0)
-        return lock;
-    r = layout_collect(s, &trash, err);
-    (void)close(lock); /* the trees go after the lock: nobody can see them any more */
-    return r;
+    return layout_collect_now(s, err);
 }
 
 /* Which file holds name: under the name given or its other spelling. */

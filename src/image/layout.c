@@ -42,15 +42,17 @@ static int open_sub(struct image_store *s, const char *name, int *ret, struct er
     return 0;
 }
 
-/* Under the lock, so that a folder just made and not yet locked by its maker is never taken for a dead one. */
-static void sweep_tmp(struct image_store *s)
+/* Under the lock, so that a folder just made and not yet locked by its maker is never taken for a dead one. True when
+ * there was a dead one. */
+static bool sweep_tmp(struct image_store *s)
 {
+    bool has_dead = false;
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, NULL);
     int fd = lock < 0 ? -1 : fcntl(s->tmp_fd, F_DUPFD_CLOEXEC, 3);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
         close_fd_p(&fd);
-        return;
+        return false;
     }
     rewinddir(d);
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
@@ -58,13 +60,15 @@ static void sweep_tmp(struct image_store *s)
             continue;
         CLEANUP(close_fd_p) int made = openat(s->tmp_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (made >= 0 && flock(made, LOCK_EX | LOCK_NB) < 0)
-            continue;                                    /* its maker is alive */
+            continue; /* its maker is alive */
+        has_dead = true;
         (void)layertree_remove_at(s->tmp_fd, e->d_name); /* what stays is tried again at the next open */
         char pin[64];
         (void)snprintf(pin, sizeof(pin), LAYOUT_EXPORT_PIN "%.40s", e->d_name);
         (void)unlinkat(s->pins_fd, pin, 0); /* it had one only if it was an export */
     }
     closedir(d);
+    return has_dead;
 }
 
 void layout_sweep_partial(struct image_store *s, bool is_all)
@@ -126,7 +130,9 @@ int layout_open(const char *dir, struct image_store **ret, struct err *err)
         (void)layout_close(s);
         return r;
     }
-    sweep_tmp(s);
+    if (sweep_tmp(s))
+        (void)layout_collect_now(s,
+                                 NULL); /* it may have died between its layers and its record; else tried next time */
     layout_sweep_partial(s, false);
     *ret = s;
     return 0;
@@ -319,5 +325,19 @@ int layout_collect(struct image_store *s, struct layout_tmp *trash, struct err *
             renameat(s->layers_fd, e->d_name, trash->fd, e->d_name) < 0 && r == 0)
             r = err_set(err, err_from_errno(errno), errno, "remove %s/layers/%s", s->dir, e->d_name);
     closedir(d);
+    return r;
+}
+
+int layout_collect_now(struct image_store *s, struct err *err)
+{
+    CLEANUP(layout_tmp_done) struct layout_tmp trash = { 0 };
+    int r = layout_tmp_new(s, &trash, err);
+    if (r < 0)
+        return r;
+    int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    r = layout_collect(s, &trash, err);
+    (void)close(lock); /* the trees go after the lock: nobody can see them any more */
     return r;
 }

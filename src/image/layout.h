@@ -63,3 +63,4 @@ int layout_adopt_layer(struct image_store *s, int from_fd, const char *from_name
 char *layout_layer_path(struct image_store *s, const char *hex);
 /* Under LOCK_EX: takes layers no image, pin or host view names into trash, to be removed after the lock. */
 int layout_collect(struct image_store *s, struct layout_tmp *trash, struct err *err);
+int layout_collect_now(struct image_store *s, struct err *err); /* takes the lock and does both */

@@ -358,7 +358,8 @@ static int get(struct registry *r, const char *path, struct regcurl_request *req
         req->offset = counted.offset;
         int result = exchange(r, req, body_max, reply, err);
         if (result == 0 && (reply->status == 200 || reply->status == 206)) {
-            r->is_contacted = true;
+            if (!r->is_contacted) /* the first manifest: there is no other thread yet, and after it no write */
+                r->is_contacted = true;
             return 0;
         }
         if (reply->is_unreachable && !r->is_contacted) {

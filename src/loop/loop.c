@@ -289,7 +289,8 @@ void timer_set(struct timer *t, int64_t delay_ms, int64_t repeat_ms)
         (void)uv_timer_stop(&t->handle); /* always 0 */
         return;
     }
-    uv_update_time(t->handle.loop); /* the cached clock is as old as this turn: a long one would make the timer fire early */
+    uv_update_time(
+        t->handle.loop); /* the cached clock is as old as this turn: a long one would make the timer fire early */
     /* Fails only without a callback or on a closing handle. */
     (void)uv_timer_start(&t->handle, on_timer, (uint64_t)delay_ms, repeat_ms > 0 ? (uint64_t)repeat_ms : 0);
 }

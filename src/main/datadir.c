@@ -58,7 +58,8 @@ int datadir_lock(const char *dir, int *ret_fd, struct err *err)
         int e = errno;
         (void)close(fd);
         if (e == EWOULDBLOCK)
-            return err_set(err, ERR_CONFLICT, 0, "another server uses %s: stop it, or give this one its own --data-dir", dir);
+            return err_set(err, ERR_CONFLICT, 0, "another server uses %s: stop it, or give this one its own --data-dir",
+                           dir);
         return err_set(err, ERR_INTERNAL, e, "lock %s", path);
     }
     *ret_fd = fd;

@@ -6,5 +6,6 @@
 int datadir_make(const char *given, char **ret, struct err *err);
 /* Exclusive lock for the life of the fd; ERR_CONFLICT names the folder when another server has it. */
 int datadir_lock(const char *dir, int *ret_fd, struct err *err);
-/* The data folder, or the nearest folder above it that exists: what `iii doctor` looks at without making anything. Caller frees. */
+/* The data folder, or the nearest folder above it that exists: what `iii doctor` looks at without making anything.
+ * Caller frees. */
 char *datadir_nearest(const char *given);

@@ -7,6 +7,7 @@
  * from there. A crash before 3 is mended there too. */
 #include "sandbox/capture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,14 @@
 #include "sandbox/offload.h"
 #include "sandbox/pins.h"
 
+#define TRIES_MAX     3
 #define PROMOTE_DEPTH 64 /* from here on copies: every promote makes the sandbox itself one layer deeper */
 
 struct capture {
     struct capture *next; /* of the same sandbox; the first is under way */
     struct sandbox *s;
     char owner[IDENT_MAX];
+    unsigned tries;
     capture_fn *fn;
     void *arg;
 };
@@ -127,10 +130,11 @@ static void begin(struct capture *c);
 static void finish(struct capture *c, const struct image *image, const struct err *err)
 {
     struct sandbox *s = c->s;
-    s->captures = c->next;
+    struct capture *next = c->next; /* fn may ask for another, which begins by itself when none waits */
+    s->captures = next;
     c->fn(c->arg, image, err);
-    if (s->captures)
-        begin(s->captures);
+    if (next)
+        begin(next);
     sandbox_unref(s);
     free(c);
 }
@@ -152,6 +156,14 @@ static void discard(struct manager *m, const char *folder)
         free(own);
 }
 
+/* The driver's helper died on the way, or left something to be taken first. */
+static bool is_worth_another(struct capture *c, const struct err *err)
+{
+    const struct runtime_ops *ops = c->s->manager->runtime->ops;
+    bool has_left = !c->s->is_gone && c->s->box && ops->leftover && ops->leftover(c->s->box);
+    return (has_left || err->sys == EPIPE) && ++c->tries < TRIES_MAX;
+}
+
 static void on_promoted(void *arg, const char *folder, int64_t size_bytes, bool is_shared, const struct err *err)
 {
     struct capture *c = arg;
@@ -160,7 +172,10 @@ static void on_promoted(void *arg, const char *folder, int64_t size_bytes, bool 
     CLEANUP(image_free_p) struct image *image = NULL;
     (void)size_bytes;
     if (err) {
-        finish(c, NULL, err);
+        if (is_worth_another(c, err))
+            begin(c);
+        else
+            finish(c, NULL, err);
         return;
     }
     int r;
@@ -192,11 +207,12 @@ static int check(const struct sandbox *s, struct err *err)
         return err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
     if (!rt->ops->caps(s->manager->runtime).can_capture)
         return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot capture a sandbox's files here", rt->ops->name);
-    if (n >= CAPTURE_LAYERS_MAX)
+    if ((int64_t)n >= s->manager->settings->max_layers)
         return err_set(
             err, ERR_TOO_LARGE, 0,
-            "sandbox %s stands on %zu layers, the limit is %d: copy its files into a fresh sandbox and go on there",
-            s->id, n, CAPTURE_LAYERS_MAX);
+            "sandbox %s stands on %zu layers, the limit is %lld: copy its files into a fresh sandbox and go on "
+            "there, or raise III_MAX_LAYERS",
+            s->id, n, (long long)s->manager->settings->max_layers);
     return 0;
 }
 

@@ -4,8 +4,6 @@
 #pragma once
 #include "sandbox/manager.h"
 
-#define CAPTURE_LAYERS_MAX 200 /* layers of a sandbox that can be captured once more */
-
 /* image: borrowed, all layers from the lowest on, pinned for owner; NULL with err. */
 typedef void capture_fn(void *arg, const struct image *image, const struct err *err);
 /* Captures of one sandbox wait for each other. fn may be called before this returns (an early refusal). The pin of

@@ -263,6 +263,19 @@ static void close_outlet(struct egress *e, const char *sid)
     outlet_free(map_remove(e->outlets, sid));
 }
 
+/* A child may do no more than its parent: it starts with the parent's policy. */
+static void inherit(struct sandbox *s)
+{
+    const struct sandbox *parent = s->parent_id ? map_get(s->manager->sandboxes, s->parent_id) : NULL;
+    json_t *policy = parent ? json_object_get(parent->extra, EXTRA) : NULL;
+    struct err err = ERR_INIT;
+    if (!policy || json_object_get(s->extra, EXTRA))
+        return;
+    (void)json_object_set_new(s->extra, EXTRA, json_deep_copy(policy));
+    if (map_get(s->manager->sandboxes, s->id) == s && sandbox_save(s, &err) < 0) /* else its birth stores it */
+        log_event(LOG_WARN, "egress.inherit", "id", s->id, "error", err.msg, NULL);
+}
+
 /* Takes both descriptors. */
 static void add_outlet(struct egress *e, const struct opening *w, int tcp, int dns)
 {
@@ -274,6 +287,7 @@ static void add_outlet(struct egress *e, const struct opening *w, int tcp, int d
     o->tcp = tcp;
     o->dns = dns;
     o->flows = xzalloc(max_flows(e) * sizeof(struct egressflow *));
+    inherit(w->s);
     int r = egresspolicy_new(json_object_get(w->s->extra, EXTRA), &o->policy, &err);
     if (r == 0)
         r = watch_new(e->m->loop, tcp, LOOP_READ, on_connection, o, &o->tcp_watch);
@@ -333,7 +347,14 @@ static void on_leave(void *arg, struct sandbox *s)
 struct egress *egress_new(struct manager *m)
 {
     struct egress *e = xzalloc(sizeof(*e));
+    struct sockaddr_in server;
     e->m = m;
+    if (egresslookup_server(m->settings->egress_dns, &server) < 0)
+        log_event(LOG_WARN, "egress.dns", "error",
+                  *m->settings->egress_dns
+                      ? "III_EGRESS_DNS is not ADDRESS or ADDRESS:PORT: sandboxes get no DNS"
+                      : "no IPv4 nameserver in /etc/resolv.conf: sandboxes get no DNS (set III_EGRESS_DNS)",
+                  NULL);
     e->outlets = map_new();
     manager_on_enter(m, on_enter, e);
     manager_on_leave(m, on_leave, e);

@@ -13,21 +13,22 @@
 
 struct kernel;
 
-enum kernel_letter { /* of the frames */
-                     KERNEL_NEW = 'n',
-                     KERNEL_CODE = 'x',
-                     KERNEL_INTERRUPT = 'i',
-                     KERNEL_KILL = 'k',
-                     KERNEL_READY = 'y',
-                     KERNEL_FAILED = 'f',
+/* Kinds of frames. */
+enum kernel_letter {
+    KERNEL_NEW = 'n',
+    KERNEL_CODE = 'x',
+    KERNEL_INTERRUPT = 'i',
+    KERNEL_KILL = 'k',
+    KERNEL_READY = 'y',
+    KERNEL_FAILED = 'f',
     KERNEL_NO_ROOM = 'b',
-                     KERNEL_STDOUT = 'o',
-                     KERNEL_STDERR = 'e',
-                     KERNEL_RESULT_PART = 'r',
-                     KERNEL_RESULT = 'R',
-                     KERNEL_DONE_PART = 'd',
-                     KERNEL_DONE = 'D',
-                     KERNEL_ENDED = 'z',
+    KERNEL_STDOUT = 'o',
+    KERNEL_STDERR = 'e',
+    KERNEL_RESULT_PART = 'r',
+    KERNEL_RESULT = 'R',
+    KERNEL_DONE_PART = 'd',
+    KERNEL_DONE = 'D',
+    KERNEL_ENDED = 'z',
 };
 
 struct kernel_events {

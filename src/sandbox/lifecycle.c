@@ -1,6 +1,6 @@
-/* Create, kill, pause, resume, renew, clone. Theory of operation: a create counts against the limit from its first moment
- * (n_creating), the driver makes the box, the record goes to the store, and only then the sandbox is in the map and the
- * caller is told. A crash between box and record leaves a box that no record names: recovery sweeps it away. */
+/* Create, kill, pause, resume, renew, clone. Theory of operation: a create counts against the limit from its first
+ * moment (n_creating), the driver makes the box, the record goes to the store, and only then the sandbox is in the map
+ * and the caller is told. A crash between box and record leaves a box that no record names: recovery sweeps it away. */
 #include "sandbox/lifecycle.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ struct birth {
 static void die(struct sandbox *s)
 {
     if (map_get(s->manager->sandboxes, s->id) == s)
-        (void)manager_kill(s->manager, s, "sandbox.error", NULL); /* a store that fails now is tried again by the sweep */
+        (void)manager_kill(s->manager, s, "sandbox.error",
+                           NULL); /* a store that fails now is tried again by the sweep */
     else
         s->is_gone = true;
 }
@@ -69,7 +70,7 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
 void lifecycle_enter(struct sandbox *s)
 {
     map_set(s->manager->sandboxes, s->id, s);
-    lifecycle_entered(s->manager, s);
+    manager_entered(s->manager, s);
 }
 
 void lifecycle_forget(struct sandbox *s)
@@ -120,7 +121,8 @@ static void fill_config(struct sandbox *s, const json_t *given, const struct ima
     for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
         if (json_get(given, kept[i]))
             (void)json_object_set(s->config, kept[i], json_get(given, kept[i]));
-    double timeout = clamp((double)json_get_int(given, "timeout", set->default_timeout_s), MIN_TIMEOUT_S, MAX_TIMEOUT_S);
+    double timeout =
+        clamp((double)json_get_int(given, "timeout", set->default_timeout_s), MIN_TIMEOUT_S, MAX_TIMEOUT_S);
     double memory = clamp((double)json_get_int(given, "memory", set->default_memory_mb), 64, 4096);
     double cpu = clamp(json_get_num(given, "cpu", (double)set->default_cpu), 0.5, 4.0);
     const char *image_dir = image && image->workdir && *image->workdir ? image->workdir : set->workspace_dir;
@@ -150,7 +152,8 @@ static void finish_birth(struct birth *b, const struct err *err)
     free(b);
 }
 
-/* The image's or the request's main process: a durable command with the tag "main", whose output is the sandbox's log. */
+/* The image's or the request's main process: a durable command with the tag "main", whose output is the sandbox's log.
+ */
 void lifecycle_start_entrypoint(struct sandbox *s)
 {
     CLEANUP(strlist_free_p) char **argv = strlist_from_json(json_get(s->config, "entrypoint"));
@@ -185,7 +188,7 @@ static void record_birth(void *arg)
     struct err why = ERR_INIT;
     int r = b->s->manager->is_closing ? err_set(&why, ERR_CAPACITY, 0, "the server is stopping")
             : b->s->is_gone ? err_set(&why, ERR_INTERNAL, 0, "sandbox %s died while it was being made", b->s->id)
-                          : sandbox_save(b->s, &why);
+                            : sandbox_save(b->s, &why);
     if (r < 0) {
         undo_connect(b->s);
         finish_birth(b, &why);
@@ -206,7 +209,8 @@ static void on_renamed(void *arg, const struct err *err)
 {
     struct birth *b = arg;
     if (err)
-        log_event(LOG_WARN, "sandbox.rename", "id", b->s->id, "error", err->msg, NULL); /* only its hostname is odd then */
+        log_event(LOG_WARN, "sandbox.rename", "id", b->s->id, "error", err->msg,
+                  NULL); /* only its hostname is odd then */
     open_way_out(b);
 }
 
@@ -356,7 +360,7 @@ int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct
     if (r < 0)
         return r;
     s->is_gone = true;
-    lifecycle_leaving(m, s);
+    manager_leaving(m, s);
     (void)map_remove(m->sandboxes, s->id);
     if (strcmp(topic, "sandbox.expired") == 0)
         m->total_expired++;
@@ -395,8 +399,8 @@ static void on_changed(void *arg, const struct err *err)
             s->status = was;
             err = &why;
         } else {
-            (void)eventlog_emit(s->manager->events, c->to == SANDBOX_PAUSED ? "sandbox.paused" : "sandbox.resumed", s->id,
-                                NULL);
+            (void)eventlog_emit(s->manager->events, c->to == SANDBOX_PAUSED ? "sandbox.paused" : "sandbox.resumed",
+                                s->id, NULL);
         }
     }
     c->fn(c->arg, err ? NULL : s, err);
@@ -404,7 +408,8 @@ static void on_changed(void *arg, const struct err *err)
     free(c);
 }
 
-static void change_status(struct sandbox *s, enum sandbox_status from, enum sandbox_status to, manager_sandbox_fn *fn, void *arg)
+static void change_status(struct sandbox *s, enum sandbox_status from, enum sandbox_status to, manager_sandbox_fn *fn,
+                          void *arg)
 {
     struct err err = ERR_INIT;
     if (s->status != from || !s->box) {

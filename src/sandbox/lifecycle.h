@@ -8,8 +8,8 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
 /* Into the map, and everyone who asked is told. Takes the caller's reference. */
 void lifecycle_enter(struct sandbox *s);
 void lifecycle_forget(struct sandbox *s); /* drop the handle, leave the box alone */
-void lifecycle_entered(struct manager *m, struct sandbox *s);
-void lifecycle_leaving(struct manager *m, struct sandbox *s);
+void manager_entered(struct manager *m, struct sandbox *s);
+void manager_leaving(struct manager *m, struct sandbox *s);
 /* Plan for the driver from a sandbox that has config, layers and is_host set. Borrows from s. */
 struct box_plan lifecycle_box_plan(const struct sandbox *s);
 int lifecycle_check_room(const struct manager *m, unsigned count, struct err *err); /* ERR_CAPACITY */

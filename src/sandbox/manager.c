@@ -60,13 +60,13 @@ void manager_on_enter(struct manager *m, manager_leave_fn *fn, void *arg)
     add_hook(&m->on_enter, fn, arg);
 }
 
-void lifecycle_entered(struct manager *m, struct sandbox *s)
+void manager_entered(struct manager *m, struct sandbox *s)
 {
     for (struct hook *h = m->on_enter; h; h = h->next)
         h->fn(h->arg, s);
 }
 
-void lifecycle_leaving(struct manager *m, struct sandbox *s)
+void manager_leaving(struct manager *m, struct sandbox *s)
 {
     for (struct hook *h = m->on_leave; h; h = h->next)
         h->fn(h->arg, s);
@@ -99,6 +99,9 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     int r = cron_parse(s->ttl_sweep, &when, err);
     if (r < 0)
         return err_wrap(err, r, "III_TTL_SWEEP");
+    r = pulls_check(s, err);
+    if (r < 0)
+        return r;
     struct manager *m = xzalloc(sizeof(*m));
     m->loop = l;
     m->settings = s;

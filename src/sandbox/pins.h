@@ -1,5 +1,6 @@
-/* Which image layers are in use: a pin for each sandbox (and whatever else keeps layers), so that removing an image never takes a
- * live root away. Collecting what nobody pins runs off the loop. May include: base/, loop/, image/, sandbox/. */
+/* Which image layers are in use: a pin for each sandbox (and whatever else keeps layers), so that removing an image
+ * never takes a live root away. Collecting what nobody pins runs off the loop. May include: base/, loop/, image/,
+ * sandbox/. */
 #pragma once
 #include "base/err.h"
 #include "image/image.h"

@@ -164,8 +164,9 @@ static void make_one(struct profile *f)
     (void)json_object_set_new(shape->config, "memory", json_integer(f->memory_mb));
     (void)json_object_set_new(shape->config, "cpu", json_real(f->cpu));
     (void)json_object_set_new(shape->config, "network", json_boolean(f->has_network));
-    (void)json_object_set_new(shape->config, "workdir",
-                              json_string(image->workdir && *image->workdir ? image->workdir : m->settings->workspace_dir));
+    (void)json_object_set_new(
+        shape->config, "workdir",
+        json_string(image->workdir && *image->workdir ? image->workdir : m->settings->workspace_dir));
     lifecycle_use_image(shape, image);
     struct box_plan plan = lifecycle_box_plan(shape);
     f->n_making++;
@@ -242,8 +243,9 @@ bool pool_take(struct pool *p, struct sandbox *s, box_ready_fn *fn, void *arg)
 {
     if (p->n_profiles == 0 || !is_plain(s))
         return false;
-    CLEANUP(free_p) char *key = profile_key(s->image, json_get_int(s->config, "memory", 0), json_get_num(s->config, "cpu", 0),
-                                            json_get_bool(s->config, "network", false));
+    CLEANUP(free_p)
+    char *key = profile_key(s->image, json_get_int(s->config, "memory", 0), json_get_num(s->config, "cpu", 0),
+                            json_get_bool(s->config, "network", false));
     for (size_t i = 0; i < p->n_profiles; i++) {
         struct profile *f = &p->profiles[i];
         struct warm *w = f->ready;

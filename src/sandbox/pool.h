@@ -11,8 +11,8 @@ struct pool;
 
 int pool_new(struct manager *m, struct pool **ret, struct err *err);
 struct pool *pool_free(struct pool *p);
-void pool_start(struct pool *p); /* fill, and keep filled */
-void pool_stop(struct pool *p);  /* ends all entries; those that are being made end when they arrive */
+void pool_start(struct pool *p);         /* fill, and keep filled */
+void pool_stop(struct pool *p);          /* ends all entries; those that are being made end when they arrive */
 bool pool_is_idle(const struct pool *p); /* nothing is being made or ended */
 /* Gives s a ready box when its profile fits and nothing about it is custom; fn gets it on the next turn. */
 bool pool_take(struct pool *p, struct sandbox *s, box_ready_fn *fn, void *arg);

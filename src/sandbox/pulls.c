@@ -46,6 +46,13 @@ struct pulls {
     bool is_stopped;
 };
 
+int pulls_check(const struct settings *s, struct err *err)
+{
+    if (strcmp(s->pull, "missing") == 0 || strcmp(s->pull, "never") == 0)
+        return 0;
+    return err_set(err, ERR_INVALID, 0, "III_PULL is \"%s\": it must be missing or never", s->pull);
+}
+
 struct pulls *pulls_new(struct manager *m)
 {
     struct pulls *p = xzalloc(sizeof(*p));

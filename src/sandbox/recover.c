@@ -77,7 +77,7 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
     else if (lifecycle_connect(a->s, box, guest_fd, &why) < 0)
         drop(a->s, why.msg);
     else
-        lifecycle_entered(r->m, a->s);
+        manager_entered(r->m, a->s);
     if (box && a->s->box && capture_recover(a->s, &why) < 0)
         log_event(LOG_ERROR, "sandbox.capture", "id", a->s->id, "error", why.msg, NULL);
     free(a);
@@ -143,7 +143,8 @@ struct ending {
     unsigned pending;
 };
 
-/* Births that a cut connection left behind, and boxes that the pool had ordered, still have to arrive before they can end. */
+/* Births that a cut connection left behind, and boxes that the pool had ordered, still have to arrive before they can
+ * end. */
 static void look_again(void *arg)
 {
     struct ending *e = arg;

@@ -92,7 +92,7 @@ static void settle(struct restoring *r)
     r->next.link = guest_link_free(r->next.link); /* what ran in the old box fails now: commands, terminals, contexts */
     if (r->next.box)
         m->runtime->ops->destroy(r->next.box, NULL, NULL);
-    lifecycle_entered(m, s);
+    manager_entered(m, s);
     lifecycle_start_entrypoint(s);
     (void)eventlog_emit(m->events, "sandbox.restored", s->id, json_pack("{s:s}", "snapshotId", r->snapshot_id));
     finish(r, NULL);

@@ -1,4 +1,5 @@
-/* Which paths the file API takes: below the workspace or the sandbox's own workdir, without "..". May include: base/. */
+/* Which paths the file API takes: below the workspace or the sandbox's own workdir, without "..". May include: base/.
+ */
 #pragma once
 #include "base/err.h"
 #include "sandbox/sandbox.h"

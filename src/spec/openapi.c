@@ -257,8 +257,8 @@ static json_t *reply_ref(const struct op *op)
 /* One server-sent event: its data is text, and that text is the reply as JSON. */
 static json_t *event_schema(const struct op *op)
 {
-    json_t *data = json_pack("{s:s, s:s, s:o}", "type", "string", "contentMediaType", "application/json", "contentSchema",
-                             reply_ref(op));
+    json_t *data = json_pack("{s:s, s:s, s:o}", "type", "string", "contentMediaType", "application/json",
+                             "contentSchema", reply_ref(op));
     return json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "data", data, "required", "data");
 }
 
@@ -268,8 +268,8 @@ static json_t *responses_of(const struct op *op)
     const struct schema *s = schemas_rows;
     while (s->name && strcmp(s->name, op->reply) != 0)
         s++;
-    json_t *all = json_pack("{s:{s:s, s:{s:{s:o}}}}", "200", "description", s->name ? s->help : op->reply, "content", type,
-                            "schema", op->flags & OP_STREAM ? event_schema(op) : reply_ref(op));
+    json_t *all = json_pack("{s:{s:s, s:{s:{s:o}}}}", "200", "description", s->name ? s->help : op->reply, "content",
+                            type, "schema", op->flags & OP_STREAM ? event_schema(op) : reply_ref(op));
     for (int code = ERR_NONE + 1; code < ERR_COUNT; code++) {
         char status[8];
         if (!can_answer(op, (enum err_code)code))

@@ -245,6 +245,12 @@ EXAMPLES = {
     "volume_attach": plain(volumeId=lambda w: w.volume(), sandboxId=lambda w: w.box, mountPath="/mnt/one"),
     "volume_detach": plain(volumeId=lambda w: w.volume("/mnt/two")),
     "volume_delete": plain(volumeId=lambda w: w.volume()),
+    "exec_list": in_box(),
+    "image_list": plain(),
+    "snapshot_create_short": in_box(comment="shot"),
+    "context_get": in_box(contextId=lambda w: w.context),
+    "egress_get": in_box(),
+    "egress_set": lambda w: {"id": w.new_box(network=True), "default": "deny", "rules": []},
     "worker_list": plain(),
     "worker_select": plain(),
     "worker_reap": plain(),
@@ -257,3 +263,14 @@ EXAMPLES = {
     "worker_reap_alias": plain(),
     "worker_migrate_alias": plain(),
 }
+
+# Operations whose good case needs something outside this server (a registry, an imported image) and is shown in tests of its own: here
+# they are only called with what they must refuse.
+REFUSED = {
+    "image_pull": {"image": ""},
+    "image_delete": {"name": "none_such"},
+    "image_delete_query": {"name": "none_such"},
+}
+
+# Operations whose path may name what is gone or never was: snapshots outlive their sandbox.
+FREE_IDS = {"snapshot_list"}

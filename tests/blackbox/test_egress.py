@@ -11,6 +11,7 @@ import pytest
 
 import harness
 import leak
+import test_rootless
 
 pytestmark = pytest.mark.skipif(not harness.IS_ROOT, reason="network namespaces for the test's own outside need root")
 
@@ -166,8 +167,8 @@ def world():
             process.wait()
 
 
-def serve(world):
-    server = InsideServer(world, env={"III_EGRESS_DNS": "198.51.100.10:53", "III_EGRESS_CONNECTIONS": "4"})
+def serve(world, **kw):
+    server = InsideServer(world, **kw, env={"III_EGRESS_DNS": "198.51.100.10:53", "III_EGRESS_CONNECTIONS": "4"})
     server.held = leak.Holdings(server.data_dir)
     return server.start()
 
@@ -348,4 +349,30 @@ def test_policy_and_way_out_survive_a_crash(world):
     finally:
         if server.proc.poll() is not None:
             server.start()
+        finish(server)
+
+
+def test_a_clone_and_a_restored_sandbox_keep_the_policy(client, networked):
+    policy(client, networked, "deny", {"action": "allow", "cidr": "198.51.100.11"})
+    clone = client.ok("POST", f"/sandboxes/{networked}/clone")["id"]
+    snapshot = client.ok("POST", f"/sandboxes/{networked}/snapshots", {"name": "s"})
+    client.ok("POST", f"/sandboxes/{networked}/snapshots/restore", {"snapshotId": snapshot["id"]})
+    try:
+        for sid in (networked, clone):
+            harness.wait_until(lambda: fetch(client, sid, "198.51.100.11").startswith("hello"), "the way out of " + sid)
+            assert is_no(fetch(client, sid, "198.51.100.10"))
+    finally:
+        client.ok("DELETE", f"/sandboxes/{clone}")
+
+
+@pytest.mark.skipif(bool(test_rootless.WHY_NOT), reason=test_rootless.WHY_NOT or "runs")
+def test_as_an_ordinary_user(world):
+    server = serve(world, user=test_rootless.USER)
+    try:
+        caller = server.client()
+        sid = caller.create(network=True)["id"]
+        assert fetch(caller, sid, "web.test") == "hello 198.51.100.10"
+        for address in ("198.51.100.1", "10.0.0.5", "169.254.169.254", "127.0.0.1"):
+            assert is_no(fetch(caller, sid, address))
+    finally:
         finish(server)

@@ -86,6 +86,7 @@ def test_what_was_between_goes_with_the_last_child(caller, server):
         return {path.name for path in (server.data_dir / "images" / "layers").iterdir()}
 
     sid = caller.create()["id"]
+    harness.wait_until(lambda: len(layers()) == 1, "what earlier tests captured to go")
     before = layers()
     caller.exec(sid, "echo x > /workspace/f")
     children = fork(caller, sid, count=2)

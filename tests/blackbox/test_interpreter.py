@@ -122,6 +122,16 @@ def fake(client, sid, program):
     client.ok("POST", f"/sandboxes/{sid}/files/chmod", {"path": f"/workspace/bin/{program}", "mode": "755"})
 
 
+def test_go_and_tsx_get_the_file(client, sandbox):
+    """With stand-ins, since few images have them."""
+    for program in ("go", "tsx"):
+        fake(client, sandbox, program)
+    client.ok("POST", f"/sandboxes/{sandbox}/env", {"vars": {"PATH": "/workspace/bin:/usr/bin:/bin"}})
+    verb, path = run(client, sandbox, "package main", language="go")["output"].split()
+    assert verb == "run" and path.startswith("/tmp/code_") and path.endswith(".go")
+    assert run(client, sandbox, "let x: any", language="typescript")["output"].strip().endswith(".ts")
+
+
 @pytest.mark.parametrize("managers, program, word", [
     (("pip", "python", None), "python3", "pip"), (("npm", "javascript", "typescript"), "npm", "install"), (("go",), "go", "get"),
     (("apt", "bash"), "apt-get", "install"),

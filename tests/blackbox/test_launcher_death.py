@@ -103,3 +103,44 @@ def test_creates_under_way_are_made_by_the_next_one():
         held.assert_nothing_left()
     finally:
         server.remove()
+
+
+def test_killed_in_the_middle_of_snapshots():
+    server = harness.Server()
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            sid = caller.create()["id"]
+            taken, refused, stop = [], [], threading.Event()
+
+            def churn():
+                with harness.Client(server.port) as own:
+                    number = 0
+                    while not stop.is_set():
+                        own.exec(sid, f"echo {number} > /workspace/f")
+                        reply = own.post(f"/sandboxes/{sid}/snapshots")
+                        if reply.status == 200:
+                            taken.append((reply.json()["id"], number))
+                        else:
+                            refused.append(reply.json()["error"])
+                        number += 1
+
+            thread = threading.Thread(target=churn)
+            thread.start()
+            try:
+                for _ in range(3):
+                    count = len(taken)
+                    harness.wait_until(lambda: len(taken) > count + 1, "snapshots")
+                    kill_launcher(server)
+                count = len(taken)
+                harness.wait_until(lambda: len(taken) > count + 1, "snapshots by the last launcher")
+            finally:
+                stop.set()
+                thread.join(harness.DEADLINE_S)
+            assert all("try again" in text for text in refused), refused
+            for snap, number in taken[-3:]:
+                caller.ok("POST", f"/sandboxes/{sid}/snapshots/restore", {"snapshotId": snap})
+                assert caller.exec(sid, "cat /workspace/f")["stdout"] == f"{number}\n"
+        server.stop()
+    finally:
+        server.remove()

@@ -1,10 +1,13 @@
 """Networks: chosen sandboxes reach each other by address and by name, and nothing else."""
+import os
 import re
+import signal
 
 import pytest
 
 import harness
 import leak
+import test_rootless
 
 SERVER_ENV = {"III_MAX_NETWORKS": "5", "III_MAX_NETWORK_MEMBERS": "3"}
 pytestmark = pytest.mark.skipif(not harness.IS_ROOT, reason="networks need a server that runs as root")
@@ -204,3 +207,35 @@ def test_connected_again_after_a_crash_of_the_server():
         if server.proc.poll() is not None:
             server.start()
         server.remove()
+
+
+def test_connected_again_after_the_launcher_died(client, server, new_sandbox, new_network):
+    nid, web, other = new_network("n"), new_sandbox(name="web")["id"], new_sandbox(name="other")["id"]
+    for sid in (web, other):
+        assert connect(client, nid, sid).status == 200
+    listen(client, web)
+    assert fetch(client, other, "web").startswith("hello")
+    launcher = next(p for p in leak.descendants(server.pid) if leak.read(f"/proc/{p}/comm") == "iii-launcher\n" and leak.stat_fields(p)[0] == server.pid)
+    server.held.look(server.pid)
+    os.kill(launcher, signal.SIGKILL)
+    harness.wait_until(lambda: fetch(client, other, "web").startswith("hello") and launcher not in leak.descendants(server.pid), "the members to be connected again")
+    assert disconnect(client, nid, web).status == 200
+
+
+def test_connected_again_after_a_restore(client, new_sandbox, new_network):
+    nid, web, other = new_network("n"), new_sandbox(name="web")["id"], new_sandbox(name="other")["id"]
+    snapshot = client.ok("POST", f"/sandboxes/{web}/snapshots", {"name": "before"})
+    for sid in (web, other):
+        assert connect(client, nid, sid).status == 200
+    client.ok("POST", f"/sandboxes/{web}/snapshots/restore", {"snapshotId": snapshot["id"]})
+    listen(client, web)
+    harness.wait_until(lambda: fetch(client, other, "web").startswith("hello"), "the restored member to be connected again")
+    harness.wait_until(lambda: "other" in client.exec(web, "cat /etc/hosts")["stdout"], "its names to be there again")
+
+
+@pytest.mark.skipif(bool(test_rootless.WHY_NOT), reason=test_rootless.WHY_NOT or "runs")
+def test_an_ordinary_user_is_told_why_not():
+    with harness.Server(user=test_rootless.USER) as server, harness.Client(server.port) as caller:
+        reply = caller.post("/networks", {"name": "n"})
+        assert reply.status == 501 and "root" in reply.error
+        assert caller.ok("GET", "/networks") == {"networks": []}

@@ -1,7 +1,9 @@
 """Snapshots: what was removed comes back, failures leave the sandbox alone, nothing is lost or left behind."""
 import concurrent.futures
+import http.client
 import os
 import shutil
+import threading
 
 import harness
 import pytest
@@ -258,6 +260,84 @@ def test_they_survive_restart_and_crash_and_deleting_frees_the_disk():
             assert out(caller, made["id"], "md5sum -c /workspace/sum") == "/workspace/big: OK\n", "still held by the clone"
             caller.ok("DELETE", f"/sandboxes/{made['id']}")
             harness.wait_until(lambda: used(server.data_dir) < 15000000, "the disk to be freed")
+        server.stop()
+    finally:
+        server.remove()
+
+
+def test_layers_have_a_limit():
+    with harness.Server(env={"III_MAX_LAYERS": "5"}) as server, harness.Client(server.port) as caller:
+        sid = caller.create()["id"]
+        taken = None
+        for number in range(4):
+            caller.exec(sid, f"echo {number} > /workspace/f")
+            taken = snapshot(caller, sid)
+        for path in ("snapshots", "clone", "fork"):
+            reply = caller.post(f"/sandboxes/{sid}/{path}")
+            assert reply.status >= 400 and "III_MAX_LAYERS" in reply.json()["error"], reply
+        assert out(caller, sid, "cat /workspace/f") == "3\n"
+        first = caller.ok("GET", f"/sandboxes/{sid}/snapshots")["snapshots"][0]
+        restore(caller, sid, first)
+        snapshot(caller, sid)
+        assert taken["size"] > 0
+
+
+def test_many_snapshots_of_one_sandbox(caller):
+    """Past 64 layers the sandbox itself gets no deeper: files are copied."""
+    sid = caller.create()["id"]
+    for number in range(70):
+        caller.ok("POST", f"/sandboxes/{sid}/files/write", {"path": f"n{number % 7}", "content": str(number)})
+        caller.ok("DELETE", f"/snapshots/{snapshot(caller, sid)['id']}")
+    last = snapshot(caller, sid)
+    mounts = out(caller, sid, "grep ' / ' /proc/mounts")
+    assert mounts.count("lowerdir+=") <= 64
+    caller.exec(sid, "rm /workspace/*")
+    restore(caller, sid, last)
+    assert out(caller, sid, "cd /workspace; for f in *; do cat $f; echo; done") == "63\n64\n65\n66\n67\n68\n69\n"
+
+
+def test_killed_in_the_middle_of_snapshots():
+    """Whatever the moment: what a command had written is there, each snapshot that was answered is whole, more can be taken."""
+    server = harness.Server()
+    try:
+        for round_number in range(3):
+            server.start()
+            with harness.Client(server.port) as caller:
+                if round_number == 0:
+                    sid = caller.create()["id"]
+                done, stop = [], threading.Event()
+
+                def churn():
+                    with harness.Client(server.port) as own:
+                        number = 0
+                        while not stop.is_set():
+                            try:
+                                own.exec(sid, f"echo {round_number}.{number} > /workspace/f")
+                                written[0] = f"{round_number}.{number}"
+                                done.append((snapshot(own, sid)["id"], written[0]))
+                                number += 1
+                            except (http.client.HTTPException, OSError, AssertionError, ValueError):
+                                return
+
+                written = [None]
+                thread = threading.Thread(target=churn)
+                thread.start()
+                harness.wait_until(lambda: len(done) >= 3 + round_number, "some snapshots")
+                server.kill()
+                stop.set()
+                thread.join(harness.DEADLINE_S)
+            server.start()
+            with harness.Client(server.port) as caller:
+                major, minor = map(int, out(caller, sid, "cat /workspace/f").strip().split("."))
+                assert (major, minor) >= tuple(map(int, written[0].split(".")))
+                last, text = done[-1]
+                fresh = snapshot(caller, sid)
+                assert caller.ok("POST", f"/sandboxes/{sid}/snapshots/restore", {"snapshotId": last})["id"] == sid
+                assert out(caller, sid, "cat /workspace/f") == text + "\n"
+                restore(caller, sid, fresh)
+                assert out(caller, sid, "cat /workspace/f") == f"{major}.{minor}\n"
+            server.kill()
+        server.start()
         server.stop()
     finally:
         server.remove()

@@ -1,7 +1,9 @@
 """Volumes: folders mounted into running sandboxes that outlive them."""
+import pytest
+
 import harness
 import leak
-import pytest
+import test_rootless
 
 SERVER_ENV = {"III_MAX_VOLUMES": "12", "III_MAX_SANDBOX_VOLUMES": "3"}
 
@@ -179,3 +181,29 @@ def test_kept_over_a_crash_of_the_server():
         if server.proc.poll() is not None:
             server.start()
         server.remove()
+
+
+def test_in_its_place_again_after_a_restore(client, new_volume, sandbox):
+    vid = new_volume()
+    snapshot = client.ok("POST", f"/sandboxes/{sandbox}/snapshots", {"name": "before"})
+    assert attach(client, vid, sandbox).status == 200
+    client.exec(sandbox, "echo kept > /data/f; touch /workspace/after")
+    client.ok("POST", f"/sandboxes/{sandbox}/snapshots/restore", {"snapshotId": snapshot["id"]})
+    harness.wait_until(lambda: client.exec(sandbox, "cat /data/f")["stdout"] == "kept\n", "the volume to be mounted again")
+    assert client.exec(sandbox, "ls /workspace/after")["exitCode"] != 0
+    client.ok("POST", f"/volumes/{vid}/detach")
+    assert client.exec(sandbox, "ls /data")["stdout"] == ""
+
+
+@pytest.mark.skipif(bool(test_rootless.WHY_NOT), reason=test_rootless.WHY_NOT or "runs")
+def test_as_an_ordinary_user():
+    with harness.Server(user=test_rootless.USER) as server, harness.Client(server.port) as caller:
+        sid, vid = caller.create()["id"], caller.ok("POST", "/volumes", {"name": "v"})["id"]
+        assert attach(caller, vid, sid, "/data/deep").status == 200
+        assert caller.exec(sid, "echo kept > /data/deep/f; stat -c %u /data/deep/f")["stdout"] == "0\n"
+        caller.ok("POST", f"/volumes/{vid}/detach")
+        assert caller.exec(sid, "ls /data/deep")["stdout"] == ""
+        assert attach(caller, vid, sid, "/two").status == 200
+        assert caller.exec(sid, "cat /two/f")["stdout"] == "kept\n"
+        caller.ok("DELETE", f"/sandboxes/{sid}")
+        assert caller.ok("DELETE", f"/volumes/{vid}") == {"deleted": vid}

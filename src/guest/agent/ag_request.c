@@ -8,6 +8,7 @@
 #include "guest/agent/ag_job.h"
 #include "guest/agent/ag_proc.h"
 #include "guest/agent/ag_reader.h"
+#include "guest/agent/ag_text.h"
 #include "guest/agent/ag_tunnel.h"
 #include "guest/agent/ag_writer.h"
 
@@ -49,6 +50,11 @@ void ag_request_run(struct ag_reply *r, uint16_t type, const uint8_t *data, size
     case PROTO_FS_REMOVE:
     case PROTO_FS_CHMOD:
         ag_fs_request(r, type, data, len);
+        break;
+    case PROTO_FS_GREP:
+    case PROTO_FS_SED:
+    case PROTO_FS_CHANGE:
+        ag_text_request(r, type, data, len);
         break;
     case PROTO_PROC_LIST:
     case PROTO_PROC_KILL:

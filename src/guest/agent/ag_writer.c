@@ -52,7 +52,7 @@ static int open_parent(struct draft *d, char *path, bool has_parents)
 }
 
 /* What is there now decides on mode and owner, and refuses what is not a file. */
-static int look_at_old(struct draft *d, uint32_t mode)
+static int look_at_old(struct draft *d, uint32_t mode, bool is_replacing)
 {
     struct stat st;
 
@@ -60,7 +60,7 @@ static int look_at_old(struct draft *d, uint32_t mode)
     if (fstatat(d->dir, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : -errno;
     if (!S_ISREG(st.st_mode))
-        return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+        return S_ISDIR(st.st_mode) ? -EISDIR : is_replacing ? 0 : -EINVAL;
     if (!mode)
         d->mode = st.st_mode & 07777;
     d->has_owner = true;
@@ -95,7 +95,7 @@ static void abandon(struct draft *d)
     d->fd = d->dir = -EBADF;
 }
 
-static int open_draft(struct draft *d, const char *path, uint32_t mode, bool has_parents)
+static int open_draft(struct draft *d, const char *path, uint32_t mode, uint8_t flags)
 {
     char real[PATH_MAX], target[PATH_MAX];
     struct stat st;
@@ -107,14 +107,14 @@ static int open_draft(struct draft *d, const char *path, uint32_t mode, bool has
         return -ENAMETOOLONG;
     memcpy(target, path, strlen(path) + 1);
     /* A link as the last name is written through, as any program would do; renaming would replace the link. */
-    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+    if (!(flags & PROTO_WRITE_REPLACE) && lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
         if (!realpath(path, real))
             return -errno;
         memcpy(target, real, strlen(real) + 1);
     }
-    int r = open_parent(d, target, has_parents);
+    int r = open_parent(d, target, flags & PROTO_WRITE_PARENTS);
     if (r == 0)
-        r = look_at_old(d, mode);
+        r = look_at_old(d, mode, flags & PROTO_WRITE_REPLACE);
     if (r == 0)
         r = open_beside(d);
     if (r < 0)
@@ -171,7 +171,7 @@ void ag_writer_put(struct ag_reply *r, const uint8_t *data, size_t len)
         ag_reply_error(r, EFBIG, "write %s: %zu bytes (at most %u in one request)", path, n, PROTO_PUT_MAX);
         return;
     }
-    int result = open_draft(&d, path, mode, true);
+    int result = open_draft(&d, path, mode, PROTO_WRITE_PARENTS);
     if (result == 0)
         result = write_all(d.fd, bytes, n);
     if (result == 0)
@@ -236,8 +236,8 @@ void ag_writer_start(struct ag_reply *r, const uint8_t *data, size_t len)
     proto_reader_init(&in, data, len);
     const char *path = proto_get_str(&in, PROTO_PATH_MAX);
     uint32_t mode = proto_get_u32(&in);
-    bool has_parents = proto_get_u8(&in);
-    int result = w ? open_draft(&w->draft, path, mode, has_parents) : -ENOMEM;
+    uint8_t flags = proto_get_u8(&in);
+    int result = w ? open_draft(&w->draft, path, mode, flags) : -ENOMEM;
     if (result < 0) {
         ag_reply_error(r, -result, "write %s", path);
         free(w);

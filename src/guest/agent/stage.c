@@ -448,7 +448,9 @@ static void report(struct stage *s, int r)
 
 int stage_run(int control_fd, struct stage_result *ret)
 {
-    struct stage s = { .control = control_fd, .proc = NO_SUCH_FD, .pts = NO_SUCH_FD, .shm = NO_SUCH_FD, .sys = NO_SUCH_FD };
+    struct stage s = {
+        .control = control_fd, .proc = NO_SUCH_FD, .pts = NO_SUCH_FD, .shm = NO_SUCH_FD, .sys = NO_SUCH_FD
+    };
     memset(s.fds, 0xff, sizeof(s.fds));
     int r = prepare(&s);
     if (r >= 0)

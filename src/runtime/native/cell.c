@@ -32,9 +32,8 @@ static struct cell *cell_alloc(struct cell_site *site)
 {
     struct cell *c = xzalloc(sizeof(*c));
     c->site = site;
-    int *const fds[] = { &c->pidfd,  &c->control, &c->conn,  &c->stage_conn, &c->listen,
-                         &c->userns, &c->box,     &c->upper, &c->dev,        &c->sys,
-                         &c->usr };
+    int *const fds[] = { &c->pidfd, &c->control, &c->conn, &c->stage_conn, &c->listen, &c->userns,
+                         &c->box,   &c->upper,   &c->dev,  &c->sys,        &c->usr };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         *fds[i] = NO_FD;
     return c;

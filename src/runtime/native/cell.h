@@ -93,14 +93,16 @@ struct cell *cell_orphan(struct cell_site *site, const char *name);
 /* cellroot.c: the root file system of a cell. */
 int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err); /* as a blank: folders, fixed mounts */
 int cellroot_mount(struct cell_site *site, struct cell *c, const struct wire_request *q, int *ret, struct err *err);
-/* Folders of boxes/NAME that an overlay is made of. former: the writable layer so far, now the topmost read-only one. */
+/* Folders of boxes/NAME that an overlay is made of. former: the writable layer so far, now the topmost read-only one.
+ */
 struct cellroot_upper {
     const char *upper, *work, *former;
 };
 /* Root only: the detached overlay of a request's layers. c->userns, c->box and c->upper must be open. */
 int cellroot_overlay(struct cell_site *site, struct cell *c, const struct wire_request *q,
                      const struct cellroot_upper *u, int *ret, struct err *err);
-/* Root only: opens c->box and c->upper of a running cell anew; cell_close_start() closes them. c->userns must be open. */
+/* Root only: opens c->box and c->upper of a running cell anew; cell_close_start() closes them. c->userns must be open.
+ */
 int cellroot_reopen(struct cell_site *site, struct cell *c, struct err *err);
 int cellroot_usr(struct cell_site *site, struct cell *c, struct err *err); /* fills c->usr */
 int cellroot_shared(struct cell_site *site, struct err *err);              /* fills site->dev_fd and sys_fd */

@@ -20,9 +20,10 @@
 static const struct {
     const char *name;
     mode_t mode;
-} upper_folders[] = { { "upper", 0755 },     { "work", 0700 },       { "upper/proc", 0555 },     { "upper/dev", 0755 },
-                      { "upper/sys", 0555 },
-                      { "upper/etc", 0755 }, { "upper/tmp", 01777 }, { "upper/workspace", 0755 } };
+} upper_folders[] = {
+    { "upper", 0755 },     { "work", 0700 },      { "upper/proc", 0555 }, { "upper/dev", 0755 },
+    { "upper/sys", 0555 }, { "upper/etc", 0755 }, { "upper/tmp", 01777 }, { "upper/workspace", 0755 }
+};
 
 static int make_folder(int at, const char *name, mode_t mode, struct err *err)
 {

@@ -17,6 +17,7 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "runtime/native/native.h"
+#include "runtime/native/traffic.h"
 #include "runtime/native/wire.h"
 
 #define NATIVE_MAGIC   0x6e617469u
@@ -60,7 +61,7 @@ struct native {
     struct pending *pending;
     struct message *out, **out_end; /* what the socket did not take yet; owned by their pending */
     struct box *boxes;
-    int64_t started_us; /* the launcher */
+    int64_t started_us;  /* the launcher */
     unsigned quick_ends; /* launchers in a row that did not last */
     loop_fn *on_restart;
     void *restart_arg;
@@ -178,21 +179,23 @@ static void deliver_error(const struct pending *p, const struct err *err)
         p->on_done(p->arg, err);
 }
 
-static void deliver_promote(struct native *n, const struct pending *p, const struct wire_reply *rep, const char *folder)
+/* The launcher names a promoted folder: until somebody has moved it, it is a leftover. */
+static void note_leftover(struct native *n, const struct pending *p, const struct wire_reply *rep)
 {
     struct box *b = n->boxes;
+    bool is_one = rep->folder[0] && (rep->is_shared || rep->result == -EEXIST || p->op == WIRE_ADOPT);
     while (b && strcmp(b->name, p->message->request.name) != 0)
         b = b->next;
-    if (b && rep->is_shared) {
-        free(b->leftover);
-        b->leftover = xstrdup(folder); /* until somebody has moved it */
-    }
-    p->on_promote(p->arg, folder, rep->is_shared ? -1 : rep->size_bytes, rep->is_shared, NULL);
+    if (!b || !is_one)
+        return;
+    free(b->leftover);
+    b->leftover = xasprintf("%s/%s", n->data_dir, rep->folder);
 }
 
 static void deliver(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds,
                     size_t n_fds)
 {
+    note_leftover(n, p, rep);
     if (rep->result < 0) {
         struct err err = { .code = rep->code ? (enum err_code)rep->code : ERR_INTERNAL, .sys = -rep->result };
         snprintf(err.msg, sizeof(err.msg), "%s", rep->text);
@@ -208,7 +211,7 @@ static void deliver(struct native *n, const struct pending *p, const struct wire
         if (p->on_capture)
             p->on_capture(p->arg, folder, rep->size_bytes, NULL);
         else if (p->on_promote)
-            deliver_promote(n, p, rep, folder);
+            p->on_promote(p->arg, folder, rep->is_shared ? -1 : rep->size_bytes, rep->is_shared, NULL);
         else if (p->on_done)
             p->on_done(p->arg, NULL);
     }
@@ -476,30 +479,6 @@ static void native_resume(struct box *b, box_done_fn *fn, void *arg)
     b->is_paused = false;
 }
 
-/* Sums every interface but the loopback: "  eth0: rx_bytes 7 more tx_bytes ...". */
-static void read_traffic(pid_t pid, struct box_stats *ret)
-{
-    char path[48], text[8192];
-    snprintf(path, sizeof(path), "/proc/%d/net/dev", (int)pid);
-    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return;
-    text[n] = '\0';
-    for (char *line = text, *end; line && *line; line = end ? end + 1 : NULL) {
-        unsigned long long rx, tx;
-        end = strchr(line, '\n');
-        line += strspn(line, " ");
-        char *colon = strchr(line, ':');
-        if (!colon || (end && colon > end) || strncmp(line, "lo:", 3) == 0)
-            continue;
-        if (sscanf(colon + 1, "%llu %*u %*u %*u %*u %*u %*u %*u %llu", &rx, &tx) == 2) {
-            ret->rx_bytes += rx;
-            ret->tx_bytes += tx;
-        }
-    }
-}
-
 static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
 {
     struct native *n = box_owner(b);
@@ -510,7 +489,7 @@ static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
     int r = b->has_cgroup ? cgroup_stats_get(&b->cgroup, &cg) : 0;
     if (r < 0 && r != -ENOENT)
         return err_sys(err, r, "read the figures of box %s", b->name);
-    read_traffic(b->pid, &out);
+    traffic_read(b->pid, &out);
     if (r == -ENOENT || poll(&alive, 1, 0) != 0) /* asked last, so that no other process's figures get through */
         return err_set(err, ERR_GONE, 0, "box %s has ended", b->name);
     out.cpu_usage_us = cg.cpu_usage_us;
@@ -784,12 +763,9 @@ static int spawn_launcher(struct native *n, struct err *err)
     n->started_us = clock_mono_us();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "socket pair for the launcher");
-    char *const argv[] = { (char *)(uintptr_t) "iii",
-                           (char *)(uintptr_t) "--launcher",
-                           n->data_dir,
-                           n->image_dir,
-                           pool,
-                           NULL };
+    char *const argv[] = {
+        (char *)(uintptr_t) "iii", (char *)(uintptr_t) "--launcher", n->data_dir, n->image_dir, pool, NULL
+    };
     extern char **environ;
     int r = posix_spawn_file_actions_init(&actions);
     if (r == 0)
@@ -845,7 +821,7 @@ static void end_launcher(struct native *n)
     n->watch = watch_free(n->watch);
     n->out = NULL;
     n->out_end = &n->out;
-    (void)close(steal_fd(&n->sock)); /* nothing more comes from it */
+    (void)close(steal_fd(&n->sock));      /* nothing more comes from it */
     (void)proc_signal(n->pidfd, SIGKILL); /* it may only have closed its socket */
     (void)waitpid(n->pid, NULL, 0);       /* our child: only an end can come */
     (void)close(steal_fd(&n->pidfd));

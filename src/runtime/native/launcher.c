@@ -27,8 +27,8 @@
 #include "runtime/native/cell.h"
 #include "runtime/native/chore.h"
 #include "runtime/native/native.h"
-#include "runtime/native/promote.h"
 #include "runtime/native/outlet.h"
+#include "runtime/native/promote.h"
 #include "runtime/native/sweep.h"
 #include "runtime/native/switchnet.h"
 #include "runtime/native/volmount.h"
@@ -39,7 +39,7 @@
 #define RETRY_MS         2 /* a cgroup whose last process is just leaving */
 #define BLANK_BACKOFF_US 1000000
 #define FREEZE_MS        2000
-#define LOCK_TRIES 4000 /* of 5 ms */
+#define LOCK_TRIES       4000 /* of 5 ms */
 
 extern const unsigned char guest_blob[];
 size_t guest_blob_size(void);
@@ -209,12 +209,14 @@ static void on_adopt(struct launcher *l, const struct wire_request *q)
     }
     add(l, c);
     unfreeze(c); /* a launcher that died during a capture left it frozen */
-    if (q->is_linked) {
-        reply_done(WIRE_ADOPT, q->number);
-        return;
-    }
     char leftover[PROMOTE_FOLDER] = "";
     (void)promote_leftover(c, leftover); /* none: empty */
+    if (q->is_linked) {
+        struct wire_reply p = { .version = WIRE_VERSION, .op = WIRE_ADOPT, .number = q->number };
+        memcpy(p.folder, leftover, sizeof(p.folder));
+        reply(&p, NULL, 0);
+        return;
+    }
     send_box(c, WIRE_ADOPT, q->number, leftover);
     cell_close_start(c);
 }
@@ -227,7 +229,8 @@ static int freeze(struct cell *c, struct err *err)
     return r < 0 ? err_sys(err, r, "pause box %s", c->name) : 0;
 }
 
-/* Joining the box's user namespace, which an ordinary user's launcher must do first, is a way without return: in a child. */
+/* Joining the box's user namespace, which an ordinary user's launcher must do first, is a way without return: in a
+ * child. */
 static bool rename_in_child(const struct cell *c, const char *hostname)
 {
     pid_t pid = fork();
@@ -305,22 +308,27 @@ static void on_outlet(struct cell *c, const struct wire_request *q)
     seqsock_close_all(fds, VISIT_FDS_MAX);
 }
 
-/* What a former promote left has to be taken first: it is between the layers that the daemon knows and the files of now. */
-static int check_leftover(const struct cell *c, struct err *err)
+/* What a former promote left has to be taken first: it is between the layers that the daemon knows and the files of
+ * now. */
+static bool refuse_leftover(const struct cell *c, const struct wire_request *q)
 {
-    char folder[PROMOTE_FOLDER];
-    if (!promote_leftover(c, folder))
-        return 0;
-    return err_set(err, ERR_CONFLICT, 0, "%s of a former capture was not taken into the image store", folder);
+    struct wire_reply p = {
+        .version = WIRE_VERSION, .op = q->op, .number = q->number, .result = -EEXIST, .code = ERR_CONFLICT
+    };
+    if (!promote_leftover(c, p.folder))
+        return false;
+    snprintf(p.text, sizeof(p.text), "%s of a former capture was not taken into the image store", p.folder);
+    reply(&p, NULL, 0);
+    return true;
 }
 
 static void on_capture(struct launcher *l, struct cell *c, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number, .is_shared = 1 };
-    int r = check_leftover(c, &err);
-    if (r >= 0 && !c->is_paused)
-        r = freeze(c, &err);
+    if (refuse_leftover(c, q))
+        return;
+    int r = c->is_paused ? 0 : freeze(c, &err);
     if (r < 0) {
         reply_error(q->op, q->number, r, &err);
         return;
@@ -561,8 +569,8 @@ static int open_folder(int at, const char *name, int *ret, struct err *err)
     return *ret < 0 ? err_sys(err, -errno, "open folder %s", name) : 0;
 }
 
-/* One launcher at a time: that of a killed server may still be ending its blanks, and must not be swept while it works. The lock
- * goes with the process; a copier it left behind may hold it a little longer. */
+/* One launcher at a time: that of a killed server may still be ending its blanks, and must not be swept while it works.
+ * The lock goes with the process; a copier it left behind may hold it a little longer. */
 static int lock_folder(int run_fd, struct err *err)
 {
     int fd = openat(run_fd, "launcher.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -30,7 +30,8 @@ static int check_object(const struct wire_request *q, struct err *err)
 {
     bool is_mount = q->op == WIRE_MOUNT || q->op == WIRE_UNMOUNT;
     bool is_cable = q->op == WIRE_NET_JOIN || q->op == WIRE_NET_LEAVE;
-    bool is_wanted = is_mount || is_cable || q->op == WIRE_VOLUME_REMOVE || q->op == WIRE_NET_MAKE || q->op == WIRE_NET_REMOVE;
+    bool is_wanted =
+        is_mount || is_cable || q->op == WIRE_VOLUME_REMOVE || q->op == WIRE_NET_MAKE || q->op == WIRE_NET_REMOVE;
     if (is_wanted ? !wire_is_id(q->object) : q->object[0] != '\0')
         return bad(err, "volume or network");
     if (is_mount && q->workdir[0] != '/')

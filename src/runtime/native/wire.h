@@ -27,9 +27,9 @@ enum wire_op {
     WIRE_LIMITS,
     WIRE_RENAME, /* hostname */
     WIRE_CAPTURE,
-    WIRE_PROMOTE, /* capture without a copy if it can be; extra: the box's layers, topmost first */
-    WIRE_MOUNT,   /* the volume `object` on `workdir` */
-    WIRE_UNMOUNT, /* the same off it */
+    WIRE_PROMOTE,  /* capture without a copy if it can be; extra: the box's layers, topmost first */
+    WIRE_MOUNT,    /* the volume `object` on `workdir` */
+    WIRE_UNMOUNT,  /* the same off it */
     WIRE_NET_JOIN, /* the network `object` */
     WIRE_NET_LEAVE,
     WIRE_OUTLET,        /* the way out; the reply carries { TCP listener, DNS socket } */
@@ -51,7 +51,7 @@ struct wire_request {
     uint32_t slot;                           /* adopt: which range of user ids */
     uint64_t start_time;                     /* adopt: with pid, names the process */
     int32_t pid;
-    uint32_t extra_len; /* bytes that follow: NUL-ended strings */
+    uint32_t extra_len;               /* bytes that follow: NUL-ended strings */
     char object[IDENT_MAX];           /* volume or network */
     uint32_t address, prefix, subnet; /* join, leave: IPv4 in host order; the network's number */
     uint8_t is_host, is_last, is_paused, is_readonly;

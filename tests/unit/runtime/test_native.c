@@ -224,7 +224,8 @@ TEST(a_box_has_no_privilege_and_no_way_out)
     unsigned lines = 0;
     for (const char *p = mounts; *p; p++)
         lines += *p == '\n';
-    CHECK_INT(lines, geteuid() == 0 ? 6 : 12); /* root, proc, dev, pts, shm, sys; and one a device node without privilege */
+    CHECK_INT(lines,
+              geteuid() == 0 ? 6 : 12); /* root, proc, dev, pts, shm, sys; and one a device node without privilege */
     CHECK(strstr(mounts, g.data) == NULL || geteuid() != 0);
     destroy();
     stop();
@@ -542,7 +543,8 @@ TEST(a_promoted_layer_is_shared_with_the_running_box)
     layers[1] = first;
     (void)close(write_inside("b", "two"));
     CHECK(strncmp(read_proc("root/workspace/a"), "one", 3) == 0);
-    int fd = write_inside("c", "open"); /* from outside: no process of the box has it, but the mount is being written to */
+    int fd =
+        write_inside("c", "open"); /* from outside: no process of the box has it, but the mount is being written to */
     promote(layers, 2);
     CHECK(!g.is_shared); /* so it was copied */
     (void)close(fd);

@@ -14,13 +14,19 @@ static struct wire_request *good(uint32_t op)
     memset(&u, 0, sizeof(u));
     u.q.version = WIRE_VERSION;
     u.q.op = op;
-    if (op != WIRE_CREATE && op != WIRE_SWEEP)
+    if (op != WIRE_CREATE && op < WIRE_VOLUME_REMOVE)
         snprintf(u.q.name, sizeof(u.q.name), "0123456789abcdef");
     if (op == WIRE_CREATE || op == WIRE_ADOPT)
         snprintf(u.q.id, sizeof(u.q.id), "sbx_1");
     snprintf(u.q.hostname, sizeof(u.q.hostname), "h");
     snprintf(u.q.workdir, sizeof(u.q.workdir), "/w");
     u.q.pid = op == WIRE_ADOPT ? 77 : 0;
+    if (op >= WIRE_MOUNT && op < WIRE_SWEEP && op != WIRE_OUTLET)
+        snprintf(u.q.object, sizeof(u.q.object), "vol_1");
+    if (op == WIRE_NET_JOIN || op == WIRE_NET_LEAVE) {
+        u.q.address = 0x0a400002;
+        u.q.prefix = 24;
+    }
     return &u.q;
 }
 
@@ -36,6 +42,36 @@ TEST(good_requests_pass)
         good(op);
         CHECK_INT(check(), 0);
     }
+}
+
+TEST(volumes_and_networks)
+{
+    static const uint32_t ops[] = { WIRE_MOUNT,    WIRE_UNMOUNT,    WIRE_NET_JOIN,     WIRE_NET_LEAVE,
+                                    WIRE_NET_MAKE, WIRE_NET_REMOVE, WIRE_VOLUME_REMOVE };
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+        good(ops[i])->object[0] = '\0';
+        CHECK_INT(check(), -EBADMSG);
+        snprintf(good(ops[i])->object, sizeof(u.q.object), "../boxes");
+        CHECK_INT(check(), -EBADMSG);
+        memset(good(ops[i])->object, 'a', sizeof(u.q.object));
+        CHECK_INT(check(), -EBADMSG);
+    }
+    snprintf(good(WIRE_PAUSE)->object, sizeof(u.q.object), "vol_1");
+    CHECK_INT(check(), -EBADMSG);
+    snprintf(good(WIRE_MOUNT)->workdir, sizeof(u.q.workdir), "relative");
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_NET_JOIN)->address = 0;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_NET_JOIN)->prefix = 31;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_NET_JOIN)->prefix = 7;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_NET_LEAVE)->subnet = WIRE_SUBNETS;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_NET_LEAVE)->subnet = WIRE_SUBNETS - 1;
+    CHECK_INT(check(), 0);
+    snprintf(good(WIRE_NET_MAKE)->name, sizeof(u.q.name), "0123456789abcdef");
+    CHECK_INT(check(), -EBADMSG);
 }
 
 TEST(sizes_and_versions)
@@ -103,6 +139,7 @@ int main(void)
 {
     RUN(good_requests_pass);
     RUN(sizes_and_versions);
+    RUN(volumes_and_networks);
     RUN(texts_end_and_name_nothing_strange);
     RUN(names_and_ids);
     return tap_done();

@@ -1,0 +1,230 @@
+#include "cli/trigger.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "cli/face.h"
+#include "cli/payload.h"
+#include "cli/reach.h"
+#include "cli/usage.h"
+#include "cli/wire.h"
+
+enum { TIMEOUT_MS = 30000, HELP_WAIT_MS = 3000, STDIN_MAX = 64 * 1024 * 1024, NAME_MAX_BYTES = 40 };
+
+static int complain(const char *text)
+{
+    (void)fprintf(stderr, "Error: %s\n", text);
+    return 1;
+}
+
+/* --- what to send --- */
+
+static int read_stdin(struct buf *out, struct err *err)
+{
+    char piece[65536];
+    size_t n;
+    while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0)
+        if (buf_add(out, piece, n) < 0)
+            return err_set(err, ERR_TOO_LARGE, 0, "--json: standard input holds more than %d MiB", STDIN_MAX >> 20);
+    return ferror(stdin) ? err_set(err, ERR_INVALID, errno, "--json: read standard input") : 0;
+}
+
+static int read_payload(const struct verbs_args *a, json_t **ret, struct err *err)
+{
+    CLEANUP(buf_done) struct buf input = BUF_INIT(STDIN_MAX);
+    const char *text = verbs_value(a, "json");
+    if (text && strcmp(text, "-") == 0) {
+        int r = read_stdin(&input, err);
+        if (r < 0)
+            return r;
+        text = buf_text(&input);
+    }
+    return payload_build(text, a->words + 1, a->n_words - 1, ret, err);
+}
+
+/* --- calling --- */
+
+static void print_error(const json_t *error)
+{
+    const json_t *stack = json_get(error, "stacktrace");
+    JSON_OWNED shown = json_pack("{s:s, s:s, s:O}", "code", json_get_str(error, "code", "UNKNOWN"), "message",
+                                 json_get_str(error, "message", ""), "stacktrace", stack ? stack : json_null());
+    (void)fprintf(stderr, "%sError:%s ", face_on(stderr, FACE_BAD), face_off(stderr));
+    face_json(shown, stderr);
+}
+
+static int late(const struct wire_where *where, int64_t timeout_ms)
+{
+    (void)fprintf(stderr, "Error: timed out after %lld ms waiting for the engine. Is it running at %s:%u? `iii serve` starts one.\n",
+                  (long long)timeout_ms, where->host, where->port);
+    return 1;
+}
+
+static int call_and_print(const struct verbs_args *a, const char *function, const json_t *payload)
+{
+    struct wire_where where;
+    struct err err = ERR_INIT;
+    CLEANUP(wire_close_p) struct wire *w = NULL;
+    CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
+    long long timeout_ms = TIMEOUT_MS;
+    if (verbs_number(a, "timeout-ms", 1, INT64_MAX / 2000, &timeout_ms) < 0 ||
+        reach_where(a, "localhost", "iii-cli:trigger", &where) != 0)
+        return 2;
+    where.patience_ms = timeout_ms;
+    int r = wire_open(&where, &w, &err);
+    if (r == 0) {
+        wire_ask(w, function, payload, verbs_value(a, "namespace"), &answer);
+        r = wire_wait(w, &answer.is_there, timeout_ms, &err);
+    }
+    if (r == -ETIMEDOUT)
+        return late(&where, timeout_ms);
+    if (r < 0)
+        return complain(err.msg);
+    if (answer.error) {
+        print_error(answer.error);
+        return 1;
+    }
+    if (answer.result)
+        face_json(answer.result, stdout);
+    return fflush(stdout) == 0 ? 0 : complain("standard output: cannot write");
+}
+
+/* --- help of one function --- */
+
+static bool is_needed(const json_t *schema, const char *name)
+{
+    const json_t *required = json_get(schema, "required");
+    for (size_t i = 0; i < json_array_size(required); i++)
+        if (strcmp(json_string_value(json_array_get(required, i)) ? json_string_value(json_array_get(required, i)) : "", name) == 0)
+            return true;
+    return false;
+}
+
+/* "string", "string or object": what a schema says about one member. Caller frees. */
+static char *type_text(const json_t *about)
+{
+    const json_t *type = json_get(about, "type"), *any = json_get(about, "oneOf");
+    struct buf out = BUF_INIT(4096);
+    if (!any)
+        any = json_get(about, "anyOf");
+    if (json_is_string(type))
+        (void)buf_add_str(&out, json_string_value(type));
+    size_t n = json_is_array(type) ? json_array_size(type) : json_array_size(any);
+    for (size_t i = 0; i < n; i++) {
+        const char *one = json_is_array(type) ? json_string_value(json_array_get(type, i))
+                                              : json_get_str(json_array_get(any, i), "type", NULL);
+        if (one)
+            (void)buf_addf(&out, "%s%s", out.len ? " or " : "", one);
+    }
+    if (out.len == 0)
+        (void)buf_add_str(&out, "any");
+    char *text = buf_steal(&out, NULL), *clean = face_clean(text);
+    free(text);
+    return clean;
+}
+
+static int widest(const json_t *properties)
+{
+    const char *name;
+    const json_t *about;
+    size_t width = 4;
+    json_object_foreach((json_t *)(uintptr_t)properties, name, about)
+    {
+        size_t len = strlen(name);
+        width = len > width && len <= NAME_MAX_BYTES ? len : width;
+        (void)about;
+    }
+    return (int)width;
+}
+
+static void print_row(const json_t *schema, const char *name, const json_t *about, int width)
+{
+    CLEANUP(free_p) char *shown = face_clean(name), *type = type_text(about);
+    CLEANUP(free_p) char *help = face_clean(json_get_str(about, "description", ""));
+    printf("  %s%-*s%s  %-16s  %-8s  %s\n", face_on(stdout, FACE_BOLD), width, shown, face_off(stdout), type,
+           is_needed(schema, name) ? "required" : "", help);
+}
+
+static void print_parameters(const json_t *schema)
+{
+    const json_t *properties = json_get(schema, "properties");
+    const char *name;
+    const json_t *about;
+    if (json_object_size(properties) == 0) {
+        printf("\nParameters: none are described.\n");
+        return;
+    }
+    printf("\nParameters:\n");
+    int width = widest(properties);
+    for (int pass = 0; pass < 2; pass++) { /* the required ones first */
+        json_object_foreach((json_t *)(uintptr_t)properties, name, about)
+        {
+            if (is_needed(schema, name) == (pass == 0))
+                print_row(schema, name, about, width);
+        }
+    }
+}
+
+static void print_function(const struct verbs_verb *v, const char *id, const json_t *info)
+{
+    CLEANUP(free_p) char *title = face_clean(id), *about = face_clean(json_get_str(info, "description", ""));
+    CLEANUP(free_p) char *worker = face_clean(json_get_str(info, "worker_name", ""));
+    printf("%s%s%s%s%s\n", face_on(stdout, FACE_BOLD), title, face_off(stdout), *worker ? "  by worker " : "", worker);
+    if (*about)
+        printf("\n%s\n", about);
+    printf("\nUsage: iii trigger %s [KEY=VALUE]... [--json TEXT]\n", title);
+    print_parameters(json_get(info, "request_schema"));
+    usage_print_options(v, stdout);
+}
+
+static int function_help(const struct verbs_args *a)
+{
+    struct wire_where where;
+    struct err err = ERR_INIT;
+    CLEANUP(wire_close_p) struct wire *w = NULL;
+    CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
+    if (reach_where(a, "localhost", "iii-cli:trigger", &where) != 0)
+        return 2;
+    JSON_OWNED question = json_pack("{s:s}", "function_id", a->words[0]);
+    int r = question ? wire_open(&where, &w, &err) : err_set(&err, ERR_INVALID, 0, "the name is not UTF-8");
+    if (r == 0)
+        r = wire_call(w, "engine::functions::info", question, HELP_WAIT_MS, &answer, &err);
+    if (r < 0) {
+        (void)fprintf(stderr, "warning: %s; this is the general help\n", err.msg);
+        usage_print(a->verb, stdout);
+        return 0;
+    }
+    if (answer.error) {
+        CLEANUP(free_p) char *id = face_clean(a->words[0]);
+        (void)fprintf(stderr, "Error: function \"%s\" was not found. `iii trigger engine::functions::list` lists what there is.\n", id);
+        return 1;
+    }
+    print_function(a->verb, a->words[0], answer.result);
+    return 0;
+}
+
+/* --- the commands --- */
+
+int trigger_run(const struct verbs_args *a)
+{
+    struct err err = ERR_INIT;
+    JSON_OWNED payload = NULL;
+    if (a->wants_help)
+        return function_help(a);
+    if (a->n_words == 0)
+        return complain("missing FUNCTION_PATH: iii trigger FUNCTION_PATH [KEY=VALUE]...");
+    if (strchr(a->words[0], '='))
+        return complain("missing FUNCTION_PATH: the function's id comes before key=value words");
+    if (read_payload(a, &payload, &err) < 0)
+        return complain(err.msg);
+    return call_and_print(a, a->words[0], payload);
+}
+
+int trigger_info(const struct verbs_args *a)
+{
+    JSON_OWNED question = json_pack("{s:s}", "function_id", a->words[0]);
+    return question ? call_and_print(a, "engine::functions::info", question) : complain("a function's id is UTF-8 text");
+}

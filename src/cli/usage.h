@@ -1,0 +1,11 @@
+/* Help texts made from the table. May include: cli/. */
+#pragma once
+#include <stdio.h>
+
+#include "cli/verbs.h"
+
+void usage_print(const struct verbs_verb *v, FILE *to); /* one command, or a group with what is below it */
+void usage_print_all(FILE *to);                         /* `iii help` */
+void usage_print_options(const struct verbs_verb *v, FILE *to);
+/* "-e, --env K=V" as help and manual pages show it. */
+void usage_flag(const struct verbs_option *o, char *ret, size_t size);

@@ -1,0 +1,358 @@
+/* The parser. The table is in verbtable.c. */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "cli/usage.h"
+
+#define PATH_MAX_BYTES 64
+#define PROBE_FILE     "config.yaml" /* what `iii` alone starts with, when it is there */
+
+/* Other spellings of a command's first words. */
+static const struct alias {
+    const char *written, *meant;
+} aliases[] = {
+    { "t", "trigger" }, { "worker sandbox", "sandbox" }, { "--help", "help" }, { "-h", "help" },
+    { "--version", "version" }, { "-v", "version" },
+};
+
+const struct verbs_verb *verbs_find(const char *path)
+{
+    for (const struct verbs_verb *v = verbs_table; v->path; v++)
+        if (strcmp(v->path, path) == 0)
+            return v;
+    return NULL;
+}
+
+const char *verbs_last_word(const struct verbs_verb *v)
+{
+    const char *blank = strrchr(v->path, ' ');
+    return blank ? blank + 1 : v->path;
+}
+
+bool verbs_is_below(const struct verbs_verb *child, const char *parent)
+{
+    size_t len = strlen(parent);
+    if (len == 0)
+        return !strchr(child->path, ' ');
+    return strncmp(child->path, parent, len) == 0 && child->path[len] == ' ' && !strchr(child->path + len + 1, ' ');
+}
+
+int verbs_usage_error(const struct verbs_verb *v, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    (void)fprintf(stderr, "iii%s%s: ", v ? " " : "", v ? v->path : "");
+    (void)vfprintf(stderr, fmt, ap);
+    (void)fprintf(stderr, "\nTry `iii%s%s --help`.\n", v ? " " : "", v ? v->path : "");
+    va_end(ap);
+    return 2;
+}
+
+/* --- what was given --- */
+
+const char *verbs_next(const struct verbs_args *a, const char *name, size_t *at)
+{
+    while (*at < a->n_given) {
+        const struct verbs_given *g = &a->given[(*at)++];
+        if (strcmp(g->option->name, name) == 0)
+            return g->value;
+    }
+    return NULL;
+}
+
+const char *verbs_value(const struct verbs_args *a, const char *name)
+{
+    const char *found = NULL;
+    size_t at = 0;
+    for (const char *v; (v = verbs_next(a, name, &at));)
+        found = v;
+    return found;
+}
+
+int verbs_number(const struct verbs_args *a, const char *name, long long min, long long max, long long *ret)
+{
+    const char *text = verbs_value(a, name);
+    char *end = NULL;
+    if (!text)
+        return 1;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno || end == text || *end || n < min || n > max) {
+        (void)verbs_usage_error(a->verb, "--%s: \"%s\" is not a whole number from %lld to %lld", name, text, min, max);
+        return -EINVAL;
+    }
+    *ret = n;
+    return 0;
+}
+
+/* --- options --- */
+
+static const struct verbs_option *option_named(const struct verbs_verb *v, const char *name, size_t len)
+{
+    for (const struct verbs_option *o = v->options; o && o->name; o++)
+        if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+            return o;
+    return NULL;
+}
+
+static const struct verbs_option *option_lettered(const struct verbs_verb *v, char letter)
+{
+    for (const struct verbs_option *o = v->options; o && o->name; o++)
+        if (o->letter && o->letter == letter)
+            return o;
+    return NULL;
+}
+
+static int give(struct verbs_args *a, const struct verbs_option *o, const char *value)
+{
+    if (a->n_given == VERBS_GIVEN_MAX)
+        return verbs_usage_error(a->verb, "more than %d options", VERBS_GIVEN_MAX);
+    a->given[a->n_given++] = (struct verbs_given){ o, value };
+    return 0;
+}
+
+/* "--name", "--name=value", "--name value". *i is moved past a value that was taken. 0, an exit code, or -1: unknown. */
+static int take_long(struct verbs_args *a, int argc, char **argv, int *i)
+{
+    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    if (len == 4 && memcmp(name, "help", 4) == 0) {
+        a->wants_help = true;
+        return 0;
+    }
+    const struct verbs_option *o = option_named(a->verb, name, len);
+    if (!o)
+        return -1;
+    if (!o->value)
+        return equals ? verbs_usage_error(a->verb, "--%s takes no value", o->name) : give(a, o, "");
+    if (equals)
+        return give(a, o, equals + 1);
+    if (*i + 1 >= argc)
+        return verbs_usage_error(a->verb, "--%s needs a value: %s", o->name, o->value);
+    return give(a, o, argv[++*i]);
+}
+
+/* "-n VALUE", "-nVALUE", and letters without values bundled: "-it". */
+static int take_short(struct verbs_args *a, int argc, char **argv, int *i)
+{
+    for (const char *p = argv[*i] + 1; *p; p++) {
+        const struct verbs_option *o = option_lettered(a->verb, *p);
+        int r = 0;
+        if (*p == 'h' && !o)
+            a->wants_help = true;
+        else if (!o)
+            return -1;
+        else if (!o->value)
+            r = give(a, o, "");
+        else if (p[1])
+            return give(a, o, p + 1);
+        else if (*i + 1 >= argc)
+            return verbs_usage_error(a->verb, "-%c needs a value: %s", *p, o->value);
+        else
+            return give(a, o, argv[++*i]);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static bool is_option(const char *arg)
+{
+    return arg[0] == '-' && arg[1]; /* "-" is an operand: standard input or output */
+}
+
+/* Whether the command of VERBS_TAIL begins with this argument. */
+static bool begins_tail(const struct verbs_args *a, const char *arg)
+{
+    return a->verb->flags & VERBS_TAIL && a->n_words >= a->verb->max_words && !is_option(arg);
+}
+
+static void take_tail(struct verbs_args *a, int argc, char **argv, int from)
+{
+    a->tail = argv + from;
+    a->n_tail = argc - from;
+}
+
+/* Sorts argv into options, operands and tail. argv is reordered: operands move to its front. */
+static int parse(struct verbs_args *a, int argc, char **argv)
+{
+    bool is_tailed = a->verb->flags & VERBS_TAIL, only_words = false;
+    a->words = argv;
+    for (int i = 0; i < argc; i++) {
+        char *arg = argv[i];
+        if (begins_tail(a, arg)) {
+            take_tail(a, argc, argv, i);
+            return 0;
+        }
+        if (!only_words && strcmp(arg, "--") == 0) {
+            if (is_tailed) {
+                take_tail(a, argc, argv, i + 1);
+                return 0;
+            }
+            only_words = true;
+        } else if (only_words || !is_option(arg)) {
+            a->words[a->n_words++] = arg;
+        } else {
+            int r = arg[1] == '-' ? take_long(a, argc, argv, &i) : take_short(a, argc, argv, &i);
+            if (r < 0 && is_tailed && a->n_words >= a->verb->max_words) {
+                take_tail(a, argc, argv, i); /* an option of the command, which was not set apart with "--" */
+                return 0;
+            }
+            if (r != 0)
+                return r < 0 ? verbs_usage_error(a->verb, "unknown option \"%s\"", arg) : r;
+        }
+    }
+    return 0;
+}
+
+static int check_words(const struct verbs_args *a)
+{
+    const struct verbs_verb *v = a->verb;
+    if (a->n_words < v->min_words)
+        return verbs_usage_error(v, "missing operand: iii %s %s", v->path, v->operands);
+    if (v->max_words >= 0 && a->n_words > v->max_words)
+        return verbs_usage_error(v, "unexpected argument \"%s\"", a->words[v->max_words]);
+    return 0;
+}
+
+static int run_verb(struct verbs_args *a, int argc, char **argv)
+{
+    const struct verbs_verb *v = a->verb;
+    if (v->flags & VERBS_RAW) {
+        a->tail = argv;
+        a->n_tail = argc;
+        return v->run(a);
+    }
+    int r = parse(a, argc, argv);
+    if (r != 0)
+        return r;
+    if (a->wants_help && (a->n_words == 0 || !(v->flags & VERBS_OWN_HELP))) {
+        usage_print(v, stdout);
+        return 0;
+    }
+    r = a->wants_help ? 0 : check_words(a);
+    return r != 0 ? r : v->run(a);
+}
+
+/* --- finding the command --- */
+
+/* The first words of argv with the longest alias replaced; *ret_n: how many words of argv that took. */
+static void resolve_alias(int argc, char **argv, char path[PATH_MAX_BYTES], int *ret_n)
+{
+    (void)snprintf(path, PATH_MAX_BYTES, "%s", argv[0]);
+    *ret_n = 1;
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+        const char *blank = strchr(aliases[i].written, ' ');
+        size_t len = blank ? (size_t)(blank - aliases[i].written) : strlen(aliases[i].written);
+        bool is_first = strlen(argv[0]) == len && memcmp(argv[0], aliases[i].written, len) == 0;
+        if (!is_first || (blank && (argc < 2 || strcmp(argv[1], blank + 1) != 0)))
+            continue;
+        (void)snprintf(path, PATH_MAX_BYTES, "%s", aliases[i].meant);
+        *ret_n = blank ? 2 : 1;
+        return;
+    }
+}
+
+/* The deepest command that argv names; *ret_n: how many words that took. NULL: unknown, and said so. */
+static const struct verbs_verb *find_verb(int argc, char **argv, int *ret_n)
+{
+    char path[PATH_MAX_BYTES];
+    resolve_alias(argc, argv, path, ret_n);
+    const struct verbs_verb *v = verbs_find(path);
+    if (!v) {
+        (void)fprintf(stderr, "iii: unknown command \"%s\"; `iii help` lists them\n", argv[0]);
+        return NULL;
+    }
+    while (v->flags & VERBS_GROUP && *ret_n < argc && argv[*ret_n][0] != '-') {
+        CLEANUP(free_p) char *longer = xasprintf("%s %s", v->path, argv[*ret_n]);
+        const struct verbs_verb *below = verbs_find(longer);
+        if (!below) {
+            (void)verbs_usage_error(v, "unknown command \"%s\"", argv[*ret_n]);
+            return NULL;
+        }
+        v = below;
+        ++*ret_n;
+    }
+    return v;
+}
+
+static bool asks_help(int argc, char **argv)
+{
+    return argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
+}
+
+/* `iii`, `iii -c FILE`: the engine. */
+static int serve_alone(const struct verbs_args *a)
+{
+    char name[] = "serve", flag[] = "--config";
+    CLEANUP(free_p) char *file = xstrdup(a->config ? a->config : PROBE_FILE);
+    char *argv[] = { name, flag, file, NULL };
+    bool has_file = a->config || access(PROBE_FILE, F_OK) == 0;
+    if (!has_file)
+        argv[1] = NULL;
+    return a->hooks->serve(has_file ? 3 : 1, argv);
+}
+
+/* Options before the command. Returns how many words they took, or -2: usage error said. */
+static int take_general(struct verbs_args *a, int argc, char **argv)
+{
+    int i = 0;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "--no-update-check") == 0)
+            continue;
+        if (strncmp(argv[i], "--config=", 9) == 0) {
+            a->config = argv[i] + 9;
+        } else if (strcmp(argv[i], "-c") == 0 || strcmp(argv[i], "--config") == 0) {
+            if (i + 1 >= argc) {
+                (void)fprintf(stderr, "iii: %s needs a value: FILE\n", argv[i]);
+                return -2;
+            }
+            a->config = argv[++i];
+        } else {
+            break;
+        }
+    }
+    return i;
+}
+
+/* `iii -c FILE serve …` is `iii serve -c FILE …`. */
+static int serve_configured(const struct verbs_args *a, int argc, char **argv)
+{
+    char name[] = "serve", flag[] = "--config";
+    CLEANUP(free_p) char *file = xstrdup(a->config);
+    CLEANUP(free_p) char **all = xzalloc(((size_t)argc + 4) * sizeof(*all));
+    all[0] = name, all[1] = flag, all[2] = file;
+    memcpy(all + 3, argv, (size_t)argc * sizeof(*all));
+    return a->hooks->serve(argc + 3, all);
+}
+
+int verbs_main(int argc, char **argv, const struct verbs_hooks *hooks)
+{
+    struct verbs_args a = { .hooks = hooks };
+    int taken = take_general(&a, argc - 1, argv + 1), n = 0;
+    if (taken < 0)
+        return 2;
+    argc -= 1 + taken;
+    argv += 1 + taken;
+    if (argc == 0)
+        return serve_alone(&a);
+    a.verb = find_verb(argc, argv, &n);
+    if (!a.verb)
+        return 2;
+    argc -= n;
+    argv += n;
+    if (a.verb->flags & VERBS_GROUP) {
+        usage_print(a.verb, asks_help(argc, argv) ? stdout : stderr);
+        return asks_help(argc, argv) ? 0 : 2;
+    }
+    if (a.config && strcmp(a.verb->path, "serve") == 0)
+        return serve_configured(&a, argc, argv);
+    return run_verb(&a, argc, argv);
+}

@@ -1,0 +1,482 @@
+/* Patterns into programs. See proto_regex.c. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wctype.h>
+
+#include "guest/proto_regex_core.h"
+
+#define OPS_MAX    16384
+#define ITEMS_MAX  16384
+#define DEPTH_MAX  100
+#define REPEAT_MAX 1000
+
+struct parser {
+    struct proto_regex *re;
+    const char *at, *end;
+    const char *why; /* the first complaint */
+    size_t ops_cap, items_cap;
+    int depth;
+    bool is_icase, is_dot_all;
+};
+
+static void complain(struct parser *p, const char *why)
+{
+    if (!p->why)
+        p->why = why;
+    p->at = p->end; /* nothing more is read */
+}
+
+/* --- emitting --- */
+
+static bool grow(struct parser *p, void **list, size_t n, size_t *cap, size_t item)
+{
+    if (n < *cap)
+        return true;
+    size_t more = *cap ? *cap * 2 : 32;
+    void *grown = realloc(*list, more * item);
+    if (!grown) {
+        complain(p, "out of memory");
+        return false;
+    }
+    *list = grown;
+    *cap = more;
+    return true;
+}
+
+static void insert(struct parser *p, size_t at, struct regex_op op)
+{
+    struct proto_regex *re = p->re;
+    if (re->n_ops >= OPS_MAX) {
+        complain(p, "the pattern is too large");
+        return;
+    }
+    if (!grow(p, (void **)&re->ops, re->n_ops, &p->ops_cap, sizeof(op)))
+        return;
+    memmove(re->ops + at + 1, re->ops + at, (re->n_ops - at) * sizeof(op));
+    re->ops[at] = op;
+    re->n_ops++;
+}
+
+static void emit(struct parser *p, struct regex_op op)
+{
+    insert(p, p->re->n_ops, op);
+}
+
+static void emit_letter(struct parser *p, uint32_t c)
+{
+    emit(p, (struct regex_op){ .kind = OP_LETTER,
+                               .letter = p->is_icase ? (uint32_t)towlower((wint_t)c) : c,
+                               .is_icase = p->is_icase });
+}
+
+static void add_item(struct parser *p, struct regex_item item)
+{
+    struct proto_regex *re = p->re;
+    if (re->n_items >= ITEMS_MAX)
+        complain(p, "the pattern's sets are too large");
+    else if (grow(p, (void **)&re->items, re->n_items, &p->items_cap, sizeof(item)))
+        re->items[re->n_items++] = item;
+}
+
+/* A set of the items since first. */
+static void emit_set(struct parser *p, size_t first, bool is_not)
+{
+    emit(p, (struct regex_op){ .kind = OP_SET,
+                               .first = (uint32_t)first,
+                               .count = (uint32_t)(p->re->n_items - first),
+                               .is_not = is_not,
+                               .is_icase = p->is_icase });
+}
+
+/* --- reading --- */
+
+static bool is_at(const struct parser *p, const char *text)
+{
+    size_t n = strlen(text);
+    return (size_t)(p->end - p->at) >= n && memcmp(p->at, text, n) == 0;
+}
+
+static bool take(struct parser *p, const char *text)
+{
+    bool is_there = is_at(p, text);
+    if (is_there)
+        p->at += strlen(text);
+    return is_there;
+}
+
+static uint32_t take_letter(struct parser *p)
+{
+    uint32_t c = 0;
+    if (p->at < p->end)
+        p->at += proto_regex_decode(p->at, (size_t)(p->end - p->at), &c);
+    return c;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
+static uint32_t take_hex(struct parser *p)
+{
+    bool has_braces = take(p, "{");
+    uint32_t c = 0;
+    int n = 0, most = has_braces ? 6 : 2;
+    for (; n < most && p->at < p->end && hex_digit(*p->at) >= 0; n++)
+        c = c * 16 + (uint32_t)hex_digit(*p->at++);
+    if (n == 0 || (!has_braces && n < 2) || (has_braces && !take(p, "}")) || c > 0x10ffff)
+        complain(p, "\\x needs two hexadecimal digits, or some in braces");
+    return c;
+}
+
+/* A class letter after a backslash (d, D, w, W, s, S); false: it is none. */
+static bool take_class(struct parser *p)
+{
+    static const char letters[] = "dwsDWS";
+    static const uint8_t kinds[] = { ITEM_DIGIT, ITEM_WORD, ITEM_SPACE };
+    const char *found = p->at < p->end ? memchr(letters, *p->at, sizeof(letters) - 1) : NULL;
+    if (!found)
+        return false;
+    size_t i = (size_t)(found - letters);
+    p->at++;
+    add_item(p, (struct regex_item){ .kind = kinds[i % 3], .is_not = i >= 3 });
+    return true;
+}
+
+/* \p{L}, \pL, \P{Lu} …; false: it is none. */
+static bool take_property(struct parser *p)
+{
+    static const struct {
+        const char *name;
+        uint8_t kind;
+    } known[] = { { "{L}", ITEM_LETTER }, { "{Lu}", ITEM_UPPER }, { "{Ll}", ITEM_LOWER }, { "{N}", ITEM_DIGIT },
+                  { "{Nd}", ITEM_DIGIT }, { "L", ITEM_LETTER },   { "N", ITEM_DIGIT } };
+    bool is_not = is_at(p, "P");
+    if (!is_not && !is_at(p, "p"))
+        return false;
+    p->at++;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (take(p, known[i].name)) {
+            add_item(p, (struct regex_item){ .kind = known[i].kind, .is_not = is_not });
+            return true;
+        }
+    complain(p, "of the letter properties only L, Lu, Ll, N and Nd are known");
+    return true;
+}
+
+/* What a backslash and the letter here stand for, as one letter. */
+static uint32_t take_escaped(struct parser *p)
+{
+    static const char from[] = "ntrfva", to[] = "\n\t\r\f\v\a";
+    uint32_t c = take_letter(p);
+    const char *found = c && c < 128 ? strchr(from, (int)c) : NULL;
+    if (found)
+        return (uint32_t)(unsigned char)to[found - from];
+    if (c == 'x')
+        return take_hex(p);
+    if (c >= '1' && c <= '9')
+        complain(p, "back-references are not supported");
+    else if (c == 0 || (c < 128 && ((c | 32) >= 'a' && (c | 32) <= 'z')) || c == '0')
+        complain(p, "unknown escape");
+    return c;
+}
+
+/* --- sets --- */
+
+static bool take_posix(struct parser *p)
+{
+    static const struct {
+        const char *name, *ranges;
+    } known[] = { { "[:alpha:]", "azAZ" },     { "[:digit:]", "09" },     { "[:alnum:]", "azAZ09" },
+                  { "[:upper:]", "AZ" },       { "[:lower:]", "az" },     { "[:xdigit:]", "09afAF" },
+                  { "[:word:]", "azAZ09__" },  { "[:space:]", "\t\r  " }, { "[:blank:]", "\t\t  " },
+                  { "[:punct:]", "!/:@[`{~" }, { "[:print:]", " ~" },     { "[:graph:]", "!~" } };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (!take(p, known[i].name))
+            continue;
+        for (const char *r = known[i].ranges; *r; r += 2)
+            add_item(p, (struct regex_item){ .low = (unsigned char)r[0], .high = (unsigned char)r[1] });
+        return true;
+    }
+    return false;
+}
+
+static void parse_set(struct parser *p)
+{
+    size_t first = p->re->n_items;
+    bool is_not = take(p, "^"), is_first = true;
+    for (; p->at < p->end && (is_first || !is_at(p, "]")); is_first = false) {
+        if (take_posix(p))
+            continue;
+        bool is_escaped = take(p, "\\");
+        if (is_escaped && (take_class(p) || take_property(p)))
+            continue;
+        uint32_t low = is_escaped ? take_escaped(p) : take_letter(p), high = low;
+        if (p->end - p->at >= 2 && p->at[0] == '-' && p->at[1] != ']') {
+            p->at++;
+            high = take(p, "\\") ? take_escaped(p) : take_letter(p);
+            if (high < low)
+                complain(p, "a range in [] runs backwards");
+        }
+        add_item(p, (struct regex_item){ .low = low, .high = high });
+    }
+    if (!take(p, "]"))
+        complain(p, "missing ]");
+    emit_set(p, first, is_not);
+}
+
+/* --- pieces --- */
+
+static void parse_choice(struct parser *p);
+
+static void set_flag(struct parser *p, char flag, bool is_on)
+{
+    if (flag == 'i')
+        p->is_icase = is_on;
+    else if (flag == 's')
+        p->is_dot_all = is_on;
+    else if (flag != 'm') /* a text is one line: m changes nothing */
+        complain(p, "unknown flag in (?)");
+}
+
+static void parse_name(struct parser *p, size_t group)
+{
+    const char *start = p->at;
+    while (p->at < p->end && *p->at != '>')
+        p->at++;
+    size_t len = (size_t)(p->at - start);
+    if (!take(p, ">") || len == 0 || len > 64) {
+        complain(p, "a group's name is (?P<name>...)");
+        return;
+    }
+    p->re->names[group] = strndup(start, len);
+}
+
+/* After "(?": true when flags to the end of the enclosing group were all. */
+static bool parse_flags(struct parser *p)
+{
+    bool is_on = true;
+    for (; p->at < p->end && *p->at != ')' && *p->at != ':'; p->at++) {
+        if (*p->at == '-')
+            is_on = false;
+        else
+            set_flag(p, *p->at, is_on);
+        if (p->why)
+            return false;
+    }
+    if (take(p, ")"))
+        return true;
+    if (!take(p, ":"))
+        complain(p, "missing )");
+    return false;
+}
+
+static void parse_group(struct parser *p)
+{
+    bool was_icase = p->is_icase, was_dot_all = p->is_dot_all, is_kept = true;
+    size_t group = p->re->n_groups;
+    if (is_at(p, "?=") || is_at(p, "?!") || is_at(p, "?<=") || is_at(p, "?<!")) {
+        complain(p, "look-around is not supported");
+        return;
+    }
+    bool is_named = take(p, "?P<") || take(p, "?<");
+    if (!is_named && take(p, "?")) {
+        is_kept = false;
+        if (parse_flags(p))
+            return;
+    }
+    if (is_kept && group >= PROTO_REGEX_GROUPS) {
+        complain(p, "more than 31 groups: use (?:...) where no group is needed");
+        return;
+    }
+    if (is_kept) {
+        p->re->n_groups++;
+        if (is_named)
+            parse_name(p, group);
+        emit(p, (struct regex_op){ .kind = OP_SAVE, .letter = (uint32_t)(2 * group) });
+    }
+    if (++p->depth > DEPTH_MAX)
+        complain(p, "groups are nested too deep");
+    parse_choice(p);
+    p->depth--;
+    if (is_kept)
+        emit(p, (struct regex_op){ .kind = OP_SAVE, .letter = (uint32_t)(2 * group + 1) });
+    if (!take(p, ")"))
+        complain(p, "missing )");
+    p->is_icase = was_icase;
+    p->is_dot_all = was_dot_all;
+}
+
+static void parse_quoted(struct parser *p)
+{
+    while (p->at < p->end && !take(p, "\\E"))
+        emit_letter(p, take_letter(p));
+}
+
+static void parse_escape(struct parser *p)
+{
+    size_t first = p->re->n_items;
+    if (take_class(p) || take_property(p))
+        emit_set(p, first, false);
+    else if (take(p, "b"))
+        emit(p, (struct regex_op){ .kind = OP_EDGE });
+    else if (take(p, "B"))
+        emit(p, (struct regex_op){ .kind = OP_EDGE, .is_not = true });
+    else if (take(p, "A"))
+        emit(p, (struct regex_op){ .kind = OP_START });
+    else if (take(p, "z"))
+        emit(p, (struct regex_op){ .kind = OP_END });
+    else
+        emit_letter(p, take_escaped(p));
+}
+
+/* One thing that can be repeated. */
+static void parse_atom(struct parser *p)
+{
+    if (take(p, "("))
+        parse_group(p);
+    else if (take(p, "["))
+        parse_set(p);
+    else if (take(p, "."))
+        emit(p, (struct regex_op){ .kind = OP_ANY, .is_not = p->is_dot_all });
+    else if (take(p, "^"))
+        emit(p, (struct regex_op){ .kind = OP_START });
+    else if (take(p, "$"))
+        emit(p, (struct regex_op){ .kind = OP_END });
+    else if (take(p, "\\Q"))
+        parse_quoted(p);
+    else if (take(p, "\\"))
+        parse_escape(p);
+    else if (is_at(p, "*") || is_at(p, "+") || is_at(p, "?"))
+        complain(p, "nothing before * + or ? to repeat");
+    else
+        emit_letter(p, take_letter(p));
+}
+
+/* --- repetition --- */
+
+static int take_number(struct parser *p)
+{
+    int v = -1;
+    while (p->at < p->end && *p->at >= '0' && *p->at <= '9' && v <= REPEAT_MAX)
+        v = (v < 0 ? 0 : v) * 10 + (*p->at++ - '0');
+    return v;
+}
+
+/* {n}, {n,}, {n,m}. False: these braces are plain letters. most -1: without end. */
+static bool take_braces(struct parser *p, int *least, int *most)
+{
+    const char *start = p->at;
+    if (!take(p, "{"))
+        return false;
+    *least = *most = take_number(p);
+    if (*least >= 0 && take(p, ","))
+        *most = take_number(p);
+    if (*least < 0 || !take(p, "}")) {
+        p->at = start;
+        return false;
+    }
+    if (*least > REPEAT_MAX || *most > REPEAT_MAX)
+        complain(p, "more than 1000 repetitions");
+    else if (*most >= 0 && *most < *least)
+        complain(p, "a repetition runs backwards");
+    return true;
+}
+
+static void copy_piece(struct parser *p, size_t from, size_t n)
+{
+    for (size_t i = 0; i < n && !p->why; i++)
+        emit(p, p->re->ops[from + i]);
+}
+
+/* The piece from start to the end becomes least..most copies of itself. */
+static void repeat(struct parser *p, size_t start, int least, int most)
+{
+    bool is_lazy = take(p, "?");
+    size_t n = p->re->n_ops - start, last = start;
+    if (least == 0 && most == 0) {
+        p->re->n_ops = start;
+        return;
+    }
+    for (int i = 1; i < least && !p->why; i++) {
+        last = p->re->n_ops;
+        copy_piece(p, start, n);
+    }
+    if (most < 0 && least > 0) { /* the last copy again and again: back to it */
+        emit(p,
+             (struct regex_op){ .kind = OP_SPLIT, .is_lazy = !is_lazy, .to = (int32_t)last - (int32_t)p->re->n_ops });
+        return;
+    }
+    if (most < 0) {
+        insert(p, start, (struct regex_op){ .kind = OP_SPLIT, .is_lazy = is_lazy, .to = (int32_t)n + 2 });
+        emit(p, (struct regex_op){ .kind = OP_JUMP, .to = -(int32_t)n - 1 });
+        return;
+    }
+    /* optional copies: each can be left out with all after it */
+    int optional = most - least;
+    struct regex_op split = { .kind = OP_SPLIT, .is_lazy = is_lazy };
+    if (least == 0) {
+        optional--;
+        split.to = (int32_t)((n + 1) * (size_t)(optional + 1));
+        insert(p, start, split);
+        start++;
+    }
+    for (; optional > 0 && !p->why; optional--) {
+        split.to = (int32_t)((n + 1) * (size_t)optional);
+        emit(p, split);
+        copy_piece(p, start, n);
+    }
+}
+
+static void parse_piece(struct parser *p)
+{
+    size_t start = p->re->n_ops;
+    parse_atom(p);
+    for (int least = 0, most = 0; p->at < p->end && !p->why;) {
+        if (take(p, "*"))
+            repeat(p, start, 0, -1);
+        else if (take(p, "+"))
+            repeat(p, start, 1, -1);
+        else if (take(p, "?"))
+            repeat(p, start, 0, 1);
+        else if (take_braces(p, &least, &most))
+            repeat(p, start, least, most);
+        else
+            return;
+    }
+}
+
+static void parse_choice(struct parser *p)
+{
+    size_t start = p->re->n_ops;
+    while (p->at < p->end && !is_at(p, "|") && !is_at(p, ")"))
+        parse_piece(p);
+    if (take(p, "|")) {
+        size_t n = p->re->n_ops - start;
+        insert(p, start, (struct regex_op){ .kind = OP_SPLIT, .to = (int32_t)n + 2 });
+        size_t jump = p->re->n_ops;
+        emit(p, (struct regex_op){ .kind = OP_JUMP });
+        parse_choice(p);
+        if (!p->why)
+            p->re->ops[jump].to = (int32_t)(p->re->n_ops - jump);
+    }
+}
+
+const char *proto_regex_compile(struct proto_regex *re, const char *pattern, unsigned flags)
+{
+    struct parser p = { .re = re, .at = pattern, .end = pattern + strlen(pattern) };
+    p.is_icase = flags & PROTO_REGEX_ICASE;
+    re->n_groups = 1;
+    emit(&p, (struct regex_op){ .kind = OP_SAVE, .letter = 0 });
+    if (flags & PROTO_REGEX_LITERAL)
+        while (p.at < p.end && !p.why)
+            emit_letter(&p, take_letter(&p));
+    else
+        parse_choice(&p);
+    if (p.at < p.end)
+        complain(&p, "unexpected )");
+    emit(&p, (struct regex_op){ .kind = OP_SAVE, .letter = 1 });
+    emit(&p, (struct regex_op){ .kind = OP_MATCH });
+    return p.why;
+}

@@ -1,0 +1,8 @@
+/* Bytes through the network interfaces of a box, as its kernel counts them. May include: base/, runtime/. */
+#pragma once
+#include <sys/types.h>
+
+#include "runtime/runtime.h"
+
+/* Adds to rx_bytes and tx_bytes of *ret what /proc says of the network namespace of pid; nothing when it is gone. */
+void traffic_read(pid_t pid, struct box_stats *ret);
