@@ -78,8 +78,9 @@ int duration_parse(const char *text, int64_t *ret_ms, struct err *err)
         size_t len = strcspn(p, " \t0123456789.-+");
         double ms = unit_ms(p, len);
         if (ms == 0)
-            return err_set(err, ERR_INVALID, 0, "duration \"%.60s\": %s \"%.*s\"; write for example 500ms, 30s, 5m, 1h20min",
-                           text, len ? "unknown unit" : "a unit is missing at", (int)(len < 20 ? len : 20), p);
+            return err_set(err, ERR_INVALID, 0,
+                           "duration \"%.60s\": %s \"%.*s\"; write for example 500ms, 30s, 5m, 1h20min", text,
+                           len ? "unknown unit" : "a unit is missing at", (int)(len < 20 ? len : 20), p);
         sum += value * ms;
         if (sum > LONGEST_MS)
             return err_set(err, ERR_INVALID, 0, "duration \"%.60s\" is too long", text);

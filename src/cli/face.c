@@ -35,7 +35,7 @@ static bool is_harmful(const unsigned char *p, size_t len)
         return p[0] < 0x20 || p[0] == 0x7f;
     if (len == 2)
         return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c); /* C1; Arabic letter mark */
-    if (len == 3 && p[0] == 0xe2 && p[1] == 0x80) /* 200e 200f 2028-202e */
+    if (len == 3 && p[0] == 0xe2 && p[1] == 0x80)                               /* 200e 200f 2028-202e */
         return p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xa8 && p[2] <= 0xae);
     return len == 3 && p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9; /* 2066-2069 */
 }
@@ -72,7 +72,9 @@ const char *face_size(int64_t bytes, char ret[16])
 
 void face_bar_start(struct face_bar *b, const char *label, int64_t total)
 {
-    *b = (struct face_bar){ .label = label, .total = total, .is_shown = isatty(STDERR_FILENO), .last_us = clock_mono_us() };
+    *b = (struct face_bar){
+        .label = label, .total = total, .is_shown = isatty(STDERR_FILENO), .last_us = clock_mono_us()
+    };
 }
 
 void face_bar_move(struct face_bar *b, int64_t done)

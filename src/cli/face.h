@@ -9,7 +9,7 @@
 
 enum face_colour { FACE_PLAIN, FACE_BOLD, FACE_FAINT, FACE_GOOD, FACE_BAD };
 
-bool face_is_terminal(FILE *to);                       /* and NO_COLOR and TERM=dumb do not forbid colours */
+bool face_is_terminal(FILE *to);                        /* and NO_COLOR and TERM=dumb do not forbid colours */
 const char *face_on(FILE *to, enum face_colour colour); /* the sequence that starts it, or "" */
 const char *face_off(FILE *to);
 

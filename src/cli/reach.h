@@ -5,8 +5,8 @@
 
 /* --address and --port (default: III_ENGINE_PORT, else 49134). 0, or 2 after a usage error was said. */
 int reach_where(const struct verbs_args *a, const char *host, const char *name, struct wire_where *ret);
-/* The S-code of an error's "handler error: {…}" message, its text and the envelope. Borrowed from *ret_envelope, which the
- * caller owns and which is NULL when the message has none. */
+/* The S-code of an error's "handler error: {…}" message, its text and the envelope. Borrowed from *ret_envelope, which
+ * the caller owns and which is NULL when the message has none. */
 const char *reach_code(const json_t *error, json_t **ret_envelope);
 /* "error: [S002] text" on stderr, or the raw text when there is no envelope. Returns 1. */
 int reach_fail(const json_t *error);

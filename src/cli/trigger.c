@@ -58,8 +58,10 @@ static void print_error(const json_t *error)
 
 static int late(const struct wire_where *where, int64_t timeout_ms)
 {
-    (void)fprintf(stderr, "Error: timed out after %lld ms waiting for the engine. Is it running at %s:%u? `iii serve` starts one.\n",
-                  (long long)timeout_ms, where->host, where->port);
+    (void)fprintf(
+        stderr,
+        "Error: timed out after %lld ms waiting for the engine. Is it running at %s:%u? `iii serve` starts one.\n",
+        (long long)timeout_ms, where->host, where->port);
     return 1;
 }
 
@@ -98,7 +100,8 @@ static bool is_needed(const json_t *schema, const char *name)
 {
     const json_t *required = json_get(schema, "required");
     for (size_t i = 0; i < json_array_size(required); i++)
-        if (strcmp(json_string_value(json_array_get(required, i)) ? json_string_value(json_array_get(required, i)) : "", name) == 0)
+        if (strcmp(json_string_value(json_array_get(required, i)) ? json_string_value(json_array_get(required, i)) : "",
+                   name) == 0)
             return true;
     return false;
 }
@@ -199,7 +202,9 @@ static int function_help(const struct verbs_args *a)
     }
     if (answer.error) {
         CLEANUP(free_p) char *id = face_clean(a->words[0]);
-        (void)fprintf(stderr, "Error: function \"%s\" was not found. `iii trigger engine::functions::list` lists what there is.\n", id);
+        (void)fprintf(
+            stderr,
+            "Error: function \"%s\" was not found. `iii trigger engine::functions::list` lists what there is.\n", id);
         return 1;
     }
     print_function(a->verb, a->words[0], answer.result);
@@ -226,5 +231,6 @@ int trigger_run(const struct verbs_args *a)
 int trigger_info(const struct verbs_args *a)
 {
     JSON_OWNED question = json_pack("{s:s}", "function_id", a->words[0]);
-    return question ? call_and_print(a, "engine::functions::info", question) : complain("a function's id is UTF-8 text");
+    return question ? call_and_print(a, "engine::functions::info", question)
+                    : complain("a function's id is UTF-8 text");
 }

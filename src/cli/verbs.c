@@ -18,8 +18,8 @@
 static const struct alias {
     const char *written, *meant;
 } aliases[] = {
-    { "t", "trigger" }, { "worker sandbox", "sandbox" }, { "--help", "help" }, { "-h", "help" },
-    { "--version", "version" }, { "-v", "version" },
+    { "t", "trigger" }, { "worker sandbox", "sandbox" }, { "--help", "help" },
+    { "-h", "help" },   { "--version", "version" },      { "-v", "version" },
 };
 
 const struct verbs_verb *verbs_find(const char *path)
@@ -118,7 +118,8 @@ static int give(struct verbs_args *a, const struct verbs_option *o, const char *
     return 0;
 }
 
-/* "--name", "--name=value", "--name value". *i is moved past a value that was taken. 0, an exit code, or -1: unknown. */
+/* "--name", "--name=value", "--name value". *i is moved past a value that was taken. 0, an exit code, or -1: unknown.
+ */
 static int take_long(struct verbs_args *a, int argc, char **argv, int *i)
 {
     const char *name = argv[*i] + 2, *equals = strchr(name, '=');

@@ -1,7 +1,7 @@
 /* The command line as one table: every command with its operands, options, help and examples. One parser walks it; help
  * texts, shell completion and manual pages are made from it. May include: base/, cli/.
- * Invariant: what the parser accepts is what the help shows; nothing parses options beside it, except the three commands
- * marked VERBS_RAW, which belong to other rooms. */
+ * Invariant: what the parser accepts is what the help shows; nothing parses options beside it, except the three
+ * commands marked VERBS_RAW, which belong to other rooms. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,14 +31,14 @@ enum verbs_flag {
     VERBS_OWN_HELP = 8, /* --help with an operand is the command's own affair */
 };
 struct verbs_verb {
-    const char *path;     /* "sandbox exec"; NULL ends the table */
-    const char *operands; /* as help shows them */
-    const char *summary;  /* one line, no full stop */
-    const char *about;    /* more, lines of at most 78 letters; or NULL */
+    const char *path;                   /* "sandbox exec"; NULL ends the table */
+    const char *operands;               /* as help shows them */
+    const char *summary;                /* one line, no full stop */
+    const char *about;                  /* more, lines of at most 78 letters; or NULL */
     const struct verbs_option *options; /* or NULL */
-    const char *examples; /* lines "command   # what it does", or NULL */
-    const char *exits;    /* exit codes, when they are not 0 done, 1 failed, 2 wrong usage */
-    verbs_fn *run;        /* NULL for a group */
+    const char *examples;               /* lines "command   # what it does", or NULL */
+    const char *exits;                  /* exit codes, when they are not 0 done, 1 failed, 2 wrong usage */
+    verbs_fn *run;                      /* NULL for a group */
     unsigned flags;
     int min_words, max_words; /* operands; max < 0: any number. With VERBS_TAIL: those before the command */
 };

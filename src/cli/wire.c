@@ -80,8 +80,8 @@ static void on_close(void *arg, struct ws *ws, int code, const char *reason)
     w->ws = NULL;
     w->is_lost = true;
     if (!*w->why)
-        (void)snprintf(w->why, sizeof(w->why), "%s%s%s", code == 1006 ? "" : "closed", code != 1006 && reason && *reason ? ": " : "",
-                       reason ? reason : "");
+        (void)snprintf(w->why, sizeof(w->why), "%s%s%s", code == 1006 ? "" : "closed",
+                       code != 1006 && reason && *reason ? ": " : "", reason ? reason : "");
     wire_wake(w);
 }
 
@@ -208,7 +208,8 @@ struct wire *wire_close(struct wire *w)
 
 /* --- calls --- */
 
-void wire_ask(struct wire *w, const char *function, const json_t *payload, const char *name_space, struct wire_answer *a)
+void wire_ask(struct wire *w, const char *function, const json_t *payload, const char *name_space,
+              struct wire_answer *a)
 {
     char id[UUID_MAX];
     size_t len;
@@ -263,6 +264,11 @@ void wire_on_interrupt(struct wire *w)
 {
     (void)loop_on_signal(w->loop, SIGINT, on_signal, w);
     (void)loop_on_signal(w->loop, SIGTERM, on_signal, w);
+}
+
+void wire_calm(struct wire *w)
+{
+    w->is_interrupted = false;
 }
 
 int wire_call(struct wire *w, const char *function, const json_t *payload, int64_t timeout_ms, struct wire_answer *a,

@@ -1,5 +1,5 @@
-/* A short-lived client of the engine: connects, calls functions, moves bytes through channels, waits. Untrusted: what the
- * engine sends. May include: base/, loop/, http/. */
+/* A short-lived client of the engine: connects, calls functions, moves bytes through channels, waits. Untrusted: what
+ * the engine sends. May include: base/, loop/, http/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,14 +34,16 @@ struct wire_answer {
 };
 void wire_answer_done(struct wire_answer *a);
 /* Sends a call; the answer appears in *a, which must live until then or until wire_forget(). payload: borrowed. */
-void wire_ask(struct wire *w, const char *function, const json_t *payload, const char *name_space, struct wire_answer *a);
+void wire_ask(struct wire *w, const char *function, const json_t *payload, const char *name_space,
+              struct wire_answer *a);
 void wire_forget(struct wire *w, struct wire_answer *a);
 
 /* Runs the loop until *until is true. 0; -ETIMEDOUT; -ECONNRESET the engine closed (err says how); -EINTR after
  * wire_interrupt(). timeout_ms < 0: no limit. */
 int wire_wait(struct wire *w, const bool *until, int64_t timeout_ms, struct err *err);
-void wire_wake(struct wire *w); /* makes wire_wait() look at *until */
+void wire_wake(struct wire *w);         /* makes wire_wait() look at *until */
 void wire_on_interrupt(struct wire *w); /* from now on SIGINT and SIGTERM end waits with -EINTR */
+void wire_calm(struct wire *w);         /* forgets an interrupt, so that something can still be said */
 /* wire_ask() and wire_wait() in one. */
 int wire_call(struct wire *w, const char *function, const json_t *payload, int64_t timeout_ms, struct wire_answer *a,
               struct err *err);

@@ -29,6 +29,7 @@ struct chanend {
     struct channel *channel; /* of this engine, or */
     struct ws *ws;           /* at an outside one */
     struct buf early;
+    int end_code;
     bool is_writer, is_ready;
     bool is_finished; /* the holder is done; what is early still waits for a reader */
 };
@@ -99,8 +100,9 @@ static void on_drain(void *arg, struct channel *ch)
 
 static void on_closed(void *arg, struct channel *ch)
 {
-    (void)ch;
-    end_over(arg);
+    struct chanend *c = arg;
+    c->end_code = channel_end_code(ch);
+    end_over(c);
 }
 
 static int open_here(struct chanend *c, const json_t *ref, struct err *err)
@@ -128,8 +130,10 @@ static void on_ws_message(void *arg, struct ws *w, bool is_text, const char *dat
 
 static void on_ws_close(void *arg, struct ws *w, int code, const char *reason)
 {
-    (void)w, (void)code, (void)reason;
-    end_over(arg);
+    struct chanend *c = arg;
+    (void)w, (void)reason;
+    c->end_code = code;
+    end_over(c);
 }
 
 static void on_ws_drain(void *arg, struct ws *w)
@@ -179,6 +183,11 @@ int chanend_open(struct engine *e, const char *base_url, const json_t *ref, cons
     else
         *ret = c;
     return r;
+}
+
+int chanend_end_code(const struct chanend *c)
+{
+    return c->end_code;
 }
 
 size_t chanend_send(struct chanend *c, bool is_text, const char *data, size_t len)

@@ -10,11 +10,14 @@ struct chanend;
 struct chanend_events {
     /* Reader only. text: an out-of-band message. */
     void (*on_data)(void *arg, bool is_text, const char *data, size_t len);
-    /* Reader: the writer has finished or vanished (the two cannot be told apart). Writer: the reader has left. Once;
-     * the end is freed after it. */
+    /* Reader: the writer has finished or vanished (chanend_end_code() tells). Writer: the reader has left. Once; the
+     * end is freed after it. */
     void (*on_end)(void *arg);
     void (*on_drain)(void *arg); /* writer: the queue has emptied after it was over the mark; may be NULL */
 };
+
+/* Inside on_end: the WebSocket code the other end left with; 1006 when it vanished without one. */
+int chanend_end_code(const struct chanend *c);
 
 /* Returns bytes that wait; past CHANEND_MARK stop until on_drain. */
 #define CHANEND_MARK (1024 * 1024)

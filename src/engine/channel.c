@@ -34,6 +34,7 @@ struct channel {
     struct channel_events events;
     void *arg;
     int64_t made_ms;
+    int end_code; /* of the client whose leaving ended it */
 };
 
 struct channel_hub {
@@ -205,8 +206,9 @@ static void on_drain(void *arg, struct ws *w)
 static void on_close(void *arg, struct ws *w, int code, const char *reason)
 {
     struct end *e = arg;
-    (void)w, (void)code, (void)reason;
+    (void)w, (void)reason;
     e->ws = NULL;
+    e->channel->end_code = code;
     end(e->channel, 1000, e->kind == CHANNEL_WRITER ? "stream_complete" : "the reader left");
 }
 
@@ -256,6 +258,11 @@ static void claim(struct end *e, struct http_req *r)
         channel_hold(c, false);
     if ((c->writer.is_local || c->reader.is_local) && c->events.on_claimed)
         c->events.on_claimed(c->arg, c);
+}
+
+int channel_end_code(const struct channel *c)
+{
+    return c->end_code;
 }
 
 bool channel_has_peer(const struct channel *c)

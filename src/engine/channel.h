@@ -46,6 +46,7 @@ struct channel *channel_claim(struct channel_hub *h, const json_t *ref, const st
 bool channel_has_peer(const struct channel *c); /* the end that is not held here was claimed */
 /* Local writer. Returns the bytes queued: past 1 MiB wait for on_drain. Before on_claimed everything is dropped. */
 size_t channel_write(struct channel *c, bool is_text, const char *data, size_t len);
+int channel_end_code(const struct channel *c); /* inside on_closed: the code the other end left with, 1006: vanished */
 void channel_hold(struct channel *c, bool is_held); /* local reader: stop and resume on_data */
 /* Ends it from the local side: the other one gets a close frame. c is gone, no callback. */
 void channel_close(struct channel *c, int code, const char *reason);

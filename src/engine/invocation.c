@@ -187,7 +187,7 @@ static void choose_id(struct engine_call *c)
 
 static void send_to_worker(struct engine_call *c, struct worker *w, const struct invocation *i)
 {
-    if (w->queued > ENGINE_BACKLOG_MAX) {
+    if (worker_is_full(w)) {
         finish_error(c, "channel_send_failed", "the worker of this function does not read: too many bytes wait for it");
         return;
     }

@@ -24,9 +24,15 @@ void worker_send(struct worker *w, json_t *msg)
     json_decref(msg);
     if (!w->ws)
         return; /* it is leaving (and was the caller of what it carried out), or never had one */
-    w->queued = ws_send(w->ws, true, text, len);
-    if (w->queued > QUEUE_MARK)
-        ws_hold(w->ws, true); /* who does not read its answers asks no more questions */
+    /* Who does not read its answers asks no more questions. But what it owes others is always read, or two workers that
+     * wait for each other would stand still. */
+    size_t queued = ws_send(w->ws, true, text, len);
+    ws_hold(w->ws, queued > QUEUE_MARK && w->n_running == 0);
+}
+
+bool worker_is_full(const struct worker *w)
+{
+    return w->ws && ws_queued(w->ws) > ENGINE_BACKLOG_MAX;
 }
 
 void worker_set_str(char **slot, const json_t *about, const char *key)
@@ -169,8 +175,7 @@ static void on_message(void *arg, struct ws *ws, bool is_text, const char *data,
 
 static void on_drain(void *arg, struct ws *ws)
 {
-    struct worker *w = arg;
-    w->queued = 0;
+    (void)arg;
     ws_hold(ws, false);
 }
 

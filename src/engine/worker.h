@@ -15,7 +15,6 @@ struct worker {
     size_t n_functions, n_bindings, n_types;
     size_t n_started, n_running; /* calls it waits for, calls it carries out */
     struct call_list started, running;
-    size_t queued; /* bytes that waited at the last send */
 };
 
 /* Upgrades and greets; the answer was given either way. */
@@ -25,6 +24,8 @@ struct worker *worker_new(struct engine *e, const char *peer);
 void worker_receive(struct worker *w, bool is_text, const char *data, size_t len); /* one message */
 /* Sends one message. msg is taken. */
 void worker_send(struct worker *w, json_t *msg);
+/* More waits for it than a worker may leave unread and still get calls. */
+bool worker_is_full(const struct worker *w);
 /* The connection ends now; all it owned goes. */
 void worker_retire(struct worker *w, int code, const char *reason);
 void worker_set_str(char **slot, const json_t *about, const char *key); /* cleaned text, or left alone */

@@ -148,6 +148,11 @@ size_t ws_send(struct ws *w, bool is_text, const char *data, size_t len)
     return outq_len(&w->out);
 }
 
+size_t ws_queued(const struct ws *w)
+{
+    return outq_len(&w->out);
+}
+
 void ws_ping(struct ws *w)
 {
     if (!w->is_closed && !w->is_closing)

@@ -28,6 +28,7 @@ int ws_dial(struct loop *l, const char *url, const char *const *headers, size_t 
             void *arg, struct ws **ret, struct err *err);
 /* Returns bytes queued; past 1 MiB stop producing until on_drain. */
 size_t ws_send(struct ws *w, bool is_text, const char *data, size_t len);
+size_t ws_queued(const struct ws *w); /* bytes that wait to be sent */
 void ws_ping(struct ws *w);
 void ws_hold(struct ws *w, bool is_held);                  /* stop and resume reading */
 void ws_close(struct ws *w, int code, const char *reason); /* starts the closing handshake; on_close follows */

@@ -89,8 +89,10 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
     keep_header(line, len, "WWW-Authenticate", x->reply->challenge, sizeof(x->reply->challenge));
     keep_header(line, len, "Content-Type", x->reply->content_type, sizeof(x->reply->content_type));
     keep_header(line, len, "Content-Range", range, sizeof(range));
-    long long from = -1;
-    if (sscanf(range, "bytes %lld-", &from) == 1)
+    char *end = NULL;
+    errno = 0;
+    long long from = strncmp(range, "bytes ", 6) == 0 ? strtoll(range + 6, &end, 10) : -1;
+    if (end && *end == '-' && errno == 0)
         x->range_offset = from;
     return len;
 }

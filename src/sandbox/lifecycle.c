@@ -354,7 +354,42 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     m->runtime->ops->create(m->runtime, &box, on_box_ready, b);
 }
 
+/* Someone waits for the end of a tear-down. */
+struct aftermath {
+    loop_fn *done;
+    void *arg;
+};
+
+static void on_destroyed(void *arg, const struct err *err)
+{
+    struct aftermath *a = arg;
+    if (err)
+        log_event(LOG_WARN, "sandbox.destroy", "error", err->msg, NULL); /* the driver's sweep takes the rest */
+    a->done(a->arg);
+    free(a);
+}
+
+static void destroy_box(struct sandbox *s, loop_fn *done, void *arg)
+{
+    if (!s->box) {
+        if (done)
+            loop_defer(s->manager->loop, done, arg);
+        return;
+    }
+    struct aftermath *a = done ? xzalloc(sizeof(*a)) : NULL;
+    if (a)
+        *a = (struct aftermath){ done, arg };
+    s->manager->runtime->ops->destroy(s->box, a ? on_destroyed : NULL, a);
+    s->box = NULL;
+}
+
 int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err)
+{
+    return manager_kill_then(m, s, topic, NULL, NULL, err);
+}
+
+int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, loop_fn *done, void *arg,
+                      struct err *err)
 {
     int r = store_delete(m->store, "sandbox", s->id, err);
     if (r < 0)
@@ -367,9 +402,7 @@ int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct
     else
         m->total_killed++;
     s->link = guest_link_free(s->link);
-    if (s->box)
-        m->runtime->ops->destroy(s->box, NULL, NULL);
-    s->box = NULL;
+    destroy_box(s, done, arg);
     pins_drop(m, s->id);
     (void)eventlog_emit(m->events, topic, s->id, NULL);
     sandbox_unref(s);

@@ -175,9 +175,27 @@ struct manager *manager_free(struct manager *m)
     return NULL;
 }
 
+/* "sbx_" and the first 24 hex digits. */
+static void rest_id_of(const char *uuid, char out[IDENT_MAX])
+{
+    size_t n = 4;
+    memcpy(out, "sbx_", n);
+    for (; *uuid && n < 4 + IDENT_HEX; uuid++)
+        if (*uuid != '-')
+            out[n++] = *uuid;
+    out[n] = '\0';
+}
+
 struct sandbox *manager_find(struct manager *m, const char *id, struct err *err)
 {
+    char uuid[UUID_MAX], rest_id[IDENT_MAX];
     struct sandbox *s = map_get(m->sandboxes, id);
+    if (!s && uuid_parse(id, uuid)) {
+        rest_id_of(uuid, rest_id);
+        s = map_get(m->sandboxes, rest_id);
+        if (s && strcmp(s->uuid, uuid) != 0)
+            s = NULL;
+    }
     if (!s)
         (void)err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %.64s", id);
     return s;

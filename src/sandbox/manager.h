@@ -81,7 +81,7 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg);
 /* Ends (or leaves, with keep_sandboxes) everything. done(arg) when the boxes are gone. */
 void manager_shutdown(struct manager *m, loop_fn *done, void *arg);
 
-/* By REST id ("sbx_…"). ERR_NOT_FOUND: "sandbox not found: …". Borrowed. */
+/* By REST id ("sbx_…") or UUID in any spelling. ERR_NOT_FOUND: "sandbox not found: …". Borrowed. */
 struct sandbox *manager_find(struct manager *m, const char *id, struct err *err);
 struct sandbox *manager_find_running(struct manager *m, const char *id, struct err *err); /* also ERR_CONFLICT */
 
@@ -100,6 +100,9 @@ struct create_plan {
 void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
 /* Gone for everyone at once; tear-down goes on behind. topic: "sandbox.killed" or "sandbox.expired". */
 int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err);
+/* The same; done (may be NULL) runs later, when the box's processes, mounts and files are gone. Not on failure. */
+int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, loop_fn *done, void *arg,
+                      struct err *err);
 void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
 void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
 int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err);

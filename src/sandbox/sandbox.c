@@ -1,6 +1,7 @@
 #include "sandbox/sandbox.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,18 @@ const char *sandbox_status_name(enum sandbox_status st)
     return status_names[st];
 }
 
+/* The id's 24 hex digits and 8 more, as a UUID. */
+static void make_uuid(const char *id, char out[UUID_MAX])
+{
+    unsigned char tail[4];
+    char hex[2 * 16 + 1];
+    ident_random(tail, sizeof(tail));
+    (void)snprintf(hex, sizeof(hex), "%s", id + 4);
+    ident_hex(tail, sizeof(tail), hex + IDENT_HEX);
+    if (!uuid_parse(hex, out))
+        out[0] = '\0';
+}
+
 struct sandbox *sandbox_new(struct manager *m, const char *id)
 {
     struct sandbox *s = xzalloc(sizeof(*s));
@@ -27,6 +40,8 @@ struct sandbox *sandbox_new(struct manager *m, const char *id)
     s->refs = 1;
     memcpy(s->id, id, strnlen(id, sizeof(s->id) - 1));
     memcpy(s->box_id, s->id, sizeof(s->box_id));
+    if (ident_is("sbx", id))
+        make_uuid(id, s->uuid);
     s->metadata = json_object();
     s->env = json_object();
     s->extra = json_object();
@@ -77,7 +92,7 @@ json_t *sandbox_json(const struct sandbox *s)
 json_t *sandbox_record(const struct sandbox *s)
 {
     json_t *j = sandbox_json(s);
-    json_t *inner = json_pack("{s:s, s:O, s:O, s:o, s:s, s:o, s:b}", "boxId", s->box_id, "env", s->env, "extra", s->extra,
+    json_t *inner = json_pack("{s:s, s:s, s:O, s:O, s:o, s:s, s:o, s:b}", "uuid", s->uuid, "boxId", s->box_id, "env", s->env, "extra", s->extra,
                               "imageEnv", strlist_to_json(s->image_env), "user", s->user, "layers",
                               strlist_to_json(s->layers), "isHost", s->is_host);
     if (s->box)
@@ -109,6 +124,7 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     s->is_host = json_get_bool(inner, "isHost", false);
     free(s->user);
     s->user = xstrdup(json_get_str(inner, "user", ""));
+    (void)uuid_parse(json_get_str(inner, "uuid", ""), s->uuid);
     const char *box_id = json_get_str(inner, "boxId", id);
     memset(s->box_id, 0, sizeof(s->box_id));
     memcpy(s->box_id, box_id, strnlen(box_id, sizeof(s->box_id) - 1));

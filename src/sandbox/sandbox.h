@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "base/uuid.h"
 #include "guest/link.h"
 #include "image/image.h"
 #include "runtime/runtime.h"
@@ -21,6 +22,7 @@ struct sandbox {
     struct manager *manager;
     unsigned refs;               /* private: sandbox_ref(), sandbox_unref() */
     char id[IDENT_MAX];
+    char uuid[UUID_MAX];         /* all 128 bits of its id, of which `id` shows the first 96: what the engine calls it */
     char box_id[IDENT_MAX];      /* what the driver knows it as: differs when it came from the warm pool */
     enum sandbox_status status;
     bool is_gone;                /* killed or died; the pointer is only kept by references */

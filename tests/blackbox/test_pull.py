@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 import time
 
@@ -364,3 +365,15 @@ def test_never_pulls_when_told_so(registry):
             assert reply.status == 404 and "iii image pull" in reply.error
             assert caller.post("/images/pull", {"image": f"{registry.host}/made/plain:v1"}).status == 403
             assert caller.post("/sandboxes", {"image": "python"}).status == 200
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="the other tests already run as an ordinary user")
+def test_as_an_ordinary_user(registry):
+    with tempfile.TemporaryDirectory(prefix="iii-user-") as home:
+        os.chown(home, 12345, 12345)
+        env = {"III_DATA_DIR": f"{home}/data", "HOME": home}
+        name = f"{registry.host}/made/plain:v1"
+        done = harness.run_cli("image", "pull", name, env=env, user=12345)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(harness.run_cli("image", "inspect", name, env=env, user=12345).stdout)["rootless"] is True
+        assert json.loads(harness.run_cli("image", "fsck", "--json", env=env, user=12345).stdout)["problems"] == []

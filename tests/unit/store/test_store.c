@@ -257,8 +257,9 @@ TEST(the_file_is_private_and_a_missing_folder_is_named)
     CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
     struct store *none = NULL;
     struct err err = ERR_INIT;
-    CHECK(store_open("/nonexistent-folder/x.db", &none, &err) < 0);
-    CHECK(strstr(err.msg, "/nonexistent-folder/x.db") != NULL);
+    CLEANUP(free_p) char *missing = xasprintf("%s-missing/x.db", path);
+    CHECK(store_open(missing, &none, &err) < 0);
+    CHECK(strstr(err.msg, missing) != NULL);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)

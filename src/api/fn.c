@@ -1,0 +1,244 @@
+/* The set of functions: registration, one call from the engine to its handler, what is known about each sandbox, and the
+ * reaper of idle ones. */
+#include "api/fn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/fn_args.h"
+#include "api/fn_handlers.h"
+#include "api/fn_schema.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+
+#define REAP_GRACE_MS 60000 /* beyond the longest command, for a sandbox whose command never ends */
+
+struct fn_door {
+    struct fn_set *set;
+    const struct fn_row *row;
+};
+
+#define EXEC_FIELDS   "cmd:string args:list argv:list stdin:string env:any timeout_ms:integer workdir:string"
+#define CREATE_FIELDS "cpus:integer memory_mb:integer name:string network:boolean idle_timeout_secs:integer"
+#define EXEC_ANSWER   "stdout:string! stderr:string! exit_code:integer! timed_out:boolean! duration_ms:integer! " \
+                    "success:boolean! stdout_truncated:boolean! stderr_truncated:boolean!"
+#define ENTRY_ANSWER  "name:string! is_dir:boolean! size:integer! mode:string! mtime:integer! is_symlink:boolean!"
+#define TEXT_FIELDS   "recursive:boolean ignore_case:boolean include_glob:list exclude_glob:list"
+
+const struct fn_row fn_rows[] = {
+    { "sandbox::run", fn_run_start, "Create a sandbox, write files, run code in it and stop it, in one call",
+      "image:string! code:string! lang:string files:list env:any stdin:string timeout_ms:integer keep_sandbox:boolean "
+      "workdir:string " CREATE_FIELDS,
+      EXEC_ANSWER " sandbox_id:string" },
+    { "sandbox::create", fn_life_create, "Boot a sandbox and return its id", "image:string! env:any " CREATE_FIELDS,
+      "sandbox_id:string! image:string!" },
+    { "sandbox::exec", fn_exec_start, "Run one command in a sandbox", "sandbox_id:string! " EXEC_FIELDS, EXEC_ANSWER },
+    { "sandbox::stop", fn_life_stop, "Destroy a sandbox", "sandbox_id:string! wait:boolean",
+      "sandbox_id:string! stopped:boolean!" },
+    { "sandbox::list", fn_life_list, "List live sandboxes", "", "sandboxes:list!" },
+    { "sandbox::catalog::list", fn_life_catalog, "List the images that can be named", "", "images:list!" },
+    { "sandbox::fs::write", fn_write_start, "Write a file: text, base64 or a channel",
+      "sandbox_id:string! path:string! content:any content_b64:string mode:string parents:boolean",
+      "bytes_written:integer! path:string!" },
+    { "sandbox::fs::read", fn_read_start, "Read a file through a channel, and at once when it is small text",
+      "sandbox_id:string! path:string!", "content:object! body:string size:integer! mode:string! mtime:integer!" },
+    { "sandbox::fs::ls", fn_files_ls, "List a directory", "sandbox_id:string! path:string!", "entries:list!" },
+    { "sandbox::fs::stat", fn_files_stat, "Describe a file, directory or link", "sandbox_id:string! path:string!",
+      ENTRY_ANSWER },
+    { "sandbox::fs::mkdir", fn_files_mkdir, "Make a directory",
+      "sandbox_id:string! path:string! mode:string parents:boolean", "created:boolean!" },
+    { "sandbox::fs::rm", fn_files_rm, "Remove a file or directory", "sandbox_id:string! path:string! recursive:boolean",
+      "removed:boolean!" },
+    { "sandbox::fs::mv", fn_files_mv, "Rename a file or directory",
+      "sandbox_id:string! src:string! dst:string! overwrite:boolean", "moved:boolean!" },
+    { "sandbox::fs::chmod", fn_files_chmod, "Change mode and owner",
+      "sandbox_id:string! path:string! mode:string! uid:integer gid:integer recursive:boolean", "updated:integer!" },
+    { "sandbox::fs::grep", fn_text_grep, "Find lines that match a regular expression",
+      "sandbox_id:string! path:string! pattern:string! max_matches:integer max_line_bytes:integer " TEXT_FIELDS,
+      "matches:list! truncated:boolean!" },
+    { "sandbox::fs::sed", fn_text_sed, "Replace what matches a regular expression",
+      "sandbox_id:string! files:list path:string pattern:string! replacement:string! regex:boolean first_only:boolean "
+      TEXT_FIELDS,
+      "results:list! total_replacements:integer!" },
+    { 0 },
+};
+
+/* --- sandboxes --- */
+
+struct fn_box *fn_box(struct fn_set *f, const struct sandbox *s)
+{
+    struct fn_box *b = map_get(f->boxes, s->id);
+    if (!b) {
+        b = xzalloc(sizeof(*b));
+        b->idle_ms = -1;
+        b->touched_us = clock_mono_us();
+        map_set(f->boxes, s->id, b);
+    }
+    return b;
+}
+
+void fn_touch(struct fn_set *f, const struct sandbox *s)
+{
+    if (!s->is_gone)
+        fn_box(f, s)->touched_us = clock_mono_us();
+}
+
+struct sandbox *fn_find(struct fn_call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = manager_find(c->set->manager, c->sandbox_id, &err);
+    if (!s) {
+        (void)fn_set_fault(c, "S002", "sandbox not found: %s", c->sandbox_id);
+        return NULL;
+    }
+    if (s->status == SANDBOX_PAUSED) {
+        (void)fn_set_fault(c, "S004", "sandbox is paused: %s: resume it first", c->sandbox_id);
+        return NULL;
+    }
+    if (fn_box(c->set, s)->is_stopped || sandbox_need_running(s, &err) < 0) {
+        (void)fn_set_fault(c, "S004", "sandbox already stopped: %s", c->sandbox_id);
+        return NULL;
+    }
+    fn_touch(c->set, s);
+    return s;
+}
+
+struct sandbox *fn_take_sandbox(struct fn_call *c)
+{
+    struct sandbox *s = fn_find(c);
+    if (!s)
+        fn_fail_fault(c);
+    return s;
+}
+
+/* Sandboxes of the functions carry {"engine": {idle_secs, image, name}} in their record. */
+static void on_enter(void *arg, struct sandbox *s)
+{
+    struct fn_set *f = arg;
+    const json_t *made = json_get(s->extra, "engine");
+    struct fn_box *b = fn_box(f, s);
+    if (made && b->idle_ms < 0) {
+        b->idle_ms = json_get_int(made, "idle_secs", 0) * 1000;
+        f->n_made++;
+    }
+}
+
+static void on_leave(void *arg, struct sandbox *s)
+{
+    struct fn_set *f = arg;
+    struct fn_box *b = map_remove(f->boxes, s->id);
+    if (b && b->idle_ms >= 0)
+        f->n_made--;
+    free(b);
+}
+
+static bool is_idle(const struct fn_set *f, const struct fn_box *b, int64_t now_us)
+{
+    int64_t limit_ms = b->idle_ms;
+    if (limit_ms < 0)
+        return false;
+    if (b->execs)
+        limit_ms += f->policy.settings->fn_max_exec_ms + REAP_GRACE_MS;
+    return (now_us - b->touched_us) / 1000 > limit_ms;
+}
+
+static void reap(void *arg)
+{
+    struct fn_set *f = arg;
+    int64_t now_us = clock_mono_us();
+    for (struct map_iter it = map_iter(f->manager->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        struct fn_box *b = map_get(f->boxes, s->id);
+        struct err err = ERR_INIT;
+        if (!b || (!b->is_stopped && !is_idle(f, b, now_us)))
+            continue;
+        b->is_stopped = true; /* also when it cannot be removed now: the next scan tries again */
+        if (manager_kill(f->manager, s, "sandbox.expired", &err) < 0)
+            log_event(LOG_ERROR, "sandbox.reap", "id", s->id, "error", err.msg, NULL);
+    }
+}
+
+/* --- calls --- */
+
+static struct fn_call *call_new(struct fn_set *f, const struct fn_row *row, json_t *in)
+{
+    struct fn_call *c = xzalloc(sizeof(*c));
+    *c = (struct fn_call){ .set = f, .row = row, .in = in, .begun_us = loop_now_ms(f->manager->loop) * 1000 };
+    return c;
+}
+
+static void on_call(void *arg, struct engine_call *ec, json_t *payload)
+{
+    const struct fn_door *d = arg;
+    bool is_object = json_is_object(payload);
+    struct fn_call *c = call_new(d->set, d->row, is_object ? json_copy(payload) : json_object());
+    c->engine_call = ec;
+    if (payload && !is_object && !json_is_null(payload))
+        fn_fail(c, "S001", "invalid request: the payload must be an object");
+    else
+        d->row->fn(c);
+}
+
+void fn_step(struct fn_set *f, const char *id, json_t *in, fn_done_fn *done, void *arg)
+{
+    const struct fn_row *row = fn_rows;
+    while (strcmp(row->id, id) != 0)
+        row++;
+    struct fn_call *c = call_new(f, row, in);
+    c->done = done;
+    c->arg = arg;
+    row->fn(c);
+}
+
+int fn_new(struct engine *e, struct manager *m, struct fn_set **ret, struct err *err)
+{
+    struct fn_set *f = xzalloc(sizeof(*f));
+    int r = fn_policy_init(&f->policy, m->settings, err);
+    if (r < 0) {
+        free(f);
+        return r;
+    }
+    f->engine = e;
+    f->manager = m;
+    f->boxes = map_new();
+    f->doors = xzalloc(sizeof(fn_rows) / sizeof(fn_rows[0]) * sizeof(*f->doors));
+    for (size_t i = 0; fn_rows[i].id; i++) {
+        JSON_OWNED request = fn_schema_make(fn_rows[i].fields);
+        JSON_OWNED answer = fn_schema_make(fn_rows[i].answer);
+        struct engine_about about = { .description = fn_rows[i].help,
+                                      .request_schema = request,
+                                      .response_schema = answer };
+        f->doors[i] = (struct fn_door){ f, &fn_rows[i] };
+        engine_add_function(e, fn_rows[i].id, &about, on_call, &f->doors[i]);
+    }
+    manager_on_enter(m, on_enter, f);
+    manager_on_leave(m, on_leave, f);
+    if (m->settings->fn_max_execs == 0)
+        log_event(LOG_WARN, "config", "msg", "max_concurrent_exec_per_sandbox is 0: 1 is used", NULL);
+    f->reaper = timer_new(m->loop, m->settings->fn_idle_scan_ms, m->settings->fn_idle_scan_ms, reap, f);
+    *ret = f;
+    return 0;
+}
+
+void fn_stop(struct fn_set *f)
+{
+    if (f)
+        f->reaper = timer_free(f->reaper);
+}
+
+struct fn_set *fn_free(struct fn_set *f)
+{
+    if (!f)
+        return NULL;
+    fn_stop(f);
+    for (struct map_iter it = map_iter(f->boxes); map_next(&it);)
+        free(it.value);
+    map_free(f->boxes);
+    fn_policy_done(&f->policy);
+    free(f->doors);
+    free(f);
+    return NULL;
+}

@@ -1,0 +1,267 @@
+/* sandbox::create, stop, list and catalog::list. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/fn_args.h"
+#include "api/fn_gateway.h"
+#include "api/fn_handlers.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "image/image.h"
+#include "sandbox/pulls.h"
+
+#define CPUS_MAX      4
+#define MEMORY_MAX_MB 4096
+#define IDLE_MAX_S    315360000
+#define NEVER_MS      253402300799000LL /* the end of the year 9999: the idle time-out decides, not the clock */
+
+/* --- create --- */
+
+struct creation {
+    struct fn_call *c;
+    const char *image, *name; /* borrowed from the payload */
+    const char *source;       /* what is resolved and pulled */
+    int64_t cpus, memory_mb, idle_s;
+    bool has_network;
+    json_t *env;
+};
+
+static void creation_free(struct creation *n)
+{
+    n->c->set->n_creating--;
+    json_decref(n->env);
+    free(n);
+}
+
+static void creation_fail(struct creation *n)
+{
+    struct fn_call *c = n->c;
+    creation_free(n);
+    fn_fail_fault(c);
+}
+
+static void on_created(void *arg, struct sandbox *s, const struct err *err)
+{
+    struct creation *n = arg;
+    struct fn_call *c = n->c;
+    struct err why = ERR_INIT;
+    if (!s) {
+        bool is_full = err->code == ERR_CAPACITY;
+        (void)fn_set_fault(c, is_full ? "S400" : "S300", "%s: %s",
+                           is_full ? "resource limit exceeded" : "VM boot failed", err->msg);
+        creation_fail(n);
+        return;
+    }
+    memcpy(c->sandbox_id, s->uuid, sizeof(c->sandbox_id));
+    s->expires_at = NEVER_MS;
+    if (sandbox_save(s, &why) < 0)
+        log_event(LOG_WARN, "sandbox.save", "id", s->id, "error", why.msg, "then", "it keeps its time to live", NULL);
+    log_event(LOG_INFO, "sandbox.progress", "kind", "ready", "sandbox_id", s->uuid, NULL);
+    json_t *answer = json_pack("{s:s, s:s}", "sandbox_id", s->uuid, "image", n->image);
+    creation_free(n);
+    fn_ok(c, answer);
+}
+
+/* Only here, after the image is there: the contract's order of checks. */
+static void boot(struct creation *n)
+{
+    struct fn_call *c = n->c;
+    if (fn_args_env(c, &n->env) < 0) {
+        creation_fail(n);
+        return;
+    }
+    if (n->has_network)
+        fn_gateway_rewrite(n->env);
+    log_event(LOG_INFO, "sandbox.progress", "kind", "booting_vm", "image", n->image, NULL);
+    JSON_OWNED config = json_pack("{s:s, s:f, s:I, s:b, s:O}", "image", n->source, "cpu", (double)n->cpus, "memory",
+                                  (json_int_t)n->memory_mb, "network", n->has_network, "env", n->env);
+    if (n->name)
+        (void)json_object_set_new(config, "name", json_string(n->name));
+    JSON_OWNED extra = json_pack("{s:{s:I, s:s, s:s?, s:b}}", "engine", "idle_secs", (json_int_t)n->idle_s, "image", n->image,
+                                 "name", n->name, "gateway", n->has_network);
+    struct create_plan plan = { .config = config, .extra = extra, .is_unlisted = true };
+    manager_create(c->set->manager, &plan, on_created, n);
+}
+
+static void on_progress(void *arg, const struct pulls_progress *at)
+{
+    const struct creation *n = arg;
+    CLEANUP(free_p) char *done = xasprintf("%lld", (long long)at->done_bytes);
+    CLEANUP(free_p) char *total = at->layers ? xasprintf("%lld", (long long)at->total_bytes) : NULL;
+    log_event(LOG_DEBUG, "sandbox.progress", "kind", "pulling_image", "image_ref", n->source, "progress_bytes", done,
+              "total_bytes", total, NULL);
+}
+
+static void on_pulled(void *arg, const struct image *image, const struct err *err)
+{
+    struct creation *n = arg;
+    if (image) {
+        log_event(LOG_INFO, "sandbox.progress", "kind", "unpacking", "image_ref", n->source, NULL);
+        boot(n);
+        return;
+    }
+    (void)fn_set_fault(n->c, "S102", "auto-install failed for image '%s': %s", n->image, err->msg);
+    creation_fail(n);
+}
+
+static bool is_here(const struct creation *n, const char *name)
+{
+    CLEANUP(image_free_p) struct image *image = NULL;
+    return image_resolve(n->c->set->manager->images, name, &image, NULL) == 0;
+}
+
+/* The pulled image of a preset wins over the host's own interpreter. */
+static void find_root(struct creation *n)
+{
+    struct manager *m = n->c->set->manager;
+    struct err err = ERR_INIT;
+    n->source = fn_policy_reference(&n->c->set->policy, n->image);
+    if (is_here(n, n->source)) {
+        boot(n);
+        return;
+    }
+    if (fn_policy_is_preset(n->image) && is_here(n, n->image)) {
+        n->source = n->image;
+        boot(n);
+        return;
+    }
+    if (!m->settings->fn_auto_install || !pulls_is_allowed(m->pulls)) {
+        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and auto_install is off", n->image, n->source);
+        creation_fail(n);
+        return;
+    }
+    log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", n->source, "progress_bytes", "0",
+              "total_bytes", NULL, NULL);
+    if (pulls_start(m->pulls, n->source, on_progress, on_pulled, n, NULL, &err) < 0) {
+        (void)fn_set_fault(n->c, "S102", "auto-install failed for image '%s': %s", n->image, err.msg);
+        creation_fail(n);
+    }
+}
+
+static int read_creation(struct creation *n)
+{
+    struct fn_call *c = n->c;
+    const struct settings *s = c->set->policy.settings;
+    n->cpus = s->fn_default_cpus;
+    n->memory_mb = s->fn_default_memory_mb;
+    n->idle_s = s->fn_idle_timeout_s;
+    int r = fn_args_str(c, "image", FN_ARG_REQUIRED, &n->image);
+    if (r == 0)
+        r = fn_args_int(c, "cpus", 1, INT32_MAX, &n->cpus);
+    if (r == 0)
+        r = fn_args_int(c, "memory_mb", 1, INT32_MAX, &n->memory_mb);
+    if (r == 0)
+        r = fn_args_str(c, "name", 0, &n->name);
+    if (r == 0)
+        r = fn_args_bool(c, "network", &n->has_network);
+    if (r == 0)
+        r = fn_args_int(c, "idle_timeout_secs", 0, IDLE_MAX_S, &n->idle_s);
+    return r < 0 ? r : fn_args_env_shape(c);
+}
+
+static int check_cap(struct creation *n, const char *what, int64_t asked, int64_t server_max)
+{
+    const struct fn_policy *p = &n->c->set->policy;
+    int64_t cap = fn_policy_cap(p, n->image, what, server_max);
+    if (cap > server_max)
+        cap = server_max;
+    if (asked <= cap)
+        return 0;
+    return fn_set_fault(n->c, "S400", "resource limit exceeded: %s %lld for image '%s' (at most %lld)",
+                        what + strlen("max_"), (long long)asked, n->image, (long long)cap);
+}
+
+static int check_limits(struct creation *n)
+{
+    struct fn_call *c = n->c;
+    const struct fn_set *f = c->set;
+    int64_t max = f->policy.settings->fn_max_sandboxes;
+    if ((int64_t)f->n_made + f->n_creating > max) /* this one is counted already */
+        return fn_set_fault(c, "S400", "resource limit exceeded: max_concurrent_sandboxes is %lld", (long long)max);
+    if (!fn_policy_reference(&f->policy, n->image) || !fn_policy_allows(&f->policy, n->image))
+        return fn_set_fault(c, "S100", "image '%.200s' is unknown or not in image_allowlist; presets are: python, node",
+                            n->image);
+    int r = check_cap(n, "max_cpus", n->cpus, CPUS_MAX);
+    return r < 0 ? r : check_cap(n, "max_memory_mb", n->memory_mb, MEMORY_MAX_MB);
+}
+
+void fn_life_create(struct fn_call *c)
+{
+    struct creation *n = xzalloc(sizeof(*n));
+    n->c = c;
+    c->set->n_creating++;
+    if (read_creation(n) < 0 || check_limits(n) < 0)
+        creation_fail(n);
+    else
+        find_root(n);
+}
+
+/* --- stop --- */
+
+static void on_reclaimed(void *arg)
+{
+    struct fn_call *c = arg;
+    fn_ok(c, json_pack("{s:s, s:b}", "sandbox_id", c->sandbox_id, "stopped", true));
+}
+
+void fn_life_stop(struct fn_call *c)
+{
+    bool is_waiting = false;
+    struct err err = ERR_INIT;
+    if (fn_args_id(c) < 0 || fn_args_bool(c, "wait", &is_waiting) < 0) {
+        fn_fail_fault(c);
+        return;
+    }
+    struct manager *m = c->set->manager;
+    struct sandbox *s = manager_find(m, c->sandbox_id, &err);
+    if (!s)
+        fn_fail(c, "S002", "sandbox not found: %s", c->sandbox_id);
+    else if (manager_kill_then(m, s, "sandbox.killed", is_waiting ? on_reclaimed : NULL, c, &err) < 0)
+        fn_fail(c, "S300", "the sandbox could not be ended, call again: %s", err.msg);
+    else if (!is_waiting)
+        on_reclaimed(c);
+}
+
+/* --- list --- */
+
+static int by_age(const void *a, const void *b)
+{
+    const struct sandbox *x = *(struct sandbox *const *)a, *y = *(struct sandbox *const *)b;
+    int64_t d = x->created_at - y->created_at;
+    return d < 0 ? -1 : d > 0 ? 1 : strcmp(x->id, y->id);
+}
+
+static json_t *row_json(struct fn_set *f, const struct sandbox *s)
+{
+    const json_t *made = json_get(s->extra, "engine");
+    const struct fn_box *b = fn_box(f, s);
+    int64_t cap = f->policy.settings->fn_max_execs, age_ms = clock_wall_ms() - s->created_at;
+    const char *name = made ? json_get_str(made, "name", NULL) : strcmp(s->name, s->id) != 0 ? s->name : NULL;
+    cap = cap < 1 ? 1 : cap;
+    bool is_stopped = b->is_stopped || s->status == SANDBOX_EXPIRED;
+    return json_pack("{s:s, s:s?, s:s, s:I, s:b, s:I, s:I, s:b}", "sandbox_id", s->uuid, "name", name, "image",
+                     json_get_str(made, "image", s->image), "age_secs", (json_int_t)(age_ms > 0 ? age_ms / 1000 : 0),
+                     "exec_in_progress", b->execs > 0, "exec_in_flight", (json_int_t)b->execs, "exec_slots_free",
+                     (json_int_t)(cap > b->execs ? cap - b->execs : 0), "stopped", is_stopped);
+}
+
+void fn_life_list(struct fn_call *c)
+{
+    struct manager *m = c->set->manager;
+    size_t n = 0;
+    json_t *list = json_array();
+    CLEANUP(free_p) struct sandbox **all = xzalloc((map_count(m->sandboxes) + 1) * sizeof(struct sandbox *));
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+        all[n++] = it.value;
+    qsort(all, n, sizeof(struct sandbox *), by_age);
+    for (size_t i = 0; i < n; i++)
+        (void)json_array_append_new(list, row_json(c->set, all[i]));
+    fn_ok(c, json_pack("{s:o}", "sandboxes", list));
+}
+
+void fn_life_catalog(struct fn_call *c)
+{
+    fn_ok(c, json_pack("{s:o}", "images", fn_policy_catalogue(&c->set->policy)));
+}

@@ -1,0 +1,217 @@
+#include "cli/boxterm.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "cli/reach.h"
+
+enum { CALL_WAIT_MS = 30000, COLS = 80, ROWS = 24, LINE_MAX_BYTES = 1024 * 1024 };
+
+struct session {
+    struct wire *w;
+    struct ws *in, *out; /* keys to the shell, its output; NULL: over */
+    struct watch *keys;
+    struct termios before;
+    char *id, *box;
+    bool is_raw, is_over;
+    int exit_code;
+    struct wire_answer resized; /* nobody waits for it */
+};
+
+static void window_size(int *ret_cols, int *ret_rows)
+{
+    struct winsize size;
+    bool is_known = ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+    *ret_cols = is_known ? size.ws_col : COLS;
+    *ret_rows = is_known ? size.ws_row : ROWS;
+}
+
+static int enter_raw(struct session *s)
+{
+    struct termios raw;
+    if (tcgetattr(STDIN_FILENO, &s->before) < 0)
+        return -errno;
+    raw = s->before;
+    cfmakeraw(&raw);
+    if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
+        return -errno;
+    s->is_raw = true;
+    return 0;
+}
+
+static void leave_raw(struct session *s)
+{
+    if (s->is_raw)
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &s->before);
+    s->is_raw = false;
+}
+
+/* --- both directions --- */
+
+static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+{
+    (void)arg, (void)ws;
+    while (!is_text && len > 0) {
+        ssize_t n = write(STDOUT_FILENO, data, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return; /* our own terminal is gone: SIGHUP follows */
+        data += n;
+        len -= (size_t)n;
+    }
+}
+
+static void on_output_end(void *arg, struct ws *ws, int code, const char *reason)
+{
+    struct session *s = arg;
+    (void)ws;
+    s->out = NULL;
+    s->is_over = true;
+    s->exit_code =
+        code == 1000 && reason && strncmp(reason, "exit ", 5) == 0 ? (int)strtol(reason + 5, NULL, 10) & 0xff : 1;
+    wire_wake(s->w);
+}
+
+static void on_nothing(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+{
+    (void)arg, (void)ws, (void)is_text, (void)data, (void)len; /* the shell does not type to us */
+}
+
+static void on_input_end(void *arg, struct ws *ws, int code, const char *reason)
+{
+    struct session *s = arg;
+    (void)ws, (void)code, (void)reason;
+    s->in = NULL;
+    s->keys = watch_free(s->keys);
+}
+
+static void on_key(void *arg, int events)
+{
+    struct session *s = arg;
+    char piece[4096];
+    (void)events;
+    ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0 && s->in) {
+        (void)ws_send(s->in, false, piece, (size_t)n);
+    } else {
+        s->keys = watch_free(s->keys);
+        s->is_over = n <= 0 || s->is_over;
+        wire_wake(s->w);
+    }
+}
+
+static void on_resize(void *arg)
+{
+    struct session *s = arg;
+    int cols, rows;
+    window_size(&cols, &rows);
+    JSON_OWNED payload =
+        json_pack("{s:s, s:s, s:i, s:i}", "id", s->box, "sessionId", s->id, "cols", cols, "rows", rows);
+    wire_forget(s->w, &s->resized);
+    wire_answer_done(&s->resized);
+    wire_ask(s->w, "terminal::resize", payload, NULL, &s->resized);
+}
+
+/* --- the session --- */
+
+static const char *shell_of(const char *word)
+{
+    static const char *const shells[] = { "/bin/sh", "/bin/bash", "/bin/zsh", "/bin/ash" };
+    for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+        if (strcmp(word, shells[i]) == 0 || strcmp(word, shells[i] + 5) == 0)
+            return shells[i];
+    return NULL;
+}
+
+/* Types "exec CMD ARGS" with every word quoted, so that the command takes the shell's place. */
+static void type_command(struct session *s, const struct boxexec_plan *plan)
+{
+    CLEANUP(buf_done) struct buf line = BUF_INIT(LINE_MAX_BYTES);
+    (void)buf_add_str(&line, " exec");
+    for (int i = 0; i < plan->n_argv; i++) {
+        (void)buf_add_str(&line, " '");
+        for (const char *p = plan->argv[i]; *p; p++)
+            (void)(*p == '\'' ? buf_add_str(&line, "'\\''") : buf_add_char(&line, *p));
+        (void)buf_add_char(&line, '\'');
+    }
+    (void)buf_add_char(&line, '\n');
+    (void)ws_send(s->in, false, buf_text(&line), line.len);
+}
+
+static int open_session(struct session *s, const struct boxexec_plan *plan)
+{
+    static const struct ws_events out_events = { .on_message = on_output, .on_close = on_output_end };
+    static const struct ws_events in_events = { .on_message = on_nothing, .on_close = on_input_end };
+    struct err err = ERR_INIT;
+    CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
+    const char *shell = plan->n_argv == 1 ? shell_of(plan->argv[0]) : NULL;
+    int cols, rows;
+    window_size(&cols, &rows);
+    JSON_OWNED payload = json_pack("{s:s, s:i, s:i, s:s}", "id", plan->id, "cols", cols, "rows", rows, "shell",
+                                   shell ? shell : "/bin/sh");
+    if (!payload)
+        return reach_fail_text("the id is not UTF-8");
+    int r = wire_call(s->w, "terminal::create", payload, CALL_WAIT_MS, &answer, &err);
+    if (r == 0 && answer.error)
+        return reach_fail(answer.error);
+    const json_t *channel = json_get(answer.result, "channel");
+    if (r == 0)
+        r = wire_channel(s->w, json_get(channel, "reader"), &out_events, s, &s->out, &err);
+    if (r == 0)
+        r = wire_channel(s->w, json_get(channel, "writer"), &in_events, s, &s->in, &err);
+    if (r < 0)
+        return reach_fail_text(err.msg);
+    s->id = xstrdup(json_get_str(answer.result, "sessionId", ""));
+    s->box = xstrdup(json_get_str(answer.result, "sandboxId", plan->id));
+    if (!shell && plan->n_argv > 0)
+        type_command(s, plan);
+    return 0;
+}
+
+static void close_session(struct session *s)
+{
+    leave_raw(s);
+    s->keys = watch_free(s->keys);
+    if (s->in)
+        ws_drop(STEAL(s->in));
+    if (s->out)
+        ws_drop(STEAL(s->out));
+    wire_forget(s->w, &s->resized);
+    wire_answer_done(&s->resized);
+    free(s->id);
+    free(s->box);
+}
+
+int boxterm_run(struct wire *w, const struct boxexec_plan *plan)
+{
+    struct session s = { .w = w, .exit_code = 1 };
+    struct err err = ERR_INIT;
+    if (!isatty(STDIN_FILENO))
+        return reach_fail_text("-t needs a terminal on standard input; leave it out in scripts");
+    int r = open_session(&s, plan);
+    if (r == 0) {
+        (void)loop_on_signal(wire_loop(w), SIGWINCH, on_resize, &s);
+        if (enter_raw(&s) < 0 || watch_new(wire_loop(w), STDIN_FILENO, LOOP_READ, on_key, &s, &s.keys) < 0)
+            r = reach_fail_text("this terminal cannot be switched to raw mode");
+        else if (wire_wait(w, &s.is_over, -1, &err) < 0)
+            (void)err;
+    }
+    leave_raw(&s);
+    if (r == 0 && err.code != ERR_NONE)
+        r = reach_fail_text(err.msg);
+    else if (r == 0)
+        r = s.exit_code;
+    close_session(&s);
+    return r;
+}

@@ -1,0 +1,166 @@
+#include "cli/manpage.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/settings.h"
+#include "cli/usage.h"
+
+/* Text for roff: no line may begin with a control character, hyphens stay hyphens when copied. */
+static void print_text(FILE *to, const char *text)
+{
+    bool is_start = true;
+    for (; *text; text++) {
+        if (is_start && (*text == '.' || *text == '\''))
+            (void)fputs("\\&", to);
+        if (*text == '\\')
+            (void)fputs("\\e", to);
+        else if (*text == '-')
+            (void)fputs("\\-", to);
+        else
+            (void)fputc(*text, to);
+        is_start = *text == '\n';
+    }
+}
+
+static void print_title(FILE *to, const struct verbs_args *a, const char *path)
+{
+    (void)fprintf(to, ".TH \"III%s", *path ? "\\-" : "");
+    for (; *path; path++)
+        if (*path == ' ')
+            (void)fputs("\\-", to);
+        else
+            (void)fputc(toupper((unsigned char)*path), to);
+    (void)fprintf(to, "\" 1 \"\" \"iii %s\"\n", a->hooks->version);
+}
+
+static void print_option(FILE *to, const char *flag, const char *help)
+{
+    (void)fputs(".TP\n.B ", to);
+    print_text(to, flag + strspn(flag, " "));
+    (void)fputc('\n', to);
+    print_text(to, help);
+    (void)fputc('\n', to);
+}
+
+static void print_options(FILE *to, const struct verbs_verb *v)
+{
+    char flag[96];
+    (void)fputs(".SH OPTIONS\n", to);
+    for (const struct verbs_option *o = v->options; o && o->name; o++) {
+        usage_flag(o, flag, sizeof(flag));
+        print_option(to, flag, o->help);
+    }
+    if (strcmp(v->path, "serve") == 0) {
+        for (const struct settings_row *row = settings_rows; row->field; row++) {
+            (void)snprintf(flag, sizeof(flag), "%s%s%s", row->flag, *row->flag ? ", " : "", row->env);
+            print_option(to, flag, row->help);
+        }
+    }
+    print_option(to, "-h, --help", "Print help");
+}
+
+static void print_dashed(FILE *to, const char *path)
+{
+    if (*path)
+        (void)fputs("iii\\-", to);
+    for (; *path; path++)
+        (void)fputs(*path == ' ' ? "\\-" : (char[]){ *path, '\0' }, to);
+}
+
+static void print_below(FILE *to, const char *parent)
+{
+    (void)fputs(".SH COMMANDS\n", to);
+    for (const struct verbs_verb *v = verbs_table; v->path; v++) {
+        if (!verbs_is_below(v, parent))
+            continue;
+        (void)fputs(".TP\n.BR ", to);
+        print_dashed(to, v->path);
+        (void)fputs(" (1)\n", to);
+        print_text(to, v->summary);
+        (void)fputc('\n', to);
+    }
+}
+
+static void print_examples(FILE *to, const char *examples)
+{
+    (void)fputs(".SH EXAMPLES\n.nf\n", to);
+    print_text(to, examples);
+    (void)fputs("\n.fi\n", to);
+}
+
+static void print_page(FILE *to, const struct verbs_args *a, const struct verbs_verb *v)
+{
+    print_title(to, a, v->path);
+    (void)fputs(".SH NAME\n", to);
+    print_dashed(to, v->path);
+    (void)fputs(" \\- ", to);
+    print_text(to, v->summary);
+    (void)fputs("\n.SH SYNOPSIS\n.B iii ", to);
+    print_text(to, v->path);
+    (void)fprintf(to, "\n%s", v->options ? "[OPTIONS] " : "");
+    print_text(to, v->operands);
+    (void)fputs("\n.SH DESCRIPTION\n", to);
+    print_text(to, v->about ? v->about : v->summary);
+    (void)fputs(v->about ? "\n" : ".\n", to);
+    if (v->flags & VERBS_GROUP)
+        print_below(to, v->path);
+    else
+        print_options(to, v);
+    if (v->examples)
+        print_examples(to, v->examples);
+    (void)fputs(".SH EXIT STATUS\n", to);
+    print_text(to, v->exits ? v->exits : "0 done, 1 failed, 2 wrong usage");
+    (void)fputs("\n.SH SEE ALSO\n.BR iii (1)\n", to);
+}
+
+static void print_top(FILE *to, const struct verbs_args *a)
+{
+    print_title(to, a, "");
+    (void)fputs(
+        ".SH NAME\niii \\- run untrusted code in sandboxes that start in milliseconds\n"
+        ".SH SYNOPSIS\n.B iii\n[\\-c FILE] [COMMAND [OPTIONS]]\n"
+        ".SH DESCRIPTION\nWithout a command the server runs, with config.yaml of this folder when there is one.\n",
+        to);
+    print_below(to, "");
+}
+
+/* v NULL: the page of iii itself. 0, or 1 after the reason was said. */
+static int write_page(const struct verbs_args *a, const char *dir, const struct verbs_verb *v)
+{
+    CLEANUP(free_p) char *path = xasprintf("%s/iii%s%s.1", dir, v ? "-" : "", v ? v->path : "");
+    for (char *p = path + strlen(dir); *p; p++)
+        if (*p == ' ')
+            *p = '-';
+    FILE *to = fopen(path, "we");
+    if (!to) {
+        (void)fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    if (v)
+        print_page(to, a, v);
+    else
+        print_top(to, a);
+    bool is_bad = ferror(to);
+    if (fclose(to) != 0 || is_bad) {
+        (void)fprintf(stderr, "error: %s: cannot write\n", path);
+        return 1;
+    }
+    return 0;
+}
+
+int manpage_run(const struct verbs_args *a)
+{
+    if (a->n_words == 0) {
+        print_top(stdout, a);
+        return 0;
+    }
+    int r = write_page(a, a->words[0], NULL);
+    for (const struct verbs_verb *v = verbs_table; r == 0 && v->path; v++)
+        r = write_page(a, a->words[0], v);
+    return r;
+}
