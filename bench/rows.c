@@ -303,7 +303,8 @@ static int64_t peer_docker_exec(struct bench *b)
 
 static int64_t peer_docker_run(struct bench *b)
 {
-    static const char *const argv[] = { "docker", "run", "-d", "--rm", "--network", "none", "iii-bench-image", "sleep", "2", NULL };
+    static const char *const argv[] = { "docker",          "run",   "-d", "--rm", "--network", "none",
+                                        "iii-bench-image", "sleep", "2",  NULL };
     (void)b;
     return rows_spawn_us(argv);
 }

@@ -85,7 +85,8 @@ static const struct api_door *door_for(const struct api *a, struct http_req *r)
 {
     for (size_t i = 0; i < a->n_doors; i++) {
         const struct api_door *d = &a->doors[i];
-        if (strncmp(http_req_path(r), d->path_prefix, strlen(d->path_prefix)) == 0 && (!d->claims || d->claims(d->arg, r)))
+        if (strncmp(http_req_path(r), d->path_prefix, strlen(d->path_prefix)) == 0 &&
+            (!d->claims || d->claims(d->arg, r)))
             return d;
     }
     return NULL;

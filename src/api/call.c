@@ -31,7 +31,7 @@ struct call {
     struct idempotency_claim *claim; /* of its Idempotency-Key: the answer is kept */
     int64_t started_us;
     bool is_cancelled, is_streaming, has_span;
-    struct span span; /* goes on from the client's traceparent */
+    struct span span;   /* goes on from the client's traceparent */
     struct call **slot; /* of whoever may cancel it: cleared when it is finished; or NULL */
 };
 

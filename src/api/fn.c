@@ -1,5 +1,5 @@
-/* The set of functions: registration, one call from the engine to its handler, what is known about each sandbox, and the
- * reaper of idle ones. */
+/* The set of functions: registration, one call from the engine to its handler, what is known about each sandbox, and
+ * the reaper of idle ones. */
 #include "api/fn.h"
 
 #include <errno.h>
@@ -23,10 +23,11 @@ struct fn_door {
 
 #define EXEC_FIELDS   "cmd:string args:list argv:list stdin:string env:any timeout_ms:integer workdir:string"
 #define CREATE_FIELDS "cpus:integer memory_mb:integer name:string network:boolean idle_timeout_secs:integer"
-#define EXEC_ANSWER   "stdout:string! stderr:string! exit_code:integer! timed_out:boolean! duration_ms:integer! " \
-                    "success:boolean! stdout_truncated:boolean! stderr_truncated:boolean!"
-#define ENTRY_ANSWER  "name:string! is_dir:boolean! size:integer! mode:string! mtime:integer! is_symlink:boolean!"
-#define TEXT_FIELDS   "recursive:boolean ignore_case:boolean include_glob:list exclude_glob:list"
+#define EXEC_ANSWER                                                                             \
+    "stdout:string! stderr:string! exit_code:integer! timed_out:boolean! duration_ms:integer! " \
+    "success:boolean! stdout_truncated:boolean! stderr_truncated:boolean!"
+#define ENTRY_ANSWER "name:string! is_dir:boolean! size:integer! mode:string! mtime:integer! is_symlink:boolean!"
+#define TEXT_FIELDS  "recursive:boolean ignore_case:boolean include_glob:list exclude_glob:list"
 
 const struct fn_row fn_rows[] = {
     { "sandbox::run", fn_run_start, "Create a sandbox, write files, run code in it and stop it, in one call",
@@ -60,8 +61,8 @@ const struct fn_row fn_rows[] = {
       "sandbox_id:string! path:string! pattern:string! max_matches:integer max_line_bytes:integer " TEXT_FIELDS,
       "matches:list! truncated:boolean!" },
     { "sandbox::fs::sed", fn_text_sed, "Replace what matches a regular expression",
-      "sandbox_id:string! files:list path:string pattern:string! replacement:string! regex:boolean first_only:boolean "
-      TEXT_FIELDS,
+      "sandbox_id:string! files:list path:string pattern:string! replacement:string! regex:boolean "
+      "first_only:boolean " TEXT_FIELDS,
       "results:list! total_replacements:integer!" },
     { 0 },
 };

@@ -1,5 +1,5 @@
-/* The sixteen sandbox:: functions of the engine: their own payloads, answers and errors (S-codes), beside the operations of
- * the table. May include: base/, engine/, sandbox/ and what that hands out. */
+/* The sixteen sandbox:: functions of the engine: their own payloads, answers and errors (S-codes), beside the
+ * operations of the table. May include: base/, engine/, sandbox/ and what that hands out. */
 #pragma once
 #include "base/err.h"
 #include "engine/engine.h"

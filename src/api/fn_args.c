@@ -15,11 +15,11 @@
 
 static const char *type_name(const json_t *v)
 {
-    return json_is_object(v)  ? "an object" :
-           json_is_array(v)   ? "a list" :
-           json_is_string(v)  ? "a string" :
-           json_is_boolean(v) ? "a boolean" :
-                                "a number";
+    return json_is_object(v)    ? "an object"
+           : json_is_array(v)   ? "a list"
+           : json_is_string(v)  ? "a string"
+           : json_is_boolean(v) ? "a boolean"
+                                : "a number";
 }
 
 static int wrong_type(struct fn_call *c, const char *key, const char *wanted, const json_t *got)
@@ -243,8 +243,9 @@ static int env_object(struct fn_call *c, json_t *vars, json_t *out)
 int fn_args_env_shape(struct fn_call *c)
 {
     const json_t *v = json_get(c->in, "env");
-    return !v || json_is_array(v) || json_is_object(v) ? 0 :
-                                                         wrong_type(c, "env", "a list of \"KEY=VALUE\" or an object", v);
+    return !v || json_is_array(v) || json_is_object(v)
+               ? 0
+               : wrong_type(c, "env", "a list of \"KEY=VALUE\" or an object", v);
 }
 
 int fn_args_env(struct fn_call *c, json_t **ret)
@@ -292,14 +293,15 @@ int fn_args_command(struct fn_call *c, char ***ret)
     }
     bool has_space = fn_words_has_space(cmd);
     if (has_space && args)
-        return fn_set_fault(c, "S001",
-                            "invalid request: ambiguous command: `cmd` has white space and `args` is given; put each word "
-                            "into `args`, or all into `cmd`");
+        return fn_set_fault(
+            c, "S001",
+            "invalid request: ambiguous command: `cmd` has white space and `args` is given; put each word "
+            "into `args`, or all into `cmd`");
     if (has_space)
         return split_command(c, cmd, ret);
     if (!*cmd)
-        return fn_set_fault(c, "S001",
-                            "invalid request: empty command: give cmd: \"ls -l\", cmd with args, or argv: [\"ls\", \"-l\"]");
+        return fn_set_fault(
+            c, "S001", "invalid request: empty command: give cmd: \"ls -l\", cmd with args, or argv: [\"ls\", \"-l\"]");
     strlist_add(ret, cmd);
     for (char **a = args; a && *a; a++)
         strlist_add(ret, *a);

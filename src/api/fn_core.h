@@ -64,12 +64,12 @@ extern const struct fn_row fn_rows[]; /* ended by id NULL */
 /* --- ending a call, exactly once --- */
 void fn_ok(struct fn_call *c, json_t *result); /* takes result */
 void fn_fail(struct fn_call *c, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-void fn_fail_fault(struct fn_call *c);                              /* with c->fault */
+void fn_fail_fault(struct fn_call *c);                                                         /* with c->fault */
 int fn_set_fault(struct fn_call *c, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4); /* -EINVAL */
 /* A failure of a file call. s may be gone by now. */
 void fn_fail_file(struct fn_call *c, const struct sandbox *s, const struct err *err, const char *path);
 void fn_fail_start(struct fn_call *c, const struct sandbox *s, int r, const char *path); /* a call that did not begin */
-json_t *fn_fault_json(const struct fn_fault *f);                    /* the envelope; caller owns */
+json_t *fn_fault_json(const struct fn_fault *f);                                         /* the envelope; caller owns */
 
 /* Runs a function as a step of another: done comes, perhaps before this returns. in is taken. */
 void fn_step(struct fn_set *f, const char *id, json_t *in, fn_done_fn *done, void *arg);

@@ -18,7 +18,8 @@ static const struct code {
     { "S001", "validation", NULL, false },
     { "S002", "validation", "create one first with sandbox::create", false },
     { "S003", "validation",
-      "waiting does not help while foreground processes hold the slots: detach long work with `nohup ... >/dev/null 2>&1 &`, "
+      "waiting does not help while foreground processes hold the slots: detach long work with `nohup ... >/dev/null "
+      "2>&1 &`, "
       "or use sandbox::stop and sandbox::create",
       false },
     { "S004", "validation", "create a new one with sandbox::create", false },

@@ -79,8 +79,8 @@ static void boot(struct creation *n)
                                   (json_int_t)n->memory_mb, "network", n->has_network, "env", n->env);
     if (n->name)
         (void)json_object_set_new(config, "name", json_string(n->name));
-    JSON_OWNED extra = json_pack("{s:{s:I, s:s, s:s?, s:b}}", "engine", "idle_secs", (json_int_t)n->idle_s, "image", n->image,
-                                 "name", n->name, "gateway", n->has_network);
+    JSON_OWNED extra = json_pack("{s:{s:I, s:s, s:s?, s:b}}", "engine", "idle_secs", (json_int_t)n->idle_s, "image",
+                                 n->image, "name", n->name, "gateway", n->has_network);
     struct create_plan plan = { .config = config, .extra = extra, .is_unlisted = true };
     manager_create(c->set->manager, &plan, on_created, n);
 }
@@ -128,7 +128,8 @@ static void find_root(struct creation *n)
         return;
     }
     if (!m->settings->fn_auto_install || !pulls_is_allowed(m->pulls)) {
-        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and auto_install is off", n->image, n->source);
+        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and auto_install is off", n->image,
+                           n->source);
         creation_fail(n);
         return;
     }

@@ -119,9 +119,9 @@ int64_t fn_policy_cap(const struct fn_policy *p, const char *name, const char *w
 
 static void list_image(const struct fn_policy *p, json_t *list, const char *name, const char *kind)
 {
-    (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", name, "oci_ref",
-                                                fn_policy_reference(p, name), "kind", kind, "allowed",
-                                                fn_policy_allows(p, name)));
+    (void)json_array_append_new(list,
+                                json_pack("{s:s, s:s, s:s, s:b}", "name", name, "oci_ref", fn_policy_reference(p, name),
+                                          "kind", kind, "allowed", fn_policy_allows(p, name)));
 }
 
 static int by_text(const void *a, const void *b)
@@ -137,8 +137,7 @@ json_t *fn_policy_catalogue(const struct fn_policy *p)
     CLEANUP(free_p) const char **names = xzalloc((json_object_size(p->custom) + 1) * sizeof(*names));
     for (size_t i = 0; i < N_PRESETS; i++)
         list_image(p, list, presets[i].name, "preset");
-    json_object_foreach(p->custom, name, value)
-        names[n++] = name;
+    json_object_foreach(p->custom, name, value) names[n++] = name;
     qsort(names, n, sizeof(*names), by_text);
     for (size_t i = 0; i < n; i++)
         list_image(p, list, names[i], "custom");

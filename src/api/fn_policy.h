@@ -1,4 +1,5 @@
-/* What the operator lets the sandbox:: functions do: the image catalogue, its allowlist and caps. May include: base/. */
+/* What the operator lets the sandbox:: functions do: the image catalogue, its allowlist and caps. May include: base/.
+ */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,8 +10,8 @@
 
 struct fn_policy {
     const struct settings *settings;
-    json_t *custom; /* {name: reference} */
-    json_t *caps;   /* {name: {max_cpus, max_memory_mb}}, a missing number is no cap */
+    json_t *custom;  /* {name: reference} */
+    json_t *caps;    /* {name: {max_cpus, max_memory_mb}}, a missing number is no cap */
     json_t *allowed; /* {name: true} */
 };
 

@@ -9,8 +9,8 @@
 #include "base/base64.h"
 #include "sandbox/workpath.h"
 
-#define INLINE_MAX (1024 * 1024)              /* one frame to the agent; more is streamed */
-#define READ_MAX   (64u * 1024 * 1024)        /* largest file in one JSON answer */
+#define INLINE_MAX (1024 * 1024)       /* one frame to the agent; more is streamed */
+#define READ_MAX   (64u * 1024 * 1024) /* largest file in one JSON answer */
 #define FILE_MODE  0644
 
 /* --- read and download --- */

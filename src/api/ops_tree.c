@@ -152,7 +152,8 @@ void api_fs_info(struct call *c)
     struct sandbox *s = handlers_running(c);
     CLEANUP(strlist_free_p) char **paths = s ? resolved_paths(c, s) : NULL;
     if (paths)
-        (void)handlers_failed(c, guest_fs_stat(s->link, (const char *const *)paths, strlist_count(paths), on_info, c), "info");
+        (void)handlers_failed(c, guest_fs_stat(s->link, (const char *const *)paths, strlist_count(paths), on_info, c),
+                              "info");
 }
 
 /* --- one after the other: move, mkdir, rmdir --- */
@@ -285,6 +286,6 @@ void api_fs_chmod(struct call *c)
     struct sandbox *s = handlers_running(c);
     CLEANUP(free_p) char *path = NULL;
     if (s && resolve_param(c, s, "path", "", &path) == 0)
-        (void)handlers_failed(c, guest_fs_chmod(s->link, path, call_str(c, "mode", ""), NULL, false, handlers_success, c),
-                              "chmod");
+        (void)handlers_failed(
+            c, guest_fs_chmod(s->link, path, call_str(c, "mode", ""), NULL, false, handlers_success, c), "chmod");
 }

@@ -121,18 +121,27 @@ static size_t open_fds(void)
     return n > 3 ? n - 3 : 0; /* ".", ".." and the folder itself */
 }
 
+/* Pages of address space and of resident memory; zeros say that they are not known. */
+static void read_statm(unsigned long *ret_pages, unsigned long *ret_resident)
+{
+    char text[128] = "", *end = text;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && !fgets(text, sizeof(text), f))
+        text[0] = '\0';
+    if (f)
+        (void)fclose(f); /* read only */
+    *ret_pages = strtoul(text, &end, 10);
+    *ret_resident = strtoul(end, NULL, 10);
+}
+
 static void write_process(const struct prometheus *p, struct buf *out)
 {
     struct rusage use = { 0 };
     struct rlimit fds = { 0 };
-    unsigned long pages = 0, resident = 0;
+    unsigned long pages, resident;
     (void)getrusage(RUSAGE_SELF, &use);
     (void)getrlimit(RLIMIT_NOFILE, &fds);
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f) {
-        (void)(fscanf(f, "%lu %lu", &pages, &resident) == 2); /* zeros say that it is not known */
-        (void)fclose(f);
-    }
+    read_statm(&pages, &resident);
     double page = (double)sysconf(_SC_PAGESIZE);
     double cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
                    (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;

@@ -9,7 +9,7 @@
 
 struct range {
     const char *what;
-    int min, max;
+    unsigned min, max;
     const char *names; /* three letters each, the first for min (month) or 0 (weekday) */
 };
 
@@ -22,19 +22,19 @@ static const struct range ranges[6] = {
     { "weekday", 0, 7, "sunmontuewedthufrisat" },
 };
 
-static int read_value(const char **p, const struct range *r, int *ret)
+static int read_value(const char **p, const struct range *r, unsigned *ret)
 {
     if (isdigit((unsigned char)**p)) {
-        int v = 0;
+        unsigned v = 0;
         for (; isdigit((unsigned char)**p); (*p)++) {
-            v = v * 10 + (**p - '0');
+            v = v * 10 + (unsigned)(**p - '0');
             if (v > 100000)
                 return -EINVAL;
         }
         *ret = v;
         return 0;
     }
-    for (int i = 0; r->names && r->names[i * 3]; i++) {
+    for (unsigned i = 0; r->names && r->names[i * 3]; i++) {
         if (strncasecmp(*p, r->names + (size_t)i * 3, 3) == 0) {
             *p += 3;
             *ret = i + (r->min == 1);
@@ -47,7 +47,7 @@ static int read_value(const char **p, const struct range *r, int *ret)
 /* One piece between commas: "*", "5", "1-5", "*" or range with "/2". */
 static int read_piece(const char **p, const struct range *r, uint64_t *bits)
 {
-    int from = r->min, to = r->max, step = 1;
+    unsigned from = r->min, to = r->max, step = 1;
     bool is_single = false;
     if (**p == '*') {
         (*p)++;
@@ -72,7 +72,7 @@ static int read_piece(const char **p, const struct range *r, uint64_t *bits)
     }
     if (from < r->min || to > r->max || from > to)
         return -EINVAL;
-    for (int v = from; v <= to; v += step)
+    for (unsigned v = from; v <= to; v += step)
         *bits |= 1ull << v;
     return 0;
 }
@@ -118,7 +118,7 @@ int cron_parse(const char *text, struct cron *ret, struct err *err)
         skip_blanks(&p);
         bool is_any = p[0] == '*' && (p[1] == ' ' || p[1] == '\t' || p[1] == '\0');
         if (read_field(&p, &ranges[i], slots[i]) < 0)
-            return err_set(err, ERR_INVALID, 0, "cron \"%.60s\": bad %s field, allowed are %d to %d", text,
+            return err_set(err, ERR_INVALID, 0, "cron \"%.60s\": bad %s field, allowed are %u to %u", text,
                            ranges[i].what, ranges[i].min, ranges[i].max);
         if (i == 3)
             c.is_day_any = is_any;

@@ -33,7 +33,8 @@ void ident_new(const char *prefix, char out[IDENT_MAX])
     unsigned char raw[IDENT_HEX / 2];
     char hex[IDENT_HEX + 1];
     ident_random(raw, sizeof(raw));
-    raw[6] = (unsigned char)(0x40 | (raw[6] & 0x0f)); /* also the head of a version 4 UUID: sandboxes are shown as both */
+    raw[6] =
+        (unsigned char)(0x40 | (raw[6] & 0x0f)); /* also the head of a version 4 UUID: sandboxes are shown as both */
     raw[8] = (unsigned char)(0x80 | (raw[8] & 0x3f));
     ident_hex(raw, sizeof(raw), hex);
     (void)snprintf(out, IDENT_MAX, "%s_%s", prefix, hex);

@@ -98,7 +98,7 @@ static bool send_piece(struct copy *c, ssize_t n)
     }
     c->done += n;
     face_bar_move(&c->bar, c->done);
-    return ws_send(c->ws, false, c->piece, (size_t)n) < MARK;
+    return ws_send(c->ws, false, c->piece, (size_t)n) <= MARK;
 }
 
 static void pump_file(struct copy *c)

@@ -15,6 +15,7 @@ enum {
     SERVER_DEADLINE_MS = 300000,
     GRACE_MS = 5000,
     CHANNEL_WAIT_MS = 5000,
+    LAST_WORDS_MS = 1000,
     STDIN_MAX = 3 * 1024 * 1024,
     EXIT_INTERRUPTED = 130
 };
@@ -134,14 +135,17 @@ static json_t *payload_of(const struct boxexec_plan *plan)
     return payload;
 }
 
-static int failed(const json_t *error)
+static int failed(struct outflow *o, const json_t *error)
 {
     JSON_OWNED envelope = NULL;
     const char *code = reach_code(error, &envelope);
+    bool is_late = code && strcmp(code, "S200") == 0;
+    if (is_late && o->ws)
+        (void)wire_wait(o->w, &o->is_over, LAST_WORDS_MS, NULL); /* a server that does not stream never ends it */
     print_text(envelope, "stdout", STDOUT_FILENO);
     print_text(envelope, "stderr", STDERR_FILENO);
     (void)reach_fail(error);
-    return code && strcmp(code, "S200") == 0 ? BOXEXEC_TIMED_OUT : 1;
+    return is_late ? BOXEXEC_TIMED_OUT : 1;
 }
 
 static int finished(const struct boxexec_plan *plan, struct outflow *o, const json_t *result)
@@ -149,9 +153,9 @@ static int finished(const struct boxexec_plan *plan, struct outflow *o, const js
     if (plan->is_json) {
         face_json(result, stdout);
         (void)fflush(stdout);
-    } else if (json_get_bool(result, "streamed", false)) {
-        (void)wire_wait(o->w, &o->is_over, GRACE_MS, NULL); /* the answer may overtake the last of the output */
     } else {
+        if (json_get_bool(result, "streamed", false))
+            (void)wire_wait(o->w, &o->is_over, GRACE_MS, NULL); /* the answer may overtake the last of the output */
         print_text(result, "stdout", STDOUT_FILENO);
         print_text(result, "stderr", STDERR_FILENO);
     }
@@ -178,7 +182,7 @@ int boxexec_run(struct wire *w, const struct boxexec_plan *plan)
     else if (r < 0)
         r = reach_fail_text(err.msg);
     else
-        r = answer.error ? failed(answer.error) : finished(plan, &out, answer.result);
+        r = answer.error ? failed(&out, answer.error) : finished(plan, &out, answer.result);
     close_outflow(&out);
     return r;
 }

@@ -106,7 +106,8 @@ static int dial(struct wire *w, struct err *err)
         (void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
     w->is_lost = false;
     w->why[0] = '\0';
-    return ws_dial(w->loop, w->url, token ? headers : NULL, MESSAGE_MAX, &engine_events, w, &w->ws, err);
+    const struct ws_target to = { .url = w->url, .headers = token ? headers : NULL, .message_max = MESSAGE_MAX };
+    return ws_dial(w->loop, &to, &engine_events, w, &w->ws, err);
 }
 
 /* Says who we are; nobody answers. */
@@ -297,5 +298,6 @@ int wire_channel(struct wire *w, const json_t *ref, const struct ws_events *even
     if (!is_plain(id) || !is_plain(key) || !is_plain(direction))
         return err_set(err, ERR_INTERNAL, 0, "the engine gave no usable channel");
     CLEANUP(free_p) char *url = xasprintf("%sws/channels/%s?key=%s&dir=%s", w->url, id, key, direction);
-    return ws_dial(w->loop, url, NULL, MESSAGE_MAX, events, arg, ret, err);
+    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX };
+    return ws_dial(w->loop, &to, events, arg, ret, err);
 }

@@ -160,7 +160,8 @@ static int open_there(struct chanend *c, const char *base_url, const json_t *ref
     CLEANUP(free_p)
     char *url = xasprintf("%s/ws/channels/%s?key=%s&dir=%s", base_url, id, key, c->is_writer ? "write" : "read");
     c->is_ready = true; /* what is sent before the handshake waits in the socket's queue */
-    return ws_dial(c->engine->loop, url, NULL, MESSAGE_MAX, &events, c, &c->ws, err);
+    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX };
+    return ws_dial(c->engine->loop, &to, &events, c, &c->ws, err);
 }
 
 /* --- for all --- */

@@ -231,7 +231,8 @@ static int connect_now(struct outside *o, struct err *err)
     CLEANUP(free_p) char *auth = o->token ? xasprintf("Authorization: Bearer %s", o->token) : NULL;
     CLEANUP(free_p) char *url = xasprintf("%s/", o->url);
     const char *const headers[] = { auth, NULL };
-    int r = ws_dial(o->engine->loop, url, auth ? headers : NULL, ENGINE_MESSAGE_MAX, &events, o, &o->ws, err);
+    const struct ws_target to = { .url = url, .headers = auth ? headers : NULL, .message_max = ENGINE_MESSAGE_MAX };
+    int r = ws_dial(o->engine->loop, &to, &events, o, &o->ws, err);
     if (r == 0)
         introduce(o);
     return r;

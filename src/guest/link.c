@@ -127,7 +127,7 @@ static void resize_table(struct guest_link *g, uint32_t count)
 {
     struct link_stream **old = g->buckets;
     uint32_t old_count = g->bucket_count;
-    g->buckets = xzalloc(count * sizeof(g->buckets[0]));
+    g->buckets = xzalloc(count * sizeof(struct link_stream *));
     g->bucket_count = count;
     for (uint32_t i = 0; i < old_count; i++)
         for (struct link_stream *s = old[i], *next; s; s = next) {

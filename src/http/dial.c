@@ -133,10 +133,12 @@ static void on_timeout(void *arg)
     finish(arg, ETIMEDOUT, "connect to");
 }
 
+/* Takes name over. */
 static struct dial *dial_new(struct loop *l, char *name, int64_t timeout_ms, dial_fn *fn, void *arg)
 {
     struct dial *d = xzalloc(sizeof *d);
-    *d = (struct dial){ .loop = l, .name = name, .fd = NO_FD, .fn = fn, .arg = arg };
+    *d = (struct dial){ .loop = l, .fd = NO_FD, .fn = fn, .arg = arg };
+    d->name = name;
     d->timer = timer_new(l, timeout_ms, 0, on_timeout, d);
     return d;
 }

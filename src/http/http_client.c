@@ -254,7 +254,7 @@ static int read_target(const struct http_client_request *req, struct url *ret, s
 int http_client_start(struct loop *l, const struct http_client_request *req, const struct http_client_events *ev,
                       void *arg, struct http_client **ret, struct err *err)
 {
-    struct url u;
+    struct url u = { 0 };
     int r = read_target(req, &u, err);
     if (r < 0)
         return r;

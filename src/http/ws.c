@@ -331,6 +331,8 @@ int ws_open(struct ws *w, int fd, const struct buf *rest)
         process_later(w);
     if (outq_flush(&w->out, fd) < 0)
         break_later(w);
+    if (w->is_over_mark)
+        w->out.is_blocked = true; /* even if all went out just now: the next turn tells the source with on_drain */
     update_watch(w);
     return 0;
 }

@@ -22,10 +22,16 @@ struct ws_events {
 /* Answers 101 (or 400/426 and returns -EINVAL: r was answered then). message_max: 16 MiB is the contract's. */
 int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const struct ws_events *ev, void *arg,
               struct ws **ret);
-/* Client: connects to ws://host:port/path. on_close with code 1006 when it cannot. headers: NULL-terminated
- * "Name: value" list or NULL. */
-int ws_dial(struct loop *l, const char *url, const char *const *headers, size_t message_max, const struct ws_events *ev,
-            void *arg, struct ws **ret, struct err *err);
+
+struct ws_target {
+    const char *url;            /* ws://host:port/path */
+    const char *const *headers; /* NULL-terminated "Name: value" list, or NULL */
+    size_t message_max;
+};
+
+/* Client: connects. on_close with code 1006 when it cannot. to is not kept. */
+int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *ev, void *arg, struct ws **ret,
+            struct err *err);
 /* Returns bytes queued; past 1 MiB stop producing until on_drain. */
 size_t ws_send(struct ws *w, bool is_text, const char *data, size_t len);
 size_t ws_queued(const struct ws *w); /* bytes that wait to be sent */

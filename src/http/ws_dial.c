@@ -153,13 +153,13 @@ static int make_request(struct ws_handshake *h, const struct url *u, const char 
     return r == 0 ? buf_add_str(b, "\r\n") : r;
 }
 
-int ws_dial(struct loop *l, const char *url, const char *const *headers, size_t message_max, const struct ws_events *ev,
-            void *arg, struct ws **ret, struct err *err)
+int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *ev, void *arg, struct ws **ret,
+            struct err *err)
 {
     struct url u;
-    if (url_parse(url, "ws", 80, &u) < 0)
-        return err_set(err, ERR_INVALID, 0, "\"%s\" is no WebSocket address: ws://host:port/path is needed", url);
-    struct ws *w = ws_new(l, true, message_max, ev, arg);
+    if (url_parse(to->url, "ws", 80, &u) < 0)
+        return err_set(err, ERR_INVALID, 0, "\"%s\" is no WebSocket address: ws://host:port/path is needed", to->url);
+    struct ws *w = ws_new(l, true, to->message_max, ev, arg);
     struct ws_handshake *h = xzalloc(sizeof *h);
     h->ws = w;
     h->fd = NO_FD;
@@ -167,10 +167,10 @@ int ws_dial(struct loop *l, const char *url, const char *const *headers, size_t 
     outq_init(&h->out);
     buf_init(&h->answer, ANSWER_BYTES);
     wskey_new(h->key);
-    int r = make_request(h, &u, headers);
+    int r = make_request(h, &u, to->headers);
     if (r < 0) {
         ws_drop(w);
-        return err_set(err, ERR_INVALID, -r, "connect to %s: a header holds a line break or is too long", url);
+        return err_set(err, ERR_INVALID, -r, "connect to %s: a header holds a line break or is too long", to->url);
     }
     h->timer = timer_new(l, HANDSHAKE_MS, 0, on_late, h);
     h->dial = dial_tcp(l, u.host, u.port, HANDSHAKE_MS, on_dialed, h);

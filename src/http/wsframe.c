@@ -206,7 +206,7 @@ size_t wsframe_close_make(int code, const char *reason, char out[WSFRAME_CONTROL
         return 0; /* 1005 and 1006 are never sent: an empty payload says the same */
     out[0] = (char)(code >> 8);
     out[1] = (char)code;
-    size_t len = reason ? strlen(reason) : 0;
+    size_t len = reason ? strnlen(reason, WSFRAME_CONTROL_MAX) : 0;
     if (len > WSFRAME_CONTROL_MAX - 2)
         len = utf8_whole(reason, WSFRAME_CONTROL_MAX - 2);
     if (len)

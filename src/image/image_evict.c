@@ -101,7 +101,8 @@ static int take_census(struct census *c, struct err *err)
         return lock;
     note_pins(c->store, c->pinned);
     record_each(c->store, count_one, c);
-    qsort(c->items, c->n, sizeof(*c->items), older_first);
+    if (c->n)
+        qsort(c->items, c->n, sizeof(*c->items), older_first);
     return 0;
 }
 

@@ -245,7 +245,7 @@ static int import_parts(struct importer *im, const struct manifest_parts *parts,
     size_t n = wordlist_len(parts->layers), n_ids = wordlist_len(im->staging.config.diff_ids);
     if (n != n_ids)
         return err_set(err, ERR_INVALID, 0, "the manifest has %zu layers, the image config %zu", n, n_ids);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; parts->layers && parts->layers[i]; i++) {
         const struct blob *b = NULL;
         r = find_blob(im, parts->layers[i], &b, err);
         CLEANUP(close_fd_p) int fd = r < 0 ? NO_FD : open_blob(im, b, err);

@@ -146,8 +146,7 @@ int manifest_parse_oci(const char *text, size_t len, struct manifest_parts *ret,
         is_ok = (parts.layers[i] = blob_path(json_array_get(layers, i))) != NULL;
     if (!is_ok)
         return err_set(err, ERR_INVALID, 0, "image manifest: a digest that is not sha256 with 64 hex digits");
-    *ret = parts;
-    parts = (struct manifest_parts){ 0 };
+    *ret = (struct manifest_parts){ .config = STEAL(parts.config), .layers = STEAL(parts.layers) };
     return 0;
 }
 

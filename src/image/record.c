@@ -31,9 +31,10 @@ static void image_id(const json_t *layers, const json_t *config, char ret[DIGEST
     CLEANUP(free_p) char *text = json_write(config, &len);
     if (text)
         digest_add(&d, text, len);
-    memcpy(ret, "sha256:", 7);
-    digest_hex(&d, ret + 7);
+    char hex[DIGEST_HEX];
+    digest_hex(&d, hex);
     digest_done(&d);
+    (void)snprintf(ret, DIGEST_HEX + 7, "sha256:%s", hex);
 }
 
 json_t *record_new(const char *name, const char *source, const struct layout_layer *layers, size_t n_layers,

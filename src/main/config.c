@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "main/workerblock.h"
 
 #define FILE_MAX  (1u << 20)
 #define KEY_MAX   128
@@ -69,23 +70,36 @@ static int set_value(const struct file *f, const struct settings_row *row, struc
     return complain(f, value, what);
 }
 
+/* "sandbox.image_allowlist" and the like: an older wrapping of what the functions are allowed. */
+static bool is_workers_key(const char *key)
+{
+    char name[KEY_MAX + 16];
+    if (strncmp(key, "sandbox.", 8) != 0)
+        return false;
+    (void)snprintf(name, sizeof(name), "functions.%s", key + 8);
+    return row_for(name);
+}
+
 static int read_mapping(const struct file *f, struct fy_node *mapping, const char *parent, int depth);
 
 static int read_pair(const struct file *f, struct fy_node_pair *pair, const char *parent, int depth)
 {
     struct fy_node *key_node = fy_node_pair_key(pair), *value = fy_node_pair_value(pair);
-    char key[KEY_MAX], what[KEY_MAX + 64];
+    char key[KEY_MAX], what[KEY_MAX + 128];
     size_t len = 0;
     const char *text = key_node && fy_node_is_scalar(key_node) ? fy_node_get_scalar(key_node, &len) : NULL;
     if (!text)
         return complain(f, key_node, "a key must be plain text");
     int n =
         snprintf(key, sizeof(key), "%s%s%.*s", parent, *parent ? "." : "", (int)(len < KEY_MAX ? len : KEY_MAX), text);
+    if (strcmp(key, "workers") == 0 || strcmp(key, "modules") == 0) /* the second is an older name of it */
+        return workerblock_read(f->path, value, f->settings, f->err);
     const struct settings_row *row = n >= 0 && (size_t)n < sizeof(key) ? row_for(key) : NULL;
     if (row)
         return set_value(f, row, key_node, value);
     if (!is_group(key)) {
-        (void)snprintf(what, sizeof(what), "unknown key \"%s\"", key);
+        (void)snprintf(what, sizeof(what), "unknown key \"%s\"%s", key,
+                       is_workers_key(key) ? ": it belongs under workers: - name: iii-sandbox, config:" : "");
         return complain(f, key_node, what);
     }
     if (!value || !fy_node_is_mapping(value) || depth >= DEPTH_MAX) {
@@ -156,15 +170,45 @@ static int read_document(const struct file *f, const struct buf *text)
     return r;
 }
 
+/* ${VAR} and ${VAR:default} become text before anything is parsed. */
+static int expand(const char *path, const struct buf *from, struct buf *to, struct err *err)
+{
+    const char *at = buf_text(from), *dollar;
+    int r = 0;
+    for (; r == 0 && (dollar = strstr(at, "${")); at = strchr(dollar, '}') + 1) {
+        const char *end = strchr(dollar, '}');
+        if (!end)
+            break;
+        CLEANUP(free_p) char *name = xstrndup(dollar + 2, (size_t)(end - dollar) - 2);
+        char *fallback = strchr(name, ':');
+        if (fallback)
+            *fallback++ = '\0';
+        const char *value = getenv(name);
+        if (!value && !fallback)
+            return err_set(err, ERR_INVALID, 0,
+                           "%s: the environment variable %.100s is not set and ${%.100s} has no default", path, name,
+                           name);
+        r = buf_add(to, at, (size_t)(dollar - at));
+        if (r == 0)
+            r = buf_add_str(to, value ? value : fallback);
+    }
+    if (r == 0)
+        r = buf_add_str(to, at);
+    return r < 0 ? err_set(err, ERR_INVALID, 0, "%s: larger than %u bytes", path, FILE_MAX) : 0;
+}
+
 static int read_file(const char *path, struct settings *s, struct err *err)
 {
-    CLEANUP(buf_done) struct buf text = BUF_INIT(FILE_MAX);
+    CLEANUP(buf_done) struct buf raw = BUF_INIT(FILE_MAX), text = BUF_INIT(FILE_MAX);
     struct file f = { path, s, err };
-    int r = read_text(path, &text, err);
+    int r = read_text(path, &raw, err);
     if (r < 0)
         return r;
-    if (text.len > 0 && memchr(text.data, '\0', text.len))
+    if (raw.len > 0 && memchr(raw.data, '\0', raw.len))
         return err_set(err, ERR_INVALID, 0, "%s: holds a NUL byte: not a text file", path);
+    r = expand(path, &raw, &text, err);
+    if (r < 0)
+        return r;
     return text.len > 0 ? read_document(&f, &text) : 0;
 }
 

@@ -2,6 +2,7 @@
 #include "main/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -142,7 +142,8 @@ static void on_recovered(void *arg)
         on_stop_signal(d);
         return;
     }
-    printf("ready rest=http://%s:%u engine=ws://%s:%u\n", d->settings.host, d->rest_port, d->settings.host, d->engine_port);
+    printf("ready rest=http://%s:%u engine=ws://%s:%u\n", d->settings.host, d->rest_port, d->settings.host,
+           d->engine_port);
     (void)fflush(stdout);
 }
 
@@ -169,7 +170,8 @@ static int run(struct daemon *d, struct err *err)
 {
     enum log_level level = LOG_INFO;
     if (log_level_parse(d->settings.log_level, &level) < 0)
-        return err_set(err, ERR_INVALID, 0, "log level \"%s\" is not one of error, warn, info, debug", d->settings.log_level);
+        return err_set(err, ERR_INVALID, 0, "log level \"%s\" is not one of error, warn, info, debug",
+                       d->settings.log_level);
     log_setup(level, d->settings.log_json);
     int r = check_exposure(&d->settings, err);
     if (r == 0)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/engine_door.h"
+#include "api/fn.h"
 #include "api/version.h"
 #include "base/alloc.h"
 #include "base/settings.h"
@@ -16,6 +17,7 @@ struct engine_port {
     const struct settings *settings;
     struct engine *engine;
     struct engine_door *door;
+    struct fn_set *functions;
     struct http_server *server;
     struct outside *outside; /* NULL without III_ENGINE_URL */
 };
@@ -36,7 +38,10 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     if (r == 0) {
         struct http_app app = engine_http_app(p->engine);
         p->door = engine_door_new(p->engine, a, s->api_prefix);
-        r = http_server_new(m->loop, &app, &limits, &p->server, err);
+        r = fn_new(p->engine, m, &p->functions,
+                   err); /* after the door: sandbox::create and list are the engine's own */
+        if (r == 0)
+            r = http_server_new(m->loop, &app, &limits, &p->server, err);
     }
     if (r == 0 && *s->engine_url)
         r = outside_new(p->engine, s->engine_url, s->engine_token, &p->outside, err);
@@ -71,6 +76,7 @@ void engine_port_close(struct engine_port *p)
         return;
     if (p->engine)
         engine_stop(p->engine);
+    fn_stop(p->functions);
     p->outside = outside_free(p->outside);
     p->server = http_server_free(p->server);
 }
@@ -81,6 +87,7 @@ struct engine_port *engine_port_free(struct engine_port *p)
         engine_port_close(p);
         engine_free(p->engine);
         engine_door_free(p->door);
+        fn_free(p->functions);
         free(p);
     }
     return NULL;

@@ -380,10 +380,9 @@ static int kill_listed(const struct cgroup *cg, const struct cgroup_tree *t)
     ssize_t n;
     while ((n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
         text[kept + (size_t)n] = '\0';
-        char *rest = text, *line = text, *end;
+        char *rest = text, *end;
         for (; (end = strchr(rest, '\n')); rest = end + 1) {
-            line = rest;
-            long pid = strtol(line, NULL, 10);
+            long pid = strtol(rest, NULL, 10);
             if (pid > 1) {
                 (void)kill((pid_t)pid, SIGKILL); /* gone already is fine */
                 count++;

@@ -241,12 +241,10 @@ static int export(scmp_filter_ctx ctx, struct filter *ret, struct err *err)
     CLEANUP(close_fd_p) int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0)
         return err_sys(err, -errno, "build the system call filter: memfd");
-    int r = seccomp_export_bpf(ctx, fd);
     struct stat st;
-    if (r == 0 && fstat(fd, &st) < 0)
-        r = -errno;
-    if (r < 0)
-        return err_sys(err, r, "build the system call filter: export");
+    int r = seccomp_export_bpf(ctx, fd);
+    if (r < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, r < 0 ? r : -errno, "build the system call filter: export");
     size_t body = (size_t)st.st_size, count = body / sizeof(struct sock_filter) + sizeof head / sizeof *head;
     if (count > BPF_MAXINSNS || body % sizeof(struct sock_filter) != 0)
         return err_set(err, ERR_INTERNAL, 0, "the system call filter has %zu instructions, the kernel takes %d", count,

@@ -49,6 +49,16 @@ static inline int proc_close_from(int first)
     return syscall(SYS_close_range, (unsigned)first, ~0u, 0) < 0 ? -errno : 0;
 }
 
+/* Field n of the text of a /proc/PID/stat, 3 (the state) or later; NULL when it has fewer. */
+static inline const char *proc_stat_field(const char *text, int n)
+{
+    const char *p = strrchr(text, ')'); /* the name may hold anything, so count from its end */
+    for (int field = 2; p && field < n; field++)
+        if ((p = strchr(p, ' ')))
+            p++;
+    return p;
+}
+
 /* Field 22 of /proc/PID/stat: with the pid it names one process for ever. 0 when there is no such process. */
 static inline uint64_t proc_start_time(pid_t pid)
 {
@@ -62,8 +72,6 @@ static inline uint64_t proc_start_time(pid_t pid)
     if (n <= 0)
         return 0;
     text[n] = '\0';
-    const char *p = strrchr(text, ')'); /* the name may hold anything, so count from its end: state is field 3 */
-    for (int field = 2; p && field < 22; field++)
-        p = strchr(p + 1, ' ');
-    return p ? strtoull(p + 1, NULL, 10) : 0;
+    const char *start = proc_stat_field(text, 22);
+    return start ? strtoull(start, NULL, 10) : 0;
 }

@@ -142,6 +142,20 @@ static void reset(int fd)
     (void)close(fd);                                                  /* nothing was sent */
 }
 
+/* The gateway: services of the host that the operator has opened. */
+static bool is_open_gateway(const struct outlet *o, const struct egressflow_plan *plan)
+{
+    struct in_addr gateway;
+    if (inet_pton(AF_INET, EGRESS_GATEWAY, &gateway) != 1 || plan->address != ntohl(gateway.s_addr))
+        return false;
+    CLEANUP(free_p) char *copy = xstrdup(o->e->m->settings->gateway_ports);
+    char *rest = copy, *word;
+    while ((word = strsep(&rest, ", ")))
+        if (strcmp(word, "*") == 0 || strtoul(word, NULL, 10) == plan->port)
+            return true;
+    return false;
+}
+
 static void take_connection(struct outlet *o, struct egressflow **slot, int fd)
 {
     static const struct egressflow_events events = { .on_name = on_name, .on_done = on_flow_done };
@@ -152,6 +166,11 @@ static void take_connection(struct outlet *o, struct egressflow **slot, int fd)
         return;
     }
     struct egressflow_plan plan = { .client_fd = fd, .address = ntohl(to.sin_addr.s_addr), .port = ntohs(to.sin_port) };
+    if (is_open_gateway(o, &plan)) {
+        plan.address = INADDR_LOOPBACK;
+        *slot = egressflow_new(o->e->m->loop, &plan, &events, o);
+        return;
+    }
     enum egresspolicy_verdict v = judge(o, plan.address, plan.port);
     if (v == EGRESSPOLICY_DENY || is_own_address(plan.address)) {
         reset(fd);

@@ -6,6 +6,9 @@
 #include "base/json.h"
 #include "sandbox/sandbox.h"
 
+/* Connections to this address go to the host's own loopback, to the ports that III_GATEWAY_PORTS opens. */
+#define EGRESS_GATEWAY "100.96.0.1"
+
 struct egress;
 
 struct egress *egress_new(struct manager *m);

@@ -87,17 +87,17 @@ static int parse_domain(const char *text, char ret[EGRESSPOLICY_NAME])
 static int parse_ports(const json_t *entry, uint16_t *ret_low, uint16_t *ret_high)
 {
     long low = 0, high = 0;
-    char extra;
     if (json_is_integer(entry)) {
         low = high = (long)json_integer_value(entry);
     } else if (json_is_string(entry)) {
         const char *text = json_string_value(entry);
         if (strspn(text, "0123456789-") != strlen(text) || strlen(text) > 11 || text[0] == '-')
             return -EINVAL;
-        int n = sscanf(text, "%ld-%ld%c", &low, &high, &extra);
-        if (n == 1 && !strchr(text, '-'))
-            high = low;
-        else if (n != 2)
+        char *end = NULL;
+        low = high = strtol(text, &end, 10);
+        if (*end == '-' && end[1] && end[1] != '-')
+            high = strtol(end + 1, &end, 10);
+        if (*end)
             return -EINVAL;
     }
     if (low < 1 || high > 65535 || low > high)

@@ -250,7 +250,8 @@ int64_t eventlog_end(struct eventlog *e)
 
 int64_t eventlog_after(struct eventlog *e, const char *id)
 {
-    (void)index_need(e, NULL); /* unreadable history counts as none */
+    if (index_need(e, NULL) < 0)
+        return e->first; /* unreadable history counts as none */
     for (size_t i = e->n; i > 0; i--)
         if (strcmp(e->index[i - 1].id, id) == 0)
             return e->first + (int64_t)i;

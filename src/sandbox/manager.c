@@ -13,16 +13,16 @@
 #include "sandbox/alerts.h"
 #include "sandbox/background.h"
 #include "sandbox/context.h"
+#include "sandbox/egress.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/networks.h"
 #include "sandbox/pool.h"
 #include "sandbox/ports.h"
 #include "sandbox/pulls.h"
-#include "sandbox/terminal.h"
 #include "sandbox/queue.h"
 #include "sandbox/snapshots.h"
 #include "sandbox/templates.h"
-#include "sandbox/egress.h"
-#include "sandbox/networks.h"
+#include "sandbox/terminal.h"
 #include "sandbox/volumes.h"
 #include "sandbox/workers.h"
 
@@ -150,7 +150,7 @@ struct manager *manager_free(struct manager *m)
     timer_free(m->collect_timer);
     crontimer_free(m->sweep_timer);
     pool_free(m->pool);
-    queue_free(m->queue); /* before the links go: what it runs is given up, not failed */
+    queue_free(m->queue);          /* before the links go: what it runs is given up, not failed */
     context_set_free(m->contexts); /* also before: their calls are over, their processes end with the links */
     ports_free(m->ports);
     pulls_free(m->pulls);

@@ -434,7 +434,7 @@ void networks_connect(struct networks *n, const char *id, struct sandbox *s, net
     const struct runtime_ops *ops = n->m->runtime->ops;
     if (net && !ops->net_attach)
         (void)err_set(&err, ERR_UNSUPPORTED, 0, "the %s backend cannot connect sandboxes", ops->name);
-    if (err.code != ERR_NONE || take_place(n, net, s, &err) < 0) {
+    if (!net || !ops->net_attach || take_place(n, net, s, &err) < 0) {
         fn(arg, &err);
         return;
     }

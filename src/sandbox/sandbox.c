@@ -92,9 +92,9 @@ json_t *sandbox_json(const struct sandbox *s)
 json_t *sandbox_record(const struct sandbox *s)
 {
     json_t *j = sandbox_json(s);
-    json_t *inner = json_pack("{s:s, s:s, s:O, s:O, s:o, s:s, s:o, s:b}", "uuid", s->uuid, "boxId", s->box_id, "env", s->env, "extra", s->extra,
-                              "imageEnv", strlist_to_json(s->image_env), "user", s->user, "layers",
-                              strlist_to_json(s->layers), "isHost", s->is_host);
+    json_t *inner = json_pack("{s:s, s:s, s:O, s:O, s:o, s:s, s:o, s:b}", "uuid", s->uuid, "boxId", s->box_id, "env",
+                              s->env, "extra", s->extra, "imageEnv", strlist_to_json(s->image_env), "user", s->user,
+                              "layers", strlist_to_json(s->layers), "isHost", s->is_host);
     if (s->box)
         (void)json_object_set_new(inner, "box", s->manager->runtime->ops->save(s->box));
     (void)json_object_set_new(j, "internal", inner);
@@ -109,7 +109,9 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
         return err_set(err, ERR_INTERNAL, 0, "sandbox record \"%s\" is damaged", id);
     struct sandbox *s = sandbox_new(m, id);
     const char *status = json_get_str(record, "status", "running"), *parent = json_get_str(record, "parentId", NULL);
-    s->status = strcmp(status, "paused") == 0 ? SANDBOX_PAUSED : strcmp(status, "expired") == 0 ? SANDBOX_EXPIRED : SANDBOX_RUNNING;
+    s->status = strcmp(status, "paused") == 0    ? SANDBOX_PAUSED
+                : strcmp(status, "expired") == 0 ? SANDBOX_EXPIRED
+                                                 : SANDBOX_RUNNING;
     s->name = xstrdup(json_get_str(record, "name", id));
     s->image = xstrdup(json_get_str(record, "image", ""));
     s->parent_id = xstrdup(parent);
@@ -209,7 +211,8 @@ json_t *sandbox_metrics(struct sandbox *s, struct err *err)
     }
     if (s->manager->runtime->ops->stats(s->box, &st, err) < 0)
         return NULL;
-    uint64_t limit = st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)json_get_int(s->config, "memory", 0);
+    uint64_t limit =
+        st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)json_get_int(s->config, "memory", 0);
     return json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "sandboxId", s->id, "cpuPercent",
                      cpu_percent(s, st.cpu_usage_us), "memoryUsageMb", (json_int_t)(st.memory_bytes / MIB),
                      "memoryLimitMb", (json_int_t)limit, "networkRxBytes", (json_int_t)st.rx_bytes, "networkTxBytes",

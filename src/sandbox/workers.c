@@ -1,5 +1,6 @@
 #include "sandbox/workers.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,24 +20,33 @@ struct workers {
     double cpu_percent;
 };
 
+/* The first eight numbers of the line for all CPUs: user, nice, system, idle, waiting for disks, ... */
+static bool read_cpu(unsigned long long ret[8])
+{
+    char line[512] = "", *p = line + 3, *end;
+    FILE *f = fopen("/proc/stat", "re");
+    bool is_read = f && fgets(line, sizeof(line), f) && strncmp(line, "cpu ", 4) == 0;
+    if (f)
+        (void)fclose(f); /* read only */
+    for (int i = 0; is_read && i < 8; i++, p = end) {
+        ret[i] = strtoull(p, &end, 10);
+        is_read = end != p;
+    }
+    return is_read;
+}
+
 /* How busy the machine was since the last heartbeat; 0 at the first. */
 static void look_at_cpu(struct workers *w)
 {
     unsigned long long v[8] = { 0 };
-    FILE *f = fopen("/proc/stat", "re");
-    int n = f ? fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
-                       &v[6], &v[7])
-              : 0;
-    if (f)
-        (void)fclose(f); /* read only */
-    if (n < 8)
+    if (!read_cpu(v))
         return;
     uint64_t total = 0, idle = v[3] + v[4]; /* idle and waiting for disks */
     for (int i = 0; i < 8; i++)
         total += v[i];
     uint64_t busy = total - idle;
     if (w->total && total > w->total && busy >= w->busy)
-        w->cpu_percent = (double)(10000 * (busy - w->busy) / (total - w->total)) / 100;
+        w->cpu_percent = round(10000.0 * (double)(busy - w->busy) / (double)(total - w->total)) / 100;
     w->busy = busy;
     w->total = total;
 }

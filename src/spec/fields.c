@@ -102,9 +102,9 @@ const struct field fields_exec_background_logs[] = {
 
 #define SIGNALS "TERM|KILL|INT|HUP|USR1|USR2|STOP|CONT"
 #define EXEC_ID FIELDS_PATH_PART("execId", "Id of the command")
-#define ENCODING(help)                                                      \
-    {                                                                       \
-        "encoding", help, FIELD_STR, 0, 1, 16, "utf8|base64", "utf8"        \
+#define ENCODING(help)                                               \
+    {                                                                \
+        "encoding", help, FIELD_STR, 0, 1, 16, "utf8|base64", "utf8" \
     }
 
 const struct field fields_durable_start[] = {
@@ -144,8 +144,12 @@ const struct field fields_exec_interrupt[] = {
     END,
 };
 const struct field fields_queue_submit[] = {
-    FIELDS_ID,       COMMAND, { "maxRetries", "Tries in all, when the command cannot be run or times out", FIELD_INT, 0, 0, 100, .fallback = "3" },
-    COMMAND_TIMEOUT, END,
+    FIELDS_ID,
+    COMMAND,
+    { "maxRetries", "Tries in all, when the command cannot be run or times out", FIELD_INT, 0, 0, 100,
+      .fallback = "3" },
+    COMMAND_TIMEOUT,
+    END,
 };
 const struct field fields_queue_job[] = { FIELDS_PATH_PART("jobId", "Job id"), END };
 
@@ -235,8 +239,8 @@ const struct field fields_metrics_none[] = { END };
 
 /* --- git --- */
 
-#define REPOSITORY                                                                                     \
-    {                                                                                                  \
+#define REPOSITORY                                                                                                \
+    {                                                                                                             \
         "path", "Folder of the repository", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "the sandbox's workdir" \
     }
 #define REMOTE                                               \
@@ -325,7 +329,8 @@ const struct field fields_templates_create[] = {
     END,
 };
 const struct field fields_images_pull[] = {
-    { "image", "Image to pull: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]", FIELD_STR, REQ, 1, FIELDS_NAME_MAX }, END,
+    { "image", "Image to pull: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    END,
 };
 const struct field fields_images_name[] = { FIELDS_PATH_PART("name", "Image name"), END };
 const struct field fields_images_query[] = { { "name", "Image name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX }, END };
@@ -408,11 +413,7 @@ const struct field fields_interpreter_context_create[] = {
 };
 const struct field fields_interpreter_context_id[] = { FIELDS_ID, CONTEXT_ID, END };
 const struct field fields_interpreter_context_execute[] = {
-    FIELDS_ID,
-    CONTEXT_ID,
-    { "code", "Source code", FIELD_STR, REQ, 1, FIELDS_COMMAND_MAX },
-    COMMAND_TIMEOUT,
-    END,
+    FIELDS_ID, CONTEXT_ID, { "code", "Source code", FIELD_STR, REQ, 1, FIELDS_COMMAND_MAX }, COMMAND_TIMEOUT, END,
 };
 
 /* --- events, traces, streams, alerts --- */
@@ -490,7 +491,8 @@ static const struct field egress_members[] = {
 const struct field fields_egress_set[] = {
     FIELDS_ID,
     { "default", "What to do when no rule matches", FIELD_STR, 0, 1, 8, "allow|deny", "allow" },
-    { "rules", "The first that matches decides", FIELD_OBJ_LIST, 0, 0, 256, .fallback = "none", .members = egress_members },
+    { "rules", "The first that matches decides", FIELD_OBJ_LIST, 0, 0, 256, .fallback = "none",
+      .members = egress_members },
     END,
 };
 const struct field fields_volumes_create[] = {

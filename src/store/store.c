@@ -26,15 +26,15 @@
 enum statement { PUT, GET, DELETE, EACH_UP, EACH_DOWN, COUNT, TRIM, CLEAR, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
 static const char *const statement_sql[STATEMENTS] = {
-    [PUT] = "INSERT INTO doc(scope,key,body) VALUES(?1,?2,?3) "
-            "ON CONFLICT(scope,key) DO UPDATE SET body=excluded.body",
+    [PUT] = ("INSERT INTO doc(scope,key,body) VALUES(?1,?2,?3) "
+             "ON CONFLICT(scope,key) DO UPDATE SET body=excluded.body"),
     [GET] = "SELECT body FROM doc WHERE scope=?1 AND key=?2",
     [DELETE] = "DELETE FROM doc WHERE scope=?1 AND key=?2",
     [EACH_UP] = "SELECT seq,key,body FROM doc WHERE scope=?1 AND seq>?2 ORDER BY seq LIMIT ?3",
     [EACH_DOWN] = "SELECT seq,key,body FROM doc WHERE scope=?1 AND seq<?2 ORDER BY seq DESC LIMIT ?3",
     [COUNT] = "SELECT count(*) FROM doc WHERE scope=?1",
-    [TRIM] = "DELETE FROM doc WHERE scope=?1 AND seq<=coalesce((SELECT seq FROM doc WHERE scope=?1 "
-             "ORDER BY seq DESC LIMIT 1 OFFSET ?2),-1)",
+    [TRIM] = ("DELETE FROM doc WHERE scope=?1 AND seq<=coalesce((SELECT seq FROM doc WHERE scope=?1 "
+              "ORDER BY seq DESC LIMIT 1 OFFSET ?2),-1)"),
     [CLEAR] = "DELETE FROM doc WHERE scope=?1",
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",

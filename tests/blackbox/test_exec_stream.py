@@ -89,7 +89,8 @@ def test_a_slow_reader_does_not_make_the_daemon_buffer(server, box, client):
     assert b"200" in sock.recv(4096)
     for _ in range(100):  # the server goes on while that stream stands
         assert client.exec(box, "true")["exitCode"] == 0
-    assert resident_kb(server.pid) - before < 64 * 1024
+    held_back_kb = 256 * 1024 if harness.IS_SANITIZED else 0  # what AddressSanitizer keeps of freed memory
+    assert resident_kb(server.pid) - before < 64 * 1024 + held_back_kb
     sock.close()
     harness.wait_until(lambda: not processes_with(client, box, "99913"), "the command to end with its client")
 

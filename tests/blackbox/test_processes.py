@@ -5,11 +5,15 @@ import harness
 from test_exec import processes_with
 
 
+def sleeper(processes, seconds):
+    """The `sleep SECONDS` among the processes; None while it is still the shell's copy, or not there at all."""
+    return next((p for p in processes if p["command"].startswith(f"sleep {seconds}")), None)
+
+
 def test_list(box, client):
     client.exec(box, "sleep 99931 &")
-    found = processes_with(client, box, "99931")
-    assert len(found) == 1
-    process = found[0]
+    process = harness.wait_until(lambda: sleeper(processes_with(client, box, "99931"), "99931"), "the process to run")
+    assert len(processes_with(client, box, "99931")) == 1
     assert set(process) >= {"pid", "user", "cpu", "memory", "command"}
     assert process["pid"] > 1 and process["user"] == "root"
     float(process["cpu"]), float(process["memory"])
@@ -19,8 +23,8 @@ def test_list(box, client):
 
 def test_top(box, client):
     client.exec(box, "sleep 99932 &")
-    processes = client.ok("GET", f"/sandboxes/{box}/processes/top")["processes"]
-    process = next(p for p in processes if "99932" in p["command"])
+    process = harness.wait_until(lambda: sleeper(client.ok("GET", f"/sandboxes/{box}/processes/top")["processes"], "99932"),
+                                 "the process to run")
     assert set(process) >= {"pid", "cpu", "mem", "vsz", "rss", "command"}
     assert isinstance(process["vsz"], int) and isinstance(process["rss"], int) and isinstance(process["cpu"], str)
 

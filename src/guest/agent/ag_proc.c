@@ -13,6 +13,18 @@
 #include "guest/agent/ag_exec.h"
 #include "guest/agent/ag_file.h"
 #include "guest/agent/ag_names.h"
+#include "os/proc.h"
+
+/* Places in /proc/PID/stat, as proc(5) counts them. */
+enum {
+    STAT_STATE = 3,
+    STAT_PPID = 4,
+    STAT_UTIME = 14,
+    STAT_STIME = 15,
+    STAT_START = 22,
+    STAT_VSIZE = 23,
+    STAT_RSS = 24
+};
 
 struct listing {
     struct ag_reply *reply;
@@ -26,12 +38,12 @@ struct listing {
 
 static uint64_t total_memory_kb(void)
 {
+    static const char label[] = "MemTotal:"; /* the first line */
     char text[512];
-    unsigned long long kb = 0;
 
-    if (ag_file_proc(-1, "/proc/meminfo", text, sizeof(text)) > 0)
-        (void)sscanf(text, "MemTotal: %llu", &kb);
-    return kb;
+    if (ag_file_proc(-1, "/proc/meminfo", text, sizeof(text)) <= 0 || strncmp(text, label, strlen(label)) != 0)
+        return 0;
+    return strtoull(text + strlen(label), NULL, 10);
 }
 
 static double uptime_seconds(void)
@@ -95,6 +107,13 @@ static uint32_t cpu_centi(const struct listing *l, unsigned long long ticks, uns
     return percent > 1e6 ? 100000000u : (uint32_t)(percent * 100.0);
 }
 
+static uint64_t stat_number(const char *text, int field)
+{
+    const char *at = proc_stat_field(text, field);
+
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
 static void list_one(struct listing *l, int proc, const char *pid)
 {
     char path[32], text[1024], command[PROTO_COMMAND_MAX];
@@ -108,21 +127,19 @@ static void list_one(struct listing *l, int proc, const char *pid)
     char *name = strchr(text, '('), *after = strrchr(text, ')');
     if (!name || !after || after < name)
         return;
-    *after = '\0';
-    unsigned long long user, sys, start, vsz;
-    long long rss;
-    /* state ppid ... utime stime ... starttime vsize rss */
-    int n =
-        sscanf(after + 1, " %c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu %llu %lld",
-               &p.state, &p.ppid, &user, &sys, &start, &vsz, &rss);
-    if (n != 7)
+    if (!proc_stat_field(text, STAT_RSS))
         return;
+    p.state = *proc_stat_field(text, STAT_STATE);
+    p.ppid = (uint32_t)stat_number(text, STAT_PPID);
+    unsigned long long ticks = stat_number(text, STAT_UTIME) + stat_number(text, STAT_STIME);
+    unsigned long long start = stat_number(text, STAT_START);
+    p.vsz_kb = stat_number(text, STAT_VSIZE) / 1024;
+    p.rss_kb = stat_number(text, STAT_RSS) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+    *after = '\0';
     read_command(proc, pid, name + 1, command, sizeof(command));
     p.user = ag_names_user(&l->names, st.st_uid);
     p.command = command;
-    p.vsz_kb = vsz / 1024;
-    p.rss_kb = rss > 0 ? (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE) / 1024 : 0;
-    p.cpu_centi = cpu_centi(l, user + sys, start);
+    p.cpu_centi = cpu_centi(l, ticks, start);
     add(l, &p);
 }
 

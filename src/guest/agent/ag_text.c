@@ -106,7 +106,7 @@ static void walk_dir(struct walk *w, int fd, int depth)
 int ag_text_walk(struct ag_text *t, const char *root, ag_text_file_fn *fn)
 {
     struct walk w = { .text = t, .fn = fn };
-    struct stat st;
+    struct stat st = { 0 };
     int fd = open(root, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     int r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "guest/agent/ag_file.h"
+#include "os/proc.h"
 
 #define MAX_PASSES 16
 #define MAX_PIDS   65536u
@@ -34,12 +35,13 @@ static bool read_entry(int proc, const char *name, struct entry *ret)
     (void)snprintf(path, sizeof(path), "%.10s/stat", name);
     if (ag_file_proc(proc, path, text, sizeof(text)) <= 0)
         return false;
-    char *after = strrchr(text, ')'); /* the name before it may hold anything */
-    int parent, group, session;
-    char state;
-    if (!after || sscanf(after + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4 || state == 'Z')
+    const char *state = proc_stat_field(text, 3), *parent = proc_stat_field(text, 4),
+               *session = proc_stat_field(text, 6);
+    if (!session || *state == 'Z')
         return false;
-    *ret = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10), .parent = parent, .session = session };
+    *ret = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10),
+                           .parent = (pid_t)strtol(parent, NULL, 10),
+                           .session = (pid_t)strtol(session, NULL, 10) };
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -339,23 +340,36 @@ int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell
     return 0;
 }
 
+/* A number without sign, and moves *p behind it and the character that must follow. */
+static bool read_number(const char **p, char after, unsigned long long *ret)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = **p >= '0' && **p <= '9' ? strtoull(*p, &end, 10) : 0;
+    if (!end || *end != after || errno)
+        return false;
+    *p = end + (after != '\0');
+    *ret = number;
+    return true;
+}
+
 /* "pid:start time:slot" of the link that cellroot_prepare() made. */
 static bool read_note(const struct cell_site *site, const char *name, struct cell *ret)
 {
-    char path[WIRE_NAME_MAX + 8], text[64], extra;
-    int pid;
-    unsigned long long start;
-    unsigned slot;
+    char path[WIRE_NAME_MAX + 8], text[64];
+    unsigned long long pid, start, slot;
     snprintf(path, sizeof(path), "%.16s/pid", name);
     ssize_t n = readlinkat(site->boxes_fd, path, text, sizeof(text) - 1);
     if (n <= 0)
         return false;
     text[n] = '\0';
-    if (sscanf(text, "%d:%llu:%u%c", &pid, &start, &slot, &extra) != 3 || pid <= 1 || slot >= IDRANGE_POOL_SLOTS)
+    const char *p = text;
+    if (!read_number(&p, ':', &pid) || !read_number(&p, ':', &start) || !read_number(&p, '\0', &slot) || pid <= 1 ||
+        pid > INT_MAX || slot >= IDRANGE_POOL_SLOTS)
         return false;
-    ret->pid = pid;
+    ret->pid = (pid_t)pid;
     ret->start_time = start;
-    ret->slot = slot;
+    ret->slot = (unsigned)slot;
     return true;
 }
 

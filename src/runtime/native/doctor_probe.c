@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -86,9 +87,13 @@ int doctor_probe_kernel(const struct doctor_env *env, char *detail, size_t size)
 {
     (void)env;
     struct utsname u;
-    unsigned major = 0, minor = 0;
-    if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+    char *end = NULL;
+    if (uname(&u) < 0)
+        return -errno;
+    unsigned long major = strtoul(u.release, &end, 10);
+    if (*end != '.')
         return -EIO;
+    unsigned long minor = strtoul(end + 1, NULL, 10);
     bool is_new_enough = major > 5 || (major == 5 && minor >= 12);
     SAY("Linux %s %s%s", u.release, u.machine, is_new_enough ? "" : ": 5.12 is the oldest that works");
     return is_new_enough ? 0 : -ENOSYS;

@@ -203,7 +203,7 @@ static void on_adopt(struct launcher *l, const struct wire_request *q)
     struct cell *c = NULL;
     int r = find(l, q->name) ? err_set(&err, ERR_CONFLICT, 0, "box %s is adopted already", q->name)
                              : cell_adopt(&l->site, q, &c, &err);
-    if (r < 0) {
+    if (r < 0 || !c) {
         reply_error(WIRE_ADOPT, q->number, r, &err);
         return;
     }

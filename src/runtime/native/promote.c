@@ -175,6 +175,18 @@ static int add_mount(struct swap *s, uint64_t id, const char *path, struct err *
     return 0;
 }
 
+/* A line of mountinfo, "id parent device root path ...": where its path begins, or NULL. */
+static char *read_mount(char *line, unsigned long long *ret_id, unsigned long long *ret_parent)
+{
+    char *p = line;
+    *ret_id = strtoull(p, &p, 10);
+    *ret_parent = strtoull(p, &p, 10);
+    for (int words = 0; p && words < 3; words++)
+        if ((p = strchr(p, ' ')))
+            p++;
+    return p;
+}
+
 /* What is mounted directly on the old root; what is mounted on those moves along. */
 static int find_mounts(struct swap *s, struct err *err)
 {
@@ -185,10 +197,10 @@ static int find_mounts(struct swap *s, struct err *err)
     char *save = NULL;
     for (char *line = strtok_r(text, "\n", &save); line && r >= 0; line = strtok_r(NULL, "\n", &save)) {
         unsigned long long id, parent;
-        int at = 0;
-        if (sscanf(line, "%llu %llu %*s %*s %n", &id, &parent, &at) != 2 || at == 0 || parent != s->at.mount)
+        char *path = read_mount(line, &id, &parent);
+        if (!path || parent != s->at.mount)
             continue;
-        char *path = line + at, *end = strchr(path, ' ');
+        char *end = strchr(path, ' ');
         if (!end || path[0] != '/' || path[1] == ' ')
             return err_set(err, ERR_CONFLICT, EBUSY, "something is mounted over the root of box %s", s->c->name);
         *end = '\0';
@@ -288,7 +300,7 @@ static unsigned generation(const char *upper)
 
 bool promote_leftover(const struct cell *c, char ret[PROMOTE_FOLDER])
 {
-    char now[32];
+    char now[32] = "";
     struct err ignored = ERR_INIT;
     if (!c->site->is_root || promote_upper(c, now, &ignored) < 0 || generation(now) == 0)
         return false;
@@ -350,7 +362,7 @@ static int run(struct cell_site *site, struct cell *c, const struct wire_request
 int promote_run(struct cell_site *site, struct cell *c, const struct wire_request *q, char ret_folder[PROMOTE_FOLDER],
                 struct err *err)
 {
-    char former[32];
+    char former[32] = "";
     if (!site->is_root)
         return err_set(err, ERR_CONFLICT, EBUSY, "only root can swap the root of a box");
     if (promote_leftover(c, ret_folder))

@@ -2,10 +2,26 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+/* Of an interface's numbers the first counts the bytes received and the ninth those sent. */
+static void add_counters(char *text, struct box_stats *ret)
+{
+    unsigned long long counters[9];
+    for (int i = 0; i < 9; i++) {
+        char *end;
+        counters[i] = strtoull(text, &end, 10);
+        if (end == text)
+            return;
+        text = end;
+    }
+    ret->rx_bytes += counters[0];
+    ret->tx_bytes += counters[8];
+}
 
 /* Sums every interface but the loopback: "  eth0: rx_bytes 7 more tx_bytes ...". */
 void traffic_read(pid_t pid, struct box_stats *ret)
@@ -18,15 +34,11 @@ void traffic_read(pid_t pid, struct box_stats *ret)
         return;
     text[n] = '\0';
     for (char *line = text, *end; line && *line; line = end ? end + 1 : NULL) {
-        unsigned long long rx, tx;
         end = strchr(line, '\n');
         line += strspn(line, " ");
         char *colon = strchr(line, ':');
         if (!colon || (end && colon > end) || strncmp(line, "lo:", 3) == 0)
             continue;
-        if (sscanf(colon + 1, "%llu %*u %*u %*u %*u %*u %*u %*u %llu", &rx, &tx) == 2) {
-            ret->rx_bytes += rx;
-            ret->tx_bytes += tx;
-        }
+        add_counters(colon + 1, ret);
     }
 }

@@ -114,7 +114,8 @@ static void dial(const char *path)
     char url[64];
     struct err err = ERR_INIT;
     snprintf(url, sizeof url, "ws://127.0.0.1:%u%s", fx.port, path);
-    CHECK_INT(ws_dial(fx.loop, url, NULL, MESSAGE_MAX, &events, &client_side, &client_side.ws, &err), 0);
+    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX };
+    CHECK_INT(ws_dial(fx.loop, &to, &events, &client_side, &client_side.ws, &err), 0);
 }
 
 static bool wait_log(const struct side *s, const char *text)
@@ -268,8 +269,10 @@ TEST(refused_and_unreachable_servers_show_in_on_close)
     struct ws *none = NULL;
     struct err err = ERR_INIT;
     const char *const bad[] = { "A: b\r\nC: d", NULL };
-    CHECK_INT(ws_dial(fx.loop, "http://a/", NULL, 100, &events, NULL, &none, &err), -EINVAL);
-    CHECK_INT(ws_dial(fx.loop, "ws://127.0.0.1:1/", bad, 100, &events, NULL, &none, &err), -EINVAL);
+    const struct ws_target no_address = { .url = "http://a/", .message_max = 100 };
+    const struct ws_target bad_header = { .url = "ws://127.0.0.1:1/", .headers = bad, .message_max = 100 };
+    CHECK_INT(ws_dial(fx.loop, &no_address, &events, NULL, &none, &err), -EINVAL);
+    CHECK_INT(ws_dial(fx.loop, &bad_header, &events, NULL, &none, &err), -EINVAL);
     buf_clear(&client_side.log);
     fx.server = http_server_free(fx.server);
     dial("/ws");

@@ -1,0 +1,54 @@
+#include "api/fn_gateway.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "sandbox/egress.h"
+
+#define VALUE_MAX (64u * 1024 * 1024)
+
+static const char *const hosts[] = { "://localhost:", "://127.0.0.1:" };
+
+/* The first of them in text; NULL: none. */
+static const char *find_host(const char *text, size_t *ret_len)
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        const char *at = strstr(text, hosts[i]);
+        if (at && (!first || at < first)) {
+            first = at;
+            *ret_len = strlen(hosts[i]);
+        }
+    }
+    return first;
+}
+
+static json_t *rewrite(const char *text)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT(VALUE_MAX);
+    size_t len;
+    int r = 0;
+    for (const char *at; r == 0 && (at = find_host(text, &len)); text = at + len) {
+        r = buf_add(&out, text, (size_t)(at - text));
+        if (r == 0)
+            r = buf_add_str(&out, "://" EGRESS_GATEWAY ":");
+    }
+    if (r == 0)
+        r = buf_add_str(&out, text);
+    return r < 0 ? NULL : json_string(buf_text(&out));
+}
+
+void fn_gateway_rewrite(json_t *env)
+{
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(env, next, name, value)
+    {
+        size_t len;
+        json_t *changed = find_host(json_string_value(value), &len) ? rewrite(json_string_value(value)) : NULL;
+        if (changed)
+            (void)json_object_set_new(env, name, changed);
+    }
+}

@@ -1,0 +1,72 @@
+#include "api/fn_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/chanend.h"
+
+#define PIECE 32768 /* well below the size at which a channel cuts frames: each needs its first byte */
+
+struct fn_stream {
+    struct chanend *end; /* NULL: the reader has left */
+    loop_fn *on_room;
+    void *arg;
+};
+
+static void on_end(void *arg)
+{
+    struct fn_stream *st = arg;
+    st->end = NULL;
+    st->on_room(st->arg);
+}
+
+static void on_drain(void *arg)
+{
+    struct fn_stream *st = arg;
+    st->on_room(st->arg);
+}
+
+int fn_stream_open(struct fn_call *c, loop_fn *on_room, void *arg, struct fn_stream **ret)
+{
+    static const struct chanend_events events = { .on_end = on_end, .on_drain = on_drain };
+    const json_t *ref = json_get(c->in, "stream");
+    struct err err = ERR_INIT;
+    if (!ref || !c->engine_call) /* a step of sandbox::run has no caller of its own */
+        return 0;
+    if (strcmp(json_get_str(ref, "direction", ""), "write") != 0)
+        return fn_set_fault(c, "S001", "invalid request: stream must be the write end of a channel");
+    struct fn_stream *st = xzalloc(sizeof(*st));
+    st->on_room = on_room;
+    st->arg = arg;
+    if (engine_call_open_channel(c->engine_call, ref, &events, st, &st->end, &err) < 0) {
+        free(st);
+        return fn_set_fault(c, "S001", "invalid request: stream: %s", err.msg);
+    }
+    *ret = st;
+    return 0;
+}
+
+bool fn_stream_send(struct fn_stream *st, int fd, const char *data, size_t len)
+{
+    char frame[PIECE + 1];
+    size_t queued = 0;
+    frame[0] = (char)(fd == 2 ? 2 : 1);
+    while (len > 0 && st->end) {
+        size_t n = len < PIECE ? len : PIECE;
+        memcpy(frame + 1, data, n);
+        queued = chanend_send(st->end, false, frame, n + 1);
+        data += n;
+        len -= n;
+    }
+    return !st->end || queued <= CHANEND_MARK;
+}
+
+struct fn_stream *fn_stream_finish(struct fn_stream *st)
+{
+    if (st) {
+        chanend_finish(st->end);
+        free(st);
+    }
+    return NULL;
+}

@@ -1,0 +1,231 @@
+/* sandbox::fs::grep and sed. The matching is done inside the sandbox; here the request is checked and the rows are
+ * told. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/fn_args.h"
+#include "api/fn_handlers.h"
+#include "base/alloc.h"
+#include "base/strlist.h"
+#include "guest/proto_regex.h"
+
+#define MATCHES_DEFAULT 10000
+#define LINE_DEFAULT    4096
+
+struct text {
+    struct fn_call *c;
+    struct sandbox *s; /* a reference */
+    char **include, **exclude, **paths;
+    const char *pattern, *replacement, *path;
+    unsigned flags;
+    int64_t max_matches, max_line;
+};
+
+static struct fn_call *text_free(struct text *t)
+{
+    struct fn_call *c = t->c;
+    sandbox_unref(t->s);
+    strlist_free(t->include);
+    strlist_free(t->exclude);
+    strlist_free(t->paths);
+    free(t);
+    return c;
+}
+
+static void text_fail(struct text *t, const struct err *err)
+{
+    struct sandbox *s = sandbox_ref(t->s);
+    CLEANUP(free_p) char *path = xstrdup(t->paths[0]);
+    struct fn_call *c = text_free(t);
+    if (err->sys == EISDIR && !s->is_gone)
+        fn_fail(c, "S210", "%s is a directory: pass recursive: true", path);
+    else
+        fn_fail_file(c, s, err, path);
+    sandbox_unref(s);
+}
+
+static int read_flag(struct text *t, const char *key, bool fallback, unsigned flag)
+{
+    bool is_on = fallback;
+    int r = fn_args_bool(t->c, key, &is_on);
+    if (is_on)
+        t->flags |= flag;
+    return r;
+}
+
+static int read_shared(struct text *t)
+{
+    int r = fn_args_id(t->c);
+    if (r == 0)
+        r = fn_args_str(t->c, "pattern", FN_ARG_REQUIRED | FN_ARG_SCALAR, &t->pattern);
+    if (r == 0)
+        r = read_flag(t, "recursive", true, GUEST_TEXT_RECURSIVE);
+    if (r == 0)
+        r = read_flag(t, "ignore_case", false, GUEST_TEXT_ICASE);
+    if (r == 0)
+        r = fn_args_list(t->c, "include_glob", &t->include);
+    return r < 0 ? r : fn_args_list(t->c, "exclude_glob", &t->exclude);
+}
+
+/* The agent would find it out, too; here it costs no round trip and the answer is ours, not the sandbox's. */
+static int check_pattern(struct text *t)
+{
+    const char *why = NULL;
+    struct proto_regex *re =
+        proto_regex_new(t->pattern, t->flags & GUEST_TEXT_LITERAL ? PROTO_REGEX_LITERAL : 0u, &why);
+    if (!re)
+        return fn_set_fault(t->c, "S217", "invalid regex pattern: %.200s: %s", t->pattern, why);
+    proto_regex_free(re);
+    return 0;
+}
+
+/* The sandbox is there, the pattern compiles; else the call has failed. */
+static bool is_ready(struct text *t, int r)
+{
+    struct sandbox *s = r == 0 ? fn_find(t->c) : NULL;
+    if (!s || check_pattern(t) < 0) {
+        fn_fail_fault(text_free(t));
+        return false;
+    }
+    t->s = sandbox_ref(s);
+    return true;
+}
+
+static void start(struct text *t,
+                  int (*ask)(struct guest_link *, const struct guest_text_plan *, guest_rows_fn *, void *),
+                  guest_rows_fn *fn)
+{
+    struct guest_text_plan plan = { .flags = t->flags,
+                                    .pattern = t->pattern,
+                                    .replacement = t->replacement,
+                                    .include = (const char *const *)t->include,
+                                    .exclude = (const char *const *)t->exclude,
+                                    .paths = (const char *const *)t->paths,
+                                    .max_matches = (uint64_t)t->max_matches,
+                                    .max_line_bytes = (uint32_t)t->max_line };
+    int r = ask(t->s->link, &plan, fn, t);
+    if (r < 0) {
+        struct sandbox *s = sandbox_ref(t->s);
+        CLEANUP(free_p) char *path = xstrdup(t->paths[0]);
+        fn_fail_start(text_free(t), s, r, path);
+        sandbox_unref(s);
+    }
+}
+
+/* --- grep --- */
+
+static void on_matches(void *arg, const struct guest_row *rows, size_t n, const struct err *err)
+{
+    struct text *t = arg;
+    if (err) {
+        text_fail(t, err);
+        return;
+    }
+    bool is_cut = n > 0 && !*rows[n - 1].path;
+    json_t *matches = json_array();
+    for (size_t i = 0; i < n - (is_cut ? 1 : 0); i++) {
+        json_t *path = json_text(rows[i].path, strlen(rows[i].path));
+        (void)json_array_append_new(matches, json_pack("{s:O, s:I, s:o, s:o, s:I}", "path", path, "line",
+                                                       (json_int_t)rows[i].number, "content",
+                                                       json_text(rows[i].text, strlen(rows[i].text)), "file", path,
+                                                       "line_no", (json_int_t)rows[i].number));
+    }
+    fn_ok(text_free(t), json_pack("{s:o, s:b}", "matches", matches, "truncated", is_cut));
+}
+
+void fn_text_grep(struct fn_call *c)
+{
+    struct text *t = xzalloc(sizeof(*t));
+    *t = (struct text){ .c = c, .max_matches = MATCHES_DEFAULT, .max_line = LINE_DEFAULT };
+    int r = read_shared(t);
+    if (r == 0)
+        r = fn_args_path(c, "path", &t->path);
+    if (r == 0)
+        r = fn_args_int(c, "max_matches", 0, INT64_MAX, &t->max_matches);
+    if (r == 0)
+        r = fn_args_int(c, "max_line_bytes", 0, UINT32_MAX, &t->max_line);
+    if (r == 0)
+        strlist_add(&t->paths, t->path);
+    if (is_ready(t, r))
+        start(t, guest_fs_grep, on_matches);
+}
+
+/* --- sed --- */
+
+static void on_edited(void *arg, const struct guest_row *rows, size_t n, const struct err *err)
+{
+    struct text *t = arg;
+    if (err) {
+        text_fail(t, err);
+        return;
+    }
+    json_t *results = json_array();
+    json_int_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        json_t *row = json_pack("{s:o, s:I, s:b}", "path", json_text(rows[i].path, strlen(rows[i].path)),
+                                "replacements", (json_int_t)rows[i].number, "success", rows[i].is_set);
+        if (!rows[i].is_set)
+            (void)json_object_set_new(row, "error", json_text(rows[i].text, strlen(rows[i].text)));
+        total += (json_int_t)rows[i].number;
+        (void)json_array_append_new(results, row);
+    }
+    fn_ok(text_free(t), json_pack("{s:o, s:I}", "results", results, "total_replacements", total));
+}
+
+static int read_targets(struct text *t)
+{
+    struct fn_call *c = t->c;
+    CLEANUP(strlist_free_p) char **files = NULL;
+    int r = fn_args_list(c, "files", &files);
+    if (r < 0)
+        return r;
+    if (json_get(c->in, "path") && (r = fn_args_path(c, "path", &t->path)) < 0)
+        return r;
+    if (files && t->path)
+        return fn_set_fault(c, "S210", "give `files` or `path`, not both");
+    if (!files && !t->path)
+        return fn_set_fault(c, "S210", "give one of `files` (a list) and `path`");
+    if (t->path) {
+        t->flags |= GUEST_TEXT_ROOT;
+        strlist_add(&t->paths, t->path);
+    }
+    for (char **f = files; f && *f; f++) {
+        CLEANUP(free_p) char *absolute = xasprintf("%s%s", **f == '/' ? "" : "/", *f);
+        strlist_add(&t->paths, absolute);
+    }
+    if (files) { /* globs and recursion belong to path */
+        t->flags &= ~(unsigned)GUEST_TEXT_RECURSIVE;
+        t->include = strlist_free(t->include);
+        t->exclude = strlist_free(t->exclude);
+    }
+    return 0;
+}
+
+static int read_sed(struct text *t)
+{
+    bool is_regex = true;
+    int r = fn_args_str(t->c, "replacement", FN_ARG_REQUIRED | FN_ARG_SCALAR, &t->replacement);
+    if (r == 0)
+        r = fn_args_bool(t->c, "regex", &is_regex);
+    if (r == 0)
+        r = read_flag(t, "first_only", false, GUEST_TEXT_FIRST_ONLY);
+    if (r == 0 && !is_regex)
+        t->flags |= GUEST_TEXT_LITERAL;
+    if (r == 0)
+        r = read_targets(t);
+    if (r == 0 && !is_regex && !*t->pattern)
+        r = fn_set_fault(t->c, "S210", "an empty literal pattern matches nothing in particular");
+    return r;
+}
+
+void fn_text_sed(struct fn_call *c)
+{
+    struct text *t = xzalloc(sizeof(*t));
+    t->c = c;
+    int r = read_shared(t);
+    if (r == 0)
+        r = read_sed(t);
+    if (is_ready(t, r))
+        start(t, guest_fs_sed, on_edited);
+}

@@ -1,0 +1,209 @@
+/* sandbox::fs::write: a body in the request, or a channel that is read as it comes. At most one message of the channel
+ * and the agent's window are held at a time; while the agent cannot take more, the writer is made to wait. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/fn_args.h"
+#include "api/fn_handlers.h"
+#include "base/alloc.h"
+#include "engine/chanend.h"
+
+#define STALL_MS    5000
+#define PENDING_MAX (64u * 1024 * 1024) /* one message of the channel, or the body of a request */
+#define LOST        1006                /* WebSocket: gone without a close frame */
+
+struct writing {
+    struct fn_call *c;
+    struct sandbox *s; /* a reference */
+    const char *path;
+    struct guest_writer *writer;
+    struct chanend *in; /* NULL: the body is in the request, or the channel has ended */
+    struct timer *stall;
+    struct buf pending; /* not taken by the agent yet */
+    uint64_t total;
+    bool has_parents, is_last;
+};
+
+/* Ends the work, the file too unless it is in place, and gives the call back. */
+static struct fn_call *writing_free(struct writing *w)
+{
+    struct fn_call *c = w->c;
+    if (w->writer)
+        guest_writer_drop(w->writer);
+    chanend_finish(w->in);
+    timer_free(w->stall);
+    sandbox_unref(w->s);
+    buf_done(&w->pending);
+    free(w);
+    return c;
+}
+
+static void abort_channel(struct writing *w, const char *why)
+{
+    struct fn_call *c = writing_free(w);
+    fn_fail(c, "S218", "fs channel aborted: %s: %s", json_get_str(c->in, "path", ""), why);
+}
+
+static void on_written(void *arg, const struct err *err)
+{
+    struct writing *w = arg;
+    w->writer = NULL;
+    if (!err) {
+        json_t *answer = json_pack("{s:I, s:s}", "bytes_written", (json_int_t)w->total, "path", w->path);
+        fn_touch(w->c->set, w->s);
+        fn_ok(writing_free(w), answer);
+        return;
+    }
+    struct sandbox *s = sandbox_ref(w->s);
+    bool is_parent = err->sys == ENOENT && !w->has_parents && !s->is_gone;
+    struct fn_call *c = writing_free(w);
+    const char *path = json_get_str(c->in, "path", "");
+    if (is_parent) {
+        c->fault.fix = json_pack("{s:b}", "parents", true);
+        c->fault.note = "merge the fix into the request (parents: true) and send it again";
+        fn_fail(c, "S211", "parent directory not found: %s", path);
+    } else {
+        fn_fail_file(c, s, err, path);
+    }
+    sandbox_unref(s);
+}
+
+/* Gives the agent what it takes; at the end of the data, closes the file. */
+static void pump(void *arg)
+{
+    struct writing *w = arg;
+    if (!w->writer)
+        return;
+    while (w->pending.len > 0) {
+        size_t n = guest_writer_send(w->writer, w->pending.data, w->pending.len);
+        if (n == 0)
+            return; /* on_writable calls again */
+        buf_consume(&w->pending, n);
+    }
+    if (w->is_last) {
+        guest_writer_on_writable(w->writer, NULL, NULL);
+        guest_writer_end(w->writer);
+    } else if (w->in) {
+        chanend_hold(w->in, false);
+        timer_set(w->stall, STALL_MS, 0);
+    }
+}
+
+static void on_data(void *arg, bool is_text, const char *data, size_t len)
+{
+    struct writing *w = arg;
+    timer_set(w->stall, STALL_MS, 0);
+    if (is_text || len == 0)
+        return;
+    fn_touch(w->c->set, w->s);
+    w->total += len;
+    size_t n = w->pending.len ? 0 : guest_writer_send(w->writer, data, len);
+    if (n == len)
+        return;
+    if (buf_add(&w->pending, data + n, len - n) < 0) {
+        abort_channel(w, "a message is larger than 64 MiB");
+        return;
+    }
+    chanend_hold(w->in, true);
+    timer_set(w->stall, -1, 0); /* now it is the sandbox that is slow */
+}
+
+static void on_channel_end(void *arg)
+{
+    struct writing *w = arg;
+    int code = chanend_end_code(w->in);
+    w->in = NULL;
+    w->stall = timer_free(w->stall);
+    if (code == LOST || code == 0) {
+        abort_channel(w, code ? "the writer vanished without closing it" : "the writer never came");
+        return;
+    }
+    w->is_last = true;
+    pump(w);
+}
+
+static void on_stall(void *arg)
+{
+    abort_channel(arg, "no data for 5 s");
+}
+
+static void open_channel(struct writing *w, const json_t *ref)
+{
+    static const struct chanend_events events = { .on_data = on_data, .on_end = on_channel_end };
+    struct err err = ERR_INIT;
+    JSON_OWNED whole = json_copy((json_t *)(uintptr_t)ref);
+    (void)json_object_set_new(whole, "direction", json_string("read"));
+    if (!w->c->engine_call || engine_call_open_channel(w->c->engine_call, whole, &events, w, &w->in, &err) < 0) {
+        w->in = NULL;
+        abort_channel(w, err.msg);
+        return;
+    }
+    w->stall = timer_new(w->s->manager->loop, STALL_MS, 0, on_stall, w);
+}
+
+static bool is_channel(const json_t *v)
+{
+    return json_is_string(json_get(v, "channel_id")) && json_is_string(json_get(v, "access_key"));
+}
+
+/* The body's shape, first of all. *ret_ref: the channel, when it is one. */
+static int read_body(struct fn_call *c, struct buf *body, const json_t **ret_ref)
+{
+    const json_t *content = json_get(c->in, "content"), *encoded = json_get(c->in, "content_b64");
+    const char *text = "";
+    if (content && encoded)
+        return fn_set_fault(c, "S001", "invalid request: give `content` or `content_b64`, not both");
+    if (!content && !encoded)
+        return fn_set_fault(c, "S001",
+                            "invalid request: missing file body: `content` (text or a channel) or `content_b64`");
+    if (encoded)
+        return fn_args_base64(c, "content_b64", body);
+    if (json_is_object(content)) {
+        if (!is_channel(content))
+            return fn_set_fault(c, "S001", "invalid request: `content` must be a string or a channel reference");
+        *ret_ref = content;
+        return 0;
+    }
+    int r = fn_args_str(c, "content", FN_ARG_SCALAR | FN_ARG_ANY_BYTES, &text);
+    if (r == 0 && buf_add(body, text, json_string_length(json_get(c->in, "content"))) < 0)
+        r = fn_set_fault(c, "S001", "invalid request: `content` is larger than 64 MiB: use a channel");
+    return r;
+}
+
+void fn_write_start(struct fn_call *c)
+{
+    struct writing *w = xzalloc(sizeof(*w));
+    const json_t *ref = NULL;
+    uint32_t mode = 0;
+    w->c = c;
+    buf_init(&w->pending, PENDING_MAX);
+    int r = read_body(c, &w->pending, &ref);
+    if (r == 0)
+        r = fn_args_id(c);
+    if (r == 0)
+        r = fn_args_path(c, "path", &w->path);
+    if (r == 0)
+        r = fn_args_bool(c, "parents", &w->has_parents);
+    if (r == 0)
+        r = fn_args_mode(c, "0644", &mode);
+    struct sandbox *s = r == 0 ? fn_find(c) : NULL;
+    if (!s) {
+        fn_fail_fault(writing_free(w));
+        return;
+    }
+    w->s = sandbox_ref(s);
+    w->total = w->pending.len;
+    r = guest_fs_replace(s->link, w->path, mode, w->has_parents, on_written, w, &w->writer);
+    if (r < 0) {
+        fn_fail_start(writing_free(w), s, r, json_get_str(c->in, "path", ""));
+        return;
+    }
+    guest_writer_on_writable(w->writer, pump, w);
+    if (ref) {
+        open_channel(w, ref);
+        return;
+    }
+    w->is_last = true;
+    pump(w);
+}
