@@ -29,6 +29,6 @@ struct api {
     void *trace_arg;
     struct observe *observe; /* NULL in tests that need none */
     bool has_spans;          /* every call gets a span, not only those that come with a traceparent */
-    unsigned n_calls; /* running, whichever door they came through */
-    unsigned n_http;  /* of these, over HTTP */
+    unsigned n_calls;        /* running, whichever door they came through */
+    unsigned n_http;         /* of these, over HTTP */
 };

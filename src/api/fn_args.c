@@ -147,7 +147,7 @@ int fn_args_path(struct fn_call *c, const char *key, const char **ret)
 
 int fn_args_mode(struct fn_call *c, const char *fallback, uint32_t *ret)
 {
-    const char *text = fallback;
+    const char *text = fallback ? fallback : "";
     char *end;
     int r = fn_args_str(c, "mode", FN_ARG_SCALAR | (fallback ? 0 : FN_ARG_REQUIRED), &text);
     if (r < 0)

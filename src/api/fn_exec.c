@@ -1,5 +1,6 @@
 /* sandbox::exec: one command, its output captured, its slot counted. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,14 @@ static void on_room(void *arg)
     e->owed = 0;
     if (owed)
         guest_exec_credit(e->x, owed);
+}
+
+/* Nobody watches any more: the command would hold its slot until the deadline. */
+static void on_reader_gone(void *arg)
+{
+    struct exec *e = arg;
+    guest_exec_signal(e->x, SIGKILL);
+    on_room(e);
 }
 
 static void on_output(void *arg, int fd, const char *data, size_t len)
@@ -249,7 +258,7 @@ static int prepare(struct exec *e)
     r = take_slot(e);
     if (r == 0)
         r = fn_args_base64(c, "stdin", &e->input);
-    return r < 0 ? r : fn_stream_open(c, on_room, e, &e->stream);
+    return r < 0 ? r : fn_stream_open(c, on_room, on_reader_gone, e, &e->stream);
 }
 
 void fn_exec_start(struct fn_call *c)

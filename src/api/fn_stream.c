@@ -10,7 +10,7 @@
 
 struct fn_stream {
     struct chanend *end; /* NULL: the reader has left */
-    loop_fn *on_room;
+    loop_fn *on_room, *on_gone;
     void *arg;
 };
 
@@ -18,7 +18,7 @@ static void on_end(void *arg)
 {
     struct fn_stream *st = arg;
     st->end = NULL;
-    st->on_room(st->arg);
+    st->on_gone(st->arg);
 }
 
 static void on_drain(void *arg)
@@ -27,7 +27,7 @@ static void on_drain(void *arg)
     st->on_room(st->arg);
 }
 
-int fn_stream_open(struct fn_call *c, loop_fn *on_room, void *arg, struct fn_stream **ret)
+int fn_stream_open(struct fn_call *c, loop_fn *on_room, loop_fn *on_gone, void *arg, struct fn_stream **ret)
 {
     static const struct chanend_events events = { .on_end = on_end, .on_drain = on_drain };
     const json_t *ref = json_get(c->in, "stream");
@@ -38,6 +38,7 @@ int fn_stream_open(struct fn_call *c, loop_fn *on_room, void *arg, struct fn_str
         return fn_set_fault(c, "S001", "invalid request: stream must be the write end of a channel");
     struct fn_stream *st = xzalloc(sizeof(*st));
     st->on_room = on_room;
+    st->on_gone = on_gone;
     st->arg = arg;
     if (engine_call_open_channel(c->engine_call, ref, &events, st, &st->end, &err) < 0) {
         free(st);

@@ -6,8 +6,8 @@
 struct fn_stream;
 
 /* Opens the channel the payload names; *ret NULL when it names none. S001 in c->fault when it cannot be opened.
- * on_room: more may be sent after fn_stream_send() said no; also when the reader has left, after which all is dropped.
- */
-int fn_stream_open(struct fn_call *c, loop_fn *on_room, void *arg, struct fn_stream **ret);
+ * on_room: more may be sent after fn_stream_send() said no. on_gone: the reader has left; what is sent from now on is
+ * dropped. */
+int fn_stream_open(struct fn_call *c, loop_fn *on_room, loop_fn *on_gone, void *arg, struct fn_stream **ret);
 bool fn_stream_send(struct fn_stream *st, int fd, const char *data, size_t len); /* false: wait for on_room */
 struct fn_stream *fn_stream_finish(struct fn_stream *st);                        /* NULL is fine */

@@ -13,7 +13,7 @@
 #include "cli/face.h"
 #include "cli/reach.h"
 
-enum { CREATE_WAIT_MS = 300000, CALL_WAIT_MS = 30000, EXIT_INTERRUPTED = 130 };
+enum { CREATE_WAIT_MS = 300000, CALL_WAIT_MS = 30000, TICK_MS = 1000, EXIT_INTERRUPTED = 130 };
 
 /* Connects; 0, or an exit code after the reason was said. */
 static int open_engine(const struct verbs_args *a, struct wire **ret)
@@ -81,21 +81,47 @@ static int create_payload(const struct verbs_args *a, json_t **ret)
     return 0;
 }
 
+/* A line on a terminal while a sandbox is long in coming: its image is being pulled then. */
+struct patience {
+    const char *image;
+    int64_t start_us;
+    bool is_drawn;
+};
+
+static void draw_patience(void *arg)
+{
+    struct patience *p = arg;
+    CLEANUP(free_p) char *image = face_clean(p->image);
+    (void)fprintf(stderr, "\r\033[Kwaiting for %s, which may have to be pulled: %llds", image,
+                  (long long)((clock_mono_us() - p->start_us) / 1000000));
+    p->is_drawn = true;
+}
+
+static int ask_patiently(struct wire *w, struct patience *p, const json_t *payload, json_t **ret)
+{
+    CLEANUP(timer_free_p)
+    struct timer *t = isatty(STDERR_FILENO) ? timer_new(wire_loop(w), TICK_MS, TICK_MS, draw_patience, p) : NULL;
+    int r = ask(w, "sandbox::create", payload, CREATE_WAIT_MS, ret);
+    if (p->is_drawn)
+        (void)fprintf(stderr, "\r\033[K");
+    return r;
+}
+
 /* Makes a sandbox; 0 with *ret_reply, which has an id, or an exit code. */
 static int create(const struct verbs_args *a, struct wire *w, json_t **ret_reply)
 {
     JSON_OWNED payload = NULL;
     JSON_OWNED reply = NULL;
-    int64_t start_us = clock_mono_us();
+    struct patience patience = { .image = a->words[0], .start_us = clock_mono_us() };
     int r = create_payload(a, &payload);
-    r = r ? r : ask(w, "sandbox::create", payload, CREATE_WAIT_MS, &reply);
+    r = r ? r : ask_patiently(w, &patience, payload, &reply);
     if (r != 0)
         return r;
     if (!json_get_str(reply, "sandbox_id", NULL))
         return reach_fail_text("sandbox::create answered without a sandbox_id");
     if (isatty(STDERR_FILENO))
         (void)fprintf(stderr, "%s\xe2\x9c\x93%s sandbox ready in %.1fs\n", face_on(stderr, FACE_GOOD), face_off(stderr),
-                      (double)(clock_mono_us() - start_us) / 1e6);
+                      (double)(clock_mono_us() - patience.start_us) / 1e6);
     *ret_reply = STEAL(reply);
     return 0;
 }

@@ -11,9 +11,16 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/uuid.h"
 #include "cli/reach.h"
 
-enum { CALL_WAIT_MS = 30000, COLS = 80, ROWS = 24, LINE_MAX_BYTES = 1024 * 1024 };
+enum {
+    CALL_WAIT_MS = 30000,
+    COLS = 80,
+    ROWS = 24,
+    LINE_BYTES = 4000 /* a terminal cuts lines at 4096 */,
+    HIDDEN_BYTES = 65536
+};
 
 struct session {
     struct wire *w;
@@ -23,6 +30,8 @@ struct session {
     char *id, *box;
     bool is_raw, is_over;
     int exit_code;
+    char mark[UUID_MAX + 1]; /* output up to this, prompt and echo of the typed command, is not shown; "": all is */
+    struct buf hidden;
     struct wire_answer resized; /* nobody waits for it */
 };
 
@@ -56,10 +65,9 @@ static void leave_raw(struct session *s)
 
 /* --- both directions --- */
 
-static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+static void show(const char *data, size_t len)
 {
-    (void)arg, (void)ws;
-    while (!is_text && len > 0) {
+    while (len > 0) {
         ssize_t n = write(STDOUT_FILENO, data, len);
         if (n < 0 && errno == EINTR)
             continue;
@@ -68,6 +76,32 @@ static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, 
         data += n;
         len -= (size_t)n;
     }
+}
+
+/* Swallows output until the mark has come; a shell that never says it is shown after all. */
+static void show_after_mark(struct session *s, const char *data, size_t len)
+{
+    bool is_full = buf_add(&s->hidden, data, len) < 0;
+    const char *at = memmem(buf_text(&s->hidden), s->hidden.len, s->mark, strlen(s->mark));
+    if (!at && !is_full)
+        return;
+    size_t skip = at ? (size_t)(at - s->hidden.data) + strlen(s->mark) : 0;
+    s->mark[0] = '\0';
+    show(buf_text(&s->hidden) + skip, s->hidden.len - skip);
+    if (is_full)
+        show(data, len);
+}
+
+static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+{
+    struct session *s = arg;
+    (void)ws;
+    if (is_text)
+        return;
+    if (*s->mark)
+        show_after_mark(s, data, len);
+    else
+        show(data, len);
 }
 
 static void on_output_end(void *arg, struct ws *ws, int code, const char *reason)
@@ -134,19 +168,25 @@ static const char *shell_of(const char *word)
     return NULL;
 }
 
-/* Types "exec CMD ARGS" with every word quoted, so that the command takes the shell's place. */
-static void type_command(struct session *s, const struct boxexec_plan *plan)
+/* Types a line that says the mark and then lets the command take the shell's place. The typed form of the mark differs
+ * from what printf makes of it, so that the terminal's echo is not taken for it. */
+static int type_command(struct session *s, const struct boxexec_plan *plan)
 {
-    CLEANUP(buf_done) struct buf line = BUF_INIT(LINE_MAX_BYTES);
-    (void)buf_add_str(&line, " exec");
-    for (int i = 0; i < plan->n_argv; i++) {
-        (void)buf_add_str(&line, " '");
-        for (const char *p = plan->argv[i]; *p; p++)
-            (void)(*p == '\'' ? buf_add_str(&line, "'\\''") : buf_add_char(&line, *p));
-        (void)buf_add_char(&line, '\'');
+    CLEANUP(buf_done) struct buf line = BUF_INIT(LINE_BYTES);
+    char id[UUID_MAX];
+    uuid_new(id);
+    int r = buf_addf(&line, " printf '\\001%%s' %s; exec", id);
+    for (int i = 0; r == 0 && i < plan->n_argv; i++) {
+        r = buf_add_str(&line, " '");
+        for (const char *p = plan->argv[i]; r == 0 && *p; p++)
+            r = *p == '\'' ? buf_add_str(&line, "'\\''") : buf_add_char(&line, *p);
+        r = r < 0 ? r : buf_add_char(&line, '\'');
     }
-    (void)buf_add_char(&line, '\n');
-    (void)ws_send(s->in, false, buf_text(&line), line.len);
+    if (r < 0 || buf_add_char(&line, '\n') < 0)
+        return reach_fail_text("the command is too long for a terminal: put it into a script in the sandbox");
+    (void)snprintf(s->mark, sizeof(s->mark), "\001%s", id);
+    (void)ws_send(s->in, false, line.data, line.len);
+    return 0;
 }
 
 static int open_session(struct session *s, const struct boxexec_plan *plan)
@@ -174,9 +214,7 @@ static int open_session(struct session *s, const struct boxexec_plan *plan)
         return reach_fail_text(err.msg);
     s->id = xstrdup(json_get_str(answer.result, "sessionId", ""));
     s->box = xstrdup(json_get_str(answer.result, "sandboxId", plan->id));
-    if (!shell && plan->n_argv > 0)
-        type_command(s, plan);
-    return 0;
+    return !shell && plan->n_argv > 0 ? type_command(s, plan) : 0;
 }
 
 static void close_session(struct session *s)
@@ -189,13 +227,14 @@ static void close_session(struct session *s)
         ws_drop(STEAL(s->out));
     wire_forget(s->w, &s->resized);
     wire_answer_done(&s->resized);
+    buf_done(&s->hidden);
     free(s->id);
     free(s->box);
 }
 
 int boxterm_run(struct wire *w, const struct boxexec_plan *plan)
 {
-    struct session s = { .w = w, .exit_code = 1 };
+    struct session s = { .w = w, .exit_code = 1, .hidden = BUF_INIT(HIDDEN_BYTES) };
     struct err err = ERR_INIT;
     if (!isatty(STDIN_FILENO))
         return reach_fail_text("-t needs a terminal on standard input; leave it out in scripts");
@@ -204,8 +243,8 @@ int boxterm_run(struct wire *w, const struct boxexec_plan *plan)
         (void)loop_on_signal(wire_loop(w), SIGWINCH, on_resize, &s);
         if (enter_raw(&s) < 0 || watch_new(wire_loop(w), STDIN_FILENO, LOOP_READ, on_key, &s, &s.keys) < 0)
             r = reach_fail_text("this terminal cannot be switched to raw mode");
-        else if (wire_wait(w, &s.is_over, -1, &err) < 0)
-            (void)err;
+        else
+            (void)wire_wait(w, &s.is_over, -1, &err); /* err says when the engine has left */
     }
     leave_raw(&s);
     if (r == 0 && err.code != ERR_NONE)

@@ -44,7 +44,7 @@ static void each_option(const struct verbs_verb *v, word_fn *fn, void *arg)
 
 static void each_command(const char *parent, word_fn *fn, void *arg)
 {
-    for (const struct verbs_verb *v = verbs_table; v->path; v++)
+    for (const struct verbs_verb *v = verbtable_rows; v->path; v++)
         if (verbs_is_below(v, parent))
             fn(arg, verbs_last_word(v), v->summary);
     if (strcmp(parent, "worker") == 0)
@@ -93,8 +93,8 @@ static void print_path_function(void)
            "    for word in \"$@\"; do\n"
            "        case \"${known:+$known }$word\" in\n"
            "            ");
-    for (const struct verbs_verb *v = verbs_table; v->path; v++) {
-        printf("%s", v == verbs_table ? "" : " | ");
+    for (const struct verbs_verb *v = verbtable_rows; v->path; v++) {
+        printf("%s", v == verbtable_rows ? "" : " | ");
         print_patterns(v);
     }
     printf(") known=\"${known:+$known }$word\" ;;\n"
@@ -108,7 +108,7 @@ static void print_path_function(void)
            "        '') echo \"");
     each_command("", print_word, NULL);
     printf(" --help --version --config\" ;;\n");
-    for (const struct verbs_verb *v = verbs_table; v->path; v++) {
+    for (const struct verbs_verb *v = verbtable_rows; v->path; v++) {
         printf("        ");
         print_patterns(v);
         printf(") echo \"");
@@ -196,14 +196,14 @@ static void print_fish(void)
            "    for word in (commandline -opc)[2..-1]\n"
            "        set -l longer (string join ' ' $known $word)\n"
            "        if contains -- \"$longer\"");
-    for (const struct verbs_verb *v = verbs_table; v->path; v++) {
+    for (const struct verbs_verb *v = verbtable_rows; v->path; v++) {
         printf(" '%s'", v->path);
         if (is_boxish(v))
             printf(" '%s%s'", box_alias, v->path);
     }
     printf("\n            set known $longer\n        end\n    end\n    test \"$known\" = \"$argv[1]\"\nend\n\n");
     each_command("", print_fish_word, &top);
-    for (const struct verbs_verb *v = verbs_table; v->path; v++) {
+    for (const struct verbs_verb *v = verbtable_rows; v->path; v++) {
         print_fish_verb(v, "");
         if (is_boxish(v))
             print_fish_verb(v, box_alias);

@@ -75,7 +75,7 @@ static void print_dashed(FILE *to, const char *path)
 static void print_below(FILE *to, const char *parent)
 {
     (void)fputs(".SH COMMANDS\n", to);
-    for (const struct verbs_verb *v = verbs_table; v->path; v++) {
+    for (const struct verbs_verb *v = verbtable_rows; v->path; v++) {
         if (!verbs_is_below(v, parent))
             continue;
         (void)fputs(".TP\n.BR ", to);
@@ -160,7 +160,7 @@ int manpage_run(const struct verbs_args *a)
         return 0;
     }
     int r = write_page(a, a->words[0], NULL);
-    for (const struct verbs_verb *v = verbs_table; r == 0 && v->path; v++)
+    for (const struct verbs_verb *v = verbtable_rows; r == 0 && v->path; v++)
         r = write_page(a, a->words[0], v);
     return r;
 }

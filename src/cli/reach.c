@@ -50,11 +50,14 @@ int reach_fail(const json_t *error)
 {
     JSON_OWNED envelope = NULL;
     const char *code = reach_code(error, &envelope), *kind = json_get_str(error, "code", "");
-    if (!code && strcmp(kind, "function_not_found") == 0)
-        (void)fprintf(stderr, "%serror:%s the engine has no such function; is it an iii-sandbox server?\n",
-                      face_on(stderr, FACE_BAD), face_off(stderr));
-    if (!code)
-        return reach_fail_text(json_get_str(error, "message", "the engine answered with an error"));
+    if (!code) {
+        (void)reach_fail_text(json_get_str(error, "message", "the engine answered with an error"));
+        if (strcmp(kind, "function_not_found") == 0)
+            (void)fprintf(
+                stderr,
+                "Is an iii-sandbox server connected to this engine? `iii serve` is engine and server in one.\n");
+        return 1;
+    }
     CLEANUP(free_p) char *text = face_clean(json_get_str(envelope, "message", ""));
     CLEANUP(free_p) char *shown = face_clean(code);
     CLEANUP(free_p) char *note = face_clean(json_get_str(envelope, "fix_note", ""));

@@ -26,7 +26,7 @@ void usage_print_options(const struct verbs_verb *v, FILE *to)
 static void print_below(const char *parent, FILE *to)
 {
     (void)fprintf(to, "\nCommands:\n");
-    for (const struct verbs_verb *v = verbs_table; v->path; v++)
+    for (const struct verbs_verb *v = verbtable_rows; v->path; v++)
         if (verbs_is_below(v, parent))
             (void)fprintf(to, "  %-12s %s\n", verbs_last_word(v), v->summary);
 }

@@ -24,7 +24,7 @@ static const struct alias {
 
 const struct verbs_verb *verbs_find(const char *path)
 {
-    for (const struct verbs_verb *v = verbs_table; v->path; v++)
+    for (const struct verbs_verb *v = verbtable_rows; v->path; v++)
         if (strcmp(v->path, path) == 0)
             return v;
     return NULL;

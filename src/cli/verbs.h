@@ -42,7 +42,7 @@ struct verbs_verb {
     unsigned flags;
     int min_words, max_words; /* operands; max < 0: any number. With VERBS_TAIL: those before the command */
 };
-extern const struct verbs_verb verbs_table[];
+extern const struct verbs_verb verbtable_rows[];
 
 #define VERBS_GIVEN_MAX 256
 struct verbs_given {

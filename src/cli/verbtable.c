@@ -143,8 +143,9 @@ static int run_help(const struct verbs_args *a)
 {
     char path[64] = "";
     size_t len = 0;
-    for (int i = 0; i < a->n_words && len < sizeof(path); i++)
-        len += (size_t)snprintf(path + len, sizeof(path) - len, "%s%s", i ? " " : "", a->words[i]);
+    bool is_alias = a->n_words > 1 && strcmp(a->words[0], "worker") == 0 && strcmp(a->words[1], "sandbox") == 0;
+    for (int i = is_alias; i < a->n_words && len < sizeof(path); i++)
+        len += (size_t)snprintf(path + len, sizeof(path) - len, "%s%s", len ? " " : "", a->words[i]);
     const struct verbs_verb *v = *path ? verbs_find(path) : NULL;
     if (*path && !v)
         return verbs_usage_error(NULL, "no help for \"%s\"", path);
@@ -155,7 +156,7 @@ static int run_help(const struct verbs_args *a)
     return 0;
 }
 
-const struct verbs_verb verbs_table[] = {
+const struct verbs_verb verbtable_rows[] = {
     { "serve", "", "Run the server: REST on port 3111, the engine on port 49134",
       "Settings come from flags, III_ variables and a YAML file, in this order;\n`iii serve --help` lists them all.",
       serve_options,
@@ -242,7 +243,8 @@ const struct verbs_verb verbs_table[] = {
       VERBS_GROUP, 0, 0 },
     { "get function info", "FUNCTION_PATH", "Print what the engine knows about a function, as JSON", NULL, info_options,
       "iii get function info sandbox::run | jq .request_schema", NULL, trigger_info, 0, 1, 1 },
-    { "image", "pull|import|export|ls|inspect|rm|prune|fsck [OPTIONS]", "Pull, import, list and remove images",
+    { "image", "pull|import|build|export|ls|inspect|rm|prune|fsck [OPTIONS]",
+      "Pull, import, build, list and remove images",
       "Works on the image store, beside a running server too; `iii image --help` tells all.", NULL,
       "iii image pull python:3.12-slim\niii image ls --json",
       "0 done, 1 failed, 2 wrong usage, 3 no such image or file", run_image, VERBS_RAW, 0, 0 },

@@ -16,7 +16,7 @@
 
 /* The defaults of the contract. Each line is indented by the list's own indent. */
 static const char *const block[] = {
-    "- name: " WORKER,
+    ("- name: " WORKER),
     "  config:",
     "    auto_install: true",
     "    image_allowlist:",
@@ -244,7 +244,7 @@ static int pull(const struct verbs_args *a, char *name)
 {
     char verb[] = "image", command[] = "pull";
     char *argv[] = { verb, command, name, NULL };
-    return a->hooks->image(3, argv);
+    return a->hooks->image(3, argv) == 0 ? 0 : 1; /* what went wrong was said */
 }
 
 static int add_one(const struct verbs_args *a, char *name)

@@ -59,7 +59,7 @@ static int take_str(const json_t *body, const char *key, bool is_needed, const c
 /* The id of a function, type or binding. */
 static int take_id(const json_t *body, const char *key, const char **ret, struct err *err)
 {
-    const char *text = NULL;
+    const char *text = "";
     int r = take_str(body, key, true, &text, err);
     if (r < 0)
         return r;
@@ -80,7 +80,7 @@ static int take_invocation_id(struct message *m, bool is_needed, struct err *err
 static int take_action(struct message *m, struct err *err)
 {
     const json_t *action = json_get(m->body, "action");
-    const char *word = NULL;
+    const char *word = "";
     if (!action)
         return 0;
     int r = take_str(action, "type", true, &word, err);
@@ -198,7 +198,7 @@ static int take_members(struct message *m, struct err *err)
 int message_read(const char *text, size_t len, struct message *ret, struct err *err)
 {
     struct message m = { 0 };
-    const char *word = NULL;
+    const char *word = "";
     if (is_blank(text, len)) {
         *ret = m;
         return 0;

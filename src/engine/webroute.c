@@ -51,10 +51,9 @@ static bool is_param(const char *part)
 /* Same method and same shape, whatever the parameters are called. */
 static bool is_conflict(const struct route *a, const char *method, char *const *parts)
 {
-    size_t n = strlist_count(parts);
-    if (strcmp(a->method, method) != 0 || strlist_count(a->parts) != n)
+    if (strcmp(a->method, method) != 0 || strlist_count(a->parts) != strlist_count(parts))
         return false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; parts && parts[i]; i++)
         if (is_param(a->parts[i]) != is_param(parts[i]) || (!is_param(parts[i]) && strcmp(a->parts[i], parts[i]) != 0))
             return false;
     return true;
@@ -62,10 +61,9 @@ static bool is_conflict(const struct route *a, const char *method, char *const *
 
 static bool fits(const struct route *r, const char *method, char *const *parts)
 {
-    size_t n = strlist_count(parts);
-    if (strcmp(r->method, method) != 0 || strlist_count(r->parts) != n)
+    if (strcmp(r->method, method) != 0 || strlist_count(r->parts) != strlist_count(parts))
         return false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; parts && parts[i]; i++)
         if (!is_param(r->parts[i]) && strcmp(r->parts[i], parts[i]) != 0)
             return false;
     return true;

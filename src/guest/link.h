@@ -167,11 +167,11 @@ enum {
 };
 struct guest_text_plan {
     unsigned flags;
-    const char *pattern, *replacement;       /* replacement: sed only */
+    const char *pattern, *replacement;           /* replacement: sed only */
     const char *const *include, *const *exclude; /* globs, NULL-ended, or NULL */
-    const char *const *paths;                /* NULL-ended; grep takes the first */
-    uint64_t max_matches;                    /* 0: all */
-    uint32_t max_line_bytes;                 /* 0: 32 KiB */
+    const char *const *paths;                    /* NULL-ended; grep takes the first */
+    uint64_t max_matches;                        /* 0: all */
+    uint32_t max_line_bytes;                     /* 0: 32 KiB */
 };
 /* -EINVAL: a path is relative or too long, or there are too many. */
 int guest_fs_grep(struct guest_link *g, const struct guest_text_plan *plan, guest_rows_fn *fn, void *arg);
@@ -180,7 +180,8 @@ struct guest_change {
     uint32_t mode, uid, gid; /* UINT32_MAX: keep */
     bool is_recursive;
 };
-int guest_fs_change(struct guest_link *g, const char *path, const struct guest_change *what, guest_rows_fn *fn, void *arg);
+int guest_fs_change(struct guest_link *g, const char *path, const struct guest_change *what, guest_rows_fn *fn,
+                    void *arg);
 
 /* --- processes --- */
 struct guest_process {

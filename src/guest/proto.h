@@ -63,8 +63,13 @@ enum {
 /* flags of FS_WRITE. REPLACE: what is there goes, a symlink too (default: written through it) */
 enum { PROTO_WRITE_PARENTS = 1, PROTO_WRITE_REPLACE = 2 };
 /* flags of FS_GREP and FS_SED */
-enum { PROTO_TEXT_RECURSIVE = 1, PROTO_TEXT_ICASE = 2, PROTO_TEXT_LITERAL = 4, PROTO_TEXT_FIRST_ONLY = 8,
-       PROTO_TEXT_ROOT = 16 /* FS_SED: the one path is a root to walk, its failure is an ERROR; else it is a file */ };
+enum {
+    PROTO_TEXT_RECURSIVE = 1,
+    PROTO_TEXT_ICASE = 2,
+    PROTO_TEXT_LITERAL = 4,
+    PROTO_TEXT_FIRST_ONLY = 8,
+    PROTO_TEXT_ROOT = 16 /* FS_SED: the one path is a root to walk, its failure is an ERROR; else it is a file */
+};
 #define PROTO_ROW_TEXT_MAX 32768u /* longest text of a row; the agent cuts lines to it */
 
 enum { PROTO_EXIT_TIMEOUT = 1, PROTO_EXIT_OOM = 2 }; /* flags of an exit block */
@@ -127,7 +132,8 @@ enum proto_type {
     PROTO_FS_READ = 57,
     PROTO_FS_OPENED = 58, /* G>H: one stat record, path as asked (symlinks followed) */
     PROTO_FS_DATA = 59,   /* G>H of FS_READ, H>G of FS_WRITE: data (not empty) */
-    /* H>G: str path, u32 mode (as FS_PUT), u8 PROTO_WRITE_* flags; then FS_DATA..., FS_END -> DONE when it is in place */
+    /* H>G: str path, u32 mode (as FS_PUT), u8 PROTO_WRITE_* flags; then FS_DATA..., FS_END -> DONE when it is in place
+     */
     PROTO_FS_WRITE = 60,
     PROTO_FS_END = 61, /* H>G: empty */
 
@@ -147,8 +153,8 @@ enum proto_type {
      * str pattern, strs include, strs exclude (PROTO_NO_STRS none) -> FS_ROWS: path, line number, is_set = the line was
      * cut, line. A last row without a path: there may be more matches. A bad pattern: ERROR EBADMSG. */
     PROTO_FS_GREP = 96,
-    /* H>G: u32 PROTO_TEXT_* flags, str pattern, strs include, strs exclude, strs paths, data replacement -> FS_ROWS: path,
-     * replacements, is_set = it went well, else why not. */
+    /* H>G: u32 PROTO_TEXT_* flags, str pattern, strs include, strs exclude, strs paths, data replacement -> FS_ROWS:
+     * path, replacements, is_set = it went well, else why not. */
     PROTO_FS_SED = 97,
     /* H>G: str path, u32 mode, u32 uid, u32 gid (UINT32_MAX keeps), u8 is_recursive -> FS_ROWS: one with the number of
      * entries changed. Links are followed, but not descended through. */
@@ -220,7 +226,7 @@ void proto_put_data(struct proto_writer *w, const void *data, size_t len);
 void proto_put_exit(struct proto_writer *w, const struct proto_exit *x);
 void proto_put_stat(struct proto_writer *w, const struct proto_stat *st);      /* whole or nothing */
 void proto_put_process(struct proto_writer *w, const struct proto_process *p); /* whole or nothing */
-void proto_put_row(struct proto_writer *w, const struct proto_row *row); /* whole or nothing */
+void proto_put_row(struct proto_writer *w, const struct proto_row *row);       /* whole or nothing */
 void proto_put_hello(struct proto_writer *w, uint32_t caps);
 
 /* One frame in place: begin leaves room for the header, end fills it in. mem of PROTO_FRAME_MAX holds any frame. */

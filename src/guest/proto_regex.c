@@ -147,7 +147,8 @@ static void add(struct machine *m, struct regex_states *l, uint32_t first, size_
         const struct regex_op *op = &m->re->ops[t.pc];
         l->where[t.pc] = (uint32_t)l->n;
         l->dense[l->n] = t.pc;
-        memcpy(saves_of(m, l, l->n), saves, m->n_saves * sizeof(*saves));
+        if (m->n_saves)
+            memcpy(saves_of(m, l, l->n), saves, m->n_saves * sizeof(*saves));
         l->n++;
         if (op->kind == OP_JUMP) {
             stack[n++] = (struct todo){ .pc = t.pc + (uint32_t)op->to, .restore = -1 };
@@ -161,7 +162,7 @@ static void add(struct machine *m, struct regex_states *l, uint32_t first, size_
             }
             stack[n++] = (struct todo){ .pc = t.pc + 1, .restore = -1 };
         } else if (op->kind == OP_START || op->kind == OP_END || op->kind == OP_EDGE) {
-            if (holds(m, op, at))
+            if (m->re->is_scanning || holds(m, op, at))
                 stack[n++] = (struct todo){ .pc = t.pc + 1, .restore = -1 };
         }
     }
@@ -184,13 +185,18 @@ static bool step(struct machine *m, struct regex_states *now, struct regex_state
     return false;
 }
 
-/* Where a match can start, by the pattern's first byte; len + 1 when nowhere. */
+/* Where a match can start, by the bytes it can begin with; len + 1 when nowhere. */
 static size_t next_start(const struct machine *m, size_t at)
 {
-    if (m->re->first_byte < 0 || at > m->len)
+    if (!m->re->has_first)
         return at;
-    const char *p = at < m->len ? memchr(m->text + at, m->re->first_byte, m->len - at) : NULL;
-    return p ? (size_t)(p - m->text) : m->len + 1;
+    if (m->re->only_first >= 0 && at < m->len) {
+        const char *p = memchr(m->text + at, m->re->only_first, m->len - at);
+        return p ? (size_t)(p - m->text) : m->len + 1;
+    }
+    while (at < m->len && !m->re->first[(unsigned char)m->text[at]])
+        at++;
+    return at < m->len ? at : m->len + 1; /* such a pattern matches nothing that is empty */
 }
 
 bool proto_regex_find(struct proto_regex *re, const char *text, size_t len, size_t from, struct proto_regex_span *spans,
@@ -253,12 +259,41 @@ static bool make_states(struct proto_regex *re, struct regex_states *l)
     return l->where && l->dense && l->saves;
 }
 
-static void find_first_byte(struct proto_regex *re)
+/* The bytes that what op takes can begin with. All of those beyond ASCII count when any may. */
+static void add_first(struct proto_regex *re, const struct regex_op *op)
 {
-    const struct regex_op *op = &re->ops[1]; /* 0 saves the start */
-    re->first_byte = -1;
-    if (op->kind == OP_LETTER && !op->is_icase && op->letter < 0x80)
-        re->first_byte = (int)op->letter;
+    bool is_wide = op->is_icase || op->kind != OP_LETTER || op->letter >= 0x80;
+    for (uint32_t c = 0; c < 0x80; c++)
+        if (takes(re, op, c))
+            re->first[c] = true;
+    for (uint32_t c = 0x80; is_wide && c < 0x100; c++)
+        re->first[c] = true;
+}
+
+/* Fills in what every match begins with; nothing when it can be empty. */
+static void find_first(struct proto_regex *re)
+{
+    struct machine m = { .re = re, .text = "", .len = 0, .n_saves = 0 };
+    struct regex_states *l = &re->lists[0];
+    l->n = 0;
+    re->is_scanning = true; /* edges and ends are passed: they only narrow what can match */
+    add(&m, l, 0, 0, NULL);
+    re->is_scanning = false;
+    re->has_first = true;
+    int n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct regex_op *op = &re->ops[l->dense[i]];
+        if (op->kind == OP_MATCH)
+            re->has_first = false;
+        else if (op->kind == OP_LETTER || op->kind == OP_ANY || op->kind == OP_SET)
+            add_first(re, op);
+    }
+    re->only_first = -1;
+    for (int c = 0; c < 0x100; c++)
+        if (re->first[c] && n++ == 0)
+            re->only_first = c;
+    if (n != 1)
+        re->only_first = -1;
 }
 
 struct proto_regex *proto_regex_new(const char *pattern, unsigned flags, const char **why)
@@ -276,7 +311,7 @@ struct proto_regex *proto_regex_new(const char *pattern, unsigned flags, const c
     }
     if (*why)
         return proto_regex_free(re);
-    find_first_byte(re);
+    find_first(re);
     return re;
 }
 

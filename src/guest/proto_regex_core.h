@@ -46,7 +46,9 @@ struct proto_regex {
     char *names[PROTO_REGEX_GROUPS];
     struct regex_states lists[2];
     void *stack;
-    int first_byte; /* every match starts with it; -1: unknown */
+    bool has_first, is_scanning;
+    bool first[256]; /* with has_first: every match begins with one of these bytes */
+    int only_first;  /* the only one of them; -1: there are more */
 };
 
 /* NULL, or what is wrong with the pattern. */

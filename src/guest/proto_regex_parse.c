@@ -432,7 +432,10 @@ static void repeat(struct parser *p, size_t start, int least, int most)
 static void parse_piece(struct parser *p)
 {
     size_t start = p->re->n_ops;
+    bool is_quoted = is_at(p, "\\Q");
     parse_atom(p);
+    if (is_quoted && p->re->n_ops > start)
+        start = p->re->n_ops - 1; /* only the last of the quoted letters is repeated */
     for (int least = 0, most = 0; p->at < p->end && !p->why;) {
         if (take(p, "*"))
             repeat(p, start, 0, -1);

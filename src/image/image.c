@@ -227,7 +227,8 @@ json_t *image_list(struct image_store *s)
 int image_prune(struct image_store *s, struct err *err)
 {
     layout_sweep_partial(s, true);
-    return image_collect(s, err);
+    int r = image_forget_builds(s, err);
+    return r < 0 ? r : image_collect(s, err);
 }
 
 int image_collect(struct image_store *s, struct err *err)

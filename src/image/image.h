@@ -88,6 +88,18 @@ int image_inspect(struct image_store *s, const char *name, json_t **ret, struct 
 void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done_bytes, int64_t total_bytes),
                        void *arg);
 
+/* --- builds --- */
+/* Stores an image with the layers and the configuration of like under name, replacing what had the name. more: further
+ * members of the record's config, borrowed, or NULL. */
+int image_compose(struct image_store *s, const struct image *like, const char *name, const json_t *more,
+                  struct err *err);
+/* The layers that owner's pin holds, with the configuration of base. ERR_NOT_FOUND: no such pin. */
+int image_from_pin(struct image_store *s, const char *owner, const struct image *base, struct image **ret,
+                   struct err *err);
+/* Steps of builds are kept under this name and the digest of all that led to them, until image_forget_builds(). */
+#define IMAGE_BUILD_CACHE "build-cache/"
+int image_forget_builds(struct image_store *s, struct err *err);
+
 /* --- from a registry --- */
 struct image_pull_options {
     const char *mirrors, *plain_hosts, *docker_config; /* see registry.h; NULL: none, none, Docker's own place */
@@ -118,7 +130,7 @@ int image_export(struct image_store *s, const char *name, const char *tar_path, 
 /* Checks every record, layer and pin: {records, layers, partial, problems:[text]}; is_repair: removes what is damaged
  * or belongs to nothing. Caller owns *ret. */
 int image_fsck(struct image_store *s, bool is_repair, json_t **ret, struct err *err);
-/* image_collect(), and what interrupted pulls left. */
+/* image_collect(), cached steps of builds and what interrupted pulls left. */
 int image_prune(struct image_store *s, struct err *err);
 
 /* iii image import|ls|rm …; argv[0] is "image". Returns the exit code. */

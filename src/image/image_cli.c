@@ -10,7 +10,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/strlist.h"
 #include "image/image.h"
+#include "image/image_build.h"
 #include "image/image_cli.h"
 
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
@@ -25,11 +27,12 @@ static const char help_text[] =
     "                         (docker.io and latest when not given); an interrupted pull is continued\n"
     "  import FILE.tar NAME   add an image from an archive (docker save, OCI layout or root file system;\n"
     "                         plain, gzip or zstd); an image of that name is replaced\n"
+    "  build -t NAME CONTEXT  make an image from CONTEXT/Dockerfile; each step runs in a sandbox\n"
     "  export NAME FILE.tar   write an image as an OCI-layout archive\n"
     "  ls [--json]            list the images and the presets this host can run\n"
     "  inspect NAME           show one image as JSON\n"
     "  rm NAME...             remove images; layers in use by a sandbox stay until it ends\n"
-    "  prune                  remove layers that nothing uses and what interrupted pulls left;\n"
+    "  prune                  remove layers that nothing uses, cached build steps and what interrupted pulls left;\n"
     "                         with --max-mb N also pulled images, unused for longest first\n"
     "  fsck [--repair]        check every record, layer and pin; --repair removes what is damaged\n"
     "\n"
@@ -40,6 +43,13 @@ static const char help_text[] =
     "  --plain-http           pull: speak plain HTTP to this registry (one on loopback is tried both ways)\n"
     "  --max-mb N             prune: disk that the layers may use, MB\n"
     "  --repair               fsck: remove what is damaged or belongs to nothing\n"
+    "  -t, --tag NAME         build: the image's name\n"
+    "  -f, --file FILE        build: the Dockerfile, when it is not CONTEXT/Dockerfile\n"
+    "  --build-arg K=V        build: value of an ARG; may be given several times\n"
+    "  --network              build: steps may use the network\n"
+    "  --no-cache             build: run every step, also those that were run before\n"
+    "  --url URL              build: the server that uses this data folder (default: the one at III_HOST and\n"
+    "                         III_REST_PORT when one runs, else one is started for the build)\n"
     "  -h, --help             this text\n"
     "\n"
     "Registry settings: III_REGISTRY_MIRRORS (docker.io=mirror.example,…), III_PLAIN_REGISTRIES (10.0.0.5:5000,…),\n"
@@ -53,6 +63,7 @@ static const char help_text[] =
     "  iii image import rootfs.tar.zst my-tools\n"
     "  iii image ls --json | jq -r '.[].name'\n"
     "  iii image inspect my-tools | jq .config.env\n"
+    "  iii image build -t my-app --build-arg VERSION=3 .\n"
     "  iii image rm my-tools\n"
     "  iii image prune --max-mb 20000\n"
     "\n"
@@ -62,6 +73,7 @@ struct options {
     const char *data_dir;
     const char *max_mb;
     bool is_json, is_help, is_plain, is_repair;
+    struct image_build_options build;
     char **words; /* what is left: command and operands */
     int n_words;
 };
@@ -111,6 +123,21 @@ static void draw_progress(void *arg, int64_t done, int64_t total)
                   total > 0 ? (int)(done * 100 / total) : 0);
 }
 
+static int print_made(const struct image *i, const struct options *opt)
+{
+    if (opt->is_json) {
+        JSON_OWNED doc = json_pack("{s:s,s:s,s:I,s:I}", "name", i->name, "id", i->id, "size", (json_int_t)i->size_bytes,
+                                   "layers", (json_int_t)i->n_layers);
+        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+        return EXIT_DONE;
+    }
+    char size[16];
+    (void)printf("%s  %s  %s, %zu layer%s\n", i->name, i->id, image_cli_size(i->size_bytes, size), i->n_layers,
+                 i->n_layers == 1 ? "" : "s");
+    return EXIT_DONE;
+}
+
 static int cmd_import(struct image_store *s, const struct options *opt)
 {
     if (opt->n_words != 3)
@@ -126,17 +153,7 @@ static int cmd_import(struct image_store *s, const struct options *opt)
         (void)fprintf(stderr, "\r\033[K");
     if (r < 0)
         return failure(r, &err);
-    if (opt->is_json) {
-        JSON_OWNED doc = json_pack("{s:s,s:s,s:I,s:I}", "name", i->name, "id", i->id, "size", (json_int_t)i->size_bytes,
-                                   "layers", (json_int_t)i->n_layers);
-        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
-        (void)putchar('\n');
-        return EXIT_DONE;
-    }
-    char size[16];
-    (void)printf("%s  %s  %s, %zu layer%s\n", i->name, i->id, image_cli_size(i->size_bytes, size), i->n_layers,
-                 i->n_layers == 1 ? "" : "s");
-    return EXIT_DONE;
+    return print_made(i, opt);
 }
 
 static void print_row(const json_t *item, bool is_terminal, int name_width)
@@ -238,6 +255,23 @@ static int cmd_prune(struct image_store *s, const struct options *opt)
     return EXIT_DONE;
 }
 
+static int cmd_build(struct image_store *s, const struct options *opt)
+{
+    CLEANUP(image_free_p) struct image *i = NULL;
+    CLEANUP(free_p) char *data_dir = opt->data_dir ? xstrdup(opt->data_dir) : default_data_dir();
+    struct image_build_options build = opt->build;
+    struct err err = ERR_INIT;
+    if (opt->n_words != 2 || !build.name)
+        return usage_error("build needs -t NAME and one CONTEXT");
+    for (char **arg = build.build_args; arg && *arg; arg++)
+        if (!strchr(*arg, '=') || **arg == '=')
+            return usage_error("--build-arg takes NAME=value");
+    build.context = opt->words[1];
+    build.data_dir = data_dir;
+    int r = image_build(s, &build, &i, &err);
+    return r < 0 ? failure(r, &err) : print_made(i, opt);
+}
+
 static int cmd_pull(struct image_store *s, const struct options *opt)
 {
     if (opt->n_words != 2)
@@ -291,10 +325,54 @@ static const struct {
     const char *name;
     int (*run)(struct image_store *s, const struct options *opt);
 } commands[] = {
-    { "import", cmd_import }, { "ls", cmd_ls },           { "list", cmd_ls },
-    { "rm", cmd_rm },         { "inspect", cmd_inspect }, { "prune", cmd_prune },
-    { "pull", cmd_pull },     { "export", cmd_export },   { "fsck", cmd_fsck },
+    { "import", cmd_import },   { "ls", cmd_ls },       { "list", cmd_ls },   { "rm", cmd_rm },
+    { "inspect", cmd_inspect }, { "prune", cmd_prune }, { "pull", cmd_pull }, { "export", cmd_export },
+    { "fsck", cmd_fsck },       { "build", cmd_build },
 };
+
+static int take_option(int c, struct options *ret)
+{
+    switch (c) {
+    case 'd':
+        ret->data_dir = optarg;
+        return 0;
+    case 'j':
+        ret->is_json = true;
+        return 0;
+    case 'p':
+        ret->is_plain = true;
+        return 0;
+    case 'm':
+        ret->max_mb = optarg;
+        return 0;
+    case 'r':
+        ret->is_repair = true;
+        return 0;
+    case 't':
+        ret->build.name = optarg;
+        return 0;
+    case 'f':
+        ret->build.dockerfile = optarg;
+        return 0;
+    case 'a':
+        strlist_add(&ret->build.build_args, optarg);
+        return 0;
+    case 'n':
+        ret->build.has_network = true;
+        return 0;
+    case 'c':
+        ret->build.has_cache = false;
+        return 0;
+    case 'u':
+        ret->build.url = optarg;
+        return 0;
+    case 'h':
+        ret->is_help = true;
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
 
 static int read_options(int argc, char **argv, struct options *ret)
 {
@@ -303,53 +381,54 @@ static int read_options(int argc, char **argv, struct options *ret)
                                            { "plain-http", no_argument, NULL, 'p' },
                                            { "max-mb", required_argument, NULL, 'm' },
                                            { "repair", no_argument, NULL, 'r' },
+                                           { "tag", required_argument, NULL, 't' },
+                                           { "file", required_argument, NULL, 'f' },
+                                           { "build-arg", required_argument, NULL, 'a' },
+                                           { "network", no_argument, NULL, 'n' },
+                                           { "no-cache", no_argument, NULL, 'c' },
+                                           { "url", required_argument, NULL, 'u' },
                                            { "help", no_argument, NULL, 'h' },
                                            { 0 } };
     int c;
     optind = 0; /* start anew: the caller may have used getopt on its own arguments */
-    while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-        if (c == 'd')
-            ret->data_dir = optarg;
-        else if (c == 'j')
-            ret->is_json = true;
-        else if (c == 'p')
-            ret->is_plain = true;
-        else if (c == 'm')
-            ret->max_mb = optarg;
-        else if (c == 'r')
-            ret->is_repair = true;
-        else if (c == 'h')
-            ret->is_help = true;
-        else
+    ret->build.has_cache = true;
+    while ((c = getopt_long(argc, argv, "ht:f:", known, NULL)) != -1)
+        if (take_option(c, ret) < 0)
             return -EINVAL;
-    }
     ret->words = argv + optind;
     ret->n_words = argc - optind;
     return 0;
 }
 
-int image_cli(int argc, char **argv)
+static int run_command(const struct options *opt)
 {
-    struct options opt = { 0 };
-    if (read_options(argc, argv, &opt) < 0) {
-        (void)fprintf(stderr, "Try `iii image --help`.\n");
-        return EXIT_USAGE;
-    }
-    if (opt.is_help || (opt.n_words > 0 && strcmp(opt.words[0], "help") == 0)) {
+    if (opt->is_help || (opt->n_words > 0 && strcmp(opt->words[0], "help") == 0)) {
         (void)fputs(help_text, stdout);
         return EXIT_DONE;
     }
-    if (opt.n_words == 0)
-        return usage_error("which command? pull, import, export, ls, inspect, rm, prune or fsck");
+    if (opt->n_words == 0)
+        return usage_error("which command? pull, import, build, export, ls, inspect, rm, prune or fsck");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (strcmp(opt.words[0], commands[i].name) != 0)
+        if (strcmp(opt->words[0], commands[i].name) != 0)
             continue;
         CLEANUP(image_store_close_p) struct image_store *s = NULL;
         struct err err = ERR_INIT;
-        int r = open_store(&opt, &s, &err);
-        return r < 0 ? failure(r, &err) : commands[i].run(s, &opt);
+        int r = open_store(opt, &s, &err);
+        return r < 0 ? failure(r, &err) : commands[i].run(s, opt);
     }
     char text[100];
-    (void)snprintf(text, sizeof(text), "no command \"%.40s\"", opt.words[0]);
+    (void)snprintf(text, sizeof(text), "no command \"%.40s\"", opt->words[0]);
     return usage_error(text);
+}
+
+int image_cli(int argc, char **argv)
+{
+    struct options opt = { 0 };
+    int code = EXIT_USAGE;
+    if (read_options(argc, argv, &opt) < 0)
+        (void)fprintf(stderr, "Try `iii image --help`.\n");
+    else
+        code = run_command(&opt);
+    strlist_free(opt.build.build_args);
+    return code;
 }

@@ -1,6 +1,7 @@
-/* The driver vtable: what makes, freezes, captures and destroys a box and hands over a connected guest agent. Everything
- * else (exec, files, terminals, tunnels) is the agent's work. A driver's abilities are data: what it cannot do is
- * reported by name, never faked. All calls return at once; results come on the loop. May include: base/, os/, loop/. */
+/* The driver vtable: what makes, freezes, captures and destroys a box and hands over a connected guest agent.
+ * Everything else (exec, files, terminals, tunnels) is the agent's work. A driver's abilities are data: what it cannot
+ * do is reported by name, never faked. All calls return at once; results come on the loop. May include: base/, os/,
+ * loop/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,19 +17,19 @@ struct runtime;
 struct box; /* one sandbox as the driver sees it */
 
 struct box_plan {
-    char id[IDENT_MAX];        /* sandbox id; also the hostname unless hostname is set */
+    char id[IDENT_MAX]; /* sandbox id; also the hostname unless hostname is set */
     char hostname[64];
     const char *const *layers; /* absolute folders, lowest first; borrowed during the call */
     size_t n_layers;
-    bool is_host;              /* bind the host's /usr read-only */
-    const char *workdir;       /* made when missing */
+    bool is_host;        /* bind the host's /usr read-only */
+    const char *workdir; /* made when missing */
     uint32_t memory_mb, pids_max;
-    uint32_t cpu_milli;        /* 1000 = one core */
-    bool has_network;          /* loopback only when false */
+    uint32_t cpu_milli; /* 1000 = one core */
+    bool has_network;   /* loopback only when false */
 };
 
 struct box_stats {
-    uint64_t cpu_usage_us;     /* since the box was made */
+    uint64_t cpu_usage_us; /* since the box was made */
     uint64_t memory_bytes, memory_limit_bytes;
     uint64_t rx_bytes, tx_bytes;
     uint32_t pids;
@@ -60,8 +61,8 @@ struct box_plug {
 /* guest_fd: a connected stream to the agent, owned by the receiver. err is set when box is NULL. */
 typedef void box_ready_fn(void *arg, struct box *box, int guest_fd, const struct err *err);
 typedef void box_done_fn(void *arg, const struct err *err); /* err NULL: done */
-/* Sockets inside the box's network: TCP that wants to leave it (SO_ORIGINAL_DST says where to), and its DNS queries. Owned by
- * the receiver. err is set when they are not there. */
+/* Sockets inside the box's network: TCP that wants to leave it (SO_ORIGINAL_DST says where to), and its DNS queries.
+ * Owned by the receiver. err is set when they are not there. */
 typedef void box_egress_fn(void *arg, int tcp_fd, int dns_fd, const struct err *err);
 /* folder: a host folder with the captured writable layer, now the receiver's (hand it to image_add_layer). */
 typedef void box_capture_fn(void *arg, const char *folder, int64_t size_bytes, const struct err *err);
@@ -75,10 +76,11 @@ struct runtime_ops {
     void (*create)(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg);
     /* Connects anew to a box that outlived its daemon. record is what save() gave. */
     void (*adopt)(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg);
-    json_t *(*save)(struct box *box);                        /* to be stored with the sandbox record */
+    json_t *(*save)(struct box *box);                         /* to be stored with the sandbox record */
     void (*on_gone)(struct box *box, loop_fn *fn, void *arg); /* the box died by itself; at most once */
-    void (*destroy)(struct box *box, box_done_fn *fn, void *arg); /* box is gone for the caller at once; fn may be NULL */
-    void (*forget)(struct box *box);                         /* free the handle, leave the box running (shutdown that keeps) */
+    void (*destroy)(struct box *box, box_done_fn *fn,
+                    void *arg);      /* box is gone for the caller at once; fn may be NULL */
+    void (*forget)(struct box *box); /* free the handle, leave the box running (shutdown that keeps) */
     void (*pause)(struct box *box, box_done_fn *fn, void *arg);
     void (*resume)(struct box *box, box_done_fn *fn, void *arg);
     int (*stats)(struct box *box, struct box_stats *ret, struct err *err);
@@ -97,7 +99,8 @@ struct runtime_ops {
     /* One function to be told that a helper process of the driver died and was started again: boxes go on, networks and
      * ways out have to be made anew. NULL: cannot happen. */
     void (*on_restart)(struct runtime *rt, loop_fn *fn, void *arg);
-    /* Volumes. ERR_CONFLICT: something is mounted there. Unmounting what is not mounted is fine. NULL: see can_mount. */
+    /* Volumes. ERR_CONFLICT: something is mounted there. Unmounting what is not mounted is fine. NULL: see can_mount.
+     */
     void (*mount_volume)(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
     void (*unmount_volume)(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
     void (*remove_volume)(struct runtime *rt, const char *id, box_done_fn *fn, void *arg); /* with all its files */

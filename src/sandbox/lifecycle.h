@@ -13,6 +13,6 @@ void manager_leaving(struct manager *m, struct sandbox *s);
 /* Plan for the driver from a sandbox that has config, layers and is_host set. Borrows from s. */
 struct box_plan lifecycle_box_plan(const struct sandbox *s);
 int lifecycle_check_room(const struct manager *m, unsigned count, struct err *err); /* ERR_CAPACITY */
-void lifecycle_start_entrypoint(struct sandbox *s);                                /* when the configuration has one */
+void lifecycle_start_entrypoint(struct sandbox *s);                                 /* when the configuration has one */
 /* Fills image-dependent fields of s. */
 void lifecycle_use_image(struct sandbox *s, const struct image *image);

@@ -1,5 +1,5 @@
-/* All sandboxes of this server and what they share. Made once by main/ and passed down. May include: base/, loop/, store/,
- * image/, runtime/, guest/. */
+/* All sandboxes of this server and what they share. Made once by main/ and passed down. May include: base/, loop/,
+ * store/, image/, runtime/, guest/. */
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -39,7 +39,7 @@ struct manager {
     struct image_store *images;
     struct runtime *runtime;
     const struct settings *settings;
-    struct map *sandboxes;    /* id -> struct sandbox, in order of creation */
+    struct map *sandboxes; /* id -> struct sandbox, in order of creation */
     struct alerts *alerts;
     struct eventlog *events;
     struct pool *pool;
@@ -56,8 +56,8 @@ struct manager {
     struct networks *networks;
     struct volumes *volumes;
     struct workers *workers;
-    bool is_closing;          /* the server ends: what is still being born is not let in */
-    unsigned n_creating;      /* not in the map yet, but counted against the limit */
+    bool is_closing;     /* the server ends: what is still being born is not let in */
+    unsigned n_creating; /* not in the map yet, but counted against the limit */
     int64_t total_created, total_killed, total_expired, started_at;
     char *worker_id;
     struct timer *collect_timer; /* private: pins.c */
@@ -90,12 +90,12 @@ typedef void manager_sandbox_fn(void *arg, struct sandbox *s, const struct err *
 
 /* What a new sandbox is made from, after validation. */
 struct create_plan {
-    json_t *config;     /* borrowed: fields of SandboxConfig as given (image required) */
-    const char *parent_id; /* lineage, or NULL */
+    json_t *config;            /* borrowed: fields of SandboxConfig as given (image required) */
+    const char *parent_id;     /* lineage, or NULL */
     const struct image *image; /* already resolved (clone, snapshots), or NULL: config.image is resolved */
-    json_t *env;        /* overlay to start with, borrowed, or NULL */
-    const json_t *extra; /* members of struct sandbox's extra to start with, borrowed, or NULL */
-    bool is_unlisted;   /* skip the allow-list (clone of something allowed) */
+    json_t *env;               /* overlay to start with, borrowed, or NULL */
+    const json_t *extra;       /* members of struct sandbox's extra to start with, borrowed, or NULL */
+    bool is_unlisted;          /* skip the allow-list (clone of something allowed) */
 };
 void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
 /* Gone for everyone at once; tear-down goes on behind. topic: "sandbox.killed" or "sandbox.expired". */
@@ -109,10 +109,12 @@ int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, stru
 void manager_clone(struct manager *m, struct sandbox *s, const char *name, manager_sandbox_fn *fn, void *arg);
 /* count new sandboxes with the files of s as they are now, all or none. Names are name, or name-1 … name-N. */
 typedef void manager_fork_fn(void *arg, struct sandbox *const *children, size_t n, const struct err *err);
-void manager_fork(struct manager *m, struct sandbox *s, unsigned count, const char *name, manager_fork_fn *fn, void *arg);
+void manager_fork(struct manager *m, struct sandbox *s, unsigned count, const char *name, manager_fork_fn *fn,
+                  void *arg);
 int manager_sweep(struct manager *m); /* expired sandboxes; how many went */
 
-/* Functions to be told of each sandbox that leaves (ports, queues, volumes, …); called once, before its link is freed. */
+/* Functions to be told of each sandbox that leaves (ports, queues, volumes, …); called once, before its link is freed.
+ */
 typedef void manager_leave_fn(void *arg, struct sandbox *s);
 void manager_on_leave(struct manager *m, manager_leave_fn *fn, void *arg);
 /* … and of each that is there: after create and after adoption. */

@@ -1,6 +1,7 @@
-/* One sandbox: its record, its box and the link to its agent. May include: base/, loop/, store/, image/, runtime/, guest/.
- * Invariants: (1) a sandbox in the manager's map has a box and a link, unless it is being adopted; (2) what the API shows is
- * in the store before it is acknowledged; (3) whoever keeps a pointer across a callback holds a reference. */
+/* One sandbox: its record, its box and the link to its agent. May include: base/, loop/, store/, image/, runtime/,
+ * guest/. Invariants: (1) a sandbox in the manager's map has a box and a link, unless it is being adopted; (2) what the
+ * API shows is in the store before it is acknowledged; (3) whoever keeps a pointer across a callback holds a reference.
+ */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,29 +21,29 @@ enum sandbox_status { SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_EXPIRED };
 
 struct sandbox {
     struct manager *manager;
-    unsigned refs;               /* private: sandbox_ref(), sandbox_unref() */
+    unsigned refs; /* private: sandbox_ref(), sandbox_unref() */
     char id[IDENT_MAX];
-    char uuid[UUID_MAX];         /* all 128 bits of its id, of which `id` shows the first 96: what the engine calls it */
-    char box_id[IDENT_MAX];      /* what the driver knows it as: differs when it came from the warm pool */
+    char uuid[UUID_MAX];    /* all 128 bits of its id, of which `id` shows the first 96: what the engine calls it */
+    char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool */
     enum sandbox_status status;
-    bool is_gone;                /* killed or died; the pointer is only kept by references */
+    bool is_gone; /* killed or died; the pointer is only kept by references */
     char *name, *image, *parent_id;
     int64_t created_at, expires_at;
-    json_t *config;              /* SandboxConfig of the contract, effective values */
-    json_t *metadata;            /* {str:str} */
-    json_t *env;                 /* overlay of the env API: {key: value or null when deleted} */
-    json_t *extra;               /* what other features keep with the record: {feature: value} */
-    char **image_env;            /* from the image */
-    char *user;                  /* from the image; "" is root */
-    char **layers;               /* layer folders of its root, lowest first */
+    json_t *config;   /* SandboxConfig of the contract, effective values */
+    json_t *metadata; /* {str:str} */
+    json_t *env;      /* overlay of the env API: {key: value or null when deleted} */
+    json_t *extra;    /* what other features keep with the record: {feature: value} */
+    char **image_env; /* from the image */
+    char *user;       /* from the image; "" is root */
+    char **layers;    /* layer folders of its root, lowest first */
     bool is_host;
-    char **exec_env;             /* private cache of the effective environment */
+    char **exec_env; /* private cache of the effective environment */
     struct box *box;
     struct guest_link *link;
     int64_t cpu_seen_us, cpu_seen_at_us; /* private: last sample of sandbox_metrics() */
-    uint64_t oom_seen;           /* oom kills already reported */
-    struct capture *captures;    /* private: capture.c */
-    bool is_restoring;           /* a new box is being made for it */
+    uint64_t oom_seen;                   /* oom kills already reported */
+    struct capture *captures;            /* private: capture.c */
+    bool is_restoring;                   /* a new box is being made for it */
 };
 
 struct sandbox *sandbox_new(struct manager *m, const char *id);
@@ -56,7 +57,8 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
 int sandbox_save(struct sandbox *s, struct err *err); /* record into the store */
 const char *sandbox_status_name(enum sandbox_status st);
 
-/* The environment of its commands: defaults, image, config, overlay, in this order. Borrowed, valid until the next change. */
+/* The environment of its commands: defaults, image, config, overlay, in this order. Borrowed, valid until the next
+ * change. */
 const char *const *sandbox_env(struct sandbox *s);
 void sandbox_env_changed(struct sandbox *s);
 const char *sandbox_workdir(const struct sandbox *s); /* borrowed */

@@ -6,7 +6,7 @@
 #define FIELDS_NAME_MAX    255
 #define FIELDS_PATH_MAX    4096
 #define FIELDS_COMMAND_MAX 1048576.0 /* bytes, all words of an argument list together */
-#define FIELDS_INPUT_MAX   1398104 /* bytes in one write to standard input: 1 MiB in base64 */
+#define FIELDS_INPUT_MAX   1398104   /* bytes in one write to standard input: 1 MiB in base64 */
 #define FIELDS_LIST_MAX    1000
 #define FIELDS_BODY_MAX    4294967296.0       /* the server's own body limit is lower: rest.max_body_mb */
 #define FIELDS_WHOLE_MAX   9007199254740991.0 /* the largest whole number every JSON reader keeps exact */
@@ -20,13 +20,13 @@
 #define OP(id, fn, method, path, fields, reply, flags, help) extern const struct field fields[];
 #include "spec/ops_alerts.def"
 #include "spec/ops_durable.def"
-#include "spec/ops_images.def"
 #include "spec/ops_egress.def"
 #include "spec/ops_env.def"
 #include "spec/ops_events.def"
 #include "spec/ops_exec.def"
 #include "spec/ops_files.def"
 #include "spec/ops_git.def"
+#include "spec/ops_images.def"
 #include "spec/ops_interpreter.def"
 #include "spec/ops_lifecycle.def"
 #include "spec/ops_metrics.def"

@@ -485,10 +485,12 @@ int store_open(const char *path, struct store **ret, struct err *err)
     s->path = xstrdup(path);
 
     /* SQLite makes files by umask; state is nobody else's to read. The WAL takes the mode of the database. */
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return err_set(err, err_from_errno(errno), errno, "open %s", path);
-    (void)close(fd);
+    if (strcmp(path, STORE_IN_MEMORY) != 0) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+            return err_set(err, err_from_errno(errno), errno, "open %s", path);
+        (void)close(fd);
+    }
     int r = open_db(s, err);
     if (r == -EUCLEAN) {
         close_db(s);

@@ -8,6 +8,8 @@
 #include "base/err.h"
 #include "base/json.h"
 
+#define STORE_IN_MEMORY ":memory:" /* a path that leaves nothing behind: for tests */
+
 struct store;
 
 /* Opens or creates path; migrates an older schema; refuses a newer one. */

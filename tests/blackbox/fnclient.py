@@ -5,6 +5,7 @@ import uuid
 import pytest
 
 import engineclient
+import wsclient
 
 TYPES = {"S00": "validation", "S100": "config", "S101": "internal", "S102": "transient", "S200": "execution",
          "S218": "transient", "S21": "filesystem", "S300": "platform", "S400": "config"}
@@ -32,7 +33,7 @@ class Functions:
     def __init__(self, port):
         self.port, self.worker, self.made = port, engineclient.Worker(port), []
 
-    def call(self, name, **data):
+    def call(self, name, /, **data):
         result = self.worker.call("sandbox::" + name, data)
         if name == "create" or result.get("sandbox_id") and name == "run":
             self.made.append(result["sandbox_id"])
@@ -41,13 +42,13 @@ class Functions:
     def raw(self, name, data):
         return self.worker.call("sandbox::" + name, data)
 
-    def ask(self, name, **data):
+    def ask(self, name, /, **data):
         return self.worker.ask("sandbox::" + name, data)
 
     def answer(self, call_id):
         return self.worker.answer_to(call_id)
 
-    def fault(self, name, code, **data):
+    def fault(self, name, code, /, **data):
         """The envelope of a call that must fail with that code."""
         body = envelope(self.worker.fail("sandbox::" + name, data))
         assert body["code"] == code, body
@@ -71,14 +72,14 @@ class Functions:
         data, texts = bytearray(), []
         try:
             while True:
-                piece = end.recv()
-                if isinstance(piece, str):
-                    texts.append(piece)
+                kind, piece = end.frame()
+                if kind == wsclient.TEXT:
+                    texts.append(json.loads(piece))
                 else:
                     assert len(piece) <= 65536
                     data += piece
-        except ConnectionError:
-            pass
+        except wsclient.Closed as why:
+            assert why.code == 1000, why
         end.cut()
         return bytes(data), texts
 

@@ -19,6 +19,7 @@
 
 struct chore {
     struct chore *next;
+    pid_t pid; /* not reaped yet, so it is still ours */
     int pidfd;
     bool is_copy;
     struct chore_result *result; /* shared with the child */
@@ -101,7 +102,8 @@ __attribute__((noreturn)) static void work(const struct chore_list *l, struct ce
         copy_one(site, c->result);
         _exit(0);
     }
-    be_nice();
+    if (!l->is_ending)
+        be_nice();
     _exit(remove_all(site, &l->doomed));
 }
 
@@ -112,6 +114,7 @@ static int chore_start(struct chore_list *l, struct cell_site *site, struct chor
         work(l, site, c);
     if (pid < 0)
         return err_sys(err, pid, "start a worker");
+    c->pid = pid;
     struct epoll_event ev = { .events = EPOLLIN };
     (void)epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->pidfd, &ev); /* failing means that it is noticed a turn later */
     c->next = l->running;
@@ -198,6 +201,9 @@ void chore_step(struct chore_list *l, struct cell_site *site, chore_copied_fn *f
 
 void chore_finish(struct chore_list *l, struct cell_site *site)
 {
+    l->is_ending = true;
+    for (const struct chore *c = l->running; c; c = c->next)
+        (void)setpriority(PRIO_PROCESS, (id_t)c->pid, 0); /* only root may: others wait longer */
     start_remover(l, site);
     while (l->running) {
         struct chore *c = l->running;

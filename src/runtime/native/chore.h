@@ -9,6 +9,7 @@ struct chore; /* one child at work */
 struct chore_list {
     struct chore *running;
     bool is_removing;
+    bool is_ending;    /* somebody waits for the removers: they run at full priority */
     struct buf doomed; /* names below boxes/, NUL-ended */
     int epoll;         /* readable when a child has ended */
     unsigned counter;

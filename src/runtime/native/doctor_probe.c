@@ -85,7 +85,6 @@ static int in_child(int (*fn)(void))
 
 int doctor_probe_kernel(const struct doctor_env *env, char *detail, size_t size)
 {
-    (void)env;
     struct utsname u;
     char *end = NULL;
     if (uname(&u) < 0)
@@ -94,8 +93,14 @@ int doctor_probe_kernel(const struct doctor_env *env, char *detail, size_t size)
     if (*end != '.')
         return -EIO;
     unsigned long minor = strtoul(end + 1, NULL, 10);
-    bool is_new_enough = major > 5 || (major == 5 && minor >= 12);
-    SAY("Linux %s %s%s", u.release, u.machine, is_new_enough ? "" : ": 5.12 is the oldest that works");
+    /* With root, overlay layers are given as O_PATH descriptors of detached mounts (6.15); without, one by one (6.8).
+     */
+    unsigned long oldest = env->is_root ? 15 : 8;
+    bool is_new_enough = major > 6 || (major == 6 && minor >= oldest);
+    if (is_new_enough)
+        SAY("Linux %s %s", u.release, u.machine);
+    else
+        SAY("Linux %s %s: 6.%lu is the oldest that works", u.release, u.machine, oldest);
     return is_new_enough ? 0 : -ENOSYS;
 }
 

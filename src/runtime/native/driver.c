@@ -23,7 +23,7 @@
 #define NATIVE_MAGIC   0x6e617469u
 #define BOX_MAGIC      0x6e626f78u
 #define HELLO_MS       20000
-#define END_MS         5000
+#define END_MS         30000 /* the launcher removes the folders of the last boxes before it ends */
 #define SWEEP_CHUNK    60000u
 #define REPLIES_A_TURN 64
 #define QUICK_END_US   10000000 /* a launcher that ends this soon */

@@ -1,11 +1,12 @@
-/* The native driver: namespaces, overlayfs, cgroups, seccomp, made by a launcher process. May include: base/, os/, loop/, runtime/. */
+/* The native driver: namespaces, overlayfs, cgroups, seccomp, made by a launcher process. May include: base/, os/,
+ * loop/, runtime/. */
 #pragma once
 #include "runtime/runtime.h"
 
 struct native_options {
-    const char *data_dir;    /* run/ and boxes/ live below it; must exist */
-    const char *image_dir;   /* every layer lies below it; NULL = data_dir */
-    unsigned blank_pool;     /* blanks kept ready; 0 = none */
+    const char *data_dir;  /* run/ and boxes/ live below it; must exist */
+    const char *image_dir; /* every layer lies below it; NULL = data_dir */
+    unsigned blank_pool;   /* blanks kept ready; 0 = none */
 };
 
 /* Starts the launcher (a child made from this same binary, see native_launcher_main) and waits until it is ready. */

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CLEANUP(loop_free_p) struct loop *loop = NULL;
     CLEANUP(store_close_p) struct store *store = NULL;
     struct engine *e = NULL;
-    if (loop_new(&loop, &err) < 0 || store_open(":memory:", &store, &err) < 0)
+    if (loop_new(&loop, &err) < 0 || store_open(STORE_IN_MEMORY, &store, &err) < 0)
         abort();
     struct channel_hub *channels = channel_hub_new(loop, CHANNEL_CLAIM_MS);
     struct engine_options o = { .loop = loop, .store = store, .channels = channels, .name = "fuzz", .version = "1" };

@@ -119,6 +119,9 @@ TEST(bad_policies_are_refused)
                                        "{\"rules\":[{\"action\":\"allow\",\"ports\":[65536]}]}",
                                        "{\"rules\":[{\"action\":\"allow\",\"ports\":[\"2-1\"]}]}",
                                        "{\"rules\":[{\"action\":\"allow\",\"ports\":[\"1-2-3\"]}]}",
+                                       "{\"rules\":[{\"action\":\"allow\",\"ports\":[\"1-\"]}]}",
+                                       "{\"rules\":[{\"action\":\"allow\",\"ports\":[\"1--2\"]}]}",
+                                       "{\"rules\":[{\"action\":\"allow\",\"ports\":[\"\"]}]}",
                                        "{\"rules\":[{\"action\":\"allow\",\"ports\":[null]}]}",
                                        "{\"rules\":[{\"action\":\"allow\",\"ports\":{}}]}" };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {

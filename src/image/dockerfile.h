@@ -1,0 +1,52 @@
+/* Dockerfiles: text to a list of instructions with their lines, and the words of one instruction with variables put in.
+ * One stage; what is not supported is refused with its line. Untrusted: the text. May include: base/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#define DOCKERFILE_BYTES_MAX (1 << 20)
+#define DOCKERFILE_STEPS_MAX 1000
+#define DOCKERFILE_ARGS_MAX  65536 /* bytes of one instruction, and of one after variables were put in */
+#define DOCKERFILE_WORDS_MAX 1024
+
+enum dockerfile_kind {
+    DOCKERFILE_FROM,
+    DOCKERFILE_RUN,
+    DOCKERFILE_COPY,
+    DOCKERFILE_ADD,
+    DOCKERFILE_ENV,
+    DOCKERFILE_WORKDIR,
+    DOCKERFILE_ARG,
+    DOCKERFILE_USER,
+    DOCKERFILE_CMD,
+    DOCKERFILE_ENTRYPOINT,
+    DOCKERFILE_LABEL,
+    DOCKERFILE_EXPOSE,
+};
+
+struct dockerfile_step {
+    enum dockerfile_kind kind;
+    unsigned line; /* of its first word, from 1 on */
+    char *args;    /* continuations joined, comments gone, ends trimmed; never empty */
+};
+
+struct dockerfile {
+    struct dockerfile_step *steps; /* ARGs, then the one FROM, then the rest */
+    size_t n_steps;
+};
+
+const char *dockerfile_kind_name(enum dockerfile_kind kind);
+/* ERR_INVALID "Dockerfile line N: …", ERR_TOO_LARGE. */
+int dockerfile_parse(const char *text, size_t len, struct dockerfile *ret, struct err *err);
+void dockerfile_done(struct dockerfile *d); /* for CLEANUP() too */
+
+/* The exec form, ["a", "b"]: 1 and *ret (strlist_free). 0: it is not one, so a shell takes the text. */
+int dockerfile_exec_form(const struct dockerfile_step *step, char ***ret, struct err *err);
+/* Words of step with quotes taken off and $X, ${X}, ${X:-d}, ${X:+d} replaced out of vars ("K=V", NULL-terminated or
+ * NULL; unknown ones are empty). At least one word. strlist_free(*ret). */
+int dockerfile_words(const struct dockerfile_step *step, char *const *vars, char ***ret, struct err *err);
+/* "K=V" or, for ARG, "K": a name of letters, digits and _ that does not begin with a digit. */
+bool dockerfile_is_name(const char *text, size_t len);

@@ -1,0 +1,121 @@
+/* Images put together from layers that are in the store already: what a build makes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/strlist.h"
+#include "image/image.h"
+#include "image/layertree.h"
+#include "image/layout.h"
+#include "image/record.h"
+
+/* The digest of a layer folder of this store, or NULL. */
+static const char *hex_of(const char *folder)
+{
+    const char *slash = strrchr(folder, '/');
+    return slash && digest_is_hex(slash + 1) ? slash + 1 : NULL;
+}
+
+static int check_layers(struct image_store *s, const struct image *like, struct layout_layer *ret, struct err *err)
+{
+    if (like->n_layers > IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "an image has at most %d layers: use fewer RUN, COPY and ADD",
+                       IMAGE_LAYERS_MAX);
+    for (size_t i = 0; i < like->n_layers; i++) {
+        const char *hex = hex_of(like->layers[i]);
+        if (!hex || !layout_has_layer(s, hex))
+            return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", like->name);
+        memcpy(ret[i].hex, hex, DIGEST_HEX);
+        ret[i].size_bytes = like->layer_bytes ? like->layer_bytes[i] : 0;
+    }
+    return 0;
+}
+
+int image_compose(struct image_store *s, const struct image *like, const char *name, const json_t *more,
+                  struct err *err)
+{
+    CLEANUP(free_p) struct layout_layer *layers = xzalloc((IMAGE_LAYERS_MAX + 1) * sizeof(*layers));
+    char file[RECORD_FILE];
+    int r = image_name_check(name, err);
+    if (r < 0)
+        return r;
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    r = check_layers(s, like, layers, err);
+    if (r < 0)
+        return r;
+    const struct manifest_config config = { .env = like->env,
+                                            .entrypoint = like->entrypoint,
+                                            .cmd = like->cmd,
+                                            .user = like->user,
+                                            .workdir = like->workdir,
+                                            .is_host = like->is_host };
+    JSON_OWNED record = record_new(name, "layer", layers, like->n_layers, &config);
+    if (more)
+        (void)json_object_update(json_object_get(record, "config"), (json_t *)(uintptr_t)more);
+    record_file(name, file);
+    return layout_write_json(s, s->images_fd, file, record, true, err);
+}
+
+int image_from_pin(struct image_store *s, const char *owner, const struct image *base, struct image **ret,
+                   struct err *err)
+{
+    JSON_OWNED pin = NULL;
+    if (strchr(owner, '/') || owner[0] == '.' || layout_read_json(s->pins_fd, owner, &pin, err) < 0)
+        return err_set(err, ERR_NOT_FOUND, 0, "%.60s holds no layers in %s: is this the server's own data folder?",
+                       owner, s->dir);
+    const json_t *layers = json_get(pin, "layers");
+    size_t n = json_array_size(layers);
+    if (n == 0 || n > IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "an image has 1 to %d layers, this would have %zu", IMAGE_LAYERS_MAX, n);
+    CLEANUP(image_free_p) struct image *made = xzalloc(sizeof(*made));
+    made->layers = xzalloc((n + 1) * sizeof(*made->layers));
+    made->layer_bytes = xzalloc((n + 1) * sizeof(*made->layer_bytes));
+    for (size_t i = 0; i < n; i++) {
+        const char *hex = json_get_str(json_array_get(layers, i), "digest", "");
+        if (!digest_is_hex(hex))
+            return err_set(err, ERR_INVALID, 0, "pin %s names a layer that cannot be", owner);
+        made->layers[made->n_layers++] = layout_layer_path(s, hex);
+        bool is_known = i < base->n_layers && strcmp(base->layers[i], made->layers[i]) == 0 && base->layer_bytes;
+        made->layer_bytes[i] = is_known ? base->layer_bytes[i] : layertree_size_at(s->layers_fd, hex);
+        made->size_bytes += made->layer_bytes[i];
+    }
+    made->name = xstrdup(base->name);
+    made->id = xstrdup("");
+    made->is_host = base->is_host;
+    made->env = strlist_copy(base->env);
+    made->entrypoint = strlist_copy(base->entrypoint);
+    made->cmd = strlist_copy(base->cmd);
+    made->user = xstrdup(base->user);
+    made->workdir = xstrdup(base->workdir);
+    *ret = STEAL(made);
+    return 0;
+}
+
+static bool note_cached(void *arg, json_t *record)
+{
+    const char *name = json_get_str(record, "name", "");
+    if (strncmp(name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) == 0)
+        (void)json_array_append_new(arg, json_string(name));
+    return true;
+}
+
+int image_forget_builds(struct image_store *s, struct err *err)
+{
+    JSON_OWNED names = json_array();
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
+    if (lock < 0)
+        return lock;
+    record_each(s, note_cached, names);
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        char file[RECORD_FILE];
+        record_file(json_string_value(json_array_get(names, i)), file);
+        if (unlinkat(s->images_fd, file, 0) < 0 && errno != ENOENT)
+            return err_set(err, err_from_errno(errno), errno, "remove a cached build step");
+    }
+    return 0;
+}

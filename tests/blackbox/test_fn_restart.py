@@ -1,0 +1,55 @@
+"""Sandboxes of the functions across a crash and a clean stop of the server."""
+import os
+import re
+import signal
+
+import harness
+import leak
+from fnclient import Functions
+
+
+def test_a_killed_server_finds_its_sandboxes_again():
+    server = harness.Server(env={"III_IDLE_SCAN_MS": "100"})
+    try:
+        server.start()
+        fn = Functions(server.engine_port)
+        kept, idle = fn.create(name="kept", env={"A": "1"}), fn.create(idle_timeout_secs=2)
+        fn.call("fs::write", sandbox_id=kept, path="/f", content="here")
+        server.kill()
+        fn.worker.cut()
+        server.start()
+        fn = Functions(server.engine_port)
+        row = next(r for r in fn.call("list")["sandboxes"] if r["sandbox_id"] == kept)
+        assert (row["name"], row["image"]) == ("kept", "python")
+        assert fn.call("fs::read", sandbox_id=kept, path="/f")["body"] == "here"
+        assert fn.call("exec", sandbox_id=kept, argv=["printenv", "A"])["stdout"] == "1\n"
+        harness.wait_until(lambda: idle not in [r["sandbox_id"] for r in fn.call("list")["sandboxes"]], "the reaper after the restart")
+        fn.made = [kept]
+        fn.close()
+        server.stop()
+    finally:
+        server.remove()
+
+
+def agents_below(pid):
+    """Host pids of the agents below pid: each is number 1 of a namespace of its own."""
+    found = []
+    for one in leak.descendants(pid):
+        numbers = re.search(r"^NSpid:\s+(.*)$", leak.read(f"/proc/{one}/status") or "", re.M)
+        if numbers and numbers[1].split()[1:] == ["1"]:
+            found.append(int(one))
+    return found
+
+
+def test_a_sandbox_that_dies_under_a_command():
+    with harness.Server(env={"III_BLANK_POOL": "0"}) as server:
+        fn = Functions(server.engine_port)
+        sid = fn.create()
+        agents = agents_below(server.pid)
+        asked = fn.ask("exec", sandbox_id=sid, cmd="sleep 50")
+        harness.wait_until(lambda: fn.call("list")["sandboxes"][0]["exec_in_flight"] == 1, "the command")
+        assert len(agents) == 1, agents
+        os.kill(agents[0], signal.SIGKILL)
+        fn.fault_of(asked, "S300")
+        harness.wait_until(lambda: fn.call("list")["sandboxes"] == [], "its removal")
+        fn.close()
