@@ -99,9 +99,9 @@ static void draw_patience(void *arg)
 
 static int ask_patiently(struct wire *w, struct patience *p, const json_t *payload, json_t **ret)
 {
-    CLEANUP(timer_free_p)
     struct timer *t = isatty(STDERR_FILENO) ? timer_new(wire_loop(w), TICK_MS, TICK_MS, draw_patience, p) : NULL;
     int r = ask(w, "sandbox::create", payload, CREATE_WAIT_MS, ret);
+    timer_free(t);
     if (p->is_drawn)
         (void)fprintf(stderr, "\r\033[K");
     return r;

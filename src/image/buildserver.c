@@ -1,5 +1,6 @@
 #include "image/buildserver.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/strlist.h"
 #include "http/client.h"
 
 enum { START_MS = 60000, STOP_MS = 60000, CALL_MS = 600000, ANSWER_MAX = 64 << 20, LINE_MAX_BYTES = 4 << 20 };
@@ -39,25 +41,40 @@ static bool is_locked(const char *data_dir)
     return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* In the child. Its own process group: Ctrl-C is ours to handle, the server is then told to end in order. */
-static _Noreturn void run_server(const char *data_dir, int out_fd, pid_t parent)
+/* Sandboxes that a server left running on purpose: ours must leave them, too. */
+static bool has_boxes(const char *data_dir)
 {
-    char *const argv[] = { (char[]){ "iii" },
-                           (char[]){ "serve" },
-                           (char[]){ "--port" },
-                           (char[]){ "0" },
-                           (char[]){ "--engine-port" },
-                           (char[]){ "0" },
-                           (char[]){ "--host" },
-                           (char[]){ "127.0.0.1" },
-                           (char[]){ "--data-dir" },
-                           (char *)(uintptr_t)data_dir,
-                           NULL };
+    CLEANUP(free_p) char *path = xasprintf("%s/boxes", data_dir);
+    DIR *d = opendir(path);
+    bool is_any = false;
+    for (struct dirent *e = d ? readdir(d) : NULL; e && !is_any; e = readdir(d))
+        is_any = e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return is_any;
+}
+
+/* In the child. Its own process group: Ctrl-C is ours to handle, the server is then told to end in order. */
+static _Noreturn void run_server(char *const *argv, int out_fd, pid_t parent)
+{
     (void)setpgid(0, 0);
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent || dup2(out_fd, STDOUT_FILENO) < 0)
         _exit(127);
     (void)execv("/proc/self/exe", argv);
     _exit(127);
+}
+
+static char **server_argv(const char *data_dir)
+{
+    static const char *const words[] = { "iii", "serve",  "--port",    "0",         "--engine-port",
+                                         "0",   "--host", "127.0.0.1", "--data-dir" };
+    char **argv = NULL;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        strlist_add(&argv, words[i]);
+    strlist_add(&argv, data_dir);
+    if (has_boxes(data_dir))
+        strlist_add(&argv, "--keep");
+    return argv;
 }
 
 /* The address out of "ready rest=http://HOST:PORT engine=…". */
@@ -100,9 +117,10 @@ static int start_own(struct buildserver *b, const char *data_dir, struct err *er
     (void)setenv("III_MAX_CMD_TIMEOUT", "86400", 0);
     (void)setenv("III_LOG_LEVEL", "error", 0);
     (void)fflush(stdout);
+    CLEANUP(strlist_free_p) char **argv = server_argv(data_dir);
     b->pid = fork();
     if (b->pid == 0)
-        run_server(data_dir, pipe_fds[1], parent);
+        run_server(argv, pipe_fds[1], parent);
     (void)close(pipe_fds[1]);
     int r = b->pid < 0 ? err_set(err, ERR_INTERNAL, errno, "fork") : await_ready(b, pipe_fds[0], err);
     (void)close(pipe_fds[0]);

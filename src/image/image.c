@@ -176,7 +176,7 @@ static bool add_to_list(void *arg, json_t *record)
 {
     json_t *by_name = arg;
     const char *name = json_get_str(record, "name", NULL);
-    if (name)
+    if (name && strncmp(name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) != 0) /* steps are no images to use */
         json_object_set_new(by_name, name,
                             json_pack("{s:s,s:s,s:I,s:I,s:I,s:s}", "name", name, "id", json_get_str(record, "id", ""),
                                       "size", (json_int_t)json_get_int(record, "size", 0), "layers",

@@ -262,6 +262,16 @@ static json_t *event_schema(const struct op *op)
     return json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "data", data, "required", "data");
 }
 
+/* Events of an operation that answers with its reply unless asked for events: JSON values of several shapes. */
+static void add_events(json_t *responses)
+{
+    json_t *data = json_pack("{s:s, s:s}", "type", "string", "contentMediaType", "application/json");
+    json_t *schema =
+        json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "data", data, "required", "data");
+    (void)json_object_set_new(json_object_get(json_object_get(responses, "200"), "content"), "text/event-stream",
+                              json_pack("{s:o}", "schema", schema));
+}
+
 static json_t *responses_of(const struct op *op)
 {
     const char *type = op->flags & OP_STREAM ? "text/event-stream" : "application/json";
@@ -270,6 +280,8 @@ static json_t *responses_of(const struct op *op)
         s++;
     json_t *all = json_pack("{s:{s:s, s:{s:{s:o}}}}", "200", "description", s->name ? s->help : op->reply, "content",
                             type, "schema", op->flags & OP_STREAM ? event_schema(op) : reply_ref(op));
+    if (op->flags & OP_MAY_STREAM)
+        add_events(all);
     for (int code = ERR_NONE + 1; code < ERR_COUNT; code++) {
         char status[8];
         if (!can_answer(op, (enum err_code)code))

@@ -48,9 +48,10 @@ enum op_flag {
     OP_MUTATES = 8, /* changes something: audit, idempotency */
     OP_RATE_EXEC = 16,
     OP_RATE_FS = 32,
-    OP_RAW_BODY = 64,   /* the body is bytes, streamed to the handler */
-    OP_NOT_JSON = 128,  /* the reply is not JSON (metrics text, raw downloads) */
-    OP_IDEMPOTENT = 256 /* takes an Idempotency-Key header */
+    OP_RAW_BODY = 64,    /* the body is bytes, streamed to the handler */
+    OP_NOT_JSON = 128,   /* the reply is not JSON (metrics text, raw downloads) */
+    OP_IDEMPOTENT = 256, /* takes an Idempotency-Key header */
+    OP_MAY_STREAM = 512  /* answers with server-sent events when asked to, else with its reply */
 };
 
 enum op_id {

@@ -1,0 +1,216 @@
+"""`iii image build`: a Dockerfile becomes an image, each step in a sandbox; cache, refusals with their lines, nothing left behind."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+
+import harness
+
+WHOLE = """\
+ARG BASE=shell
+FROM ${BASE} AS only
+# a comment
+ENV GREET="hi there" N=1
+ARG VERSION=1
+WORKDIR /app/deep/..
+RUN echo "$GREET $VERSION $N" >out.txt && \\
+    # between
+    id -u >>out.txt
+RUN ["touch", "exec form"]
+COPY . .
+COPY one.txt sub/*.txt /flat/
+COPY one.txt /etc/renamed.txt
+ADD one.txt /flat
+WORKDIR /app
+USER nobody
+RUN id -un >/tmp/who
+LABEL org.example.a="b c"
+EXPOSE 80 53/udp
+ENTRYPOINT ["cat"]
+CMD ["out.txt"]
+"""
+
+
+@pytest.fixture
+def context(tmp_path):
+    made = tmp_path / "ctx"
+    (made / "sub").mkdir(parents=True)
+    (made / "one.txt").write_text("one")
+    (made / "sub" / "two.txt").write_text("two")
+    (made / "run.sh").write_text("#!/bin/sh\necho ran\n")
+    (made / "run.sh").chmod(0o750)
+    (made / "link").symlink_to("one.txt")
+    (made / "noise.log").write_text("noise")
+    (made / ".dockerignore").write_text("# what is not copied\n*.log\n")
+    (made / "Dockerfile").write_text(WHOLE)
+    return made
+
+
+@pytest.fixture(scope="module")
+def data_dir():
+    with tempfile.TemporaryDirectory(prefix="iii-t-") as made:
+        yield pathlib.Path(made)
+
+
+def build(data_dir, context, *flags, name="built", env=None):
+    return harness.run_cli("image", "build", "--data-dir", data_dir, "-t", name, *flags, context,
+                           env={"III_PULL": "never", "HOME": data_dir, **(env or {})})
+
+
+def image_ids(data_dir):
+    listed = harness.run_cli("image", "ls", "--json", "--data-dir", data_dir)
+    return {row["name"]: row["id"] for row in json.loads(listed.stdout)}
+
+
+def assert_nothing_left(data_dir):
+    assert list((data_dir / "images" / "pins").iterdir()) == []
+    assert list((data_dir / "images" / "tmp").iterdir()) == []
+    boxes = data_dir / "boxes"
+    assert not boxes.exists() or list(boxes.iterdir()) == []
+    checked = harness.run_cli("image", "fsck", "--data-dir", data_dir)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_builds_with_a_server_of_its_own_then_from_the_cache(data_dir, context):
+    first = build(data_dir, context, "--build-arg", "VERSION=7")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("built  sha256:") and "from the cache" not in first.stderr
+    assert_nothing_left(data_dir)
+    second = build(data_dir, context, "--build-arg", "VERSION=7", "--json", name="again")
+    assert second.returncode == 0, second.stderr
+    assert second.stderr.count("from the cache") == 9  # every step that changes files
+    assert json.loads(second.stdout)["id"] == image_ids(data_dir)["built"]
+    (context / "one.txt").write_text("changed")
+    third = build(data_dir, context, "--build-arg", "VERSION=7", name="again")
+    assert third.stderr.count("from the cache") == 3  # WORKDIR and both RUNs stand before the first COPY
+    fourth = build(data_dir, context, "--build-arg", "VERSION=7", "--no-cache", name="again")
+    assert fourth.returncode == 0 and "from the cache" not in fourth.stderr
+    assert_nothing_left(data_dir)
+
+
+def test_the_image_runs_with_its_files_and_configuration(data_dir, context):
+    assert build(data_dir, context, "--build-arg", "VERSION=7").returncode == 0
+    with harness.Server(data_dir=data_dir) as server, server.client() as client:
+        sid = client.create(image="built")["id"]
+        def out(command):
+            return client.exec(sid, command)["stdout"]
+        assert out("pwd; id -un; echo $GREET").split("\n") == ["/app", "nobody", "hi there", ""]
+        assert out("cat out.txt") == "hi there 7 1\n0\n"
+        assert out("ls") == "Dockerfile\nexec form\nlink\none.txt\nout.txt\nrun.sh\nsub\n"
+        assert out("readlink link; stat -c %a run.sh; cat sub/two.txt; cat /tmp/who") == "one.txt\n750\ntwonobody\n"
+        assert out("cat /etc/renamed.txt /flat/one.txt /flat/two.txt") == "oneonetwo"
+        assert out("echo ${VERSION:-gone}") == "gone\n"  # an ARG is not kept
+        client.delete(f"/sandboxes/{sid}")
+    config = json.loads(harness.run_cli("image", "inspect", "built", "--data-dir", data_dir).stdout)["config"]
+    assert (config["entrypoint"], config["cmd"], config["user"]) == (["cat"], ["out.txt"], "nobody")
+    assert config["labels"] == {"org.example.a": "b c"} and config["exposedPorts"] == ["80/tcp", "53/udp"]
+
+
+def test_uses_a_running_server_of_the_data_folder(context):
+    with harness.Server() as server:
+        env = {"III_REST_PORT": str(server.port)}
+        made = build(server.data_dir, context, env=env)
+        assert made.returncode == 0, made.stderr
+        with server.client() as client:
+            assert client.get("/sandboxes").json()["items"] == []
+            sid = client.create(image="built")["id"]
+            assert client.exec(sid, "cat out.txt")["stdout"] == "hi there 1 1\n0\n"
+            client.delete(f"/sandboxes/{sid}")
+            (context / "Dockerfile").write_text("FROM shell\nRUN false\n")
+            failed = build(server.data_dir, context, "--url", f"http://127.0.0.1:{server.port}")
+            assert failed.returncode == 1 and "Dockerfile line 2: RUN: the command ended with exit code 1" in failed.stderr
+            assert client.get("/sandboxes").json()["items"] == []
+
+
+def test_a_server_of_another_data_folder_is_told(data_dir, context):
+    (context / "Dockerfile").write_text("FROM shell\nRUN true # elsewhere\n")
+    with harness.Server() as server:
+        failed = build(data_dir, context, "--url", f"http://127.0.0.1:{server.port}")
+        assert failed.returncode in (1, 3) and "Dockerfile line 2" in failed.stderr
+    assert_nothing_left(data_dir)
+
+
+def test_files_of_several_pieces(data_dir, context):
+    (context / "big").write_bytes(os.urandom(1 << 20) * 33)
+    (context / "Dockerfile").write_text("FROM shell\nCOPY big /big\nRUN sha256sum /big; ls /\n")
+    made = build(data_dir, context, name="large")
+    want = subprocess.run(["sha256sum", context / "big"], capture_output=True, text=True, check=True).stdout.split()[0]
+    assert made.returncode == 0 and want in made.stderr and "build-part" not in made.stderr
+
+
+@pytest.mark.parametrize("text, says", [
+    ("FROM shell\n\nVOLUME /x\n", 'line 3: "VOLUME" is not supported'),
+    ("FROM shell\nFROM shell\n", "line 2: a second FROM"),
+    ("FROM shell\nCOPY --chown=1 a b\n", "line 2: COPY: the option --chown is not supported"),
+    ("FROM shell\nCOPY missing /x\n", "line 2: COPY: missing: no such file"),
+    ("FROM shell\nCOPY noise.log /x\n", "line 2: COPY: noise.log: no such file"),
+    ("FROM shell\nCOPY ../x /x\n", "line 2: COPY: ../x leads out of the context"),
+    ("FROM shell\nCOPY one.txt\n", "line 2: COPY: at least one source"),
+    ("FROM shell\nADD https://example.invalid/x /x\n", "line 2: ADD: https://example.invalid/x: only files of the context"),
+    ("FROM shell\nADD x.tar.gz /x\n", "line 2: ADD: x.tar.gz: archives are not unpacked"),
+    ("FROM shell\nENV A\n", 'line 2: ENV: "A" is not NAME=value'),
+    ("FROM shell\nEXPOSE 70000\n", 'line 2: EXPOSE: "70000" is not a port'),
+    ("FROM shell\nUSER a b\n", "line 2: USER: a user is expected"),
+    ("FROM scratch\n", "line 1: FROM: scratch"),
+    ("FROM no-such-image\n", "line 1: FROM: "),
+    ("FROM shell\nRUN exit 7\n", "line 2: RUN: the command ended with exit code 7"),
+])
+def test_refusals_name_the_line(data_dir, context, text, says):
+    (context / "Dockerfile").write_text(text)
+    failed = build(data_dir, context, name="refused")
+    assert failed.returncode in (1, 3) and says in failed.stderr, failed.stderr
+    assert "refused" not in image_ids(data_dir)
+
+
+def test_steps_have_no_network_unless_asked(data_dir, context):
+    (context / "Dockerfile").write_text("FROM shell\nRUN test \"$(grep -c : /proc/net/dev)\" = 1\n")
+    assert build(data_dir, context, name="net").returncode == 0
+
+
+def test_a_build_that_is_stopped_leaves_nothing(data_dir, context):
+    (context / "Dockerfile").write_text("FROM shell\nRUN echo begun; sleep 60\n")
+    argv = [str(harness.BINARY), "image", "build", "--data-dir", str(data_dir), "-t", "stopped", str(context)]
+    proc = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=harness.clean_env({"HOME": data_dir}))
+    for line in proc.stderr:
+        if line == "begun\n":
+            break
+    proc.send_signal(signal.SIGINT)
+    said = proc.communicate(timeout=harness.DEADLINE_S)[1]
+    assert proc.returncode == 1 and "the build was stopped" in said
+    assert_nothing_left(data_dir)
+
+
+def test_sandboxes_that_a_stopped_server_kept_stay(context):
+    home = tempfile.mkdtemp(prefix="iii-t-")
+    data_dir = pathlib.Path(home) / "data"
+    try:
+        with harness.Server(data_dir=data_dir, flags=["--keep"]) as server, server.client() as client:
+            sid = client.create(image="shell")["id"]
+            client.exec(sid, "echo kept >note")
+        (context / "Dockerfile").write_text("FROM shell\nRUN true\n")
+        made = build(data_dir, context)
+        assert made.returncode == 0, made.stderr
+        with harness.Server(data_dir=data_dir) as server, server.client() as client:
+            assert client.exec(sid, "cat note")["stdout"] == "kept\n"
+            client.delete(f"/sandboxes/{sid}")
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_prune_forgets_the_cache(data_dir, context):
+    assert build(data_dir, context, name="kept").returncode == 0
+    assert harness.run_cli("image", "prune", "--data-dir", data_dir).returncode == 0
+    made = build(data_dir, context, name="kept")
+    assert made.returncode == 0 and "from the cache" not in made.stderr
+
+
+def test_usage(data_dir, context):
+    for flags in (["build", context], ["build", "-t", "x"], ["build", "-t", "x", "--build-arg", "A", context]):
+        assert harness.run_cli("image", *flags, "--data-dir", data_dir).returncode == 2
+    assert build(data_dir, context, name="build-cache/x").returncode == 1
+    assert build(data_dir, context / "none").returncode == 3

@@ -1,0 +1,179 @@
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "base/strlist.h"
+#include "image/buildcontext.h"
+#include "image/dockerfile.h"
+#include "tap.h"
+
+static char var_a[] = "A=one two", var_b[] = "B=", var_c[] = "C=3";
+static char *vars[] = { var_a, var_b, var_c, NULL };
+
+TEST(reads_instructions_with_their_lines)
+{
+    static const char text[] =
+        "# first\n\nARG V=1\r\nfrom base:$V AS x\nRUN echo \\\n  # between\n\n  hi && \\\n  ls  \n"
+        "CMD [\"a\", \"b c\"]\n";
+    static const struct {
+        enum dockerfile_kind kind;
+        unsigned line;
+        const char *args;
+    } want[] = { { DOCKERFILE_ARG, 3, "V=1" },
+                 { DOCKERFILE_FROM, 4, "base:$V AS x" },
+                 { DOCKERFILE_RUN, 5, "echo hi && ls" },
+                 { DOCKERFILE_CMD, 10, "[\"a\", \"b c\"]" } };
+    CLEANUP(dockerfile_done) struct dockerfile d = { 0 };
+    CHECK_INT(dockerfile_parse(text, strlen(text), &d, NULL), 0);
+    CHECK_INT(d.n_steps, 4);
+    for (size_t i = 0; i < d.n_steps && i < 4; i++) {
+        CHECK_INT(d.steps[i].kind, want[i].kind);
+        CHECK_INT(d.steps[i].line, want[i].line);
+        CHECK_STR(d.steps[i].args, want[i].args);
+    }
+}
+
+TEST(refuses_with_the_line)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        { "FROM a\n\nVOLUME /x\n", "line 3: \"VOLUME\" is not supported" },
+        { "FROM a\nRUN x\nFROM b\n", "line 3: a second FROM" },
+        { "RUN x\nFROM a\n", "line 1: RUN before FROM" },
+        { "FROM a\nRUN\n", "line 2: RUN needs something" },
+        { "FROM --platform=x a\n", "line 1: FROM: the option --platform is not supported" },
+        { "FROM a\nCOPY --chown=1:1 a b\n", "line 2: COPY: the option --chown is not supported" },
+        { "FROM a\nCOPY --from=x a b\n", "line 2: COPY: the option --from is not supported" },
+        { "FROM a\nRUN --mount=type=cache ls\n", "line 2: RUN: the option --mount is not supported" },
+        { "FROM a\nRUN cat <<E\ntext\nE\n", "line 3: \"text\" is not supported" },
+        { "# nothing\n", "no FROM" },
+        { "", "no FROM" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        CLEANUP(dockerfile_done) struct dockerfile d = { 0 };
+        struct err err = ERR_INIT;
+        CHECK_INT(dockerfile_parse(cases[i].text, strlen(cases[i].text), &d, &err), -EINVAL);
+        CHECK_STR(strstr(err.msg, cases[i].says) ? cases[i].says : err.msg, cases[i].says);
+    }
+    CLEANUP(dockerfile_done) struct dockerfile d = { 0 };
+    CHECK_INT(dockerfile_parse("FROM a\nRUN x\0y\n", 15, &d, NULL), -EINVAL);
+}
+
+TEST(has_limits)
+{
+    static char big[DOCKERFILE_BYTES_MAX + 2];
+    CLEANUP(dockerfile_done) struct dockerfile d = { 0 };
+    memset(big, '\n', sizeof(big));
+    memcpy(big, "FROM a", 6);
+    CHECK_INT(dockerfile_parse(big, DOCKERFILE_BYTES_MAX + 1, &d, NULL), -E2BIG);
+    CHECK_INT(dockerfile_parse(big, DOCKERFILE_BYTES_MAX, &d, NULL), 0);
+    dockerfile_done(&d);
+    memset(big + 7, 'x', DOCKERFILE_ARGS_MAX + 1);
+    memcpy(big + 7, "RUN ", 4);
+    CHECK_INT(dockerfile_parse(big, 7 + DOCKERFILE_ARGS_MAX + 1, &d, NULL), -E2BIG);
+    CHECK_INT(dockerfile_parse(big, 7 + DOCKERFILE_ARGS_MAX, &d, NULL), 0);
+    dockerfile_done(&d);
+    for (size_t i = 0; i < DOCKERFILE_STEPS_MAX; i++)
+        memcpy(big + 7 + i * 6, "RUN x\n", 6);
+    CHECK_INT(dockerfile_parse(big, 7 + DOCKERFILE_STEPS_MAX * 6, &d, NULL), -E2BIG);
+    CHECK_INT(dockerfile_parse(big, 7 + (DOCKERFILE_STEPS_MAX - 1) * 6, &d, NULL), 0);
+}
+
+/* Words joined with "|"; caller frees. */
+static char *words_of(const char *args, struct err *err)
+{
+    CLEANUP(free_p) char *own = xstrdup(args);
+    const struct dockerfile_step step = { .kind = DOCKERFILE_COPY, .line = 9, .args = own };
+    CLEANUP(strlist_free_p) char **words = NULL;
+    if (dockerfile_words(&step, vars, &words, err) < 0)
+        return xstrdup("refused");
+    char *joined = xstrdup("");
+    for (size_t i = 0; words[i]; i++) {
+        char *longer = xasprintf("%s%s%s", joined, i ? "|" : "", words[i]);
+        free(joined);
+        joined = longer;
+    }
+    return joined;
+}
+
+TEST(puts_variables_and_quotes_in)
+{
+    static const struct {
+        const char *args, *want;
+    } cases[] = {
+        { "a b\tc", "a|b|c" },
+        { "\"a b\" 'c $A'", "a b|c $A" },
+        { "$A", "one two" },
+        { "${C}x$C", "3x3" },
+        { "x${B:-d}y", "xdy" },
+        { "${C:-d}", "3" },
+        { "${N:-${C}4}", "34" },
+        { "${C:+yes}${B:+no}", "yes" },
+        { "$N.", "." },
+        { "\\$A \"\\\"\"", "$A|\"" },
+        { "$ 5$", "$|5$" },
+        { "K=\"v w\"", "K=v w" },
+        { "[\"a b\", \"$C\"]", "a b|3" },
+        { "${", "refused" },
+        { "${A", "refused" },
+        { "${A:?x}", "refused" },
+        { "${1}", "refused" },
+        { "\"open", "refused" },
+        { "[\"a\", 1]", "refused" },
+        { "[]", "refused" },
+        { "${a:-${a:-${a:-${a:-${a:-${a:-${a:-${a:-${a:-${a:-x}}}}}}}}}}", "refused" },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct err err = ERR_INIT;
+        CLEANUP(free_p) char *got = words_of(cases[i].args, &err);
+        CHECK_STR(got, cases[i].want);
+        CHECK(strcmp(got, "refused") != 0 || strstr(err.msg, "Dockerfile line 9"));
+    }
+}
+
+TEST(tells_a_list_from_a_shell_command)
+{
+    char shell[] = "[ -f x ] && y", list[] = "[\"a\", \"b\"]";
+    struct dockerfile_step step = { .kind = DOCKERFILE_RUN, .line = 1, .args = shell };
+    CLEANUP(strlist_free_p) char **words = NULL;
+    CHECK_INT(dockerfile_exec_form(&step, &words, NULL), 0);
+    step.args = list;
+    CHECK_INT(dockerfile_exec_form(&step, &words, NULL), 1);
+    CHECK_INT(strlist_count(words), 2);
+}
+
+TEST(leaves_out_what_dockerignore_says)
+{
+    static const struct {
+        const char *patterns, *path;
+        bool is_ignored;
+    } cases[] = {
+        { "*.log", "a.log", true },
+        { "*.log", "d/a.log", false },
+        { "**/*.log", "d/e/a.log", true },
+        { "**/*.log", "a.log", true },
+        { "node_modules", "node_modules/x/y", true },
+        { "/a/\n", "a/b", true },
+        { "a/b", "a", false },
+        { "a/**", "a/b/c", true },
+        { "# x\n*\n!keep.txt", "keep.txt", false },
+        { "# x\n*\n!keep.txt", "other.txt", true },
+        { "d\n!d/keep", "d/keep", false },
+        { "a/**/z", "a/b/c/z", true },
+        { "a/**/z", "a/b/c/y", false },
+        { "", "a", false },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        CHECK_INT(buildcontext_is_ignored(cases[i].patterns, cases[i].path), cases[i].is_ignored);
+}
+
+int main(void)
+{
+    RUN(reads_instructions_with_their_lines);
+    RUN(refuses_with_the_line);
+    RUN(has_limits);
+    RUN(puts_variables_and_quotes_in);
+    RUN(tells_a_list_from_a_shell_command);
+    RUN(leaves_out_what_dockerignore_says);
+    return tap_done();
+}
