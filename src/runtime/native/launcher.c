@@ -39,6 +39,7 @@
 #define RETRY_MS         2 /* a cgroup whose last process is just leaving */
 #define BLANK_BACKOFF_US 1000000
 #define FREEZE_MS        2000
+#define BLANK_QUIET_US   4000
 #define LOCK_TRIES       4000 /* of 5 ms */
 
 extern const unsigned char guest_blob[];
@@ -51,7 +52,8 @@ struct launcher {
     struct switchnet *nets;
     unsigned pool, blanks;
     int64_t no_blank_until_us;
-    struct buf kept; /* ids of a sweep, NUL-ended, while they arrive */
+    int64_t heard_us; /* when anyone last said anything */
+    struct buf kept;  /* ids of a sweep, NUL-ended, while they arrive */
     union {
         struct wire_request request;
         char bytes[sizeof(struct wire_request) + WIRE_EXTRA_MAX];
@@ -528,22 +530,45 @@ static void hear_stages(struct launcher *l, const struct pollfd *set, size_t n)
     }
 }
 
+static bool has_starting(const struct launcher *l)
+{
+    const struct cell *c = l->cells;
+    while (c && c->state != CELL_STARTING)
+        c = c->next;
+    return c != NULL;
+}
+
+/* How long until a blank may be made: 0 now, -1 none is wanted. Making one takes a millisecond or two, in which nobody
+ * is heard: so never while a create waits for its stage, and not at once after one, when its client sends the first
+ * command. */
+static int blank_wait_ms(const struct launcher *l)
+{
+    if (l->blanks >= l->pool || has_starting(l))
+        return -1;
+    int64_t quiet = l->blanks ? l->heard_us + BLANK_QUIET_US : 0;
+    int64_t at = quiet > l->no_blank_until_us ? quiet : l->no_blank_until_us;
+    int64_t left = at - clock_mono_us();
+    return left <= 0 ? 0 : (int)((left + 999) / 1000);
+}
+
 static void run(struct launcher *l)
 {
     size_t cap = 64;
     CLEANUP(free_p) struct pollfd *set = xzalloc(cap * sizeof(*set));
     bool is_waiting = false;
     for (;;) {
-        bool wants_blank = l->blanks < l->pool && clock_mono_us() >= l->no_blank_until_us;
+        int blank_ms = blank_wait_ms(l);
         size_t n = fill_poll(l, &set, &cap);
-        int timeout = wants_blank ? 0 : is_waiting ? RETRY_MS : l->blanks < l->pool ? 1000 : -1;
+        int timeout = is_waiting && (blank_ms < 0 || blank_ms > RETRY_MS) ? RETRY_MS : blank_ms;
         int ready = poll(set, n, timeout);
-        if (ready == 0 && wants_blank)
+        if (ready == 0 && blank_wait_ms(l) == 0)
             refill(l);
         if (ready > 0 && set[0].revents && !take_request(l))
             return;
-        if (ready > 0)
+        if (ready > 0) {
             hear_stages(l, set, n);
+            l->heard_us = clock_mono_us();
+        }
         is_waiting = collect(l);
         chore_step(&l->chores, &l->site, on_copied, l);
     }
