@@ -5,12 +5,15 @@
 
 #include "client.h"
 
+#define POOL_MEMORY "777" /* MB, of the sandboxes in the warm pool */
+
 struct bench {
     const char *bin;       /* the iii under test */
     const char *floor_bin; /* iii-floor */
-    uint16_t port;
+    uint16_t port, engine_port;
     int server_pid;
     char data_dir[64];
+    char runc_bundle[80]; /* made on first use */
     struct client http;
     char box[64]; /* a sandbox that lives for the whole run */
 };
@@ -28,7 +31,7 @@ struct row {
 /* Peers and floors: are they there? They are rows like ours. */
 extern struct row rows_ours[], rows_peers[];
 unsigned rows_count(const struct row *rows);
-bool rows_peer_present(const char *name);
+bool rows_peer_present(struct bench *b, const char *name);
 
 int64_t rows_spawn_us(const char *const *argv);                   /* bare fork + exec + wait; < 0 on failure */
 bool rows_make_box(struct bench *b, char *id, const char *extra); /* POST /sandboxes; extra: more JSON members or "" */

@@ -9,14 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "engine.h"
 
 #define THREADS       8
 #define THROUGHPUT_MS 2000
 #define IDLE_BOXES    200
 
 struct extra {
-    double floor_us, bare_per_s, exec_per_s, idle_kib, daemon_kib_0, daemon_kib_n;
+    double floor_us, bare_per_s, exec_per_s, idle_kib, daemon_kib_0, daemon_kib_n, engine_per_s;
 };
 
 static int by_value(const void *a, const void *b)
@@ -45,6 +45,8 @@ static bool start_server(struct bench *b)
     b->server_pid = fork();
     if (b->server_pid == 0) {
         (void)dup2(out[1], 1);
+        (void)setenv("III_POOL_SIZE", "4", 1);
+        (void)setenv("III_POOL_PROFILES", "python," POOL_MEMORY ",1,false", 1);
         execv(b->bin, (char *const *)(uintptr_t)argv);
         _exit(127);
     }
@@ -54,6 +56,8 @@ static bool start_server(struct bench *b)
     if (!port)
         return false;
     b->port = (uint16_t)strtol(port + 10, NULL, 10);
+    const char *engine = strstr(port + 10, "127.0.0.1:");
+    b->engine_port = engine ? (uint16_t)strtol(engine + 10, NULL, 10) : 0;
     return client_open(&b->http, b->port) == 0 && rows_make_box(b, b->box, ",\"timeout\":86400");
 }
 
@@ -223,13 +227,13 @@ static void print_ratios(FILE *json, const struct extra *x)
     if (dexec->n)
         print_ratio(json, "docker exec / exec", quantile(dexec, 0.5) / exec, ">= 40");
     printf("\nFloor %.3f ms; exec %.0f/s, bare %.0f/s; idle sandbox %.0f KiB (<= 1024, goal 563);\n"
-           "server %.1f MiB with one sandbox, %.1f MiB with %d\n",
+           "server %.1f MiB with one sandbox, %.1f MiB with %d; %.0f invocations/s through the engine\n",
            x->floor_us / 1000, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0 / 1024,
-           x->daemon_kib_n / 1024, IDLE_BOXES);
+           x->daemon_kib_n / 1024, IDLE_BOXES, x->engine_per_s);
     fprintf(json,
             ",\n  \"floor_us\": %.1f, \"exec_per_s\": %.0f, \"bare_per_s\": %.0f, \"idle_kib\": %.0f, \"daemon_kib\": "
-            "%.0f\n}\n",
-            x->floor_us, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0);
+            "%.0f, \"engine_per_s\": %.0f\n}\n",
+            x->floor_us, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0, x->engine_per_s);
 }
 
 static bool is_chosen(const char *only, const char *name)
@@ -249,7 +253,7 @@ static void run_rounds(struct bench *b, unsigned rounds, const char *only, struc
             if (is_chosen(only, r->name))
                 run_row(b, r, round == 0);
         for (struct row *r = rows_peers; r->name; r++)
-            if (is_chosen(only, r->name) && rows_peer_present(r->name))
+            if (is_chosen(only, r->name) && rows_peer_present(b, r->name))
                 run_row(b, r, round == 0);
         if (!only && round == rounds / 2)
             x->floor_us = floor_us(b);
@@ -259,6 +263,7 @@ static void run_rounds(struct bench *b, unsigned rounds, const char *only, struc
         return;
     x->bare_per_s = throughput(b, true);
     x->exec_per_s = throughput(b, false);
+    x->engine_per_s = engine_calls_per_s(b);
     measure_memory(b, x);
 }
 

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine.h"
+
 #define IMAGE "python"
 
 extern char **environ;
@@ -56,6 +58,19 @@ static int64_t sample_create(struct bench *b)
     int64_t took = client_now_us() - t0;
     rows_drop_box(b, id);
     (void)usleep(4000); /* one client, not a flood: the blank that was taken is replaced */
+    return took;
+}
+
+/* The server keeps warm sandboxes of this odd size only, so that no other row takes them. */
+static int64_t sample_create_pool(struct bench *b)
+{
+    char id[64];
+    int64_t t0 = client_now_us();
+    if (!rows_make_box(b, id, ",\"memory\":" POOL_MEMORY))
+        return -1;
+    int64_t took = client_now_us() - t0;
+    rows_drop_box(b, id);
+    (void)usleep(15000); /* until the pool is full again */
     return took;
 }
 
@@ -241,6 +256,7 @@ static int64_t sample_burst(struct bench *b)
 struct row rows_ours[] = {
     { "health", "GET /health (the round trip itself)", 0, sample_health, 50 },
     { "create", "create alone (blank pool)", 1.5, sample_create, 20 },
+    { "create_pool", "create from the warm pool", 0.3, sample_create_pool, 20 },
     { "first_output", "create to first exec output", 3, sample_first_output, 20 },
     { "kill", "kill", 1, sample_kill, 10 },
     { "exec_true", "exec true", 0, sample_exec_true, 50 },
@@ -253,6 +269,8 @@ struct row rows_ours[] = {
     { "py_new_context", "one line of Python in a new context", 2.5, sample_py_new_context, 20 },
     { "snapshot", "snapshot of a running sandbox", 5, sample_snapshot, 4 },
     { "fork", "fork of a running sandbox (one child, running)", 5, sample_fork, 5 },
+    { "engine_call", "one invocation through the engine", 0, engine_sample_call, 50 },
+    { "fn_run", "sandbox::run, one line of Python, one shot", 0, engine_sample_run, 5 },
     { "burst_100", "100 creates at once, all usable", 200, sample_burst, 1 },
     { 0 },
 };
@@ -294,6 +312,32 @@ static int64_t peer_bwrap(struct bench *b)
     return rows_spawn_us(argv);
 }
 
+/* A bundle whose root is an empty folder with the host's /usr bound read-only. */
+static bool make_bundle(struct bench *b)
+{
+    static const char script[] =
+        "set -e; mkdir -p \"$0/rootfs/usr\"; cd \"$0\"; ln -sfn usr/bin rootfs/bin; ln -sfn usr/lib rootfs/lib; "
+        "ln -sfn usr/lib64 rootfs/lib64; runc spec; "
+        "/usr/bin/python3 -c 'import json; c = json.load(open(\"config.json\")); c[\"process\"].update(terminal=False, "
+        "args=[\"/bin/true\"]); c[\"mounts\"].append(dict(destination=\"/usr\", source=\"/usr\", type=\"bind\", "
+        "options=[\"rbind\", \"ro\"])); json.dump(c, open(\"config.json\", \"w\"))'";
+    if (!b->runc_bundle[0]) {
+        (void)snprintf(b->runc_bundle, sizeof(b->runc_bundle), "%s/runc", b->data_dir);
+        const char *const argv[] = { "sh", "-c", script, b->runc_bundle, NULL };
+        return rows_spawn_us(argv) >= 0;
+    }
+    return true;
+}
+
+static int64_t peer_runc(struct bench *b)
+{
+    static unsigned n;
+    char name[64];
+    (void)snprintf(name, sizeof(name), "iii-bench-%d-%u", (int)getpid(), n++);
+    const char *const argv[] = { "runc", "run", "--bundle", b->runc_bundle, name, NULL };
+    return rows_spawn_us(argv);
+}
+
 static int64_t peer_docker_exec(struct bench *b)
 {
     static const char *const argv[] = { "docker", "exec", "iii-bench-peer", "true", NULL };
@@ -312,16 +356,19 @@ static int64_t peer_docker_run(struct bench *b)
 struct row rows_peers[] = {
     { "bare_true", "bare fork + exec of true", 0, peer_true, 50 },
     { "bwrap", "bwrap --unshare-all echo, spawn to exit", 0, peer_bwrap, 10 },
+    { "runc", "runc run of true", 0, peer_runc, 3 },
     { "docker_exec", "docker exec true", 0, peer_docker_exec, 3 },
     { "docker_run", "docker run -d", 0, peer_docker_run, 2 },
     { 0 },
 };
 
-bool rows_peer_present(const char *name)
+bool rows_peer_present(struct bench *b, const char *name)
 {
     if (strcmp(name, "bare_true") == 0)
         return true;
     if (strcmp(name, "bwrap") == 0)
         return system("command -v bwrap >/dev/null 2>&1") == 0;
+    if (strcmp(name, "runc") == 0)
+        return geteuid() == 0 && system("command -v runc >/dev/null 2>&1") == 0 && make_bundle(b);
     return system("docker inspect iii-bench-peer >/dev/null 2>&1") == 0;
 }

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "cli/engine_wire.h"
 #include "cli/face.h"
 #include "cli/reach.h"
-#include "cli/wire.h"
 
 enum { PIECE = 65536, MARK = 1024 * 1024, SILENCE_MS = 60000, CALL_WAIT_MS = 60000 };
 

@@ -3,8 +3,8 @@
  * (stdout) or 2 (stderr) and then output, and answers with streamed:true; any other ignores it and answers with the
  * whole output. May include: base/, cli/. */
 #pragma once
+#include "cli/engine_wire.h"
 #include "cli/verbs.h"
-#include "cli/wire.h"
 
 enum { BOXEXEC_TIMED_OUT = 124 };
 

@@ -1,7 +1,7 @@
 /* From parsed options to a connected engine, and from its errors to what a person reads. May include: base/, cli/. */
 #pragma once
+#include "cli/engine_wire.h"
 #include "cli/verbs.h"
-#include "cli/wire.h"
 
 /* --address and --port (default: III_ENGINE_PORT, else 49134). 0, or 2 after a usage error was said. */
 int reach_where(const struct verbs_args *a, const char *host, const char *name, struct wire_where *ret);

@@ -6,7 +6,7 @@
 #include "cli/boxes.h"
 #include "cli/completion.h"
 #include "cli/manpage.h"
-#include "cli/trigger.h"
+#include "cli/trigger_call.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "cli/workeradd.h"

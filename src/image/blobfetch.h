@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "image/layout.h"
 #include "image/manifest.h"
-#include "image/registry.h"
+#include "image/registry_client.h"
 
 struct blobfetch;
 

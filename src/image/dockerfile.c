@@ -1,5 +1,6 @@
 #include "image/dockerfile.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ static int find_kind(const char *word, size_t len, unsigned line, enum dockerfil
 
 static int check_order(const struct dockerfile *d, bool *has_from, struct err *err)
 {
+    assert(d->steps && d->n_steps); /* the caller has just added one */
     const struct dockerfile_step *step = &d->steps[d->n_steps - 1];
     if (step->kind == DOCKERFILE_FROM && *has_from)
         return err_set(
@@ -323,6 +325,7 @@ static int read_word(struct expansion *x, const char **at)
 /* The entries of a list have no quotes or blanks of their own to look at, only variables. */
 static int expand_list(struct expansion *x, char *const *list, char ***ret)
 {
+    assert(list);
     for (size_t i = 0; list[i]; i++) {
         buf_clear(&x->out);
         const char *at = list[i];

@@ -102,7 +102,7 @@ int image_forget_builds(struct image_store *s, struct err *err);
 
 /* --- from a registry --- */
 struct image_pull_options {
-    const char *mirrors, *plain_hosts, *docker_config; /* see registry.h; NULL: none, none, Docker's own place */
+    const char *mirrors, *plain_hosts, *docker_config; /* see registry_client.h; NULL: none, none, Docker's own place */
     int64_t disk_bytes;                                /* image_evict() after the pull; 0: no cap */
 };
 /* How far a pull is: read by any thread while it runs. Zero before the first use. */

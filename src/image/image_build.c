@@ -3,6 +3,7 @@
  * one leads to a record under the name asked for. Nothing of the Dockerfile is ever run outside a sandbox. */
 #include "image/image_build.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,7 @@ struct build {
 /* ENV wins over ARG. Caller frees. */
 static char **variables(const struct build *b)
 {
+    assert(b->place.now); /* dockerfile.c: only ARG comes before FROM */
     char **vars = strlist_copy(b->args);
     char *const *env = b->place.now->env;
     for (size_t i = 0; env && env[i]; i++) {
@@ -50,6 +52,7 @@ static int one_word(char *const *words, const char *what, struct err *err)
 
 static void replace(char **slot, const char *text)
 {
+    assert(slot);
     free(*slot);
     *slot = xstrdup(text);
 }
@@ -76,17 +79,20 @@ static int do_arg(struct build *b, char *const *words, bool is_global, struct er
 
 static int do_from(struct build *b, char *const *words, struct err *err)
 {
+    const char *name = words[0];
+    assert(name); /* an instruction without words is refused by the parser */
     bool has_stage = words[1] && strcasecmp(words[1], "as") == 0 && words[2] && !words[3];
-    if ((words[1] && !has_stage) || !words[0][0])
+    if ((words[1] && !has_stage) || !*name)
         return err_set(err, ERR_INVALID, 0, "an image is expected: FROM IMAGE [AS NAME]");
-    if (strcmp(words[0], "scratch") == 0)
+    if (strcmp(name, "scratch") == 0)
         return err_set(err, ERR_INVALID, 0,
                        "scratch has nothing to run steps with: use `iii image import` for such images");
     struct image_store *s = b->place.store;
-    int r = image_resolve(s, words[0], &b->place.now, err);
-    if (r == -ENOENT && strcmp(getenv("III_PULL") ? getenv("III_PULL") : "", "never") != 0) {
-        r = image_cli_pull(s, words[0], false, false, err);
-        r = r < 0 ? r : image_resolve(s, words[0], &b->place.now, err);
+    int r = image_resolve(s, name, &b->place.now, err);
+    const char *pull = getenv("III_PULL");
+    if (r == -ENOENT && !(pull && strcmp(pull, "never") == 0)) {
+        r = image_cli_pull(s, name, false, false, err);
+        r = r < 0 ? r : image_resolve(s, name, &b->place.now, err);
     }
     return r;
 }
@@ -95,6 +101,7 @@ static int do_from(struct build *b, char *const *words, struct err *err)
 
 static int do_env(struct build *b, char *const *words, struct err *err)
 {
+    assert(b->place.now);
     for (size_t i = 0; words[i]; i++) {
         size_t n = strcspn(words[i], "=");
         if (n == 0 || !words[i][n])
@@ -139,6 +146,7 @@ static int do_expose(struct build *b, char *const *words, struct err *err)
 static int do_command(struct build *b, const struct dockerfile_step *step, struct err *err)
 {
     struct image *now = b->place.now;
+    assert(now);
     char **words = NULL;
     int r = dockerfile_exec_form(step, &words, err);
     if (r < 0)

@@ -14,7 +14,7 @@
 #include "image/manifest.h"
 #include "image/record.h"
 #include "image/reference.h"
-#include "image/registry.h"
+#include "image/registry_client.h"
 #include "image/staging.h"
 #include "image/wordlist.h"
 

@@ -15,7 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!end || size > 4096)
         return 0;
     size_t n = (size_t)(end - data);
-    char *pattern = strndup((const char *)data, n);
+    char *pattern = calloc(1, n + 1);
+    if (!pattern)
+        return 0;
+    memcpy(pattern, data, n);
     struct proto_regex *re = proto_regex_new(pattern, size & 3, &why);
     size_t len = size - n - 1, from = 0;
     while (re && from <= len && proto_regex_find(re, (const char *)end + 1, len, from, spans, PROTO_REGEX_GROUPS)) {

@@ -1,4 +1,4 @@
-#include "cli/trigger.h"
+#include "cli/trigger_call.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,11 +6,11 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "cli/engine_wire.h"
 #include "cli/face.h"
 #include "cli/payload.h"
 #include "cli/reach.h"
 #include "cli/usage.h"
-#include "cli/wire.h"
 
 enum { TIMEOUT_MS = 30000, HELP_WAIT_MS = 3000, STDIN_MAX = 64 * 1024 * 1024, NAME_MAX_BYTES = 40 };
 

@@ -1,4 +1,4 @@
-#include "cli/wire.h"
+#include "cli/engine_wire.h"
 
 #include <errno.h>
 #include <signal.h>

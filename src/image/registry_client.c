@@ -1,7 +1,7 @@
 /* Theory of operation: the reference's host becomes a list of endpoints (its mirrors, then itself). The first manifest
  * request picks the endpoint that answers; everything after goes there. A 401 brings a challenge; the token or the
  * basic credentials it leads to are kept for the next requests, until another 401 replaces them. */
-#include "image/registry.h"
+#include "image/registry_client.h"
 
 #include <errno.h>
 #include <pthread.h>
