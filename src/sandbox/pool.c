@@ -10,6 +10,7 @@
 #include "sandbox/lifecycle.h"
 
 #define PROFILES_MAX 32
+#define REFILL_MS    5 /* after a take: not at once, when its client waits for the answer and sends the first command */
 
 struct warm {
     struct warm *next;
@@ -34,6 +35,7 @@ struct pool {
     struct profile *profiles;
     size_t n_profiles;
     struct crontimer *timer;
+    struct timer *refill;
     struct cron when;
     bool is_stopped;
     unsigned n_ending; /* boxes whose end was asked for and not answered yet */
@@ -189,6 +191,7 @@ void pool_start(struct pool *p)
     if (p->n_profiles == 0)
         return;
     p->timer = crontimer_new(p->m->loop, &p->when, replenish, p);
+    p->refill = timer_new(p->m->loop, -1, 0, replenish, p);
     replenish(p);
 }
 
@@ -196,6 +199,7 @@ void pool_stop(struct pool *p)
 {
     p->is_stopped = true;
     p->timer = crontimer_free(p->timer);
+    p->refill = timer_free(p->refill);
     for (size_t i = 0; i < p->n_profiles; i++) {
         struct profile *f = &p->profiles[i];
         for (struct warm *w = f->ready, *next; w; w = next) {
@@ -227,8 +231,10 @@ struct handing {
 static void hand_over(void *arg)
 {
     struct handing *h = arg;
+    struct pool *p = h->pool;
     h->fn(h->arg, h->w->box, h->w->guest_fd, NULL);
-    replenish(h->pool);
+    if (!p->is_stopped)
+        timer_set(p->refill, REFILL_MS, 0);
     free(h->w);
     free(h);
 }
