@@ -54,7 +54,7 @@ class Tally:
     def report(self):
         for c in self.cases:
             if c.outcome == "unsteady":
-                print(f"unsteady: {c.stage}: {c.name}: {first_line(c.reason)}")
+                print(f"unsteady: {c.stage}: {c.name}\n{indent(c.reason[-3000:])}")
         for (name, reason), stages in group(self.cases, "skipped").items():
             print(f"skipped: {', '.join(stages)}: {name}: {reason}")
         for (name, reason), stages in group(self.cases, "failed").items():

@@ -167,6 +167,6 @@ def counts(server):
     return {
         "processes": len(below), "cgroups": len(cgroups), "cgroup folders": siblings, "namespaces": len(spaces),
         "mounts": len(mounts(str(server.data_dir))), "unix sockets": len(unix_sockets(str(server.data_dir))),
-        "fds": fds(server.pid), "launcher fds": sum(fds(p) for p in below if stat_fields(p) and stat_fields(p)[0] == server.pid),
+        "fds": fds(server.pid), "launcher fds": sum(fds(p) for p in below if (stat_fields(p) or [None])[0] == server.pid),
         "folders": len(folders(server.data_dir)),
     }
