@@ -166,6 +166,14 @@ static int check_exposure(const struct settings *s, struct err *err)
                    "refusing to listen on %s without a token: set III_AUTH_TOKEN, or pass --insecure-listen", s->host);
 }
 
+static int check_backend(const struct settings *s, struct err *err)
+{
+    if (strcmp(s->backend, "native") == 0)
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED, 0,
+                   "backend \"%s\" is not there: this version has only native (III_ISOLATION_BACKEND)", s->backend);
+}
+
 static int run(struct daemon *d, struct err *err)
 {
     enum log_level level = LOG_INFO;
@@ -174,6 +182,8 @@ static int run(struct daemon *d, struct err *err)
                        d->settings.log_level);
     log_setup(level, d->settings.log_json);
     int r = check_exposure(&d->settings, err);
+    if (r == 0)
+        r = check_backend(&d->settings, err);
     if (r == 0)
         r = datadir_make(d->settings.data_dir, &d->data_dir, err);
     if (r == 0)

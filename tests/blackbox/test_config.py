@@ -83,3 +83,17 @@ def test_a_flag_is_checked_even_when_the_file_is_fine(write):
 def test_a_bad_variable_is_reported_and_does_not_stop_the_flags():
     told = refused("--port", "x", env={"III_REST_PORT": "many"})
     assert "config.env" in told and 'is not a whole number' in told
+
+
+@pytest.mark.parametrize("args, text", [
+    (["--backend", "docker"], 'backend "docker" is not there: this version has only native'),
+    (["--host", "0.0.0.0"], "refusing to listen on 0.0.0.0 without a token"),
+    (["--log-level", "loud"], 'log level "loud" is not one of error, warn, info, debug'),
+])
+def test_what_this_server_cannot_or_will_not_do(tmp_path, args, text):
+    """Refused before anything is opened: no listener, no data folder."""
+    folder = tmp_path / "data"
+    done = subprocess.run([harness.BINARY, "serve", "--port", "0", "--engine-port", "0", "--data-dir", folder, *args],
+                          capture_output=True, text=True, check=False, env=harness.clean_env({}), timeout=harness.DEADLINE_S)
+    assert done.returncode == 1 and text in done.stderr and not done.stdout
+    assert not folder.exists()
