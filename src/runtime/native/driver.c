@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "os/cgroup.h"
+#include "os/keeper.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "runtime/native/native.h"
@@ -65,8 +65,8 @@ struct native {
     unsigned quick_ends; /* launchers in a row that did not last */
     loop_fn *on_restart;
     void *restart_arg;
-    char *image_dir;
-    unsigned blank_pool;
+    struct keeper *keeper, *own_keeper; /* who starts the launcher; the second one is freed with us */
+    unsigned launcher_job;
     struct cgroup_host cgroups;
     char *data_dir;
 };
@@ -698,9 +698,9 @@ static struct runtime *native_free(struct runtime *rt)
     if (n->pid > 0) {
         struct pollfd p = { .fd = n->pidfd, .events = POLLIN };
         if (poll(&p, 1, END_MS) == 0)
-            (void)proc_signal(n->pidfd, SIGKILL); /* stuck; a sweep cleans up after it */
-        (void)waitpid(n->pid, NULL, 0);           /* our child: only an end can come */
-        (void)close(n->pidfd);                    /* only a handle */
+            keeper_kill(n->keeper, n->launcher_job); /* stuck; a sweep cleans up after it */
+        (void)waitpid(n->pid, NULL, 0);              /* our child: only an end can come */
+        (void)close(n->pidfd);                       /* only a handle */
     }
     while (n->pending) {
         struct pending *p = n->pending;
@@ -712,7 +712,7 @@ static struct runtime *native_free(struct runtime *rt)
         n->boxes->magic = 0;
         box_free(n->boxes);
     }
-    free(n->image_dir);
+    keeper_free(n->own_keeper);
     cgroup_host_done(&n->cgroups);
     free(n->data_dir);
     n->magic = 0;
@@ -757,30 +757,13 @@ static const struct runtime_ops native_ops = {
 static int spawn_launcher(struct native *n, struct err *err)
 {
     int pair[2];
-    char pool[16];
-    posix_spawn_file_actions_t actions;
-    snprintf(pool, sizeof(pool), "%u", n->blank_pool);
     n->started_us = clock_mono_us();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "socket pair for the launcher");
-    char *const argv[] = {
-        (char *)(uintptr_t) "iii", (char *)(uintptr_t) "--launcher", n->data_dir, n->image_dir, pool, NULL
-    };
-    extern char **environ;
-    int r = posix_spawn_file_actions_init(&actions);
-    if (r == 0)
-        r = posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
-    if (r == 0)
-        r = posix_spawn(&n->pid, "/proc/self/exe", &actions, NULL, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&actions); /* cannot fail */
-    (void)close(pair[1]);                             /* the launcher's end */
+    int r = keeper_run(n->keeper, n->launcher_job, pair[1], &n->pid, &n->pidfd, err);
+    (void)close(pair[1]); /* the launcher's end */
     n->sock = pair[0];
-    if (r != 0) {
-        n->pid = 0;
-        return err_sys(err, -r, "start the launcher");
-    }
-    n->pidfd = proc_open(n->pid);
-    return n->pidfd < 0 ? err_sys(err, n->pidfd, "watch the launcher") : 0;
+    return r < 0 ? err_wrap(err, r, "start the launcher") : 0;
 }
 
 static int await_hello(struct native *n, struct err *err)
@@ -821,9 +804,9 @@ static void end_launcher(struct native *n)
     n->watch = watch_free(n->watch);
     n->out = NULL;
     n->out_end = &n->out;
-    (void)close(steal_fd(&n->sock));      /* nothing more comes from it */
-    (void)proc_signal(n->pidfd, SIGKILL); /* it may only have closed its socket */
-    (void)waitpid(n->pid, NULL, 0);       /* our child: only an end can come */
+    (void)close(steal_fd(&n->sock));         /* nothing more comes from it */
+    keeper_kill(n->keeper, n->launcher_job); /* it may only have closed its socket; we may not signal root */
+    (void)waitpid(n->pid, NULL, 0);          /* our child: only an end can come */
     (void)close(steal_fd(&n->pidfd));
     n->pid = 0;
 }
@@ -917,6 +900,38 @@ static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg)
     n->restart_arg = arg;
 }
 
+static char *full_path(const char *path)
+{
+    char *full = realpath(path, NULL);
+    return full ? full : xstrdup(path);
+}
+
+void native_job(const struct native_options *opt, struct native_job *ret)
+{
+    ret->data_dir = full_path(opt->data_dir);
+    ret->image_dir = full_path(opt->image_dir ? opt->image_dir : opt->data_dir);
+    snprintf(ret->pool, sizeof(ret->pool), "%u", opt->blank_pool);
+    ret->job = (struct keeper_job){ .args = { "--launcher", ret->data_dir, ret->image_dir, ret->pool } };
+}
+
+void native_job_done(struct native_job *job)
+{
+    free(job->data_dir);
+    free(job->image_dir);
+}
+
+/* Nobody gave us a keeper: a program that does not change its privileges. */
+static int keep_ourselves(struct native *n, const struct native_options *opt, struct err *err)
+{
+    struct native_job job;
+    native_job(opt, &job);
+    int r = keeper_new(&job.job, 1, &n->own_keeper, err);
+    native_job_done(&job);
+    n->keeper = n->own_keeper;
+    n->launcher_job = 0;
+    return r;
+}
+
 int native_new(struct loop *l, const struct native_options *opt, struct runtime **ret, struct err *err)
 {
     struct native *n = xzalloc(sizeof(*n));
@@ -925,12 +940,12 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     n->magic = NATIVE_MAGIC;
     n->sock = n->pidfd = NO_FD;
     n->out_end = &n->out;
-    char *full = realpath(opt->data_dir, NULL);
-    n->data_dir = full ? full : xstrdup(opt->data_dir);
-    full = realpath(opt->image_dir ? opt->image_dir : opt->data_dir, NULL);
-    n->image_dir = full ? full : xstrdup(n->data_dir);
-    n->blank_pool = opt->blank_pool;
+    n->data_dir = full_path(opt->data_dir);
+    n->keeper = opt->keeper;
+    n->launcher_job = opt->launcher_job;
     int r = cgroup_host_init(&n->cgroups, NULL, &own);
+    if (r >= 0 && !n->keeper)
+        r = keep_ourselves(n, opt, &own);
     if (r >= 0)
         r = spawn_launcher(n, &own);
     if (r >= 0)

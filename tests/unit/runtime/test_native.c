@@ -383,16 +383,35 @@ static void sweep(const char *const *kept, size_t n)
     CHECK_INT(g.err.code, ERR_NONE);
 }
 
+static bool is_launcher(pid_t pid)
+{
+    char path[64], text[32] = "";
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+        text[0] = '\0';
+    if (fd >= 0)
+        (void)close(fd);
+    return strcmp(text, "iii-launcher\n") == 0;
+}
+
+/* Our child of that name; the keeper is another. */
 static pid_t launcher_pid(void)
 {
-    char path[64], text[64] = "";
+    char path[64], text[256] = "";
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
         text[0] = '\0';
     if (fd >= 0)
         (void)close(fd);
-    return (pid_t)strtol(text, NULL, 10);
+    for (char *at = text, *end = NULL;; at = end) {
+        pid_t pid = (pid_t)strtol(at, &end, 10);
+        if (end == at)
+            return 0;
+        if (is_launcher(pid))
+            return pid;
+    }
 }
 
 TEST(boxes_outlive_a_killed_launcher_and_are_adopted)

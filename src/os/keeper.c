@@ -1,0 +1,205 @@
+/* Rules of the keeper: it is forked before anything from outside was read, has one thread, opens nothing, keeps no
+ * descriptor but the socket and the program, and takes no path, argument or environment from its client. The children
+ * are siblings of the keeper (CLONE_PARENT), so that the server reaps them and they outlive the keeper. */
+#include "os/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "os/proc.h"
+#include "os/seqsock.h"
+
+#define VERSION    1u
+#define SOCKET_FD  3
+#define PROGRAM_FD 4
+#define JOB_FD     3 /* where a job finds the descriptor it was started with */
+#define FIRST_FREE 5
+
+enum keeper_op { KEEPER_RUN, KEEPER_KILL };
+
+struct request {
+    uint32_t version, op, job, zero;
+};
+
+struct answer {
+    int32_t result; /* 0 or -errno */
+    int32_t pid;
+};
+
+struct keeper {
+    int sock;
+    pid_t pid;
+};
+
+/* --- the keeper's own side --- */
+
+struct den {
+    const struct keeper_job *jobs;
+    size_t n_jobs;
+    int pidfds[KEEPER_JOBS_MAX];
+};
+
+__attribute__((noreturn)) static void become_job(const struct keeper_job *job, int fd)
+{
+    extern char **environ;
+    static char name[] = "iii", none[] = "";
+    char *argv[KEEPER_ARGS_MAX + 1] = { name };
+    for (size_t i = 0; i + 1 < KEEPER_ARGS_MAX && job->args[i]; i++)
+        argv[i + 1] = (char *)(uintptr_t)job->args[i];
+    int program = fcntl(PROGRAM_FD, F_DUPFD_CLOEXEC, FIRST_FREE + 1);
+    if (program < 0 || dup2(fd, JOB_FD) < 0) /* over the keeper's socket */
+        _exit(126);
+    (void)signal(SIGINT, SIG_DFL); /* neither can fail */
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)syscall(SYS_execveat, program, none, argv, environ, AT_EMPTY_PATH);
+    _exit(127);
+}
+
+static void kill_job(struct den *d, unsigned job)
+{
+    if (d->pidfds[job] < 0)
+        return;
+    (void)proc_signal(d->pidfds[job], SIGKILL); /* gone already is fine */
+    (void)close(steal_fd(&d->pidfds[job]));     /* only a handle; the server reaps it */
+}
+
+static int run_job(struct den *d, unsigned job, int fd)
+{
+    int pidfd = NO_FD;
+    kill_job(d, job);
+    struct clone_args args = { .flags = CLONE_PIDFD | CLONE_PARENT, .pidfd = (uint64_t)(uintptr_t)&pidfd };
+    long pid = syscall(SYS_clone3, &args, sizeof(args));
+    if (pid == 0)
+        become_job(&d->jobs[job], fd);
+    if (pid < 0)
+        return -errno;
+    d->pidfds[job] = pidfd;
+    return (int)pid;
+}
+
+static void answer(const struct answer *a, int pidfd)
+{
+    struct iovec parts[2] = { { (void *)(uintptr_t)a, sizeof(*a) }, { NULL, 0 } };
+    (void)seqsock_send(SOCKET_FD, parts, &pidfd, pidfd >= 0); /* a server that is gone is noticed by the next read */
+}
+
+/* False: the server is gone, or talks nonsense. */
+static bool serve_one(struct den *d)
+{
+    struct request q;
+    size_t n_fds = 0;
+    int fd = NO_FD;
+    ssize_t n = seqsock_recv(SOCKET_FD, &q, sizeof(q), &fd, 1, &n_fds);
+    if (n_fds == 0)
+        fd = NO_FD;
+    CLEANUP(close_fd_p) int owned = fd;
+    if (n != (ssize_t)sizeof(q) || q.version != VERSION || q.job >= d->n_jobs || q.zero != 0)
+        return false;
+    if (q.op == KEEPER_KILL) {
+        kill_job(d, q.job);
+        return true;
+    }
+    if (q.op != KEEPER_RUN || owned < 0)
+        return false;
+    int pid = run_job(d, q.job, owned);
+    struct answer a = { .result = pid < 0 ? pid : 0, .pid = pid < 0 ? 0 : pid };
+    answer(&a, pid < 0 ? NO_FD : d->pidfds[q.job]);
+    return true;
+}
+
+__attribute__((noreturn)) static void be_keeper(int sock, int program, const struct keeper_job *jobs, size_t n)
+{
+    struct den d = { .jobs = jobs, .n_jobs = n };
+    for (size_t i = 0; i < KEEPER_JOBS_MAX; i++)
+        d.pidfds[i] = NO_FD;
+    int keep = fcntl(sock, F_DUPFD_CLOEXEC, 10), exe = fcntl(program, F_DUPFD_CLOEXEC, 10);
+    if (keep < 0 || exe < 0 || dup3(keep, SOCKET_FD, O_CLOEXEC) < 0 || dup3(exe, PROGRAM_FD, O_CLOEXEC) < 0 ||
+        proc_close_from(FIRST_FREE) < 0)
+        _exit(1);
+    (void)prctl(PR_SET_NAME, "iii-keeper"); /* for ps only */
+    (void)signal(SIGINT, SIG_IGN);          /* the server decides when we end, as for the launcher */
+    (void)signal(SIGTERM, SIG_IGN);
+    while (serve_one(&d)) {
+    }
+    _exit(0);
+}
+
+/* --- the server's side --- */
+
+int keeper_new(const struct keeper_job *jobs, size_t n, struct keeper **ret, struct err *err)
+{
+    int pair[2];
+    if (n > KEEPER_JOBS_MAX)
+        return err_set(err, ERR_INTERNAL, E2BIG, "the keeper takes at most %d jobs", KEEPER_JOBS_MAX);
+    CLEANUP(close_fd_p) int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (program < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, -errno, "start the keeper");
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(pair[0]); /* ours would hide the server's end */
+        be_keeper(pair[1], program, jobs, n);
+    }
+    (void)close(pair[1]); /* the keeper's */
+    if (pid < 0) {
+        int r = -errno;
+        (void)close(pair[0]); /* of nobody */
+        return err_sys(err, r, "start the keeper");
+    }
+    struct keeper *k = xzalloc(sizeof(*k));
+    *k = (struct keeper){ .sock = pair[0], .pid = pid };
+    *ret = k;
+    return 0;
+}
+
+static int ask(struct keeper *k, uint32_t op, unsigned job, int fd)
+{
+    struct request q = { .version = VERSION, .op = op, .job = job };
+    struct iovec parts[2] = { { &q, sizeof(q) }, { NULL, 0 } };
+    return seqsock_send(k->sock, parts, &fd, fd >= 0);
+}
+
+int keeper_run(struct keeper *k, unsigned job, int fd, pid_t *ret_pid, int *ret_pidfd, struct err *err)
+{
+    struct answer a;
+    int pidfd = NO_FD;
+    size_t n_fds = 0;
+    int r = ask(k, KEEPER_RUN, job, fd);
+    ssize_t n = r < 0 ? r : seqsock_recv(k->sock, &a, sizeof(a), &pidfd, 1, &n_fds);
+    if (n != (ssize_t)sizeof(a))
+        return err_set(err, ERR_INTERNAL, EPIPE, "the keeper process is gone; restart the server");
+    if (a.result < 0)
+        return err_sys(err, a.result, "start a process");
+    if (n_fds != 1)
+        return err_sys(err, -EMFILE, "watch a process");
+    *ret_pid = a.pid;
+    *ret_pidfd = pidfd;
+    return 0;
+}
+
+void keeper_kill(struct keeper *k, unsigned job)
+{
+    (void)ask(k, KEEPER_KILL, job, NO_FD); /* without a keeper nobody can */
+}
+
+struct keeper *keeper_free(struct keeper *k)
+{
+    if (k) {
+        (void)close(k->sock); /* the keeper takes it as the order to end */
+        (void)waitpid(k->pid, NULL, 0);
+        free(k);
+    }
+    return NULL;
+}
