@@ -38,7 +38,7 @@ def text_files():
         names[:] = [n for n in names if n not in SKIPPED_FOLDERS and "corpus" not in n]
         for name in files:
             path = pathlib.Path(folder) / name
-            if path.suffix in endings and not path.is_symlink() and path.stat().st_size < 2_000_000:
+            if name != ".git" and path.suffix in endings and not path.is_symlink() and path.stat().st_size < 2_000_000:
                 yield path
 
 
