@@ -30,7 +30,7 @@ def includes(path):
 def stands_alone(header):
     """Whether a header includes nothing of ours."""
     path = ROOT / "src" / header
-    return path.exists() and not any(includes(path))
+    return path.exists() and all(other.startswith("os/") and stands_alone(other) for _, other in includes(path))
 
 
 def complaints():

@@ -191,9 +191,9 @@ def status_of(answer):
 class Server:
     """One `iii serve` with a data folder and ports of its own."""
 
-    def __init__(self, env=None, flags=(), data_dir=None, user=None, token=None, binary=None):
+    def __init__(self, env=None, flags=(), data_dir=None, user=None, token=None, binary=None, before_exec=None):
         self.env, self.flags, self.user, self.token = dict(env or {}), list(flags), user, token
-        self.binary = pathlib.Path(binary or BINARY)
+        self.binary, self.before_exec = pathlib.Path(binary or BINARY), before_exec
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="iii-t-"))
         self.data_dir = pathlib.Path(data_dir) if data_dir else self.home / "data"
         self.log_path = self.home / "server.log"
@@ -213,7 +213,8 @@ class Server:
         env = clean_env({"HOME": self.home, "III_PULL": "never", **self.env})  # no test asks a registry beyond loopback
         with open(self.log_path, "ab") as log:
             start = log.tell()
-            self.proc = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=self.home)
+            self.proc = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=self.home,
+                                         preexec_fn=self.before_exec)
         self.port, self.engine_port = wait_until(lambda: self._ports(start), f"ready line of the server\n{self.log()}")
         return self
 

@@ -22,16 +22,18 @@
 #include <sys/stat.h>
 
 #include "os/mount.h"
+#include "os/oldoverlay.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/stage_plan.h"
 #include "os/sysview.h"
 
-#define NO_SUCH_FD   (-EBADF)
-#define SHM_SIZE     "256m" /* charged to the box's memory limit as well */
-#define SHM_INODES   "65536"
-#define FILTER_INSNS 4096 /* the kernel's BPF_MAXINSNS */
-#define CAP_LAST_TRY 63
+#define NO_SUCH_FD     (-EBADF)
+#define SHM_SIZE       "256m" /* charged to the box's memory limit as well */
+#define SHM_INODES     "65536"
+#define FILTER_INSNS   4096 /* the kernel's BPF_MAXINSNS */
+#define CAP_LAST_TRY   63
+#define OLD_LAYERS_MAX 256
 
 struct stage {
     int control;
@@ -164,14 +166,32 @@ static int receive_plan(struct stage *s)
     return 0;
 }
 
-/* Without privilege outside, the overlay is made in our own user namespace: user.* attributes instead of trusted.*, and
- * a rename of a folder of the image answers EXDEV, which every mover knows how to handle. */
-static int own_overlay(struct stage *s, int *ret)
+/* The same for kernels before 6.8, which know no layers one by one. No descriptor of the host's stays open. */
+static int old_own_overlay(const char *box, const char *end)
+{
+    struct oldoverlay o = { 0 };
+    int fds[OLD_LAYERS_MAX], n = 0, r = 0;
+    for (const char *dir = box; r >= 0 && dir < end; dir += strlen(dir) + 1) {
+        fds[n] = n < OLD_LAYERS_MAX - 1 ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (fds[n] < 0)
+            r = n < OLD_LAYERS_MAX - 1 ? -errno : -E2BIG;
+        else if (n++ > 0) /* the first one is the box */
+            oldoverlay_lower(&o, fds[n - 1]);
+    }
+    if (r >= 0) {
+        oldoverlay_upper(&o, fds[0], "upper", "work");
+        r = oldoverlay_mount(&o, box, "userxattr,volatile");
+    }
+    while (n > 0)
+        close(fds[--n]);
+    return r;
+}
+
+static int new_own_overlay(const char *box, const char *end)
 {
     char path[4200];
-    const char *box = s->paths, *end = s->paths + s->plan->extra_len;
     int fs = mount_fs_open("overlay");
-    int r = fs < 0 ? fs : box == end ? -EBADMSG : mount_fs_flag(fs, "userxattr");
+    int r = fs < 0 ? fs : mount_fs_flag(fs, "userxattr");
     for (const char *layer = box + strlen(box) + 1; r >= 0 && layer < end; layer += strlen(layer) + 1)
         r = mount_fs_string(fs, "lowerdir+", layer);
     snprintf(path, sizeof(path), "%s/upper", box);
@@ -186,8 +206,19 @@ static int own_overlay(struct stage *s, int *ret)
         r = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     if (fs >= 0)
         close(fs);
+    return r;
+}
+
+/* Without privilege outside, the overlay is made in our own user namespace: user.* attributes instead of trusted.*, and
+ * a rename of a folder of the image answers EXDEV, which every mover knows how to handle. */
+static int own_overlay(struct stage *s, int *ret)
+{
+    const char *box = s->paths, *end = s->paths + s->plan->extra_len;
+    int r = box == end ? -EBADMSG : new_own_overlay(box, end);
+    if (r == -EINVAL)
+        r = old_own_overlay(box, end);
     if (r < 0)
-        return stage_fail(s, r, "mount an overlay as an ordinary user (needs Linux 6.5 or newer; else run as root)");
+        return stage_fail(s, r, "mount an overlay as an ordinary user (needs Linux 5.11 or newer; else run as root)");
     *ret = r;
     return 0;
 }

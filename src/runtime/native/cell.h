@@ -26,7 +26,8 @@ struct cell_site {
     int filter_fd; /* sealed memfd of the syscall filter */
     int usr_fd;    /* the host's /usr */
     bool is_root;
-    int image_fd; /* every layer lies beneath it */
+    bool is_overlay_by_name; /* root: this kernel wants overlay layers by name (before 6.15) */
+    int image_fd;            /* every layer lies beneath it */
     char data_dir[4096], image_dir[4096];
     char layers_dir[256]; /* folder below image_dir that held the last layers: mounted ahead for the next blank */
     bool wants_usr;       /* the last create was of the host's view: same */

@@ -1,7 +1,8 @@
 /* The root file system of a cell. With root: the layers and the writable folder are cloned as idmapped mounts, so that
  * on disk every file keeps its 0-based owner while the box sees its own range; the overlay of them is mounted here with
  * the box's root as file system user (as real root the kernel would make it read-only) and travels to the stage as a
- * descriptor. Nothing enters any mount table outside the box. Without root the stage mounts it by itself.
+ * descriptor. Nothing enters any mount table outside the box, but for a moment the
+ * launcher's own where the kernel is older than 6.15. Without root the stage mounts it by itself.
  *
  * Mount points and /etc/hosts are put into the empty upper folder before anyone sees it: that costs nothing at create,
  * and an image that ships a link under such a name is overlaid by a real folder instead of being followed. */
@@ -10,12 +11,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/fsuid.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
 #include "os/mount.h"
+#include "os/oldoverlay.h"
 #include "os/sysview.h"
+
+#define OVERLAY_POINT "overlay" /* below run/: where older kernels get their layers attached */
 
 static const struct {
     const char *name;
@@ -163,8 +168,26 @@ static int split_layer(const struct cell_site *site, const char *path, char dir[
     return 0;
 }
 
+/* An overlay in the making: by descriptors, or by names on kernels that cannot do that (fs is then -EBADF, and what the
+ * names stand for is kept open). */
+struct stack {
+    int fs;
+    struct oldoverlay old;
+    int kept[WIRE_LAYERS_MAX + 1];
+    unsigned n_kept, n_attached;
+};
+
+static int stack_lower(struct stack *s, int *layer)
+{
+    if (s->fs >= 0)
+        return mount_fs_dir(s->fs, "lowerdir+", *layer);
+    oldoverlay_lower(&s->old, *layer);
+    s->kept[s->n_kept++] = steal_fd(layer);
+    return 0;
+}
+
 /* Adds one layer below the ones before it. */
-static int add_layer(struct cell_site *site, struct cell *c, int fs, const char *path, struct err *err)
+static int add_layer(struct cell_site *site, struct cell *c, struct stack *s, const char *path, struct err *err)
 {
     char dir[256];
     const char *base = NULL;
@@ -178,12 +201,12 @@ static int add_layer(struct cell_site *site, struct cell *c, int fs, const char 
     CLEANUP(close_fd_p) int layer = mount_open_beneath(tree, base, O_PATH | O_DIRECTORY, 0);
     if (layer < 0)
         return err_sys(err, layer, "open layer %s", path);
-    r = mount_fs_dir(fs, "lowerdir+", layer);
+    r = stack_lower(s, &layer);
     return r < 0 ? err_sys(err, r, "add layer %s to the overlay", path) : 0;
 }
 
 /* The layers of a request, topmost first; on top of them the upper folder that the box had until now, if any. */
-static int add_layers(struct cell_site *site, struct cell *c, int fs, const struct wire_request *q,
+static int add_layers(struct cell_site *site, struct cell *c, struct stack *s, const struct wire_request *q,
                       const struct cellroot_upper *u, struct err *err)
 {
     uint32_t at = 0;
@@ -191,34 +214,77 @@ static int add_layers(struct cell_site *site, struct cell *c, int fs, const stru
     int r = 0;
     if (u->former) {
         CLEANUP(close_fd_p) int former = openat(c->upper, u->former, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (former < 0 || (r = mount_fs_dir(fs, "lowerdir+", former)) < 0)
+        if (former < 0 || (r = stack_lower(s, &former)) < 0)
             return err_sys(err, former < 0 ? -errno : r, "add the former writable layer to the overlay");
         n++;
     }
     for (const char *layer; (layer = cellroot_next(q, &at)); n++) {
         if (n == WIRE_LAYERS_MAX)
             return err_set(err, ERR_TOO_LARGE, 0, "image has more than %d layers", WIRE_LAYERS_MAX);
-        if ((r = add_layer(site, c, fs, layer, err)) < 0)
+        if ((r = add_layer(site, c, s, layer, err)) < 0)
             return r;
     }
     return n == 0 ? err_set(err, ERR_INVALID, 0, "image has no layer") : 0;
 }
 
-static int configure(struct cell_site *site, struct cell *c, int fs, const struct wire_request *q,
-                     const struct cellroot_upper *u, struct err *err)
+/* --- a kernel that takes descriptors of detached mounts --- */
+
+static int stack_by_fd(const struct cell *c, struct stack *s, const struct cellroot_upper *u, struct err *err)
 {
-    int r = add_layers(site, c, fs, q, u, err);
-    if (r < 0)
-        return r;
     CLEANUP(close_fd_p) int upper = openat(c->upper, u->upper, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     CLEANUP(close_fd_p) int work = openat(c->upper, u->work, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int r = 0, fs = s->fs;
     if (upper < 0 || work < 0)
         return err_sys(err, -errno, "open the writable layer");
     if ((r = mount_fs_dir(fs, "upperdir", upper)) < 0 || (r = mount_fs_dir(fs, "workdir", work)) < 0 ||
         (r = mount_fs_string(fs, "redirect_dir", "on")) < 0 || (r = mount_fs_string(fs, "metacopy", "off")) < 0 ||
         (r = mount_fs_flag(fs, "volatile")) < 0)
         return err_sys(err, r, "configure the overlay");
+    r = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    return r < 0 ? err_sys(err, r, "mount the overlay") : r;
+}
+
+/* --- an older one: the mounts hang in the launcher's own mount table for as long as the call takes --- */
+
+static int stack_attach(const struct cell_site *site, struct stack *s, int mount, struct err *err)
+{
+    CLEANUP(close_fd_p) int at = openat(site->run_fd, OVERLAY_POINT, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int r = at < 0 ? -errno : mount_attach(mount, at);
+    if (r < 0)
+        return err_sys(err, r, "attach a layer for the overlay");
+    s->n_attached++;
     return 0;
+}
+
+static int stack_by_name(const struct cell_site *site, const struct cell *c, struct stack *s,
+                         const struct cellroot_upper *u, struct err *err)
+{
+    char target[64];
+    int r = stack_attach(site, s, c->upper, err);
+    for (unsigned i = 0; r >= 0 && i < c->n_trees; i++)
+        r = stack_attach(site, s, c->trees[i].fd, err);
+    if (r < 0)
+        return r;
+    snprintf(target, sizeof(target), "/proc/self/fd/%d/" OVERLAY_POINT, site->run_fd);
+    oldoverlay_upper(&s->old, c->upper, u->upper, u->work);
+    r = oldoverlay_mount(&s->old, target, "redirect_dir=on,metacopy=off,volatile");
+    return r < 0 ? err_sys(err, r, "mount the overlay by name") : r;
+}
+
+/* Mounts that were attached cannot be used for another overlay: whoever needs them again clones them anew. */
+static void stack_done(const struct cell_site *site, struct cell *c, struct stack *s)
+{
+    char target[64];
+    snprintf(target, sizeof(target), "/proc/self/fd/%d/" OVERLAY_POINT, site->run_fd);
+    while (s->n_kept > 0)
+        (void)close(s->kept[--s->n_kept]); /* paths only */
+    if (s->n_attached > 0)
+        while (c->n_trees > 0)
+            (void)close(c->trees[--c->n_trees].fd); /* the same */
+    for (; s->n_attached > 0; s->n_attached--)
+        (void)umount2(target, MNT_DETACH); /* it hangs in our own mount table, so this cannot fail */
+    if (s->fs >= 0)
+        (void)close(s->fs); /* mounted or given up */
 }
 
 /* The names of the box, in its own files. */
@@ -260,22 +326,24 @@ int cellroot_reopen(struct cell_site *site, struct cell *c, struct err *err)
 int cellroot_overlay(struct cell_site *site, struct cell *c, const struct wire_request *q,
                      const struct cellroot_upper *u, int *ret, struct err *err)
 {
-    CLEANUP(close_fd_p) int fs = mount_fs_open("overlay");
-    if (fs < 0)
-        return err_sys(err, fs, "open file system overlay");
-    int r = configure(site, c, fs, q, u, err);
+    struct stack s = { .fs = NO_FD };
+    struct idrange range;
+    int r = idrange_slot(c->slot, &range);
+    if (r < 0)
+        return err_sys(err, r, "user id range %u", c->slot);
+    if (!site->is_overlay_by_name && (s.fs = mount_fs_open("overlay")) < 0)
+        return err_sys(err, s.fs, "open file system overlay");
+    r = add_layers(site, c, &s, q, u, err);
+    if (r >= 0) {
+        (void)setfsgid(range.gid_base); /* these two report only the former value */
+        (void)setfsuid(range.uid_base);
+        r = s.fs >= 0 ? stack_by_fd(c, &s, u, err) : stack_by_name(site, c, &s, u, err);
+        (void)setfsuid(0);
+        (void)setfsgid(0);
+    }
+    stack_done(site, c, &s);
     if (r < 0)
         return r;
-    struct idrange range;
-    if ((r = idrange_slot(c->slot, &range)) < 0)
-        return err_sys(err, r, "user id range %u", c->slot);
-    (void)setfsgid(range.gid_base); /* these two report only the former value */
-    (void)setfsuid(range.uid_base);
-    r = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-    (void)setfsuid(0);
-    (void)setfsgid(0);
-    if (r < 0)
-        return err_sys(err, r, "mount the overlay");
     *ret = r;
     return 0;
 }
@@ -336,8 +404,25 @@ static int make_shared(struct cell_site *site, const char *name, int (*fill)(int
     return 0;
 }
 
+/* Linux 6.15 is the first to take a layer as a descriptor of a detached mount. Asked of the kernel, not of its version.
+ */
+static bool takes_descriptors(const struct cell_site *site)
+{
+    CLEANUP(close_fd_p) int fs = mount_fs_open("overlay");
+    CLEANUP(close_fd_p) int tree = mount_clone(site->dev_fd, "");
+    CLEANUP(close_fd_p) int layer = tree < 0 ? NO_FD : openat(tree, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fs >= 0 && layer >= 0 && mount_fs_dir(fs, "lowerdir+", layer) == 0;
+}
+
 int cellroot_shared(struct cell_site *site, struct err *err)
 {
     int r = make_shared(site, "dev", fill_dev, &site->dev_fd, err);
-    return r < 0 ? r : make_shared(site, "sys", fill_sys, &site->sys_fd, err);
+    if (r >= 0)
+        r = make_shared(site, "sys", fill_sys, &site->sys_fd, err);
+    if (r < 0)
+        return r;
+    site->is_overlay_by_name = !takes_descriptors(site);
+    if (site->is_overlay_by_name && mkdirat(site->run_fd, OVERLAY_POINT, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make run/" OVERLAY_POINT);
+    return 0;
 }

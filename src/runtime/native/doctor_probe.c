@@ -93,14 +93,13 @@ int doctor_probe_kernel(const struct doctor_env *env, char *detail, size_t size)
     if (*end != '.')
         return -EIO;
     unsigned long minor = strtoul(end + 1, NULL, 10);
-    /* With root, overlay layers are given as O_PATH descriptors of detached mounts (6.15); without, one by one (6.8).
-     */
-    unsigned long oldest = env->is_root ? 15 : 8;
-    bool is_new_enough = major > 6 || (major == 6 && minor >= oldest);
+    /* With root, overlay has to take idmapped layers (5.19); without, to work in a user namespace (5.11). */
+    unsigned long oldest = env->is_root ? 519 : 511, version = major * 100 + (minor > 99 ? 99 : minor);
+    bool is_new_enough = version >= oldest;
     if (is_new_enough)
         SAY("Linux %s %s", u.release, u.machine);
     else
-        SAY("Linux %s %s: 6.%lu is the oldest that works", u.release, u.machine, oldest);
+        SAY("Linux %s %s: 5.%lu is the oldest that works", u.release, u.machine, oldest - 500);
     return is_new_enough ? 0 : -ENOSYS;
 }
 

@@ -30,7 +30,7 @@ struct check {
 };
 
 static const struct check checks[] = {
-    { "kernel", doctor_probe_kernel, ALWAYS, "install Linux 6.15 or newer, or 6.8 for a server that is not root" },
+    { "kernel", doctor_probe_kernel, ALWAYS, "install Linux 5.19 or newer, or 5.11 for a server that is not root" },
     { "root", doctor_probe_root, EXTRA,
       "run as root for resource limits and full images, or delegate a cgroup and a uid range" },
     { "user namespaces", doctor_probe_userns, ALWAYS,

@@ -281,10 +281,10 @@ int promote_upper(const struct cell *c, char ret[32], struct err *err)
     if (!c->site->is_root) /* never promoted */
         return 0;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        const char *root = strstr(line, " / / "), *upper = strstr(line, ",upperdir=/");
-        if (!root || !upper || !strstr(line, " - overlay "))
+        const char *root = strstr(line, " / / "), *upper = strstr(line, ",upperdir=");
+        if (!root || !upper || !strstr(line, " - overlay ") || !(upper = strchr(upper, '/')))
             continue;
-        size_t len = strcspn(upper += strlen(",upperdir=/"), ", ");
+        size_t len = strcspn(++upper, ", "); /* "upperdir=/NAME" or, on older kernels, "upperdir=12/NAME" */
         if (len >= 32 || strncmp(upper, "upper", 5) != 0)
             break;
         snprintf(ret, 32, "%.*s", (int)len, upper);
