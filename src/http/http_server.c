@@ -173,18 +173,23 @@ static void name_peer(const struct sockaddr_storage *addr, char out[HTTP_PEER_MA
     }
 }
 
-static void admit(struct http_server *s, int fd, const struct sockaddr_storage *addr)
+void http_server_give(struct http_server *s, int fd, const char *peer)
 {
     bool is_full = s->conn_count >= s->limits.connections;
-    if (is_full && s->rejected_count >= HTTP_REJECTS) {
+    if (s->is_draining || (is_full && s->rejected_count >= HTTP_REJECTS)) {
         (void)close(fd);
         return;
     }
-    char peer[HTTP_PEER_MAX];
     struct http_conn *c;
-    name_peer(addr, peer);
     if (http_server_adopt(s, fd, peer, &c) == 0 && is_full)
         http_conn_fail(c, 503, "too many connections: try again later");
+}
+
+static void admit(struct http_server *s, int fd, const struct sockaddr_storage *addr)
+{
+    char peer[HTTP_PEER_MAX];
+    name_peer(addr, peer);
+    http_server_give(s, fd, peer);
 }
 
 static void on_acceptable(void *arg, int events)
@@ -250,7 +255,7 @@ static int parse_host(const char *host, uint16_t port, struct sockaddr_storage *
     return -EINVAL;
 }
 
-int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t port, uint16_t *ret_port, struct err *err)
+int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *err)
 {
     struct sockaddr_storage addr;
     socklen_t len;
@@ -268,12 +273,22 @@ int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t por
                        port);
     if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
         return err_set(err, ERR_INTERNAL, errno, "listen on %s port %u", host, port);
-    int r = add_listener(s, steal_fd(&fd), NULL, err);
-    if (r < 0)
-        return err_wrap(err, r, "listen on %s port %u", host, port);
+    if (listen(fd, BACKLOG) < 0)
+        return err_set(err, ERR_INTERNAL, errno, "listen on %s port %u", host, port);
     if (ret_port) /* the port is at the same place in both families */
         *ret_port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
+    *ret_fd = steal_fd(&fd);
     return 0;
+}
+
+int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t port, uint16_t *ret_port, struct err *err)
+{
+    int fd;
+    int r = http_server_bind(host, port, &fd, ret_port, err);
+    if (r < 0)
+        return r;
+    r = add_listener(s, fd, NULL, err);
+    return r < 0 ? err_wrap(err, r, "listen on %s port %u", host, port) : 0;
 }
 
 /* A socket file nobody listens on is left over from a server that was killed. */

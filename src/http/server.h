@@ -45,6 +45,10 @@ int http_server_new(struct loop *l, const struct http_app *app, const struct htt
                     struct http_server **ret, struct err *err);
 /* Numeric host only. port 0 picks one; *ret_port says which. */
 int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t port, uint16_t *ret_port, struct err *err);
+/* A listening socket that no server is attached to, the caller's: for a process that accepts on our behalf. */
+int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *err);
+/* Takes a connected stream, non-blocking, as if it had been accepted; owns fd. peer as http_req_peer() will show it. */
+void http_server_give(struct http_server *s, int fd, const char *peer);
 int http_server_listen_unix(struct http_server *s, const char *path, struct err *err);
 /* Stop listening, finish what is running, close idle connections; done(arg) when the last one has gone or after
  * grace_ms, when what is left is cut. */

@@ -23,6 +23,7 @@
 #include "main/config.h"
 #include "main/datadir.h"
 #include "main/engine_port.h"
+#include "main/tlsport.h"
 #include "runtime/native/native.h"
 #include "sandbox/manager.h"
 #include "store/store.h"
@@ -42,6 +43,7 @@ struct daemon {
     struct observe *observe;
     struct http_server *rest;
     struct engine_port *engine;
+    struct tlsport *tls; /* NULL: plain ports */
     uint16_t rest_port, engine_port;
     bool is_stopping;
     int exit_code;
@@ -63,6 +65,8 @@ static int open_parts(struct daemon *d, struct err *err)
 {
     struct native_options native = { .data_dir = d->data_dir, .blank_pool = (unsigned)d->settings.blank_pool };
     int r = loop_new(&d->loop, err);
+    if (r == 0 && tlsport_is_wanted(&d->settings))
+        r = tlsport_new(d->loop, &d->settings, &d->tls, err);
     if (r == 0)
         r = native_new(d->loop, &native, &d->runtime, err);
     if (r == 0)
@@ -83,6 +87,7 @@ static void close_parts(struct daemon *d)
 {
     http_server_free(d->rest);
     engine_port_close(d->engine);
+    tlsport_free(d->tls); /* after both have closed their connections: it sends what they said last */
     observe_free(d->observe);
     api_free(d->api);
     manager_free(d->manager);
@@ -118,6 +123,7 @@ static void on_stop_signal(void *arg)
         return;
     d->is_stopping = true;
     log_event(LOG_INFO, "server.stop", "sandboxes", d->settings.keep_sandboxes ? "kept" : "ended", NULL);
+    tlsport_stop(d->tls);
     engine_port_stop(d->engine);
     http_server_drain(d->rest, DRAIN_MS, on_drained, d);
 }
@@ -125,6 +131,13 @@ static void on_stop_signal(void *arg)
 static int listen_all(struct daemon *d, struct err *err)
 {
     const struct settings *s = &d->settings;
+    if (d->tls) {
+        uint16_t ports[2];
+        int r = tlsport_listen(d->tls, d->rest, d->engine, ports, err);
+        d->rest_port = r < 0 ? 0 : ports[0];
+        d->engine_port = r < 0 ? 0 : ports[1];
+        return r;
+    }
     int r = http_server_listen_tcp(d->rest, s->host, (uint16_t)s->rest_port, &d->rest_port, err);
     return r < 0 ? r : engine_port_listen(d->engine, &d->engine_port, err);
 }
@@ -142,7 +155,8 @@ static void on_recovered(void *arg)
         on_stop_signal(d);
         return;
     }
-    printf("ready rest=http://%s:%u engine=ws://%s:%u\n", d->settings.host, d->rest_port, d->settings.host,
+    const char *s = d->tls ? "s" : "";
+    printf("ready rest=http%s://%s:%u engine=ws%s://%s:%u\n", s, d->settings.host, d->rest_port, s, d->settings.host,
            d->engine_port);
     (void)fflush(stdout);
 }
@@ -160,10 +174,14 @@ static void raise_fd_limit(void)
 static int check_exposure(const struct settings *s, struct err *err)
 {
     bool is_loopback = strncmp(s->host, "127.", 4) == 0 || strcmp(s->host, "::1") == 0;
-    if (is_loopback || *s->auth_token || s->insecure_listen)
-        return 0;
-    return err_set(err, ERR_INVALID, 0,
-                   "refusing to listen on %s without a token: set III_AUTH_TOKEN, or pass --insecure-listen", s->host);
+    if (!is_loopback && !*s->auth_token && !s->insecure_listen)
+        return err_set(err, ERR_INVALID, 0,
+                       "refusing to listen on %s without a token: set III_AUTH_TOKEN, or pass --insecure-listen",
+                       s->host);
+    if (!is_loopback && !tlsport_is_wanted(s))
+        log_event(LOG_WARN, "server.exposed", "host", s->host, "msg",
+                  "who sees the wire reads the token and all data: set --tls-cert and --tls-key", NULL);
+    return 0;
 }
 
 static int check_backend(const struct settings *s, struct err *err)

@@ -59,6 +59,11 @@ int engine_port_listen(struct engine_port *p, uint16_t *ret_port, struct err *er
     return http_server_listen_tcp(p->server, p->settings->host, (uint16_t)p->settings->engine_port, ret_port, err);
 }
 
+void engine_port_give(struct engine_port *p, int fd, const char *peer)
+{
+    http_server_give(p->server, fd, peer);
+}
+
 static void on_drained(void *arg)
 {
     (void)arg; /* nobody waits for it: the REST listener's drain decides */

@@ -10,6 +10,7 @@
 #include "main/daemon.h"
 #include "main/datadir.h"
 #include "runtime/native/native.h"
+#include "tls/tlsdoor.h"
 
 static int run_doctor(int argc, char **argv)
 {
@@ -26,5 +27,7 @@ int main(int argc, char **argv)
     };
     if (argc > 1 && strcmp(argv[1], "--launcher") == 0)
         return native_launcher_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--tls-door") == 0)
+        return tlsdoor_main(argc, argv);
     return verbs_main(argc, argv, &hooks);
 }

@@ -82,9 +82,12 @@ class Client:
     def __exit__(self, *_):
         self.close()
 
+    def _connection(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout_s)
+
     def _send(self, method, path, body, headers):
         if self.conn is None:
-            self.conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout_s)
+            self.conn = self._connection()
             self.conn.connect()
             self.conn.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             fresh = True
@@ -166,7 +169,7 @@ def raw(port, data, timeout_s=None, shut=False):
             sock.sendall(data)
             if shut:
                 sock.shutdown(socket.SHUT_WR)
-        except (BrokenPipeError, ConnectionResetError):
+        except OSError:  # the server has closed already
             pass
         return drain(sock)
 
@@ -283,7 +286,7 @@ class Server:
 
 def ready_ports(text):
     """(REST port, engine port) from the server's line `ready rest=http://HOST:PORT engine=ws://HOST:PORT`; None while there is none."""
-    found = re.search(r"^ready rest=http://\S+:(\d+) engine=ws://\S+:(\d+)$\n", text, re.M)
+    found = re.search(r"^ready rest=https?://\S+:(\d+) engine=wss?://\S+:(\d+)$\n", text, re.M)
     return (int(found[1]), int(found[2])) if found else None
 
 

@@ -1,0 +1,93 @@
+#include "main/tlsport.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "tls/doorkeep.h"
+
+struct tlsport {
+    const struct settings *settings;
+    struct doorkeep *keep;
+    struct http_server *rest; /* NULL until tlsport_listen() */
+    struct engine_port *engine;
+};
+
+bool tlsport_is_wanted(const struct settings *s)
+{
+    return *s->tls_cert || *s->tls_key || *s->tls_client_ca;
+}
+
+static void on_conn(void *arg, enum doorkeep_port port, int fd, const char *peer)
+{
+    struct tlsport *t = arg;
+    if (port == DOORKEEP_ENGINE)
+        engine_port_give(t->engine, fd, peer);
+    else
+        http_server_give(t->rest, fd, peer);
+}
+
+static void on_note(void *arg, bool is_bad, const char *what, const char *text)
+{
+    (void)arg;
+    log_event(is_bad ? LOG_WARN : LOG_INFO, "tls.door", "what", what, "msg", text, NULL);
+}
+
+static void on_hangup_signal(void *arg)
+{
+    struct tlsport *t = arg;
+    doorkeep_reload(t->keep);
+}
+
+int tlsport_new(struct loop *l, const struct settings *s, struct tlsport **ret, struct err *err)
+{
+    if (!*s->tls_cert || !*s->tls_key)
+        return err_set(err, ERR_INVALID, 0, "TLS needs both --tls-cert and --tls-key: %s is missing",
+                       *s->tls_cert ? "--tls-key" : "--tls-cert");
+    struct tlsport *t = xzalloc(sizeof(*t));
+    const struct tlsctx_files files = { .cert = s->tls_cert, .key = s->tls_key, .client_ca = s->tls_client_ca };
+    const struct doorkeep_events events = { .on_conn = on_conn, .on_note = on_note, .arg = t };
+    t->settings = s;
+    int r = doorkeep_new(l, &files, &events, &t->keep, err);
+    if (r == 0 && (r = loop_on_signal(l, SIGHUP, on_hangup_signal, t)) < 0)
+        (void)err_sys(err, r, "listen for SIGHUP");
+    if (r < 0)
+        (void)tlsport_free(t);
+    else
+        *ret = t;
+    return r;
+}
+
+int tlsport_listen(struct tlsport *t, struct http_server *rest, struct engine_port *engine, uint16_t ret_ports[2],
+                   struct err *err)
+{
+    const struct settings *s = t->settings;
+    CLEANUP(close_fd_p) int first = NO_FD;
+    int second = NO_FD;
+    int r = http_server_bind(s->host, (uint16_t)s->rest_port, &first, &ret_ports[0], err);
+    if (r == 0)
+        r = http_server_bind(s->host, (uint16_t)s->engine_port, &second, &ret_ports[1], err);
+    if (r < 0)
+        return r;
+    t->rest = rest;
+    t->engine = engine;
+    doorkeep_listen(t->keep, DOORKEEP_REST, steal_fd(&first));
+    doorkeep_listen(t->keep, DOORKEEP_ENGINE, second);
+    return 0;
+}
+
+void tlsport_stop(struct tlsport *t)
+{
+    if (t)
+        doorkeep_retire(t->keep);
+}
+
+struct tlsport *tlsport_free(struct tlsport *t)
+{
+    if (t) {
+        (void)doorkeep_free(t->keep);
+        free(t);
+    }
+    return NULL;
+}

@@ -1,0 +1,15 @@
+/* TLS on the ports of `iii serve`: which settings turn it on, and where connections that come through the door go. */
+#pragma once
+#include "base/settings.h"
+#include "http/server.h"
+#include "main/engine_port.h"
+
+struct tlsport;
+
+bool tlsport_is_wanted(const struct settings *s);
+/* Starts the door; the files are read now. Nothing is accepted yet. SIGHUP reads them again from then on. */
+int tlsport_new(struct loop *l, const struct settings *s, struct tlsport **ret, struct err *err);
+int tlsport_listen(struct tlsport *t, struct http_server *rest, struct engine_port *engine, uint16_t ret_ports[2],
+                   struct err *err);
+void tlsport_stop(struct tlsport *t); /* accepts no more */
+struct tlsport *tlsport_free(struct tlsport *t);

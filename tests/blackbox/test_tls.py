@@ -1,0 +1,407 @@
+"""TLS on the server's ports: who gets in, who does not, and what a hostile or slow peer can do."""
+import base64
+import hashlib
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import time
+
+import pytest
+
+import certs
+import engineclient
+import harness
+import leak
+import wsclient
+from harness import wait_until
+
+TOKEN = "tls-secret"
+
+
+class TlsClient(harness.Client):
+    """The JSON client over TLS, with the trust of the test."""
+
+    def __init__(self, port, context, token=TOKEN, **kw):
+        super().__init__(port, token, **kw)
+        self.context = context
+
+    def _connection(self):
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=self.timeout_s, context=self.context)
+
+
+class SecureSocket(wsclient.WebSocket):
+    """A WebSocket over TLS."""
+
+    def __init__(self, port, path, context, headers=None):
+        self.sock = context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=harness.DEADLINE_S), server_hostname="localhost")
+        self.buffer = b""
+        self._handshake(port, path, {"Authorization": f"Bearer {TOKEN}", **(headers or {})})
+
+
+class SecureWorker(engineclient.Worker):
+    def __init__(self, port, context):
+        self.ws, self.seen = SecureSocket(port, "/", context), []
+        self.greeting = self.expect("workerregistered")
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    if not shutil.which("openssl"):
+        pytest.fail("the openssl command is missing: run ./dev test, which installs it")
+    return certs.Authority(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(scope="module")
+def trust(authority):
+    return ssl.create_default_context(cafile=authority.cert)
+
+
+@pytest.fixture(scope="module")
+def files(authority, tmp_path_factory):
+    """(certificate, key) under names that tests may replace."""
+    folder = tmp_path_factory.mktemp("live")
+    cert, key = authority.issue("first")
+    shutil.copy2(cert, folder / "cert.pem")
+    shutil.copy2(key, folder / "key.pem")
+    return folder / "cert.pem", folder / "key.pem"
+
+
+@pytest.fixture(scope="module")
+def server(files):
+    made = harness.Server(flags=["--tls-cert", str(files[0]), "--tls-key", str(files[1]), "--auth-token", TOKEN])
+    held = leak.Holdings(made.data_dir)
+    try:
+        made.start()
+        made.held = held
+        yield made
+        held.look(made.pid)
+        made.stop()
+        held.assert_nothing_left()
+    finally:
+        made.remove()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def slow_peer(authority):
+    """A handshake that stops in the middle, with a server of its own: its deadline passes while the other tests run."""
+    cert, key = authority.issue("quiet")
+    with harness.Server(flags=["--tls-cert", cert, "--tls-key", key]) as made:
+        with socket.create_connection(("127.0.0.1", made.engine_port), timeout=harness.DEADLINE_S) as sock:
+            sock.sendall(b"\x16\x03\x01")
+            yield sock
+
+
+@pytest.fixture
+def client(server, trust):
+    with TlsClient(server.port, trust) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def box(server, trust):
+    with TlsClient(server.port, trust) as caller:
+        sid = caller.create()["id"]
+        yield sid
+        server.held.look(server.pid)
+        assert caller.delete(f"/sandboxes/{sid}").status == 200
+
+
+def connect(port, context, name="localhost"):
+    sock = socket.create_connection(("127.0.0.1", port), timeout=harness.DEADLINE_S)
+    try:
+        return context.wrap_socket(sock, server_hostname=name)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def doors(server):
+    """Pids of the server's doors."""
+    found = []
+    for pid in leak.descendants(server.pid):
+        if "--tls-door" in leak.read(f"/proc/{pid}/cmdline").split("\0"):
+            found.append(pid)
+    return found
+
+
+def health(port, context):
+    with TlsClient(port, context, timeout_s=harness.DEADLINE_S) as caller:
+        return caller.get("/health").status
+
+
+def serial(port, context):
+    with connect(port, context) as sock:
+        return int(sock.getpeercert()["serialNumber"], 16)
+
+
+def test_rest_and_engine_over_tls(server, client, trust, box):
+    assert "rest=https://127.0.0.1:" in server.log() and "engine=wss://127.0.0.1:" in server.log()
+    assert client.get("/health").status == 200
+    assert client.exec(box, "echo hello")["stdout"] == "hello\n"
+    with TlsClient(server.port, trust, token="wrong") as stranger:
+        assert stranger.get("/sandboxes").status == 403
+    worker = SecureWorker(server.engine_port, trust)
+    listed = worker.answer_to(worker.ask("engine::functions::list"))
+    assert any(f["function_id"] == "sandbox::create" for f in listed["functions"])
+    worker.ws.cut()
+
+
+def test_versions_and_protocols(server, authority, trust):
+    for low in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = ssl.create_default_context(cafile=authority.cert)
+        context.minimum_version = context.maximum_version = low
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        with connect(server.port, context) as sock:
+            assert sock.version() == ("TLSv1.2" if low == ssl.TLSVersion.TLSv1_2 else "TLSv1.3")
+            assert sock.selected_alpn_protocol() == "http/1.1"
+    only_h2 = ssl.create_default_context(cafile=authority.cert)
+    only_h2.set_alpn_protocols(["h2"])
+    with pytest.raises(ssl.SSLError):
+        connect(server.port, only_h2)
+
+
+@pytest.mark.parametrize("version", [b"\x03\x01", b"\x03\x02"])
+def test_old_versions_are_refused(server, version):
+    """A ClientHello of TLS 1.0 or 1.1, by hand: the local OpenSSL may not be willing to send one."""
+    suites = bytes.fromhex("c013c014c009c00a002f0035")
+    extensions = bytes.fromhex("000a00060004001700180" "00b00020100")
+    hello = version + bytes(32) + b"\0" + struct.pack("!H", len(suites)) + suites + b"\x01\0" + struct.pack("!H", len(extensions)) + extensions
+    message = b"\x01" + struct.pack("!I", len(hello))[1:] + hello
+    answer = harness.raw(server.port, b"\x16" + version + struct.pack("!H", len(message)) + message)
+    assert answer[:1] == b"\x15" and answer[6:7] == bytes([70]), f"no protocol_version alert: {answer[:20]!r}"
+
+
+def test_clients_refuse_a_stranger(server, tmp_path):
+    other = certs.Authority(tmp_path / "other", "somebody else")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        connect(server.port, ssl.create_default_context(cafile=other.cert))
+
+
+def test_plain_http_is_told(server, trust):
+    for port in (server.port, server.engine_port):
+        answer = harness.raw(port, b"POST /sandbox/sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", shut=True)
+        head, body = answer.split(b"\r\n\r\n", 1)
+        assert harness.status_of(answer) == 400 and b"TLS required" in head.split(b"\r\n")[0]
+        assert f"Content-Length: {len(body)}".encode() in head
+        assert "https://" in json.loads(body)["error"]
+    assert health(server.port, trust) == 200
+
+
+def test_garbage_does_no_harm(server, trust):
+    rng = random.Random(6)
+    before = doors(server)
+    hello = bytes.fromhex("1603010200010001fc0303") + rng.randbytes(32)
+    for i in range(200):
+        if i % 3 == 0:
+            data = rng.randbytes(rng.randrange(1, 2000))
+        elif i % 3 == 1:
+            data = b"\x16\x03" + rng.randbytes(rng.randrange(1, 2000))
+        else:
+            data = bytearray(hello + rng.randbytes(473))
+            for _ in range(rng.randrange(1, 8)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+        harness.raw(server.port if i % 2 else server.engine_port, bytes(data), shut=True)
+    assert health(server.port, trust) == 200
+    assert doors(server) == before, "garbage ended the door"
+
+
+def test_slow_handshakes_do_not_stall(server, trust, box):
+    """Hundreds of connections that say nothing, half a hello, or leave in the middle, while others work."""
+    half = bytes.fromhex("16030102000100")
+    open_ones = []
+    try:
+        for i in range(300):
+            sock = socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S)
+            if i % 3 == 1:
+                sock.sendall(half)
+            if i % 3 == 2:  # reset in the middle
+                sock.sendall(half)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                sock.close()
+                continue
+            open_ones.append(sock)
+        with TlsClient(server.port, trust) as caller:
+            for _ in range(20):
+                assert caller.get("/health").status == 200
+            assert caller.exec(box, "echo on")["stdout"] == "on\n"
+        for _ in range(10):
+            assert health(server.port, trust) == 200
+    finally:
+        for sock in open_ones:
+            sock.close()
+
+
+def test_more_handshakes_than_fit(server, trust):
+    """Past the limit of 1,024 the oldest make room, so that a newcomer still gets in."""
+    open_ones = []
+    try:
+        for _ in range(1100):
+            open_ones.append(socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S))
+        assert health(server.port, trust) == 200
+        assert open_ones[0].recv(1) == b"", "the oldest handshake was not closed"
+        open_ones[-1].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            open_ones[-1].recv(1)
+    finally:
+        for sock in open_ones:
+            sock.close()
+
+
+def test_big_uploads_and_downloads(client, box):
+    data = random.Random(7).randbytes(9 * 1024 * 1024 + 12345)
+    content = base64.b64encode(data).decode()
+    client.ok("POST", f"/sandboxes/{box}/files/upload", {"path": "/workspace/big", "content": content})
+    assert client.exec(box, "sha256sum < /workspace/big")["stdout"].split()[0] == hashlib.sha256(data).hexdigest()
+    assert client.ok("POST", f"/sandboxes/{box}/files/download", {"path": "/workspace/big"}) == content
+
+
+def test_a_slow_reader_gets_everything(server, trust, client, box):
+    client.exec(box, "head -c 6000000 /dev/zero | tr '\\0' x > /workspace/letters")
+    body = json.dumps({"path": "/workspace/letters"})
+    with connect(server.port, trust) as sock:
+        sock.sendall(f"POST /sandbox/sandboxes/{box}/files/read HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n"
+                     f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        time.sleep(0.5)  # all buffers on the way fill up
+        assert client.get("/health").status == 200
+        answer = harness.drain(sock)
+    assert harness.status_of(answer) == 200 and answer.count(b"x" * 6000000) == 1
+
+
+def test_terminal_over_wss(server, trust, client, box):
+    session = client.ok("POST", f"/sandboxes/{box}/terminal", {})
+    ws = SecureSocket(server.port, f"/sandbox/sandboxes/{box}/terminal/{session['sessionId']}/ws", trust)
+    ws.send(b"echo $((6*7)) is it\n")
+    seen = b""
+    while b"42 is it" not in seen:
+        piece = ws.recv()
+        seen += piece if isinstance(piece, bytes) else piece.encode()
+    ws.cut()
+
+
+def test_a_client_that_leaves_ends_its_command(server, trust, client, box):
+    with connect(server.port, trust) as sock:
+        body = json.dumps({"command": "sleep 4242"})
+        sock.sendall(f"POST /sandbox/sandboxes/{box}/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+                     f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        wait_until(lambda: "sleep 4242" in client.exec(box, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; true")["stdout"].replace("cmdline", ""), "the command")
+    wait_until(lambda: client.exec(box, "pgrep -f '^sleep 4242' | wc -l")["stdout"].strip() == "0", "the command to end with its client")
+
+
+def test_the_door_is_confined(server):
+    (pid,) = doors(server)
+    status = dict(line.split(":\t", 1) for line in leak.read(f"/proc/{pid}/status").splitlines() if ":\t" in line)
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+    assert all(int(status[name], 16) == 0 for name in ("CapPrm", "CapEff", "CapInh", "CapAmb"))
+    if harness.IS_ROOT:
+        assert status["Uid"].split() == ["65534"] * 4 and status["Groups"].strip() == ""
+        assert int(status["CapBnd"], 16) == 0
+    assert leak.read(f"/proc/{pid}/environ") == "", "the door was given the server's environment"
+
+
+def test_reload_on_hangup(server, trust, authority, files, client, box):
+    old = serial(server.port, trust)
+    kept = connect(server.port, trust)
+    cert, key = authority.issue("second")
+    shutil.copy2(cert, files[0])
+    shutil.copy2(key, files[1])
+    server.proc.send_signal(signal.SIGHUP)
+    wait_until(lambda: serial(server.port, trust) != old, "the new certificate")
+    kept.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert harness.status_of(harness.drain(kept)) == 200, "a connection from before the reload"
+    kept.close()
+    new = serial(server.port, trust)
+    good = files[1].read_bytes()
+    files[1].write_bytes((authority.folder / "ca.key").read_bytes())  # a key of something else
+    server.proc.send_signal(signal.SIGHUP)
+    wait_until(lambda: "does not belong to the certificate" in server.log(), "the reason why the pair is refused")
+    assert serial(server.port, trust) == new
+    files[1].write_bytes(good)
+    client.close()
+    wait_until(lambda: len(doors(server)) == 1, "the old door to end with its last connection")
+
+
+def test_a_killed_door_comes_back(server, trust, client, box):
+    for _ in range(3):
+        assert client.get("/health").status == 200
+        (pid,) = wait_until(lambda: doors(server), "a door")
+        os.kill(pid, signal.SIGKILL)
+        client.close()
+        assert health(server.port, trust) == 200, "clients wait until the door is back"
+    assert client.exec(box, "echo still")["stdout"] == "still\n"
+
+
+def test_client_certificates(authority, tmp_path, trust):
+    cert, key = authority.issue("mutual")
+    friends = certs.Authority(tmp_path / "friends", "friends")
+    friend, strangers = friends.issue("friend"), certs.Authority(tmp_path / "strangers", "strangers")
+    with harness.Server(flags=["--tls-cert", cert, "--tls-key", key, "--tls-client-ca", str(friends.cert)]) as made:
+        known = ssl.create_default_context(cafile=authority.cert)
+        known.load_cert_chain(*friend)
+        assert health(made.port, known) == 200
+        wrong = ssl.create_default_context(cafile=authority.cert)
+        wrong.load_cert_chain(*strangers.issue("stranger"))
+        for context in (trust, wrong):  # with TLS 1.3 a client hears of it when it reads
+            with pytest.raises((ssl.SSLError, ConnectionResetError, BrokenPipeError)):
+                with connect(made.port, context) as sock:
+                    sock.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n\r\n")
+                    sock.recv(1)
+
+
+def start_fails(tmp_path, *flags):
+    done = harness.run_cli("serve", "--port", 0, "--engine-port", 0, "--data-dir", tmp_path / "data", *flags)
+    assert done.returncode == 1, done
+    return done.stderr
+
+
+def test_bad_files_are_named(authority, tmp_path):
+    cert, key = authority.issue("good")
+    other = certs.new_key(tmp_path / "other.key")
+    empty, locked, everybody = tmp_path / "empty.pem", tmp_path / "locked.key", tmp_path / "open.key"
+    empty.write_text("")
+    certs.openssl("ec", "-in", key, "-aes128", "-passout", "pass:x", "-out", locked)
+    locked.chmod(0o600)
+    shutil.copy(key, everybody)
+    everybody.chmod(0o644)
+    cases = [
+        ((tmp_path / "missing.pem", key), "missing.pem: No such file"), ((cert, tmp_path / "missing.key"), "missing.key: No such file"),
+        ((tmp_path, key), f"{tmp_path}: not a plain file"), ((empty, key), "empty.pem: no certificate in PEM"),
+        ((cert, cert), "no private key in PEM"), ((cert, other), "other.key: it does not belong to the certificate"),
+        ((cert, locked), "locked.key: it is encrypted"), ((cert, everybody), "open.key: every user can read"),
+    ]
+    for (c, k), reason in cases:
+        if c == k:
+            os.chmod(c, 0o600)
+        assert reason in start_fails(tmp_path, "--tls-cert", c, "--tls-key", k)
+    assert "missing.ca: No such file" in start_fails(tmp_path, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", tmp_path / "missing.ca")
+    assert "--tls-key is missing" in start_fails(tmp_path, "--tls-cert", cert)
+    assert "--tls-cert is missing" in start_fails(tmp_path, "--tls-key", key)
+
+
+def test_an_expired_certificate_is_a_warning(authority):
+    cert, key = authority.issue("old", days=-1)
+    with harness.Server(flags=["--tls-cert", cert, "--tls-key", key]) as made:
+        assert "has expired" in made.log()
+        context = ssl.create_default_context(cafile=authority.cert)
+        with pytest.raises(ssl.SSLCertVerificationError):
+            connect(made.port, context)
+
+
+def test_a_killed_server_leaves_no_door(authority):
+    cert, key = authority.issue("short")
+    made = harness.Server(flags=["--tls-cert", cert, "--tls-key", key]).start()
+    try:
+        (pid,) = doors(made)
+        made.kill()
+        wait_until(lambda: leak.stat_fields(pid) is None, "the door to end with its server")
+    finally:
+        made.remove()
+
+
+def test_a_handshake_has_a_deadline(slow_peer):
+    assert slow_peer.recv(1) == b""
