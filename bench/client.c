@@ -52,7 +52,7 @@ static int send_all(int fd, const char *data, size_t len)
     return 0;
 }
 
-static int send_request(struct client *c, const char *method, const char *path, const char *body)
+int client_send(struct client *c, const char *method, const char *path, const char *body)
 {
     size_t body_len = body ? strlen(body) : 0;
     char *req = NULL;
@@ -96,7 +96,7 @@ static long read_head(struct client *c)
 
 int client_call(struct client *c, const char *method, const char *path, const char *body)
 {
-    if (send_request(c, method, path, body) < 0)
+    if (client_send(c, method, path, body) < 0)
         return -1;
     long head = read_head(c);
     if (head < 0)
@@ -113,7 +113,7 @@ int client_call(struct client *c, const char *method, const char *path, const ch
 
 int client_stream(struct client *c, const char *path, const char *body, int64_t *first_us)
 {
-    if (send_request(c, "POST", path, body) < 0 || read_head(c) < 0)
+    if (client_send(c, "POST", path, body) < 0 || read_head(c) < 0)
         return -1;
     while (!strstr(c->buf, "data: "))
         if (more(c) <= 0)

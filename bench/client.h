@@ -12,6 +12,8 @@ struct client {
 
 int client_open(struct client *c, uint16_t port); /* 0 or -errno */
 void client_close(struct client *c);
+/* Only sends a request; 0 or -1. What comes back is the caller's to read from fd. */
+int client_send(struct client *c, const char *method, const char *path, const char *body);
 /* One request; body NULL for none. Returns the status, or -1. c->buf holds the body. */
 int client_call(struct client *c, const char *method, const char *path, const char *body);
 /* Sends a request whose answer is a stream; returns after the first event has arrived (its time is what counts), then

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "neighbour.h"
 
 #define THREADS       8
 #define THROUGHPUT_MS 2000
@@ -17,6 +18,7 @@
 
 struct extra {
     double floor_us, bare_per_s, exec_per_s, idle_kib, daemon_kib_0, daemon_kib_n, engine_per_s;
+    struct neighbour neighbour;
 };
 
 static int by_value(const void *a, const void *b)
@@ -208,6 +210,17 @@ static void print_ratio(FILE *json, const char *what, double value, const char *
     fprintf(json, ",\n  \"%s\": %.3f", what, value);
 }
 
+static void print_neighbour(FILE *json, const struct neighbour *n)
+{
+    if (n->noisy.p99_ms <= 0)
+        return;
+    printf("  %-44s %9.3f %9.3f\n", "exec true, alone", n->quiet.p50_ms, n->quiet.p99_ms);
+    printf("  %-44s %9.3f %9.3f\n", "exec true, beside five hostile sandboxes", n->noisy.p50_ms, n->noisy.p99_ms);
+    fprintf(json, ",\n  \"neighbour_quiet\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f}", n->quiet.p50_ms, n->quiet.p99_ms);
+    fprintf(json, ",\n  \"neighbour_noisy\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f}", n->noisy.p50_ms, n->noisy.p99_ms);
+    print_ratio(json, "neighbour_p99", n->noisy.p99_ms / n->quiet.p99_ms, "<= 2");
+}
+
 static void print_ratios(FILE *json, const struct extra *x)
 {
     double create = quantile(row_named("create"), 0.5), first = quantile(row_named("first_output"), 0.5);
@@ -259,6 +272,8 @@ static void run_rounds(struct bench *b, unsigned rounds, const char *only, struc
             x->floor_us = floor_us(b);
     }
     fprintf(stderr, "\n");
+    if (is_chosen(only, "neighbour_p99") && !neighbour_measure(b, &x->neighbour))
+        fprintf(stderr, "iii-bench: the well-behaved sandbox failed beside the others\n");
     if (only)
         return;
     x->bare_per_s = throughput(b, true);
@@ -302,6 +317,7 @@ int main(int argc, char **argv)
         print_row(json, r);
     for (struct row *r = rows_peers; r->name; r++)
         print_row(json, r);
+    print_neighbour(json, &x.neighbour);
     if (only)
         fprintf(json, "\n}\n");
     else

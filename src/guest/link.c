@@ -1,4 +1,4 @@
-/* The connection. One recv takes up to a window (256 KiB) and hands on every whole frame in it; what is left of a cut
+/* The connection. One recv takes up to 64 KiB and hands on every whole frame in it; what is left of a cut
  * frame waits in heap memory of just that size, so an idle link holds no buffer. A frame to send goes out at once; only
  * what the socket does not take is queued. Anything wrong breaks the link: the descriptor is closed on the spot, and
  * the open calls fail from a deferred call, so no user code ever runs inside the call that found the failure. */
@@ -14,10 +14,13 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "guest/link_core.h"
 
 #define LINK_MAGIC    0x4c696e6bu
-#define RECV_MAX      (256u * 1024) /* a whole window: several full frames by one system call */
+#define RECV_MAX      (64u * 1024) /* a frame of full size: what one turn may cost others is small */
+#define BUSY_US       1000         /* of the loop's time, in which one link may be without a rest */
+#define REST_MS       1
 #define BUCKETS_LEAST 16u
 
 struct guest_link {
@@ -40,6 +43,9 @@ struct guest_link {
     size_t out_sent;
     uint8_t *rest; /* the start of a frame whose end has not come */
     size_t rest_len;
+    int64_t busy_us, looked_us; /* time its frames have cost lately; up to when that was reckoned */
+    struct timer *rest_timer;   /* made at the first rest */
+    bool is_resting;            /* nothing is read: others have their turn */
     struct link_jobs jobs;
 };
 
@@ -59,6 +65,7 @@ static void link_unref(struct guest_link *g)
 static void disconnect(struct guest_link *g)
 {
     g->watch = watch_free(g->watch);
+    g->rest_timer = timer_free(g->rest_timer);
     close_fd_p(&g->fd);
     g->fd = NO_FD;
     buf_done(&g->out);
@@ -205,7 +212,7 @@ static int queue_rest(struct guest_link *g, const struct iovec *iov, int count, 
         if (r < 0)
             return r;
     }
-    watch_set(g->watch, LOOP_READ | LOOP_WRITE);
+    watch_set(g->watch, (g->is_resting ? 0 : LOOP_READ) | LOOP_WRITE);
     return 0;
 }
 
@@ -339,7 +346,7 @@ static void on_can_write(struct guest_link *g)
         buf_done(&g->out);
         buf_init(&g->out, LINK_QUEUE_MAX);
         g->out_sent = 0;
-        watch_set(g->watch, LOOP_READ);
+        watch_set(g->watch, g->is_resting ? 0 : LOOP_READ);
     }
     wake_waiting(g);
 }
@@ -477,13 +484,41 @@ static void on_can_read(struct guest_link *g)
     keep_rest(g, mem + used, len - used);
 }
 
+static void on_rested(void *arg)
+{
+    struct guest_link *g = arg;
+    assert(g->magic == LINK_MAGIC);
+    g->is_resting = false;
+    watch_set(g->watch, LOOP_READ | (queued(g) ? LOOP_WRITE : 0));
+}
+
+/* A sandbox that floods its output would keep the loop busy for itself: every turn would begin with its next 64 KiB. So
+ * no link gets more than half of the time; a stream that the loop is quick with (a file as it is) does not notice. */
+static void take_turn(struct guest_link *g)
+{
+    int64_t begun = clock_mono_us(), idle = begun - g->looked_us;
+    g->busy_us = g->busy_us > idle ? g->busy_us - idle : 0;
+    on_can_read(g);
+    g->looked_us = clock_mono_us();
+    g->busy_us += g->looked_us - begun;
+    if (g->is_broken || g->busy_us < BUSY_US)
+        return;
+    if (!g->rest_timer)
+        g->rest_timer = timer_new(g->loop, -1, 0, on_rested, g);
+    if (!g->rest_timer)
+        return;
+    g->is_resting = true;
+    timer_set(g->rest_timer, REST_MS, 0);
+    watch_set(g->watch, queued(g) ? LOOP_WRITE : 0);
+}
+
 static void on_ready(void *arg, int events)
 {
     struct guest_link *g = arg;
     assert(g->magic == LINK_MAGIC);
     g->refs++; /* a callback may free the link */
     if (events & (LOOP_READ | LOOP_HUP))
-        on_can_read(g);
+        take_turn(g);
     if ((events & LOOP_WRITE) && !g->is_broken)
         on_can_write(g);
     link_unref(g);

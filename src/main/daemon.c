@@ -24,6 +24,7 @@
 #include "main/datadir.h"
 #include "main/engine_port.h"
 #include "main/tlsport.h"
+#include "os/proc.h"
 #include "runtime/native/native.h"
 #include "sandbox/manager.h"
 #include "store/store.h"
@@ -64,6 +65,7 @@ static int open_state(struct daemon *d, struct err *err)
 static int open_parts(struct daemon *d, struct err *err)
 {
     struct native_options native = { .data_dir = d->data_dir, .blank_pool = (unsigned)d->settings.blank_pool };
+    proc_short_turns(); /* before any thread and the launcher, which inherit it */
     int r = loop_new(&d->loop, err);
     if (r == 0 && tlsport_is_wanted(&d->settings))
         r = tlsport_new(d->loop, &d->settings, &d->tls, err);

@@ -16,8 +16,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define PATH_SIZE        (CGROUP_NAME_MAX + 48)
-#define CPU_PERIOD_US    100000u
+#define PATH_SIZE (CGROUP_NAME_MAX + 48)
+/* Short on purpose: a group that has used its share sleeps until the period ends, and all that were put to sleep wake
+ * together. With the kernel's 100 ms a busy box takes a core for most of a tenth of a second before others get it. */
+#define CPU_PERIOD_US    10000u
+#define PERIOD_TEXT      "10000"
 #define CPU_QUOTA_MIN_US 1000u /* the kernel refuses less */
 #define KILL_ROUNDS      64
 #define REMOVE_TRIES     32
@@ -212,6 +215,9 @@ int cgroup_make(const struct cgroup_host *host, const char *name, const struct c
         if (mkdirat(host->tree[made].parent_fd, name, 0755) < 0)
             r = err_set(err, err_from_errno(errno), errno, "make control group %.160s/%s", host->tree[made].parent_path,
                         name);
+    const struct cgroup_tree *cpu = tree_of(host, CGROUP_CPU);
+    if (r == 0 && cpu && !cpu->is_v2)
+        (void)write_file(&cg, cpu, "cpu.cfs_period_us", PERIOD_TEXT); /* a kernel without quotas has no such file */
     if (r == 0)
         r = apply_limits(&cg, limits, true, err);
     if (r < 0) {

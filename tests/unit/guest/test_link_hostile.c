@@ -514,7 +514,7 @@ TEST(a_list_of_100000_entries_is_taken_and_one_more_is_not)
         size_t len = put_entries(mem, "n", 1000);
         for (int i = 0; i < 100; i++) {
             send_frame(&r, 1, PROTO_FS_STATS, PROTO_MORE, mem, len);
-            struct timer *t = timer_new(r.loop, 0, 0, on_timeout, &r); /* lets the link take it */
+            struct timer *t = timer_new(r.loop, 3, 0, on_timeout, &r); /* lets the link take it, also after a rest */
             loop_run(r.loop);
             timer_free(t);
         }
