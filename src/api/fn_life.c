@@ -48,7 +48,7 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
     struct fn_call *c = n->c;
     struct err why = ERR_INIT;
     if (!s) {
-        bool is_full = err->code == ERR_CAPACITY;
+        bool is_full = err->code == ERR_CAPACITY && err->sys != EPIPE && err->sys != EIO; /* else a helper died */
         (void)fn_set_fault(c, is_full ? "S400" : "S300", "%s: %s",
                            is_full ? "resource limit exceeded" : "VM boot failed", err->msg);
         creation_fail(n);

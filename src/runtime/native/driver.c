@@ -27,7 +27,9 @@
 #define SWEEP_CHUNK    60000u
 #define REPLIES_A_TURN 64
 #define QUICK_END_US   10000000 /* a launcher that ends this soon */
-#define QUICK_ENDS_MAX 5        /* this often in a row is not started again */
+#define QUICK_ENDS_MAX 5        /* this often in a row is started again at once; then there is a pause */
+#define PAUSE_MS       250      /* the first one; each is twice as long as the one before */
+#define PAUSE_MAX_MS   8000
 
 struct message {
     struct message *next;
@@ -55,7 +57,8 @@ struct native {
     int sock, pidfd;
     pid_t pid;
     struct watch *watch;
-    bool is_dead; /* the launcher is gone, and another could not be started */
+    bool is_dead;        /* the launcher is gone, and another is started only after a pause */
+    struct timer *pause; /* that pause */
     bool has_uid_range;
     uint64_t last_number;
     struct pending *pending;
@@ -243,7 +246,9 @@ static void fail_all(void *arg)
     struct err err = ERR_INIT;
     struct pending *list = n->pending;
     n->pending = NULL;
-    err_set(&err, ERR_INTERNAL, EPIPE, "the launcher process is gone; restart the server (running sandboxes are kept)");
+    err_set(&err, ERR_CAPACITY, EPIPE,
+            "the launcher process ended %u times in a row and is started again after a pause (see the log): try again",
+            n->quick_ends);
     while (list) {
         CLEANUP(pending_free_p) struct pending *p = list;
         list = p->next;
@@ -693,6 +698,7 @@ static struct runtime *native_free(struct runtime *rt)
 {
     struct native *n = native_of(rt);
     n->watch = watch_free(n->watch);
+    timer_free(n->pause);
     if (n->sock >= 0)
         (void)close(n->sock); /* the launcher takes it as the order to end */
     if (n->pid > 0) {
@@ -804,19 +810,19 @@ static void end_launcher(struct native *n)
     n->watch = watch_free(n->watch);
     n->out = NULL;
     n->out_end = &n->out;
-    (void)close(steal_fd(&n->sock));         /* nothing more comes from it */
-    keeper_kill(n->keeper, n->launcher_job); /* it may only have closed its socket; we may not signal root */
-    (void)waitpid(n->pid, NULL, 0);          /* our child: only an end can come */
-    (void)close(steal_fd(&n->pidfd));
+    if (n->sock >= 0)
+        (void)close(steal_fd(&n->sock)); /* nothing more comes from it */
+    if (n->pid > 0) {
+        keeper_kill(n->keeper, n->launcher_job); /* it may only have closed its socket; we may not signal root */
+        (void)waitpid(n->pid, NULL, 0);          /* our child: only an end can come */
+    }
+    if (n->pidfd >= 0)
+        (void)close(steal_fd(&n->pidfd)); /* only a handle */
     n->pid = 0;
 }
 
 static int start_again(struct native *n, struct err *err)
 {
-    bool is_quick = clock_mono_us() - n->started_us < QUICK_END_US;
-    n->quick_ends = is_quick ? n->quick_ends + 1 : 0;
-    if (n->quick_ends > QUICK_ENDS_MAX)
-        return err_set(err, ERR_INTERNAL, 0, "the launcher ended %d times in a row", QUICK_ENDS_MAX);
     int r = spawn_launcher(n, err);
     if (r >= 0 && fcntl(n->sock, F_SETFL, O_NONBLOCK) < 0)
         r = err_sys(err, -errno, "set up the launcher's socket");
@@ -857,28 +863,15 @@ static void sweep_again(struct native *n, const struct pending *waiting)
     native_sweep(&n->rt, kept, count, NULL, NULL);
 }
 
-static void on_launcher_gone(struct native *n)
+/* The launcher is there again: it learns of the boxes, then of what waits. */
+static void resume_with(struct native *n, struct pending *waiting)
 {
     struct err err = ERR_INIT;
-    struct pending *waiting = NULL;
-    log_event(LOG_DEBUG, "launcher.gone", "action", "started again", NULL);
-    end_launcher(n);
-    if (start_again(n, &err) < 0) {
-        log_event(LOG_DEBUG, "launcher.start", "error", err.msg, NULL);
-        n->is_dead = true;
-        fail_all(n);
-        return;
-    }
-    while (n->pending) { /* newest first; turned round, so that they are asked again in their order */
-        struct pending *p = n->pending;
-        n->pending = p->next;
-        p->next = waiting;
-        waiting = p;
-    }
+    n->is_dead = false;
     for (const struct box *b = n->boxes; b; b = b->next)
         adopt_again(n, b);
     sweep_again(n, waiting);
-    err_set(&err, ERR_INTERNAL, EPIPE, "the launcher process was restarted in the middle of this: try again");
+    err_set(&err, ERR_CAPACITY, EPIPE, "the launcher process was restarted in the middle of this: try again");
     while (waiting) {
         struct pending *p = waiting;
         waiting = p->next;
@@ -891,6 +884,63 @@ static void on_launcher_gone(struct native *n)
     }
     if (n->on_restart)
         n->on_restart(n->restart_arg);
+}
+
+static void on_pause_over(void *arg);
+
+/* It does not stay up, or cannot be started: whoever waits is told, and it is tried again later, without end. Sandboxes
+ * run on meanwhile. */
+static void start_later(struct native *n, const char *why)
+{
+    int64_t pause_ms = PAUSE_MS;
+    for (unsigned i = QUICK_ENDS_MAX + 1; i < n->quick_ends && pause_ms < PAUSE_MAX_MS; i++)
+        pause_ms *= 2;
+    log_event(LOG_WARN, "launcher.pause", "why", why, NULL);
+    n->is_dead = true;
+    if (!n->pause)
+        n->pause = timer_new(n->rt.loop, -1, 0, on_pause_over, n);
+    timer_set(n->pause, pause_ms, 0);
+    fail_all(n);
+}
+
+static void on_pause_over(void *arg)
+{
+    struct native *n = arg;
+    struct err err = ERR_INIT;
+    if (start_again(n, &err) >= 0) {
+        resume_with(n, NULL);
+        return;
+    }
+    end_launcher(n);
+    n->quick_ends++;
+    start_later(n, err.msg);
+}
+
+static void on_launcher_gone(struct native *n)
+{
+    struct err err = ERR_INIT;
+    struct pending *waiting = NULL;
+    bool is_quick = clock_mono_us() - n->started_us < QUICK_END_US;
+    log_event(LOG_DEBUG, "launcher.gone", "action", "started again", NULL);
+    end_launcher(n);
+    n->quick_ends = is_quick ? n->quick_ends + 1 : 0;
+    if (n->quick_ends > QUICK_ENDS_MAX) {
+        start_later(n, "it ended too often in a row");
+        return;
+    }
+    if (start_again(n, &err) < 0) {
+        end_launcher(n);
+        n->quick_ends++;
+        start_later(n, err.msg);
+        return;
+    }
+    while (n->pending) { /* newest first; turned round, so that they are asked again in their order */
+        struct pending *p = n->pending;
+        n->pending = p->next;
+        p->next = waiting;
+        waiting = p;
+    }
+    resume_with(n, waiting);
 }
 
 static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg)

@@ -36,7 +36,8 @@
 #define CONTROL_FD       3
 #define POOL_MAX         256
 #define POLL_EXTRA       2
-#define RETRY_MS         2 /* a cgroup whose last process is just leaving */
+#define RETRY_MS         2  /* a cgroup whose last process is just leaving */
+#define END_MS           20 /* until a process that lost its namespaces is a dead one */
 #define BLANK_BACKOFF_US 1000000
 #define FREEZE_MS        2000
 #define BLANK_QUIET_US   4000
@@ -75,6 +76,16 @@ static void reply_error(uint32_t op, uint64_t number, int r, const struct err *e
         p.code = ERR_CAPACITY; /* this host is full, not broken */
     snprintf(p.text, sizeof(p.text), "%s", err->msg);
     reply(&p, NULL, 0);
+}
+
+/* A box that is killed in the middle of something makes its calls fail in odd ways: then this is the reason to tell.
+ * Its first process loses its namespaces a moment before it counts as ended. */
+static void reply_box_error(const struct cell *c, const struct wire_request *q, int r, struct err *err)
+{
+    struct pollfd ended = { .fd = c->pidfd, .events = POLLIN };
+    if (err->code == ERR_INTERNAL && poll(&ended, 1, END_MS) > 0)
+        r = err_set(err, ERR_GONE, ESRCH, "box %s has ended", c->name);
+    reply_error(q->op, q->number, r, err);
 }
 
 static void reply_done(uint32_t op, uint64_t number)
@@ -184,7 +195,8 @@ static void on_stage(struct launcher *l, struct cell *c)
         int r = rep.result < 0 && rep.result > -4096 ? rep.result : -EIO;
         err_sys(&err, r, "%s", rep.text);
     } else {
-        err_set(&err, ERR_INTERNAL, 0, "the box ended while it was made (is a memory limit too small?)");
+        err_set(&err, ERR_CAPACITY, 0,
+                "the box ended while it was made: it was killed, or its memory limit is too small; try again");
     }
     end_cell(l, c);
     if (is_waited_for)
@@ -303,7 +315,7 @@ static void on_outlet(struct cell *c, const struct wire_request *q)
     int fds[VISIT_FDS_MAX];
     int r = outlet_open(c, fds, &err);
     if (r < 0) {
-        reply_error(q->op, q->number, r, &err);
+        reply_box_error(c, q, r, &err);
         return;
     }
     reply(&p, fds, VISIT_FDS_MAX);
@@ -332,7 +344,7 @@ static void on_capture(struct launcher *l, struct cell *c, const struct wire_req
         return;
     int r = c->is_paused ? 0 : freeze(c, &err);
     if (r < 0) {
-        reply_error(q->op, q->number, r, &err);
+        reply_box_error(c, q, r, &err);
         return;
     }
     r = q->op == WIRE_PROMOTE ? promote_run(&l->site, c, q, p.folder, &err) : -EBUSY;
@@ -346,7 +358,7 @@ static void on_capture(struct launcher *l, struct cell *c, const struct wire_req
     r = chore_copy(&l->chores, &l->site, c, q->number, &err); /* thawed by on_copied() */
     if (r < 0) {
         unfreeze(c);
-        reply_error(q->op, q->number, r, &err);
+        reply_box_error(c, q, r, &err);
     }
 }
 
@@ -372,7 +384,7 @@ static void on_box_request(struct launcher *l, const struct wire_request *q)
     } else {
         int r = q->op >= WIRE_MOUNT ? extend(l, c, q, &err) : change(c, q, &err);
         if (r < 0)
-            reply_error(q->op, q->number, r, &err);
+            reply_box_error(c, q, r, &err);
         else
             reply_done(q->op, q->number);
     }

@@ -1,0 +1,214 @@
+"""The world of a chaos run: one server that dies often, the account of what was killed when, and calls that know about it."""
+import collections
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "blackbox"))
+
+import harness  # noqa: E402
+import leak  # noqa: E402
+
+AFTER_KILL_S = 20  # a call that began this soon after the end of a launcher or agent may be told to come again
+IDLE_S = 2             # a connection that was not used for longer is not used again
+
+
+class Cut(Exception):
+    """The connection ended because the daemon was killed: the call may have been carried out or not."""
+
+
+class Refused(Exception):
+    """503: the launcher, or the agent of a box that is made, died in the middle of it. It was not carried out, or only in part."""
+
+
+class Lost(Exception):
+    """The sandbox is gone because its agent was killed, or because its time was over."""
+
+
+class Finding(Exception):
+    """Something that must not happen."""
+
+
+class World:
+    """What all threads share. Nobody but the reaper kills and starts."""
+
+    def __init__(self, binary, seed, settings):
+        self.seed, self.began = seed, time.monotonic()
+        self.server = harness.Server(env=settings, binary=binary)
+        self.held = leak.Holdings(self.server.data_dir)
+        self.up, self.stop = threading.Event(), threading.Event()
+        self.lock = threading.Lock()
+        self.epoch = 0              # counts ends of the daemon; raised before the signal is sent
+        self.helper_end = -1e9      # when the last launcher or agent was killed
+        self.agents_killed = set()  # ids of sandboxes whose agent was killed, noted before it is
+        self.tools = []             # image tools that run now
+        self.findings, self.counts = [], collections.Counter()
+        self.story = collections.deque(maxlen=120)
+
+    def note(self, text):
+        self.story.append(f"{time.monotonic() - self.began:9.3f} {threading.current_thread().name:8} {text}")
+
+    def finding(self, text):
+        """Notes it and ends the run: everybody stops at the next call."""
+        with self.lock:
+            self.findings.append(text)
+        self.note("FINDING " + text)
+        self.stop.set()
+        raise Finding(text)
+
+    def start(self):
+        self.server.start()
+        self.up.set()
+
+    def kill_daemon(self):
+        self.held.look(self.server.pid)
+        self.up.clear()
+        self.epoch += 1
+        self.note(f"SIGKILL daemon {self.server.pid}")
+        self.server.kill()
+
+    def launcher_pid(self):
+        for pid, _ in leak.descendants(self.server.pid).items():
+            if b"--launcher" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                return pid
+        return None
+
+    def kill_launcher(self):
+        self.held.look(self.server.pid)
+        try:
+            pid = self.launcher_pid()
+            if pid is None:
+                return False
+            self.note(f"SIGKILL launcher {pid}")
+            self.helper_end = time.monotonic()
+            os.kill(pid, signal.SIGKILL)
+            self.helper_end = time.monotonic()
+        except (ProcessLookupError, FileNotFoundError):
+            return False
+        return True
+
+    def agents(self):
+        """[(sandbox id, pid, start time)] of the boxes there are now."""
+        found = []
+        for folder in (self.server.data_dir / "boxes").glob("*"):
+            try:
+                pid, start = os.readlink(folder / "pid").split(":")[:2]
+                found.append((os.readlink(folder / "id"), int(pid), int(start)))
+            except (OSError, ValueError):
+                continue
+        return sorted(found)
+
+    def owner(self, box_id):
+        """The sandbox of a box. A restored one has a box of another name; one that is being made has no record yet."""
+        with contextlib.closing(sqlite3.connect(f"file:{self.server.data_dir}/state.db?mode=ro", uri=True, timeout=10)) as db:
+            for sid, body in db.execute("SELECT key, body FROM doc WHERE scope = 'sandbox'"):
+                if json.loads(body)["internal"]["box"]["id"] == box_id:
+                    return sid
+        return box_id
+
+    def kill_agent(self, one):
+        box_id, pid, start = one
+        try:
+            handle = os.pidfd_open(pid)
+        except OSError:
+            return False
+        try:
+            fields = leak.stat_fields(pid)
+            if not fields or fields[1] != start:
+                return False
+            sid = self.owner(box_id)
+            self.note(f"SIGKILL agent {pid} of {sid}, box {box_id}")
+            self.agents_killed |= {sid, box_id}
+            self.helper_end = time.monotonic()
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+
+class Caller:
+    """Calls of one thread: no call is ever sent twice behind its back."""
+
+    def __init__(self, world):
+        self.world, self.conn, self.used, self.epoch = world, None, 0.0, -1
+
+    def close(self):
+        if self.conn:
+            self.conn.close()
+        self.conn = None
+
+    def _connect(self):
+        if self.conn and (self.epoch != self.world.epoch or time.monotonic() - self.used > IDLE_S):
+            self.close()
+        if self.conn is None:
+            self.conn = http.client.HTTPConnection("127.0.0.1", self.world.server.port, timeout=harness.DEADLINE_S * 2)
+            self.conn.connect()
+            self.conn.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.epoch = self.world.epoch
+
+    def _exchange(self, method, path, body, headers):
+        self._connect()
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            headers = {"Content-Type": "application/json", **headers}
+        self.conn.request(method, harness.PREFIX + path, body=data, headers=headers)
+        answer = self.conn.getresponse()
+        text = answer.read()
+        self.used = time.monotonic()
+        if answer.will_close:
+            self.close()
+        return harness.Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, text)
+
+    def raw(self, method, path, body=None, headers=None):
+        """The answer, whatever it is; Cut when the daemon was killed meanwhile."""
+        world = self.world
+        if world.stop.is_set() and world.findings:
+            raise Finding("another thread has found something")
+        if not world.up.wait(harness.DEADLINE_S * 4):
+            world.finding("the server did not come back")
+        epoch = world.epoch
+        try:
+            return self._exchange(method, path, body, headers or {})
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            self.explain(epoch, f"{method} {path}: {type(error).__name__} {error}")
+            raise Cut(path) from None
+
+    def explain(self, epoch, what):
+        """A connection that broke although nobody killed the daemon means that it died by itself."""
+        end = time.monotonic() + 5
+        while self.world.epoch == epoch:
+            code = self.world.server.proc.poll()
+            if time.monotonic() > end or (code is not None and self.world.epoch == epoch):
+                self.world.finding(f"the connection broke and nobody killed the daemon (exit code {code}): {what}")
+            time.sleep(0.01)
+
+    def call(self, method, path, body=None, ok=(200,), sandbox=None, headers=None):
+        """An answer with a status of `ok`. Anything else has to be explained by what was killed."""
+        world, began = self.world, time.monotonic()
+        reply = self.raw(method, path, body, headers)
+        world.counts["calls"] += 1
+        world.note(f"{method} {path} {short(body)} -> {reply.status} {reply.body[:100]!r}")
+        if reply.status in ok:
+            return reply
+        if sandbox is not None and sandbox.may_be_gone() and reply.status in (404, 410, 502):
+            raise Lost(sandbox.id)
+        if reply.status == 503 and began - world.helper_end < AFTER_KILL_S and "try again" in reply.error:
+            world.counts["refused"] += 1
+            raise Refused(path)
+        return world.finding(f"{method} {path} {short(body)} answered {reply.status}: {reply.body[:300]!r}")
+
+
+def short(body):
+    text = "" if body is None else json.dumps(body)
+    return text if len(text) < 120 else text[:120] + "…"
