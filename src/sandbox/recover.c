@@ -15,6 +15,7 @@
 #include "sandbox/pulls.h"
 #include "sandbox/queue.h"
 #include "sandbox/snapshots.h"
+#include "sandbox/volumes.h"
 
 #define SETTLE_MS 2 /* between two looks at what is still ending, at the server's end only */
 
@@ -32,16 +33,22 @@ struct adoption {
     struct sandbox *s;
 };
 
-static void on_swept(void *arg, const struct err *err)
+static void on_complete(void *arg)
 {
     struct recovery *r = arg;
-    if (err)
-        log_event(LOG_WARN, "recover.sweep", "error", err->msg, NULL);
     pins_sweep(r->m);
     pool_start(r->m->pool);
     r->done(r->arg);
     free(r->kept);
     free(r);
+}
+
+static void on_swept(void *arg, const struct err *err)
+{
+    struct recovery *r = arg;
+    if (err)
+        log_event(LOG_WARN, "recover.sweep", "error", err->msg, NULL);
+    volumes_when_mounted(r->m->volumes, on_complete, r); /* of a restore that the crash cut off */
 }
 
 static void sweep(struct recovery *r)

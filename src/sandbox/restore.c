@@ -11,6 +11,7 @@
 #include "sandbox/lifecycle.h"
 #include "sandbox/pins.h"
 #include "sandbox/snapshots.h"
+#include "sandbox/volumes.h"
 
 /* What changes with the box. One of these is in the sandbox, the other in the restoring. */
 struct root {
@@ -81,7 +82,24 @@ static void exchange(struct sandbox *s, struct root *x)
     sandbox_env_changed(s);
 }
 
-/* The new box is in s; the old root is in r->next. Ends it, tells everyone. */
+static void on_complete(void *arg)
+{
+    struct restoring *r = arg;
+    struct sandbox *s = r->s;
+    struct err err = ERR_INIT;
+    if (s->is_gone) {
+        (void)err_set(&err, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
+        finish(r, &err);
+        return;
+    }
+    lifecycle_start_entrypoint(s);
+    (void)eventlog_emit(s->manager->events, "sandbox.restored", s->id,
+                        json_pack("{s:s}", "snapshotId", r->snapshot_id));
+    finish(r, NULL);
+}
+
+/* The new box is in s; the old root is in r->next. Ends it, and tells everyone when the volumes are in their place:
+ * what is written before would go to the folder below. */
 static void settle(struct restoring *r)
 {
     struct sandbox *s = r->s;
@@ -93,9 +111,7 @@ static void settle(struct restoring *r)
     if (r->next.box)
         m->runtime->ops->destroy(r->next.box, NULL, NULL);
     manager_entered(m, s);
-    lifecycle_start_entrypoint(s);
-    (void)eventlog_emit(m->events, "sandbox.restored", s->id, json_pack("{s:s}", "snapshotId", r->snapshot_id));
-    finish(r, NULL);
+    volumes_when_mounted(m->volumes, on_complete, r);
 }
 
 static int check_still(const struct sandbox *s, struct err *err)

@@ -13,6 +13,8 @@
 
 #define SCOPE          "volume"
 #define PATH_MAX_BYTES 1000 /* what the driver's request holds */
+#define REMOUNT_MS     100
+#define REMOUNT_TRIES  100
 
 struct volume {
     struct volumes *owner;
@@ -20,9 +22,26 @@ struct volume {
     bool is_busy;   /* the driver is at it */
 };
 
+struct waiter {
+    struct waiter *next;
+    loop_fn *fn;
+    void *arg;
+};
+
 struct volumes {
     struct manager *m;
     struct map *by_id;
+    struct remount *remounts;
+    struct waiter *waiters; /* until there are none of those */
+};
+
+/* One volume on its way back into a box that has it by its record. */
+struct remount {
+    struct volumes *v;
+    struct remount *next;
+    char id[IDENT_MAX], sandbox_id[IDENT_MAX];
+    unsigned tries;
+    struct timer *pause; /* NULL until the first failure */
 };
 
 /* One attach, detach or delete under way. */
@@ -92,11 +111,58 @@ static bool load_one(void *arg, const char *key, json_t *doc)
     return true;
 }
 
+static void free_remount(struct remount *m)
+{
+    struct remount **at = &m->v->remounts;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    timer_free(m->pause);
+    free(m);
+}
+
+static void end_remount(struct remount *m)
+{
+    struct volumes *v = m->v;
+    free_remount(m);
+    while (!v->remounts && v->waiters) {
+        CLEANUP(free_p) struct waiter *w = v->waiters;
+        v->waiters = w->next;
+        w->fn(w->arg);
+    }
+}
+
+static void on_remounted(void *arg, const struct err *err);
+
+static void remount(void *arg)
+{
+    struct remount *m = arg;
+    const struct volume *vol = map_get(m->v->by_id, m->id);
+    const struct sandbox *s = map_get(m->v->m->sandboxes, m->sandbox_id);
+    if (!vol || !s || !s->box || strcmp(json_get_str(vol->record, "sandboxId", ""), m->sandbox_id) != 0) {
+        end_remount(m);
+        return;
+    }
+    struct box_volume how = { .id = m->id,
+                              .target = json_get_str(vol->record, "mountPath", "/"),
+                              .is_readonly = json_get_bool(vol->record, "readOnly", false) };
+    m->v->m->runtime->ops->mount_volume(s->box, &how, on_remounted, m);
+}
+
+/* A driver whose helper just died is asked again: what the client writes must not go to the folder below. */
 static void on_remounted(void *arg, const struct err *err)
 {
-    (void)arg;
-    if (err && err->code != ERR_CONFLICT) /* a box that lived on still has it */
-        log_event(LOG_WARN, "volume.remount", "error", err->msg, NULL);
+    struct remount *m = arg;
+    if (err && err->sys == EPIPE && ++m->tries < REMOUNT_TRIES) {
+        if (!m->pause)
+            m->pause = timer_new(m->v->m->loop, REMOUNT_MS, 0, remount, m);
+        else
+            timer_set(m->pause, REMOUNT_MS, 0);
+        return;
+    }
+    if (err && err->code != ERR_CONFLICT && err->code != ERR_GONE) /* a box that lived on still has it */
+        log_event(LOG_WARN, "volume.remount", "id", m->id, "sandbox", m->sandbox_id, "error", err->msg, NULL);
+    end_remount(m);
 }
 
 /* After an adoption the mount is still there; after a restore the box is new. */
@@ -107,11 +173,25 @@ static void on_enter(void *arg, struct sandbox *s)
         const json_t *rec = ((struct volume *)it.value)->record;
         if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) != 0 || !s->box)
             continue;
-        struct box_volume how = { .id = it.key,
-                                  .target = json_get_str(rec, "mountPath", "/"),
-                                  .is_readonly = json_get_bool(rec, "readOnly", false) };
-        v->m->runtime->ops->mount_volume(s->box, &how, on_remounted, NULL);
+        struct remount *m = xzalloc(sizeof(*m));
+        m->v = v;
+        snprintf(m->id, sizeof(m->id), "%s", it.key);
+        snprintf(m->sandbox_id, sizeof(m->sandbox_id), "%s", s->id);
+        m->next = v->remounts;
+        v->remounts = m;
+        remount(m);
     }
+}
+
+void volumes_when_mounted(struct volumes *v, loop_fn *fn, void *arg)
+{
+    if (!v->remounts) {
+        fn(arg);
+        return;
+    }
+    struct waiter *w = xzalloc(sizeof(*w));
+    *w = (struct waiter){ .next = v->waiters, .fn = fn, .arg = arg };
+    v->waiters = w;
 }
 
 static void on_leave(void *arg, struct sandbox *s)
@@ -146,6 +226,8 @@ struct volumes *volumes_free(struct volumes *v)
 {
     if (!v)
         return NULL;
+    while (v->remounts) /* the driver ends without an answer to them */
+        free_remount(v->remounts);
     for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
         volume_free(it.value);
     map_free(v->by_id);

@@ -24,6 +24,10 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
 void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg);
 void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg);
 
+/* Calls fn, perhaps at once, when every volume of a sandbox that entered is in its place: after a restore, and at the
+ * start. */
+void volumes_when_mounted(struct volumes *v, loop_fn *fn, void *arg);
+
 /* The form in which a place to mount is kept: no empty, "." or ".." parts, no slash at the end. -EINVAL with err for
  * what cannot be mounted on. */
 int volumes_path(const char *given, char *ret, size_t size, struct err *err);
