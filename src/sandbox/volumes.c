@@ -349,19 +349,23 @@ static void on_mounted(void *arg, const struct err *err)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", c->s->id);
         err = &why;
     }
-    if (!err) {
-        (void)json_object_set_new(vol->record, "sandboxId", json_string(c->s->id));
-        (void)json_object_set_new(vol->record, "mountPath", json_string(c->target));
-        if (c->is_readonly)
-            (void)json_object_set_new(vol->record, "readOnly", json_true());
-        if (save(vol, &why) < 0) {
-            struct box_volume how = { .id = c->id, .target = c->target };
-            c->v->m->runtime->ops->unmount_volume(c->s->box, &how, NULL, NULL);
-            forget_place(vol);
-            err = &why;
-        }
-    }
+    if (err)
+        forget_place(vol);
     finish(c, err);
+}
+
+/* The record goes first: a crash in between must not leave a mount that nobody knows of. One that is noted and not made
+ * is made when the sandbox enters again. */
+static int note_place(struct volume *vol, const struct volume_change *c, struct err *err)
+{
+    (void)json_object_set_new(vol->record, "sandboxId", json_string(c->s->id));
+    (void)json_object_set_new(vol->record, "mountPath", json_string(c->target));
+    if (c->is_readonly)
+        (void)json_object_set_new(vol->record, "readOnly", json_true());
+    int r = save(vol, err);
+    if (r < 0)
+        forget_place(vol);
+    return r;
 }
 
 void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const struct box_volume *how,
@@ -385,6 +389,10 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
     struct volume_change *c = begin(vol, s, fn, arg);
     memcpy(c->target, target, sizeof(target));
     c->is_readonly = how->is_readonly;
+    if (note_place(vol, c, &err) < 0) {
+        finish(c, &err);
+        return;
+    }
     struct box_volume clean = { .id = c->id, .target = c->target, .is_readonly = how->is_readonly };
     ops->mount_volume(s->box, &clean, on_mounted, c);
 }

@@ -5,9 +5,11 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -65,8 +67,20 @@ class World:
         raise Finding(text)
 
     def start(self):
-        self.server.start()
+        try:
+            self.server.start()
+        except AssertionError:
+            self.note("the server does not start\n" + self.stacks())
+            raise
         self.up.set()
+
+    def stacks(self):
+        """Where the server's processes are, when there is a debugger to ask."""
+        if not shutil.which("gdb") or self.server.proc.poll() is not None:
+            return ""
+        argv = ["gdb", "-batch", "-ex", "thread apply all bt 20", "-p"]
+        return "\n".join(subprocess.run([*argv, str(pid)], capture_output=True, text=True, errors="replace", check=False).stdout
+                         for pid in (self.server.pid, *leak.descendants(self.server.pid)))
 
     def kill_daemon(self):
         self.held.look(self.server.pid)

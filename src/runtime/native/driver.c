@@ -449,15 +449,26 @@ static void native_on_gone(struct box *b, loop_fn *fn, void *arg)
         (void)loop_on_exit(n->rt.loop, b->pidfd, on_box_exit, b, &b->exit_watch); /* fails for want of memory only */
 }
 
-static void ask(struct box *b, uint32_t op, box_done_fn *fn, void *arg)
+/* A request about one box. */
+static struct message *box_message(const struct box *b, uint32_t op)
 {
-    struct native *n = box_owner(b);
     struct message *m = message_new(op, 0);
-    struct pending *p = xzalloc(sizeof(*p));
+    (void)box_owner(b);
     memcpy(m->request.name, b->name, sizeof(b->name));
+    return m;
+}
+
+static void submit_done(struct native *n, struct message *m, box_done_fn *fn, void *arg)
+{
+    struct pending *p = xzalloc(sizeof(*p));
     p->on_done = fn;
     p->arg = arg;
     submit(n, m, p);
+}
+
+static void ask(struct box *b, uint32_t op, box_done_fn *fn, void *arg)
+{
+    submit_done(box_owner(b), box_message(b, op), fn, arg);
 }
 
 static void native_destroy(struct box *b, box_done_fn *fn, void *arg)
@@ -509,39 +520,26 @@ static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
 static void native_set_limits(struct box *b, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max, box_done_fn *fn,
                               void *arg)
 {
-    struct native *n = box_owner(b);
-    struct message *m = message_new(WIRE_LIMITS, 0);
-    struct pending *p = xzalloc(sizeof(*p));
-    memcpy(m->request.name, b->name, sizeof(b->name));
+    struct message *m = box_message(b, WIRE_LIMITS);
     m->request.memory_mb = memory_mb;
     m->request.cpu_milli = cpu_milli;
     m->request.pids_max = pids_max;
-    p->on_done = fn;
-    p->arg = arg;
-    submit(n, m, p);
+    submit_done(b->n, m, fn, arg);
 }
 
 static void native_rename(struct box *b, const char *hostname, box_done_fn *fn, void *arg)
 {
-    struct native *n = box_owner(b);
-    struct message *m = message_new(WIRE_RENAME, 0);
-    struct pending *p = xzalloc(sizeof(*p));
-    memcpy(m->request.name, b->name, sizeof(b->name));
+    struct message *m = box_message(b, WIRE_RENAME);
     (void)snprintf(m->request.hostname, sizeof(m->request.hostname), "%s", hostname);
-    p->on_done = fn;
-    p->arg = arg;
-    submit(n, m, p);
+    submit_done(b->n, m, fn, arg);
 }
 
 static void native_capture(struct box *b, box_capture_fn *fn, void *arg)
 {
-    struct native *n = box_owner(b);
-    struct message *m = message_new(WIRE_CAPTURE, 0);
     struct pending *p = xzalloc(sizeof(*p));
-    memcpy(m->request.name, b->name, sizeof(b->name));
     p->on_capture = fn;
     p->arg = arg;
-    submit(n, m, p);
+    submit(box_owner(b), box_message(b, WIRE_CAPTURE), p);
 }
 
 static void native_promote(struct box *b, const char *const *layers, size_t n_layers, box_promote_fn *fn, void *arg)
@@ -569,16 +567,11 @@ static const char *native_leftover(struct box *b)
 
 static void native_volume(struct box *b, uint32_t op, const struct box_volume *v, box_done_fn *fn, void *arg)
 {
-    struct native *n = box_owner(b);
-    struct message *m = message_new(op, 0);
-    struct pending *p = xzalloc(sizeof(*p));
-    memcpy(m->request.name, b->name, sizeof(b->name));
+    struct message *m = box_message(b, op);
     snprintf(m->request.object, sizeof(m->request.object), "%s", v->id);
     snprintf(m->request.workdir, sizeof(m->request.workdir), "%s", v->target);
     m->request.is_readonly = v->is_readonly;
-    p->on_done = fn;
-    p->arg = arg;
-    submit(n, m, p);
+    submit_done(b->n, m, fn, arg);
 }
 
 static void native_mount_volume(struct box *b, const struct box_volume *v, box_done_fn *fn, void *arg)
@@ -594,11 +587,8 @@ static void native_unmount_volume(struct box *b, const struct box_volume *v, box
 static void ask_object(struct native *n, uint32_t op, const char *object, box_done_fn *fn, void *arg)
 {
     struct message *m = message_new(op, 0);
-    struct pending *p = xzalloc(sizeof(*p));
     snprintf(m->request.object, sizeof(m->request.object), "%s", object);
-    p->on_done = fn;
-    p->arg = arg;
-    submit(n, m, p);
+    submit_done(n, m, fn, arg);
 }
 
 static void native_remove_volume(struct runtime *rt, const char *id, box_done_fn *fn, void *arg)
@@ -618,17 +608,12 @@ static void native_net_delete(struct runtime *rt, const char *net_id, box_done_f
 
 static void native_plug(struct box *b, uint32_t op, const struct box_plug *plug, box_done_fn *fn, void *arg)
 {
-    struct native *n = box_owner(b);
-    struct message *m = message_new(op, 0);
-    struct pending *p = xzalloc(sizeof(*p));
-    memcpy(m->request.name, b->name, sizeof(b->name));
+    struct message *m = box_message(b, op);
     snprintf(m->request.object, sizeof(m->request.object), "%s", plug->net_id);
     m->request.subnet = plug->subnet;
     m->request.address = plug->address;
     m->request.prefix = plug->prefix;
-    p->on_done = fn;
-    p->arg = arg;
-    submit(n, m, p);
+    submit_done(b->n, m, fn, arg);
 }
 
 static void native_net_attach(struct box *b, const struct box_plug *plug, box_done_fn *fn, void *arg)
@@ -643,13 +628,10 @@ static void native_net_detach(struct box *b, const struct box_plug *plug, box_do
 
 static void native_open_egress(struct box *b, box_egress_fn *fn, void *arg)
 {
-    struct native *n = box_owner(b);
-    struct message *m = message_new(WIRE_OUTLET, 0);
     struct pending *p = xzalloc(sizeof(*p));
-    memcpy(m->request.name, b->name, sizeof(b->name));
     p->on_egress = fn;
     p->arg = arg;
-    submit(n, m, p);
+    submit(box_owner(b), box_message(b, WIRE_OUTLET), p);
 }
 
 static void native_sweep(struct runtime *rt, const char *const *kept_ids, size_t count, box_done_fn *fn, void *arg)
@@ -802,7 +784,7 @@ static int await_hello(struct native *n, struct err *err)
 static bool is_repeatable(uint32_t op)
 {
     return op == WIRE_CREATE || op == WIRE_ADOPT || op == WIRE_DESTROY || op == WIRE_PAUSE || op == WIRE_RESUME ||
-           op == WIRE_LIMITS || op == WIRE_RENAME || op == WIRE_SWEEP;
+           op == WIRE_LIMITS || op == WIRE_RENAME || op == WIRE_SWEEP || op == WIRE_MOUNT || op == WIRE_UNMOUNT;
 }
 
 static void end_launcher(struct native *n)

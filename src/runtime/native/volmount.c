@@ -112,6 +112,19 @@ static int clone_unprivileged(struct errand *e, struct err *err)
     return r < 0 ? err_sys(err, r, "clone the volume's mount") : 0;
 }
 
+static bool is_same(int fd, int other)
+{
+    struct stat one, two;
+    return fstat(fd, &one) == 0 && fstat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+/* An attach that is asked for twice, because the first launcher died before it could answer, succeeds. */
+static bool is_attached(const struct errand *e)
+{
+    CLEANUP(close_fd_p) int at = walk(e->target, false);
+    return at >= 0 && is_same(at, e->volume);
+}
+
 static int attach_inside(void *arg, struct err *err)
 {
     struct errand *e = arg;
@@ -123,6 +136,8 @@ static int attach_inside(void *arg, struct err *err)
     if ((r = become_box_root(e->c, err)) < 0)
         return r;
     CLEANUP(close_fd_p) int at = walk(e->target, true);
+    if (at == -EXDEV && is_attached(e))
+        return 0;
     if (at < 0)
         return walk_failed(at, e->target, err);
     r = mount_attach(e->tree, at);
@@ -153,15 +168,12 @@ int volmount_attach(struct cell *c, const struct wire_request *q, struct err *er
 static int detach_inside(void *arg, struct err *err)
 {
     struct errand *e = arg;
-    struct stat want, have;
-    if (fstat(e->volume, &want) < 0)
-        return err_sys(err, -errno, "look at the volume");
     int r = visit_join(e->c, CLONE_NEWNS, err);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int at = walk(e->target, false);
     /* Whoever moved folders around inside has hidden the mount; it goes with the box. */
-    if (at < 0 || fstat(at, &have) < 0 || have.st_dev != want.st_dev || have.st_ino != want.st_ino)
+    if (at < 0 || !is_same(at, e->volume))
         return 0;
     if (fchdir(at) < 0 || umount2(".", MNT_DETACH) < 0)
         return err_sys(err, -errno, "unmount %.200s", e->target);
