@@ -33,6 +33,7 @@ struct guest_link {
     void *arg;
     struct err err; /* why it broke */
     bool is_broken, is_freed, has_hello;
+    unsigned version; /* agreed with the agent; 0 before its HELLO */
 
     struct link_stream **buckets; /* NULL while no call is open; a power of two of them */
     uint32_t bucket_count, stream_count, last_id;
@@ -95,6 +96,11 @@ static void break_link(struct guest_link *g)
     disconnect(g);
     g->refs++;
     loop_defer(g->loop, fail_all, g);
+}
+
+unsigned guest_link_version(const struct guest_link *g)
+{
+    return g->version;
 }
 
 struct guest_link *guest_link_free(struct guest_link *g)
@@ -382,7 +388,8 @@ static int on_connection_frame(struct guest_link *g, const struct proto_header *
     proto_get_hello(&r, &hello);
     if (hello.magic != PROTO_MAGIC)
         return -EBADMSG;
-    if (hello.version != PROTO_VERSION)
+    g->version = proto_agree(&hello);
+    if (g->version == 0)
         return -EPROTONOSUPPORT;
     g->has_hello = true;
     return 0;
@@ -417,8 +424,8 @@ static void say_broken(struct guest_link *g, int r, const struct proto_header *h
                       PROTO_PAYLOAD_MAX);
     else if (r == -EPROTONOSUPPORT)
         (void)err_set(&g->err, ERR_UPSTREAM, 0,
-                      "the sandbox's agent speaks another protocol version than %d: stop and start the sandbox",
-                      PROTO_VERSION);
+                      "the sandbox's agent speaks no protocol version from %d to %d: make the sandbox anew",
+                      PROTO_OLDEST, PROTO_VERSION);
     else
         (void)err_set(&g->err, ERR_UPSTREAM, 0,
                       "the sandbox's agent broke the protocol: frame %s (type %u, %u bytes) on stream %u",

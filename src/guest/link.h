@@ -33,6 +33,7 @@ struct guest_tunnel;
 typedef void guest_gone_fn(void *arg, const struct err *err);
 int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, struct guest_link **ret);
 struct guest_link *guest_link_free(struct guest_link *g); /* pending calls fail; no on_gone */
+unsigned guest_link_version(const struct guest_link *g);  /* of the protocol; 0: the agent has not spoken yet */
 
 /* --- exec --- */
 enum {

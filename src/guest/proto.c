@@ -158,7 +158,7 @@ void proto_put_hello(struct proto_writer *w, uint32_t caps)
 {
     proto_put_u32(w, PROTO_MAGIC);
     proto_put_u16(w, PROTO_VERSION);
-    proto_put_u16(w, 0);
+    proto_put_u16(w, PROTO_OLDEST);
     proto_put_u32(w, caps);
 }
 
@@ -313,8 +313,17 @@ void proto_get_hello(struct proto_reader *r, struct proto_hello *ret)
 {
     ret->magic = proto_get_u32(r);
     ret->version = proto_get_u16(r);
-    (void)proto_get_u16(r); /* reserved */
+    ret->oldest = proto_get_u16(r);
     ret->caps = proto_get_u32(r);
+    if (ret->oldest == 0)
+        ret->oldest = ret->version;
+}
+
+unsigned proto_agree(const struct proto_hello *peer)
+{
+    unsigned version = peer->version < PROTO_VERSION ? peer->version : PROTO_VERSION;
+    bool is_known = version >= PROTO_OLDEST && version >= peer->oldest;
+    return peer->magic == PROTO_MAGIC && is_known ? version : 0;
 }
 
 int proto_reader_end(const struct proto_reader *r)

@@ -10,7 +10,10 @@
  * strs = u32 count, count x str; data = the rest of the payload, any bytes.
  *
  * Rules both sides keep:
- * 1. Each side sends HELLO first and at once, and need not wait for the other's before it sends more.
+ * 1. Each side sends HELLO first and at once, and need not wait for the other's before it sends more. It names the
+ *    newest and the oldest version it speaks; both then use the lower of the two newest ones (proto_agree), and only
+ *    frames of their own oldest version until they know it. So a server of a later version goes on with the agents of
+ *    boxes that an earlier one made.
  * 2. A request opens its stream; DONE, ERROR, EXEC_EXIT or a reply without PROTO_MORE ends it. After DROP (host) or an
  *    end (agent) nothing more is sent on the stream; what the other side had under way for it is ignored. The agent
  *    ignores every frame but a request for a stream it does not know.
@@ -30,6 +33,7 @@
 
 #define PROTO_MAGIC       0x47696969u /* "iiiG" */
 #define PROTO_VERSION     1
+#define PROTO_OLDEST      1 /* the oldest version that this program still speaks */
 #define PROTO_HEADER      12u
 #define PROTO_PAYLOAD_MAX 65536u
 #define PROTO_FRAME_MAX   (PROTO_HEADER + PROTO_PAYLOAD_MAX)
@@ -76,7 +80,7 @@ enum { PROTO_EXIT_TIMEOUT = 1, PROTO_EXIT_OOM = 2 }; /* flags of an exit block *
 
 /* H>G is sent by the host, G>H by the agent. "-> X" names the reply; every request may be answered by ERROR instead. */
 enum proto_type {
-    /* stream 0, both ways: u32 PROTO_MAGIC, u16 PROTO_VERSION, u16 zero, u32 caps */
+    /* stream 0, both ways: u32 PROTO_MAGIC, u16 PROTO_VERSION, u16 PROTO_OLDEST (0: the same), u32 caps */
     PROTO_HELLO = 1,
     PROTO_DONE = 2,   /* G>H: empty. Done well; ends the stream */
     PROTO_ERROR = 3,  /* G>H: u32 errno (1..4095), str step ("open /x": no errno text in it). Ends the stream */
@@ -196,7 +200,7 @@ struct proto_row {
 
 struct proto_hello {
     uint32_t magic, caps;
-    uint16_t version;
+    uint16_t version, oldest;
 };
 
 struct proto_header {
@@ -256,6 +260,8 @@ void proto_get_stat(struct proto_reader *r, struct proto_stat *ret);
 void proto_get_process(struct proto_reader *r, struct proto_process *ret);
 void proto_get_row(struct proto_reader *r, struct proto_row *ret);
 void proto_get_hello(struct proto_reader *r, struct proto_hello *ret);
+/* The version to speak with this peer, 0 when there is none that both know. */
+unsigned proto_agree(const struct proto_hello *peer);
 int proto_reader_end(const struct proto_reader *r); /* 0 when nothing was bad and nothing is left; else -EBADMSG */
 
 /* --- checking a whole message at once, so that the reads after it cannot fail --- */

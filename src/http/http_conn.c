@@ -85,6 +85,21 @@ void http_conn_drop(struct http_conn *c, bool is_told)
     http_conn_unref(c);
 }
 
+void http_conn_leave(struct http_conn *c)
+{
+    bool is_quiet = c->phase == HTTP_PHASE_IDLE && !c->req && !c->is_eof && !c->is_hup && !c->will_close &&
+                    !c->is_rejected && !c->is_processing && !c->is_process_due && !c->is_flush_due &&
+                    c->stash.len == 0 && outq_len(&c->out) == 0;
+    if (c->is_closed || !is_quiet)
+        return;
+    struct http_server *s = http_server_ref(c->server);
+    int fd = c->fd;
+    retire(c);
+    http_conn_unref(c);
+    s->leave_fn(s->leave_arg, fd, false);
+    http_server_unref(s);
+}
+
 int http_conn_release(struct http_conn *c, struct buf *ret_rest)
 {
     int fd = c->fd;
@@ -162,6 +177,8 @@ static void after_flush(struct http_conn *c, bool is_drain_told)
         start_linger(c);
     } else if (c->will_close) {
         http_conn_drop(c, false);
+    } else if (c->server->leave_fn && c->phase == HTTP_PHASE_IDLE) {
+        http_conn_leave(c);
     } else if (is_drain_told && c->req && c->req->drain_fn && !c->req->is_ended) {
         c->req->drain_fn(c->req->drain_arg);
     }
@@ -227,13 +244,14 @@ static void next_message(struct http_conn *c)
     c->deadline_ms = now(c) + c->server->limits.idle_ms;
     if (c->stash.len)
         http_conn_process_later(c);
+    else if (c->server->leave_fn)
+        http_conn_flush_later(c); /* and then it goes */
 }
-
 void http_conn_reply_done(struct http_conn *c)
 {
     struct http_req *r = c->req;
     bool is_complete = c->phase == HTTP_PHASE_WAIT;
-    bool is_kept = r->is_keep_alive && !c->server->is_draining;
+    bool is_kept = r->is_keep_alive && !http_server_closes(c->server);
     /* What is left of a small body is read and dropped; a large one is not worth it. A client that was never told to
      * continue may or may not send its body, so nothing behind it can be trusted to be a request. */
     bool is_rest_small =
@@ -350,7 +368,7 @@ static void message_done(struct http_conn *c)
     c->phase = HTTP_PHASE_WAIT;
     if (r->is_ended) { /* answered before its body had come */
         drop_req(c);
-        if (c->server->is_draining || !r->is_keep_alive)
+        if (http_server_closes(c->server) || !r->is_keep_alive)
             close_after_output(c, false);
         else
             next_message(c);

@@ -103,6 +103,8 @@ struct http_server {
     struct timer *sweep, *grace;
     loop_fn *drain_fn;
     void *drain_arg;
+    http_leave_fn *leave_fn; /* connections are given away when they are quiet */
+    void *leave_arg;
     char *scratch; /* HTTP_STASH_BYTES, for reads */
     unsigned conn_count, rejected_count, pool_count;
     bool is_draining, is_freed;
@@ -113,7 +115,8 @@ struct http_server {
 /* --- http_server.c --- */
 struct http_server *http_server_ref(struct http_server *s);
 void http_server_unref(struct http_server *s);
-const char *http_server_date(struct http_server *s); /* the Date header line, made once a second */
+bool http_server_closes(const struct http_server *s); /* a connection ends with its current request */
+const char *http_server_date(struct http_server *s);  /* the Date header line, made once a second */
 /* Takes a connected stream socket as if it had been accepted; owns fd, also on failure. */
 int http_server_adopt(struct http_server *s, int fd, const char *peer, struct http_conn **ret);
 void http_server_forget(struct http_server *s, struct http_conn *c); /* unlinks; may complete a drain */
@@ -132,6 +135,7 @@ void http_conn_flush_later(struct http_conn *c);
 void http_conn_break(struct http_conn *c); /* as if the client had left, after the current callback */
 void http_conn_write(struct http_conn *c, const struct iovec *pieces, size_t count);
 void http_conn_watch(struct http_conn *c); /* what to wait for now */
+void http_conn_leave(struct http_conn *c); /* to server->leave_fn, if it is between two requests: then c is finished */
 /* Gives the fd away; c is finished. -ENOMEM leaves all as it was. */
 int http_conn_release(struct http_conn *c, struct buf *ret_rest);
 

@@ -304,7 +304,7 @@ void http_req_send_continue(struct http_req *r)
 static size_t make_head(struct http_req *r, int status, const char *content_type, int64_t total, char out[HEAD_TEXT])
 {
     struct http_conn *c = r->conn;
-    if (c->server->is_draining)
+    if (http_server_closes(c->server))
         r->is_keep_alive = false;
     r->is_bodiless = r->is_head || status == 204 || status == 304 || status < 200;
     r->is_chunked = total < 0 && !r->is_http10;

@@ -50,6 +50,11 @@ void http_server_unref(struct http_server *s)
     free(s);
 }
 
+bool http_server_closes(const struct http_server *s)
+{
+    return s->is_draining && !s->leave_fn;
+}
+
 const char *http_server_date(struct http_server *s)
 {
     time_t t = time(NULL);
@@ -255,6 +260,36 @@ static int parse_host(const char *host, uint16_t port, struct sockaddr_storage *
     return -EINVAL;
 }
 
+int http_server_listen_fd(struct http_server *s, int fd, uint16_t *ret_port, struct err *err)
+{
+    struct sockaddr_storage addr = { 0 };
+    socklen_t len = sizeof addr;
+    if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0 ||
+        (addr.ss_family != AF_INET && addr.ss_family != AF_INET6)) {
+        (void)close(fd);
+        return err_set(err, ERR_INTERNAL, errno, "a socket that was handed over is no TCP listener");
+    }
+    int r = add_listener(s, fd, NULL, err);
+    if (r == 0 && ret_port) /* the port is at the same place in both families */
+        *ret_port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
+    return r;
+}
+
+void http_server_take(struct http_server *s, int fd)
+{
+    struct sockaddr_storage addr = { 0 };
+    socklen_t len = sizeof addr;
+    char peer[HTTP_PEER_MAX];
+    struct http_conn *c;
+    if (getpeername(fd, (struct sockaddr *)&addr, &len) < 0) {
+        (void)close(fd); /* it has left in between */
+        return;
+    }
+    name_peer(&addr, peer);
+    if (http_server_adopt(s, fd, peer, &c) == 0)
+        c->deadline_ms = loop_now_ms(s->loop) + s->limits.idle_ms; /* it is between two requests */
+}
+
 int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *err)
 {
     struct sockaddr_storage addr;
@@ -343,6 +378,27 @@ static void close_listeners(struct http_server *s)
 
 /* --- the end --- */
 
+void http_server_leave(struct http_server *s, http_leave_fn *fn, void *arg)
+{
+    s->leave_fn = fn;
+    s->leave_arg = arg;
+    for (struct http_listener **at = &s->listeners; *at;) {
+        struct http_listener *li = *at;
+        if (li->path) {
+            at = &li->next;
+            continue;
+        }
+        *at = li->next;
+        li->watch = watch_free(li->watch);
+        fn(arg, li->fd, true);
+        free(li);
+    }
+    for (struct http_conn *c = s->conns, *next; c; c = next) {
+        next = c->next; /* giving one calls nobody who could end another */
+        http_conn_leave(c);
+    }
+}
+
 static void cut_all(struct http_server *s)
 {
     while (s->conns)
@@ -368,7 +424,7 @@ void http_server_drain(struct http_server *s, int64_t grace_ms, loop_fn *done, v
         next = c->next; /* dropping an idle connection calls nobody */
         if (c->phase == HTTP_PHASE_IDLE && outq_len(&c->out) == 0)
             http_conn_drop(c, false);
-        else if (c->phase == HTTP_PHASE_IDLE)
+        else if (c->phase == HTTP_PHASE_IDLE && !s->leave_fn)
             c->will_close = true;
     }
     drain_check(s);
@@ -379,6 +435,7 @@ struct http_server *http_server_free(struct http_server *s)
     if (!s)
         return NULL;
     s->drain_fn = NULL;
+    s->leave_fn = NULL;
     close_listeners(s);
     cut_all(s);
     s->sweep = timer_free(s->sweep);

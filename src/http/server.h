@@ -49,6 +49,14 @@ int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t por
 int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *err);
 /* Takes a connected stream, non-blocking, as if it had been accepted; owns fd. peer as http_req_peer() will show it. */
 void http_server_give(struct http_server *s, int fd, const char *peer);
+/* A listening TCP socket made elsewhere (by a former server, or a door before us). Owns fd, also on failure. */
+int http_server_listen_fd(struct http_server *s, int fd, uint16_t *ret_port, struct err *err);
+/* A connected client between two requests, of a former server. Owns fd. */
+void http_server_take(struct http_server *s, int fd);
+/* Gives away, open and undisturbed, what another server can go on with: the TCP listeners at once, and each connection
+ * as soon as it is between two requests. fn owns the descriptors. To be followed by http_server_drain(). */
+typedef void http_leave_fn(void *arg, int fd, bool is_listener);
+void http_server_leave(struct http_server *s, http_leave_fn *fn, void *arg);
 int http_server_listen_unix(struct http_server *s, const char *path, struct err *err);
 /* Stop listening, finish what is running, close idle connections; done(arg) when the last one has gone or after
  * grace_ms, when what is left is cut. */

@@ -23,10 +23,15 @@
 #include "main/config.h"
 #include "main/datadir.h"
 #include "main/engine_port.h"
+#include "main/handover.h"
+#include "main/heirdoor.h"
+#include "main/takeover.h"
 #include "main/tlsport.h"
+#include "os/inherit.h"
 #include "os/proc.h"
 #include "runtime/native/native.h"
 #include "sandbox/manager.h"
+#include "sandbox/ports.h"
 #include "store/store.h"
 
 #define DRAIN_MS 5000
@@ -45,8 +50,12 @@ struct daemon {
     struct http_server *rest;
     struct engine_port *engine;
     struct tlsport *tls; /* NULL: plain ports */
+    struct heirdoor *door;
+    struct inherit *inherited; /* of the server we took over from, or our own again */
+    struct inherit *leaving;   /* for the one that takes over from us */
+    int heir_conn;             /* to the other server, while one takes over from the other */
     uint16_t rest_port, engine_port;
-    bool is_stopping;
+    bool is_stopping, was_keep;
     int exit_code;
 };
 
@@ -54,7 +63,11 @@ static int open_state(struct daemon *d, struct err *err)
 {
     CLEANUP(free_p) char *db = xasprintf("%s/state.db", d->data_dir);
     CLEANUP(free_p) char *images = xasprintf("%s/images", d->data_dir);
-    int r = datadir_lock(d->data_dir, &d->lock_fd, err);
+    int r = 0;
+    if (d->lock_fd < 0)
+        d->lock_fd = inherit_take(d->inherited, INHERIT_LOCK);
+    if (d->lock_fd < 0)
+        r = datadir_lock(d->data_dir, &d->lock_fd, err);
     if (r == 0)
         r = store_open(db, &d->store, err);
     if (r == 0)
@@ -74,6 +87,8 @@ static int open_parts(struct daemon *d, struct err *err)
     if (r == 0)
         r = manager_new(d->loop, &d->settings, d->store, d->images, d->runtime, &d->manager, err);
     if (r == 0)
+        d->manager->inherited = d->inherited;
+    if (r == 0)
         r = api_new(d->loop, d->manager, &d->settings, &d->api, err);
     if (r == 0)
         r = observe_new(d->api, &d->observe, err);
@@ -87,6 +102,7 @@ static int open_parts(struct daemon *d, struct err *err)
 
 static void close_parts(struct daemon *d)
 {
+    d->door = heirdoor_close(d->door);
     http_server_free(d->rest);
     engine_port_close(d->engine);
     tlsport_free(d->tls); /* after both have closed their connections: it sends what they said last */
@@ -100,6 +116,23 @@ static void close_parts(struct daemon *d)
     image_store_close(d->images);
     store_close(d->store);
     loop_free(d->loop);
+    d->tls = NULL;
+    d->rest = NULL; /* all of it may be opened again, when a takeover fails */
+    d->engine = NULL;
+    d->observe = NULL;
+    d->api = NULL;
+    d->manager = NULL;
+    d->runtime = NULL;
+    d->images = NULL;
+    d->store = NULL;
+    d->loop = NULL;
+}
+
+static void close_rest(struct daemon *d)
+{
+    inherit_free(d->inherited);
+    if (d->heir_conn >= 0)
+        (void)close(d->heir_conn); /* a takeover that failed: the other one goes on */
     if (d->lock_fd >= 0)
         (void)close(d->lock_fd);
     free(d->data_dir);
@@ -124,24 +157,94 @@ static void on_stop_signal(void *arg)
     if (d->is_stopping)
         return;
     d->is_stopping = true;
+    if (d->heir_conn >= 0)
+        d->settings.keep_sandboxes = true; /* they are still the other server's */
     log_event(LOG_INFO, "server.stop", "sandboxes", d->settings.keep_sandboxes ? "kept" : "ended", NULL);
     tlsport_stop(d->tls);
     engine_port_stop(d->engine);
     http_server_drain(d->rest, DRAIN_MS, on_drained, d);
 }
 
+/* --- another server takes over --- */
+
+static void fill_offer(void *arg, struct handover_note *offer)
+{
+    const struct daemon *d = arg;
+    offer->agent_oldest = manager_oldest_agent(d->manager);
+    offer->sandboxes = (uint32_t)map_count(d->manager->sandboxes);
+}
+
+static void leave_rest(void *arg, int fd, bool is_listener)
+{
+    struct daemon *d = arg;
+    inherit_add(d->leaving, is_listener ? INHERIT_REST : INHERIT_REST_CONN, fd);
+}
+
+/* New connections wait in the listeners' queues from here on; what is under way may finish. */
+static void on_go(void *arg)
+{
+    struct daemon *d = arg;
+    if (d->is_stopping)
+        return; /* the connection ends with us, and the other one starts alone */
+    d->is_stopping = true;
+    d->heir_conn = heirdoor_take(d->door);
+    d->leaving = inherit_new();
+    d->was_keep = d->settings.keep_sandboxes;
+    d->settings.keep_sandboxes = true;
+    log_event(LOG_INFO, "server.takeover", "sandboxes", "handed over", NULL);
+    if (d->tls) { /* connections end with the door that holds their keys */
+        tlsport_leave(d->tls, d->leaving);
+    } else {
+        http_server_leave(d->rest, leave_rest, d);
+        engine_port_leave(d->engine, d->leaving);
+    }
+    ports_give(d->manager->ports, d->leaving);
+    int lock = fcntl(d->lock_fd, F_DUPFD_CLOEXEC, 0);
+    if (lock >= 0)
+        inherit_add(d->leaving, INHERIT_LOCK, lock);
+    engine_port_stop(d->engine);
+    http_server_drain(d->rest, d->settings.takeover_grace_ms, on_drained, d);
+}
+
+/* All parts are closed. True: the other server has everything. False: we are to go on. */
+static bool hand_over(struct daemon *d)
+{
+    struct err err = ERR_INIT;
+    bool is_taken = handover_finish(d->heir_conn, d->leaving, &err);
+    (void)close(steal_fd(&d->heir_conn));
+    inherit_free(d->inherited);
+    d->inherited = STEAL(d->leaving);
+    d->settings.keep_sandboxes = d->was_keep;
+    d->is_stopping = false;
+    if (is_taken)
+        log_event(LOG_INFO, "server.handed_over", "to", "the next one", NULL);
+    else
+        log_event(LOG_WARN, "takeover.failed", "error", err.msg, "then", "this server goes on", NULL);
+    return is_taken;
+}
+
 static int listen_all(struct daemon *d, struct err *err)
 {
     const struct settings *s = &d->settings;
+    const struct heirdoor_events events = { .fill = fill_offer, .on_go = on_go, .arg = d };
+    int r = heirdoor_open(d->loop, d->data_dir, &events, &d->door, err);
+    if (r < 0)
+        return r;
     if (d->tls) {
         uint16_t ports[2];
-        int r = tlsport_listen(d->tls, d->rest, d->engine, ports, err);
+        r = tlsport_listen(d->tls, d->rest, d->engine, d->inherited, ports, err);
         d->rest_port = r < 0 ? 0 : ports[0];
         d->engine_port = r < 0 ? 0 : ports[1];
         return r;
     }
-    int r = http_server_listen_tcp(d->rest, s->host, (uint16_t)s->rest_port, &d->rest_port, err);
-    return r < 0 ? r : engine_port_listen(d->engine, &d->engine_port, err);
+    int fd = inherit_take_at(d->inherited, INHERIT_REST, s->host, (uint16_t)s->rest_port, SOCK_STREAM);
+    r = fd >= 0 ? http_server_listen_fd(d->rest, fd, &d->rest_port, err)
+                : http_server_listen_tcp(d->rest, s->host, (uint16_t)s->rest_port, &d->rest_port, err);
+    if (r == 0)
+        r = engine_port_listen(d->engine, d->inherited, &d->engine_port, err);
+    while (r == 0 && (fd = inherit_take(d->inherited, INHERIT_REST_CONN)) >= 0)
+        http_server_take(d->rest, fd);
+    return r;
 }
 
 static void on_recovered(void *arg)
@@ -157,10 +260,13 @@ static void on_recovered(void *arg)
         on_stop_signal(d);
         return;
     }
+    d->inherited = inherit_free(d->inherited); /* ports of sandboxes that are gone */
+    d->manager->inherited = NULL;
     const char *s = d->tls ? "s" : "";
     printf("ready rest=http%s://%s:%u engine=ws%s://%s:%u\n", s, d->settings.host, d->rest_port, s, d->settings.host,
            d->engine_port);
     (void)fflush(stdout);
+    takeover_ready(&d->heir_conn);
 }
 
 /* A sandbox costs two descriptors: take what the hard limit allows. */
@@ -194,20 +300,10 @@ static int check_backend(const struct settings *s, struct err *err)
                    "backend \"%s\" is not there: this version has only native (III_ISOLATION_BACKEND)", s->backend);
 }
 
-static int run(struct daemon *d, struct err *err)
+/* Opens everything, serves until something stops it. The caller closes the parts. */
+static int serve(struct daemon *d, struct err *err)
 {
-    enum log_level level = LOG_INFO;
-    if (log_level_parse(d->settings.log_level, &level) < 0)
-        return err_set(err, ERR_INVALID, 0, "log level \"%s\" is not one of error, warn, info, debug",
-                       d->settings.log_level);
-    log_setup(level, d->settings.log_json);
-    int r = check_exposure(&d->settings, err);
-    if (r == 0)
-        r = check_backend(&d->settings, err);
-    if (r == 0)
-        r = datadir_make(d->settings.data_dir, &d->data_dir, err);
-    if (r == 0)
-        r = open_state(d, err);
+    int r = open_state(d, err);
     if (r == 0)
         r = open_parts(d, err);
     if (r == 0)
@@ -221,9 +317,34 @@ static int run(struct daemon *d, struct err *err)
     return 0;
 }
 
+static int run(struct daemon *d, struct err *err)
+{
+    enum log_level level = LOG_INFO;
+    if (log_level_parse(d->settings.log_level, &level) < 0)
+        return err_set(err, ERR_INVALID, 0, "log level \"%s\" is not one of error, warn, info, debug",
+                       d->settings.log_level);
+    log_setup(level, d->settings.log_json);
+    int r = check_exposure(&d->settings, err);
+    if (r == 0)
+        r = check_backend(&d->settings, err);
+    if (r == 0)
+        r = datadir_make(d->settings.data_dir, &d->data_dir, err);
+    if (r == 0 && d->settings.takeover) {
+        d->inherited = inherit_new();
+        r = takeover_begin(&d->settings, d->data_dir, d->inherited, &d->heir_conn, err);
+    }
+    while (r == 0) {
+        r = serve(d, err);
+        close_parts(d);
+        if (r < 0 || !d->leaving || hand_over(d))
+            break;
+    }
+    return r;
+}
+
 int daemon_main(int argc, char **argv)
 {
-    struct daemon d = { .lock_fd = -EBADF };
+    struct daemon d = { .lock_fd = NO_FD, .heir_conn = NO_FD };
     struct err err = ERR_INIT;
     int r = config_load(argc, argv, &d.settings, &err);
     if (r != 0) {
@@ -240,6 +361,6 @@ int daemon_main(int argc, char **argv)
         fprintf(stderr, "iii serve: %s\n", err.msg);
         d.exit_code = 1;
     }
-    close_parts(&d);
+    close_rest(&d);
     return d.exit_code;
 }

@@ -54,9 +54,25 @@ struct engine *engine_port_engine(struct engine_port *p)
     return p->engine;
 }
 
-int engine_port_listen(struct engine_port *p, uint16_t *ret_port, struct err *err)
+int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_t *ret_port, struct err *err)
 {
-    return http_server_listen_tcp(p->server, p->settings->host, (uint16_t)p->settings->engine_port, ret_port, err);
+    const struct settings *s = p->settings;
+    int fd = inherit_take_at(inherited, INHERIT_ENGINE, s->host, (uint16_t)s->engine_port, SOCK_STREAM);
+    int r = fd >= 0 ? http_server_listen_fd(p->server, fd, ret_port, err)
+                    : http_server_listen_tcp(p->server, s->host, (uint16_t)s->engine_port, ret_port, err);
+    while (r == 0 && (fd = inherit_take(inherited, INHERIT_ENGINE_CONN)) >= 0)
+        http_server_take(p->server, fd);
+    return r;
+}
+
+static void leave(void *arg, int fd, bool is_listener)
+{
+    inherit_add(arg, is_listener ? INHERIT_ENGINE : INHERIT_ENGINE_CONN, fd);
+}
+
+void engine_port_leave(struct engine_port *p, struct inherit *to)
+{
+    http_server_leave(p->server, leave, to);
 }
 
 void engine_port_give(struct engine_port *p, int fd, const char *peer)

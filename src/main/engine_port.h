@@ -4,13 +4,16 @@
 
 #include "api/api.h"
 #include "base/err.h"
+#include "os/inherit.h"
 #include "sandbox/manager.h"
 
 struct engine_port;
 
 int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, struct err *err);
 struct engine *engine_port_engine(struct engine_port *p);
-int engine_port_listen(struct engine_port *p, uint16_t *ret_port, struct err *err);
+/* inherited: what a former server left, or NULL. */
+int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_t *ret_port, struct err *err);
+void engine_port_leave(struct engine_port *p, struct inherit *to); /* listener and quiet connections, before the stop */
 void engine_port_give(struct engine_port *p, int fd, const char *peer); /* a connection that was accepted elsewhere */
 void engine_port_stop(struct engine_port *p);                           /* workers are told; nothing new comes */
 void engine_port_close(struct engine_port *p);                          /* before the api and the manager are freed */

@@ -59,15 +59,28 @@ int tlsport_new(struct loop *l, const struct settings *s, struct tlsport **ret, 
     return r;
 }
 
-int tlsport_listen(struct tlsport *t, struct http_server *rest, struct engine_port *engine, uint16_t ret_ports[2],
-                   struct err *err)
+static int open_listener(const struct settings *s, struct inherit *inherited, enum doorkeep_port which, int *ret_fd,
+                         uint16_t *ret_port, struct err *err)
+{
+    bool is_rest = which == DOORKEEP_REST;
+    uint16_t port = (uint16_t)(is_rest ? s->rest_port : s->engine_port);
+    int fd = inherit_take_at(inherited, is_rest ? INHERIT_REST : INHERIT_ENGINE, s->host, port, SOCK_STREAM);
+    if (fd < 0)
+        return http_server_bind(s->host, port, ret_fd, ret_port, err);
+    *ret_fd = fd;
+    *ret_port = inherit_port(fd);
+    return 0;
+}
+
+int tlsport_listen(struct tlsport *t, struct http_server *rest, struct engine_port *engine, struct inherit *inherited,
+                   uint16_t ret_ports[2], struct err *err)
 {
     const struct settings *s = t->settings;
     CLEANUP(close_fd_p) int first = NO_FD;
     int second = NO_FD;
-    int r = http_server_bind(s->host, (uint16_t)s->rest_port, &first, &ret_ports[0], err);
+    int r = open_listener(s, inherited, DOORKEEP_REST, &first, &ret_ports[0], err);
     if (r == 0)
-        r = http_server_bind(s->host, (uint16_t)s->engine_port, &second, &ret_ports[1], err);
+        r = open_listener(s, inherited, DOORKEEP_ENGINE, &second, &ret_ports[1], err);
     if (r < 0)
         return r;
     t->rest = rest;
@@ -75,6 +88,16 @@ int tlsport_listen(struct tlsport *t, struct http_server *rest, struct engine_po
     doorkeep_listen(t->keep, DOORKEEP_REST, steal_fd(&first));
     doorkeep_listen(t->keep, DOORKEEP_ENGINE, second);
     return 0;
+}
+
+void tlsport_leave(struct tlsport *t, struct inherit *to)
+{
+    int rest = doorkeep_lend(t->keep, DOORKEEP_REST), engine = doorkeep_lend(t->keep, DOORKEEP_ENGINE);
+    if (rest >= 0)
+        inherit_add(to, INHERIT_REST, rest);
+    if (engine >= 0)
+        inherit_add(to, INHERIT_ENGINE, engine);
+    tlsport_stop(t);
 }
 
 void tlsport_stop(struct tlsport *t)

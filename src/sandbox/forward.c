@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/alloc.h"
+#include "os/inherit.h"
 #include "sandbox/manager.h"
 #include "sandbox/relay.h"
 
@@ -110,7 +112,8 @@ static void take_connection(struct forward *f, int fd)
 static void on_retry(void *arg)
 {
     struct forward *f = arg;
-    watch_set(f->watch, LOOP_READ);
+    if (f->watch)
+        watch_set(f->watch, LOOP_READ);
 }
 
 static void on_connection(void *arg, int events)
@@ -249,6 +252,13 @@ static uint16_t bound_port(int fd)
     return ntohs(v4.sin_port);
 }
 
+static int watch_socket(struct forward *f, const char *host, uint16_t port, struct err *err)
+{
+    f->host_port = bound_port(f->fd);
+    int r = watch_new(f->loop, f->fd, LOOP_READ, f->is_udp ? on_datagram : on_connection, f, &f->watch);
+    return r < 0 ? explain(f, host, port, -r, err) : 0;
+}
+
 static int open_socket(struct forward *f, uint16_t port, struct err *err)
 {
     const char *host = f->sandbox->manager->settings->port_host;
@@ -257,7 +267,11 @@ static int open_socket(struct forward *f, uint16_t port, struct err *err)
     int one = 1;
     if (fill_address(host, port, &address, &len) < 0)
         return err_set(err, ERR_INTERNAL, 0, "III_PORT_HOST: \"%s\" is no numeric address", host);
-    f->fd = socket(address.ss_family, (f->is_udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int type = f->is_udp ? SOCK_DGRAM : SOCK_STREAM;
+    f->fd = port ? inherit_take_at(f->sandbox->manager->inherited, INHERIT_PORT, host, port, type) : NO_FD;
+    if (f->fd >= 0)
+        return watch_socket(f, host, port, err);
+    f->fd = socket(address.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (f->fd < 0)
         return explain(f, host, port, errno, err);
     /* Not for UDP: there it would let two sockets share a port. */
@@ -265,9 +279,7 @@ static int open_socket(struct forward *f, uint16_t port, struct err *err)
         (void)setsockopt(f->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (bind(f->fd, (struct sockaddr *)&address, len) < 0 || (!f->is_udp && listen(f->fd, BACKLOG) < 0))
         return explain(f, host, port, errno, err);
-    f->host_port = bound_port(f->fd);
-    int r = watch_new(f->loop, f->fd, LOOP_READ, f->is_udp ? on_datagram : on_connection, f, &f->watch);
-    return r < 0 ? explain(f, host, port, -r, err) : 0;
+    return watch_socket(f, host, port, err);
 }
 
 int forward_open(struct sandbox *s, const struct forward_plan *plan, struct forward **ret, struct err *err)
@@ -303,6 +315,12 @@ struct forward *forward_free(struct forward *f)
         (void)close(f->fd);
     free(f);
     return NULL;
+}
+
+int forward_give(struct forward *f)
+{
+    f->watch = watch_free(f->watch);
+    return fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 uint16_t forward_host_port(const struct forward *f)

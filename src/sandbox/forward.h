@@ -21,4 +21,6 @@ struct forward_plan {
 int forward_open(struct sandbox *s, const struct forward_plan *plan, struct forward **ret, struct err *err);
 struct forward *forward_free(struct forward *f); /* closes the listener and every connection */
 DEFINE_CLEANUP(struct forward *, forward_free)
+/* Takes nothing new from now on; a descriptor of its socket for the next server, the caller's. -1: none to be had. */
+int forward_give(struct forward *f);
 uint16_t forward_host_port(const struct forward *f); /* the real one */

@@ -207,6 +207,18 @@ struct sandbox *manager_find_running(struct manager *m, const char *id, struct e
     return s && sandbox_need_running(s, err) < 0 ? NULL : s;
 }
 
+unsigned manager_oldest_agent(const struct manager *m)
+{
+    unsigned oldest = 0;
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        const struct sandbox *s = it.value;
+        unsigned version = s->link ? guest_link_version(s->link) : 0;
+        if (version && (!oldest || version < oldest))
+            oldest = version;
+    }
+    return oldest;
+}
+
 int manager_sweep(struct manager *m)
 {
     int64_t now = clock_wall_ms();

@@ -28,6 +28,7 @@ struct background;
 struct context_set;
 struct crontimer;
 struct hook;
+struct inherit;
 struct egress;
 struct networks;
 struct volumes;
@@ -39,7 +40,8 @@ struct manager {
     struct image_store *images;
     struct runtime *runtime;
     const struct settings *settings;
-    struct map *sandboxes; /* id -> struct sandbox, in order of creation */
+    struct inherit *inherited; /* what a former server left, borrowed; or NULL */
+    struct map *sandboxes;     /* id -> struct sandbox, in order of creation */
     struct alerts *alerts;
     struct eventlog *events;
     struct pool *pool;
@@ -78,6 +80,8 @@ struct manager *manager_free(struct manager *m);
 /* Reads the records, adopts the boxes that still live, drops the others, removes what a killed server left half-made.
  * done(arg) when everything is in place. */
 void manager_recover(struct manager *m, loop_fn *done, void *arg);
+/* The oldest protocol version that a running sandbox's agent speaks; 0: nobody has said anything. */
+unsigned manager_oldest_agent(const struct manager *m);
 /* Ends (or leaves, with keep_sandboxes) everything. done(arg) when the boxes are gone. */
 void manager_shutdown(struct manager *m, loop_fn *done, void *arg);
 

@@ -99,6 +99,15 @@ struct ports *ports_free(struct ports *p)
     return NULL;
 }
 
+void ports_give(struct ports *p, struct inherit *to)
+{
+    for (struct map_iter it = map_iter(p->open); map_next(&it);) {
+        int fd = forward_give(it.value);
+        if (fd >= 0)
+            inherit_add(to, INHERIT_PORT, fd);
+    }
+}
+
 static json_t *mapping(struct ports *p, const struct sandbox *s, const json_t *row)
 {
     char key[KEY_MAX];

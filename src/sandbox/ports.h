@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "os/inherit.h"
 #include "sandbox/forward.h"
 #include "sandbox/sandbox.h"
 
@@ -13,6 +14,7 @@ struct ports;
 
 struct ports *ports_new(struct manager *m);
 struct ports *ports_free(struct ports *p);
+void ports_give(struct ports *p, struct inherit *to); /* the listeners for the next server; nothing new is taken */
 
 /* Opens the listener and stores the mapping. *ret: a PortMapping the caller owns. ERR_CONFLICT for a port that is
  * exposed already, ERR_RATE_LIMITED past settings.max_ports, else as forward_open(). */

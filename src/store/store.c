@@ -16,7 +16,7 @@
 #include "base/clock.h"
 
 #define STORE_MAGIC    0x53544f52u
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION ((int)STORE_SCHEMA)
 #define BUSY_MS        5000
 #define LAZY_MAX       256
 #define PAGE_ROWS      64
@@ -503,6 +503,26 @@ int store_open(const char *path, struct store **ret, struct err *err)
     if (r < 0)
         return r;
     *ret = STEAL(s);
+    return 0;
+}
+
+int store_probe(const char *path, struct err *err)
+{
+    sqlite3 *db = NULL;
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return errno == ENOENT ? 0 : err_set(err, err_from_errno(errno), errno, "open %s", path);
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+    int64_t version = rc == SQLITE_OK && sqlite3_busy_timeout(db, BUSY_MS) == SQLITE_OK
+                          ? query_number(db, "PRAGMA user_version")
+                          : -1;
+    bool is_good = version >= 0 && is_healthy(db);
+    (void)sqlite3_close(db); /* nothing is open on it */
+    if (!is_good)
+        return err_set(err, ERR_CONFLICT, 0, "%s cannot be read, or is damaged", path);
+    if (version > SCHEMA_VERSION)
+        return err_set(err, ERR_CONFLICT, 0, "%s: written by a newer version (schema %lld, this one knows %d)", path,
+                       (long long)version, SCHEMA_VERSION);
     return 0;
 }
 

@@ -8,12 +8,16 @@
 #include "base/err.h"
 #include "base/json.h"
 
+#define STORE_SCHEMA    1u         /* the newest that this program reads and writes */
 #define STORE_IN_MEMORY ":memory:" /* a path that leaves nothing behind: for tests */
 
 struct store;
 
 /* Opens or creates path; migrates an older schema; refuses a newer one. */
 int store_open(const char *path, struct store **ret, struct err *err);
+/* Whether store_open() would take path as it is, without changing anything, while another process uses it. A path that
+ * is not there is fine. */
+int store_probe(const char *path, struct err *err);
 struct store *store_close(struct store *s); /* flushes lazy rows */
 DEFINE_CLEANUP(struct store *, store_close)
 /* 1 when path held a damaged database: it was kept aside under store_rescued_path() and a new one begun. Say so to the

@@ -375,6 +375,11 @@ void doorkeep_listen(struct doorkeep *k, enum doorkeep_port port, int fd)
         (void)doorwire_send(d->sock, &m, fd); /* a door that is gone shows by its exit */
 }
 
+int doorkeep_lend(const struct doorkeep *k, enum doorkeep_port port)
+{
+    return fcntl(k->listeners[port], F_DUPFD_CLOEXEC, 0);
+}
+
 void doorkeep_retire(struct doorkeep *k)
 {
     k->is_over = true;

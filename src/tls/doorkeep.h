@@ -27,6 +27,7 @@ int doorkeep_new(struct loop *l, const struct tlsctx_files *files, const struct 
                  struct doorkeep **ret, struct err *err);
 /* Owns fd, a listening socket. */
 void doorkeep_listen(struct doorkeep *k, enum doorkeep_port port, int fd);
+int doorkeep_lend(const struct doorkeep *k, enum doorkeep_port port); /* another descriptor of it; the caller's */
 void doorkeep_reload(struct doorkeep *k); /* a new door takes over when its files are good; connections stay */
 void doorkeep_retire(struct doorkeep *k); /* closes the listening sockets; connections stay */
 struct doorkeep *doorkeep_free(struct doorkeep *k); /* waits for the doors to end, at most 3 s */

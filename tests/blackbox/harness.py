@@ -243,6 +243,23 @@ class Server:
         self.proc.send_signal(signal.SIGKILL)
         self.proc.wait(DEADLINE_S)
 
+    def takeover(self, binary=None, env=None, flags=()):
+        """Another server takes over from this one; returns how it went: None, or the new one's words when it gave up."""
+        argv = [str(binary or self.binary), *self.argv()[1:], "--takeover", *flags] if self.user is None else [*self.argv(), "--takeover", *flags]
+        full = clean_env({"HOME": self.home, "III_PULL": "never", **self.env, **(env or {})})
+        with open(self.log_path, "ab") as log:
+            start = log.tell()
+            proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=full, cwd=self.home)
+        said = lambda: self.log_path.read_bytes()[start:].decode(errors="replace")  # noqa: E731
+        wait_until(lambda: self.proc.poll() is not None or proc.poll() is not None, "one of the two servers to end")
+        if proc.poll() is not None:
+            assert proc.returncode != 0 and self.proc.poll() is None, said()
+            return said()
+        old, self.proc = self.proc, proc
+        assert old.returncode == 0, f"the old server ended with {old.returncode}:\n{self.log()}"
+        assert ready_ports(said()) == (self.port, self.engine_port), f"the ports are others: {said()}"
+        return None
+
     def stop(self, sig=signal.SIGTERM):
         """A graceful stop: exit code 0, and no sanitizer had anything to say."""
         for client in self.clients:

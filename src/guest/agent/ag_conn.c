@@ -186,7 +186,7 @@ static int take_hello(struct ag_conn *c, const struct proto_header *h, const uin
         return -EBADMSG;
     proto_reader_init(&r, data, len);
     proto_get_hello(&r, &hello);
-    if (proto_reader_end(&r) < 0 || hello.magic != PROTO_MAGIC || hello.version != PROTO_VERSION)
+    if (proto_reader_end(&r) < 0 || proto_agree(&hello) == 0)
         return -EBADMSG;
     c->has_hello = true;
     ag_job_tell(c->agent, c);

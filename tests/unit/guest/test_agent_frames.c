@@ -70,7 +70,7 @@ static uint16_t next_type(int fd)
     return next_frame(fd, payload, &h);
 }
 
-static void send_hello(int fd, uint32_t magic, uint16_t version)
+static void send_range(int fd, uint32_t magic, uint16_t version, uint16_t oldest)
 {
     uint8_t mem[16];
     struct proto_writer w;
@@ -78,9 +78,14 @@ static void send_hello(int fd, uint32_t magic, uint16_t version)
     proto_writer_init(&w, mem, sizeof(mem));
     proto_put_u32(&w, magic);
     proto_put_u16(&w, version);
-    proto_put_u16(&w, 0);
+    proto_put_u16(&w, oldest);
     proto_put_u32(&w, 0);
     send_frame(fd, 0, PROTO_HELLO, mem, w.len);
+}
+
+static void send_hello(int fd, uint32_t magic, uint16_t version)
+{
+    send_range(fd, magic, version, 0);
 }
 
 static int greet(void)
@@ -240,6 +245,21 @@ static int run(const char *user, const char *command, char *text, size_t size)
     return result;
 }
 
+TEST(a_later_host_that_speaks_our_version_is_served)
+{
+    int fd = dial();
+
+    send_range(fd, PROTO_MAGIC, PROTO_VERSION + 1, PROTO_VERSION);
+    CHECK_INT(next_type(fd), PROTO_HELLO);
+    start(fd, 1, 0, "", "exit 0");
+    CHECK_INT(next_type(fd), PROTO_EXEC_STARTED);
+    CHECK_INT(next_type(fd), PROTO_EXEC_EXIT);
+    (void)close(fd);
+    fd = dial();
+    send_range(fd, PROTO_MAGIC, PROTO_VERSION + 2, PROTO_VERSION + 1);
+    check_ended(fd);
+}
+
 TEST(a_child_has_three_descriptors_and_clean_signals)
 {
     char text[256];
@@ -286,6 +306,7 @@ int main(void)
     RUN(credit_beyond_the_window_ends_the_link);
     RUN(input_beyond_the_window_ends_the_link);
     RUN(frames_for_streams_that_are_gone_are_ignored);
+    RUN(a_later_host_that_speaks_our_version_is_served);
     RUN(a_child_has_three_descriptors_and_clean_signals);
     RUN(user_strings_give_that_user_or_an_error);
     (void)kill(agent, SIGTERM);

@@ -181,6 +181,21 @@ TEST(records_survive)
     CHECK_INT(hello.caps, 6);
 }
 
+TEST(two_versions_agree_on_the_lower_one_or_on_none)
+{
+    struct proto_hello peer = { .magic = PROTO_MAGIC, .version = PROTO_VERSION, .oldest = PROTO_OLDEST };
+    CHECK_INT(proto_agree(&peer), PROTO_VERSION);
+    peer.version = PROTO_VERSION + 3; /* a later one that still speaks ours */
+    peer.oldest = PROTO_VERSION;
+    CHECK_INT(proto_agree(&peer), PROTO_VERSION);
+    peer.oldest = PROTO_VERSION + 1;
+    CHECK_INT(proto_agree(&peer), 0);
+    peer = (struct proto_hello){ .magic = PROTO_MAGIC, .version = PROTO_OLDEST - 1, .oldest = 0 };
+    CHECK_INT(proto_agree(&peer), 0);
+    peer = (struct proto_hello){ .magic = PROTO_MAGIC + 1, .version = PROTO_VERSION, .oldest = PROTO_OLDEST };
+    CHECK_INT(proto_agree(&peer), 0);
+}
+
 TEST(a_record_that_does_not_fit_leaves_no_half)
 {
     uint8_t mem[48];
@@ -269,6 +284,7 @@ int main(void)
     RUN(a_full_writer_writes_nothing_more);
     RUN(a_frame_is_closed_in_place);
     RUN(records_survive);
+    RUN(two_versions_agree_on_the_lower_one_or_on_none);
     RUN(a_record_that_does_not_fit_leaves_no_half);
     RUN(an_exec_is_checked_field_by_field);
     RUN(data_that_may_not_be_empty_is_not);

@@ -1,0 +1,56 @@
+#include "main/takeover.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "main/handover.h"
+#include "store/store.h"
+
+#define READY_S  60    /* half of what the old one waits */
+#define CLOSE_MS 60000 /* of the old one, beyond the time that its requests have */
+
+static int look(const struct settings *s, const char *dir, struct err *err)
+{
+    CLEANUP(free_p) char *db = xasprintf("%s/state.db", dir);
+    (void)s;
+    int r = store_probe(db, err);
+    return r < 0 ? err_wrap(err, r, "not taking over, the running server goes on") : 0;
+}
+
+int takeover_begin(const struct settings *s, const char *dir, struct inherit *to, int *ret_conn, struct err *err)
+{
+    CLEANUP(close_fd_p) int conn = NO_FD;
+    struct handover_note offer;
+    char count[16];
+    int r = handover_ask(dir, &conn, &offer, err);
+    if (r == 0 && conn >= 0)
+        r = look(s, dir, err);
+    if (r < 0 || conn < 0) {
+        *ret_conn = NO_FD;
+        return r;
+    }
+    (void)snprintf(count, sizeof(count), "%u", offer.sandboxes);
+    log_event(LOG_INFO, "takeover.begin", "from", offer.program, "sandboxes", count, NULL);
+    (void)alarm(READY_S + (unsigned)(s->takeover_grace_ms / 1000));
+    r = handover_go(conn, s->takeover_grace_ms + CLOSE_MS, to, err);
+    if (r > 0) {
+        log_event(LOG_WARN, "takeover.alone", "why", "the other server ended before it handed over", NULL);
+        (void)close(steal_fd(&conn));
+        r = 0;
+    }
+    *ret_conn = r < 0 ? NO_FD : steal_fd(&conn);
+    return r;
+}
+
+void takeover_ready(int *conn)
+{
+    struct handover_note done = handover_note(HANDOVER_DONE);
+    (void)alarm(0);
+    if (*conn < 0)
+        return;
+    (void)handover_send(*conn, &done, NULL); /* one that is gone needs no word */
+    (void)close(steal_fd(conn));
+}
