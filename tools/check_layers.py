@@ -49,6 +49,9 @@ def complaints():
             elif parts[:2] == ("guest", "agent"):
                 if other != "guest" and not (other == "os" and stands_alone(target)):
                     yield f"{where}:{number}: the agent may include only guest/ and plain headers of os/, not {target}"
+            elif parts[:2] == ("escape", "probe"):
+                if not target.startswith("escape/probe/"):
+                    yield f"{where}:{number}: the probe is a program of its own and includes nothing of ours, not {target}"
             elif target.startswith("guest/agent/"):
                 yield f"{where}:{number}: the agent is a program of its own; share through guest/proto*.h"
             elif other != room and other not in uses[room]:

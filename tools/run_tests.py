@@ -16,7 +16,7 @@ import time
 import xml.etree.ElementTree as ET
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BLACKBOX = ROOT / "tests" / "blackbox"
+BLACKBOX = (ROOT / "tests" / "blackbox", ROOT / "tests" / "escape")
 BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
 STAGES = ("lint", "unit", "blackbox", "asan")
@@ -239,8 +239,7 @@ def read_junit(xml):
     cases = []
     for case in tree.iter("testcase"):
         stem = case.get("classname", "").split(".")[-1] or "pytest"
-        folder = "chaos" if stem == CHAOS.stem else "blackbox"
-        node = f"tests/{folder}/{stem}.py::{case.get('name')}"
+        node = f"{case.get('file') or f'tests/blackbox/{stem}.py'}::{case.get('name')}"
         outcome, reason = "passed", ""
         for kind, word in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
             found = case.find(kind)
@@ -271,7 +270,7 @@ def pytest_run(tally, stage, files, env, expr, parallel):
 def blackbox(tally, stage, binary, expr, extra_env=None):
     say(f"{stage}: black-box tests")
     env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", **(extra_env or {})}
-    files = sorted(BLACKBOX.glob("test_*.py"))
+    files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py"))
     cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE], env, expr, True)
     cases += pytest_run(tally, stage, [*(f for f in files if f.name in ALONE), CHAOS], env, expr, False)
     failing = [c for c in cases if c[2] == "failed"]

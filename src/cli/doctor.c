@@ -12,13 +12,14 @@ struct style {
 static const struct style plain = { "", "", "", "", "", "" };
 static const struct style coloured = { "\033[32m", "\033[31m", "\033[33m", "\033[2m", "\033[1m", "\033[0m" };
 
-static const char help[] = "Usage: iii doctor [--json]\n"
+static const char help[] = "Usage: iii doctor [--escape] [--json]\n"
                            "\n"
                            "Tries what this host lets the native driver do: namespaces, mounts, control groups,\n"
                            "system call filters, networks, disk. Every line is the result of trying it just now.\n"
                            "\n"
-                           "  --json   the same as JSON: {\"ok\", \"checks\": [{name, ok, required, detail, fix}]}\n"
-                           "  --help   this text\n"
+                           "  --escape  try instead to get out of sandboxes made for that (--escape --help)\n"
+                           "  --json    the same as JSON: {\"ok\", \"checks\": [{name, ok, required, detail, fix}]}\n"
+                           "  --help    this text\n"
                            "\n"
                            "Exit code: 0 sandboxes can be made here, 1 they cannot, 2 wrong usage.\n";
 
@@ -104,7 +105,8 @@ int doctor_print(const json_t *checks, int argc, char **argv)
             return 0;
         }
         if (strcmp(argv[i], "--json") != 0) {
-            (void)fprintf(stderr, "iii doctor: unknown argument \"%s\"; it takes --json and --help\n", argv[i]);
+            (void)fprintf(stderr, "iii doctor: unknown argument \"%s\"; it takes --escape, --json and --help\n",
+                          argv[i]);
             return 2;
         }
         wants_json = true;

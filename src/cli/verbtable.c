@@ -248,8 +248,10 @@ const struct verbs_verb verbtable_rows[] = {
       "Works on the image store, beside a running server too; `iii image --help` tells all.", NULL,
       "iii image pull python:3.12-slim\niii image ls --json",
       "0 done, 1 failed, 2 wrong usage, 3 no such image or file", run_image, VERBS_RAW, 0, 0 },
-    { "doctor", "[--json]", "Say what this host can do and what is missing", NULL, NULL, "iii doctor",
-      "0 sandboxes can be made here, 1 they cannot, 2 wrong usage", run_doctor, VERBS_RAW, 0, 0 },
+    { "doctor", "[--escape] [--json]", "Say what this host can do and what is missing",
+      "With --escape: try to get out of sandboxes made for that, and say what was reached.", NULL,
+      "iii doctor\niii doctor --escape", "0 sandboxes can be made here (nothing got out), 1 they cannot, 2 wrong usage",
+      run_doctor, VERBS_RAW, 0, 0 },
     { "completion", "bash|zsh|fish", "Print a completion script for a shell", NULL, NULL,
       "iii completion bash >/usr/share/bash-completion/completions/iii\n"
       "iii completion zsh >\"${fpath[1]}/_iii\"\n"

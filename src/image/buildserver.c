@@ -96,10 +96,10 @@ static int await_ready(struct buildserver *b, int fd, struct err *err)
         struct pollfd p = { .fd = fd, .events = POLLIN };
         int64_t left = deadline - clock_mono_us();
         if (left <= 0 || poll(&p, 1, (int)(left / 1000) + 1) < 0)
-            return err_set(err, ERR_TIMEOUT, 0, "the server for the build did not start within %d s", START_MS / 1000);
+            return err_set(err, ERR_TIMEOUT, 0, "our own server did not start within %d s", START_MS / 1000);
         ssize_t n = p.revents ? read(fd, piece, sizeof(piece)) : 0;
         if (p.revents && n <= 0)
-            return err_set(err, ERR_INTERNAL, 0, "the server for the build did not start: its message is above");
+            return err_set(err, ERR_INTERNAL, 0, "our own server did not start: its message is above");
         if (n > 0 && buf_add(&said, piece, (size_t)n) == 0)
             b->url = address_in(said.data);
     }

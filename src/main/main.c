@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/doctor.h"
 #include "cli/verbs.h"
+#include "escape/escape.h"
 #include "image/image.h"
 #include "main/daemon.h"
 #include "main/datadir.h"
@@ -16,6 +17,9 @@ static int run_doctor(int argc, char **argv)
 {
     const char *given = getenv("III_DATA_DIR");
     CLEANUP(free_p) char *dir = datadir_nearest(given ? given : "");
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--escape") == 0)
+            return escape_main(dir, argc, argv);
     JSON_OWNED checks = native_doctor(dir);
     return doctor_print(checks, argc, argv);
 }

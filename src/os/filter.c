@@ -17,6 +17,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -35,7 +38,12 @@
 #define CLONE_NEWTIME 0x00000080
 #endif
 
-enum when { ALWAYS, CLONE_FLAGS, UNSHARE_FLAGS, FAMILY, TERMINAL, PERSONA };
+#define NSFS_TYPE      0xb7u
+#define PIDFD_TYPE     0xffu
+#define PIDFD_FIRST_NS 1u  /* PIDFD_GET_CGROUP_NAMESPACE */
+#define PIDFD_LAST_NS  10u /* PIDFD_GET_UTS_NAMESPACE; 11 is PIDFD_GET_INFO, which is harmless */
+
+enum when { ALWAYS, CLONE_FLAGS, UNSHARE_FLAGS, FAMILY, REQUESTS, PERSONA, HEAD };
 
 struct row {
     const char *name;
@@ -96,7 +104,16 @@ static const struct row table[] = {
     { "socket", 0, EPERM, FAMILY,
       "only unix, inet, inet6 and netlink route: AF_ALG, AF_VSOCK, AF_PACKET and the rest are attack surface" },
     { "socketpair", 0, EPERM, FAMILY, "the same families as socket" },
-    { "ioctl", 0, EPERM, TERMINAL, "TIOCSTI and TIOCLINUX type into the terminal, TIOCSETD loads line disciplines" },
+    { "socket", 0, EPROTONOSUPPORT, HEAD,
+      "of inet and inet6 only TCP, UDP and ICMP: the rest (SCTP, DCCP, MPTCP, SMC, UDP-Lite) loads seldom used "
+      "modules" },
+    { "setsockopt", 0, EPERM, HEAD,
+      "TCP_ULP and UDP_ENCAP hand a socket's pages to the kernel's cryptography, which wrote over cached files "
+      "before" },
+    { "ioctl", 0, EPERM, REQUESTS,
+      "TIOCSTI and TIOCLINUX type into the terminal, TIOCSETD loads line disciplines; those of nsfs and of pidfds hand "
+      "out "
+      "namespaces or walk over them" },
     { "swapon", 0, EPERM, ALWAYS, HOST_STATE },
     { "swapoff", 0, EPERM, ALWAYS, HOST_STATE },
     { "reboot", 0, EPERM, ALWAYS, HOST_STATE },
@@ -166,12 +183,15 @@ static int deny_families(scmp_filter_ctx ctx, const struct row *row, int nr)
     return r;
 }
 
-static int deny_terminal(scmp_filter_ctx ctx, const struct row *row, int nr)
+/* Requests of nsfs by their type byte, whatever their number and size; of pidfds the ones that open a namespace. */
+static int deny_requests(scmp_filter_ctx ctx, const struct row *row, int nr)
 {
     static const unsigned requests[] = { TIOCSTI, TIOCLINUX, TIOCSETD };
-    int r = 0;
+    int r = deny_if(ctx, row, nr, SCMP_A1_64(SCMP_CMP_MASKED_EQ, 0xff00, NSFS_TYPE << 8));
     for (size_t i = 0; i < sizeof requests / sizeof *requests && r == 0; i++)
         r = deny_if(ctx, row, nr, SCMP_A1_64(SCMP_CMP_MASKED_EQ, INT_MASK, requests[i]));
+    for (unsigned n = PIDFD_FIRST_NS; n <= PIDFD_LAST_NS && r == 0; n++)
+        r = deny_if(ctx, row, nr, SCMP_A1_64(SCMP_CMP_MASKED_EQ, 0xffff, PIDFD_TYPE << 8 | n));
     return r;
 }
 
@@ -205,10 +225,12 @@ static int add_row(scmp_filter_ctx ctx, const struct row *row)
         return deny_flags(ctx, row, nr, CLONE_NEWTIME);
     case FAMILY:
         return deny_families(ctx, row, nr);
-    case TERMINAL:
-        return deny_terminal(ctx, row, nr);
+    case REQUESTS:
+        return deny_requests(ctx, row, nr);
     case PERSONA:
         return deny_persona(ctx, row, nr);
+    case HEAD:
+        return 0; /* written by hand below: head[] */
     }
     return -EINVAL;
 }
@@ -228,12 +250,45 @@ static int fill(scmp_filter_ctx ctx, struct err *err)
     return 0;
 }
 
-/* What goes before libseccomp's program: numbers past the table, on any architecture, do not exist. x32 entries have
- * bit 30 set and end here too. */
+/* The lower half of an argument, which is all that the kernel reads of an int. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define ARG(n) (offsetof(struct seccomp_data, args) + 8 * (n))
+#else
+#define ARG(n) (offsetof(struct seccomp_data, args) + 8 * (n) + 4)
+#endif
+#define LOAD(at)                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at))
+#define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
+#define ANSWER(errno_)           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (errno_))
+
+/* What goes before libseccomp's program. Numbers past the table, on any architecture, do not exist; x32 entries have
+ * bit 30 set and end here too. Then what an allow list of values says in a few instructions and a deny list in
+ * hundreds, each of which would cost every create: the protocols of inet sockets, and two socket options. What falls
+ * through goes on in libseccomp's program, which also turns away other architectures, whose numbers mean other calls.
+ */
 static const struct sock_filter head[] = {
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    LOAD(offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, FILTER_NEWEST, 0, 1),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+    ANSWER(ENOSYS),
+    IF_EQUAL(__NR_socket, 0, 10), /* else on to setsockopt */
+    LOAD(ARG(0)),
+    IF_EQUAL(AF_INET, 1, 0),
+    IF_EQUAL(AF_INET6, 0, 16), /* the other families are in the table */
+    LOAD(ARG(2)),
+    IF_EQUAL(0, 14, 0),
+    IF_EQUAL(IPPROTO_TCP, 13, 0),
+    IF_EQUAL(IPPROTO_UDP, 12, 0),
+    IF_EQUAL(IPPROTO_ICMP, 11, 0),
+    IF_EQUAL(IPPROTO_ICMPV6, 10, 0),
+    ANSWER(EPROTONOSUPPORT),
+    IF_EQUAL(__NR_setsockopt, 0, 8),
+    LOAD(ARG(1)),
+    IF_EQUAL(IPPROTO_TCP, 0, 2),
+    LOAD(ARG(2)),
+    IF_EQUAL(TCP_ULP, 3, 4),
+    IF_EQUAL(IPPROTO_UDP, 0, 3),
+    LOAD(ARG(2)),
+    IF_EQUAL(UDP_ENCAP, 0, 1),
+    ANSWER(EPERM),
 };
 
 static int export(scmp_filter_ctx ctx, struct filter *ret, struct err *err)

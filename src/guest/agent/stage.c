@@ -116,6 +116,73 @@ static int detached(struct stage *s, const char *type, const struct mount_option
     return 0;
 }
 
+/* What proc says about the whole host: covered, files by the null device and folders by one that is removed already, in
+ * which nothing can ever be. Whatever this kernel does not have is left out. */
+static const char *const covered_files[] = { "kallsyms",      "kcore",        "keys",      "key-users",  "timer_list",
+                                             "sched_debug",   "partitions",   "diskstats", "swaps",      "cmdline",
+                                             "modules",       "iomem",        "ioports",   "interrupts", "mdstat",
+                                             "latency_stats", "sysrq-trigger" };
+static const char *const covered_folders[] = { "fs", "bus", "irq", "scsi", "acpi", "driver", "asound" };
+
+static int cover(struct stage *s, const char *name, bool is_folder)
+{
+    int at = openat(s->proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (at < 0)
+        return errno == ENOENT ? 0 : stage_fail(s, -errno, "open /proc/%s", name);
+    int with = is_folder ? mount_clone(s->shm, "x") : mount_clone(AT_FDCWD, "/dev/null");
+    int r = with < 0 ? with : mount_set(with, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1);
+    if (r >= 0)
+        r = mount_attach(with, at);
+    if (with >= 0)
+        close(with);
+    close(at);
+    return r < 0 ? stage_fail(s, r, "cover /proc/%s", name) : 0;
+}
+
+/* Puts a mount on top of /proc of our own mount namespace, where older kernels let us work on it. */
+static int put_on_proc(struct stage *s, int mount)
+{
+    int at = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = at < 0 ? -errno : mount_attach(mount, at);
+    if (at >= 0)
+        close(at);
+    return r < 0 ? stage_fail(s, r, "attach a mount to cover parts of proc") : 0;
+}
+
+/* Takes the topmost mount of /proc off again and leaves a detached copy of it, with all that is mounted on it. */
+static int take_off_proc(struct stage *s, int *mount)
+{
+    int copy =
+        (int)syscall(SYS_open_tree, *mount, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+    if (copy < 0 || umount2("/proc", MNT_DETACH) < 0) {
+        int r = -errno;
+        if (copy >= 0)
+            close(copy);
+        return stage_fail(s, r, "detach a mount to cover parts of proc");
+    }
+    close(*mount);
+    *mount = copy;
+    return 0;
+}
+
+static int cover_proc(struct stage *s)
+{
+    int r = put_on_proc(s, s->shm);
+    if (r >= 0 && mkdirat(s->shm, "x", 0555) < 0)
+        r = stage_fail(s, -errno, "make an empty folder");
+    if (r >= 0)
+        r = put_on_proc(s, s->proc);
+    for (size_t i = 0; r >= 0 && i < sizeof(covered_files) / sizeof(*covered_files); i++)
+        r = cover(s, covered_files[i], false);
+    for (size_t i = 0; r >= 0 && i < sizeof(covered_folders) / sizeof(*covered_folders); i++)
+        r = cover(s, covered_folders[i], true);
+    if (r >= 0 && unlinkat(s->shm, "x", AT_REMOVEDIR) < 0)
+        r = stage_fail(s, -errno, "remove the empty folder");
+    if (r >= 0)
+        r = take_off_proc(s, &s->proc);
+    return r < 0 ? r : take_off_proc(s, &s->shm);
+}
+
 /* Everything that needs no image. */
 static int prepare(struct stage *s)
 {
@@ -129,6 +196,8 @@ static int prepare(struct stage *s)
         r = detached(s, "devpts", pts_opt, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &s->pts);
     if (r >= 0)
         r = detached(s, "tmpfs", shm_opt, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &s->shm);
+    if (r >= 0)
+        r = cover_proc(s);
     if (r >= 0)
         r = loopback_up(s);
     if (r >= 0)

@@ -4,10 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -58,7 +62,8 @@ static int try_rows(void)
     int bad = 0, want;
     const char *reason, *name;
     for (size_t i = 0; (name = filter_row(i, &want, &reason)); i++) {
-        static const char *const conditional[] = { "clone", "unshare", "personality", "socket", "socketpair", "ioctl" };
+        static const char *const conditional[] = { "clone",      "unshare", "personality", "socket",
+                                                   "socketpair", "ioctl",   "setsockopt" };
         int is_conditional = 0;
         for (size_t k = 0; k < sizeof conditional / sizeof *conditional; k++)
             is_conditional |= strcmp(name, conditional[k]) == 0;
@@ -264,6 +269,69 @@ TEST(its_memfd_holds_the_same_and_is_sealed)
     (void)close(fd);
 }
 
+static int try_protocols(void)
+{
+    static const int fine[] = { 0, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP, IPPROTO_ICMPV6 };
+    int bad = 0;
+    for (int protocol = 0; protocol < 512; protocol++) {
+        bool is_fine = false;
+        for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+            is_fine |= protocol == fine[i];
+        for (int family = 0; family < 2 && !is_fine; family++) {
+            int inet = family ? AF_INET6 : AF_INET;
+            bad += expect("rare protocol", socket(inet, SOCK_STREAM, protocol), EPROTONOSUPPORT);
+            bad += expect("high bits", syscall(SYS_socket, HIGH_BIT | inet, SOCK_DGRAM, HIGH_BIT | protocol),
+                          EPROTONOSUPPORT);
+        }
+    }
+    bad += expect("TCP", socket(AF_INET, SOCK_STREAM, IPPROTO_TCP), 0);
+    bad += expect("UDP", socket(AF_INET6, SOCK_DGRAM, IPPROTO_UDP), 0);
+    bad += expect("unix with a protocol", socket(AF_UNIX, SOCK_STREAM, 0), 0);
+    return bad;
+}
+
+TEST(inet_sockets_speak_only_tcp_udp_and_icmp)
+{
+    CHECK_INT(confined(try_protocols), 0);
+}
+
+static int try_options(void)
+{
+    int one = 1, encap = UDP_ENCAP_ESPINUDP, tcp = socket(AF_INET, SOCK_STREAM, 0),
+        udp = socket(AF_INET, SOCK_DGRAM, 0);
+    return expect("TCP_ULP", setsockopt(tcp, IPPROTO_TCP, TCP_ULP, "tls", 4), EPERM) +
+           expect("TCP_ULP, high bits",
+                  syscall(SYS_setsockopt, tcp, HIGH_BIT | IPPROTO_TCP, HIGH_BIT | TCP_ULP, "tls", 4), EPERM) +
+           expect("UDP_ENCAP", setsockopt(udp, IPPROTO_UDP, UDP_ENCAP, &encap, sizeof encap), EPERM) +
+           expect("TCP_NODELAY", setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one), 0) +
+           expect("UDP_CORK", setsockopt(udp, IPPROTO_UDP, UDP_CORK, &one, sizeof one), 0) +
+           expect("SO_REUSEADDR", setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), 0);
+}
+
+TEST(options_that_lead_to_kernel_cryptography_are_refused)
+{
+    CHECK_INT(confined(try_options), 0);
+}
+
+static int try_namespace_requests(void)
+{
+    int bad = 0, ns = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC), pid = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    char arg[256] = { 0 };
+    for (unsigned n = 1; n < 16; n++) {
+        bad += expect("nsfs", ioctl(ns, 0xb700u | n, arg), EPERM);
+        bad += expect("nsfs with a size", ioctl(ns, 0x8010b700u | n, arg), EPERM);
+    }
+    for (unsigned n = 1; n <= 10; n++)
+        bad += expect("pidfd", ioctl(pid, 0xff00u | n, 0), EPERM);
+    bad += ioctl(pid, 0xc040ff0bu, arg) < 0 && errno == EPERM; /* PIDFD_GET_INFO is not ours to refuse */
+    return bad;
+}
+
+TEST(namespaces_are_not_handed_out_by_ioctl)
+{
+    CHECK_INT(confined(try_namespace_requests), 0);
+}
+
 int main(void)
 {
     struct err err = ERR_INIT;
@@ -276,6 +344,9 @@ int main(void)
     RUN(only_four_socket_families_pass);
     RUN(terminal_injection_is_denied);
     RUN(only_the_plain_personality_passes);
+    RUN(inet_sockets_speak_only_tcp_udp_and_icmp);
+    RUN(options_that_lead_to_kernel_cryptography_are_refused);
+    RUN(namespaces_are_not_handed_out_by_ioctl);
     RUN(ordinary_programs_live_under_it);
     RUN(other_entries_and_newer_calls_do_not_exist);
     RUN(a_second_install_and_no_new_privs_hold);

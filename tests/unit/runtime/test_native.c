@@ -224,9 +224,31 @@ TEST(a_box_has_no_privilege_and_no_way_out)
     unsigned lines = 0;
     for (const char *p = mounts; *p; p++)
         lines += *p == '\n';
+    for (const char *p = mounts; (p = strstr(p, " /proc/")); p++)
+        lines--; /* what covers parts of proc */
     CHECK_INT(lines,
               geteuid() == 0 ? 6 : 12); /* root, proc, dev, pts, shm, sys; and one a device node without privilege */
     CHECK(strstr(mounts, g.data) == NULL || geteuid() != 0);
+    destroy();
+    stop();
+}
+
+TEST(the_host_is_not_told_by_proc)
+{
+    static const char *const silent[] = { "kallsyms", "partitions", "diskstats", "cmdline", "interrupts", "keys" };
+    start(1);
+    create("sbx_proc");
+    CHECK(g.box != NULL);
+    if (!g.box)
+        return stop();
+    for (size_t i = 0; i < sizeof(silent) / sizeof(*silent); i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "root/proc/%s", silent[i]);
+        CHECK_STR(read_proc(path), "");
+    }
+    CHECK(read_proc("root/proc/meminfo")[0] != '\0'); /* what programs need is there */
+    const char *offset = strstr(read_proc("timens_offsets"), "boottime");
+    CHECK(offset && strtoll(offset + strlen("boottime"), NULL, 10) < 0); /* its uptime began with it */
     destroy();
     stop();
 }
@@ -693,6 +715,7 @@ int main(int argc, char **argv)
     } else {
         RUN(create_and_destroy_leave_nothing);
         RUN(a_box_has_no_privilege_and_no_way_out);
+        RUN(the_host_is_not_told_by_proc);
         RUN(names_files_and_folders_are_where_they_should);
         RUN(links_of_a_hostile_image_are_covered);
         RUN(what_cannot_work_is_said_and_leaves_nothing);
