@@ -28,7 +28,7 @@ static int scan_single(struct scan *s)
     s->has_word = true;
     for (s->at++; *s->at && *s->at != '\''; s->at++)
         put(s, *s->at);
-    return *s->at++ == '\'' ? 0 : -EINVAL;
+    return *s->at == '\'' ? (s->at++, 0) : -EINVAL;
 }
 
 static int scan_double(struct scan *s)

@@ -80,7 +80,8 @@ static int parse_domain(const char *text, char ret[EGRESSPOLICY_NAME])
         ret[i] = c;
     }
     ret[len - (text[len - 1] == '.')] = '\0'; /* the root's dot says nothing */
-    return 0;
+    /* What is left of "." would be a rule without a name, which is about everything. */
+    return !ret[star] || ret[star] == '.' || strstr(ret, "..") ? -EINVAL : 0;
 }
 
 /* 443, "443" or "8000-8100". */

@@ -24,15 +24,33 @@ bool hosts_is_name(const char *name)
            strcasecmp(name, "localhost") != 0;
 }
 
+/* The next place of a whole line in [from, end), or NULL. start: where the text begins. */
+static const char *find_line(const char *start, const char *from, const char *end, const char *line)
+{
+    for (const char *at = from; at < end; at++) {
+        at = memmem(at, (size_t)(end - at), line, strlen(line));
+        if (!at || at == start || at[-1] == '\n')
+            return at;
+    }
+    return NULL;
+}
+
+/* Every block goes, each with the nearest beginning before its end: what a sandbox wrote in our hand is at most its own
+ * loss, and never makes a second block stay. */
 int hosts_merge(const char *text, size_t len, const char *block, struct buf *out)
 {
-    const char *first = len ? memmem(text, len, FIRST, strlen(FIRST)) : NULL;
-    const char *last = first ? memmem(first, len - (size_t)(first - text), LAST, strlen(LAST)) : NULL;
-    size_t before = first && last ? (size_t)(first - text) : len;
-    size_t after = first && last ? (size_t)(last - text) + strlen(LAST) : len;
-    int r = buf_add(out, text, before);
+    const char *at = text, *end = text + len, *last;
+    int r = 0;
+    while (r == 0 && len && (last = find_line(text, at, end, LAST))) {
+        const char *first = NULL;
+        for (const char *f = at; (f = find_line(text, f, last, FIRST)); f++)
+            first = f;
+        const char *next = last + strlen(LAST);
+        r = buf_add(out, at, (size_t)((first ? first : next) - at));
+        at = next;
+    }
     if (r == 0)
-        r = buf_add(out, text + after, len - after);
+        r = buf_add(out, at, (size_t)(end - at));
     if (r == 0 && out->len && out->data[out->len - 1] != '\n')
         r = buf_add_char(out, '\n');
     if (r == 0 && *block)

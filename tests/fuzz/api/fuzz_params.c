@@ -1,28 +1,43 @@
-/* Query string and body, split at the first NUL, merged and then matched as a path too: all three are raw client bytes.
- */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+/* A request's target and body, divided by the first newline: path and query are matched against every method's routes,
+ * query and body become parameters, and what a row then takes is checked by it. All of it is raw client bytes. */
+#include "../feed.h"
 
 #include "api/params.h"
 #include "api/routes.h"
 #include "base/alloc.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+static void run(const struct routes *r, const char *method, const char *path, const json_t *given)
+{
+    struct err err = ERR_INIT;
+    char allow[ROUTES_ALLOW_MAX] = "";
+    JSON_OWNED params = json_deep_copy(given);
+    const struct op *op = routes_match(r, method, path, params, allow, &err);
+    MUST(op || (err.code == ERR_NOT_FOUND) != (err.code == ERR_METHOD));
+    MUST(op || err.code != ERR_METHOD || allow[0]); /* 405 names what would do */
+    if (op)
+        (void)spec_check(op, params, &err);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "x" };
+    static struct routes *routes;
     struct err err = ERR_INIT;
-    char allow[ROUTES_ALLOW_MAX];
-    CLEANUP(free_p) char *query = xstrndup((const char *)data, size);
-    size_t used = strlen(query) < size ? strlen(query) + 1 : size;
+    const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
+    size_t head = end ? (size_t)(end - data) : size, body = end ? head + 1 : size;
+    CLEANUP(free_p) char *path = feed_text(data, head);
     JSON_OWNED params = json_object();
-    (void)params_add_query(params, query, &err); /* any verdict is fine; crashing is not */
-    (void)params_add_body(params, "application/json", (const char *)data + used, size - used, &err);
-
-    CLEANUP(routes_free_p) struct routes *r = routes_new("sandbox", spec_ops, OP_COUNT);
-    const struct op *op = routes_match(r, "POST", query, params, allow, &err);
-    if (op)
-        (void)spec_check(op, params, &err);
+    if (!routes)
+        routes = routes_new("sandbox", spec_ops, OP_COUNT);
+    char *query = strchr(path, '?');
+    if (query)
+        *query++ = '\0';
+    int r = params_add_query(params, query ? query : "", &err);
+    MUST((r == 0) == (err.code == ERR_NONE) && json_object_size(params) <= PARAMS_QUERY_MAX);
+    CLEANUP(free_p) char *bytes = feed_bytes(data + body, size - body);
+    (void)params_add_body(params, size % 2 ? "application/json; charset=utf-8" : "text/plain", bytes, size - body,
+                          &err);
+    for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
+        run(routes, methods[i], path, params);
     return 0;
 }

@@ -1,12 +1,13 @@
 /* First byte: what it is; the rest: a DNS message, a TLS greeting or an HTTP head as a sandbox or a resolver sent it.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../feed.h"
 
+#include <errno.h>
+
+#include "base/cleanup.h"
 #include "sandbox/egressdns.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+typedef int name_fn(const uint8_t *data, size_t len, char ret[EGRESSPOLICY_NAME]);
 
 static void check_dns(uint8_t *msg, size_t len, bool is_reply)
 {
@@ -14,27 +15,35 @@ static void check_dns(uint8_t *msg, size_t len, bool is_reply)
     uint32_t found[8];
     if (egressdns_parse(msg, len, is_reply, &q) < 0)
         return;
-    if (q.end > len || strlen(q.name) >= sizeof(q.name) || egressdns_addresses(msg, len, &q, found, 8) > 8)
-        abort();
-    if (!is_reply && egressdns_parse(msg, egressdns_refuse(msg, &q, 3), true, &q) < 0)
-        abort(); /* what we make ourselves can be read */
+    MUST(q.end <= len && strlen(q.name) < sizeof(q.name) && egressdns_addresses(msg, len, &q, found, 8) <= 8);
+    if (!is_reply) /* what we make ourselves can be read */
+        MUST(egressdns_parse(msg, egressdns_refuse(msg, &q, 3), true, &q) == 0);
+}
+
+/* The bytes come in pieces: once there is a verdict, more bytes must not change it, or the policy could be asked about
+ * another name than the one the server sees. */
+static void check_pieces(name_fn *fn, const uint8_t *data, size_t len)
+{
+    char whole[EGRESSPOLICY_NAME] = "", part[EGRESSPOLICY_NAME] = "";
+    int last = fn(data, len, whole);
+    size_t step = len > 256 ? len / 128 : 1;
+    for (size_t n = 0; n < len; n += step) {
+        int r = fn(data, n, part);
+        MUST(r == 0 || r == last);
+        MUST(r <= 0 || strcmp(part, whole) == 0);
+    }
+    if (last > 0)
+        MUST(whole[0] && strlen(whole) < sizeof(whole));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char name[EGRESSPOLICY_NAME];
     if (size < 2)
         return 0;
-    uint8_t *copy = malloc(size - 1); /* exact, so that a read past the end shows */
-    if (!copy)
-        return 0;
-    memcpy(copy, data + 1, size - 1);
+    CLEANUP(free_p) uint8_t *copy = (uint8_t *)feed_bytes(data + 1, size - 1);
     if (data[0] % 4 < 2)
         check_dns(copy, size - 1, data[0] % 4);
-    else if (data[0] % 4 == 2)
-        (void)egressdns_tls_name(copy, size - 1, name);
     else
-        (void)egressdns_http_name(copy, size - 1, name);
-    free(copy);
+        check_pieces(data[0] % 4 == 2 ? egressdns_tls_name : egressdns_http_name, copy, size - 1);
     return 0;
 }
