@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "http/client.h"
+#include "tls/tlsctx.h"
 
 #define FLUSH_MS    1000
 #define TIMEOUT_MS  10000
@@ -22,6 +23,7 @@
 
 struct otlp {
     struct loop *loop;
+    struct tlsctx_trust trust; /* of the settings, which outlive this */
     char *url, **headers, *service;
     json_t *queue; /* array of spans as OTLP wants them, oldest first */
     json_t *batch; /* under way, or waiting to be tried again; NULL: none */
@@ -63,15 +65,14 @@ int otlp_new(struct loop *l, const struct settings *s, struct otlp **ret, struct
     *ret = NULL;
     if (!*s->otlp_endpoint)
         return 0;
-    if (strncmp(s->otlp_endpoint, "http://", 7) != 0)
-        return err_set(
-            err, ERR_INVALID, 0,
-            "OTEL_EXPORTER_OTLP_ENDPOINT: \"%.200s\" is not http://HOST:PORT; for TLS, send to a collector on "
-            "this machine that passes it on",
-            s->otlp_endpoint);
+    if (strncmp(s->otlp_endpoint, "http://", 7) != 0 && strncmp(s->otlp_endpoint, "https://", 8) != 0)
+        return err_set(err, ERR_INVALID, 0,
+                       "OTEL_EXPORTER_OTLP_ENDPOINT: \"%.200s\" is not http:// or https://HOST:PORT of a collector",
+                       s->otlp_endpoint);
     struct otlp *o = xzalloc(sizeof(*o));
     size_t len = strlen(s->otlp_endpoint);
     o->loop = l;
+    o->trust = (struct tlsctx_trust){ s->ca_cert, s->client_cert, s->client_key };
     o->url = xasprintf("%.*s/v1/traces", (int)(len - (s->otlp_endpoint[len - 1] == '/')), s->otlp_endpoint);
     o->service = xstrdup(s->otlp_service);
     o->queue = json_array();
@@ -242,7 +243,8 @@ static void send_batch(struct otlp *o)
                                        .body = text,
                                        .body_len = len,
                                        .timeout_ms = TIMEOUT_MS,
-                                       .body_max = REPLY_MAX };
+                                       .body_max = REPLY_MAX,
+                                       .trust = &o->trust };
     if (http_client_start(o->loop, &req, &events, o, &o->http, &err) < 0)
         batch_failed(o, err.msg, false);
 }

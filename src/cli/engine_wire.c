@@ -20,8 +20,9 @@ struct wire {
     struct map *asked; /* invocation id -> struct wire_answer */
     char *url, *host;
     uint16_t port;
+    struct tlsctx_trust trust;
     bool is_greeted, is_lost, is_late, is_interrupted;
-    char why[200]; /* what the engine or the network said when the connection ended */
+    char why[400]; /* what the engine or the network said when the connection ended */
 };
 
 struct loop *wire_loop(struct wire *w)
@@ -106,7 +107,9 @@ static int dial(struct wire *w, struct err *err)
         (void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
     w->is_lost = false;
     w->why[0] = '\0';
-    const struct ws_target to = { .url = w->url, .headers = token ? headers : NULL, .message_max = MESSAGE_MAX };
+    const struct ws_target to = {
+        .url = w->url, .headers = token ? headers : NULL, .message_max = MESSAGE_MAX, .trust = &w->trust
+    };
     return ws_dial(w->loop, &to, &engine_events, w, &w->ws, err);
 }
 
@@ -138,7 +141,8 @@ static void on_redial(void *arg)
 /* A refusal is final; a port where nobody listens is tried again. */
 static bool is_refusal(const struct wire *w)
 {
-    return strstr(w->why, "refused: HTTP") || strstr(w->why, "token");
+    return strstr(w->why, "refused: HTTP") || strstr(w->why, "token") || strstr(w->why, "certificate") ||
+           strstr(w->why, "TLS");
 }
 
 static int connect_engine(struct wire *w, const struct wire_where *where, struct err *err)
@@ -174,7 +178,9 @@ int wire_open(const struct wire_where *where, struct wire **ret, struct err *err
     (void)signal(SIGPIPE, SIG_IGN);
     w->host = xstrdup(where->host);
     w->port = where->port;
-    w->url = xasprintf("ws://%s%s%s:%u/", is_v6 ? "[" : "", where->host, is_v6 ? "]" : "", where->port);
+    w->trust = where->trust;
+    w->url = xasprintf("ws%s://%s%s%s:%u/", where->is_secure ? "s" : "", is_v6 ? "[" : "", where->host,
+                       is_v6 ? "]" : "", where->port);
     w->asked = map_new();
     int r = loop_new(&w->loop, err);
     if (r == 0) {
@@ -298,6 +304,6 @@ int wire_channel(struct wire *w, const json_t *ref, const struct ws_events *even
     if (!is_plain(id) || !is_plain(key) || !is_plain(direction))
         return err_set(err, ERR_INTERNAL, 0, "the engine gave no usable channel");
     CLEANUP(free_p) char *url = xasprintf("%sws/channels/%s?key=%s&dir=%s", w->url, id, key, direction);
-    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX };
+    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX, .trust = &w->trust };
     return ws_dial(w->loop, &to, events, arg, ret, err);
 }

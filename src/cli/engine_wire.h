@@ -7,8 +7,10 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "http/url.h"
 #include "http/ws.h"
 #include "loop/loop.h"
+#include "tls/tlsctx.h"
 
 #define WIRE_PORT 49134
 
@@ -18,6 +20,9 @@ struct wire_where {
     const char *host, *name; /* name: how the engine's list of workers shows this client */
     uint16_t port;
     int64_t patience_ms; /* how long to try anew while nothing listens; 0: once */
+    bool is_secure;      /* with TLS; trust is borrowed until wire_close() */
+    struct tlsctx_trust trust;
+    char host_room[URL_HOST_MAX]; /* where host is when it was part of an address */
 };
 
 /* Connects, with the secret of III_ENGINE_TOKEN or III_AUTH_TOKEN. -ETIMEDOUT nothing listens or answers, -ECONNREFUSED

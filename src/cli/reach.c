@@ -16,13 +16,46 @@ static long long default_port(void)
     return text && end != text && !*end && n > 0 && n < 65536 ? n : WIRE_PORT;
 }
 
+/* "HOST", or "ws://HOST[:PORT]" and its like; wss and https are with TLS. False: it is no address. */
+static bool read_address(const char *text, struct wire_where *ret)
+{
+    static const struct {
+        const char *scheme;
+        bool is_secure;
+    } schemes[] = { { "ws", false }, { "http", false }, { "wss", true }, { "https", true } };
+    struct url u;
+    if (!strstr(text, "://")) {
+        ret->host = text;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
+        if (url_parse(text, schemes[i].scheme, 0, &u) < 0 || strcmp(u.path, "/") != 0)
+            continue;
+        memcpy(ret->host_room, u.host, sizeof(ret->host_room));
+        ret->host = ret->host_room;
+        ret->is_secure = schemes[i].is_secure;
+        if (u.port)
+            ret->port = u.port;
+        return true;
+    }
+    return false;
+}
+
 int reach_where(const struct verbs_args *a, const char *host, const char *name, struct wire_where *ret)
 {
-    const char *address = verbs_value(a, "address");
+    const char *address = verbs_value(a, "address"), *ca = verbs_value(a, "ca-cert");
     long long port = default_port();
     if (verbs_number(a, "port", 1, 65535, &port) < 0)
         return 2;
-    *ret = (struct wire_where){ .host = address && *address ? address : host, .name = name, .port = (uint16_t)port };
+    if (!address || !*address)
+        address = getenv("III_URL");
+    *ret = (struct wire_where){ .name = name, .port = (uint16_t)port };
+    ret->trust = (struct tlsctx_trust){ .ca_file = ca ? ca : getenv("III_CA_CERT"),
+                                        .cert_file = getenv("III_CLIENT_CERT"),
+                                        .key_file = getenv("III_CLIENT_KEY") };
+    if (!read_address(address && *address ? address : host, ret))
+        return verbs_usage_error(a->verb, "\"%s\" is no address: HOST, ws://HOST:PORT or wss://HOST:PORT is needed",
+                                 address);
     return 0;
 }
 

@@ -3,7 +3,8 @@
 #include "cli/engine_wire.h"
 #include "cli/verbs.h"
 
-/* --address and --port (default: III_ENGINE_PORT, else 49134). 0, or 2 after a usage error was said. */
+/* --address (else III_URL, else host) and --port (else III_ENGINE_PORT, else 49134; a port in the address wins),
+ * --ca-cert. 0, or 2 after a usage error was said. */
 int reach_where(const struct verbs_args *a, const char *host, const char *name, struct wire_where *ret);
 /* The S-code of an error's "handler error: {…}" message, its text and the envelope. Borrowed from *ret_envelope, which
  * the caller owns and which is NULL when the message has none. */

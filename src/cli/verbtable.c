@@ -19,9 +19,10 @@
     {                                                                      \
         "port", 0, "N", "Port of the engine [III_ENGINE_PORT, else 49134]" \
     }
-#define ADDRESS(usual)                                         \
-    {                                                          \
-        "address", 0, "HOST", "Host of the engine [" usual "]" \
+#define ADDRESS(usual)                                                                                         \
+    { "address", 0, "HOST|URL", "The engine: HOST, or wss://HOST[:PORT] with TLS [III_URL, else " usual "]" }, \
+    {                                                                                                          \
+        "ca-cert", 0, "FILE", "Who may have signed its certificate [III_CA_CERT, else the system's store]"     \
     }
 #define ENV                                                           \
     {                                                                 \

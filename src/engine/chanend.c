@@ -160,7 +160,7 @@ static int open_there(struct chanend *c, const char *base_url, const json_t *ref
     CLEANUP(free_p)
     char *url = xasprintf("%s/ws/channels/%s?key=%s&dir=%s", base_url, id, key, c->is_writer ? "write" : "read");
     c->is_ready = true; /* what is sent before the handshake waits in the socket's queue */
-    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX };
+    const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX, .trust = c->engine->trust };
     return ws_dial(c->engine->loop, &to, &events, c, &c->ws, err);
 }
 

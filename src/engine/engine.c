@@ -45,6 +45,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     e->loop = o->loop;
     e->store = o->store;
     e->channels = o->channels;
+    e->trust = o->trust;
     e->token = xstrdup(o->token ? o->token : "");
     e->name = xstrdup(o->name);
     e->version = xstrdup(o->version);

@@ -19,6 +19,8 @@ struct engine;
 struct engine_call; /* one call of a function of this process */
 struct channel_hub; /* engine/channel.h */
 
+struct tlsctx_trust;
+
 struct engine_options {
     struct loop *loop;
     struct store *store;          /* queue and state are kept here */
@@ -26,6 +28,7 @@ struct engine_options {
     const char *token;            /* workers must show it; NULL or "": anyone who reaches the port may connect */
     const char *name;             /* worker name of the functions of this process, "iii-sandbox" */
     const char *version;
+    const struct tlsctx_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */
 };
 
 int engine_new(const struct engine_options *o, struct engine **ret, struct err *err);

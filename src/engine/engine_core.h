@@ -70,6 +70,7 @@ struct engine {
     struct store *store;
     struct channel_hub *channels;
     char *token, *name, *version;
+    const struct tlsctx_trust *trust;
     char id[UUID_MAX]; /* this process as a worker */
     int64_t started_ms;
     bool is_stopping;

@@ -231,7 +231,9 @@ static int connect_now(struct outside *o, struct err *err)
     CLEANUP(free_p) char *auth = o->token ? xasprintf("Authorization: Bearer %s", o->token) : NULL;
     CLEANUP(free_p) char *url = xasprintf("%s/", o->url);
     const char *const headers[] = { auth, NULL };
-    const struct ws_target to = { .url = url, .headers = auth ? headers : NULL, .message_max = ENGINE_MESSAGE_MAX };
+    const struct ws_target to = {
+        .url = url, .headers = auth ? headers : NULL, .message_max = ENGINE_MESSAGE_MAX, .trust = o->engine->trust
+    };
     int r = ws_dial(o->engine->loop, &to, &events, o, &o->ws, err);
     if (r == 0)
         introduce(o);
@@ -256,8 +258,10 @@ static void on_ping(void *arg)
 int outside_new(struct engine *e, const char *url, const char *token, struct outside **ret, struct err *err)
 {
     struct url parts;
-    if (url_parse(url, "ws", DEFAULT_PORT, &parts) < 0 || strchr(parts.path, '?'))
-        return err_set(err, ERR_INVALID, 0, "engine URL \"%.200s\" is not of the form ws://host:port", url);
+    bool is_url = url_parse(url, "ws", DEFAULT_PORT, &parts) == 0 || url_parse(url, "wss", DEFAULT_PORT, &parts) == 0;
+    if (!is_url || strchr(parts.path, '?'))
+        return err_set(err, ERR_INVALID, 0,
+                       "engine URL \"%.200s\" is not of the form ws://host:port or wss://host:port", url);
     struct outside *o = xzalloc(sizeof(*o));
     o->engine = e;
     o->url = xstrdup(url);

@@ -6,8 +6,8 @@
 
 struct outside;
 
-/* url: "ws://host:port". token may be NULL or "". -EINVAL for a bad URL. Functions added later are not registered there
- * before the next connection. */
+/* url: "ws://host:port", "wss://host:port". token may be NULL or "". -EINVAL for a bad URL. Functions added later are
+ * not registered there before the next connection. */
 int outside_new(struct engine *e, const char *url, const char *token, struct outside **ret, struct err *err);
 struct outside *outside_free(struct outside *o);
 bool outside_is_connected(const struct outside *o); /* the other engine has greeted us */

@@ -11,15 +11,18 @@
 
 struct http_client; /* one call */
 
+struct tlsctx_trust;
+
 struct http_client_request {
-    const char *method;         /* "GET" */
-    const char *url;            /* "http://host:port/path"; with unix_path only the path: "/v1.43/info" */
-    const char *unix_path;      /* the socket's path, or NULL for TCP */
+    const char *method;    /* "GET" */
+    const char *url;       /* "http://host:port/path", https:// with TLS; with unix_path only the path: "/v1.43/info" */
+    const char *unix_path; /* the socket's path, or NULL for TCP */
     const char *const *headers; /* "Name: value", ended by NULL; or NULL. Host and Content-Length are set here */
     const char *body;           /* copied; NULL for none */
     size_t body_len;
-    int64_t timeout_ms; /* for all of it; 0 means 30 s, less than 0 no limit once connected */
-    size_t body_max;    /* response bytes; 0 means no limit: on_data bounds what it keeps */
+    int64_t timeout_ms;               /* for all of it; 0 means 30 s, less than 0 no limit once connected */
+    size_t body_max;                  /* response bytes; 0 means no limit: on_data bounds what it keeps */
+    const struct tlsctx_trust *trust; /* for https://; NULL: the system's store */
 };
 
 struct http_client_events {

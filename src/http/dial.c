@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/un.h>
 
 #include "base/alloc.h"
+#include "tls/tlspump.h"
 
 /* What the pool thread works on; it may outlive the dial. */
 struct lookup {
@@ -26,6 +28,9 @@ struct dial {
     struct lookup *lookup;
     struct addrinfo *list, *next; /* next: to be tried */
     char *name;                   /* for messages */
+    char *host;                   /* with ctx: whose certificate is wanted */
+    SSL_CTX *ctx;                 /* NULL: plain */
+    struct tlspump *pump;         /* while it shakes hands */
     int fd;
     struct watch *watch;
     struct timer *timer;
@@ -45,6 +50,8 @@ static void free_lookup(struct lookup *lo)
 static void free_memory(struct dial *d)
 {
     free(d->name);
+    free(d->host);
+    SSL_CTX_free(d->ctx);
     free(d);
 }
 
@@ -58,6 +65,7 @@ struct dial *dial_free(struct dial *d)
         d->lookup->dial = NULL; /* its thread is running */
     d->watch = watch_free(d->watch);
     d->timer = timer_free(d->timer);
+    d->pump = tlspump_free(d->pump);
     if (d->fd >= 0)
         (void)close(d->fd);
     if (d->list)
@@ -70,17 +78,53 @@ struct dial *dial_free(struct dial *d)
     return NULL;
 }
 
-static void finish(struct dial *d, int sys, const char *what)
+static void finish_with(struct dial *d, int fd, const struct err *err)
 {
     dial_fn *fn = d->fn;
     void *arg = d->arg;
-    int fd = sys ? NO_FD : steal_fd(&d->fd);
+    (void)dial_free(d);
+    fn(arg, fd, err);
+}
+
+static void finish(struct dial *d, int sys, const char *what)
+{
     struct err err = ERR_INIT;
     if (sys)
         (void)err_set(&err, sys == ETIMEDOUT ? ERR_TIMEOUT : ERR_UPSTREAM, sys, "%s %s", what, d->name);
-    (void)dial_free(d);
-    fn(arg, fd, sys ? &err : NULL);
+    finish_with(d, sys ? NO_FD : steal_fd(&d->fd), sys ? &err : NULL);
 }
+
+/* --- TLS, on top of a connected socket --- */
+
+static void on_secure(void *arg, struct tlspump *p, int plain_fd)
+{
+    struct dial *d = arg;
+    d->pump = NULL;
+    tlspump_let_go(p);
+    finish_with(d, plain_fd, NULL);
+}
+
+static void on_insecure(void *arg, struct tlspump *p, const char *why)
+{
+    struct dial *d = arg;
+    struct err err = ERR_INIT;
+    (void)p;
+    d->pump = NULL;
+    (void)err_set(&err, ERR_UPSTREAM, 0, "connect to %s: %s", d->name, why);
+    finish_with(d, NO_FD, &err);
+}
+
+static void shake_hands(struct dial *d)
+{
+    static const struct tlspump_events events = { .on_ready = on_secure, .on_end = on_insecure };
+    int r = tlspump_new(d->loop, d->ctx, steal_fd(&d->fd), d->host, &d->pump);
+    if (r < 0)
+        finish(d, -r, "connect to");
+    else
+        tlspump_start(d->pump, &events, d);
+}
+
+/* --- connecting --- */
 
 static void on_connected(void *arg, int events);
 
@@ -121,7 +165,10 @@ static void on_connected(void *arg, int events)
     if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &sys, &len) < 0)
         sys = errno;
     if (sys == 0) {
-        finish(d, 0, "connect to");
+        if (d->ctx)
+            shake_hands(d);
+        else
+            finish(d, 0, "connect to");
         return;
     }
     (void)close(steal_fd(&d->fd));
@@ -202,6 +249,15 @@ struct dial *dial_tcp(struct loop *l, const char *host, uint16_t port, int64_t t
     d->lookup = lo;
     d->is_start_due = true;
     loop_defer(l, start_tcp, d);
+    return d;
+}
+
+struct dial *dial_tls(struct loop *l, const char *host, uint16_t port, SSL_CTX *ctx, int64_t timeout_ms, dial_fn *fn,
+                      void *arg)
+{
+    struct dial *d = dial_tcp(l, host, port, timeout_ms, fn, arg);
+    d->host = xstrdup(host);
+    d->ctx = SSL_CTX_up_ref(ctx) == 1 ? ctx : NULL; /* only fails when the count runs over */
     return d;
 }
 

@@ -1,5 +1,6 @@
 /* Connecting without blocking: TCP by address or name, and unix sockets. May include: base/, loop/. */
 #pragma once
+#include <openssl/types.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -13,5 +14,9 @@ typedef void dial_fn(void *arg, int fd, const struct err *err);
 
 /* Names are resolved on a pool thread, addresses tried one after the other, all within timeout_ms. */
 struct dial *dial_tcp(struct loop *l, const char *host, uint16_t port, int64_t timeout_ms, dial_fn *fn, void *arg);
+/* The same with TLS: what comes back is a stream of plain bytes, which this loop en- and decrypts. ctx is the caller's
+ * (a reference is kept). The server's certificate must bear host. */
+struct dial *dial_tls(struct loop *l, const char *host, uint16_t port, SSL_CTX *ctx, int64_t timeout_ms, dial_fn *fn,
+                      void *arg);
 struct dial *dial_unix(struct loop *l, const char *path, int64_t timeout_ms, dial_fn *fn, void *arg);
 struct dial *dial_free(struct dial *d); /* gives up: fn is not called */

@@ -1,6 +1,7 @@
 /* One call. Freed when its reference count ends: callbacks may free the call they come from. */
 #include <assert.h>
 #include <errno.h>
+#include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include "http/http_reply.h"
 #include "http/outq.h"
 #include "http/url.h"
+#include "tls/tlsctx.h"
 
 enum { CLIENT_MAGIC = 0xc11e4701, READ_BYTES = 65536, TIMEOUT_MS = 30000 };
 
@@ -241,8 +243,9 @@ static int read_target(const struct http_client_request *req, struct url *ret, s
     if (!*req->method || req->method[strspn(req->method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")])
         return err_set(err, ERR_INVALID, 0, "\"%s\" is no request method", req->method);
     if (!req->unix_path) {
-        if (url_parse(req->url, "http", 80, ret) < 0)
-            return err_set(err, ERR_INVALID, 0, "\"%s\" is no address: http://host:port/path is needed", req->url);
+        if (url_parse_either(req->url, "http", ret) < 0)
+            return err_set(err, ERR_INVALID, 0, "\"%s\" is no address: http:// or https://host:port/path is needed",
+                           req->url);
         return 0;
     }
     *ret = (struct url){ .host = "localhost", .path = req->url };
@@ -255,7 +258,10 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
                       void *arg, struct http_client **ret, struct err *err)
 {
     struct url u = { 0 };
+    SSL_CTX *ctx = NULL;
     int r = read_target(req, &u, err);
+    if (r == 0 && u.is_secure)
+        r = tlsctx_client(req->trust, &ctx, err);
     if (r < 0)
         return r;
     struct http_client *c = xzalloc(sizeof *c);
@@ -266,6 +272,7 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
     c->reply = http_reply_new(strcmp(req->method, "HEAD") == 0, &reply_events, c);
     r = make_request(c, req, &u);
     if (r < 0) {
+        SSL_CTX_free(ctx);
         (void)http_client_free(c);
         return err_set(err, r == -EINVAL ? ERR_INVALID : ERR_INTERNAL, -r,
                        "%s %s: a header holds a line break, or no memory", req->method, req->url);
@@ -273,8 +280,13 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
     int64_t limit_ms = req->timeout_ms > 0 ? req->timeout_ms : TIMEOUT_MS;
     if (req->timeout_ms >= 0)
         c->timer = timer_new(l, limit_ms, 0, on_timeout, c);
-    c->dial = req->unix_path ? dial_unix(l, req->unix_path, limit_ms, on_dialed, c)
-                             : dial_tcp(l, u.host, u.port, limit_ms, on_dialed, c);
+    if (req->unix_path)
+        c->dial = dial_unix(l, req->unix_path, limit_ms, on_dialed, c);
+    else if (ctx)
+        c->dial = dial_tls(l, u.host, u.port, ctx, limit_ms, on_dialed, c);
+    else
+        c->dial = dial_tcp(l, u.host, u.port, limit_ms, on_dialed, c);
+    SSL_CTX_free(ctx);
     *ret = c;
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "http/url.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -117,5 +118,17 @@ int url_parse(const char *text, const char *scheme, uint16_t default_port, struc
     if (parse_authority(host, len, &u) < 0)
         return -EINVAL;
     *ret = u;
+    return 0;
+}
+
+int url_parse_either(const char *text, const char *scheme, struct url *ret)
+{
+    char secure[16];
+    (void)snprintf(secure, sizeof secure, "%ss", scheme);
+    if (url_parse(text, scheme, 80, ret) == 0)
+        return 0;
+    if (url_parse(text, secure, 443, ret) < 0)
+        return -EINVAL;
+    ret->is_secure = true;
     return 0;
 }

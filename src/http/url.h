@@ -21,8 +21,11 @@ enum { URL_HOST_MAX = 256 };
 struct url {
     char host[URL_HOST_MAX]; /* IPv6 without brackets */
     uint16_t port;
+    bool is_secure;   /* set by url_parse_either() */
     const char *path; /* into the text given; "/" when there is none. May hold a query */
 };
 
 /* scheme: "http" or "ws". -EINVAL when text is no URL of it. User names and fragments are refused. */
 int url_parse(const char *text, const char *scheme, uint16_t default_port, struct url *ret);
+/* The scheme (ports 80 and 443), or the one that speaks TLS: with an "s" behind it. */
+int url_parse_either(const char *text, const char *scheme, struct url *ret);

@@ -1,5 +1,6 @@
 /* The client's side of the handshake: connect, ask, check the answer, then hand the socket to ws.c. */
 #include <errno.h>
+#include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -9,6 +10,7 @@
 #include "http/url.h"
 #include "http/ws_conn.h"
 #include "http/wskey.h"
+#include "tls/tlsctx.h"
 
 enum { HANDSHAKE_MS = 10000, ANSWER_BYTES = 16384 };
 
@@ -157,8 +159,13 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
             struct err *err)
 {
     struct url u;
-    if (url_parse(to->url, "ws", 80, &u) < 0)
-        return err_set(err, ERR_INVALID, 0, "\"%s\" is no WebSocket address: ws://host:port/path is needed", to->url);
+    SSL_CTX *ctx = NULL;
+    if (url_parse_either(to->url, "ws", &u) < 0)
+        return err_set(err, ERR_INVALID, 0, "\"%s\" is no WebSocket address: ws:// or wss://host:port/path is needed",
+                       to->url);
+    int r = u.is_secure ? tlsctx_client(to->trust, &ctx, err) : 0;
+    if (r < 0)
+        return r;
     struct ws *w = ws_new(l, true, to->message_max, ev, arg);
     struct ws_handshake *h = xzalloc(sizeof *h);
     h->ws = w;
@@ -167,13 +174,16 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
     outq_init(&h->out);
     buf_init(&h->answer, ANSWER_BYTES);
     wskey_new(h->key);
-    int r = make_request(h, &u, to->headers);
+    r = make_request(h, &u, to->headers);
     if (r < 0) {
+        SSL_CTX_free(ctx);
         ws_drop(w);
         return err_set(err, ERR_INVALID, -r, "connect to %s: a header holds a line break or is too long", to->url);
     }
     h->timer = timer_new(l, HANDSHAKE_MS, 0, on_late, h);
-    h->dial = dial_tcp(l, u.host, u.port, HANDSHAKE_MS, on_dialed, h);
+    h->dial = ctx ? dial_tls(l, u.host, u.port, ctx, HANDSHAKE_MS, on_dialed, h)
+                  : dial_tcp(l, u.host, u.port, HANDSHAKE_MS, on_dialed, h);
+    SSL_CTX_free(ctx);
     *ret = w;
     return 0;
 }

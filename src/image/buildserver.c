@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/strlist.h"
 #include "http/client.h"
+#include "tls/tlsctx.h"
 
 enum { START_MS = 60000, STOP_MS = 60000, CALL_MS = 600000, ANSWER_MAX = 64 << 20, LINE_MAX_BYTES = 4 << 20 };
 
@@ -116,6 +117,9 @@ static int start_own(struct buildserver *b, const char *data_dir, struct err *er
     (void)setenv("III_ALLOWED_IMAGES", "*", 1);
     (void)setenv("III_MAX_CMD_TIMEOUT", "86400", 0);
     (void)setenv("III_LOG_LEVEL", "error", 0);
+    static const char *const tls[] = { "III_TLS_CERT", "III_TLS_KEY", "III_TLS_CLIENT_CA" };
+    for (size_t i = 0; i < sizeof(tls) / sizeof(tls[0]); i++)
+        (void)unsetenv(tls[i]); /* this one is on loopback, where no certificate bears its address */
     (void)fflush(stdout);
     CLEANUP(strlist_free_p) char **argv = server_argv(data_dir);
     b->pid = fork();
@@ -154,12 +158,13 @@ static void on_signal(void *arg)
 int buildserver_open(const char *data_dir, const char *url, struct buildserver *ret, struct err *err)
 {
     *ret = (struct buildserver){ 0 };
-    const char *host = getenv("III_HOST"), *port = getenv("III_REST_PORT");
+    const char *host = getenv("III_HOST"), *port = getenv("III_REST_PORT"), *cert = getenv("III_TLS_CERT");
     int r = 0;
     if (url)
         ret->url = xstrdup(url);
     else if (is_locked(data_dir))
-        ret->url = xasprintf("http://%s:%s", host && *host ? host : "127.0.0.1", port && *port ? port : "3111");
+        ret->url = xasprintf("http%s://%s:%s", cert && *cert ? "s" : "", host && *host ? host : "127.0.0.1",
+                             port && *port ? port : "3111");
     else
         r = start_own(ret, data_dir, err);
     if (r == 0)
@@ -223,13 +228,15 @@ static int start_call(struct waiting *w, const char *method, const char *path, c
     size_t len = 0;
     CLEANUP(free_p) char *text = body ? json_write(body, &len) : NULL;
     const char *headers[] = { "Content-Type: application/json", token && *token ? auth : NULL, NULL };
+    const struct tlsctx_trust trust = { getenv("III_CA_CERT"), getenv("III_CLIENT_CERT"), getenv("III_CLIENT_KEY") };
     const struct http_client_request req = { .method = method,
                                              .url = url,
                                              .headers = headers,
                                              .body = text,
                                              .body_len = len,
                                              .timeout_ms = w->on_event ? -1 : CALL_MS,
-                                             .body_max = 0 };
+                                             .body_max = 0,
+                                             .trust = &trust };
     return http_client_start(w->b->loop, &req, &events, w, ret, err);
 }
 

@@ -26,6 +26,13 @@ struct signal_watch {
     struct signal_watch *next;
 };
 
+struct loop_end {
+    struct loop *loop;
+    struct loop_end *prev, *next;
+    loop_fn *fn;
+    void *arg;
+};
+
 struct loop {
     uv_loop_t uv;
     uv_prepare_t prepare;
@@ -33,6 +40,7 @@ struct loop {
     struct deferred *queue; /* ring of queue_cap entries, a power of two */
     size_t queue_head, queue_len, queue_cap;
     struct signal_watch *signals;
+    struct loop_end *ends;
     bool is_draining;
 };
 
@@ -127,6 +135,39 @@ int loop_new(struct loop **ret, struct err *err)
     return 0;
 }
 
+struct loop_end *loop_on_end(struct loop *l, loop_fn *fn, void *arg)
+{
+    struct loop_end *e = xzalloc(sizeof *e);
+    *e = (struct loop_end){ .loop = l, .next = l->ends, .fn = fn, .arg = arg };
+    if (e->next)
+        e->next->prev = e;
+    l->ends = e;
+    return e;
+}
+
+struct loop_end *loop_end_free(struct loop_end *e)
+{
+    if (!e)
+        return NULL;
+    if (e->prev)
+        e->prev->next = e->next;
+    else
+        e->loop->ends = e->next;
+    if (e->next)
+        e->next->prev = e->prev;
+    free(e);
+    return NULL;
+}
+
+static void run_ends(struct loop *l)
+{
+    while (l->ends) {
+        struct loop_end e = *l->ends;
+        (void)loop_end_free(l->ends);
+        e.fn(e.arg);
+    }
+}
+
 static void on_signal_closed(uv_handle_t *handle)
 {
     free(handle->data);
@@ -138,6 +179,7 @@ struct loop *loop_free(struct loop *l)
         return NULL;
     for (int turn = 0; l->queue_len && turn < FREE_TURNS_MAX; turn++)
         run_deferred(l);
+    run_ends(l);
     while (l->signals) {
         struct signal_watch *s = l->signals;
         l->signals = s->next;

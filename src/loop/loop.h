@@ -42,5 +42,10 @@ int loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg);
 /* One handler for each signal; lives as long as the loop. */
 int loop_on_signal(struct loop *l, int signo, loop_fn *fn, void *arg);
 
+/* Calls fn when the loop is freed, before it asserts that nothing is left: for things that nobody owns. */
+struct loop_end;
+struct loop_end *loop_on_end(struct loop *l, loop_fn *fn, void *arg);
+struct loop_end *loop_end_free(struct loop_end *e); /* not from inside fn, after which it is gone anyway */
+
 /* Calls fn once when the process behind the pidfd has ended (it is not reaped here). */
 int loop_on_exit(struct loop *l, int pidfd, loop_fn *fn, void *arg, struct watch **ret);

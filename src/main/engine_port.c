@@ -10,11 +10,13 @@
 #include "engine/engine.h"
 #include "engine/outside.h"
 #include "http/server.h"
+#include "tls/tlsctx.h"
 
 #define WORKER_NAME "iii-sandbox"
 
 struct engine_port {
     const struct settings *settings;
+    struct tlsctx_trust trust;
     struct engine *engine;
     struct engine_door *door;
     struct fn_set *functions;
@@ -28,12 +30,14 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     const struct settings *s = m->settings;
     struct engine_port *p = xzalloc(sizeof(*p));
     p->settings = s;
+    p->trust = (struct tlsctx_trust){ s->ca_cert, s->client_cert, s->client_key };
     struct engine_options options = { .loop = m->loop,
                                       .store = m->store,
                                       .channels = m->channels,
                                       .token = s->auth_token,
                                       .name = WORKER_NAME,
-                                      .version = API_VERSION };
+                                      .version = API_VERSION,
+                                      .trust = &p->trust };
     int r = engine_new(&options, &p->engine, err);
     if (r == 0) {
         struct http_app app = engine_http_app(p->engine);

@@ -40,7 +40,8 @@ struct tlspump {
     int net, plain, other; /* other: the end that on_ready hands over */
     struct watch *net_watch, *plain_watch;
     struct timer *timer;
-    struct buf in, out; /* from the net, to the net */
+    struct loop_end *end; /* only when nobody owns it */
+    struct buf in, out;   /* from the net, to the net */
     enum state state;
     size_t discarded;
     bool is_server, is_looked_at, is_freed;
@@ -69,6 +70,7 @@ static void close_all(struct tlspump *p)
     p->net_watch = watch_free(p->net_watch);
     p->plain_watch = watch_free(p->plain_watch);
     p->timer = timer_free(p->timer);
+    p->end = loop_end_free(p->end);
     SSL_free(p->ssl);
     p->ssl = NULL;
     int *const fds[] = { &p->net, &p->plain, &p->other };
@@ -86,7 +88,8 @@ static void finish(struct tlspump *p, const char *why)
         return;
     p->refs++;
     close_all(p);
-    p->events.on_end(p->arg, p, why);
+    if (p->events.on_end)
+        p->events.on_end(p->arg, p, why);
     unref(p);
 }
 
@@ -476,4 +479,17 @@ struct tlspump *tlspump_free(struct tlspump *p)
     }
     close_all(p);
     return NULL;
+}
+
+static void on_loop_end(void *arg)
+{
+    struct tlspump *p = arg;
+    p->end = NULL;
+    (void)tlspump_free(p);
+}
+
+void tlspump_let_go(struct tlspump *p)
+{
+    p->events = (struct tlspump_events){ 0 };
+    p->end = loop_on_end(p->loop, on_loop_end, p);
 }

@@ -26,6 +26,8 @@ void tlspump_start(struct tlspump *p, const struct tlspump_events *events,
                    void *arg);                /* the first step follows on the loop */
 void tlspump_shake(struct tlspump *p);        /* may call on_ready, on_end */
 int tlspump_version(const struct tlspump *p); /* 0x303, 0x304 */
+/* From now on nobody owns p: it ends with its connection, or with the loop. After on_ready, also from inside it. */
+void tlspump_let_go(struct tlspump *p);
 /* Last chance of what the plain side has written: sends as much as the socket takes, then all is closed. No callback.
  */
 struct tlspump *tlspump_free(struct tlspump *p);

@@ -153,7 +153,7 @@ def test_a_batch_is_tried_again_and_a_refused_one_is_counted():
         metrics.close()
 
 
-def test_an_endpoint_with_tls_is_refused_with_a_way_out(tmp_path):
+def test_an_endpoint_of_another_kind_is_refused(tmp_path):
     reply = harness.run_cli("serve", "--port", "0", "--engine-port", "0",
-                            env={"OTEL_EXPORTER_OTLP_ENDPOINT": "https://x:4318", "III_DATA_DIR": tmp_path / "d"})
+                            env={"OTEL_EXPORTER_OTLP_ENDPOINT": "grpc://x:4318", "III_DATA_DIR": tmp_path / "d"})
     assert reply.returncode != 0 and "OTEL_EXPORTER_OTLP_ENDPOINT" in reply.stderr and "collector" in reply.stderr

@@ -2,6 +2,7 @@
 import base64
 import hashlib
 import http.client
+import http.server
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import signal
 import socket
 import ssl
 import struct
+import threading
 import time
 
 import pytest
@@ -107,6 +109,7 @@ def client(server, trust):
 def box(server, trust):
     with TlsClient(server.port, trust) as caller:
         sid = caller.create()["id"]
+        caller.close()  # an idle connection would keep an old door alive
         yield sid
         server.held.look(server.pid)
         assert caller.delete(f"/sandboxes/{sid}").status == 200
@@ -351,6 +354,100 @@ def test_client_certificates(authority, tmp_path, trust):
                 with connect(made.port, context) as sock:
                     sock.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n\r\n")
                     sock.recv(1)
+
+
+def cli(server, authority, *args, ca=True, **kw):
+    env = {"III_AUTH_TOKEN": TOKEN, "III_URL": f"wss://localhost:{server.engine_port}"}
+    if ca:
+        env["III_CA_CERT"] = authority.cert
+    return harness.run_cli(*args, env={**env, **kw.pop("env", {})}, **kw)
+
+
+def test_command_line_over_wss(server, authority, box, tmp_path):
+    done = cli(server, authority, "trigger", "engine::functions::list")
+    assert done.returncode == 0 and "sandbox::create" in done.stdout, done
+    done = cli(server, authority, "sandbox", "run", "python", "--", "echo", "through the door")
+    assert done.stdout == "through the door\n" and done.returncode == 0, done
+    sid = cli(server, authority, "sandbox", "create", "python").stdout.strip()
+    data = random.Random(8).randbytes(5_000_000)
+    (tmp_path / "in").write_bytes(data)
+    done = cli(server, authority, "sandbox", "upload", sid, tmp_path / "in", "/tmp/there")
+    assert done.returncode == 0, done
+    done = cli(server, authority, "sandbox", "download", sid, "/tmp/there", tmp_path / "out")
+    assert done.returncode == 0 and (tmp_path / "out").read_bytes() == data
+    flags = ["--address", f"https://127.0.0.1:{server.engine_port}", "--ca-cert", str(authority.cert)]
+    done = cli(server, authority, "sandbox", "stop", sid, *flags, ca=False, env={"III_URL": ""})
+    assert done.returncode == 0, done
+
+
+def test_the_command_line_says_what_is_wrong(server, authority, tmp_path):
+    done = cli(server, authority, "sandbox", "list", ca=False)
+    assert done.returncode == 1 and "certificate is not accepted" in done.stderr and "--ca-cert" in done.stderr, done
+    other = certs.Authority(tmp_path / "other")
+    done = cli(server, authority, "sandbox", "list", "--ca-cert", other.cert)
+    assert done.returncode == 1 and "--ca-cert" in done.stderr, done
+    done = cli(server, authority, "sandbox", "list", env={"III_CA_CERT": tmp_path / "missing"})
+    assert done.returncode == 1 and "missing: No such file" in done.stderr, done
+    done = cli(server, authority, "sandbox", "list", env={"III_URL": f"ws://localhost:{server.engine_port}"})
+    assert done.returncode == 1 and "TLS required" in done.stderr, done
+    done = cli(server, authority, "sandbox", "list", env={"III_URL": "ftp://localhost"})
+    assert done.returncode == 2 and "is no address" in done.stderr, done
+    done = cli(server, authority, "sandbox", "list", "--address", f"wss://127.0.0.2:{server.engine_port}")
+    assert done.returncode == 1, done
+
+
+def test_a_certificate_for_another_name(authority):
+    cert, key = authority.issue("elsewhere", alt="DNS:elsewhere.example")
+    with harness.Server(flags=["--tls-cert", cert, "--tls-key", key, "--auth-token", TOKEN]) as made:
+        done = cli(made, authority, "sandbox", "list")
+        assert done.returncode == 1 and "name or address that the certificate bears" in done.stderr, done
+
+
+def test_a_plain_engine_is_named(authority):
+    with harness.Server() as made:
+        done = cli(made, authority, "sandbox", "list")
+        assert done.returncode == 1 and "does not speak TLS" in done.stderr, done
+
+
+def test_joining_an_engine_over_wss(server, authority, trust):
+    """A second server is a worker of the first, over TLS."""
+    env = {"III_ENGINE_URL": f"wss://localhost:{server.engine_port}", "III_ENGINE_TOKEN": TOKEN, "III_CA_CERT": authority.cert}
+    with harness.Server(env=env):
+        worker = SecureWorker(server.engine_port, trust)
+        wait_until(lambda: any(w.get("name") == "iii-sandbox" and w.get("runtime") == "c" for w in
+                               worker.answer_to(worker.ask("engine::workers::list"))["workers"]), "the worker")
+        worker.ws.cut()
+
+
+class Collector(http.server.BaseHTTPRequestHandler):
+    """Counts the bytes of what is posted."""
+
+    def do_POST(self):
+        self.server.seen.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_spans_go_to_a_collector_over_https(authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.issue("collector"))
+    collector = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    collector.socket = context.wrap_socket(collector.socket, server_side=True)
+    collector.seen = []
+    threading.Thread(target=collector.serve_forever, daemon=True).start()
+    try:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"https://localhost:{collector.server_port}", "III_CA_CERT": authority.cert}
+        with harness.Server(env=env) as made:
+            made.client().ok("GET", "/health")
+            wait_until(lambda: collector.seen, "a span")
+    finally:
+        collector.shutdown()
+        collector.server_close()
 
 
 def start_fails(tmp_path, *flags):

@@ -166,7 +166,7 @@ TEST(bad_requests_do_not_start)
     struct http_client *c = NULL;
     struct err err = ERR_INIT;
     const char *const headers[] = { "X: a\r\nY: b", NULL };
-    static const char *const targets[] = { "https://a/", "ftp://a/", "/path" };
+    static const char *const targets[] = { "wss://a/", "ftp://a/", "/path" };
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         struct http_client_request req = { .method = "GET", .url = targets[i] };
         CHECK_INT(http_client_start(fx.loop, &req, &events, NULL, &c, &err), -EINVAL);

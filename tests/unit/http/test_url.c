@@ -75,10 +75,29 @@ TEST(absolute_urls_are_split)
         CHECK_INT(url_parse(bad[i], "http", 80, &u), -EINVAL);
 }
 
+TEST(either_scheme_is_taken)
+{
+    struct url u = { 0 };
+    CHECK_INT(url_parse_either("ws://h", "ws", &u), 0);
+    CHECK_INT(u.port, 80);
+    CHECK(!u.is_secure);
+    CHECK_INT(url_parse_either("wss://h/x", "ws", &u), 0);
+    CHECK_INT(u.port, 443);
+    CHECK(u.is_secure);
+    CHECK_STR(u.path, "/x");
+    CHECK_INT(url_parse_either("HTTPS://[::1]:7", "http", &u), 0);
+    CHECK_INT(u.port, 7);
+    CHECK_STR(u.host, "::1");
+    CHECK_INT(url_parse_either("wss://h", "http", &u), -EINVAL);
+    CHECK_INT(url_parse_either("wsss://h", "ws", &u), -EINVAL);
+    CHECK_INT(url_parse_either("wss://", "ws", &u), -EINVAL);
+}
+
 int main(void)
 {
     RUN(segments_are_decoded_strictly);
     RUN(queries_are_walked_pair_by_pair);
     RUN(absolute_urls_are_split);
+    RUN(either_scheme_is_taken);
     return tap_done();
 }
