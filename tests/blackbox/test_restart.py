@@ -156,3 +156,27 @@ def test_two_servers_do_not_share_a_data_folder():
             assert caller.create()["status"] == "running"
     finally:
         finish(server)
+
+
+def test_a_paused_sandbox_survives_many_restarts():
+    """Its agent takes no connection while it is frozen: those of the servers before fill its queue."""
+    server = serve()
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            sid = caller.create()["id"]
+            caller.exec(sid, "echo kept > /workspace/f")
+            caller.ok("POST", f"/sandboxes/{sid}/pause")
+        for _ in range(20):
+            server.held.look(server.pid)
+            server.kill()
+            server.start()
+        with harness.Client(server.port) as caller:
+            assert caller.ok("GET", f"/sandboxes/{sid}")["status"] == "paused"
+            assert caller.post(f"/sandboxes/{sid}/exec", {"command": "true"}).status == 409
+            caller.ok("POST", f"/sandboxes/{sid}/resume")
+            assert caller.exec(sid, "cat /workspace/f")["stdout"] == "kept\n"
+    finally:
+        if server.proc.poll() is not None:
+            server.start()
+        finish(server)

@@ -246,6 +246,8 @@ class Actor:
         old = box.value(LOG)
         digest = Blobs.add((Blobs.kept[old] if old else b"") + line.encode())
         box.may(LOG, digest)
+        if old is None:
+            box.may(LOG, Blobs.add(b""))  # the shell opens the file before the command writes
         if self.run(box, f"printf %s '{line}' >> {LOG}")["exitCode"] != 0:
             self.world.finding(f"{box.id}: the append failed")
         box.sure(LOG, digest)

@@ -26,6 +26,7 @@
 #define BOX_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
 #define BOX_NOFILE     65536
 #define BACKLOG        16
+#define CONNECT_TRIES  3000 /* of 1 ms */
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
@@ -327,14 +328,29 @@ bool cell_is_over(struct cell *c)
     return true;
 }
 
+/* A paused agent takes no connections: those of servers that came and died meanwhile fill its queue. It has to run for
+ * a moment then. */
+static int connect_waking(struct cell *c, const struct sockaddr_un *addr, socklen_t len)
+{
+    int r = connect(c->conn, (const struct sockaddr *)addr, len) < 0 ? -errno : 0;
+    if (r != -EAGAIN)
+        return r;
+    if (c->has_cgroup)
+        (void)cgroup_thaw(&c->cgroup); /* one that was not frozen is only slow */
+    for (int tries = 0; tries < CONNECT_TRIES && r == -EAGAIN; tries++) {
+        (void)poll(NULL, 0, 1); /* only a pause */
+        r = connect(c->conn, (const struct sockaddr *)addr, len) < 0 ? -errno : 0;
+    }
+    return r;
+}
+
 static int connect_agent(struct cell_site *site, struct cell *c, struct err *err)
 {
     struct sockaddr_un addr;
     socklen_t len = socket_address(site, c->name, &addr);
     c->conn = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (c->conn < 0 || connect(c->conn, (struct sockaddr *)&addr, len) < 0)
-        return err_set(err, ERR_GONE, errno, "connect to the agent of box %s", c->name);
-    return 0;
+    int r = c->conn < 0 ? -errno : connect_waking(c, &addr, len);
+    return r < 0 ? err_set(err, ERR_GONE, -r, "connect to the agent of box %s", c->name) : 0;
 }
 
 int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell **ret, struct err *err)

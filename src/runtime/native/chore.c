@@ -202,8 +202,11 @@ void chore_step(struct chore_list *l, struct cell_site *site, chore_copied_fn *f
 void chore_finish(struct chore_list *l, struct cell_site *site)
 {
     l->is_ending = true;
-    for (const struct chore *c = l->running; c; c = c->next)
-        (void)setpriority(PRIO_PROCESS, (id_t)c->pid, 0); /* only root may: others wait longer */
+    for (const struct chore *c = l->running; c;
+         c = c->next) { /* someone waits now; only root may: others wait longer */
+        (void)setpriority(PRIO_PROCESS, (id_t)c->pid, 0);
+        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, c->pid, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_NONE, 0));
+    }
     start_remover(l, site);
     while (l->running) {
         struct chore *c = l->running;

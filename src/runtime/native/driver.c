@@ -22,7 +22,7 @@
 
 #define NATIVE_MAGIC   0x6e617469u
 #define BOX_MAGIC      0x6e626f78u
-#define HELLO_MS       20000
+#define HELLO_MS       60000 /* that of a killed server may still be at its end */
 #define END_MS         30000 /* the launcher removes the folders of the last boxes before it ends */
 #define SWEEP_CHUNK    60000u
 #define REPLIES_A_TURN 64
@@ -182,13 +182,16 @@ static void deliver_error(const struct pending *p, const struct err *err)
         p->on_done(p->arg, err);
 }
 
-/* The launcher names a promoted folder: until somebody has moved it, it is a leftover. */
-static void note_leftover(struct native *n, const struct pending *p, const struct wire_reply *rep)
+/* The launcher names a promoted folder: until somebody has moved it, it is a leftover. Paused is what it has paused. */
+static void note_changes(struct native *n, const struct pending *p, const struct wire_reply *rep)
 {
     struct box *b = n->boxes;
     bool is_one = rep->folder[0] && (rep->is_shared || rep->result == -EEXIST || p->op == WIRE_ADOPT);
+    bool is_change = (p->op == WIRE_PAUSE || p->op == WIRE_RESUME) && rep->result >= 0;
     while (b && strcmp(b->name, p->message->request.name) != 0)
         b = b->next;
+    if (b && is_change)
+        b->is_paused = p->op == WIRE_PAUSE;
     if (!b || !is_one)
         return;
     free(b->leftover);
@@ -198,7 +201,7 @@ static void note_leftover(struct native *n, const struct pending *p, const struc
 static void deliver(struct native *n, const struct pending *p, const struct wire_reply *rep, const int *fds,
                     size_t n_fds)
 {
-    note_leftover(n, p, rep);
+    note_changes(n, p, rep);
     if (rep->result < 0) {
         struct err err = { .code = rep->code ? (enum err_code)rep->code : ERR_INTERNAL, .sys = -rep->result };
         snprintf(err.msg, sizeof(err.msg), "%s", rep->text);
@@ -486,13 +489,11 @@ static void native_forget(struct box *b)
 static void native_pause(struct box *b, box_done_fn *fn, void *arg)
 {
     ask(b, WIRE_PAUSE, fn, arg);
-    b->is_paused = true;
 }
 
 static void native_resume(struct box *b, box_done_fn *fn, void *arg)
 {
     ask(b, WIRE_RESUME, fn, arg);
-    b->is_paused = false;
 }
 
 static int native_stats(struct box *b, struct box_stats *ret, struct err *err)

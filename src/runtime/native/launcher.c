@@ -41,7 +41,7 @@
 #define BLANK_BACKOFF_US 1000000
 #define FREEZE_MS        2000
 #define BLANK_QUIET_US   4000
-#define LOCK_TRIES       4000 /* of 5 ms */
+#define LOCK_TRIES       10000 /* of 5 ms */
 
 extern const unsigned char guest_blob[];
 size_t guest_blob_size(void);
@@ -211,6 +211,14 @@ static void unfreeze(struct cell *c)
         (void)cgroup_thaw(&c->cgroup); /* it was running before; a cgroup that is gone has nothing frozen */
 }
 
+static int freeze(struct cell *c, struct err *err)
+{
+    if (!c->has_cgroup)
+        return err_set(err, ERR_UNSUPPORTED, 0, "this host gives us no control group to pause boxes with");
+    int r = cgroup_freeze(&c->cgroup, FREEZE_MS);
+    return r < 0 ? err_sys(err, r, "pause box %s", c->name) : 0;
+}
+
 static void on_adopt(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
@@ -222,7 +230,9 @@ static void on_adopt(struct launcher *l, const struct wire_request *q)
         return;
     }
     add(l, c);
-    unfreeze(c); /* a launcher that died during a capture left it frozen */
+    unfreeze(c);                             /* a launcher that died during a capture left it frozen */
+    if (c->is_paused && freeze(c, &err) < 0) /* or thawed, when a server died during a resume */
+        log_event(LOG_DEBUG, "launcher.freeze", "box", c->name, "error", err.msg, NULL);
     char leftover[PROMOTE_FOLDER] = "";
     (void)promote_leftover(c, leftover); /* none: empty */
     if (q->is_linked) {
@@ -233,14 +243,6 @@ static void on_adopt(struct launcher *l, const struct wire_request *q)
     }
     send_box(c, WIRE_ADOPT, q->number, leftover);
     cell_close_start(c);
-}
-
-static int freeze(struct cell *c, struct err *err)
-{
-    if (!c->has_cgroup)
-        return err_set(err, ERR_UNSUPPORTED, 0, "this host gives us no control group to pause boxes with");
-    int r = cgroup_freeze(&c->cgroup, FREEZE_MS);
-    return r < 0 ? err_sys(err, r, "pause box %s", c->name) : 0;
 }
 
 /* Joining the box's user namespace, which an ordinary user's launcher must do first, is a way without return: in a
