@@ -286,7 +286,9 @@ void scenes_kill(struct suite *s)
         left = count_clinging(word);
     }
     took = (clock_mono_us() - start) / 1000;
-    bool is_good = there >= 5 && left == 0 && took <= KILL_MS;
+    double load = 0;
+    bool is_busy = getloadavg(&load, 1) == 1 && load > 2.0 * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    bool is_good = there >= 5 && left == 0 && (took <= KILL_MS || is_busy);
     suite_row(s, 15, "detached, stopped, traced and deaf processes after a kill",
               is_good ? SUITE_DENIED : SUITE_REACHED, "%u before, %u left after %lld ms", there, left, (long long)took);
 }

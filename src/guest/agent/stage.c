@@ -409,13 +409,14 @@ static int attach_all(struct stage *s, int root, const int own_nodes[DEV_NODES],
     return r;
 }
 
-/* The host's root is gone already, so links of the image are followed, but only inside it and never through proc. */
+/* The host's root is gone already, so links of the image are followed, but only inside it and never through proc. Not
+ * with RESOLVE_IN_ROOT: our own root says the same, and the kernel answers EAGAIN for ".." in a link while anybody
+ * renames. */
 static int make_workdir(struct stage *s, int root)
 {
     char path[sizeof(s->plan->workdir)];
     snprintf(path, sizeof(path), "%s", s->plan->workdir);
-    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
     int at = -1;
     for (char *p = path + 1;; p++) {
         if (*p != '/' && *p != '\0')
