@@ -158,6 +158,7 @@ static void on_signal(void *arg)
 int buildserver_open(const char *data_dir, const char *url, struct buildserver *ret, struct err *err)
 {
     *ret = (struct buildserver){ 0 };
+    (void)signal(SIGPIPE, SIG_IGN); /* a server over TLS that goes away is an error, not an end */
     const char *host = getenv("III_HOST"), *port = getenv("III_REST_PORT"), *cert = getenv("III_TLS_CERT");
     int r = 0;
     if (url)

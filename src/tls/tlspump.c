@@ -10,6 +10,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,9 +153,20 @@ int tlspump_version(const struct tlspump *p)
 
 /* --- moving bytes --- */
 
+/* Whether the plain side has closed for good, and not just its own direction. */
+static bool is_plain_closed(const struct tlspump *p)
+{
+    struct pollfd poll_fd = { .fd = p->plain };
+    return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & (POLLHUP | POLLERR);
+}
+
 static void on_late(void *arg)
 {
-    finish(arg, "the connection did not move");
+    struct tlspump *p = arg;
+    if (p->is_plain_over && !p->out.len && !is_plain_closed(p))
+        timer_set(p->timer, LINGER_MS, 0); /* it still reads: that may take as long as it likes */
+    else
+        finish(p, "the connection did not move");
 }
 
 static void arm(struct tlspump *p, int64_t ms)

@@ -1,7 +1,8 @@
 /* One TLS session on the loop: shakes hands over a connected socket, then copies between it and one end of a socket
  * pair, so that whoever holds the other end reads and writes plain bytes and needs to know nothing of TLS. Both
  * directions are bounded (16 KiB here, the rest is the kernel's), ends are passed on one direction at a time, and
- * output that does not move is cut. Untrusted: the peer. May include: base/, loop/. */
+ * output that does not move is cut. OpenSSL writes
+ * without MSG_NOSIGNAL, so the process must ignore SIGPIPE. Untrusted: the peer. May include: base/, loop/. */
 #pragma once
 #include <openssl/types.h>
 
