@@ -121,10 +121,10 @@ static int encode(const char *scope, const char *key, const json_t *doc, char **
     int r = check_names(scope, key, err);
     if (r < 0)
         return r;
-    size_t len = 0;
-    char *body = json_write(doc, &len);
+    char *body = json_dumps(doc, JSON_COMPACT | JSON_ENCODE_ANY); /* json_write() would make "null" of a failure */
     if (!body)
-        return err_set(err, ERR_INVALID, 0, "store: %s/%s: the document cannot be written as JSON", scope, key);
+        return err_set(err, ERR_INTERNAL, 0, "store: %s/%s: no memory for the document, or it is no JSON", scope, key);
+    size_t len = strlen(body);
     if (len > DOC_MAX_BYTES) {
         free(body);
         return err_set(err, ERR_TOO_LARGE, 0, "store: %s/%s: %zu bytes, the limit is %u", scope, key, len,
@@ -414,14 +414,21 @@ static int64_t query_number(sqlite3 *db, const char *sql)
     return n;
 }
 
-static bool is_healthy(sqlite3 *db)
+/* SQLITE_OK, SQLITE_CORRUPT, or why it cannot be told: an error of the disk or of memory is no damage, and may be gone
+ * the next time. The check itself reports a page that could not be read in the same way as a bad one. */
+static int look_over(sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
-    bool is_ok = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK &&
-                 sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0) &&
-                 strcmp((const char *)sqlite3_column_text(st, 0), "ok") == 0;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(st, 0);
+        bool is_unread = text && (strstr(text, "error code=") || strstr(text, "failed to get page"));
+        rc = !text ? SQLITE_NOMEM : strcmp(text, "ok") == 0 ? SQLITE_OK : is_unread ? SQLITE_IOERR : SQLITE_CORRUPT;
+    }
     (void)sqlite3_finalize(st);
-    return is_ok;
+    return (rc & 0xff) == SQLITE_NOTADB ? SQLITE_CORRUPT : rc & 0xff;
 }
 
 static void close_db(struct store *s)
@@ -451,13 +458,19 @@ static int open_db(struct store *s, struct err *err)
     if (rc != SQLITE_OK)
         return db_error(s, "open", err);
     int64_t version = query_number(s->db, "PRAGMA user_version");
+    if (version < 0)
+        return db_error(s, "read its version", err);
     if (version > SCHEMA_VERSION)
         return err_set(
             err, ERR_CONFLICT, 0,
             "%s: written by a newer version (schema %lld, this one knows %d): update, or use another data folder",
             s->path, (long long)version, SCHEMA_VERSION);
-    if (!is_healthy(s->db))
-        return -EUCLEAN;
+    rc = look_over(s->db);
+    if (rc != SQLITE_OK)
+        return rc == SQLITE_CORRUPT
+                   ? -EUCLEAN
+                   : err_set(err, ERR_INTERNAL, 0, "%s: cannot be checked: %s; nothing was changed: try again", s->path,
+                             sqlite3_errstr(rc));
     if (version < SCHEMA_VERSION && sqlite3_exec(s->db, schema_sql, NULL, NULL, NULL) != SQLITE_OK)
         return db_error(s, "make the tables", err);
     return 0;
@@ -516,7 +529,7 @@ int store_probe(const char *path, struct err *err)
     int64_t version = rc == SQLITE_OK && sqlite3_busy_timeout(db, BUSY_MS) == SQLITE_OK
                           ? query_number(db, "PRAGMA user_version")
                           : -1;
-    bool is_good = version >= 0 && is_healthy(db);
+    bool is_good = version >= 0 && look_over(db) == SQLITE_OK;
     (void)sqlite3_close(db); /* nothing is open on it */
     if (!is_good)
         return err_set(err, ERR_CONFLICT, 0, "%s cannot be read, or is damaged", path);

@@ -118,7 +118,7 @@ int ag_text_walk(struct ag_text *t, const char *root, ag_text_file_fn *fn)
         while (w.len > 1 && w.path[w.len - 1] == '/')
             w.path[--w.len] = '\0';
         w.root_len = w.len == 1 ? 1 : w.len + 1;
-        const char *base = strrchr(w.path, '/') + 1;
+        const char *slash = strrchr(w.path, '/'), *base = slash ? slash + 1 : w.path;
         if (S_ISDIR(st.st_mode) && !(t->flags & PROTO_TEXT_RECURSIVE))
             r = -EISDIR;
         else if (S_ISDIR(st.st_mode))
