@@ -55,7 +55,7 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
         return;
     }
     memcpy(c->sandbox_id, s->uuid, sizeof(c->sandbox_id));
-    s->expires_at = NEVER_MS;
+    sandbox_expire_at(s, NEVER_MS);
     if (sandbox_save(s, &why) < 0)
         log_event(LOG_WARN, "sandbox.save", "id", s->id, "error", why.msg, "then", "it keeps its time to live", NULL);
     log_event(LOG_INFO, "sandbox.progress", "kind", "ready", "sandbox_id", s->uuid, NULL);

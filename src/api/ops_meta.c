@@ -4,10 +4,20 @@
 #include "api/version.h"
 #include "base/clock.h"
 #include "sandbox/pool.h"
+#include "store/store.h"
 
 void api_health(struct call *c)
 {
-    call_ok(c, json_pack("{s:s}", "status", "healthy"));
+    const struct store *s = call_manager(c)->store;
+    json_t *answer = json_pack("{s:s}", "status", "healthy");
+    if (store_was_rescued(s)) {
+        const char *name = strrchr(store_rescued_path(s), '/'); /* the folder is nobody's business here */
+        char text[200];
+        (void)snprintf(text, sizeof(text), "state.db was damaged: it is kept as %.100s, %lld documents were salvaged",
+                       name ? name + 1 : "", (long long)store_rescued_rows(s));
+        (void)json_object_set_new(answer, "problems", json_pack("[s]", text));
+    }
+    call_ok(c, answer);
 }
 
 void api_metrics_global(struct call *c)

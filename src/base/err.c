@@ -14,10 +14,20 @@ static const struct {
 #undef X
 };
 
+/* A host that has run out of something is not broken: the caller may try again, and is told what of. */
+static enum err_code kind_of(enum err_code code, int sys)
+{
+    if (code != ERR_INTERNAL)
+        return code;
+    if (sys == ENOSPC || sys == EDQUOT)
+        return ERR_NO_SPACE;
+    return sys == EMFILE || sys == ENFILE || sys == ENOMEM ? ERR_CAPACITY : code;
+}
+
 static int fill(struct err *e, enum err_code code, int sys, const char *fmt, va_list ap)
 {
     if (e) {
-        e->code = code;
+        e->code = kind_of(code, sys);
         e->sys = sys;
         int n = vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
         if (sys && n >= 0 && (size_t)n < sizeof(e->msg))

@@ -158,7 +158,7 @@ int layout_lock(struct image_store *s, int op, struct err *err)
 {
     CLEANUP(close_fd_p) int fd = openat(s->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return err_set(err, err_from_errno(errno), errno, "open %s/lock", s->dir);
+        return err_set(err, ERR_INTERNAL, errno, "open %s/lock", s->dir); /* not even "not found" is the client's */
     while (flock(fd, op) < 0)
         if (errno != EINTR)
             return err_set(err, err_from_errno(errno), errno, "lock %s", s->dir);

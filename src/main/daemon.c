@@ -59,6 +59,16 @@ struct daemon {
     int exit_code;
 };
 
+static void tell_rescue(const struct store *s)
+{
+    char rows[24];
+    if (!store_was_rescued(s))
+        return;
+    (void)snprintf(rows, sizeof(rows), "%lld", (long long)store_rescued_rows(s));
+    log_event(LOG_ERROR, "store.damaged", "kept", store_rescued_path(s), "salvaged", rows, "then",
+              "what could be read is used", NULL);
+}
+
 static int open_state(struct daemon *d, struct err *err)
 {
     CLEANUP(free_p) char *db = xasprintf("%s/state.db", d->data_dir);
@@ -70,6 +80,8 @@ static int open_state(struct daemon *d, struct err *err)
         r = datadir_lock(d->data_dir, &d->lock_fd, err);
     if (r == 0)
         r = store_open(db, &d->store, err);
+    if (r == 0)
+        tell_rescue(d->store);
     if (r == 0)
         r = image_store_open(images, &d->images, err);
     return r;

@@ -1,5 +1,6 @@
 #include "sandbox/background.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,17 +201,21 @@ struct starting {
     void *arg;
 };
 
-static void on_started(void *arg, int pid)
+static void on_forgotten(void *arg, const struct err *err)
 {
-    struct starting *st = arg;
-    struct background *b = st->b;
-    guest_exec_drop(st->exec); /* durable: the exit notice comes over the link */
-    (void)json_object_set_new(st->rec, "pid", json_integer(pid));
-    map_set(b->records, json_get_str(st->rec, "id", ""), json_incref(st->rec));
-    save(b, st->rec);
-    st->fn(st->arg, st->rec, NULL);
-    json_decref(st->rec);
-    free(st);
+    (void)arg, (void)err; /* the log of a command nobody knows any more goes with its sandbox at the latest */
+}
+
+/* What runs without a record must not. */
+static void undo_start(struct background *b, const json_t *rec)
+{
+    const char *id = json_get_str(rec, "id", "");
+    struct sandbox *s = map_get(b->m->sandboxes, json_get_str(rec, "sandboxId", ""));
+    if (!s || !s->link)
+        return; /* it ended with its sandbox */
+    (void)guest_job_signal(s->link, id, SIGKILL, on_forgotten,
+                           NULL); /* a link that is full ends, and the box with it */
+    (void)guest_job_forget(s->link, id, on_forgotten, NULL);
 }
 
 static void on_failed(void *arg, const struct err *err)
@@ -220,6 +225,25 @@ static void on_failed(void *arg, const struct err *err)
     if (why.code == ERR_NOT_FOUND)
         why.code = ERR_INVALID; /* the program or the folder is missing, not the sandbox */
     st->fn(st->arg, NULL, &why);
+    json_decref(st->rec);
+    free(st);
+}
+
+static void on_started(void *arg, int pid)
+{
+    struct starting *st = arg;
+    struct background *b = st->b;
+    guest_exec_drop(st->exec); /* durable: the exit notice comes over the link */
+    (void)json_object_set_new(st->rec, "pid", json_integer(pid));
+    struct err err = ERR_INIT;
+    const char *id = json_get_str(st->rec, "id", "");
+    if (store_put(b->m->store, SCOPE, id, st->rec, &err) < 0) { /* nobody would know of it after a restart */
+        undo_start(b, st->rec);
+        on_failed(st, &err);
+        return;
+    }
+    map_set(b->records, id, json_incref(st->rec));
+    st->fn(st->arg, st->rec, NULL);
     json_decref(st->rec);
     free(st);
 }
@@ -346,11 +370,6 @@ static int check_id(const struct background *b, const char *id, struct err *err)
     if (map_get(b->records, id))
         return err_set(err, ERR_CONFLICT, 0, "there is a command with the id %s already", id);
     return 0;
-}
-
-static void on_forgotten(void *arg, const struct err *err)
-{
-    (void)arg, (void)err; /* the log of a command nobody knows any more goes with its sandbox at the latest */
 }
 
 static void forget(struct background *b, struct sandbox *s, const char *id)

@@ -342,7 +342,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
         (void)json_object_update(s->extra, (json_t *)(uintptr_t)plan->extra);
     lifecycle_use_image(s, image);
     s->created_at = clock_wall_ms();
-    s->expires_at = s->created_at + json_get_int(s->config, "timeout", 0) * 1000;
+    sandbox_expire_at(s, s->created_at + json_get_int(s->config, "timeout", 0) * 1000);
     m->n_creating++;
     if (pins_add(m, image, s->id, &err) < 0) {
         finish_birth(b, &err);
@@ -391,9 +391,15 @@ int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct
 int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, loop_fn *done, void *arg,
                       struct err *err)
 {
-    int r = store_delete(m->store, "sandbox", s->id, err);
-    if (r < 0)
+    struct err why = ERR_INIT;
+    int r = store_delete(m->store, "sandbox", s->id, &why);
+    if (r < 0 && why.code == ERR_NO_SPACE) { /* its end makes room: the record goes as soon as there is some */
+        strlist_add(&m->undeleted, s->id);
+    } else if (r < 0) {
+        if (err)
+            *err = why;
         return r;
+    }
     s->is_gone = true;
     manager_leaving(m, s);
     (void)map_remove(m->sandboxes, s->id);
@@ -429,6 +435,8 @@ static void on_changed(void *arg, const struct err *err)
         enum sandbox_status was = s->status;
         s->status = c->to;
         if (sandbox_save(s, &why) < 0) {
+            const struct runtime_ops *ops = s->manager->runtime->ops;
+            (was == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, NULL, NULL); /* as the record says */
             s->status = was;
             err = &why;
         } else {
@@ -471,9 +479,9 @@ int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, stru
 {
     int64_t now = clock_wall_ms(), was = s->expires_at;
     int64_t low = now + MIN_TIMEOUT_S * 1000, high = now + MAX_TIMEOUT_S * 1000;
-    s->expires_at = expires_at < low ? low : expires_at > high ? high : expires_at;
+    sandbox_expire_at(s, expires_at < low ? low : expires_at > high ? high : expires_at);
     int r = sandbox_save(s, err);
     if (r < 0)
-        s->expires_at = was;
+        sandbox_expire_at(s, was);
     return r;
 }

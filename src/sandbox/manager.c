@@ -79,10 +79,21 @@ static char *default_worker_id(void)
     return xasprintf("iii-sandbox-%s", host);
 }
 
+/* One that is still there at the next start names a box that is gone, and is dropped then. */
+static void delete_rest(struct manager *m)
+{
+    CLEANUP(strlist_free_p) char **ids = STEAL(m->undeleted);
+    for (size_t i = 0; ids && ids[i]; i++)
+        if (store_delete(m->store, "sandbox", ids[i], NULL) < 0)
+            strlist_add(&m->undeleted, ids[i]);
+}
+
 static void on_flush(void *arg)
 {
     struct manager *m = arg;
     struct err err = ERR_INIT;
+    if (m->undeleted)
+        delete_rest(m);
     if (store_flush(m->store, &err) < 0)
         log_event(LOG_ERROR, "store.flush", "error", err.msg, NULL);
 }
@@ -170,6 +181,7 @@ struct manager *manager_free(struct manager *m)
     eventlog_free(m->events);
     free_hooks(m->on_leave);
     free_hooks(m->on_enter);
+    strlist_free(m->undeleted);
     free(m->worker_id);
     free(m);
     return NULL;
@@ -221,12 +233,12 @@ unsigned manager_oldest_agent(const struct manager *m)
 
 int manager_sweep(struct manager *m)
 {
-    int64_t now = clock_wall_ms();
+    int64_t now = clock_mono_us();
     int swept = 0;
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         struct sandbox *s = it.value;
         struct err err = ERR_INIT;
-        if (s->expires_at > now)
+        if (s->deadline_us > now)
             continue;
         if (manager_kill(m, s, "sandbox.expired", &err) < 0)
             log_event(LOG_ERROR, "sandbox.expire", "id", it.key, "error", err.msg, NULL);

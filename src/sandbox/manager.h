@@ -68,6 +68,7 @@ struct manager {
     unsigned n_offloaded;
     loop_fn *on_idle;
     void *idle_arg;
+    char **undeleted; /* records of sandboxes that ended while the disk was full */
     struct timer *flush_timer;
     struct crontimer *sweep_timer;
     struct hook *on_leave, *on_enter; /* private */

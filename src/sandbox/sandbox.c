@@ -101,6 +101,12 @@ json_t *sandbox_record(const struct sandbox *s)
     return j;
 }
 
+void sandbox_expire_at(struct sandbox *s, int64_t wall_ms)
+{
+    s->expires_at = wall_ms;
+    s->deadline_us = clock_deadline_us(wall_ms, clock_wall_ms(), clock_mono_us());
+}
+
 int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox **ret, struct err *err)
 {
     const char *id = json_get_str(record, "id", "");
@@ -116,7 +122,7 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     s->image = xstrdup(json_get_str(record, "image", ""));
     s->parent_id = xstrdup(parent);
     s->created_at = json_get_int(record, "createdAt", 0);
-    s->expires_at = json_get_int(record, "expiresAt", 0);
+    sandbox_expire_at(s, json_get_int(record, "expiresAt", 0));
     (void)json_object_update(s->config, json_get(record, "config"));
     (void)json_object_update(s->metadata, json_get(record, "metadata"));
     (void)json_object_update(s->env, json_get(inner, "env"));

@@ -28,14 +28,15 @@ struct sandbox {
     enum sandbox_status status;
     bool is_gone; /* killed or died; the pointer is only kept by references */
     char *name, *image, *parent_id;
-    int64_t created_at, expires_at;
-    json_t *config;   /* SandboxConfig of the contract, effective values */
-    json_t *metadata; /* {str:str} */
-    json_t *env;      /* overlay of the env API: {key: value or null when deleted} */
-    json_t *extra;    /* what other features keep with the record: {feature: value} */
-    char **image_env; /* from the image */
-    char *user;       /* from the image; "" is root */
-    char **layers;    /* layer folders of its root, lowest first */
+    int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second */
+    int64_t deadline_us;            /* the same moment on the monotonic clock: what counts */
+    json_t *config;                 /* SandboxConfig of the contract, effective values */
+    json_t *metadata;               /* {str:str} */
+    json_t *env;                    /* overlay of the env API: {key: value or null when deleted} */
+    json_t *extra;                  /* what other features keep with the record: {feature: value} */
+    char **image_env;               /* from the image */
+    char *user;                     /* from the image; "" is root */
+    char **layers;                  /* layer folders of its root, lowest first */
     bool is_host;
     char **exec_env; /* private cache of the effective environment */
     struct box *box;
@@ -53,6 +54,7 @@ DEFINE_CLEANUP(struct sandbox *, sandbox_unref)
 
 json_t *sandbox_json(const struct sandbox *s);   /* the contract's Sandbox object; caller owns */
 json_t *sandbox_record(const struct sandbox *s); /* what the store keeps; caller owns */
+void sandbox_expire_at(struct sandbox *s, int64_t wall_ms);
 int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox **ret, struct err *err);
 int sandbox_save(struct sandbox *s, struct err *err); /* record into the store */
 const char *sandbox_status_name(enum sandbox_status st);

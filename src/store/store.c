@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "store/salvage.h"
 
 #define STORE_MAGIC    0x53544f52u
 #define SCHEMA_VERSION ((int)STORE_SCHEMA)
@@ -22,6 +24,7 @@
 #define PAGE_ROWS      64
 #define DOC_MAX_BYTES  (64u << 20)
 #define NAME_MAX_BYTES 1024
+#define WAL_HEAD       32
 
 enum statement { PUT, GET, DELETE, EACH_UP, EACH_DOWN, COUNT, TRIM, CLEAR, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
@@ -61,6 +64,7 @@ struct store {
     sqlite3_stmt *statements[STATEMENTS];
     char *path;
     char *rescued_path;
+    int64_t rescued_rows;
     bool in_transaction;
     struct lazy_row lazy[LAZY_MAX];
     size_t n_lazy;
@@ -476,6 +480,18 @@ static int open_db(struct store *s, struct err *err)
     return 0;
 }
 
+/* SQLite passes over a log whose head it cannot read, and with it over everything that was written since the last
+ * checkpoint: that is a loss, and has to be told as one. */
+static bool is_log_garbage(const char *path)
+{
+    CLEANUP(free_p) char *log = xasprintf("%s-wal", path);
+    CLEANUP(close_fd_p) int fd = open(log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    unsigned char head[WAL_HEAD];
+    if (fd < 0 || pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head))
+        return false; /* none, or one that was just begun */
+    return head[0] != 0x37 || head[1] != 0x7f || head[2] != 0x06 || (head[3] & 0xfe) != 0x82;
+}
+
 static int set_aside(struct store *s, struct err *err)
 {
     static const char *const endings[] = { "", "-wal", "-shm" };
@@ -491,6 +507,40 @@ static int set_aside(struct store *s, struct err *err)
     return 0;
 }
 
+static bool keep_row(void *arg, const char *scope, const char *key, const char *body, size_t len)
+{
+    struct store *s = arg;
+    bool is_kept = put_text(s, scope, key, body, len, NULL) == 0;
+    s->rescued_rows += is_kept;
+    return is_kept || sqlite3_errcode(s->db) == SQLITE_CONSTRAINT;
+}
+
+static int salvage(struct store *s, struct err *err)
+{
+    CLEANUP(free_p) char *scratch = xasprintf("%s.salvage", s->path);
+    int r = store_begin(s, err);
+    if (r < 0)
+        return r;
+    r = salvage_run(s->rescued_path, scratch, schema_sql, keep_row, s, err);
+    if (r == 0)
+        return store_commit(s, err);
+    store_rollback(s);
+    return r;
+}
+
+/* The rows could not be brought over for want of something: the next start finds all as it was and tries again. */
+static void put_back(struct store *s)
+{
+    static const char *const endings[] = { "", "-wal", "-shm" };
+    close_db(s);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        CLEANUP(free_p) char *to = xasprintf("%s%s", s->path, endings[i]);
+        CLEANUP(free_p) char *from = xasprintf("%s%s", s->rescued_path, endings[i]);
+        (void)unlink(to); /* of the one just begun */
+        (void)rename(from, to);
+    }
+}
+
 int store_open(const char *path, struct store **ret, struct err *err)
 {
     CLEANUP(store_close_p) struct store *s = xzalloc(sizeof(*s));
@@ -504,7 +554,7 @@ int store_open(const char *path, struct store **ret, struct err *err)
             return err_set(err, err_from_errno(errno), errno, "open %s", path);
         (void)close(fd);
     }
-    int r = open_db(s, err);
+    int r = is_log_garbage(s->path) ? -EUCLEAN : open_db(s, err);
     if (r == -EUCLEAN) {
         close_db(s);
         r = set_aside(s, err);
@@ -512,6 +562,8 @@ int store_open(const char *path, struct store **ret, struct err *err)
             r = open_db(s, err);
         if (r == -EUCLEAN)
             r = err_set(err, ERR_INTERNAL, 0, "%s: damaged again right after it was begun anew: check the disk", path);
+        if (r == 0 && (r = salvage(s, err)) < 0)
+            put_back(s);
     }
     if (r < 0)
         return r;
@@ -561,6 +613,11 @@ struct store *store_close(struct store *s)
 int store_was_rescued(const struct store *s)
 {
     return s->rescued_path != NULL;
+}
+
+int64_t store_rescued_rows(const struct store *s)
+{
+    return s->rescued_rows;
 }
 
 const char *store_rescued_path(const struct store *s)

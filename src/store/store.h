@@ -20,9 +20,10 @@ int store_open(const char *path, struct store **ret, struct err *err);
 int store_probe(const char *path, struct err *err);
 struct store *store_close(struct store *s); /* flushes lazy rows */
 DEFINE_CLEANUP(struct store *, store_close)
-/* 1 when path held a damaged database: it was kept aside under store_rescued_path() and a new one begun. Say so to the
- * operator. */
+/* 1 when path held a damaged database: it was kept aside under store_rescued_path(), a new one begun and filled with
+ * what could be read. Say so to the operator. */
 int store_was_rescued(const struct store *s);
+int64_t store_rescued_rows(const struct store *s);     /* how many documents of it could be read and are here */
 const char *store_rescued_path(const struct store *s); /* NULL when nothing was rescued */
 
 int store_put(struct store *s, const char *scope, const char *key, const json_t *doc, struct err *err);

@@ -194,9 +194,10 @@ def status_of(answer):
 class Server:
     """One `iii serve` with a data folder and ports of its own."""
 
-    def __init__(self, env=None, flags=(), data_dir=None, user=None, token=None, binary=None, before_exec=None):
+    def __init__(self, env=None, flags=(), data_dir=None, user=None, token=None, binary=None, before_exec=None, wrap=()):
         self.env, self.flags, self.user, self.token = dict(env or {}), list(flags), user, token
         self.binary, self.before_exec = pathlib.Path(binary or BINARY), before_exec
+        self.wrap = list(wrap)  # words before the command; what they run ends by exec, so that the pid stays
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="iii-t-"))
         self.data_dir = pathlib.Path(data_dir) if data_dir else self.home / "data"
         self.log_path = self.home / "server.log"
@@ -209,7 +210,7 @@ class Server:
         argv = [str(self.binary), "serve", "--port", "0", "--engine-port", "0", "--data-dir", str(self.data_dir)]
         if self.user is not None:
             argv = ["setpriv", "--reuid", str(self.user), "--regid", str(self.user), "--clear-groups", *argv]
-        return argv + self.flags
+        return self.wrap + argv + self.flags
 
     def start(self):
         assert self.binary.exists(), f"{self.binary} is missing: run ./dev build"
@@ -245,7 +246,7 @@ class Server:
 
     def takeover(self, binary=None, env=None, flags=()):
         """Another server takes over from this one; returns how it went: None, or the new one's words when it gave up."""
-        argv = [str(binary or self.binary), *self.argv()[1:], "--takeover", *flags] if self.user is None else [*self.argv(), "--takeover", *flags]
+        argv = [str(binary) if binary and word == str(self.binary) else word for word in self.argv()] + ["--takeover", *flags]
         full = clean_env({"HOME": self.home, "III_PULL": "never", **self.env, **(env or {})})
         with open(self.log_path, "ab") as log:
             start = log.tell()

@@ -1,6 +1,7 @@
 /* What the kernel lets us do, found by doing it. Nothing is concluded from a version or a file that says so. */
 #include "runtime/native/doctor_probe.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
@@ -449,6 +450,23 @@ int doctor_probe_data_dir(const struct doctor_env *env, char *detail, size_t siz
         return -errno;
     (void)unlink(path);
     SAY("%.300s can be written", env->data_dir);
+    return 0;
+}
+
+int doctor_probe_state(const struct doctor_env *env, char *detail, size_t size)
+{
+    DIR *d = opendir(env->data_dir);
+    char found[128] = "";
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (strncmp(e->d_name, "state.db.corrupt-", 17) == 0)
+            (void)snprintf(found, sizeof found, "%.100s", e->d_name);
+    if (d)
+        (void)closedir(d); /* read only */
+    if (found[0]) {
+        SAY("a damaged state was kept aside as %s", found);
+        return -EUCLEAN;
+    }
+    SAY("no damaged state was kept aside");
     return 0;
 }
 

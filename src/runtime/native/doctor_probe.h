@@ -31,5 +31,6 @@ doctor_probe_fn doctor_probe_landlock;
 doctor_probe_fn doctor_probe_idrange;
 doctor_probe_fn doctor_probe_tools;
 doctor_probe_fn doctor_probe_data_dir;
+doctor_probe_fn doctor_probe_state;
 doctor_probe_fn doctor_probe_disk;
 doctor_probe_fn doctor_probe_files;

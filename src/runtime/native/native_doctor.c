@@ -54,6 +54,8 @@ static const struct check checks[] = {
     { "tun", doctor_probe_tun, EXTRA, "modprobe tun; in a container: --device /dev/net/tun" },
     { "veth", doctor_probe_veth, EXTRA, "modprobe veth" },
     { "data folder", doctor_probe_data_dir, ALWAYS, "set III_DATA_DIR to a folder this user may write" },
+    { "state", doctor_probe_state, EXTRA,
+      "look at the log of the start that found it, take from it what you need, then remove the file" },
     { "disk space", doctor_probe_disk, EXTRA, "free at least 1 GiB on the data folder's disk" },
     { "open files", doctor_probe_files, EXTRA, "ulimit -Hn 65536, or LimitNOFILE=65536 in the unit" },
 };

@@ -200,23 +200,63 @@ TEST(keeps_a_damaged_file_aside_and_starts_anew)
     CHECK_INT(get_int(s, "x"), 1);
 }
 
-TEST(notices_damage_in_the_middle_of_a_database)
+/* Fills a store, damages its file at offset (-1: cuts it to half), and opens it again. */
+static struct store *damaged(const char *path, off_t offset, size_t len)
 {
-    CLEANUP(free_p) char *path = new_path();
-    CLEANUP(store_close_p) struct store *s = open_at(path);
+    struct store *s = open_at(path);
+    struct stat st;
+    CHECK_INT(store_begin(s, NULL), 0);
     for (int i = 0; i < 2000; i++) {
         char key[16];
         (void)snprintf(key, sizeof(key), "k%d", i);
         put_int(s, key, i);
     }
-    s = store_close(s);
+    CHECK_INT(store_commit(s, NULL), 0);
+    (void)store_close(s);
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    char junk[4096];
+    char junk[8192];
     memset(junk, 0xee, sizeof(junk));
-    CHECK(fd >= 0 && pwrite(fd, junk, sizeof(junk), 8192) == (ssize_t)sizeof(junk));
+    CHECK(fd >= 0 && fstat(fd, &st) == 0);
+    if (offset < 0)
+        CHECK(ftruncate(fd, st.st_size / 2) == 0);
+    else
+        CHECK(pwrite(fd, junk, len, offset) == (ssize_t)len);
     (void)close(fd);
     s = open_at(path);
     CHECK_INT(store_was_rescued(s), 1);
+    CHECK(stat(store_rescued_path(s), &st) == 0);
+    CHECK_INT(store_count(s, "a"), store_rescued_rows(s));
+    return s;
+}
+
+static bool is_rising(void *arg, const char *key, json_t *doc)
+{
+    int *last = arg, n = (int)strtol(key + 1, NULL, 10);
+    CHECK(n > *last && n == (int)json_get_int(doc, "v", -1));
+    *last = n;
+    return true;
+}
+
+TEST(what_is_not_on_a_damaged_page_is_salvaged)
+{
+    static const struct {
+        off_t offset;
+        size_t len;
+        int at_least;
+    } cases[] = { { 0, 16, 2000 },      { 0, 100, 2000 },      { 0, 4096, 2000 },
+                  { 8192, 4096, 1900 }, { 40960, 8192, 1700 }, { -1, 0, 500 } };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        CLEANUP(free_p) char *path = new_path();
+        CLEANUP(store_close_p) struct store *s = damaged(path, cases[i].offset, cases[i].len);
+        int last = -1;
+        CHECK(store_rescued_rows(s) >= cases[i].at_least);
+        CHECK_INT(store_each(s, "a", false, is_rising, &last, NULL), 0);
+        put_int(s, "new", 7);
+        s = store_close(s);
+        s = open_at(path);
+        CHECK_INT(store_was_rescued(s), 0); /* once */
+        CHECK_INT(get_int(s, "new"), 7);
+    }
 }
 
 TEST(refuses_a_newer_schema_and_leaves_it_alone)
@@ -279,7 +319,7 @@ int main(void)
     RUN(lazy_rows_are_seen_at_once_and_flushed_when_many);
     RUN(a_killed_writer_loses_nothing_it_was_told_is_stored);
     RUN(keeps_a_damaged_file_aside_and_starts_anew);
-    RUN(notices_damage_in_the_middle_of_a_database);
+    RUN(what_is_not_on_a_damaged_page_is_salvaged);
     RUN(refuses_a_newer_schema_and_leaves_it_alone);
     RUN(refuses_keys_over_the_limit);
     RUN(the_file_is_private_and_a_missing_folder_is_named);
