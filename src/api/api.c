@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "api/params.h"
@@ -26,14 +27,26 @@ static void sweep(void *arg)
     idempotency_sweep(a->idempotency, clock_wall_ms());
 }
 
-int api_new(struct loop *l, struct manager *m, const struct settings *s, struct api **ret, struct err *err)
+static void on_token_ended(void *arg, const char *token_id)
+{
+    struct api *a = arg;
+    call_end_of(a, token_id);
+    wsdoor_end_of(a->wsdoor, token_id);
+    rawproxy_end_of(a->rawproxy, token_id);
+}
+
+int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
+            struct err *err)
 {
     struct api *a = xzalloc(sizeof(*a));
     a->loop = l;
     a->manager = m;
     a->settings = s;
     a->routes = routes_new(s->api_prefix, spec_ops, OP_COUNT);
-    a->gate = gate_new(s);
+    a->keys = keys;
+    LIST_INIT(&a->calls);
+    a->gate = gate_new(s, keys);
+    keyring_on_ended(keys, on_token_ended, a);
     a->idempotency = idempotency_new(m->store, s->idempotency_keep);
     a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
     a->rawproxy = rawproxy_new(a);
@@ -55,6 +68,11 @@ struct api *api_free(struct api *a)
         free(a);
     }
     return NULL;
+}
+
+struct keyring *api_keyring(struct api *a)
+{
+    return a->keys;
 }
 
 unsigned api_calls_running(const struct api *a)
@@ -92,18 +110,19 @@ static const struct api_door *door_for(const struct api *a, struct http_req *r)
     return NULL;
 }
 
-static int check_token(const struct api *a, const struct http_req *r, struct err *err)
+static int check_token(const struct api *a, const struct http_req *r, struct caller **ret, struct err *err)
 {
-    return gate_auth(a->gate, http_req_header(r, "authorization"), err);
+    return gate_auth(a->gate, http_req_header(r, "authorization"), ret, err);
 }
 
-/* Token, then route: in this order, so that nobody without a token learns which paths exist. */
-static const struct op *find_op(const struct api *a, struct http_req *r, struct err *err)
+/* Token, then route: in this order, so that nobody without a token learns which paths exist. *ret_who, when wanted, is
+ * a reference, or NULL where none is asked for. */
+static const struct op *find_op(const struct api *a, struct http_req *r, struct caller **ret_who, struct err *err)
 {
     struct err no_token = ERR_INIT;
     char allow[ROUTES_ALLOW_MAX] = "";
     const struct op *op = routes_match(a->routes, http_req_method(r), http_req_path(r), NULL, allow, err);
-    if (!(op && op->flags & OP_NO_AUTH) && check_token(a, r, &no_token) < 0) {
+    if (!(op && op->flags & OP_NO_AUTH) && check_token(a, r, ret_who, &no_token) < 0) {
         *err = no_token;
         return NULL;
     }
@@ -146,20 +165,23 @@ static int limit_rate(struct http_req *r, int verdict, unsigned wait_s, const st
     return verdict;
 }
 
-static int pass_token_rate(struct api *a, struct http_req *r)
+static int pass_token_rate(struct api *a, struct http_req *r, const struct caller *who)
 {
     struct err err = ERR_INIT;
     unsigned wait_s = 0;
     int verdict = gate_rate(a->gate, http_req_header(r, "authorization"), (uint64_t)clock_mono_us(), &wait_s, &err);
+    if (verdict == 0)
+        verdict = gate_rate_quota(a->gate, who, (uint64_t)clock_mono_us(), &wait_s, &err);
     return limit_rate(r, verdict, wait_s, &err);
 }
 
-static int pass_sandbox_rate(struct api *a, struct http_req *r, const struct op *op, const json_t *params)
+static int pass_sandbox_rate(struct api *a, struct http_req *r, const struct caller *who, const struct op *op,
+                             const json_t *params)
 {
     struct err err = ERR_INIT;
     unsigned wait_s = 0;
     const char *id = op->flags & OP_SANDBOX ? json_get_str(params, "id", NULL) : NULL;
-    if (!a->settings->rate_limit || !id || !manager_find(a->manager, id, NULL))
+    if (!a->settings->rate_limit || !id || !access_sandbox(a->manager, who, id, NULL))
         return 0; /* a sandbox that does not exist is the handler's to refuse, with 404 */
     int verdict = gate_rate_sandbox(a->gate, op, id, (uint64_t)clock_mono_us(), &wait_s, &err);
     return limit_rate(r, verdict, wait_s, &err);
@@ -184,12 +206,13 @@ static void run_op(struct api *a, struct http_req *r)
 {
     struct err err = ERR_INIT;
     JSON_OWNED params = json_object();
-    const struct op *op = find_op(a, r, &err);
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
+    const struct op *op = find_op(a, r, &who, &err);
     if (!op && (err.code == ERR_UNAUTHORIZED || err.code == ERR_FORBIDDEN)) {
         refuse(r, &err);
         return;
     }
-    if (!(op && op->flags & OP_NO_AUTH) && pass_token_rate(a, r) < 0)
+    if (who && pass_token_rate(a, r, who) < 0)
         return;
     if (op && a->n_http >= API_HTTP_MAX) {
         (void)err_set(&err, ERR_CAPACITY, 0, "%u requests are being served, the most at the same time: try again",
@@ -200,18 +223,28 @@ static void run_op(struct api *a, struct http_req *r)
         refuse(r, &err);
         return;
     }
-    if (pass_sandbox_rate(a, r, op, params) < 0)
+    if (pass_sandbox_rate(a, r, who, op, params) < 0)
         return;
-    call_start(call_new(a, op, STEAL(params), r));
+    call_start(call_new(a, op, STEAL(params), r, who));
+}
+
+/* What is outside the table is about the whole server: for admins, and to be read by who may see everything. */
+static int check_door(const struct api_door *door, const struct caller *who, const struct http_req *r, struct err *err)
+{
+    bool is_read = strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
+    if (door->is_watchable && is_read && !who->by.view)
+        return 0;
+    return access_need(who, !is_read, true, http_req_path(r), err);
 }
 
 static bool use_side_door(struct api *a, struct http_req *r)
 {
     struct err err = ERR_INIT;
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
     const struct api_door *door = door_for(a, r);
     if (!door || door->is_raw)
         return false;
-    if (door->needs_auth && check_token(a, r, &err) < 0) {
+    if (door->needs_auth && (check_token(a, r, &who, &err) < 0 || check_door(door, who, r, &err) < 0)) {
         refuse(r, &err);
         return true;
     }
@@ -264,7 +297,7 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
         rule.max_bytes = API_SMALL;
         return rule;
     }
-    const struct op *op = find_op(a, r, &err);
+    const struct op *op = find_op(a, r, NULL, &err);
     if (op) {
         rule.is_streamed = op->flags & OP_RAW_BODY;
         if (announced(r) > rule.max_bytes && !rule.is_streamed) {

@@ -9,8 +9,13 @@
 
 struct api;
 
-int api_new(struct loop *l, struct manager *m, const struct settings *s, struct api **ret, struct err *err);
+struct keyring;
+
+/* keys is borrowed: who may call. */
+int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
+            struct err *err);
 struct api *api_free(struct api *a);
+struct keyring *api_keyring(struct api *a);
 struct http_app api_http_app(struct api *a); /* to be given to http_server_new() */
 unsigned api_calls_running(const struct api *a);
 /* Routes outside the table (MCP, console, raw proxy): tried first. Returns true when it has taken the request. */
@@ -23,7 +28,8 @@ struct api_door {
     api_side_door_fn *fn;
     void *arg;
     bool needs_auth;
-    bool is_raw; /* fn comes with the head, the body by http_req_read(), of any length; CORS is fn's own */
+    bool is_watchable; /* a read-only token for all tenants may GET it; else only admins */
+    bool is_raw;       /* fn comes with the head, the body by http_req_read(), of any length; CORS is fn's own */
 };
 void api_add_door(struct api *a, const struct api_door *door);
 /* A trace of each finished call; valid during the call of fn only. */
@@ -31,6 +37,7 @@ struct span;
 struct api_trace {
     const struct op *op;
     const char *sandbox_id; /* may be NULL */
+    const char *tenant;     /* of the caller; "": none */
     int64_t duration_us;
     const struct err *err;   /* NULL: it went well */
     const struct span *span; /* NULL: nobody wants one */

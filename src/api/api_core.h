@@ -1,9 +1,12 @@
 /* The parts of struct api that the files of this room share. May include: base/, http/, spec/, sandbox/. */
 #pragma once
+#include <sys/queue.h>
+
 #include "api/api.h"
 #include "api/call.h"
 #include "api/gate.h"
 #include "api/idempotency.h"
+#include "api/keyring.h"
 #include "api/routes.h"
 
 #define API_HTTP_MAX  1024 /* requests at the same time: more are answered 503 */
@@ -18,6 +21,7 @@ struct api {
     struct manager *manager;
     const struct settings *settings;
     struct routes *routes;
+    struct keyring *keys;
     struct gate *gate;
     struct idempotency *idempotency;
     struct timer *sweep;
@@ -29,6 +33,7 @@ struct api {
     void *trace_arg;
     struct observe *observe; /* NULL in tests that need none */
     bool has_spans;          /* every call gets a span, not only those that come with a traceparent */
-    unsigned n_calls;        /* running, whichever door they came through */
-    unsigned n_http;         /* of these, over HTTP */
+    LIST_HEAD(api_call_list, call) calls;
+    unsigned n_calls; /* running, whichever door they came through */
+    unsigned n_http;  /* of these, over HTTP */
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "api/dispatch.h"
@@ -16,9 +17,11 @@
 #define JSON_TYPE  "application/json"
 
 struct call {
+    LIST_ENTRY(call) running;
     unsigned magic; /* cleared when the call is gone: a second finish aborts instead of corrupting */
     struct api *api;
     const struct op *op;
+    struct caller *who; /* referenced; NULL: the server itself */
     json_t *params;
     struct http_req *http; /* referenced; NULL without HTTP */
     call_event_fn *on_event;
@@ -30,7 +33,7 @@ struct call {
     char *sandbox_id;
     struct idempotency_claim *claim; /* of its Idempotency-Key: the answer is kept */
     int64_t started_us;
-    bool is_cancelled, is_streaming, has_span;
+    bool is_cancelled, is_streaming, has_span, is_kept;
     struct span span;   /* goes on from the client's traceparent */
     struct call **slot; /* of whoever may cancel it: cleared when it is finished; or NULL */
 };
@@ -58,13 +61,15 @@ static void begin_span(struct call *c)
         span_begin(has_parent ? &parent : NULL, &c->span);
 }
 
-struct call *call_new(struct api *a, const struct op *op, json_t *params, struct http_req *http)
+struct call *call_new(struct api *a, const struct op *op, json_t *params, struct http_req *http, struct caller *who)
 {
     struct call *c = xzalloc(sizeof(*c));
     c->magic = CALL_MAGIC;
     c->api = a;
     c->op = op;
     c->params = params;
+    c->who = who ? caller_ref(who) : NULL;
+    LIST_INSERT_HEAD(&a->calls, c, running);
     c->started_us = clock_mono_us();
     a->n_calls++;
     if (http) {
@@ -94,6 +99,7 @@ static void retire(struct call *c, const struct err *err)
     if (a->on_trace) {
         struct api_trace t = { .op = c->op,
                                .sandbox_id = c->sandbox_id,
+                               .tenant = c->who ? c->who->tenant : "",
                                .duration_us = clock_mono_us() - c->started_us,
                                .err = err,
                                .span = c->has_span ? &c->span : NULL };
@@ -106,6 +112,8 @@ static void retire(struct call *c, const struct err *err)
         a->n_http--;
     }
     a->n_calls--;
+    LIST_REMOVE(c, running);
+    (void)caller_unref(c->who);
     json_decref(c->params);
     free(c->sandbox_id);
     c->magic = 0;
@@ -147,6 +155,7 @@ static bool is_first(struct call *c)
         return true;
     struct idempotency_request rq = { .key = key,
                                       .function = c->op->fn,
+                                      .tenant = c->who ? c->who->tenant : "",
                                       .params = c->params,
                                       .now_ms = clock_wall_ms(),
                                       .fn = answer_repeated,
@@ -169,7 +178,8 @@ void call_start(struct call *c)
     struct err err = ERR_INIT;
     if (c->op->flags & OP_SANDBOX)
         call_set_sandbox(c, json_get_str(c->params, "id", NULL));
-    if (spec_check(c->op, c->params, &err) < 0)
+    if (access_role(c->who, c->op, &err) < 0 || spec_check(c->op, c->params, &err) < 0 ||
+        access_ids(c->api->manager, c->who, c->op, c->params, &err) < 0)
         call_fail(c, &err);
     else if (is_first(c))
         dispatch_handler(c->op)(c);
@@ -188,13 +198,43 @@ void call_run_held(struct api *api, enum op_id op, json_t *params, const struct 
 {
     /* One level is copied: checking replaces members of the object, and the caller's must stay as it is. */
     json_t *own = json_is_object(params) ? json_copy(params) : json_object();
-    struct call *c = call_new(api, &spec_ops[op], own, NULL);
+    struct call *c = call_new(api, &spec_ops[op], own, NULL, sink->who);
     c->on_event = sink->on_event;
     c->done = sink->done;
     c->done_arg = sink->arg;
     c->slot = slot;
     *slot = c;
     call_start(c);
+}
+
+void call_keep(struct call *c)
+{
+    c->is_kept = true;
+}
+
+static bool is_of(const struct call *c, const char *token_id)
+{
+    return c->who && !c->is_kept && !(c->http ? http_req_is_gone(c->http) : c->is_cancelled) &&
+           strcmp(c->who->id, token_id) == 0;
+}
+
+void call_end_of(struct api *a, const char *token_id)
+{
+    struct call *c = LIST_FIRST(&a->calls);
+    while (c) {
+        if (!is_of(c, token_id)) {
+            c = LIST_NEXT(c, running);
+            continue;
+        }
+        struct http_req *http = c->http ? http_req_ref(c->http) : NULL;
+        c->is_cancelled = true;
+        on_gone(c); /* may finish it */
+        if (http) {
+            http_req_abort(http); /* whatever is said afterwards goes nowhere */
+            http_req_unref(http);
+        }
+        c = LIST_FIRST(&a->calls); /* anything may have ended; those that are cut are not met twice */
+    }
 }
 
 void call_cancel(struct call *c)
@@ -232,6 +272,21 @@ double call_num(const struct call *c, const char *name, double fallback)
 bool call_bool(const struct call *c, const char *name, bool fallback)
 {
     return json_get_bool(c->params, name, fallback);
+}
+
+const struct caller *call_who(const struct call *c)
+{
+    return c->who;
+}
+
+const struct tenant_by *call_by(const struct call *c)
+{
+    return access_by(c->who);
+}
+
+const char *call_view(const struct call *c)
+{
+    return c->who ? c->who->by.view : NULL;
 }
 
 struct manager *call_manager(const struct call *c)

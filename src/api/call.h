@@ -15,8 +15,10 @@
 
 struct call;
 struct api;
-struct manager;  /* sandbox/manager.h */
-struct http_req; /* http/server.h */
+struct caller;    /* api/keyring.h */
+struct manager;   /* sandbox/manager.h */
+struct tenant_by; /* sandbox/tenant.h */
+struct http_req;  /* http/server.h */
 
 typedef void op_fn(struct call *c);
 
@@ -34,6 +36,9 @@ const char *call_str(const struct call *c, const char *name, const char *fallbac
 int64_t call_int(const struct call *c, const char *name, int64_t fallback);
 double call_num(const struct call *c, const char *name, double fallback);
 bool call_bool(const struct call *c, const char *name, bool fallback);
+const struct caller *call_who(const struct call *c);   /* NULL: the server itself */
+const struct tenant_by *call_by(const struct call *c); /* the same for sandbox/ */
+const char *call_view(const struct call *c);           /* the only tenant whose things may be shown; NULL: all */
 struct manager *call_manager(const struct call *c);
 struct api *call_api(const struct call *c);
 struct loop *call_loop(const struct call *c);
@@ -73,6 +78,7 @@ struct call_sink {
     call_event_fn *on_event; /* may be NULL */
     call_done_fn *done;
     void *arg;
+    struct caller *who; /* on whose behalf; NULL: the server itself */
 };
 void call_run_held(struct api *api, enum op_id op, json_t *params, const struct call_sink *sink, struct call **slot);
 void call_cancel(struct call *c); /* as if its client had left; may finish the call */

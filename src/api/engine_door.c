@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/api_core.h"
 #include "api/call.h"
 #include "base/alloc.h"
 #include "engine/chanend.h"
@@ -26,6 +27,7 @@ struct passage {
     struct api *api;
     enum op_id op;
     json_t *params;
+    struct caller *who;   /* referenced; NULL: nobody who had to show a token */
     struct call *running; /* set and cleared by call_run_held() */
     struct chanend *out;  /* of a streaming row */
 };
@@ -33,6 +35,7 @@ struct passage {
 static void passage_free(struct passage *p)
 {
     json_decref(p->params);
+    (void)caller_unref(p->who);
     free(p);
 }
 
@@ -109,7 +112,7 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
         return;
     }
     engine_ok(STEAL(p->call), json_pack("{s:O}", "channel", reader));
-    call_run_held(p->api, p->op, p->params, &(struct call_sink){ on_event, on_stream_done, p }, &p->running);
+    call_run_held(p->api, p->op, p->params, &(struct call_sink){ on_event, on_stream_done, p, p->who }, &p->running);
 }
 
 /* --- all rows --- */
@@ -117,14 +120,20 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
 static void on_call(void *arg, struct engine_call *c, json_t *payload)
 {
     const struct row *row = arg;
+    const char *identity = engine_call_identity(c);
+    struct caller *who = identity ? keyring_by_id(row->api->keys, identity) : NULL;
+    if (identity && !who) {
+        engine_fail_text(c, err_name(ERR_FORBIDDEN), "the token is worth nothing any more");
+        return;
+    }
     struct passage *p = xzalloc(sizeof(*p));
-    *p = (struct passage){ .call = c, .api = row->api, .op = row->op, .params = json_incref(payload) };
+    *p = (struct passage){ .call = c, .api = row->api, .op = row->op, .params = json_incref(payload), .who = who };
     if (spec_ops[row->op].flags & OP_STREAM) {
         engine_call_new_channel(c, on_channel, p);
         return;
     }
     engine_call_on_gone(c, on_caller_gone, p);
-    call_run_held(p->api, p->op, p->params, &(struct call_sink){ NULL, on_done, p }, &p->running);
+    call_run_held(p->api, p->op, p->params, &(struct call_sink){ NULL, on_done, p, p->who }, &p->running);
 }
 
 static const char *type_name(enum field_type t)
@@ -176,7 +185,7 @@ static void add_row(struct engine_door *d, struct api *a, enum op_id id)
             return; /* another path of the same function */
     d->rows[id] = (struct row){ .api = a, .op = id };
     JSON_OWNED schema = request_schema(op);
-    struct engine_about about = { .description = op->help, .request_schema = schema };
+    struct engine_about about = { .description = op->help, .request_schema = schema, .checks_caller = true };
     engine_add_function(d->engine, op->fn, &about, on_call, &d->rows[id]);
 }
 
@@ -193,11 +202,27 @@ static bool serve(void *arg, struct http_req *r)
     return true;
 }
 
+enum engine_verdict engine_door_auth(void *arg, const char *token, char ret_id[ENGINE_ID_MAX])
+{
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
+    if (keyring_check(arg, token, &who, NULL) < 0)
+        return ENGINE_REFUSED;
+    (void)snprintf(ret_id, ENGINE_ID_MAX, "%s", who->id);
+    return who->role == TOKENFILE_ADMIN ? ENGINE_FULL : ENGINE_LIMITED;
+}
+
+static void on_token_ended(void *arg, const char *token_id)
+{
+    struct engine_door *d = arg;
+    engine_end_of(d->engine, token_id);
+}
+
 struct engine_door *engine_door_new(struct engine *e, struct api *a, const char *prefix)
 {
     struct engine_door *d = xzalloc(sizeof(*d));
     d->engine = e;
     d->own_path = xasprintf("/%s/", prefix);
+    keyring_on_ended(a->keys, on_token_ended, d);
     for (int id = 0; id < OP_COUNT; id++)
         if (!(spec_ops[id].flags & (OP_RAW_BODY | OP_NOT_JSON)))
             add_row(d, a, (enum op_id)id);

@@ -11,3 +11,5 @@
 struct engine_door;
 struct engine_door *engine_door_new(struct engine *e, struct api *a, const char *prefix);
 struct engine_door *engine_door_free(struct engine_door *d); /* when no call can come any more */
+/* engine_options.auth; arg is the keyring. */
+enum engine_verdict engine_door_auth(void *arg, const char *token, char ret_id[ENGINE_ID_MAX]);

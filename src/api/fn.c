@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/fn_args.h"
 #include "api/fn_handlers.h"
 #include "api/fn_schema.h"
@@ -30,38 +31,38 @@ struct fn_door {
 #define TEXT_FIELDS  "recursive:boolean ignore_case:boolean include_glob:list exclude_glob:list"
 
 const struct fn_row fn_rows[] = {
-    { "sandbox::run", fn_run_start, "Create a sandbox, write files, run code in it and stop it, in one call",
+    { "sandbox::run", fn_run_start, true, "Create a sandbox, write files, run code in it and stop it, in one call",
       "image:string! code:string! lang:string files:list env:any stdin:string timeout_ms:integer keep_sandbox:boolean "
       "workdir:string " CREATE_FIELDS,
       EXEC_ANSWER " sandbox_id:string" },
-    { "sandbox::create", fn_life_create, "Boot a sandbox and return its id", "image:string! env:any " CREATE_FIELDS,
-      "sandbox_id:string! image:string!" },
-    { "sandbox::exec", fn_exec_start, "Run one command in a sandbox",
+    { "sandbox::create", fn_life_create, true, "Boot a sandbox and return its id",
+      "image:string! env:any " CREATE_FIELDS, "sandbox_id:string! image:string!" },
+    { "sandbox::exec", fn_exec_start, true, "Run one command in a sandbox",
       "sandbox_id:string! " EXEC_FIELDS " stream:object", EXEC_ANSWER " streamed:boolean" },
-    { "sandbox::stop", fn_life_stop, "Destroy a sandbox", "sandbox_id:string! wait:boolean",
+    { "sandbox::stop", fn_life_stop, true, "Destroy a sandbox", "sandbox_id:string! wait:boolean",
       "sandbox_id:string! stopped:boolean!" },
-    { "sandbox::list", fn_life_list, "List live sandboxes", "", "sandboxes:list!" },
-    { "sandbox::catalog::list", fn_life_catalog, "List the images that can be named", "", "images:list!" },
-    { "sandbox::fs::write", fn_write_start, "Write a file: text, base64 or a channel",
+    { "sandbox::list", fn_life_list, false, "List live sandboxes", "", "sandboxes:list!" },
+    { "sandbox::catalog::list", fn_life_catalog, false, "List the images that can be named", "", "images:list!" },
+    { "sandbox::fs::write", fn_write_start, true, "Write a file: text, base64 or a channel",
       "sandbox_id:string! path:string! content:any content_b64:string mode:string parents:boolean",
       "bytes_written:integer! path:string!" },
-    { "sandbox::fs::read", fn_read_start, "Read a file through a channel, and at once when it is small text",
+    { "sandbox::fs::read", fn_read_start, false, "Read a file through a channel, and at once when it is small text",
       "sandbox_id:string! path:string!", "content:object! body:string size:integer! mode:string! mtime:integer!" },
-    { "sandbox::fs::ls", fn_files_ls, "List a directory", "sandbox_id:string! path:string!", "entries:list!" },
-    { "sandbox::fs::stat", fn_files_stat, "Describe a file, directory or link", "sandbox_id:string! path:string!",
-      ENTRY_ANSWER },
-    { "sandbox::fs::mkdir", fn_files_mkdir, "Make a directory",
+    { "sandbox::fs::ls", fn_files_ls, false, "List a directory", "sandbox_id:string! path:string!", "entries:list!" },
+    { "sandbox::fs::stat", fn_files_stat, false, "Describe a file, directory or link",
+      "sandbox_id:string! path:string!", ENTRY_ANSWER },
+    { "sandbox::fs::mkdir", fn_files_mkdir, true, "Make a directory",
       "sandbox_id:string! path:string! mode:string parents:boolean", "created:boolean!" },
-    { "sandbox::fs::rm", fn_files_rm, "Remove a file or directory", "sandbox_id:string! path:string! recursive:boolean",
-      "removed:boolean!" },
-    { "sandbox::fs::mv", fn_files_mv, "Rename a file or directory",
+    { "sandbox::fs::rm", fn_files_rm, true, "Remove a file or directory",
+      "sandbox_id:string! path:string! recursive:boolean", "removed:boolean!" },
+    { "sandbox::fs::mv", fn_files_mv, true, "Rename a file or directory",
       "sandbox_id:string! src:string! dst:string! overwrite:boolean", "moved:boolean!" },
-    { "sandbox::fs::chmod", fn_files_chmod, "Change mode and owner",
+    { "sandbox::fs::chmod", fn_files_chmod, true, "Change mode and owner",
       "sandbox_id:string! path:string! mode:string! uid:integer gid:integer recursive:boolean", "updated:integer!" },
-    { "sandbox::fs::grep", fn_text_grep, "Find lines that match a regular expression",
+    { "sandbox::fs::grep", fn_text_grep, false, "Find lines that match a regular expression",
       "sandbox_id:string! path:string! pattern:string! max_matches:integer max_line_bytes:integer " TEXT_FIELDS,
       "matches:list! truncated:boolean!" },
-    { "sandbox::fs::sed", fn_text_sed, "Replace what matches a regular expression",
+    { "sandbox::fs::sed", fn_text_sed, true, "Replace what matches a regular expression",
       "sandbox_id:string! files:list path:string pattern:string! replacement:string! regex:boolean "
       "first_only:boolean " TEXT_FIELDS,
       "results:list! total_replacements:integer!" },
@@ -91,7 +92,7 @@ void fn_touch(struct fn_set *f, const struct sandbox *s)
 struct sandbox *fn_find(struct fn_call *c)
 {
     struct err err = ERR_INIT;
-    struct sandbox *s = manager_find(c->set->manager, c->sandbox_id, &err);
+    struct sandbox *s = access_sandbox(c->set->manager, c->who, c->sandbox_id, &err);
     if (!s) {
         (void)fn_set_fault(c, "S002", "sandbox not found: %s", c->sandbox_id);
         return NULL;
@@ -165,10 +166,11 @@ static void reap(void *arg)
 
 /* --- calls --- */
 
-static struct fn_call *call_new(struct fn_set *f, const struct fn_row *row, json_t *in)
+static struct fn_call *call_new(struct fn_set *f, const struct fn_row *row, json_t *in, struct caller *who)
 {
     struct fn_call *c = xzalloc(sizeof(*c));
     *c = (struct fn_call){ .set = f, .row = row, .in = in, .begun_us = loop_now_ms(f->manager->loop) * 1000 };
+    c->who = who ? caller_ref(who) : NULL;
     return c;
 }
 
@@ -176,26 +178,33 @@ static void on_call(void *arg, struct engine_call *ec, json_t *payload)
 {
     const struct fn_door *d = arg;
     bool is_object = json_is_object(payload);
-    struct fn_call *c = call_new(d->set, d->row, is_object ? json_copy(payload) : json_object());
+    const char *identity = engine_call_identity(ec);
+    CLEANUP(caller_unref_p) struct caller *who = identity ? keyring_by_id(d->set->keys, identity) : NULL;
+    struct fn_call *c = call_new(d->set, d->row, is_object ? json_copy(payload) : json_object(), who);
+    struct err err = ERR_INIT;
     c->engine_call = ec;
-    if (payload && !is_object && !json_is_null(payload))
+    if (identity && !who)
+        fn_fail(c, "S001", "the token is worth nothing any more");
+    else if (access_need(who, d->row->is_write, false, d->row->id, &err) < 0)
+        fn_fail(c, "S001", "%s", err.msg);
+    else if (payload && !is_object && !json_is_null(payload))
         fn_fail(c, "S001", "invalid request: the payload must be an object");
     else
         d->row->fn(c);
 }
 
-void fn_step(struct fn_set *f, const char *id, json_t *in, fn_done_fn *done, void *arg)
+void fn_step(struct fn_call *of, const char *id, json_t *in, fn_done_fn *done, void *arg)
 {
     const struct fn_row *row = fn_rows;
     while (strcmp(row->id, id) != 0)
         row++;
-    struct fn_call *c = call_new(f, row, in);
+    struct fn_call *c = call_new(of->set, row, in, of->who);
     c->done = done;
     c->arg = arg;
     row->fn(c);
 }
 
-int fn_new(struct engine *e, struct manager *m, struct fn_set **ret, struct err *err)
+int fn_new(struct engine *e, struct manager *m, struct keyring *keys, struct fn_set **ret, struct err *err)
 {
     struct fn_set *f = xzalloc(sizeof(*f));
     int r = fn_policy_init(&f->policy, m->settings, err);
@@ -205,14 +214,15 @@ int fn_new(struct engine *e, struct manager *m, struct fn_set **ret, struct err 
     }
     f->engine = e;
     f->manager = m;
+    f->keys = keys;
     f->boxes = map_new();
     f->doors = xzalloc(sizeof(fn_rows) / sizeof(fn_rows[0]) * sizeof(*f->doors));
     for (size_t i = 0; fn_rows[i].id; i++) {
         JSON_OWNED request = fn_schema_make(fn_rows[i].fields);
         JSON_OWNED answer = fn_schema_make(fn_rows[i].answer);
-        struct engine_about about = { .description = fn_rows[i].help,
-                                      .request_schema = request,
-                                      .response_schema = answer };
+        struct engine_about about = {
+            .description = fn_rows[i].help, .request_schema = request, .response_schema = answer, .checks_caller = true
+        };
         f->doors[i] = (struct fn_door){ f, &fn_rows[i] };
         engine_add_function(e, fn_rows[i].id, &about, on_call, &f->doors[i]);
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/fn_words.h"
 #include "base/alloc.h"
 #include "base/base64.h"
@@ -123,7 +124,7 @@ int fn_args_id(struct fn_call *c)
         return 0;
     if (!ident_is("sbx", text)) /* the name REST has for it is good here, too */
         return fn_set_fault(c, "S001", "invalid request: sandbox_id \"%.100s\" is not a UUID", text);
-    struct sandbox *s = manager_find(c->set->manager, text, &err);
+    struct sandbox *s = access_sandbox(c->set->manager, c->who, text, &err);
     if (!s)
         return fn_set_fault(c, "S002", "sandbox not found: %.100s", text);
     memcpy(c->sandbox_id, s->uuid, sizeof(c->sandbox_id));

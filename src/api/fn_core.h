@@ -2,6 +2,7 @@
 #pragma once
 #include "api/fn.h"
 #include "api/fn_policy.h"
+#include "api/keyring.h"
 #include "base/json.h"
 #include "base/uuid.h"
 
@@ -24,6 +25,7 @@ typedef void fn_done_fn(void *arg, json_t *result, const struct fn_fault *fault)
 struct fn_row {
     const char *id;
     fn_handler *fn;
+    bool is_write; /* changes something: not for read-only tokens */
     const char *help;
     const char *fields; /* for the schema: "image:string! cpus:integer"; see fn_schema.h */
     const char *answer;
@@ -40,6 +42,7 @@ struct fn_box {
 struct fn_set {
     struct engine *engine;
     struct manager *manager;
+    struct keyring *keys;
     struct fn_policy policy;
     struct map *boxes; /* sandbox id -> struct fn_box */
     struct timer *reaper;
@@ -51,6 +54,7 @@ struct fn_call {
     struct fn_set *set;
     const struct fn_row *row;
     struct engine_call *engine_call; /* NULL: a step */
+    struct caller *who;              /* referenced; NULL: nobody who had to show a token */
     json_t *in;                      /* the payload, an object of our own */
     fn_done_fn *done;                /* of a step */
     void *arg;
@@ -71,8 +75,8 @@ void fn_fail_file(struct fn_call *c, const struct sandbox *s, const struct err *
 void fn_fail_start(struct fn_call *c, const struct sandbox *s, int r, const char *path); /* a call that did not begin */
 json_t *fn_fault_json(const struct fn_fault *f);                                         /* the envelope; caller owns */
 
-/* Runs a function as a step of another: done comes, perhaps before this returns. in is taken. */
-void fn_step(struct fn_set *f, const char *id, json_t *in, fn_done_fn *done, void *arg);
+/* Runs a function as a step of another, for the same caller: done comes, perhaps before this returns. in is taken. */
+void fn_step(struct fn_call *of, const char *id, json_t *in, fn_done_fn *done, void *arg);
 
 /* --- sandboxes --- */
 struct fn_box *fn_box(struct fn_set *f, const struct sandbox *s); /* made when there is none yet */

@@ -97,6 +97,7 @@ static void finish(struct fn_call *c, json_t *result)
     json_decref(c->fault.fix);
     json_decref(c->fault.extra);
     json_decref(c->in);
+    (void)caller_unref(c->who);
     free(c);
 }
 

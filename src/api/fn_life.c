@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/fn_args.h"
 #include "api/fn_gateway.h"
 #include "api/fn_handlers.h"
@@ -48,7 +49,8 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
     struct fn_call *c = n->c;
     struct err why = ERR_INIT;
     if (!s) {
-        bool is_full = err->code == ERR_CAPACITY && err->sys != EPIPE && err->sys != EIO; /* else a helper died */
+        bool is_full = err->code == ERR_RATE_LIMITED ||                                     /* a quota */
+                       (err->code == ERR_CAPACITY && err->sys != EPIPE && err->sys != EIO); /* else a helper died */
         (void)fn_set_fault(c, is_full ? "S400" : "S300", "%s: %s",
                            is_full ? "resource limit exceeded" : "VM boot failed", err->msg);
         creation_fail(n);
@@ -81,7 +83,7 @@ static void boot(struct creation *n)
         (void)json_object_set_new(config, "name", json_string(n->name));
     JSON_OWNED extra = json_pack("{s:{s:I, s:s, s:s?, s:b}}", "engine", "idle_secs", (json_int_t)n->idle_s, "image",
                                  n->image, "name", n->name, "gateway", n->has_network);
-    struct create_plan plan = { .config = config, .extra = extra, .is_unlisted = true };
+    struct create_plan plan = { .config = config, .extra = extra, .by = access_by(c->who), .is_unlisted = true };
     manager_create(c->set->manager, &plan, on_created, n);
 }
 
@@ -216,7 +218,7 @@ void fn_life_stop(struct fn_call *c)
         return;
     }
     struct manager *m = c->set->manager;
-    struct sandbox *s = manager_find(m, c->sandbox_id, &err);
+    struct sandbox *s = access_sandbox(m, c->who, c->sandbox_id, &err);
     if (!s)
         fn_fail(c, "S002", "sandbox not found: %s", c->sandbox_id);
     else if (manager_kill_then(m, s, "sandbox.killed", is_waiting ? on_reclaimed : NULL, c, &err) < 0)
@@ -255,7 +257,8 @@ void fn_life_list(struct fn_call *c)
     json_t *list = json_array();
     CLEANUP(free_p) struct sandbox **all = xzalloc((map_count(m->sandboxes) + 1) * sizeof(struct sandbox *));
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
-        all[n++] = it.value;
+        if (tenant_sees(access_by(c->who), ((struct sandbox *)it.value)->tenant))
+            all[n++] = it.value;
     qsort(all, n, sizeof(struct sandbox *), by_age);
     for (size_t i = 0; i < n; i++)
         (void)json_array_append_new(list, row_json(c->set, all[i]));

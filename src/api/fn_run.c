@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/fn_args.h"
 #include "api/fn_gateway.h"
 #include "api/fn_handlers.h"
@@ -30,7 +31,7 @@ static struct fn_call *run_free(struct run *r)
 {
     struct fn_call *c = r->c;
     struct err err = ERR_INIT;
-    struct sandbox *s = *c->sandbox_id ? manager_find(c->set->manager, c->sandbox_id, &err) : NULL;
+    struct sandbox *s = *c->sandbox_id ? access_sandbox(c->set->manager, c->who, c->sandbox_id, &err) : NULL;
     if (s && !r->is_kept && manager_kill(c->set->manager, s, "sandbox.killed", &err) < 0)
         log_event(LOG_WARN, "sandbox.run", "id", c->sandbox_id, "error", err.msg, "then", "the reaper tries again",
                   NULL);
@@ -92,7 +93,7 @@ static void exec_code(struct run *r)
     if (env)
         (void)json_object_set_new(in, "env", env);
     r->step = "exec";
-    fn_step(c->set, "sandbox::exec", in, on_executed, r);
+    fn_step(c, "sandbox::exec", in, on_executed, r);
 }
 
 static void on_code_written(void *arg, json_t *result, const struct fn_fault *fault)
@@ -116,7 +117,7 @@ static void write_next(struct run *r)
                            "parents", true);
     (void)json_object_set_new(in, "path", path ? json_incref(path) : json_string(r->file));
     r->step = file ? "fs::write (sibling file)" : "fs::write (code)";
-    fn_step(c->set, "sandbox::fs::write", in, file ? on_file_written : on_code_written, r);
+    fn_step(c, "sandbox::fs::write", in, file ? on_file_written : on_code_written, r);
 }
 
 static void on_file_written(void *arg, json_t *result, const struct fn_fault *fault)
@@ -210,5 +211,5 @@ void fn_run_start(struct fn_call *c)
     }
     json_t *in = json_object();
     pass_on(in, c->in, keys);
-    fn_step(c->set, "sandbox::create", in, on_created, r);
+    fn_step(c, "sandbox::create", in, on_created, r);
 }

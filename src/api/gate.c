@@ -1,7 +1,7 @@
 #include "api/gate.h"
 
-#include <openssl/crypto.h>
 #include <openssl/sha.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,9 @@ struct book {
 
 struct gate {
     const struct settings *settings;
+    struct keyring *keys;
     struct book tokens, execs, files;
+    struct book quotas; /* by "token id/limit": a changed limit begins anew */
 };
 
 static void book_init(struct book *b, int64_t per_minute, int64_t burst)
@@ -52,7 +54,8 @@ static void book_drop_oldest(struct book *b)
         (void)bucket_free(map_remove(b->buckets, it.key));
 }
 
-static int book_take(struct book *b, const char *key, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
+/* 0: taken; 1: *ret_wait_s says how long to wait. */
+static int book_try(struct book *b, const char *key, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
 {
     struct bucket *one = map_get(b->buckets, key);
     if (!one) {
@@ -66,13 +69,23 @@ static int book_take(struct book *b, const char *key, uint64_t now_us, unsigned 
     if (bucket_take(one, now_us))
         return 0;
     *ret_wait_s = (unsigned)((bucket_wait_us(one) + 999999) / 1000000);
+    return 1;
+}
+
+static int book_take(struct book *b, const char *key, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
+{
+    int r = book_try(b, key, now_us, ret_wait_s, err);
+    if (r <= 0)
+        return r;
     return err_set(err, ERR_RATE_LIMITED, 0, "Rate limit exceeded");
 }
 
-struct gate *gate_new(const struct settings *s)
+struct gate *gate_new(const struct settings *s, struct keyring *k)
 {
     struct gate *g = xzalloc(sizeof(*g));
     g->settings = s;
+    g->keys = k;
+    book_init(&g->quotas, 1, 1); /* each bucket has rates of its own */
     book_init(&g->tokens, s->rate_token_rpm, s->rate_token_burst);
     book_init(&g->execs, s->rate_exec_pm, s->rate_exec_pm);
     book_init(&g->files, s->rate_fs_pm, s->rate_fs_pm);
@@ -85,6 +98,7 @@ struct gate *gate_free(struct gate *g)
         book_done(&g->tokens);
         book_done(&g->execs);
         book_done(&g->files);
+        book_done(&g->quotas);
         free(g);
     }
     return NULL;
@@ -96,17 +110,30 @@ const char *gate_token(const char *authorization)
     return is_bearer ? authorization + 7 : authorization;
 }
 
-int gate_auth(const struct gate *g, const char *authorization, struct err *err)
+int gate_auth(const struct gate *g, const char *authorization, struct caller **ret, struct err *err)
 {
-    const char *secret = g->settings->auth_token, *token = gate_token(authorization);
-    if (!secret || !*secret)
+    struct caller *who = NULL;
+    int r = keyring_check(g->keys, gate_token(authorization), &who, err);
+    if (ret && who)
+        *ret = STEAL(who);
+    (void)caller_unref(who);
+    return r;
+}
+
+int gate_rate_quota(struct gate *g, const struct caller *who, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
+{
+    char key[IDENT_MAX + 24];
+    if (!(who->by.quota.set & 1u << QUOTA_REQUESTS_PER_MINUTE))
         return 0;
-    if (!token)
-        return err_set(err, ERR_UNAUTHORIZED, 0, "Missing authorization header");
-    size_t len = strlen(secret);
-    if (strlen(token) != len || CRYPTO_memcmp(token, secret, len) != 0)
-        return err_set(err, ERR_FORBIDDEN, 0, "Invalid token");
-    return 0;
+    uint32_t most = (uint32_t)who->by.quota.max[QUOTA_REQUESTS_PER_MINUTE];
+    (void)snprintf(key, sizeof(key), "%s/%u", who->id, most);
+    g->quotas.per_minute = g->quotas.burst = most;
+    int r = book_try(&g->quotas, key, now_us, ret_wait_s, err);
+    if (r <= 0)
+        return r;
+    return err_set(err, ERR_RATE_LIMITED, 0,
+                   "quota requestsPerMinute exceeded: the limit is %u, all in use; try again in %u s", most,
+                   *ret_wait_s);
 }
 
 int gate_rate(struct gate *g, const char *authorization, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
@@ -138,4 +165,5 @@ void gate_sweep(struct gate *g, uint64_t now_us)
     book_sweep(&g->tokens, now_us, GATE_IDLE_US);
     book_sweep(&g->execs, now_us, GATE_IDLE_US);
     book_sweep(&g->files, now_us, GATE_IDLE_US);
+    book_sweep(&g->quotas, now_us, GATE_IDLE_US);
 }

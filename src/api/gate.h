@@ -1,10 +1,11 @@
 /* Who may pass, and how often: bearer token and rate limits. Knows headers as texts, not HTTP, so tests need no server.
- * Untrusted: the Authorization header. Invariants: (1) tokens are compared in constant time; (2) tokens are kept only
- * as digests; (3) the number of buckets is bounded. May include: base/, spec/. */
+ * Untrusted: the Authorization header. Invariants: (1) tokens are compared in constant time or by their digest; (2)
+ * rates are counted by digest or id; (3) the number of buckets is bounded. May include: base/, spec/, api/keyring.h. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/keyring.h"
 #include "base/err.h"
 #include "base/settings.h"
 #include "spec/spec.h"
@@ -14,14 +15,16 @@
 
 struct gate;
 
-struct gate *gate_new(const struct settings *s); /* s must outlive it */
+struct gate *gate_new(const struct settings *s, struct keyring *k); /* both must outlive it */
 struct gate *gate_free(struct gate *g);
 DEFINE_CLEANUP(struct gate *, gate_free)
 
 /* The token as presented: "Bearer x" and "x" are both x. NULL stays NULL. Borrowed. */
 const char *gate_token(const char *authorization);
-/* 0, -EACCES (401: no header) or -EPERM (403: wrong token). An empty secret means no authentication. */
-int gate_auth(const struct gate *g, const char *authorization, struct err *err);
+/* 0, -EACCES (401: no header) or -EPERM (403: wrong token). ret may be NULL; else *ret is a reference to who calls. */
+int gate_auth(const struct gate *g, const char *authorization, struct caller **ret, struct err *err);
+/* The requestsPerMinute of a caller's quota; -EAGAIN as below. */
+int gate_rate_quota(struct gate *g, const struct caller *who, uint64_t now_us, unsigned *ret_wait_s, struct err *err);
 /* 0, or -EAGAIN (429) with the whole seconds to wait in *ret_wait_s. Requests without a token are not limited. */
 int gate_rate(struct gate *g, const char *authorization, uint64_t now_us, unsigned *ret_wait_s, struct err *err);
 /* The same for commands and file calls of one sandbox; other rows always pass. */

@@ -23,6 +23,12 @@ struct sandbox *handlers_running(struct call *c)
     return s;
 }
 
+size_t handlers_active(const struct call *c)
+{
+    const char *view = call_view(c);
+    return view ? (size_t)tenant_usage(call_manager(c), view, QUOTA_SANDBOXES) : map_count(call_manager(c)->sandboxes);
+}
+
 char **handlers_env(struct call *c, struct sandbox *s)
 {
     char text[SPAN_TEXT_MAX];

@@ -8,6 +8,8 @@
 struct sandbox *handlers_sandbox(struct call *c);
 /* The same, and it must run: 409 otherwise. */
 struct sandbox *handlers_running(struct call *c);
+/* Sandboxes the caller may see. */
+size_t handlers_active(const struct call *c);
 /* The environment for a command of this call when there is a trace context to pass on (as TRACEPARENT): free with
  * strlist_free(). NULL: the sandbox's own will do. */
 char **handlers_env(struct call *c, struct sandbox *s);

@@ -137,7 +137,9 @@ int idempotency_begin(struct idempotency *i, const struct idempotency_request *r
         return r;
     if (digest_request(rq->function, rq->params, request) < 0)
         return err_set(err, ERR_INTERNAL, 0, "Idempotency-Key: the request cannot be written as JSON");
-    digest_text(rq->key, strlen(rq->key), key);
+    CLEANUP(free_p)
+    char *scoped = xasprintf("%s%s%s", rq->key, *rq->tenant ? " " : "", rq->tenant); /* keys have no blanks */
+    digest_text(scoped, strlen(scoped), key);
     struct idempotency_claim *c = map_get(i->claims, key);
     if (c) {
         if (strcmp(c->request, request) != 0)

@@ -23,7 +23,7 @@ struct observe {
 static void on_trace(void *arg, const struct api_trace *t)
 {
     struct observe *o = arg;
-    traces_add(o->traces, t->op->fn, t->sandbox_id, t->duration_us, t->err);
+    traces_add(o->traces, t);
     prometheus_count(o->prometheus, t->op, t->duration_us, t->err);
     if (!o->otlp || !t->span)
         return;
@@ -80,7 +80,9 @@ int observe_new(struct api *a, struct observe **ret, struct err *err)
     a->observe = o;
     a->has_spans = o->otlp != NULL;
     api_on_trace(a, on_trace, o);
-    api_add_side_door(a, METRICS_PATH, on_metrics, o, true);
+    api_add_door(
+        a, &(struct api_door){
+               .path_prefix = METRICS_PATH, .fn = on_metrics, .arg = o, .needs_auth = true, .is_watchable = true });
     *ret = o;
     return 0;
 }

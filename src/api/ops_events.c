@@ -15,6 +15,7 @@ void api_event_history(struct call *c)
     struct err err = ERR_INIT;
     struct eventlog_query q = { .sandbox_id = call_str(c, "sandboxId", NULL),
                                 .topic = call_str(c, "topic", NULL),
+                                .tenant = call_view(c),
                                 .limit = call_int(c, "limit", 50),
                                 .offset = call_int(c, "offset", 0) };
     json_t *page = eventlog_page(call_manager(c)->events, &q, &err);
@@ -27,8 +28,11 @@ void api_event_history(struct call *c)
 void api_event_publish(struct call *c)
 {
     struct err err = ERR_INIT;
-    json_t *event = eventlog_publish(call_manager(c)->events, call_str(c, "topic", ""), call_str(c, "sandboxId", ""),
-                                     json_get(call_params(c), "data"), &err);
+    struct eventlog_news news = { .topic = call_str(c, "topic", ""),
+                                  .sandbox_id = call_str(c, "sandboxId", ""),
+                                  .data = json_get(call_params(c), "data"),
+                                  .tenant = call_by(c) ? call_by(c)->tenant : "" };
+    json_t *event = eventlog_publish(call_manager(c)->events, &news, &err);
     if (event)
         call_ok(c, json_incref(event));
     else
@@ -44,7 +48,8 @@ struct listener {
     struct eventlog *log;
     struct eventlog_sub *sub;
     struct timer *ping;
-    char *topic; /* NULL: all */
+    char *topic, *tenant; /* NULL: all */
+    struct eventlog_query query;
     int64_t place;
     bool is_held; /* its queue is full: on_drain goes on */
 };
@@ -60,7 +65,7 @@ static void on_event(void *arg, json_t *event)
     if (l->is_held)
         return;
     l->place++;
-    if (!l->topic || strcmp(json_get_str(event, "topic", ""), l->topic) == 0)
+    if (eventlog_wants(&l->query, event))
         send_event(l, event);
 }
 
@@ -69,7 +74,7 @@ static void catch_up(void *arg)
     struct listener *l = arg;
     l->is_held = false;
     while (!l->is_held) {
-        JSON_OWNED event = eventlog_next(l->log, l->topic, &l->place);
+        JSON_OWNED event = eventlog_next(l->log, &l->query, &l->place);
         if (!event)
             break;
         send_event(l, event);
@@ -89,6 +94,7 @@ static void on_listener_gone(void *arg)
     eventlog_unsubscribe(l->sub);
     timer_free(l->ping);
     free(l->topic);
+    free(l->tenant);
     free(l);
     call_stream_end(c);
 }
@@ -98,6 +104,8 @@ void api_stream_events(struct call *c)
     const char *last = call_header(c, "last-event-id");
     struct listener *l = xzalloc(sizeof(*l));
     *l = (struct listener){ .c = c, .log = call_manager(c)->events, .topic = xstrdup(call_str(c, "topic", NULL)) };
+    l->tenant = xstrdup(call_view(c));
+    l->query = (struct eventlog_query){ .topic = l->topic, .tenant = l->tenant };
     l->place = last && ident_is("evt", last) ? eventlog_after(l->log, last) : eventlog_end(l->log);
     l->sub = eventlog_subscribe(l->log, on_event, l);
     l->ping = timer_new(call_loop(c), PING_MS, PING_MS, on_ping, l);

@@ -23,11 +23,11 @@ void api_sandbox_create(struct call *c)
 {
     struct err err = ERR_INIT;
     JSON_OWNED config = NULL;
-    if (templates_apply(call_manager(c)->templates, call_params(c), &config, &err) < 0) {
+    if (templates_apply(call_manager(c)->templates, call_by(c), call_params(c), &config, &err) < 0) {
         call_fail(c, &err);
         return;
     }
-    struct create_plan plan = { .config = config };
+    struct create_plan plan = { .config = config, .by = call_by(c) };
     manager_create(call_manager(c), &plan, answer_sandbox, c);
 }
 
@@ -54,6 +54,8 @@ void api_sandbox_list(struct call *c)
     json_t *items = json_array();
     for (struct map_iter it = map_iter(call_manager(c)->sandboxes); map_next(&it);) {
         const struct sandbox *s = it.value;
+        if (!tenant_sees(call_by(c), s->tenant))
+            continue;
         if (status && strcmp(status, sandbox_status_name(s->status)) != 0)
             continue;
         if (wanted && !metadata_matches(s, wanted))
@@ -115,8 +117,10 @@ void api_sandbox_renew(struct call *c)
 void api_sandbox_clone(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
-    if (s)
-        manager_clone(call_manager(c), s, call_str(c, "name", NULL), answer_sandbox, c);
+    if (!s)
+        return;
+    struct manager_fork_plan plan = { .count = 1, .name = call_str(c, "name", NULL), .by = call_by(c) };
+    manager_clone(call_manager(c), s, &plan, answer_sandbox, c);
 }
 
 static void answer_fork(void *arg, struct sandbox *const *children, size_t n, const struct err *err)
@@ -138,9 +142,11 @@ void api_sandbox_fork(struct call *c)
     if (!s)
         return; /* the call is gone */
     int64_t count = call_int(c, "count", 1), limit = call_manager(c)->settings->max_fork;
-    if (count > limit)
+    if (count > limit) {
         call_error(c, ERR_INVALID, "count: %lld is more than %lld; fork several times, or raise III_MAX_FORK",
                    (long long)count, (long long)limit);
-    else
-        manager_fork(call_manager(c), s, (unsigned)count, call_str(c, "name", NULL), answer_fork, c);
+        return;
+    }
+    struct manager_fork_plan plan = { .count = (unsigned)count, .name = call_str(c, "name", NULL), .by = call_by(c) };
+    manager_fork(call_manager(c), s, &plan, answer_fork, c);
 }

@@ -23,10 +23,18 @@ void api_health(struct call *c)
 void api_metrics_global(struct call *c)
 {
     struct manager *m = call_manager(c);
-    call_ok(c, json_pack("{s:I, s:I, s:I, s:I, s:I}", "activeSandboxes", (json_int_t)map_count(m->sandboxes),
-                         "totalCreated", (json_int_t)m->total_created, "totalKilled", (json_int_t)m->total_killed,
-                         "totalExpired", (json_int_t)m->total_expired, "uptimeSeconds",
-                         (json_int_t)((clock_wall_ms() - m->started_at) / 1000)));
+    const char *view = call_view(c);
+    json_int_t created = view ? tenant_counted(m, view, TENANT_CREATED) : m->total_created;
+    json_int_t killed = view ? tenant_counted(m, view, TENANT_KILLED) : m->total_killed;
+    json_int_t expired = view ? tenant_counted(m, view, TENANT_EXPIRED) : m->total_expired;
+    json_t *body = json_pack("{s:I, s:I, s:I, s:I, s:I}", "activeSandboxes", (json_int_t)handlers_active(c),
+                             "totalCreated", created, "totalKilled", killed, "totalExpired", expired, "uptimeSeconds",
+                             (json_int_t)((clock_wall_ms() - m->started_at) / 1000));
+    if (view) {
+        (void)json_object_set_new(body, "usage", tenant_usage_json(m, view));
+        (void)json_object_set_new(body, "quota", quota_json(&call_by(c)->quota));
+    }
+    call_ok(c, body);
 }
 
 void api_metrics_sandbox(struct call *c)

@@ -13,12 +13,12 @@ static void on_created(void *arg, json_t *record, const struct err *err)
 
 void api_network_create(struct call *c)
 {
-    networks_create(call_manager(c)->networks, call_str(c, "name", ""), on_created, c);
+    networks_create(call_manager(c)->networks, call_by(c), call_str(c, "name", ""), on_created, c);
 }
 
 void api_network_list(struct call *c)
 {
-    call_ok(c, json_pack("{s:o}", "networks", networks_list(call_manager(c)->networks)));
+    call_ok(c, json_pack("{s:o}", "networks", networks_list(call_manager(c)->networks, call_by(c))));
 }
 
 static void tell(struct call *c, const char *topic)

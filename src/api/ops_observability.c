@@ -1,6 +1,7 @@
 /* Handlers of traces and the numbers made from them. */
 #include "api/api_core.h"
 #include "api/call.h"
+#include "api/handlers.h"
 #include "api/observe.h"
 #include "api/traces.h"
 #include "base/clock.h"
@@ -15,6 +16,7 @@ void api_observability_traces(struct call *c)
     struct err err = ERR_INIT;
     struct traces_query q = { .sandbox_id = call_str(c, "sandboxId", NULL),
                               .fn = call_str(c, "functionId", NULL),
+                              .tenant = call_view(c),
                               .limit = call_int(c, "limit", 100),
                               .offset = call_int(c, "offset", 0) };
     json_t *page = traces_page(traces_of(c), &q, &err);
@@ -27,13 +29,12 @@ void api_observability_traces(struct call *c)
 void api_observability_metrics(struct call *c)
 {
     struct err err = ERR_INIT;
-    json_t *numbers = traces_metrics(traces_of(c), &err);
+    json_t *numbers = traces_metrics(traces_of(c), call_view(c), &err);
     if (!numbers) {
         call_fail(c, &err);
         return;
     }
-    (void)json_object_set_new(numbers, "activeSandboxes",
-                              json_integer((json_int_t)map_count(call_manager(c)->sandboxes)));
+    (void)json_object_set_new(numbers, "activeSandboxes", json_integer((json_int_t)handlers_active(c)));
     call_ok(c, numbers);
 }
 

@@ -16,7 +16,7 @@ void api_port_expose(struct call *c)
     struct forward_plan plan = { .is_udp = strcmp(call_str(c, "protocol", "tcp"), "udp") == 0,
                                  .inner_port = (uint16_t)inner,
                                  .host_port = (uint16_t)call_int(c, "hostPort", inner) };
-    if (ports_expose(call_manager(c)->ports, s, &plan, &mapping, &err) < 0)
+    if (ports_expose(call_manager(c)->ports, s, call_by(c), &plan, &mapping, &err) < 0)
         call_fail(c, &err);
     else
         call_ok(c, mapping);

@@ -49,5 +49,6 @@ void api_queue_retry(struct call *c)
 void api_queue_dlq(struct call *c)
 {
     struct err err = ERR_INIT;
-    answer(c, queue_dead(call_manager(c)->queue, call_int(c, "limit", 50), call_int(c, "offset", 0), &err), &err);
+    answer(c, queue_dead(call_manager(c)->queue, call_by(c), call_int(c, "limit", 50), call_int(c, "offset", 0), &err),
+           &err);
 }

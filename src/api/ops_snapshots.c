@@ -27,22 +27,27 @@ static void answer_sandbox(void *arg, struct sandbox *s, const struct err *err)
 void api_snapshot_create(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
-    if (s)
-        snapshots_create(call_manager(c)->snapshots, s, call_str(c, "name", NULL), answer_snapshot, c);
+    if (!s)
+        return;
+    struct snapshots_plan plan = { .name = call_str(c, "name", NULL), .by = call_by(c) };
+    snapshots_create(call_manager(c)->snapshots, s, &plan, answer_snapshot, c);
 }
 
 void api_snapshot_create_short(struct call *c)
 {
     const char *comment = call_str(c, "comment", NULL);
     struct sandbox *s = handlers_sandbox(c);
-    if (s)
-        snapshots_create(call_manager(c)->snapshots, s, call_str(c, "name", comment && *comment ? comment : NULL),
-                         answer_snapshot, c);
+    if (!s)
+        return;
+    struct snapshots_plan plan = { .name = call_str(c, "name", comment && *comment ? comment : NULL),
+                                   .by = call_by(c) };
+    snapshots_create(call_manager(c)->snapshots, s, &plan, answer_snapshot, c);
 }
 
 void api_snapshot_list(struct call *c)
 {
-    call_ok(c, json_pack("{s:o}", "snapshots", snapshots_list(call_manager(c)->snapshots, call_str(c, "id", ""))));
+    call_ok(c, json_pack("{s:o}", "snapshots",
+                         snapshots_list(call_manager(c)->snapshots, call_by(c), call_str(c, "id", ""))));
 }
 
 void api_snapshot_restore(struct call *c)
@@ -54,8 +59,8 @@ void api_snapshot_restore(struct call *c)
 
 void api_snapshot_clone(struct call *c)
 {
-    snapshots_clone(call_manager(c)->snapshots, call_str(c, "snapshotId", ""), call_str(c, "name", NULL),
-                    answer_sandbox, c);
+    struct snapshots_plan plan = { .name = call_str(c, "name", NULL), .by = call_by(c) };
+    snapshots_clone(call_manager(c)->snapshots, call_str(c, "snapshotId", ""), &plan, answer_sandbox, c);
 }
 
 void api_snapshot_delete(struct call *c)

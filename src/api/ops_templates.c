@@ -14,14 +14,14 @@ static void answer_record(struct call *c, json_t *record, const struct err *err)
 void api_template_create(struct call *c)
 {
     struct err err = ERR_INIT;
-    json_t *rec = templates_create(call_manager(c)->templates, call_str(c, "name", ""), call_str(c, "description", ""),
-                                   json_get(call_params(c), "config"), &err);
+    json_t *rec = templates_create(call_manager(c)->templates, call_by(c), call_str(c, "name", ""),
+                                   call_str(c, "description", ""), json_get(call_params(c), "config"), &err);
     answer_record(c, rec, &err);
 }
 
 void api_template_list(struct call *c)
 {
-    call_ok(c, json_pack("{s:o}", "templates", templates_list(call_manager(c)->templates)));
+    call_ok(c, json_pack("{s:o}", "templates", templates_list(call_manager(c)->templates, call_by(c))));
 }
 
 void api_template_get(struct call *c)

@@ -1,6 +1,7 @@
 /* Handlers of terminals; the WebSockets are in wsdoor.c. */
 #include "api/call.h"
 #include "api/handlers.h"
+#include "api/keyring.h"
 #include "sandbox/terminal.h"
 
 static struct terminal *find(struct call *c)
@@ -42,7 +43,8 @@ void api_terminal_create(struct call *c)
         return;
     struct terminal_plan plan = { .cols = (uint16_t)call_int(c, "cols", 80),
                                   .rows = (uint16_t)call_int(c, "rows", 24),
-                                  .shell = call_str(c, "shell", "/bin/sh") };
+                                  .shell = call_str(c, "shell", "/bin/sh"),
+                                  .token_id = call_who(c) ? call_who(c)->id : "" };
     if (terminal_open(call_manager(c)->terminals, s, &plan, on_open, c, &err) < 0)
         call_fail(c, &err);
 }

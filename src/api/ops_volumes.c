@@ -6,7 +6,7 @@
 void api_volume_create(struct call *c)
 {
     struct err err = ERR_INIT;
-    json_t *rec = volumes_create(call_manager(c)->volumes, call_str(c, "name", ""), &err);
+    json_t *rec = volumes_create(call_manager(c)->volumes, call_by(c), call_str(c, "name", ""), &err);
     if (rec)
         call_ok(c, json_incref(rec));
     else
@@ -15,7 +15,7 @@ void api_volume_create(struct call *c)
 
 void api_volume_list(struct call *c)
 {
-    call_ok(c, json_pack("{s:o}", "volumes", volumes_list(call_manager(c)->volumes)));
+    call_ok(c, json_pack("{s:o}", "volumes", volumes_list(call_manager(c)->volumes, call_by(c))));
 }
 
 static void on_deleted(void *arg, const struct err *err)

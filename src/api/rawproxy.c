@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/access.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "base/alloc.h"
@@ -31,6 +32,8 @@ struct exchange {
     struct upstream *up;
     struct relay *relay; /* after an upgrade */
     char sandbox_id[IDENT_MAX];
+    char token_id[IDENT_MAX]; /* of who passed where a token is needed */
+    bool has_token;
     char *cors;
     bool wants_upgrade, is_chunked, is_begun, is_held;
     size_t owed; /* response bytes to credit once the client has read on */
@@ -253,9 +256,9 @@ static bool is_passed_in(const struct exchange *x, const char *name, const char 
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
         if (strcasecmp(name, ours[i]) == 0)
             return false;
-    /* The server's own secret is not for what runs in a sandbox. */
-    if (strcasecmp(name, "authorization") == 0 && *x->proxy->api->settings->auth_token &&
-        gate_auth(x->proxy->api->gate, value, NULL) == 0)
+    /* A token of this server is not for what runs in a sandbox. */
+    if (strcasecmp(name, "authorization") == 0 && !keyring_is_open(x->proxy->api->keys) &&
+        gate_auth(x->proxy->api->gate, value, NULL, NULL) == 0)
         return false;
     return !rawproxy_is_hop(name) && !is_listed(connection, name);
 }
@@ -326,13 +329,21 @@ static bool claims(void *arg, struct http_req *r)
     return parse_target(arg, http_req_path(r), &t) && (*t.rest || strcmp(http_req_method(r), "POST") != 0);
 }
 
-static int check(const struct rawproxy *p, struct http_req *r, const struct target *t, const struct sandbox *s,
-                 struct err *err)
+/* Where the sandbox wants a token: one that may see it, and for anything but reading one that may change it. */
+static int check_caller(const struct rawproxy *p, struct http_req *r, const struct sandbox *s, struct caller **ret,
+                        struct err *err)
+{
+    bool is_read = strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
+    int e = gate_auth(p->api->gate, http_req_header(r, "authorization"), ret, err);
+    if (e == 0 && !access_sandbox(p->api->manager, *ret, s->id, err))
+        return -ENOENT;
+    return e < 0 ? e : access_need(*ret, !is_read, false, "a request that is no GET", err);
+}
+
+static int check(const struct rawproxy *p, const struct target *t, const struct sandbox *s, struct err *err)
 {
     uint64_t running = 0;
     int e = 0;
-    if (rawproxy_config(s).needs_auth)
-        e = gate_auth(p->api->gate, http_req_header(r, "authorization"), err);
     if (e == 0)
         e = sandbox_need_running(s, err);
     if (e == 0)
@@ -371,7 +382,8 @@ static struct exchange *add_exchange(struct rawproxy *p, struct http_req *r, con
     return x;
 }
 
-static int start(struct rawproxy *p, struct http_req *r, const struct target *t, struct sandbox *s, struct err *err)
+static int start(struct rawproxy *p, struct http_req *r, const struct target *t, struct sandbox *s,
+                 const struct caller *who, struct err *err)
 {
     static const struct upstream_events events = { .on_head = on_head,
                                                    .on_data = on_data,
@@ -385,6 +397,8 @@ static int start(struct rawproxy *p, struct http_req *r, const struct target *t,
                                   .queue_max = UPLOAD_MAX };
     CLEANUP(buf_done) struct buf head = BUF_INIT(HEAD_MAX);
     struct exchange *x = add_exchange(p, r, s);
+    x->has_token = who != NULL;
+    memcpy(x->token_id, who ? who->id : "", who ? sizeof(x->token_id) : 1);
     int e =
         make_head(x, t, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to pass on") : 0;
     if (e == 0)
@@ -407,6 +421,7 @@ static bool take(void *arg, struct http_req *r)
     struct err err = ERR_INIT;
     if (!parse_target(p, http_req_path(r), &t))
         return false;
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
     struct sandbox *s = manager_find(p->api->manager, t.id, &err);
     CLEANUP(free_p) char *cors = xstrdup(s ? rawproxy_config(s).cors : "*");
     bool is_options = strcmp(http_req_method(r), "OPTIONS") == 0;
@@ -414,7 +429,8 @@ static bool take(void *arg, struct http_req *r)
         answer_preflight(r, cors);
         return true;
     }
-    if (!s || check(p, r, &t, s, &err) < 0 || start(p, r, &t, s, &err) < 0) {
+    if (!s || (rawproxy_config(s).needs_auth && check_caller(p, r, s, &who, &err) < 0) || check(p, &t, s, &err) < 0 ||
+        start(p, r, &t, s, who, &err) < 0) {
         add_cors(r, cors);
         call_refuse(r, &err);
     }
@@ -429,6 +445,21 @@ struct rawproxy *rawproxy_new(struct api *a)
     api_add_door(
         a, &(struct api_door){ .path_prefix = p->prefix, .claims = claims, .fn = take, .arg = p, .is_raw = true });
     return p;
+}
+
+void rawproxy_end_of(struct rawproxy *p, const char *token_id)
+{
+    for (struct exchange *x = p->exchanges, *next; x; x = next) {
+        next = x->next;
+        if (!x->has_token || strcmp(x->token_id, token_id) != 0)
+            continue;
+        struct http_req *r = x->req ? http_req_ref(x->req) : NULL;
+        drop(x);
+        if (r) {
+            http_req_abort(r);
+            http_req_unref(r);
+        }
+    }
 }
 
 struct rawproxy *rawproxy_free(struct rawproxy *p)

@@ -11,8 +11,9 @@
 struct api;
 struct rawproxy;
 
-struct rawproxy *rawproxy_new(struct api *a);       /* adds its door */
-struct rawproxy *rawproxy_free(struct rawproxy *p); /* cuts what is running */
+struct rawproxy *rawproxy_new(struct api *a);                   /* adds its door */
+struct rawproxy *rawproxy_free(struct rawproxy *p);             /* cuts what is running */
+void rawproxy_end_of(struct rawproxy *p, const char *token_id); /* cuts what this token has open */
 
 struct rawproxy_config {
     const char *cors; /* allowed origin; "" leaves the server's own headers alone. Borrowed from the sandbox */

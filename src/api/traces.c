@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/api.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/ident.h"
@@ -14,7 +15,7 @@
 
 struct trace {
     char id[IDENT_MAX];
-    char *fn, *sandbox_id, *error; /* the last two may be NULL */
+    char *fn, *sandbox_id, *error, *tenant; /* all but fn may be NULL */
     int64_t duration_ms, timestamp;
 };
 
@@ -40,6 +41,7 @@ static void drop_oldest(struct traces *t, size_t count)
         free(t->rows[i].fn);
         free(t->rows[i].sandbox_id);
         free(t->rows[i].error);
+        free(t->rows[i].tenant);
     }
     memmove(t->rows, t->rows + count, (t->n - count) * sizeof(*t->rows));
     t->n -= count;
@@ -65,6 +67,7 @@ static void push(struct traces *t, const struct trace *row)
     t->rows[t->n++] = (struct trace){ .fn = xstrdup(row->fn),
                                       .sandbox_id = xstrdup(row->sandbox_id),
                                       .error = xstrdup(row->error),
+                                      .tenant = xstrdup(row->tenant),
                                       .duration_ms = row->duration_ms,
                                       .timestamp = row->timestamp };
     memcpy(t->rows[t->n - 1].id, row->id, sizeof(row->id));
@@ -77,6 +80,8 @@ static json_t *row_json(const struct trace *row)
                           (json_int_t)row->timestamp);
     if (row->sandbox_id)
         (void)json_object_set_new(j, "sandboxId", json_text(row->sandbox_id, strlen(row->sandbox_id)));
+    if (row->tenant)
+        (void)json_object_set_new(j, "tenant", json_string(row->tenant));
     if (row->error)
         (void)json_object_set_new(j, "error", json_text(row->error, strlen(row->error)));
     return j;
@@ -87,6 +92,7 @@ static bool load_one(void *arg, const char *key, json_t *doc)
     struct trace row = { .fn = (char *)(uintptr_t)json_get_str(doc, "functionId", ""),
                          .sandbox_id = (char *)(uintptr_t)json_get_str(doc, "sandboxId", NULL),
                          .error = (char *)(uintptr_t)json_get_str(doc, "error", NULL),
+                         .tenant = (char *)(uintptr_t)json_get_str(doc, "tenant", NULL),
                          .duration_ms = json_get_int(doc, "duration", 0),
                          .timestamp = json_get_int(doc, "timestamp", 0) };
     (void)snprintf(row.id, sizeof(row.id), "%s", key);
@@ -119,12 +125,13 @@ static void trim(struct traces *t)
         drop_oldest(t, t->n - (size_t)t->keep);
 }
 
-void traces_add(struct traces *t, const char *fn, const char *sandbox_id, int64_t duration_us, const struct err *err)
+void traces_add(struct traces *t, const struct api_trace *call)
 {
-    struct trace row = { .fn = (char *)(uintptr_t)fn,
-                         .sandbox_id = (char *)(uintptr_t)sandbox_id,
-                         .error = err ? (char *)(uintptr_t)err->msg : NULL,
-                         .duration_ms = (duration_us + 500) / 1000,
+    struct trace row = { .fn = (char *)(uintptr_t)call->op->fn,
+                         .sandbox_id = (char *)(uintptr_t)call->sandbox_id,
+                         .error = call->err ? (char *)(uintptr_t)call->err->msg : NULL,
+                         .tenant = call->tenant && *call->tenant ? (char *)(uintptr_t)call->tenant : NULL,
+                         .duration_ms = (call->duration_us + 500) / 1000,
                          .timestamp = clock_wall_ms() };
     ident_new("trc", row.id);
     JSON_OWNED doc = row_json(&row);
@@ -142,7 +149,8 @@ static size_t first_kept(const struct traces *t)
 
 static bool is_wanted(const struct trace *row, const struct traces_query *q)
 {
-    return (!q->fn || strcmp(row->fn, q->fn) == 0) &&
+    return (!q->tenant || (row->tenant && strcmp(row->tenant, q->tenant) == 0)) &&
+           (!q->fn || strcmp(row->fn, q->fn) == 0) &&
            (!q->sandbox_id || (row->sandbox_id && strcmp(row->sandbox_id, q->sandbox_id) == 0));
 }
 
@@ -179,22 +187,25 @@ static double p95_of(int64_t *durations, size_t n)
     return (double)durations[at < n ? at : n - 1];
 }
 
-json_t *traces_metrics(struct traces *t, struct err *err)
+json_t *traces_metrics(struct traces *t, const char *tenant, struct err *err)
 {
     if (need_rows(t, err) < 0)
         return NULL;
-    size_t first = first_kept(t), n = t->n - first;
-    CLEANUP(free_p) int64_t *durations = try_alloc((n + 1) * sizeof(*durations));
+    const struct traces_query q = { .tenant = tenant };
+    size_t n = 0;
+    CLEANUP(free_p) int64_t *durations = try_alloc((t->n + 1) * sizeof(*durations));
     if (!durations) {
-        (void)err_set(err, ERR_INTERNAL, ENOMEM, "sorting %zu traces", n);
+        (void)err_set(err, ERR_INTERNAL, ENOMEM, "sorting %zu traces", t->n);
         return NULL;
     }
     json_int_t errors = 0;
     double sum = 0;
     json_t *counts = json_object();
-    for (size_t i = 0; i < n; i++) {
-        const struct trace *row = &t->rows[first + i];
-        durations[i] = row->duration_ms;
+    for (size_t i = first_kept(t); i < t->n; i++) {
+        const struct trace *row = &t->rows[i];
+        if (!is_wanted(row, &q))
+            continue;
+        durations[n++] = row->duration_ms;
         sum += (double)row->duration_ms;
         errors += row->error != NULL;
         json_t *count = json_object_get(counts, row->fn);
@@ -242,6 +253,7 @@ int64_t traces_clear(struct traces *t, int64_t before_ms, struct err *err)
         free(row.fn);
         free(row.sandbox_id);
         free(row.error);
+        free(row.tenant);
     }
     t->n = kept;
     return cleared;

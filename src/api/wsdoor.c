@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "base/alloc.h"
@@ -46,12 +47,12 @@ static bool claims_terminal(void *arg, struct http_req *r)
 }
 
 /* The header, or ?token=: a browser's WebSocket cannot send the header. */
-static int check_token(const struct api *a, const struct http_req *r, struct err *err)
+static int check_token(const struct api *a, const struct http_req *r, struct caller **ret, struct err *err)
 {
     CLEANUP(buf_done) struct buf token = BUF_INIT(TOKEN_MAX);
     const char *header = http_req_header(r, "authorization");
     bool has_query = !header && url_query_get(http_req_query(r), "token", &token) == 1;
-    return gate_auth(a->gate, has_query ? buf_text(&token) : header, err);
+    return gate_auth(a->gate, has_query ? buf_text(&token) : header, ret, err);
 }
 
 static bool attach(void *arg, struct http_req *r)
@@ -62,14 +63,15 @@ static bool attach(void *arg, struct http_req *r)
     struct err err = ERR_INIT;
     struct sandbox *s = NULL;
     struct terminal *t = NULL;
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
     if (!parse(d, http_req_path(r), &p))
         return false;
-    if (check_token(d->api, r, &err) == 0)
-        s = manager_find(m, p.sandbox_id, &err);
+    if (check_token(d->api, r, &who, &err) == 0 && access_need(who, true, false, "a terminal", &err) == 0)
+        s = access_sandbox(m, who, p.sandbox_id, &err);
     if (s)
         t = terminal_find(m->terminals, s, p.session_id, &err);
     if (t)
-        terminal_attach(t, r);
+        terminal_attach(t, r, who->id);
     else
         call_refuse(r, &err);
     return true;
@@ -90,6 +92,11 @@ struct wsdoor *wsdoor_new(struct api *a)
     /* The key is the credential, as on the engine's port. */
     api_add_door(a, &(struct api_door){ .path_prefix = "/ws/channels/", .fn = serve_channel, .arg = d });
     return d;
+}
+
+void wsdoor_end_of(struct wsdoor *d, const char *token_id)
+{
+    terminal_end_of(d->api->manager->terminals, token_id);
 }
 
 struct wsdoor *wsdoor_free(struct wsdoor *d)

@@ -8,3 +8,4 @@ struct wsdoor;
 
 struct wsdoor *wsdoor_new(struct api *a); /* adds its doors */
 struct wsdoor *wsdoor_free(struct wsdoor *d);
+void wsdoor_end_of(struct wsdoor *d, const char *token_id); /* closes what this token watches */

@@ -46,7 +46,8 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     e->store = o->store;
     e->channels = o->channels;
     e->trust = o->trust;
-    e->token = xstrdup(o->token ? o->token : "");
+    e->auth = o->auth;
+    e->auth_arg = o->auth_arg;
     e->name = xstrdup(o->name);
     e->version = xstrdup(o->version);
     e->started_ms = clock_wall_ms();
@@ -101,7 +102,6 @@ struct engine *engine_free(struct engine *e)
     map_free(e->calls);
     wsbye_free(e->parting);
     timer_free(e->ping_timer);
-    free(e->token);
     free(e->name);
     free(e->version);
     free(e);
@@ -162,26 +162,26 @@ static void refuse(struct http_req *r, int status, const char *text)
     http_req_reply(r, status, "application/json", body, strlen(body));
 }
 
-static bool is_same(const char *a, const char *b)
-{
-    size_t n = strlen(a);
-    volatile unsigned char different = 0; /* volatile: every byte is looked at, whatever the compiler knows */
-    if (strlen(b) != n)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        different |= (unsigned char)(a[i] ^ b[i]);
-    return different == 0;
-}
-
-static bool has_token(const struct engine *e, const struct http_req *r)
+static enum engine_verdict ask(const struct engine *e, const struct http_req *r, char ret_id[ENGINE_ID_MAX])
 {
     const char *header = http_req_header(r, "authorization");
     CLEANUP(buf_done) struct buf query = BUF_INIT(TOKEN_MAX);
-    if (!*e->token)
-        return true;
+    ret_id[0] = '\0';
+    if (!e->auth)
+        return ENGINE_FULL;
     if (header && strncasecmp(header, "Bearer ", 7) == 0)
-        return is_same(header + 7, e->token);
-    return url_query_get(http_req_query(r), "token", &query) == 1 && is_same(buf_text(&query), e->token);
+        return e->auth(e->auth_arg, header + 7, ret_id);
+    bool has_query = url_query_get(http_req_query(r), "token", &query) == 1;
+    return e->auth(e->auth_arg, has_query ? buf_text(&query) : NULL, ret_id);
+}
+
+void engine_end_of(struct engine *e, const char *identity)
+{
+    for (struct map_iter it = map_iter(e->workers); map_next(&it);) {
+        struct worker *w = it.value;
+        if (w->has_identity && strcmp(w->identity, identity) == 0)
+            worker_retire(w, 1008, "the token was revoked");
+    }
 }
 
 static void on_nothing(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
@@ -219,18 +219,19 @@ static void on_request(void *arg, struct http_req *r)
     struct engine *e = arg;
     const char *path = http_req_path(r);
     bool is_worker = strcmp(path, "/") == 0, is_telemetry = strcmp(path, "/otel") == 0;
+    struct worker_pass pass = { .verdict = ENGINE_REFUSED };
     if (channel_hub_serve(e->channels, r))
         return;
     if (!is_worker && !is_telemetry)
         refuse(r, 404, "not found: this port serves /, /otel and /ws/channels/");
     else if (e->is_stopping)
         refuse(r, 503, "the server stops");
-    else if (!has_token(e, r))
+    else if ((pass.verdict = ask(e, r, pass.identity)) == ENGINE_REFUSED)
         refuse_token(e, r);
     else if (map_count(e->workers) + e->n_telemetry >= ENGINE_WORKERS_MAX)
         refuse(r, 503, "too many workers are connected");
     else if (is_worker)
-        worker_accept(e, r);
+        worker_accept(e, r, &pass);
     else
         telemetry_accept(e, r);
 }

@@ -21,12 +21,19 @@ struct channel_hub; /* engine/channel.h */
 
 struct tlsctx_trust;
 
+#define ENGINE_ID_MAX 40
+enum engine_verdict { ENGINE_REFUSED, ENGINE_LIMITED, ENGINE_FULL };
+
 struct engine_options {
     struct loop *loop;
     struct store *store;          /* queue and state are kept here */
     struct channel_hub *channels; /* borrowed; serves /ws/channels/ */
-    const char *token;            /* workers must show it; NULL or "": anyone who reaches the port may connect */
-    const char *name;             /* worker name of the functions of this process, "iii-sandbox" */
+    /* Who may connect: gets the token shown (NULL: none) and writes the id that its calls carry. ENGINE_LIMITED may
+     * only call functions that check their caller. Without it anyone who reaches the port may connect, with all rights.
+     */
+    enum engine_verdict (*auth)(void *arg, const char *token, char ret_id[ENGINE_ID_MAX]);
+    void *auth_arg;
+    const char *name; /* worker name of the functions of this process, "iii-sandbox" */
     const char *version;
     const struct tlsctx_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */
 };
@@ -35,6 +42,8 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
 struct engine *engine_free(struct engine *e); /* calls under way are dropped: call stop first */
 /* Closes every worker's connection (1001) and takes no new ones; the rest of a call of this process goes nowhere. */
 void engine_stop(struct engine *e);
+/* Ends the connections of every worker with this id (1008). */
+void engine_end_of(struct engine *e, const char *identity);
 /* The engine port: worker sockets at "/", telemetry at "/otel"; other paths are 404. */
 struct http_app engine_http_app(struct engine *e);
 
@@ -43,6 +52,7 @@ struct http_app engine_http_app(struct engine *e);
 /* What introspection shows. All may be NULL; the JSON is borrowed (a reference is kept). metadata {"internal":true}
  * hides a function from listings. */
 struct engine_about {
+    bool checks_caller; /* may be called by workers with limited rights: it asks engine_call_identity() */
     const char *description;
     json_t *request_schema, *response_schema, *metadata;
 };
@@ -53,8 +63,12 @@ typedef void engine_fn(void *arg, struct engine_call *c, json_t *payload);
 /* A known id is replaced. Ids are copied. */
 void engine_add_function(struct engine *e, const char *id, const struct engine_about *about, engine_fn *fn, void *arg);
 
-json_t *engine_call_metadata(const struct engine_call *c);     /* the caller's side-channel, or NULL; borrowed */
-const char *engine_call_caller(const struct engine_call *c);   /* worker id (UUID), or NULL: trigger or this process */
+json_t *engine_call_metadata(const struct engine_call *c);   /* the caller's side-channel, or NULL; borrowed */
+const char *engine_call_caller(const struct engine_call *c); /* worker id (UUID), or NULL: trigger or this process */
+/* The id that auth gave the worker that calls; NULL: nobody who had to show a token (this process, a trigger, an
+ * outside engine). Kept when the worker leaves. */
+const char *engine_call_identity(const struct engine_call *c);
+const char *engine_call_peer(const struct engine_call *c);     /* its address, or "" */
 const char *engine_call_function(const struct engine_call *c); /* the id it was called by */
 struct engine *engine_call_engine(const struct engine_call *c);
 /* The caller has left or gave up: no one will read the answer. The call must still be answered. Runs at most once,

@@ -37,8 +37,9 @@ struct function {
     struct worker *owner; /* NULL: of this process */
     engine_fn *fn;
     void *arg;
-    bool is_http;   /* to be invoked by an HTTP request of the engine: not offered */
-    bool is_inside; /* the engine's own: not offered to an outside engine */
+    bool is_http;       /* to be invoked by an HTTP request of the engine: not offered */
+    bool checks_caller; /* limited workers may call it */
+    bool is_inside;     /* the engine's own: not offered to an outside engine */
 };
 
 LIST_HEAD(call_list, engine_call);
@@ -52,7 +53,10 @@ struct engine_call {
     struct worker *caller;        /* NULL: this process, a trigger, or gone */
     struct worker *executor;      /* NULL: this process */
     char caller_worker[UUID_MAX]; /* "" when no worker called */
-    engine_done_fn *done;         /* a caller in this process */
+    char identity[ENGINE_ID_MAX]; /* of that worker */
+    char peer[64];                /* its address */
+    bool has_identity;
+    engine_done_fn *done; /* a caller in this process */
     void *done_arg;
     json_t *payload, *metadata;
     loop_fn *on_gone;
@@ -69,7 +73,9 @@ struct engine {
     struct loop *loop;
     struct store *store;
     struct channel_hub *channels;
-    char *token, *name, *version;
+    enum engine_verdict (*auth)(void *arg, const char *token, char ret_id[ENGINE_ID_MAX]);
+    void *auth_arg;
+    char *name, *version;
     const struct tlsctx_trust *trust;
     char id[UUID_MAX]; /* this process as a worker */
     int64_t started_ms;

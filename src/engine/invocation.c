@@ -36,6 +36,9 @@ static struct engine_call *call_new(struct engine *e, const struct invocation *i
     c->metadata = json_incref(i->metadata);
     if (c->caller) {
         (void)memcpy(c->caller_worker, c->caller->id, UUID_MAX);
+        (void)memcpy(c->identity, c->caller->identity, sizeof(c->identity));
+        (void)snprintf(c->peer, sizeof(c->peer), "%s", c->caller->ip ? c->caller->ip : "");
+        c->has_identity = c->caller->has_identity;
         LIST_INSERT_HEAD(&c->caller->started, c, of_caller);
         c->caller->n_started++;
     }
@@ -135,6 +138,16 @@ void engine_fail(struct engine_call *c, const char *code, const char *fmt, ...)
 json_t *engine_call_metadata(const struct engine_call *c)
 {
     return c->metadata;
+}
+
+const char *engine_call_identity(const struct engine_call *c)
+{
+    return c->has_identity ? c->identity : NULL;
+}
+
+const char *engine_call_peer(const struct engine_call *c)
+{
+    return c->peer;
 }
 
 const char *engine_call_caller(const struct engine_call *c)
@@ -290,9 +303,21 @@ static void enqueue_call(struct worker *w, const struct message *m)
         answer_worker(w, m->invocation_id, m->function_id, &o);
 }
 
+/* A worker with limited rights calls only what checks its caller, at once and here. */
+static bool is_beyond(struct worker *w, const struct message *m)
+{
+    const struct function *f = registry_find(w->engine, m->function_id);
+    struct outcome o = { .error = { .code = "forbidden", .message = "this token may not call that function" } };
+    if (!w->is_limited || (f && !f->owner && f->checks_caller && m->action != MESSAGE_ENQUEUE))
+        return false;
+    if (m->invocation_id && m->action != MESSAGE_VOID)
+        answer_worker(w, m->invocation_id, m->function_id, &o);
+    return true;
+}
+
 void invocation_from_worker(struct worker *w, const struct message *m)
 {
-    if (is_refused(w, m))
+    if (is_refused(w, m) || is_beyond(w, m))
         return;
     if (m->action == MESSAGE_ENQUEUE) {
         enqueue_call(w, m);

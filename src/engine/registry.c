@@ -139,6 +139,7 @@ void engine_add_function(struct engine *e, const char *id, const struct engine_a
         f->request_schema = json_incref(about->request_schema);
         f->response_schema = json_incref(about->response_schema);
         f->metadata = json_incref(about->metadata);
+        f->checks_caller = about->checks_caller;
     }
     presence_functions_changed(e);
     enqueue_function_came(e, id);

@@ -101,9 +101,40 @@ static void refused(const struct worker *w, const char *what, const char *id, in
         log_event(LOG_DEBUG, "engine.refused", "what", what, "id", id, "worker", w->id, "why", strerror(-r), NULL);
 }
 
+/* What a worker with limited rights may not say: it owns nothing here that others could call or be called by. */
+static bool is_too_much(const struct worker *w, const struct message *m)
+{
+    switch (m->type) {
+    case MESSAGE_REGISTER_FUNCTION:
+    case MESSAGE_REGISTER_TYPE:
+    case MESSAGE_REGISTER_TRIGGER:
+    case MESSAGE_REATTACH:
+        return w->is_limited;
+    case MESSAGE_PING:
+    case MESSAGE_UNREGISTER_FUNCTION:
+    case MESSAGE_INVOKE:
+    case MESSAGE_RESULT:
+    case MESSAGE_UNREGISTER_TYPE:
+    case MESSAGE_UNREGISTER_TRIGGER:
+    case MESSAGE_TRIGGER_RESULT:
+    case MESSAGE_BLANK:
+    case MESSAGE_UNKNOWN:
+    case MESSAGE_PONG:
+    case MESSAGE_WORKER_REGISTERED:
+    case MESSAGE_ERROR:
+        break;
+    }
+    return false;
+}
+
 static void handle(struct worker *w, const struct message *m)
 {
     struct engine *e = w->engine;
+    if (is_too_much(w, m)) {
+        worker_send(w, json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "code", "FORBIDDEN", "message",
+                                 "registering needs an admin token"));
+        return;
+    }
     switch (m->type) {
     case MESSAGE_PING:
         worker_send(w, json_pack("{s:s}", "type", "pong"));
@@ -197,7 +228,7 @@ struct worker *worker_new(struct engine *e, const char *peer)
     return w;
 }
 
-void worker_accept(struct engine *e, struct http_req *r)
+void worker_accept(struct engine *e, struct http_req *r, const struct worker_pass *pass)
 {
     static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
     CLEANUP(free_p) char *peer = xstrdup(http_req_peer(r));
@@ -206,6 +237,9 @@ void worker_accept(struct engine *e, struct http_req *r)
         return;
     struct worker *w = worker_new(e, peer);
     w->ws = ws;
+    w->has_identity = e->auth != NULL;
+    w->is_limited = pass->verdict == ENGINE_LIMITED;
+    memcpy(w->identity, pass->identity, sizeof(w->identity));
     ws_set_arg(ws, w);
     worker_send(
         w, json_pack("{s:s, s:s, s:s}", "type", "workerregistered", "worker_id", w->id, "reattach_token", w->token));

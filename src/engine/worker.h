@@ -12,13 +12,20 @@ struct worker {
     char *name, *description, *version, *runtime, *os, *ip;
     json_t *pid, *isolation;
     int64_t connected_ms;
+    char identity[ENGINE_ID_MAX]; /* what auth called it; has_identity: auth was asked */
+    bool has_identity;
+    bool is_limited; /* may call what checks its caller, and nothing else */
     size_t n_functions, n_bindings, n_types;
     size_t n_started, n_running; /* calls it waits for, calls it carries out */
     struct call_list started, running;
 };
 
 /* Upgrades and greets; the answer was given either way. */
-void worker_accept(struct engine *e, struct http_req *r);
+struct worker_pass {
+    enum engine_verdict verdict;
+    char identity[ENGINE_ID_MAX];
+};
+void worker_accept(struct engine *e, struct http_req *r, const struct worker_pass *pass);
 /* Without a connection: what it is sent goes nowhere. For worker_accept() and tests. */
 struct worker *worker_new(struct engine *e, const char *peer);
 void worker_receive(struct worker *w, bool is_text, const char *data, size_t len); /* one message */

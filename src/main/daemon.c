@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/keyring.h"
 #include "api/observe.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -45,6 +46,7 @@ struct daemon {
     struct image_store *images;
     struct runtime *runtime;
     struct manager *manager;
+    struct keyring *keys;
     struct api *api;
     struct observe *observe;
     struct http_server *rest;
@@ -101,7 +103,9 @@ static int open_parts(struct daemon *d, struct err *err)
     if (r == 0)
         d->manager->inherited = d->inherited;
     if (r == 0)
-        r = api_new(d->loop, d->manager, &d->settings, &d->api, err);
+        r = keyring_new(d->loop, d->data_dir, d->settings.auth_token, &d->keys, err);
+    if (r == 0)
+        r = api_new(d->loop, d->manager, &d->settings, d->keys, &d->api, err);
     if (r == 0)
         r = observe_new(d->api, &d->observe, err);
     if (r < 0)
@@ -122,6 +126,7 @@ static void close_parts(struct daemon *d)
     api_free(d->api);
     manager_free(d->manager);
     engine_port_free(d->engine);
+    keyring_free(d->keys);
     if (d->runtime)
         d->runtime->ops->free(d->runtime);
     (void)(d->store && store_flush(d->store, NULL));
@@ -133,6 +138,7 @@ static void close_parts(struct daemon *d)
     d->engine = NULL;
     d->observe = NULL;
     d->api = NULL;
+    d->keys = NULL;
     d->manager = NULL;
     d->runtime = NULL;
     d->images = NULL;
@@ -293,11 +299,16 @@ static void raise_fd_limit(void)
 
 static int check_exposure(const struct settings *s, struct err *err)
 {
+    CLEANUP(free_p) char *dir = datadir_nearest(s->data_dir); /* nothing is made for a server that is refused */
+    struct tokenfile_stamp tokens;
     bool is_loopback = strncmp(s->host, "127.", 4) == 0 || strcmp(s->host, "::1") == 0;
-    if (!is_loopback && !*s->auth_token && !s->insecure_listen)
-        return err_set(err, ERR_INVALID, 0,
-                       "refusing to listen on %s without a token: set III_AUTH_TOKEN, or pass --insecure-listen",
-                       s->host);
+    bool has_tokens = tokenfile_stamp(dir, &tokens) == 0 && tokens.inode;
+    if (!is_loopback && !*s->auth_token && !has_tokens && !s->insecure_listen)
+        return err_set(
+            err, ERR_INVALID, 0,
+            "refusing to listen on %s without a token: set III_AUTH_TOKEN, make one with `iii token create`, "
+            "or pass --insecure-listen",
+            s->host);
     if (!is_loopback && !tlsport_is_wanted(s))
         log_event(LOG_WARN, "server.exposed", "host", s->host, "msg",
                   "who sees the wire reads the token and all data: set --tls-cert and --tls-key", NULL);

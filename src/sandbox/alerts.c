@@ -208,6 +208,12 @@ json_t *alerts_list(const struct alerts *a, const char *sandbox_id)
     return list;
 }
 
+const char *alerts_owner(const struct alerts *a, const char *id)
+{
+    const json_t *rule = map_get(a->rules, id);
+    return rule ? manager_owner(a->m, json_get_str(rule, "sandboxId", "")) : NULL;
+}
+
 int alerts_delete(struct alerts *a, const char *id, struct err *err)
 {
     if (!map_get(a->rules, id))

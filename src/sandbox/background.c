@@ -185,6 +185,12 @@ json_t *background_list(const struct background *b, const char *sandbox_id)
     return list;
 }
 
+const char *background_owner(const struct background *b, const char *id)
+{
+    const json_t *rec = map_get(b->records, id);
+    return rec ? manager_owner(b->m, json_get_str(rec, "sandboxId", "")) : NULL;
+}
+
 json_t *background_find(struct background *b, const char *id, struct err *err)
 {
     json_t *rec = map_get(b->records, id);

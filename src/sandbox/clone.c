@@ -19,6 +19,8 @@ struct forking {
     struct sandbox *source;
     char owner[IDENT_MAX]; /* of the pin while the children are made */
     char *name;            /* or NULL */
+    struct tenant_by by;   /* whose quota counts */
+    bool has_by;
     unsigned count, pending;
     struct child *children;
     struct err err; /* of the first that failed */
@@ -68,9 +70,14 @@ static void create_child(struct forking *f, const struct image *image, unsigned 
         name = f->count == 1 ? xstrdup(f->name) : xasprintf("%s-%u", f->name, index + 1);
     JSON_OWNED config = capture_config(s->config, s->metadata, image->id, name);
     JSON_OWNED extra = json_pack("{s:O}", CAPTURE_BASE, capture_base(s));
-    struct create_plan plan = {
-        .config = config, .parent_id = s->id, .image = image, .env = s->env, .extra = extra, .is_unlisted = true
-    };
+    struct create_plan plan = { .config = config,
+                                .parent_id = s->id,
+                                .image = image,
+                                .env = s->env,
+                                .extra = extra,
+                                .is_unlisted = true,
+                                .by = f->has_by ? &f->by : NULL,
+                                .tenant = s->tenant };
     f->children[index].f = f;
     manager_create(f->m, &plan, on_created, &f->children[index]);
 }
@@ -89,19 +96,23 @@ static void on_captured(void *arg, const struct image *image, const struct err *
         finish(f);
 }
 
-void manager_fork(struct manager *m, struct sandbox *s, unsigned count, const char *name, manager_fork_fn *fn,
+void manager_fork(struct manager *m, struct sandbox *s, const struct manager_fork_plan *plan, manager_fork_fn *fn,
                   void *arg)
 {
     struct err err = ERR_INIT;
-    if (lifecycle_check_room(m, count, &err) < 0) {
+    if (lifecycle_check_room(m, plan->count, &err) < 0) {
         fn(arg, NULL, 0, &err);
         return;
     }
     struct forking *f = xzalloc(sizeof(*f));
     *f = (struct forking){
-        .m = m, .source = sandbox_ref(s), .name = xstrdup(name), .count = count, .fn = fn, .arg = arg
+        .m = m, .source = sandbox_ref(s), .name = xstrdup(plan->name), .count = plan->count, .fn = fn, .arg = arg
     };
-    f->children = xzalloc(count * sizeof(*f->children));
+    if (plan->by) { /* quotas are those of the source's owner; the caller sees it, so it is the owner or an admin */
+        f->by = (struct tenant_by){ .tenant = f->source->tenant, .quota = plan->by->quota };
+        f->has_by = true;
+    }
+    f->children = xzalloc(plan->count * sizeof(*f->children));
     ident_new("fork", f->owner);
     capture_run(s, f->owner, on_captured, f);
 }
@@ -117,9 +128,11 @@ static void on_cloned(void *arg, struct sandbox *const *children, size_t n, cons
     c->fn(c->arg, n ? children[0] : NULL, err);
 }
 
-void manager_clone(struct manager *m, struct sandbox *s, const char *name, manager_sandbox_fn *fn, void *arg)
+void manager_clone(struct manager *m, struct sandbox *s, const struct manager_fork_plan *plan, manager_sandbox_fn *fn,
+                   void *arg)
 {
     struct cloning *c = xzalloc(sizeof(*c));
     *c = (struct cloning){ .fn = fn, .arg = arg };
-    manager_fork(m, s, 1, name, on_cloned, c);
+    struct manager_fork_plan one = { .count = 1, .name = plan->name, .by = plan->by };
+    manager_fork(m, s, &one, on_cloned, c);
 }

@@ -19,12 +19,14 @@ struct eventlog_sub {
 
 struct entry {
     char id[IDENT_MAX];
-    char *topic, *sandbox_id;
+    char *topic, *sandbox_id, *tenant; /* tenant NULL: nobody's */
 };
 
 struct eventlog {
     struct store *store;
     struct eventlog_sub *subs;
+    eventlog_owner_fn *owner_of; /* or NULL */
+    void *owner_arg;
     json_t *last;
     int64_t keep, count;
     unsigned since_trim;
@@ -67,6 +69,7 @@ static void index_drop(struct eventlog *e, size_t count)
     for (size_t i = 0; i < count; i++) {
         free(e->index[i].topic);
         free(e->index[i].sandbox_id);
+        free(e->index[i].tenant);
     }
     memmove(e->index, e->index + count, (e->n - count) * sizeof(*e->index));
     e->n -= count;
@@ -83,6 +86,7 @@ static void index_add(struct eventlog *e, const json_t *event)
     (void)snprintf(at->id, sizeof(at->id), "%s", json_get_str(event, "id", ""));
     at->topic = xstrdup(json_get_str(event, "topic", ""));
     at->sandbox_id = xstrdup(json_get_str(event, "sandboxId", ""));
+    at->tenant = xstrdup(json_get_str(event, "tenant", NULL));
 }
 
 static bool load_one(void *arg, const char *key, json_t *doc)
@@ -145,13 +149,21 @@ static void trim(struct eventlog *e)
         index_drop(e, e->n - (size_t)e->keep);
 }
 
+static const char *owner_of(const struct eventlog *e, const char *sandbox_id)
+{
+    const char *tenant = e->owner_of ? e->owner_of(e->owner_arg, sandbox_id) : NULL;
+    return tenant ? tenant : "";
+}
+
 /* Takes data. */
-static json_t *record(struct eventlog *e, const char *topic, const char *sandbox_id, json_t *data)
+static json_t *record(struct eventlog *e, const char *tenant, const char *topic, const char *sandbox_id, json_t *data)
 {
     char id[IDENT_MAX];
     ident_new("evt", id);
     json_t *event = json_pack("{s:s, s:s, s:s, s:o, s:I}", "id", id, "topic", topic, "sandboxId", sandbox_id, "data",
                               data, "timestamp", (json_int_t)clock_wall_ms());
+    if (*tenant)
+        (void)json_object_set_new(event, "tenant", json_string(tenant));
     (void)store_put_lazy(e->store, SCOPE, id, event,
                          NULL); /* history may miss one when the disk is full; the call may not */
     e->count++;
@@ -166,7 +178,7 @@ static json_t *record(struct eventlog *e, const char *topic, const char *sandbox
     return event;
 }
 
-json_t *eventlog_emit(struct eventlog *e, const char *topic, const char *sandbox_id, json_t *data)
+static json_t *named(const char *sandbox_id, json_t *data)
 {
     if (!json_is_object(data)) {
         json_decref(data);
@@ -174,12 +186,29 @@ json_t *eventlog_emit(struct eventlog *e, const char *topic, const char *sandbox
     }
     if (!json_object_get(data, "sandboxId"))
         (void)json_object_set_new(data, "sandboxId", json_string(sandbox_id));
-    return record(e, topic, sandbox_id, data);
+    return data;
 }
 
-json_t *eventlog_publish(struct eventlog *e, const char *topic, const char *sandbox_id, const json_t *data,
-                         struct err *err)
+json_t *eventlog_emit(struct eventlog *e, const char *topic, const char *sandbox_id, json_t *data)
 {
+    return record(e, owner_of(e, sandbox_id), topic, sandbox_id, named(sandbox_id, data));
+}
+
+void eventlog_emit_for(struct eventlog *e, const char *tenant, const char *topic, const char *sandbox_id)
+{
+    (void)record(e, tenant, topic, sandbox_id, named(sandbox_id, NULL));
+}
+
+void eventlog_on_owner(struct eventlog *e, eventlog_owner_fn *fn, void *arg)
+{
+    e->owner_of = fn;
+    e->owner_arg = arg;
+}
+
+json_t *eventlog_publish(struct eventlog *e, const struct eventlog_news *news, struct err *err)
+{
+    const json_t *data = news->data;
+    const char *tenant = *news->tenant ? news->tenant : owner_of(e, news->sandbox_id);
     size_t len = 0;
     CLEANUP(free_p) char *text = data ? json_write(data, &len) : NULL;
     if (len > EVENTLOG_DATA_MAX) {
@@ -187,7 +216,7 @@ json_t *eventlog_publish(struct eventlog *e, const char *topic, const char *sand
                       EVENTLOG_DATA_MAX);
         return NULL;
     }
-    return record(e, topic, sandbox_id, data ? json_deep_copy(data) : json_object());
+    return record(e, tenant, news->topic, news->sandbox_id, data ? json_deep_copy(data) : json_object());
 }
 
 int64_t eventlog_count(const struct eventlog *e)
@@ -215,9 +244,19 @@ struct eventlog_sub *eventlog_unsubscribe(struct eventlog_sub *sub)
 
 /* --- reading --- */
 
-static bool is_wanted(const struct entry *at, const char *sandbox_id, const char *topic)
+static bool is_wanted(const struct entry *at, const struct eventlog_query *q)
 {
-    return (!sandbox_id || strcmp(at->sandbox_id, sandbox_id) == 0) && (!topic || strcmp(at->topic, topic) == 0);
+    return (!q->sandbox_id || strcmp(at->sandbox_id, q->sandbox_id) == 0) &&
+           (!q->topic || strcmp(at->topic, q->topic) == 0) &&
+           (!q->tenant || (at->tenant && strcmp(at->tenant, q->tenant) == 0));
+}
+
+bool eventlog_wants(const struct eventlog_query *q, const json_t *event)
+{
+    struct entry at = { .topic = (char *)(uintptr_t)json_get_str(event, "topic", ""),
+                        .sandbox_id = (char *)(uintptr_t)json_get_str(event, "sandboxId", ""),
+                        .tenant = (char *)(uintptr_t)json_get_str(event, "tenant", NULL) };
+    return is_wanted(&at, q);
 }
 
 json_t *eventlog_page(struct eventlog *e, const struct eventlog_query *q, struct err *err)
@@ -230,7 +269,7 @@ json_t *eventlog_page(struct eventlog *e, const struct eventlog_query *q, struct
     for (int64_t i = (int64_t)e->n; i > (int64_t)e->n - kept; i--) {
         const struct entry *at = &e->index[i - 1];
         json_t *event = NULL;
-        if (!is_wanted(at, q->sandbox_id, q->topic))
+        if (!is_wanted(at, q))
             continue;
         if (total >= q->offset && (int64_t)json_array_size(events) < q->limit) {
             if (store_get(e->store, SCOPE, at->id, &event, err) < 0)
@@ -258,14 +297,14 @@ int64_t eventlog_after(struct eventlog *e, const char *id)
     return e->first;
 }
 
-json_t *eventlog_next(struct eventlog *e, const char *topic, int64_t *place)
+json_t *eventlog_next(struct eventlog *e, const struct eventlog_query *q, int64_t *place)
 {
     if (*place < e->first)
         *place = e->first;
     while (e->index && *place < e->first + (int64_t)e->n) {
         const struct entry *at = &e->index[(*place)++ - e->first];
         json_t *event = NULL;
-        if (is_wanted(at, NULL, topic) && store_get(e->store, SCOPE, at->id, &event, NULL) == 0)
+        if (is_wanted(at, q) && store_get(e->store, SCOPE, at->id, &event, NULL) == 0)
             return event;
     }
     return NULL;

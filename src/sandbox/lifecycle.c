@@ -138,6 +138,7 @@ static void finish_birth(struct birth *b, const struct err *err)
 {
     struct manager *m = b->s->manager;
     m->n_creating--;
+    tenant_making(m, b->s, -1);
     if (err) {
         log_event(LOG_WARN, "sandbox.create", "id", b->s->id, "image", b->s->image, "error", err->msg, NULL);
         pins_drop(m, b->s->id);
@@ -145,6 +146,7 @@ static void finish_birth(struct birth *b, const struct err *err)
         sandbox_unref(b->s);
     } else {
         m->total_created++;
+        tenant_count(m, b->s->tenant, TENANT_CREATED);
         lifecycle_enter(b->s);
         (void)eventlog_emit(m->events, "sandbox.created", b->s->id, json_pack("{s:s}", "image", b->s->image));
         b->fn(b->arg, b->s, NULL);
@@ -251,7 +253,9 @@ static int resolve(struct manager *m, const struct create_plan *plan, struct ima
 struct expecting {
     struct manager *m;
     struct create_plan plan;
-    char *parent_id;
+    char *parent_id, *tenant;
+    struct tenant_by by; /* its texts are owned, too */
+    char *by_tenant, *by_view;
     json_t *config, *env, *extra; /* owned copies: the plan's are the caller's */
     manager_sandbox_fn *fn;
     void *arg;
@@ -259,6 +263,18 @@ struct expecting {
 
 static void create_from(struct manager *m, const struct create_plan *plan, const struct image *image,
                         manager_sandbox_fn *fn, void *arg);
+
+static void expecting_free(struct expecting *x)
+{
+    free(x->parent_id);
+    free(x->tenant);
+    free(x->by_tenant);
+    free(x->by_view);
+    json_decref(x->config);
+    json_decref(x->env);
+    json_decref(x->extra);
+    free(x);
+}
 
 static void on_pulled(void *arg, const struct image *image, const struct err *err)
 {
@@ -272,11 +288,7 @@ static void on_pulled(void *arg, const struct image *image, const struct err *er
         create_from(x->m, &x->plan, image, x->fn, x->arg);
     else
         x->fn(x->arg, NULL, err);
-    free(x->parent_id);
-    json_decref(x->config);
-    json_decref(x->env);
-    json_decref(x->extra);
-    free(x);
+    expecting_free(x);
 }
 
 /* -ENOENT, err as it was: the name is none that a registry could know, or pulling is off. */
@@ -291,19 +303,21 @@ static int pull_first(struct manager *m, const struct create_plan *plan, manager
     x->m = m;
     x->plan = *plan;
     x->plan.parent_id = x->parent_id = xstrdup(plan->parent_id);
+    x->plan.tenant = x->tenant = xstrdup(plan->tenant);
+    if (plan->by) { /* whoever asked may be gone when the image is there */
+        x->by = *plan->by;
+        x->by.tenant = x->by_tenant = xstrdup(plan->by->tenant);
+        x->by.view = x->by_view = xstrdup(plan->by->view);
+        x->plan.by = &x->by;
+    }
     x->plan.config = x->config = json_deep_copy(plan->config);
     x->plan.env = x->env = json_deep_copy(plan->env);
     x->plan.extra = x->extra = json_deep_copy(plan->extra);
     x->fn = fn;
     x->arg = arg;
     int r = pulls_start(m->pulls, name, NULL, on_pulled, x, NULL, err);
-    if (r < 0) {
-        free(x->parent_id);
-        json_decref(x->config);
-        json_decref(x->env);
-        json_decref(x->extra);
-        free(x);
-    }
+    if (r < 0)
+        expecting_free(x);
     return r;
 }
 
@@ -335,6 +349,8 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     s->name = xstrdup(json_get_str(plan->config, "name", id));
     s->image = xstrdup(json_get_str(plan->config, "image", image->id));
     s->parent_id = xstrdup(plan->parent_id);
+    free(s->tenant);
+    s->tenant = xstrdup(plan->tenant ? plan->tenant : tenant_of(plan->by));
     fill_config(s, plan->config, image);
     if (plan->env)
         (void)json_object_update(s->env, plan->env);
@@ -343,8 +359,10 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     lifecycle_use_image(s, image);
     s->created_at = clock_wall_ms();
     sandbox_expire_at(s, s->created_at + json_get_int(s->config, "timeout", 0) * 1000);
+    int r = tenant_check_sandbox(m, plan->by, s, &err); /* here, where memory and CPUs are known */
     m->n_creating++;
-    if (pins_add(m, image, s->id, &err) < 0) {
+    tenant_making(m, s, 1);
+    if (r < 0 || pins_add(m, image, s->id, &err) < 0) {
         finish_birth(b, &err);
         return;
     }
@@ -403,14 +421,16 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
     s->is_gone = true;
     manager_leaving(m, s);
     (void)map_remove(m->sandboxes, s->id);
-    if (strcmp(topic, "sandbox.expired") == 0)
+    bool is_expired = strcmp(topic, "sandbox.expired") == 0;
+    tenant_count(m, s->tenant, is_expired ? TENANT_EXPIRED : TENANT_KILLED);
+    if (is_expired)
         m->total_expired++;
     else
         m->total_killed++;
     s->link = guest_link_free(s->link);
     destroy_box(s, done, arg);
     pins_drop(m, s->id);
-    (void)eventlog_emit(m->events, topic, s->id, NULL);
+    eventlog_emit_for(m->events, s->tenant, topic, s->id); /* nobody finds its owner any more */
     sandbox_unref(s);
     return 0;
 }

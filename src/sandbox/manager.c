@@ -103,6 +103,11 @@ static void on_sweep(void *arg)
     (void)manager_sweep(arg);
 }
 
+static const char *owner_of(void *arg, const char *sandbox_id)
+{
+    return manager_owner(arg, sandbox_id);
+}
+
 int manager_new(struct loop *l, const struct settings *s, struct store *store, struct image_store *images,
                 struct runtime *rt, struct manager **ret, struct err *err)
 {
@@ -120,7 +125,9 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->images = images;
     m->runtime = rt;
     m->sandboxes = map_new();
+    m->tenants = tenant_set_new();
     m->events = eventlog_new(store);
+    eventlog_on_owner(m->events, owner_of, m);
     eventlog_set_keep(m->events, s->max_events);
     m->started_at = clock_wall_ms();
     m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : default_worker_id();
@@ -178,6 +185,7 @@ struct manager *manager_free(struct manager *m)
     templates_free(m->templates);
     snapshots_free(m->snapshots);
     map_free(m->sandboxes);
+    tenant_set_free(m->tenants);
     eventlog_free(m->events);
     free_hooks(m->on_leave);
     free_hooks(m->on_enter);
@@ -211,6 +219,12 @@ struct sandbox *manager_find(struct manager *m, const char *id, struct err *err)
     if (!s)
         (void)err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %.64s", id);
     return s;
+}
+
+const char *manager_owner(struct manager *m, const char *id)
+{
+    const struct sandbox *s = manager_find(m, id, NULL);
+    return s ? s->tenant : NULL;
 }
 
 struct sandbox *manager_find_running(struct manager *m, const char *id, struct err *err)

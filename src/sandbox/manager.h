@@ -13,6 +13,7 @@
 #include "runtime/runtime.h"
 #include "sandbox/eventlog.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/tenant.h"
 #include "store/store.h"
 
 struct alerts;
@@ -58,6 +59,7 @@ struct manager {
     struct networks *networks;
     struct volumes *volumes;
     struct workers *workers;
+    struct tenants *tenants;
     bool is_closing;     /* the server ends: what is still being born is not let in */
     unsigned n_creating; /* not in the map yet, but counted against the limit */
     int64_t total_created, total_killed, total_expired, started_at;
@@ -86,6 +88,8 @@ unsigned manager_oldest_agent(const struct manager *m);
 /* Ends (or leaves, with keep_sandboxes) everything. done(arg) when the boxes are gone. */
 void manager_shutdown(struct manager *m, loop_fn *done, void *arg);
 
+/* Whose it is ("" nobody's), by REST id or UUID; NULL: there is no such sandbox. */
+const char *manager_owner(struct manager *m, const char *id);
 /* By REST id ("sbx_…") or UUID in any spelling. ERR_NOT_FOUND: "sandbox not found: …". Borrowed. */
 struct sandbox *manager_find(struct manager *m, const char *id, struct err *err);
 struct sandbox *manager_find_running(struct manager *m, const char *id, struct err *err); /* also ERR_CONFLICT */
@@ -95,12 +99,14 @@ typedef void manager_sandbox_fn(void *arg, struct sandbox *s, const struct err *
 
 /* What a new sandbox is made from, after validation. */
 struct create_plan {
-    json_t *config;            /* borrowed: fields of SandboxConfig as given (image required) */
-    const char *parent_id;     /* lineage, or NULL */
-    const struct image *image; /* already resolved (clone, snapshots), or NULL: config.image is resolved */
-    json_t *env;               /* overlay to start with, borrowed, or NULL */
-    const json_t *extra;       /* members of struct sandbox's extra to start with, borrowed, or NULL */
-    bool is_unlisted;          /* skip the allow-list (clone of something allowed) */
+    json_t *config;             /* borrowed: fields of SandboxConfig as given (image required) */
+    const char *parent_id;      /* lineage, or NULL */
+    const struct image *image;  /* already resolved (clone, snapshots), or NULL: config.image is resolved */
+    json_t *env;                /* overlay to start with, borrowed, or NULL */
+    const json_t *extra;        /* members of struct sandbox's extra to start with, borrowed, or NULL */
+    const struct tenant_by *by; /* borrowed; NULL: the server itself */
+    const char *tenant;         /* owns it: of clones the source's owner; NULL: by's own */
+    bool is_unlisted;           /* skip the allow-list (clone of something allowed) */
 };
 void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
 /* Gone for everyone at once; tear-down goes on behind. topic: "sandbox.killed" or "sandbox.expired". */
@@ -111,10 +117,16 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
 void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
 void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
 int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err);
-void manager_clone(struct manager *m, struct sandbox *s, const char *name, manager_sandbox_fn *fn, void *arg);
+struct manager_fork_plan {
+    unsigned count;
+    const char *name;           /* or NULL */
+    const struct tenant_by *by; /* borrowed; whose quota counts */
+};
+void manager_clone(struct manager *m, struct sandbox *s, const struct manager_fork_plan *plan, manager_sandbox_fn *fn,
+                   void *arg);
 /* count new sandboxes with the files of s as they are now, all or none. Names are name, or name-1 … name-N. */
 typedef void manager_fork_fn(void *arg, struct sandbox *const *children, size_t n, const struct err *err);
-void manager_fork(struct manager *m, struct sandbox *s, unsigned count, const char *name, manager_fork_fn *fn,
+void manager_fork(struct manager *m, struct sandbox *s, const struct manager_fork_plan *plan, manager_fork_fn *fn,
                   void *arg);
 int manager_sweep(struct manager *m); /* expired sandboxes; how many went */
 

@@ -25,7 +25,7 @@
 
 struct network {
     char id[IDENT_MAX];
-    char *name;
+    char *name, *tenant;
     uint32_t subnet;
     int64_t created_at;
     json_t *members; /* sandbox id -> place in the /24, in order of connection */
@@ -52,6 +52,7 @@ static struct network *network_free(struct network *net)
     if (!net)
         return NULL;
     free(net->name);
+    free(net->tenant);
     json_decref(net->members);
     free(net);
     return NULL;
@@ -68,8 +69,11 @@ static json_t *public_record(const struct network *net)
     {
         (void)json_array_append_new(ids, json_string(sid));
     }
-    return json_pack("{s:s, s:s, s:s, s:o, s:I}", "id", net->id, "name", net->name, "dockerNetworkId", compat,
-                     "sandboxes", ids, "createdAt", (json_int_t)net->created_at);
+    json_t *rec = json_pack("{s:s, s:s, s:s, s:o, s:I}", "id", net->id, "name", net->name, "dockerNetworkId", compat,
+                            "sandboxes", ids, "createdAt", (json_int_t)net->created_at);
+    if (*net->tenant)
+        (void)json_object_set_new(rec, "tenant", json_string(net->tenant));
+    return rec;
 }
 
 static int save(struct networks *n, const struct network *net, struct err *err)
@@ -249,6 +253,7 @@ static bool load_one(void *arg, const char *key, json_t *doc)
     struct network *net = xzalloc(sizeof(*net));
     snprintf(net->id, sizeof(net->id), "%s", key);
     net->name = xstrdup(json_get_str(doc, "name", ""));
+    net->tenant = xstrdup(json_get_str(doc, "tenant", ""));
     net->subnet = (uint32_t)subnet;
     net->created_at = json_get_int(doc, "createdAt", 0);
     net->members =
@@ -286,12 +291,19 @@ struct networks *networks_free(struct networks *n)
     return NULL;
 }
 
-json_t *networks_list(struct networks *n)
+const char *networks_owner(const struct networks *n, const char *id)
+{
+    const struct network *net = map_get(n->by_id, id);
+    return net ? net->tenant : NULL;
+}
+
+json_t *networks_list(struct networks *n, const struct tenant_by *by)
 {
     json_t *list = json_array();
     for (struct map_iter it = map_iter(n->by_id); map_next(&it);) {
         prune(n, it.value);
-        (void)json_array_append_new(list, public_record(it.value));
+        if (tenant_sees(by, ((struct network *)it.value)->tenant))
+            (void)json_array_append_new(list, public_record(it.value));
     }
     return list;
 }
@@ -320,14 +332,15 @@ static int64_t free_subnet(const struct networks *n)
     return -1;
 }
 
-static int check_new(const struct networks *n, const char *name, struct err *err)
+static int check_new(const struct networks *n, const struct tenant_by *by, const char *name, struct err *err)
 {
     const struct runtime_ops *ops = n->m->runtime->ops;
     long long most = n->m->settings->max_networks;
     if (!ops->net_create)
         return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot connect sandboxes", ops->name);
     for (struct map_iter it = map_iter(n->by_id); map_next(&it);)
-        if (strcmp(((struct network *)it.value)->name, name) == 0)
+        if (strcmp(((struct network *)it.value)->name, name) == 0 &&
+            strcmp(((struct network *)it.value)->tenant, tenant_of(by)) == 0)
             return err_set(err, ERR_CONFLICT, 0, "there is a network called \"%.100s\" already", name);
     if ((long long)map_count(n->by_id) >= most || free_subnet(n) < 0)
         return err_set(err, ERR_CAPACITY, 0, "network limit reached (%lld): delete one, or raise III_MAX_NETWORKS",
@@ -354,16 +367,18 @@ static void on_created(void *arg, const struct err *err)
     free(c);
 }
 
-void networks_create(struct networks *n, const char *name, networks_record_fn *fn, void *arg)
+void networks_create(struct networks *n, const struct tenant_by *by, const char *name, networks_record_fn *fn,
+                     void *arg)
 {
     struct err err = ERR_INIT;
-    if (check_new(n, name, &err) < 0) {
+    if (check_new(n, by, name, &err) < 0) {
         fn(arg, NULL, &err);
         return;
     }
     struct network *net = xzalloc(sizeof(*net));
     ident_new("net", net->id);
     net->name = xstrdup(name);
+    net->tenant = xstrdup(tenant_of(by));
     net->subnet = (uint32_t)free_subnet(n);
     net->created_at = clock_wall_ms();
     net->members = json_object();

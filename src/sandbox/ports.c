@@ -146,10 +146,18 @@ static json_t *rows_of(struct sandbox *s)
     return rows;
 }
 
-int ports_expose(struct ports *p, struct sandbox *s, const struct forward_plan *plan, json_t **ret, struct err *err)
+size_t ports_count(const struct sandbox *s)
+{
+    return json_array_size(json_object_get(s->extra, EXTRA));
+}
+
+int ports_expose(struct ports *p, struct sandbox *s, const struct tenant_by *by, const struct forward_plan *plan,
+                 json_t **ret, struct err *err)
 {
     CLEANUP(forward_free_p) struct forward *f = NULL;
     int r = check_new(s, plan, err);
+    if (r == 0)
+        r = tenant_check(p->m, by, QUOTA_PORTS, 1, err);
     if (r == 0)
         r = forward_open(s, plan, &f, err);
     if (r < 0)

@@ -29,6 +29,7 @@ struct job {
     struct command *cmd;
     enum state state;
     char id[IDENT_MAX], sandbox_id[IDENT_MAX];
+    char *tenant; /* of its sandbox, which it may outlive */
 };
 
 /* The jobs of one sandbox that are not over, in order; the first one is the one that runs or is tried next. */
@@ -144,13 +145,15 @@ static void lane_kick(struct lane *l, int64_t pause_ms)
 
 /* --- jobs --- */
 
-static struct job *new_job(struct queue *q, const char *id, const char *sandbox_id, enum state st)
+static struct job *new_job(struct queue *q, const json_t *rec, enum state st)
 {
+    const char *id = json_get_str(rec, "id", ""), *sandbox_id = json_get_str(rec, "sandboxId", "");
     struct job *j = xzalloc(sizeof(*j));
     j->q = q;
     j->state = st;
     copy_id(j->id, id);
     copy_id(j->sandbox_id, sandbox_id);
+    j->tenant = xstrdup(json_get_str(rec, "tenant", ""));
     j->lane = lane_of(q, sandbox_id);
     j->lane->n_all++;
     map_set(q->jobs, id, j);
@@ -165,6 +168,7 @@ static void forget_job(struct job *j)
     if (j->lane)
         j->lane->n_all--;
     json_decref(j->rec);
+    free(j->tenant);
     free(j);
 }
 
@@ -343,6 +347,7 @@ struct queue *queue_free(struct queue *q)
         if (j->cmd)
             command_cancel(j->cmd);
         json_decref(j->rec);
+        free(j->tenant);
         free(j);
     }
     for (struct map_iter it = map_iter(q->lanes); map_next(&it);)
@@ -365,11 +370,10 @@ static enum state state_of(const json_t *rec)
 static bool load_one(void *arg, const char *key, json_t *doc)
 {
     struct queue *q = arg;
-    const char *sandbox_id = json_get_str(doc, "sandboxId", "");
     enum state st = state_of(doc);
     if (!ident_is("job", key))
         return true;
-    struct job *j = new_job(q, key, sandbox_id, st);
+    struct job *j = new_job(q, doc, st);
     if (st != PENDING && st != RUNNING)
         return true;
     j->rec = json_incref(doc);
@@ -473,9 +477,11 @@ json_t *queue_submit(struct queue *q, struct sandbox *s, const json_t *command, 
                                "command", command_text(command), "status", state_names[PENDING], "retries", 0,
                                "maxRetries", (json_int_t)max_tries, "createdAt", (json_int_t)clock_wall_ms(),
                                "internal", "command", command, "timeoutMs", (json_int_t)timeout_ms);
+    if (*s->tenant)
+        (void)json_object_set_new(rec, "tenant", json_string(s->tenant));
     if (save(q, id, rec, err) < 0)
         return NULL;
-    struct job *j = new_job(q, id, s->id, PENDING);
+    struct job *j = new_job(q, rec, PENDING);
     j->rec = json_incref(rec);
     lane_add(j->lane, j);
     if (j->lane->jobs == j)
@@ -527,13 +533,19 @@ json_t *queue_retry(struct queue *q, const char *id, struct err *err)
     return shown(rec);
 }
 
-json_t *queue_dead(struct queue *q, int64_t limit, int64_t offset, struct err *err)
+const char *queue_owner(const struct queue *q, const char *id)
+{
+    const struct job *j = map_get(q->jobs, id);
+    return j ? j->tenant : NULL;
+}
+
+json_t *queue_dead(struct queue *q, const struct tenant_by *by, int64_t limit, int64_t offset, struct err *err)
 {
     JSON_OWNED jobs = json_array();
     int64_t total = 0;
     for (struct map_iter it = map_iter(q->jobs); map_next(&it);) {
         struct job *j = it.value;
-        if (j->state != FAILED)
+        if (j->state != FAILED || !tenant_sees(by, j->tenant))
             continue;
         if (total >= offset && total - offset < limit) {
             JSON_OWNED rec = record_of(j, err);

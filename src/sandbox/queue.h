@@ -27,7 +27,8 @@ json_t *queue_submit(struct queue *q, struct sandbox *s, const json_t *command, 
 json_t *queue_status(struct queue *q, const char *id, struct err *err);
 json_t *queue_retry(struct queue *q, const char *id, struct err *err); /* a dead letter, from the beginning */
 /* {jobs, total} of the dead letters, oldest first. */
-json_t *queue_dead(struct queue *q, int64_t limit, int64_t offset, struct err *err);
+json_t *queue_dead(struct queue *q, const struct tenant_by *by, int64_t limit, int64_t offset, struct err *err);
+const char *queue_owner(const struct queue *q, const char *id); /* "" nobody's; NULL: no such job */
 /* Waiting or running (then it is killed); ERR_CONFLICT when it is over. */
 int queue_cancel(struct queue *q, const char *id, struct err *err);
 

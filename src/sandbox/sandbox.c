@@ -47,6 +47,7 @@ struct sandbox *sandbox_new(struct manager *m, const char *id)
     s->extra = json_object();
     s->config = json_object();
     s->user = xstrdup("");
+    s->tenant = xstrdup("");
     return s;
 }
 
@@ -64,6 +65,7 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     free(s->image);
     free(s->parent_id);
     free(s->user);
+    free(s->tenant);
     json_decref(s->config);
     json_decref(s->metadata);
     json_decref(s->env);
@@ -85,6 +87,8 @@ json_t *sandbox_json(const struct sandbox *s)
         (void)json_object_set(j, "entrypoint", entrypoint);
     if (s->parent_id)
         (void)json_object_set_new(j, "parentId", json_string(s->parent_id));
+    if (*s->tenant)
+        (void)json_object_set_new(j, "tenant", json_string(s->tenant));
     (void)json_object_set_new(j, "workerId", json_string(s->manager->worker_id));
     return j;
 }
@@ -120,6 +124,8 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
                                                  : SANDBOX_RUNNING;
     s->name = xstrdup(json_get_str(record, "name", id));
     s->image = xstrdup(json_get_str(record, "image", ""));
+    free(s->tenant);
+    s->tenant = xstrdup(json_get_str(record, "tenant", ""));
     s->parent_id = xstrdup(parent);
     s->created_at = json_get_int(record, "createdAt", 0);
     sandbox_expire_at(s, json_get_int(record, "expiresAt", 0));

@@ -28,6 +28,7 @@ struct sandbox {
     enum sandbox_status status;
     bool is_gone; /* killed or died; the pointer is only kept by references */
     char *name, *image, *parent_id;
+    char *tenant;                   /* whose it is; "" is nobody's */
     int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second */
     int64_t deadline_us;            /* the same moment on the monotonic clock: what counts */
     json_t *config;                 /* SandboxConfig of the contract, effective values */

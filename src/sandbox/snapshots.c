@@ -19,6 +19,7 @@ struct snapshots {
     struct manager *m;
     struct map *records; /* id -> json_t: the Snapshot, and "internal" */
     unsigned n_making;
+    struct taking *takings; /* under way: they count, too */
 };
 
 /* Work off the loop over some layers of a snapshot. */
@@ -172,6 +173,7 @@ void snapshots_load(struct snapshots *sn)
 /* --- create, list, delete --- */
 
 struct taking {
+    struct taking *next;
     struct snapshots *sn;
     struct sandbox *s;
     char id[IDENT_MAX];
@@ -184,6 +186,10 @@ struct taking {
 static void finish_taking(struct taking *t, const struct err *err)
 {
     struct manager *m = t->sn->m;
+    struct taking **at = &t->sn->takings;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
     t->sn->n_making--;
     if (err) {
         pins_drop(m, t->id);
@@ -235,6 +241,8 @@ static json_t *new_record(const struct taking *t, const struct image *image)
     if (json_get(s->config, "entrypoint"))
         (void)json_object_set(rec, "entrypoint", json_get(s->config, "entrypoint"));
     (void)json_object_set_new(rec, "internal", inner);
+    if (*s->tenant)
+        (void)json_object_set_new(rec, "tenant", json_string(s->tenant));
     json_t *own = json_deep_copy(rec); /* the sandbox goes on changing its parts */
     json_decref(rec);
     return own;
@@ -259,10 +267,32 @@ static void on_captured(void *arg, const struct image *image, const struct err *
     }
 }
 
-void snapshots_create(struct snapshots *sn, struct sandbox *s, const char *name, snapshots_fn *fn, void *arg)
+const char *snapshots_owner(const struct snapshots *sn, const char *id)
+{
+    const json_t *record = map_get(sn->records, id);
+    return record ? json_get_str(record, "tenant", "") : NULL;
+}
+
+size_t snapshots_count(const struct snapshots *sn, const char *tenant)
+{
+    size_t n = 0;
+    for (struct map_iter it = map_iter(sn->records); map_next(&it);)
+        n += strcmp(json_get_str(it.value, "tenant", ""), tenant) == 0;
+    for (const struct taking *t = sn->takings; t; t = t->next)
+        n += strcmp(t->s->tenant, tenant) == 0;
+    return n;
+}
+
+void snapshots_create(struct snapshots *sn, struct sandbox *s, const struct snapshots_plan *plan, snapshots_fn *fn,
+                      void *arg)
 {
     struct err err = ERR_INIT;
+    const char *name = plan->name;
     int64_t limit = sn->m->settings->max_snapshots;
+    if (tenant_check(sn->m, plan->by, QUOTA_SNAPSHOTS, 1, &err) < 0) {
+        fn(arg, NULL, &err);
+        return;
+    }
     if ((int64_t)(map_count(sn->records) + sn->n_making) >= limit) {
         (void)err_set(&err, ERR_CAPACITY, 0, "snapshot limit reached (%lld): delete one, or raise III_MAX_SNAPSHOTS",
                       (long long)limit);
@@ -273,15 +303,17 @@ void snapshots_create(struct snapshots *sn, struct sandbox *s, const char *name,
     *t = (struct taking){ .sn = sn, .s = sandbox_ref(s), .fn = fn, .arg = arg };
     ident_new("snap", t->id);
     t->name = xstrdup(name ? name : t->id);
+    t->next = sn->takings;
+    sn->takings = t;
     sn->n_making++;
     capture_run(s, t->id, on_captured, t);
 }
 
-json_t *snapshots_list(const struct snapshots *sn, const char *sandbox_id)
+json_t *snapshots_list(const struct snapshots *sn, const struct tenant_by *by, const char *sandbox_id)
 {
     json_t *list = json_array();
     for (struct map_iter it = map_iter(sn->records); map_next(&it);)
-        if (strcmp(json_get_str(it.value, "sandboxId", ""), sandbox_id) == 0)
+        if (tenant_sees_record(by, it.value) && strcmp(json_get_str(it.value, "sandboxId", ""), sandbox_id) == 0)
             (void)json_array_append_new(list, wire_of(it.value));
     return list;
 }
@@ -370,6 +402,7 @@ void snapshots_open(struct snapshots *sn, const char *id, snapshots_open_fn *fn,
 struct cloning {
     struct snapshots *sn;
     char *name;
+    struct quota quota;
     manager_sandbox_fn *fn;
     void *arg;
 };
@@ -386,18 +419,24 @@ static void on_opened(void *arg, const struct snapshots_opened *snap, const stru
     JSON_OWNED config =
         capture_config(json_get(snap->record, "config"), json_get(snap->record, "metadata"), snap->image->id, name);
     JSON_OWNED extra = json_pack("{s:O}", CAPTURE_BASE, json_get(inner, CAPTURE_BASE));
+    struct tenant_by by = { .tenant = json_get_str(snap->record, "tenant", ""), .quota = c->quota };
     struct create_plan plan = { .config = config,
                                 .parent_id = json_get_str(snap->record, "sandboxId", NULL),
                                 .image = snap->image,
                                 .env = json_get(inner, "env"),
                                 .extra = extra,
+                                .by = &by,
+                                .tenant = by.tenant,
                                 .is_unlisted = true };
     manager_create(c->sn->m, &plan, c->fn, c->arg); /* pins the layers before it returns */
 }
 
-void snapshots_clone(struct snapshots *sn, const char *id, const char *name, manager_sandbox_fn *fn, void *arg)
+void snapshots_clone(struct snapshots *sn, const char *id, const struct snapshots_plan *plan, manager_sandbox_fn *fn,
+                     void *arg)
 {
     struct cloning *c = xzalloc(sizeof(*c));
-    *c = (struct cloning){ .sn = sn, .name = xstrdup(name), .fn = fn, .arg = arg };
+    *c = (struct cloning){ .sn = sn, .name = xstrdup(plan->name), .fn = fn, .arg = arg };
+    if (plan->by)
+        c->quota = plan->by->quota;
     snapshots_open(sn, id, on_opened, c);
 }

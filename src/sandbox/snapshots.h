@@ -13,8 +13,16 @@ void snapshots_load(struct snapshots *sn);
 
 /* snapshot: the contract's Snapshot, borrowed; NULL with err. */
 typedef void snapshots_fn(void *arg, const json_t *snapshot, const struct err *err);
-void snapshots_create(struct snapshots *sn, struct sandbox *s, const char *name, snapshots_fn *fn, void *arg);
-json_t *snapshots_list(const struct snapshots *sn, const char *sandbox_id); /* array; caller owns */
+struct snapshots_plan {
+    const char *name;           /* or NULL */
+    const struct tenant_by *by; /* whose quota counts; borrowed */
+};
+void snapshots_create(struct snapshots *sn, struct sandbox *s, const struct snapshots_plan *plan, snapshots_fn *fn,
+                      void *arg);
+const char *snapshots_owner(const struct snapshots *sn, const char *id); /* "" nobody's; NULL: no such snapshot */
+size_t snapshots_count(const struct snapshots *sn, const char *tenant);  /* those being taken, too */
+json_t *snapshots_list(const struct snapshots *sn, const struct tenant_by *by,
+                       const char *sandbox_id); /* array; caller owns */
 /* Sandboxes made from it keep running: they hold its layers themselves. ERR_NOT_FOUND. */
 int snapshots_delete(struct snapshots *sn, const char *id, struct err *err);
 
@@ -28,7 +36,8 @@ typedef void snapshots_open_fn(void *arg, const struct snapshots_opened *snap, c
 void snapshots_open(struct snapshots *sn, const char *id, snapshots_open_fn *fn, void *arg);
 
 /* A new sandbox from a snapshot. */
-void snapshots_clone(struct snapshots *sn, const char *id, const char *name, manager_sandbox_fn *fn, void *arg);
+void snapshots_clone(struct snapshots *sn, const char *id, const struct snapshots_plan *plan, manager_sandbox_fn *fn,
+                     void *arg);
 /* Puts a sandbox back to a snapshot: a new box is made first, then takes the place of the old one under the same id;
  * when anything fails, the old one goes on untouched. */
 void snapshots_restore(struct snapshots *sn, struct sandbox *s, const char *id, manager_sandbox_fn *fn, void *arg);

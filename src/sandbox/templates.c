@@ -87,20 +87,39 @@ struct templates *templates_free(struct templates *t)
     return NULL;
 }
 
-json_t *templates_list(const struct templates *t)
+static const char *owner_of(const json_t *record)
+{
+    return json_get_bool(record, "builtin", false) ? TENANT_SHARED : json_get_str(record, "tenant", "");
+}
+
+json_t *templates_list(const struct templates *t, const struct tenant_by *by)
 {
     json_t *list = json_array();
     for (struct map_iter it = map_iter(t->records); map_next(&it);)
-        (void)json_array_append(list, it.value);
+        if (tenant_sees(by, owner_of(it.value)))
+            (void)json_array_append(list, it.value);
     return list;
 }
 
-static json_t *by_name(const struct templates *t, const char *name)
+/* Every tenant has names of its own: only those that by may see count. */
+static json_t *by_name(const struct templates *t, const struct tenant_by *by, const char *name)
 {
     for (struct map_iter it = map_iter(t->records); map_next(&it);)
-        if (strcmp(json_get_str(it.value, "name", ""), name) == 0)
+        if (tenant_sees(by, owner_of(it.value)) && strcmp(json_get_str(it.value, "name", ""), name) == 0)
             return it.value;
     return NULL;
+}
+
+const char *templates_owner(const struct templates *t, const char *id)
+{
+    const json_t *rec = map_get(t->records, id);
+    return rec ? owner_of(rec) : NULL;
+}
+
+const char *templates_owner_named(const struct templates *t, const struct tenant_by *by, const char *id_or_name)
+{
+    const json_t *rec = templates_find(t, by, id_or_name, NULL);
+    return rec ? owner_of(rec) : NULL;
 }
 
 json_t *templates_get(const struct templates *t, const char *id, struct err *err)
@@ -111,9 +130,9 @@ json_t *templates_get(const struct templates *t, const char *id, struct err *err
     return rec;
 }
 
-json_t *templates_find(const struct templates *t, const char *id_or_name, struct err *err)
+json_t *templates_find(const struct templates *t, const struct tenant_by *by, const char *id_or_name, struct err *err)
 {
-    json_t *rec = by_name(t, id_or_name);
+    json_t *rec = by_name(t, by, id_or_name);
     return rec ? rec : templates_get(t, id_or_name, err);
 }
 
@@ -129,11 +148,12 @@ static json_t *known_fields(const json_t *config)
     return known;
 }
 
-json_t *templates_create(struct templates *t, const char *name, const char *description, const json_t *config,
-                         struct err *err)
+json_t *templates_create(struct templates *t, const struct tenant_by *by, const char *name, const char *description,
+                         const json_t *config, struct err *err)
 {
     char id[IDENT_MAX];
-    if (by_name(t, name)) {
+    struct tenant_by own = { .tenant = tenant_of(by), .view = tenant_of(by) };
+    if (by_name(t, &own, name)) {
         (void)err_set(err, ERR_CONFLICT, 0, "there is a template called \"%.100s\" already", name);
         return NULL;
     }
@@ -144,6 +164,7 @@ json_t *templates_create(struct templates *t, const char *name, const char *desc
     }
     ident_new("tpl", id);
     json_t *rec = new_record(id, name, description, known_fields(config), false);
+    tenant_mark(by, rec);
     if (store_put(t->store, SCOPE, id, rec, err) < 0)
         return json_unref(rec);
     map_set(t->records, id, rec);
@@ -168,10 +189,11 @@ int templates_delete(struct templates *t, const char *id, struct err *err)
     return 0;
 }
 
-int templates_apply(const struct templates *t, const json_t *request, json_t **ret, struct err *err)
+int templates_apply(const struct templates *t, const struct tenant_by *by, const json_t *request, json_t **ret,
+                    struct err *err)
 {
     const char *wanted = json_get_str(request, "template", NULL);
-    json_t *rec = wanted ? templates_find(t, wanted, err) : NULL;
+    json_t *rec = wanted ? templates_find(t, by, wanted, err) : NULL;
     if (wanted && !rec)
         return -1;
     json_t *config = rec ? json_copy(json_get(rec, "config")) : json_object();

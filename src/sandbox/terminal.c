@@ -29,12 +29,14 @@ struct viewer {
     struct terminal *terminal;
     struct ws *ws;
     bool is_full;
+    char token_id[IDENT_MAX];
 };
 
 struct terminal {
     struct terminal_set *set;
     struct sandbox *sandbox; /* in the map: the session ends when it leaves */
     char id[IDENT_MAX];
+    char token_id[IDENT_MAX]; /* of who opened it */
     struct guest_exec *exec;
     json_t *record;  /* TerminalSession; NULL until the shell runs */
     terminal_fn *fn; /* who opened it, until told */
@@ -263,7 +265,7 @@ static bool has_room(const struct terminal *t)
     return n < TERMINAL_VIEWERS;
 }
 
-void terminal_attach(struct terminal *t, struct http_req *r)
+void terminal_attach(struct terminal *t, struct http_req *r, const char *token_id)
 {
     static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
     if (!has_room(t)) {
@@ -273,6 +275,7 @@ void terminal_attach(struct terminal *t, struct http_req *r)
     }
     struct viewer *v = xzalloc(sizeof(*v));
     v->terminal = t;
+    (void)snprintf(v->token_id, sizeof(v->token_id), "%s", token_id);
     if (ws_accept(t->set->m->loop, r, VIEWER_MAX, &events, v, &v->ws) < 0) {
         free(v);
         return;
@@ -453,6 +456,7 @@ int terminal_open(struct terminal_set *set, struct sandbox *s, const struct term
     struct terminal *t = xzalloc(sizeof(*t));
     t->set = set;
     t->sandbox = s;
+    (void)snprintf(t->token_id, sizeof(t->token_id), "%s", plan->token_id ? plan->token_id : "");
     t->plan = (struct terminal_plan){ .cols = plan->cols, .rows = plan->rows, .shell = shell };
     t->fn = fn;
     t->arg = arg;
@@ -480,6 +484,32 @@ struct terminal *terminal_find(struct terminal_set *set, const struct sandbox *s
 void terminal_close(struct terminal *t)
 {
     end(t, 1000, "closed");
+}
+
+static void drop_viewers_of(struct terminal *t, const char *token_id)
+{
+    for (struct viewer **at = &t->viewers; *at;) {
+        struct viewer *v = *at;
+        if (strcmp(v->token_id, token_id) != 0) {
+            at = &v->next;
+            continue;
+        }
+        *at = v->next;
+        wsbye_add(t->set->parting, v->ws, 1008, "the token was revoked");
+        free(v);
+    }
+    settle(t);
+}
+
+void terminal_end_of(struct terminal_set *set, const char *token_id)
+{
+    for (struct map_iter it = map_iter(set->sessions); map_next(&it);) {
+        struct terminal *t = it.value;
+        if (strcmp(t->token_id, token_id) == 0 && t->record) /* one that is being opened ends with its call */
+            end(t, 1008, "the token was revoked");
+        else
+            drop_viewers_of(t, token_id);
+    }
 }
 
 /* --- all of them --- */

@@ -22,7 +22,8 @@ struct terminal_set *terminal_set_free(struct terminal_set *set); /* ends all; b
 
 struct terminal_plan {
     uint16_t cols, rows;
-    const char *shell; /* one of the allow-list, else ERR_FORBIDDEN */
+    const char *shell;    /* one of the allow-list, else ERR_FORBIDDEN */
+    const char *token_id; /* whose token opens it; "" or NULL: nobody's */
 };
 /* session: TerminalSession, borrowed; NULL with err. */
 typedef void terminal_fn(void *arg, const json_t *session, const struct err *err);
@@ -36,4 +37,7 @@ struct terminal *terminal_find(struct terminal_set *set, const struct sandbox *s
 void terminal_resize(struct terminal *t, uint16_t cols, uint16_t rows);
 void terminal_close(struct terminal *t); /* ends the shell */
 /* Makes the request a duplex WebSocket: the last output first, then bytes both ways. Answers r in any case. */
-void terminal_attach(struct terminal *t, struct http_req *r);
+void terminal_attach(struct terminal *t, struct http_req *r, const char *token_id);
+/* A token is worth nothing any more: the terminals it opened end (their channels need no token), and it watches none.
+ */
+void terminal_end_of(struct terminal_set *set, const char *token_id);

@@ -235,7 +235,21 @@ struct volumes *volumes_free(struct volumes *v)
     return NULL;
 }
 
-json_t *volumes_create(struct volumes *v, const char *name, struct err *err)
+const char *volumes_owner(const struct volumes *v, const char *id)
+{
+    const struct volume *vol = map_get(v->by_id, id);
+    return vol ? json_get_str(vol->record, "tenant", "") : NULL;
+}
+
+size_t volumes_count(const struct volumes *v, const char *tenant)
+{
+    size_t n = 0;
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
+        n += strcmp(json_get_str(((struct volume *)it.value)->record, "tenant", ""), tenant) == 0;
+    return n;
+}
+
+json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const char *name, struct err *err)
 {
     char id[IDENT_MAX];
     long long most = v->m->settings->max_volumes;
@@ -243,21 +257,25 @@ json_t *volumes_create(struct volumes *v, const char *name, struct err *err)
         (void)err_set(err, ERR_CAPACITY, 0, "volume limit reached (%lld): delete one, or raise III_MAX_VOLUMES", most);
         return NULL;
     }
+    if (tenant_check(v->m, by, QUOTA_VOLUMES, 1, err) < 0)
+        return NULL;
     ident_new("vol", id);
     CLEANUP(free_p) char *compat = xasprintf("iii-vol-%s", id);
     json_t *rec = json_pack("{s:s, s:s, s:s, s:I}", "id", id, "name", name, "dockerVolumeName", compat, "createdAt",
                             (json_int_t)clock_wall_ms());
+    tenant_mark(by, rec);
     if (store_put(v->m->store, SCOPE, id, rec, err) < 0)
         return json_unref(rec);
     return add(v, rec)->record;
 }
 
-json_t *volumes_list(struct volumes *v)
+json_t *volumes_list(struct volumes *v, const struct tenant_by *by)
 {
     json_t *list = json_array();
     for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
         (void)place_of(it.value); /* drops a place that is gone */
-        (void)json_array_append(list, ((struct volume *)it.value)->record);
+        if (tenant_sees_record(by, ((struct volume *)it.value)->record))
+            (void)json_array_append(list, ((struct volume *)it.value)->record);
     }
     return list;
 }

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/tenant.h"
 
 struct volumes;
 
@@ -13,8 +14,10 @@ int volumes_new(struct manager *m, struct volumes **ret, struct err *err);
 struct volumes *volumes_free(struct volumes *v);
 
 /* A SandboxVolume, borrowed; NULL with ERR_CAPACITY at settings.max_volumes. */
-json_t *volumes_create(struct volumes *v, const char *name, struct err *err);
-json_t *volumes_list(struct volumes *v); /* array; caller owns */
+json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const char *name, struct err *err);
+const char *volumes_owner(const struct volumes *v, const char *id); /* "" nobody's; NULL: no such volume */
+size_t volumes_count(const struct volumes *v, const char *tenant);
+json_t *volumes_list(struct volumes *v, const struct tenant_by *by); /* array; caller owns */
 
 typedef void volumes_done_fn(void *arg, const struct err *err); /* err NULL: done */
 /* ERR_NOT_FOUND, ERR_CONFLICT (attached, or being changed), ERR_INVALID (path). done may come before the call returns.

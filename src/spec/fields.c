@@ -36,7 +36,8 @@
 
 const struct field fields_lifecycle_create[] = {
     CONFIG_FIELDS(0, AS_GIVEN, AS_GIVEN),
-    { "template", "Name or id of a template whose configuration is the base", FIELD_STR, 0, 1, FIELDS_NAME_MAX },
+    { "template", "Name or id of a template whose configuration is the base", FIELD_STR, 0, 1, FIELDS_NAME_MAX,
+      .ref = REF_TEMPLATE_NAME },
     END,
 };
 static const struct field config_members[] = { CONFIG_FIELDS(REQ, ZERO, WHOLE), END };
@@ -46,7 +47,7 @@ const struct field fields_lifecycle_list[] = {
     { "page", "Page, from 1 on", FIELD_INT, FIELD_CLAMP, 1, 1000000000, .fallback = "1" },
     { "pageSize", "Sandboxes on a page", FIELD_INT, FIELD_CLAMP, 1, 200, .fallback = "20" },
     { "metadata", "Only sandboxes that have all these pairs", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
-    { "parentId", "Only clones and forks of this sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX },
+    { "parentId", "Only clones and forks of this sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .ref = REF_FILTER },
     END,
 };
 const struct field fields_lifecycle_id[] = { FIELDS_ID, END };
@@ -93,24 +94,26 @@ const struct field fields_exec_run[] = {
     END,
 };
 const struct field fields_exec_background[] = { FIELDS_ID, COMMAND, END };
-const struct field fields_exec_background_id[] = { FIELDS_PATH_PART("id", "Id of the background command"), END };
+const struct field fields_exec_background_id[] = { FIELDS_PATH_PART("id", "Id of the background command", REF_EXEC),
+                                                   END };
 const struct field fields_exec_background_logs[] = {
-    FIELDS_PATH_PART("id", "Id of the background command"),
+    FIELDS_PATH_PART("id", "Id of the background command", REF_EXEC),
     { "cursor", "Byte offset to read from", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "0" },
     END,
 };
 
 #define SIGNALS "TERM|KILL|INT|HUP|USR1|USR2|STOP|CONT"
-#define EXEC_ID FIELDS_PATH_PART("execId", "Id of the command")
+#define EXEC_ID FIELDS_PATH_PART("execId", "Id of the command", REF_EXEC)
 #define ENCODING(help)                                               \
     {                                                                \
         "encoding", help, FIELD_STR, 0, 1, 16, "utf8|base64", "utf8" \
     }
 
 const struct field fields_durable_start[] = {
-    FIELDS_PATH_PART("id", "Sandbox id"),
+    FIELDS_PATH_PART("id", "Sandbox id", REF_SANDBOX),
     COMMAND,
-    { "execId", "Id for the command: 1 to 63 letters, digits, _ - .", FIELD_STR, 0, 1, 63, .fallback = "a new one" },
+    { "execId", "Id for the command: 1 to 63 letters, digits, _ - .", FIELD_STR, 0, 1, 63, .fallback = "a new one",
+      .ref = REF_FILTER },
     { "cwd", "Absolute folder inside the sandbox to run in", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
       .fallback = "the sandbox's workdir" },
     { "env", "Variables on top of the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
@@ -151,7 +154,7 @@ const struct field fields_queue_submit[] = {
     COMMAND_TIMEOUT,
     END,
 };
-const struct field fields_queue_job[] = { FIELDS_PATH_PART("jobId", "Job id"), END };
+const struct field fields_queue_job[] = { FIELDS_PATH_PART("jobId", "Job id", REF_JOB), END };
 
 #define LIMIT(most, usual)                                                                    \
     {                                                                                         \
@@ -312,12 +315,14 @@ const struct field fields_snapshots_alias[] = {
 };
 const struct field fields_snapshots_restore[] = {
     FIELDS_ID,
-    { "snapshotId", "Snapshot to go back to", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "snapshotId", "Snapshot to go back to", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_SNAPSHOT },
     END,
 };
-const struct field fields_snapshots_id[] = { FIELDS_PATH_PART("snapshotId", "Snapshot id"), END };
+/* They outlive their sandbox, so its id may be one that is gone. */
+const struct field fields_snapshots_list[] = { FIELDS_PATH_PART("id", "Sandbox id", REF_FILTER), END };
+const struct field fields_snapshots_id[] = { FIELDS_PATH_PART("snapshotId", "Snapshot id", REF_SNAPSHOT), END };
 const struct field fields_snapshots_clone[] = {
-    FIELDS_PATH_PART("snapshotId", "Snapshot id"),
+    FIELDS_PATH_PART("snapshotId", "Snapshot id", REF_SNAPSHOT),
     { "name", "Name of the new sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },
     END,
 };
@@ -332,9 +337,9 @@ const struct field fields_images_pull[] = {
     { "image", "Image to pull: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
     END,
 };
-const struct field fields_images_name[] = { FIELDS_PATH_PART("name", "Image name"), END };
+const struct field fields_images_name[] = { FIELDS_PATH_PART("name", "Image name", REF_SHARED), END };
 const struct field fields_images_query[] = { { "name", "Image name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX }, END };
-const struct field fields_templates_id[] = { FIELDS_PATH_PART("id", "Template id"), END };
+const struct field fields_templates_id[] = { FIELDS_PATH_PART("id", "Template id", REF_TEMPLATE), END };
 
 /* --- ports, terminals, proxy --- */
 
@@ -359,19 +364,19 @@ const struct field fields_terminal_create[] = {
 };
 const struct field fields_terminal_resize[] = {
     FIELDS_ID,
-    FIELDS_PATH_PART("sessionId", "Terminal session id"),
+    FIELDS_PATH_PART("sessionId", "Terminal session id", REF_INNER),
     { "cols", "Columns", FIELD_INT, REQ, 1, 1000 },
     { "rows", "Rows", FIELD_INT, REQ, 1, 1000 },
     END,
 };
 const struct field fields_terminal_session[] = {
     FIELDS_ID,
-    FIELDS_PATH_PART("sessionId", "Terminal session id"),
+    FIELDS_PATH_PART("sessionId", "Terminal session id", REF_INNER),
     END,
 };
 const struct field fields_proxy_request[] = {
     FIELDS_ID,
-    { "port", "Exposed port", FIELD_INT, REQ | FIELD_PATH, 1, 65535 },
+    { "port", "Exposed port", FIELD_INT, REQ | FIELD_PATH, 1, 65535, .ref = REF_INNER },
     { "method", "Method", FIELD_STR, 0, 1, 16, .fallback = "GET" },
     { "path", "Path, starting with /", FIELD_STR, 0, 0, 16384, .fallback = "/" },
     { "headers", "Headers; values that are not text are left out", FIELD_OBJ, 0, 0, 100 },
@@ -402,7 +407,7 @@ const struct field fields_interpreter_install[] = {
     END,
 };
 
-#define CONTEXT_ID FIELDS_PATH_PART("contextId", "Context id")
+#define CONTEXT_ID FIELDS_PATH_PART("contextId", "Context id", REF_INNER)
 const struct field fields_interpreter_context_create[] = {
     FIELDS_ID,
     { "language", "Language", FIELD_STR, 0, 1, 32, "python|javascript", "python" },
@@ -419,7 +424,7 @@ const struct field fields_interpreter_context_execute[] = {
 /* --- events, traces, streams, alerts --- */
 
 const struct field fields_events_history[] = {
-    { "sandboxId", "Only events of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    { "sandboxId", "Only events of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
     { "topic", "Only events of this topic", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
     LIMIT(1000, "50"),
     OFFSET,
@@ -427,13 +432,13 @@ const struct field fields_events_history[] = {
 };
 const struct field fields_events_publish[] = {
     { "topic", "Topic", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
-    { "sandboxId", "Sandbox the event is about", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    { "sandboxId", "Sandbox the event is about", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_FILTER },
     { "data", "Anything to go with it", FIELD_OBJ, 0, 0, FIELDS_LIST_MAX, .fallback = "{}" },
     END,
 };
 const struct field fields_observability_traces[] = {
-    { "sandboxId", "Only traces of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
-    { "functionId", "Only traces of this function", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    { "sandboxId", "Only traces of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
+    { "functionId", "Only traces of this function", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
     LIMIT(1000, "100"),
     OFFSET,
     END,
@@ -465,7 +470,7 @@ const struct field fields_alerts_set[] = {
     { "action", "What to do when it is passed", FIELD_STR, 0, 1, 16, "notify|pause|kill", "notify" },
     END,
 };
-const struct field fields_alerts_id[] = { FIELDS_PATH_PART("alertId", "Alert id"), END };
+const struct field fields_alerts_id[] = { FIELDS_PATH_PART("alertId", "Alert id", REF_ALERT), END };
 const struct field fields_alerts_history[] = { FIELDS_ID, LIMIT(1000, "50"), END };
 
 /* --- networks, volumes --- */
@@ -475,10 +480,10 @@ const struct field fields_networks_create[] = {
     { "driver", "Driver", FIELD_STR, 0, 1, 64, .fallback = "bridge" },
     END,
 };
-const struct field fields_networks_id[] = { FIELDS_PATH_PART("networkId", "Network id"), END };
+const struct field fields_networks_id[] = { FIELDS_PATH_PART("networkId", "Network id", REF_NETWORK), END };
 const struct field fields_networks_member[] = {
-    FIELDS_PATH_PART("networkId", "Network id"),
-    { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    FIELDS_PATH_PART("networkId", "Network id", REF_NETWORK),
+    { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_SANDBOX },
     END,
 };
 static const struct field egress_members[] = {
@@ -500,12 +505,28 @@ const struct field fields_volumes_create[] = {
     { "driver", "Accepted for compatibility; there is one kind", FIELD_STR, 0, 0, 64 },
     END,
 };
-const struct field fields_volumes_id[] = { FIELDS_PATH_PART("volumeId", "Volume id"), END };
+const struct field fields_volumes_id[] = { FIELDS_PATH_PART("volumeId", "Volume id", REF_VOLUME), END };
 const struct field fields_volumes_attach[] = {
-    FIELDS_PATH_PART("volumeId", "Volume id"),
-    { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
+    FIELDS_PATH_PART("volumeId", "Volume id", REF_VOLUME),
+    { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_SANDBOX },
     { "mountPath", "Absolute path inside the sandbox, at most 1000 bytes; missing folders are made", FIELD_STR, REQ, 1,
       1000 },
     { "readOnly", "Mount it read-only", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
+
+/* --- tokens --- */
+
+const struct field fields_tokens_create[] = {
+    { "name", "What it is for: letters, digits, blanks and ._-@:/+", FIELD_STR, REQ, 1, 64 },
+    { "role", "What it may do", FIELD_STR, 0, 1, 16, "admin|user|read-only", "user" },
+    { "tenant", "Whose things it may see: letters, digits and ._-; * with read-only is everyone's", FIELD_STR, 0, 1, 64,
+      .fallback = "a user's own id" },
+    { "expires", "When it stops working, milliseconds since the epoch", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX,
+      .fallback = "never" },
+    { "quota",
+      "Ceilings: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. What is left out has none",
+      FIELD_OBJ, 0, 0, 16, .fallback = "none" },
+    END,
+};
+const struct field fields_tokens_id[] = { FIELDS_PATH_PART("tokenId", "Token id", REF_SHARED), END };

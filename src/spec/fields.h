@@ -11,11 +11,11 @@
 #define FIELDS_BODY_MAX    4294967296.0       /* the server's own body limit is lower: rest.max_body_mb */
 #define FIELDS_WHOLE_MAX   9007199254740991.0 /* the largest whole number every JSON reader keeps exact */
 
-#define FIELDS_PATH_PART(name, help)                                           \
-    {                                                                          \
-        name, help, FIELD_STR, FIELD_REQUIRED | FIELD_PATH, 1, FIELDS_NAME_MAX \
+#define FIELDS_PATH_PART(name, help, whose)                                                  \
+    {                                                                                        \
+        name, help, FIELD_STR, FIELD_REQUIRED | FIELD_PATH, 1, FIELDS_NAME_MAX, .ref = whose \
     }
-#define FIELDS_ID FIELDS_PATH_PART("id", "Sandbox id")
+#define FIELDS_ID FIELDS_PATH_PART("id", "Sandbox id", REF_SANDBOX)
 
 #define OP(id, fn, method, path, fields, reply, flags, help) extern const struct field fields[];
 #include "spec/ops_alerts.def"
@@ -40,6 +40,7 @@
 #include "spec/ops_streams.def"
 #include "spec/ops_templates.def"
 #include "spec/ops_terminal.def"
+#include "spec/ops_tokens.def"
 #include "spec/ops_volumes.def"
 #include "spec/ops_workers.def"
 #undef OP

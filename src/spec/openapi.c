@@ -354,7 +354,7 @@ static json_t *error_responses(void)
         [ERR_CONFLICT] = "Not possible in the present state",
         [ERR_GONE] = "It is gone",
         [ERR_TOO_LARGE] = "The body is larger than the server takes",
-        [ERR_RATE_LIMITED] = "Too many requests; see the Retry-After header",
+        [ERR_RATE_LIMITED] = "Too many requests (see the Retry-After header), or a quota is used up",
         [ERR_INTERNAL] = "The server or the sandbox failed",
         [ERR_UNSUPPORTED] = "The sandbox's backend cannot do this",
         [ERR_UPSTREAM] = "Another server did not answer as it should",

@@ -28,6 +28,23 @@ enum field_flag {
     FIELD_SECRET = 16, /* never logged */
     FIELD_BYTES = 32,  /* text that may hold NUL: read it with its length */
 };
+/* Whose thing a field names: a caller that is bound to one tenant gets 404 unless it is its own, before any handler
+ * runs. A part of a path without a mark is refused to such callers. */
+enum field_ref {
+    REF_NONE,
+    REF_SANDBOX,
+    REF_SNAPSHOT,
+    REF_NETWORK,
+    REF_VOLUME,
+    REF_TEMPLATE,      /* by id */
+    REF_TEMPLATE_NAME, /* by id or name */
+    REF_JOB,
+    REF_EXEC,
+    REF_ALERT,
+    REF_INNER,  /* of the sandbox that another field names */
+    REF_FILTER, /* narrows a list that shows only the caller's own anyway, or is a new id */
+    REF_SHARED, /* of no tenant: images, and what only admins may call */
+};
 struct field {
     const char *name, *help;
     enum field_type type;
@@ -38,6 +55,7 @@ struct field {
     const struct field
         *members;     /* of FIELD_OBJ and of each entry of FIELD_OBJ_LIST, ended by name NULL; or NULL: any */
     double entry_max; /* bytes of each entry of FIELD_STR_LIST and each value of FIELD_STR_MAP; 0: SPEC_ENTRY_MAX */
+    enum field_ref ref;
 };
 #define SPEC_ENTRY_MAX 131072 /* what the kernel takes as one argument or variable */
 
@@ -51,7 +69,9 @@ enum op_flag {
     OP_RAW_BODY = 64,    /* the body is bytes, streamed to the handler */
     OP_NOT_JSON = 128,   /* the reply is not JSON (metrics text, raw downloads) */
     OP_IDEMPOTENT = 256, /* takes an Idempotency-Key header */
-    OP_MAY_STREAM = 512  /* answers with server-sent events when asked to, else with its reply */
+    OP_MAY_STREAM = 512, /* answers with server-sent events when asked to, else with its reply */
+    OP_ADMIN = 1024, /* about the whole server: for admins only. Else OP_MUTATES needs a user, the rest may be read */
+    OP_WATCH = 2048  /* with OP_ADMIN: a read-only token for all tenants may see it, too */
 };
 
 enum op_id {

@@ -95,6 +95,9 @@ class World:
     def alert(self):
         return self.post("alerts", {"metric": "memory", "threshold": 100})["id"]
 
+    def token(self):
+        return self.ok("POST", "/tokens", {"name": "t", "tenant": "examples"})["id"]
+
     def network(self, member=None):
         net = self.ok("POST", "/networks", {"name": f"n{time.time_ns()}"})["id"]
         if member:
@@ -251,6 +254,11 @@ EXAMPLES = {
     "context_get": in_box(contextId=lambda w: w.context),
     "egress_get": in_box(),
     "egress_set": lambda w: {"id": w.new_box(network=True), "default": "deny", "rules": []},
+    "token_create": plain(name="one", role="user", tenant="examples", quota={"sandboxes": 2, "cpus": 1.5}),
+    "token_list": plain(),
+    "token_get": plain(tokenId=lambda w: w.token()),
+    "token_revoke": plain(tokenId=lambda w: w.token()),
+    "token_rotate": plain(tokenId=lambda w: w.token()),
     "worker_list": plain(),
     "worker_select": plain(),
     "worker_reap": plain(),

@@ -9,7 +9,8 @@ import harness
 import route_examples
 import schema
 
-SERVER_ENV = {"III_MAX_SANDBOXES": "100"}
+TOKEN = "routes-token"  # the rows of tokens would lock everyone out
+SERVER_ENV = {"III_MAX_SANDBOXES": "100", "III_AUTH_TOKEN": TOKEN}
 METHODS = ("get", "post", "put", "delete", "patch")
 
 

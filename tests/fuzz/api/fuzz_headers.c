@@ -28,9 +28,11 @@ static void try_authorization(const char *text)
     settings_init(&settings);
     char *was = settings.auth_token;
     settings.auth_token = secret;
-    CLEANUP(gate_free_p) struct gate *g = gate_new(&settings);
+    CLEANUP(keyring_free_p) struct keyring *keys = NULL;
+    MUST(keyring_new(NULL, NULL, secret, &keys, &err) == 0);
+    CLEANUP(gate_free_p) struct gate *g = gate_new(&settings, keys);
     const char *token = gate_token(text);
-    MUST((gate_auth(g, text, &err) == 0) == (token && strcmp(token, secret) == 0));
+    MUST((gate_auth(g, text, NULL, &err) == 0) == (token && strcmp(token, secret) == 0));
     unsigned wait_s = 0;
     for (int i = 0; i < 3; i++)
         (void)gate_rate(g, text, 1000000, &wait_s, &err);
@@ -55,7 +57,7 @@ static void try_key(const char *text)
     int answers = 0;
     JSON_OWNED params = json_pack("{s:i}", "a", 1);
     JSON_OWNED body = json_pack("{s:i}", "ok", 1);
-    struct idempotency_request rq = { text, "f", params, 1000, on_answer, &answers };
+    struct idempotency_request rq = { text, "f", "", params, 1000, on_answer, &answers };
     if (idempotency_begin(i, &rq, &claim, &err) == 0) {
         MUST(claim && strlen(text) <= IDEMPOTENCY_KEY_MAX && text[0]);
         idempotency_settle(claim, 200, body, 1000);

@@ -13,6 +13,7 @@ struct rig {
     struct fixture f;
     struct settings settings;
     struct manager manager; /* only what the handlers used here look at */
+    struct keyring *keys;
     struct api *api;
     char traces[256];
 };
@@ -35,7 +36,8 @@ static void rig_init(struct rig *r, const char *token)
     r->settings.auth_token = xstrdup(token);
     r->settings.max_body_mb = 1;
     r->manager.settings = &r->settings;
-    bool is_up = loop_new(&r->f.loop, &err) == 0 && api_new(r->f.loop, &r->manager, &r->settings, &r->api, &err) == 0;
+    bool is_up = loop_new(&r->f.loop, &err) == 0 && keyring_new(r->f.loop, NULL, token, &r->keys, &err) == 0 &&
+                 api_new(r->f.loop, &r->manager, &r->settings, r->keys, &r->api, &err) == 0;
     if (is_up) {
         struct http_app app = api_http_app(r->api);
         api_on_trace(r->api, on_trace, r);
@@ -53,6 +55,7 @@ static void rig_done(struct rig *r)
     r->f.server = http_server_free(r->f.server);
     CHECK_INT(api_calls_running(r->api), 0);
     r->api = api_free(r->api);
+    r->keys = keyring_free(r->keys);
     fixture_done(&r->f);
     settings_done(&r->settings);
 }
@@ -185,7 +188,7 @@ struct held {
 static bool hold_call(void *arg, struct http_req *req)
 {
     struct held *h = arg;
-    h->call = call_new(h->rig->api, &spec_ops[OP_ID_cmd_run_stream], json_object(), req);
+    h->call = call_new(h->rig->api, &spec_ops[OP_ID_cmd_run_stream], json_object(), req, NULL);
     return true;
 }
 

@@ -17,21 +17,30 @@ static struct settings with_token(const char *token, bool is_limited)
     return s;
 }
 
+static struct keyring *keys_for(const struct settings *s)
+{
+    struct keyring *k = NULL;
+    struct err err = ERR_INIT;
+    CHECK_INT(keyring_new(NULL, NULL, s->auth_token, &k, &err), 0);
+    return k;
+}
+
 TEST(tokens_are_compared_with_and_without_bearer)
 {
     CLEANUP(settings_done) struct settings s = with_token("secret", false);
-    CLEANUP(gate_free_p) struct gate *g = gate_new(&s);
+    CLEANUP(keyring_free_p) struct keyring *k = keys_for(&s);
+    CLEANUP(gate_free_p) struct gate *g = gate_new(&s, k);
     struct err err = ERR_INIT;
 
-    CHECK_INT(gate_auth(g, "Bearer secret", &err), 0);
-    CHECK_INT(gate_auth(g, "secret", &err), 0);
-    CHECK_INT(gate_auth(g, NULL, &err), -EACCES);
+    CHECK_INT(gate_auth(g, "Bearer secret", NULL, &err), 0);
+    CHECK_INT(gate_auth(g, "secret", NULL, &err), 0);
+    CHECK_INT(gate_auth(g, NULL, NULL, &err), -EACCES);
     CHECK_INT(err_status(err.code), 401);
     static const char *const wrong[] = {
         "", "Bearer ", "bearer secret", "Bearer  secret", "secre", "secrets", "Secret"
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        CHECK_INT(gate_auth(g, wrong[i], &err), -EPERM);
+        CHECK_INT(gate_auth(g, wrong[i], NULL, &err), -EPERM);
         CHECK_INT(err_status(err.code), 403);
         CHECK_STR(err.msg, "Invalid token");
     }
@@ -40,9 +49,10 @@ TEST(tokens_are_compared_with_and_without_bearer)
 TEST(an_empty_secret_means_no_authentication)
 {
     CLEANUP(settings_done) struct settings s = with_token("", false);
-    CLEANUP(gate_free_p) struct gate *g = gate_new(&s);
-    CHECK_INT(gate_auth(g, NULL, NULL), 0);
-    CHECK_INT(gate_auth(g, "Bearer x", NULL), 0);
+    CLEANUP(keyring_free_p) struct keyring *k = keys_for(&s);
+    CLEANUP(gate_free_p) struct gate *g = gate_new(&s, k);
+    CHECK_INT(gate_auth(g, NULL, NULL, NULL), 0);
+    CHECK_INT(gate_auth(g, "Bearer x", NULL, NULL), 0);
 }
 
 TEST(each_token_has_its_own_burst)
@@ -50,7 +60,8 @@ TEST(each_token_has_its_own_burst)
     CLEANUP(settings_done) struct settings s = with_token("", true);
     s.rate_token_rpm = 60;
     s.rate_token_burst = 3;
-    CLEANUP(gate_free_p) struct gate *g = gate_new(&s);
+    CLEANUP(keyring_free_p) struct keyring *k = keys_for(&s);
+    CLEANUP(gate_free_p) struct gate *g = gate_new(&s, k);
     struct err err = ERR_INIT;
     unsigned wait_s = 0;
 
@@ -72,7 +83,8 @@ TEST(sandboxes_have_limits_for_commands_and_files)
     CLEANUP(settings_done) struct settings s = with_token("", true);
     s.rate_exec_pm = 2;
     s.rate_fs_pm = 1;
-    CLEANUP(gate_free_p) struct gate *g = gate_new(&s);
+    CLEANUP(keyring_free_p) struct keyring *k = keys_for(&s);
+    CLEANUP(gate_free_p) struct gate *g = gate_new(&s, k);
     unsigned wait_s = 0;
 
     CHECK_INT(gate_rate_sandbox(g, &exec, "x", SECOND, &wait_s, NULL), 0);
@@ -94,7 +106,8 @@ TEST(idle_buckets_go_and_their_number_is_bounded)
     CLEANUP(settings_done) struct settings s = with_token("", true);
     s.rate_token_rpm = 1;
     s.rate_token_burst = 1;
-    CLEANUP(gate_free_p) struct gate *g = gate_new(&s);
+    CLEANUP(keyring_free_p) struct keyring *k = keys_for(&s);
+    CLEANUP(gate_free_p) struct gate *g = gate_new(&s, k);
     unsigned wait_s;
     char token[32];
 

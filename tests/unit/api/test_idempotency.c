@@ -54,7 +54,7 @@ static int ask(struct rig *r, const char *key, int number, int64_t now_ms, struc
 {
     JSON_OWNED params = json_pack("{s:i, s:s}", "b", number, "a", "x");
     struct idempotency_request rq = {
-        .key = key, .function = "f", .params = params, .now_ms = now_ms, .fn = on_answer, .arg = s
+        .tenant = "", .key = key, .function = "f", .params = params, .now_ms = now_ms, .fn = on_answer, .arg = s
     };
     return idempotency_begin(r->book, &rq, ret, NULL);
 }

@@ -1,0 +1,102 @@
+#include "api/access.h"
+
+#include <string.h>
+
+#include "sandbox/alerts.h"
+#include "sandbox/background.h"
+#include "sandbox/networks.h"
+#include "sandbox/queue.h"
+#include "sandbox/snapshots.h"
+#include "sandbox/templates.h"
+#include "sandbox/volumes.h"
+
+int access_need(const struct caller *who, bool is_write, bool is_admin, const char *what, struct err *err)
+{
+    if (!who || who->role == TOKENFILE_ADMIN)
+        return 0;
+    if (is_admin)
+        return err_set(err, ERR_FORBIDDEN, 0, "%s is for admins: the token \"%s\" has the role %s", what, who->name,
+                       tokenfile_role_name(who->role));
+    if (is_write && who->role == TOKENFILE_READONLY)
+        return err_set(err, ERR_FORBIDDEN, 0, "%s changes something: the token \"%s\" is read-only", what, who->name);
+    return 0;
+}
+
+int access_role(const struct caller *who, const struct op *op, struct err *err)
+{
+    bool is_watcher = who && who->role == TOKENFILE_READONLY && !who->by.view;
+    bool is_admin = op->flags & OP_ADMIN && !(op->flags & OP_WATCH && is_watcher);
+    return access_need(who, op->flags & OP_MUTATES, is_admin, op->fn, err);
+}
+
+const struct tenant_by *access_by(const struct caller *who)
+{
+    return who ? &who->by : NULL;
+}
+
+/* Whose a thing is; NULL: there is none. */
+static const char *owner_of(struct manager *m, const struct caller *who, const struct field *f, const char *id)
+{
+    switch (f->ref) {
+    case REF_SANDBOX:
+        return manager_owner(m, id);
+    case REF_SNAPSHOT:
+        return snapshots_owner(m->snapshots, id);
+    case REF_NETWORK:
+        return networks_owner(m->networks, id);
+    case REF_VOLUME:
+        return volumes_owner(m->volumes, id);
+    case REF_TEMPLATE:
+        return templates_owner(m->templates, id);
+    case REF_TEMPLATE_NAME:
+        return templates_owner_named(m->templates, &who->by, id);
+    case REF_JOB:
+        return queue_owner(m->queue, id);
+    case REF_EXEC:
+        return background_owner(m->background, id);
+    case REF_ALERT:
+        return alerts_owner(m->alerts, id);
+    case REF_INNER:
+    case REF_FILTER:
+    case REF_SHARED:
+        return TENANT_SHARED;
+    case REF_NONE: /* a part of the path that nobody marked: better closed than open */
+        return f->flags & FIELD_PATH ? NULL : TENANT_SHARED;
+    }
+    return NULL;
+}
+
+static const char *word_for(enum field_ref ref)
+{
+    static const char *const words[] = {
+        [REF_SANDBOX] = "sandbox", [REF_SNAPSHOT] = "snapshot", [REF_NETWORK] = "network",
+        [REF_VOLUME] = "volume",   [REF_TEMPLATE] = "template", [REF_TEMPLATE_NAME] = "template",
+        [REF_JOB] = "job",         [REF_EXEC] = "command",      [REF_ALERT] = "alert"
+    };
+    return ref < sizeof(words) / sizeof(words[0]) && words[ref] ? words[ref] : "path";
+}
+
+int access_ids(struct manager *m, const struct caller *who, const struct op *op, const json_t *params, struct err *err)
+{
+    if (!who || !who->by.view)
+        return 0; /* the handlers find out what does not exist */
+    for (const struct field *f = op->fields; f->name; f++) {
+        const json_t *value = json_get(params, f->name);
+        if (!value || (f->ref == REF_NONE && !(f->flags & FIELD_PATH)))
+            continue;
+        const char *id = json_is_string(value) ? json_string_value(value) : "";
+        if (!tenant_sees(&who->by, owner_of(m, who, f, id)))
+            return err_set(err, ERR_NOT_FOUND, 0, "%s not found: %.64s", word_for(f->ref), id);
+    }
+    return 0;
+}
+
+struct sandbox *access_sandbox(struct manager *m, const struct caller *who, const char *id, struct err *err)
+{
+    struct sandbox *s = manager_find(m, id, err);
+    if (s && !tenant_sees(access_by(who), s->tenant)) {
+        (void)err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %.64s", id);
+        return NULL;
+    }
+    return s;
+}

@@ -1,0 +1,299 @@
+#include "api/keyring.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+
+#define WATCHERS_MAX 4
+#define HEX_MAX      (2 * TOKENFILE_HASH + 1)
+
+/* One token of the file. */
+struct key {
+    struct caller *caller;
+    char hash[HEX_MAX];
+    int64_t expires, revoked, last_used;
+    bool was_good; /* at the last look */
+};
+
+struct keyring {
+    char *dir; /* or NULL */
+    char *secret;
+    struct caller *root, *anyone; /* who shows III_AUTH_TOKEN; everyone where nothing is asked for */
+    struct tokenfile file;
+    struct tokenfile_stamp stamp;
+    struct map *by_hash, *by_id; /* struct key; by_id owns */
+    struct timer *poll;
+    struct {
+        keyring_ended_fn *fn;
+        void *arg;
+    } watchers[WATCHERS_MAX];
+    size_t n_watchers;
+};
+
+struct caller *caller_ref(struct caller *c)
+{
+    c->refs++;
+    return c;
+}
+
+struct caller *caller_unref(struct caller *c)
+{
+    if (c && --c->refs == 0)
+        free(c);
+    return NULL;
+}
+
+static struct caller *caller_new(const char *id, const char *name, enum tokenfile_role role, const char *tenant)
+{
+    struct caller *c = xzalloc(sizeof(*c));
+    c->refs = 1;
+    memcpy(c->id, id, strnlen(id, sizeof(c->id) - 1));
+    memcpy(c->name, name, strnlen(name, sizeof(c->name) - 1));
+    memcpy(c->tenant, tenant, strnlen(tenant, sizeof(c->tenant) - 1));
+    c->role = role;
+    bool sees_all = role == TOKENFILE_ADMIN || strcmp(tenant, TOKENFILE_ALL) == 0;
+    c->by = (struct tenant_by){ .tenant = sees_all && role != TOKENFILE_ADMIN ? "" : c->tenant,
+                                .view = sees_all ? NULL : c->tenant };
+    return c;
+}
+
+/* --- the file --- */
+
+static bool is_good(const struct key *k, int64_t now_ms)
+{
+    return !k->revoked && (!k->expires || now_ms < k->expires);
+}
+
+static struct key *key_new(const struct tokenfile_token *t)
+{
+    struct key *k = xzalloc(sizeof(*k));
+    k->caller = caller_new(t->id, t->name, t->role, t->tenant);
+    k->caller->by.quota = t->quota;
+    k->expires = t->expires;
+    k->revoked = t->revoked;
+    k->was_good = is_good(k, clock_wall_ms());
+    ident_hex(t->hash, sizeof(t->hash), k->hash);
+    return k;
+}
+
+static void key_free(struct key *k)
+{
+    (void)caller_unref(k->caller);
+    free(k);
+}
+
+static void tell(struct keyring *k, const char *token_id)
+{
+    for (size_t i = 0; i < k->n_watchers; i++)
+        k->watchers[i].fn(k->watchers[i].arg, token_id);
+}
+
+static void free_keys(struct map *by_id)
+{
+    for (struct map_iter it = map_iter(by_id); map_next(&it);)
+        key_free(it.value);
+    map_free(by_id);
+}
+
+static void take_file(struct keyring *k, struct tokenfile *f)
+{
+    struct map *before = k->by_id;
+    bool was_open = before && !*k->secret && k->file.n == 0;
+    map_free(k->by_hash);
+    tokenfile_done(&k->file);
+    k->file = *f;
+    k->by_hash = map_new();
+    k->by_id = map_new();
+    for (size_t i = 0; i < f->n; i++) {
+        struct key *key = key_new(&f->rows[i]);
+        const struct key *old = before ? map_get(before, f->rows[i].id) : NULL;
+        key->last_used = old ? old->last_used : 0;
+        map_set(k->by_id, f->rows[i].id, key);
+        map_set(k->by_hash, key->hash, key);
+    }
+    if (!before)
+        return;
+    for (struct map_iter it = map_iter(before); map_next(&it);) {
+        const struct key *old = it.value, *now = map_get(k->by_id, it.key);
+        if (old->was_good && (!now || !now->was_good || strcmp(now->hash, old->hash) != 0))
+            tell(k, it.key);
+    }
+    free_keys(before);
+    if (was_open && k->file.n > 0)
+        tell(k, k->anyone->id); /* from now on everyone needs a token */
+}
+
+static int load(struct keyring *k, struct err *err)
+{
+    struct tokenfile f = TOKENFILE_INIT;
+    struct tokenfile_stamp stamp;
+    int r = tokenfile_read(k->dir, &f, &stamp, err);
+    if (r < 0)
+        return r;
+    k->stamp = stamp;
+    take_file(k, &f);
+    return 0;
+}
+
+void keyring_reload(struct keyring *k)
+{
+    struct err err = ERR_INIT;
+    if (k->dir && load(k, &err) < 0)
+        log_event(LOG_ERROR, "tokens.read", "error", err.msg, "then", "those known so far stay in force", NULL);
+}
+
+/* A look at the file costs a microsecond; it is read only when it is another one. */
+static void refresh(struct keyring *k)
+{
+    struct tokenfile_stamp now;
+    if (!k->dir || tokenfile_stamp(k->dir, &now) < 0 || tokenfile_is_same(&now, &k->stamp))
+        return;
+    k->stamp = now; /* a damaged one is complained about once */
+    keyring_reload(k);
+}
+
+static void on_poll(void *arg)
+{
+    struct keyring *k = arg;
+    int64_t now = clock_wall_ms();
+    refresh(k);
+    for (struct map_iter it = map_iter(k->by_id); map_next(&it);) {
+        struct key *key = it.value;
+        if (!key->was_good || is_good(key, now))
+            continue;
+        key->was_good = false;
+        tell(k, key->caller->id);
+    }
+}
+
+int keyring_new(struct loop *l, const char *dir, const char *secret, struct keyring **ret, struct err *err)
+{
+    struct keyring *k = xzalloc(sizeof(*k));
+    struct tokenfile none = TOKENFILE_INIT;
+    k->dir = xstrdup(dir);
+    k->secret = xstrdup(secret ? secret : "");
+    k->root = caller_new("env", "III_AUTH_TOKEN", TOKENFILE_ADMIN, "");
+    k->anyone = caller_new("", "anyone", TOKENFILE_ADMIN, "");
+    int r = 0;
+    if (dir)
+        r = load(k, err);
+    else
+        take_file(k, &none);
+    if (r < 0) {
+        (void)keyring_free(k);
+        return r;
+    }
+    k->poll = l && dir ? timer_new(l, KEYRING_POLL_MS, KEYRING_POLL_MS, on_poll, k) : NULL;
+    *ret = k;
+    return 0;
+}
+
+struct keyring *keyring_free(struct keyring *k)
+{
+    if (!k)
+        return NULL;
+    timer_free(k->poll);
+    if (k->by_id)
+        free_keys(k->by_id);
+    map_free(k->by_hash);
+    tokenfile_done(&k->file);
+    caller_unref(k->root);
+    caller_unref(k->anyone);
+    explicit_bzero(k->secret, strlen(k->secret));
+    free(k->secret);
+    free(k->dir);
+    free(k);
+    return NULL;
+}
+
+const char *keyring_dir(const struct keyring *k)
+{
+    return k->dir;
+}
+
+void keyring_on_ended(struct keyring *k, keyring_ended_fn *fn, void *arg)
+{
+    assert(k->n_watchers < WATCHERS_MAX); /* added at start, by us */
+    k->watchers[k->n_watchers].fn = fn;
+    k->watchers[k->n_watchers++].arg = arg;
+}
+
+/* --- asking --- */
+
+bool keyring_is_open(struct keyring *k)
+{
+    refresh(k);
+    return !*k->secret && k->file.n == 0;
+}
+
+static bool is_root(const struct keyring *k, const char *token)
+{
+    size_t len = strlen(k->secret);
+    return len && strlen(token) == len && CRYPTO_memcmp(token, k->secret, len) == 0;
+}
+
+static int check_key(struct key *key, struct caller **ret, struct err *err)
+{
+    int64_t now = clock_wall_ms();
+    if (key->revoked)
+        return err_set(err, ERR_FORBIDDEN, 0, "Token revoked");
+    if (!is_good(key, now))
+        return err_set(err, ERR_FORBIDDEN, 0, "Token expired");
+    key->last_used = now;
+    *ret = caller_ref(key->caller);
+    return 0;
+}
+
+int keyring_check(struct keyring *k, const char *token, struct caller **ret, struct err *err)
+{
+    if (keyring_is_open(k)) {
+        *ret = caller_ref(k->anyone);
+        return 0;
+    }
+    if (!token)
+        return err_set(err, ERR_UNAUTHORIZED, 0, "Missing authorization header");
+    if (is_root(k, token)) {
+        *ret = caller_ref(k->root);
+        return 0;
+    }
+    if (tokenfile_is_secret(token)) {
+        unsigned char digest[TOKENFILE_HASH];
+        char hex[HEX_MAX];
+        tokenfile_hash(token, digest);
+        ident_hex(digest, sizeof(digest), hex);
+        struct key *key = map_get(k->by_hash, hex);
+        if (key)
+            return check_key(key, ret, err);
+    }
+    return err_set(err, ERR_FORBIDDEN, 0, "Invalid token");
+}
+
+struct caller *keyring_by_id(struct keyring *k, const char *id)
+{
+    bool is_open = keyring_is_open(k); /* first: it may read the file */
+    const struct key *key = map_get(k->by_id, id);
+    if (key && is_good(key, clock_wall_ms()))
+        return caller_ref(key->caller);
+    if (*k->secret && strcmp(id, k->root->id) == 0)
+        return caller_ref(k->root);
+    return is_open && !*id ? caller_ref(k->anyone) : NULL;
+}
+
+const struct tokenfile *keyring_tokens(struct keyring *k)
+{
+    refresh(k);
+    return &k->file;
+}
+
+int64_t keyring_last_used(const struct keyring *k, const char *id)
+{
+    const struct key *key = map_get(k->by_id, id);
+    return key ? key->last_used : 0;
+}

@@ -1,0 +1,152 @@
+/* Handlers of API tokens. Changes are made to the file off the loop, exactly as `iii token` makes them; then the file
+ * is read again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_core.h"
+#include "api/call_core.h"
+#include "api/keyring.h"
+#include "base/alloc.h"
+#include "sandbox/manager.h"
+#include "sandbox/offload.h"
+
+struct change {
+    struct call *call;
+    char *dir, *id, *name, *role, *tenant;
+    struct tokenfile_wish wish;
+    struct tokenfile_token token;
+    char secret[TOKENFILE_SECRET_MAX]; /* "" when there is none to show */
+    int (*work)(struct change *c);
+    int result;
+    struct err err;
+};
+
+static void change_free(struct change *c)
+{
+    free(c->dir);
+    free(c->id);
+    free(c->name);
+    free(c->role);
+    free(c->tenant);
+    explicit_bzero(c->secret, sizeof(c->secret));
+    free(c);
+}
+
+static json_t *token_json(struct call *c, const struct tokenfile_token *t)
+{
+    json_t *j = tokenfile_json(t);
+    int64_t used = keyring_last_used(call_api(c)->keys, t->id);
+    if (used)
+        (void)json_object_set_new(j, "lastUsed", json_integer(used));
+    if (t->role == TOKENFILE_USER || (*t->tenant && strcmp(t->tenant, TOKENFILE_ALL) != 0))
+        (void)json_object_set_new(j, "usage", tenant_usage_json(call_manager(c), t->tenant));
+    return j;
+}
+
+static void on_work(void *arg)
+{
+    struct change *c = arg;
+    c->result = c->work(c);
+}
+
+static void on_done(void *arg)
+{
+    struct change *c = arg;
+    struct call *call = c->call;
+    if (c->result < 0) {
+        call_fail(call, &c->err);
+    } else {
+        json_t *body = token_json(call, &c->token);
+        if (*c->secret)
+            (void)json_object_set_new(body, "secret", json_string(c->secret));
+        call_keep(call);
+        keyring_reload(call_api(call)->keys); /* before the answer: it counts from now on */
+        call_ok(call, body);
+    }
+    change_free(c);
+}
+
+static void start(struct call *call, struct change *c, int (*work)(struct change *c))
+{
+    const char *dir = keyring_dir(call_api(call)->keys);
+    c->call = call;
+    c->work = work;
+    c->dir = xstrdup(dir);
+    if (!dir)
+        call_error(call, ERR_UNSUPPORTED, "this server has no data folder to keep tokens in");
+    else if (offload_run(call_manager(call), on_work, on_done, c) < 0)
+        call_error(call, ERR_CAPACITY, "no worker to write the tokens: try again");
+    else
+        return;
+    change_free(c);
+}
+
+static int work_create(struct change *c)
+{
+    return tokenfile_create(c->dir, &c->wish, &c->token, c->secret, &c->err);
+}
+
+void api_token_create(struct call *call)
+{
+    struct err err = ERR_INIT;
+    struct change *c = xzalloc(sizeof(*c));
+    c->name = xstrdup(call_str(call, "name", ""));
+    c->role = xstrdup(call_str(call, "role", NULL));
+    c->tenant = xstrdup(call_str(call, "tenant", NULL));
+    c->wish = (struct tokenfile_wish){
+        .name = c->name, .role = c->role, .tenant = c->tenant, .expires = call_int(call, "expires", 0)
+    };
+    if (quota_read(json_get(call_params(call), "quota"), &c->wish.quota, &err) < 0) {
+        change_free(c);
+        call_fail(call, &err);
+        return;
+    }
+    start(call, c, work_create);
+}
+
+static int work_revoke(struct change *c)
+{
+    return tokenfile_revoke(c->dir, c->id, &c->token, &c->err);
+}
+
+static int work_rotate(struct change *c)
+{
+    return tokenfile_rotate(c->dir, c->id, &c->token, c->secret, &c->err);
+}
+
+static void start_by_id(struct call *call, int (*work)(struct change *c))
+{
+    struct change *c = xzalloc(sizeof(*c));
+    c->id = xstrdup(call_str(call, "tokenId", ""));
+    start(call, c, work);
+}
+
+void api_token_revoke(struct call *c)
+{
+    start_by_id(c, work_revoke);
+}
+
+void api_token_rotate(struct call *c)
+{
+    start_by_id(c, work_rotate);
+}
+
+void api_token_list(struct call *c)
+{
+    const struct tokenfile *f = keyring_tokens(call_api(c)->keys);
+    json_t *list = json_array();
+    for (size_t i = 0; i < f->n; i++)
+        (void)json_array_append_new(list, token_json(c, &f->rows[i]));
+    call_ok(c, json_pack("{s:o}", "tokens", list));
+}
+
+void api_token_get(struct call *c)
+{
+    struct err err = ERR_INIT;
+    const struct tokenfile_token *t =
+        tokenfile_find(keyring_tokens(call_api(c)->keys), call_str(c, "tokenId", ""), &err);
+    if (t)
+        call_ok(c, token_json(c, t));
+    else
+        call_fail(c, &err);
+}

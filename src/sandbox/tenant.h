@@ -1,0 +1,40 @@
+/* Whose things are whose, and how much of each one tenant has. Records carry their tenant; "" is nobody's: only callers
+ * that see everything see it. May include: base/, sandbox/. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/quota.h"
+
+#define TENANT_SHARED "*" /* of everyone: built-in templates */
+
+struct manager;
+struct sandbox;
+struct tenants;
+
+/* On whose behalf something is done. NULL wherever one is asked for: on the server's own. */
+struct tenant_by {
+    const char *tenant; /* owns what is made; "" for nobody */
+    const char *view;   /* sees only the things of this tenant; NULL: all */
+    struct quota quota;
+};
+
+const char *tenant_of(const struct tenant_by *by);               /* "" when by is NULL */
+bool tenant_sees(const struct tenant_by *by, const char *owner); /* owner NULL: there is no such thing */
+void tenant_mark(const struct tenant_by *by, json_t *record);    /* sets "tenant" unless it is nobody's */
+bool tenant_sees_record(const struct tenant_by *by, const json_t *record);
+
+struct tenants *tenant_set_new(void);
+struct tenants *tenant_set_free(struct tenants *t);
+/* A sandbox on its way counts from its first moment until it is in the manager's map or given up. */
+void tenant_making(struct manager *m, const struct sandbox *s, int count);
+enum tenant_event { TENANT_CREATED, TENANT_KILLED, TENANT_EXPIRED, TENANT_EVENTS };
+void tenant_count(struct manager *m, const char *tenant, enum tenant_event what);
+int64_t tenant_counted(struct manager *m, const char *tenant, enum tenant_event what);
+
+double tenant_usage(struct manager *m, const char *tenant, enum quota_kind k);
+json_t *tenant_usage_json(struct manager *m, const char *tenant); /* caller owns */
+/* ERR_RATE_LIMITED when one more (of this memory, these CPUs) is past the quota. */
+int tenant_check(struct manager *m, const struct tenant_by *by, enum quota_kind k, double more, struct err *err);
+int tenant_check_sandbox(struct manager *m, const struct tenant_by *by, const struct sandbox *s, struct err *err);
