@@ -51,9 +51,8 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
     a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
     a->rawproxy = rawproxy_new(a);
     a->wsdoor = wsdoor_new(a);
-    *ret = a;
-    (void)err; /* nothing here can fail yet; callers handle it already */
-    return 0;
+    *ret = a; /* on failure, too: the caller frees it like the rest */
+    return audit_new(l, s, keyring_dir(keys), &a->audit, err);
 }
 
 struct api *api_free(struct api *a)
@@ -63,6 +62,7 @@ struct api *api_free(struct api *a)
         a->rawproxy = rawproxy_free(a->rawproxy);
         a->sweep = timer_free(a->sweep);
         a->gate = gate_free(a->gate);
+        a->audit = audit_free(a->audit);
         a->idempotency = idempotency_free(a->idempotency);
         a->routes = routes_free(a->routes);
         free(a);
@@ -131,8 +131,24 @@ static const struct op *find_op(const struct api *a, struct http_req *r, struct 
     return op;
 }
 
-static void refuse(struct http_req *r, const struct err *err)
+/* Requests without a right to what they ask: those that would change something are in the audit log. */
+static void record_refusal(struct api *a, struct http_req *r, const struct err *err)
 {
+    const char *method = http_req_method(r);
+    bool is_read = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    if (is_read || (err->code != ERR_UNAUTHORIZED && err->code != ERR_FORBIDDEN))
+        return;
+    CLEANUP(free_p) char *what = xasprintf("%s %.200s", method, http_req_path(r));
+    struct audit_line line = { .request_id = http_req_header(r, "x-request-id"),
+                               .remote = http_req_peer(r),
+                               .operation = what,
+                               .status = err_status(err->code) };
+    audit_refused(a->audit, &line);
+}
+
+static void refuse(struct api *a, struct http_req *r, const struct err *err)
+{
+    record_refusal(a, r, err);
     if (err->code == ERR_UNAUTHORIZED)
         http_req_add_header(r, "WWW-Authenticate", "Bearer");
     call_refuse(r, err);
@@ -154,14 +170,14 @@ static void answer_preflight(struct http_req *r)
 }
 
 /* -EAGAIN: answered with 429. */
-static int limit_rate(struct http_req *r, int verdict, unsigned wait_s, const struct err *err)
+static int limit_rate(struct api *a, struct http_req *r, int verdict, unsigned wait_s, const struct err *err)
 {
     char text[16];
     if (verdict >= 0)
         return 0;
     (void)snprintf(text, sizeof(text), "%u", wait_s ? wait_s : 1);
     http_req_add_header(r, "Retry-After", text);
-    refuse(r, err);
+    refuse(a, r, err);
     return verdict;
 }
 
@@ -172,7 +188,7 @@ static int pass_token_rate(struct api *a, struct http_req *r, const struct calle
     int verdict = gate_rate(a->gate, http_req_header(r, "authorization"), (uint64_t)clock_mono_us(), &wait_s, &err);
     if (verdict == 0)
         verdict = gate_rate_quota(a->gate, who, (uint64_t)clock_mono_us(), &wait_s, &err);
-    return limit_rate(r, verdict, wait_s, &err);
+    return limit_rate(a, r, verdict, wait_s, &err);
 }
 
 static int pass_sandbox_rate(struct api *a, struct http_req *r, const struct caller *who, const struct op *op,
@@ -184,7 +200,7 @@ static int pass_sandbox_rate(struct api *a, struct http_req *r, const struct cal
     if (!a->settings->rate_limit || !id || !access_sandbox(a->manager, who, id, NULL))
         return 0; /* a sandbox that does not exist is the handler's to refuse, with 404 */
     int verdict = gate_rate_sandbox(a->gate, op, id, (uint64_t)clock_mono_us(), &wait_s, &err);
-    return limit_rate(r, verdict, wait_s, &err);
+    return limit_rate(a, r, verdict, wait_s, &err);
 }
 
 /* Query, body, then path: what is set later wins. */
@@ -209,7 +225,7 @@ static void run_op(struct api *a, struct http_req *r)
     CLEANUP(caller_unref_p) struct caller *who = NULL;
     const struct op *op = find_op(a, r, &who, &err);
     if (!op && (err.code == ERR_UNAUTHORIZED || err.code == ERR_FORBIDDEN)) {
-        refuse(r, &err);
+        refuse(a, r, &err);
         return;
     }
     if (who && pass_token_rate(a, r, who) < 0)
@@ -220,7 +236,7 @@ static void run_op(struct api *a, struct http_req *r)
         op = NULL;
     }
     if (!op || read_params(a, op, r, params, &err) < 0) {
-        refuse(r, &err);
+        refuse(a, r, &err);
         return;
     }
     if (pass_sandbox_rate(a, r, who, op, params) < 0)
@@ -245,7 +261,7 @@ static bool use_side_door(struct api *a, struct http_req *r)
     if (!door || door->is_raw)
         return false;
     if (door->needs_auth && (check_token(a, r, &who, &err) < 0 || check_door(door, who, r, &err) < 0)) {
-        refuse(r, &err);
+        refuse(a, r, &err);
         return true;
     }
     return door->fn(door->arg, r);
@@ -276,10 +292,10 @@ static uint64_t announced(const struct http_req *r)
     return length ? strtoull(length, NULL, 10) : 0;
 }
 
-static void refuse_early(struct http_req *r, const struct err *err)
+static void refuse_early(struct api *a, struct http_req *r, const struct err *err)
 {
     add_cors(r);
-    refuse(r, err);
+    refuse(a, r, err);
 }
 
 static struct http_body_rule on_head(void *arg, struct http_req *r)
@@ -303,13 +319,13 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
         if (announced(r) > rule.max_bytes && !rule.is_streamed) {
             (void)err_set(&err, ERR_TOO_LARGE, 0, "request body: %llu bytes, at most %zu are allowed (III_MAX_BODY_MB)",
                           (unsigned long long)announced(r), rule.max_bytes);
-            refuse_early(r, &err);
+            refuse_early(a, r, &err);
         }
         return rule;
     }
     rule.max_bytes = API_SMALL;
     if (announced(r) > API_SMALL)
-        refuse_early(r, &err);
+        refuse_early(a, r, &err);
     return rule;
 }
 

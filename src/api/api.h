@@ -11,7 +11,7 @@ struct api;
 
 struct keyring;
 
-/* keys is borrowed: who may call. */
+/* keys is borrowed: who may call. The audit log is opened in their data folder. */
 int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
             struct err *err);
 struct api *api_free(struct api *a);

@@ -3,6 +3,7 @@
 #include <sys/queue.h>
 
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/call.h"
 #include "api/gate.h"
 #include "api/idempotency.h"
@@ -22,6 +23,7 @@ struct api {
     const struct settings *settings;
     struct routes *routes;
     struct keyring *keys;
+    struct audit *audit; /* NULL: off */
     struct gate *gate;
     struct idempotency *idempotency;
     struct timer *sweep;

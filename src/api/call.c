@@ -34,6 +34,8 @@ struct call {
     struct idempotency_claim *claim; /* of its Idempotency-Key: the answer is kept */
     int64_t started_us;
     bool is_cancelled, is_streaming, has_span, is_kept;
+    bool is_recorded;   /* its outcome is in the audit log */
+    char *remote;       /* of a caller without HTTP; or NULL */
     struct span span;   /* goes on from the client's traceparent */
     struct call **slot; /* of whoever may cancel it: cleared when it is finished; or NULL */
 };
@@ -116,8 +118,44 @@ static void retire(struct call *c, const struct err *err)
     (void)caller_unref(c->who);
     json_decref(c->params);
     free(c->sandbox_id);
+    free(c->remote);
     c->magic = 0;
     free(c);
+}
+
+/* --- the audit log --- */
+
+static bool is_audited(const struct call *c)
+{
+    return c->api->audit && c->op->flags & OP_MUTATES;
+}
+
+/* status 0: it begins. */
+static int record(struct call *c, int status, struct err *err)
+{
+    char trace[SPAN_TEXT_MAX] = "";
+    const char *request_id = call_header(c, "x-request-id");
+    if (!request_id && call_traceparent(c, trace))
+        request_id = trace;
+    json_t *target = audit_target(c->op, c->params);
+    if (c->sandbox_id && !json_object_get(target, "id"))
+        (void)json_object_set_new(target, "sandboxId", json_text(c->sandbox_id, strlen(c->sandbox_id)));
+    struct audit_line line = { .request_id = request_id,
+                               .who = c->who,
+                               .remote = c->http ? http_req_peer(c->http) : c->remote,
+                               .operation = c->op->fn,
+                               .target = target,
+                               .status = status };
+    return audit_add(c->api->audit, &line, err);
+}
+
+/* Before the answer. Negative: strict mode, and the outcome could not be written. */
+static int record_outcome(struct call *c, int status, struct err *err)
+{
+    if (c->is_recorded || !is_audited(c))
+        return 0;
+    c->is_recorded = true;
+    return record(c, status, err);
 }
 
 /* --- repeated requests --- */
@@ -132,6 +170,7 @@ static void answer_repeated(void *arg, int status, json_t *body)
     settle(c);
     if (c->http)
         http_req_add_header(c->http, "Idempotency-Replayed", "true");
+    (void)record_outcome(c, status, NULL); /* nothing was done now */
     answer(c, status, body);
     if (status >= 400)
         (void)err_set(&err, status == err_status(ERR_TIMEOUT) ? ERR_TIMEOUT : ERR_INTERNAL, 0, "%.300s",
@@ -181,6 +220,8 @@ void call_start(struct call *c)
     if (access_role(c->who, c->op, &err) < 0 || spec_check(c->op, c->params, &err) < 0 ||
         access_ids(c->api->manager, c->who, c->op, c->params, &err) < 0)
         call_fail(c, &err);
+    else if (is_audited(c) && audit_is_strict(c->api->audit) && record(c, 0, &err) < 0)
+        call_fail(c, &err);
     else if (is_first(c))
         dispatch_handler(c->op)(c);
 }
@@ -203,6 +244,7 @@ void call_run_held(struct api *api, enum op_id op, json_t *params, const struct 
     c->done = sink->done;
     c->done_arg = sink->arg;
     c->slot = slot;
+    c->remote = xstrdup(sink->remote);
     *slot = c;
     call_start(c);
 }
@@ -389,7 +431,13 @@ static void answer(struct call *c, int status, json_t *body)
 
 void call_ok(struct call *c, json_t *body)
 {
+    struct err err = ERR_INIT;
     assert(!c->is_streaming);
+    if (record_outcome(c, 200, &err) < 0) { /* done, but nobody could tell later: the client is told so */
+        json_decref(body);
+        call_fail(c, &err);
+        return;
+    }
     settle(c);
     answer(c, 200, body);
     json_decref(body);
@@ -410,6 +458,7 @@ static void fail_stream(struct call *c, const struct err *err)
 
 void call_fail(struct call *c, const struct err *err)
 {
+    (void)record_outcome(c, err_status(err->code), NULL); /* it fails in any case */
     settle(c);
     JSON_OWNED body = error_body(err);
     if (c->is_streaming)
@@ -478,6 +527,7 @@ void call_stream_on_drain(struct call *c, loop_fn *fn, void *arg)
 void call_stream_end(struct call *c)
 {
     assert(c->is_streaming);
+    (void)record_outcome(c, 200, NULL); /* most of it is sent */
     settle(c);
     if (c->http)
         http_req_end(c->http);

@@ -79,6 +79,7 @@ struct call_sink {
     call_done_fn *done;
     void *arg;
     struct caller *who; /* on whose behalf; NULL: the server itself */
+    const char *remote; /* its address, or NULL; borrowed during the call of call_run_held() */
 };
 void call_run_held(struct api *api, enum op_id op, json_t *params, const struct call_sink *sink, struct call **slot);
 void call_cancel(struct call *c); /* as if its client had left; may finish the call */

@@ -27,7 +27,8 @@ struct passage {
     struct api *api;
     enum op_id op;
     json_t *params;
-    struct caller *who;   /* referenced; NULL: nobody who had to show a token */
+    struct caller *who; /* referenced; NULL: nobody who had to show a token */
+    char peer[64];
     struct call *running; /* set and cleared by call_run_held() */
     struct chanend *out;  /* of a streaming row */
 };
@@ -112,7 +113,8 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
         return;
     }
     engine_ok(STEAL(p->call), json_pack("{s:O}", "channel", reader));
-    call_run_held(p->api, p->op, p->params, &(struct call_sink){ on_event, on_stream_done, p, p->who }, &p->running);
+    call_run_held(p->api, p->op, p->params, &(struct call_sink){ on_event, on_stream_done, p, p->who, p->peer },
+                  &p->running);
 }
 
 /* --- all rows --- */
@@ -128,12 +130,13 @@ static void on_call(void *arg, struct engine_call *c, json_t *payload)
     }
     struct passage *p = xzalloc(sizeof(*p));
     *p = (struct passage){ .call = c, .api = row->api, .op = row->op, .params = json_incref(payload), .who = who };
+    (void)snprintf(p->peer, sizeof(p->peer), "%s", engine_call_peer(c));
     if (spec_ops[row->op].flags & OP_STREAM) {
         engine_call_new_channel(c, on_channel, p);
         return;
     }
     engine_call_on_gone(c, on_caller_gone, p);
-    call_run_held(p->api, p->op, p->params, &(struct call_sink){ NULL, on_done, p, p->who }, &p->running);
+    call_run_held(p->api, p->op, p->params, &(struct call_sink){ NULL, on_done, p, p->who, p->peer }, &p->running);
 }
 
 static const char *type_name(enum field_type t)

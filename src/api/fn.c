@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "api/api_core.h"
 #include "api/fn_args.h"
 #include "api/fn_handlers.h"
 #include "api/fn_schema.h"
@@ -174,6 +175,13 @@ static struct fn_call *call_new(struct fn_set *f, const struct fn_row *row, json
     return c;
 }
 
+/* In strict mode the log has it before it is done. */
+static int begin_record(const struct fn_call *c, struct err *err)
+{
+    struct audit_line line = { .who = c->who, .remote = engine_call_peer(c->engine_call), .operation = c->row->id };
+    return c->row->is_write && audit_is_strict(c->set->audit) ? audit_add(c->set->audit, &line, err) : 0;
+}
+
 static void on_call(void *arg, struct engine_call *ec, json_t *payload)
 {
     const struct fn_door *d = arg;
@@ -187,6 +195,8 @@ static void on_call(void *arg, struct engine_call *ec, json_t *payload)
         fn_fail(c, "S001", "the token is worth nothing any more");
     else if (access_need(who, d->row->is_write, false, d->row->id, &err) < 0)
         fn_fail(c, "S001", "%s", err.msg);
+    else if (begin_record(c, &err) < 0)
+        fn_fail(c, "S300", "%s", err.msg);
     else if (payload && !is_object && !json_is_null(payload))
         fn_fail(c, "S001", "invalid request: the payload must be an object");
     else
@@ -204,7 +214,7 @@ void fn_step(struct fn_call *of, const char *id, json_t *in, fn_done_fn *done, v
     row->fn(c);
 }
 
-int fn_new(struct engine *e, struct manager *m, struct keyring *keys, struct fn_set **ret, struct err *err)
+int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **ret, struct err *err)
 {
     struct fn_set *f = xzalloc(sizeof(*f));
     int r = fn_policy_init(&f->policy, m->settings, err);
@@ -214,7 +224,8 @@ int fn_new(struct engine *e, struct manager *m, struct keyring *keys, struct fn_
     }
     f->engine = e;
     f->manager = m;
-    f->keys = keys;
+    f->keys = a->keys;
+    f->audit = a->audit;
     f->boxes = map_new();
     f->doors = xzalloc(sizeof(fn_rows) / sizeof(fn_rows[0]) * sizeof(*f->doors));
     for (size_t i = 0; fn_rows[i].id; i++) {

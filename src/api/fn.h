@@ -6,11 +6,11 @@
 #include "sandbox/manager.h"
 
 struct fn_set;
-struct keyring; /* api/keyring.h */
+struct api;
 
 /* Registers all at e; those of the table with the same id are replaced. Starts the idle reaper.
  * ERR_INVALID: a setting of the functions is wrong. */
-int fn_new(struct engine *e, struct manager *m, struct keyring *keys, struct fn_set **ret, struct err *err);
+int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **ret, struct err *err);
 /* When no call can come any more, after the manager's last callback. */
 struct fn_set *fn_free(struct fn_set *f);
 void fn_stop(struct fn_set *f); /* ends the reaper, before the manager goes */

@@ -43,6 +43,7 @@ struct fn_set {
     struct engine *engine;
     struct manager *manager;
     struct keyring *keys;
+    struct audit *audit; /* borrowed; NULL: off */
     struct fn_policy policy;
     struct map *boxes; /* sandbox id -> struct fn_box */
     struct timer *reaper;

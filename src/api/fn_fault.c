@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/audit.h"
 #include "api/fn_core.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -78,11 +79,28 @@ static void log_call(const struct fn_call *c, int64_t ms)
               "duration_ms", duration, NULL);
 }
 
+/* What it did, for the audit log; in strict mode before it is answered. */
+static void record(const struct fn_call *c)
+{
+    json_t *target = json_object();
+    if (*c->sandbox_id)
+        (void)json_object_set_new(target, "sandboxId", json_string(c->sandbox_id));
+    struct audit_line line = { .who = c->who,
+                               .remote = engine_call_peer(c->engine_call),
+                               .operation = c->row->id,
+                               .target = target,
+                               .status = c->fault.code ? 400 : 200,
+                               .code = c->fault.code };
+    (void)audit_add(c->set->audit, &line, NULL); /* fn.c asked before the work began whether it can be written */
+}
+
 static void finish(struct fn_call *c, json_t *result)
 {
     bool is_good = !c->fault.code;
     if (c->engine_call)
         log_call(c, (loop_now_ms(c->set->manager->loop) * 1000 - c->begun_us) / 1000);
+    if (c->engine_call && c->row->is_write)
+        record(c);
     if (!c->engine_call) {
         c->done(c->arg, is_good ? result : NULL, is_good ? NULL : &c->fault);
     } else if (is_good) {

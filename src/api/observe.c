@@ -48,6 +48,9 @@ static int write_page(struct observe *o, struct buf *page)
         { "iii_alerts_fired_total", "Alerts that fired since the start.", true, alerts_fired(m->alerts) },
         { "iii_otlp_spans_sent_total", "Spans a collector took.", true, spans.sent },
         { "iii_otlp_spans_dropped_total", "Spans that were given up.", true, spans.dropped },
+        { "iii_audit_lines_total", "Lines of the audit log since the start.", true, audit_counts(o->api->audit).lines },
+        { "iii_audit_failures_total", "Writes of the audit log that failed.", true,
+          audit_counts(o->api->audit).failures },
         { "iii_otlp_spans_waiting", "Spans to be sent.", false, spans.waiting },
     };
     return prometheus_write(o->prometheus, extra, sizeof(extra) / sizeof(extra[0]), page);

@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/auditcmd.h"
 #include "cli/boxcopy.h"
 #include "cli/boxes.h"
 #include "cli/completion.h"
 #include "cli/manpage.h"
+#include "cli/tokencmd.h"
 #include "cli/trigger_call.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
@@ -48,6 +50,51 @@
     {                                                                               \
         "interactive", 'i', NULL, "Hand standard input to the command, up to 3 MiB" \
     }
+
+#define FOLDER                                                              \
+    {                                                                       \
+        "data-dir", 0, "DIR", "Data folder [III_DATA_DIR, else the user's]" \
+    }
+#define SERVER                                                                             \
+    { "server", 0, "URL", "Ask this server instead, http://127.0.0.1:3111 [III_SERVER]" }, \
+    {                                                                                      \
+        "token", 0, "SECRET", "Admin token for it [III_AUTH_TOKEN]"                        \
+    }
+#define AS_JSON                       \
+    {                                 \
+        "json", 0, NULL, "Print JSON" \
+    }
+#define AUDIT_FILTERS                                                         \
+    { "operation", 0, "PREFIX", "Only operations that begin so: sandbox::" }, \
+        { "by", 0, "TOKEN", "Only what this token did: id or name" },         \
+        { "tenant", 0, "TENANT", "Only what was done for this tenant" },      \
+        { "status", 0, "N", "Only calls that ended with this status" },       \
+    {                                                                         \
+        "since", 0, "DUR", "Only the last 30s, 2h, 1h20min"                   \
+    }
+
+static const struct verbs_option token_create_options[] = {
+    { "role", 0, "ROLE", "admin, user or read-only [user]" },
+    { "tenant", 0, "TENANT", "Whose things it sees; * with read-only is everyone's [a user's own]" },
+    { "expires", 0, "DUR", "How long it is good: 12h, 30d [for ever]" },
+    { "quota", 0, "KIND=N",
+      "Ceiling: sandboxes, memoryMb, cpus, volumes, snapshots, ports,\nrequestsPerMinute; may be given again" },
+    AS_JSON,
+    FOLDER,
+    SERVER,
+    END,
+};
+static const struct verbs_option token_options[] = { AS_JSON, FOLDER, SERVER, END };
+static const struct verbs_option audit_show_options[] = { AUDIT_FILTERS, AS_JSON, FOLDER, END };
+static const struct verbs_option audit_tail_options[] = {
+    { "lines", 'n', "N", "How many [20]" },
+    { "follow", 'f', NULL, "Go on with lines as they are written" },
+    AUDIT_FILTERS,
+    AS_JSON,
+    FOLDER,
+    END,
+};
+static const struct verbs_option audit_verify_options[] = { AS_JSON, FOLDER, END };
 
 static const struct verbs_option trigger_options[] = {
     { "json", 0, "TEXT", "The whole payload as JSON; - reads standard input" },
@@ -249,6 +296,28 @@ const struct verbs_verb verbtable_rows[] = {
       "Works on the image store, beside a running server too; `iii image --help` tells all.", NULL,
       "iii image pull python:3.12-slim\niii image ls --json",
       "0 done, 1 failed, 2 wrong usage, 3 no such image or file", run_image, VERBS_RAW, 0, 0 },
+    { "token", "COMMAND", "Make, list and end API tokens",
+      "Works on a data folder, with or without a server on it, or on a server by REST.", NULL,
+      "iii token create ci --tenant ci\niii token ls", NULL, NULL, VERBS_GROUP, 0, 0 },
+    { "token create", "NAME", "Make a token and print its secret, once", NULL, token_create_options,
+      "iii token create ci --tenant ci --quota sandboxes=5 --expires 30d\niii token create watcher --role read-only "
+      "--tenant '*'",
+      NULL, tokencmd_create, 0, 1, 1 },
+    { "token ls", "", "List tokens", NULL, token_options, "iii token ls --json", NULL, tokencmd_ls, 0, 0, 0 },
+    { "token show", "TOKEN", "Show one token, by id or name", NULL, token_options, "iii token show ci",
+      "0 done, 1 failed, 2 wrong usage, 3 no such token", tokencmd_show, 0, 1, 1 },
+    { "token revoke", "TOKEN", "End a token at once, its open streams too", NULL, token_options, "iii token revoke ci",
+      "0 done, 1 failed, 2 wrong usage, 3 no such token", tokencmd_revoke, 0, 1, 1 },
+    { "token rotate", "TOKEN", "Give a token a new secret and print it", NULL, token_options, "iii token rotate ci",
+      "0 done, 1 failed, 2 wrong usage, 3 no such token", tokencmd_rotate, 0, 1, 1 },
+    { "audit", "COMMAND", "Read and check the audit log", NULL, NULL, "iii audit tail\niii audit verify", NULL, NULL,
+      VERBS_GROUP, 0, 0 },
+    { "audit show", "", "Print the audit log", NULL, audit_show_options,
+      "iii audit show --operation token:: --since 24h", NULL, auditcmd_show, 0, 0, 0 },
+    { "audit tail", "", "Print the last lines of the audit log", NULL, audit_tail_options,
+      "iii audit tail -f --tenant ci", NULL, auditcmd_tail, 0, 0, 0 },
+    { "audit verify", "", "Check that no line was changed, removed or put in", NULL, audit_verify_options,
+      "iii audit verify", "0 the chain holds, 1 it does not, 2 wrong usage", auditcmd_verify, 0, 0, 0 },
     { "doctor", "[--escape] [--json]", "Say what this host can do and what is missing",
       "With --escape: try to get out of sandboxes made for that, and say what was reached.", NULL,
       "iii doctor\niii doctor --escape", "0 sandboxes can be made here (nothing got out), 1 they cannot, 2 wrong usage",

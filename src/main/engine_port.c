@@ -43,7 +43,7 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     if (r == 0) {
         struct http_app app = engine_http_app(p->engine);
         p->door = engine_door_new(p->engine, a, s->api_prefix);
-        r = fn_new(p->engine, m, api_keyring(a), &p->functions,
+        r = fn_new(p->engine, m, a, &p->functions,
                    err); /* after the door: sandbox::create and list are the engine's own */
         if (r == 0)
             r = http_server_new(m->loop, &app, &limits, &p->server, err);

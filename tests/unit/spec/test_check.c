@@ -285,8 +285,27 @@ TEST(shapes_become_json_schema)
     CHECK(spec_schema("Nothing") == NULL);
 }
 
+static bool is_called_an_id(const char *name)
+{
+    size_t len = strlen(name);
+    return strcmp(name, "id") == 0 || (len > 2 && strcmp(name + len - 2, "Id") == 0);
+}
+
+/* Access is decided by these marks: one that is forgotten would be refused (in a path) or looked over (elsewhere). */
+TEST(every_id_says_whose_it_is)
+{
+    for (int i = 0; i < OP_COUNT; i++)
+        for (const struct field *f = spec_ops[i].fields; f->name; f++)
+            if (f->flags & FIELD_PATH || is_called_an_id(f->name) || strcmp(f->name, "template") == 0) {
+                CHECK(f->ref != REF_NONE);
+                if (f->ref == REF_NONE)
+                    printf("# %s: the field %s has no mark\n", spec_ops[i].name, f->name);
+            }
+}
+
 int main(void)
 {
+    RUN(every_id_says_whose_it_is);
     RUN(create_clamps_numbers_and_ignores_wrong_types);
     RUN(numbers_and_booleans_may_be_texts);
     RUN(required_choices_and_nulls);

@@ -1,0 +1,166 @@
+#include "api/audit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/bucket.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/auditfile.h"
+
+#define MIB        1048576
+#define REFUSED_PM 600 /* lines of refused requests a minute, and at once */
+#define TEXT_MAX   256 /* bytes of any text from outside */
+#define RETRY_MS   1000
+
+struct audit {
+    struct loop *loop;
+    struct auditfile *file;
+    struct bucket *refusals;
+    struct timer *flush; /* at the end of the turn; later again while the disk takes nothing */
+    bool is_strict, is_due, is_failing;
+    int64_t suppressed; /* refused requests without a line of their own */
+    struct audit_counts counts;
+};
+
+static void on_flush(void *arg)
+{
+    struct audit *a = arg;
+    struct err err = ERR_INIT;
+    a->is_due = false;
+    if (auditfile_flush(a->file, &err) == 0) {
+        if (a->is_failing)
+            log_event(LOG_INFO, "audit.write", "msg", "the audit log is written again", NULL);
+        a->is_failing = false;
+        return;
+    }
+    a->counts.failures++;
+    if (!a->is_failing)
+        log_event(LOG_ERROR, "audit.write", "error", err.msg, "then", "tried again every second", NULL);
+    a->is_failing = true;
+    a->is_due = true;
+    timer_set(a->flush, RETRY_MS, 0);
+}
+
+int audit_new(struct loop *l, const struct settings *s, const char *dir, struct audit **ret, struct err *err)
+{
+    bool is_torn = false;
+    struct auditfile_options o = { .dir = dir, .max_bytes = s->audit_max_mb * MIB, .keep = s->audit_files };
+    *ret = NULL;
+    if (!dir || !s->audit)
+        return 0;
+    struct audit *a = xzalloc(sizeof(*a));
+    a->loop = l;
+    a->is_strict = s->audit_strict;
+    int r = bucket_new(REFUSED_PM, REFUSED_PM, &a->refusals, err);
+    if (r == 0)
+        r = auditfile_open(&o, &a->file, &is_torn, err);
+    if (r < 0) {
+        bucket_free(a->refusals);
+        free(a);
+        return err_wrap(err, r, "audit log (III_AUDIT=false is without)");
+    }
+    if (is_torn)
+        log_event(LOG_WARN, "audit.torn", "msg", "the last line was half written: it was cut off", NULL);
+    a->flush = timer_new(l, -1, 0, on_flush, a);
+    *ret = a;
+    return 0;
+}
+
+struct audit *audit_free(struct audit *a)
+{
+    if (!a)
+        return NULL;
+    on_flush(a);
+    timer_free(a->flush);
+    auditfile_close(a->file);
+    bucket_free(a->refusals);
+    free(a);
+    return NULL;
+}
+
+bool audit_is_strict(const struct audit *a)
+{
+    return a && a->is_strict;
+}
+
+struct audit_counts audit_counts(const struct audit *a)
+{
+    return a ? a->counts : (struct audit_counts){ 0 };
+}
+
+static void set_text(json_t *j, const char *name, const char *text)
+{
+    size_t len = text ? strlen(text) : 0;
+    if (len)
+        (void)json_object_set_new(j, name, json_text(text, len < TEXT_MAX ? len : TEXT_MAX));
+}
+
+static void queue(struct audit *a, const struct audit_line *l)
+{
+    JSON_OWNED j = json_object();
+    (void)json_object_set_new(j, "time", json_integer(clock_wall_ms()));
+    set_text(j, "requestId", l->request_id);
+    set_text(j, "token", l->who ? l->who->id : NULL);
+    set_text(j, "name", l->who ? l->who->name : NULL);
+    set_text(j, "tenant", l->who ? l->who->tenant : NULL);
+    set_text(j, "remote", l->remote);
+    set_text(j, "operation", l->operation);
+    if (json_object_size(l->target))
+        (void)json_object_set(j, "target", l->target);
+    (void)json_object_set_new(j, "status", json_integer(l->status));
+    set_text(j, "code", l->code);
+    if (a->suppressed)
+        (void)json_object_set_new(j, "refusedBefore", json_integer(a->suppressed));
+    a->suppressed = 0;
+    a->counts.lines++;
+    auditfile_add(a->file, j);
+}
+
+int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
+{
+    JSON_OWNED target = l->target;
+    if (!a)
+        return 0;
+    queue(a, l);
+    if (a->is_strict) {
+        struct err why = ERR_INIT;
+        if (auditfile_flush(a->file, &why) == 0)
+            return 0;
+        a->counts.failures++;
+        on_flush(a); /* logs it, and goes on trying */
+        return err_set(err, ERR_CAPACITY, why.sys, "the audit log cannot be written (III_AUDIT_STRICT): %.120s",
+                       why.msg);
+    }
+    if (!a->is_due) {
+        a->is_due = true;
+        timer_set(a->flush, 0, 0);
+    }
+    return 0;
+}
+
+void audit_refused(struct audit *a, const struct audit_line *l)
+{
+    if (!a)
+        return;
+    if (bucket_take(a->refusals, (uint64_t)clock_mono_us()))
+        (void)audit_add(a, l, NULL); /* refused it is in any case */
+    else
+        a->suppressed++;
+}
+
+json_t *audit_target(const struct op *op, const json_t *params)
+{
+    json_t *ids = json_object();
+    for (const struct field *f = op->fields; f->name; f++) {
+        const json_t *value = json_get(params, f->name);
+        if (!value || (f->ref == REF_NONE && !(f->flags & FIELD_PATH)))
+            continue;
+        if (json_is_string(value))
+            set_text(ids, f->name, json_string_value(value));
+        else if (json_is_integer(value))
+            (void)json_object_set_new(ids, f->name, json_integer(json_integer_value(value)));
+    }
+    return ids;
+}

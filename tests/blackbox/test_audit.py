@@ -1,0 +1,190 @@
+"""The audit log: what is in it, the chain, rotation, strict mode, and the command that reads it."""
+import json
+import os
+import subprocess
+import time
+
+import pytest
+
+import engineclient
+import harness
+
+TOKEN = "root-secret"
+SERVER_ENV = {"III_AUTH_TOKEN": TOKEN}
+
+
+def lines(server):
+    """All lines of the log, oldest first."""
+    folder = server.data_dir / "audit"
+    text = "".join(p.read_text() for p in sorted(folder.glob("0*.jsonl")) + [folder / "current.jsonl"])
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def find(server, **wanted):
+    def look():
+        return [line for line in lines(server) if all(line.get(k) == v for k, v in wanted.items())]
+    return harness.wait_until(look, f"a line with {wanted}")
+
+
+def verify(server, *more):
+    return harness.run_cli("audit", "verify", "--data-dir", server.data_dir, *more)
+
+
+def test_calls_that_change_something_are_there_and_reads_are_not(server, client):
+    made = client.ok("POST", "/tokens", {"name": "the writer", "tenant": "audited"})
+    with server.client(made["secret"]) as user:
+        box = user.ok("POST", "/sandboxes", {"image": "python", "env": {"SECRET": "hush-hush"}})["id"]
+        user.call("GET", f"/sandboxes/{box}")
+        user.call("POST", f"/sandboxes/{box}/exec", {"command": "echo hush-hush"}, {"X-Request-Id": "req-17"})
+        user.call("POST", "/admin/sweep", {})
+        user.ok("DELETE", f"/sandboxes/{box}")
+    create = find(server, operation="sandbox::create", token=made["id"])[-1]
+    assert (create["name"], create["tenant"], create["status"], create["target"]) == ("the writer", "audited", 200, {"sandboxId": box})
+    assert create["remote"].startswith("127.0.0.1:") and abs(create["time"] - time.time() * 1000) < 600000
+    run = find(server, operation="cmd::run", token=made["id"])[-1]
+    assert run["requestId"] == "req-17" and run["target"] == {"id": box}
+    assert find(server, operation="lifecycle::ttl-sweep", token=made["id"])[-1]["status"] == 403
+    assert find(server, operation="sandbox::kill", token=made["id"])[-1]["target"] == {"id": box}
+    assert not [line for line in lines(server) if line["operation"] == "sandbox::get"]
+    text = (server.data_dir / "audit" / "current.jsonl").read_text()
+    for secret in (made["secret"], made["secret"][4:], TOKEN, "hush-hush"):
+        assert secret not in text
+    assert (server.data_dir / "audit" / "current.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_refused_requests_are_there(server):
+    with harness.Client(server.port) as anyone:
+        anyone.post("/sandboxes", {})
+        anyone.call("DELETE", "/sandboxes/x", None, {"Authorization": "Bearer wrong-one"})
+        anyone.get("/sandboxes")
+    assert find(server, operation="POST /sandbox/sandboxes")[-1]["status"] == 401
+    assert find(server, operation="DELETE /sandbox/sandboxes/x")[-1]["status"] == 403
+    assert not [line for line in lines(server) if line["operation"].startswith("GET")]
+    assert "wrong-one" not in (server.data_dir / "audit" / "current.jsonl").read_text()
+
+
+def test_many_refused_requests_become_a_number(server, client):
+    with harness.Client(server.port) as anyone:
+        for _ in range(700):
+            anyone.post("/flood", {})
+    client.ok("POST", "/events/publish", {"topic": "t", "sandboxId": "after"})
+    harness.wait_until(lambda: [line for line in lines(server) if line.get("refusedBefore", 0) >= 50], "the number of those left out")
+    assert len([line for line in lines(server) if line["operation"] == "POST /sandbox/flood"]) <= 650
+
+
+def test_calls_of_the_engine_are_there(server, client):
+    made = client.ok("POST", "/tokens", {"name": "an engine user", "tenant": "audited"})
+    worker = engineclient.Worker(server.engine_port, headers={"Authorization": "Bearer " + made["secret"]})
+    uuid = worker.call("sandbox::create", {"image": "python"})["sandbox_id"]
+    worker.call("volume::create", {"name": "v"})
+    worker.call("sandbox::stop", {"sandbox_id": uuid})
+    worker.ws.close()
+    assert find(server, operation="sandbox::create", token=made["id"])[-1]["target"] == {"sandboxId": uuid}
+    assert find(server, operation="volume::create", token=made["id"])[-1]["remote"] == "127.0.0.1"
+    assert find(server, operation="sandbox::stop", token=made["id"])[-1]["status"] == 200
+
+
+def tampered(path, change):
+    before = path.read_text()
+    rows = before.splitlines(keepends=True)
+    path.write_text("".join(change(rows)))
+    return before
+
+
+@pytest.mark.parametrize("change, says", [
+    (lambda rows: rows[:1] + [rows[1].replace('"status":200', '"status":201')] + rows[2:], "was changed"),
+    (lambda rows: rows[:1] + rows[2:], "removed"),
+    (lambda rows: rows[:2] + rows[1:], "removed or put in"),
+    (lambda rows: rows[:-1], "cut off"),
+    (lambda rows: rows + ["not a line\n"], "not a line")], ids=["changed", "removed", "doubled", "cut", "strange"])
+def test_verify_finds_what_was_done_to_it(server, client, change, says):
+    for n in range(4):
+        client.ok("POST", "/events/publish", {"topic": "t", "sandboxId": str(n)})
+    path = server.data_dir / "audit" / "current.jsonl"
+    harness.wait_until(lambda: len(path.read_text().splitlines()) >= 4 and verify(server).returncode == 0, "the lines")
+    before = tampered(path, change)
+    found = verify(server)
+    assert found.returncode == 1 and says in found.stderr, found
+    assert json.loads(verify(server, "--json").stdout)["ok"] is False
+    path.write_text(before)
+    good = json.loads(verify(server, "--json").stdout)
+    assert good["ok"] is True and good["lines"] == len(before.splitlines())
+
+
+def test_the_command_line_shows_and_filters(server, client):
+    client.ok("POST", "/events/publish", {"topic": "t", "sandboxId": "shown"})
+    find(server, operation="event::publish")
+    def run(*args):
+        done = harness.run_cli("audit", *args, "--data-dir", server.data_dir)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    assert "event::publish" in run("show") and "III_AUTH_TOKEN" in run("tail")
+    rows = [json.loads(line) for line in run("show", "--json", "--operation", "event::").splitlines()]
+    assert rows and all(r["operation"] == "event::publish" for r in rows)
+    assert all(r["status"] == 401 for r in map(json.loads, run("show", "--json", "--status", "401").splitlines()))
+    assert run("show", "--by", "nobody") == "" == run("show", "--tenant", "none")
+    assert len(run("tail", "-n", "2").splitlines()) == 2
+    assert harness.run_cli("audit", "show", "--status", "x", "--data-dir", server.data_dir).returncode == 2
+    assert harness.run_cli("audit", "show", "--data-dir", server.home / "none").returncode == 1
+    follow = subprocess.Popen([harness.BINARY, "audit", "tail", "-f", "-n", "1", "--json", "--data-dir", server.data_dir], stdout=subprocess.PIPE, text=True)
+    follow.stdout.readline()
+    client.ok("POST", "/events/publish", {"topic": "t", "sandboxId": "later"})
+    assert json.loads(follow.stdout.readline())["target"] == {"sandboxId": "later"}
+    follow.terminate()
+    follow.wait()
+    follow.stdout.close()
+
+
+def test_files_are_full_and_the_chain_goes_on_over_them_and_over_restarts():
+    with harness.Server(env={"III_AUDIT_MAX_MB": "1", "III_AUDIT_FILES": "1"}) as server:
+        client = server.client()
+        long = "x" * 250
+        headers = {"X-Request-Id": long}
+        for n in range(3600):
+            client.call("POST", "/events/publish", {"topic": "t", "sandboxId": long}, headers)
+        folder = server.data_dir / "audit"
+        harness.wait_until(lambda: len(list(folder.glob("0*.jsonl"))) == 1 and not (folder / "0000000000000001.jsonl").exists(), "the first file is gone")
+        server.stop()
+        first = json.loads(verify(server, "--json").stdout)
+        assert first["ok"] and first["trimmed"]
+        with open(folder / "current.jsonl", "a") as file:
+            file.write('{"half')  # what a crash may leave
+        server.start()
+        server.client().ok("POST", "/events/publish", {"topic": "t", "sandboxId": "y"})
+        harness.wait_until(lambda: json.loads(verify(server, "--json").stdout).get("last") == first["last"] + 1, "one line more, and the torn one is cut")
+
+
+def test_off():
+    with harness.Server(env={"III_AUDIT": "false"}) as server:
+        server.client().ok("POST", "/events/publish", {"topic": "t", "sandboxId": "y"})
+        assert not (server.data_dir / "audit").exists()
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="needs root to mount a small file system")
+def test_strict_refuses_what_cannot_be_written(tmp_path):
+    """A file system of a few blocks under the log, and a file that takes what is left: a full disk."""
+    folder = tmp_path / "data" / "audit"
+    folder.mkdir(parents=True)
+    (tmp_path / "data").chmod(0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=0777", "tmpfs", folder], check=True)
+    try:
+        with harness.Server(env={"III_AUDIT_STRICT": "true"}, data_dir=tmp_path / "data") as server:
+            client = server.client()
+            volume = client.ok("POST", "/volumes", {"name": "before"})
+            both = [line["status"] for line in lines(server) if line["operation"] == "volume::create"]
+            assert both == [0, 200], "begun, and done, both before the answer"
+            filler = folder / "filler"
+            with open(filler, "wb") as file, pytest.raises(OSError):
+                while True:
+                    os.write(file.fileno(), b"x" * 4096)
+            refused = harness.wait_until(lambda: (r := client.post("/volumes", {"name": "maybe"})).status != 200 and r, "a write fails")
+            assert refused.status == 503 and "audit" in refused.error
+            had = [v["name"] for v in client.ok("GET", "/volumes")["volumes"]]
+            assert client.post("/volumes", {"name": "never"}).status == 503
+            assert [v["name"] for v in client.ok("GET", "/volumes")["volumes"]] == had, "what was refused was not carried out"
+            filler.unlink()
+            harness.wait_until(lambda: client.post("/volumes", {"name": "after"}).status == 200, "it goes on when there is room")
+            assert volume["id"] in json.dumps(client.ok("GET", "/volumes"))
+            assert verify(server).returncode == 0
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)

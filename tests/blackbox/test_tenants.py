@@ -1,0 +1,273 @@
+"""Tenants: two users on one server. Every row of the table is called with the other's ids; nothing of the other's may come back."""
+import json
+import re
+import urllib.parse
+
+import pytest
+
+import engineclient
+import harness
+import route_examples
+import wsclient
+
+TOKEN = "root-secret"
+SERVER_ENV = {"III_AUTH_TOKEN": TOKEN, "III_MAX_SANDBOXES": "100"}
+METHODS = ("get", "post", "put", "delete", "patch")
+MARK = "marrowfat"  # in everything the first tenant makes: a foreign byte is one of these
+# Rows that name nothing of a tenant's in their path or body, or only narrow a list by it: they answer, with the caller's own only.
+LISTS = {"snapshot_list", "event_history", "observability_traces", "sandbox_list", "event_publish", "stream_events", "exec_start"}
+
+
+def token(client, tenant, **fields):
+    return client.ok("POST", "/tokens", {"name": f"of {tenant}", "tenant": tenant, **fields})
+
+
+class World(route_examples.World):
+    """The first tenant's things: all of them carry the mark."""
+
+    def new_box(self, **fields):
+        return super().new_box(name=MARK, metadata={"m": MARK}, env={"M": MARK}, **fields)
+
+
+@pytest.fixture(scope="module")
+def two(server):
+    admin = server.client()
+    made = {name: token(admin, name) for name in ("first", "second")}
+    world = World(server.client(made["first"]["secret"]))
+    yield {"admin": admin, "world": world, "first": world.client, "second": server.client(made["second"]["secret"]), "tokens": made}
+    world.close()
+
+
+def rows():
+    document = json.loads((harness.ROOT / "docs" / "openapi.json").read_text())
+    return {op["operationId"]: (method, path, op) for path, item in document["paths"].items() for method, op in item.items() if method in METHODS}
+
+
+ROWS = rows()
+
+
+def request(name, params):
+    method, path, _ = ROWS[name]
+    params = dict(params)
+    for part in re.findall(r"{(\w+)}", path):
+        path = path.replace("{%s}" % part, urllib.parse.quote(str(params.pop(part)), safe=""))
+    path = path[len(harness.PREFIX):]
+    if method in ("get", "delete"):
+        return method.upper(), path + ("?" + urllib.parse.urlencode(params) if params else ""), None
+    return method.upper(), path, params
+
+
+def ids_of(params):
+    """What a call names: {field: id} of things with a random id."""
+    return {k: v for k, v in params.items() if isinstance(v, str) and re.fullmatch(r"[a-z]+_[0-9a-f]{24}", v)}
+
+
+# Tokens are admins' (test_tokens.py); the stream of events has a test of its own.
+@pytest.mark.parametrize("name", sorted(n for n in ROWS if n in route_examples.EXAMPLES and not n.startswith("token_") and n != "stream_events"))
+def test_every_row_with_the_ids_of_another(two, name):
+    params = route_examples.EXAMPLES[name](two["world"])
+    ids = ids_of(params)
+    method, path, body = request(name, params)
+    if not ids:
+        if method == "GET":
+            assert MARK not in two["second"].call(method, path, body).body.decode()
+        return
+    reply = two["second"].call(method, path, body)
+    text = reply.body.decode()
+    if name in LISTS and reply.status == 200:
+        assert MARK not in text and not any(i in text for k, i in ids.items() if k != "id"), f"{name}: {text[:300]}"
+        assert json.loads(text) in ({"snapshots": []},) or name != "snapshot_list"
+        return
+    assert reply.status in (403, 404), f"{name}: {reply}"
+    assert MARK not in text
+    never = {**params, **{k: v.split("_")[0] + "_" + "0" * 24 for k, v in ids.items()}}
+    method, path, body = request(name, never)
+    unknown = two["second"].call(method, path, body)
+    strip = re.compile(r"_[0-9a-f]{24}")
+    assert (unknown.status, strip.sub("", unknown.error)) == (reply.status, strip.sub("", reply.error)), "what never was is answered the same"
+
+
+def test_the_first_tenant_could_make_those_calls(two):
+    """So that the refusals above are about the tenant, not about the calls."""
+    for name in ("sandbox_get", "cmd_run", "fs_read", "snapshot_create", "env_list", "metrics_sandbox"):
+        method, path, body = request(name, route_examples.EXAMPLES[name](two["world"]))
+        assert two["first"].call(method, path, body).status == 200, name
+
+
+LISTINGS = ["/sandboxes?pageSize=200", "/volumes", "/networks", "/templates", "/queue/dlq", "/events/history?limit=1000",
+            "/observability/traces?limit=1000", "/metrics", "/observability/metrics"]
+
+
+def test_lists_show_only_ones_own(two):
+    w = two["world"]
+    made = {"box": w.box, "volume": w.volume(), "network": w.network(), "template": w.template(), "job": w.failed_job(), "snapshot": w.snapshot()}
+    mine = "".join(two["first"].get(path).body.decode() for path in LISTINGS)
+    third = harness.Client(two["first"].port, token(two["admin"], "third")["secret"])  # which has asked for nothing yet
+    other = "".join(third.get(path).body.decode() for path in LISTINGS)
+    third.close()
+    everything = "".join(two["admin"].get(path).body.decode() for path in LISTINGS)
+    for what, thing in made.items():
+        if what != "snapshot":
+            assert thing in mine, what
+        assert thing not in other and thing in everything, what
+    assert MARK not in other and '"tenant":"first"' not in other
+    assert "python-data-science" in other, "what is built in is everyone's"
+    assert two["second"].ok("GET", "/metrics")["activeSandboxes"] == 0 < two["first"].ok("GET", "/metrics")["activeSandboxes"]
+    assert two["second"].ok("GET", f"/sandboxes/{w.box}/snapshots") == {"snapshots": []}
+    assert two["first"].ok("GET", f"/sandboxes/{w.box}/snapshots")["snapshots"]
+
+
+def test_live_events_are_ones_own(two):
+    stream = two["second"].open("GET", "/stream/events")
+    two["first"].ok("POST", "/events/publish", {"topic": MARK, "sandboxId": two["world"].box})
+    gone = two["world"].new_box()
+    two["first"].ok("DELETE", f"/sandboxes/{gone}")
+    two["admin"].ok("POST", "/events/publish", {"topic": "admin's", "sandboxId": "x"})
+    with harness.Client(two["second"].port, two["tokens"]["second"]["secret"]) as second:
+        second.ok("POST", "/events/publish", {"topic": "mine", "sandboxId": two["world"].box})
+    line = b""
+    while not line.startswith(b"data: "):
+        line = stream.readline()
+    two["second"].close()
+    assert json.loads(line[6:])["topic"] == "mine", "the first event is the caller's own, though others came before"
+    kept = two["first"].ok("GET", f"/events/history?sandboxId={gone}")["events"]
+    assert {"sandbox.created", "sandbox.killed"} <= {e["topic"] for e in kept}, "also of a sandbox that is gone"
+
+
+def test_names_and_keys_are_each_tenants_own(two):
+    for user in (two["first"], two["second"]):
+        user.ok("POST", "/templates", {"name": "same", "config": {"image": "python"}})
+        user.ok("POST", "/networks", {"name": "same"})
+    theirs = [t for t in two["first"].ok("GET", "/templates")["templates"] if t["name"] == "same"][0]
+    trick = two["second"].call("POST", "/templates", {"name": theirs["id"], "config": {"image": "python"}})
+    assert trick.status == 200
+    assert two["second"].get(f"/templates/{theirs['id']}").status == 404, "a name that looks like another's id opens nothing"
+    answers = []
+    for user in (two["first"], two["second"]):
+        reply = user.call("POST", "/sandboxes", {"image": "python"}, {"Idempotency-Key": "the-same-key"})
+        answers.append(reply.json()["id"])
+        user.ok("DELETE", f"/sandboxes/{answers[-1]}")
+    assert answers[0] != answers[1]
+
+
+def test_the_owner_survives_restart_snapshot_clone_fork_and_restore():
+    with harness.Server(env={"III_AUTH_TOKEN": TOKEN, "III_KEEP_SANDBOXES": "true"}, token=TOKEN) as server:
+        admin = server.client()
+        user, other = (server.client(token(admin, t)["secret"]) for t in ("a", "b"))
+        box = user.create()["id"]
+        snapshot = user.ok("POST", f"/sandboxes/{box}/snapshots", {})["id"]
+        made = [box, admin.ok("POST", f"/sandboxes/{box}/clone", {})["id"], user.ok("POST", f"/sandboxes/{box}/fork", {"count": 1})["sandboxes"][0]["id"],
+                admin.ok("POST", f"/snapshots/{snapshot}/clone", {})["id"]]
+        user.ok("POST", f"/sandboxes/{box}/snapshots/restore", {"snapshotId": snapshot})
+        server.stop()
+        server.start()
+        admin, user, other = (server.client(c.token) for c in (admin, user, other))
+        for sid in made:
+            assert user.ok("GET", f"/sandboxes/{sid}")["tenant"] == "a", "also of a clone that an admin made"
+            assert other.get(f"/sandboxes/{sid}").status == 404
+        assert other.delete(f"/snapshots/{snapshot}").status == 404
+        user.ok("DELETE", f"/snapshots/{snapshot}")
+        for sid in made:
+            user.ok("DELETE", f"/sandboxes/{sid}")
+
+
+@pytest.mark.parametrize("kind, limit, calls", [
+    ("sandboxes", 1, [("POST", "/sandboxes", {"image": "python"})] * 2),
+    ("memoryMb", 700, [("POST", "/sandboxes", {"image": "python", "memory": 512})] * 2),
+    ("cpus", 1.5, [("POST", "/sandboxes", {"image": "python", "cpu": 1})] * 2),
+    ("volumes", 1, [("POST", "/volumes", {"name": "v"})] * 2),
+    ("snapshots", 1, [("POST", "/sandboxes/{box}/snapshots", {})] * 2),
+    ("ports", 1, [("POST", "/sandboxes/{box}/ports", {"containerPort": 9001, "hostPort": 0}), ("POST", "/sandboxes/{box}/ports", {"containerPort": 9002, "hostPort": 0})])])
+def test_quotas(two, server, kind, limit, calls):
+    made = token(two["admin"], "quota-" + kind, quota={kind: limit})
+    with server.client(made["secret"]) as user:
+        box = user.create()["id"] if "{box}" in calls[0][1] else ""
+        replies = [user.call(method, path.format(box=box), body) for method, path, body in calls]
+        assert replies[0].status == 200, replies[0]
+        assert replies[1].status == 429 and f"quota {kind}" in replies[1].error and f"{limit:g}" in replies[1].error, replies[1]
+        used = two["admin"].ok("GET", f"/tokens/{made['id']}")["usage"][kind]
+        assert 0 < used <= limit
+        assert user.ok("GET", "/metrics")["quota"] == {kind: limit}
+        for sandbox in user.ok("GET", "/sandboxes")["items"]:
+            user.ok("DELETE", f"/sandboxes/{sandbox['id']}")
+        if kind in ("sandboxes", "memoryMb", "cpus"):
+            again = user.call(*calls[1])
+            assert again.status == 200, "what was freed may be used again"
+            if kind == "sandboxes":
+                refused = user.post(f"/sandboxes/{again.json()['id']}/fork", {"count": 1})
+                assert refused.status == 429, "a fork counts, too"
+            user.ok("DELETE", f"/sandboxes/{again.json()['id']}")
+
+
+def worker(server, secret):
+    return engineclient.Worker(server.engine_port, headers={"Authorization": "Bearer " + secret})
+
+
+def refusal(ask):
+    with pytest.raises(engineclient.Failed) as why:
+        ask()
+    return str(why.value)
+
+
+def test_the_engine_obeys_the_same_rule(two, server):
+    first, second = (worker(server, two["tokens"][n]["secret"]) for n in ("first", "second"))
+    box = two["world"].box
+    uuid = first.call("sandbox::create", {"image": "python"})["sandbox_id"]
+    assert first.call("sandbox::exec", {"sandbox_id": uuid, "cmd": "echo", "args": ["hi"]})["stdout"] == "hi\n"
+    listed = json.dumps(first.call("sandbox::list", {}))
+    assert uuid in listed and uuid not in json.dumps(second.call("sandbox::list", {}))
+    for function in ("sandbox::exec", "sandbox::stop", "sandbox::fs::ls", "sandbox::fs::read", "sandbox::fs::write"):
+        text = refusal(lambda f=function: second.call(f, {"sandbox_id": uuid, "cmd": "true", "path": "/", "content": ""}))
+        assert "S002" in text, (function, text)
+    assert "not found" in refusal(lambda: second.call("sandbox::get", {"id": box}))
+    assert "admins" in refusal(lambda: second.call("token::list", {}))
+    for function in ("state::set", "engine::functions::list", "engine::register_trigger", "publish"):
+        assert "may not call" in refusal(lambda f=function: second.call(f, {})), function
+    second.send(type="registerfunction", id="mine::f")
+    assert second.expect("error")["error"]["code"] == "FORBIDDEN"
+    first.call("sandbox::stop", {"sandbox_id": uuid})
+    reader = worker(server, token(two["admin"], "first", role="read-only")["secret"])
+    assert box in json.dumps(reader.call("sandbox::get", {"id": box}))
+    assert "read-only" in refusal(lambda: reader.call("sandbox::create", {"image": "python"}))
+    for w in (first, second, reader):
+        w.ws.close()
+
+
+def test_revocation_closes_workers_and_terminals(two, server):
+    made = token(two["admin"], "first")
+    keeper = two["first"]
+    box = two["world"].box
+    with server.client(made["secret"]) as user:
+        session = keeper.ok("POST", f"/sandboxes/{box}/terminal", {})["sessionId"]
+        own = user.ok("POST", f"/sandboxes/{box}/terminal", {})["sessionId"]
+        path = harness.PREFIX + f"/sandboxes/{box}/terminal/{session}/ws"
+        watching = wsclient.WebSocket(server.port, path, headers={"Authorization": "Bearer " + made["secret"]})
+        staying = wsclient.WebSocket(server.port, path, headers={"Authorization": "Bearer " + two["tokens"]["first"]["secret"]})
+        connected = worker(server, made["secret"])
+        with pytest.raises(wsclient.Refused) as why:
+            wsclient.WebSocket(server.port, path, headers={"Authorization": "Bearer " + two["tokens"]["second"]["secret"]})
+        assert why.value.status == 404
+        two["admin"].ok("DELETE", f"/tokens/{made['id']}")
+        assert watching.closed().code in (1008, 1006)
+        with pytest.raises(wsclient.Closed):
+            while True:
+                connected.next()
+        staying.send(b"echo st''ill\n")
+        staying.until(b"still\r\n")
+        staying.close()
+        assert keeper.delete(f"/sandboxes/{box}/terminal/{own}").status == 404, "what it opened has ended"
+        keeper.ok("DELETE", f"/sandboxes/{box}/terminal/{session}")
+
+
+def test_the_raw_proxy_with_require_auth(two, server):
+    w = two["world"]
+    port, box = w.port, w.box
+    w.post("proxy/config", {"requireAuth": True})
+    status = {}
+    for name in ("first", "second", "admin"):
+        reply = two[name].get(f"/proxy/{box}/{port}/file.txt")
+        status[name] = reply.status
+    with harness.Client(server.port) as anyone:
+        status["anyone"] = anyone.get(f"/proxy/{box}/{port}/file.txt").status
+    w.post("proxy/config", {"requireAuth": False})
+    assert status == {"first": 200, "second": 404, "admin": 200, "anyone": 401}
