@@ -428,7 +428,7 @@ static bool look_first(struct tlspump *p)
     return p->is_looked_at;
 }
 
-void tlspump_shake(struct tlspump *p)
+static void shake(struct tlspump *p)
 {
     if (p->state != SHAKING || (p->is_server && !p->is_looked_at && !look_first(p)))
         return;
@@ -448,6 +448,13 @@ void tlspump_shake(struct tlspump *p)
     char why[300];
     explain(p, n, why, sizeof why);
     finish(p, why);
+}
+
+void tlspump_shake(struct tlspump *p)
+{
+    p->refs++; /* a step may end the session */
+    shake(p);
+    unref(p);
 }
 
 static void on_net(void *arg, int events)
