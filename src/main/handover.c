@@ -115,7 +115,7 @@ int handover_ask(const char *dir, int *ret_conn, struct handover_note *ret_offer
     }
     set_patience(conn, WORD_MS);
     r = handover_send(conn, &ask, err);
-    if (r == 0)
+    if (r == 0 || r == -EPIPE) /* one that refuses may have said so before it listened */
         r = handover_receive(conn, ret_offer, err);
     if (r == -EAGAIN || r == -EPIPE)
         return err_set(err, ERR_CONFLICT, -r, "the running server does not answer a takeover: it goes on");

@@ -42,6 +42,11 @@ static void refuse(int conn, const char *why)
     struct handover_note no = handover_note(HANDOVER_NO);
     (void)snprintf(no.text, sizeof(no.text), "%.255s", why);
     (void)handover_send(conn, &no, NULL); /* it is told, or it is gone */
+    /* A unix socket that is closed with something unread resets the other end, and our answer would be lost there. */
+    (void)shutdown(conn, SHUT_RD);
+    struct handover_note unread;
+    while (recv(conn, &unread, sizeof(unread), MSG_DONTWAIT) > 0)
+        ;
 }
 
 static void take_word(struct heirdoor *h)
