@@ -47,6 +47,8 @@ static int write_failed(struct exporter *x, const char *path, struct err *err)
 static int begin_file(struct exporter *x, const char *path, int64_t size, struct err *err)
 {
     struct archive_entry *entry = archive_entry_new();
+    if (!entry)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "write %s", path);
     archive_entry_set_pathname(entry, path);
     archive_entry_set_filetype(entry, AE_IFREG);
     archive_entry_set_perm(entry, 0644);
@@ -165,9 +167,15 @@ static int export_to(struct exporter *x, const char *part, struct err *err)
     if (fd < 0)
         return err_set(err, err_from_errno(errno), errno, "make %s", part);
     (void)archive_write_set_format_pax_restricted(x->out); /* always there */
-    if (archive_write_open_fd(x->out, fd) != ARCHIVE_OK)
-        return write_failed(x, part, err);
+    if (archive_write_open_fd(x->out, fd) != ARCHIVE_OK) {
+        int r = write_failed(x, part, err);
+        (void)archive_write_fail(x->out);
+        return r;
+    }
     int r = put_all(x, err);
+    if (r < 0)
+        (void)archive_write_fail(
+            x->out); /* else freeing it would still write, to a descriptor that is closed by then */
     return r == 0 && fsync(fd) < 0 ? err_set(err, err_from_errno(errno), errno, "write %s", part) : r;
 }
 

@@ -83,6 +83,8 @@ static bool is_opaque(int fd)
 static int put_mark(struct packer *p, const char *path, struct err *err)
 {
     struct archive_entry *entry = archive_entry_new();
+    if (!entry)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "pack %s", path);
     archive_entry_set_pathname(entry, path);
     archive_entry_set_filetype(entry, AE_IFREG);
     archive_entry_set_perm(entry, 0644);
@@ -125,6 +127,8 @@ static int put_entry(struct packer *p, int dir_fd, const char *name, const char 
     char target[IMAGE_LIMITS_PATH_BYTES + 1] = "";
     CLEANUP(close_fd_p) int fd = NO_FD;
     struct archive_entry *entry = archive_entry_new();
+    if (!entry)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "pack %s", path);
     const char *first = first_name(p, st, path);
     archive_entry_copy_stat(entry, st);
     archive_entry_set_pathname(entry, path);
@@ -257,6 +261,8 @@ int layerpack_write(int root_fd, bool is_rootless, int out_fd, char ret_hex[DIGE
     p.chunk = xzalloc(CHUNK);
     digest_init(&p.digest);
     int r = p.archive ? pack_all(&p, root_fd, err) : err_set(err, ERR_INTERNAL, ENOMEM, "start a tar");
+    if (r < 0 && p.archive)
+        (void)archive_write_fail(p.archive); /* else freeing it would still write, into a digest that is gone */
     if (r == 0) {
         digest_hex(&p.digest, ret_hex);
         *ret_bytes = p.bytes;

@@ -24,37 +24,34 @@ bool hosts_is_name(const char *name)
            strcasecmp(name, "localhost") != 0;
 }
 
-/* The next place of a whole line in [from, end), or NULL. start: where the text begins. */
-static const char *find_line(const char *start, const char *from, const char *end, const char *line)
+static bool is_line(const char *at, size_t len, const char *line)
 {
-    for (const char *at = from; at < end; at++) {
-        at = memmem(at, (size_t)(end - at), line, strlen(line));
-        if (!at || at == start || at[-1] == '\n')
-            return at;
-    }
-    return NULL;
+    return len == strlen(line) && memcmp(at, line, len) == 0;
 }
 
-/* Every block goes, each with the nearest beginning before its end: what a sandbox wrote in our hand is at most its own
- * loss, and never makes a second block stay. */
+/* Every block goes, each with the nearest beginning before its end, and so do marks that stand alone: what a sandbox
+ * wrote in our hand is at most its own loss, and never makes a second block stay. */
 int hosts_merge(const char *text, size_t len, const char *block, struct buf *out)
 {
-    const char *at = text, *end = text + len, *last;
+    size_t begun = SIZE_MAX; /* where in out the block began */
     int r = 0;
-    while (r == 0 && len && (last = find_line(text, at, end, LAST))) {
-        const char *first = NULL;
-        for (const char *f = at; (f = find_line(text, f, last, FIRST)); f++)
-            first = f;
-        const char *next = last + strlen(LAST);
-        r = buf_add(out, at, (size_t)((first ? first : next) - at));
-        at = next;
+    for (const char *at = text, *end = text + len; at < end && r == 0;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((newline ? newline + 1 : end) - at);
+        if (is_line(at, n, FIRST)) {
+            begun = out->len;
+        } else if (!is_line(at, n, LAST)) {
+            r = buf_add(out, at, n);
+        } else if (begun != SIZE_MAX) {
+            out->len = begun;
+            begun = SIZE_MAX;
+        }
+        at += n;
     }
-    if (r == 0)
-        r = buf_add(out, at, (size_t)(end - at));
     if (r == 0 && out->len && out->data[out->len - 1] != '\n')
         r = buf_add_char(out, '\n');
-    if (r == 0 && *block)
-        r = buf_addf(out, "%s%s%s", FIRST, block, LAST);
+    if (r == 0)
+        r = *block ? buf_addf(out, "%s%s%s", FIRST, block, LAST) : buf_add(out, "", 0); /* ends it with its NUL again */
     return r;
 }
 

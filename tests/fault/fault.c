@@ -244,8 +244,11 @@ static const char *judge(const struct fault_try *t, int code)
         return is_small ? NULL : "it aborted for want of memory that input asked for";
     if (code == -SIGALRM)
         return "it did not come to an end";
-    if (code != RUN_DONE && code != RUN_FAILED)
-        return "it crashed";
+    if (code != RUN_DONE && code != RUN_FAILED) {
+        static char text[64];
+        (void)snprintf(text, sizeof(text), "it crashed (%s %d)", code < 0 ? "signal" : "exit code", abs(code));
+        return text;
+    }
     return NULL;
 }
 

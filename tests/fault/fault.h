@@ -33,7 +33,7 @@ enum fault_kind {
 #define FAULT_KILL      (-2) /* as an errno: the process dies in front of the call */
 /* Allocations up to this size are x*() of base/alloc.h and the like, which abort when there is no memory; what is
  * larger was sized by input and has to fail as an error. */
-#define FAULT_SMALL 65536
+#define FAULT_SMALL (1u << 20)
 
 /* Shared by all processes of one run (memory of a file that $III_FAULT_PLAN names). */
 struct fault_plan {
@@ -63,7 +63,7 @@ struct fault_case {
     /* After a run that failed, was killed or worked (was_done), in a process without faults: does what is left to do
      * and says what is wrong, or NULL. */
     const char *(*check)(const char *dir, bool was_done);
-    /* Only system calls: a library below it (libseccomp, the C library's name service) crashes by itself without
+    /* Only system calls: a library below it (libseccomp, libarchive, the name service) crashes by itself without
      * memory. Such calls belong to the start of a process. */
     bool has_no_allocs;
 };

@@ -1,5 +1,6 @@
 /* The store with failing system calls and allocations: what was acknowledged is there, what was not is whole or absent.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +124,22 @@ static const char *check_put(const char *dir, bool was_done)
     return NULL;
 }
 
+static int run_put_large(const char *dir, struct err *err)
+{
+    enum { LARGE = 3 << 20 };
+    CLEANUP(store_close_p) struct store *s = NULL;
+    CLEANUP(free_p) char *text = malloc(LARGE + 1);
+    int r = store_open(db_of(dir), &s, err);
+    if (r < 0)
+        return r;
+    if (!text)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "the text");
+    memset(text, 'x', LARGE);
+    text[LARGE] = '\0';
+    JSON_OWNED d = json_pack("{s:i,s:s}", "n", 43, "text", text);
+    return store_put(s, "b", "new", d, err);
+}
+
 static int run_lazy(const char *dir, struct err *err)
 {
     CLEANUP(store_close_p) struct store *s = NULL;
@@ -236,6 +253,7 @@ int main(void)
         { "store: open an old one", setup, run_open_new, check_plain },
         { "store: open a damaged one", setup_damaged, run_open_new, check_rescue },
         { "store: put and replace", setup, run_put, check_put },
+        { "store: put a large document", setup, run_put_large, check_put },
         { "store: lazy rows and a flush", setup, run_lazy, check_lazy },
         { "store: a transaction", setup, run_transaction, check_transaction },
         { "store: read and walk", setup, run_read, check_plain },

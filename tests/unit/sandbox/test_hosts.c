@@ -22,13 +22,13 @@ TEST(the_block_is_added_replaced_and_removed)
     CHECK(strcmp(gone.data, "127.0.0.1 localhost\n") == 0);
     CHECK(merges_to("", "", ""));
     CHECK(merges_to("a\n", "", "a\n"));
-    /* A beginning without an end, and a second block, are not taken for the one that is replaced. */
-    CHECK(merges_to("# iii networks: written by the sandbox server\nmine\n", "",
-                    "# iii networks: written by the sandbox server\nmine\n"));
-    CHECK(merges_to("# iii networks: written by the sandbox server\nmine\n"
-                    "# iii networks: written by the sandbox server\n1.2.3.4 a\n# iii networks end\nb\n"
-                    "# iii networks: written by the sandbox server\n1.2.3.5 c\n# iii networks end\n",
-                    "", "# iii networks: written by the sandbox server\nmine\nb\n"));
+    /* Marks that stand alone go, what stands beside them stays; a second block goes, too. */
+#define BEGIN "# iii networks: written by the sandbox server\n"
+#define END   "# iii networks end\n"
+    CHECK(merges_to(BEGIN "mine\n", "", "mine\n"));
+    CHECK(merges_to("a\n" END "b", "", "a\nb\n"));
+    CHECK(merges_to(BEGIN "mine\n" BEGIN "1.2.3.4 a\n" END "b\n" BEGIN "1.2.3.5 c\n" END, "", "mine\nb\n"));
+    CHECK(merges_to(BEGIN "1.2.3.4 a\n" END, "", ""));
     CLEANUP(buf_done) struct buf full = BUF_INIT(4);
     CHECK_INT(hosts_merge("12345", 5, "", &full), -E2BIG);
 }
