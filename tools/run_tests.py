@@ -25,7 +25,7 @@ TOTAL_S = 2700  # a hard stop, not the goal: a quiet machine of two cores takes 
 LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600}
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
-CHAOS = ROOT / "tests" / "chaos" / "test_chaos.py"  # runs last, alone
+CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
 RERUN_MAX = 8
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0",
@@ -272,7 +272,7 @@ def blackbox(tally, stage, binary, expr, extra_env=None):
     env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", **(extra_env or {})}
     files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py"))
     cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE], env, expr, True)
-    cases += pytest_run(tally, stage, [*(f for f in files if f.name in ALONE), CHAOS], env, expr, False)
+    cases += pytest_run(tally, stage, [*(f for f in files if f.name in ALONE), *CHAOS], env, expr, False)
     failing = [c for c in cases if c[2] == "failed"]
     steady = {c[1]: False for c in failing}
     if 0 < len(failing) <= RERUN_MAX:

@@ -25,8 +25,8 @@ import images
 
 ACTORS = 4
 SETTINGS = {"III_LOG_LEVEL": "warn", "III_MAX_SANDBOXES": "200", "III_IDEMPOTENCY_KEEP": "100000", "III_TTL_SWEEP": "*/2 * * * * *", "III_MAX_NETWORKS": "10000",
-            "III_MAX_VOLUMES": "10000", "III_FN_MAX_SANDBOXES": "1000", "III_MAX_SNAPSHOTS": "10000"}
-KILLS = (("daemon", 30), ("launcher", 25), ("agent", 20), ("tool", 15), ("both", 5), ("twice", 5), ("burst", 3))
+            "III_MAX_VOLUMES": "10000", "III_FN_MAX_SANDBOXES": "1000", "III_MAX_SNAPSHOTS": "10000", "III_TAKEOVER_GRACE_MS": "30000"}
+KILLS = (("daemon", 30), ("launcher", 25), ("agent", 20), ("tool", 15), ("both", 5), ("twice", 5), ("burst", 3), ("nobody", 6), ("upgrading", 6))
 
 
 class Reaper:
@@ -38,7 +38,7 @@ class Reaper:
     def work(self, until):
         kinds, weights = zip(*KILLS)
         while time.monotonic() < until and not self.world.stop.is_set():
-            time.sleep(self.rng.uniform(0.1, 2.0))
+            time.sleep(self.rng.uniform(0.05, 1.5))
             kind = self.rng.choices(kinds, weights)[0]
             done = getattr(self, "kill_" + kind)()
             self.world.counts["killed " + kind] += done is not False
@@ -85,6 +85,13 @@ class Reaper:
             self.world.server.proc.kill()
             starting.join()
         self.start()
+
+    def kill_nobody(self):
+        """An upgrade instead."""
+        self.world.upgrade()
+
+    def kill_upgrading(self):
+        self.world.upgrade_and_kill(self.rng.choice(("old", "new")), self.rng.random() * 0.4)
 
     def try_start(self):
         try:

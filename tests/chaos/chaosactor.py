@@ -534,7 +534,7 @@ class Actor:
         """A call over the engine's socket: its own sandbox, a file, a command, and its end."""
         if not self.world.up.wait(harness.DEADLINE_S * 4):
             self.world.finding("the server did not come back")
-        epoch, name, word = self.world.epoch, self.name("fn"), self.name("word")
+        epoch, handovers, name, word = self.world.epoch, self.world.handovers, self.name("fn"), self.name("word")
         self.maybe.add(name)
         try:
             with engineclient.Worker(self.world.server.engine_port, timeout_s=harness.DEADLINE_S * 2) as worker:
@@ -552,7 +552,7 @@ class Actor:
                 self.world.finding(f"engine call for {name}: {failed}")
             return
         except (OSError, wsclient.Closed, EOFError) as error:
-            self.caller.explain(epoch, f"engine: {type(error).__name__} {error}")
+            self.caller.explain(epoch, f"engine: {type(error).__name__} {error}", handovers)
             raise Cut("engine") from None
         self.world.note(f"engine {name} -> {got.get('stdout')!r}")
         if got["stdout"] != word + "\n":

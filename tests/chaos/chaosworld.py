@@ -49,6 +49,7 @@ class World:
         self.up, self.stop = threading.Event(), threading.Event()
         self.lock = threading.Lock()
         self.epoch = 0              # counts ends of the daemon; raised before the signal is sent
+        self.handovers = 0          # begun and ended takeovers: odd while one is under way
         self.helper_end = -1e9      # when the last launcher or agent was killed
         self.agents_killed = set()  # ids of sandboxes whose agent was killed, noted before it is
         self.tools = []             # image tools that run now
@@ -88,6 +89,56 @@ class World:
         self.epoch += 1
         self.note(f"SIGKILL daemon {self.server.pid}")
         self.server.kill()
+
+    def upgrade(self):
+        """A takeover by the same binary. No request may be cut; the sockets of workers are closed."""
+        self.held.look(self.server.pid)
+        self.handovers += 1
+        self.note(f"takeover from {self.server.pid}")
+        said = self.server.takeover()
+        self.handovers += 1
+        if said is not None:
+            self.finding(f"the takeover failed: {said}")
+
+    def upgrade_and_kill(self, victim, delay_s):
+        """A takeover in which one of the two servers is killed: the other goes on."""
+        server = self.server
+        self.held.look(server.pid)
+        self.up.clear()
+        self.epoch += 1  # what the dead one held is cut
+        old = server.proc
+        with open(server.log_path, "ab") as log:
+            start = log.tell()
+            new = subprocess.Popen([*server.argv(), "--takeover"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=server.home,
+                                   env=harness.clean_env({"HOME": server.home, "III_PULL": "never", **server.env}))
+        time.sleep(delay_s)
+        self.note(f"SIGKILL the {victim} one in a takeover from {old.pid} to {new.pid}")
+        self.held.look(new.pid)
+        (old if victim == "old" else new).kill()
+        if victim == "old":
+            old.wait(harness.DEADLINE_S)
+            server.proc = new
+            harness.wait_until(lambda: new.poll() is not None or self.said_ready(start), "the new server to be ready or to give up")
+        else:
+            new.wait(harness.DEADLINE_S)
+            harness.wait_until(lambda: old.poll() is not None or self.is_answering(), "the old server to go on")
+        if server.proc.poll() is not None:
+            self.note(f"no server is left: {server.proc.returncode}")
+            self.start()
+        self.up.set()
+
+    def said_ready(self, start):
+        ports = harness.ready_ports(self.server.log_path.read_bytes()[start:].decode(errors="replace"))
+        if ports:
+            self.server.port, self.server.engine_port = ports
+        return ports
+
+    def is_answering(self):
+        try:
+            with harness.Client(self.server.port, timeout_s=5) as client:
+                return client.get("/health").status == 200
+        except (OSError, http.client.HTTPException):
+            return False
 
     def launcher_pid(self):
         for pid, _ in leak.descendants(self.server.pid).items():
@@ -198,10 +249,11 @@ class Caller:
             self.explain(epoch, f"{method} {path}: {type(error).__name__} {error}")
             raise Cut(path) from None
 
-    def explain(self, epoch, what):
-        """A connection that broke although nobody killed the daemon means that it died by itself."""
+    def explain(self, epoch, what, handovers=None):
+        """A connection that broke although nobody killed the daemon means that it died by itself. handovers: count of the takeovers
+        before, for one that a takeover closes too."""
         end = time.monotonic() + 5
-        while self.world.epoch == epoch:
+        while self.world.epoch == epoch and (handovers is None or (self.world.handovers == handovers and handovers % 2 == 0)):
             code = self.world.server.proc.poll()
             if time.monotonic() > end or (code is not None and self.world.epoch == epoch):
                 self.world.finding(f"the connection broke and nobody killed the daemon (exit code {code}): {what}")

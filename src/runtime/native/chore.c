@@ -157,7 +157,7 @@ int chore_copy(struct chore_list *l, struct cell_site *site, const struct cell *
     snprintf(res->name, sizeof(res->name), "%s", box->name);
     snprintf(res->upper, sizeof(res->upper), "%s", upper);
     res->number = number;
-    res->result = err_set(&res->err, ERR_INTERNAL, 0, "the copy of box %s was cut short", box->name);
+    res->result = err_set(&res->err, ERR_CAPACITY, 0, "the copy of box %s was cut short: try again", box->name);
     snprintf(res->folder, sizeof(res->folder), "boxes/tmp-%d-%u", (int)getpid(), l->counter++);
     r = chore_start(l, site, c, err);
     if (r < 0)

@@ -333,6 +333,21 @@ static int make_folders(struct cell *c, const char *former, char upper[32], char
     return err_sys(err, -errno, "make a new writable layer for box %s", c->name);
 }
 
+/* A visitor that was killed, or took too long, may have come as far as the pivot: then the box writes to the new
+ * folder.
+ */
+static int after_failure(const struct cell *c, const char *upper, const char *work, int r)
+{
+    char now[32] = "";
+    if (promote_upper(c, now, NULL) < 0)
+        return r; /* nobody knows: they go with the box */
+    if (strcmp(now, upper) == 0)
+        return 0;
+    (void)tree_remove(c->box, upper, NULL); /* both go with the box at the latest */
+    (void)tree_remove(c->box, work, NULL);
+    return r;
+}
+
 static int run(struct cell_site *site, struct cell *c, const struct wire_request *q, const char *former,
                struct err *err)
 {
@@ -352,11 +367,7 @@ static int run(struct cell_site *site, struct cell *c, const struct wire_request
     s = (struct swap){ .c = c, .root = root };
     if (r >= 0)
         r = visit_run(swap_inside, &s, NULL, err);
-    if (r < 0) {
-        (void)tree_remove(c->box, upper, NULL); /* both go with the box at the latest */
-        (void)tree_remove(c->box, work, NULL);
-    }
-    return r;
+    return r < 0 ? after_failure(c, upper, work, r) : 0;
 }
 
 int promote_run(struct cell_site *site, struct cell *c, const struct wire_request *q, char ret_folder[PROMOTE_FOLDER],
