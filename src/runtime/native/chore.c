@@ -16,6 +16,8 @@
 #include "runtime/native/promote.h"
 
 #define DOOMED_MAX (16u << 20)
+#define HURRY_MIN \
+    (256u * 17) /* bytes of names: from this backlog on the disk counts for more than the latency of others */
 
 struct chore {
     struct chore *next;
@@ -102,7 +104,7 @@ __attribute__((noreturn)) static void work(const struct chore_list *l, struct ce
         copy_one(site, c->result);
         _exit(0);
     }
-    if (!l->is_ending)
+    if (!l->is_ending && l->doomed.len < HURRY_MIN)
         be_nice();
     _exit(remove_all(site, &l->doomed));
 }
