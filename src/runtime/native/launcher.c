@@ -39,7 +39,7 @@
 #define RETRY_MS         2  /* a cgroup whose last process is just leaving */
 #define END_MS           20 /* until a process that lost its namespaces is a dead one */
 #define BLANK_BACKOFF_US 1000000
-#define FREEZE_MS        2000
+#define FREEZE_MS        5000
 #define BLANK_QUIET_US   4000
 #define LOCK_TRIES       10000 /* of 5 ms */
 
@@ -216,6 +216,9 @@ static int freeze(struct cell *c, struct err *err)
     if (!c->has_cgroup)
         return err_set(err, ERR_UNSUPPORTED, 0, "this host gives us no control group to pause boxes with");
     int r = cgroup_freeze(&c->cgroup, FREEZE_MS);
+    if (r == -ETIMEDOUT)
+        return err_set(err, ERR_CAPACITY, ETIMEDOUT,
+                       "box %s did not stop within %d ms, the host is too busy: try again", c->name, FREEZE_MS);
     return r < 0 ? err_sys(err, r, "pause box %s", c->name) : 0;
 }
 
