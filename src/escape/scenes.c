@@ -16,6 +16,7 @@
 #include "escape/suite.h"
 
 #define TEXT_MAX (1u << 20)
+#define CATCH_US 1500000
 #define KILL_MS  1000
 #define CLING    "probe-clings-"
 
@@ -101,13 +102,30 @@ static int run_probe(struct suite *s, struct err *err)
     return json_array_size(s->rows) > before ? 0 : err_set(err, ERR_INTERNAL, 0, "the probe said nothing");
 }
 
+/* One program looks, as fast as it can, while we have commands started. */
+static int race_exec(struct suite *s, struct err *err)
+{
+    CLEANUP(free_p) char *out = NULL;
+    const char *const nothing[] = { "/bin/true", NULL };
+    int64_t end = clock_mono_us() + CATCH_US;
+    int r = suite_shell(s, s->box, "/workspace/iii-probe --catch 2 >/workspace/caught 2>&1 &", NULL, err);
+    while (r == 0 && clock_mono_us() < end)
+        r = suite_exec(s, s->box, nothing, NULL, err);
+    if (r == 0)
+        r = suite_shell(s, s->box, "while ! grep -q item /workspace/caught; do sleep 0.1; done; cat /workspace/caught",
+                        &out, err);
+    if (r == 0)
+        take_rows(s, out);
+    return r;
+}
+
 void scenes_probes(struct suite *s)
 {
     struct err err = ERR_INIT;
     CLEANUP(buf_done) struct buf before = BUF_INIT(TEXT_MAX);
     CLEANUP(buf_done) struct buf after = BUF_INIT(TEXT_MAX);
     look(s, &before);
-    if (run_probe(s, &err) < 0) {
+    if (run_probe(s, &err) < 0 || race_exec(s, &err) < 0) {
         suite_row(s, 6, "the probe", SUITE_REACHED, "could not be run to its end: %s", err.msg);
         return;
     }

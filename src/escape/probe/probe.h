@@ -33,3 +33,5 @@ probe_fn probe_calls, probe_namespaces, probe_entries, probe_families, probe_han
     probe_kernel, probe_cgroup, probe_sides, probe_pages, probe_net, probe_trace;
 /* Leaves processes behind that will not end by themselves. */
 int probe_cling(void);
+/* Looks for that many seconds at processes that are being started; one row. */
+int probe_catch(int seconds);

@@ -170,38 +170,6 @@ static void own_links(void)
     probe_row(2, "own root link", is_root ? PROBE_DENIED : PROBE_REACHED, "leads to our own root");
 }
 
-/* While a command is started, its process is for a moment the supervisor's image: try to catch that. The names of new
- * processes are opened as fast as they appear. */
-static void race_exec(void)
-{
-    int caught = 0;
-    for (int round = 0; round < 400; round++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            char *const argv[] = { (char[]){ "/proc/self/exe" }, (char[]){ "--nothing" }, NULL };
-            close(1);
-            close(2);
-            execv("/proc/self/exe", argv);
-            _exit(1);
-        }
-        for (int last = 2; last < 400 && pid > 0; last += 97) {
-            char path[64];
-            snprintf(path, sizeof(path), "/proc/1/task/%d/exe", last);
-            int fd = open(path, O_WRONLY | O_CLOEXEC);
-            caught += fd >= 0;
-            if (fd >= 0)
-                close(fd);
-        }
-        int fd = open("/proc/1/exe", O_WRONLY | O_CLOEXEC);
-        caught += fd >= 0;
-        if (fd >= 0)
-            close(fd);
-        (void)!syscall(SYS_wait4, pid, NULL, 0, NULL);
-    }
-    probe_row(2, "program file of the supervisor while commands start", caught ? PROBE_REACHED : PROBE_DENIED,
-              "%d of 400 rounds", caught);
-}
-
 /* Abstract sockets belong to the network namespace: the host's, X servers' and containerd's kind, must not be there. */
 static void abstract_sockets(void)
 {
@@ -236,6 +204,5 @@ void probe_links(const struct probe_ctx *ctx)
     entries_of("/proc/1/fd");
     entries_of("/proc/1/map_files");
     entries_of("/proc/1/fdinfo");
-    race_exec();
     abstract_sockets();
 }

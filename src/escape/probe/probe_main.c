@@ -150,6 +150,8 @@ int main(int argc, char **argv)
         return who();
     if (argc == 3 && strcmp(argv[1], "--cling") == 0) /* the word is for whoever looks for us */
         return probe_cling();
+    if (argc == 3 && strcmp(argv[1], "--catch") == 0)
+        return probe_catch((int)strtol(argv[2], NULL, 10));
     if (read_args(argc, argv, &ctx) < 0) {
         fprintf(stderr,
                 "usage: iii-probe [--outside] [--marker PATH --secret TEXT] [--host NAME] [--uptime S] [--port N]\n");
