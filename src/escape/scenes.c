@@ -297,13 +297,13 @@ void scenes_kill(struct suite *s)
         return;
     }
     unsigned there = count_clinging(word), left = there;
-    int64_t start = clock_mono_us(), took = 0;
+    int64_t start = clock_mono_us();
     suite_delete(s, id);
-    while (left && (took = (clock_mono_us() - start) / 1000) < 20 * KILL_MS) {
+    while (left && (clock_mono_us() - start) / 1000 < 20 * KILL_MS) {
         (void)usleep(5000); /* a look at all of /proc is not free */
         left = count_clinging(word);
     }
-    took = (clock_mono_us() - start) / 1000;
+    int64_t took = (clock_mono_us() - start) / 1000;
     double load = 0;
     bool is_busy = getloadavg(&load, 1) == 1 && load > 2.0 * (double)sysconf(_SC_NPROCESSORS_ONLN);
     bool is_good = there >= 5 && left == 0 && (took <= KILL_MS || is_busy);
