@@ -247,7 +247,7 @@ static int old_own_overlay(const char *box, const char *end)
         else if (n++ > 0) /* the first one is the box */
             oldoverlay_lower(&o, fds[n - 1]);
     }
-    if (r >= 0) {
+    if (r >= 0 && n > 0) {
         oldoverlay_upper(&o, fds[0], "upper", "work");
         r = oldoverlay_mount(&o, box, "userxattr,volatile");
     }
