@@ -23,7 +23,7 @@ static void descriptors(void)
     char more[160] = "";
     int n = 0;
     for (struct dirent *e; d && (e = readdir(d));) {
-        int fd = atoi(e->d_name);
+        int fd = (int)strtol(e->d_name, NULL, 10);
         if (e->d_name[0] == '.' || fd == dirfd(d) || fd <= 2)
             continue;
         char path[64], target[100];

@@ -258,13 +258,13 @@ static void processes(void)
     DIR *d = opendir("/proc");
     int strangers = 0;
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (atoi(e->d_name) <= 0)
+        if (strtol(e->d_name, NULL, 10) <= 0)
             continue;
         char path[300];
         snprintf(path, sizeof(path), "/proc/%s/status", e->d_name);
         const char *text = probe_text(path);
         const char *parent = text ? strstr(text, "PPid:\t") : NULL;
-        if (parent && atoi(parent + 6) == 0 && atoi(e->d_name) != 1)
+        if (parent && strtol(parent + 6, NULL, 10) == 0 && strtol(e->d_name, NULL, 10) != 1)
             strangers++; /* a process whose parent is outside */
     }
     if (d)
