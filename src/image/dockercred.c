@@ -39,7 +39,7 @@ void dockercred_done(struct dockercred *c)
     c->secret = wiped(c->secret);
 }
 
-static char *default_path(void)
+char *dockercred_path(void)
 {
     const char *folder = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
     if (folder && *folder)
@@ -62,6 +62,14 @@ static int read_config(const char *path, json_t **ret, struct err *err)
     int r = n < 0 ? err_set(err, err_from_errno(errno), errno, "read %s", path) : json_read(text, (size_t)n, ret, err);
     explicit_bzero(text, (size_t)st.st_size);
     return r < 0 ? err_wrap(err, r, "%s", path) : 0;
+}
+
+bool dockercred_has_helper(void)
+{
+    CLEANUP(free_p) char *path = dockercred_path();
+    JSON_OWNED doc = NULL;
+    return path && read_config(path, &doc, NULL) == 0 &&
+           (json_object_size(json_get(doc, "credHelpers")) > 0 || *json_get_str(doc, "credsStore", ""));
 }
 
 /* "https://host/v1/", "host" and "http://host" are one registry to Docker. */
@@ -199,7 +207,7 @@ static int from_helper(const char *name, const char *host, struct dockercred *re
 
 int dockercred_find(const char *path, const char *host, struct dockercred *ret, struct err *err)
 {
-    CLEANUP(free_p) char *file = path ? xstrdup(path) : default_path();
+    CLEANUP(free_p) char *file = path ? xstrdup(path) : dockercred_path();
     JSON_OWNED doc = NULL;
     *ret = (struct dockercred){ 0 };
     int r = file ? read_config(file, &doc, err) : -ENOENT;

@@ -11,6 +11,9 @@ struct dockercred {
 };
 void dockercred_done(struct dockercred *c); /* wipes */
 
+char *dockercred_path(void);      /* where Docker's configuration is, or would be; NULL: nowhere. Caller frees */
+bool dockercred_has_helper(void); /* it names programs that are asked for credentials */
+
 /* host as in references ("docker.io", "localhost:5000"). path NULL: $DOCKER_CONFIG/config.json, else
  * $HOME/.docker/config.json. No file, or nothing for this host: 0 with both NULL. */
 int dockercred_find(const char *path, const char *host, struct dockercred *ret, struct err *err);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "image/digest.h"
+#include "image/image_remote.h"
 #include "image/layertree.h"
 
 #define SKELETON_VERSION "1" /* a change of what is generated below changes this */
@@ -361,6 +362,15 @@ static bool find_built(struct image_store *s, const char *print, struct layout_l
     return true;
 }
 
+/* Rare (a new store, or a host that changed), so even the event loop may wait for it. */
+static int ask_for(struct image_store *s, const char *print, struct layout_layer *ret, struct err *err)
+{
+    int r = image_remote_call(s->remote, json_pack("{s:s}", "op", "host"), NULL, err);
+    if (r == 0 && !find_built(s, print, ret))
+        r = err_set(err, ERR_CONFLICT, 0, "the host's files changed while its view was made: try again");
+    return r;
+}
+
 int hostview_layer(struct image_store *s, struct layout_layer *ret, struct err *err)
 {
     CLEANUP(free_p) char *print = fingerprint();
@@ -371,7 +381,7 @@ int hostview_layer(struct image_store *s, struct layout_layer *ret, struct err *
         *ret = s->host_layer;
     } else {
         if (!find_built(s, print, ret))
-            r = build(s, print, ret, err);
+            r = s->remote ? ask_for(s, print, ret, err) : build(s, print, ret, err);
         if (r == 0) {
             s->host_layer = *ret;
             free(s->host_print);

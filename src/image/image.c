@@ -11,12 +11,16 @@
 
 #include "base/alloc.h"
 #include "base/ident.h"
+#include "base/strlist.h"
 #include "base/utf8.h"
 #include "image/hostview.h"
+#include "image/image_remote.h"
+#include "image/layersum.h"
 #include "image/layertree.h"
 #include "image/layout.h"
 #include "image/record.h"
 #include "image/wordlist.h"
+#include "os/tree.h"
 
 #define OWNER_MAX 128
 
@@ -42,8 +46,22 @@ int image_store_open(const char *dir, struct image_store **ret, struct err *err)
     return layout_open(dir, ret, err);
 }
 
+int image_store_attach(const char *data_dir, struct keeper *k, unsigned job, struct image_store **ret, struct err *err)
+{
+    CLEANUP(free_p) char *dir = xasprintf("%s/images", data_dir);
+    CLEANUP(image_store_close_p) struct image_store *s = NULL;
+    int r = layout_attach(dir, &s, err);
+    if (r == 0)
+        r = image_remote_new(data_dir, k, job, &s->remote, err);
+    if (r == 0)
+        *ret = STEAL(s);
+    return r;
+}
+
 struct image_store *image_store_close(struct image_store *s)
 {
+    if (s)
+        s->remote = image_remote_free(s->remote);
     return layout_close(s);
 }
 
@@ -233,6 +251,8 @@ int image_prune(struct image_store *s, struct err *err)
 
 int image_collect(struct image_store *s, struct err *err)
 {
+    if (s->remote)
+        return image_remote_call(s->remote, json_pack("{s:s}", "op", "collect"), NULL, err);
     return layout_collect_now(s, err);
 }
 
@@ -261,6 +281,8 @@ int image_remove(struct image_store *s, const char *name, struct err *err)
     int r = image_name_check(name, err);
     if (r < 0)
         return r;
+    if (s->remote)
+        return image_remote_call(s->remote, json_pack("{s:s, s:s}", "op", "remove", "name", name), NULL, err);
     int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
         return lock;
@@ -337,9 +359,12 @@ int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const ch
         close_fd_p(&fd);
         return err_set(err, ERR_INTERNAL, errno, "read %s/pins", s->dir);
     }
-    for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d))
-        if (e->d_name[0] != '.' && !is_alive(arg, e->d_name))
+    for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d)) {
+        if (strncmp(e->d_name, LAYOUT_PART, strlen(LAYOUT_PART)) == 0)
+            (void)unlinkat(s->pins_fd, e->d_name, 0); /* of a server that died; tried again at the next start */
+        else if (e->d_name[0] != '.' && !is_alive(arg, e->d_name))
             r = image_unpin_lazy(s, e->d_name, err);
+    }
     closedir(d);
     return r < 0 ? r : image_collect(s, err);
 }
@@ -393,8 +418,8 @@ char *image_layer_path(struct image_store *s)
 }
 
 /* Under LOCK_EX. The pin is written before the folder moves: a collection can only ever find a pin too many. */
-static int stack_locked(struct image_store *s, const struct image *base, const char *folder, const char *hex,
-                        const char *owner, struct err *err)
+static int stack_locked(struct image_store *s, const struct image *base, int parent, const char *folder,
+                        const char *hex, const char *owner, struct err *err)
 {
     JSON_OWNED list = json_array();
     for (size_t i = 0; i < base->n_layers; i++) {
@@ -405,7 +430,45 @@ static int stack_locked(struct image_store *s, const struct image *base, const c
     json_array_append_new(list, json_pack("{s:s}", "digest", hex));
     JSON_OWNED doc = json_pack("{s:O}", "layers", list);
     int r = layout_write_json(s, s->pins_fd, owner, doc, false, err);
-    return r < 0 ? r : layout_adopt_layer(s, AT_FDCWD, folder, hex, err);
+    return r < 0 ? r : layout_adopt_layer(s, parent, folder, hex, err);
+}
+
+int image_stack_at(struct image_store *s, const struct image *base, int parent, const char *folder, const char *hex,
+                   const char *owner, struct err *err)
+{
+    int r = check_owner(owner, err);
+    if (r == 0)
+        r = check_base(s, base, err);
+    if (r < 0)
+        return r;
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
+    return lock < 0 ? lock : stack_locked(s, base, parent, folder, hex, owner, err);
+}
+
+/* The digests of layer folders; NULL when one is not of this store. */
+static json_t *digests_of(struct image_store *s, char *const *folders, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const char *hex = layer_hex(s, folders[i]);
+        if (!hex)
+            return json_unref(list);
+        (void)json_array_append_new(list, json_string(hex));
+    }
+    return list;
+}
+
+static int stack_remotely(struct image_store *s, const struct image *base, const char *folder, const char *hex,
+                          const char *owner, struct err *err)
+{
+    const char *name = image_remote_folder(s->remote, folder);
+    if (!name)
+        return err_set(err, ERR_INVALID, 0, "%s is not below the data folder", folder);
+    return image_remote_call(s->remote,
+                             json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "op", "stack", "name", base->name, "layers",
+                                       digests_of(s, base->layers, base->n_layers), "folder", name, "layer", hex,
+                                       "owner", owner),
+                             NULL, err);
 }
 
 int image_stack_layer(struct image_store *s, const struct image *base, const char *folder, const char *layer,
@@ -421,10 +484,8 @@ int image_stack_layer(struct image_store *s, const struct image *base, const cha
         return err_set(err, ERR_INVALID, 0, "%s is not a layer of this store", layer);
     memcpy(top.hex, layer_hex(s, layer), DIGEST_HEX);
     JSON_OWNED record = layered_record(s, base, base->name, &top);
-    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
-    if (lock < 0)
-        return lock;
-    r = stack_locked(s, base, folder, top.hex, owner, err);
+    r = s->remote ? stack_remotely(s, base, folder, top.hex, owner, err)
+                  : image_stack_at(s, base, AT_FDCWD, folder, top.hex, owner, err);
     return r < 0 ? r : record_to_image(s, record, base->name, ret, err);
 }
 
@@ -457,4 +518,44 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
     if (r == 0)
         r = put_record(s, record, name, err);
     return r < 0 ? r : record_to_image(s, record, name, ret, err);
+}
+
+int image_sum(struct image_store *s, char *const *layers, const atomic_bool *stop, char ret[DIGEST_HEX],
+              struct err *err)
+{
+    if (!s->remote)
+        return layersum_of(layers, stop, ret, err);
+    JSON_OWNED answer = NULL;
+    json_t *list = digests_of(s, layers, strlist_count(layers));
+    if (!list)
+        return err_set(err, ERR_INVALID, 0, "a layer is not of this store");
+    int r =
+        image_remote_work(s->remote, json_pack("{s:s, s:o}", "op", "sum", "layers", list), stop, NULL, &answer, err);
+    const char *sum = json_get_str(answer, "sum", "");
+    if (r == 0 && !digest_is_hex(sum))
+        return err_set(err, ERR_INTERNAL, 0, "the image tool gave no checksum");
+    if (r == 0)
+        memcpy(ret, sum, DIGEST_HEX);
+    return r;
+}
+
+int64_t image_bytes(struct image_store *s, char *const *layers)
+{
+    JSON_OWNED answer = NULL;
+    if (!s->remote)
+        return layersum_bytes(layers, strlist_count(layers));
+    json_t *list = digests_of(s, layers, strlist_count(layers));
+    if (!list ||
+        image_remote_call(s->remote, json_pack("{s:s, s:o}", "op", "bytes", "layers", list), &answer, NULL) < 0)
+        return 0;
+    return json_get_int(answer, "bytes", 0);
+}
+
+void image_discard(struct image_store *s, const char *folder)
+{
+    const char *name = s->remote ? image_remote_folder(s->remote, folder) : NULL;
+    if (name)
+        (void)image_remote_call(s->remote, json_pack("{s:s, s:s}", "op", "discard", "folder", name), NULL, NULL);
+    else
+        (void)tree_remove(AT_FDCWD, folder, NULL); /* what stays goes with the next start's sweep */
 }

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "image/digest.h"
 
 struct image_store;
 
@@ -37,6 +38,10 @@ DEFINE_CLEANUP(struct image *, image_free)
 
 /* dir is made when missing. is_rootless: layers are unpacked with our own uid as owner. */
 int image_store_open(const char *dir, struct image_store **ret, struct err *err);
+/* The store DATA_DIR/images for a server without privilege: it reads records and keeps pins itself, and has all else
+ * done by the image tool (image_tool_main()), job of keeper k. What is said below of blocking holds for both. */
+struct keeper;
+int image_store_attach(const char *data_dir, struct keeper *k, unsigned job, struct image_store **ret, struct err *err);
 struct image_store *image_store_close(struct image_store *s);
 DEFINE_CLEANUP(struct image_store *, image_store_close)
 
@@ -81,6 +86,13 @@ int image_collect(struct image_store *s,
                   struct err *err); /* removes every layer that no image, pin or host view uses */
 /* Drops the pins of owners for which is_alive says no: what a killed daemon left. */
 int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const char *owner), void *arg, struct err *err);
+
+/* What layers hold, in one number, and how many bytes (layersum.h). Both block. */
+int image_sum(struct image_store *s, char *const *layers, const atomic_bool *stop, char ret[DIGEST_HEX],
+              struct err *err);
+int64_t image_bytes(struct image_store *s, char *const *layers);
+/* Removes a captured folder that nobody wants. Blocks. */
+void image_discard(struct image_store *s, const char *folder);
 
 /* The stored record: {name,id,source,createdAt,size,rootless,layers:[{digest,size}],config:{…}}. Caller owns *ret. */
 int image_inspect(struct image_store *s, const char *name, json_t **ret, struct err *err);
@@ -132,6 +144,9 @@ int image_export(struct image_store *s, const char *name, const char *tar_path, 
 int image_fsck(struct image_store *s, bool is_repair, json_t **ret, struct err *err);
 /* image_collect(), cached steps of builds and what interrupted pulls left. */
 int image_prune(struct image_store *s, struct err *err);
+
+/* main() of the process that image_store_attach() wants: `iii --image-tool DATA_DIR`, its socket on descriptor 3. */
+int image_tool_main(int argc, char **argv);
 
 /* iii image import|ls|rm …; argv[0] is "image". Returns the exit code. */
 int image_cli(int argc, char **argv);

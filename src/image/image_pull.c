@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "image/blobfetch.h"
 #include "image/image.h"
+#include "image/image_remote.h"
 #include "image/manifest.h"
 #include "image/record.h"
 #include "image/reference.h"
@@ -310,11 +311,28 @@ static int pull_once(struct image_store *s, const char *name, const struct image
     return r;
 }
 
+static json_t *text_or_null(const char *s)
+{
+    return s ? json_string(s) : json_null();
+}
+
+static int pull_remotely(struct image_store *s, const char *name, const struct image_pull_options *options,
+                         struct image_pull_state *state, struct image **ret, struct err *err)
+{
+    json_t *request =
+        json_pack("{s:s, s:s, s:o, s:o, s:I}", "op", "pull", "name", name, "mirrors", text_or_null(options->mirrors),
+                  "plainHosts", text_or_null(options->plain_hosts), "diskBytes", (json_int_t)options->disk_bytes);
+    int r = image_remote_work(s->remote, request, NULL, state, NULL, err);
+    return r < 0 ? r : image_resolve(s, name, ret, err);
+}
+
 int image_pull(struct image_store *s, const char *name, const struct image_pull_options *options,
                struct image_pull_state *state, struct image **ret, struct err *err)
 {
     struct err why = ERR_INIT;
     int r = image_name_check(name, &why);
+    if (r == 0 && s->remote)
+        return pull_remotely(s, name, options, state, ret, err);
     for (int tries = 0; r == 0 && tries < 3; tries++) {
         why = (struct err)ERR_INIT;
         r = pull_once(s, name, options, state, ret, &why);

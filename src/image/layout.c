@@ -34,12 +34,17 @@ static int make_path(const char *dir, struct err *err)
 
 static int open_sub(struct image_store *s, const char *name, int *ret, struct err *err)
 {
-    if (mkdirat(s->dir_fd, name, 0700) < 0 && errno != EEXIST)
-        return err_set(err, err_from_errno(errno), errno, "make %s/%s", s->dir, name);
     *ret = openat(s->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*ret < 0)
         return err_set(err, err_from_errno(errno), errno, "open %s/%s", s->dir, name);
     return 0;
+}
+
+static int make_sub(struct image_store *s, const char *name, int *ret, struct err *err)
+{
+    if (mkdirat(s->dir_fd, name, 0700) < 0 && errno != EEXIST)
+        return err_set(err, err_from_errno(errno), errno, "make %s/%s", s->dir, name);
+    return open_sub(s, name, ret, err);
 }
 
 /* Under the lock, so that a folder just made and not yet locked by its maker is never taken for a dead one. True when
@@ -98,27 +103,53 @@ static int open_all(struct image_store *s, struct err *err)
     struct stat st;
     if (fstat(s->dir_fd, &st) < 0 || st.st_uid != geteuid())
         return err_set(err, ERR_FORBIDDEN, 0, "%s belongs to another user: use --data-dir or III_DATA_DIR", s->dir);
-    if (fchmod(s->dir_fd, 0700) < 0) /* layers hold setuid files of any owner: nobody else may reach them */
+    /* Layers hold setuid files of any owner: nobody else may reach them, but the group of a server that is not root. */
+    if (st.st_mode & 07027 && fchmod(s->dir_fd, st.st_mode & 0750) < 0)
         return err_set(err, err_from_errno(errno), errno, "make %s private", s->dir);
-    int r = open_sub(s, "images", &s->images_fd, err);
+    int r = make_sub(s, "images", &s->images_fd, err);
     if (r == 0)
-        r = open_sub(s, "layers", &s->layers_fd, err);
+        r = make_sub(s, "layers", &s->layers_fd, err);
     if (r == 0)
-        r = open_sub(s, "tmp", &s->tmp_fd, err);
+        r = make_sub(s, "tmp", &s->tmp_fd, err);
     if (r == 0)
-        r = open_sub(s, "pins", &s->pins_fd, err);
+        r = make_sub(s, "pins", &s->pins_fd, err);
     if (r == 0)
-        r = open_sub(s, "partial", &s->partial_fd, err);
+        r = make_sub(s, "partial", &s->partial_fd, err);
     return r;
 }
 
-int layout_open(const char *dir, struct image_store **ret, struct err *err)
+static struct image_store *store_new(void)
 {
     struct image_store *s = xzalloc(sizeof(*s));
     s->magic = LAYOUT_MAGIC;
     s->dir_fd = s->images_fd = s->layers_fd = s->tmp_fd = s->pins_fd = s->partial_fd = NO_FD;
     s->is_rootless = geteuid() != 0;
     (void)pthread_mutex_init(&s->host_mutex, NULL); /* cannot fail for a plain mutex */
+    return s;
+}
+
+int layout_attach(const char *dir, struct image_store **ret, struct err *err)
+{
+    struct image_store *s = store_new();
+    s->dir = xstrdup(dir);
+    s->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = s->dir_fd < 0 ? err_set(err, err_from_errno(errno), errno, "open %s", dir) : 0;
+    if (r == 0)
+        r = open_sub(s, "images", &s->images_fd, err);
+    if (r == 0)
+        r = open_sub(s, "layers", &s->layers_fd, err);
+    if (r == 0)
+        r = open_sub(s, "pins", &s->pins_fd, err);
+    if (r < 0)
+        (void)layout_close(s);
+    else
+        *ret = s;
+    return r;
+}
+
+int layout_open(const char *dir, struct image_store **ret, struct err *err)
+{
+    struct image_store *s = store_new();
     int r = image_limits_load(&s->limits, err);
     if (r == 0)
         r = make_path(dir, err);
@@ -156,7 +187,9 @@ struct image_store *layout_close(struct image_store *s)
 
 int layout_lock(struct image_store *s, int op, struct err *err)
 {
-    CLEANUP(close_fd_p) int fd = openat(s->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    CLEANUP(close_fd_p) int fd = openat(s->dir_fd, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW); /* enough for flock() */
+    if (fd < 0 && errno == ENOENT)
+        fd = openat(s->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_set(err, ERR_INTERNAL, errno, "open %s/lock", s->dir); /* not even "not found" is the client's */
     while (flock(fd, op) < 0)
@@ -196,11 +229,21 @@ void layout_tmp_done(struct layout_tmp *t)
     t->store = NULL;
 }
 
-static int write_file(int dir_fd, const char *name, const char *text, size_t len, bool is_durable)
+/* A folder whose group is another than ours is read by a server that gave root up: so must be what is put there. */
+static void share(int fd, int dir_fd)
+{
+    struct stat st;
+    if (fstat(dir_fd, &st) == 0 && st.st_gid != getegid() && fchown(fd, (uid_t)-1, st.st_gid) == 0)
+        (void)fchmod(fd, 0660); /* else that server says that it cannot read it */
+}
+
+static int write_file(int dir_fd, const char *name, const char *text, size_t len, bool is_durable, int for_fd)
 {
     CLEANUP(close_fd_p) int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
+    if (for_fd != dir_fd)
+        share(fd, for_fd);
     while (len > 0) {
         ssize_t n = write(fd, text, len);
         if (n < 0 && errno != EINTR)
@@ -220,15 +263,17 @@ int layout_write_json(struct image_store *s, int dir_fd, const char *name, const
     CLEANUP(free_p) char *text = json_write(doc, &len);
     if (!text)
         return err_set(err, ERR_INTERNAL, ENOMEM, "write %s", name);
-    char part[40];
+    char part[40] = LAYOUT_PART;
     unsigned char raw[16];
+    bool is_attached = s->tmp_fd < 0; /* then there is only the folder itself, where no such name is looked at */
+    int work_fd = is_attached ? dir_fd : s->tmp_fd;
     ident_random(raw, sizeof(raw));
-    ident_hex(raw, sizeof(raw), part);
-    int r = write_file(s->tmp_fd, part, text, len, is_durable);
-    if (r == 0 && renameat(s->tmp_fd, part, dir_fd, name) < 0)
+    ident_hex(raw, sizeof(raw), part + (is_attached ? strlen(LAYOUT_PART) : 0));
+    int r = write_file(work_fd, part, text, len, is_durable, dir_fd);
+    if (r == 0 && renameat(work_fd, part, dir_fd, name) < 0)
         r = -errno;
     if (r < 0) {
-        (void)unlinkat(s->tmp_fd, part, 0); /* the write's own error is the one to report */
+        (void)unlinkat(work_fd, part, 0); /* the write's own error is the one to report */
         return err_set(err, err_from_errno(-r), -r, "write %s in %s", name, s->dir);
     }
     if (is_durable && fsync(dir_fd) < 0)

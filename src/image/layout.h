@@ -16,6 +16,8 @@
 #define LAYOUT_MAGIC      0x494d4753u
 #define LAYOUT_EXPORT_PIN "export_" /* and the name of the export's folder in tmp/: both go together */
 
+#define LAYOUT_PART ".part-" /* begins what an attached store has not written whole yet */
+
 struct layout_layer {
     char hex[DIGEST_HEX];
     int64_t size_bytes;
@@ -32,9 +34,13 @@ struct image_store {
     pthread_mutex_t host_mutex;     /* guards the two below: an import may run on a worker beside the loop */
     struct layout_layer host_layer; /* the host view's, while host_print still fits */
     char *host_print;
+    struct image_remote *remote; /* whom to ask for what needs privilege; NULL: we do it ourselves */
 };
 
 int layout_open(const char *dir, struct image_store **ret, struct err *err);
+/* A store that another process keeps, for reading and for pins: nothing is made or cleaned up; tmp_fd and partial_fd
+ * stay closed. */
+int layout_attach(const char *dir, struct image_store **ret, struct err *err);
 struct image_store *layout_close(struct image_store *s);
 
 /* op: LOCK_SH or LOCK_EX. The lock lasts until the descriptor returned is closed; each call is a lock of its own, so

@@ -26,6 +26,7 @@
 #include "main/engine_port.h"
 #include "main/handover.h"
 #include "main/heirdoor.h"
+#include "main/privilege.h"
 #include "main/takeover.h"
 #include "main/tlsport.h"
 #include "os/inherit.h"
@@ -35,12 +36,14 @@
 #include "sandbox/ports.h"
 #include "store/store.h"
 
-#define DRAIN_MS 5000
+#define DRAIN_MS  5000
+#define LOW_PORTS 1024
 
 struct daemon {
     struct settings settings;
     char *data_dir;
     int lock_fd;
+    struct privilege privilege;
     struct loop *loop;
     struct store *store;
     struct image_store *images;
@@ -71,31 +74,36 @@ static void tell_rescue(const struct store *s)
               "what could be read is used", NULL);
 }
 
+static int take_lock(struct daemon *d, struct err *err)
+{
+    if (d->lock_fd < 0)
+        d->lock_fd = inherit_take(d->inherited, INHERIT_LOCK);
+    return d->lock_fd < 0 ? datadir_lock(d->data_dir, &d->lock_fd, err) : 0;
+}
+
 static int open_state(struct daemon *d, struct err *err)
 {
     CLEANUP(free_p) char *db = xasprintf("%s/state.db", d->data_dir);
-    CLEANUP(free_p) char *images = xasprintf("%s/images", d->data_dir);
-    int r = 0;
-    if (d->lock_fd < 0)
-        d->lock_fd = inherit_take(d->inherited, INHERIT_LOCK);
-    if (d->lock_fd < 0)
-        r = datadir_lock(d->data_dir, &d->lock_fd, err);
+    int r = take_lock(d, err); /* a takeover that failed may have left us without it */
     if (r == 0)
         r = store_open(db, &d->store, err);
     if (r == 0)
         tell_rescue(d->store);
     if (r == 0)
-        r = image_store_open(images, &d->images, err);
+        r = image_store_attach(d->data_dir, d->privilege.keeper, PRIVILEGE_IMAGES, &d->images, err);
     return r;
 }
 
 static int open_parts(struct daemon *d, struct err *err)
 {
-    struct native_options native = { .data_dir = d->data_dir, .blank_pool = (unsigned)d->settings.blank_pool };
-    proc_short_turns(); /* before any thread and the launcher, which inherit it */
+    struct native_options native = { .data_dir = d->data_dir,
+                                     .blank_pool = (unsigned)d->settings.blank_pool,
+                                     .keeper = d->privilege.keeper,
+                                     .launcher_job = PRIVILEGE_LAUNCHER,
+                                     .cgroups = &d->privilege.cgroups };
     int r = loop_new(&d->loop, err);
     if (r == 0 && tlsport_is_wanted(&d->settings))
-        r = tlsport_new(d->loop, &d->settings, &d->tls, err);
+        r = tlsport_new(d->loop, &d->settings, d->privilege.keeper, &d->tls, err);
     if (r == 0)
         r = native_new(d->loop, &native, &d->runtime, err);
     if (r == 0)
@@ -149,6 +157,7 @@ static void close_parts(struct daemon *d)
 static void close_rest(struct daemon *d)
 {
     inherit_free(d->inherited);
+    privilege_done(&d->privilege);
     if (d->heir_conn >= 0)
         (void)close(d->heir_conn); /* a takeover that failed: the other one goes on */
     if (d->lock_fd >= 0)
@@ -323,6 +332,27 @@ static int check_backend(const struct settings *s, struct err *err)
                    "backend \"%s\" is not there: this version has only native (III_ISOLATION_BACKEND)", s->backend);
 }
 
+/* Ports that only root may listen on are taken now, and found among those that were inherited. */
+static int bind_low_ports(struct daemon *d, struct err *err)
+{
+    const struct {
+        enum inherit_role role;
+        int64_t port;
+    } ports[] = { { INHERIT_REST, d->settings.rest_port }, { INHERIT_ENGINE, d->settings.engine_port } };
+    for (size_t i = 0; i < sizeof(ports) / sizeof(*ports); i++) {
+        int fd = NO_FD;
+        if (ports[i].port == 0 || ports[i].port >= LOW_PORTS || inherit_count(d->inherited, ports[i].role) > 0)
+            continue;
+        int r = http_server_bind(d->settings.host, (uint16_t)ports[i].port, &fd, NULL, err);
+        if (r < 0)
+            return r;
+        if (!d->inherited)
+            d->inherited = inherit_new();
+        inherit_add(d->inherited, ports[i].role, fd);
+    }
+    return 0;
+}
+
 /* Opens everything, serves until something stops it. The caller closes the parts. */
 static int serve(struct daemon *d, struct err *err)
 {
@@ -338,6 +368,18 @@ static int serve(struct daemon *d, struct err *err)
     manager_recover(d->manager, on_recovered, d);
     loop_run(d->loop);
     return 0;
+}
+
+/* Everything that needs what the server was started with; after it there is nothing of that left. */
+static int settle_in(struct daemon *d, struct err *err)
+{
+    proc_short_turns(); /* before any thread and the launcher, which inherit it */
+    int r = take_lock(d, err);
+    if (r == 0)
+        r = bind_low_ports(d, err);
+    if (r == 0)
+        r = privilege_prepare(&d->settings, d->data_dir, &d->privilege, err);
+    return r < 0 ? r : privilege_drop(&d->privilege, d->data_dir, err);
 }
 
 static int run(struct daemon *d, struct err *err)
@@ -356,6 +398,8 @@ static int run(struct daemon *d, struct err *err)
         d->inherited = inherit_new();
         r = takeover_begin(&d->settings, d->data_dir, d->inherited, &d->heir_conn, err);
     }
+    if (r == 0)
+        r = settle_in(d, err);
     while (r == 0) {
         r = serve(d, err);
         close_parts(d);

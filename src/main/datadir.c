@@ -51,7 +51,10 @@ int datadir_make(const char *given, char **ret, struct err *err)
 int datadir_lock(const char *dir, int *ret_fd, struct err *err)
 {
     CLEANUP(free_p) char *path = xasprintf("%s/lock", dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    /* Not made anew where it is: in a folder of several owners the kernel refuses that (fs.protected_regular). */
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT)
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_set(err, ERR_INTERNAL, errno, "lock %s", path);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {

@@ -33,5 +33,7 @@ int main(int argc, char **argv)
         return native_launcher_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--tls-door") == 0)
         return tlsdoor_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--image-tool") == 0)
+        return image_tool_main(argc, argv);
     return verbs_main(argc, argv, &hooks);
 }

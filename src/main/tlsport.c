@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "main/privilege.h"
 #include "tls/doorkeep.h"
 
 struct tlsport {
@@ -40,16 +41,16 @@ static void on_hangup_signal(void *arg)
     doorkeep_reload(t->keep);
 }
 
-int tlsport_new(struct loop *l, const struct settings *s, struct tlsport **ret, struct err *err)
+int tlsport_new(struct loop *l, const struct settings *s, struct keeper *keeper, struct tlsport **ret, struct err *err)
 {
     if (!*s->tls_cert || !*s->tls_key)
         return err_set(err, ERR_INVALID, 0, "TLS needs both --tls-cert and --tls-key: %s is missing",
                        *s->tls_cert ? "--tls-key" : "--tls-cert");
     struct tlsport *t = xzalloc(sizeof(*t));
-    const struct tlsctx_files files = { .cert = s->tls_cert, .key = s->tls_key, .client_ca = s->tls_client_ca };
+    const struct doorkeep_start start = { .keeper = keeper, .job = PRIVILEGE_DOOR, .cert = s->tls_cert };
     const struct doorkeep_events events = { .on_conn = on_conn, .on_note = on_note, .arg = t };
     t->settings = s;
-    int r = doorkeep_new(l, &files, &events, &t->keep, err);
+    int r = doorkeep_new(l, &start, &events, &t->keep, err);
     if (r == 0 && (r = loop_on_signal(l, SIGHUP, on_hangup_signal, t)) < 0)
         (void)err_sys(err, r, "listen for SIGHUP");
     if (r < 0)

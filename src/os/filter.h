@@ -25,6 +25,9 @@ struct filter {
 
 /* Builds the program (0.7 to 3 ms): once at start, never per box. */
 int filter_build(struct filter *ret, struct err *err);
+/* The same and more for the server itself: no new program or process, no change of identity or owner, no look into
+ * other processes. */
+int filter_build_server(struct filter *ret, struct err *err);
 void filter_done(struct filter *f);
 /* A sealed memfd (no writing, no resizing) with the instructions, for a process that installs them elsewhere. Returns
  * the descriptor, close-on-exec, the caller's. */

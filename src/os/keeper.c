@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,7 +33,8 @@
 enum keeper_op { KEEPER_RUN, KEEPER_KILL };
 
 struct request {
-    uint32_t version, op, job, zero;
+    uint32_t version, op, job; /* job: for run */
+    int32_t pid;               /* for kill */
 };
 
 struct answer {
@@ -42,21 +45,29 @@ struct answer {
 struct keeper {
     int sock;
     pid_t pid;
+    pthread_mutex_t mutex; /* a question and its answer */
 };
 
 /* --- the keeper's own side --- */
 
+/* One that was started; no entry: pid 0. Until its descriptor says that it ended, the number is its own. */
+struct running {
+    unsigned job;
+    pid_t pid;
+    int pidfd;
+};
+
 struct den {
     const struct keeper_job *jobs;
     size_t n_jobs;
-    int pidfds[KEEPER_JOBS_MAX];
+    struct running running[KEEPER_RUN_MAX];
 };
 
 __attribute__((noreturn)) static void become_job(const struct keeper_job *job, int fd)
 {
     extern char **environ;
     static char name[] = "iii", none[] = "";
-    char *argv[KEEPER_ARGS_MAX + 1] = { name };
+    char *argv[KEEPER_ARGS_MAX + 1] = { name }, *const nothing[] = { NULL };
     for (size_t i = 0; i + 1 < KEEPER_ARGS_MAX && job->args[i]; i++)
         argv[i + 1] = (char *)(uintptr_t)job->args[i];
     int program = fcntl(PROGRAM_FD, F_DUPFD_CLOEXEC, FIRST_FREE + 1);
@@ -64,30 +75,59 @@ __attribute__((noreturn)) static void become_job(const struct keeper_job *job, i
         _exit(126);
     (void)signal(SIGINT, SIG_DFL); /* neither can fail */
     (void)signal(SIGTERM, SIG_DFL);
-    (void)syscall(SYS_execveat, program, none, argv, environ, AT_EMPTY_PATH);
+    (void)syscall(SYS_execveat, program, none, argv, job->is_bare ? nothing : environ, AT_EMPTY_PATH);
     _exit(127);
 }
 
-static void kill_job(struct den *d, unsigned job)
+static void end(struct running *r)
 {
-    if (d->pidfds[job] < 0)
+    if (r->pid == 0)
         return;
-    (void)proc_signal(d->pidfds[job], SIGKILL); /* gone already is fine */
-    (void)close(steal_fd(&d->pidfds[job]));     /* only a handle; the server reaps it */
+    (void)proc_signal(r->pidfd, SIGKILL); /* gone already is fine */
+    (void)close(r->pidfd);                /* only a handle; the server reaps it */
+    r->pid = 0;
 }
 
-static int run_job(struct den *d, unsigned job, int fd)
+/* A free entry, those of ended processes included. */
+static struct running *find_free(struct den *d)
+{
+    struct running *found = NULL;
+    for (size_t i = 0; i < KEEPER_RUN_MAX; i++) {
+        struct running *r = &d->running[i];
+        struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
+        if (r->pid != 0 && poll(&p, 1, 0) == 1)
+            end(r);
+        if (r->pid == 0 && !found)
+            found = r;
+    }
+    return found;
+}
+
+static int run_job(struct den *d, unsigned job, int fd, struct running **ret)
 {
     int pidfd = NO_FD;
-    kill_job(d, job);
+    for (size_t i = 0; i < KEEPER_RUN_MAX && !d->jobs[job].is_many; i++)
+        if (d->running[i].job == job)
+            end(&d->running[i]);
+    struct running *r = find_free(d);
+    if (!r)
+        return -EAGAIN;
     struct clone_args args = { .flags = CLONE_PIDFD | CLONE_PARENT, .pidfd = (uint64_t)(uintptr_t)&pidfd };
     long pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid == 0)
         become_job(&d->jobs[job], fd);
     if (pid < 0)
         return -errno;
-    d->pidfds[job] = pidfd;
-    return (int)pid;
+    *r = (struct running){ .job = job, .pid = (pid_t)pid, .pidfd = pidfd };
+    *ret = r;
+    return 0;
+}
+
+static void kill_one(struct den *d, pid_t pid)
+{
+    for (size_t i = 0; i < KEEPER_RUN_MAX && pid > 0; i++)
+        if (d->running[i].pid == pid)
+            end(&d->running[i]);
 }
 
 static void answer(const struct answer *a, int pidfd)
@@ -106,25 +146,24 @@ static bool serve_one(struct den *d)
     if (n_fds == 0)
         fd = NO_FD;
     CLEANUP(close_fd_p) int owned = fd;
-    if (n != (ssize_t)sizeof(q) || q.version != VERSION || q.job >= d->n_jobs || q.zero != 0)
+    if (n != (ssize_t)sizeof(q) || q.version != VERSION)
         return false;
     if (q.op == KEEPER_KILL) {
-        kill_job(d, q.job);
+        kill_one(d, q.pid);
         return true;
     }
-    if (q.op != KEEPER_RUN || owned < 0)
+    if (q.op != KEEPER_RUN || q.job >= d->n_jobs || owned < 0)
         return false;
-    int pid = run_job(d, q.job, owned);
-    struct answer a = { .result = pid < 0 ? pid : 0, .pid = pid < 0 ? 0 : pid };
-    answer(&a, pid < 0 ? NO_FD : d->pidfds[q.job]);
+    struct running *r = NULL;
+    struct answer a = { .result = run_job(d, q.job, owned, &r) };
+    a.pid = r ? r->pid : 0;
+    answer(&a, r ? r->pidfd : NO_FD);
     return true;
 }
 
 __attribute__((noreturn)) static void be_keeper(int sock, int program, const struct keeper_job *jobs, size_t n)
 {
     struct den d = { .jobs = jobs, .n_jobs = n };
-    for (size_t i = 0; i < KEEPER_JOBS_MAX; i++)
-        d.pidfds[i] = NO_FD;
     int keep = fcntl(sock, F_DUPFD_CLOEXEC, 10), exe = fcntl(program, F_DUPFD_CLOEXEC, 10);
     if (keep < 0 || exe < 0 || dup3(keep, SOCKET_FD, O_CLOEXEC) < 0 || dup3(exe, PROGRAM_FD, O_CLOEXEC) < 0 ||
         proc_close_from(FIRST_FREE) < 0)
@@ -160,24 +199,27 @@ int keeper_new(const struct keeper_job *jobs, size_t n, struct keeper **ret, str
     }
     struct keeper *k = xzalloc(sizeof(*k));
     *k = (struct keeper){ .sock = pair[0], .pid = pid };
+    (void)pthread_mutex_init(&k->mutex, NULL); /* cannot fail for a plain mutex */
     *ret = k;
     return 0;
 }
 
-static int ask(struct keeper *k, uint32_t op, unsigned job, int fd)
+static int ask(struct keeper *k, struct request *q, int fd)
 {
-    struct request q = { .version = VERSION, .op = op, .job = job };
-    struct iovec parts[2] = { { &q, sizeof(q) }, { NULL, 0 } };
+    struct iovec parts[2] = { { q, sizeof(*q) }, { NULL, 0 } };
     return seqsock_send(k->sock, parts, &fd, fd >= 0);
 }
 
 int keeper_run(struct keeper *k, unsigned job, int fd, pid_t *ret_pid, int *ret_pidfd, struct err *err)
 {
+    struct request q = { .version = VERSION, .op = KEEPER_RUN, .job = job };
     struct answer a;
     int pidfd = NO_FD;
     size_t n_fds = 0;
-    int r = ask(k, KEEPER_RUN, job, fd);
+    (void)pthread_mutex_lock(&k->mutex);
+    int r = ask(k, &q, fd);
     ssize_t n = r < 0 ? r : seqsock_recv(k->sock, &a, sizeof(a), &pidfd, 1, &n_fds);
+    (void)pthread_mutex_unlock(&k->mutex);
     if (n != (ssize_t)sizeof(a))
         return err_set(err, ERR_INTERNAL, EPIPE, "the keeper process is gone; restart the server");
     if (a.result < 0)
@@ -189,9 +231,10 @@ int keeper_run(struct keeper *k, unsigned job, int fd, pid_t *ret_pid, int *ret_
     return 0;
 }
 
-void keeper_kill(struct keeper *k, unsigned job)
+void keeper_kill(struct keeper *k, pid_t pid)
 {
-    (void)ask(k, KEEPER_KILL, job, NO_FD); /* without a keeper nobody can */
+    struct request q = { .version = VERSION, .op = KEEPER_KILL, .pid = pid };
+    (void)ask(k, &q, NO_FD); /* without a keeper nobody can */
 }
 
 struct keeper *keeper_free(struct keeper *k)
@@ -199,6 +242,7 @@ struct keeper *keeper_free(struct keeper *k)
     if (k) {
         (void)close(k->sock); /* the keeper takes it as the order to end */
         (void)waitpid(k->pid, NULL, 0);
+        (void)pthread_mutex_destroy(&k->mutex);
         free(k);
     }
     return NULL;

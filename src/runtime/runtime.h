@@ -94,6 +94,7 @@ struct runtime_ops {
     /* After adoption: the folder of a promote that nobody took (moved away) yet; take it before anything else is
      * captured. Borrowed; NULL when there is none, or for a driver without promote. */
     const char *(*leftover)(struct box *box);
+    void (*taken)(struct box *box); /* the promoted folder is where it belongs: no leftover any more */
     /* Destroys every box of this driver's data folder that no kept id names: what a killed daemon left half-made. */
     void (*sweep)(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg);
     /* One function to be told that a helper process of the driver died and was started again: boxes go on, networks and

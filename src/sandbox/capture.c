@@ -8,7 +8,6 @@
 #include "sandbox/capture.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/strlist.h"
-#include "os/tree.h"
 #include "sandbox/offload.h"
 #include "sandbox/pins.h"
 
@@ -96,6 +94,8 @@ static int settle_shared(struct sandbox *s, const char *folder, const char *owne
             log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", second.msg, NULL);
         return r;
     }
+    if (s->box && s->manager->runtime->ops->taken)
+        s->manager->runtime->ops->taken(s->box);
     return pins_add(s->manager, *ret, s->id, err);
 }
 
@@ -139,21 +139,30 @@ static void finish(struct capture *c, const struct image *image, const struct er
     free(c);
 }
 
+struct discarding {
+    struct image_store *images;
+    char *folder;
+};
+
 static void remove_copy(void *arg)
 {
-    (void)tree_remove(AT_FDCWD, arg, NULL); /* what stays goes with the next start's sweep */
+    struct discarding *d = arg;
+    image_discard(d->images, d->folder);
 }
 
 static void removed_copy(void *arg)
 {
-    free(arg);
+    struct discarding *d = arg;
+    free(d->folder);
+    free(d);
 }
 
 static void discard(struct manager *m, const char *folder)
 {
-    char *own = xstrdup(folder);
-    if (offload_run(m, remove_copy, removed_copy, own) < 0)
-        free(own);
+    struct discarding *d = xzalloc(sizeof(*d));
+    *d = (struct discarding){ .images = m->images, .folder = xstrdup(folder) };
+    if (offload_run(m, remove_copy, removed_copy, d) < 0)
+        removed_copy(d);
 }
 
 /* The driver's helper died on the way, or left something to be taken first. */

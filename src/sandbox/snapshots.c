@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strlist.h"
-#include "image/layersum.h"
+#include "image/image.h"
 #include "sandbox/capture.h"
 #include "sandbox/offload.h"
 #include "sandbox/pins.h"
@@ -123,7 +123,7 @@ static size_t first_captured(const json_t *record)
 static void sum_up(void *arg)
 {
     struct measure *w = arg;
-    (void)layersum_of(w->layers, &w->sn->m->is_stopping, w->sum, &w->err); /* err tells */
+    (void)image_sum(w->sn->m->images, w->layers, &w->sn->m->is_stopping, w->sum, &w->err); /* err tells */
 }
 
 static void summed_up(void *arg)
@@ -211,7 +211,7 @@ static void finish_taking(struct taking *t, const struct err *err)
 static void count_bytes(void *arg)
 {
     struct measure *w = arg;
-    w->bytes = layersum_bytes(w->layers, strlist_count(w->layers));
+    w->bytes = image_bytes(w->sn->m->images, w->layers);
 }
 
 static void counted_bytes(void *arg)

@@ -226,17 +226,26 @@ static int write_all(int fd, const char *text, size_t len)
     return 0;
 }
 
-/* A new file beside the old one, on disk before it takes its place. The owner is that of the folder: what root changes
- * on the command line, a server with less privilege must still read. */
-static int replace(int dir, const char *text, size_t len)
+/* Who must be able to read and replace the file: the server of the folder, which holds the lock in it; before the first
+ * start, whoever owns the folder. What root changes on the command line stays that server's. */
+static int give_to_server(int dir, int fd)
 {
     struct stat st;
-    CLEANUP(close_fd_p) int fd = openat(dir, FRESH_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (geteuid() != 0)
+        return 0;
+    if (fstatat(dir, "lock", &st, AT_SYMLINK_NOFOLLOW) < 0 && fstat(dir, &st) < 0)
+        return -errno;
+    return fchown(fd, st.st_uid, st.st_gid) < 0 ? -errno : 0;
+}
+
+/* A new file beside the old one, on disk before it takes its place. */
+static int replace(int dir, const char *text, size_t len)
+{
+    (void)unlinkat(dir, FRESH_NAME, 0); /* of one that died; in a folder of several owners it cannot be written over */
+    CLEANUP(close_fd_p) int fd = openat(dir, FRESH_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    int r = fchmod(fd, 0600) < 0 || fstat(dir, &st) < 0 ? -errno : 0;
-    if (r == 0 && geteuid() == 0 && fchown(fd, st.st_uid, st.st_gid) < 0)
-        r = -errno;
+    int r = fchmod(fd, 0600) < 0 ? -errno : give_to_server(dir, fd);
     if (r == 0)
         r = write_all(fd, text, len);
     if (r == 0 && (fsync(fd) < 0 || renameat(dir, FRESH_NAME, dir, FILE_NAME) < 0 || fsync(dir) < 0))
@@ -273,15 +282,17 @@ static void change_done(struct change *c)
 
 static int change_begin(const char *dir, struct change *c, struct err *err)
 {
-    struct stat st;
     *c = (struct change){ .dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .lock = NO_FD };
     if (c->dir < 0)
         return err_set(err, err_from_errno(errno), errno, "data folder %s", dir);
-    c->lock = openat(c->dir, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    c->lock = openat(c->dir, LOCK_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (c->lock < 0 && errno == ENOENT)
+        c->lock = openat(c->dir, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (c->lock < 0 || flock(c->lock, LOCK_EX) < 0)
         return err_set(err, err_from_errno(errno), errno, "%s/" LOCK_NAME, dir);
-    if (geteuid() == 0 && fstat(c->dir, &st) == 0 && fchown(c->lock, st.st_uid, st.st_gid) < 0)
-        return err_set(err, err_from_errno(errno), errno, "%s/" LOCK_NAME, dir);
+    int r = give_to_server(c->dir, c->lock);
+    if (r < 0)
+        return err_set(err, err_from_errno(-r), -r, "%s/" LOCK_NAME, dir);
     return tokenfile_read(dir, &c->f, NULL, err);
 }
 

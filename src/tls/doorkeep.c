@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +32,9 @@ struct door {
 struct doorkeep {
     struct loop *loop;
     struct doorkeep_events events;
-    char *cert, *key, *client_ca;
+    struct keeper *keeper;
+    unsigned job;
+    char *cert;         /* for words only */
     struct door *doors; /* newest first */
     struct timer *again, *late;
     int64_t again_ms;
@@ -62,27 +62,12 @@ static struct door *find(struct doorkeep *k, enum state state)
 static int spawn(struct doorkeep *k, struct door *d, struct err *err)
 {
     int pair[2];
-    posix_spawn_file_actions_t actions;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
         return err_sys(err, -errno, "socket pair for the TLS door");
-    char *const argv[] = {
-        (char *)(uintptr_t) "iii", (char *)(uintptr_t) "--tls-door", k->cert, k->key, k->client_ca, NULL
-    };
-    char *const nothing[] = { NULL }; /* the server's environment holds its token */
-    int r = posix_spawn_file_actions_init(&actions);
-    if (r == 0)
-        r = posix_spawn_file_actions_adddup2(&actions, pair[1], DOORWIRE_FD);
-    if (r == 0)
-        r = posix_spawn(&d->pid, "/proc/self/exe", &actions, NULL, argv, nothing);
-    (void)posix_spawn_file_actions_destroy(&actions); /* cannot fail */
+    int r = keeper_run(k->keeper, k->job, pair[1], &d->pid, &d->pidfd, err);
     (void)close(pair[1]);
     d->sock = pair[0];
-    if (r != 0) {
-        d->pid = 0;
-        return err_sys(err, -r, "start the TLS door");
-    }
-    d->pidfd = proc_open(d->pid);
-    return d->pidfd < 0 ? err_sys(err, d->pidfd, "watch the TLS door") : 0;
+    return r < 0 ? err_wrap(err, r, "start the TLS door") : 0;
 }
 
 /* Takes d out and lets go of it; the process ends by itself when its socket closes. is_reaped: it has ended already. */
@@ -99,7 +84,7 @@ static void remove_door(struct door *d, bool is_reaped)
     if (d->pid > 0 && !is_reaped) {
         struct pollfd p = { .fd = d->pidfd, .events = POLLIN };
         if (d->pidfd < 0 || poll(&p, 1, END_MS) != 1)
-            (void)kill(d->pid, SIGKILL);
+            keeper_kill(d->keep->keeper, d->pid); /* not ours to signal */
     }
     if (d->pid > 0)
         (void)waitpid(d->pid, NULL, 0);
@@ -158,7 +143,8 @@ static void end_start(struct door *d, const char *why)
     bool is_reload = d->is_reload;
     k->late = timer_free(k->late);
     if (d->pid > 0)
-        (void)kill(d->pid, SIGKILL); /* it has ended or is about to; nothing was given to it */
+        keeper_kill(d->keep->keeper, d->pid);
+    /* not ours to signal */ /* it has ended or is about to; nothing was given to it */
     remove_door(d, false);
     note(k, true, "refused", why);
     if (!is_reload)
@@ -208,7 +194,7 @@ static void on_message(void *arg, int events)
         int fd = NO_FD, r = read_message(d, &m, &fd);
         if (r < 0) { /* dead, or not to be believed any more: either way its exit is next */
             d->watch = watch_free(d->watch);
-            (void)kill(d->pid, SIGKILL);
+            keeper_kill(d->keep->keeper, d->pid); /* not ours to signal */
         }
         if (r <= 0)
             return;
@@ -250,7 +236,7 @@ static int start_door(struct doorkeep *k, bool is_reload, struct door **ret, str
     int r = spawn(k, d, err);
     if (r < 0) {
         if (d->pid > 0)
-            (void)kill(d->pid, SIGKILL);
+            keeper_kill(d->keep->keeper, d->pid); /* not ours to signal */
         remove_door(d, false);
         return r;
     }
@@ -342,16 +328,16 @@ static int wait_first(struct door *d, char *text, struct err *err)
     return 0;
 }
 
-int doorkeep_new(struct loop *l, const struct tlsctx_files *files, const struct doorkeep_events *events,
+int doorkeep_new(struct loop *l, const struct doorkeep_start *start, const struct doorkeep_events *events,
                  struct doorkeep **ret, struct err *err)
 {
     char text[DOORWIRE_TEXT_MAX];
     struct doorkeep *k = xzalloc(sizeof *k);
     struct door *d = NULL;
     *k = (struct doorkeep){ .loop = l, .events = *events, .listeners = { NO_FD, NO_FD } };
-    k->cert = xstrdup(files->cert);
-    k->key = xstrdup(files->key);
-    k->client_ca = xstrdup(files->client_ca ? files->client_ca : "");
+    k->cert = xstrdup(start->cert);
+    k->keeper = start->keeper;
+    k->job = start->job;
     int r = start_door(k, false, &d, err);
     if (r == 0)
         r = wait_first(d, text, err);
@@ -406,8 +392,6 @@ struct doorkeep *doorkeep_free(struct doorkeep *k)
     k->again = timer_free(k->again);
     k->late = timer_free(k->late);
     free(k->cert);
-    free(k->key);
-    free(k->client_ca);
     free(k);
     return NULL;
 }

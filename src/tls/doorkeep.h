@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "loop/loop.h"
-#include "tls/tlsctx.h"
+#include "os/keeper.h"
 
 struct doorkeep;
 
@@ -22,8 +22,15 @@ struct doorkeep_events {
     void *arg;
 };
 
-/* Starts a door and waits until it has read the files (at most 10 s): before the loop runs. files is copied. */
-int doorkeep_new(struct loop *l, const struct tlsctx_files *files, const struct doorkeep_events *events,
+/* Who starts it: a job of the keeper, of which several may run, with the files as its arguments. */
+struct doorkeep_start {
+    struct keeper *keeper; /* borrowed */
+    unsigned job;
+    const char *cert; /* for words only; copied */
+};
+
+/* Starts a door and waits until it has read the files (at most 10 s): before the loop runs. */
+int doorkeep_new(struct loop *l, const struct doorkeep_start *start, const struct doorkeep_events *events,
                  struct doorkeep **ret, struct err *err);
 /* Owns fd, a listening socket. */
 void doorkeep_listen(struct doorkeep *k, enum doorkeep_port port, int fd);

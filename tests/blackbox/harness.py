@@ -205,6 +205,8 @@ class Server:
         self.clients = []
         if user is not None:
             os.chown(self.home, user, user)
+        elif IS_ROOT:
+            os.chmod(self.home, 0o711)  # the server that root starts becomes another user, who has to get to its data folder
 
     def argv(self):
         argv = [str(self.binary), "serve", "--port", "0", "--engine-port", "0", "--data-dir", str(self.data_dir)]

@@ -217,7 +217,7 @@ def test_the_data_folder_is_deleted():
 
 def test_a_body_that_does_not_fit_into_memory():
     """The address space is the limit here; a real host has one, too."""
-    with serving(env={"III_MAX_BODY_MB": "1024", "III_BLANK_POOL": "0"}) as server, harness.Client(server.port) as caller:
+    with serving(env={"III_MAX_BODY_MB": "1024", "III_BLANK_POOL": "0"}, flags=["--run-as", "root"] if harness.IS_ROOT else []) as server, harness.Client(server.port) as caller:
         if harness.IS_SANITIZED:
             pytest.skip("the sanitizer's own memory does not fit under such a limit")
         sid = caller.create()["id"]

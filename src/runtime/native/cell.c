@@ -353,31 +353,6 @@ static int connect_agent(struct cell_site *site, struct cell *c, struct err *err
     return r < 0 ? err_set(err, ERR_GONE, -r, "connect to the agent of box %s", c->name) : 0;
 }
 
-int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell **ret, struct err *err)
-{
-    char group[CGROUP_NAME_MAX];
-    CLEANUP(cell_free_p) struct cell *c = cell_alloc(site);
-    memcpy(c->name, q->name, sizeof(c->name));
-    memcpy(c->id, q->id, sizeof(c->id));
-    c->state = CELL_RUNNING;
-    c->pid = q->pid;
-    c->slot = q->slot;
-    c->has_slot = site->is_root && q->slot < IDRANGE_POOL_SLOTS; /* reserved at our start by cell_reserve() */
-    c->start_time = q->start_time;
-    c->is_paused = q->is_paused;
-    c->pidfd = proc_open(q->pid);
-    /* The start time is read after the descriptor is open: if it fits, the descriptor is of that very process. */
-    if (c->pidfd < 0 || q->start_time == 0 || proc_start_time(q->pid) != q->start_time)
-        return err_set(err, ERR_GONE, 0, "box %s is not running any more", q->name);
-    snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
-    c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
-    int r = q->is_linked ? 0 : connect_agent(site, c, err);
-    if (r < 0)
-        return r;
-    *ret = STEAL(c);
-    return 0;
-}
-
 /* A number without sign, and moves *p behind it and the character that must follow. */
 static bool read_number(const char **p, char after, unsigned long long *ret)
 {
@@ -409,6 +384,41 @@ static bool read_note(const struct cell_site *site, const char *name, struct cel
     ret->start_time = start;
     ret->slot = (unsigned)slot;
     return true;
+}
+
+/* The server is not believed: what it calls the first process of a box must be what the launcher that made the box
+ * wrote down, in a folder that only launchers write. Any other process would be killed, entered or mounted into by
+ * mistake. */
+static bool is_noted(const struct cell_site *site, const struct wire_request *q)
+{
+    struct cell note;
+    return read_note(site, q->name, &note) && note.pid == q->pid && note.start_time == q->start_time &&
+           (!site->is_root || note.slot == q->slot);
+}
+
+int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell **ret, struct err *err)
+{
+    char group[CGROUP_NAME_MAX];
+    CLEANUP(cell_free_p) struct cell *c = cell_alloc(site);
+    memcpy(c->name, q->name, sizeof(c->name));
+    memcpy(c->id, q->id, sizeof(c->id));
+    c->state = CELL_RUNNING;
+    c->pid = q->pid;
+    c->slot = q->slot;
+    c->has_slot = site->is_root && q->slot < IDRANGE_POOL_SLOTS; /* reserved at our start by cell_reserve() */
+    c->start_time = q->start_time;
+    c->is_paused = q->is_paused;
+    c->pidfd = proc_open(q->pid);
+    /* The start time is read after the descriptor is open: if it fits, the descriptor is of that very process. */
+    if (c->pidfd < 0 || q->start_time == 0 || proc_start_time(q->pid) != q->start_time || !is_noted(site, q))
+        return err_set(err, ERR_GONE, 0, "box %s is not running any more", q->name);
+    snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
+    c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
+    int r = q->is_linked ? 0 : connect_agent(site, c, err);
+    if (r < 0)
+        return r;
+    *ret = STEAL(c);
+    return 0;
 }
 
 void cell_reserve(struct cell_site *site, const char *name)

@@ -57,9 +57,9 @@ struct native {
     int sock, pidfd;
     pid_t pid;
     struct watch *watch;
-    bool is_dead;        /* the launcher is gone, and another is started only after a pause */
-    struct timer *pause; /* that pause */
-    bool has_uid_range;
+    bool is_dead;                /* the launcher is gone, and another is started only after a pause */
+    struct timer *pause;         /* that pause */
+    bool has_uid_range, is_root; /* of the launcher */
     uint64_t last_number;
     struct pending *pending;
     struct message *out, **out_end; /* what the socket did not take yet; owned by their pending */
@@ -71,6 +71,7 @@ struct native {
     struct keeper *keeper, *own_keeper; /* who starts the launcher; the second one is freed with us */
     unsigned launcher_job;
     struct cgroup_host cgroups;
+    bool has_own_cgroups;
     char *data_dir;
 };
 
@@ -563,7 +564,14 @@ static void native_promote(struct box *b, const char *const *layers, size_t n_la
 static const char *native_leftover(struct box *b)
 {
     (void)box_owner(b);
-    return b->leftover && access(b->leftover, F_OK) == 0 ? b->leftover : NULL;
+    return b->leftover; /* whether it is still there only the launcher may look */
+}
+
+static void native_taken(struct box *b)
+{
+    (void)box_owner(b);
+    free(b->leftover);
+    b->leftover = NULL;
 }
 
 static void native_volume(struct box *b, uint32_t op, const struct box_volume *v, box_done_fn *fn, void *arg)
@@ -672,7 +680,7 @@ static struct runtime_caps native_caps(struct runtime *rt)
                                   .can_limit_cpu = have & (1u << CGROUP_CPU),
                                   .can_limit_pids = have & (1u << CGROUP_PIDS),
                                   .has_uid_range = n->has_uid_range,
-                                  .can_network = geteuid() == 0,
+                                  .can_network = n->is_root,
                                   .can_mount = true,
                                   .can_egress = true };
 }
@@ -687,9 +695,9 @@ static struct runtime *native_free(struct runtime *rt)
     if (n->pid > 0) {
         struct pollfd p = { .fd = n->pidfd, .events = POLLIN };
         if (poll(&p, 1, END_MS) == 0)
-            keeper_kill(n->keeper, n->launcher_job); /* stuck; a sweep cleans up after it */
-        (void)waitpid(n->pid, NULL, 0);              /* our child: only an end can come */
-        (void)close(n->pidfd);                       /* only a handle */
+            keeper_kill(n->keeper, n->pid); /* stuck; a sweep cleans up after it */
+        (void)waitpid(n->pid, NULL, 0);     /* our child: only an end can come */
+        (void)close(n->pidfd);              /* only a handle */
     }
     while (n->pending) {
         struct pending *p = n->pending;
@@ -702,7 +710,8 @@ static struct runtime *native_free(struct runtime *rt)
         box_free(n->boxes);
     }
     keeper_free(n->own_keeper);
-    cgroup_host_done(&n->cgroups);
+    if (n->has_own_cgroups)
+        cgroup_host_done(&n->cgroups);
     free(n->data_dir);
     n->magic = 0;
     free(n);
@@ -728,6 +737,7 @@ static const struct runtime_ops native_ops = {
     .capture = native_capture,
     .promote = native_promote,
     .leftover = native_leftover,
+    .taken = native_taken,
     .mount_volume = native_mount_volume,
     .unmount_volume = native_unmount_volume,
     .remove_volume = native_remove_volume,
@@ -775,6 +785,7 @@ static int await_hello(struct native *n, struct err *err)
         snprintf(err->msg, sizeof(err->msg), "launcher: %.380s", rep.text);
         return rep.result;
     }
+    n->is_root = rep.can_idmap;
     n->has_uid_range = rep.has_uid_range;
     return fcntl(n->sock, F_SETFL, O_NONBLOCK) < 0 ? err_sys(err, -errno, "set up the launcher's socket") : 0;
 }
@@ -796,8 +807,8 @@ static void end_launcher(struct native *n)
     if (n->sock >= 0)
         (void)close(steal_fd(&n->sock)); /* nothing more comes from it */
     if (n->pid > 0) {
-        keeper_kill(n->keeper, n->launcher_job); /* it may only have closed its socket; we may not signal root */
-        (void)waitpid(n->pid, NULL, 0);          /* our child: only an end can come */
+        keeper_kill(n->keeper, n->pid); /* it may only have closed its socket; we may not signal root */
+        (void)waitpid(n->pid, NULL, 0); /* our child: only an end can come */
     }
     if (n->pidfd >= 0)
         (void)close(steal_fd(&n->pidfd)); /* only a handle */
@@ -933,26 +944,6 @@ static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg)
     n->restart_arg = arg;
 }
 
-static char *full_path(const char *path)
-{
-    char *full = realpath(path, NULL);
-    return full ? full : xstrdup(path);
-}
-
-void native_job(const struct native_options *opt, struct native_job *ret)
-{
-    ret->data_dir = full_path(opt->data_dir);
-    ret->image_dir = full_path(opt->image_dir ? opt->image_dir : opt->data_dir);
-    snprintf(ret->pool, sizeof(ret->pool), "%u", opt->blank_pool);
-    ret->job = (struct keeper_job){ .args = { "--launcher", ret->data_dir, ret->image_dir, ret->pool } };
-}
-
-void native_job_done(struct native_job *job)
-{
-    free(job->data_dir);
-    free(job->image_dir);
-}
-
 /* Nobody gave us a keeper: a program that does not change its privileges. */
 static int keep_ourselves(struct native *n, const struct native_options *opt, struct err *err)
 {
@@ -973,10 +964,15 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     n->magic = NATIVE_MAGIC;
     n->sock = n->pidfd = NO_FD;
     n->out_end = &n->out;
-    n->data_dir = full_path(opt->data_dir);
+    n->data_dir = native_full_path(opt->data_dir);
     n->keeper = opt->keeper;
     n->launcher_job = opt->launcher_job;
-    int r = cgroup_host_init(&n->cgroups, NULL, &own);
+    int r = 0;
+    n->has_own_cgroups = !opt->cgroups;
+    if (opt->cgroups)
+        n->cgroups = *opt->cgroups;
+    else
+        r = cgroup_host_init(&n->cgroups, NULL, &own);
     if (r >= 0 && !n->keeper)
         r = keep_ourselves(n, opt, &own);
     if (r >= 0)

@@ -605,10 +605,17 @@ static int own_mounts(struct err *err)
 
 static int open_folder(int at, const char *name, int *ret, struct err *err)
 {
+    struct stat st;
     if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
         return err_sys(err, -errno, "make folder %s", name);
-    *ret = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return *ret < 0 ? err_sys(err, -errno, "open folder %s", name) : 0;
+    CLEANUP(close_fd_p) int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, -errno, "open folder %s", name);
+    if (st.st_uid != geteuid()) /* what is in it would not be our own doing */
+        return err_set(err, ERR_FORBIDDEN, 0, "folder %s of the data folder belongs to user %u, not to us", name,
+                       (unsigned)st.st_uid);
+    *ret = steal_fd(&fd);
+    return 0;
 }
 
 /* One launcher at a time: that of a killed server may still be ending its blanks, and must not be swept while it works.

@@ -1,15 +1,17 @@
 /* The native driver: namespaces, overlayfs, cgroups, seccomp, made by a launcher process. May include: base/, os/,
  * loop/, runtime/. */
 #pragma once
+#include "os/cgroup.h"
 #include "os/keeper.h"
 #include "runtime/runtime.h"
 
 struct native_options {
-    const char *data_dir;  /* run/ and boxes/ live below it; must exist */
-    const char *image_dir; /* every layer lies below it; NULL = data_dir */
-    unsigned blank_pool;   /* blanks kept ready; 0 = none */
-    struct keeper *keeper; /* who starts the launcher, borrowed; NULL: one of its own */
-    unsigned launcher_job; /* which of the keeper's jobs it is */
+    const char *data_dir;              /* run/ and boxes/ live below it; must exist */
+    const char *image_dir;             /* every layer lies below it; NULL = data_dir */
+    unsigned blank_pool;               /* blanks kept ready; 0 = none */
+    struct keeper *keeper;             /* who starts the launcher, borrowed; NULL: one of its own */
+    unsigned launcher_job;             /* which of the keeper's jobs it is */
+    const struct cgroup_host *cgroups; /* found while there was the privilege for it, borrowed; NULL: looked for */
 };
 
 /* The launcher as a job for a keeper. Valid until native_job_done(); the keeper has a copy of its own. */
@@ -20,6 +22,7 @@ struct native_job {
 };
 void native_job(const struct native_options *opt, struct native_job *ret);
 void native_job_done(struct native_job *job);
+char *native_full_path(const char *path); /* without links; as it is when it does not exist. Caller frees */
 
 /* Has the launcher (this same binary, see native_launcher_main) started and waits until it is ready. */
 int native_new(struct loop *l, const struct native_options *opt, struct runtime **ret, struct err *err);

@@ -52,7 +52,8 @@ static int ended_with(struct started *s)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static const struct keeper_job jobs[] = { { { "--job", "first" } }, { { "--job", "second" } } };
+static const struct keeper_job jobs[] = { { .args = { "--job", "first" } },
+                                          { .args = { "--job", "second" }, .is_many = true, .is_bare = true } };
 
 TEST(jobs_are_our_children_and_outlive_the_keeper)
 {
@@ -83,13 +84,33 @@ TEST(one_process_for_each_job)
     CHECK_INT(start(k, 0, &a), 0);
     CHECK_INT(start(k, 0, &b), 0);
     CHECK_INT(ended_with(&a), -SIGKILL);
-    keeper_kill(k, 0);
+    keeper_kill(k, getppid()); /* not one that it started */
+    keeper_kill(k, b.pid);
     CHECK_INT(ended_with(&b), -SIGKILL);
-    keeper_kill(k, 0); /* there is none: fine */
+    keeper_kill(k, b.pid); /* gone: fine */
     CHECK_INT(start(k, 0, &a), 0);
     close_fd_p(&a.sock);
     a.sock = NO_FD;
     CHECK_INT(ended_with(&a), 0);
+    keeper_free(k);
+}
+
+TEST(several_processes_of_a_job_that_may_be_many)
+{
+    struct keeper *k = NULL;
+    struct started all[KEEPER_RUN_MAX], more;
+    CHECK_INT(keeper_new(jobs, 2, &k, NULL), 0);
+    for (size_t i = 0; i < KEEPER_RUN_MAX; i++)
+        CHECK_INT(start(k, 1, &all[i]), 0);
+    CHECK_INT(start(k, 1, &more), -EAGAIN);
+    close_fd_p(&more.sock);
+    keeper_kill(k, all[3].pid);
+    CHECK_INT(ended_with(&all[3]), -SIGKILL);
+    CHECK_INT(start(k, 1, &all[3]), 0);
+    for (size_t i = 0; i < KEEPER_RUN_MAX; i++) {
+        (void)shutdown(all[i].sock, SHUT_RDWR);
+        CHECK_INT(ended_with(&all[i]), 0);
+    }
     keeper_free(k);
 }
 
@@ -113,6 +134,7 @@ int main(int argc, char **argv)
         return run_as_job(argv[2]);
     RUN(jobs_are_our_children_and_outlive_the_keeper);
     RUN(one_process_for_each_job);
+    RUN(several_processes_of_a_job_that_may_be_many);
     RUN(a_job_that_is_not_on_the_list_ends_the_keeper);
     return tap_done();
 }

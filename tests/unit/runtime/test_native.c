@@ -436,6 +436,18 @@ static pid_t launcher_pid(void)
     }
 }
 
+/* A process that the box never had, or another's range of ids: as from a server that was taken over. */
+static void adopt_lie(const json_t *record, const char *key, json_int_t value, const char *more, json_int_t value_more)
+{
+    JSON_OWNED lie = json_copy((json_t *)(uintptr_t)record);
+    json_object_set_new(lie, key, json_integer(value));
+    if (more)
+        json_object_set_new(lie, more, json_integer(value_more));
+    adopt(lie);
+    CHECK(g.box == NULL);
+    CHECK_INT(g.err.code, ERR_GONE);
+}
+
 TEST(boxes_outlive_a_killed_launcher_and_are_adopted)
 {
     start(2);
@@ -463,6 +475,8 @@ TEST(boxes_outlive_a_killed_launcher_and_are_adopted)
     g.rt->ops->forget(kept_box);
     stop();
     start(1);
+    adopt_lie(record, "pid", getpid(), "startTime", (json_int_t)proc_start_time(getpid()));
+    adopt_lie(record, "slot", json_get_int(record, "slot", 0) + 1, NULL, 0);
     adopt(record);
     CHECK(g.box != NULL && g.guest >= 0);
     if (g.box) {
@@ -579,7 +593,9 @@ TEST(a_promoted_layer_is_shared_with_the_running_box)
     promote(layers, 1);
     CHECK(g.is_shared && strstr(g.folder, "/upper"));
     snprintf(first, sizeof(first), "%s/taken-1", g.data);
+    CHECK_STR(g.rt->ops->leftover(g.box), g.folder);
     CHECK_INT(rename(g.folder, first), 0);
+    g.rt->ops->taken(g.box);
     CHECK(g.rt->ops->leftover(g.box) == NULL);
     layers[1] = first;
     (void)close(write_inside("b", "two"));

@@ -1,0 +1,215 @@
+/* A call is a socket pair of its own: one end goes to the tool, which forks a child for it; the request and the answers
+ * are JSON, one message each. A tool that died is started again, and the call is made once more: every operation may be
+ * carried out twice. */
+#include "image/image_remote.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "os/seqsock.h"
+
+#define LOOK_MS 100 /* how often a long call looks whether it is still wanted */
+
+struct image_remote {
+    struct keeper *keeper;
+    unsigned job;
+    char *data_dir;
+    pthread_mutex_t mutex; /* guards the rest */
+    int sock, pidfd;
+    pid_t pid;
+};
+
+static void reap(struct image_remote *r)
+{
+    if (r->sock >= 0)
+        (void)close(steal_fd(&r->sock)); /* the tool takes it as the order to end */
+    if (r->pid > 0)
+        (void)waitpid(r->pid, NULL, 0); /* our child: only an end can come */
+    if (r->pidfd >= 0)
+        (void)close(steal_fd(&r->pidfd)); /* only a handle */
+    r->pid = 0;
+}
+
+static int start(struct image_remote *r, struct err *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, -errno, "socket pair for the image tool");
+    int result = keeper_run(r->keeper, r->job, pair[1], &r->pid, &r->pidfd, err);
+    (void)close(pair[1]); /* the tool's end */
+    if (result < 0) {
+        (void)close(pair[0]); /* of nobody */
+        return err_wrap(err, result, "start the image tool");
+    }
+    r->sock = pair[0];
+    return 0;
+}
+
+int image_remote_new(const char *data_dir, struct keeper *k, unsigned job, struct image_remote **ret, struct err *err)
+{
+    struct image_remote *r = xzalloc(sizeof(*r));
+    *r = (struct image_remote){ .keeper = k, .job = job, .data_dir = xstrdup(data_dir), .sock = NO_FD, .pidfd = NO_FD };
+    (void)pthread_mutex_init(&r->mutex, NULL); /* cannot fail for a plain mutex */
+    int result = start(r, err);
+    if (result < 0)
+        (void)image_remote_free(r);
+    else
+        *ret = r;
+    return result;
+}
+
+struct image_remote *image_remote_free(struct image_remote *r)
+{
+    if (r) {
+        reap(r);
+        (void)pthread_mutex_destroy(&r->mutex);
+        free(r->data_dir);
+        free(r);
+    }
+    return NULL;
+}
+
+const char *image_remote_folder(const struct image_remote *r, const char *folder)
+{
+    size_t n = strlen(r->data_dir);
+    return strncmp(folder, r->data_dir, n) == 0 && folder[n] == '/' ? folder + n + 1 : NULL;
+}
+
+/* Hands one end of a call's pair to the tool. */
+static int hand_over(struct image_remote *r, int fd, struct err *err)
+{
+    char byte = 'c';
+    struct iovec parts[2] = { { &byte, 1 }, { NULL, 0 } };
+    (void)pthread_mutex_lock(&r->mutex);
+    int result = r->sock >= 0 ? seqsock_send(r->sock, parts, &fd, 1) : -EPIPE;
+    if (result < 0) {
+        reap(r);
+        result = start(r, err);
+        if (result == 0 && (result = seqsock_send(r->sock, parts, &fd, 1)) < 0)
+            (void)err_sys(err, result, "talk to the image tool");
+    }
+    (void)pthread_mutex_unlock(&r->mutex);
+    return result;
+}
+
+static void note_progress(const json_t *at, struct image_pull_state *state)
+{
+    atomic_store(&state->done_bytes, json_get_int(at, "done", 0));
+    atomic_store(&state->total_bytes, json_get_int(at, "total", 0));
+    atomic_store(&state->layers_done, (int)json_get_int(at, "layersDone", 0));
+    atomic_store(&state->layers, (int)json_get_int(at, "layers", 0));
+}
+
+static int read_error(const json_t *e, struct err *err)
+{
+    int64_t code = json_get_int(e, "code", ERR_INTERNAL), sys = json_get_int(e, "sys", 0);
+    int64_t result = json_get_int(e, "result", -EIO);
+    if (code <= ERR_NONE || code >= ERR_COUNT)
+        code = ERR_INTERNAL;
+    if (err) {
+        *err = (struct err){ .code = (enum err_code)code, .sys = sys > 0 && sys < 4096 ? (int)sys : 0 };
+        (void)snprintf(err->msg, sizeof(err->msg), "%s", json_get_str(e, "msg", "the image tool gave no reason"));
+    }
+    return result < 0 && result > -4096 ? (int)result : -EIO;
+}
+
+static bool is_unwanted(const atomic_bool *stop, struct image_pull_state *state)
+{
+    return (stop && atomic_load(stop)) || (state && atomic_load(&state->is_cancelled));
+}
+
+/* One answer. 1: there will be more; -EPIPE without err: the tool's child ended without a word. */
+static int take_answer(int sock, char *text, struct image_pull_state *state, json_t **ret, struct err *err)
+{
+    size_t n_fds = 0;
+    JSON_OWNED answer = NULL;
+    ssize_t n = seqsock_recv(sock, text, IMAGE_REMOTE_MESSAGE, NULL, 0, &n_fds);
+    if (n <= 0)
+        return -EPIPE;
+    int r = json_read(text, (size_t)n, &answer, err);
+    if (r < 0)
+        return r;
+    if (json_get(answer, "progress")) {
+        if (state)
+            note_progress(json_get(answer, "progress"), state);
+        return 1;
+    }
+    if (json_get(answer, "error"))
+        return read_error(json_get(answer, "error"), err);
+    if (ret)
+        *ret = json_incref(answer);
+    return 0;
+}
+
+/* One call under way. */
+struct call {
+    struct image_remote *remote;
+    char *text;
+    size_t len;
+    const atomic_bool *stop;
+    struct image_pull_state *state;
+};
+
+static int await(const struct call *c, int sock, json_t **ret, struct err *err)
+{
+    CLEANUP(free_p) char *text = xzalloc(IMAGE_REMOTE_MESSAGE);
+    bool is_told = false;
+    for (int r = 1; r == 1;) {
+        struct pollfd p = { .fd = sock, .events = POLLIN };
+        int ready = poll(&p, 1, c->stop || c->state ? LOOK_MS : -1);
+        if (!is_told && is_unwanted(c->stop, c->state)) {
+            is_told = true;
+            (void)send(sock, "s", 1, MSG_NOSIGNAL); /* gone already: the answer says it */
+        }
+        if (ready > 0 && (r = take_answer(sock, text, c->state, ret, err)) != 1)
+            return r;
+    }
+    return -EIO;
+}
+
+static int call_once(const struct call *c, json_t **ret, struct err *err)
+{
+    int pair[2];
+    struct iovec parts[2] = { { c->text, c->len }, { NULL, 0 } };
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, -errno, "socket pair for the image tool");
+    int r = seqsock_send(pair[0], parts, NULL, 0);
+    r = r < 0 ? err_sys(err, r, "ask the image tool") : hand_over(c->remote, pair[1], err);
+    (void)close(pair[1]); /* the tool's */
+    if (r == 0)
+        r = await(c, pair[0], ret, err);
+    (void)close(pair[0]); /* all was read */
+    return r;
+}
+
+int image_remote_work(struct image_remote *r, json_t *request, const atomic_bool *stop, struct image_pull_state *state,
+                      json_t **ret_answer, struct err *err)
+{
+    struct err own = ERR_INIT;
+    struct call c = { .remote = r, .stop = stop, .state = state };
+    CLEANUP(free_p) char *text = c.text = json_write(request, &c.len);
+    json_decref(request);
+    if (!text || c.len >= IMAGE_REMOTE_MESSAGE)
+        return err_set(err, ERR_TOO_LARGE, 0, "a request to the image tool of %zu bytes", c.len);
+    int result = -EPIPE;
+    for (int tries = 0; tries < 2 && result == -EPIPE && !own.code; tries++)
+        result = call_once(&c, ret_answer, &own);
+    if (result < 0 && !own.code)
+        (void)err_set(&own, ERR_INTERNAL, 0, "the image tool ended in the middle of this: try again");
+    if (result < 0 && err)
+        *err = own;
+    return result;
+}
+
+int image_remote_call(struct image_remote *r, json_t *request, json_t **ret_answer, struct err *err)
+{
+    return image_remote_work(r, request, NULL, NULL, ret_answer, err);
+}

@@ -1,0 +1,145 @@
+/* Who owns what below the data folder:
+ *   the folder itself     root, its group the server's, sticky: the server may make files and change its own, but not
+ *                         move away what root works in
+ *   files in it, audit    the server's (records and their journals, tokens, the audit log)
+ *   boxes, run, volumes   root's alone: the launcher believes what it finds there
+ *   images                root's, readable for the server's group: records, names of layers, the lock
+ *   images/pins           the server's
+ * Everything is opened without following links and changed by descriptor, and a file with a second name is left alone:
+ * the folder may have been in the hands of a server that was taken over. */
+#include "main/ownership.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+struct owner {
+    uid_t uid;
+    gid_t gid;
+};
+
+/* 0 when it is as wanted already: most starts change nothing. */
+static int give(int fd, struct owner to, mode_t mode)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if ((st.st_uid != to.uid || st.st_gid != to.gid) && fchown(fd, to.uid, to.gid) < 0)
+        return -errno;
+    return (st.st_mode & 07777) != mode && fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+static int open_folder(int at, const char *name, int *ret, struct err *err)
+{
+    if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make folder %s", name);
+    *ret = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret < 0 ? err_sys(err, -errno, "open folder %s of the data folder", name) : 0;
+}
+
+/* What is in a folder that the launcher believes must be root's doing from the beginning. */
+static int check_root_owned(int at, const char *name, struct err *err)
+{
+    struct stat st;
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == 0)
+        return 0; /* missing: made below */
+    return err_set(err, ERR_FORBIDDEN, 0, "folder %s of the data folder belongs to user %u: use another --data-dir",
+                   name, (unsigned)st.st_uid);
+}
+
+static int give_folder(int at, const char *name, struct owner to, mode_t mode, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = NO_FD;
+    int r = open_folder(at, name, &fd, err);
+    if (r == 0 && (r = give(fd, to, mode)) < 0)
+        return err_sys(err, r, "hand over folder %s of the data folder", name);
+    return r;
+}
+
+static int give_file(int at, const char *name, struct owner to, mode_t mode)
+{
+    struct stat st;
+    CLEANUP(close_fd_p) int path = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (path < 0 || fstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (st.st_nlink != 1 || (!S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode)))
+        return 0;
+    if (S_ISSOCK(st.st_mode)) /* of a server that was killed: the next one removes it */
+        return fchownat(path, "", to.uid, to.gid, AT_EMPTY_PATH) < 0 ? -errno : 0;
+    CLEANUP(close_fd_p) int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    return S_ISREG(st.st_mode) && st.st_nlink == 1 ? give(fd, to, mode) : 0;
+}
+
+/* Every file directly in a folder. */
+static int give_files(int at, const char *name, struct owner to, mode_t mode, struct err *err)
+{
+    int r = 0, fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return err_sys(err, -errno, "read folder %s of the data folder", name);
+    }
+    for (struct dirent *e; r == 0 && (e = readdir(d));)
+        if (e->d_type != DT_DIR)
+            if ((r = give_file(fd, e->d_name, to, mode)) < 0)
+                (void)err_sys(err, r, "hand over %s/%.60s", name, e->d_name);
+    (void)closedir(d); /* read only */
+    return r;
+}
+
+static int give_images(int data, uid_t uid, gid_t gid, struct err *err)
+{
+    CLEANUP(close_fd_p) int images = NO_FD;
+    const struct owner server = { uid, gid }, shared = { 0, gid };
+    mode_t folder = uid ? 0750 : 0700, file = uid ? 0660 : 0600;
+    int r = open_folder(data, "images", &images, err);
+    if (r == 0)
+        r = give_folder(images, "images", shared, folder, err);
+    if (r == 0)
+        r = give_files(images, "images", shared, file, err);
+    if (r == 0)
+        r = give_folder(images, "layers", shared, folder, err);
+    if (r == 0)
+        r = give_folder(images, "pins", server, 0700, err);
+    if (r == 0)
+        r = give_files(images, "pins", server, 0600, err);
+    if (r == 0 && (give_file(images, "host.json", shared, file) < 0 || give_file(images, "lock", shared, file) < 0 ||
+                   give(images, shared, folder) < 0))
+        r = err_sys(err, -errno, "hand over the image store");
+    return r;
+}
+
+int ownership_run(const char *data_dir, uid_t uid, gid_t gid, struct err *err)
+{
+    static const char *const roots[] = { "boxes", "run", "volumes" };
+    const struct owner root = { 0, 0 }, server = { uid, gid };
+    CLEANUP(close_fd_p) int data = open(data_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (data < 0)
+        return err_sys(err, -errno, "open data folder %s", data_dir);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof(roots) / sizeof(*roots); i++)
+        r = check_root_owned(data, roots[i], err);
+    for (size_t i = 0; r == 0 && i < sizeof(roots) / sizeof(*roots); i++)
+        r = give_folder(data, roots[i], root, strcmp(roots[i], "run") == 0 ? 0755 : 0700, err);
+    if (r == 0)
+        r = give_images(data, uid, gid, err);
+    struct stat st;
+    if (r == 0 && fstatat(data, "audit", &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        r = give_folder(data, "audit", server, 0700, err);
+        if (r == 0)
+            r = give_files(data, "audit", server, 0600, err);
+    }
+    if (r == 0)
+        r = give_files(data, ".", server, 0600, err);
+    if (r == 0 && (r = give(data, (struct owner){ 0, gid }, uid ? 01770 : 0700)) < 0)
+        return err_sys(err, r, "hand over data folder %s", data_dir);
+    return r;
+}

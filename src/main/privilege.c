@@ -1,0 +1,168 @@
+/* The stages, and why in this order:
+ *  1. folders, control groups: need root, read nothing that is not ours;
+ *  2. the keeper: forked before any foreign byte was read, with the launcher and the image tool as its only jobs;
+ *  3. the data folder is handed over (ownership.c): needs root, comes last because it names the user;
+ *  4. landlock while paths can still be looked at, then identity and capabilities, then the system call filter, which
+ *     forbids the calls that the other two need. */
+#include "main/privilege.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "image/image.h"
+#include "main/ownership.h"
+#include "main/runas.h"
+#include "main/tlsport.h"
+#include "os/confine.h"
+#include "runtime/native/native.h"
+
+static int start_keeper(const struct settings *s, const char *data_dir, struct privilege *p, struct err *err)
+{
+    CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
+    const struct native_options native = { .data_dir = data_dir,
+                                           .image_dir = images,
+                                           .blank_pool = (unsigned)s->blank_pool };
+    struct native_job launcher;
+    native_job(&native, &launcher);
+    const struct keeper_job jobs[] = { [PRIVILEGE_LAUNCHER] = launcher.job,
+                                       [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir } },
+                                       [PRIVILEGE_DOOR] = {
+                                           .args = { "--tls-door", s->tls_cert, s->tls_key, s->tls_client_ca },
+                                           .is_many = true,
+                                           .is_bare = true } };
+    size_t n = sizeof(jobs) / sizeof(*jobs) - (tlsport_is_wanted(s) ? 0 : 1);
+    int r = keeper_new(jobs, n, &p->keeper, err);
+    native_job_done(&launcher);
+    return r;
+}
+
+/* Makes the store's folders, and removes what a killed process left in them. */
+static int make_store(const char *data_dir, struct err *err)
+{
+    CLEANUP(free_p) char *dir = xasprintf("%s/images", data_dir);
+    CLEANUP(image_store_close_p) struct image_store *store = NULL;
+    return image_store_open(dir, &store, err);
+}
+
+int privilege_prepare(const struct settings *s, const char *data_dir, struct privilege *ret, struct err *err)
+{
+    struct runas who;
+    int r = runas_pick(s->run_as, &who, err);
+    if (r == 0)
+        r = make_store(data_dir, err);
+    if (r == 0)
+        r = start_keeper(s, data_dir, ret, err);
+    if (r == 0)
+        r = cgroup_host_init(&ret->cgroups, NULL, err);
+    if (r < 0)
+        return r;
+    if (who.uid != 0 && geteuid() == 0 && !runas_can_enter(data_dir, &who)) {
+        log_event(
+            LOG_WARN, "server.user", "user", "root", "why",
+            "a folder above the data folder lets only root in: give the server a --data-dir that others may enter "
+            "(like /var/lib/iii-sandbox) and it runs as a user of its own",
+            NULL);
+        who = (struct runas){ 0 };
+    }
+    ret->uid = who.uid;
+    ret->gid = who.gid;
+    return geteuid() == 0 ? ownership_run(data_dir, who.uid, who.gid, err) : 0;
+}
+
+/* What the server opens besides its data folder: names, certificates, the C library's modules, figures of boxes.
+ * Folders where they can be, since a file that is replaced is another file. */
+static const struct confine_place places[] = {
+    { "/etc", CONFINE_READ },
+    { "/run/systemd/resolve", CONFINE_READ },
+    { "/run/NetworkManager", CONFINE_READ },
+    { "/usr", CONFINE_READ },
+    { "/run/resolvconf", CONFINE_READ },
+    { "/var/run/netconfig", CONFINE_READ },
+    { "/lib", CONFINE_READ },
+    { "/lib64", CONFINE_READ },
+    { "/proc", CONFINE_READ },
+    { "/dev/null", CONFINE_WRITE },
+    { "/dev/urandom", CONFINE_READ },
+    { "/sys/fs/cgroup", CONFINE_READ },
+};
+
+/* uid 0 may read all of /etc, so that one gets single files. One of them that is replaced is not seen before the next
+ * start: the price of this case. */
+static const struct confine_place root_places[] = {
+    { "/etc/ssl", CONFINE_READ },
+    { "/etc/pki", CONFINE_READ },
+    { "/etc/ca-certificates", CONFINE_READ },
+    { "/etc/resolv.conf", CONFINE_READ },
+    { "/etc/hosts", CONFINE_READ },
+    { "/etc/nsswitch.conf", CONFINE_READ },
+    { "/etc/host.conf", CONFINE_READ },
+    { "/etc/gai.conf", CONFINE_READ },
+    { "/etc/services", CONFINE_READ },
+    { "/etc/ld.so.cache", CONFINE_READ },
+    { "/etc/localtime", CONFINE_READ },
+    { "/run/systemd/resolve", CONFINE_READ },
+    { "/usr", CONFINE_READ },
+    { "/lib", CONFINE_READ },
+    { "/lib64", CONFINE_READ },
+    { "/proc", CONFINE_READ },
+    { "/dev/null", CONFINE_WRITE },
+    { "/dev/urandom", CONFINE_READ },
+    { "/sys/fs/cgroup", CONFINE_READ },
+};
+
+#define COUNT(list) (sizeof(list) / sizeof(*(list)))
+
+/* 0 when this kernel has none. */
+static int confine_to_folder(const char *data_dir, bool is_root, struct err *err)
+{
+    const struct confine_place *list = is_root ? root_places : places;
+    size_t n = is_root ? COUNT(root_places) : COUNT(places);
+    CLEANUP(free_p) struct confine_place *all = xzalloc((n + 1) * sizeof(*all));
+    memcpy(all, list, n * sizeof(*all));
+    all[n] = (struct confine_place){ .path = data_dir, .may = CONFINE_WRITE };
+    int r = confine_files(all, n + 1, err);
+    if (r != -EOPNOTSUPP)
+        return r;
+    log_event(LOG_WARN, "server.landlock", "state", "off", "why",
+              "this kernel has no landlock: the server may open every file that its user may", NULL);
+    return 0;
+}
+
+static int refuse_calls(struct err *err)
+{
+    int r = confine_calls(err);
+    if (r != -EINVAL && r != -ENOSYS)
+        return r;
+    log_event(LOG_WARN, "server.seccomp", "state", "off", "why", err->msg,
+              NULL); /* sandboxes need it, and will say so */
+    *err = (struct err)ERR_INIT;
+    return 0;
+}
+
+int privilege_drop(const struct privilege *p, const char *data_dir, struct err *err)
+{
+    char who[24], version[24];
+    (void)setenv("SQLITE_TMPDIR", data_dir, 1); /* /var/tmp is out of reach from now on */
+    int landlock = confine_to_folder(data_dir, p->uid == 0, err);
+    int r = landlock < 0 ? landlock : confine_identity(p->uid, p->gid, 0, err);
+    if (r == 0)
+        r = refuse_calls(err);
+    if (r < 0)
+        return r;
+    (void)snprintf(who, sizeof(who), "%u:%u", (unsigned)p->uid, (unsigned)p->gid);
+    (void)snprintf(version, sizeof(version), "%d", landlock);
+    log_event(LOG_INFO, "server.confined", "user", who, "landlock", landlock ? version : "off", NULL);
+    return 0;
+}
+
+void privilege_done(struct privilege *p)
+{
+    cgroup_host_done(&p->cgroups);
+    p->keeper = keeper_free(p->keeper);
+}

@@ -1,0 +1,24 @@
+/* How `iii serve` gives up privilege. Before: whatever it was started with. After: a user of its own (when started by
+ * root), no capability, few system calls, few files; what needs more is done by processes that the keeper starts. */
+#pragma once
+#include "base/err.h"
+#include "base/json.h"
+#include "base/settings.h"
+#include "os/cgroup.h"
+#include "os/keeper.h"
+
+enum privilege_job { PRIVILEGE_LAUNCHER, PRIVILEGE_IMAGES, PRIVILEGE_DOOR /* with TLS only */ };
+
+struct privilege {
+    struct keeper *keeper;
+    struct cgroup_host cgroups; /* found while there was the right to; lent to native_new() */
+    uid_t uid;
+    gid_t gid;
+};
+
+/* While still privileged and single-threaded, with the data folder locked: makes its folders, starts the keeper, picks
+ * the user and hands over to it what is the server's in the data folder. */
+int privilege_prepare(const struct settings *s, const char *data_dir, struct privilege *ret, struct err *err);
+/* From here on there is nothing left. Logs once what holds and what this kernel lacks. */
+int privilege_drop(const struct privilege *p, const char *data_dir, struct err *err);
+void privilege_done(struct privilege *p); /* after everything that the keeper started has ended */

@@ -1,0 +1,26 @@
+/* The launcher as a job for a keeper: its arguments are fixed before the server gives up its privileges. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "runtime/native/native.h"
+
+char *native_full_path(const char *path)
+{
+    char *full = realpath(path, NULL);
+    return full ? full : xstrdup(path);
+}
+
+void native_job(const struct native_options *opt, struct native_job *ret)
+{
+    ret->data_dir = native_full_path(opt->data_dir);
+    ret->image_dir = native_full_path(opt->image_dir ? opt->image_dir : opt->data_dir);
+    snprintf(ret->pool, sizeof(ret->pool), "%u", opt->blank_pool);
+    ret->job = (struct keeper_job){ .args = { "--launcher", ret->data_dir, ret->image_dir, ret->pool } };
+}
+
+void native_job_done(struct native_job *job)
+{
+    free(job->data_dir);
+    free(job->image_dir);
+}
