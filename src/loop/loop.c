@@ -173,12 +173,17 @@ static void on_signal_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
+void loop_settle(struct loop *l)
+{
+    for (int turn = 0; l->queue_len && turn < FREE_TURNS_MAX; turn++)
+        run_deferred(l);
+}
+
 struct loop *loop_free(struct loop *l)
 {
     if (!l)
         return NULL;
-    for (int turn = 0; l->queue_len && turn < FREE_TURNS_MAX; turn++)
-        run_deferred(l);
+    loop_settle(l);
     run_ends(l);
     while (l->signals) {
         struct signal_watch *s = l->signals;

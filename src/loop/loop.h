@@ -35,6 +35,8 @@ DEFINE_CLEANUP(struct timer *, timer_free)
 /* Calls fn on this thread after the current callback has returned, in order. */
 typedef void loop_fn(void *arg);
 void loop_defer(struct loop *l, loop_fn *fn, void *arg);
+/* Calls what was deferred until nothing more is, at most so many rounds as loop_free() does: for an end in order. */
+void loop_settle(struct loop *l);
 
 /* Runs work on a pool thread, then done on the loop. work may touch nothing but arg. */
 int loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg);

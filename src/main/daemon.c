@@ -129,6 +129,7 @@ static void close_parts(struct daemon *d)
     d->door = heirdoor_close(d->door);
     http_server_free(d->rest);
     engine_port_close(d->engine);
+    manager_disconnect(d->manager);
     tlsport_free(d->tls); /* after both have closed their connections: it sends what they said last */
     observe_free(d->observe);
     api_free(d->api);

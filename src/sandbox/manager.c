@@ -160,23 +160,35 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     return 0;
 }
 
+void manager_disconnect(struct manager *m)
+{
+    if (!m)
+        return;
+    m->queue = queue_free(m->queue); /* before the links go: what it runs is given up, not failed */
+    m->contexts =
+        context_set_free(m->contexts); /* also before: their calls are over, their processes end with the links */
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        (void)map_remove(m->sandboxes, it.key);
+        lifecycle_forget(s);
+    }
+    loop_settle(m->loop);
+}
+
 struct manager *manager_free(struct manager *m)
 {
     if (!m)
         return NULL;
+    manager_disconnect(m);
     timer_free(m->flush_timer);
     timer_free(m->collect_timer);
     crontimer_free(m->sweep_timer);
     pool_free(m->pool);
-    queue_free(m->queue);          /* before the links go: what it runs is given up, not failed */
-    context_set_free(m->contexts); /* also before: their calls are over, their processes end with the links */
     ports_free(m->ports);
     pulls_free(m->pulls);
     egress_free(m->egress);
     terminal_set_free(m->terminals);
     channel_hub_free(m->channels);
-    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
-        lifecycle_forget(it.value);
     alerts_free(m->alerts);
     workers_free(m->workers);
     volumes_free(m->volumes);

@@ -78,6 +78,9 @@ struct manager {
 
 int manager_new(struct loop *l, const struct settings *s, struct store *store, struct image_store *images,
                 struct runtime *rt, struct manager **ret, struct err *err);
+/* Lets go of every agent: calls that wait for one fail before this returns, while everything they use is there. The
+ * boxes go on. */
+void manager_disconnect(struct manager *m);
 struct manager *manager_free(struct manager *m);
 
 /* Reads the records, adopts the boxes that still live, drops the others, removes what a killed server left half-made.

@@ -38,6 +38,7 @@
 #define POLL_EXTRA       2
 #define RETRY_MS         2  /* a cgroup whose last process is just leaving */
 #define END_MS           20 /* until a process that lost its namespaces is a dead one */
+#define STOP_US          20000000
 #define BLANK_BACKOFF_US 1000000
 #define FREEZE_MS        5000
 #define BLANK_QUIET_US   4000
@@ -713,7 +714,7 @@ static void stop(struct launcher *l)
     for (struct cell *c = l->cells; c; c = c->next)
         if (c->state == CELL_BLANK || c->state == CELL_STARTING)
             end_cell(l, c);
-    for (int tries = 0; tries < 1000; tries++) {
+    for (int64_t end = clock_mono_us() + STOP_US; clock_mono_us() < end;) { /* a busy host takes its time */
         (void)collect(l);
         struct cell *c = l->cells;
         while (c && c->state != CELL_DYING)
