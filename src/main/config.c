@@ -204,13 +204,13 @@ static int read_file(const char *path, struct settings *s, struct err *err)
     int r = read_text(path, &raw, err);
     if (r < 0)
         return r;
-    if (buf_text(&raw)[0] == '%' || strstr(buf_text(&raw), "\n%")) /* libfyaml 0.7 does not come back from some */
-        return err_set(err, ERR_INVALID, 0, "%s: a line begins with \"%%\": YAML directives are not taken", path);
     if (raw.len > 0 && memchr(raw.data, '\0', raw.len))
         return err_set(err, ERR_INVALID, 0, "%s: holds a NUL byte: not a text file", path);
     r = expand(path, &raw, &text, err);
     if (r < 0)
         return r;
+    if (buf_text(&text)[0] == '%' || strstr(buf_text(&text), "\n%")) /* libfyaml 0.7 does not come back from some */
+        return err_set(err, ERR_INVALID, 0, "%s: a line begins with \"%%\": YAML directives are not taken", path);
     return text.len > 0 ? read_document(&f, &text) : 0;
 }
 

@@ -64,7 +64,8 @@ def test_bad_flags_are_refused(args, text):
     ("rest: {\n", ": "),
     ("- a\n", "settings are expected"),
     (b"rest:\n  port: 1\n\0", "holds a NUL byte"),
-    (b"%ho[\x80", "YAML directives are not taken"),  # libfyaml would read this one for ever
+    (b"%ho[\x80", "YAML directives are not taken"),  # libfyaml would read these for ever
+    (b"${NOT_SET:%ho[\x80}", "YAML directives are not taken"),
 ])
 def test_bad_files_are_refused_with_the_place(write, content, text):
     path = write(content)

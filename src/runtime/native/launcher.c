@@ -65,7 +65,9 @@ struct launcher {
 static void reply(const struct wire_reply *p, const int *fds, size_t n_fds)
 {
     struct iovec parts[2] = { { (void *)(uintptr_t)p, sizeof(*p) }, { NULL, 0 } };
-    (void)seqsock_send(CONTROL_FD, parts, fds, n_fds); /* a daemon that is gone is noticed by the loop */
+    int r = seqsock_send(CONTROL_FD, parts, fds, n_fds);
+    if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* a daemon that is gone is noticed by the loop */
+        _exit(1); /* one that is there would wait for ever: the next launcher adopts the boxes and is asked again */
 }
 
 static void reply_error(uint32_t op, uint64_t number, int r, const struct err *err)
