@@ -178,20 +178,49 @@ static void write_sandboxes(const struct prometheus *p, struct buf *out)
 
 struct looked_at {
     const char *id;
+    const json_t *config;
     struct box_stats st;
 };
 
-enum { BOX_CPU, BOX_MEMORY, BOX_MEMORY_LIMIT, BOX_PIDS, BOX_RX, BOX_TX, BOX_OOM, BOX_SERIES };
+enum {
+    BOX_CPU,
+    BOX_MEMORY,
+    BOX_MEMORY_LIMIT,
+    BOX_PIDS,
+    BOX_RX,
+    BOX_TX,
+    BOX_OOM,
+    BOX_DISK,
+    BOX_CPU_LIMIT,
+    BOX_PIDS_LIMIT,
+    BOX_DISK_LIMIT,
+    BOX_INODES_LIMIT,
+    BOX_FILES_LIMIT,
+    BOX_SHM_LIMIT,
+    BOX_NET_LIMIT,
+    BOX_SERIES
+};
 
-static double value_of(const struct box_stats *st, int which)
+#define MIB (1024.0 * 1024)
+
+static double value_of(const struct looked_at *box, int which)
 {
+    const struct box_stats *st = &box->st;
     const double values[BOX_SERIES] = { [BOX_CPU] = (double)st->cpu_usage_us / 1e6,
                                         [BOX_MEMORY] = (double)st->memory_bytes,
                                         [BOX_MEMORY_LIMIT] = (double)st->memory_limit_bytes,
                                         [BOX_PIDS] = st->pids,
                                         [BOX_RX] = (double)st->rx_bytes,
                                         [BOX_TX] = (double)st->tx_bytes,
-                                        [BOX_OOM] = (double)st->oom_kills };
+                                        [BOX_OOM] = (double)st->oom_kills,
+                                        [BOX_DISK] = (double)st->disk_bytes,
+                                        [BOX_CPU_LIMIT] = json_get_num(box->config, "cpu", 0),
+                                        [BOX_PIDS_LIMIT] = json_get_num(box->config, "pids", 0),
+                                        [BOX_DISK_LIMIT] = json_get_num(box->config, "diskMb", 0) * MIB,
+                                        [BOX_INODES_LIMIT] = json_get_num(box->config, "inodes", 0),
+                                        [BOX_FILES_LIMIT] = json_get_num(box->config, "openFiles", 0),
+                                        [BOX_SHM_LIMIT] = json_get_num(box->config, "shmMb", 0) * MIB,
+                                        [BOX_NET_LIMIT] = json_get_num(box->config, "netMbps", 0) * 1e6 / 8 };
     return values[which];
 }
 
@@ -207,12 +236,21 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
         [BOX_RX] = { "iii_sandbox_network_receive_bytes_total", "counter", "Bytes a sandbox received." },
         [BOX_TX] = { "iii_sandbox_network_transmit_bytes_total", "counter", "Bytes a sandbox sent." },
         [BOX_OOM] = { "iii_sandbox_oom_kills_total", "counter", "Processes of a sandbox that its memory limit ended." },
+        [BOX_DISK] = { "iii_sandbox_disk_bytes", "gauge", "What a sandbox's own disk takes on the host." },
+        [BOX_CPU_LIMIT] = { "iii_sandbox_cpu_limit", "gauge", "CPUs of a sandbox." },
+        [BOX_PIDS_LIMIT] = { "iii_sandbox_pids_limit", "gauge", "Most processes and threads of a sandbox." },
+        [BOX_DISK_LIMIT] = { "iii_sandbox_disk_limit_bytes", "gauge", "Size of a sandbox's own disk; 0: it has none." },
+        [BOX_INODES_LIMIT] = { "iii_sandbox_inodes_limit", "gauge", "Most files on a sandbox's own disk." },
+        [BOX_FILES_LIMIT] = { "iii_sandbox_open_files_limit", "gauge", "Most open files of one process." },
+        [BOX_SHM_LIMIT] = { "iii_sandbox_shm_limit_bytes", "gauge", "Size of a sandbox's /dev/shm." },
+        [BOX_NET_LIMIT] = { "iii_sandbox_network_limit_bytes_per_second", "gauge",
+                            "Network rate each way; 0: no limit." },
     };
     struct looked_at seen[PROMETHEUS_BOXES_MAX];
     size_t n = 0;
     for (struct map_iter it = map_iter(p->m->sandboxes); n < PROMETHEUS_BOXES_MAX && map_next(&it);) {
         const struct sandbox *s = it.value;
-        seen[n] = (struct looked_at){ .id = s->id };
+        seen[n] = (struct looked_at){ .id = s->id, .config = s->config };
         if (s->box && p->m->runtime->ops->stats(s->box, &seen[n].st, NULL) == 0)
             n++;
     }
@@ -220,7 +258,7 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
         head(out, rows[which].name, rows[which].type, rows[which].help);
         for (size_t i = 0; i < n; i++)
             (void)buf_addf(out, "%s{sandbox_id=\"%s\"} %.15g\n", rows[which].name, seen[i].id,
-                           value_of(&seen[i].st, which));
+                           value_of(&seen[i], which));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -406,6 +407,14 @@ static int put_record(struct image_store *s, json_t *record, const char *name, s
     char file[RECORD_FILE];
     record_file(name, file);
     return layout_write_json(s, s->images_fd, file, record, true, err);
+}
+
+int64_t image_store_free_mb(const struct image_store *s)
+{
+    struct statvfs st;
+    if (fstatvfs(s->dir_fd, &st) < 0)
+        return -1;
+    return (int64_t)((uint64_t)st.f_bavail * st.f_frsize >> 20);
 }
 
 char *image_layer_path(struct image_store *s)

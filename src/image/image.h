@@ -44,6 +44,8 @@ struct keeper;
 int image_store_attach(const char *data_dir, struct keeper *k, unsigned job, struct image_store **ret, struct err *err);
 struct image_store *image_store_close(struct image_store *s);
 DEFINE_CLEANUP(struct image_store *, image_store_close)
+/* Free space of the store's file system for an ordinary user, MB; -1 when it cannot be asked. Does not block. */
+int64_t image_store_free_mb(const struct image_store *s);
 
 /* Name rules of the REST contract: not empty, at most IMAGE_NAME_MAX bytes, no "..", no "$", no control bytes. */
 int image_name_check(const char *name, struct err *err);

@@ -25,6 +25,7 @@ struct stage_plan {
     uint8_t has_usr;
     uint8_t zero[2];
     uint32_t nofile; /* descriptors a process may have */
+    uint32_t shm_mb; /* size of /dev/shm */
     uint32_t
         extra_len; /* bytes that follow, is_self_mounted only: NUL-ended paths, the box folder, then layers top first */
     char hostname[64];

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -159,12 +160,28 @@ static int copy_meta(struct copy *c, int from, int to, const struct stat *st)
     return 0;
 }
 
+static int send_run(struct copy *c, int from, int to, off_t in, off_t end)
+{
+    if (lseek(to, in, SEEK_SET) < 0)
+        return copy_fail(c, "find the place");
+    while (in < end) {
+        ssize_t n = sendfile(to, from, &in, (size_t)(end - in));
+        if (n < 0)
+            return copy_fail(c, "copy data");
+        if (n == 0)
+            break;
+    }
+    return 0;
+}
+
 /* One run of data; holes between runs stay holes. */
 static int copy_run(struct copy *c, int from, int to, off_t start, off_t end)
 {
     off_t in = start, out = start;
     while (in < end) {
         ssize_t n = copy_file_range(from, &in, to, &out, (size_t)(end - in), 0);
+        if (n < 0 && errno == EXDEV) /* another file system */
+            return send_run(c, from, to, in, end);
         if (n < 0)
             return copy_fail(c, "copy data");
         if (n == 0)

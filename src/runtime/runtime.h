@@ -24,8 +24,10 @@ struct box_plan {
     bool is_host;        /* bind the host's /usr read-only */
     const char *workdir; /* made when missing */
     uint32_t memory_mb, pids_max;
-    uint32_t cpu_milli; /* 1000 = one core */
-    bool has_network;   /* loopback only when false */
+    uint32_t cpu_milli;       /* 1000 = one core */
+    uint32_t disk_mb, inodes; /* a disk of its own, see can_limit_disk; both 0 = none */
+    uint32_t nofile, shm_mb;  /* descriptors of one process, size of /dev/shm; 0 = the driver's */
+    bool has_network;         /* loopback only when false */
 };
 
 struct box_stats {
@@ -34,10 +36,12 @@ struct box_stats {
     uint64_t rx_bytes, tx_bytes;
     uint32_t pids;
     uint64_t oom_kills;
+    uint64_t disk_bytes; /* of a disk of its own, as the host has it */
 };
 
 struct runtime_caps {
     bool can_pause, can_capture, can_limit_memory, can_limit_cpu, can_limit_pids, has_uid_range;
+    bool can_limit_disk;
     bool can_network; /* connect boxes to each other */
     bool can_mount;   /* volumes, while they run */
     bool can_egress;  /* a way out that the daemon holds */

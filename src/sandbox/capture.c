@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/strlist.h"
+#include "sandbox/limits.h"
 #include "sandbox/offload.h"
 #include "sandbox/pins.h"
 
@@ -214,6 +215,9 @@ static int check(const struct sandbox *s, struct err *err)
     size_t n = strlist_count(s->layers);
     if (s->is_gone || !s->box)
         return err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
+    int r = limits_check_reserve(image_store_free_mb(s->manager->images), s->manager->settings, err);
+    if (r < 0)
+        return r;
     if (!rt->ops->caps(s->manager->runtime).can_capture)
         return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot capture a sandbox's files here", rt->ops->name);
     if ((int64_t)n >= s->manager->settings->max_layers)

@@ -16,6 +16,7 @@
 #include "image/reference.h"
 #include "sandbox/allowlist.h"
 #include "sandbox/egress.h"
+#include "sandbox/limits.h"
 #include "sandbox/pins.h"
 #include "sandbox/pool.h"
 #include "sandbox/pulls.h"
@@ -90,9 +91,9 @@ struct box_plan lifecycle_box_plan(const struct sandbox *s)
                              .is_host = s->is_host,
                              .workdir = sandbox_workdir(s),
                              .memory_mb = (uint32_t)json_get_int(s->config, "memory", 512),
-                             .pids_max = (uint32_t)s->manager->settings->pids_max,
                              .cpu_milli = (uint32_t)(json_get_num(s->config, "cpu", 1) * 1000),
                              .has_network = json_get_bool(s->config, "network", false) };
+    limits_plan(s->config, s->manager->settings, &plan);
     memcpy(plan.id, s->box_id, sizeof(plan.id));
     (void)snprintf(plan.hostname, sizeof(plan.hostname), "%s", s->id);
     return plan;
@@ -129,6 +130,7 @@ static void fill_config(struct sandbox *s, const json_t *given, const struct ima
     (void)json_object_set_new(s->config, "timeout", json_integer((json_int_t)timeout));
     (void)json_object_set_new(s->config, "memory", json_integer((json_int_t)memory));
     (void)json_object_set_new(s->config, "cpu", json_real(cpu));
+    limits_fill(s->config, given, set);
     (void)json_object_set_new(s->config, "workdir", json_string(json_get_str(given, "workdir", image_dir)));
     if (json_is_object(json_get(given, "metadata")))
         (void)json_object_update(s->metadata, json_get(given, "metadata"));
@@ -232,6 +234,9 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
 
 int lifecycle_check_room(const struct manager *m, unsigned count, struct err *err)
 {
+    int r = limits_check_reserve(image_store_free_mb(m->images), m->settings, err);
+    if (r < 0)
+        return r;
     if (map_count(m->sandboxes) + m->n_creating + count <= (size_t)m->settings->max_sandboxes)
         return 0;
     return err_set(err, ERR_CAPACITY, 0, "sandbox limit reached (%lld): kill one, or raise III_MAX_SANDBOXES",
@@ -362,7 +367,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     int r = tenant_check_sandbox(m, plan->by, s, &err); /* here, where memory and CPUs are known */
     m->n_creating++;
     tenant_making(m, s, 1);
-    if (r < 0 || pins_add(m, image, s->id, &err) < 0) {
+    if (r < 0 || limits_check(s->config, m->runtime, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
         finish_birth(b, &err);
         return;
     }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "loop/crontimer.h"
 #include "sandbox/lifecycle.h"
+#include "sandbox/limits.h"
 
 #define PROFILES_MAX 32
 #define REFILL_MS    5 /* after a take: not at once, when its client waits for the answer and sends the first command */
@@ -242,7 +243,8 @@ static void hand_over(void *arg)
 static bool is_plain(const struct sandbox *s)
 {
     return !json_get(s->config, "env") && !json_get(s->config, "entrypoint") && !json_object_size(s->env) &&
-           strcmp(sandbox_workdir(s), s->manager->settings->workspace_dir) == 0;
+           strcmp(sandbox_workdir(s), s->manager->settings->workspace_dir) == 0 &&
+           limits_are_default(s->config, s->manager->settings);
 }
 
 bool pool_take(struct pool *p, struct sandbox *s, box_ready_fn *fn, void *arg)

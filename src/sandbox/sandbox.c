@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "sandbox/limits.h"
 #include "sandbox/manager.h"
 
 #define SCOPE        "sandbox"
@@ -225,8 +226,10 @@ json_t *sandbox_metrics(struct sandbox *s, struct err *err)
         return NULL;
     uint64_t limit =
         st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)json_get_int(s->config, "memory", 0);
-    return json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "sandboxId", s->id, "cpuPercent",
-                     cpu_percent(s, st.cpu_usage_us), "memoryUsageMb", (json_int_t)(st.memory_bytes / MIB),
-                     "memoryLimitMb", (json_int_t)limit, "networkRxBytes", (json_int_t)st.rx_bytes, "networkTxBytes",
-                     (json_int_t)st.tx_bytes, "pids", (json_int_t)(st.pids ? st.pids : 1));
+    json_t *metrics = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "sandboxId", s->id, "cpuPercent",
+                                cpu_percent(s, st.cpu_usage_us), "memoryUsageMb", (json_int_t)(st.memory_bytes / MIB),
+                                "memoryLimitMb", (json_int_t)limit, "networkRxBytes", (json_int_t)st.rx_bytes,
+                                "networkTxBytes", (json_int_t)st.tx_bytes, "pids", (json_int_t)(st.pids ? st.pids : 1));
+    limits_metrics(metrics, s->config, &st);
+    return metrics;
 }

@@ -139,8 +139,9 @@ json_t *templates_find(const struct templates *t, const struct tenant_by *by, co
 /* Only what a sandbox can be configured with: a stray field must not reach create by this way. */
 static json_t *known_fields(const json_t *config)
 {
-    static const char *const names[] = { "image",   "name", "timeout", "memory",   "cpu",
-                                         "network", "env",  "workdir", "metadata", "entrypoint" };
+    static const char *const names[] = { "image", "name",      "timeout",  "memory",     "cpu",    "network",
+                                         "env",   "workdir",   "metadata", "entrypoint", "diskMb", "inodes",
+                                         "pids",  "openFiles", "shmMb",    "netMbps" };
     json_t *known = json_object();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (json_get(config, names[i]))

@@ -23,6 +23,28 @@
           most(4096),                                                                                                   \
           .fallback = "III_DEFAULT_MEMORY" },                                                                           \
         { "cpu", "CPUs", FIELD_NUM, FIELD_CLAMP | FIELD_LENIENT, least(0.5), most(4), .fallback = "III_DEFAULT_CPU" },  \
+        { "diskMb",                                                                                                     \
+          "Size of a disk of its own, MB; 0: none",                                                                     \
+          FIELD_INT,                                                                                                    \
+          FIELD_CLAMP | FIELD_LENIENT,                                                                                  \
+          0,                                                                                                            \
+          FIELDS_DISK_MAX,                                                                                              \
+          .fallback = "III_DEFAULT_DISK" },                                                                             \
+        { "inodes",          "Files and folders on that disk", FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, 0,               \
+          FIELDS_INODES_MAX, .fallback = "64 for each MB" },                                                            \
+        { "pids",      "Processes and threads",   FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, least(16),                    \
+          most(65536), .fallback = "III_PIDS_MAX" },                                                                    \
+        { "openFiles",   "Open files of one process", FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, least(64),                \
+          most(1048576), .fallback = "III_OPEN_FILES" },                                                                \
+        { "shmMb",       "Size of /dev/shm, MB",  FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, least(1),                     \
+          most(1048576), .fallback = "III_SHM_MB" },                                                                    \
+        { "netMbps",                                                                                                    \
+          "Network rate each way, Mbit/s; 0: no limit",                                                                 \
+          FIELD_INT,                                                                                                    \
+          FIELD_CLAMP | FIELD_LENIENT,                                                                                  \
+          0,                                                                                                            \
+          1000000,                                                                                                      \
+          .fallback = "III_NET_MBPS" },                                                                                 \
         { "network", "Whether the sandbox has a network", FIELD_BOOL, FIELD_LENIENT, .fallback = "false" },             \
         { "env", "Environment variables", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                           \
         { "workdir", "Working folder", FIELD_STR, FIELD_LENIENT, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" }, \
@@ -30,9 +52,11 @@
     {                                                                                                                   \
         "entrypoint", "Command of the main process", FIELD_STR_LIST, FIELD_LENIENT, 0, FIELDS_LIST_MAX                  \
     }
-#define AS_GIVEN(x) x
-#define ZERO(x)     0
-#define WHOLE(x)    FIELDS_WHOLE_MAX
+#define FIELDS_DISK_MAX   16777216
+#define FIELDS_INODES_MAX 268435456
+#define AS_GIVEN(x)       x
+#define ZERO(x)           0
+#define WHOLE(x)          FIELDS_WHOLE_MAX
 
 const struct field fields_lifecycle_create[] = {
     CONFIG_FIELDS(0, AS_GIVEN, AS_GIVEN),

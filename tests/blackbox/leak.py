@@ -90,6 +90,15 @@ def unix_sockets(key):
     return [line for line in read("/proc/net/unix").splitlines() if key in line]
 
 
+def loops(data_dir):
+    """Loop devices with a file of the data folder behind them, also one that is deleted."""
+    found = []
+    for path in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"):
+        if str(data_dir) in read(path):
+            found.append(path.parts[3])
+    return found
+
+
 def fds(pid):
     try:
         return len(os.listdir(f"/proc/{pid}/fd"))
@@ -131,6 +140,7 @@ class Holdings:
         found += [f"mount {m}" for m in mounts(self.data_dir)]
         found += [f"unix socket {s}" for s in unix_sockets(self.data_dir)]
         found += [f"folder {f}" for f in folders(self.data_dir)]
+        found += [f"loop device {name}" for name in loops(self.data_dir)]
         return found
 
     def cgroups_left(self):
@@ -168,5 +178,5 @@ def counts(server):
         "processes": len(below), "cgroups": len(cgroups), "cgroup folders": siblings, "namespaces": len(spaces),
         "mounts": len(mounts(str(server.data_dir))), "unix sockets": len(unix_sockets(str(server.data_dir))),
         "fds": fds(server.pid), "launcher fds": sum(fds(p) for p in below if (stat_fields(p) or [None])[0] == server.pid),
-        "folders": len(folders(server.data_dir)),
+        "folders": len(folders(server.data_dir)), "loop devices": len(loops(server.data_dir)),
     }

@@ -29,7 +29,8 @@
 #include "os/sysview.h"
 
 #define NO_SUCH_FD     (-EBADF)
-#define SHM_SIZE       "256m" /* charged to the box's memory limit as well */
+#define SHM_MB         256u /* charged to the box's memory limit as well; the plan may want another size */
+#define SHM_SIZE       "256m"
 #define SHM_INODES     "65536"
 #define FILTER_INSNS   4096 /* the kernel's BPF_MAXINSNS */
 #define CAP_LAST_TRY   63
@@ -514,11 +515,29 @@ static int own_mounts(struct stage *s, int *ret_root, int nodes[DEV_NODES], int 
     return 0;
 }
 
+/* The mount was made when nobody knew the size yet. */
+static int resize_shm(struct stage *s)
+{
+    char size[24];
+    if (s->plan->shm_mb == SHM_MB)
+        return 0;
+    snprintf(size, sizeof(size), "%um", s->plan->shm_mb);
+    int fs = (int)syscall(SYS_fspick, s->shm, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+    int r = fs < 0 ? -errno : mount_fs_string(fs, "size", size);
+    if (r >= 0 && syscall(SYS_fsconfig, fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+        r = -errno;
+    if (fs >= 0)
+        close(fs);
+    return r < 0 ? stage_fail(s, r, "give /dev/shm %s", size) : 0;
+}
+
 static int build(struct stage *s)
 {
     int nodes[DEV_NODES], root = s->fds[STAGE_FD_ROOT], usr = s->fds[STAGE_FD_USR];
     memset(nodes, 0xff, sizeof(nodes));
     int r = s->plan->is_self_mounted ? own_mounts(s, &root, nodes, &usr) : 0;
+    if (r >= 0)
+        r = resize_shm(s);
     if (r >= 0)
         r = enter_root(s, root);
     if (r >= 0)

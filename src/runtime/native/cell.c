@@ -22,9 +22,9 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/stage_plan.h"
+#include "runtime/native/boxdisk.h"
 
 #define BOX_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
-#define BOX_NOFILE     65536
 #define BACKLOG        16
 #define CONNECT_TRIES  3000 /* of 1 ms */
 #ifndef CLONE_NEWTIME
@@ -39,7 +39,7 @@ static struct cell *cell_alloc(struct cell_site *site)
     struct cell *c = xzalloc(sizeof(*c));
     c->site = site;
     int *const fds[] = { &c->pidfd, &c->control, &c->conn, &c->stage_conn, &c->listen, &c->userns,
-                         &c->box,   &c->upper,   &c->dev,  &c->sys,        &c->usr };
+                         &c->box,   &c->upper,   &c->dev,  &c->sys,        &c->usr,    &c->maker };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         *fds[i] = NO_FD;
     return c;
@@ -63,6 +63,11 @@ struct cell *cell_free(struct cell *c)
     cell_close_start(c);
     if (c->pidfd >= 0)
         (void)close(c->pidfd); /* only a handle */
+    if (c->maker >= 0) {
+        (void)close(c->maker);                /* a maker that is not done finds nobody to send to, and ends */
+        (void)waitpid(c->maker_pid, NULL, 0); /* our child: only an end can come */
+    }
+    free(c->waiting);
     if (c->has_slot)
         c->site->slots[c->slot / 8] &= (uint8_t) ~(1u << c->slot % 8);
     free(c);
@@ -255,9 +260,11 @@ int cell_new_blank(struct cell_site *site, struct cell **ret, struct err *err)
 
 static int send_plan(struct cell_site *site, struct cell *c, const struct wire_request *q, int root, struct err *err)
 {
-    struct stage_plan plan = {
-        .version = STAGE_PLAN_VERSION, .is_self_mounted = !site->is_root, .has_usr = q->is_host, .nofile = BOX_NOFILE
-    };
+    struct stage_plan plan = { .version = STAGE_PLAN_VERSION,
+                               .is_self_mounted = !site->is_root,
+                               .has_usr = q->is_host,
+                               .nofile = q->nofile,
+                               .shm_mb = q->shm_mb };
     char paths[STAGE_EXTRA_MAX];
     memcpy(plan.hostname, q->hostname, sizeof(plan.hostname));
     memcpy(plan.workdir, q->workdir, sizeof(plan.workdir));
@@ -414,6 +421,8 @@ int cell_adopt(struct cell_site *site, const struct wire_request *q, struct cell
         return err_set(err, ERR_GONE, 0, "box %s is not running any more", q->name);
     snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
     c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
+    snprintf(group, sizeof(group), "%s/" BOXDISK_IMAGE, c->name);
+    c->has_disk = faccessat(site->boxes_fd, group, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     int r = q->is_linked ? 0 : connect_agent(site, c, err);
     if (r < 0)
         return r;

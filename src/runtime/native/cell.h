@@ -11,8 +11,9 @@
 #include "runtime/native/wire.h"
 
 enum cell_state {
-    CELL_BLANK,    /* namespaces made, the stage waits for a plan */
-    CELL_STARTING, /* plan sent, no report yet */
+    CELL_BLANK,      /* namespaces made, the stage waits for a plan */
+    CELL_FURNISHING, /* its disk is being made; c->waiting is the create */
+    CELL_STARTING,   /* plan sent, no report yet */
     CELL_RUNNING,
     CELL_DYING, /* killed; waits for its end, then its cgroup and folder go */
 };
@@ -57,15 +58,20 @@ struct cell {
     struct cgroup cgroup;
     bool has_cgroup;
     bool is_paused, is_ended;
+    bool has_disk; /* boxdisk.h: the upper folder is not in the box's folder */
     int pidfd;
     uint64_t number; /* STARTING: the request to answer */
+    /* Furnishing only: */
+    int maker; /* from the child that makes its disk */
+    pid_t maker_pid;
+    struct wire_request *waiting; /* with its extra bytes */
     /* Blank and starting only: */
     int control;          /* to the stage */
     int conn, stage_conn; /* the first link: the daemon's end, the agent's end */
     int listen;
     int userns;                         /* root only */
     int box;                            /* its folder, boxes/NAME */
-    int upper;                          /* root: idmapped mount of the same */
+    int upper;                          /* root: idmapped mount of the same, or of its disk */
     struct cell_tree trees[CELL_TREES]; /* root: idmapped mounts of folders with layers; the first one made ahead */
     unsigned n_trees;
     int dev, sys, usr; /* root: idmapped mounts, made ahead */
@@ -93,6 +99,8 @@ struct cell *cell_orphan(struct cell_site *site, const char *name);
 
 /* cellroot.c: the root file system of a cell. */
 int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err); /* as a blank: folders, fixed mounts */
+/* Root only, instead of the prepared folders: the upper layer goes to this disk (boxdisk.h). Takes the mount. */
+int cellroot_use_disk(struct cell *c, const struct wire_request *q, int disk, struct err *err);
 int cellroot_mount(struct cell_site *site, struct cell *c, const struct wire_request *q, int *ret, struct err *err);
 /* Folders of boxes/NAME that an overlay is made of. former: the writable layer so far, now the topmost read-only one.
  */

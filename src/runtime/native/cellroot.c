@@ -107,6 +107,15 @@ static int write_pid(const struct cell *c, struct err *err)
     return symlinkat(text, c->box, "pid") < 0 ? err_sys(err, -errno, "note the pid of box %s", c->name) : 0;
 }
 
+static int make_upper(int at, struct err *err)
+{
+    int r = 0;
+    for (size_t i = 0; i < sizeof(upper_folders) / sizeof(*upper_folders); i++)
+        if ((r = make_folder(at, upper_folders[i].name, upper_folders[i].mode, err)) < 0)
+            return r;
+    return write_file(at, "upper/etc/resolv.conf", "nameserver 127.0.0.1\n", err);
+}
+
 int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err)
 {
     CLEANUP(close_fd_p) int box = NO_FD;
@@ -116,10 +125,7 @@ int cellroot_prepare(struct cell_site *site, struct cell *c, struct err *err)
     box = openat(site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (box < 0)
         return err_sys(err, -errno, "open box folder %s", c->name);
-    for (size_t i = 0; i < sizeof(upper_folders) / sizeof(*upper_folders); i++)
-        if ((r = make_folder(box, upper_folders[i].name, upper_folders[i].mode, err)) < 0)
-            return r;
-    if ((r = write_file(box, "upper/etc/resolv.conf", "nameserver 127.0.0.1\n", err)) < 0)
+    if ((r = make_upper(box, err)) < 0)
         return r;
     c->box = steal_fd(&box);
     if ((r = write_pid(c, err)) < 0)
@@ -288,20 +294,42 @@ static void stack_done(const struct cell_site *site, struct cell *c, struct stac
 }
 
 /* The names of the box, in its own files. */
-static int write_names(const struct cell *c, const struct wire_request *q, struct err *err)
+static int write_names(int at, const struct wire_request *q, struct err *err)
 {
     char text[256];
     snprintf(text, sizeof(text), "%s\n", q->hostname);
-    int r = write_file(c->box, "upper/etc/hostname", text, err);
+    int r = write_file(at, "upper/etc/hostname", text, err);
     if (r < 0)
         return r;
     snprintf(text, sizeof(text), "127.0.0.1\tlocalhost\n::1\tlocalhost\n127.0.1.1\t%s\n", q->hostname);
-    return write_file(c->box, "upper/etc/hosts", text, err);
+    return write_file(at, "upper/etc/hosts", text, err);
+}
+
+/* In this order: once its owners are mapped, we ourselves could make nothing there. */
+int cellroot_use_disk(struct cell *c, const struct wire_request *q, int disk, struct err *err)
+{
+    CLEANUP(close_fd_p) int mount = disk;
+    CLEANUP(close_fd_p) int top = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0)
+        return err_sys(err, -errno, "open the disk of box %s", c->name);
+    int r = make_upper(top, err);
+    if (r >= 0)
+        r = write_names(top, q, err);
+    if (r < 0)
+        return r;
+    close_fd_p(&top);
+    top = NO_FD;
+    if ((r = mount_set(mount, MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID, c->userns)) < 0)
+        return err_sys(err, r, "map the owners of the disk of box %s", c->name);
+    close_fd_p(&c->upper);
+    c->upper = steal_fd(&mount);
+    c->has_disk = true;
+    return 0;
 }
 
 int cellroot_mount(struct cell_site *site, struct cell *c, const struct wire_request *q, int *ret, struct err *err)
 {
-    int r = write_names(c, q, err);
+    int r = c->has_disk ? 0 : write_names(c->box, q, err);
     if (r < 0)
         return r;
     if (!site->is_root) {

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "os/proc.h"
 #include "os/tree.h"
+#include "runtime/native/boxdisk.h"
 #include "runtime/native/promote.h"
 
 #define DOOMED_MAX (16u << 20)
@@ -86,8 +87,14 @@ static int remove_all(const struct cell_site *site, const struct buf *names)
 static void copy_one(const struct cell_site *site, struct chore_result *res)
 {
     char from[64];
-    snprintf(from, sizeof(from), "%s/%s", res->name, res->upper);
-    res->result = tree_copy(site->boxes_fd, from, site->boxes_fd, strchr(res->folder, '/') + 1, &res->bytes, &res->err);
+    CLEANUP(close_fd_p) int disk = res->has_disk ? boxdisk_open(site, res->name, &res->err) : NO_FD;
+    if (res->has_disk && disk < 0) {
+        res->result = disk;
+        return;
+    }
+    snprintf(from, sizeof(from), "%s%s%s", res->has_disk ? "" : res->name, res->has_disk ? "" : "/", res->upper);
+    res->result = tree_copy(res->has_disk ? disk : site->boxes_fd, from, site->boxes_fd, strchr(res->folder, '/') + 1,
+                            &res->bytes, &res->err);
     if (res->result < 0)
         (void)tree_remove(site->boxes_fd, strchr(res->folder, '/') + 1, NULL); /* half a copy; a sweep tries again */
 }
@@ -158,6 +165,7 @@ int chore_copy(struct chore_list *l, struct cell_site *site, const struct cell *
     struct chore_result *res = c->result;
     snprintf(res->name, sizeof(res->name), "%s", box->name);
     snprintf(res->upper, sizeof(res->upper), "%s", upper);
+    res->has_disk = box->has_disk;
     res->number = number;
     res->result = err_set(&res->err, ERR_CAPACITY, 0, "the copy of box %s was cut short: try again", box->name);
     snprintf(res->folder, sizeof(res->folder), "boxes/tmp-%d-%u", (int)getpid(), l->counter++);

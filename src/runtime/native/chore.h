@@ -18,6 +18,7 @@ struct chore_list {
 struct chore_result { /* of a copy */
     char name[WIRE_NAME_MAX];
     char upper[32]; /* the folder of the box that is copied */
+    bool has_disk;  /* it is on the box's disk */
     uint64_t number;
     int result;
     int64_t bytes;

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/alloc.h"
@@ -25,6 +26,8 @@
 #define HELLO_MS       60000 /* that of a killed server may still be at its end */
 #define END_MS         30000 /* the launcher removes the folders of the last boxes before it ends */
 #define SWEEP_CHUNK    60000u
+#define DEFAULT_NOFILE 65536u
+#define DEFAULT_SHM_MB 256u
 #define REPLIES_A_TURN 64
 #define QUICK_END_US   10000000 /* a launcher that ends this soon */
 #define QUICK_ENDS_MAX 5        /* this often in a row is started again at once; then there is a pause */
@@ -59,7 +62,7 @@ struct native {
     struct watch *watch;
     bool is_dead;                /* the launcher is gone, and another is started only after a pause */
     struct timer *pause;         /* that pause */
-    bool has_uid_range, is_root; /* of the launcher */
+    bool has_uid_range, is_root, can_disk; /* of the launcher */
     uint64_t last_number;
     struct pending *pending;
     struct message *out, **out_end; /* what the socket did not take yet; owned by their pending */
@@ -87,6 +90,7 @@ struct box {
     bool has_cgroup, is_paused;
     char *leftover; /* of a promote before adoption, or NULL */
     int pidfd;
+    int disk_fd; /* the image of its disk, only to be looked at; -EBADF: it has none */
     struct watch *exit_watch;
     loop_fn *on_gone;
     void *gone_arg;
@@ -128,6 +132,8 @@ static struct box *box_free(struct box *b)
     b->exit_watch = watch_free(b->exit_watch);
     if (b->pidfd >= 0)
         (void)close(b->pidfd); /* only a handle */
+    if (b->disk_fd >= 0)
+        (void)close(b->disk_fd); /* the same */
     b->magic = 0;
     free(b->leftover);
     free(b);
@@ -145,6 +151,7 @@ static struct box *box_from(struct native *n, const struct pending *p, const str
     b->start_time = rep->start_time;
     b->slot = rep->slot;
     b->pidfd = pidfd;
+    b->disk_fd = NO_FD;
     b->is_paused = p->message->request.is_paused; /* adopted as such */
     b->at = &n->boxes;
     b->next = n->boxes;
@@ -160,13 +167,16 @@ static void deliver_box(struct native *n, const struct pending *p, const struct 
                         size_t n_fds)
 {
     struct err err = ERR_INIT;
-    if (n_fds != WIRE_FDS_MAX) {
+    if (n_fds < 2) {
         seqsock_close_all(fds, n_fds);
         err_set(&err, ERR_INTERNAL, EBADMSG, "launcher reply with %zu descriptors", n_fds);
         p->on_ready(p->arg, NULL, NO_FD, &err);
         return;
     }
-    p->on_ready(p->arg, box_from(n, p, rep, fds[1]), fds[0], NULL);
+    struct box *b = box_from(n, p, rep, fds[1]);
+    if (n_fds == WIRE_FDS_MAX)
+        b->disk_fd = fds[2];
+    p->on_ready(p->arg, b, fds[0], NULL);
 }
 
 static void deliver_error(const struct pending *p, const struct err *err)
@@ -210,7 +220,7 @@ static void deliver(struct native *n, const struct pending *p, const struct wire
         deliver_error(p, &err);
     } else if (p->on_ready) {
         deliver_box(n, p, rep, fds, n_fds);
-    } else if (p->on_egress && n_fds == WIRE_FDS_MAX) {
+    } else if (p->on_egress && n_fds == 2) {
         p->on_egress(p->arg, fds[0], fds[1], NULL);
     } else {
         seqsock_close_all(fds, n_fds);
@@ -409,6 +419,10 @@ static void native_create(struct runtime *rt, const struct box_plan *plan, box_r
     q->memory_mb = plan->memory_mb;
     q->cpu_milli = plan->cpu_milli;
     q->pids_max = plan->pids_max;
+    q->disk_mb = plan->disk_mb;
+    q->inodes = plan->inodes;
+    q->nofile = plan->nofile ? plan->nofile : DEFAULT_NOFILE;
+    q->shm_mb = plan->shm_mb ? plan->shm_mb : DEFAULT_SHM_MB;
     q->is_host = plan->is_host;
     put_layers((char *)(m + 1), plan->layers, plan->n_layers);
     struct pending *p = xzalloc(sizeof(*p));
@@ -515,6 +529,9 @@ static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
     out.memory_limit_bytes = cg.memory_limit_bytes;
     out.pids = (uint32_t)cg.pids;
     out.oom_kills = cg.oom_kills;
+    struct stat st;
+    if (b->disk_fd >= 0 && fstat(b->disk_fd, &st) == 0)
+        out.disk_bytes = (uint64_t)st.st_blocks * 512;
     *ret = out;
     return 0;
 }
@@ -679,6 +696,7 @@ static struct runtime_caps native_caps(struct runtime *rt)
                                   .can_limit_memory = have & (1u << CGROUP_MEMORY),
                                   .can_limit_cpu = have & (1u << CGROUP_CPU),
                                   .can_limit_pids = have & (1u << CGROUP_PIDS),
+                                  .can_limit_disk = n->can_disk,
                                   .has_uid_range = n->has_uid_range,
                                   .can_network = n->is_root,
                                   .can_mount = true,
@@ -787,6 +805,7 @@ static int await_hello(struct native *n, struct err *err)
     }
     n->is_root = rep.can_idmap;
     n->has_uid_range = rep.has_uid_range;
+    n->can_disk = rep.can_disk;
     return fcntl(n->sock, F_SETFL, O_NONBLOCK) < 0 ? err_sys(err, -errno, "set up the launcher's socket") : 0;
 }
 

@@ -24,6 +24,7 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/stage_plan.h"
+#include "runtime/native/boxdisk.h"
 #include "runtime/native/cell.h"
 #include "runtime/native/chore.h"
 #include "runtime/native/native.h"
@@ -141,8 +142,26 @@ static void send_box(const struct cell *c, uint32_t op, uint64_t number, const c
     if (c->has_cgroup)
         memcpy(p.cgroup, c->cgroup.name, sizeof(p.cgroup));
     snprintf(p.folder, sizeof(p.folder), "%s", leftover);
-    int fds[WIRE_FDS_MAX] = { c->conn, c->pidfd };
-    reply(&p, fds, WIRE_FDS_MAX);
+    char path[WIRE_NAME_MAX + 16];
+    snprintf(path, sizeof(path), "%s/" BOXDISK_IMAGE, c->name);
+    CLEANUP(close_fd_p)
+    int image = c->has_disk ? openat(c->site->boxes_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : NO_FD;
+    int fds[WIRE_FDS_MAX] = { c->conn, c->pidfd, image };
+    reply(&p, fds, image >= 0 ? 3 : 2);
+}
+
+/* A disk takes milliseconds to make: the create waits, the launcher does not. */
+static int furnish(struct launcher *l, struct cell *c, const struct wire_request *q, struct err *err)
+{
+    int r = boxdisk_check(err);
+    if (r >= 0)
+        r = boxdisk_start(&l->site, c, q, err);
+    if (r < 0)
+        return r;
+    c->waiting = xzalloc(sizeof(*q) + q->extra_len);
+    memcpy(c->waiting, q, sizeof(*q) + q->extra_len);
+    c->state = CELL_FURNISHING;
+    return 0;
 }
 
 static void on_create(struct launcher *l, const struct wire_request *q)
@@ -168,13 +187,28 @@ static void on_create(struct launcher *l, const struct wire_request *q)
         }
     }
     c->number = q->number;
-    int r = cell_start(&l->site, c, q, &err);
+    int r = q->disk_mb ? furnish(l, c, q, &err) : cell_start(&l->site, c, q, &err);
     if (r < 0) {
         end_cell(l, c);
         reply_error(WIRE_CREATE, q->number, r, &err);
         return;
     }
     l->blanks--;
+}
+
+/* The disk of a cell is there, or it is not to be had. */
+static void on_furnished(struct launcher *l, struct cell *c)
+{
+    struct err err = ERR_INIT;
+    int disk = boxdisk_take(c, &err);
+    int r = disk < 0 ? disk : cellroot_use_disk(c, c->waiting, disk, &err);
+    if (r >= 0)
+        r = cell_start(&l->site, c, c->waiting, &err);
+    free(STEAL(c->waiting));
+    if (r < 0) {
+        end_cell(l, c);
+        reply_error(WIRE_CREATE, c->number, r, &err);
+    }
 }
 
 /* The stage has reported, or died without a word. */
@@ -355,7 +389,8 @@ static void on_capture(struct launcher *l, struct cell *c, const struct wire_req
         reply_box_error(c, q, r, &err);
         return;
     }
-    r = q->op == WIRE_PROMOTE ? promote_run(&l->site, c, q, p.folder, &err) : -EBUSY;
+    /* What lies on the box's own disk cannot become a layer by being moved. */
+    r = q->op == WIRE_PROMOTE && !c->has_disk ? promote_run(&l->site, c, q, p.folder, &err) : -EBUSY;
     if (r >= 0) {
         unfreeze(c);
         reply(&p, NULL, 0);
@@ -515,7 +550,9 @@ static size_t fill_poll(struct launcher *l, struct pollfd **set, size_t *cap)
 {
     size_t n = POLL_EXTRA;
     for (struct cell *c = l->cells; c; c = c->next) {
-        int fd = c->state == CELL_DYING ? (c->is_ended ? NO_FD : c->pidfd) : c->control;
+        int fd = c->state == CELL_DYING        ? (c->is_ended ? NO_FD : c->pidfd)
+                 : c->state == CELL_FURNISHING ? c->maker
+                                               : c->control;
         if (fd < 0)
             continue;
         if (n == *cap) {
@@ -541,11 +578,14 @@ static void hear_stages(struct launcher *l, const struct pollfd *set, size_t n)
 {
     for (struct cell *c = l->cells; c; c = c->next) {
         size_t i = POLL_EXTRA;
-        if (c->state != CELL_BLANK && c->state != CELL_STARTING)
+        if (c->state != CELL_BLANK && c->state != CELL_STARTING && c->state != CELL_FURNISHING)
             continue;
-        while (i < n && set[i].fd != c->control)
+        bool is_furnishing = c->state == CELL_FURNISHING;
+        while (i < n && set[i].fd != (is_furnishing ? c->maker : c->control))
             i++;
-        if (i < n && set[i].revents)
+        if (i < n && set[i].revents && is_furnishing)
+            on_furnished(l, c);
+        else if (i < n && set[i].revents)
             on_stage(l, c);
     }
 }
@@ -714,7 +754,7 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
 static void stop(struct launcher *l)
 {
     for (struct cell *c = l->cells; c; c = c->next)
-        if (c->state == CELL_BLANK || c->state == CELL_STARTING)
+        if (c->state == CELL_BLANK || c->state == CELL_STARTING || c->state == CELL_FURNISHING)
             end_cell(l, c);
     for (int64_t end = clock_mono_us() + STOP_US; clock_mono_us() < end;) { /* a busy host takes its time */
         (void)collect(l);
@@ -748,6 +788,7 @@ int native_launcher_main(int argc, char **argv)
     int r = start(&l, argc, argv, &err);
     struct wire_reply hello = { .version = WIRE_VERSION, .op = WIRE_HELLO, .result = r < 0 ? r : 0, .code = err.code };
     hello.can_idmap = l.site.is_root;
+    hello.can_disk = boxdisk_check(NULL) >= 0;
     hello.has_uid_range = l.site.is_root || l.site.own.how == IDRANGE_SUBID;
     snprintf(hello.text, sizeof(hello.text), "%s", err.msg);
     reply(&hello, NULL, 0);

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "os/cgroup.h"
+#include "runtime/native/boxdisk.h"
 #include "runtime/native/doctor_probe.h"
 #include "runtime/native/native.h"
 
@@ -172,6 +173,14 @@ static void check_cgroups(json_t *list)
     }
 }
 
+static void check_disk(json_t *list)
+{
+    struct err err = ERR_INIT;
+    struct answer a = { .result = boxdisk_check(&err) };
+    (void)snprintf(a.detail, sizeof a.detail, "%s", a.result < 0 ? err.msg : "ext4 on loop devices");
+    report(list, "disk limit (diskMb)", &a, false, "run as root, with loop devices (modprobe loop) and e2fsprogs");
+}
+
 /* ---- the scratch folder ---- */
 
 static void scratch_make(const char *data_dir, char *out, size_t size)
@@ -213,6 +222,7 @@ json_t *native_doctor(const char *data_dir)
             scratch_empty(scratch);
     }
     check_cgroups(list);
+    check_disk(list);
     if (scratch[0])
         (void)rmdir(scratch);
     (void)munmap(shared, sizeof *shared);

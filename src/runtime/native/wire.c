@@ -41,6 +41,18 @@ static int check_object(const struct wire_request *q, struct err *err)
     return 0;
 }
 
+static int check_limits(const struct wire_request *q, struct err *err)
+{
+    bool is_new = q->op == WIRE_CREATE;
+    if (!is_new && (q->disk_mb || q->inodes || q->nofile || q->shm_mb))
+        return bad(err, "limit");
+    if (is_new && (q->disk_mb > WIRE_DISK_MB || q->inodes > WIRE_INODES || (q->disk_mb == 0) != (q->inodes == 0)))
+        return bad(err, "disk");
+    if (is_new && (q->nofile == 0 || q->nofile > WIRE_NOFILE || q->shm_mb == 0 || q->shm_mb > WIRE_SHM_MB))
+        return bad(err, "number of descriptors or size of shared memory");
+    return 0;
+}
+
 int wire_request_check(const struct wire_request *q, size_t len, struct err *err)
 {
     if (len < sizeof(*q) || q->version != WIRE_VERSION)
@@ -61,6 +73,8 @@ int wire_request_check(const struct wire_request *q, size_t len, struct err *err
     if (is_new && (q->workdir[0] != '/' || q->hostname[0] == '\0' || strchr(q->hostname, '\n')))
         return bad(err, "hostname or working folder");
     int r = check_object(q, err);
+    if (r >= 0)
+        r = check_limits(q, err);
     if (r < 0)
         return r;
     if (q->op == WIRE_ADOPT && q->pid <= 1)

@@ -13,9 +13,13 @@
 #define WIRE_VERSION    1u
 #define WIRE_NAME_MAX   20     /* a box's own name: 16 hex digits and NUL, also its folder, socket and cgroup */
 #define WIRE_EXTRA_MAX  65536u /* bytes after a request: layer paths of a create, kept ids of a sweep */
-#define WIRE_FDS_MAX    2
+#define WIRE_FDS_MAX    3
 #define WIRE_LAYERS_MAX 240
 #define WIRE_SUBNETS    16384u
+#define WIRE_DISK_MB    16777216u
+#define WIRE_INODES     268435456u
+#define WIRE_NOFILE     1048576u
+#define WIRE_SHM_MB     1048576u
 
 enum wire_op {
     WIRE_HELLO, /* launcher to daemon, once: ready. Reply only */
@@ -48,6 +52,9 @@ struct wire_request {
     char hostname[64];
     char workdir[1024];
     uint32_t memory_mb, cpu_milli, pids_max; /* 0 = no limit */
+    uint32_t disk_mb, inodes;                /* create: a disk of its own of this size; both 0 = none */
+    uint32_t nofile, shm_mb;                 /* create: descriptors of a process, size of /dev/shm */
+    uint32_t net_kbps;                       /* join: 0 = no limit */
     uint32_t slot;                           /* adopt: which range of user ids */
     uint64_t start_time;                     /* adopt: with pid, names the process */
     int32_t pid;
@@ -73,11 +80,13 @@ struct wire_reply {
     int32_t pid;
     uint32_t slot;
     uint8_t can_idmap, has_uid_range; /* hello */
+    uint8_t can_disk;                 /* hello: boxdisk.h */
     uint8_t is_shared;                /* promote: folder is a layer of the running box */
-    uint8_t zero[5];
+    uint8_t zero[4];
 };
 
-/* Descriptors: create and adopt replies carry { guest stream, pidfd }. */
+/* Descriptors: create and adopt replies carry { guest stream, pidfd }, and of a box with a disk its image as well, only
+ * to be looked at; an outlet's carries { TCP listener, DNS socket }. */
 
 /* 0, or -EBADMSG with the field in err. len is what was received, extra included. */
 int wire_request_check(const struct wire_request *q, size_t len, struct err *err);

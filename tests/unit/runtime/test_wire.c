@@ -21,6 +21,10 @@ static struct wire_request *good(uint32_t op)
     snprintf(u.q.hostname, sizeof(u.q.hostname), "h");
     snprintf(u.q.workdir, sizeof(u.q.workdir), "/w");
     u.q.pid = op == WIRE_ADOPT ? 77 : 0;
+    if (op == WIRE_CREATE) {
+        u.q.nofile = 1024;
+        u.q.shm_mb = 64;
+    }
     if (op >= WIRE_MOUNT && op < WIRE_SWEEP && op != WIRE_OUTLET)
         snprintf(u.q.object, sizeof(u.q.object), "vol_1");
     if (op == WIRE_NET_JOIN || op == WIRE_NET_LEAVE) {
@@ -42,6 +46,29 @@ TEST(good_requests_pass)
         good(op);
         CHECK_INT(check(), 0);
     }
+}
+
+TEST(limits)
+{
+    struct wire_request *q = good(WIRE_CREATE);
+    q->disk_mb = WIRE_DISK_MB;
+    q->inodes = WIRE_INODES;
+    q->nofile = WIRE_NOFILE;
+    q->shm_mb = WIRE_SHM_MB;
+    CHECK_INT(check(), 0);
+    uint32_t *const fields[] = { &q->disk_mb, &q->inodes, &q->nofile, &q->shm_mb };
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+        uint32_t most = *fields[i];
+        *fields[i] = most + 1;
+        CHECK_INT(check(), -EBADMSG);
+        *fields[i] = 0; /* a disk without inodes, none of them without descriptors */
+        CHECK_INT(check(), -EBADMSG);
+        *fields[i] = most;
+    }
+    good(WIRE_PAUSE)->disk_mb = 100;
+    CHECK_INT(check(), -EBADMSG);
+    good(WIRE_ADOPT)->nofile = 100;
+    CHECK_INT(check(), -EBADMSG);
 }
 
 TEST(volumes_and_networks)
@@ -139,6 +166,7 @@ int main(void)
 {
     RUN(good_requests_pass);
     RUN(sizes_and_versions);
+    RUN(limits);
     RUN(volumes_and_networks);
     RUN(texts_end_and_name_nothing_strange);
     RUN(names_and_ids);

@@ -1,0 +1,20 @@
+/* What one sandbox may use: the request's numbers, the settings' defaults and maximums, and what the driver is told.
+ * May include: base/, runtime/. */
+#pragma once
+#include "base/json.h"
+#include "base/settings.h"
+#include "runtime/runtime.h"
+
+/* Puts the effective limits into config, out of what was given. 0 there means that there is none. */
+void limits_fill(json_t *config, const json_t *given, const struct settings *set);
+/* ERR_UNSUPPORTED when the driver cannot keep one that config has. */
+int limits_check(const json_t *config, struct runtime *rt, struct err *err);
+/* The driver's part; what config lacks is the default. */
+void limits_plan(const json_t *config, const struct settings *set, struct box_plan *ret);
+/* Whether a box made ahead, with the defaults, will do. */
+bool limits_are_default(const json_t *config, const struct settings *set);
+/* limit and use of each, into a metrics record. */
+void limits_metrics(json_t *metrics, const json_t *config, const struct box_stats *st);
+/* ERR_NO_SPACE when free_mb (image_store_free_mb) is less than the reserve; what is not known (-1) shows when something
+ * is written. */
+int limits_check_reserve(int64_t free_mb, const struct settings *set, struct err *err);
