@@ -5,6 +5,7 @@
 #include <linux/if_link.h>
 #include <linux/ip.h>
 #include <linux/netlink.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -12,6 +13,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+#define RATE_BURST_LEAST 65536u              /* one packet of the largest size that a cable carries at once */
+#define RATE_QUEUE_MOST  (16u * 1024 * 1024) /* bytes that wait behind a fast one */
 
 #define ANSWER_S 5 /* the kernel answers inside the call; this is for a lost message only */
 
@@ -230,6 +234,26 @@ int netlink_default_route(int fd, int index)
                           .rtm_type = RTN_UNICAST };
     netlink_begin(&m, RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
     netlink_attr_u32(&m, RTA_OIF, (uint32_t)index);
+    return ask_one(fd, &m);
+}
+
+int netlink_rate(int fd, int index, uint32_t kbit_per_s)
+{
+    struct netlink_msg m;
+    struct tcmsg head = { .tcm_family = AF_UNSPEC, .tcm_ifindex = index, .tcm_parent = TC_H_ROOT };
+    uint64_t rate = (uint64_t)kbit_per_s * 125; /* bytes a second */
+    uint32_t burst = rate / 100 > RATE_BURST_LEAST ? (uint32_t)(rate / 100) : RATE_BURST_LEAST;
+    struct tc_tbf_qopt opt = { .rate = { .rate = rate >= UINT32_MAX ? UINT32_MAX : (uint32_t)rate,
+                                         .linklayer = TC_LINKLAYER_ETHERNET },
+                               .limit = burst + (uint32_t)(rate / 20 < RATE_QUEUE_MOST ? rate / 20 : RATE_QUEUE_MOST) };
+    netlink_begin(&m, RTM_NEWQDISC, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
+    netlink_attr_str(&m, TCA_KIND, "tbf");
+    size_t options = netlink_nest(&m, TCA_OPTIONS);
+    netlink_attr(&m, TCA_TBF_PARMS, &opt, sizeof(opt));
+    netlink_attr_u32(&m, TCA_TBF_BURST, burst);
+    if (rate >= UINT32_MAX)
+        netlink_attr(&m, TCA_TBF_RATE64, &rate, sizeof(rate));
+    netlink_end(&m, options);
     return ask_one(fd, &m);
 }
 

@@ -34,4 +34,6 @@ int netlink_up(int fd, int index, int master);
 int netlink_delete(int fd, int index);
 int netlink_address(int fd, int index, uint32_t address, uint8_t prefix); /* host order */
 int netlink_default_route(int fd, int index);
+/* What leaves by it is held to this rate, with a queue of 50 ms behind it. */
+int netlink_rate(int fd, int index, uint32_t kbit_per_s);
 int netlink_index(const char *name); /* in the process's own namespace; or -ENODEV */

@@ -59,6 +59,7 @@ struct box_plug {
     uint32_t subnet;  /* number of the network, unique among those of the server, below RUNTIME_SUBNETS */
     uint32_t address; /* IPv4, host order */
     uint32_t prefix;
+    uint32_t kbps; /* rate each way, kbit/s; 0 = no limit */
 };
 #define RUNTIME_SUBNETS 16384u
 

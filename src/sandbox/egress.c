@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "sandbox/egressflow.h"
 #include "sandbox/egresslookup.h"
+#include "sandbox/limits.h"
 #include "sandbox/manager.h"
 
 #define EXTRA          "egress" /* in the record: the policy */
@@ -44,6 +45,7 @@ struct outlet {
     struct egresspolicy *policy;
     struct known_name names[NAMES_MAX];
     size_t next_name;
+    struct egressflow_rate rate;
     struct egressflow **flows; /* max_connections slots, NULL when free */
     struct egresslookup *lookups[LOOKUPS_MAX];
 };
@@ -165,7 +167,9 @@ static void take_connection(struct outlet *o, struct egressflow **slot, int fd)
         reset(fd); /* someone inside connected to the listener itself */
         return;
     }
-    struct egressflow_plan plan = { .client_fd = fd, .address = ntohl(to.sin_addr.s_addr), .port = ntohs(to.sin_port) };
+    struct egressflow_plan plan = {
+        .client_fd = fd, .address = ntohl(to.sin_addr.s_addr), .port = ntohs(to.sin_port), .rate = &o->rate
+    };
     if (is_open_gateway(o, &plan)) {
         plan.address = INADDR_LOOPBACK;
         *slot = egressflow_new(o->e->m->loop, &plan, &events, o);
@@ -303,6 +307,7 @@ static void add_outlet(struct egress *e, const struct opening *w, int tcp, int d
     o->e = e;
     o->s = w->s;
     o->box = w->box;
+    o->rate.bytes_per_s = (int64_t)limits_net_kbps(w->s->config) * 125;
     o->tcp = tcp;
     o->dns = dns;
     o->flows = xzalloc(max_flows(e) * sizeof(struct egressflow *));

@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
 
+enum { RATE_PAUSE_MS = 10, RATE_LEAST = 16384 };
 enum { FLOW_MAGIC = 0x0e6f1085, BUFFER = 65536, NAME_BYTES = 20000, CONNECT_MS = 30000 };
 
 enum state { NAMING, CONNECTING, OPEN };
@@ -29,7 +31,25 @@ struct egressflow {
     struct watch *client_watch, *server_watch;
     struct timer *limit; /* until it is open */
     struct half out, in; /* from the client, to the client */
+    struct timer *pause; /* made when the rate is met for the first time */
+    bool is_held[2];     /* as in struct egressflow_rate: nothing is read until the pause is over */
 };
+
+/* How much of want may be read that way now. */
+static size_t rate_allows(struct egressflow_rate *r, int way, size_t want)
+{
+    if (!r || !r->bytes_per_s)
+        return want;
+    int64_t now = clock_mono_us(), most = r->bytes_per_s / 20;
+    most = most > RATE_LEAST ? most : RATE_LEAST;
+    int64_t more = r->filled_us ? (int64_t)((double)(now - r->filled_us) * (double)r->bytes_per_s / 1e6) : most;
+    if (more > 0) {
+        r->filled_us = now;
+        for (int i = 0; i < 2; i++)
+            r->left[i] = r->left[i] + more > most ? most : r->left[i] + more;
+    }
+    return r->left[way] <= 0 ? 0 : (int64_t)want < r->left[way] ? want : (size_t)r->left[way];
+}
 
 const struct egressflow_plan *egressflow_plan(const struct egressflow *f)
 {
@@ -52,6 +72,7 @@ struct egressflow *egressflow_free(struct egressflow *f)
     bool is_broken = !f->in.is_shut || !f->out.is_shut;
     f->magic = 0;
     timer_free(f->limit);
+    timer_free(f->pause);
     watch_free(f->client_watch);
     watch_free(f->server_watch);
     close_hard(f->client, is_broken);
@@ -71,28 +92,54 @@ static void finish(struct egressflow *f)
 static void set_watches(struct egressflow *f)
 {
     bool is_open = f->state == OPEN;
-    int client = (!f->out.has_eof && f->out.data.len < BUFFER && f->state != CONNECTING ? LOOP_READ : 0) |
-                 (is_open && f->in.data.len ? LOOP_WRITE : 0);
-    int server = f->state == CONNECTING ? LOOP_WRITE
-                                        : (is_open && !f->in.has_eof && f->in.data.len < BUFFER ? LOOP_READ : 0) |
-                                              (is_open && f->out.data.len ? LOOP_WRITE : 0);
+    int client =
+        (!f->out.has_eof && !f->is_held[0] && f->out.data.len < BUFFER && f->state != CONNECTING ? LOOP_READ : 0) |
+        (is_open && f->in.data.len ? LOOP_WRITE : 0);
+    int server = f->state == CONNECTING
+                     ? LOOP_WRITE
+                     : (is_open && !f->in.has_eof && !f->is_held[1] && f->in.data.len < BUFFER ? LOOP_READ : 0) |
+                           (is_open && f->out.data.len ? LOOP_WRITE : 0);
     watch_set(f->client_watch, client);
     if (f->server_watch)
         watch_set(f->server_watch, server);
 }
 
-/* False when the socket is broken. */
-static bool fill(struct half *h, int fd)
+static void on_pause_over(void *arg)
 {
+    struct egressflow *f = arg;
+    assert(f->magic == FLOW_MAGIC);
+    f->is_held[0] = f->is_held[1] = false;
+    set_watches(f);
+}
+
+static void hold(struct egressflow *f, int way)
+{
+    f->is_held[way] = true;
+    if (!f->pause)
+        f->pause = timer_new(f->loop, -1, 0, on_pause_over, f);
+    timer_set(f->pause, RATE_PAUSE_MS, 0);
+}
+
+/* Reads from the client (way 0) or from the server. False when the socket is broken. */
+static bool fill(struct egressflow *f, int way)
+{
+    struct half *h = way ? &f->in : &f->out;
+    int fd = way ? f->server : f->client;
     size_t room = BUFFER - h->data.len;
     if (h->has_eof || room == 0)
         return true;
+    if ((room = rate_allows(f->plan.rate, way, room)) == 0) {
+        hold(f, way);
+        return true;
+    }
     if (buf_reserve(&h->data, room) < 0)
         return false;
     ssize_t n = recv(fd, h->data.data + h->data.len, room, 0);
     if (n > 0) {
         h->data.len += (size_t)n;
         h->data.data[h->data.len] = '\0';
+        if (f->plan.rate)
+            f->plan.rate->left[way] -= n;
     }
     h->has_eof = n == 0;
     return n >= 0 || errno == EAGAIN || errno == EINTR;
@@ -135,7 +182,7 @@ static void on_server(void *arg, int events)
         }
         f->state = OPEN;
         f->limit = timer_free(f->limit);
-    } else if (events & LOOP_READ && !fill(&f->in, f->server)) {
+    } else if (events & LOOP_READ && !fill(f, 1)) {
         finish(f);
         return;
     }
@@ -170,7 +217,7 @@ static void on_client(void *arg, int events)
 {
     struct egressflow *f = arg;
     assert(f->magic == FLOW_MAGIC);
-    if (events & LOOP_READ && !fill(&f->out, f->client)) {
+    if (events & LOOP_READ && !fill(f, 0)) {
         finish(f);
         return;
     }

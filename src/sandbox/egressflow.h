@@ -6,11 +6,19 @@
 
 struct egressflow;
 
+/* What all connections of one sandbox may move together, each way. Zero: no limit. */
+struct egressflow_rate {
+    int64_t bytes_per_s;
+    int64_t left[2]; /* private: bytes that may be read now, from the sandbox and for it */
+    int64_t filled_us;
+};
+
 struct egressflow_plan {
     int client_fd;    /* non-blocking; taken, also on failure */
     uint32_t address; /* host order */
     uint16_t port;
-    bool must_name; /* port 443 or 80: nothing is connected before the client has said whom it wants */
+    struct egressflow_rate *rate; /* outlives the flow; NULL: none */
+    bool must_name;               /* port 443 or 80: nothing is connected before the client has said whom it wants */
 };
 struct egressflow_events {
     bool (*on_name)(void *arg, struct egressflow *f, const char *name); /* false: cut it */

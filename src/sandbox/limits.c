@@ -83,6 +83,11 @@ void limits_metrics(json_t *metrics, const json_t *config, const struct box_stat
     set_int(metrics, "oomKills", (int64_t)st->oom_kills);
 }
 
+uint32_t limits_net_kbps(const json_t *config)
+{
+    return (uint32_t)json_get_int(config, "netMbps", 0) * 1000;
+}
+
 int limits_check_reserve(int64_t free_mb, const struct settings *set, struct err *err)
 {
     if (free_mb < 0 || free_mb >= set->disk_reserve_mb)

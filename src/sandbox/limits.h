@@ -15,6 +15,7 @@ void limits_plan(const json_t *config, const struct settings *set, struct box_pl
 bool limits_are_default(const json_t *config, const struct settings *set);
 /* limit and use of each, into a metrics record. */
 void limits_metrics(json_t *metrics, const json_t *config, const struct box_stats *st);
+uint32_t limits_net_kbps(const json_t *config); /* kbit/s each way; 0: no limit */
 /* ERR_NO_SPACE when free_mb (image_store_free_mb) is less than the reserve; what is not known (-1) shows when something
  * is written. */
 int limits_check_reserve(int64_t free_mb, const struct settings *set, struct err *err);

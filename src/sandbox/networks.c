@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "sandbox/hosts.h"
+#include "sandbox/limits.h"
 #include "sandbox/manager.h"
 
 #define SCOPE      "network"
@@ -214,6 +215,7 @@ static void on_enter(void *arg, struct sandbox *s)
         if (!s->box || !json_get(net->members, s->id))
             continue;
         struct box_plug plug = plug_of(net, s->id);
+        plug.kbps = limits_net_kbps(s->config);
         ops->net_create(n->m->runtime, net->id, on_rejoined, NULL);
         ops->net_attach(s->box, &plug, on_rejoined, NULL);
         is_member = true;
@@ -455,6 +457,7 @@ void networks_connect(struct networks *n, const char *id, struct sandbox *s, net
     }
     struct network_change *c = begin(n, net->id, s, arg);
     struct box_plug plug = plug_of(net, s->id);
+    plug.kbps = limits_net_kbps(s->config);
     c->fn = fn;
     ops->net_create(n->m->runtime, net->id, NULL,
                     NULL); /* there already, unless the server was restarted; else attach fails */

@@ -17,6 +17,7 @@
 #include "os/keeper.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
+#include "runtime/native/boxplan.h"
 #include "runtime/native/native.h"
 #include "runtime/native/traffic.h"
 #include "runtime/native/wire.h"
@@ -26,8 +27,6 @@
 #define HELLO_MS       60000 /* that of a killed server may still be at its end */
 #define END_MS         30000 /* the launcher removes the folders of the last boxes before it ends */
 #define SWEEP_CHUNK    60000u
-#define DEFAULT_NOFILE 65536u
-#define DEFAULT_SHM_MB 256u
 #define REPLIES_A_TURN 64
 #define QUICK_END_US   10000000 /* a launcher that ends this soon */
 #define QUICK_ENDS_MAX 5        /* this often in a row is started again at once; then there is a pause */
@@ -372,59 +371,18 @@ static void refuse(struct native *n, const struct err *err, box_ready_fn *fn, vo
     loop_defer(n->rt.loop, deliver_refusal, r);
 }
 
-static int check_plan(const struct box_plan *plan, size_t *ret_bytes, struct err *err)
-{
-    size_t bytes = 0;
-    if (!wire_is_id(plan->id))
-        return err_set(err, ERR_INVALID, 0, "sandbox id must be 1 to %d letters, digits, '-' or '_'", IDENT_MAX - 1);
-    if (plan->n_layers == 0 || plan->n_layers > WIRE_LAYERS_MAX)
-        return err_set(err, ERR_TOO_LARGE, 0, "image has %zu layers; 1 to %d can be stacked", plan->n_layers,
-                       WIRE_LAYERS_MAX);
-    for (size_t i = 0; i < plan->n_layers; i++)
-        bytes += strlen(plan->layers[i]) + 1;
-    if (bytes > WIRE_EXTRA_MAX)
-        return err_set(err, ERR_TOO_LARGE, 0, "paths of the image's layers take %zu bytes, more than %u", bytes,
-                       WIRE_EXTRA_MAX);
-    if (plan->workdir &&
-        (plan->workdir[0] != '/' || strlen(plan->workdir) >= sizeof(((struct wire_request *)0)->workdir)))
-        return err_set(err, ERR_INVALID, 0, "working folder must be an absolute path of at most 1023 bytes");
-    *ret_bytes = bytes;
-    return 0;
-}
-
-/* The overlay wants the topmost first. */
-static void put_layers(char *to, const char *const *layers, size_t n)
-{
-    while (n-- > 0) {
-        size_t len = strlen(layers[n]) + 1;
-        memcpy(to, layers[n], len);
-        to += len;
-    }
-}
-
 static void native_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
 {
     struct native *n = native_of(rt);
     struct err err = ERR_INIT;
     size_t bytes = 0;
-    if (check_plan(plan, &bytes, &err) < 0) {
+    if (boxplan_check(plan, &bytes, &err) < 0) {
         refuse(n, &err, fn, arg);
         return;
     }
     struct message *m = message_new(WIRE_CREATE, bytes);
     struct wire_request *q = &m->request;
-    snprintf(q->id, sizeof(q->id), "%s", plan->id);
-    snprintf(q->hostname, sizeof(q->hostname), "%s", plan->hostname[0] ? plan->hostname : plan->id);
-    snprintf(q->workdir, sizeof(q->workdir), "%s", plan->workdir ? plan->workdir : "/workspace");
-    q->memory_mb = plan->memory_mb;
-    q->cpu_milli = plan->cpu_milli;
-    q->pids_max = plan->pids_max;
-    q->disk_mb = plan->disk_mb;
-    q->inodes = plan->inodes;
-    q->nofile = plan->nofile ? plan->nofile : DEFAULT_NOFILE;
-    q->shm_mb = plan->shm_mb ? plan->shm_mb : DEFAULT_SHM_MB;
-    q->is_host = plan->is_host;
-    put_layers((char *)(m + 1), plan->layers, plan->n_layers);
+    boxplan_put(plan, q);
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(p->id, q->id, sizeof(p->id));
     p->on_ready = fn;
@@ -572,7 +530,7 @@ static void native_promote(struct box *b, const char *const *layers, size_t n_la
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(m->request.name, b->name, sizeof(b->name));
     if (is_short)
-        put_layers((char *)(m + 1), layers, n_layers);
+        boxplan_put_layers((char *)(m + 1), layers, n_layers);
     p->on_promote = fn;
     p->arg = arg;
     submit(n, m, p);
@@ -639,6 +597,7 @@ static void native_plug(struct box *b, uint32_t op, const struct box_plug *plug,
     m->request.subnet = plug->subnet;
     m->request.address = plug->address;
     m->request.prefix = plug->prefix;
+    m->request.net_kbps = op == WIRE_NET_JOIN ? plug->kbps : 0;
     submit_done(b->n, m, fn, arg);
 }
 

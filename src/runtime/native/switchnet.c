@@ -24,6 +24,7 @@ struct cable {
     char port[IFNAMSIZ], device[IFNAMSIZ]; /* at the switch, in the box */
     uint32_t address;
     uint8_t prefix;
+    uint32_t kbps; /* 0 = no limit */
 };
 
 static struct switchnet *find(struct switchnet *nets, const char *id)
@@ -110,7 +111,10 @@ static int plug_switch(const struct cable *k)
     if (r < 0)
         return r;
     int master = netlink_index(BRIDGE), index = netlink_index(k->port);
-    return master < 0 ? master : index < 0 ? index : netlink_up(nl, index, master);
+    if (master < 0 || index < 0)
+        return master < 0 ? master : index;
+    r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* what the box receives */
+    return r < 0 ? r : netlink_up(nl, index, master);
 }
 
 static int plug_box(const struct cable *k)
@@ -119,7 +123,9 @@ static int plug_box(const struct cable *k)
     int index = nl < 0 ? nl : netlink_index(k->device);
     if (index < 0)
         return index;
-    int r = netlink_address(nl, index, k->address, k->prefix);
+    int r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* what it sends; it has no right to change that */
+    if (r >= 0)
+        r = netlink_address(nl, index, k->address, k->prefix);
     return r < 0 ? r : netlink_up(nl, index, 0);
 }
 
@@ -164,6 +170,7 @@ static int leave_inside(void *arg, struct err *err)
 static struct cable cable_of(const struct wire_request *q)
 {
     struct cable k = { .switch_ns = NO_FD, .box_ns = NO_FD, .address = q->address, .prefix = (uint8_t)q->prefix };
+    k.kbps = q->net_kbps;
     snprintf(k.port, sizeof(k.port), "p%08x", q->address);
     snprintf(k.device, sizeof(k.device), "net%u", q->subnet);
     return k;

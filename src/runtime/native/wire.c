@@ -44,6 +44,8 @@ static int check_object(const struct wire_request *q, struct err *err)
 static int check_limits(const struct wire_request *q, struct err *err)
 {
     bool is_new = q->op == WIRE_CREATE;
+    if (q->net_kbps && q->op != WIRE_NET_JOIN)
+        return bad(err, "network rate");
     if (!is_new && (q->disk_mb || q->inodes || q->nofile || q->shm_mb))
         return bad(err, "limit");
     if (is_new && (q->disk_mb > WIRE_DISK_MB || q->inodes > WIRE_INODES || (q->disk_mb == 0) != (q->inodes == 0)))
