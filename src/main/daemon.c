@@ -30,7 +30,6 @@
 #include "main/takeover.h"
 #include "main/tlsport.h"
 #include "os/inherit.h"
-#include "os/proc.h"
 #include "runtime/native/native.h"
 #include "sandbox/manager.h"
 #include "sandbox/ports.h"
@@ -374,7 +373,6 @@ static int serve(struct daemon *d, struct err *err)
 /* Everything that needs what the server was started with; after it there is nothing of that left. */
 static int settle_in(struct daemon *d, struct err *err)
 {
-    proc_short_turns(); /* before any thread and the launcher, which inherit it */
     int r = take_lock(d, err);
     if (r == 0)
         r = bind_low_ports(d, err);

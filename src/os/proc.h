@@ -49,20 +49,6 @@ static inline int proc_close_from(int first)
     return syscall(SYS_close_range, (unsigned)first, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* Asks the scheduler to let this process, and all it starts, run for short turns only (Linux 6.12 and newer; older ones
- * ignore it): whoever wakes up gets the CPU that much sooner, and the share of each stays what it is. */
-static inline void proc_short_turns(void)
-{
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period;
-    } attr = { .size = sizeof(attr), .runtime = 100000 };
-    (void)syscall(SYS_sched_setattr, 0, &attr, 0); /* only a wish */
-}
-
 /* Field n of the text of a /proc/PID/stat, 3 (the state) or later; NULL when it has fewer. */
 static inline const char *proc_stat_field(const char *text, int n)
 {

@@ -170,7 +170,6 @@ __attribute__((noreturn)) static void become_agent(const struct cell_site *site,
     (void)signal(SIGINT, SIG_DFL);
     (void)signal(SIGTERM, SIG_DFL);
     (void)umask(022);
-    proc_short_turns();
     (void)setsid(); /* fails only for a group leader, which is as good */
     (void)syscall(SYS_execveat, 4, "", argv, envp, AT_EMPTY_PATH);
     _exit(107);
