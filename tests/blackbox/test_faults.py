@@ -71,7 +71,7 @@ def boxes(folder):
 
 @pytest.mark.skipif(not harness.IS_ROOT, reason="mounts a file system")
 def test_full_disk():
-    server = on_tmpfs(harness.Server(env={"III_BLANK_POOL": "2"}), "size=24m,mode=700")
+    server = on_tmpfs(harness.Server(env={"III_BLANK_POOL": "2", "III_DISK_RESERVE_MB": "0"}), "size=24m,mode=700")
     try:
         server.start()
         folder = folder_of(server)
