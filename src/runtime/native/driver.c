@@ -59,8 +59,8 @@ struct native {
     int sock, pidfd;
     pid_t pid;
     struct watch *watch;
-    bool is_dead;                /* the launcher is gone, and another is started only after a pause */
-    struct timer *pause;         /* that pause */
+    bool is_dead;                          /* the launcher is gone, and another is started only after a pause */
+    struct timer *pause;                   /* that pause */
     bool has_uid_range, is_root, can_disk; /* of the launcher */
     uint64_t last_number;
     struct pending *pending;
