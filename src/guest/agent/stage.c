@@ -577,18 +577,18 @@ int stage_run(int control_fd, struct stage_result *ret)
         r = receive_plan(&s);
     if (r >= 0)
         r = build(&s);
-    report(&s, r);
-    int done[] = { s.proc, s.pts, s.shm, s.sys, control_fd };
+    int done[] = { s.proc, s.pts, s.shm, s.sys };
     seqsock_close_all(done, sizeof(done) / sizeof(*done));
-    if (r < 0) {
-        seqsock_close_all(s.fds, s.n_fds);
+    /* Before the report: whoever hears it may swap the root, and a descriptor of the old one would be in the way. */
+    for (size_t i = 0; i < s.n_fds; i++)
+        if (r < 0 || (i != STAGE_FD_CONN && i != STAGE_FD_LISTEN))
+            (void)close(s.fds[i]);
+    report(&s, r);
+    (void)close(control_fd);
+    if (r < 0)
         return r;
-    }
     ret->conn_fd = s.fds[STAGE_FD_CONN];
     ret->listen_fd = s.fds[STAGE_FD_LISTEN];
-    for (size_t i = 0; i < s.n_fds; i++)
-        if (i != STAGE_FD_CONN && i != STAGE_FD_LISTEN)
-            close(s.fds[i]);
     snprintf(ret->default_workdir, sizeof(ret->default_workdir), "%s", s.plan->workdir);
     return 0;
 }
