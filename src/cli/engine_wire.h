@@ -12,8 +12,6 @@
 #include "loop/loop.h"
 #include "tls/tlsctx.h"
 
-#define WIRE_PORT 49134
-
 struct wire;
 
 struct wire_where {

@@ -13,7 +13,7 @@ static long long default_port(void)
     const char *text = getenv("III_ENGINE_PORT");
     char *end = NULL;
     long n = text ? strtol(text, &end, 10) : 0;
-    return text && end != text && !*end && n > 0 && n < 65536 ? n : WIRE_PORT;
+    return text && end != text && !*end && n > 0 && n < 65536 ? n : URL_ENGINE_PORT;
 }
 
 /* "HOST", or "ws://HOST[:PORT]" and its like; wss and https are with TLS. False: it is no address. */

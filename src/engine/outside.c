@@ -18,7 +18,6 @@
 #define FIRST_PAUSE_MS 1000
 #define PAUSE_MAX_MS   30000
 #define PING_MS        20000
-#define DEFAULT_PORT   49134
 
 struct outside {
     struct engine *engine;
@@ -255,22 +254,33 @@ static void on_ping(void *arg)
         ws_ping(o->ws);
 }
 
+/* With the port written out and no slash at the end: every connection, those of channels too, goes to the same place.
+ */
+static char *full_url(const struct url *u)
+{
+    bool is_v6 = strchr(u->host, ':') != NULL;
+    char *text = xasprintf("ws%s://%s%s%s:%u%s", u->is_secure ? "s" : "", is_v6 ? "[" : "", u->host, is_v6 ? "]" : "",
+                           u->port, u->path);
+    for (size_t n = strlen(text); n && text[n - 1] == '/'; n--)
+        text[n - 1] = '\0';
+    return text;
+}
+
 int outside_new(struct engine *e, const char *url, const char *token, struct outside **ret, struct err *err)
 {
     struct url parts;
-    bool is_url = url_parse(url, "ws", DEFAULT_PORT, &parts) == 0 || url_parse(url, "wss", DEFAULT_PORT, &parts) == 0;
-    if (!is_url || strchr(parts.path, '?'))
+    bool is_plain = url_parse(url, "ws", URL_ENGINE_PORT, &parts) == 0;
+    if ((!is_plain && url_parse(url, "wss", URL_ENGINE_PORT, &parts) < 0) || strchr(parts.path, '?'))
         return err_set(err, ERR_INVALID, 0,
                        "engine URL \"%.200s\" is not of the form ws://host:port or wss://host:port", url);
     struct outside *o = xzalloc(sizeof(*o));
     o->engine = e;
-    o->url = xstrdup(url);
+    parts.is_secure = !is_plain;
+    o->url = full_url(&parts);
     o->token = token && *token ? xstrdup(token) : NULL;
     o->pause_ms = FIRST_PAUSE_MS;
     o->n_refs = 1;
     o->pending = map_new();
-    for (size_t n = strlen(o->url); n && o->url[n - 1] == '/'; n--)
-        o->url[n - 1] = '\0';
     o->retry = timer_new(e->loop, 0, 0, on_retry, o);
     o->ping = timer_new(e->loop, PING_MS, PING_MS, on_ping, o);
     *ret = o;

@@ -18,6 +18,8 @@ int url_query_get(const char *query, const char *key, struct buf *ret_value);
 
 enum { URL_HOST_MAX = 256 };
 
+#define URL_ENGINE_PORT 49134 /* of an engine's address that names none, ws:// or wss:// */
+
 struct url {
     char host[URL_HOST_MAX]; /* IPv6 without brackets */
     uint16_t port;

@@ -23,6 +23,7 @@ struct ws_handshake {
     struct outq out;
     struct buf answer;
     char key[WSKEY_MAX];
+    bool is_secure;
 };
 
 void ws_dial_free(struct ws_handshake *h)
@@ -99,11 +100,19 @@ static void check_answer(struct ws_handshake *h)
     ws_dial_free(h);
 }
 
+/* TLS 1.3 tells a client only after its side of the handshake that its certificate is not accepted, or missing. */
+static const char *lost(const struct ws_handshake *h)
+{
+    return h->is_secure ? "the server ended the TLS connection: if it asks for a client certificate, set "
+                          "III_CLIENT_CERT and III_CLIENT_KEY to one that it accepts"
+                        : "connection lost during the handshake";
+}
+
 static void on_event(void *arg, int events)
 {
     struct ws_handshake *h = arg;
     if (events & LOOP_WRITE && outq_flush(&h->out, h->fd) < 0) {
-        ws_finish(h->ws, 1006, "connection lost during the handshake");
+        ws_finish(h->ws, 1006, lost(h));
         return;
     }
     watch_set(h->watch, LOOP_READ | (h->out.is_blocked ? LOOP_WRITE : 0));
@@ -114,8 +123,7 @@ static void on_event(void *arg, int events)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0 || buf_add(&h->answer, piece, (size_t)n) < 0)
-        ws_finish(h->ws, 1006,
-                  n > 0 ? "the answer to the handshake is too long" : "connection lost during the handshake");
+        ws_finish(h->ws, 1006, n > 0 ? "the answer to the handshake is too long" : lost(h));
     else
         check_answer(h);
 }
@@ -130,7 +138,7 @@ static void on_dialed(void *arg, int fd, const struct err *err)
     }
     h->fd = fd;
     if (watch_new(h->ws->loop, fd, LOOP_READ, on_event, h, &h->watch) < 0 || outq_flush(&h->out, fd) < 0) {
-        ws_finish(h->ws, 1006, "connection lost during the handshake");
+        ws_finish(h->ws, 1006, lost(h));
         return;
     }
     watch_set(h->watch, LOOP_READ | (h->out.is_blocked ? LOOP_WRITE : 0));
@@ -170,6 +178,7 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
     struct ws_handshake *h = xzalloc(sizeof *h);
     h->ws = w;
     h->fd = NO_FD;
+    h->is_secure = u.is_secure;
     w->handshake = h;
     outq_init(&h->out);
     buf_init(&h->answer, ANSWER_BYTES);

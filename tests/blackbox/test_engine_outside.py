@@ -1,5 +1,8 @@
 """A server as a worker of another one: its functions run there, through channels too, and it comes back after a loss."""
 import json
+import random
+import socket
+import subprocess
 
 import pytest
 
@@ -110,3 +113,30 @@ def test_token_for_the_outer_engine():
 def test_bad_url(tmp_path):
     done = harness.run_cli("serve", "--port", "0", "--engine-port", "0", "--data-dir", tmp_path / "data", "--engine-url", "http://x/")
     assert done.returncode == 1 and "ws://host:port" in done.stderr
+
+
+@pytest.fixture
+def bare_host():
+    """A loopback address of this test alone, with a listener at the engine's usual port."""
+    host = f"127.{random.randint(1, 250)}.{random.randint(1, 250)}.{random.randint(2, 250)}"
+    with socket.create_server((host, 49134)) as listener:
+        listener.settimeout(harness.DEADLINE_S)
+        yield host, listener
+
+
+@pytest.mark.parametrize("scheme, begins", [("ws", b"GET / HTTP/1.1"), ("wss", b"\x16\x03")])
+def test_an_address_without_a_port_means_the_engines(bare_host, scheme, begins):
+    """The same for a server that joins and for the command line; not the web's 80 and 443."""
+    host, listener = bare_host
+    with harness.Server(env={"III_ENGINE_URL": f"{scheme}://{host}"}):
+        peer, _ = listener.accept()
+        with peer:
+            assert peer.recv(4096).startswith(begins)
+    caller = subprocess.Popen([harness.BINARY, "trigger", "x::y", "--address", f"{scheme}://{host}"], env=harness.clean_env(), stderr=subprocess.DEVNULL)
+    try:
+        peer, _ = listener.accept()
+        with peer:
+            assert peer.recv(4096).startswith(begins)
+    finally:
+        caller.kill()
+        caller.wait()

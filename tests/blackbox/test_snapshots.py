@@ -312,7 +312,8 @@ def test_killed_in_the_middle_of_snapshots():
                         number = 0
                         while not stop.is_set():
                             try:
-                                own.exec(sid, f"echo {round_number}.{number} > /workspace/f")
+                                # renamed: a command that is killed half-way may have emptied a file that it writes to
+                                own.exec(sid, f"echo {round_number}.{number} > /workspace/new && mv /workspace/new /workspace/f")
                                 written[0] = f"{round_number}.{number}"
                                 done.append((snapshot(own, sid)["id"], written[0]))
                                 number += 1

@@ -363,6 +363,32 @@ def cli(server, authority, *args, ca=True, **kw):
     return harness.run_cli(*args, env={**env, **kw.pop("env", {})}, **kw)
 
 
+def test_our_own_clients_show_a_certificate(authority, tmp_path):
+    """The command line, and a server that joins another: III_CLIENT_CERT and III_CLIENT_KEY."""
+    friends, strangers = certs.Authority(tmp_path / "friends", "friends"), certs.Authority(tmp_path / "strangers", "strangers")
+    shown, stranger = [dict(zip(("III_CLIENT_CERT", "III_CLIENT_KEY"), a.issue("caller"))) for a in (friends, strangers)]
+    cert, key = authority.issue("wants certificates")
+    flags = ["--tls-cert", cert, "--tls-key", key, "--tls-client-ca", str(friends.cert), "--auth-token", TOKEN]
+    with harness.Server(flags=flags) as made:
+        assert cli(made, authority, "trigger", "engine::workers::list", env=shown).returncode == 0
+        for env in ({}, stranger):
+            done = cli(made, authority, "trigger", "engine::workers::list", env=env)
+            assert done.returncode == 1 and "III_CLIENT_CERT" in done.stderr, (env, done)
+        done = cli(made, authority, "trigger", "engine::workers::list", env={**shown, "III_CLIENT_KEY": tmp_path / "missing.key"})
+        assert done.returncode == 1 and "missing.key" in done.stderr, done
+        joins = {"III_ENGINE_URL": f"wss://localhost:{made.engine_port}", "III_ENGINE_TOKEN": TOKEN, "III_CA_CERT": authority.cert}
+
+        def joined():
+            known = json.loads(cli(made, authority, "trigger", "engine::workers::list", env=shown).stdout)["workers"]
+            return [w for w in known if w["name"] == "iii-sandbox" and w["ip_address"]]
+        with harness.Server(env={**joins, **shown}):
+            wait_until(joined, "the server with a certificate has joined")
+        wait_until(lambda: not joined(), "it has left")
+        with harness.Server(env={**joins, **stranger, "III_LOG_LEVEL": "debug"}) as refused:
+            wait_until(lambda: "engine.outside_lost" in refused.log(), "the other one is refused")
+            assert not joined()
+
+
 def test_command_line_over_wss(server, authority, box, tmp_path):
     done = cli(server, authority, "trigger", "engine::functions::list")
     assert done.returncode == 0 and "sandbox::create" in done.stdout, done
