@@ -29,6 +29,7 @@ TEST(the_block_is_added_replaced_and_removed)
     CHECK(merges_to("a\n" END "b", "", "a\nb\n"));
     CHECK(merges_to(BEGIN "mine\n" BEGIN "1.2.3.4 a\n" END "b\n" BEGIN "1.2.3.5 c\n" END, "", "mine\nb\n"));
     CHECK(merges_to(BEGIN "1.2.3.4 a\n" END, "", ""));
+    CHECK(merges_to("a\n# iii networks end", "", "a\n"));
     CLEANUP(buf_done) struct buf full = BUF_INIT(4);
     CHECK_INT(hosts_merge("12345", 5, "", &full), -E2BIG);
 }
