@@ -70,11 +70,6 @@ struct api *api_free(struct api *a)
     return NULL;
 }
 
-struct keyring *api_keyring(struct api *a)
-{
-    return a->keys;
-}
-
 unsigned api_calls_running(const struct api *a)
 {
     return a->n_calls;

@@ -15,7 +15,6 @@ struct keyring;
 int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
             struct err *err);
 struct api *api_free(struct api *a);
-struct keyring *api_keyring(struct api *a);
 struct http_app api_http_app(struct api *a); /* to be given to http_server_new() */
 unsigned api_calls_running(const struct api *a);
 /* Routes outside the table (MCP, console, raw proxy): tried first. Returns true when it has taken the request. */

@@ -142,11 +142,12 @@ int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
 
 void audit_refused(struct audit *a, const struct audit_line *l)
 {
-    if (!a)
-        return;
-    if (bucket_take(a->refusals, (uint64_t)clock_mono_us()))
+    if (a && bucket_take(a->refusals, (uint64_t)clock_mono_us())) {
         (void)audit_add(a, l, NULL); /* refused it is in any case */
-    else
+        return;
+    }
+    json_decref(l->target);
+    if (a)
         a->suppressed++;
 }
 

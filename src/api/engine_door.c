@@ -6,6 +6,7 @@
 #include "api/api_core.h"
 #include "api/call.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "engine/chanend.h"
 
 #define BACKLOG_MAX (16 * 1024 * 1024) /* bytes of events that wait for a reader before the work is ended */
@@ -119,13 +120,31 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
 
 /* --- all rows --- */
 
+int engine_door_admit(struct api *a, const struct engine_call *c, struct caller **ret, struct err *err)
+{
+    const char *identity = engine_call_identity(c);
+    unsigned wait_s = 0;
+    *ret = NULL;
+    if (!identity)
+        return 0;
+    CLEANUP(caller_unref_p) struct caller *who = keyring_by_id(a->keys, identity);
+    if (!who)
+        return err_set(err, ERR_FORBIDDEN, 0, "the token is worth nothing any more");
+    int r = gate_rate_quota(a->gate, who, (uint64_t)clock_mono_us(), &wait_s, err);
+    if (r == 0)
+        *ret = STEAL(who);
+    return r;
+}
+
 static void on_call(void *arg, struct engine_call *c, json_t *payload)
 {
     const struct row *row = arg;
-    const char *identity = engine_call_identity(c);
-    struct caller *who = identity ? keyring_by_id(row->api->keys, identity) : NULL;
-    if (identity && !who) {
-        engine_fail_text(c, err_name(ERR_FORBIDDEN), "the token is worth nothing any more");
+    struct caller *who = NULL;
+    struct err err = ERR_INIT;
+    if (engine_door_admit(row->api, c, &who, &err) < 0) {
+        if (err.code == ERR_FORBIDDEN)
+            engine_door_refused(row->api, engine_call_identity(c), engine_call_peer(c), spec_ops[row->op].fn);
+        engine_fail_text(c, err_name(err.code), err.msg);
         return;
     }
     struct passage *p = xzalloc(sizeof(*p));
@@ -205,13 +224,26 @@ static bool serve(void *arg, struct http_req *r)
     return true;
 }
 
-enum engine_verdict engine_door_auth(void *arg, const char *token, char ret_id[ENGINE_ID_MAX])
+enum engine_verdict engine_door_auth(void *arg, const char *token, const char *peer, char ret_id[ENGINE_ID_MAX])
 {
+    struct api *a = arg;
+    struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
-    if (keyring_check(arg, token, &who, NULL) < 0)
+    if (keyring_check(a->keys, token, &who, &err) < 0) {
+        struct audit_line line = { .remote = peer, .operation = "engine::connect", .status = err_status(err.code) };
+        audit_refused(a->audit, &line);
         return ENGINE_REFUSED;
+    }
     (void)snprintf(ret_id, ENGINE_ID_MAX, "%s", who->id);
     return who->role == TOKENFILE_ADMIN ? ENGINE_FULL : ENGINE_LIMITED;
+}
+
+void engine_door_refused(void *arg, const char *identity, const char *peer, const char *what)
+{
+    struct api *a = arg;
+    CLEANUP(caller_unref_p) struct caller *who = keyring_by_id(a->keys, identity);
+    struct audit_line line = { .who = who, .remote = peer, .operation = what, .status = err_status(ERR_FORBIDDEN) };
+    audit_refused(a->audit, &line);
 }
 
 static void on_token_ended(void *arg, const char *token_id)

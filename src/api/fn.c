@@ -8,6 +8,7 @@
 
 #include "api/access.h"
 #include "api/api_core.h"
+#include "api/engine_door.h"
 #include "api/fn_args.h"
 #include "api/fn_handlers.h"
 #include "api/fn_schema.h"
@@ -186,13 +187,13 @@ static void on_call(void *arg, struct engine_call *ec, json_t *payload)
 {
     const struct fn_door *d = arg;
     bool is_object = json_is_object(payload);
-    const char *identity = engine_call_identity(ec);
-    CLEANUP(caller_unref_p) struct caller *who = identity ? keyring_by_id(d->set->keys, identity) : NULL;
-    struct fn_call *c = call_new(d->set, d->row, is_object ? json_copy(payload) : json_object(), who);
     struct err err = ERR_INIT;
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
+    bool is_in = engine_door_admit(d->set->api, ec, &who, &err) == 0;
+    struct fn_call *c = call_new(d->set, d->row, is_object ? json_copy(payload) : json_object(), who);
     c->engine_call = ec;
-    if (identity && !who)
-        fn_fail(c, "S001", "the token is worth nothing any more");
+    if (!is_in)
+        fn_fail(c, err.code == ERR_RATE_LIMITED ? "S400" : "S001", "%s", err.msg);
     else if (access_need(who, d->row->is_write, false, d->row->id, &err) < 0)
         fn_fail(c, "S001", "%s", err.msg);
     else if (begin_record(c, &err) < 0)
@@ -224,7 +225,7 @@ int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **r
     }
     f->engine = e;
     f->manager = m;
-    f->keys = a->keys;
+    f->api = a;
     f->audit = a->audit;
     f->boxes = map_new();
     f->doors = xzalloc(sizeof(fn_rows) / sizeof(fn_rows[0]) * sizeof(*f->doors));

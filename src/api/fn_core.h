@@ -42,7 +42,7 @@ struct fn_box {
 struct fn_set {
     struct engine *engine;
     struct manager *manager;
-    struct keyring *keys;
+    struct api *api;
     struct audit *audit; /* borrowed; NULL: off */
     struct fn_policy policy;
     struct map *boxes; /* sandbox id -> struct fn_box */

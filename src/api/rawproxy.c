@@ -24,6 +24,7 @@
 #define UPLOAD_MARK 65536
 #define UPLOAD_MAX  (512 * 1024) /* head, and the pieces of one read */
 #define HEAD_MAX    (128 * 1024)
+#define LEFT_STATUS 499 /* in the audit log: the client left before there was an answer */
 
 struct exchange {
     struct exchange *prev, *next;
@@ -32,10 +33,11 @@ struct exchange {
     struct upstream *up;
     struct relay *relay; /* after an upgrade */
     char sandbox_id[IDENT_MAX];
-    char token_id[IDENT_MAX]; /* of who passed where a token is needed */
-    bool has_token;
+    uint16_t port;
+    struct caller *who; /* who passed where a token is needed; referenced, or NULL */
     char *cors;
     bool wants_upgrade, is_chunked, is_begun, is_held;
+    bool is_due; /* its outcome is not in the audit log yet */
     size_t owed; /* response bytes to credit once the client has read on */
 };
 
@@ -86,11 +88,49 @@ static bool is_listed(const char *connection, const char *name)
     return false;
 }
 
+/* --- the audit log --- */
+
+static bool is_read(const struct http_req *r)
+{
+    return strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
+}
+
+/* What the proxy passes on may change anything inside, whatever the path: all but reading is in the log. */
+static struct audit_line line_of(struct http_req *r, const char *sandbox_id, uint16_t port, int status)
+{
+    return (struct audit_line){ .request_id = http_req_header(r, "x-request-id"),
+                                .remote = http_req_peer(r),
+                                .operation = "proxy::raw",
+                                .target = json_pack("{s:s, s:i, s:s}", "id", sandbox_id, "port", port, "method",
+                                                    http_req_method(r)),
+                                .status = status };
+}
+
+static int record(struct exchange *x, int status, struct err *err)
+{
+    if (!x->is_due)
+        return 0;
+    struct audit_line line = line_of(x->req, x->sandbox_id, x->port, status);
+    line.who = x->who;
+    x->is_due = status == 0; /* begun: its end is still to come */
+    return audit_add(x->proxy->api->audit, &line, err);
+}
+
+static void record_refusal(const struct rawproxy *p, struct http_req *r, const struct target *t, int status)
+{
+    struct audit_line line = line_of(r, t->id, t->port, status);
+    if (is_read(r))
+        json_decref(line.target);
+    else
+        audit_refused(p->api->audit, &line);
+}
+
 /* --- ending --- */
 
 static void drop(struct exchange *x)
 {
     struct rawproxy *p = x->proxy;
+    (void)record(x, LEFT_STATUS, NULL); /* nothing was answered */
     *(x->prev ? &x->prev->next : &p->exchanges) = x->next;
     if (x->next)
         x->next->prev = x->prev;
@@ -101,6 +141,7 @@ static void drop(struct exchange *x)
         http_req_on_drain(x->req, NULL, NULL);
         http_req_unref(x->req);
     }
+    (void)caller_unref(x->who);
     free(x->cors);
     free(x);
 }
@@ -119,6 +160,7 @@ static void on_done(void *arg, const struct err *err)
     struct exchange *x = arg;
     x->up = NULL;
     if (!x->is_begun) {
+        (void)record(x, err_status(err->code), NULL);
         add_cors(x->req, x->cors);
         call_refuse(x->req, err);
     } else if (err) {
@@ -156,6 +198,7 @@ static void on_head(void *arg, const struct http_reply *reply)
         if (is_passed_back(x, name, connection))
             http_req_add_header(x->req, name, value);
     x->is_begun = true;
+    (void)record(x, http_reply_status(reply), NULL);
     http_req_begin(x->req, http_reply_status(reply), NULL, length && !is_chunked ? strtoll(length, NULL, 10) : -1);
 }
 
@@ -203,6 +246,7 @@ static void on_upgraded(void *arg, const struct http_reply *reply, const char *r
     CLEANUP(buf_done) struct buf to_client = BUF_INIT(HEAD_MAX + len), to_guest = BUF_INIT(0);
     if (!x->wants_upgrade || make_101(reply, rest, len, &to_client) < 0 || http_req_take(x->req, &fd, &to_guest) < 0)
         return; /* the tunnel is left, so the call fails: 502 */
+    (void)record(x, http_reply_status(reply), NULL);
     http_req_on_gone(x->req, NULL, NULL);
     x->req = http_req_unref(x->req);
     struct guest_tunnel *t = upstream_take(x->up);
@@ -333,11 +377,10 @@ static bool claims(void *arg, struct http_req *r)
 static int check_caller(const struct rawproxy *p, struct http_req *r, const struct sandbox *s, struct caller **ret,
                         struct err *err)
 {
-    bool is_read = strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
     int e = gate_auth(p->api->gate, http_req_header(r, "authorization"), ret, err);
     if (e == 0 && !access_sandbox(p->api->manager, *ret, s->id, err))
         return -ENOENT;
-    return e < 0 ? e : access_need(*ret, !is_read, false, "a request that is no GET", err);
+    return e < 0 ? e : access_need(*ret, !is_read(r), false, "a request that is no GET", err);
 }
 
 static int check(const struct rawproxy *p, const struct target *t, const struct sandbox *s, struct err *err)
@@ -382,8 +425,8 @@ static struct exchange *add_exchange(struct rawproxy *p, struct http_req *r, con
     return x;
 }
 
-static int start(struct rawproxy *p, struct http_req *r, const struct target *t, struct sandbox *s,
-                 const struct caller *who, struct err *err)
+static int start(struct rawproxy *p, struct http_req *r, const struct target *t, struct sandbox *s, struct caller *who,
+                 struct err *err)
 {
     static const struct upstream_events events = { .on_head = on_head,
                                                    .on_data = on_data,
@@ -397,13 +440,17 @@ static int start(struct rawproxy *p, struct http_req *r, const struct target *t,
                                   .queue_max = UPLOAD_MAX };
     CLEANUP(buf_done) struct buf head = BUF_INIT(HEAD_MAX);
     struct exchange *x = add_exchange(p, r, s);
-    x->has_token = who != NULL;
-    memcpy(x->token_id, who ? who->id : "", who ? sizeof(x->token_id) : 1);
+    x->who = who ? caller_ref(who) : NULL;
+    x->port = t->port;
     int e =
         make_head(x, t, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to pass on") : 0;
+    x->is_due = e == 0 && !is_read(r);
+    if (e == 0 && audit_is_strict(p->api->audit))
+        e = record(x, 0, err);
     if (e == 0)
         e = upstream_new(s, &plan, &events, x, &x->up, err);
     if (e < 0) {
+        x->is_due = false; /* refused: the caller's to tell */
         drop(x);
         return e;
     }
@@ -431,6 +478,7 @@ static bool take(void *arg, struct http_req *r)
     }
     if (!s || (rawproxy_config(s).needs_auth && check_caller(p, r, s, &who, &err) < 0) || check(p, &t, s, &err) < 0 ||
         start(p, r, &t, s, who, &err) < 0) {
+        record_refusal(p, r, &t, err_status(err.code));
         add_cors(r, cors);
         call_refuse(r, &err);
     }
@@ -451,7 +499,7 @@ void rawproxy_end_of(struct rawproxy *p, const char *token_id)
 {
     for (struct exchange *x = p->exchanges, *next; x; x = next) {
         next = x->next;
-        if (!x->has_token || strcmp(x->token_id, token_id) != 0)
+        if (!x->who || strcmp(x->who->id, token_id) != 0)
             continue;
         struct http_req *r = x->req ? http_req_ref(x->req) : NULL;
         drop(x);

@@ -55,6 +55,22 @@ static int check_token(const struct api *a, const struct http_req *r, struct cal
     return gate_auth(a->gate, has_query ? buf_text(&token) : header, ret, err);
 }
 
+/* Who types into a shell changes something. status 0: it begins. */
+static int record(struct api *a, struct http_req *r, const struct caller *who, const struct session_path *p, int status,
+                  struct err *err)
+{
+    struct audit_line line = { .request_id = http_req_header(r, "x-request-id"),
+                               .who = who,
+                               .remote = http_req_peer(r),
+                               .operation = "terminal::attach",
+                               .target = json_pack("{s:s, s:s}", "id", p->sandbox_id, "sessionId", p->session_id),
+                               .status = status };
+    if (status < 400)
+        return audit_add(a->audit, &line, err);
+    audit_refused(a->audit, &line);
+    return 0;
+}
+
 static bool attach(void *arg, struct http_req *r)
 {
     struct wsdoor *d = arg;
@@ -70,10 +86,14 @@ static bool attach(void *arg, struct http_req *r)
         s = access_sandbox(m, who, p.sandbox_id, &err);
     if (s)
         t = terminal_find(m->terminals, s, p.session_id, &err);
-    if (t)
-        terminal_attach(t, r, who->id);
-    else
+    if (t && audit_is_strict(d->api->audit) && record(d->api, r, who, &p, 0, &err) < 0)
+        t = NULL;
+    (void)http_req_ref(r); /* the line comes after the answer */
+    int status = t ? terminal_attach(t, r, who->id) : err_status(err.code);
+    if (!t)
         call_refuse(r, &err);
+    (void)record(d->api, r, who, &p, status, NULL);
+    http_req_unref(r);
     return true;
 }
 

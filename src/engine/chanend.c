@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,8 @@ struct chanend {
     struct ws *ws;           /* at an outside one */
     struct buf early;
     int end_code;
+    char identity[ENGINE_ID_MAX]; /* whose call opened it */
+    bool has_identity;
     bool is_writer, is_ready;
     bool is_finished; /* the holder is done; what is early still waits for a reader */
 };
@@ -228,15 +231,39 @@ struct chanend *chanend_finish(struct chanend *c)
     return NULL;
 }
 
+void chanend_set_identity(struct chanend *c, const char *identity)
+{
+    c->has_identity = true;
+    (void)snprintf(c->identity, sizeof(c->identity), "%s", identity);
+}
+
+static void cut(struct chanend *c, int code, const char *reason)
+{
+    struct ws *w = STEAL(c->ws);
+    if (w)
+        ws_drop(w);
+    if (c->channel)
+        channel_close(c->channel, code, reason);
+    c->end_code = code;
+    end_over(c);
+}
+
+void chanend_end_of(struct engine *e, const char *identity)
+{
+    struct chanend *c = LIST_FIRST(&e->ends);
+    while (c) {
+        if (c->has_identity && strcmp(c->identity, identity) == 0) {
+            cut(c, 1008, "the token was revoked");
+            c = LIST_FIRST(&e->ends); /* its holder may have ended others */
+        } else {
+            c = LIST_NEXT(c, link);
+        }
+    }
+}
+
 void chanend_stop_all(struct engine *e)
 {
     struct chanend *c;
-    while ((c = LIST_FIRST(&e->ends))) {
-        struct ws *w = STEAL(c->ws);
-        if (w)
-            ws_drop(w);
-        if (c->channel)
-            channel_close(c->channel, 1001, "the server stops");
-        end_over(c);
-    }
+    while ((c = LIST_FIRST(&e->ends)))
+        cut(c, 1001, "the server stops");
 }

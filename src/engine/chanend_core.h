@@ -7,4 +7,8 @@
  * engine_call_open_channel(). */
 int chanend_open(struct engine *e, const char *base_url, const json_t *ref, const struct chanend_events *ev, void *arg,
                  struct chanend **ret, struct err *err);
-void chanend_stop_all(struct engine *e); /* each holder hears on_end */
+/* Of whose call it is: it ends with the right to call. Left out: nobody's. */
+void chanend_set_identity(struct chanend *c, const char *identity);
+void chanend_end_of(struct engine *e,
+                    const char *identity); /* each holder hears on_end; what waits for a reader goes */
+void chanend_stop_all(struct engine *e);   /* each holder hears on_end */

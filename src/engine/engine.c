@@ -48,6 +48,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     e->trust = o->trust;
     e->auth = o->auth;
     e->auth_arg = o->auth_arg;
+    e->on_refused = o->on_refused;
     e->name = xstrdup(o->name);
     e->version = xstrdup(o->version);
     e->started_ms = clock_wall_ms();
@@ -121,7 +122,10 @@ int engine_call_open_channel(struct engine_call *c, const json_t *ref, const str
                              struct chanend **ret, struct err *err)
 {
     const char *base_url = c->outside ? outside_url(c->outside) : NULL;
-    return chanend_open(c->engine, base_url, ref, ev, arg, ret, err);
+    int r = chanend_open(c->engine, base_url, ref, ev, arg, ret, err);
+    if (r == 0 && c->has_identity)
+        chanend_set_identity(*ret, c->identity);
+    return r;
 }
 
 struct new_channel {
@@ -170,9 +174,9 @@ static enum engine_verdict ask(const struct engine *e, const struct http_req *r,
     if (!e->auth)
         return ENGINE_FULL;
     if (header && strncasecmp(header, "Bearer ", 7) == 0)
-        return e->auth(e->auth_arg, header + 7, ret_id);
+        return e->auth(e->auth_arg, header + 7, http_req_peer(r), ret_id);
     bool has_query = url_query_get(http_req_query(r), "token", &query) == 1;
-    return e->auth(e->auth_arg, has_query ? buf_text(&query) : NULL, ret_id);
+    return e->auth(e->auth_arg, has_query ? buf_text(&query) : NULL, http_req_peer(r), ret_id);
 }
 
 void engine_end_of(struct engine *e, const char *identity)
@@ -182,6 +186,7 @@ void engine_end_of(struct engine *e, const char *identity)
         if (w->has_identity && strcmp(w->identity, identity) == 0)
             worker_retire(w, 1008, "the token was revoked");
     }
+    chanend_end_of(e, identity); /* what was handed over lives longer than the call */
 }
 
 static void on_nothing(void *arg, struct ws *w, bool is_text, const char *data, size_t len)

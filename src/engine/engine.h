@@ -24,16 +24,21 @@ struct tlsctx_trust;
 #define ENGINE_ID_MAX 40
 enum engine_verdict { ENGINE_REFUSED, ENGINE_LIMITED, ENGINE_FULL };
 
+/* Gets the token shown (NULL: none) and writes the id that calls of that worker carry. */
+typedef enum engine_verdict engine_auth_fn(void *arg, const char *token, const char *peer, char ret_id[ENGINE_ID_MAX]);
+/* A worker with limited rights asked for more: what is a function, or the kind of a message. */
+typedef void engine_refused_fn(void *arg, const char *identity, const char *peer, const char *what);
+
 struct engine_options {
     struct loop *loop;
     struct store *store;          /* queue and state are kept here */
     struct channel_hub *channels; /* borrowed; serves /ws/channels/ */
-    /* Who may connect: gets the token shown (NULL: none) and writes the id that its calls carry. ENGINE_LIMITED may
-     * only call functions that check their caller. Without it anyone who reaches the port may connect, with all rights.
-     */
-    enum engine_verdict (*auth)(void *arg, const char *token, char ret_id[ENGINE_ID_MAX]);
-    void *auth_arg;
-    const char *name; /* worker name of the functions of this process, "iii-sandbox" */
+    /* Who may connect. ENGINE_LIMITED may only call functions that check their caller. Without it anyone who reaches
+     * the port may connect, with all rights. */
+    engine_auth_fn *auth;
+    engine_refused_fn *on_refused; /* may be NULL */
+    void *auth_arg;                /* of both */
+    const char *name;              /* worker name of the functions of this process, "iii-sandbox" */
     const char *version;
     const struct tlsctx_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */
 };
@@ -42,7 +47,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
 struct engine *engine_free(struct engine *e); /* calls under way are dropped: call stop first */
 /* Closes every worker's connection (1001) and takes no new ones; the rest of a call of this process goes nowhere. */
 void engine_stop(struct engine *e);
-/* Ends the connections of every worker with this id (1008). */
+/* Ends the connections of every worker with this id, and the channels that were opened for its calls (1008). */
 void engine_end_of(struct engine *e, const char *identity);
 /* The engine port: worker sockets at "/", telemetry at "/otel"; other paths are 404. */
 struct http_app engine_http_app(struct engine *e);

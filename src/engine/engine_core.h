@@ -73,7 +73,8 @@ struct engine {
     struct loop *loop;
     struct store *store;
     struct channel_hub *channels;
-    enum engine_verdict (*auth)(void *arg, const char *token, char ret_id[ENGINE_ID_MAX]);
+    engine_auth_fn *auth;
+    engine_refused_fn *on_refused;
     void *auth_arg;
     char *name, *version;
     const struct tlsctx_trust *trust;

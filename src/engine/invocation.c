@@ -310,6 +310,7 @@ static bool is_beyond(struct worker *w, const struct message *m)
     struct outcome o = { .error = { .code = "forbidden", .message = "this token may not call that function" } };
     if (!w->is_limited || (f && !f->owner && f->checks_caller && m->action != MESSAGE_ENQUEUE))
         return false;
+    worker_refused(w, m->function_id);
     if (m->invocation_id && m->action != MESSAGE_VOID)
         answer_worker(w, m->invocation_id, m->function_id, &o);
     return true;

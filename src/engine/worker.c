@@ -127,10 +127,17 @@ static bool is_too_much(const struct worker *w, const struct message *m)
     return false;
 }
 
+void worker_refused(const struct worker *w, const char *what)
+{
+    if (w->engine->on_refused)
+        w->engine->on_refused(w->engine->auth_arg, w->identity, w->ip, what);
+}
+
 static void handle(struct worker *w, const struct message *m)
 {
     struct engine *e = w->engine;
     if (is_too_much(w, m)) {
+        worker_refused(w, m->type == MESSAGE_REATTACH ? "engine::reattach" : "engine::register");
         worker_send(w, json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "code", "FORBIDDEN", "message",
                                  "registering needs an admin token"));
         return;

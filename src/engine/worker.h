@@ -29,6 +29,8 @@ void worker_accept(struct engine *e, struct http_req *r, const struct worker_pas
 /* Without a connection: what it is sent goes nowhere. For worker_accept() and tests. */
 struct worker *worker_new(struct engine *e, const char *peer);
 void worker_receive(struct worker *w, bool is_text, const char *data, size_t len); /* one message */
+/* It asked for something that is beyond its rights. */
+void worker_refused(const struct worker *w, const char *what);
 /* Sends one message. msg is taken. */
 void worker_send(struct worker *w, json_t *msg);
 /* More waits for it than a worker may leave unread and still get calls. */

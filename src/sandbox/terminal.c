@@ -265,26 +265,27 @@ static bool has_room(const struct terminal *t)
     return n < TERMINAL_VIEWERS;
 }
 
-void terminal_attach(struct terminal *t, struct http_req *r, const char *token_id)
+int terminal_attach(struct terminal *t, struct http_req *r, const char *token_id)
 {
     static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
     if (!has_room(t)) {
         static const char full[] = "{\"error\":\"8 viewers are attached to this terminal, the most at the same time\"}";
         http_req_reply(r, 429, "application/json", full, sizeof(full) - 1);
-        return;
+        return 429;
     }
     struct viewer *v = xzalloc(sizeof(*v));
     v->terminal = t;
     (void)snprintf(v->token_id, sizeof(v->token_id), "%s", token_id);
     if (ws_accept(t->set->m->loop, r, VIEWER_MAX, &events, v, &v->ws) < 0) {
         free(v);
-        return;
+        return 400;
     }
     v->next = t->viewers;
     t->viewers = v;
     if (t->is_held)
         ws_hold(v->ws, true);
     show_replay(t, v->ws, NULL);
+    return 101;
 }
 
 /* --- the two channels --- */

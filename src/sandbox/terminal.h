@@ -36,8 +36,9 @@ struct terminal *terminal_find(struct terminal_set *set, const struct sandbox *s
                                struct err *err);
 void terminal_resize(struct terminal *t, uint16_t cols, uint16_t rows);
 void terminal_close(struct terminal *t); /* ends the shell */
-/* Makes the request a duplex WebSocket: the last output first, then bytes both ways. Answers r in any case. */
-void terminal_attach(struct terminal *t, struct http_req *r, const char *token_id);
+/* Makes the request a duplex WebSocket: the last output first, then bytes both ways. Answers r in any case, with
+ * the status that is returned: 101, 429 (too many are attached), 400 (it is no handshake). */
+int terminal_attach(struct terminal *t, struct http_req *r, const char *token_id);
 /* A token is worth nothing any more: the terminals it opened end (their channels need no token), and it watches none.
  */
 void terminal_end_of(struct terminal_set *set, const char *token_id);

@@ -8,6 +8,8 @@ import pytest
 
 import engineclient
 import harness
+import inside
+import wsclient
 
 TOKEN = "root-secret"
 SERVER_ENV = {"III_AUTH_TOKEN": TOKEN}
@@ -188,3 +190,58 @@ def test_strict_refuses_what_cannot_be_written(tmp_path):
             assert verify(server).returncode == 0
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_what_the_raw_proxy_passes_on_is_there_but_for_reading(server, client):
+    box = client.create()["id"]
+    inside.start(client, box, inside.HTTP_ECHO, 8080)
+    inside.expose(client, box, 8080)
+    inside.expose(client, box, 8081)  # where nobody listens
+    path = f"/proxy/{box}/8080/things"
+    with server.client() as anyone:
+        assert anyone.call("GET", path).status == 200
+        assert anyone.call("PUT", path, b"x", {"X-Request-Id": "put-1"}).status == 200
+        assert anyone.call("DELETE", f"/proxy/{box}/8081/things").status == 502
+        client.ok("POST", f"/sandboxes/{box}/proxy/config", {"requireAuth": True})
+        assert anyone.call("PATCH", path, b"x", {"Authorization": ""}).status in (401, 403)
+        assert anyone.call("GET", path, None, {"Authorization": ""}).status in (401, 403)
+    client.ok("POST", f"/sandboxes/{box}/proxy/config", {"requireAuth": True})
+    with server.client(client.ok("POST", "/tokens", {"name": "proxied", "tenant": "other"})["secret"]) as stranger:
+        assert stranger.call("PUT", path, b"x").status == 404
+    assert client.call("PUT", path, b"x").status == 200
+    put = find(server, operation="proxy::raw", requestId="put-1")[-1]
+    assert put["status"] == 200 and put["target"] == {"id": box, "port": 8080, "method": "PUT"} and put["remote"].startswith("127.0.0.1:")
+    found = harness.wait_until(lambda: len(rows := find(server, operation="proxy::raw")) >= 5 and rows, "the other lines")
+    told = [(row["target"]["method"], row["status"], row.get("name")) for row in found]
+    assert told[1:] == [("DELETE", 502, None), ("PATCH", found[2]["status"], None), ("PUT", 404, None), ("PUT", 200, "III_AUTH_TOKEN")], told
+    assert found[2]["status"] in (401, 403)
+    client.ok("DELETE", f"/sandboxes/{box}")
+
+
+def test_who_attaches_to_a_terminal_is_there(server, client):
+    box = client.create()["id"]
+    session = client.ok("POST", f"/sandboxes/{box}/terminal", {})["sessionId"]
+    path = f"/sandbox/sandboxes/{box}/terminal/{session}/ws"
+    wsclient.WebSocket(server.port, path, {"Authorization": "Bearer " + TOKEN}).cut()
+    with pytest.raises(wsclient.Refused):
+        wsclient.WebSocket(server.port, path, {"Authorization": "Bearer wrong"})
+    found = harness.wait_until(lambda: len(rows := find(server, operation="terminal::attach")) >= 2 and rows, "two lines")
+    assert [(row["status"], row["target"]) for row in found] == [(s, {"id": box, "sessionId": session}) for s in (101, 403)]
+    assert found[0]["name"] == "III_AUTH_TOKEN" and "name" not in found[1]
+    client.ok("DELETE", f"/sandboxes/{box}")
+
+
+def test_what_the_engine_refuses_is_there(server, client):
+    for headers, status in (({"Authorization": "Bearer wrong"}, 403), ({}, 401)):
+        socket = wsclient.WebSocket(server.engine_port, "/", headers)
+        assert "AUTH_ERROR" in socket.recv().decode()
+        socket.cut()
+        assert find(server, operation="engine::connect", status=status)[-1]["remote"].startswith("127.0.0.1:")
+    made = client.ok("POST", "/tokens", {"name": "curious", "tenant": "audited"})
+    with engineclient.Worker(server.engine_port, headers={"Authorization": "Bearer " + made["secret"]}) as worker:
+        assert worker.fail("state::set", {"scope": "s", "key": "k", "value": "hush-hush"}).code == "forbidden"
+        worker.register("mine::own")
+    for what in ("state::set", "engine::register"):
+        line = find(server, operation=what, token=made["id"])[-1]
+        assert (line["status"], line["name"], line["remote"]) == (403, "curious", "127.0.0.1")
+    assert "hush-hush" not in (server.data_dir / "audit" / "current.jsonl").read_text()

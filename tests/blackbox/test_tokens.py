@@ -5,7 +5,9 @@ import time
 
 import pytest
 
+import engineclient
 import harness
+import wsclient
 
 TOKEN = "root-secret"
 SERVER_ENV = {"III_AUTH_TOKEN": TOKEN}
@@ -177,6 +179,47 @@ def test_requests_per_minute(server, client):
         assert reply.status == 429 and "requestsPerMinute" in reply.error and "3" in reply.error and int(reply.headers["retry-after"]) >= 1
         with server.client(make(client, tenant="rpm")["secret"]) as other:
             assert other.get("/sandboxes").status == 200, "another token has a rate of its own"
+
+
+def test_requests_per_minute_count_calls_of_the_engine(server, client):
+    made = make(client, tenant="rpm", quota={"requestsPerMinute": 3})
+    with engineclient.Worker(server.engine_port, headers={"Authorization": "Bearer " + made["secret"]}) as worker, server.client(made["secret"]) as user:
+        worker.call("volume::list", {})
+        worker.call("sandbox::list", {})
+        assert user.get("/sandboxes").status == 200
+        why = worker.fail("volume::list", {})
+        assert why.code == "rate_limited" and "requestsPerMinute" in why.message and "3" in why.message
+        assert "S400" in worker.fail("sandbox::list", {}).message
+        assert user.get("/sandboxes").status == 429
+
+
+def test_what_was_handed_over_ends_with_its_token(server, client):
+    """A channel needs no token, only its key: it must not outlive the right of whoever asked for it."""
+    made, other = make(client, tenant="c1"), make(client, tenant="c2")
+    ends, workers = [], []
+    for token in (made, other):
+        worker = engineclient.Worker(server.engine_port, headers={"Authorization": "Bearer " + token["secret"]})
+        workers.append(worker)
+        box = worker.call("sandbox::create", {"image": "python"})["sandbox_id"]
+        worker.call("sandbox::exec", {"sandbox_id": box, "cmd": "truncate", "args": ["-s", "100M", "/tmp/large"]})
+        refs = [worker.call("sandbox::fs::read", {"sandbox_id": box, "path": "/tmp/large"})["content"] for _ in range(2)]
+        ends.append((engineclient.open_channel(server.engine_port, refs[0]), refs[1]))
+        ends[-1][0].recv()
+    client.ok("DELETE", f"/tokens/{made['id']}")
+    with pytest.raises(wsclient.Closed) as ended:
+        while True:
+            ends[0][0].recv()
+    assert ended.value.code == 1008 and "revoked" in ended.value.reason
+    with pytest.raises(wsclient.Refused):
+        engineclient.open_channel(server.engine_port, ends[0][1])  # nobody had claimed it yet
+    for end in (ends[1][0], engineclient.open_channel(server.engine_port, ends[1][1])):
+        size = 0
+        with pytest.raises(wsclient.Closed) as ended:
+            while True:
+                size += len(end.recv())
+        assert ended.value.code == 1000 and size > 50_000_000, "those of another token go on"
+    for worker in workers:
+        worker.ws.cut()
 
 
 def test_once_a_token_exists_everyone_needs_one():
