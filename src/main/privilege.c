@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,6 +23,8 @@
 #include "main/tlsport.h"
 #include "os/confine.h"
 #include "runtime/native/native.h"
+
+#define CARRIED_MAX (1u << 20) /* bytes of a file with certificates */
 
 static int start_keeper(const struct settings *s, const char *data_dir, struct privilege *p, struct err *err)
 {
@@ -50,7 +54,40 @@ static int make_store(const char *data_dir, struct err *err)
     return image_store_open(dir, &store, err);
 }
 
-int privilege_prepare(const struct settings *s, const char *data_dir, struct privilege *ret, struct err *err)
+static int copy_to_memory(int from, int to)
+{
+    char piece[16384];
+    for (size_t total = 0; total <= CARRIED_MAX;) {
+        ssize_t n = read(from, piece, sizeof(piece));
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        if (write(to, piece, (size_t)n) != n)
+            return -EIO;
+        total += (size_t)n;
+    }
+    return -EFBIG;
+}
+
+/* A file of the operator's that will be out of reach: its bytes go along in a sealed memory file. One that cannot be
+ * read now keeps its name, and whoever wants it says what is wrong. */
+static int carry_file(char **path, const struct runas *who, struct err *err)
+{
+    CLEANUP(close_fd_p) int from = **path ? open(*path, O_RDONLY | O_CLOEXEC) : NO_FD;
+    if (from < 0)
+        return 0;
+    CLEANUP(close_fd_p) int to = memfd_create("carried", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int r = to < 0 ? -errno : copy_to_memory(from, to);
+    if (r == 0 && (fchmod(to, 0400) < 0 || (geteuid() == 0 && fchown(to, who->uid, who->gid) < 0) ||
+                   fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0))
+        r = -errno;
+    if (r < 0)
+        return err_set(err, err_from_errno(-r), -r, "read %s", *path);
+    free(*path);
+    *path = xasprintf("/proc/self/fd/%d", steal_fd(&to)); /* stays open as long as the process lives */
+    return 0;
+}
+
+int privilege_prepare(struct settings *s, const char *data_dir, struct privilege *ret, struct err *err)
 {
     struct runas who;
     int r = runas_pick(s->run_as, &who, err);
@@ -72,7 +109,10 @@ int privilege_prepare(const struct settings *s, const char *data_dir, struct pri
     }
     ret->uid = who.uid;
     ret->gid = who.gid;
-    return geteuid() == 0 ? ownership_run(data_dir, who.uid, who.gid, err) : 0;
+    char **const files[] = { &s->ca_cert, &s->client_cert, &s->client_key };
+    for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++)
+        r = carry_file(files[i], &who, err);
+    return r == 0 && geteuid() == 0 ? ownership_run(data_dir, who.uid, who.gid, err) : r;
 }
 
 /* What the server opens besides its data folder: names, certificates, the C library's modules, figures of boxes.

@@ -12,8 +12,8 @@ def launcher_of(server):
     """The child of the server that is the launcher."""
     for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
         for pid in (task / "children").read_text().split():
-            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if b"--launcher" in words:
+            words = leak.read(f"/proc/{pid}/cmdline").split("\0")  # empty for one that has just ended
+            if "--launcher" in words:
                 return int(pid)
     return None
 
