@@ -28,7 +28,7 @@ def includes(path):
 
 
 def stands_alone(header):
-    """Whether a header includes nothing of ours."""
+    """Whether a header includes nothing of ours but other plain headers of os/."""
     path = ROOT / "src" / header
     return path.exists() and all(other.startswith("os/") and stands_alone(other) for _, other in includes(path))
 
