@@ -214,14 +214,14 @@ class Server:
             argv = ["setpriv", "--reuid", str(self.user), "--regid", str(self.user), "--clear-groups", *argv]
         return self.wrap + argv + self.flags
 
-    def start(self):
+    def start(self, deadline_s=None):
         assert self.binary.exists(), f"{self.binary} is missing: run ./dev build"
         env = clean_env({"HOME": self.home, "III_PULL": "never", **self.env})  # no test asks a registry beyond loopback
         with open(self.log_path, "ab") as log:
             start = log.tell()
             self.proc = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=self.home,
                                          preexec_fn=self.before_exec)
-        self.port, self.engine_port = wait_until(lambda: self._ports(start), f"ready line of the server\n{self.log()}")
+        self.port, self.engine_port = wait_until(lambda: self._ports(start), f"ready line of the server\n{self.log()}", deadline_s)
         return self
 
     def _ports(self, start):

@@ -21,6 +21,7 @@ import leak  # noqa: E402
 
 AFTER_KILL_S = 20  # a call that began this soon after the end of a launcher or agent may be told to come again
 IDLE_S = 2             # a connection that was not used for longer is not used again
+START_S = 120          # a start beside many others, all of which read the disk
 
 
 class Cut(Exception):
@@ -69,7 +70,7 @@ class World:
 
     def start(self):
         try:
-            self.server.start()
+            self.server.start(START_S)
         except AssertionError:
             self.note("the server does not start\n" + self.stacks())
             raise

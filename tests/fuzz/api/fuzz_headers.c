@@ -76,8 +76,9 @@ static void try_last_event(const char *text)
     struct eventlog *e = eventlog_new(store);
     for (int i = 0; i < 3; i++)
         (void)eventlog_emit(e, "t", "sbx", NULL);
+    const struct eventlog_query all = { 0 };
     int64_t place = eventlog_after(e, text), seen = 0;
-    for (json_t *event; (event = eventlog_next(e, NULL, &place)); seen++)
+    for (json_t *event; (event = eventlog_next(e, &all, &place)); seen++)
         json_decref(event);
     MUST(seen == 3 && place == eventlog_end(e)); /* an id it does not know is no reason to leave events out */
     (void)eventlog_free(e);

@@ -6,6 +6,7 @@
 #include "api/call_core.h"
 #include "base/alloc.h"
 #include "http/server_fixture.h"
+#include "store/store.h"
 
 #define JSON_HEADER "Content-Type: application/json\r\n"
 
@@ -36,7 +37,8 @@ static void rig_init(struct rig *r, const char *token)
     r->settings.auth_token = xstrdup(token);
     r->settings.max_body_mb = 1;
     r->manager.settings = &r->settings;
-    bool is_up = loop_new(&r->f.loop, &err) == 0 && keyring_new(r->f.loop, NULL, token, &r->keys, &err) == 0 &&
+    bool is_up = store_open(STORE_IN_MEMORY, &r->manager.store, &err) == 0 && loop_new(&r->f.loop, &err) == 0 &&
+                 keyring_new(r->f.loop, NULL, token, &r->keys, &err) == 0 &&
                  api_new(r->f.loop, &r->manager, &r->settings, r->keys, &r->api, &err) == 0;
     if (is_up) {
         struct http_app app = api_http_app(r->api);
@@ -57,6 +59,7 @@ static void rig_done(struct rig *r)
     r->api = api_free(r->api);
     r->keys = keyring_free(r->keys);
     fixture_done(&r->f);
+    r->manager.store = store_close(r->manager.store);
     settings_done(&r->settings);
 }
 

@@ -407,12 +407,12 @@ TEST(v2_files_are_written_and_read_right)
               0);
     CHECK_STR(fake_take("memory.max"), "67108864");
     CHECK_STR(fake_take("memory.swap.max"), "0");
-    CHECK_STR(fake_take("cpu.max"), "150000 100000");
+    CHECK_STR(fake_take("cpu.max"), "15000 10000");
     CHECK_STR(fake_take("pids.max"), "16");
     CHECK_INT(cgroup_limits_set(&cg, &(struct cgroup_limits){ .cpu_milli = 1 }, NULL), 0);
     CHECK_STR(fake_take("memory.max"), "max");
     CHECK_STR(fake_take("memory.swap.max"), "max");
-    CHECK_STR(fake_take("cpu.max"), "1000 100000"); /* the least the kernel takes */
+    CHECK_STR(fake_take("cpu.max"), "1000 10000"); /* the least the kernel takes */
     CHECK_STR(fake_take("pids.max"), "max");
     fake_put("memory.current", "4096\n");
     fake_put("memory.peak", "8192\n");
