@@ -137,7 +137,8 @@ static void find_root(struct creation *n)
     }
     log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", n->source, "progress_bytes", "0",
               "total_bytes", NULL, NULL);
-    if (pulls_start(m->pulls, n->source, on_progress, on_pulled, n, NULL, &err) < 0) {
+    if (pulls_start(m->pulls, n->source, &(struct pulls_how){ .progress = on_progress }, on_pulled, n, NULL, &err) <
+        0) {
         (void)fn_set_fault(n->c, "S102", "auto-install failed for image '%s': %s", n->image, err.msg);
         creation_fail(n);
     }

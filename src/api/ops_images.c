@@ -51,8 +51,29 @@ static void done_list(void *arg)
     free(t);
 }
 
+static void on_engine_list(void *arg, json_t *list, const struct err *err)
+{
+    if (err)
+        call_fail(arg, err);
+    else
+        call_ok(arg, json_pack("{s:o}", "images", list));
+}
+
+/* Images of the default backend: an engine's own, or those of our store. */
+static const struct runtime_images *engine_of(struct call *c, struct runtime **ret)
+{
+    *ret = call_manager(c)->runtime;
+    return (*ret)->ops->images;
+}
+
 void api_image_list(struct call *c)
 {
+    struct runtime *rt;
+    const struct runtime_images *engine = engine_of(c, &rt);
+    if (engine) {
+        engine->list(rt, on_engine_list, c);
+        return;
+    }
     start_task(c, "", work_list, done_list);
 }
 
@@ -73,6 +94,34 @@ static void done_delete(void *arg)
     free(t);
 }
 
+struct removing {
+    struct call *call;
+    char *name;
+};
+
+static void on_engine_removed(void *arg, const struct err *err)
+{
+    CLEANUP(free_p) struct removing *r = arg;
+    CLEANUP(free_p) char *name = r->name;
+    if (err)
+        call_fail(r->call, err);
+    else
+        call_ok(r->call, json_pack("{s:s}", "deleted", name));
+}
+
+static void remove_image(struct call *c, const char *name)
+{
+    struct runtime *rt;
+    const struct runtime_images *engine = engine_of(c, &rt);
+    if (!engine) {
+        start_task(c, name, work_delete, done_delete);
+        return;
+    }
+    struct removing *r = xzalloc(sizeof(*r));
+    *r = (struct removing){ .call = c, .name = xstrdup(name) };
+    engine->remove(rt, name, on_engine_removed, r);
+}
+
 /* A part of the path comes as it was written: names of images have slashes, which only an escape can carry. */
 void api_image_delete(struct call *c)
 {
@@ -81,12 +130,12 @@ void api_image_delete(struct call *c)
     if (call_http(c) && url_decode(name, strlen(name), &plain) < 0)
         call_error(c, ERR_INVALID, "name: bad percent escape in \"%.60s\"", name);
     else
-        start_task(c, call_http(c) ? buf_text(&plain) : name, work_delete, done_delete);
+        remove_image(c, call_http(c) ? buf_text(&plain) : name);
 }
 
 void api_image_delete_query(struct call *c)
 {
-    start_task(c, call_str(c, "name", ""), work_delete, done_delete);
+    remove_image(c, call_str(c, "name", ""));
 }
 
 /* --- pull --- */
@@ -105,7 +154,7 @@ static json_t *image_json(struct call *c, const struct image *image)
                           : 0;
     return json_pack("{s:s, s:s, s:I, s:I, s:I, s:s}", "name", image->name, "id", image->id, "size",
                      (json_int_t)image->size_bytes, "layers", (json_int_t)image->n_layers, "createdAt",
-                     (json_int_t)created, "source", "oci");
+                     (json_int_t)created, "source", image->n_layers && image->layers[0][0] != '/' ? "docker" : "oci");
 }
 
 static void on_progress(void *arg, const struct pulls_progress *at)
@@ -163,7 +212,8 @@ void api_image_pull(struct call *c)
     if (r == 0)
         r = allowlist_check(m->settings->allowed_images, name, &err);
     if (r == 0)
-        r = pulls_start(m->pulls, name, w->is_stream ? on_progress : NULL, on_done, w, &w->wait, &err);
+        r = pulls_start(m->pulls, name, &(struct pulls_how){ .progress = w->is_stream ? on_progress : NULL }, on_done,
+                        w, &w->wait, &err);
     if (r < 0) {
         free(w);
         call_fail(c, &err);

@@ -20,6 +20,21 @@ void api_health(struct call *c)
     call_ok(c, answer);
 }
 
+/* What each backend can do, the default first. */
+static json_t *backends_json(const struct manager *m)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < m->n_runtimes; i++) {
+        const struct runtime_caps can = m->runtimes[i]->ops->caps(m->runtimes[i]);
+        (void)json_array_append_new(all, json_pack("{s:s, s:{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}}", "name",
+                                                   m->runtimes[i]->ops->name, "can", "pause", can.can_pause, "snapshot",
+                                                   can.can_capture, "limitMemory", can.can_limit_memory, "limitCpu",
+                                                   can.can_limit_cpu, "limitPids", can.can_limit_pids, "network",
+                                                   can.can_network, "volume", can.can_mount, "egress", can.can_egress));
+    }
+    return all;
+}
+
 void api_metrics_global(struct call *c)
 {
     struct manager *m = call_manager(c);
@@ -30,6 +45,7 @@ void api_metrics_global(struct call *c)
     json_t *body = json_pack("{s:I, s:I, s:I, s:I, s:I}", "activeSandboxes", (json_int_t)handlers_active(c),
                              "totalCreated", created, "totalKilled", killed, "totalExpired", expired, "uptimeSeconds",
                              (json_int_t)((clock_wall_ms() - m->started_at) / 1000));
+    (void)json_object_set_new(body, "backends", backends_json(m));
     if (view) {
         (void)json_object_set_new(body, "usage", tenant_usage_json(m, view));
         (void)json_object_set_new(body, "quota", quota_json(&call_by(c)->quota));

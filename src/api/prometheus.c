@@ -251,7 +251,7 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
     for (struct map_iter it = map_iter(p->m->sandboxes); n < PROMETHEUS_BOXES_MAX && map_next(&it);) {
         const struct sandbox *s = it.value;
         seen[n] = (struct looked_at){ .id = s->id, .config = s->config };
-        if (s->box && p->m->runtime->ops->stats(s->box, &seen[n].st, NULL) == 0)
+        if (s->box && s->runtime->ops->stats(s->box, &seen[n].st, NULL) == 0)
             n++;
     }
     for (int which = 0; which < BOX_SERIES && n > 0; which++) {

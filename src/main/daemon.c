@@ -21,6 +21,7 @@
 #include "http/server.h"
 #include "image/image.h"
 #include "loop/loop.h"
+#include "main/backends.h"
 #include "main/config.h"
 #include "main/datadir.h"
 #include "main/engine_port.h"
@@ -46,7 +47,7 @@ struct daemon {
     struct loop *loop;
     struct store *store;
     struct image_store *images;
-    struct runtime *runtime;
+    struct backends backends;
     struct manager *manager;
     struct keyring *keys;
     struct api *api;
@@ -104,9 +105,11 @@ static int open_parts(struct daemon *d, struct err *err)
     if (r == 0 && tlsport_is_wanted(&d->settings))
         r = tlsport_new(d->loop, &d->settings, d->privilege.keeper, &d->tls, err);
     if (r == 0)
-        r = native_new(d->loop, &native, &d->runtime, err);
+        r = backends_open(d->loop, &d->settings, &native, &d->backends, err);
     if (r == 0)
-        r = manager_new(d->loop, &d->settings, d->store, d->images, d->runtime, &d->manager, err);
+        r = manager_new(d->loop, &d->settings, d->store, d->images, d->backends.all[0], &d->manager, err);
+    for (size_t i = 1; r == 0 && i < d->backends.n; i++)
+        manager_add_runtime(d->manager, d->backends.all[i]);
     if (r == 0)
         d->manager->inherited = d->inherited;
     if (r == 0)
@@ -135,8 +138,7 @@ static void close_parts(struct daemon *d)
     manager_free(d->manager);
     engine_port_free(d->engine);
     keyring_free(d->keys);
-    if (d->runtime)
-        d->runtime->ops->free(d->runtime);
+    backends_close(&d->backends);
     (void)(d->store && store_flush(d->store, NULL));
     image_store_close(d->images);
     store_close(d->store);
@@ -148,7 +150,6 @@ static void close_parts(struct daemon *d)
     d->api = NULL;
     d->keys = NULL;
     d->manager = NULL;
-    d->runtime = NULL;
     d->images = NULL;
     d->store = NULL;
     d->loop = NULL;
@@ -324,14 +325,6 @@ static int check_exposure(const struct settings *s, struct err *err)
     return 0;
 }
 
-static int check_backend(const struct settings *s, struct err *err)
-{
-    if (strcmp(s->backend, "native") == 0)
-        return 0;
-    return err_set(err, ERR_UNSUPPORTED, 0,
-                   "backend \"%s\" is not there: this version has only native (III_ISOLATION_BACKEND)", s->backend);
-}
-
 /* Ports that only root may listen on are taken now, and found among those that were inherited. */
 static int bind_low_ports(struct daemon *d, struct err *err)
 {
@@ -390,7 +383,7 @@ static int run(struct daemon *d, struct err *err)
     log_setup(level, d->settings.log_json);
     int r = check_exposure(&d->settings, err);
     if (r == 0)
-        r = check_backend(&d->settings, err);
+        r = backends_check(&d->settings, err);
     if (r == 0)
         r = datadir_make(d->settings.data_dir, &d->data_dir, err);
     if (r == 0 && d->settings.takeover) {

@@ -1,6 +1,7 @@
 /* iii: one binary with many names. This file lends parts of other rooms to the command line, which picks what runs. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/version.h"
 #include "base/json.h"
@@ -10,8 +11,24 @@
 #include "image/image.h"
 #include "main/daemon.h"
 #include "main/datadir.h"
+#include "runtime/docker/docker.h"
 #include "runtime/native/native.h"
 #include "tls/tlsdoor.h"
+
+/* Only where somebody seems to want it: its absence is no fault of a host. */
+static void add_docker(json_t *checks)
+{
+    static const char usual[] = "/var/run/docker.sock";
+    const char *host = getenv("DOCKER_HOST"), *verify = getenv("DOCKER_TLS_VERIFY"),
+               *certs = getenv("DOCKER_CERT_PATH");
+    struct docker_options opt = { .host = host && *host ? host : "unix:///var/run/docker.sock",
+                                  .tls_verify = verify ? verify : "",
+                                  .cert_path = certs ? certs : "" };
+    if (!(host && *host) && access(usual, F_OK) < 0)
+        return;
+    JSON_OWNED rows = docker_doctor(&opt);
+    (void)json_array_extend(checks, rows);
+}
 
 static int run_doctor(int argc, char **argv)
 {
@@ -21,6 +38,7 @@ static int run_doctor(int argc, char **argv)
         if (strcmp(argv[i], "--escape") == 0)
             return escape_main(dir, argc, argv);
     JSON_OWNED checks = native_doctor(dir);
+    add_docker(checks);
     return doctor_print(checks, argc, argv);
 }
 

@@ -19,7 +19,7 @@ struct box; /* one sandbox as the driver sees it */
 struct box_plan {
     char id[IDENT_MAX]; /* sandbox id; also the hostname unless hostname is set */
     char hostname[64];
-    const char *const *layers; /* absolute folders, lowest first; borrowed during the call */
+    const char *const *layers; /* absolute folders, lowest first, or one image of the backend's own; borrowed */
     size_t n_layers;
     bool is_host;        /* bind the host's /usr read-only */
     const char *workdir; /* made when missing */
@@ -75,8 +75,37 @@ typedef void box_capture_fn(void *arg, const char *folder, int64_t size_bytes, c
  * changed, and has to stay while the box lives. size_bytes is -1 when nobody has counted. */
 typedef void box_promote_fn(void *arg, const char *folder, int64_t size_bytes, bool is_shared, const struct err *err);
 
+/* An image that the backend keeps itself. Borrowed during the call that tells it. */
+struct box_image {
+    const char *id; /* what a plan names as its only layer: "BACKEND:…" */
+    char **env, **entrypoint, **cmd;
+    const char *user, *workdir;
+    int64_t size_bytes;
+};
+struct box_pull;
+typedef void box_image_fn(void *arg, const struct box_image *image, const struct err *err); /* image NULL: see err */
+typedef void box_pull_fn(void *arg, int64_t done_bytes, int64_t total_bytes, int layers_done, int layers);
+typedef void box_json_fn(void *arg, json_t *list, const struct err *err); /* list is the receiver's */
+
+/* Images of a backend that brings its own (an engine). */
+struct runtime_images {
+    void (*resolve)(struct runtime *rt, const char *name, box_image_fn *fn, void *arg); /* ERR_NOT_FOUND: not here */
+    /* fn comes later, also after a cancel. */
+    struct box_pull *(*pull)(struct runtime *rt, const char *name, box_pull_fn *progress, box_image_fn *fn, void *arg);
+    void (*cancel)(struct box_pull *pull);
+    /* The files of a box as an image, pinned for owner. */
+    void (*commit)(struct box *box, const char *owner, box_image_fn *fn, void *arg);
+    /* A committed image goes with its last pin. Pins are not stored: whoever holds one pins again after a restart,
+     * before sweep(). A later pin of an owner replaces the earlier. */
+    void (*pin)(struct runtime *rt, const char *id, const char *owner);
+    void (*unpin)(struct runtime *rt, const char *owner);
+    void (*list)(struct runtime *rt, box_json_fn *fn, void *arg); /* [{name,id,size,layers,createdAt,source}] */
+    void (*remove)(struct runtime *rt, const char *name, box_done_fn *fn, void *arg);
+};
+
 struct runtime_ops {
     const char *name;
+    const struct runtime_images *images; /* NULL: it runs the layers of our own store */
     struct runtime_caps (*caps)(struct runtime *rt);
     void (*create)(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg);
     /* Connects anew to a box that outlived its daemon. record is what save() gave. */

@@ -142,7 +142,7 @@ struct alerts *alerts_free(struct alerts *a)
 /* Share of one CPU since the last look, kept in w; false when the box cannot be asked. */
 static bool sample(struct alerts *a, const struct sandbox *s, struct watched *w, struct box_stats *st)
 {
-    if (!s->box || a->m->runtime->ops->stats(s->box, st, NULL) < 0)
+    if (!s->box || s->runtime->ops->stats(s->box, st, NULL) < 0)
         return false;
     int64_t now_us = clock_mono_us();
     int64_t span_us = now_us - w->at_us;

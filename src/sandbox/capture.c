@@ -95,8 +95,8 @@ static int settle_shared(struct sandbox *s, const char *folder, const char *owne
             log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", second.msg, NULL);
         return r;
     }
-    if (s->box && s->manager->runtime->ops->taken)
-        s->manager->runtime->ops->taken(s->box);
+    if (s->box && s->runtime->ops->taken)
+        s->runtime->ops->taken(s->box);
     return pins_add(s->manager, *ret, s->id, err);
 }
 
@@ -110,7 +110,7 @@ static int take_shared(struct sandbox *s, const char *folder, const char *owner,
 
 int capture_recover(struct sandbox *s, struct err *err)
 {
-    const struct runtime_ops *ops = s->manager->runtime->ops;
+    const struct runtime_ops *ops = s->runtime->ops;
     const char *folder = ops->leftover && s->box ? ops->leftover(s->box) : NULL;
     size_t n = strlist_count(s->layers);
     CLEANUP(image_free_p) struct image *image = NULL;
@@ -118,7 +118,7 @@ int capture_recover(struct sandbox *s, struct err *err)
         return settle_shared(s, folder, s->id, &image, err); /* noted, not moved */
     if (folder)
         return take_shared(s, folder, s->id, &image, err);
-    if (!json_object_get(s->extra, CAPTURE_BASE))
+    if (!ops->images && !json_object_get(s->extra, CAPTURE_BASE))
         return 0; /* never captured */
     struct image whole = image_of(s, n);
     return pins_add(s->manager, &whole, s->id, err);
@@ -169,7 +169,7 @@ static void discard(struct manager *m, const char *folder)
 /* The driver's helper died on the way, or left something to be taken first. */
 static bool is_worth_another(struct capture *c, const struct err *err)
 {
-    const struct runtime_ops *ops = c->s->manager->runtime->ops;
+    const struct runtime_ops *ops = c->s->runtime->ops;
     bool has_left = !c->s->is_gone && c->s->box && ops->leftover && ops->leftover(c->s->box);
     return (has_left || err->sys == EPIPE) && ++c->tries < TRIES_MAX;
 }
@@ -209,16 +209,41 @@ static void on_copied(void *arg, const char *folder, int64_t size_bytes, const s
     on_promoted(arg, folder, size_bytes, false, err);
 }
 
+/* The engine has made an image of it, and the box goes on as it was. */
+static void on_committed(void *arg, const struct box_image *made, const struct err *err)
+{
+    struct capture *c = arg;
+    struct sandbox *s = c->s;
+    struct err why = ERR_INIT;
+    if (!err && s->is_gone)
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s (it went while it was captured)", s->id);
+    if (err || why.code) {
+        if (!err)
+            pins_drop(s->manager, c->owner);
+        finish(c, NULL, err ? err : &why);
+        return;
+    }
+    char *layers[] = { (char *)(uintptr_t)made->id, NULL };
+    const struct image image = { .name = s->image,
+                                 .id = layers[0],
+                                 .layers = layers,
+                                 .n_layers = 1,
+                                 .env = s->image_env,
+                                 .user = s->user,
+                                 .size_bytes = made->size_bytes };
+    finish(c, &image, NULL);
+}
+
 static int check(const struct sandbox *s, struct err *err)
 {
-    const struct runtime *rt = s->manager->runtime;
+    const struct runtime *rt = s->runtime;
     size_t n = strlist_count(s->layers);
     if (s->is_gone || !s->box)
         return err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
     int r = limits_check_reserve(image_store_free_mb(s->manager->images), s->manager->settings, err);
     if (r < 0)
         return r;
-    if (!rt->ops->caps(s->manager->runtime).can_capture)
+    if (!rt->ops->caps(s->runtime).can_capture)
         return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot capture a sandbox's files here", rt->ops->name);
     if ((int64_t)n >= s->manager->settings->max_layers)
         return err_set(
@@ -232,13 +257,15 @@ static int check(const struct sandbox *s, struct err *err)
 static void begin(struct capture *c)
 {
     struct sandbox *s = c->s;
-    const struct runtime_ops *ops = s->manager->runtime->ops;
+    const struct runtime_ops *ops = s->runtime->ops;
     struct err err = ERR_INIT;
     int r = check(s, &err);
     if (r >= 0 && ops->leftover && ops->leftover(s->box))
         r = capture_recover(s, &err); /* an earlier one that could not be taken then */
     if (r < 0)
         finish(c, NULL, &err);
+    else if (ops->images)
+        ops->images->commit(s->box, c->owner, on_committed, c);
     else if (ops->promote && strlist_count(s->layers) < PROMOTE_DEPTH)
         ops->promote(s->box, (const char *const *)s->layers, strlist_count(s->layers), on_promoted, c);
     else

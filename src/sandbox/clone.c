@@ -73,6 +73,7 @@ static void create_child(struct forking *f, const struct image *image, unsigned 
     struct create_plan plan = { .config = config,
                                 .parent_id = s->id,
                                 .image = image,
+                                .runtime = s->runtime,
                                 .env = s->env,
                                 .extra = extra,
                                 .is_unlisted = true,

@@ -106,7 +106,7 @@ bool command_was_oom(struct sandbox *s, const struct guest_exit *ex)
     struct box_stats st = { 0 };
     if (ex->signal != 9 && ex->code != 137)
         return false;
-    if (!s->box || s->manager->runtime->ops->stats(s->box, &st, NULL) < 0)
+    if (!s->box || s->runtime->ops->stats(s->box, &st, NULL) < 0)
         return false;
     bool is_oom = st.oom_kills > s->oom_seen;
     s->oom_seen = st.oom_kills;

@@ -345,7 +345,7 @@ static void on_opened(void *arg, int tcp, int dns, const struct err *err)
 
 bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg)
 {
-    const struct runtime_ops *ops = e->m->runtime->ops;
+    const struct runtime_ops *ops = s->runtime->ops;
     if (!json_get_bool(s->config, "network", false) || !ops->open_egress || !s->box)
         return false;
     struct opening *w = xzalloc(sizeof(*w));

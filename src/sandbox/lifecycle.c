@@ -16,6 +16,7 @@
 #include "image/reference.h"
 #include "sandbox/allowlist.h"
 #include "sandbox/egress.h"
+#include "sandbox/imagesource.h"
 #include "sandbox/limits.h"
 #include "sandbox/pins.h"
 #include "sandbox/pool.h"
@@ -56,7 +57,7 @@ static void on_box_gone(void *arg)
 
 int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct err *err)
 {
-    const struct runtime_ops *ops = s->manager->runtime->ops;
+    const struct runtime_ops *ops = s->runtime->ops;
     int r = guest_link_new(s->manager->loop, guest_fd, on_link_gone, s, &s->link);
     if (r < 0) {
         (void)close(guest_fd);
@@ -79,7 +80,7 @@ void lifecycle_forget(struct sandbox *s)
     s->is_gone = true;
     s->link = guest_link_free(s->link);
     if (s->box)
-        s->manager->runtime->ops->forget(s->box);
+        s->runtime->ops->forget(s->box);
     s->box = NULL;
     sandbox_unref(s);
 }
@@ -182,7 +183,7 @@ static void undo_connect(struct sandbox *s)
 {
     s->is_gone = true;
     s->link = guest_link_free(s->link);
-    s->manager->runtime->ops->destroy(s->box, NULL, NULL);
+    s->runtime->ops->destroy(s->box, NULL, NULL);
     s->box = NULL;
 }
 
@@ -227,7 +228,7 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     else if (lifecycle_connect(b->s, box, guest_fd, &why) < 0)
         finish_birth(b, &why);
     else if (strcmp(b->s->box_id, b->s->id) != 0)
-        b->s->manager->runtime->ops->rename(box, b->s->id, on_renamed, b); /* it came from the pool */
+        b->s->runtime->ops->rename(box, b->s->id, on_renamed, b); /* it came from the pool */
     else
         open_way_out(b);
 }
@@ -243,6 +244,13 @@ int lifecycle_check_room(const struct manager *m, unsigned count, struct err *er
                    (long long)m->settings->max_sandboxes);
 }
 
+/* The backend that a new sandbox is for. */
+static struct runtime *runtime_for(const struct manager *m, const struct create_plan *plan, struct err *err)
+{
+    return plan->runtime ? plan->runtime
+                         : manager_runtime(m, json_get_str(plan->config, "backend", m->runtime->ops->name), err);
+}
+
 static int resolve(struct manager *m, const struct create_plan *plan, struct image **owned, struct err *err)
 {
     const char *name = json_get_str(plan->config, "image", "");
@@ -251,7 +259,10 @@ static int resolve(struct manager *m, const struct create_plan *plan, struct ima
     int r = image_name_check(name, err);
     if (r == 0 && !plan->is_unlisted)
         r = allowlist_check(m->settings->allowed_images, name, err);
-    return r < 0 ? r : image_resolve(m->images, name, owned, err);
+    struct runtime *rt = r < 0 ? NULL : runtime_for(m, plan, err);
+    if (!rt)
+        return -EINVAL;
+    return rt->ops->images ? -ENOENT : image_resolve(m->images, name, owned, err); /* an engine has to be asked */
 }
 
 /* A create whose image is on its way. */
@@ -261,6 +272,7 @@ struct expecting {
     char *parent_id, *tenant;
     struct tenant_by by; /* its texts are owned, too */
     char *by_tenant, *by_view;
+    struct pulls_how pulling;
     json_t *config, *env, *extra; /* owned copies: the plan's are the caller's */
     manager_sandbox_fn *fn;
     void *arg;
@@ -296,14 +308,8 @@ static void on_pulled(void *arg, const struct image *image, const struct err *er
     expecting_free(x);
 }
 
-/* -ENOENT, err as it was: the name is none that a registry could know, or pulling is off. */
-static int pull_first(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg,
-                      struct err *err)
+static struct expecting *expect(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg)
 {
-    struct reference ref;
-    const char *name = json_get_str(plan->config, "image", "");
-    if (!pulls_is_allowed(m->pulls) || reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, NULL) < 0)
-        return -ENOENT;
     struct expecting *x = xzalloc(sizeof(*x));
     x->m = m;
     x->plan = *plan;
@@ -320,6 +326,46 @@ static int pull_first(struct manager *m, const struct create_plan *plan, manager
     x->plan.extra = x->extra = json_deep_copy(plan->extra);
     x->fn = fn;
     x->arg = arg;
+    return x;
+}
+
+static bool is_pullable(const struct manager *m, const char *name)
+{
+    struct reference ref;
+    return pulls_is_allowed(m->pulls) &&
+           reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, NULL) == 0;
+}
+
+/* An engine has answered what it knows of the image. */
+static void on_looked_up(void *arg, const struct image *image, const struct err *err)
+{
+    struct expecting *x = arg;
+    const char *name = json_get_str(x->config, "image", "");
+    struct err why = ERR_INIT;
+    if (!image && err->code == ERR_NOT_FOUND && is_pullable(x->m, name)) {
+        if (pulls_start(x->m->pulls, name, &x->pulling, on_pulled, x, NULL, &why) == 0)
+            return;
+        err = &why;
+    }
+    on_pulled(x, image, err);
+}
+
+/* The image is not in our store. -ENOENT, err as it was: the name is none that a registry could know, or pulling is
+ * off. */
+static int fetch_first(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg,
+                       struct err *err)
+{
+    const char *name = json_get_str(plan->config, "image", "");
+    struct runtime *rt = runtime_for(m, plan, err);
+    if (rt && rt->ops->images) {
+        struct expecting *x = expect(m, plan, fn, arg);
+        x->pulling.runtime = rt;
+        imagesource_resolve(m, rt, name, on_looked_up, x);
+        return 0;
+    }
+    if (!is_pullable(m, name))
+        return -ENOENT;
+    struct expecting *x = expect(m, plan, fn, arg);
     int r = pulls_start(m->pulls, name, NULL, on_pulled, x, NULL, err);
     if (r < 0)
         expecting_free(x);
@@ -335,7 +381,7 @@ void manager_create(struct manager *m, const struct create_plan *plan, manager_s
     if (r == 0 || is_missing)
         r = lifecycle_check_room(m, 1, &err);
     if (r == 0 && is_missing)
-        r = pull_first(m, plan, fn, arg, &err);
+        r = fetch_first(m, plan, fn, arg, &err);
     if (r < 0)
         fn(arg, NULL, &err);
     else if (!is_missing)
@@ -350,6 +396,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     ident_new("sbx", id);
     struct birth *b = xzalloc(sizeof(*b));
     struct sandbox *s = sandbox_new(m, id);
+    s->runtime = runtime_for(m, plan, NULL); /* it was there a moment ago */
     *b = (struct birth){ .s = s, .fn = fn, .arg = arg, .begun_us = clock_mono_us() };
     s->name = xstrdup(json_get_str(plan->config, "name", id));
     s->image = xstrdup(json_get_str(plan->config, "image", image->id));
@@ -367,14 +414,14 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     int r = tenant_check_sandbox(m, plan->by, s, &err); /* here, where memory and CPUs are known */
     m->n_creating++;
     tenant_making(m, s, 1);
-    if (r < 0 || limits_check(s->config, m->runtime, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
+    if (r < 0 || limits_check(s->config, s->runtime, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
         finish_birth(b, &err);
         return;
     }
-    if (!plan->image && pool_take(m->pool, s, on_box_ready, b))
+    if (!plan->image && s->runtime == m->runtime && pool_take(m->pool, s, on_box_ready, b))
         return;
     struct box_plan box = lifecycle_box_plan(s);
-    m->runtime->ops->create(m->runtime, &box, on_box_ready, b);
+    s->runtime->ops->create(s->runtime, &box, on_box_ready, b);
 }
 
 /* Someone waits for the end of a tear-down. */
@@ -402,7 +449,7 @@ static void destroy_box(struct sandbox *s, loop_fn *done, void *arg)
     struct aftermath *a = done ? xzalloc(sizeof(*a)) : NULL;
     if (a)
         *a = (struct aftermath){ done, arg };
-    s->manager->runtime->ops->destroy(s->box, a ? on_destroyed : NULL, a);
+    s->runtime->ops->destroy(s->box, a ? on_destroyed : NULL, a);
     s->box = NULL;
 }
 
@@ -460,7 +507,7 @@ static void on_changed(void *arg, const struct err *err)
         enum sandbox_status was = s->status;
         s->status = c->to;
         if (sandbox_save(s, &why) < 0) {
-            const struct runtime_ops *ops = s->manager->runtime->ops;
+            const struct runtime_ops *ops = s->runtime->ops;
             (was == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, NULL, NULL); /* as the record says */
             s->status = was;
             err = &why;
@@ -486,7 +533,7 @@ static void change_status(struct sandbox *s, enum sandbox_status from, enum sand
     }
     struct change *c = xzalloc(sizeof(*c));
     *c = (struct change){ .s = sandbox_ref(s), .to = to, .fn = fn, .arg = arg };
-    const struct runtime_ops *ops = s->manager->runtime->ops;
+    const struct runtime_ops *ops = s->runtime->ops;
     (to == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, on_changed, c);
 }
 

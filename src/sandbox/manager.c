@@ -1,10 +1,12 @@
 #include "sandbox/manager.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strlist.h"
@@ -108,6 +110,25 @@ static const char *owner_of(void *arg, const char *sandbox_id)
     return manager_owner(arg, sandbox_id);
 }
 
+void manager_add_runtime(struct manager *m, struct runtime *rt)
+{
+    assert(m->n_runtimes < MANAGER_RUNTIMES_MAX);
+    m->runtimes[m->n_runtimes++] = rt;
+}
+
+struct runtime *manager_runtime(const struct manager *m, const char *name, struct err *err)
+{
+    CLEANUP(buf_done) struct buf names = BUF_INIT(512);
+    for (size_t i = 0; i < m->n_runtimes; i++) {
+        if (strcmp(m->runtimes[i]->ops->name, name) == 0)
+            return m->runtimes[i];
+        (void)buf_addf(&names, "%s%s", i ? ", " : "", m->runtimes[i]->ops->name);
+    }
+    (void)err_set(err, ERR_INVALID, 0, "backend \"%.32s\" is not one of those this server allows: %s (III_BACKENDS)",
+                  name, buf_text(&names));
+    return NULL;
+}
+
 int manager_new(struct loop *l, const struct settings *s, struct store *store, struct image_store *images,
                 struct runtime *rt, struct manager **ret, struct err *err)
 {
@@ -124,6 +145,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->store = store;
     m->images = images;
     m->runtime = rt;
+    manager_add_runtime(m, rt);
     m->sandboxes = map_new();
     m->tenants = tenant_set_new();
     m->events = eventlog_new(store);

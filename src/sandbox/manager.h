@@ -35,11 +35,15 @@ struct networks;
 struct volumes;
 struct workers;
 
+#define MANAGER_RUNTIMES_MAX 4
+
 struct manager {
     struct loop *loop;
     struct store *store;
     struct image_store *images;
-    struct runtime *runtime;
+    struct runtime *runtime; /* the default */
+    struct runtime *runtimes[MANAGER_RUNTIMES_MAX];
+    size_t n_runtimes; /* the default is the first */
     const struct settings *settings;
     struct inherit *inherited; /* what a former server left, borrowed; or NULL */
     struct map *sandboxes;     /* id -> struct sandbox, in order of creation */
@@ -82,6 +86,10 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
  * boxes go on. */
 void manager_disconnect(struct manager *m);
 struct manager *manager_free(struct manager *m);
+/* One more backend that requests may name. Before manager_recover(); borrowed. */
+void manager_add_runtime(struct manager *m, struct runtime *rt);
+/* ERR_INVALID naming those that are there. Borrowed. */
+struct runtime *manager_runtime(const struct manager *m, const char *name, struct err *err);
 
 /* Reads the records, adopts the boxes that still live, drops the others, removes what a killed server left half-made.
  * done(arg) when everything is in place. */
@@ -108,6 +116,7 @@ struct create_plan {
     json_t *env;                /* overlay to start with, borrowed, or NULL */
     const json_t *extra;        /* members of struct sandbox's extra to start with, borrowed, or NULL */
     const struct tenant_by *by; /* borrowed; NULL: the server itself */
+    struct runtime *runtime;    /* of an image that is already resolved; NULL: config.backend */
     const char *tenant;         /* owns it: of clones the source's owner; NULL: by's own */
     bool is_unlisted;           /* skip the allow-list (clone of something allowed) */
 };

@@ -212,7 +212,7 @@ static void on_enter(void *arg, struct sandbox *s)
     bool is_member = false;
     for (struct map_iter it = map_iter(n->by_id); map_next(&it);) {
         struct network *net = it.value;
-        if (!s->box || !json_get(net->members, s->id))
+        if (!s->box || s->runtime != n->m->runtime || !json_get(net->members, s->id))
             continue;
         struct box_plug plug = plug_of(net, s->id);
         plug.kbps = limits_net_kbps(s->config);
@@ -449,9 +449,12 @@ void networks_connect(struct networks *n, const char *id, struct sandbox *s, net
     struct err err = ERR_INIT;
     struct network *net = find(n, id, &err);
     const struct runtime_ops *ops = n->m->runtime->ops;
-    if (net && !ops->net_attach)
-        (void)err_set(&err, ERR_UNSUPPORTED, 0, "the %s backend cannot connect sandboxes", ops->name);
-    if (!net || !ops->net_attach || take_place(n, net, s, &err) < 0) {
+    if (net && (!ops->net_attach || s->runtime != n->m->runtime))
+        (void)err_set(
+            &err, ERR_UNSUPPORTED, 0,
+            "the %s backend cannot connect sandboxes here: networks are those of the server's own backend, %s",
+            s->runtime->ops->name, ops->name);
+    if (!net || !ops->net_attach || s->runtime != n->m->runtime || take_place(n, net, s, &err) < 0) {
         fn(arg, &err);
         return;
     }

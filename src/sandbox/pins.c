@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "sandbox/imagesource.h"
 #include "sandbox/offload.h"
 
 #define COLLECT_MS 500 /* kills come in bursts: one look at the layers for all of them */
@@ -46,12 +47,21 @@ static void on_collect(void *arg)
 
 int pins_add(struct manager *m, const struct image *image, const char *owner, struct err *err)
 {
-    return image_pin(m->images, image, owner, err);
+    struct runtime *rt = imagesource_runtime(m, image);
+    if (!rt)
+        return err_set(err, ERR_GONE, 0, "image %.100s is kept by a backend that this server does not have", image->id);
+    if (!rt->ops->images)
+        return image_pin(m->images, image, owner, err);
+    rt->ops->images->pin(rt, image->layers[0], owner);
+    return 0;
 }
 
 void pins_drop(struct manager *m, const char *owner)
 {
     struct err err = ERR_INIT;
+    for (size_t i = 0; i < m->n_runtimes; i++)
+        if (m->runtimes[i]->ops->images)
+            m->runtimes[i]->ops->images->unpin(m->runtimes[i], owner);
     if (image_unpin_lazy(m->images, owner, &err) < 0)
         log_event(LOG_WARN, "image.unpin", "owner", owner, "error", err.msg, NULL);
     if (!m->collect_timer)

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "loop/crontimer.h"
+#include "sandbox/imagesource.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/limits.h"
 
@@ -151,15 +152,10 @@ static void on_warm(void *arg, struct box *box, int guest_fd, const struct err *
     f->n_ready++;
 }
 
-static void make_one(struct profile *f)
+/* n_making counts it already. */
+static void make_from(struct profile *f, const struct image *image)
 {
     struct manager *m = f->pool->m;
-    CLEANUP(image_free_p) struct image *image = NULL;
-    struct err err = ERR_INIT;
-    if (image_resolve(m->images, f->image, &image, &err) < 0) {
-        log_event(LOG_WARN, "pool.image", "profile", f->key, "error", err.msg, NULL);
-        return;
-    }
     struct warm *w = xzalloc(sizeof(*w));
     w->profile = f;
     ident_new("pool", w->box_id);
@@ -172,9 +168,32 @@ static void make_one(struct profile *f)
         json_string(image->workdir && *image->workdir ? image->workdir : m->settings->workspace_dir));
     lifecycle_use_image(shape, image);
     struct box_plan plan = lifecycle_box_plan(shape);
-    f->n_making++;
     m->runtime->ops->create(m->runtime, &plan, on_warm, w);
     sandbox_unref(shape);
+}
+
+static void on_image(void *arg, const struct image *image, const struct err *err)
+{
+    struct profile *f = arg;
+    if (image && !f->pool->is_stopped) {
+        make_from(f, image);
+        return;
+    }
+    f->n_making--;
+    if (!image)
+        log_event(LOG_WARN, "pool.image", "profile", f->key, "error", err->msg, NULL);
+}
+
+static void make_one(struct profile *f)
+{
+    struct manager *m = f->pool->m;
+    CLEANUP(image_free_p) struct image *image = NULL;
+    struct err err = ERR_INIT;
+    f->n_making++;
+    if (m->runtime->ops->images)
+        imagesource_resolve(m, m->runtime, f->image, on_image, f);
+    else
+        on_image(f, image_resolve(m->images, f->image, &image, &err) < 0 ? NULL : image, &err);
 }
 
 static void replenish(void *arg)

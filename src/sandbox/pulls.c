@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "sandbox/eventlog.h"
+#include "sandbox/imagesource.h"
 #include "sandbox/offload.h"
 
 #define LOOK_MS     250
@@ -26,7 +27,9 @@ struct pulls_wait {
 
 struct pull {
     struct pulls *owner;
-    char *name;
+    char *name, *key; /* key: with the backend, unless it is the default */
+    struct runtime *rt;
+    struct box_pull *engine_pull; /* of a backend with images of its own */
     struct image_pull_options options;
     struct image_store *images;
     struct image_pull_state state;
@@ -40,7 +43,7 @@ struct pull {
 
 struct pulls {
     struct manager *manager;
-    struct map *by_name; /* name -> struct pull, in order of arrival */
+    struct map *by_name; /* key -> struct pull, in order of arrival */
     struct timer *timer;
     size_t n_running;
     bool is_stopped;
@@ -69,6 +72,7 @@ static void free_pull(struct pull *pull)
     }
     (void)image_free(pull->image);
     free(pull->name);
+    free(pull->key);
     free(pull);
 }
 
@@ -115,7 +119,7 @@ static void finish(struct pull *pull)
 {
     struct pulls *p = pull->owner;
     const struct err *err = pull->image ? NULL : &pull->err;
-    (void)map_remove(p->by_name, pull->name);
+    (void)map_remove(p->by_name, pull->key);
     log_event(err ? LOG_WARN : LOG_INFO, "image.pull", "image", pull->name, "error", err ? err->msg : "none", NULL);
     emit(pull, err ? "failed" : "done", err ? err->msg : NULL);
     while (pull->waits) {
@@ -158,8 +162,36 @@ static void look(void *arg)
         timer_set(p->timer, -1, 0);
 }
 
+static void on_engine_progress(void *arg, int64_t done, int64_t total, int layers_done, int layers)
+{
+    struct pull *pull = arg;
+    atomic_store(&pull->state.done_bytes, done);
+    atomic_store(&pull->state.total_bytes, total);
+    atomic_store(&pull->state.layers_done, layers_done);
+    atomic_store(&pull->state.layers, layers);
+}
+
+static void on_engine_done(void *arg, const struct box_image *image, const struct err *err)
+{
+    struct pull *pull = arg;
+    pull->engine_pull = NULL;
+    if (image)
+        pull->image = imagesource_image(pull->name, image);
+    else
+        pull->err = *err;
+    on_worked(pull);
+}
+
 static int start_one(struct pulls *p, struct pull *pull)
 {
+    const struct runtime_images *engine = pull->rt->ops->images;
+    if (engine) {
+        pull->is_running = true;
+        p->n_running++;
+        emit(pull, "started", NULL);
+        pull->engine_pull = engine->pull(pull->rt, pull->name, on_engine_progress, on_engine_done, pull);
+        return 0;
+    }
     int r = offload_run(p->manager, work, on_worked, pull);
     if (r == -ECANCELED)
         return err_set(&pull->err, ERR_CAPACITY, 0, "the server is stopping");
@@ -184,24 +216,34 @@ static void start_next(struct pulls *p)
     }
 }
 
+static void cancel(struct pull *pull)
+{
+    if (pull->engine_pull)
+        pull->rt->ops->images->cancel(pull->engine_pull);
+    else
+        image_pull_cancel(&pull->state);
+}
+
 void pulls_stop(struct pulls *p)
 {
     p->is_stopped = true;
     for (struct map_iter it = map_iter(p->by_name); map_next(&it);)
-        image_pull_cancel(&((struct pull *)it.value)->state);
+        cancel(it.value);
 }
 
-static struct pull *add_pull(struct pulls *p, const char *name)
+static struct pull *add_pull(struct pulls *p, struct runtime *rt, const char *name, const char *key)
 {
     const struct settings *set = p->manager->settings;
     struct pull *pull = xzalloc(sizeof(*pull));
     pull->owner = p;
     pull->name = xstrdup(name);
+    pull->key = xstrdup(key);
+    pull->rt = rt;
     pull->images = p->manager->images;
     pull->options = (struct image_pull_options){ .mirrors = set->registry_mirrors,
                                                  .plain_hosts = set->plain_registries,
                                                  .disk_bytes = set->image_disk_mb << 20 };
-    map_set(p->by_name, name, pull);
+    map_set(p->by_name, key, pull);
     if (!p->timer)
         p->timer = timer_new(p->manager->loop, LOOK_MS, LOOK_MS, look, p);
     else if (map_count(p->by_name) == 1)
@@ -209,7 +251,7 @@ static struct pull *add_pull(struct pulls *p, const char *name)
     return pull;
 }
 
-static int check(const struct pulls *p, const char *name, struct err *err)
+static int check(const struct pulls *p, const char *name, const char *key, struct err *err)
 {
     if (!pulls_is_allowed(p))
         return err_set(err, ERR_FORBIDDEN, 0,
@@ -217,30 +259,33 @@ static int check(const struct pulls *p, const char *name, struct err *err)
                        name);
     if (p->is_stopped)
         return err_set(err, ERR_CAPACITY, 0, "the server is stopping");
-    if (!map_get(p->by_name, name) && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
+    if (!map_get(p->by_name, key) && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
         return err_set(err, ERR_CAPACITY, 0, "%zu pulls are under way or waiting (III_PULL_QUEUE): try again later",
                        map_count(p->by_name));
     return 0;
 }
 
-int pulls_start(struct pulls *p, const char *name, pulls_progress_fn *progress, pulls_done_fn *done, void *arg,
+int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, pulls_done_fn *done, void *arg,
                 struct pulls_wait **ret, struct err *err)
 {
-    int r = check(p, name, err);
+    struct runtime *rt = how && how->runtime ? how->runtime : p->manager->runtime;
+    CLEANUP(free_p)
+    char *key = rt == p->manager->runtime ? xstrdup(name) : xasprintf("%s:%s", rt->ops->name, name);
+    int r = check(p, name, key, err);
     if (r < 0)
         return r;
-    struct pull *pull = map_get(p->by_name, name);
+    struct pull *pull = map_get(p->by_name, key);
     if (!pull) {
-        pull = add_pull(p, name);
+        pull = add_pull(p, rt, name, key);
         if (p->n_running < (size_t)p->manager->settings->max_pulls && start_one(p, pull) < 0) {
             *err = pull->err;
-            (void)map_remove(p->by_name, name);
+            (void)map_remove(p->by_name, key);
             free_pull(pull);
             return -EAGAIN;
         }
     }
     struct pulls_wait *w = xzalloc(sizeof(*w));
-    *w = (struct pulls_wait){ .pull = pull, .progress = progress, .done = done, .arg = arg };
+    *w = (struct pulls_wait){ .pull = pull, .progress = how ? how->progress : NULL, .done = done, .arg = arg };
     struct pulls_wait **at = &pull->waits;
     while (*at)
         at = &(*at)->next;

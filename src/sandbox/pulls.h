@@ -25,9 +25,13 @@ void pulls_stop(struct pulls *p);
 /* image is borrowed; NULL with err. */
 typedef void pulls_done_fn(void *arg, const struct image *image, const struct err *err);
 typedef void pulls_progress_fn(void *arg, const struct pulls_progress *at);
-/* Pulls name, or joins the pull of it that is under way. done comes later, never from within this call; progress may be
+struct pulls_how {
+    struct runtime *runtime;     /* NULL: the default. One with images of its own pulls by itself */
+    pulls_progress_fn *progress; /* or NULL */
+};
+/* Pulls name, or joins the pull of it that is under way. done comes later, never from within this call; how may be
  * NULL. ERR_FORBIDDEN when III_PULL is never, ERR_CAPACITY when too many wait. */
-int pulls_start(struct pulls *p, const char *name, pulls_progress_fn *progress, pulls_done_fn *done, void *arg,
+int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, pulls_done_fn *done, void *arg,
                 struct pulls_wait **ret, struct err *err);
 void pulls_leave(struct pulls_wait *w); /* before done was called: it will not be */
 bool pulls_is_allowed(const struct pulls *p);

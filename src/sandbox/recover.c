@@ -48,6 +48,8 @@ static void on_swept(void *arg, const struct err *err)
     struct recovery *r = arg;
     if (err)
         log_event(LOG_WARN, "recover.sweep", "error", err->msg, NULL);
+    if (--r->pending > 0)
+        return;
     volumes_when_mounted(r->m->volumes, on_complete, r); /* of a restore that the crash cut off */
 }
 
@@ -57,7 +59,9 @@ static void sweep(struct recovery *r)
     r->kept = xzalloc((map_count(m->sandboxes) + 1) * sizeof(char *));
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
         r->kept[r->n_kept++] = ((struct sandbox *)it.value)->box_id;
-    m->runtime->ops->sweep(m->runtime, r->kept, r->n_kept, on_swept, r);
+    r->pending = (unsigned)m->n_runtimes;
+    for (size_t i = 0; i < m->n_runtimes; i++)
+        m->runtimes[i]->ops->sweep(m->runtimes[i], r->kept, r->n_kept, on_swept, r);
 }
 
 static void drop(struct sandbox *s, const char *why)
@@ -110,15 +114,16 @@ static bool load(void *arg, const char *key, json_t *doc)
 static void on_runtime_restart(void *arg)
 {
     struct manager *m = arg;
-    log_event(LOG_WARN, "runtime.restart", "driver", m->runtime->ops->name, NULL);
+    log_event(LOG_WARN, "runtime.restart", "sandboxes", "go on", NULL);
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
         networks_rejoin(m->networks, it.value);
 }
 
 void manager_recover(struct manager *m, loop_fn *done, void *arg)
 {
-    if (m->runtime->ops->on_restart)
-        m->runtime->ops->on_restart(m->runtime, on_runtime_restart, m);
+    for (size_t i = 0; i < m->n_runtimes; i++)
+        if (m->runtimes[i]->ops->on_restart)
+            m->runtimes[i]->ops->on_restart(m->runtimes[i], on_runtime_restart, m);
     struct recovery *r = xzalloc(sizeof(*r));
     *r = (struct recovery){ .m = m, .done = done, .arg = arg, .pending = 1 };
     struct err err = ERR_INIT;
@@ -135,7 +140,7 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
         json_t *box = json_incref(json_object_get(s->extra, "box"));
         (void)json_object_del(s->extra, "box");
         r->pending++;
-        m->runtime->ops->adopt(m->runtime, box, on_adopted, a);
+        s->runtime->ops->adopt(s->runtime, box, on_adopted, a);
         json_decref(box);
     }
     if (--r->pending == 0)
@@ -174,12 +179,13 @@ static void on_ended(void *arg, const struct err *err)
 static void end_one(struct manager *m, struct sandbox *s, struct ending *e)
 {
     struct box *box = s->box;
+    struct runtime *rt = s->runtime;
     s->box = NULL; /* so that the kill leaves the box to us, who wait for it */
     e->pending++;
     if (manager_kill(m, s, "sandbox.killed", NULL) < 0)
         log_event(LOG_WARN, "sandbox.kill", "id", s->id, "error", "the store refused", NULL);
     if (box)
-        m->runtime->ops->destroy(box, on_ended, e);
+        rt->ops->destroy(box, on_ended, e);
     else
         on_ended(e, NULL);
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/strlist.h"
 #include "sandbox/capture.h"
+#include "sandbox/imagesource.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/pins.h"
 #include "sandbox/snapshots.h"
@@ -109,7 +110,7 @@ static void settle(struct restoring *r)
     (void)pins_add(m, &image, s->id, &err);       /* fails only if a layer went, and r->pin holds them */
     r->next.link = guest_link_free(r->next.link); /* what ran in the old box fails now: commands, terminals, contexts */
     if (r->next.box)
-        m->runtime->ops->destroy(r->next.box, NULL, NULL);
+        s->runtime->ops->destroy(r->next.box, NULL, NULL);
     manager_entered(m, s);
     volumes_when_mounted(m->volumes, on_complete, r);
 }
@@ -127,7 +128,6 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
 {
     struct restoring *r = arg;
     struct sandbox *s = r->s;
-    struct manager *m = s->manager;
     struct err why = ERR_INIT;
     if (!box) {
         finish(r, err);
@@ -135,7 +135,7 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     }
     if (check_still(s, &why) < 0) {
         (void)close(guest_fd); /* nobody has talked to it */
-        m->runtime->ops->destroy(box, NULL, NULL);
+        s->runtime->ops->destroy(box, NULL, NULL);
         finish(r, &why);
         return;
     }
@@ -151,7 +151,7 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     exchange(s, &r->next);
     r->next.link = guest_link_free(r->next.link);
     if (has_box)
-        m->runtime->ops->destroy(r->next.box, NULL, NULL);
+        s->runtime->ops->destroy(r->next.box, NULL, NULL);
     finish(r, &why);
 }
 
@@ -181,7 +181,8 @@ static void on_opened(void *arg, const struct snapshots_opened *snap, const stru
         return;
     }
     fill_next(&r->next, snap);
-    if (check_still(s, &why) < 0 || pins_add(m, snap->image, r->pin, &why) < 0) {
+    if (check_still(s, &why) < 0 || imagesource_check(m, s->runtime, snap->image, &why) < 0 ||
+        pins_add(m, snap->image, r->pin, &why) < 0) {
         finish(r, &why);
         return;
     }
@@ -190,7 +191,7 @@ static void on_opened(void *arg, const struct snapshots_opened *snap, const stru
     plan.layers = (const char *const *)r->next.layers;
     plan.n_layers = strlist_count(r->next.layers);
     plan.is_host = r->next.is_host;
-    m->runtime->ops->create(m->runtime, &plan, on_box_ready, r);
+    s->runtime->ops->create(s->runtime, &plan, on_box_ready, r);
 }
 
 void snapshots_restore(struct snapshots *sn, struct sandbox *s, const char *id, manager_sandbox_fn *fn, void *arg)

@@ -1,5 +1,6 @@
 #include "sandbox/sandbox.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct sandbox *sandbox_new(struct manager *m, const char *id)
 {
     struct sandbox *s = xzalloc(sizeof(*s));
     s->manager = m;
+    s->runtime = m->runtime;
     s->refs = 1;
     memcpy(s->id, id, strnlen(id, sizeof(s->id) - 1));
     memcpy(s->box_id, s->id, sizeof(s->box_id));
@@ -90,6 +92,7 @@ json_t *sandbox_json(const struct sandbox *s)
         (void)json_object_set_new(j, "parentId", json_string(s->parent_id));
     if (*s->tenant)
         (void)json_object_set_new(j, "tenant", json_string(s->tenant));
+    (void)json_object_set_new(j, "backend", json_string(s->runtime->ops->name));
     (void)json_object_set_new(j, "workerId", json_string(s->manager->worker_id));
     return j;
 }
@@ -101,7 +104,7 @@ json_t *sandbox_record(const struct sandbox *s)
                               s->env, "extra", s->extra, "imageEnv", strlist_to_json(s->image_env), "user", s->user,
                               "layers", strlist_to_json(s->layers), "isHost", s->is_host);
     if (s->box)
-        (void)json_object_set_new(inner, "box", s->manager->runtime->ops->save(s->box));
+        (void)json_object_set_new(inner, "box", s->runtime->ops->save(s->box));
     (void)json_object_set_new(j, "internal", inner);
     return j;
 }
@@ -118,7 +121,11 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     const json_t *inner = json_get(record, "internal");
     if (!ident_is("sbx", id) || !inner)
         return err_set(err, ERR_INTERNAL, 0, "sandbox record \"%s\" is damaged", id);
+    struct runtime *rt = manager_runtime(m, json_get_str(record, "backend", m->runtime->ops->name), err);
+    if (!rt)
+        return -ENOENT;
     struct sandbox *s = sandbox_new(m, id);
+    s->runtime = rt;
     const char *status = json_get_str(record, "status", "running"), *parent = json_get_str(record, "parentId", NULL);
     s->status = strcmp(status, "paused") == 0    ? SANDBOX_PAUSED
                 : strcmp(status, "expired") == 0 ? SANDBOX_EXPIRED
@@ -222,7 +229,7 @@ json_t *sandbox_metrics(struct sandbox *s, struct err *err)
         (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s has no running box", s->id);
         return NULL;
     }
-    if (s->manager->runtime->ops->stats(s->box, &st, err) < 0)
+    if (s->runtime->ops->stats(s->box, &st, err) < 0)
         return NULL;
     uint64_t limit =
         st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)json_get_int(s->config, "memory", 0);

@@ -21,7 +21,8 @@ enum sandbox_status { SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_EXPIRED };
 
 struct sandbox {
     struct manager *manager;
-    unsigned refs; /* private: sandbox_ref(), sandbox_unref() */
+    struct runtime *runtime; /* the backend that its box belongs to */
+    unsigned refs;           /* private: sandbox_ref(), sandbox_unref() */
     char id[IDENT_MAX];
     char uuid[UUID_MAX];    /* all 128 bits of its id, of which `id` shows the first 96: what the engine calls it */
     char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool */

@@ -10,6 +10,7 @@
 #include "base/strlist.h"
 #include "image/image.h"
 #include "sandbox/capture.h"
+#include "sandbox/imagesource.h"
 #include "sandbox/offload.h"
 #include "sandbox/pins.h"
 
@@ -140,8 +141,17 @@ static void summed_up(void *arg)
     measure_free(w);
 }
 
+/* Files of an engine's image are the engine's to guard. */
+static bool is_ours(const json_t *record)
+{
+    const char *layer = json_string_value(json_array_get(json_get(inner_of(record), "layers"), 0));
+    return !layer || *layer == '/';
+}
+
 static void start_sum(struct snapshots *sn, const json_t *record)
 {
+    if (!is_ours(record))
+        return;
     struct measure *w = measure_new(sn, record, first_captured(record));
     if (offload_run(sn->m, sum_up, summed_up, w) < 0)
         measure_free(w); /* tried again at the next start */
@@ -257,6 +267,12 @@ static void on_captured(void *arg, const struct image *image, const struct err *
         return;
     }
     t->record = new_record(t, image);
+    if (!is_ours(t->record)) {
+        (void)json_object_set_new(t->record, "size", json_integer(image->size_bytes));
+        int r = store_put(t->sn->m->store, SCOPE, t->id, t->record, &why);
+        finish_taking(t, r < 0 ? &why : NULL);
+        return;
+    }
     struct measure *w =
         measure_new(t->sn, t->record, (size_t)json_get_int(json_get(inner_of(t->record), CAPTURE_BASE), "layers", 0));
     w->owner = t;
@@ -423,6 +439,7 @@ static void on_opened(void *arg, const struct snapshots_opened *snap, const stru
     struct create_plan plan = { .config = config,
                                 .parent_id = json_get_str(snap->record, "sandboxId", NULL),
                                 .image = snap->image,
+                                .runtime = imagesource_runtime(c->sn->m, snap->image),
                                 .env = json_get(inner, "env"),
                                 .extra = extra,
                                 .by = &by,

@@ -141,7 +141,7 @@ static json_t *known_fields(const json_t *config)
 {
     static const char *const names[] = { "image", "name",      "timeout",  "memory",     "cpu",    "network",
                                          "env",   "workdir",   "metadata", "entrypoint", "diskMb", "inodes",
-                                         "pids",  "openFiles", "shmMb",    "netMbps" };
+                                         "pids",  "openFiles", "shmMb",    "netMbps",    "backend" };
     json_t *known = json_object();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (json_get(config, names[i]))

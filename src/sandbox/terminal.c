@@ -349,7 +349,7 @@ static json_t *make_record(struct terminal *t, int pid)
     t->in = channel_new(m->channels, CHANNEL_READER, &in_events, t);
     return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:I, s:{s:o, s:o}}", "sessionId", t->id, "sandboxId",
                      t->sandbox->id, "execId", exec_id, "cols", t->plan.cols, "rows", t->plan.rows, "shell",
-                     t->plan.shell, "status", "running", "backend", m->runtime->ops->name, "createdAt",
+                     t->plan.shell, "status", "running", "backend", t->sandbox->runtime->ops->name, "createdAt",
                      (json_int_t)clock_wall_ms(), "channel", "writer", channel_ref_json(t->in, CHANNEL_WRITER),
                      "reader", channel_ref_json(t->out, CHANNEL_READER));
 }

@@ -139,14 +139,15 @@ static void remount(void *arg)
     struct remount *m = arg;
     const struct volume *vol = map_get(m->v->by_id, m->id);
     const struct sandbox *s = map_get(m->v->m->sandboxes, m->sandbox_id);
-    if (!vol || !s || !s->box || strcmp(json_get_str(vol->record, "sandboxId", ""), m->sandbox_id) != 0) {
+    if (!vol || !s || !s->box || !s->runtime->ops->mount_volume ||
+        strcmp(json_get_str(vol->record, "sandboxId", ""), m->sandbox_id) != 0) {
         end_remount(m);
         return;
     }
     struct box_volume how = { .id = m->id,
                               .target = json_get_str(vol->record, "mountPath", "/"),
                               .is_readonly = json_get_bool(vol->record, "readOnly", false) };
-    m->v->m->runtime->ops->mount_volume(s->box, &how, on_remounted, m);
+    s->runtime->ops->mount_volume(s->box, &how, on_remounted, m);
 }
 
 /* A driver whose helper just died is asked again: what the client writes must not go to the folder below. */
@@ -214,10 +215,8 @@ int volumes_new(struct manager *m, struct volumes **ret, struct err *err)
         volumes_free(v);
         return err_wrap(err, r, "volumes");
     }
-    if (m->runtime && m->runtime->ops->mount_volume) {
-        manager_on_enter(m, on_enter, v);
-        manager_on_leave(m, on_leave, v);
-    }
+    manager_on_enter(m, on_enter, v);
+    manager_on_leave(m, on_leave, v);
     *ret = v;
     return 0;
 }
@@ -392,7 +391,7 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
     struct err err = ERR_INIT;
     char target[PATH_MAX_BYTES + 1];
     struct volume *vol = find(v, id, &err);
-    const struct runtime_ops *ops = v->m->runtime->ops;
+    const struct runtime_ops *ops = s->runtime->ops;
     int r = vol ? volumes_path(how->target, target, sizeof(target), &err) : -ENOENT;
     if (r == 0)
         r = check_idle(vol, &err);
@@ -442,7 +441,7 @@ void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void
     struct volume_change *c = begin(vol, s, fn, arg);
     snprintf(c->target, sizeof(c->target), "%s", json_get_str(vol->record, "mountPath", ""));
     struct box_volume how = { .id = c->id, .target = c->target };
-    v->m->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
+    s->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
 }
 
 /* The files go first: a crash in between leaves an empty volume that can be deleted again, never a folder without

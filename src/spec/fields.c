@@ -60,6 +60,8 @@
 
 const struct field fields_lifecycle_create[] = {
     CONFIG_FIELDS(0, AS_GIVEN, AS_GIVEN),
+    { "backend", "Isolation backend, one of those that III_BACKENDS allows", FIELD_STR, 0, 1, 32,
+      .fallback = "III_ISOLATION_BACKEND" },
     { "template", "Name or id of a template whose configuration is the base", FIELD_STR, 0, 1, FIELDS_NAME_MAX,
       .ref = REF_TEMPLATE_NAME },
     END,

@@ -1,4 +1,6 @@
 """Starts the real server and talks to it with nothing but the standard library, so that no SDK is its own judge."""
+import atexit
+import functools
 import http.client
 import json
 import os
@@ -10,6 +12,10 @@ import socket
 import subprocess
 import tempfile
 import time
+
+import pytest
+
+import dockerkit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = pathlib.Path(os.environ.get("III_BIN") or ROOT / "build" / "iii").resolve()
@@ -41,6 +47,27 @@ def clean_env(extra=None):
     env = {k: v for k, v in os.environ.items() if not k.startswith("III_")}
     env.update({k: str(v) for k, v in (extra or {}).items()})
     return env
+
+
+BACKEND = os.environ.get("III_TEST_BACKEND") or "native"
+
+
+@functools.lru_cache(maxsize=1)
+def backend_env():
+    """Settings that make a server run on the backend under test; starts an engine for this process when it needs one."""
+    if BACKEND == "native":
+        return {}
+    assert BACKEND == "docker", f"III_TEST_BACKEND is native or docker, not {BACKEND}"
+    engine = dockerkit.Engine().start()
+    atexit.register(engine.remove)
+    for name in dockerkit.NAMES:
+        engine.add_image(name)
+    return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine.host}
+
+
+def native_only(why):
+    """For a test that looks at the native driver itself from outside; the other drivers have tests of their own for that."""
+    return pytest.mark.skipif(BACKEND != "native", reason=f"native backend only: {why}")
 
 
 class Reply:
@@ -216,7 +243,7 @@ class Server:
 
     def start(self, deadline_s=None):
         assert self.binary.exists(), f"{self.binary} is missing: run ./dev build"
-        env = clean_env({"HOME": self.home, "III_PULL": "never", **self.env})  # no test asks a registry beyond loopback
+        env = clean_env({"HOME": self.home, "III_PULL": "never", **backend_env(), **self.env})  # no test asks a registry beyond loopback
         with open(self.log_path, "ab") as log:
             start = log.tell()
             self.proc = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=self.home,
@@ -249,7 +276,7 @@ class Server:
     def takeover(self, binary=None, env=None, flags=()):
         """Another server takes over from this one; returns how it went: None, or the new one's words when it gave up."""
         argv = [str(binary) if binary and word == str(self.binary) else word for word in self.argv()] + ["--takeover", *flags]
-        full = clean_env({"HOME": self.home, "III_PULL": "never", **self.env, **(env or {})})
+        full = clean_env({"HOME": self.home, "III_PULL": "never", **backend_env(), **self.env, **(env or {})})
         with open(self.log_path, "ab") as log:
             start = log.tell()
             proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=full, cwd=self.home)

@@ -216,6 +216,7 @@ def test_a_fork_bomb_hits_only_its_own_sandbox(new_sandbox, client):
 
 
 @pytest.mark.skipif(not harness.IS_ROOT, reason="an ordinary user may have no cpu controller; iii doctor reports it")
+@harness.native_only("reads the groups of the server's own children; see test_docker.py")
 def test_cpu_is_a_real_quota(server, new_sandbox, client):
     sid = new_sandbox(cpu=1.5)["id"]
     client.ok("POST", f"/sandboxes/{sid}/exec/background", {"command": "sleep 1000"})

@@ -65,7 +65,8 @@ def test_it_needs_the_token(server):
 
 
 def test_the_json_route_stays_what_it_was(client):
-    assert set(client.ok("GET", "/metrics")) == {"activeSandboxes", "totalCreated", "totalKilled", "totalExpired", "uptimeSeconds"}
+    assert set(client.ok("GET", "/metrics")) == {"activeSandboxes", "totalCreated", "totalKilled", "totalExpired", "uptimeSeconds",
+                                                    "backends"}
 
 
 def test_calls_are_counted_by_operation_and_status(server, client, new_sandbox):

@@ -17,6 +17,7 @@
 #define OUT_FULL      (512u * 1024)          /* streams wait above this */
 #define OUT_MAX       (128u * 1024 * 1024)   /* a host that asks without ever reading loses its link */
 #define WRITE_AT_ONCE 8192u
+#define REDIAL_MS     100 /* the host's server is being started again, or is gone for good: cheap enough for both */
 
 struct bytes {
     uint8_t *data;
@@ -374,7 +375,9 @@ void ag_conn_settle(struct agent *a)
         *at = c->next;
         free_conn(c);
     }
-    if (!a->conns && a->listener.fd < 0)
+    if (!a->conns && a->dial_path && !a->redial.due_ms)
+        ag_loop_arm(&a->loop, &a->redial, REDIAL_MS);
+    else if (!a->conns && a->listener.fd < 0 && !a->dial_path)
         ag_loop_stop(&a->loop); /* nobody can ever reach us again */
     if (a->is_scratch_dirty && !a->execs) {
         (void)madvise(a->scratch, PROTO_FRAME_MAX, MADV_DONTNEED);

@@ -20,6 +20,8 @@ struct ag_stream;
 struct agent {
     struct ag_loop loop;
     struct ag_watch listener, signals;
+    const char *dial_path; /* a socket of the host's, to be called whenever there is no link; or NULL */
+    struct ag_timer redial;
     struct ag_conn *conns;
     struct ag_exec *execs;
     struct ag_job *jobs;

@@ -1,7 +1,8 @@
 /* iii-guest: PID 1 of a sandbox. Modes:
  *   --stage CONTROL_FD            native box: take the plan, build the root, drop privilege, then serve
  *   --connect FD [--listen FD]    serve a connected stream, and more links from a listening socket
- *   --listen-unix PATH            make the listening socket ourselves (containers, tests) */
+ *   --listen-unix PATH            make the listening socket ourselves (tests)
+ *   --dial-unix PATH              call the host's socket, again whenever the link has gone (containers) */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +25,7 @@
 
 struct options {
     int stage_fd, connect_fd, listen_fd;
-    const char *listen_path;
+    const char *listen_path, *dial_path;
 };
 
 /* Children get a clean slate without a system call each: nothing is ignored, nothing has a handler, all is blocked
@@ -117,6 +118,34 @@ static int listen_at(const char *path)
     return fd;
 }
 
+static int dial_at(const char *path)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+    if (strlen(path) >= sizeof(addr.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(addr.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+        int r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    return fd;
+}
+
+/* Fails while no server listens; the loop's next sleep arms the timer again. */
+static void redial(struct ag_timer *t)
+{
+    struct agent *a = (struct agent *)((char *)t - offsetof(struct agent, redial));
+    int fd = a->conns ? -EISCONN : dial_at(a->dial_path);
+
+    if (fd >= 0)
+        (void)ag_conn_new(a, fd);
+}
+
 static void before_sleep(void *arg)
 {
     ag_conn_settle(arg);
@@ -141,6 +170,10 @@ static int serve(struct options *o)
         r = ag_conn_new(&a, o->connect_fd);
     if (r < 0)
         return r;
+    a.dial_path = o->dial_path;
+    a.redial.fn = redial;
+    if (a.dial_path)
+        redial(&a.redial);
     ag_loop_run(&a.loop, before_sleep, &a);
     ag_conn_end_all(&a);
     ag_exec_end_all(&a);
@@ -169,12 +202,14 @@ static int parse(int argc, char **argv, struct options *o)
             fd = &o->listen_fd;
         else if (strcmp(argv[i], "--listen-unix") == 0)
             o->listen_path = argv[i + 1];
+        else if (strcmp(argv[i], "--dial-unix") == 0)
+            o->dial_path = argv[i + 1];
         else
             return -EINVAL;
         if (fd && (*fd = parse_fd(argv[i + 1])) < 0)
             return -EINVAL;
     }
-    bool has_mode = o->stage_fd >= 0 || o->connect_fd >= 0 || o->listen_fd >= 0 || o->listen_path;
+    bool has_mode = o->stage_fd >= 0 || o->connect_fd >= 0 || o->listen_fd >= 0 || o->listen_path || o->dial_path;
     return argc % 2 == 1 && has_mode ? 0 : -EINVAL;
 }
 
@@ -183,7 +218,9 @@ int main(int argc, char **argv)
     struct options o = { .stage_fd = -EBADF, .connect_fd = -EBADF, .listen_fd = -EBADF };
 
     if (parse(argc, argv, &o) < 0) {
-        (void)fprintf(stderr, "usage: iii-guest --connect FD [--listen FD] | --listen-unix PATH | --stage FD\n");
+        (void)fprintf(
+            stderr,
+            "usage: iii-guest --connect FD [--listen FD] | --listen-unix PATH | --dial-unix PATH | --stage FD\n");
         return 2;
     }
     if (o.stage_fd >= 0) {

@@ -1,0 +1,18 @@
+/* The backends that the settings name: the default one first. May include: base/, loop/, runtime/, sandbox/. */
+#pragma once
+#include "base/settings.h"
+#include "runtime/docker/docker.h"
+#include "runtime/native/native.h"
+#include "sandbox/manager.h"
+
+struct backends {
+    struct runtime *all[MANAGER_RUNTIMES_MAX];
+    size_t n;
+};
+
+int backends_check(const struct settings *s,
+                   struct err *err); /* ERR_UNSUPPORTED: one that this version does not have */
+int backends_open(struct loop *l, const struct settings *s, const struct native_options *native, struct backends *ret,
+                  struct err *err);
+void backends_close(struct backends *b);
+struct docker_options backends_docker(const struct settings *s, const char *data_dir); /* borrows */

@@ -1,0 +1,160 @@
+#include "runtime/docker/dkcall.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "runtime/docker/dkreply.h"
+
+#define TIMEOUT_MS     60000
+#define LINE_MAX_BYTES (64u * 1024)
+#define ERROR_MAX      4096
+
+struct dkcall {
+    struct dkcall *next;
+    struct dkcall_set *set;
+    struct http_client *http;
+    struct timer *late; /* to tell of a call that could not even begin */
+    char *what;
+    struct buf body;
+    bool is_lines;
+    dkcall_line_fn *on_line;
+    dkcall_fn *fn;
+    void *arg;
+    struct err early;
+};
+
+void dkcall_escape(struct buf *out, const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    for (; *text; text++)
+        (void)(strchr(plain, *text) ? buf_add_char(out, *text) : buf_addf(out, "%%%02X", (unsigned char)*text));
+}
+
+/* --- one call --- */
+
+static void leave(struct dkcall *c)
+{
+    struct dkcall **at = &c->set->first;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    timer_free(c->late);
+    buf_done(&c->body);
+    free(c->what);
+    free(c);
+}
+
+static void finish(struct dkcall *c, json_t *body, const struct err *err)
+{
+    dkcall_fn *fn = c->fn;
+    void *arg = c->arg;
+    leave(c);
+    fn(arg, body, err);
+}
+
+static void give_lines(struct dkcall *c)
+{
+    size_t done = 0;
+    for (const char *end; (end = memchr(c->body.data + done, '\n', c->body.len - done));) {
+        size_t len = (size_t)(end - (c->body.data + done));
+        if (len && c->body.data[done + len - 1] == '\r')
+            c->on_line(c->arg, c->body.data + done, len - 1);
+        else
+            c->on_line(c->arg, c->body.data + done, len);
+        done += (size_t)(end - (c->body.data + done)) + 1;
+        if (done >= c->body.len)
+            break;
+    }
+    buf_consume(&c->body, done);
+}
+
+static void on_data(void *arg, struct http_client *http, const char *data, size_t len)
+{
+    struct dkcall *c = arg;
+    bool is_good = http_client_status(http) < 300;
+    if (c->is_lines && is_good && c->body.len + len > LINE_MAX_BYTES)
+        buf_clear(&c->body); /* no line of progress is that long: what it says is lost, not the pull */
+    if (buf_add(&c->body, data, len) < 0)
+        (void)err_set(&c->early, ERR_UPSTREAM, 0, "%s: the engine's answer is larger than %u bytes", c->what,
+                      DKCALL_BODY_MAX);
+    if (c->is_lines && is_good && c->body.len)
+        give_lines(c);
+}
+
+static void on_done(void *arg, struct http_client *http, const struct err *err)
+{
+    struct dkcall *c = arg;
+    struct err why = c->early;
+    JSON_OWNED body = NULL;
+    int status = err ? 0 : http_client_status(http);
+    c->http = NULL;
+    if (err)
+        dkreply_unreachable(c->what, c->set->host->name, err, &why);
+    else if (why.code == ERR_NONE && status >= 300 && status != 304)
+        dkreply_error(c->what, status, buf_text(&c->body), c->body.len, &why);
+    else if (why.code == ERR_NONE && c->body.len && !c->is_lines && status != 304 &&
+             json_read(c->body.data, c->body.len, &body, &why) < 0)
+        (void)err_set(&why, ERR_UPSTREAM, 0, "%s: the engine's answer is no JSON", c->what);
+    finish(c, body, why.code ? &why : NULL);
+}
+
+static void on_late(void *arg)
+{
+    struct dkcall *c = arg;
+    struct err err = c->early;
+    finish(c, NULL, &err);
+}
+
+struct dkcall *dkcall_start(struct dkcall_set *set, const struct dkcall_request *req, dkcall_fn *fn, void *arg)
+{
+    static const struct http_client_events events = { .on_data = on_data, .on_done = on_done };
+    static const char *const json_type[] = { "Content-Type: application/json", NULL };
+    const struct dkhost *h = set->host;
+    struct dkcall *c = xzalloc(sizeof(*c));
+    *c = (struct dkcall){ .set = set, .next = set->first, .what = xstrdup(req->what), .fn = fn, .arg = arg };
+    c->is_lines = req->on_line != NULL;
+    c->on_line = req->on_line;
+    buf_init(&c->body, DKCALL_BODY_MAX);
+    set->first = c;
+    CLEANUP(free_p) char *url = xasprintf("%s" DKCALL_VERSION "%s", h->unix_path ? "" : h->base_url, req->path);
+    size_t len = 0;
+    CLEANUP(free_p) char *body = req->body ? json_write(req->body, &len) : NULL;
+    struct http_client_request hr = { .method = req->method,
+                                      .url = url,
+                                      .unix_path = h->unix_path,
+                                      .headers = body ? json_type : NULL,
+                                      .body = body,
+                                      .body_len = len,
+                                      .timeout_ms = req->timeout_ms ? req->timeout_ms : TIMEOUT_MS,
+                                      .body_max = req->on_line ? 0 : DKCALL_BODY_MAX,
+                                      .trust = &h->trust };
+    if (http_client_start(set->loop, &hr, &events, c, &c->http, &c->early) < 0)
+        c->late = timer_new(set->loop, 0, 0, on_late, c);
+    return c;
+}
+
+void dkcall_cancel(struct dkcall *c)
+{
+    http_client_free(c->http);
+    leave(c);
+}
+
+bool dkcall_is_over(const struct err *err)
+{
+    return err && err->sys == ECANCELED;
+}
+
+void dkcall_end_all(struct dkcall_set *set)
+{
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_CAPACITY, ECANCELED, "the server is stopping");
+    while (set->first) {
+        struct dkcall *c = set->first;
+        c->http = http_client_free(c->http);
+        finish(c, NULL, &err);
+    }
+}

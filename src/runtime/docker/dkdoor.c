@@ -1,0 +1,253 @@
+#include "runtime/docker/dkdoor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/ident.h"
+
+#define AGENT      "guest"
+#define TAG_BYTES  8
+#define STAT_MAX   1024
+#define START_WORD 20 /* words of /proc/PID/stat after the name, up to the time it began */
+
+extern const unsigned char guest_blob[];
+size_t guest_blob_size(void);
+
+struct dkdoor {
+    struct loop *loop;
+    char *path; /* absolute */
+    int fd;
+    char tag[2 * TAG_BYTES + 1];
+};
+
+struct dkdoor_wait {
+    struct dkdoor *door;
+    char box_id[IDENT_MAX];
+    int listen_fd;
+    struct watch *watch;
+    struct dkdoor_caller only;
+    dkdoor_fn *fn;
+    void *arg;
+};
+
+static int write_all(int fd, const void *data, size_t len)
+{
+    const char *p = data;
+    while (len) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        p += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* Written beside and moved into place: a container may be running the one that is there. */
+static int put_file(int dir_fd, const char *name, const void *data, size_t len, mode_t mode)
+{
+    CLEANUP(free_p) char *fresh = xasprintf("%s.new", name);
+    (void)unlinkat(dir_fd, fresh, 0);
+    CLEANUP(close_fd_p) int fd = openat(dir_fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0)
+        return -errno;
+    int r = write_all(fd, data, len);
+    if (r == 0 && (fchmod(fd, mode) < 0 || renameat(dir_fd, fresh, dir_fd, name) < 0))
+        r = -errno;
+    return r;
+}
+
+static int read_tag(struct dkdoor *d)
+{
+    CLEANUP(close_fd_p) int fd = openat(d->fd, "tag", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && read(fd, d->tag, sizeof(d->tag) - 1) == (ssize_t)sizeof(d->tag) - 1 &&
+        strspn(d->tag, "0123456789abcdef") == sizeof(d->tag) - 1)
+        return 0;
+    unsigned char bytes[TAG_BYTES];
+    ident_random(bytes, sizeof(bytes));
+    ident_hex(bytes, sizeof(bytes), d->tag);
+    return put_file(d->fd, "tag", d->tag, sizeof(d->tag) - 1, 0600);
+}
+
+int dkdoor_new(struct loop *l, const char *folder, struct dkdoor **ret, struct err *err)
+{
+    struct dkdoor *d = xzalloc(sizeof(*d));
+    d->loop = l;
+    d->path = xasprintf("%s/docker", folder);
+    d->fd = NO_FD;
+    int r = mkdir(d->path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+    if (r == 0)
+        d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (r == 0 && d->fd < 0)
+        r = -errno;
+    if (r == 0)
+        r = put_file(d->fd, AGENT, guest_blob, guest_blob_size(), 0555);
+    if (r == 0)
+        r = read_tag(d);
+    if (r < 0) {
+        (void)err_sys(err, r, "prepare %s", d->path);
+        (void)dkdoor_free(d);
+        return r;
+    }
+    *ret = d;
+    return 0;
+}
+
+struct dkdoor *dkdoor_free(struct dkdoor *d)
+{
+    if (!d)
+        return NULL;
+    if (d->fd >= 0)
+        (void)close(d->fd);
+    free(d->path);
+    free(d);
+    return NULL;
+}
+
+const char *dkdoor_tag(const struct dkdoor *d)
+{
+    return d->tag;
+}
+
+char *dkdoor_folder(const struct dkdoor *d, const char *box_id)
+{
+    return xasprintf("%s/%s", d->path, box_id);
+}
+
+void dkdoor_remove(struct dkdoor *d, const char *box_id)
+{
+    CLEANUP(close_fd_p) int fd = openat(d->fd, box_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)unlinkat(fd, "sock", 0); /* what is not there need not go */
+    (void)unlinkat(fd, AGENT, 0);
+    (void)unlinkat(d->fd, box_id, AT_REMOVEDIR); /* nobody but us writes here; what stays goes with the next sweep */
+}
+
+void dkdoor_sweep(struct dkdoor *d, bool (*is_kept)(void *arg, const char *box_id), void *arg)
+{
+    int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            (void)close(fd);
+        return;
+    }
+    for (struct dirent *e; (e = readdir(dir));)
+        if (strchr(e->d_name, '_') && strlen(e->d_name) < IDENT_MAX && !is_kept(arg, e->d_name))
+            dkdoor_remove(d, e->d_name);
+    (void)closedir(dir);
+}
+
+/* --- a caller --- */
+
+/* When a process began: with its number, this names it for good. 0: not known. */
+static uint64_t began_at(pid_t pid)
+{
+    char path[64], text[STAT_MAX];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    const char *p = strrchr(text, ')'); /* the name may hold anything */
+    for (int word = 0; p && word < START_WORD; word++)
+        p = strchr(p + 1, ' ');
+    return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
+static void on_call(void *arg, int events)
+{
+    struct dkdoor_wait *w = arg;
+    (void)events;
+    struct dkdoor_caller c = { .fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) };
+    struct ucred peer = { 0 };
+    socklen_t len = sizeof(peer);
+    if (c.fd < 0)
+        return;
+    if (getsockopt(c.fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0) {
+        c.pid = peer.pid;
+        c.since = began_at(peer.pid);
+    }
+    if (w->only.pid && (c.pid != w->only.pid || c.since != w->only.since)) {
+        (void)close(c.fd); /* something in the container that is not its agent */
+        return;
+    }
+    w->fn(w->arg, &c); /* closes the door */
+}
+
+static int listen_in(int dir_fd)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    /* by descriptor: a data folder's path may be longer than an address */
+    (void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/sock", dir_fd);
+    (void)unlinkat(dir_fd, "sock", 0);
+    if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || fchmodat(dir_fd, "sock", 0666, 0) < 0 ||
+        listen(fd, 4) < 0)
+        return -errno;
+    return steal_fd(&fd);
+}
+
+/* The folder itself is closed to other users of the host by the data folder above it. */
+static int open_folder(struct dkdoor *d, const char *box_id)
+{
+    if (mkdirat(d->fd, box_id, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    CLEANUP(close_fd_p) int fd = openat(d->fd, box_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fchmod(fd, 0755) < 0)
+        return -errno;
+    if (linkat(d->fd, AGENT, fd, AGENT, 0) < 0 && errno != EEXIST)
+        return -errno;
+    return steal_fd(&fd);
+}
+
+int dkdoor_open(struct dkdoor *d, const char *box_id, const struct dkdoor_caller *only, dkdoor_fn *fn, void *arg,
+                struct dkdoor_wait **ret, struct err *err)
+{
+    struct dkdoor_wait *w = xzalloc(sizeof(*w));
+    *w = (struct dkdoor_wait){ .door = d, .listen_fd = NO_FD, .fn = fn, .arg = arg };
+    if (only)
+        w->only = *only;
+    (void)snprintf(w->box_id, sizeof(w->box_id), "%s", box_id);
+    CLEANUP(close_fd_p) int dir_fd = open_folder(d, box_id);
+    int r = dir_fd < 0 ? dir_fd : 0;
+    if (r == 0)
+        r = w->listen_fd = listen_in(dir_fd);
+    if (r >= 0)
+        r = watch_new(d->loop, w->listen_fd, LOOP_READ, on_call, w, &w->watch);
+    if (r < 0) {
+        (void)dkdoor_close(w);
+        return err_sys(err, r, "listen for the agent of %s", box_id);
+    }
+    *ret = w;
+    return 0;
+}
+
+struct dkdoor_wait *dkdoor_close(struct dkdoor_wait *w)
+{
+    if (!w)
+        return NULL;
+    watch_free(w->watch);
+    if (w->listen_fd >= 0) {
+        CLEANUP(close_fd_p) int fd = openat(w->door->fd, w->box_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+            (void)unlinkat(fd, "sock", 0); /* nobody else in the container is to call */
+        (void)close(w->listen_fd);
+    }
+    free(w);
+    return NULL;
+}

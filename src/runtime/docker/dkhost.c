@@ -1,0 +1,50 @@
+#include "runtime/docker/dkhost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "http/url.h"
+
+static char *in_folder(const char *folder, const char *name)
+{
+    return folder && *folder ? xasprintf("%s/%s", folder, name) : NULL;
+}
+
+int dkhost_parse(const char *host, const char *tls_verify, const char *cert_path, struct dkhost *ret, struct err *err)
+{
+    struct dkhost h = { .name = xstrdup(host) };
+    bool is_tls = (tls_verify && *tls_verify) || (cert_path && *cert_path);
+    struct url u;
+    if (strncmp(host, "unix://", 7) == 0 && host[7] == '/') {
+        h.unix_path = xstrdup(host + 7);
+    } else if (strncmp(host, "tcp://", 6) == 0) {
+        h.base_url = xasprintf("%s://%s", is_tls ? "https" : "http", host + 6);
+        size_t n = strlen(h.base_url);
+        if (n && h.base_url[n - 1] == '/')
+            h.base_url[n - 1] = '\0';
+        if (url_parse_either(h.base_url, "http", &u) < 0 || strcmp(u.path, "/") != 0)
+            h.base_url = (free(h.base_url), NULL);
+    }
+    if (!h.unix_path && !h.base_url) {
+        dkhost_done(&h);
+        return err_set(err, ERR_INVALID, 0, "DOCKER_HOST \"%.200s\" is neither unix:///PATH nor tcp://HOST:PORT", host);
+    }
+    h.ca = in_folder(cert_path, "ca.pem");
+    h.cert = in_folder(cert_path, "cert.pem");
+    h.key = in_folder(cert_path, "key.pem");
+    h.trust = (struct tlsctx_trust){ .ca_file = h.ca, .cert_file = h.cert, .key_file = h.key };
+    *ret = h;
+    return 0;
+}
+
+void dkhost_done(struct dkhost *h)
+{
+    free(h->unix_path);
+    free(h->base_url);
+    free(h->ca);
+    free(h->cert);
+    free(h->key);
+    free(h->name);
+    *h = (struct dkhost){ 0 };
+}

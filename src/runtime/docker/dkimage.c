@@ -1,0 +1,364 @@
+/* Images of the engine. Those we commit carry the data folder's label and go when nobody pins them any more; pins are
+ * kept in memory only, since whoever holds one is in the store and pins again at the next start, before the sweep. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/strlist.h"
+#include "runtime/docker/docker_core.h"
+
+#define QUERY_MAX     4096
+#define COLLECT_TRIES 5 /* while containers that used it are still being removed */
+#define PREFIX        "docker:"
+
+/* --- look up --- */
+
+struct lookup {
+    struct docker *d;
+    box_image_fn *fn;
+    void *arg;
+};
+
+static void on_image(void *arg, json_t *body, const struct err *err)
+{
+    CLEANUP(free_p) struct lookup *l = arg;
+    struct dkreply_image image;
+    struct err why = ERR_INIT;
+    if (err || dkreply_image(body, l->d->arch, &image, &why) < 0) {
+        if (!dkcall_is_over(err))
+            l->fn(l->arg, NULL, err ? err : &why);
+        return;
+    }
+    image.image.id = image.id;
+    l->fn(l->arg, &image.image, NULL);
+    dkreply_image_done(&image);
+}
+
+/* A name in a path: its slashes are part of it. */
+static void add_name(struct buf *out, const char *name)
+{
+    if (strncmp(name, "oci:", 4) == 0)
+        name += 4;
+    else if (strncmp(name, PREFIX, strlen(PREFIX)) == 0)
+        name += strlen(PREFIX);
+    for (const char *p = name; *p; p++) {
+        char one[2] = { *p, '\0' };
+        if (strchr("/:@", *p))
+            (void)buf_add_char(out, *p);
+        else
+            dkcall_escape(out, one);
+    }
+}
+
+static void look_up(struct docker *d, const char *name, box_image_fn *fn, void *arg)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    CLEANUP(free_p) char *what = xasprintf("image %.120s", name);
+    struct lookup *l = xzalloc(sizeof(*l));
+    *l = (struct lookup){ .d = d, .fn = fn, .arg = arg };
+    (void)buf_add_str(&path, "/images/");
+    add_name(&path, name);
+    (void)buf_add_str(&path, "/json");
+    struct dkcall_request req = { .method = "GET", .path = buf_text(&path), .what = what };
+    (void)dkcall_start(&d->calls, &req, on_image, l);
+}
+
+static void dk_resolve(struct runtime *rt, const char *name, box_image_fn *fn, void *arg)
+{
+    look_up(docker_of(rt), name, fn, arg);
+}
+
+/* --- pull --- */
+
+struct box_pull {
+    struct docker *d;
+    char *name;
+    struct dkcall *call;
+    struct timer *cancel;
+    struct dkreply_pull at;
+    box_pull_fn *progress;
+    box_image_fn *fn;
+    void *arg;
+};
+
+static void end_pull(struct box_pull *p, const struct err *err)
+{
+    struct err why = ERR_INIT;
+    if (err)
+        why = *err;
+    timer_free(p->cancel);
+    dkreply_pull_done(&p->at);
+    if (dkcall_is_over(&why))
+        ; /* nobody is there to be told */
+    else if (err)
+        p->fn(p->arg, NULL, &why);
+    else
+        look_up(p->d, p->name, p->fn, p->arg);
+    free(p->name);
+    free(p);
+}
+
+static void on_pulled(void *arg, json_t *body, const struct err *err)
+{
+    struct box_pull *p = arg;
+    (void)body;
+    p->call = NULL;
+    end_pull(p, err ? err : p->at.err.code ? &p->at.err : NULL);
+}
+
+static void on_pull_line(void *arg, const char *line, size_t len)
+{
+    struct box_pull *p = arg;
+    dkreply_pull_line(&p->at, line, len);
+    if (p->progress)
+        p->progress(p->arg, p->at.done_bytes, p->at.total_bytes, p->at.n_done, p->at.n);
+}
+
+static struct box_pull *dk_pull(struct runtime *rt, const char *name, box_pull_fn *progress, box_image_fn *fn,
+                                void *arg)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    CLEANUP(free_p) char *what = xasprintf("pull %.120s", name);
+    CLEANUP(free_p) char *image = NULL;
+    CLEANUP(free_p) char *tag = NULL;
+    struct box_pull *p = xzalloc(sizeof(*p));
+    *p = (struct box_pull){ .d = docker_of(rt), .name = xstrdup(name), .progress = progress, .fn = fn, .arg = arg };
+    dkreply_pull_init(&p->at);
+    dkreply_split(name, &image, &tag);
+    (void)buf_add_str(&path, "/images/create?fromImage=");
+    dkcall_escape(&path, image);
+    (void)buf_add_str(&path, "&tag=");
+    dkcall_escape(&path, tag);
+    struct dkcall_request req = {
+        .method = "POST", .path = buf_text(&path), .what = what, .timeout_ms = -1, .on_line = on_pull_line
+    };
+    p->call = dkcall_start(&p->d->calls, &req, on_pulled, p);
+    return p;
+}
+
+static void on_cancelled(void *arg)
+{
+    struct box_pull *p = arg;
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_CAPACITY, 0, "the pull of %.120s was given up", p->name);
+    end_pull(p, &err);
+}
+
+static void dk_cancel(struct box_pull *p)
+{
+    if (!p->call)
+        return;
+    dkcall_cancel(p->call);
+    p->call = NULL;
+    p->cancel = timer_new(p->d->base.loop, 0, 0, on_cancelled, p);
+}
+
+/* --- pins --- */
+
+static bool is_pinned(const struct docker *d, const char *id)
+{
+    const char *owner;
+    json_t *held;
+    json_object_foreach(d->pins, owner, held)
+    {
+        if (strcmp(json_string_value(held), id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void dk_unpin(struct runtime *rt, const char *owner)
+{
+    struct docker *d = docker_of(rt);
+    JSON_OWNED held = json_incref(json_object_get(d->pins, owner));
+    (void)json_object_del(d->pins, owner);
+    if (held && json_object_get(d->captured, json_string_value(held)) && !is_pinned(d, json_string_value(held)))
+        dkimage_collect_soon(d);
+}
+
+/* --- commit --- */
+
+struct committing {
+    struct docker *d;
+    char owner[IDENT_MAX];
+    char id[sizeof(PREFIX "sha256:") + DKREPLY_ID_MAX];
+    box_image_fn *fn;
+    void *arg;
+};
+
+static void dk_pin(struct runtime *rt, const char *id, const char *owner)
+{
+    (void)json_object_set_new(docker_of(rt)->pins, owner, json_string(id));
+}
+
+static void on_measured(void *arg, const struct box_image *image, const struct err *err)
+{
+    CLEANUP(free_p) struct committing *c = arg;
+    if (err)
+        dk_unpin(&c->d->base, c->owner);
+    c->fn(c->arg, image, err);
+}
+
+static void on_committed(void *arg, json_t *body, const struct err *err)
+{
+    struct committing *c = arg;
+    char hex[DKREPLY_ID_MAX];
+    struct err why = ERR_INIT;
+    if (err || dkreply_id(body, "Id", hex, &why) < 0) {
+        if (!dkcall_is_over(err))
+            c->fn(c->arg, NULL, err ? err : &why);
+        free(c);
+        return;
+    }
+    (void)snprintf(c->id, sizeof(c->id), PREFIX "sha256:%s", hex);
+    (void)json_object_set_new(c->d->captured, c->id, json_true());
+    dk_pin(&c->d->base, c->id, c->owner);
+    look_up(c->d, c->id, on_measured, c);
+}
+
+static void dk_commit(struct box *box, const char *owner, box_image_fn *fn, void *arg)
+{
+    struct docker *d = box->d;
+    bool is_snapshot = strncmp(owner, "snap_", 5) == 0;
+    CLEANUP(free_p)
+    char *path = xasprintf("/commit?container=%s&repo=%s&tag=%s&pause=1&changes=LABEL%%20" DKREPLY_LABEL_DATA "=%s",
+                           box->container, is_snapshot ? "iii-sbx-snap" : "iii-sbx-clone", owner, dkdoor_tag(d->door));
+    CLEANUP(free_p) char *what = xasprintf("capture sandbox %s", box->id);
+    struct committing *c = xzalloc(sizeof(*c));
+    *c = (struct committing){ .d = d, .fn = fn, .arg = arg };
+    (void)snprintf(c->owner, sizeof(c->owner), "%s", owner);
+    struct dkcall_request req = { .method = "POST", .path = path, .what = what, .timeout_ms = 600000 };
+    (void)dkcall_start(&d->calls, &req, on_committed, c);
+}
+
+/* --- images that nobody needs --- */
+
+void dkimage_collect_soon(struct docker *d)
+{
+    d->collect_tries = 0;
+    d->is_collect_due = true;
+}
+
+struct collecting {
+    struct docker *d;
+    unsigned pending;
+    bool has_more;
+};
+
+static void collect_done(struct collecting *c)
+{
+    struct docker *d = c->d;
+    if (--c->pending)
+        return;
+    d->is_collecting = false;
+    if (c->has_more && ++d->collect_tries < COLLECT_TRIES)
+        d->is_collect_due = true;
+    free(c);
+}
+
+static void on_collected_one(void *arg, json_t *body, const struct err *err)
+{
+    struct collecting *c = arg;
+    (void)body;
+    if (err && err->code != ERR_NOT_FOUND)
+        c->has_more = true;
+    collect_done(c);
+}
+
+static void on_images(void *arg, json_t *body, const struct err *err)
+{
+    struct collecting *c = arg;
+    size_t i;
+    json_t *row;
+    if (err)
+        c->has_more = true;
+    json_array_foreach(body, i, row)
+    {
+        char hex[DKREPLY_ID_MAX];
+        if (dkreply_id(row, "Id", hex, NULL) < 0)
+            continue;
+        CLEANUP(free_p) char *id = xasprintf(PREFIX "sha256:%s", hex);
+        (void)json_object_set_new(c->d->captured, id, json_true());
+        if (is_pinned(c->d, id))
+            continue;
+        CLEANUP(free_p) char *path = xasprintf("/images/sha256:%s", hex);
+        struct dkcall_request req = { .method = "DELETE", .path = path, .what = "remove an image nobody needs" };
+        c->pending++;
+        (void)dkcall_start(&c->d->calls, &req, on_collected_one, c);
+    }
+    collect_done(c);
+}
+
+void dkimage_collect(struct docker *d)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    JSON_OWNED filter = dkreply_filter(dkdoor_tag(d->door), NULL, NULL);
+    CLEANUP(free_p) char *text = json_write(filter, NULL);
+    if (d->is_collecting)
+        return;
+    struct collecting *c = xzalloc(sizeof(*c));
+    *c = (struct collecting){ .d = d, .pending = 1 };
+    (void)buf_add_str(&path, "/images/json?filters=");
+    dkcall_escape(&path, text);
+    struct dkcall_request req = { .method = "GET", .path = buf_text(&path), .what = "list images" };
+    d->is_collecting = true;
+    d->is_collect_due = false;
+    (void)dkcall_start(&d->calls, &req, on_images, c);
+}
+
+/* --- list, remove --- */
+
+struct listing {
+    box_json_fn *fn;
+    void *arg;
+};
+
+static void on_list(void *arg, json_t *body, const struct err *err)
+{
+    CLEANUP(free_p) struct listing *l = arg;
+    if (!dkcall_is_over(err))
+        l->fn(l->arg, err ? NULL : dkreply_image_list(body), err);
+}
+
+static void dk_list(struct runtime *rt, box_json_fn *fn, void *arg)
+{
+    struct listing *l = xzalloc(sizeof(*l));
+    *l = (struct listing){ .fn = fn, .arg = arg };
+    struct dkcall_request req = { .method = "GET", .path = "/images/json", .what = "list images" };
+    (void)dkcall_start(&docker_of(rt)->calls, &req, on_list, l);
+}
+
+struct removal {
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void on_image_removed(void *arg, json_t *body, const struct err *err)
+{
+    CLEANUP(free_p) struct removal *r = arg;
+    (void)body;
+    if (!dkcall_is_over(err))
+        r->fn(r->arg, err);
+}
+
+static void dk_remove(struct runtime *rt, const char *name, box_done_fn *fn, void *arg)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    CLEANUP(free_p) char *what = xasprintf("remove image %.120s", name);
+    struct removal *r = xzalloc(sizeof(*r));
+    *r = (struct removal){ .fn = fn, .arg = arg };
+    (void)buf_add_str(&path, "/images/");
+    add_name(&path, name);
+    struct dkcall_request req = { .method = "DELETE", .path = buf_text(&path), .what = what };
+    (void)dkcall_start(&docker_of(rt)->calls, &req, on_image_removed, r);
+}
+
+const struct runtime_images dkimage_ops = { .resolve = dk_resolve,
+                                            .pull = dk_pull,
+                                            .cancel = dk_cancel,
+                                            .commit = dk_commit,
+                                            .pin = dk_pin,
+                                            .unpin = dk_unpin,
+                                            .list = dk_list,
+                                            .remove = dk_remove };

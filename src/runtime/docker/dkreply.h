@@ -1,0 +1,57 @@
+/* What is said to and by the engine: bodies of requests, and answers read strictly. Untrusted: every answer.
+ * May include: base/, runtime/. */
+#pragma once
+#include "base/err.h"
+#include "base/json.h"
+#include "runtime/runtime.h"
+
+#define DKREPLY_ID_MAX 65      /* 64 hex digits */
+#define DKREPLY_GUEST  "/.iii" /* our folder in the container, read-only: the agent and its socket */
+
+/* What marks our things in the engine: whose data folder, which box. */
+#define DKREPLY_LABEL      "iii-sandbox"
+#define DKREPLY_LABEL_ID   "iii-sandbox-id"
+#define DKREPLY_LABEL_DATA "iii-sandbox-data"
+
+struct dkreply_box {
+    const struct box_plan *plan;
+    const char *image;  /* of the engine: "sha256:…" or a name */
+    const char *folder; /* of the host */
+    const char *tag, *runtime;
+};
+json_t *dkreply_container(const struct dkreply_box *box); /* POST /containers/create; caller owns */
+json_t *dkreply_limits(uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max);
+json_t *dkreply_filter(const char *tag, const char *more, const char *value); /* of our own things; more may be NULL */
+
+/* The 64 hex digits of {"Id":…}, also with "sha256:" before them. ERR_UPSTREAM when there are none. */
+int dkreply_id(const json_t *body, const char *key, char ret[DKREPLY_ID_MAX], struct err *err);
+
+struct dkreply_image {
+    struct box_image image; /* id is in id */
+    char id[sizeof("docker:sha256:") + DKREPLY_ID_MAX];
+};
+/* Of GET /images/NAME/json. ERR_UNSUPPORTED: for another machine than arch. Lists are the caller's:
+ * dkreply_image_done(). */
+int dkreply_image(const json_t *body, const char *arch, struct dkreply_image *ret, struct err *err);
+void dkreply_image_done(struct dkreply_image *i);
+json_t *dkreply_image_list(const json_t *body); /* of GET /images/json; caller owns */
+
+/* {"message":…} of a failed call. 404 is ERR_NOT_FOUND, 409 ERR_CONFLICT, 400 ERR_INVALID, 507 and "no space"
+ * ERR_NO_SPACE, others ERR_UPSTREAM. */
+void dkreply_error(const char *what, int status, const char *body, size_t len, struct err *err);
+/* The engine cannot be reached: ERR_CAPACITY (503), or ERR_TIMEOUT. */
+void dkreply_unreachable(const char *what, const char *host, const struct err *cause, struct err *err);
+
+/* Progress of a pull, line by line. */
+struct dkreply_pull {
+    json_t *layers; /* id -> [done, total, is_complete] */
+    int64_t done_bytes, total_bytes;
+    int n_done, n;
+    struct err err; /* what the engine says went wrong, with the code of dkreply_error() */
+};
+void dkreply_pull_init(struct dkreply_pull *p);
+void dkreply_pull_line(struct dkreply_pull *p, const char *line, size_t len);
+void dkreply_pull_done(struct dkreply_pull *p);
+/* "NAME[:TAG][@DIGEST]" without "oci:": what the engine wants apart. Caller frees both. */
+void dkreply_split(const char *name, char **ret_image, char **ret_tag);
+const char *dkreply_arch(const char *machine); /* of uname: what images call it */

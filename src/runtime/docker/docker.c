@@ -1,0 +1,592 @@
+/* Theory of operation. A box is a container named iii-sbx-ID whose first process is our agent; the agent calls us (see
+ * dkdoor.h), and from then on exec, files and terminals never touch the engine. Labels on the container name the box
+ * and the data folder, so that what a crash left half-made is found again: a sweep removes every labelled container
+ * that no box of ours names. The same sweep is what is left to do when the engine could not be reached for a removal:
+ * it is tried again until the engine answers.
+ *
+ * Adoption needs no engine: the socket is put where it was and the agent, if it lives, calls within a moment. The
+ * engine is only asked so that the dead are known at once and the paused are woken for the call. */
+#include "runtime/docker/docker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "runtime/docker/docker_core.h"
+
+#define CALL_MS   20000 /* from a started container to its agent's call */
+#define ADOPT_MS  10000
+#define TICK_MS   1000
+#define DOCTOR_MS 2000
+#define QUERY_MAX 1024
+
+/* A box on its way: created, or found again. */
+struct making {
+    struct box *box;
+    struct dkdoor_wait *wait;
+    struct timer *deadline;
+    struct dkcall *call;
+    box_ready_fn *fn;
+    void *arg;
+    bool is_started;  /* the engine has said so, or it ran before */
+    bool is_adoption; /* then the container is left alone when it fails: the sweep decides */
+    bool was_paused;
+    int fd;
+};
+
+static void box_free(struct box *box)
+{
+    struct box **at = &box->d->boxes;
+    while (*at != box)
+        at = &(*at)->next;
+    *at = box->next;
+    free(box);
+}
+
+static struct box *box_new(struct docker *d, const char *id)
+{
+    struct box *box = xzalloc(sizeof(*box));
+    box->d = d;
+    (void)snprintf(box->id, sizeof(box->id), "%s", id);
+    box->next = d->boxes;
+    d->boxes = box;
+    return box;
+}
+
+static struct dkcall *call_box(struct box *box, const char *method, const char *action, const json_t *body,
+                               dkcall_fn *fn, void *arg)
+{
+    CLEANUP(free_p) char *path = xasprintf("/containers/%s%s", box->container, action);
+    CLEANUP(free_p) char *what = xasprintf("sandbox %s", box->id);
+    struct dkcall_request req = { .method = method, .path = path, .body = body, .what = what };
+    return dkcall_start(&box->d->calls, &req, fn, arg);
+}
+
+/* --- the end of a box --- */
+
+struct ending {
+    struct docker *d;
+    char id[IDENT_MAX];
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void on_removed(void *arg, json_t *body, const struct err *err)
+{
+    struct ending *e = arg;
+    (void)body;
+    bool is_gone = !err || err->code == ERR_NOT_FOUND;
+    if (is_gone)
+        dkdoor_remove(e->d->door, e->id);
+    else
+        e->d->is_sweep_due = true;
+    if (e->fn && !dkcall_is_over(err))
+        e->fn(e->arg, is_gone ? NULL : err);
+    free(e);
+}
+
+/* By name: also a container whose id we never got. */
+static void remove_container(struct docker *d, const char *name, struct ending *e)
+{
+    CLEANUP(free_p) char *path = xasprintf("/containers/%s?force=1&v=1", name);
+    CLEANUP(free_p) char *what = xasprintf("remove sandbox %s", e->id);
+    struct dkcall_request req = { .method = "DELETE", .path = path, .what = what };
+    (void)dkcall_start(&d->calls, &req, on_removed, e);
+}
+
+static void docker_destroy(struct box *box, box_done_fn *fn, void *arg)
+{
+    struct docker *d = box->d;
+    struct ending *e = xzalloc(sizeof(*e));
+    *e = (struct ending){ .d = d, .fn = fn, .arg = arg };
+    memcpy(e->id, box->id, sizeof(e->id));
+    CLEANUP(free_p) char *name = *box->container ? xstrdup(box->container) : xasprintf("iii-sbx-%s", box->id);
+    box_free(box);
+    remove_container(d, name, e);
+}
+
+static void docker_forget(struct box *box)
+{
+    box_free(box);
+}
+
+/* --- a box on its way --- */
+
+static void making_free(struct making *m)
+{
+    dkdoor_close(m->wait);
+    timer_free(m->deadline);
+    if (m->call)
+        dkcall_cancel(m->call);
+    free(m);
+}
+
+static void fail(struct making *m, const struct err *err)
+{
+    struct err why = *err;
+    box_ready_fn *fn = m->fn;
+    void *arg = m->arg;
+    if (m->fd >= 0)
+        (void)close(m->fd);
+    if (m->is_adoption || dkcall_is_over(err))
+        docker_forget(m->box);
+    else
+        docker_destroy(m->box, NULL, NULL);
+    making_free(m);
+    if (!dkcall_is_over(&why))
+        fn(arg, NULL, NO_FD, &why);
+}
+
+static void succeed(struct making *m)
+{
+    struct box *box = m->box;
+    box_ready_fn *fn = m->fn;
+    void *arg = m->arg;
+    int fd = m->fd;
+    making_free(m);
+    fn(arg, box, fd, NULL);
+}
+
+static void on_paused_again(void *arg, json_t *body, const struct err *err)
+{
+    struct making *m = arg;
+    (void)body;
+    m->call = NULL;
+    if (err)
+        fail(m, err);
+    else
+        succeed(m);
+}
+
+static void step(struct making *m)
+{
+    if (m->fd < 0 || !m->is_started)
+        return;
+    m->deadline = timer_free(m->deadline);
+    if (!m->was_paused)
+        succeed(m);
+    else if (!m->call)
+        m->call = call_box(m->box, "POST", "/pause", NULL, on_paused_again, m);
+}
+
+static void on_agent(void *arg, const struct dkdoor_caller *caller)
+{
+    struct making *m = arg;
+    m->fd = caller->fd;
+    m->box->agent = (struct dkdoor_caller){ .fd = NO_FD, .pid = caller->pid, .since = caller->since };
+    m->wait = dkdoor_close(m->wait);
+    step(m);
+}
+
+static void on_deadline(void *arg)
+{
+    struct making *m = arg;
+    struct err err = ERR_INIT;
+    (void)err_set(
+        &err, m->is_adoption ? ERR_GONE : ERR_UPSTREAM, 0,
+        "container %.12s runs, but its agent has not called within %d s: can it run this machine's programs, and "
+        "does the engine see the server's data folder?",
+        m->box->container, (m->is_adoption ? ADOPT_MS : CALL_MS) / 1000);
+    fail(m, &err);
+}
+
+static void on_started(void *arg, json_t *body, const struct err *err)
+{
+    struct making *m = arg;
+    (void)body;
+    m->call = NULL;
+    if (err) {
+        fail(m, err);
+        return;
+    }
+    m->is_started = true;
+    if (m->deadline)
+        timer_set(m->deadline, CALL_MS, 0);
+    step(m);
+}
+
+static void on_made(void *arg, json_t *body, const struct err *err)
+{
+    struct making *m = arg;
+    struct err why = ERR_INIT;
+    m->call = NULL;
+    if (err || dkreply_id(body, "Id", m->box->container, &why) < 0) {
+        fail(m, err ? err : &why);
+        return;
+    }
+    m->call = call_box(m->box, "POST", "/start", NULL, on_started, m);
+}
+
+static struct making *begin(struct box *box, box_ready_fn *fn, void *arg)
+{
+    struct making *m = xzalloc(sizeof(*m));
+    *m = (struct making){ .box = box, .fn = fn, .arg = arg, .fd = NO_FD };
+    m->deadline = timer_new(box->d->base.loop, -1, 0, on_deadline, m);
+    return m;
+}
+
+static void docker_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
+{
+    struct docker *d = docker_of(rt);
+    struct err err = ERR_INIT;
+    const char *image = plan->n_layers == 1 ? plan->layers[0] : "";
+    struct making *m = begin(box_new(d, plan->id), fn, arg);
+    int r = strncmp(image, "docker:", 7) != 0
+                ? err_set(&err, ERR_INVALID, 0, "the docker backend runs images of its engine")
+                : dkdoor_open(d->door, plan->id, NULL, on_agent, m, &m->wait, &err);
+    if (r < 0) {
+        m->is_adoption = true; /* there is no container to remove */
+        dkdoor_remove(d->door, plan->id);
+        fail(m, &err);
+        return;
+    }
+    CLEANUP(free_p) char *folder = dkdoor_folder(d->door, plan->id);
+    struct dkreply_box box = {
+        .plan = plan, .image = image + 7, .folder = folder, .tag = dkdoor_tag(d->door), .runtime = d->runtime
+    };
+    JSON_OWNED body = dkreply_container(&box);
+    CLEANUP(free_p) char *path = xasprintf("/containers/create?name=iii-sbx-%s", plan->id);
+    CLEANUP(free_p) char *what = xasprintf("create sandbox %s", plan->id);
+    struct dkcall_request req = { .method = "POST", .path = path, .body = body, .what = what };
+    m->call = dkcall_start(&d->calls, &req, on_made, m);
+}
+
+/* --- one that was there before us --- */
+
+static void on_woken(void *arg, json_t *body, const struct err *err)
+{
+    struct making *m = arg;
+    (void)body;
+    m->call = NULL;
+    if (err)
+        fail(m, err);
+    else
+        step(m);
+}
+
+static void on_inspected(void *arg, json_t *body, const struct err *err)
+{
+    struct making *m = arg;
+    struct err why = ERR_INIT;
+    const json_t *state = json_get(body, "State");
+    m->call = NULL;
+    if (err && err->code != ERR_NOT_FOUND && !dkcall_is_over(err)) {
+        step(m); /* the engine is away: the agent may still call */
+        return;
+    }
+    if (dkcall_is_over(err)) {
+        fail(m, err);
+        return;
+    }
+    if (err || !json_get_bool(state, "Running", false)) {
+        (void)err_set(&why, ERR_GONE, 0, "its container %.12s has ended", m->box->container);
+        fail(m, &why);
+        return;
+    }
+    m->was_paused = json_get_bool(state, "Paused", false);
+    if (m->was_paused && m->fd < 0)
+        m->call = call_box(m->box, "POST", "/unpause", NULL, on_woken, m);
+    else
+        step(m);
+}
+
+static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
+{
+    struct docker *d = docker_of(rt);
+    struct err err = ERR_INIT;
+    struct making *m = begin(box_new(d, json_get_str(record, "id", "")), fn, arg);
+    struct dkdoor_caller only = { .fd = NO_FD,
+                                  .pid = (pid_t)json_get_int(record, "pid", 0),
+                                  .since = (uint64_t)json_get_int(record, "since", 0) };
+    m->is_adoption = m->is_started = true;
+    int r = dkreply_id(record, "container", m->box->container, &err);
+    if (r == 0)
+        r = dkdoor_open(d->door, m->box->id, &only, on_agent, m, &m->wait, &err);
+    if (r < 0) {
+        fail(m, &err);
+        return;
+    }
+    timer_set(m->deadline, ADOPT_MS, 0);
+    m->call = call_box(m->box, "GET", "/json", NULL, on_inspected, m);
+}
+
+static json_t *docker_save(struct box *box)
+{
+    return json_pack("{s:s, s:s, s:I, s:I}", "id", box->id, "container", box->container, "pid",
+                     (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since);
+}
+
+/* The end of a container is the end of its agent's call, which the link sees before the engine could say it. */
+static void docker_on_gone(struct box *box, loop_fn *fn, void *arg)
+{
+    (void)box;
+    (void)fn;
+    (void)arg;
+}
+
+/* --- what is done to a box --- */
+
+struct doing {
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void on_did(void *arg, json_t *body, const struct err *err)
+{
+    struct doing *a = arg;
+    (void)body;
+    if (a->fn && !dkcall_is_over(err))
+        a->fn(a->arg, err);
+    free(a);
+}
+
+static void act(struct box *box, const char *action, const json_t *body, box_done_fn *fn, void *arg)
+{
+    struct doing *a = xzalloc(sizeof(*a));
+    *a = (struct doing){ .fn = fn, .arg = arg };
+    (void)call_box(box, "POST", action, body, on_did, a);
+}
+
+static void docker_pause(struct box *box, box_done_fn *fn, void *arg)
+{
+    act(box, "/pause", NULL, fn, arg);
+}
+
+static void docker_resume(struct box *box, box_done_fn *fn, void *arg)
+{
+    act(box, "/unpause", NULL, fn, arg);
+}
+
+static void docker_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max,
+                              box_done_fn *fn, void *arg)
+{
+    JSON_OWNED body = dkreply_limits(memory_mb, cpu_milli, pids_max);
+    act(box, "/update", body, fn, arg);
+}
+
+/* Its name in the engine. The hostname of a container cannot change; commands see the new one in HOSTNAME. */
+static void docker_rename(struct box *box, const char *hostname, box_done_fn *fn, void *arg)
+{
+    CLEANUP(free_p) char *action = xasprintf("/rename?name=iii-sbx-%s", hostname);
+    act(box, action, NULL, fn, arg);
+}
+
+static int docker_stats(struct box *box, struct box_stats *ret, struct err *err)
+{
+    return dkstat_read(box, ret, err);
+}
+
+/* --- what nobody names --- */
+
+struct sweeping {
+    struct docker *d;
+    unsigned pending;
+    box_done_fn *fn;
+    void *arg;
+    struct err err;
+};
+
+static bool is_ours(void *arg, const char *box_id)
+{
+    const struct docker *d = arg;
+    for (const struct box *b = d->boxes; b; b = b->next)
+        if (strcmp(b->id, box_id) == 0)
+            return true;
+    return false;
+}
+
+static void sweep_done(struct sweeping *s)
+{
+    struct docker *d = s->d;
+    if (--s->pending)
+        return;
+    d->is_sweeping = false;
+    d->is_sweep_due = d->is_sweep_due || s->err.code != ERR_NONE;
+    if (s->err.code == ERR_NONE)
+        dkdoor_sweep(d->door, is_ours, d);
+    if (!dkcall_is_over(&s->err))
+        dkimage_collect(d);
+    if (s->fn && !dkcall_is_over(&s->err))
+        s->fn(s->arg, s->err.code ? &s->err : NULL);
+    free(s);
+}
+
+static void on_swept_one(void *arg, json_t *body, const struct err *err)
+{
+    struct sweeping *s = arg;
+    (void)body;
+    if (err && err->code != ERR_NOT_FOUND && err->code != ERR_CONFLICT) /* conflict: its removal is under way */
+        s->err = *err;
+    sweep_done(s);
+}
+
+static void on_listed(void *arg, json_t *body, const struct err *err)
+{
+    struct sweeping *s = arg;
+    struct docker *d = s->d;
+    size_t i;
+    json_t *row;
+    if (err)
+        s->err = *err;
+    json_array_foreach(body, i, row)
+    {
+        char id[DKREPLY_ID_MAX];
+        const char *box_id = json_get_str(json_get(row, "Labels"), DKREPLY_LABEL_ID, "");
+        if (is_ours(d, box_id) || dkreply_id(row, "Id", id, NULL) < 0)
+            continue;
+        CLEANUP(free_p) char *path = xasprintf("/containers/%s?force=1&v=1", id);
+        struct dkcall_request req = { .method = "DELETE", .path = path, .what = "remove a leftover container" };
+        s->pending++;
+        (void)dkcall_start(&d->calls, &req, on_swept_one, s);
+    }
+    sweep_done(s);
+}
+
+static void start_sweep(struct docker *d, box_done_fn *fn, void *arg)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    JSON_OWNED filter = dkreply_filter(dkdoor_tag(d->door), NULL, NULL);
+    CLEANUP(free_p) char *text = json_write(filter, NULL);
+    struct sweeping *s = xzalloc(sizeof(*s));
+    *s = (struct sweeping){ .d = d, .pending = 1, .fn = fn, .arg = arg };
+    (void)buf_add_str(&path, "/containers/json?all=1&filters=");
+    dkcall_escape(&path, text);
+    struct dkcall_request req = { .method = "GET", .path = buf_text(&path), .what = "list containers" };
+    d->is_sweeping = true;
+    d->is_sweep_due = false;
+    (void)dkcall_start(&d->calls, &req, on_listed, s);
+}
+
+static void docker_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg)
+{
+    (void)kept_ids; /* the boxes that were adopted */
+    (void)n;
+    start_sweep(docker_of(rt), fn, arg);
+}
+
+static void on_tick(void *arg)
+{
+    struct docker *d = arg;
+    if (d->is_sweep_due && !d->is_sweeping)
+        start_sweep(d, NULL, NULL);
+    else if (d->is_collect_due && !d->is_collecting)
+        dkimage_collect(d);
+}
+
+/* --- the driver --- */
+
+static struct runtime_caps docker_caps(struct runtime *rt)
+{
+    (void)rt;
+    return (struct runtime_caps){
+        .can_pause = true, .can_capture = true, .can_limit_memory = true, .can_limit_cpu = true, .can_limit_pids = true
+    };
+}
+
+static struct runtime *docker_free(struct runtime *rt)
+{
+    struct docker *d = docker_of(rt);
+    dkcall_end_all(&d->calls);
+    timer_free(d->tick);
+    while (d->boxes)
+        box_free(d->boxes);
+    dkdoor_free(d->door);
+    json_decref(d->pins);
+    json_decref(d->captured);
+    dkhost_done(&d->host);
+    free(d->runtime);
+    free(d);
+    return NULL;
+}
+
+static const struct runtime_ops docker_ops = { .name = "docker",
+                                               .images = &dkimage_ops,
+                                               .caps = docker_caps,
+                                               .create = docker_create,
+                                               .adopt = docker_adopt,
+                                               .save = docker_save,
+                                               .on_gone = docker_on_gone,
+                                               .destroy = docker_destroy,
+                                               .forget = docker_forget,
+                                               .pause = docker_pause,
+                                               .resume = docker_resume,
+                                               .stats = docker_stats,
+                                               .set_limits = docker_set_limits,
+                                               .rename = docker_rename,
+                                               .sweep = docker_sweep,
+                                               .free = docker_free };
+
+int docker_new(struct loop *l, const struct docker_options *opt, struct runtime **ret, struct err *err)
+{
+    struct utsname name;
+    struct docker *d = xzalloc(sizeof(*d));
+    d->base = (struct runtime){ .ops = &docker_ops, .loop = l };
+    d->runtime = xstrdup(opt->runtime ? opt->runtime : "");
+    d->arch = uname(&name) == 0 ? dkreply_arch(name.machine) : "amd64";
+    d->pins = json_object();
+    d->captured = json_object();
+    d->calls = (struct dkcall_set){ .loop = l, .host = &d->host };
+    int r = dkhost_parse(opt->host, opt->tls_verify, opt->cert_path, &d->host, err);
+    if (r == 0)
+        r = dkdoor_new(l, opt->data_dir, &d->door, err);
+    if (r < 0) {
+        (void)docker_free(&d->base);
+        return err_wrap(err, r, "docker backend");
+    }
+    d->tick = timer_new(l, TICK_MS, TICK_MS, on_tick, d);
+    *ret = &d->base;
+    return 0;
+}
+
+/* --- doctor --- */
+
+struct check {
+    struct loop *loop;
+    json_t *rows;
+    const struct docker_options *opt;
+    struct dkhost host;
+};
+
+static void on_version(void *arg, json_t *body, const struct err *err)
+{
+    struct check *c = arg;
+    CLEANUP(free_p)
+    char *detail = err ? xstrdup(err->msg)
+                       : xasprintf("%s: version %.40s, API %.20s, %.20s/%.20s", c->opt->host,
+                                   json_get_str(body, "Version", "?"), json_get_str(body, "ApiVersion", "?"),
+                                   json_get_str(body, "Os", "?"), json_get_str(body, "Arch", "?"));
+    (void)json_array_append_new(c->rows,
+                                json_pack("{s:s, s:b, s:b, s:o, s:s}", "name", "docker engine", "ok", err == NULL,
+                                          "required", 0, "detail", json_text(detail, strlen(detail)), "fix",
+                                          "start the engine, or set DOCKER_HOST; only the docker backend needs it"));
+    loop_stop(c->loop);
+}
+
+json_t *docker_doctor(const struct docker_options *opt)
+{
+    struct check c = { .rows = json_array(), .opt = opt };
+    struct err err = ERR_INIT;
+    CLEANUP(loop_free_p) struct loop *loop = NULL;
+    int r = dkhost_parse(opt->host, opt->tls_verify, opt->cert_path, &c.host, &err);
+    if (r == 0)
+        r = loop_new(&loop, &err);
+    c.loop = loop;
+    if (r < 0) {
+        (void)json_array_append_new(c.rows, json_pack("{s:s, s:b, s:b, s:s}", "name", "docker engine", "ok", 0,
+                                                      "required", 0, "detail", err.msg));
+        dkhost_done(&c.host);
+        return c.rows;
+    }
+    struct dkcall_set calls = { .loop = loop, .host = &c.host };
+    struct dkcall_request req = {
+        .method = "GET", .path = "/version", .what = "ask for its version", .timeout_ms = DOCTOR_MS
+    };
+    (void)dkcall_start(&calls, &req, on_version, &c);
+    loop_run(loop);
+    dkhost_done(&c.host);
+    return c.rows;
+}

@@ -1,0 +1,18 @@
+/* The Docker driver: containers through the Engine API (1.41 or newer), our agent as their first process, images that
+ * the engine keeps. May include: base/, os/, loop/, http/, runtime/. */
+#pragma once
+#include "runtime/runtime.h"
+
+struct docker_options {
+    const char *data_dir;               /* docker/ lives below it; the engine must see it under the same path */
+    const char *host;                   /* "unix:///PATH" or "tcp://HOST:PORT" */
+    const char *tls_verify, *cert_path; /* as Docker's own client reads them; "" when unset */
+    const char *runtime;                /* "" is the engine's default */
+};
+
+/* Asks nothing of the engine yet: it may be down now and up later. ERR_INVALID: an address that is none. */
+int docker_new(struct loop *l, const struct docker_options *opt, struct runtime **ret, struct err *err);
+
+/* Where the engine is and whether it answers, for `iii doctor`: [{name, ok, required, detail, fix}]. Blocks up to two
+ * seconds. Caller owns. */
+json_t *docker_doctor(const struct docker_options *opt);

@@ -1,0 +1,44 @@
+/* Inside the driver: what its files share. */
+#pragma once
+#include <sys/types.h>
+
+#include "runtime/docker/dkcall.h"
+#include "runtime/docker/dkdoor.h"
+#include "runtime/docker/dkhost.h"
+#include "runtime/docker/dkreply.h"
+#include "runtime/runtime.h"
+
+struct docker {
+    struct runtime base; /* first */
+    struct dkhost host;
+    struct dkcall_set calls;
+    struct dkdoor *door;
+    char *runtime;
+    const char *arch;
+    struct box *boxes; /* made, being made or being adopted */
+    struct timer *tick;
+    bool is_sweep_due, is_sweeping; /* containers that no box names, after an engine that did not answer */
+    json_t *pins;                   /* owner -> image id, "docker:sha256:…" */
+    json_t *captured;               /* image ids of our own commits */
+    bool is_collect_due, is_collecting;
+    unsigned collect_tries;
+};
+
+struct box {
+    struct docker *d;
+    struct box *next;
+    char id[IDENT_MAX];
+    char container[DKREPLY_ID_MAX]; /* "" until the engine has said it */
+    struct dkdoor_caller agent;     /* its fd is not ours any more */
+};
+
+static inline struct docker *docker_of(struct runtime *rt)
+{
+    return (struct docker *)rt;
+}
+
+extern const struct runtime_images dkimage_ops;
+void dkimage_collect_soon(struct docker *d); /* committed images that nobody pins */
+void dkimage_collect(struct docker *d);
+
+int dkstat_read(const struct box *box, struct box_stats *ret, struct err *err);

@@ -1,0 +1,71 @@
+#include "sandbox/imagesource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/strlist.h"
+
+struct asking {
+    char *name;
+    imagesource_fn *fn;
+    void *arg;
+};
+
+struct image *imagesource_image(const char *name, const struct box_image *from)
+{
+    struct image *i = xzalloc(sizeof(*i));
+    i->name = xstrdup(name);
+    i->id = xstrdup(from->id);
+    strlist_add(&i->layers, from->id);
+    i->n_layers = 1;
+    i->env = strlist_copy(from->env);
+    i->entrypoint = strlist_copy(from->entrypoint);
+    i->cmd = strlist_copy(from->cmd);
+    i->user = xstrdup(from->user);
+    i->workdir = xstrdup(from->workdir);
+    i->size_bytes = from->size_bytes;
+    return i;
+}
+
+static void on_answer(void *arg, const struct box_image *found, const struct err *err)
+{
+    struct asking *a = arg;
+    CLEANUP(image_free_p) struct image *image = found ? imagesource_image(a->name, found) : NULL;
+    a->fn(a->arg, image, err);
+    free(a->name);
+    free(a);
+}
+
+void imagesource_resolve(struct manager *m, struct runtime *rt, const char *name, imagesource_fn *fn, void *arg)
+{
+    struct asking *a = xzalloc(sizeof(*a));
+    *a = (struct asking){ .name = xstrdup(name), .fn = fn, .arg = arg };
+    rt->ops->images->resolve(rt, name, on_answer, a);
+}
+
+static bool is_of(const struct runtime *rt, const char *layer)
+{
+    size_t n = strlen(rt->ops->name);
+    return strncmp(layer, rt->ops->name, n) == 0 && layer[n] == ':';
+}
+
+struct runtime *imagesource_runtime(const struct manager *m, const struct image *image)
+{
+    const char *layer = image->n_layers ? image->layers[0] : "/";
+    for (size_t i = 0; i < m->n_runtimes; i++) {
+        struct runtime *rt = m->runtimes[i];
+        if (rt->ops->images ? is_of(rt, layer) : *layer == '/')
+            return rt;
+    }
+    return NULL;
+}
+
+int imagesource_check(const struct manager *m, const struct runtime *rt, const struct image *image, struct err *err)
+{
+    const struct runtime *has = imagesource_runtime(m, image);
+    if (has == rt)
+        return 0;
+    return err_set(err, ERR_CONFLICT, 0, "image %.100s belongs to the %s backend, the sandbox to %s", image->id,
+                   has ? has->ops->name : "(absent)", rt->ops->name);
+}

@@ -1,0 +1,158 @@
+"""A Docker engine of the tests' own, with an image made of this machine's programs: private folders, ended by its pid."""
+import functools
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import tempfile
+import time
+import http.client
+import socket
+
+DEADLINE_S = 60
+IMAGE = "python"
+NAMES = ("python", "shell", "python:3.12-slim", "host")
+PYTHON_LIBRARY = pathlib.Path(os.__file__).parent
+PACKAGES = ("coreutils", "dash", "bash", "sed", "grep", "findutils", "procps", "hostname", "mawk", "tar", "gzip")
+PROGRAMS = ("/usr/bin/python3", "/usr/bin/git")
+PYTHON_LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "ensurepip", "__pycache__", "distutils", "turtledemo", "pydoc_data")
+
+
+def is_there():
+    return shutil.which("dockerd") is not None and os.geteuid() == 0
+
+
+def _libraries(path):
+    out = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    return re.findall(r"(/\S+\.so\S*)", out)
+
+
+def _package_files(name):
+    out = subprocess.run(["dpkg", "-L", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    return [line for line in out.splitlines() if re.match(r"(/usr)?/s?bin/", line)]
+
+
+def _programs():
+    """Paths of programs and of what they load, each with its real file."""
+    wanted = {path for package in PACKAGES for path in _package_files(package)}
+    wanted |= {name for name in PROGRAMS if os.path.exists(name)}
+    wanted.add("/bin/sh")
+    closed = set()
+    while wanted:
+        path = wanted.pop()
+        if path in closed or not os.path.exists(path) or os.path.isdir(path):
+            continue
+        closed.add(path)
+        if os.path.islink(path):
+            wanted.add(os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path))))
+        else:
+            wanted.update(_libraries(path))
+    return closed
+
+
+def _no_tests(info):
+    parts = info.name.split("/")
+    return None if any(part in PYTHON_LEFT_OUT or part.startswith("config-3") for part in parts) else info
+
+
+@functools.lru_cache(maxsize=1)
+def rootfs():
+    """A tar of a small root: shell tools, Python and git of this machine. Everything under the merged /usr."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for folder in ("bin", "sbin", "lib", "lib64"):
+            link = tarfile.TarInfo(folder)
+            link.type, link.linkname = tarfile.SYMTYPE, "usr/" + folder
+            tar.addfile(link)
+        for folder, mode in (("tmp", 0o1777), ("root", 0o700), ("etc", 0o755), ("var", 0o755), ("home", 0o755), ("usr/lib64", 0o755),
+                             ("workspace", 0o777)):
+            info = tarfile.TarInfo(folder)
+            info.type, info.mode = tarfile.DIRTYPE, mode
+            tar.addfile(info)
+        places = {re.sub(r"^/(bin|sbin|lib|lib64)/", r"/usr/\1/", path): path for path in _programs()}
+        for place, path in sorted(places.items()):
+            tar.add(path, place.lstrip("/"), recursive=False)
+        tar.add(PYTHON_LIBRARY, str(PYTHON_LIBRARY).lstrip("/"), filter=_no_tests)
+        for text, name in ((b"root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/sh\n", "etc/passwd"),
+                           (b"root:x:0:\nnogroup:x:65534:\n", "etc/group")):
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text))
+    return out.getvalue()
+
+
+class _Unix(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=DEADLINE_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(DEADLINE_S)
+        self.sock.connect(str(self.path))
+
+
+class Engine:
+    """One dockerd. `host` is its DOCKER_HOST."""
+
+    def __init__(self, flags=()):
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="iii-dkr-"))
+        self.socket = self.home / "docker.sock"
+        self.host = f"unix://{self.socket}"
+        self.flags = list(flags)
+        self.proc = None
+
+    def start(self):
+        with open(self.home / "log", "ab") as log:
+            self.proc = subprocess.Popen(
+                ["dockerd", "--data-root", self.home / "data", "--exec-root", self.home / "exec", "-p", self.home / "pid",
+                 "-H", self.host, "--iptables=false", "--bridge=none", *self.flags], stdout=log, stderr=log)
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                if self.call("GET", "/_ping")[0] == 200:
+                    return self
+            except OSError:
+                pass
+            log = (self.home / "log").read_text(errors="replace")[-2000:]
+            assert self.proc.poll() is None and time.monotonic() < end, f"the engine does not start:\n{log}"
+            time.sleep(0.1)
+
+    def call(self, method, path, body=None, headers=None):
+        conn = _Unix(self.socket)
+        try:
+            if isinstance(body, dict):
+                body, headers = json.dumps(body), {"Content-Type": "application/json"}
+            conn.request(method, "/v1.41" + path, body=body, headers=headers or {})
+            answer = conn.getresponse()
+            return answer.status, answer.read()
+        finally:
+            conn.close()
+
+    def json(self, method, path, body=None):
+        status, text = self.call(method, path, body)
+        assert status < 300, f"{method} {path}: {status} {text!r}"
+        return json.loads(text) if text else None
+
+    def add_image(self, name=IMAGE, tar=None, changes=()):
+        query = "".join("&changes=" + change.replace(" ", "%20").replace('"', "%22") for change in changes)
+        status, text = self.call("POST", f"/images/create?fromSrc=-&repo={name}{query}", tar or rootfs(),
+                                 {"Content-Type": "application/x-tar"})
+        assert status == 200 and b"error" not in text, text
+
+    def containers(self):
+        return self.json("GET", '/containers/json?all=1&filters={"label":["iii-sandbox=true"]}')
+
+    def stop(self, sig=signal.SIGTERM):
+        if self.proc and self.proc.poll() is None:
+            self.proc.send_signal(sig)
+            self.proc.wait(DEADLINE_S)
+
+    def remove(self):
+        self.stop()
+        shutil.rmtree(self.home, ignore_errors=True)
