@@ -189,6 +189,7 @@ void manager_disconnect(struct manager *m)
     m->queue = queue_free(m->queue); /* before the links go: what it runs is given up, not failed */
     m->contexts =
         context_set_free(m->contexts); /* also before: their calls are over, their processes end with the links */
+    m->terminals = terminal_set_free(m->terminals); /* and these: who looks at one is told that the server goes */
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         struct sandbox *s = it.value;
         (void)map_remove(m->sandboxes, it.key);
@@ -209,7 +210,6 @@ struct manager *manager_free(struct manager *m)
     ports_free(m->ports);
     pulls_free(m->pulls);
     egress_free(m->egress);
-    terminal_set_free(m->terminals);
     channel_hub_free(m->channels);
     alerts_free(m->alerts);
     workers_free(m->workers);
