@@ -464,12 +464,47 @@ int cgroup_stats_get(const struct cgroup *cg, struct cgroup_stats *ret)
     t = tree_of(cg->host, CGROUP_PIDS);
     if (t)
         s.pids = read_number(cg, t, "pids.current");
-    t = tree_of(cg->host, CGROUP_CPUACCT);
-    if (t)
-        s.cpu_usage_us =
-            t->is_v2 ? read_key(cg, t, "cpu.stat", "usage_usec") : read_number(cg, t, "cpuacct.usage") / 1000;
+    s.cpu_usage_us = cgroup_cpu_used_us(cg);
     *ret = s;
     return 0;
+}
+
+uint64_t cgroup_cpu_used_us(const struct cgroup *cg)
+{
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_CPUACCT);
+    if (!t)
+        return 0;
+    return t->is_v2 ? read_key(cg, t, "cpu.stat", "usage_usec") : read_number(cg, t, "cpuacct.usage") / 1000;
+}
+
+uint64_t cgroup_host_cpu_used_us(const struct cgroup_host *host)
+{
+    struct cgroup parent = { .host = host, .name = "." };
+    return cgroup_cpu_used_us(&parent);
+}
+
+/* ---- yielding ---- */
+
+int cgroup_yield(const struct cgroup *cg, bool is_yielding)
+{
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_CPU);
+    if (!t)
+        return -EOPNOTSUPP;
+    int r = write_file(cg, t, "cpu.idle", is_yielding ? "1" : "0");
+    if (r != -ENOENT)
+        return r;
+    if (t->is_v2)
+        return write_file(cg, t, "cpu.weight", is_yielding ? "1" : "100");
+    return write_file(cg, t, "cpu.shares", is_yielding ? "2" : "1024");
+}
+
+bool cgroup_is_yielding(const struct cgroup *cg)
+{
+    const struct cgroup_tree *t = tree_of(cg->host, CGROUP_CPU);
+    if (!t)
+        return false;
+    uint64_t weight = read_number(cg, t, t->is_v2 ? "cpu.weight" : "cpu.shares");
+    return read_number(cg, t, "cpu.idle") != 0 || weight == (t->is_v2 ? 1 : 2);
 }
 
 /* Removes groups directly below ours. */

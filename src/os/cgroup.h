@@ -100,6 +100,13 @@ int cgroup_kill(const struct cgroup *cg);
 bool cgroup_is_empty(const struct cgroup *cg);
 /* What a tree cannot say stays 0. -ENOENT when the group is gone. */
 int cgroup_stats_get(const struct cgroup *cg, struct cgroup_stats *ret);
+/* CPU time so far, of one group and of all under the parent; 0 when no tree says. */
+uint64_t cgroup_cpu_used_us(const struct cgroup *cg);
+uint64_t cgroup_host_cpu_used_us(const struct cgroup_host *host);
+/* A group that yields gets only the CPU time that no other group wants: the kernel's idle class, or before Linux 5.15
+ * the smallest share. Its quota stays as it is. */
+int cgroup_yield(const struct cgroup *cg, bool is_yielding);
+bool cgroup_is_yielding(const struct cgroup *cg);
 /* Removes the group in every tree, a few tries with sched_yield. -EBUSY: processes still leaving, try later. Gone is 0.
  * Groups made below it from inside (never by us) are removed too, one level deep. */
 int cgroup_remove(const struct cgroup *cg);

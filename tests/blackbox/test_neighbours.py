@@ -1,11 +1,14 @@
 """Five hostile sandboxes beside a well-behaved one: it goes on working, and killing them ends all they started. How much slower it gets is
 measured by the benchmark (neighbour_p99); here only generous deadlines hold."""
+import os
 import threading
 import time
+import uuid
 
 import pytest
 
 import harness
+import leak
 
 pytestmark = pytest.mark.skipif(not harness.IS_ROOT, reason="an ordinary user may have no limits; iii doctor reports it")
 ROUNDS = 10 if harness.IS_SANITIZED else 30
@@ -60,3 +63,45 @@ def test_a_good_sandbox_works_beside_five_bombs(new_sandbox, client, server):
     left = {sid for sid in ids.values() if client.get(f"/sandboxes/{sid}").status != 404}
     assert not left
     # leak.py proves at the end of the file that every process, cgroup, mount and loop device of the bombs is gone
+
+
+def yielding(folder):
+    """Whether a control group gets only what others leave; None: it is gone."""
+    for name, heavy in (("cpu.idle", "1"), ("cpu.shares", "2"), ("cpu.weight", "1")):
+        try:
+            with open(f"{folder}/{name}", encoding="utf-8") as f:
+                return f.read().strip() == heavy
+        except FileNotFoundError:
+            continue
+    return None
+
+
+def cpu_folder(marker):
+    """The control group, of the tree with the CPU controller, of the process whose last argument is marker."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if leak.read(f"/proc/{pid}/cmdline").endswith(f"{marker}\0"):
+            return next(f for f in leak.cgroup_folders(pid) if os.path.exists(f"{f}/cpu.idle") or os.path.exists(f"{f}/cpu.weight"))
+    return None
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) > 4, reason="it takes a burning sandbox for each CPU")
+def test_who_burns_all_yields_until_he_rests(new_sandbox, client):
+    burners = {new_sandbox(memory=64)["id"]: uuid.uuid4().hex for _ in range((os.cpu_count() or 1) + 1)}
+    resting = new_sandbox(memory=64)["id"]
+    sleeper = uuid.uuid4().hex
+    client.ok("POST", f"/sandboxes/{resting}/exec/background", {"command": ["sh", "-c", "sleep 600; :", sleeper]})
+    for sid, marker in burners.items():
+        client.ok("POST", f"/sandboxes/{sid}/exec/background", {"command": ["sh", "-c", "while :; do :; done", marker]})
+    harness.wait_until(lambda: cpu_folder(sleeper) and all(cpu_folder(m) for m in burners.values()), "all at work")
+    folders = [cpu_folder(m) for m in burners.values()]
+    if not any(os.path.exists(f"{f}/cpu.idle") for f in folders):
+        pytest.skip("this kernel has no idle class for groups")
+    harness.wait_until(lambda: sum(map(yielding, folders)) >= len(folders) - 1, "burning sandboxes yield")
+    assert not yielding(cpu_folder(sleeper)), "one that rests was made to yield"
+    first = next(iter(burners))
+    client.ok("POST", f"/sandboxes/{first}/pause")
+    client.ok("POST", f"/sandboxes/{first}/resume")
+    for sid in burners:
+        assert client.exec(sid, "echo still served")["stdout"] == "still served\n"
+        client.exec(sid, "pkill -9 -f 'while :' || kill -9 -1")
+    harness.wait_until(lambda: not any(map(yielding, folders)), "nobody yields who rests")

@@ -46,6 +46,14 @@ struct cell_tree {
     char dir[256]; /* below image_dir */
 };
 
+/* What a box uses of the CPUs: courtesy.h. */
+struct cell_share {
+    uint64_t used_us;
+    int64_t looked_us, quiet_since_us; /* 0: never */
+    unsigned milli;                    /* thousandths of one CPU, of late */
+    bool is_heavy;
+};
+
 struct cell {
     struct cell *next;
     struct cell_site *site;
@@ -58,6 +66,7 @@ struct cell {
     struct cgroup cgroup;
     bool has_cgroup;
     bool is_paused, is_ended;
+    struct cell_share share;
     bool has_disk; /* boxdisk.h: the upper folder is not in the box's folder */
     int pidfd;
     uint64_t number; /* STARTING: the request to answer */

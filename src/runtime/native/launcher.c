@@ -27,6 +27,7 @@
 #include "runtime/native/boxdisk.h"
 #include "runtime/native/cell.h"
 #include "runtime/native/chore.h"
+#include "runtime/native/courtesy.h"
 #include "runtime/native/native.h"
 #include "runtime/native/outlet.h"
 #include "runtime/native/promote.h"
@@ -53,6 +54,7 @@ struct launcher {
     struct cell *cells;
     struct chore_list chores;
     struct switchnet *nets;
+    struct courtesy courtesy;
     unsigned pool, blanks;
     int64_t no_blank_until_us;
     int64_t heard_us; /* when anyone last said anything */
@@ -611,6 +613,12 @@ static int blank_wait_ms(const struct launcher *l)
     return left <= 0 ? 0 : (int)((left + 999) / 1000);
 }
 
+/* Of two waits, -1 = for ever. */
+static int sooner(int a, int b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static void run(struct launcher *l)
 {
     size_t cap = 64;
@@ -619,7 +627,7 @@ static void run(struct launcher *l)
     for (;;) {
         int blank_ms = blank_wait_ms(l);
         size_t n = fill_poll(l, &set, &cap);
-        int timeout = is_waiting && (blank_ms < 0 || blank_ms > RETRY_MS) ? RETRY_MS : blank_ms;
+        int timeout = sooner(is_waiting ? RETRY_MS : -1, sooner(blank_ms, courtesy_wait_ms(&l->courtesy, l->cells)));
         int ready = poll(set, n, timeout);
         if (ready == 0 && blank_wait_ms(l) == 0)
             refill(l);
@@ -631,6 +639,7 @@ static void run(struct launcher *l)
         }
         is_waiting = collect(l);
         chore_step(&l->chores, &l->site, on_copied, l);
+        courtesy_step(&l->courtesy, &l->site, l->cells);
     }
 }
 

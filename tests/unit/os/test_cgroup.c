@@ -231,6 +231,27 @@ _Noreturn static int count_up(void *arg)
         atomic_fetch_add(counter, 1);
 }
 
+TEST(who_yields_keeps_its_quota_and_can_be_limited_anew)
+{
+    struct err err = ERR_INIT;
+    struct cgroup cg = make("yield", (struct cgroup_limits){ .cpu_milli = 500 });
+    struct cgroup_limits more = { .cpu_milli = 1000, .memory_mb = 64, .pids = 8 };
+    uint64_t before = cgroup_host_cpu_used_us(&host);
+    pid_t pid = spawn_in(&cg, sleep_forever, NULL);
+    CHECK(!cgroup_is_yielding(&cg));
+    CHECK_INT(cgroup_yield(&cg, true), 0);
+    CHECK(cgroup_is_yielding(&cg));
+    CHECK_INT(cgroup_limits_set(&cg, &more, &err), 0);
+    CHECK(cgroup_is_yielding(&cg));
+    CHECK_INT(cgroup_yield(&cg, false), 0);
+    CHECK(!cgroup_is_yielding(&cg));
+    CHECK(cgroup_cpu_used_us(&cg) > 0);
+    CHECK(cgroup_host_cpu_used_us(&host) >= before + cgroup_cpu_used_us(&cg));
+    end(&cg, pid);
+    CHECK(cgroup_yield(&cg, true) < 0);
+    CHECK(!cgroup_is_yielding(&cg));
+}
+
 TEST(freeze_stops_and_thaw_goes_on)
 {
     atomic_uint *counter = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -512,6 +533,7 @@ static void on_v1_alone(void)
     RUN(memory_limit_kills_and_is_counted);
     RUN(pids_limit_holds);
     RUN(cpu_quota_holds);
+    RUN(who_yields_keeps_its_quota_and_can_be_limited_anew);
     RUN(freeze_stops_and_thaw_goes_on);
     RUN(kill_without_cgroup_kill_ends_frozen_groups_too);
     RUN(list_finds_leftovers_once_and_may_remove_them);
@@ -549,6 +571,7 @@ int main(void)
         RUN(memory_limit_kills_and_is_counted);
         RUN(pids_limit_holds);
         RUN(cpu_quota_holds);
+        RUN(who_yields_keeps_its_quota_and_can_be_limited_anew);
         RUN(freeze_stops_and_thaw_goes_on);
         RUN(kill_without_cgroup_kill_ends_frozen_groups_too);
         RUN(list_finds_leftovers_once_and_may_remove_them);

@@ -1,0 +1,172 @@
+#include "runtime/native/courtesy.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define BUSY_LOOK_US 150000
+#define IDLE_LOOK_US 500000 /* one small file is read then */
+#define COST_FACTOR  40     /* looking takes at most this part of the time, however many boxes there are */
+/* Thousandths of a CPU: */
+#define IDLE_MILLI   50 /* all boxes together: below it nobody needs to be looked at */
+#define ACTIVE_MILLI 20
+#define HEAVY_MILLI  150 /* who uses less is never in the way */
+#define ALONE_MILLI  850
+#define QUIET_MILLI  100 /* so little for QUIET_US, and it is light again */
+#define LIGHT_PART   40  /* percent of what boxes use and could use, for all light ones together */
+/* On a host that others keep busy both are less, as parts of the same: there all use little. */
+#define HEAVY_PARTS 10
+#define QUIET_PARTS 20
+#define QUIET_US    1000000
+
+static bool is_looked_at(const struct cell *c)
+{
+    return c->state == CELL_RUNNING && c->has_cgroup && !c->is_paused;
+}
+
+int courtesy_wait_ms(struct courtesy *y, const struct cell *cells)
+{
+    while (cells && !is_looked_at(cells))
+        cells = cells->next;
+    if (!cells) {
+        y->next_us = 0;
+        return -1;
+    }
+    int64_t now = clock_mono_us();
+    if (y->next_us == 0)
+        y->next_us = now + BUSY_LOOK_US;
+    return y->next_us <= now ? 0 : (int)((y->next_us - now + 999) / 1000);
+}
+
+static unsigned milli_of(uint64_t used_us, int64_t span_us)
+{
+    return span_us > 0 ? (unsigned)(used_us * 1000 / (uint64_t)span_us) : 0;
+}
+
+static unsigned smaller(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* What it used since the last look, in thousandths of a CPU. */
+static unsigned measure(struct cell *c, int64_t now)
+{
+    struct cell_share *s = &c->share;
+    uint64_t used = cgroup_cpu_used_us(&c->cgroup);
+    unsigned last = 0;
+    if (s->looked_us == 0) { /* new or adopted: a former launcher may have left it heavy */
+        s->is_heavy = cgroup_is_yielding(&c->cgroup);
+        s->quiet_since_us = now;
+    } else {
+        last = milli_of(used > s->used_us ? used - s->used_us : 0, now - s->looked_us);
+        s->milli = (s->milli + last) / 2;
+    }
+    s->used_us = used;
+    s->looked_us = now;
+    return last;
+}
+
+static void relieve(struct cell *c, unsigned available)
+{
+    struct cell_share *s = &c->share;
+    if (s->milli >= smaller(QUIET_MILLI, available / QUIET_PARTS))
+        s->quiet_since_us = s->looked_us;
+    if (s->looked_us - s->quiet_since_us >= QUIET_US)
+        s->is_heavy = cgroup_yield(&c->cgroup, false) < 0; /* failed: tried again at the next look */
+}
+
+struct crowd {
+    unsigned all, active; /* what the light ones use together; how many of them do anything */
+    unsigned biggest;
+};
+
+static bool is_light(const struct cell *c)
+{
+    return is_looked_at(c) && !c->share.is_heavy;
+}
+
+static struct crowd count_light(const struct cell *cells)
+{
+    struct crowd w = { 0 };
+    for (const struct cell *c = cells; c; c = c->next) {
+        if (!is_light(c))
+            continue;
+        w.all += c->share.milli;
+        w.active += c->share.milli >= ACTIVE_MILLI;
+        w.biggest = c->share.milli > w.biggest ? c->share.milli : w.biggest;
+    }
+    return w;
+}
+
+/* The light ones have too much of what there is for boxes: the biggest make room, with those that are about as big, so
+ * that equal ones are treated alike. The last light one stays as long as it rests now and then: it is in nobody's way.
+ */
+static void make_room(struct cell *cells, unsigned available)
+{
+    for (;;) {
+        struct crowd w = count_light(cells);
+        unsigned least = w.active > 1 ? smaller(HEAVY_MILLI, available / HEAVY_PARTS) : ALONE_MILLI;
+        if (w.biggest < least || w.all <= available * LIGHT_PART / 100)
+            return;
+        for (struct cell *c = cells; c; c = c->next) {
+            if (!is_light(c) || c->share.milli * 4 < w.biggest * 3)
+                continue;
+            c->share.quiet_since_us = c->share.looked_us;
+            c->share.is_heavy = cgroup_yield(&c->cgroup, true) == 0;
+            if (!c->share.is_heavy)
+                c->share.milli = 0; /* it has just ended, or this kernel cannot: no case for now */
+        }
+    }
+}
+
+/* Time that no process of the whole host wanted. */
+static uint64_t host_idle_us(void)
+{
+    unsigned long long user = 0, nice = 0, system = 0, idle = 0, io = 0;
+    char text[256];
+    CLEANUP(close_fd_p) int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    if (sscanf(text, "cpu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &io) != 5)
+        return 0;
+    return (idle + io) * (1000000u / (unsigned)sysconf(_SC_CLK_TCK));
+}
+
+static bool has_heavy(const struct cell *cells)
+{
+    while (cells && !(is_looked_at(cells) && cells->share.is_heavy))
+        cells = cells->next;
+    return cells != NULL;
+}
+
+void courtesy_step(struct courtesy *y, const struct cell_site *site, struct cell *cells)
+{
+    int64_t now = clock_mono_us(), span = now - y->looked_us;
+    if (y->next_us == 0 || now < y->next_us)
+        return;
+    uint64_t all = cgroup_host_cpu_used_us(&site->cgroups), idle = host_idle_us();
+    bool is_first = y->looked_us == 0;
+    bool is_quiet = !is_first && milli_of(all - y->all_us, span) < IDLE_MILLI;
+    unsigned available = is_first || idle < y->idle_us ? 0 : milli_of(idle - y->idle_us, span);
+    y->all_us = all;
+    y->idle_us = idle;
+    y->looked_us = now;
+    if (is_quiet && !has_heavy(cells)) {
+        y->next_us = now + IDLE_LOOK_US;
+        return;
+    }
+    for (struct cell *c = cells; c; c = c->next)
+        if (is_looked_at(c))
+            available += measure(c, now);
+    for (struct cell *c = cells; c; c = c->next)
+        if (is_looked_at(c) && c->share.is_heavy)
+            relieve(c, available);
+    make_room(cells, available);
+    int64_t cost = (clock_mono_us() - now) * COST_FACTOR;
+    y->next_us = now + (cost > BUSY_LOOK_US ? cost : BUSY_LOOK_US);
+}

@@ -1,0 +1,20 @@
+/* Boxes that burn CPU yield to those that do not. Only the launcher process uses this. May include: base/, os/.
+ *
+ * Every box is light or heavy. While the light ones together use a good part of the CPU time that there is for boxes,
+ * the biggest of them become heavy; one that has used little for a second is light again. A heavy box runs in the
+ * kernel's idle class: any light one takes the CPU from it at once, it gets all that is left, and heavy ones share
+ * equally. So a lone computation loses nothing. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/native/cell.h"
+
+struct courtesy {
+    int64_t next_us, looked_us; /* 0: no look is due, none was taken */
+    uint64_t all_us, idle_us;   /* at that look: CPU time of all boxes, and what nobody wanted */
+};
+
+/* How long until courtesy_step() has something to do: -1 = nothing until a box runs. */
+int courtesy_wait_ms(struct courtesy *y, const struct cell *cells);
+void courtesy_step(struct courtesy *y, const struct cell_site *site, struct cell *cells);
