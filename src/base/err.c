@@ -14,14 +14,15 @@ static const struct {
 #undef X
 };
 
-/* A host that has run out of something is not broken: the caller may try again, and is told what of. */
+/* A host that has run out of something, or took it away, is not broken: the caller may try again, and is told what of.
+ */
 static enum err_code kind_of(enum err_code code, int sys)
 {
     if (code != ERR_INTERNAL)
         return code;
     if (sys == ENOSPC || sys == EDQUOT)
         return ERR_NO_SPACE;
-    return sys == EMFILE || sys == ENFILE || sys == ENOMEM ? ERR_CAPACITY : code;
+    return sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == EROFS ? ERR_CAPACITY : code;
 }
 
 static int fill(struct err *e, enum err_code code, int sys, const char *fmt, va_list ap)

@@ -96,8 +96,12 @@ static void on_flush(void *arg)
     struct err err = ERR_INIT;
     if (m->undeleted)
         delete_rest(m);
-    if (store_flush(m->store, &err) < 0)
-        log_event(LOG_ERROR, "store.flush", "error", err.msg, NULL);
+    bool is_failing = store_flush(m->store, &err) < 0;
+    if (is_failing && !m->is_flush_failing) /* once: it is tried ten times a second */
+        log_event(LOG_ERROR, "store.flush", "error", err.msg, "then", "tried again until it works", NULL);
+    else if (!is_failing && m->is_flush_failing)
+        log_event(LOG_INFO, "store.flush", "msg", "the database is written again", NULL);
+    m->is_flush_failing = is_failing;
 }
 
 static void on_sweep(void *arg)

@@ -76,6 +76,7 @@ struct manager {
     void *idle_arg;
     char **undeleted; /* records of sandboxes that ended while the disk was full */
     struct timer *flush_timer;
+    bool is_flush_failing;
     struct crontimer *sweep_timer;
     struct hook *on_leave, *on_enter; /* private */
 };

@@ -70,6 +70,16 @@ struct store {
     size_t n_lazy;
 };
 
+/* SQLite does not say why a write failed. Tried with a nameless file: a disk that an error made read-only does not show
+ * it in its flags. */
+static bool is_read_only(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    CLEANUP(free_p) char *dir = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+    CLEANUP(close_fd_p) int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    return fd < 0 && errno == EROFS;
+}
+
 static int db_error(struct store *s, const char *what, struct err *err)
 {
     int rc = sqlite3_errcode(s->db);
@@ -84,7 +94,9 @@ static int db_error(struct store *s, const char *what, struct err *err)
     if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
         return err_set(err, ERR_INTERNAL, 0, "%s: %s: %s; it is kept aside and begun anew at the next start", s->path,
                        what, text);
-    return err_set(err, ERR_INTERNAL, 0, "%s: %s: %s", s->path, what, text);
+    bool is_unwritable = primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN || primary == SQLITE_READONLY;
+    int sys = is_unwritable && is_read_only(s->path) ? EROFS : 0;
+    return err_set(err, ERR_INTERNAL, sys, "%s: %s: %s", s->path, what, text);
 }
 
 static sqlite3_stmt *statement(struct store *s, enum statement which)

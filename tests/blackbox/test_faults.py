@@ -117,6 +117,69 @@ def test_a_read_only_data_folder_is_refused_at_the_start():
         server.remove()
 
 
+def on_disk(server):
+    """The data folder is a disk of its own, which the kernel makes read-only at its first error; seen by the server only."""
+    image = server.home / "disk.img"
+    server.data_dir.mkdir(mode=0o700)
+    with open(image, "wb") as file:
+        file.truncate(96 << 20)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    server.wrap = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+                   f'mount -o loop,errors=remount-ro "{image}" "$0" && chmod 700 "$0" && exec "$@"', str(server.data_dir)]
+    return server
+
+
+def break_disk(server):
+    mounts = leak.read(f"/proc/{server.pid}/mountinfo").splitlines()
+    device, = {line.split(" - ")[1].split()[1] for line in mounts if f" {server.data_dir} " in line}
+    pathlib.Path("/sys/fs/ext4", pathlib.Path(device).name, "trigger_fs_error").write_text("a test")
+
+
+@pytest.mark.skipif(not harness.IS_ROOT or not shutil.which("mkfs.ext4") or not os.path.exists("/dev/loop-control"), reason="makes a disk of a file")
+def test_the_data_folder_becomes_read_only():
+    """As a failing disk does it: no administrator can, while files are open. Sandboxes go on, nothing is half done, a repaired disk has it all."""
+    server = on_disk(harness.Server(env={"III_BLANK_POOL": "2"}))
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            sid, other = caller.create()["id"], caller.create()["id"]
+            caller.exec(sid, "echo before > /workspace/f")
+            volume = caller.ok("POST", "/volumes", {"name": "kept"})["id"]
+            caller.ok("POST", f"/sandboxes/{sid}/exec/background", {"command": "sleep 99911"})
+            subprocess.run(["sync", "-f", folder_of(server)], check=True)  # what was not yet on the disk is lost, as with power
+            break_disk(server)
+            calls = {
+                "create": ("POST", "/sandboxes", {"image": "python"}),
+                "record": ("POST", "/templates", {"name": "t", "config": {"image": "python"}}),
+                "volume": ("POST", "/volumes", {"name": "never"}),
+                "token": ("POST", "/tokens", {"name": "never"}),
+                "snapshot": ("POST", f"/sandboxes/{sid}/snapshots", {}),
+                "pause": ("POST", f"/sandboxes/{sid}/pause", {}),
+                "delete": ("DELETE", f"/sandboxes/{other}", None),
+            }
+            for name, call in calls.items():
+                reply = caller.call(*call)
+                assert reply.status == 503 and "read-only file system" in reply.error.lower(), (name, reply)
+            reply = caller.post(f"/sandboxes/{sid}/files/write", {"path": "/workspace/f", "content": "half"})
+            assert reply.status >= 400 and "read-only file system" in reply.error.lower(), reply
+            assert caller.exec(sid, "cat /workspace/f; echo still > /dev/shm/f; cat /dev/shm/f")["stdout"] == "before\nstill\n"
+            assert "99911" in caller.exec(sid, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")["stdout"], "what ran goes on"
+            assert {s["id"] for s in caller.ok("GET", "/sandboxes")["items"]} == {sid, other}
+            assert caller.get("/health").status == 200
+            before = cpu_ticks(server.pid)
+            time.sleep(1)  # of writes that are tried again
+            assert cpu_ticks(server.pid) - before < TICKS / 4, "the server spins"
+            assert server.log().count("evt=store.flush") <= 1, "a line for each try"
+        server.stop()
+        server.start()  # the disk was unmounted with the last process: this one mounts it again
+        with harness.Client(server.port) as caller:
+            assert [v["id"] for v in caller.ok("GET", "/volumes")["volumes"]] == [volume]
+            assert caller.exec(caller.create()["id"], "echo again > /workspace/f && cat /workspace/f")["stdout"] == "again\n"
+        server.stop()
+    finally:
+        server.remove()
+
+
 def test_descriptors_run_out():
     with serving(env={"III_BLANK_POOL": "0"}, before_exec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))) as server:
         with harness.Client(server.port) as caller:
