@@ -184,6 +184,9 @@ int keeper_new(const struct keeper_job *jobs, size_t n, struct keeper **ret, str
     if (n > KEEPER_JOBS_MAX)
         return err_set(err, ERR_INTERNAL, E2BIG, "the keeper takes at most %d jobs", KEEPER_JOBS_MAX);
     CLEANUP(close_fd_p) int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (program < 0 && errno == ENOENT)
+        return err_set(err, ERR_UNSUPPORTED, 0,
+                       "/proc/self/exe is not there: mount the proc file system (mount -t proc proc /proc)");
     if (program < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "start the keeper");
     pid_t pid = fork();

@@ -30,6 +30,11 @@ def pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
+def cpu_ticks(pid):
+    """User and system time of a process."""
+    return sum(int(n) for n in read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[11:13])
+
+
 def descendants(root_pid):
     """{pid: start time} of everything below root_pid, without it."""
     children, starts = {}, {}

@@ -61,10 +61,6 @@ def fill(folder):
                     pass
 
 
-def cpu_ticks(pid):
-    return sum(int(n) for n in leak.read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[11:13])
-
-
 def boxes(folder):
     return sorted(name for name in os.listdir(folder / "boxes") if (folder / "boxes" / name / "id").is_symlink())
 
@@ -166,9 +162,9 @@ def test_the_data_folder_becomes_read_only():
             assert "99911" in caller.exec(sid, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")["stdout"], "what ran goes on"
             assert {s["id"] for s in caller.ok("GET", "/sandboxes")["items"]} == {sid, other}
             assert caller.get("/health").status == 200
-            before = cpu_ticks(server.pid)
+            before = leak.cpu_ticks(server.pid)
             time.sleep(1)  # of writes that are tried again
-            assert cpu_ticks(server.pid) - before < TICKS / 4, "the server spins"
+            assert leak.cpu_ticks(server.pid) - before < TICKS / 4, "the server spins"
             assert server.log().count("evt=store.flush") <= 1, "a line for each try"
         server.stop()
         server.start()  # the disk was unmounted with the last process: this one mounts it again
@@ -191,9 +187,9 @@ def test_descriptors_run_out():
                 reply = caller.post("/sandboxes", {"image": "python"})
                 assert reply.status == 503 and "Too many open files" in reply.error, reply
                 assert caller.exec(sid, "echo on")["stdout"] == "on\n"
-                before = cpu_ticks(server.pid)
+                before = leak.cpu_ticks(server.pid)
                 time.sleep(1)  # of accept() failing
-                assert cpu_ticks(server.pid) - before < TICKS / 4, "the server spins"
+                assert leak.cpu_ticks(server.pid) - before < TICKS / 4, "the server spins"
             harness.wait_until(lambda: len(os.listdir(f"/proc/{server.pid}/fd")) < 100, "the connections to be closed")
             fresh = caller.create()["id"]
             assert caller.exec(fresh, "echo again")["stdout"] == "again\n"
@@ -297,3 +293,39 @@ def test_a_body_that_does_not_fit_into_memory():
             assert harness.status_of(answer) in (413, 503, None), answer[:300]
         assert caller.exec(sid, "echo on")["stdout"] == "on\n"
         resource.prlimit(server.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def with_proc(server, mount):
+    server.wrap = ["unshare", "-m", "--propagation", "private", "sh", "-c", f'{mount} && exec "$@"', "sh"]
+    return server
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="mounts a file system")
+@pytest.mark.parametrize("user", [None, 4243], ids=["root", "ordinary user"])
+def test_a_hidden_proc(user):
+    """Processes of others are not seen there: nothing of ours needs them, nor what is no process."""
+    server = with_proc(harness.Server(user=user), "mount -t proc -o hidepid=2,subset=pid proc /proc")
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            sid = caller.create()["id"]
+            assert caller.exec(sid, "echo up")["stdout"] == "up\n"
+        server.kill()
+        server.start()
+        with harness.Client(server.port) as caller:
+            assert caller.exec(sid, "echo adopted")["stdout"] == "adopted\n"
+            caller.ok("DELETE", f"/sandboxes/{sid}")
+        server.stop()
+    finally:
+        server.remove()
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="mounts a file system")
+def test_no_proc_is_named():
+    server = with_proc(harness.Server(), "mount -t tmpfs none /proc")
+    try:
+        with pytest.raises(AssertionError, match="ended with 1") as error:
+            server.start()
+        assert "mount -t proc" in str(error.value)
+    finally:
+        server.remove()

@@ -3,6 +3,7 @@ import os
 import pathlib
 import signal
 import threading
+import time
 
 import harness
 import leak
@@ -143,4 +144,66 @@ def test_killed_in_the_middle_of_snapshots():
                 assert caller.exec(sid, "cat /workspace/f")["stdout"] == f"{number}\n"
         server.stop()
     finally:
+        server.remove()
+
+
+class Hunter(threading.Thread):
+    """Kills each launcher of a server as soon as it is there."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server, self.killed, self.done = server, [], threading.Event()
+
+    def run(self):
+        while not self.done.wait(0.005):
+            try:
+                pid = launcher_of(self.server)
+                if pid and pid not in self.killed:
+                    os.kill(pid, signal.SIGKILL)
+                    self.killed.append(pid)
+            except OSError:  # it ended between two looks
+                pass
+
+
+def test_one_that_dies_again_and_again_is_given_pauses():
+    ticks = os.sysconf("SC_CLK_TCK")
+    server = harness.Server(env={"III_BLANK_POOL": "1"})
+    held = leak.Holdings(server.data_dir)
+    hunter = None
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            sid = caller.create()["id"]
+            caller.exec(sid, "echo kept > /workspace/f")
+            hunter = Hunter(server)
+            before, begun, refused, made = leak.cpu_ticks(server.pid), time.monotonic(), [], [sid]
+            hunter.start()
+            while time.monotonic() < begun + 5 or not refused:
+                reply = caller.post("/sandboxes", {"image": "python"})
+                if reply.status == 200:
+                    made.append(reply.json()["id"])
+                else:
+                    refused.append(reply)
+                assert caller.exec(sid, "cat /workspace/f")["stdout"] == "kept\n", "sandboxes need no launcher"
+                time.sleep(0.05)
+                assert time.monotonic() < begun + harness.DEADLINE_S, "no create was refused"
+            took = time.monotonic() - begun
+            hunter.done.set()
+            hunter.join()
+            for reply in refused:
+                assert reply.status == 503 and "launcher" in reply.error and "try again" in reply.error, reply
+            assert 6 <= len(hunter.killed) <= 12 + took, "pauses of 250 ms, twice as long each time"
+            assert "evt=launcher.pause" in server.log()
+            if not harness.IS_SANITIZED:
+                assert leak.cpu_ticks(server.pid) - before < took * ticks / 2, "the server spins"
+            made.append(harness.wait_until(lambda: (r := caller.post("/sandboxes", {"image": "python"})).status == 200 and r, "creates work again").json()["id"])
+            for box in made:
+                assert caller.exec(box, "echo up")["stdout"] == "up\n"
+                caller.ok("DELETE", f"/sandboxes/{box}")
+        held.look(server.pid)
+        server.stop()
+        held.assert_nothing_left()
+    finally:
+        if hunter:
+            hunter.done.set()
         server.remove()
