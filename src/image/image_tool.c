@@ -353,7 +353,8 @@ int image_tool_main(int argc, char **argv)
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGCHLD, SIG_IGN); /* children answer by themselves, and are reaped by the kernel */
     if (layout_open(dir, &t.store, &err) < 0 ||
-        confine_identity(geteuid(), getegid(), geteuid() == 0 ? kept_caps : 0, &err) < 0 ||
+        confine_identity(&(struct confine_who){ .uid = geteuid(), .gid = getegid() }, geteuid() == 0 ? kept_caps : 0,
+                         &err) < 0 ||
         filter_build(&t.filter, &err) < 0) {
         (void)fprintf(stderr, "image tool: %s\n", err.msg);
         return 1;

@@ -1,6 +1,8 @@
 #include "main/backends.h"
 
+#include <grp.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/strlist.h"
@@ -31,6 +33,30 @@ int backends_check(const struct settings *s, struct err *err)
                            "III_BACKENDS)",
                            names[i]);
     return names ? 0 : err_set(err, ERR_INVALID, 0, "III_ISOLATION_BACKEND names no backend");
+}
+
+/* An engine that is not up yet makes its socket later, by custom for this group. */
+static bool group_by_name(const char *name, gid_t *ret)
+{
+    const struct group *found = getgrnam(name);
+    if (found)
+        *ret = found->gr_gid;
+    return found != NULL;
+}
+
+bool backends_group(const struct settings *s, gid_t *ret)
+{
+    CLEANUP(strlist_free_p) char **names = names_of(s);
+    bool is_wanted = false;
+    struct stat st;
+    for (size_t i = 0; names && names[i]; i++)
+        is_wanted |= strcmp(names[i], "docker") == 0;
+    if (!is_wanted || strncmp(s->docker_host, "unix://", 7) != 0)
+        return false;
+    if (stat(s->docker_host + 7, &st) < 0)
+        return group_by_name("docker", ret);
+    *ret = st.st_gid;
+    return (st.st_mode & 060) == 060;
 }
 
 struct docker_options backends_docker(const struct settings *s, const char *data_dir)

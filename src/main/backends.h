@@ -15,4 +15,6 @@ int backends_check(const struct settings *s,
 int backends_open(struct loop *l, const struct settings *s, const struct native_options *native, struct backends *ret,
                   struct err *err);
 void backends_close(struct backends *b);
+/* The group that a socket of an engine is open to, when a backend needs it. */
+bool backends_group(const struct settings *s, gid_t *ret);
 struct docker_options backends_docker(const struct settings *s, const char *data_dir); /* borrows */

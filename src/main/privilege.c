@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "image/image.h"
+#include "main/backends.h"
 #include "main/ownership.h"
 #include "main/runas.h"
 #include "main/tlsport.h"
@@ -109,8 +110,8 @@ int privilege_prepare(struct settings *s, const char *data_dir, struct privilege
             NULL);
         who = (struct runas){ 0 };
     }
-    ret->uid = who.uid;
-    ret->gid = who.gid;
+    ret->who = (struct confine_who){ .uid = who.uid, .gid = who.gid };
+    ret->who.has_group = backends_group(s, &ret->who.group);
     char **const files[] = { &s->ca_cert, &s->client_cert, &s->client_key };
     for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++)
         r = carry_file(files[i], &who, err);
@@ -213,13 +214,13 @@ int privilege_drop(const struct privilege *p, const char *data_dir, struct err *
     char who[24], version[24];
     (void)setenv("SQLITE_TMPDIR", data_dir, 1); /* /var/tmp is out of reach from now on */
     take_precedence();
-    int landlock = confine_to_folder(data_dir, p->uid == 0, err);
-    int r = landlock < 0 ? landlock : confine_identity(p->uid, p->gid, 0, err);
+    int landlock = confine_to_folder(data_dir, p->who.uid == 0, err);
+    int r = landlock < 0 ? landlock : confine_identity(&p->who, 0, err);
     if (r == 0)
         r = refuse_calls(err);
     if (r < 0)
         return r;
-    (void)snprintf(who, sizeof(who), "%u:%u", (unsigned)p->uid, (unsigned)p->gid);
+    (void)snprintf(who, sizeof(who), "%u:%u", (unsigned)p->who.uid, (unsigned)p->who.gid);
     (void)snprintf(version, sizeof(version), "%d", landlock);
     log_event(LOG_INFO, "server.confined", "user", who, "landlock", landlock ? version : "off", NULL);
     return 0;

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/settings.h"
 #include "os/cgroup.h"
+#include "os/confine.h"
 #include "os/keeper.h"
 
 enum privilege_job { PRIVILEGE_LAUNCHER, PRIVILEGE_IMAGES, PRIVILEGE_DOOR /* with TLS only */ };
@@ -12,8 +13,7 @@ enum privilege_job { PRIVILEGE_LAUNCHER, PRIVILEGE_IMAGES, PRIVILEGE_DOOR /* wit
 struct privilege {
     struct keeper *keeper;
     struct cgroup_host cgroups; /* found while there was the right to; lent to native_new() */
-    uid_t uid;
-    gid_t gid;
+    struct confine_who who;
 };
 
 /* While still privileged and single-threaded, with the data folder locked: makes its folders, starts the keeper, picks

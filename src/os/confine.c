@@ -52,7 +52,7 @@ static int set_capabilities(uint64_t keep)
 }
 
 /* Root's way. uid 0 keeps nothing by being uid 0: that is what the secure bits say, and that they stay so. */
-static int give_up_root(uid_t uid, gid_t gid, uint64_t keep)
+static int give_up_root(const struct confine_who *who, uint64_t keep)
 {
     unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
                          SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
@@ -61,18 +61,19 @@ static int give_up_root(uid_t uid, gid_t gid, uint64_t keep)
         return r;
     if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 && errno != EPERM)
         return -errno;
-    if (uid != 0 && (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
+    if (who->uid != 0 && (setgroups(who->has_group, &who->group) < 0 || setresgid(who->gid, who->gid, who->gid) < 0 ||
+                          setresuid(who->uid, who->uid, who->uid) < 0))
         return -errno;
     return set_capabilities(keep);
 }
 
-int confine_identity(uid_t uid, gid_t gid, uint64_t keep, struct err *err)
+int confine_identity(const struct confine_who *who, uint64_t keep, struct err *err)
 {
-    int r = geteuid() == 0 ? give_up_root(uid, gid, keep) : set_capabilities(0);
+    int r = geteuid() == 0 ? give_up_root(who, keep) : set_capabilities(0);
     if (r == 0 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
         r = -errno;
     if (r < 0)
-        return err_sys(err, r, "give up root's capabilities (become user %u)", (unsigned)uid);
+        return err_sys(err, r, "give up root's capabilities (become user %u)", (unsigned)who->uid);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return err_sys(err, -errno, "refuse new privileges");
     return 0;

@@ -9,10 +9,16 @@
 
 #include "base/err.h"
 
-/* Becomes uid:gid without further groups, unless it is that already, and keeps of the capabilities only those in keep
+struct confine_who {
+    uid_t uid;
+    gid_t gid;
+    bool has_group; /* one group more, which opens a socket to us */
+    gid_t group;
+};
+/* Becomes uid:gid without further groups (but that one), unless it is that already, and keeps of the capabilities only those in keep
  * (bits 1 << CAP_*): bounding, permitted, effective, inheritable and ambient sets, with the secure bits locked, so that
  * uid 0 stands for nothing either. Sets no_new_privs, and lets nobody attach (non-dumpable). */
-int confine_identity(uid_t uid, gid_t gid, uint64_t keep, struct err *err);
+int confine_identity(const struct confine_who *who, uint64_t keep, struct err *err);
 
 /* The server's system call filter (filter_build_server). */
 int confine_calls(struct err *err);

@@ -102,6 +102,7 @@ class Engine:
 
     def __init__(self, flags=()):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="iii-dkr-"))
+        os.chmod(self.home, 0o755)  # the server is a user of its own, and in the socket's group
         self.socket = self.home / "docker.sock"
         self.host = f"unix://{self.socket}"
         self.flags = list(flags)

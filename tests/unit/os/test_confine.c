@@ -238,7 +238,7 @@ static bool has_no_capability(void)
 
 static int try_other_user(void)
 {
-    WANT(confine_identity(OTHER_ID, OTHER_ID, 0, NULL) == 0);
+    WANT(confine_identity(&(struct confine_who){ .uid = OTHER_ID, .gid = OTHER_ID }, 0, NULL) == 0);
     WANT(has_no_capability() && has_line("\nCapBnd:\t0000000000000000\n") && has_line("\nNoNewPrivs:\t1\n"));
     WANT(has_line("\nUid:\t65533\t65533\t65533\t65533\n") && has_line("\nGid:\t65533\t65533\t65533\t65533\n"));
     WANT(has_line("\nGroups:\t \n"));
@@ -255,7 +255,7 @@ static int try_bare_root(void)
     (void)snprintf(path, sizeof(path), "%s/others", folder);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     WANT(fd >= 0 && fchown(fd, OTHER_ID, OTHER_ID) == 0);
-    WANT(confine_identity(0, 0, 0, NULL) == 0);
+    WANT(confine_identity(&(struct confine_who){ .uid = 0, .gid = 0 }, 0, NULL) == 0);
     WANT(has_no_capability() && has_line("\nCapBnd:\t0000000000000000\n"));
     WANT(is_refused(open(path, O_RDONLY | O_CLOEXEC), EACCES));
     WANT(is_refused(chown(path, 0, 0), EPERM));
@@ -266,14 +266,14 @@ static int try_bare_root(void)
 
 static int try_kept(void)
 {
-    WANT(confine_identity(0, 0, UINT64_C(1) << CAP_CHOWN, NULL) == 0);
+    WANT(confine_identity(&(struct confine_who){ .uid = 0, .gid = 0 }, UINT64_C(1) << CAP_CHOWN, NULL) == 0);
     WANT(has_line("\nCapEff:\t0000000000000001\n") && has_line("\nCapBnd:\t0000000000000001\n"));
     return 0;
 }
 
 static int try_ordinary(void)
 {
-    WANT(confine_identity(getuid(), getgid(), 0, NULL) == 0);
+    WANT(confine_identity(&(struct confine_who){ .uid = getuid(), .gid = getgid() }, 0, NULL) == 0);
     WANT(has_no_capability() && has_line("\nNoNewPrivs:\t1\n") && prctl(PR_GET_DUMPABLE) == 0);
     return 0;
 }
