@@ -1,0 +1,246 @@
+"""The Docker backend, against an engine of the test's own. What is the same for every backend is in the other files: run them
+with III_TEST_BACKEND=docker."""
+import concurrent.futures
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import dockerkit
+import harness
+from harness import wait_until
+
+pytestmark = pytest.mark.skipif(not dockerkit.is_there(), reason="needs dockerd and root")
+PROGRAMS = ["sh", "-c"]
+
+
+@pytest.fixture(scope="module")
+def engine():
+    made = dockerkit.Engine()
+    try:
+        made.start()
+        made.add_image()
+        made.add_image("withuser", changes=['USER nobody', 'WORKDIR /srv', 'ENV COLOUR=red', 'ENTRYPOINT ["/bin/false"]'])
+        yield made
+    finally:
+        made.remove()
+
+
+def serve(engine, **env):
+    return harness.Server(env={"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine.host, "III_MAX_SANDBOXES": "50", **env})
+
+
+@pytest.fixture(scope="module")
+def server(engine):
+    with serve(engine) as made:
+        yield made
+        for item in made.client().ok("GET", "/sandboxes?pageSize=200")["items"]:
+            made.client().delete(f"/sandboxes/{item['id']}")
+        wait_until(lambda: not engine.containers(), "containers to go")
+    made.remove()
+
+
+def container_of(engine, sid):
+    return engine.json("GET", f"/containers/iii-sbx-{sid}/json")
+
+
+def test_the_container_is_hardened(engine, server):
+    client = server.client()
+    sid = client.create(memory=128, cpu=1.5)["id"]
+    seen = container_of(engine, sid)
+    host, config = seen["HostConfig"], seen["Config"]
+    assert host["NetworkMode"] == "none" and not host["Privileged"] and host["CapDrop"] == ["ALL"]
+    assert host["SecurityOpt"] == ["no-new-privileges:true"] and host["PidsLimit"] == 256
+    assert host["Memory"] == host["MemorySwap"] == 128 << 20
+    assert host["CpuQuota"] / host["CpuPeriod"] == 1.5
+    assert [(m["Destination"], m["RW"]) for m in seen["Mounts"]] == [("/.iii", False)]
+    assert config["Labels"]["iii-sandbox"] == "true" and config["Labels"]["iii-sandbox-id"] == sid
+    assert config["Hostname"] == sid
+    status = client.exec(sid, "grep -E '^(NoNewPrivs|Seccomp|CapEff):' /proc/self/status")["stdout"].split()
+    assert status[status.index("NoNewPrivs:") + 1] == "1" and status[status.index("Seccomp:") + 1] == "2"
+    assert int(status[status.index("CapEff:") + 1], 16) == 0x4FB
+    assert client.exec(sid, "echo x > /.iii/guest")["exitCode"] != 0
+    assert client.exec(sid, "ls /.iii")["stdout"].split() == ["guest"], "the socket is there only while the agent is waited for"
+    client.delete(f"/sandboxes/{sid}")
+
+
+def test_user_folder_and_environment_of_the_image_hold_and_its_entrypoint_does_not_run(server):
+    client = server.client()
+    sid = client.create(image="withuser")["id"]
+    answer = client.exec(sid, "id -un; pwd; echo $COLOUR")
+    assert answer["stdout"].split() == ["nobody", "/srv", "red"]
+    client.delete(f"/sandboxes/{sid}")
+
+
+def test_memory_limit_and_figures_of_the_container(server):
+    client = server.client()
+    sid = client.create(memory=64)["id"]
+    result = client.exec(sid, ["python3", "-c", "x = bytearray(200 << 20)"])
+    assert result["exitCode"] != 0 and result["oomKilled"] is True
+    figures = client.ok("GET", f"/sandboxes/{sid}/metrics")
+    assert figures["memoryLimitMb"] == 64 and figures["pids"] >= 1
+    client.delete(f"/sandboxes/{sid}")
+
+
+def test_unknown_images_are_not_found_and_nothing_is_left(engine, server):
+    client = server.client()
+    before = len(engine.containers())
+    reply = client.post("/sandboxes", {"image": "no-such-image:1"})
+    assert reply.status == 404 and "No such image" in reply.error
+    assert len(engine.containers()) == before
+
+
+def test_images_are_the_engines(engine, server):
+    client = server.client()
+    names = {i["name"]: i for i in client.ok("GET", "/images")["images"]}
+    assert names["python:latest"]["source"] == "docker"
+    engine.json("POST", "/images/python/tag?repo=gone&tag=soon")
+    assert client.delete("/images?name=gone:soon").status == 200
+    assert client.delete("/images?name=gone:soon").status == 404
+
+
+def test_a_committed_image_goes_with_the_last_who_needs_it(engine, server):
+    client = server.client()
+
+    def captured():
+        return [tag for i in engine.json("GET", "/images/json") for tag in (i["RepoTags"] or ["<none>"]) if tag.startswith(("iii-", "<none>"))]
+
+    assert captured() == []
+    sid = client.create()["id"]
+    client.exec(sid, "echo kept > /workspace/f")
+    snapshot = client.ok("POST", f"/sandboxes/{sid}/snapshots", {"name": "one"})
+    assert captured() == [f"iii-sbx-snap:{snapshot['id']}"] and snapshot["size"] > 0
+    child = client.ok("POST", f"/snapshots/{snapshot['id']}/clone", {})["id"]
+    client.delete(f"/snapshots/{snapshot['id']}")
+    assert client.exec(child, "cat /workspace/f")["stdout"] == "kept\n"
+    client.delete(f"/sandboxes/{sid}")
+    client.delete(f"/sandboxes/{child}")
+    wait_until(lambda: captured() == [], "the image to go with the last sandbox made from it")
+
+
+def test_what_the_backend_cannot_do_is_said_by_name(server):
+    client = server.client()
+    [backend] = client.ok("GET", "/metrics")["backends"]
+    assert backend["name"] == "docker" and backend["can"]["snapshot"] and not backend["can"]["volume"]
+    sid = client.create()["id"]
+    volume = client.ok("POST", "/volumes", {"name": "v"})["id"]
+    reply = client.post(f"/volumes/{volume}/attach", {"sandboxId": sid, "mountPath": "/v"})
+    assert reply.status == 501 and "docker" in reply.error
+    client.delete(f"/volumes/{volume}")
+    client.delete(f"/sandboxes/{sid}")
+
+
+def test_two_backends_in_one_server(engine):
+    with serve(engine, III_ISOLATION_BACKEND="native", III_BACKENDS="docker") as server:
+        client = server.client()
+        own = client.create()
+        other = client.create(backend="docker")
+        assert (own["backend"], other["backend"]) == ("native", "docker")
+        reply = client.post("/sandboxes", {"image": "python", "backend": "qemu"})
+        assert reply.status == 400 and "native, docker" in reply.error
+        assert client.exec(other["id"], "ls -d /.iii")["stdout"] == "/.iii\n"
+        assert client.exec(own["id"], "ls -d /.iii")["exitCode"] != 0
+        child = client.ok("POST", f"/sandboxes/{other['id']}/clone", {})
+        assert child["backend"] == "docker"
+        snapshot = client.ok("POST", f"/sandboxes/{other['id']}/snapshots", {})["id"]
+        reply = client.post(f"/sandboxes/{own['id']}/snapshots/restore", {"snapshotId": snapshot})
+        assert reply.status == 409 and "docker" in reply.error
+        server.kill()
+        server.start()
+        listed = {r["id"]: r["backend"] for r in server.client().ok("GET", "/sandboxes")["items"]}
+        assert listed == {own["id"]: "native", other["id"]: "docker", child["id"]: "docker"}
+    server.remove()
+    assert engine.containers() == []
+
+
+def test_killed_server_finds_its_containers_again_and_removes_the_half_made(engine):
+    server = serve(engine)
+    try:
+        server.start()
+        client = server.client()
+        sid = client.create()["id"]
+        client.exec(sid, "echo 1 > /workspace/f")
+        paused = client.create()["id"]
+        client.ok("POST", f"/sandboxes/{paused}/pause")
+        lost = client.create()["id"]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for _ in range(4):
+                pool.submit(lambda: harness.Client(server.port).post("/sandboxes", {"image": "python"}))
+            wait_until(lambda: len(engine.containers()) > 3, "a create under way")
+            server.kill()
+        engine.call("DELETE", f"/containers/iii-sbx-{lost}?force=1")
+        server.start()
+        client = server.client()
+        listed = {r["id"]: r["status"] for r in client.ok("GET", "/sandboxes")["items"]}
+        assert listed[sid] == "running" and listed[paused] == "paused" and lost not in listed
+        assert client.exec(sid, "cat /workspace/f")["stdout"] == "1\n"
+        assert client.post(f"/sandboxes/{paused}/exec", {"command": "true"}).status == 409
+        client.ok("POST", f"/sandboxes/{paused}/resume")
+        assert client.exec(paused, "echo up")["stdout"] == "up\n"
+        wait_until(lambda: {c["Labels"]["iii-sandbox-id"] for c in engine.containers()} == set(listed), "what no record names to go")
+        server.stop()
+        assert engine.containers() == []
+    finally:
+        server.remove()
+
+
+def test_another_process_of_the_container_is_not_taken_for_the_agent(engine):
+    """After a crash the socket is there again: whoever else in the container calls it first is turned away."""
+    server = serve(engine)
+    try:
+        server.start()
+        client = server.client()
+        sid = client.create()["id"]
+        caller = "import socket,time\nwhile True:\n s=socket.socket(socket.AF_UNIX)\n try:\n  s.connect('/.iii/sock'); s.sendall(b'x'*64); time.sleep(.2)\n except OSError: pass\n s.close()"
+        client.ok("POST", f"/sandboxes/{sid}/exec/background", {"command": ["python3", "-c", caller]})
+        time.sleep(0.3)
+        server.kill()
+        server.start()
+        assert server.client().exec(sid, "echo me")["stdout"] == "me\n"
+        server.stop()
+    finally:
+        server.remove()
+
+
+def test_engine_stopped_and_started_again(engine):
+    server = serve(engine)
+    try:
+        server.start()
+        client = server.client()
+        sid = client.create()["id"]
+        engine.stop()
+        reply = client.post("/sandboxes", {"image": "python"})
+        assert reply.status == 503 and str(engine.socket) in reply.error
+        wait_until(lambda: client.get(f"/sandboxes/{sid}").status == 404, "the sandbox whose container ended with the engine to be gone")
+        engine.start()
+        fresh = client.create()["id"]
+        assert client.exec(fresh, "echo back")["stdout"] == "back\n"
+        wait_until(lambda: [c["Labels"]["iii-sandbox-id"] for c in engine.containers()] == [fresh], "the dead container to be swept")
+        server.stop()
+        assert engine.containers() == []
+    finally:
+        server.remove()
+
+
+def test_a_server_that_starts_before_its_engine(engine):
+    engine.stop()
+    server = serve(engine)
+    try:
+        server.start()
+        client = server.client()
+        assert client.post("/sandboxes", {"image": "python"}).status == 503
+        engine.start()
+        assert client.exec(client.create()["id"], "echo late")["stdout"] == "late\n"
+        server.stop()
+    finally:
+        server.remove()
+
+
+@pytest.mark.parametrize("value", ["ssh://somewhere", "unix://relative", "tcp://"])
+def test_an_address_that_is_none_is_refused(value):
+    server = harness.Server(env={"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": value})
+    with pytest.raises(AssertionError, match="neither unix"):
+        server.start()
+    server.remove()
