@@ -15,9 +15,9 @@ struct confine_who {
     bool has_group; /* one group more, which opens a socket to us */
     gid_t group;
 };
-/* Becomes uid:gid without further groups (but that one), unless it is that already, and keeps of the capabilities only those in keep
- * (bits 1 << CAP_*): bounding, permitted, effective, inheritable and ambient sets, with the secure bits locked, so that
- * uid 0 stands for nothing either. Sets no_new_privs, and lets nobody attach (non-dumpable). */
+/* Becomes uid:gid without further groups (but that one), unless it is that already, and keeps of the capabilities only
+ * those in keep (bits 1 << CAP_*): bounding, permitted, effective, inheritable and ambient sets, with the secure bits
+ * locked, so that uid 0 stands for nothing either. Sets no_new_privs, and lets nobody attach (non-dumpable). */
 int confine_identity(const struct confine_who *who, uint64_t keep, struct err *err);
 
 /* The server's system call filter (filter_build_server). */
