@@ -8,6 +8,9 @@
 #include "api/fn_handlers.h"
 #include "base/alloc.h"
 #include "engine/chanend.h"
+#include "image/image.h"
+#include "sandbox/limits.h"
+#include "sandbox/manager.h"
 
 #define STALL_MS    5000
 #define PENDING_MAX (64u * 1024 * 1024) /* one message of the channel, or the body of a request */
@@ -190,6 +193,11 @@ void fn_write_start(struct fn_call *c)
     struct sandbox *s = r == 0 ? fn_find(c) : NULL;
     if (!s) {
         fn_fail_fault(writing_free(w));
+        return;
+    }
+    struct err full = ERR_INIT;
+    if (limits_check_write(image_store_free_mb(s->manager->images), s->config, s->manager->settings, &full) < 0) {
+        fn_fail_file(writing_free(w), s, &full, json_get_str(c->in, "path", ""));
         return;
     }
     w->s = sandbox_ref(s);

@@ -7,6 +7,9 @@
 #include "api/handlers.h"
 #include "base/alloc.h"
 #include "base/base64.h"
+#include "image/image.h"
+#include "sandbox/limits.h"
+#include "sandbox/manager.h"
 #include "sandbox/workpath.h"
 
 #define INLINE_MAX (1024 * 1024)       /* one frame to the agent; more is streamed */
@@ -185,7 +188,8 @@ static struct sandbox *target(struct call *c, char **ret_path)
 {
     struct err err = ERR_INIT;
     struct sandbox *s = handlers_running(c);
-    if (s && workpath_resolve(s, call_str(c, "path", ""), ret_path, &err) < 0) {
+    if (s && (limits_check_write(image_store_free_mb(s->manager->images), s->config, s->manager->settings, &err) < 0 ||
+              workpath_resolve(s, call_str(c, "path", ""), ret_path, &err) < 0)) {
         call_fail(c, &err);
         return NULL;
     }

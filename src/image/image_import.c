@@ -349,7 +349,16 @@ static int import_once(struct image_store *s, const char *tar_path, const char *
 
 int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret, struct err *err)
 {
+    struct image_limits limits;
     int r = image_name_check(name, err);
+    if (r == 0)
+        r = image_limits_load(&limits, err);
+    int64_t free_mb = image_store_free_mb(s);
+    if (r == 0 && free_mb >= 0 && free_mb < limits.reserve_mb)
+        r = err_set(err, ERR_NO_SPACE, ENOSPC,
+                    "the image store's file system has %lld MB free, less than the reserve of %lld: remove images, or "
+                    "change III_DISK_RESERVE_MB",
+                    (long long)free_mb, (long long)limits.reserve_mb);
     if (r < 0)
         return r;
     r = import_once(s, tar_path, name, ret, err);

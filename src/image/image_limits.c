@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int load_one(const char *variable, int64_t fallback, int64_t max, int64_t *ret, struct err *err)
+static int load_one(const char *variable, int64_t fallback, int64_t min, int64_t max, int64_t *ret, struct err *err)
 {
     const char *text = getenv(variable);
     if (!text || !*text) {
@@ -13,9 +13,9 @@ static int load_one(const char *variable, int64_t fallback, int64_t max, int64_t
     char *end = NULL;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || value < 1 || value > max)
-        return err_set(err, ERR_INVALID, 0, "%s is \"%s\": it must be a number from 1 to %lld", variable, text,
-                       (long long)max);
+    if (errno != 0 || *end != '\0' || value < min || value > max)
+        return err_set(err, ERR_INVALID, 0, "%s is \"%s\": it must be a number from %lld to %lld", variable, text,
+                       (long long)min, (long long)max);
     *ret = value;
     return 0;
 }
@@ -25,18 +25,19 @@ int image_limits_load(struct image_limits *ret, struct err *err)
     struct image_limits l;
     const struct {
         const char *variable;
-        int64_t fallback, max;
+        int64_t fallback, min, max;
         int64_t *slot;
     } all[] = {
-        { "III_IMAGE_MAX_BYTES", 32ll << 30, 1ll << 50, &l.bytes },
-        { "III_IMAGE_MAX_ENTRIES", 2000000, 1ll << 31, &l.entries },
-        { "III_IMAGE_MAX_DEPTH", 128, 1000, &l.depth },
-        { "III_IMAGE_MAX_NAME", 255, 255, &l.name_bytes },
-        { "III_IMAGE_MAX_RATIO", 250, 1000000, &l.ratio },
-        { "III_IMAGE_RATIO_FLOOR", 256 << 20, 1ll << 50, &l.ratio_floor },
+        { "III_IMAGE_MAX_BYTES", 32ll << 30, 1, 1ll << 50, &l.bytes },
+        { "III_IMAGE_MAX_ENTRIES", 2000000, 1, 1ll << 31, &l.entries },
+        { "III_IMAGE_MAX_DEPTH", 128, 1, 1000, &l.depth },
+        { "III_IMAGE_MAX_NAME", 255, 1, 255, &l.name_bytes },
+        { "III_IMAGE_MAX_RATIO", 250, 1, 1000000, &l.ratio },
+        { "III_IMAGE_RATIO_FLOOR", 256 << 20, 1, 1ll << 50, &l.ratio_floor },
+        { "III_DISK_RESERVE_MB", 64, 0, 1000000000, &l.reserve_mb },
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        int r = load_one(all[i].variable, all[i].fallback, all[i].max, all[i].slot, err);
+        int r = load_one(all[i].variable, all[i].fallback, all[i].min, all[i].max, all[i].slot, err);
         if (r < 0)
             return r;
     }

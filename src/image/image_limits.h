@@ -20,6 +20,7 @@ struct image_limits {
     int64_t depth;       /* III_IMAGE_MAX_DEPTH: folders above a file */
     int64_t name_bytes;  /* III_IMAGE_MAX_NAME: one component of a path */
     int64_t ratio;       /* III_IMAGE_MAX_RATIO: unpacked to packed, past ratio_floor */
+    int64_t reserve_mb;  /* III_DISK_RESERVE_MB: free space below which nothing is imported; 0: none */
     int64_t ratio_floor; /* III_IMAGE_RATIO_FLOOR: bytes below which the ratio is not looked at */
 };
 

@@ -373,9 +373,10 @@ int cgroup_thaw(const struct cgroup *cg)
     return t ? set_frozen(cg, t, false) : -EOPNOTSUPP;
 }
 
-/* SIGKILL to all pids in cgroup.procs; returns how many there were. Reading on while processes leave may miss some:
- * the caller comes again. */
-static int kill_listed(const struct cgroup *cg, const struct cgroup_tree *t)
+/* Calls fn for each pid in cgroup.procs, until it says no; returns how many there were. Reading on while processes
+ * leave may miss some. */
+typedef bool each_pid_fn(pid_t pid, void *arg);
+static int each_listed(const struct cgroup *cg, const struct cgroup_tree *t, each_pid_fn *fn, void *arg)
 {
     CLEANUP(close_fd_p) int fd = open_file(cg, t, "cgroup.procs", O_RDONLY);
     if (fd < 0)
@@ -389,15 +390,44 @@ static int kill_listed(const struct cgroup *cg, const struct cgroup_tree *t)
         char *rest = text, *end;
         for (; (end = strchr(rest, '\n')); rest = end + 1) {
             long pid = strtol(rest, NULL, 10);
-            if (pid > 1) {
-                (void)kill((pid_t)pid, SIGKILL); /* gone already is fine */
-                count++;
-            }
+            if (pid <= 1)
+                continue;
+            count++;
+            if (!fn((pid_t)pid, arg))
+                return count;
         }
         kept = strlen(rest);
         memmove(text, rest, kept + 1);
     }
     return count;
+}
+
+static bool kill_one(pid_t pid, void *arg)
+{
+    (void)arg;
+    (void)kill(pid, SIGKILL); /* gone already is fine */
+    return true;
+}
+
+struct pid_list {
+    pid_t *pids;
+    size_t n, max;
+};
+
+static bool note_one(pid_t pid, void *arg)
+{
+    struct pid_list *l = arg;
+    if (l->n < l->max)
+        l->pids[l->n++] = pid;
+    return l->n < l->max;
+}
+
+size_t cgroup_pids(const struct cgroup *cg, pid_t *ret, size_t max)
+{
+    struct pid_list l = { .pids = ret, .max = max };
+    if (cg->host->trees > 0 && max > 0)
+        (void)each_listed(cg, &cg->host->tree[0], note_one, &l); /* a group that is gone has none */
+    return l.n;
 }
 
 /* Without cgroup.kill: signal all until nobody new shows up. A frozen group is thawed so that the signals arrive;
@@ -406,7 +436,7 @@ static int kill_by_signal(const struct cgroup *cg)
 {
     const struct cgroup_tree *t = &cg->host->tree[0];
     for (int round = 0; round < KILL_ROUNDS; round++) {
-        int n = kill_listed(cg, t);
+        int n = each_listed(cg, t, kill_one, NULL);
         if (n <= 0)
             return n == -ENOENT ? 0 : n;
         const struct cgroup_tree *freezer = freezer_of(cg->host);

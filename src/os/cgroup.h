@@ -100,6 +100,8 @@ int cgroup_kill(const struct cgroup *cg);
 bool cgroup_is_empty(const struct cgroup *cg);
 /* What a tree cannot say stays 0. -ENOENT when the group is gone. */
 int cgroup_stats_get(const struct cgroup *cg, struct cgroup_stats *ret);
+/* The processes in it now, at most max of them: how many. */
+size_t cgroup_pids(const struct cgroup *cg, pid_t *ret, size_t max);
 /* CPU time so far, of one group and of all under the parent; 0 when no tree says. */
 uint64_t cgroup_cpu_used_us(const struct cgroup *cg);
 uint64_t cgroup_host_cpu_used_us(const struct cgroup_host *host);

@@ -36,7 +36,7 @@ struct box_stats {
     uint64_t rx_bytes, tx_bytes;
     uint32_t pids;
     uint64_t oom_kills;
-    uint64_t disk_bytes; /* of a disk of its own, as the host has it */
+    uint64_t disk_bytes; /* of a disk of its own, as the host has it; without one: as last measured, 0 = never */
 };
 
 struct runtime_caps {
@@ -121,6 +121,9 @@ struct runtime_ops {
     void (*set_limits)(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max, box_done_fn *fn,
                        void *arg);
     void (*rename)(struct box *box, const char *hostname, box_done_fn *fn, void *arg); /* a pool's box gets its name */
+    /* Counts what a box without a disk of its own takes of the host's: from then on in its stats. Takes its time. NULL:
+     * cannot. */
+    void (*measure)(struct box *box, box_done_fn *fn, void *arg);
     void (*capture)(struct box *box, box_capture_fn *fn, void *arg);
     /* Like capture, but without a copy if nothing in the box has files open: then the box goes on above the captured
      * folder. layers: those of the box now, lowest first. NULL: only capture. */

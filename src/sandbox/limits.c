@@ -97,3 +97,8 @@ int limits_check_reserve(int64_t free_mb, const struct settings *set, struct err
                    "snapshots or images, or change III_DISK_RESERVE_MB",
                    (long long)free_mb, (long long)set->disk_reserve_mb);
 }
+
+int limits_check_write(int64_t free_mb, const json_t *config, const struct settings *set, struct err *err)
+{
+    return json_get_int(config, "diskMb", 0) > 0 ? 0 : limits_check_reserve(free_mb, set, err);
+}

@@ -19,3 +19,5 @@ uint32_t limits_net_kbps(const json_t *config); /* kbit/s each way; 0: no limit 
 /* ERR_NO_SPACE when free_mb (image_store_free_mb) is less than the reserve; what is not known (-1) shows when something
  * is written. */
 int limits_check_reserve(int64_t free_mb, const struct settings *set, struct err *err);
+/* The same for what is written into a sandbox from outside: one with a disk of its own has that as its limit. */
+int limits_check_write(int64_t free_mb, const json_t *config, const struct settings *set, struct err *err);

@@ -15,6 +15,7 @@
 #include "sandbox/alerts.h"
 #include "sandbox/background.h"
 #include "sandbox/context.h"
+#include "sandbox/diskwatch.h"
 #include "sandbox/egress.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/networks.h"
@@ -182,6 +183,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->workers = workers_new(m);
     m->flush_timer = timer_new(l, FLUSH_MS, FLUSH_MS, on_flush, m);
     m->sweep_timer = crontimer_new(l, &when, on_sweep, m);
+    m->diskwatch = diskwatch_new(m);
     *ret = m;
     return 0;
 }
@@ -206,6 +208,7 @@ struct manager *manager_free(struct manager *m)
 {
     if (!m)
         return NULL;
+    m->diskwatch = diskwatch_free(m->diskwatch);
     manager_disconnect(m);
     timer_free(m->flush_timer);
     timer_free(m->collect_timer);

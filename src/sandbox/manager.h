@@ -28,6 +28,7 @@ struct templates;
 struct background;
 struct context_set;
 struct crontimer;
+struct diskwatch;
 struct hook;
 struct inherit;
 struct egress;
@@ -78,6 +79,7 @@ struct manager {
     struct timer *flush_timer;
     bool is_flush_failing;
     struct crontimer *sweep_timer;
+    struct diskwatch *diskwatch;      /* NULL: no reserve */
     struct hook *on_leave, *on_enter; /* private */
 };
 

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "sandbox/eventlog.h"
 #include "sandbox/imagesource.h"
+#include "sandbox/limits.h"
 #include "sandbox/offload.h"
 
 #define LOOK_MS     250
@@ -262,7 +263,7 @@ static int check(const struct pulls *p, const char *name, const char *key, struc
     if (!map_get(p->by_name, key) && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
         return err_set(err, ERR_CAPACITY, 0, "%zu pulls are under way or waiting (III_PULL_QUEUE): try again later",
                        map_count(p->by_name));
-    return 0;
+    return limits_check_reserve(image_store_free_mb(p->manager->images), p->manager->settings, err);
 }
 
 int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, pulls_done_fn *done, void *arg,

@@ -1,5 +1,6 @@
 """Hard limits of one sandbox: disk, inodes, shared memory, open files, processes, and what is shown of them. Each limit is crossed."""
 import os
+import subprocess
 
 import pytest
 
@@ -188,9 +189,15 @@ def test_it_survives_a_crash_of_everything():
 
 def test_below_the_reserve_nothing_new_is_made():
     free_mb = os.statvfs("/tmp").f_bavail * os.statvfs("/tmp").f_frsize >> 20
-    with harness.Server(env={"III_DISK_RESERVE_MB": free_mb * 2}) as server:
+    with harness.Server(env={"III_DISK_RESERVE_MB": free_mb * 2, "III_PULL": "missing"}) as server:
         reply = server.client().post("/sandboxes", {"image": "python"})
         assert reply.status == 507 and "III_DISK_RESERVE_MB" in reply.error
+        reply = server.client().post("/images/pull", {"image": "127.0.0.1:9/none:1"})
+        assert reply.status == 507 and "III_DISK_RESERVE_MB" in reply.error
+        made = subprocess.run([str(harness.BINARY), "image", "import", "/dev/null", "nothing"], capture_output=True, text=True, check=False,
+                              env={**os.environ, "III_DATA_DIR": str(server.data_dir), "III_DISK_RESERVE_MB": str(free_mb * 2)})
+        assert made.returncode != 0 and "III_DISK_RESERVE_MB" in made.stderr, made
+
 
 
 def test_an_ordinary_user_is_told():

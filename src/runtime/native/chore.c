@@ -14,6 +14,7 @@
 #include "os/proc.h"
 #include "os/tree.h"
 #include "runtime/native/boxdisk.h"
+#include "runtime/native/diskuse.h"
 #include "runtime/native/promote.h"
 
 #define DOOMED_MAX (16u << 20)
@@ -24,7 +25,9 @@ struct chore {
     struct chore *next;
     pid_t pid; /* not reaped yet, so it is still ours */
     int pidfd;
-    bool is_copy;
+    bool is_answered; /* a copy or a count: somebody waits for its result */
+    pid_t *pids;      /* count: the box's processes */
+    size_t n_pids;
     struct chore_result *result; /* shared with the child */
 };
 
@@ -107,7 +110,12 @@ __attribute__((noreturn)) static void work(const struct chore_list *l, struct ce
         _exit(1);
     site->boxes_fd = 3;
     enter_range(site);
-    if (c->is_copy) {
+    if (c->is_answered && c->result->is_count) {
+        c->result->bytes = diskuse_count(site->boxes_fd, c->result->name, c->pids, c->n_pids);
+        c->result->result = 0;
+        _exit(0);
+    }
+    if (c->is_answered) {
         copy_one(site, c->result);
         _exit(0);
     }
@@ -136,15 +144,16 @@ static struct chore *chore_free(struct chore *c)
     if (c->pidfd >= 0)
         (void)close(c->pidfd);                   /* only a handle; leaves the epoll set with it */
     (void)munmap(c->result, sizeof(*c->result)); /* our own mapping */
+    free(c->pids);
     free(c);
     return NULL;
 }
 
-static struct chore *chore_new(bool is_copy)
+static struct chore *chore_new(bool is_answered)
 {
     struct chore *c = xzalloc(sizeof(*c));
     c->pidfd = NO_FD;
-    c->is_copy = is_copy;
+    c->is_answered = is_answered;
     c->result = mmap(NULL, sizeof(*c->result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (c->result == MAP_FAILED) {
         free(c);
@@ -175,6 +184,24 @@ int chore_copy(struct chore_list *l, struct cell_site *site, const struct cell *
     return r;
 }
 
+int chore_count(struct chore_list *l, struct cell_site *site, const struct cell *box, uint64_t number, struct err *err)
+{
+    struct chore *c = chore_new(true);
+    if (!c)
+        return err_sys(err, -ENOMEM, "start a worker");
+    struct chore_result *res = c->result;
+    snprintf(res->name, sizeof(res->name), "%s", box->name);
+    res->is_count = true;
+    res->number = number;
+    res->result = err_set(&res->err, ERR_CAPACITY, 0, "the count of box %s was cut short: try again", box->name);
+    c->pids = xzalloc(DISKUSE_PIDS_MAX * sizeof(*c->pids));
+    c->n_pids = box->has_cgroup ? cgroup_pids(&box->cgroup, c->pids, DISKUSE_PIDS_MAX) : 0;
+    int r = chore_start(l, site, c, err);
+    if (r < 0)
+        chore_free(c);
+    return r;
+}
+
 static void start_remover(struct chore_list *l, struct cell_site *site)
 {
     if (l->is_removing || l->doomed.len == 0)
@@ -200,7 +227,7 @@ void chore_step(struct chore_list *l, struct cell_site *site, chore_copied_fn *f
             continue;
         }
         *at = c->next;
-        if (c->is_copy)
+        if (c->is_answered)
             fn(arg, c->result);
         else
             l->is_removing = false;
@@ -223,7 +250,7 @@ void chore_finish(struct chore_list *l, struct cell_site *site)
         siginfo_t info = { 0 };
         (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* it is our child: only an end can come */
         l->running = c->next;
-        l->is_removing &= c->is_copy;
+        l->is_removing &= c->is_answered;
         chore_free(c);
         start_remover(l, site);
     }

@@ -89,7 +89,8 @@ struct box {
     bool has_cgroup, is_paused;
     char *leftover; /* of a promote before adoption, or NULL */
     int pidfd;
-    int disk_fd; /* the image of its disk, only to be looked at; -EBADF: it has none */
+    int64_t measured; /* bytes of the host's disk, as last counted */
+    int disk_fd;      /* the image of its disk, only to be looked at; -EBADF: it has none */
     struct watch *exit_watch;
     loop_fn *on_gone;
     void *gone_arg;
@@ -200,6 +201,8 @@ static void note_changes(struct native *n, const struct pending *p, const struct
     bool is_change = (p->op == WIRE_PAUSE || p->op == WIRE_RESUME) && rep->result >= 0;
     while (b && strcmp(b->name, p->message->request.name) != 0)
         b = b->next;
+    if (b && p->op == WIRE_MEASURE && rep->result >= 0)
+        b->measured = rep->size_bytes < 0 ? 0 : rep->size_bytes;
     if (b && is_change)
         b->is_paused = p->op == WIRE_PAUSE;
     if (!b || !is_one)
@@ -488,6 +491,7 @@ static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
     out.pids = (uint32_t)cg.pids;
     out.oom_kills = cg.oom_kills;
     struct stat st;
+    out.disk_bytes = (uint64_t)b->measured;
     if (b->disk_fd >= 0 && fstat(b->disk_fd, &st) == 0)
         out.disk_bytes = (uint64_t)st.st_blocks * 512;
     *ret = out;
@@ -517,6 +521,11 @@ static void native_capture(struct box *b, box_capture_fn *fn, void *arg)
     p->on_capture = fn;
     p->arg = arg;
     submit(box_owner(b), box_message(b, WIRE_CAPTURE), p);
+}
+
+static void native_measure(struct box *b, box_done_fn *fn, void *arg)
+{
+    ask(b, WIRE_MEASURE, fn, arg); /* note_changes() takes the number */
 }
 
 static void native_promote(struct box *b, const char *const *layers, size_t n_layers, box_promote_fn *fn, void *arg)
@@ -711,6 +720,7 @@ static const struct runtime_ops native_ops = {
     .stats = native_stats,
     .set_limits = native_set_limits,
     .rename = native_rename,
+    .measure = native_measure,
     .capture = native_capture,
     .promote = native_promote,
     .leftover = native_leftover,

@@ -400,7 +400,7 @@ static void on_capture(struct launcher *l, struct cell *c, const struct wire_req
     }
     if (err.code)
         log_event(LOG_DEBUG, "launcher.copies", "box", c->name, "why", err.msg, NULL);
-    r = chore_copy(&l->chores, &l->site, c, q->number, &err); /* thawed by on_copied() */
+    r = chore_copy(&l->chores, &l->site, c, q->number, &err); /* thawed by on_chore() */
     if (r < 0) {
         unfreeze(c);
         reply_box_error(c, q, r, &err);
@@ -424,6 +424,10 @@ static void on_box_request(struct launcher *l, const struct wire_request *q)
         reply_done(q->op, q->number);
     } else if (q->op == WIRE_CAPTURE || q->op == WIRE_PROMOTE) {
         on_capture(l, c, q);
+    } else if (q->op == WIRE_MEASURE) {
+        int r = chore_count(&l->chores, &l->site, c, q->number, &err); /* answered by on_chore() */
+        if (r < 0)
+            reply_box_error(c, q, r, &err);
     } else if (q->op == WIRE_OUTLET) {
         on_outlet(c, q);
     } else {
@@ -513,19 +517,18 @@ static bool take_request(struct launcher *l)
 
 /* --- the loop --- */
 
-static void on_copied(void *arg, const struct chore_result *res)
+static void on_chore(void *arg, const struct chore_result *res)
 {
     struct launcher *l = arg;
     struct cell *c = find(l, res->name);
-    if (c)
+    uint32_t op = res->is_count ? WIRE_MEASURE : WIRE_CAPTURE;
+    if (c && !res->is_count)
         unfreeze(c);
     if (res->result < 0) {
-        reply_error(WIRE_CAPTURE, res->number, res->result, &res->err);
+        reply_error(op, res->number, res->result, &res->err);
         return;
     }
-    struct wire_reply p = {
-        .version = WIRE_VERSION, .op = WIRE_CAPTURE, .number = res->number, .size_bytes = res->bytes
-    };
+    struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = res->number, .size_bytes = res->bytes };
     memcpy(p.folder, res->folder, sizeof(p.folder));
     reply(&p, NULL, 0);
 }
@@ -638,7 +641,7 @@ static void run(struct launcher *l)
             l->heard_us = clock_mono_us();
         }
         is_waiting = collect(l);
-        chore_step(&l->chores, &l->site, on_copied, l);
+        chore_step(&l->chores, &l->site, on_chore, l);
         courtesy_step(&l->courtesy, &l->site, l->cells);
     }
 }

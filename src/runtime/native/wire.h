@@ -37,6 +37,7 @@ enum wire_op {
     WIRE_NET_JOIN, /* the network `object` */
     WIRE_NET_LEAVE,
     WIRE_OUTLET,        /* the way out; the reply carries { TCP listener, DNS socket } */
+    WIRE_MEASURE,       /* what it takes of the host's disk; the reply has size_bytes */
     WIRE_VOLUME_REMOVE, /* from here on no box is named */
     WIRE_NET_MAKE,
     WIRE_NET_REMOVE,
@@ -75,7 +76,7 @@ struct wire_reply {
     char name[WIRE_NAME_MAX];
     char cgroup[CGROUP_NAME_MAX];
     char folder[64];    /* capture, promote: below the data folder; adopt: what a promote left behind */
-    int64_t size_bytes; /* capture */
+    int64_t size_bytes; /* capture, measure */
     uint64_t start_time;
     int32_t pid;
     uint32_t slot;
