@@ -106,6 +106,13 @@ static void wait_for(struct idempotency_claim *c, const struct idempotency_reque
     **at = (struct waiter){ .fn = rq->fn, .arg = rq->arg };
 }
 
+/* A stamp far in the future is of a clock that was set back since: without this it would be kept as long as the clock
+ * was ahead. */
+static bool is_old(int64_t at_ms, int64_t now_ms)
+{
+    return at_ms < now_ms ? now_ms - at_ms >= IDEMPOTENCY_AGE_MS : at_ms - now_ms >= IDEMPOTENCY_AGE_MS;
+}
+
 /* 1: answered from the store. 0: nothing there that counts. */
 static int replay(struct idempotency *i, const char *key, const char *request, const struct idempotency_request *rq,
                   struct err *err)
@@ -114,7 +121,7 @@ static int replay(struct idempotency *i, const char *key, const char *request, c
     if (store_get(i->store, SCOPE, key, &found, NULL) < 0)
         return 0;
     JSON_OWNED doc = found;
-    if (rq->now_ms - json_get_int(doc, "at", 0) >= IDEMPOTENCY_AGE_MS)
+    if (is_old(json_get_int(doc, "at", 0), rq->now_ms))
         return 0;
     if (strcmp(json_get_str(doc, "request", ""), request) != 0)
         return refuse_other(err);
@@ -205,14 +212,14 @@ void idempotency_settle(struct idempotency_claim *c, int status, json_t *body, i
 }
 
 struct old_rows {
-    int64_t before_ms;
+    int64_t now_ms;
     char **keys;
 };
 
 static bool note_old(void *arg, const char *key, json_t *doc)
 {
     struct old_rows *old = arg;
-    if (json_get_int(doc, "at", 0) > old->before_ms)
+    if (!is_old(json_get_int(doc, "at", 0), old->now_ms))
         return false; /* in order of time: the rest is younger */
     strlist_add(&old->keys, key);
     return true;
@@ -220,7 +227,7 @@ static bool note_old(void *arg, const char *key, json_t *doc)
 
 void idempotency_sweep(struct idempotency *i, int64_t now_ms)
 {
-    struct old_rows old = { .before_ms = now_ms - IDEMPOTENCY_AGE_MS };
+    struct old_rows old = { .now_ms = now_ms };
     struct err err = ERR_INIT;
     if (store_each(i->store, SCOPE, false, note_old, &old, &err) < 0)
         log_event(LOG_ERROR, "idempotency.sweep", "error", err.msg, NULL);

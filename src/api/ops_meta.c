@@ -44,7 +44,7 @@ void api_metrics_global(struct call *c)
     json_int_t expired = view ? tenant_counted(m, view, TENANT_EXPIRED) : m->total_expired;
     json_t *body = json_pack("{s:I, s:I, s:I, s:I, s:I}", "activeSandboxes", (json_int_t)handlers_active(c),
                              "totalCreated", created, "totalKilled", killed, "totalExpired", expired, "uptimeSeconds",
-                             (json_int_t)((clock_wall_ms() - m->started_at) / 1000));
+                             (json_int_t)((clock_mono_us() - m->started_us) / 1000000));
     (void)json_object_set_new(body, "backends", backends_json(m));
     if (view) {
         (void)json_object_set_new(body, "usage", tenant_usage_json(m, view));

@@ -59,7 +59,31 @@ static inline const char *proc_stat_field(const char *text, int n)
     return p;
 }
 
-/* Field 22 of /proc/PID/stat: with the pid it names one process for ever. 0 when there is no such process. */
+/* Ticks by which our time namespace moves the times that /proc shows us. It stays the same for the life of a process.
+ */
+static inline int64_t proc_time_offset(void)
+{
+    static int64_t ticks;
+    static int is_known;
+    char text[256] = "";
+    if (is_known)
+        return ticks;
+    int fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        (void)close(fd); /* read only */
+    const char *at = n > 0 ? strstr(text, "boottime") : NULL;
+    if (at) { /* "boottime SECONDS NANOSECONDS" */
+        char *rest = NULL;
+        long long hz = sysconf(_SC_CLK_TCK), seconds = strtoll(at + strlen("boottime"), &rest, 10);
+        ticks = seconds * hz + strtoll(rest, NULL, 10) / (1000000000 / hz);
+    }
+    is_known = 1;
+    return ticks;
+}
+
+/* Field 22 of /proc/PID/stat: with the pid it names one process for ever, whatever time namespace we are in. 0 when
+ * there is no such process. */
 static inline uint64_t proc_start_time(pid_t pid)
 {
     char path[48], text[1024];
@@ -73,5 +97,5 @@ static inline uint64_t proc_start_time(pid_t pid)
         return 0;
     text[n] = '\0';
     const char *start = proc_stat_field(text, 22);
-    return start ? strtoull(start, NULL, 10) : 0;
+    return start ? strtoull(start, NULL, 10) - (uint64_t)proc_time_offset() : 0;
 }

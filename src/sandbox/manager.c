@@ -157,6 +157,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     eventlog_on_owner(m->events, owner_of, m);
     eventlog_set_keep(m->events, s->max_events);
     m->started_at = clock_wall_ms();
+    m->started_us = clock_mono_us();
     m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : default_worker_id();
     m->background = background_new(m);
     m->channels = channel_hub_new(l, CHANNEL_CLAIM_MS);

@@ -68,6 +68,7 @@ struct manager {
     bool is_closing;     /* the server ends: what is still being born is not let in */
     unsigned n_creating; /* not in the map yet, but counted against the limit */
     int64_t total_created, total_killed, total_expired, started_at;
+    int64_t started_us; /* the same moment by the clock that nobody can set */
     char *worker_id;
     struct timer *collect_timer; /* private: pins.c */
     bool is_collecting, is_collect_due;

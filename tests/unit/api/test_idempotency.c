@@ -111,6 +111,34 @@ TEST(after_a_day_a_key_is_new)
     rig_close(&r);
 }
 
+TEST(a_clock_that_was_set_keeps_no_key_for_ever)
+{
+    struct rig r;
+    struct seen s = { 0 };
+    struct idempotency_claim *c = NULL;
+    int64_t ahead = 1000 + 365LL * IDEMPOTENCY_AGE_MS;
+    rig_open(&r, 10);
+    CHECK_INT(ask(&r, "far", 1, ahead, &s, &c), 0); /* while the clock was a year ahead */
+    settle(c, 200, 1, ahead);
+    CHECK_INT(ask(&r, "near", 1, IDEMPOTENCY_AGE_MS, &s, &c), 0);
+    settle(c, 200, 2, IDEMPOTENCY_AGE_MS);
+    CHECK_INT(ask(&r, "near", 1, 1000, &s, &c), 0); /* set back by less than a day: the same request is still known */
+    CHECK(c == NULL && s.n == 1);
+    CHECK_INT(ask(&r, "far", 2, 1000, &s, &c), 0); /* set back by a year: a key like any other */
+    CHECK(c != NULL);
+    settle(c, 503, 3, 1000);
+    idempotency_sweep(r.book, 1000);
+    CHECK_INT(store_count(r.store, "idempotency"), 1); /* the far one is no longer in the way of the others */
+    idempotency_sweep(r.book, 2 * IDEMPOTENCY_AGE_MS);
+    CHECK_INT(store_count(r.store, "idempotency"), 0);
+    CHECK_INT(ask(&r, "damaged", 1, INT64_MAX, &s, &c), 0);
+    settle(c, 200, 4, INT64_MAX);
+    idempotency_sweep(r.book, 0);
+    CHECK_INT(store_count(r.store, "idempotency"), 0);
+    json_decref(s.body);
+    rig_close(&r);
+}
+
 TEST(failures_free_the_key_and_timeouts_keep_it)
 {
     struct rig r;
@@ -172,6 +200,7 @@ int main(void)
 {
     RUN(the_first_runs_and_the_rest_hear_of_it);
     RUN(after_a_day_a_key_is_new);
+    RUN(a_clock_that_was_set_keeps_no_key_for_ever);
     RUN(failures_free_the_key_and_timeouts_keep_it);
     RUN(what_is_kept_is_bounded);
     RUN(a_key_is_short_and_printable);

@@ -23,6 +23,20 @@ TEST(finds_the_next_moment)
     CHECK_INT(next_of("5/20 * * * * *"), T0 + 5000);
 }
 
+/* Whatever the clock says: the next moment is the next one of that clock, never in its past. */
+TEST(follows_a_clock_that_was_set)
+{
+    struct cron minutely, leap;
+    CHECK_INT(cron_parse("0 * * * * *", &minutely, NULL), 0);
+    CHECK_INT(cron_parse("0 0 0 29 feb *", &leap, NULL), 0);
+    CHECK_INT(cron_next(&minutely, 0), 60000); /* a board without a battery: 1970 */
+    CHECK_INT(cron_next(&minutely, T0 + 365 * 86400000ll), T0 + 365 * 86400000ll + 40000); /* a year ahead */
+    CHECK_INT(cron_next(&minutely, T0 - 365 * 86400000ll), T0 - 365 * 86400000ll + 40000); /* a year back */
+    CHECK_INT(cron_next(&minutely, 253402300799000ll), 253402300800000ll); /* the end of the year 9999 */
+    CHECK_INT(cron_next(&leap, 0), 68169600000ll);                         /* 1972 */
+    CHECK_INT(cron_next(&leap, 68169600000ll), 68169600000ll + 1461 * 86400000ll);
+}
+
 TEST(knows_when_there_is_none)
 {
     CHECK_INT(next_of("0 0 0 30 2 *"), -1);
@@ -56,6 +70,7 @@ TEST(refuses_what_is_no_expression)
 int main(void)
 {
     RUN(finds_the_next_moment);
+    RUN(follows_a_clock_that_was_set);
     RUN(knows_when_there_is_none);
     RUN(refuses_what_is_no_expression);
     return tap_done();
