@@ -26,11 +26,12 @@ static json_t *backends_json(const struct manager *m)
     json_t *all = json_array();
     for (size_t i = 0; i < m->n_runtimes; i++) {
         const struct runtime_caps can = m->runtimes[i]->ops->caps(m->runtimes[i]);
-        (void)json_array_append_new(all, json_pack("{s:s, s:{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}}", "name",
+        (void)json_array_append_new(all, json_pack("{s:s, s:{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}}", "name",
                                                    m->runtimes[i]->ops->name, "can", "pause", can.can_pause, "snapshot",
                                                    can.can_capture, "limitMemory", can.can_limit_memory, "limitCpu",
-                                                   can.can_limit_cpu, "limitPids", can.can_limit_pids, "network",
-                                                   can.can_network, "volume", can.can_mount, "egress", can.can_egress));
+                                                   can.can_limit_cpu, "limitPids", can.can_limit_pids, "limitDisk",
+                                                   can.can_limit_disk, "network", can.can_network, "volume",
+                                                   can.can_mount, "egress", can.can_egress));
     }
     return all;
 }

@@ -204,3 +204,4 @@ def test_an_ordinary_user_is_told():
     with harness.Server(user=65534) as server:
         reply = server.client().post("/sandboxes", {"image": "python", "diskMb": 100})
         assert reply.status == 501 and "root" in reply.error
+        assert server.client().ok("GET", "/metrics")["backends"][0]["can"]["limitDisk"] is False

@@ -11,12 +11,12 @@
 #define IDLE_LOOK_US 500000 /* one small file is read then */
 #define COST_FACTOR  40     /* looking takes at most this part of the time, however many boxes there are */
 /* Thousandths of a CPU: */
-#define IDLE_MILLI   50 /* all boxes together: below it nobody needs to be looked at */
-#define ACTIVE_MILLI 20
-#define HEAVY_MILLI  150 /* who uses less is never in the way */
-#define ALONE_MILLI  850
-#define QUIET_MILLI  100 /* so little for QUIET_US, and it is light again */
-#define LIGHT_PART   40  /* percent of what boxes use and could use, for all light ones together */
+#define IDLE_MILLI  50  /* all boxes together: below it nobody needs to be looked at */
+#define HEAVY_MILLI 150 /* who uses less is never in the way */
+#define ALONE_MILLI 850
+#define QUIET_MILLI 100 /* so little for QUIET_US, and it is light again */
+#define LIGHT_PART  40  /* percent of what boxes use and could use, for all light ones together */
+#define REST_PART   15  /* and of all but the biggest: below it that one is as good as alone */
 /* On a host that others keep busy both are less, as parts of the same: there all use little. */
 #define HEAVY_PARTS 10
 #define QUIET_PARTS 20
@@ -79,8 +79,7 @@ static void relieve(struct cell *c, unsigned available)
 }
 
 struct crowd {
-    unsigned all, active; /* what the light ones use together; how many of them do anything */
-    unsigned biggest;
+    unsigned all, biggest; /* what the light ones use together, and the one that uses most */
 };
 
 static bool is_light(const struct cell *c)
@@ -95,20 +94,20 @@ static struct crowd count_light(const struct cell *cells)
         if (!is_light(c))
             continue;
         w.all += c->share.milli;
-        w.active += c->share.milli >= ACTIVE_MILLI;
         w.biggest = c->share.milli > w.biggest ? c->share.milli : w.biggest;
     }
     return w;
 }
 
 /* The light ones have too much of what there is for boxes: the biggest make room, with those that are about as big, so
- * that equal ones are treated alike. The last light one stays as long as it rests now and then: it is in nobody's way.
- */
+ * that equal ones are treated alike. When the other light ones want little, the biggest stays as long as it rests now
+ * and then: it is in nobody's way. */
 static void make_room(struct cell *cells, unsigned available)
 {
     for (;;) {
         struct crowd w = count_light(cells);
-        unsigned least = w.active > 1 ? smaller(HEAVY_MILLI, available / HEAVY_PARTS) : ALONE_MILLI;
+        bool is_alone = (w.all - w.biggest) * 100 < available * REST_PART;
+        unsigned least = is_alone ? ALONE_MILLI : smaller(HEAVY_MILLI, available / HEAVY_PARTS);
         if (w.biggest < least || w.all <= available * LIGHT_PART / 100)
             return;
         for (struct cell *c = cells; c; c = c->next) {
