@@ -205,6 +205,7 @@ static void on_committed(void *arg, json_t *body, const struct err *err)
     struct committing *c = arg;
     char hex[DKREPLY_ID_MAX];
     struct err why = ERR_INIT;
+    c->d->n_committing--;
     if (err || dkreply_id(body, "Id", hex, &why) < 0) {
         if (!dkcall_is_over(err))
             c->fn(c->arg, NULL, err ? err : &why);
@@ -229,6 +230,7 @@ static void dk_commit(struct box *box, const char *owner, box_image_fn *fn, void
     *c = (struct committing){ .d = d, .fn = fn, .arg = arg };
     (void)snprintf(c->owner, sizeof(c->owner), "%s", owner);
     struct dkcall_request req = { .method = "POST", .path = path, .what = what, .timeout_ms = 600000 };
+    d->n_committing++;
     (void)dkcall_start(&d->calls, &req, on_committed, c);
 }
 
@@ -273,6 +275,10 @@ static void on_images(void *arg, json_t *body, const struct err *err)
     json_t *row;
     if (err)
         c->has_more = true;
+    if (c->d->n_committing) { /* one of them may be an image that is about to be pinned */
+        dkimage_collect_soon(c->d);
+        body = NULL;
+    }
     json_array_foreach(body, i, row)
     {
         char hex[DKREPLY_ID_MAX];
@@ -350,6 +356,7 @@ static void dk_remove(struct runtime *rt, const char *name, box_done_fn *fn, voi
     *r = (struct removal){ .fn = fn, .arg = arg };
     (void)buf_add_str(&path, "/images/");
     add_name(&path, name);
+    (void)buf_add_str(&path, "?force=1"); /* containers that use it go on; the name is gone */
     struct dkcall_request req = { .method = "DELETE", .path = buf_text(&path), .what = what };
     (void)dkcall_start(&docker_of(rt)->calls, &req, on_image_removed, r);
 }

@@ -34,7 +34,6 @@ struct making {
     void *arg;
     bool is_started;  /* the engine has said so, or it ran before */
     bool is_adoption; /* then the container is left alone when it fails: the sweep decides */
-    bool was_paused;
     int fd;
 };
 
@@ -167,7 +166,7 @@ static void step(struct making *m)
     if (m->fd < 0 || !m->is_started)
         return;
     m->deadline = timer_free(m->deadline);
-    if (!m->was_paused)
+    if (!m->box->is_paused)
         succeed(m);
     else if (!m->call)
         m->call = call_box(m->box, "POST", "/pause", NULL, on_paused_again, m);
@@ -287,8 +286,7 @@ static void on_inspected(void *arg, json_t *body, const struct err *err)
         fail(m, &why);
         return;
     }
-    m->was_paused = json_get_bool(state, "Paused", false);
-    if (m->was_paused && m->fd < 0)
+    if (json_get_bool(state, "Paused", false) && m->fd < 0)
         m->call = call_box(m->box, "POST", "/unpause", NULL, on_woken, m);
     else
         step(m);
@@ -303,6 +301,7 @@ static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
                                   .pid = (pid_t)json_get_int(record, "pid", 0),
                                   .since = (uint64_t)json_get_int(record, "since", 0) };
     m->is_adoption = m->is_started = true;
+    m->box->is_paused = json_get_bool(record, "paused", false);
     int r = dkreply_id(record, "container", m->box->container, &err);
     if (r == 0)
         r = dkdoor_open(d->door, m->box->id, &only, on_agent, m, &m->wait, &err);
@@ -316,8 +315,8 @@ static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
 
 static json_t *docker_save(struct box *box)
 {
-    return json_pack("{s:s, s:s, s:I, s:I}", "id", box->id, "container", box->container, "pid",
-                     (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since);
+    return json_pack("{s:s, s:s, s:I, s:I, s:b}", "id", box->id, "container", box->container, "pid",
+                     (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since, "paused", box->is_paused);
 }
 
 /* The end of a container is the end of its agent's call, which the link sees before the engine could say it. */
@@ -330,35 +329,50 @@ static void docker_on_gone(struct box *box, loop_fn *fn, void *arg)
 
 /* --- what is done to a box --- */
 
+enum change { CHANGE_NONE, CHANGE_PAUSED, CHANGE_RUNNING };
+
 struct doing {
+    struct docker *d;
+    char id[IDENT_MAX]; /* the box may go meanwhile */
+    enum change change;
     box_done_fn *fn;
     void *arg;
 };
 
 static void on_did(void *arg, json_t *body, const struct err *err)
 {
-    struct doing *a = arg;
+    CLEANUP(free_p) struct doing *a = arg;
     (void)body;
+    for (struct box *b = a->d->boxes; !err && a->change && b; b = b->next)
+        if (strcmp(b->id, a->id) == 0)
+            b->is_paused = a->change == CHANGE_PAUSED;
     if (a->fn && !dkcall_is_over(err))
         a->fn(a->arg, err);
-    free(a);
+}
+
+static void change(struct box *box, const char *action, enum change to, box_done_fn *fn, void *arg)
+{
+    struct doing *a = xzalloc(sizeof(*a));
+    *a = (struct doing){ .d = box->d, .change = to, .fn = fn, .arg = arg };
+    memcpy(a->id, box->id, sizeof(a->id));
+    (void)call_box(box, "POST", action, NULL, on_did, a);
 }
 
 static void act(struct box *box, const char *action, const json_t *body, box_done_fn *fn, void *arg)
 {
     struct doing *a = xzalloc(sizeof(*a));
-    *a = (struct doing){ .fn = fn, .arg = arg };
+    *a = (struct doing){ .d = box->d, .fn = fn, .arg = arg };
     (void)call_box(box, "POST", action, body, on_did, a);
 }
 
 static void docker_pause(struct box *box, box_done_fn *fn, void *arg)
 {
-    act(box, "/pause", NULL, fn, arg);
+    change(box, "/pause", CHANGE_PAUSED, fn, arg);
 }
 
 static void docker_resume(struct box *box, box_done_fn *fn, void *arg)
 {
-    act(box, "/unpause", NULL, fn, arg);
+    change(box, "/unpause", CHANGE_RUNNING, fn, arg);
 }
 
 static void docker_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max,

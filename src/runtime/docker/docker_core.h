@@ -21,6 +21,7 @@ struct docker {
     json_t *pins;                   /* owner -> image id, "docker:sha256:…" */
     json_t *captured;               /* image ids of our own commits */
     bool is_collect_due, is_collecting;
+    unsigned n_committing; /* images that nobody could pin yet */
     unsigned collect_tries;
 };
 
@@ -30,6 +31,7 @@ struct box {
     char id[IDENT_MAX];
     char container[DKREPLY_ID_MAX]; /* "" until the engine has said it */
     struct dkdoor_caller agent;     /* its fd is not ours any more */
+    bool is_paused;                 /* as we were asked; an engine that commits pauses for a moment by itself */
 };
 
 static inline struct docker *docker_of(struct runtime *rt)
