@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLACKBOX = (ROOT / "tests" / "blackbox", ROOT / "tests" / "escape")
 BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
-STAGES = ("lint", "unit", "blackbox", "asan")
+DOCKER = ("exec", "files", "env", "processes", "fork", "terminal", "ports", "contexts", "exec_stream", "durable")
+STAGES = ("lint", "unit", "blackbox", "docker", "asan")
 TOTAL_S = 2700  # a hard stop, not the goal: a quiet machine of two cores takes less than 20 minutes
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
 LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600}
@@ -284,6 +286,18 @@ def blackbox(tally, stage, binary, expr, extra_env=None):
         tally.add(stage, name, outcome, reason, node)
 
 
+def docker(tally, binary, expr):
+    """The same files against a Docker engine. Those that are here need no more than its capabilities; test_docker.py is in blackbox."""
+    if not shutil.which("dockerd") or os.geteuid() != 0:
+        tally.add("docker", "black-box tests on a Docker engine", "skipped", "needs dockerd and root")
+        return
+    say("docker: black-box tests")
+    env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", "III_TEST_BACKEND": "docker"}
+    files = [BLACKBOX[0] / f"test_{stem}.py" for stem in DOCKER]
+    for name, node, outcome, reason in pytest_run(tally, "docker", files, env, expr, True):
+        tally.add("docker", name, outcome, reason, node)
+
+
 def passes_alone(tally, node, env):
     xml = BUILD / "rerun.xml"
     xml.unlink(missing_ok=True)
@@ -326,6 +340,8 @@ def main():
         guarded(tally, "unit", unit, "unit", BUILD)
     if "blackbox" in wanted and built:
         guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k)
+    if "docker" in wanted and built:
+        guarded(tally, "docker", docker, BUILD / "iii", args.k)
     if "asan" in wanted:
         guarded(tally, "asan", asan, args.k, bool(args.k))
     if tidy:

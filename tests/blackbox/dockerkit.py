@@ -16,7 +16,7 @@ import socket
 
 DEADLINE_S = 60
 IMAGE = "python"
-NAMES = ("python", "shell", "python:3.12-slim", "host")
+NAMES = ("shell", "python:3.12-slim", "host")
 PYTHON_LIBRARY = pathlib.Path(os.__file__).parent
 PACKAGES = ("coreutils", "dash", "bash", "sed", "grep", "findutils", "procps", "hostname", "mawk", "tar", "gzip")
 PROGRAMS = ("/usr/bin/python3", "/usr/bin/git")
@@ -78,6 +78,7 @@ def rootfs():
         for place, path in sorted(places.items()):
             tar.add(path, place.lstrip("/"), recursive=False)
         tar.add(PYTHON_LIBRARY, str(PYTHON_LIBRARY).lstrip("/"), filter=_no_tests)
+        tar.add("/lib/terminfo", "usr/lib/terminfo")
         for text, name in ((b"root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/sh\n", "etc/passwd"),
                            (b"root:x:0:\nnogroup:x:65534:\n", "etc/group")):
             info = tarfile.TarInfo(name)

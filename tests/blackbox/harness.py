@@ -22,7 +22,8 @@ BINARY = pathlib.Path(os.environ.get("III_BIN") or ROOT / "build" / "iii").resol
 IS_SANITIZED = os.environ.get("III_SANITIZED") == "1"
 IS_ROOT = os.geteuid() == 0
 # Deadlines are for broken servers only: no test asserts how long something takes.
-DEADLINE_S = 60 if IS_SANITIZED else 30
+BACKEND = os.environ.get("III_TEST_BACKEND") or "native"
+DEADLINE_S = 60 if IS_SANITIZED or BACKEND != "native" else 30
 REPORTS = ("AddressSanitizer", "LeakSanitizer", "UndefinedBehaviorSanitizer", "runtime error:", "Assertion `")
 PREFIX = "/sandbox"
 UNKNOWN = "sbx_" + "0" * 24
@@ -49,9 +50,6 @@ def clean_env(extra=None):
     return env
 
 
-BACKEND = os.environ.get("III_TEST_BACKEND") or "native"
-
-
 @functools.lru_cache(maxsize=1)
 def backend_env():
     """Settings that make a server run on the backend under test; starts an engine for this process when it needs one."""
@@ -60,8 +58,9 @@ def backend_env():
     assert BACKEND == "docker", f"III_TEST_BACKEND is native or docker, not {BACKEND}"
     engine = dockerkit.Engine().start()
     atexit.register(engine.remove)
+    engine.add_image()
     for name in dockerkit.NAMES:
-        engine.add_image(name)
+        engine.json("POST", f"/images/{dockerkit.IMAGE}/tag?repo={name.partition(':')[0]}&tag={name.partition(':')[2]}")
     return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine.host}
 
 

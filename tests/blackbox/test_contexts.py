@@ -8,6 +8,7 @@ import zlib
 
 import pytest
 
+import harness
 from harness import UNKNOWN, Server, wait_until
 
 SERVER_ENV = {"III_MAX_CONTEXTS": "3"}
@@ -372,6 +373,7 @@ def test_image_without_python_is_named(client, new_sandbox):
 
 
 @needs_node
+@harness.native_only("the engine's image of the tests has no node")
 def test_javascript(context):
     one = context(language="javascript")
     assert text_of(one.run("let x = 20; var y = 1; const f = (v) => 2 * v; x + y")) == ["21"]

@@ -78,7 +78,7 @@ def resident_kb(pid):
 def test_a_client_that_leaves_ends_its_command(server, box, client):
     sock = open_stream(server, box, "while true; do echo tick-99912; sleep 0.01; done")
     assert b"200" in sock.recv(4096)
-    assert processes_with(client, box, "99912")
+    harness.wait_until(lambda: processes_with(client, box, "99912"), "the command to be there")
     sock.close()
     harness.wait_until(lambda: not processes_with(client, box, "99912"), "the command to end with its client")
 

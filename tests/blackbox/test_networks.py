@@ -10,7 +10,8 @@ import leak
 import test_rootless
 
 SERVER_ENV = {"III_MAX_NETWORKS": "5", "III_MAX_NETWORK_MEMBERS": "3"}
-pytestmark = pytest.mark.skipif(not harness.IS_ROOT, reason="networks need a server that runs as root")
+pytestmark = [pytest.mark.skipif(not harness.IS_ROOT, reason="networks need a server that runs as root"),
+              harness.native_only('its capability "network" is off')]
 
 LISTEN = """import socket
 s = socket.socket()

@@ -117,6 +117,7 @@ def test_killed_while_creating_and_deleting():
         finish(server)
 
 
+@harness.native_only("kills the server's own children; see test_docker.py")
 def test_a_sandbox_that_died_with_its_daemon_is_dropped():
     server = serve()
     try:

@@ -66,7 +66,7 @@ def session(client, box):
 def test_the_session_object(client, box, session):
     assert re.fullmatch("term_[0-9a-f]{24}", session["sessionId"]) and session["sandboxId"] == box and session["execId"]
     assert (session["cols"], session["rows"], session["shell"], session["status"]) == (80, 24, "/bin/sh", "running")
-    assert session["backend"] == "native" and session["createdAt"] > 0
+    assert session["backend"] == harness.BACKEND and session["createdAt"] > 0
     writer, reader = session["channel"]["writer"], session["channel"]["reader"]
     assert writer["direction"] == "write" and reader["direction"] == "read"
     assert writer["channel_id"] != reader["channel_id"] and writer["access_key"] != reader["access_key"]

@@ -331,7 +331,7 @@ def test_a_running_server_that_is_killed_in_the_middle(serve):
         old, server.proc = server.proc, None
         with open(server.log_path, "ab") as log:
             start = log.tell()
-            server.proc = subprocess.Popen([*server.argv(), "--takeover"], stdout=log, stderr=log, env=harness.clean_env({"HOME": server.home, **server.env}))
+            server.proc = subprocess.Popen([*server.argv(), "--takeover"], stdout=log, stderr=log, env=harness.clean_env({"HOME": server.home, **harness.backend_env(), **server.env}))
         harness.wait_until(lambda: "server.takeover" in server.log(), "the old one to let requests finish")
         old.kill()
         old.wait()

@@ -5,6 +5,8 @@ import harness
 import leak
 import test_rootless
 
+pytestmark = harness.native_only('its capability "volume" is off')
+
 SERVER_ENV = {"III_MAX_VOLUMES": "12", "III_MAX_SANDBOX_VOLUMES": "3"}
 
 
