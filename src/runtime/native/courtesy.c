@@ -1,7 +1,7 @@
 #include "runtime/native/courtesy.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -121,19 +121,22 @@ static void make_room(struct cell *cells, unsigned available)
     }
 }
 
-/* Time that no process of the whole host wanted. */
+/* Time that no process of the whole host wanted: the fourth and fifth number of "cpu user nice system idle iowait". */
 static uint64_t host_idle_us(void)
 {
-    unsigned long long user = 0, nice = 0, system = 0, idle = 0, io = 0;
     char text[256];
+    uint64_t ticks = 0;
     CLEANUP(close_fd_p) int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
+    if (n < 4)
         return 0;
     text[n] = '\0';
-    if (sscanf(text, "cpu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &io) != 5)
-        return 0;
-    return (idle + io) * (1000000u / (unsigned)sysconf(_SC_CLK_TCK));
+    char *at = text + 3;
+    for (int i = 1; i <= 5; i++) {
+        uint64_t value = strtoull(at, &at, 10);
+        ticks += i >= 4 ? value : 0;
+    }
+    return ticks * (1000000u / (unsigned)sysconf(_SC_CLK_TCK));
 }
 
 static bool has_heavy(const struct cell *cells)
