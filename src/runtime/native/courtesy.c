@@ -19,7 +19,9 @@
 #define REST_PART   15  /* and of all but the biggest: below it that one is as good as alone */
 /* On a host that others keep busy both are less, as parts of the same: there all use little. */
 #define HEAVY_PARTS 10
+#define HEAVY_LOW   50
 #define QUIET_PARTS 20
+#define QUIET_LOW   20
 #define QUIET_US    1000000
 
 static bool is_looked_at(const struct cell *c)
@@ -46,9 +48,11 @@ static unsigned milli_of(uint64_t used_us, int64_t span_us)
     return span_us > 0 ? (unsigned)(used_us * 1000 / (uint64_t)span_us) : 0;
 }
 
-static unsigned smaller(unsigned a, unsigned b)
+/* The usual bound, or on a host that others keep busy a part of what there is for boxes, but not less than low. */
+static unsigned bound(unsigned usual, unsigned part, unsigned low)
 {
-    return a < b ? a : b;
+    unsigned b = part < usual ? part : usual;
+    return b > low ? b : low;
 }
 
 /* What it used since the last look, in thousandths of a CPU. */
@@ -72,7 +76,7 @@ static unsigned measure(struct cell *c, int64_t now)
 static void relieve(struct cell *c, unsigned available)
 {
     struct cell_share *s = &c->share;
-    if (s->milli >= smaller(QUIET_MILLI, available / QUIET_PARTS))
+    if (s->milli >= bound(QUIET_MILLI, available / QUIET_PARTS, QUIET_LOW))
         s->quiet_since_us = s->looked_us;
     if (s->looked_us - s->quiet_since_us >= QUIET_US)
         s->is_heavy = cgroup_yield(&c->cgroup, false) < 0; /* failed: tried again at the next look */
@@ -107,7 +111,7 @@ static void make_room(struct cell *cells, unsigned available)
     for (;;) {
         struct crowd w = count_light(cells);
         bool is_alone = (w.all - w.biggest) * 100 < available * REST_PART;
-        unsigned least = is_alone ? ALONE_MILLI : smaller(HEAVY_MILLI, available / HEAVY_PARTS);
+        unsigned least = is_alone ? ALONE_MILLI : bound(HEAVY_MILLI, available / HEAVY_PARTS, HEAVY_LOW);
         if (w.biggest < least || w.all <= available * LIGHT_PART / 100)
             return;
         for (struct cell *c = cells; c; c = c->next) {
