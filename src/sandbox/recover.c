@@ -1,5 +1,6 @@
 /* Start and stop of the whole server: adopting what still runs, clearing what is half-made, ending what is ours. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -78,19 +79,32 @@ static void drop(struct sandbox *s, const char *why)
     sandbox_unref(s);
 }
 
+/* It expired, or the server was stopped, while the driver looked for it. */
+static void end_unwanted(const struct sandbox *s, struct box *box, int guest_fd)
+{
+    if (!box)
+        return;
+    (void)close(guest_fd); /* nobody has talked to it */
+    s->runtime->ops->destroy(box, NULL, NULL);
+}
+
 static void on_adopted(void *arg, struct box *box, int guest_fd, const struct err *err)
 {
     struct adoption *a = arg;
     struct recovery *r = a->r;
+    struct sandbox *s = a->s;
     struct err why = ERR_INIT;
-    if (!box)
-        drop(a->s, err->msg);
-    else if (lifecycle_connect(a->s, box, guest_fd, &why) < 0)
-        drop(a->s, why.msg);
+    if (s->is_gone)
+        end_unwanted(s, box, guest_fd);
+    else if (!box)
+        drop(s, err->msg);
+    else if (lifecycle_connect(s, box, guest_fd, &why) < 0)
+        drop(s, why.msg);
     else
-        manager_entered(r->m, a->s);
-    if (box && a->s->box && capture_recover(a->s, &why) < 0)
-        log_event(LOG_ERROR, "sandbox.capture", "id", a->s->id, "error", why.msg, NULL);
+        manager_entered(r->m, s);
+    if (s->box && capture_recover(s, &why) < 0)
+        log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", why.msg, NULL);
+    sandbox_unref(s);
     free(a);
     if (--r->pending == 0)
         sweep(r);
@@ -136,7 +150,7 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         struct sandbox *s = it.value;
         struct adoption *a = xzalloc(sizeof(*a));
-        *a = (struct adoption){ .r = r, .s = s };
+        *a = (struct adoption){ .r = r, .s = sandbox_ref(s) };
         json_t *box = json_incref(json_object_get(s->extra, "box"));
         (void)json_object_del(s->extra, "box");
         r->pending++;

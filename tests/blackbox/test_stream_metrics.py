@@ -8,7 +8,7 @@ def test_samples_come_at_the_interval(client, sandbox):
     events = client.events("GET", f"/sandboxes/{sandbox}/stream/metrics?interval=1")
     for _ in range(3):
         sample = next(events)
-        assert set(sample) == FIELDS and sample["sandboxId"] == sandbox and sample["pids"] >= 1
+        assert set(sample) >= FIELDS and sample["sandboxId"] == sandbox and sample["pids"] >= 1
         assert all(isinstance(v, (int, float)) for k, v in sample.items() if k != "sandboxId")
     events.close()
 

@@ -95,4 +95,4 @@ def test_devices_and_set_uid_files_count_nothing(any_server, sh, bait):
     store = pathlib.Path(any_server.data_dir) / "images"
     found = [p for p in store.rglob("*") if p.name in ("memory", "disk") and (p.is_char_device() or p.is_block_device())]
     assert not found
-    assert os.stat(any_server.data_dir).st_mode & 0o077 == 0  # who is not the server's user does not even get to the set-uid file
+    assert os.stat(any_server.data_dir).st_mode & 0o007 == 0  # who is not of the server's group does not even get to the set-uid file
