@@ -2,6 +2,7 @@
 import base64
 import hashlib
 import random
+import re
 import subprocess
 import time
 
@@ -548,7 +549,7 @@ class Actor:
         except engineclient.Failed as failed:
             self.world.note(f"engine {name}: {failed}")
             is_young = time.monotonic() - self.world.helper_end < AFTER_KILL_S
-            if not is_young or not ('"S300"' in failed.message or '"S002"' in failed.message):
+            if not is_young or not re.search(r'"S300"|"S002"|"S216".*the sandbox.s agent', failed.message):
                 self.world.finding(f"engine call for {name}: {failed}")
             return
         except (OSError, wsclient.Closed, EOFError) as error:

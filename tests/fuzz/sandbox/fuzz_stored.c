@@ -10,9 +10,13 @@ static struct manager *get_manager(void)
     static struct settings settings;
     static struct manager m;
     static char worker[] = "w";
+    static const struct runtime_ops ops = { .name = "native" };
+    static struct runtime runtime = { .ops = &ops };
     if (!m.settings) {
         settings_init(&settings);
-        m = (struct manager){ .settings = &settings, .worker_id = worker };
+        m = (struct manager){
+            .settings = &settings, .worker_id = worker, .runtime = &runtime, .runtimes = { &runtime }, .n_runtimes = 1
+        };
     }
     return &m;
 }
