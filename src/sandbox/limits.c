@@ -44,6 +44,8 @@ void limits_fill(json_t *config, const json_t *given, const struct settings *set
 
 int limits_check(const json_t *config, struct runtime *rt, struct err *err)
 {
+    if (limits_net_kbps(config) && !rt->ops->open_egress)
+        return err_set(err, ERR_UNSUPPORTED, 0, "netMbps cannot be enforced by the %s backend", rt->ops->name);
     if (json_get_int(config, "diskMb", 0) == 0 || rt->ops->caps(rt).can_limit_disk)
         return 0;
     return err_set(err, ERR_UNSUPPORTED, 0,

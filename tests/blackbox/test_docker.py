@@ -48,7 +48,7 @@ def container_of(engine, sid):
 
 def test_the_container_is_hardened(engine, server):
     client = server.client()
-    sid = client.create(memory=128, cpu=1.5)["id"]
+    sid = client.create(memory=128, cpu=1.5, shmMb=64)["id"]
     seen = container_of(engine, sid)
     host, config = seen["HostConfig"], seen["Config"]
     assert host["NetworkMode"] == "none" and not host["Privileged"] and host["CapDrop"] == ["ALL"]
@@ -61,6 +61,7 @@ def test_the_container_is_hardened(engine, server):
     status = client.exec(sid, "grep -E '^(NoNewPrivs|Seccomp|CapEff):' /proc/self/status")["stdout"].split()
     assert status[status.index("NoNewPrivs:") + 1] == "1" and status[status.index("Seccomp:") + 1] == "2"
     assert int(status[status.index("CapEff:") + 1], 16) == 0x4FB
+    assert host["ShmSize"] == 64 << 20
     assert client.exec(sid, "echo x > /.iii/guest")["exitCode"] != 0
     assert client.exec(sid, "ls /.iii")["stdout"].split() == ["guest"], "the socket is there only while the agent is waited for"
     client.delete(f"/sandboxes/{sid}")
@@ -124,6 +125,8 @@ def test_what_the_backend_cannot_do_is_said_by_name(server):
     client = server.client()
     [backend] = client.ok("GET", "/metrics")["backends"]
     assert backend["name"] == "docker" and backend["can"]["snapshot"] and not backend["can"]["volume"]
+    for limit in ({"diskMb": 100}, {"netMbps": 1}):
+        assert client.post("/sandboxes", {"image": "python", **limit}).status == 501
     sid = client.create()["id"]
     volume = client.ok("POST", "/volumes", {"name": "v"})["id"]
     reply = client.post(f"/volumes/{volume}/attach", {"sandboxId": sid, "mountPath": "/v"})

@@ -49,6 +49,8 @@ static json_t *host_config(const struct dkreply_box *box)
                                 "Propagation", "rprivate", "AutoRemove", 0, "RestartPolicy", "Name", "no", "LogConfig",
                                 "Type", "json-file", "Config", "max-size", "1m", "max-file", "1");
     (void)json_object_update(h, more);
+    if (box->plan->shm_mb)
+        (void)json_object_set_new(h, "ShmSize", json_integer((json_int_t)box->plan->shm_mb * MIB));
     if (*box->runtime)
         (void)json_object_set_new(h, "Runtime", json_string(box->runtime));
     return h;
