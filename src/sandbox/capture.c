@@ -26,7 +26,7 @@ struct capture {
     struct capture *next; /* of the same sandbox; the first is under way */
     struct sandbox *s;
     char owner[IDENT_MAX];
-    unsigned tries;
+    unsigned tries, takes; /* after deaths of the driver's helper; of what an earlier one left */
     capture_fn *fn;
     void *arg;
 };
@@ -171,7 +171,9 @@ static bool is_worth_another(struct capture *c, const struct err *err)
 {
     const struct runtime_ops *ops = c->s->runtime->ops;
     bool has_left = !c->s->is_gone && c->s->box && ops->leftover && ops->leftover(c->s->box);
-    return (has_left || err->sys == EPIPE) && ++c->tries < TRIES_MAX;
+    if (has_left)
+        return ++c->takes < TRIES_MAX; /* a helper that died often must not use up this one, too */
+    return err->sys == EPIPE && ++c->tries < TRIES_MAX;
 }
 
 static void on_promoted(void *arg, const char *folder, int64_t size_bytes, bool is_shared, const struct err *err)
