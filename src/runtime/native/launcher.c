@@ -651,8 +651,12 @@ static void run(struct launcher *l)
 /* A mount namespace of our own: what is mounted here never shows outside, what is unmounted outside goes here too. */
 static int own_mounts(struct err *err)
 {
-    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+    if (unshare(CLONE_NEWNS) < 0)
         return err_sys(err, -errno, "make the launcher's mount namespace");
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        return err_sys(err, -errno,
+                       "make the launcher's mounts its own (in a chroot the kernel gives no user namespaces either: "
+                       "use pivot_root, a container or systemd-nspawn)");
     if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
         return err_sys(err, -errno, "keep capabilities over a change of the file system user");
     return 0;
