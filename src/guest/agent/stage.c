@@ -166,12 +166,22 @@ static int take_off_proc(struct stage *s, int *mount)
     return 0;
 }
 
+/* Linux 6.15 is the first to clone from detached mounts and to mount on them. */
+static bool wants_attached(const struct stage *s)
+{
+    int fd = mount_clone(s->shm, "x");
+    if (fd >= 0)
+        close(fd);
+    return fd < 0;
+}
+
 static int cover_proc(struct stage *s)
 {
-    int r = put_on_proc(s, s->shm);
-    if (r >= 0 && mkdirat(s->shm, "x", 0555) < 0)
-        r = stage_fail(s, -errno, "make an empty folder");
-    if (r >= 0)
+    if (mkdirat(s->shm, "x", 0555) < 0)
+        return stage_fail(s, -errno, "make an empty folder");
+    bool is_attached = wants_attached(s);
+    int r = is_attached ? put_on_proc(s, s->shm) : 0;
+    if (r >= 0 && is_attached)
         r = put_on_proc(s, s->proc);
     for (size_t i = 0; r >= 0 && i < sizeof(covered_files) / sizeof(*covered_files); i++)
         r = cover(s, covered_files[i], false);
@@ -179,9 +189,9 @@ static int cover_proc(struct stage *s)
         r = cover(s, covered_folders[i], true);
     if (r >= 0 && unlinkat(s->shm, "x", AT_REMOVEDIR) < 0)
         r = stage_fail(s, -errno, "remove the empty folder");
-    if (r >= 0)
+    if (r >= 0 && is_attached)
         r = take_off_proc(s, &s->proc);
-    return r < 0 ? r : take_off_proc(s, &s->shm);
+    return r < 0 || !is_attached ? r : take_off_proc(s, &s->shm);
 }
 
 /* Everything that needs no image. */
