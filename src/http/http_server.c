@@ -318,7 +318,7 @@ int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret
 
 int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t port, uint16_t *ret_port, struct err *err)
 {
-    int fd;
+    int fd = NO_FD;
     int r = http_server_bind(host, port, &fd, ret_port, err);
     if (r < 0)
         return r;

@@ -22,7 +22,23 @@ struct check {
     json_t *problems;
     json_t *used; /* {layer: true} */
     json_int_t records, layers, partial;
+    int passing; /* why something could not be looked at, which says nothing about it; 0: nothing of the kind */
 };
+
+/* An error of the disk, of memory or of descriptors is no damage: from then on nothing is repaired, because what could
+ * not be read may need what looks unused. */
+static bool is_passing(struct check *c, int sys)
+{
+    static const int passing[] = { EIO, ENOMEM, EMFILE, ENFILE, EINTR, EACCES, EPERM, EAGAIN };
+    sys = sys < 0 ? -sys : sys;
+    for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
+        if (sys == passing[i]) {
+            c->passing = sys;
+            c->is_repair = false;
+            return true;
+        }
+    return false;
+}
 
 PRINTF_LIKE(2, 3) static void complain(struct check *c, const char *fmt, ...)
 {
@@ -62,6 +78,8 @@ static bool use_layers(struct check *c, const json_t *doc, const char *owner)
         if (digest_is_hex(hex) && fstatat(c->store->layers_fd, hex, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISDIR(st.st_mode))
             continue;
+        if (digest_is_hex(hex) && is_passing(c, errno))
+            continue;
         complain(c, "%s: layer %.64s is missing", owner, hex);
         is_whole = false;
     }
@@ -83,6 +101,7 @@ static bool is_sound_record(struct check *c, const json_t *record, const char *f
     bool is_whole = use_layers(c, record, copy);
     free(copy);
     if (is_whole && record_to_image(c->store, record, name, &image, &err) < 0) {
+        (void)is_passing(c, err.sys);
         complain(c, "image %s: %s", name, err.msg);
         is_whole = false;
     }
@@ -96,10 +115,12 @@ static void check_record(struct check *c, const char *file)
     struct err err = ERR_INIT;
     c->records++;
     bool is_sound = layout_read_json(c->store->images_fd, file, &record, &err) == 0;
-    if (!is_sound)
+    if (!is_sound) {
+        (void)is_passing(c, err.sys);
         complain(c, "images/%s: %s", file, err.msg);
-    else
+    } else {
         is_sound = is_sound_record(c, record, file);
+    }
     if (!is_sound && c->is_repair)
         (void)unlinkat(c->store->images_fd, file, 0); /* stays named by the problem */
 }
@@ -109,10 +130,12 @@ static void check_pin(struct check *c, const char *owner)
     JSON_OWNED pin = NULL;
     struct err err = ERR_INIT;
     CLEANUP(free_p) char *what = xasprintf("pin of %s", owner);
-    if (layout_read_json(c->store->pins_fd, owner, &pin, &err) < 0)
+    if (layout_read_json(c->store->pins_fd, owner, &pin, &err) < 0) {
+        (void)is_passing(c, err.sys);
         complain(c, "pins/%s: %s", owner, err.msg);
-    else
+    } else {
         (void)use_layers(c, pin, what);
+    }
 }
 
 static void check_layer(struct check *c, const char *name)
@@ -152,14 +175,19 @@ int image_fsck(struct image_store *s, bool is_repair, json_t **ret, struct err *
     int r = each_entry(&c, s->images_fd, "images", check_record, err);
     if (r == 0)
         r = each_entry(&c, s->pins_fd, "pins", check_pin, err);
-    if (r == 0 && layout_read_json(s->dir_fd, "host.json", &host, NULL) == 0)
+    struct err unread = ERR_INIT;
+    if (r == 0 && layout_read_json(s->dir_fd, "host.json", &host, &unread) == 0)
         (void)use_layers(&c, host, "host view");
+    else if (r == 0)
+        (void)is_passing(&c, unread.sys);
     if (r == 0)
         r = each_entry(&c, s->layers_fd, "layers", check_layer, err);
     if (r == 0)
         r = each_entry(&c, s->tmp_fd, "tmp", check_tmp, err);
     if (r == 0)
         r = each_entry(&c, s->partial_fd, "partial", check_partial, err);
+    if (r == 0 && c.passing)
+        r = err_set(err, ERR_INTERNAL, c.passing, "image store %s: not all of it could be looked at", s->dir);
     if (r == 0)
         *ret = json_pack("{s:I, s:I, s:I, s:O}", "records", c.records, "layers", c.layers, "partial", c.partial,
                          "problems", problems);

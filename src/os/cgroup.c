@@ -424,7 +424,8 @@ static bool note_one(pid_t pid, void *arg)
 
 size_t cgroup_pids(const struct cgroup *cg, pid_t *ret, size_t max)
 {
-    struct pid_list l = { .pids = ret, .max = max };
+    struct pid_list l = { .max = max };
+    l.pids = ret;
     if (cg->host->trees > 0 && max > 0)
         (void)each_listed(cg, &cg->host->tree[0], note_one, &l); /* a group that is gone has none */
     return l.n;

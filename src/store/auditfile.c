@@ -187,11 +187,18 @@ static bool verify_line(void *arg, const char *line, size_t len)
 static void read_head(const char *dir, struct verifying *w)
 {
     char text[128] = "";
-    long long seq = 0;
     CLEANUP(free_p) char *path = xasprintf("%s/" AUDITFILE_FOLDER "/" HEAD, dir);
     CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && sscanf(text, "%lld %64s", &seq, w->head_hash) == 2)
-        w->head_seq = seq;
+    char *end = text;
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+        return;
+    long long seq = strtoll(text, &end, 10);
+    size_t len = *end == ' ' ? strcspn(++end, " \n") : 0;
+    if (len == 0 || len >= sizeof(w->head_hash))
+        return;
+    memcpy(w->head_hash, end, len);
+    w->head_hash[len] = '\0';
+    w->head_seq = seq;
 }
 
 int auditfile_verify(const char *dir, struct auditfile_verdict *ret, struct err *err)

@@ -79,9 +79,8 @@ static int unhex(const char *text, unsigned char *out, size_t len)
     if (strlen(text) != 2 * len || strspn(text, "0123456789abcdef") != 2 * len)
         return -EINVAL;
     for (size_t i = 0; i < len; i++) {
-        unsigned value = 0;
-        (void)sscanf(text + 2 * i, "%2x", &value); /* checked above */
-        out[i] = (unsigned char)value;
+        const char byte[] = { text[2 * i], text[2 * i + 1], '\0' };
+        out[i] = (unsigned char)strtoul(byte, NULL, 16); /* checked above */
     }
     return 0;
 }
@@ -333,7 +332,7 @@ static void new_secret(struct tokenfile_token *t, char secret[TOKENFILE_SECRET_M
 {
     unsigned char raw[SECRET_HEX / 2];
     ident_random(raw, sizeof(raw));
-    memcpy(secret, SECRET_HEAD, strlen(SECRET_HEAD));
+    (void)snprintf(secret, TOKENFILE_SECRET_MAX, "%s", SECRET_HEAD);
     ident_hex(raw, sizeof(raw), secret + strlen(SECRET_HEAD));
     explicit_bzero(raw, sizeof(raw));
     tokenfile_hash(secret, t->hash);

@@ -331,7 +331,7 @@ static int wait_first(struct door *d, char *text, struct err *err)
 int doorkeep_new(struct loop *l, const struct doorkeep_start *start, const struct doorkeep_events *events,
                  struct doorkeep **ret, struct err *err)
 {
-    char text[DOORWIRE_TEXT_MAX];
+    char text[DOORWIRE_TEXT_MAX] = "";
     struct doorkeep *k = xzalloc(sizeof *k);
     struct door *d = NULL;
     *k = (struct doorkeep){ .loop = l, .events = *events, .listeners = { NO_FD, NO_FD } };

@@ -69,6 +69,7 @@ static int read_pem(const char *what, const char *path, bool is_secret, struct p
     return 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the shape is OpenSSL's */
 static int refuse_passphrase(char *out, int size, int is_writing, void *arg)
 {
     (void)out, (void)size, (void)is_writing;

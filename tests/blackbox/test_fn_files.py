@@ -5,6 +5,7 @@ import os
 import pytest
 
 import engineclient
+import harness
 from fnclient import Functions, fn, sb  # noqa: F401
 
 

@@ -18,6 +18,8 @@ SEED, SECONDS = "20261115", 20
 CHECKS = "not_a_server_error,content_type_conformance,response_schema_conformance"
 # They end only when the client leaves: their own tests read them.
 STREAMS = ["stream_events", "stream_metrics", "stream_logs"]
+# The first token shuts the door for everybody without one: test_tokens.py and test_tenants.py call it.
+LOCKS = ["token_create"]
 # They end the sandbox that all calls of the second run share, stop it, or make more and more.
 UNSHARED = ["sandbox_kill", "sandbox_stop", "sandbox_pause", "sandbox_clone", "sandbox_fork", "snapshot_restore", "snapshot_clone"]
 # 502 is its proper answer when a port was exposed by another call and nobody listens inside.
@@ -79,10 +81,10 @@ METHODS = '[phases.coverage]\nunexpected-methods = ["PUT", "PATCH", "DELETE", "P
 
 
 def test_nothing_made_up_makes_the_server_fail(program, server, tmp_path: pathlib.Path):
-    run(program, server, tmp_path, METHODS, STREAMS)
+    run(program, server, tmp_path, METHODS, STREAMS + LOCKS)
     assert server.client().get("/health").status == 200
 
 
 def test_nor_does_it_in_a_sandbox_that_exists(program, server, sandbox, tmp_path):
-    run(program, server, tmp_path, METHODS + f'[parameters]\n"path.id" = "{sandbox}"\n', STREAMS + UNSHARED + RELAYED)
+    run(program, server, tmp_path, METHODS + f'[parameters]\n"path.id" = "{sandbox}"\n', STREAMS + LOCKS + UNSHARED + RELAYED)
     assert server.client().get("/health").status == 200

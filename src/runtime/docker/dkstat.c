@@ -38,7 +38,8 @@ static uint64_t read_row(const char *folder, const char *name, const char *key)
     char path[PATH_MAX_ + 64], text[FILE_MAX];
     size_t len = strlen(key);
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-    (void)read_text(path, text, sizeof(text));
+    if (read_text(path, text, sizeof(text)) <= 0)
+        return 0;
     for (const char *p = text; p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
         if (strncmp(p, key, len) == 0 && p[len] == ' ')
             return strtoull(p + len + 1, NULL, 10);

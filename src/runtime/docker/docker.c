@@ -277,7 +277,7 @@ static void on_inspected(void *arg, json_t *body, const struct err *err)
         step(m); /* the engine is away: the agent may still call */
         return;
     }
-    if (dkcall_is_over(err)) {
+    if (err && dkcall_is_over(err)) {
         fail(m, err);
         return;
     }
