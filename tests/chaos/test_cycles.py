@@ -17,7 +17,7 @@ import leak  # noqa: E402
 CREATES = int(os.environ.get("III_CYCLES_CREATE") or 200)
 PAUSES = int(os.environ.get("III_CYCLES_PAUSE") or 40)
 CLIENTS = 4
-GROWTH_KB = 1536  # what an allocator may keep more at the end than after a tenth of the row
+GROWTH_KB = 4096  # what an allocator may keep more at the end than after a tenth of the row; the long row shows a leak all the same
 
 
 def rss_kb(pid):
