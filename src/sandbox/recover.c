@@ -129,8 +129,10 @@ static void on_runtime_restart(void *arg)
 {
     struct manager *m = arg;
     log_event(LOG_WARN, "runtime.restart", "sandboxes", "go on", NULL);
-    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         networks_rejoin(m->networks, it.value);
+        volumes_remount(m->volumes, it.value); /* a mount that the old helper took with it; the others are there */
+    }
 }
 
 void manager_recover(struct manager *m, loop_fn *done, void *arg)

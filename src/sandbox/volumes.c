@@ -139,7 +139,7 @@ static void remount(void *arg)
     struct remount *m = arg;
     const struct volume *vol = map_get(m->v->by_id, m->id);
     const struct sandbox *s = map_get(m->v->m->sandboxes, m->sandbox_id);
-    if (!vol || !s || !s->box || !s->runtime->ops->mount_volume ||
+    if (!vol || vol->is_busy || !s || !s->box || !s->runtime->ops->mount_volume ||
         strcmp(json_get_str(vol->record, "sandboxId", ""), m->sandbox_id) != 0) {
         end_remount(m);
         return;
@@ -150,11 +150,13 @@ static void remount(void *arg)
     s->runtime->ops->mount_volume(s->box, &how, on_remounted, m);
 }
 
-/* A driver whose helper just died is asked again: what the client writes must not go to the folder below. */
+/* A driver whose helper just died is asked again: what the client writes must not go to the folder below. A new helper
+ * says that the box is gone until it has got to know it; one that has really ended leaves the map of sandboxes. */
 static void on_remounted(void *arg, const struct err *err)
 {
     struct remount *m = arg;
-    if (err && err->sys == EPIPE && ++m->tries < REMOUNT_TRIES) {
+    bool is_passing = err && (err->sys == EPIPE || err->code == ERR_GONE);
+    if (is_passing && ++m->tries < REMOUNT_TRIES) {
         if (!m->pause)
             m->pause = timer_new(m->v->m->loop, REMOUNT_MS, 0, remount, m);
         else
@@ -166,13 +168,11 @@ static void on_remounted(void *arg, const struct err *err)
     end_remount(m);
 }
 
-/* After an adoption the mount is still there; after a restore the box is new. */
-static void on_enter(void *arg, struct sandbox *s)
+void volumes_remount(struct volumes *v, const struct sandbox *s)
 {
-    struct volumes *v = arg;
     for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
-        const json_t *rec = ((struct volume *)it.value)->record;
-        if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) != 0 || !s->box)
+        const struct volume *vol = it.value;
+        if (strcmp(json_get_str(vol->record, "sandboxId", ""), s->id) != 0 || !s->box || vol->is_busy)
             continue;
         struct remount *m = xzalloc(sizeof(*m));
         m->v = v;
@@ -182,6 +182,12 @@ static void on_enter(void *arg, struct sandbox *s)
         v->remounts = m;
         remount(m);
     }
+}
+
+/* After an adoption the mount is still there; after a restore the box is new. */
+static void on_enter(void *arg, struct sandbox *s)
+{
+    volumes_remount(arg, s);
 }
 
 void volumes_when_mounted(struct volumes *v, loop_fn *fn, void *arg)

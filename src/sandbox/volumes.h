@@ -27,6 +27,10 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
 void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg);
 void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg);
 
+/* Mounts the volumes that s has by its record once more, where they are not: a driver's helper died and may have left
+ * one out. Nothing is told to anyone; see volumes_when_mounted(). */
+void volumes_remount(struct volumes *v, const struct sandbox *s);
+
 /* Calls fn, perhaps at once, when every volume of a sandbox that entered is in its place: after a restore, and at the
  * start. */
 void volumes_when_mounted(struct volumes *v, loop_fn *fn, void *arg);

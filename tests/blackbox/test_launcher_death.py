@@ -2,6 +2,7 @@
 import os
 import pathlib
 import signal
+import subprocess
 import threading
 import time
 
@@ -207,3 +208,26 @@ def test_one_that_dies_again_and_again_is_given_pauses():
         if hunter:
             hunter.done.set()
         server.remove()
+
+
+def running(server, *words):
+    return [pid for pid in leak.descendants(server.pid) if leak.read(f"/proc/{pid}/cmdline").split("\0")[:-1] == list(words)]
+
+
+def test_a_volume_that_a_dying_launcher_left_out_is_mounted_again():
+    with harness.Server() as server, harness.Client(server.port) as caller:
+        sid = caller.create()["id"]
+        vid = caller.ok("POST", "/volumes", {"name": "v"})["id"]
+        caller.ok("POST", f"/volumes/{vid}/attach", {"sandboxId": sid, "mountPath": "/data"})
+        caller.exec(sid, "echo kept > /data/f")
+        caller.ok("POST", f"/sandboxes/{sid}/exec/background", {"command": "sleep 99965"})
+        harness.wait_until(lambda: running(server, "sleep", "99965"), "the command inside")
+        inside = running(server, "sleep", "99965")[0]
+        subprocess.run(["nsenter", "-t", str(inside), "-m", "umount", "/data"], check=True)  # as if it had died in the middle of a restore
+        assert caller.exec(sid, "ls /data")["stdout"] == ""
+        kill_launcher(server)
+        harness.wait_until(lambda: caller.exec(sid, "cat /data/f")["stdout"] == "kept\n", "the volume to be mounted again")
+        kill_launcher(server)
+        assert caller.exec(sid, "grep -c ' /data ' /proc/mounts")["stdout"] == "1\n", "once is enough"
+        caller.ok("DELETE", f"/sandboxes/{sid}")
+        caller.ok("DELETE", f"/volumes/{vid}")

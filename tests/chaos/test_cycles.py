@@ -17,6 +17,7 @@ import leak  # noqa: E402
 CREATES = int(os.environ.get("III_CYCLES_CREATE") or 200)
 PAUSES = int(os.environ.get("III_CYCLES_PAUSE") or 40)
 CLIENTS = 4
+BLANKS = 4
 GROWTH_KB = 4096  # what an allocator may keep more at the end than after a tenth of the row; the long row shows a leak all the same
 
 
@@ -48,6 +49,14 @@ def row(server, count):
             one.result()
 
 
+def wait_for_blanks(server):
+    """Until the pool is full: what is counted before and after a row has the same blanks in it."""
+    deadline = time.monotonic() + harness.DEADLINE_S
+    while sum("--stage" in leak.read(f"/proc/{pid}/cmdline") for pid in leak.descendants(server.pid)) != BLANKS:
+        assert time.monotonic() < deadline, "the pool of blanks is never full"
+        time.sleep(0.1)
+
+
 def settled(server, before):
     """The counts when they are as before; what they are when nothing has gone for a while."""
     last, lowest, since = {}, None, time.monotonic()
@@ -62,13 +71,15 @@ def settled(server, before):
 
 
 def test_creates_and_deletes_add_nothing_up():
-    server = harness.Server(env={"III_MAX_SANDBOXES": "50", "III_MAX_EVENTS": "100", "III_MAX_TRACES": "100"})
+    server = harness.Server(env={"III_MAX_SANDBOXES": "50", "III_BLANK_POOL": str(BLANKS), "III_MAX_EVENTS": "100", "III_MAX_TRACES": "100"})
     held = leak.Holdings(server.data_dir)
     try:
         server.start()
         row(server, max(CREATES // 10, 80))
+        wait_for_blanks(server)
         counts, memory = settled(server, {"folders": 10}), figures(server)  # the blanks have some
         row(server, CREATES)
+        wait_for_blanks(server)
         after, then = settled(server, counts), figures(server)
         print(f"{CREATES} cycles: memory in KiB {memory} -> {then}; {counts} -> {after}")
         assert {k: v for k, v in after.items() if v > counts[k]} == {}, f"{counts} -> {after}"
