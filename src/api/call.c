@@ -450,6 +450,7 @@ static void fail_stream(struct call *c, const struct err *err)
     json_t *event = json_object();
     (void)json_object_set_new(event, "type", json_string("error"));
     (void)json_object_set_new(event, "error", json_text(err->msg, strlen(err->msg)));
+    (void)json_object_set_new(event, "code", json_string(err_name(err->code)));
     (void)json_object_set_new(event, "timestamp", json_integer(clock_wall_ms()));
     (void)call_stream_event(c, event, NULL);
     if (c->http)

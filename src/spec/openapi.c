@@ -153,7 +153,7 @@ static bool is_scalar(const struct field *f)
 /* Everything may come in the query or the body; the document shows one place for each field. */
 static bool is_in_body(const struct op *op, const struct field *f)
 {
-    return !(f->flags & FIELD_PATH) && (has_body(op) || !is_scalar(f));
+    return !(f->flags & FIELD_PATH) && has_body(op);
 }
 
 static void add_parameters(const struct op *op, json_t *to)
@@ -163,9 +163,14 @@ static void add_parameters(const struct op *op, json_t *to)
         if (is_in_body(op, f))
             continue;
         bool is_path = f->flags & FIELD_PATH;
-        (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", f->name, "in", is_path ? "path" : "query", "required",
-                            (f->flags & FIELD_REQUIRED) != 0, "description", f->help, "schema", field_schema(f)));
+        json_t *one = json_pack("{s:s, s:s, s:b, s:s}", "name", f->name, "in", is_path ? "path" : "query", "required",
+                                (f->flags & FIELD_REQUIRED) != 0, "description", f->help);
+        if (is_scalar(f))
+            (void)json_object_set_new(one, "schema", field_schema(f));
+        else /* JSON text in the query */
+            (void)json_object_set_new(one, "content",
+                                      json_pack("{s:{s:o}}", "application/json", "schema", field_schema(f)));
+        (void)json_array_append_new(list, one);
     }
     if (op->flags & OP_IDEMPOTENT)
         (void)json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name",
@@ -254,22 +259,20 @@ static json_t *reply_ref(const struct op *op)
     return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", op->reply));
 }
 
-/* One server-sent event: its data is text, and that text is the reply as JSON. */
-static json_t *event_schema(const struct op *op)
+/* One server-sent event: its data is text, and that text is JSON of the type that ref names (taken over). */
+static json_t *event_schema(json_t *ref)
 {
-    json_t *data = json_pack("{s:s, s:s, s:o}", "type", "string", "contentMediaType", "application/json",
-                             "contentSchema", reply_ref(op));
+    json_t *data =
+        json_pack("{s:s, s:s, s:o}", "type", "string", "contentMediaType", "application/json", "contentSchema", ref);
     return json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "data", data, "required", "data");
 }
 
-/* Events of an operation that answers with its reply unless asked for events: JSON values of several shapes. */
-static void add_events(json_t *responses)
+/* Events of an operation that answers with its reply unless asked for events: a <reply>Event each. */
+static void add_events(const struct op *op, json_t *responses)
 {
-    json_t *data = json_pack("{s:s, s:s}", "type", "string", "contentMediaType", "application/json");
-    json_t *schema =
-        json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "data", data, "required", "data");
+    json_t *ref = json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%sEvent", op->reply));
     (void)json_object_set_new(json_object_get(json_object_get(responses, "200"), "content"), "text/event-stream",
-                              json_pack("{s:o}", "schema", schema));
+                              json_pack("{s:o}", "schema", event_schema(ref)));
 }
 
 static json_t *responses_of(const struct op *op)
@@ -279,9 +282,9 @@ static json_t *responses_of(const struct op *op)
     while (s->name && strcmp(s->name, op->reply) != 0)
         s++;
     json_t *all = json_pack("{s:{s:s, s:{s:{s:o}}}}", "200", "description", s->name ? s->help : op->reply, "content",
-                            type, "schema", op->flags & OP_STREAM ? event_schema(op) : reply_ref(op));
+                            type, "schema", op->flags & OP_STREAM ? event_schema(reply_ref(op)) : reply_ref(op));
     if (op->flags & OP_MAY_STREAM)
-        add_events(all);
+        add_events(op, all);
     for (int code = ERR_NONE + 1; code < ERR_COUNT; code++) {
         char status[8];
         if (!can_answer(op, (enum err_code)code))
@@ -296,8 +299,8 @@ static json_t *responses_of(const struct op *op)
 
 static json_t *operation_of(const struct op *op)
 {
-    json_t *o = json_pack("{s:s, s:s, s:s, s:[s%]}", "operationId", op->name, "summary", op->help, "x-function", op->fn,
-                          "tags", op->fn, strcspn(op->fn, ":"));
+    json_t *o = json_pack("{s:s, s:s, s:s, s:b, s:[s%]}", "operationId", op->name, "summary", op->help, "x-function",
+                          op->fn, "x-safe", !(op->flags & OP_MUTATES), "tags", op->fn, strcspn(op->fn, ":"));
     add_parameters(op, o);
     add_body(op, o);
     (void)json_object_set_new(o, "responses", responses_of(op));
@@ -365,8 +368,9 @@ static json_t *error_responses(void)
     json_t *all = json_object();
     for (int code = ERR_NONE + 1; code < ERR_COUNT; code++)
         (void)json_object_set_new(all, err_name((enum err_code)code),
-                                  json_pack("{s:s, s:{s:{s:{s:s}}}}", "description", words[code], "content",
-                                            "application/json", "schema", "$ref", "#/components/schemas/Error"));
+                                  json_pack("{s:s, s:i, s:{s:{s:{s:s}}}}", "description", words[code], "x-status",
+                                            err_status((enum err_code)code), "content", "application/json", "schema",
+                                            "$ref", "#/components/schemas/Error"));
     return all;
 }
 
@@ -376,10 +380,11 @@ json_t *spec_openapi(const char *prefix, const char *version)
     json_t *components = json_pack("{s:o, s:o, s:{s:{s:s, s:s}}}", "schemas", schemas, "responses", error_responses(),
                                    "securitySchemes", "bearer", "type", "http", "scheme", "bearer");
     return json_pack(
-        "{s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:[{s:s}], s:[{s:[]}], s:o, s:o}", "openapi", "3.1.0", "info", "title",
-        "iii-sandbox", "version", version, "description",
+        "{s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:[{s:s}], s:[{s:[]}], s:{s:o}, s:o, s:o}", "openapi", "3.1.0", "info",
+        "title", "iii-sandbox", "version", version, "description",
         "Isolated sandboxes for untrusted code. Fields may come in the query string or in a JSON body; null "
         "counts as absent and unknown fields are ignored.",
-        "license", "name", "Apache-2.0", "servers", "url", "/", "security", "bearer", "paths", paths_of(prefix),
-        "components", components);
+        "license", "name", "Apache-2.0", "servers", "url", "/", "security", "bearer", "x-websockets", "terminal",
+        json_sprintf("/%s/sandboxes/{id}/terminal/{sessionId}/ws", prefix), "paths", paths_of(prefix), "components",
+        components);
 }

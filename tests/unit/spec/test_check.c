@@ -100,6 +100,8 @@ TEST(numbers_and_booleans_may_be_texts)
         { "sandbox_list", "{\"page\":\"1e3\"}", "400 page: must be a whole number" },
         { "sandbox_list", "{\"page\":\" 1\"}", "400 page: must be a whole number" },
         { "sandbox_list", "{\"page\":\"99999999999999999999\"}", "{\"page\":1000000000}" },
+        { "sandbox_list", "{\"metadata\":\"{\\\"a\\\":\\\"b\\\"}\"}", "{\"metadata\":{\"a\":\"b\"}}" },
+        { "sandbox_list", "{\"metadata\":\"{\\\"a\\\":1}\"}", "400 metadata[a]: must be text" },
         { "git_diff", "{\"id\":\"x\",\"staged\":\"0\"}", "{\"id\":\"x\",\"staged\":false}" },
         { "git_diff", "{\"id\":\"x\",\"staged\":\"yes\"}", "400 staged: must be true or false" },
         { "alert_set", "{\"id\":\"x\",\"metric\":\"cpu\",\"threshold\":\"12.5\"}",
