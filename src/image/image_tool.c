@@ -1,7 +1,8 @@
 /* `iii --image-tool DATA_DIR`: the process that works on the image store for the server. It takes calls, each a socket,
- * on descriptor 3 and forks a child for each; only the child reads what the server says, parses what a registry or an
- * archive holds, and ends with its one answer. The server is not believed: folders of boxes are named by a fixed
- * pattern and opened beneath the data folder, layers by their digest. */
+ * on descriptor 3 and has a child for each; only the child reads what the server says, parses what a registry or an
+ * archive holds, and ends with its one answer. The child is forked and confined before its call comes (a spare), since
+ * a snapshot waits for it. The server is not believed: folders of boxes are named by a fixed pattern and opened beneath
+ * the data folder, layers by their digest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -14,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -36,10 +38,19 @@
 #define CALL_FD     3 /* in a child: it takes the place of the former */
 #define PROGRESS_MS 200
 
+/* Which configuration of Docker there was: what a child may read depends on it. All zero: none. */
+struct stamp {
+    dev_t dev;
+    ino_t ino;
+    struct timespec changed;
+};
+
 struct tool {
     const char *data_dir;
     struct image_store *store;
     struct filter filter; /* for the children */
+    int spare;            /* to the child that waits; NO_FD: none does */
+    struct stamp stamp;   /* what it was confined by */
     /* long work: */
     struct image_pull_state pull;
     atomic_bool is_unwanted;
@@ -295,46 +306,119 @@ static int confine_child(const struct tool *t, struct err *err)
     return r;
 }
 
-/* A child's whole life. */
-static void serve_call(struct tool *t)
+/* What a child does for its call; r and err say whether it is confined. */
+static void serve_call(struct tool *t, int r, struct err *err)
 {
-    struct err err = ERR_INIT;
     JSON_OWNED q = NULL;
     JSON_OWNED answer = json_object();
     size_t n_fds = 0;
     CLEANUP(free_p) char *text = xzalloc(IMAGE_REMOTE_MESSAGE);
     ssize_t n = seqsock_recv(CALL_FD, text, IMAGE_REMOTE_MESSAGE, NULL, 0, &n_fds);
-    int r = confine_child(t, &err);
     if (r >= 0)
-        r = n <= 0 ? err_set(&err, ERR_INVALID, 0, "no request") : json_read(text, (size_t)n, &q, &err);
+        r = n <= 0 ? err_set(err, ERR_INVALID, 0, "no request") : json_read(text, (size_t)n, &q, err);
     if (r == 0)
-        r = carry_out(t, q, answer, &err);
+        r = carry_out(t, q, answer, err);
     if (r < 0)
-        send_json(json_pack("{s:{s:i, s:i, s:i, s:o}}", "error", "result", r, "code", (int)err.code, "sys", err.sys,
-                            "msg", json_text(err.msg, strlen(err.msg))));
+        send_json(json_pack("{s:{s:i, s:i, s:i, s:o}}", "error", "result", r, "code", (int)err->code, "sys", err->sys,
+                            "msg", json_text(err->msg, strlen(err->msg))));
     else
         send_json(json_incref(answer));
 }
 
-static int take_call(struct tool *t)
+/* A socket that is sent over sock; NO_FD at its end. */
+static int receive_socket(int sock)
 {
     char byte;
     int fd = NO_FD;
     size_t n_fds = 0;
-    ssize_t n = seqsock_recv(CONTROL_FD, &byte, 1, &fd, 1, &n_fds);
-    if (n <= 0)
-        return -EPIPE;
-    if (n_fds != 1)
-        return 0;
+    ssize_t n = seqsock_recv(sock, &byte, 1, &fd, 1, &n_fds);
+    return n > 0 && n_fds == 1 ? fd : NO_FD;
+}
+
+static bool take_place(int fd, int place)
+{
+    return fd >= 0 && dup2(fd, place) >= 0 && fcntl(place, F_SETFD, FD_CLOEXEC) == 0 && close(fd) == 0;
+}
+
+/* A child's whole life: sock brings its call. An end of it means that there will be none. */
+static void live_as_child(struct tool *t, int sock)
+{
+    struct err err = ERR_INIT;
+    (void)signal(SIGCHLD, SIG_DFL);    /* it may have children itself: credential helpers */
+    if (!take_place(sock, CONTROL_FD)) /* what the server sends to the tool is none of its business */
+        return;
+    int r = confine_child(t, &err);
+    if (take_place(receive_socket(CONTROL_FD), CALL_FD))
+        serve_call(t, r, &err);
+}
+
+static struct stamp stamp_now(void)
+{
+    struct stat st;
+    CLEANUP(free_p) char *path = dockercred_path();
+    if (!path || stat(path, &st) < 0)
+        return (struct stamp){ 0 };
+    return (struct stamp){ .dev = st.st_dev, .ino = st.st_ino, .changed = st.st_ctim };
+}
+
+static bool is_stamp(const struct stamp *a, const struct stamp *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static void drop_spare(struct tool *t)
+{
+    close_fd_p(&t->spare); /* its end ends the child */
+    t->spare = NO_FD;
+}
+
+/* Leaves no spare when the system has no process or descriptor left: the next call tries again. */
+static void make_spare(struct tool *t)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return;
+    t->stamp = stamp_now();
     pid_t pid = fork();
     if (pid == 0) {
-        (void)signal(SIGCHLD, SIG_DFL); /* it may have children itself: credential helpers */
-        if (dup2(fd, CALL_FD) >= 0 && fcntl(CALL_FD, F_SETFD, FD_CLOEXEC) == 0 && close(fd) == 0)
-            serve_call(t);
+        (void)close(pair[0]);
+        live_as_child(t, pair[1]);
         (void)layout_close(t->store);
         _exit(0);
     }
-    (void)close(fd); /* the child's; without one the server sees an end */
+    (void)close(pair[1]);
+    t->spare = pair[0];
+    if (pid < 0)
+        drop_spare(t);
+}
+
+/* Gives the call to the spare; a spare that was killed, or confined by another configuration, is replaced. */
+static void hand_over(struct tool *t, int call)
+{
+    char byte = 'c';
+    struct stamp now = stamp_now();
+    struct iovec parts[2] = { { &byte, 1 }, { NULL, 0 } };
+    if (t->spare >= 0 && !is_stamp(&now, &t->stamp))
+        drop_spare(t);
+    for (int tries = 0; tries < 2; tries++) {
+        if (t->spare < 0)
+            make_spare(t);
+        if (t->spare < 0 || seqsock_send(t->spare, parts, &call, 1) >= 0)
+            break;
+        drop_spare(t);
+    }
+    if (t->spare >= 0)
+        drop_spare(t); /* it has got what it waited for, or never will; without it the server sees an end */
+}
+
+static int take_call(struct tool *t)
+{
+    int fd = receive_socket(CONTROL_FD);
+    if (fd < 0)
+        return -EPIPE;
+    hand_over(t, fd);
+    (void)close(fd); /* the child's */
     return 0;
 }
 
@@ -345,7 +429,7 @@ int image_tool_main(int argc, char **argv)
         (void)fprintf(stderr, "the image tool is started by the server only: iii serve\n");
         return 2;
     }
-    struct tool t = { .data_dir = argv[2], .over_fd = NO_FD };
+    struct tool t = { .data_dir = argv[2], .spare = NO_FD, .over_fd = NO_FD };
     CLEANUP(free_p) char *dir = xasprintf("%s/images", argv[2]);
     (void)prctl(PR_SET_NAME, "iii-images"); /* for ps only */
     (void)signal(SIGPIPE, SIG_IGN);         /* none of these can fail */
@@ -359,8 +443,10 @@ int image_tool_main(int argc, char **argv)
         (void)fprintf(stderr, "image tool: %s\n", err.msg);
         return 1;
     }
-    while (take_call(&t) == 0) {
-    }
+    do
+        make_spare(&t);
+    while (take_call(&t) == 0);
+    drop_spare(&t);
     (void)layout_close(t.store);
     filter_done(&t.filter);
     return 0;

@@ -376,8 +376,6 @@ int promote_run(struct cell_site *site, struct cell *c, const struct wire_reques
     char former[32] = "";
     if (!site->is_root)
         return err_set(err, ERR_CONFLICT, EBUSY, "only root can swap the root of a box");
-    if (promote_leftover(c, ret_folder))
-        return err_set(err, ERR_CONFLICT, EEXIST, "%s was captured and never taken", ret_folder);
     int r = promote_upper(c, former, err);
     if (r < 0)
         return r;

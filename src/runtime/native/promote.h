@@ -11,8 +11,8 @@ int promote_upper(const struct cell *c, char ret[32], struct err *err);
 /* True when a former writable folder is still in boxes/NAME: promoted, but nobody took it. ret is below the data
  * folder. */
 bool promote_leftover(const struct cell *c, char ret[PROMOTE_FOLDER]);
-/* The box must be frozen; q carries its layers, topmost first. 0: *ret_folder, below the data folder, holds what was
- * captured and is used by the box as a layer: it may be moved on the same file system, never changed. -EBUSY: a process
- * has a file or folder of the root open; nothing was changed, capture it by a copy. */
+/* The box must be frozen and without a leftover; q carries its layers, topmost first. 0: *ret_folder, below the data
+ * folder, holds what was captured and is used by the box as a layer: it may be moved on the same file system, never
+ * changed. -EBUSY: a process has a file or folder of the root open; nothing was changed, capture it by a copy. */
 int promote_run(struct cell_site *site, struct cell *c, const struct wire_request *q, char ret_folder[PROMOTE_FOLDER],
                 struct err *err);
