@@ -7,8 +7,13 @@
 
 #define POOL_MEMORY "777" /* MB, of the sandboxes in the warm pool */
 
+struct row;
+
 struct bench {
+    struct row *ours, *peers;
     const char *bin;       /* the iii under test */
+    const char *backend;   /* NULL: native */
+    const char *image;     /* of every sandbox */
     const char *floor_bin; /* iii-floor */
     uint16_t port, engine_port;
     int server_pid;
@@ -30,8 +35,16 @@ struct row {
 
 /* Peers and floors: are they there? They are rows like ours. */
 extern struct row rows_ours[], rows_peers[];
-unsigned rows_count(const struct row *rows);
 bool rows_peer_present(struct bench *b, const char *name);
+double rows_quantile_ms(struct row *r, double q); /* 0 without samples */
+/* One sample of an operation that every backend has. */
+int64_t rows_exec_true(struct bench *b);
+int64_t rows_exec_sh(struct bench *b);
+int64_t rows_write(struct bench *b);
+int64_t rows_read(struct bench *b);
+int64_t rows_pause(struct bench *b);
+int64_t rows_resume(struct bench *b);
+int64_t rows_snapshot(struct bench *b);
 
 int64_t rows_spawn_us(const char *const *argv);                   /* bare fork + exec + wait; < 0 on failure */
 bool rows_make_box(struct bench *b, char *id, const char *extra); /* POST /sandboxes; extra: more JSON members or "" */

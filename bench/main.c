@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dockrows.h"
 #include "engine.h"
 #include "neighbour.h"
 
@@ -20,20 +21,6 @@ struct extra {
     double floor_us, bare_per_s, exec_per_s, idle_kib, daemon_kib_0, daemon_kib_n, engine_per_s;
     struct neighbour neighbour;
 };
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(struct row *r, double q)
-{
-    if (r->n == 0)
-        return 0;
-    qsort(r->samples, r->n, sizeof(int64_t), by_value);
-    return (double)r->samples[(unsigned)(q * (r->n - 1) + 0.5)] / 1000.0;
-}
 
 static bool start_server(struct bench *b)
 {
@@ -47,8 +34,10 @@ static bool start_server(struct bench *b)
     b->server_pid = fork();
     if (b->server_pid == 0) {
         (void)dup2(out[1], 1);
-        (void)setenv("III_POOL_SIZE", "4", 1);
-        (void)setenv("III_POOL_PROFILES", "python," POOL_MEMORY ",1,false", 1);
+        (void)setenv("III_POOL_SIZE", b->backend ? "0" : "4", 1);
+        (void)setenv("III_POOL_PROFILES", b->backend ? "" : "python," POOL_MEMORY ",1,false", 1);
+        if (b->backend)
+            (void)setenv("III_ISOLATION_BACKEND", b->backend, 1);
         execv(b->bin, (char *const *)(uintptr_t)argv);
         _exit(127);
     }
@@ -66,8 +55,10 @@ static bool start_server(struct bench *b)
 static void stop_server(struct bench *b)
 {
     static const char *rm[] = { "rm", "-rf", NULL, NULL };
-    (void)kill(b->server_pid, SIGTERM);
-    (void)waitpid(b->server_pid, NULL, 0);
+    if (b->server_pid > 0) {
+        (void)kill(b->server_pid, SIGTERM);
+        (void)waitpid(b->server_pid, NULL, 0);
+    }
     rm[2] = b->data_dir;
     (void)rows_spawn_us(rm);
 }
@@ -195,7 +186,7 @@ static void print_row(FILE *json, struct row *r)
 {
     if (r->n == 0 && r->failed == 0)
         return;
-    double p50 = quantile(r, 0.5), p99 = quantile(r, 0.99);
+    double p50 = rows_quantile_ms(r, 0.5), p99 = rows_quantile_ms(r, 0.99);
     char budget[32] = "";
     if (r->budget_ms > 0)
         (void)snprintf(budget, sizeof(budget), "%.1f%s", r->budget_ms, p50 <= r->budget_ms ? "" : " !");
@@ -223,29 +214,30 @@ static void print_neighbour(FILE *json, const struct neighbour *n)
 
 static void print_ratios(FILE *json, const struct extra *x)
 {
-    double create = quantile(row_named("create"), 0.5), first = quantile(row_named("first_output"), 0.5);
-    double exec = quantile(row_named("exec_true"), 0.5), bare = quantile(row_named("bare_true"), 0.5);
+    double create = rows_quantile_ms(row_named("create"), 0.5),
+           first = rows_quantile_ms(row_named("first_output"), 0.5);
+    double exec = rows_quantile_ms(row_named("exec_true"), 0.5), bare = rows_quantile_ms(row_named("bare_true"), 0.5);
     struct row *bwrap = row_named("bwrap"), *dexec = row_named("docker_exec"), *drun = row_named("docker_run");
     printf("\nRatios (same run)\n");
     if (x->floor_us > 0)
         print_ratio(json, "create / sandbox floor", create * 1000 / x->floor_us, "<= 1.2");
     if (bwrap->n)
-        print_ratio(json, "create to first output / bwrap", first / quantile(bwrap, 0.5), "<= 0.8");
+        print_ratio(json, "create to first output / bwrap", first / rows_quantile_ms(bwrap, 0.5), "<= 0.8");
     if (bare > 0)
         print_ratio(json, "exec true / bare fork+exec", exec / bare, "<= 1.5, goal 1.3");
     if (x->bare_per_s > 0)
         print_ratio(json, "exec throughput / bare", x->exec_per_s / x->bare_per_s, ">= 0.6, goal 0.7");
     if (drun->n)
-        print_ratio(json, "docker run -d / create", quantile(drun, 0.5) / create, ">= 100");
+        print_ratio(json, "docker run -d / create", rows_quantile_ms(drun, 0.5) / create, ">= 100");
     if (dexec->n)
-        print_ratio(json, "docker exec / exec", quantile(dexec, 0.5) / exec, ">= 40");
+        print_ratio(json, "docker exec / exec", rows_quantile_ms(dexec, 0.5) / exec, ">= 40");
     printf("\nFloor %.3f ms; exec %.0f/s, bare %.0f/s; idle sandbox %.0f KiB (<= 1024, goal 563);\n"
            "server %.1f MiB with one sandbox, %.1f MiB with %d; %.0f invocations/s through the engine\n",
            x->floor_us / 1000, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0 / 1024,
            x->daemon_kib_n / 1024, IDLE_BOXES, x->engine_per_s);
     fprintf(json,
             ",\n  \"floor_us\": %.1f, \"exec_per_s\": %.0f, \"bare_per_s\": %.0f, \"idle_kib\": %.0f, \"daemon_kib\": "
-            "%.0f, \"engine_per_s\": %.0f\n}\n",
+            "%.0f, \"engine_per_s\": %.0f",
             x->floor_us, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0, x->engine_per_s);
 }
 
@@ -262,16 +254,18 @@ static void run_rounds(struct bench *b, unsigned rounds, const char *only, struc
 {
     for (unsigned round = 0; round <= rounds; round++) {
         fprintf(stderr, "\rround %u of %u ", round, rounds);
-        for (struct row *r = rows_ours; r->name; r++)
+        for (struct row *r = b->ours; r->name; r++)
             if (is_chosen(only, r->name))
                 run_row(b, r, round == 0);
-        for (struct row *r = rows_peers; r->name; r++)
-            if (is_chosen(only, r->name) && rows_peer_present(b, r->name))
+        for (struct row *r = b->peers; r->name; r++)
+            if (is_chosen(only, r->name) && (b->backend || rows_peer_present(b, r->name)))
                 run_row(b, r, round == 0);
-        if (!only && round == rounds / 2)
+        if (!only && !b->backend && round == rounds / 2)
             x->floor_us = floor_us(b);
     }
     fprintf(stderr, "\n");
+    if (b->backend)
+        return;
     if (is_chosen(only, "neighbour_p99") && !neighbour_measure(b, &x->neighbour))
         fprintf(stderr, "iii-bench: the well-behaved sandbox failed beside the others\n");
     if (only)
@@ -282,9 +276,53 @@ static void run_rounds(struct bench *b, unsigned rounds, const char *only, struc
     measure_memory(b, x);
 }
 
+static bool choose(struct bench *b, const char *backend)
+{
+    if (strcmp(backend, "docker") != 0)
+        return strcmp(backend, "native") == 0;
+    b->backend = backend;
+    b->image = "iii-bench-image"; /* with_docker.py makes it */
+    b->ours = dockrows_ours;
+    b->peers = dockrows_peers;
+    return true;
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: iii-bench [--backend native|docker] [--quick] [--only ROW,ROW] [--bin III] [--floor III-FLOOR] "
+            "[--out FILE]\n");
+    return 2;
+}
+
+static int report(struct bench *b, const char *out, unsigned rounds, const char *only, const struct extra *x)
+{
+    FILE *json = fopen(out, "w");
+    if (!json)
+        return perror(out), 1;
+    fprintf(json, "{\n  \"rounds\": %u", rounds);
+    printf("  %-44s %9s %9s %8s %9s\n", "operation", "p50 ms", "p99 ms", "samples", "budget");
+    for (struct row *r = b->ours; r->name; r++)
+        print_row(json, r);
+    for (struct row *r = b->peers; r->name; r++)
+        print_row(json, r);
+    print_neighbour(json, &x->neighbour);
+    if (b->backend)
+        dockrows_print(json, print_ratio);
+    else if (!only)
+        print_ratios(json, x);
+    fprintf(json, "\n}\n");
+    (void)fclose(json);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    struct bench b = { .bin = "build/iii", .floor_bin = "build/bench/iii-floor" };
+    struct bench b = { .bin = "build/iii",
+                       .floor_bin = "build/bench/iii-floor",
+                       .image = "python",
+                       .ours = rows_ours,
+                       .peers = rows_peers };
     const char *only = NULL, *out = "build/bench.json";
     unsigned rounds = 10;
     struct extra x = { 0 };
@@ -299,30 +337,17 @@ int main(int argc, char **argv)
             b.floor_bin = argv[++i];
         else if (strcmp(argv[i], "--out") == 0 && i + 1 < argc)
             out = argv[++i];
+        else if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc && choose(&b, argv[i + 1]))
+            i++;
         else
-            return fprintf(
-                       stderr,
-                       "usage: iii-bench [--quick] [--only ROW,ROW] [--bin III] [--floor III-FLOOR] [--out FILE]\n"),
-                   2;
+            return usage();
     }
     if (!start_server(&b))
-        return fprintf(stderr, "iii-bench: %s does not serve\n", b.bin), 1;
+        return fprintf(stderr, "iii-bench: %s does not serve\n", b.bin), stop_server(&b), 1;
+    if (b.backend && !dockrows_open(&b))
+        return fprintf(stderr, "iii-bench: DOCKER_HOST is not unix:///PATH\n"), stop_server(&b), 1;
     run_rounds(&b, rounds, only, &x);
-    FILE *json = fopen(out, "w");
-    if (!json)
-        return perror(out), stop_server(&b), 1;
-    fprintf(json, "{\n  \"rounds\": %u", rounds);
-    printf("  %-44s %9s %9s %8s %9s\n", "operation", "p50 ms", "p99 ms", "samples", "budget");
-    for (struct row *r = rows_ours; r->name; r++)
-        print_row(json, r);
-    for (struct row *r = rows_peers; r->name; r++)
-        print_row(json, r);
-    print_neighbour(json, &x.neighbour);
-    if (only)
-        fprintf(json, "\n}\n");
-    else
-        print_ratios(json, &x);
-    (void)fclose(json);
+    int code = report(&b, out, rounds, only, &x);
     stop_server(&b);
-    return 0;
+    return code;
 }

@@ -11,22 +11,26 @@
 
 #include "engine.h"
 
-#define IMAGE "python"
-
 extern char **environ;
 
-unsigned rows_count(const struct row *rows)
+static int by_value(const void *a, const void *b)
 {
-    unsigned n = 0;
-    while (rows[n].name)
-        n++;
-    return n;
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+double rows_quantile_ms(struct row *r, double q)
+{
+    if (r->n == 0)
+        return 0;
+    qsort(r->samples, r->n, sizeof(int64_t), by_value);
+    return (double)r->samples[(unsigned)(q * (r->n - 1) + 0.5)] / 1000.0;
 }
 
 bool rows_make_box(struct bench *b, char *id, const char *extra)
 {
     char body[256];
-    (void)snprintf(body, sizeof(body), "{\"image\":\"" IMAGE "\"%s}", extra);
+    (void)snprintf(body, sizeof(body), "{\"image\":\"%s\"%s}", b->image, extra);
     return client_call(&b->http, "POST", "/sandboxes", body) == 200 && client_member(&b->http, "id", id, 64) == 0;
 }
 
@@ -96,17 +100,17 @@ static int64_t sample_kill(struct bench *b)
     return timed_call(b, "DELETE", id, "", NULL);
 }
 
-static int64_t sample_exec_true(struct bench *b)
+int64_t rows_exec_true(struct bench *b)
 {
     return timed_call(b, "POST", b->box, "/exec", "{\"command\":[\"true\"]}");
 }
 
-static int64_t sample_exec_sh(struct bench *b)
+int64_t rows_exec_sh(struct bench *b)
 {
     return timed_call(b, "POST", b->box, "/exec", "{\"command\":\"echo hi\"}");
 }
 
-static int64_t sample_write(struct bench *b)
+int64_t rows_write(struct bench *b)
 {
     static char body[1300];
     if (!body[0]) {
@@ -118,19 +122,19 @@ static int64_t sample_write(struct bench *b)
     return timed_call(b, "POST", b->box, "/files/write", body);
 }
 
-static int64_t sample_read(struct bench *b)
+int64_t rows_read(struct bench *b)
 {
     return timed_call(b, "POST", b->box, "/files/read", "{\"path\":\"bench.txt\"}");
 }
 
-static int64_t sample_pause(struct bench *b)
+int64_t rows_pause(struct bench *b)
 {
     int64_t took = timed_call(b, "POST", b->box, "/pause", NULL);
     (void)call_box(b, "POST", b->box, "/resume", NULL);
     return took;
 }
 
-static int64_t sample_resume(struct bench *b)
+int64_t rows_resume(struct bench *b)
 {
     (void)call_box(b, "POST", b->box, "/pause", NULL);
     return timed_call(b, "POST", b->box, "/resume", NULL);
@@ -185,7 +189,7 @@ static int64_t sample_py_new_context(struct bench *b)
 }
 
 /* Drops what the last answer made: it is not part of the sample. */
-static int64_t sample_snapshot(struct bench *b)
+int64_t rows_snapshot(struct bench *b)
 {
     char id[64], path[128];
     (void)call_box(b, "POST", b->box, "/files/write", "{\"path\":\"bench.txt\",\"content\":\"x\"}");
@@ -259,15 +263,15 @@ struct row rows_ours[] = {
     { "create_pool", "create from the warm pool", 0.3, sample_create_pool, 20 },
     { "first_output", "create to first exec output", 3, sample_first_output, 20 },
     { "kill", "kill", 1, sample_kill, 10 },
-    { "exec_true", "exec true", 0, sample_exec_true, 50 },
-    { "exec_sh", "exec sh -c 'echo hi'", 0, sample_exec_sh, 30 },
-    { "write_1k", "write a 1 KiB file", 0.3, sample_write, 50 },
-    { "read_1k", "read a 1 KiB file", 0.3, sample_read, 50 },
-    { "pause", "pause", 0.5, sample_pause, 20 },
-    { "resume", "resume", 0.5, sample_resume, 20 },
+    { "exec_true", "exec true", 0, rows_exec_true, 50 },
+    { "exec_sh", "exec sh -c 'echo hi'", 0, rows_exec_sh, 30 },
+    { "write_1k", "write a 1 KiB file", 0.3, rows_write, 50 },
+    { "read_1k", "read a 1 KiB file", 0.3, rows_read, 50 },
+    { "pause", "pause", 0.5, rows_pause, 20 },
+    { "resume", "resume", 0.5, rows_resume, 20 },
     { "py_context", "one line of Python in a live context", 0.5, sample_py_context, 50 },
     { "py_new_context", "one line of Python in a new context", 2.5, sample_py_new_context, 20 },
-    { "snapshot", "snapshot of a running sandbox", 5, sample_snapshot, 4 },
+    { "snapshot", "snapshot of a running sandbox", 5, rows_snapshot, 4 },
     { "fork", "fork of a running sandbox (one child, running)", 5, sample_fork, 5 },
     { "engine_call", "one invocation through the engine", 0, engine_sample_call, 50 },
     { "fn_run", "sandbox::run, one line of Python, one shot", 0, engine_sample_run, 5 },

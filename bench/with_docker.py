@@ -41,6 +41,7 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     home = pathlib.Path(tempfile.mkdtemp(prefix="iii-docker-"))
+    home.chmod(0o755)  # a server on this engine is a user of its own, in the socket's group
     host = f"unix://{home}/docker.sock"
     docker = ["docker", "-H", host]
     with open(home / "log", "wb") as log:

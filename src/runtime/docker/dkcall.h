@@ -34,6 +34,8 @@ struct dkcall_request {
 };
 struct dkcall *dkcall_start(struct dkcall_set *set, const struct dkcall_request *req, dkcall_fn *fn, void *arg);
 void dkcall_cancel(struct dkcall *c); /* fn is not called */
+/* The call goes on, but nobody waits for its answer any more: fn is not called. Returns NULL. */
+struct dkcall *dkcall_let_go(struct dkcall *c);
 /* Ends every call; their functions are told so, to free what is theirs. They call nobody above the driver then: whoever
  * asked may be gone. */
 void dkcall_end_all(struct dkcall_set *set);

@@ -32,7 +32,6 @@ struct making {
     struct dkcall *call;
     box_ready_fn *fn;
     void *arg;
-    bool is_started;  /* the engine has said so, or it ran before */
     bool is_adoption; /* then the container is left alone when it fails: the sweep decides */
     int fd;
 };
@@ -146,6 +145,8 @@ static void succeed(struct making *m)
     box_ready_fn *fn = m->fn;
     void *arg = m->arg;
     int fd = m->fd;
+    if (m->call && !m->is_adoption)
+        m->call = dkcall_let_go(m->call); /* the engine says later that it has started what has called already */
     making_free(m);
     fn(arg, box, fd, NULL);
 }
@@ -163,7 +164,7 @@ static void on_paused_again(void *arg, json_t *body, const struct err *err)
 
 static void step(struct making *m)
 {
-    if (m->fd < 0 || !m->is_started)
+    if (m->fd < 0)
         return;
     m->deadline = timer_free(m->deadline);
     if (!m->box->is_paused)
@@ -202,10 +203,7 @@ static void on_started(void *arg, json_t *body, const struct err *err)
         fail(m, err);
         return;
     }
-    m->is_started = true;
-    if (m->deadline)
-        timer_set(m->deadline, CALL_MS, 0);
-    step(m);
+    timer_set(m->deadline, CALL_MS, 0);
 }
 
 static void on_made(void *arg, json_t *body, const struct err *err)
@@ -300,7 +298,7 @@ static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
     struct dkdoor_caller only = { .fd = NO_FD,
                                   .pid = (pid_t)json_get_int(record, "pid", 0),
                                   .since = (uint64_t)json_get_int(record, "since", 0) };
-    m->is_adoption = m->is_started = true;
+    m->is_adoption = true;
     m->box->is_paused = json_get_bool(record, "paused", false);
     int r = dkreply_id(record, "container", m->box->container, &err);
     if (r == 0)
