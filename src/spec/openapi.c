@@ -299,8 +299,9 @@ static json_t *responses_of(const struct op *op)
 
 static json_t *operation_of(const struct op *op)
 {
-    json_t *o = json_pack("{s:s, s:s, s:s, s:b, s:[s%]}", "operationId", op->name, "summary", op->help, "x-function",
-                          op->fn, "x-safe", !(op->flags & OP_MUTATES), "tags", op->fn, strcspn(op->fn, ":"));
+    json_t *o = json_pack("{s:s, s:s, s:s, s:b, s:b, s:[s%]}", "operationId", op->name, "summary", op->help,
+                          "x-function", op->fn, "x-safe", !(op->flags & OP_MUTATES), "x-long",
+                          (op->flags & (OP_RATE_EXEC | OP_SLOW)) != 0, "tags", op->fn, strcspn(op->fn, ":"));
     add_parameters(op, o);
     add_body(op, o);
     (void)json_object_set_new(o, "responses", responses_of(op));

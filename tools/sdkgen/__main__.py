@@ -22,8 +22,11 @@ def emitters(wanted):
 def main():
     parser = argparse.ArgumentParser(prog="sdkgen", description=__doc__)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("language", nargs="*", choices=[*LANGUAGES, []])
+    parser.add_argument("language", nargs="*", metavar="LANGUAGE", help=" ".join(LANGUAGES))
     args = parser.parse_args()
+    unknown = [name for name in args.language if name not in LANGUAGES]
+    if unknown:
+        parser.error(f"unknown language {unknown[0]}; there are: {' '.join(LANGUAGES)}")
     table, stale = model.read(ROOT / "docs" / "openapi.json"), 0
     for emitter in emitters(args.language or LANGUAGES):
         for name, text in emitter.files(table).items():

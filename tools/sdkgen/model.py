@@ -7,6 +7,8 @@ import json
 import re
 
 PREFIX = "#/components/schemas/"
+# Names that clients have always had for objects of the wire; the plain ones belong to their classes.
+PUBLIC_NAMES = {"Sandbox": "SandboxInfo", "Snapshot": "SnapshotInfo", "QueueJob": "QueueJobInfo", "InterpretResult": "CodeResult"}
 SKIPPED_PARAMETERS = {"Idempotency-Key"}  # a property of the operation, not a field of its callers
 
 
@@ -50,6 +52,7 @@ class Operation:
 
     stream: "never", "always" (server-sent events), or "asked" (JSON, unless the request accepts text/event-stream).
     reply: type of the JSON answer (None when it always streams); event: type of each event (None when it never does).
+    long: it takes as long as its work takes, so a client sets no deadline of its own.
     safe: repeating it changes nothing, so a client may retry. idempotency_key: a client that sends the header of that name may retry, too.
     alias_of: another operation that does exactly this; clients leave aliases out."""
     name: str
@@ -61,6 +64,7 @@ class Operation:
     reply: "Type | None"
     event: "Type | None"
     stream: str
+    long: bool
     safe: bool
     idempotency_key: bool
     needs_token: bool
@@ -110,6 +114,10 @@ def kebab(name):
     return snake(name).replace("_", "-")
 
 
+def public_name(name):
+    return PUBLIC_NAMES.get(name, name)
+
+
 class Reader:
     """Reads schemas; collects the types it has to name itself."""
 
@@ -118,7 +126,7 @@ class Reader:
 
     def type_of(self, schema, hint, role="reply"):
         if "$ref" in schema:
-            return Type("ref", name=schema["$ref"].removeprefix(PREFIX))
+            return Type("ref", name=public_name(schema["$ref"].removeprefix(PREFIX)))
         if "oneOf" in schema:
             return Type("union", members=tuple(self.type_of(s, hint, role) for s in schema["oneOf"]))
         if "enum" in schema:
@@ -147,7 +155,8 @@ class Reader:
         return tuple(Field(name, self.type_of(s, owner + pascal(name), role), name in required, s.get("description", ""), "", s.get("default"))
                      for name, s in schema["properties"].items())
 
-    def named(self, name, schema):
+    def named(self, wire_name, schema):
+        name = public_name(wire_name)
         text = schema.get("description", "")
         if "properties" in schema:
             return Named(name, text, self.fields_of(schema, name, "reply"))
@@ -191,7 +200,7 @@ def operation(reader, path, method, row, first_of):
     key = any(p["name"] == "Idempotency-Key" for p in row.get("parameters", ()))
     first = first_of.setdefault(row["x-function"], name)
     return Operation(name, row["x-function"], row["summary"], method.upper(), path, request_fields(reader, name, row), reply, event, stream,
-                     row["x-safe"], key, row.get("security") != [], errors, row["tags"][0], "" if first == name else first)
+                     row["x-long"], row["x-safe"], key, row.get("security") != [], errors, row["tags"][0], "" if first == name else first)
 
 
 def read(path):

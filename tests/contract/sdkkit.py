@@ -1,0 +1,62 @@
+"""Makes the SDKs ready to run: packages from the registries are installed once into build/, and again when their list changes."""
+import fcntl
+import hashlib
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CACHE = ROOT / "build" / "sdk"
+INSTALL_S = 300
+
+
+def run(argv, cwd=ROOT, limit_s=INSTALL_S):
+    done = subprocess.run([str(a) for a in argv], cwd=cwd, capture_output=True, text=True, timeout=limit_s, check=False)
+    assert done.returncode == 0, f"{argv[0]} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done.stdout
+
+
+class Once:
+    """Runs its block when `inputs` are not those of the last time; others wait meanwhile."""
+
+    def __init__(self, name, *inputs):
+        CACHE.mkdir(parents=True, exist_ok=True)
+        self.stamp, self.lock = CACHE / f"{name}.stamp", open(CACHE / f"{name}.lock", "w")
+        sums = hashlib.sha256()
+        for item in inputs:
+            sums.update(item.read_bytes() if isinstance(item, pathlib.Path) else str(item).encode())
+        self.sum = sums.hexdigest()
+
+    def __enter__(self):
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.needed = not self.stamp.exists() or self.stamp.read_text() != self.sum
+        return self.needed
+
+    def __exit__(self, kind, *_):
+        if kind is None and self.needed:
+            self.stamp.write_text(self.sum)
+        self.lock.close()
+
+
+def python_venv():
+    """The interpreter of a virtual environment with what the Python SDK and its tests need; the SDK itself is found by its path."""
+    home, project = CACHE / "venv", ROOT / "sdk" / "python"
+    with Once("venv", project / "pyproject.toml", sys.version) as needed:
+        if needed or not (home / "bin" / "python").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            run([sys.executable, "-m", "venv", home])
+            run([home / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "-e", f"{project}[test]"])
+    return home / "bin" / "python"
+
+
+def build_typescript():
+    """sdk/typescript/dist, by the compiler from npm; nothing is done when no source has changed."""
+    home = ROOT / "sdk" / "typescript"
+    sources = sorted(home.glob("src/**/*.ts")) + [home / "package.json", home / "tsconfig.json"]
+    with Once("typescript", *sources) as needed:
+        if needed or not (home / "dist" / "index.js").exists():
+            if not (home / "node_modules" / "typescript").exists():
+                run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--no-package-lock"], home)
+            run(["node", home / "node_modules" / "typescript" / "bin" / "tsc", "-p", home], home)
+    return home / "dist"
