@@ -92,6 +92,14 @@ struct switchnet *switchnet_free(struct switchnet *nets)
     return NULL;
 }
 
+/* Not there, or gone meanwhile (with a namespace that the kernel is taking down), is as good as removed. */
+static int remove_device(int nl, const char *name)
+{
+    int index = netlink_index(name);
+    int r = index < 0 ? index : netlink_delete(nl, index);
+    return r == -ENODEV ? 0 : r;
+}
+
 static int plug_switch(const struct cable *k)
 {
     CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
@@ -104,8 +112,7 @@ static int plug_switch(const struct cable *k)
                        (uint8_t)(k->address >> 16),
                        (uint8_t)(k->address >> 8),
                        (uint8_t)k->address };
-    int old = netlink_index(k->port); /* of a box that this one replaces and that is not quite gone */
-    int r = old < 0 ? 0 : netlink_delete(nl, old);
+    int r = remove_device(nl, k->port); /* of a box that this one replaces and that is not quite gone */
     if (r >= 0)
         r = netlink_veth(nl, k->port, k->device, k->box_ns, mac);
     if (r < 0)
@@ -132,8 +139,7 @@ static int plug_box(const struct cable *k)
 static int unplug(const struct cable *k)
 {
     CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
-    int index = nl < 0 ? nl : netlink_index(k->device);
-    return index == -ENODEV ? 0 : index < 0 ? index : netlink_delete(nl, index); /* both ends go */
+    return nl < 0 ? nl : remove_device(nl, k->device); /* both ends go */
 }
 
 static int join_inside(void *arg, struct err *err)
