@@ -154,6 +154,8 @@ class Engine:
         if self.proc and self.proc.poll() is None:
             self.proc.send_signal(sig)
             self.proc.wait(DEADLINE_S)
+        if sig == signal.SIGKILL:  # its containerd dies along, but may stay a zombie of init's for a while: to the next engine that is one that lives
+            (self.home / "exec" / "containerd" / "containerd.pid").unlink(missing_ok=True)
 
     def remove(self):
         """Also after a test that failed half-way: its containers and their mounts go, too."""
