@@ -7,6 +7,7 @@
 #include "cli/boxes.h"
 #include "cli/completion.h"
 #include "cli/manpage.h"
+#include "cli/mcpcmd.h"
 #include "cli/tokencmd.h"
 #include "cli/trigger_call.h"
 #include "cli/usage.h"
@@ -154,6 +155,14 @@ static const struct verbs_option serve_options[] = {
     END,
 };
 
+static const struct verbs_option mcp_options[] = {
+    { "url", 0, "URL", "The server [III_SANDBOX_URL, else http://localhost:3111]" },
+    { "token", 0, "SECRET", "Token for it [III_SANDBOX_TOKEN, else III_AUTH_TOKEN]" },
+    { "prefix", 0, "WORD", "First segment of its paths [III_API_PREFIX, else sandbox]" },
+    { "ca-cert", 0, "FILE", "Who may have signed its certificate [III_CA_CERT, else the system's store]" },
+    END,
+};
+
 #define COMMAND_EXITS                                                                \
     "the command's own; 124 its time was over, 126 not executable, 127 not found,\n" \
     "128+n killed by signal n; 1 also when the sandbox or engine failed, 2 wrong usage"
@@ -296,6 +305,13 @@ const struct verbs_verb verbtable_rows[] = {
       "Works on the image store, beside a running server too; `iii image --help` tells all.", NULL,
       "iii image pull python:3.12-slim\niii image ls --json",
       "0 done, 1 failed, 2 wrong usage, 3 no such image or file", run_image, VERBS_RAW, 0, 0 },
+    { "mcp", "", "Give agents the sandboxes as MCP tools, on standard input and output",
+      "What an agent starts by itself. Needs a running server (`iii serve`), which\n"
+      "offers the same tools over HTTP at /mcp, too.",
+      mcp_options,
+      "claude mcp add sandbox -- iii mcp\n"
+      "III_SANDBOX_URL=https://sandboxes.example:3111 III_SANDBOX_TOKEN=... iii mcp",
+      "0 the input ended, 1 failed, 2 wrong usage", mcpcmd_run, 0, 0, 0 },
     { "token", "COMMAND", "Make, list and end API tokens",
       "Works on a data folder, with or without a server on it, or on a server by REST.", NULL,
       "iii token create ci --tenant ci\niii token ls", NULL, NULL, VERBS_GROUP, 0, 0 },

@@ -123,6 +123,11 @@ static json_t *field_schema(const struct field *f)
     return s;
 }
 
+json_t *spec_field_schema(const struct field *f)
+{
+    return field_schema(f);
+}
+
 static json_t *object_schema(const struct field *fields)
 {
     json_t *properties = json_object(), *required = json_array();

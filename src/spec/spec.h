@@ -98,6 +98,8 @@ extern const struct op spec_ops[OP_COUNT];
 json_t *spec_openapi(const char *prefix, const char *version);
 /* One reply schema (JSON Schema, refs into #/components/schemas). Borrowed; NULL when unknown. */
 const json_t *spec_schema(const char *name);
+/* One field as JSON Schema, with its description, limits and default. Caller owns. */
+json_t *spec_field_schema(const struct field *f);
 /* docs/api-reference.md and docs/configuration.md as text; caller frees. */
 char *spec_reference_md(void);
 char *spec_settings_md(void);

@@ -1,0 +1,233 @@
+"""`iii mcp`: JSON-RPC, versions, tools, progress, cancellation and resources, over standard input and output."""
+import json
+import subprocess
+
+import pytest
+
+import harness
+from mcpclient import Stdio, notification, request
+
+CONTRACT = ("create exec run_code read_file write_file list_files install_package list kill metrics env_get env_set env_list git_clone git_status "
+            "git_commit git_diff process_list process_kill template_list snapshot_create snapshot_restore snapshot_list clone port_expose port_list "
+            "events_history events_publish exec_queue queue_status network_create network_connect stream_logs traces metrics_dashboard set_alert "
+            "alert_history volume_create volume_attach").split()
+
+
+@pytest.fixture
+def url(server):
+    return f"http://127.0.0.1:{server.port}"
+
+
+@pytest.fixture
+def mcp(url):
+    with Stdio(url) as made:
+        made.initialize()
+        yield made
+
+
+@pytest.mark.parametrize("asked, given", [("2025-11-25", "2025-11-25"), ("2025-06-18", "2025-06-18"), ("2025-03-26", "2025-03-26"),
+                                          ("2024-11-05", "2024-11-05"), ("1999-01-01", "2025-11-25"), ("", "2025-11-25")])
+def test_versions(url, asked, given):
+    with Stdio(url) as mcp:
+        said = mcp.initialize(asked)
+        assert said["protocolVersion"] == given
+        assert said["serverInfo"]["name"] == "iii-sandbox" and said["serverInfo"]["version"] == "0.1.0"
+        assert said["capabilities"]["tools"] == {"listChanged": True} and "resources" in said["capabilities"]
+        tools = mcp.ask("tools/list")["result"]["tools"]
+        assert ("outputSchema" in tools[0]) == (given >= "2025-06-18")
+
+
+def test_the_contract_tools_come_first(mcp):
+    tools = mcp.ask("tools/list")["result"]["tools"]
+    assert [t["name"] for t in tools[:39]] == [f"sandbox_{name}" for name in CONTRACT]
+    assert len({t["name"] for t in tools}) == len(tools)
+    by_name = {t["name"]: t for t in tools}
+    create = by_name["sandbox_create"]["inputSchema"]
+    assert create["properties"]["image"]["default"] == "python:3.12-slim" and "required" not in create
+    assert by_name["sandbox_run_code"]["inputSchema"]["properties"]["language"]["enum"] == ["python", "javascript", "typescript", "go", "bash"]
+    assert by_name["sandbox_install_package"]["inputSchema"]["properties"]["manager"]["enum"] == ["pip", "npm", "go"]
+    assert by_name["sandbox_exec"]["inputSchema"]["required"] == ["sandboxId", "command"]
+    assert by_name["sandbox_read_file"]["annotations"]["readOnlyHint"] is True
+    assert by_name["sandbox_kill"]["annotations"]["destructiveHint"] is True
+
+
+def test_a_sandbox_from_birth_to_death(mcp):
+    record = json.loads(mcp.text("sandbox_create", image="python", name="from mcp"))
+    sid = record["id"]
+    assert record["name"] == "from mcp" and record["status"] == "running"
+    assert mcp.text("sandbox_exec", sandboxId=sid, command="echo hi") == "hi\n"
+    both = mcp.tool("sandbox_exec", sandboxId=sid, command="echo out; echo err >&2; exit 3")
+    assert both["isError"] is True and both["content"][0]["text"] == "STDOUT:\nout\n\n\nSTDERR:\nerr\n"
+    assert both["structuredContent"]["exitCode"] == 3
+    assert mcp.tool("sandbox_exec", sandboxId=sid, command="exit 4")["content"][0]["text"] == "exit code 4"
+    failed = mcp.tool("sandbox_run_code", sandboxId=sid, code="print(1)\nraise ValueError('no')")
+    assert failed["isError"] and failed["content"][0]["text"].startswith("ERROR:\nTraceback") and failed["content"][0]["text"].endswith("\n\nOUTPUT:\n1\n")
+    assert mcp.text("sandbox_write_file", sandboxId=sid, path="/workspace/a.txt", content="x") == "Written to /workspace/a.txt"
+    assert mcp.text("sandbox_read_file", sandboxId=sid, path="a.txt") == "x"
+    assert [f["name"] for f in json.loads(mcp.text("sandbox_list_files", sandboxId=sid))] == ["a.txt"]
+    assert mcp.text("sandbox_env_get", sandboxId=sid, key="NOPE") == "NOPE is not set"
+    assert mcp.text("sandbox_env_set", sandboxId=sid, vars={"A": "1", "B": "2"}) == "Set 2 variable(s): A, B"
+    assert mcp.text("sandbox_env_get", sandboxId=sid, key="A") == "A=1"
+    assert mcp.text("sandbox_kill", sandboxId=sid) == f"Sandbox {sid} killed"
+    gone = mcp.tool("sandbox_exec", sandboxId=sid, command="true")
+    assert gone["isError"] and gone["content"][0]["text"].startswith(f"POST /sandbox/sandboxes/{sid}/exec failed: 404 {{\"error\":")
+
+
+def test_template_given_no_image_sent(mcp, client):
+    made = client.ok("POST", "/templates", {"name": "mcp-t", "config": {"image": "python", "memory": 99}})
+    record = json.loads(mcp.text("sandbox_create", template="mcp-t"))
+    assert record["image"] == "python" and record["config"]["memory"] == 99
+    mcp.text("sandbox_kill", sandboxId=record["id"])
+    client.ok("DELETE", f"/templates/{made['id']}")
+
+
+def test_wrong_calls(url):
+    for version, is_result in (("2025-11-25", True), ("2025-06-18", False)):
+        with Stdio(url) as mcp:
+            mcp.initialize(version)
+            answer = mcp.ask("tools/call", {"name": "sandbox_exec", "arguments": {"command": "ls"}})
+            if is_result:
+                assert answer["result"]["isError"] and answer["result"]["content"][0]["text"] == "sandbox_exec: sandboxId: it is required"
+            else:
+                assert answer["error"] == {"code": -32602, "message": "sandbox_exec: sandboxId: it is required"}
+            assert mcp.ask("tools/call", {"name": "nothing"})["error"]["code"] == -32602
+            assert mcp.ask("nothing/here")["error"]["code"] == -32601
+            assert mcp.ask("tools/list", {"cursor": "x"})["error"]["code"] == -32602
+            assert mcp.ask("ping")["result"] == {}
+
+
+def test_hostile_lines(mcp):
+    for line, code in ((b"{", -32700), (b"[]", -32600), (b"7", -32600), (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
+                       (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600), (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
+                       (b'{"jsonrpc":"2.0","id":"' + b"x" * 257 + b'","method":"ping"}', -32600), (b'{"jsonrpc":"2.0"}', -32600),
+                       (b"\xff\xfe", -32700), (b"[" * 100000, -32700)):
+        mcp.send_raw(line + b"\n")
+        assert mcp.next()["error"]["code"] == code, line[:60]
+    mcp.send_raw(b"\n  \r\n")
+    mcp.send({"jsonrpc": "2.0", "id": 5, "result": {}})
+    mcp.send(notification("notifications/cancelled", {"requestId": "never"}))
+    mcp.send(notification("notifications/unknown"))
+    assert mcp.ask("ping")["result"] == {}
+
+
+def test_a_message_that_is_too_long(mcp):
+    mcp.send_raw(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * (33 << 20) + b'"}}\n')
+    assert "longer than" in mcp.next()["error"]["message"]
+    assert mcp.ask("ping")["result"] == {}
+
+
+def test_batches_of_older_revisions(url):
+    pings = [request("ping", rid="a"), notification("notifications/initialized"), request("nope", rid="b")]
+    with Stdio(url) as mcp:
+        mcp.initialize("2025-03-26")
+        mcp.send(pings)
+        answers = {a["id"]: a for a in mcp.next()}
+        assert answers["a"]["result"] == {} and answers["b"]["error"]["code"] == -32601
+        mcp.send([request("ping", rid=i) for i in range(65)])
+        assert mcp.next()["error"]["code"] == -32600
+    with Stdio(url) as mcp:
+        mcp.initialize("2025-06-18")
+        mcp.send(pings)
+        assert mcp.next()["error"]["code"] == -32600
+
+
+def test_progress_and_cancellation(mcp, new_sandbox):
+    sid = new_sandbox()["id"]
+    result = mcp.tool("sandbox_exec", token="p", sandboxId=sid, command="sleep 2.5; echo done")
+    assert result["content"][0]["text"] == "done\n"
+    told = [n["params"] for n in mcp.notes if n["method"] == "notifications/progress"]
+    assert told and all(p["progressToken"] == "p" for p in told) and [p["progress"] for p in told] == sorted({p["progress"] for p in told})
+    mcp.send(request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "echo $$ > /workspace/pid; exec sleep 321"}}, "long"))
+    pid = harness.wait_until(lambda: mcp.tool("sandbox_read_file", sandboxId=sid, path="pid")["content"][0]["text"].strip().isdigit(), "the command to start")
+    assert pid
+    mcp.send(request("ping", rid="long"))
+    assert mcp.next()["error"]["code"] == -32600, "the id is taken"
+    mcp.send(notification("notifications/cancelled", {"requestId": "long", "reason": "test"}))
+    harness.wait_until(lambda: "sleep 321" not in mcp.text("sandbox_process_list", sandboxId=sid), "the cancelled command to be gone")
+    assert not [n for n in mcp.notes if n.get("id") == "long"], "a cancelled request gets no answer"
+
+
+def test_too_many_at_once(mcp, new_sandbox):
+    sid = new_sandbox()["id"]
+    wait = {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "while [ ! -e /workspace/go ]; do sleep 0.1; done"}}
+    for i in range(64):
+        mcp.send(request("tools/call", wait, f"w{i}"))
+    answer = mcp.ask("tools/call", wait)
+    assert answer["error"]["code"] == -32000 and "64" in answer["error"]["message"]
+    mcp.send(notification("notifications/cancelled", {"requestId": "w0"}))
+    assert mcp.text("sandbox_write_file", sandboxId=sid, path="go", content="") == "Written to go"
+    left = {f"w{i}" for i in range(1, 64)}
+    left -= {n.get("id") for n in mcp.notes}
+    while left:
+        left.discard(mcp.next()["id"])
+
+
+def test_resources(mcp, new_sandbox):
+    sid = new_sandbox(name="res")["id"]
+    assert {t["uriTemplate"] for t in mcp.ask("resources/templates/list")["result"]["resourceTemplates"]} == {
+        "sandbox://{sandboxId}/files/{+path}", "sandbox://{sandboxId}/logs", "sandbox://{sandboxId}"}
+    listed = {r["uri"] for r in mcp.ask("resources/list")["result"]["resources"]}
+    assert {f"sandbox://{sid}", f"sandbox://{sid}/files/workspace/", f"sandbox://{sid}/logs"} <= listed
+    mcp.text("sandbox_write_file", sandboxId=sid, path="/workspace/a b.md", content="# é")
+    read = lambda uri: mcp.ask("resources/read", {"uri": uri})  # noqa: E731
+    assert read(f"sandbox://{sid}/files/workspace/a%20b.md")["result"]["contents"] == [
+        {"uri": f"sandbox://{sid}/files/workspace/a%20b.md", "mimeType": "text/markdown", "text": "# é"}]
+    mcp.text("sandbox_exec", sandboxId=sid, command="printf '\\000\\377' > /workspace/bytes")
+    blob = read(f"sandbox://{sid}/files/workspace/bytes")["result"]["contents"][0]
+    assert blob["blob"] == "AP8=" and blob["mimeType"] == "application/octet-stream"
+    assert "a b.md" in read(f"sandbox://{sid}/files/workspace/")["result"]["contents"][0]["text"]
+    assert json.loads(read(f"sandbox://{sid}")["result"]["contents"][0]["text"])["name"] == "res"
+    assert read(f"sandbox://{sid}/logs")["result"]["contents"][0]["mimeType"] == "text/plain"
+    for uri in (f"sandbox://{sid}/nothing", "file:///etc/passwd", "sandbox://", f"sandbox://{sid}/files/%zz", f"sandbox://{harness.UNKNOWN}",
+                f"sandbox://{sid}/files/workspace/missing"):
+        assert read(uri)["error"]["code"] == -32002, uri
+    assert mcp.ask("resources/read", {})["error"]["code"] == -32602
+    assert mcp.ask("resources/list", {"cursor": "-1"})["error"]["code"] == -32602
+
+
+def test_pages_of_resources(mcp, client):
+    made = [client.create(image="python")["id"] for _ in range(51)]
+    first = mcp.ask("resources/list")["result"]
+    assert len(first["resources"]) == 150 and first["nextCursor"]
+    rest = mcp.ask("resources/list", {"cursor": first["nextCursor"]})["result"]
+    assert "nextCursor" not in rest
+    seen = {r["uri"] for r in first["resources"] + rest["resources"]}
+    assert {f"sandbox://{sid}" for sid in made} <= seen
+    for sid in made:
+        client.delete(f"/sandboxes/{sid}")
+
+
+def test_no_server_is_said_clearly():
+    with Stdio("http://127.0.0.1:1") as mcp:
+        assert mcp.initialize()["serverInfo"]["name"] == "iii-sandbox"
+        result = mcp.tool("sandbox_list")
+        assert result["isError"] and "no iii-sandbox server answers at http://127.0.0.1:1" in result["content"][0]["text"]
+        assert "iii serve" in result["content"][0]["text"]
+
+
+def test_bad_usage():
+    for args in (["--url", "nowhere"], ["extra"], ["--bad"]):
+        assert harness.run_cli("mcp", *args).returncode == 2, args
+
+
+def test_answers_come_though_the_input_has_ended(url, new_sandbox):
+    sid = new_sandbox()["id"]
+    asked = json.dumps(request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "sleep 0.5; echo late"}}))
+    done = subprocess.run([str(harness.BINARY), "mcp", "--url", url], input=asked, capture_output=True, text=True, env=harness.clean_env(),
+                          timeout=harness.DEADLINE_S, check=False)
+    assert done.returncode == 0 and json.loads(done.stdout)["result"]["content"][0]["text"] == "late\n"
+
+
+def test_a_client_that_leaves_ends_its_commands(url, new_sandbox, client):
+    sid = new_sandbox()["id"]
+    mcp = Stdio(url)
+    mcp.send(request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "sleep 654"}}))
+    harness.wait_until(lambda: "sleep 654" in client.get(f"/sandboxes/{sid}/processes").body.decode(), "the command to start")
+    mcp.proc.terminate()
+    assert mcp.proc.wait(harness.DEADLINE_S) == 0
+    harness.wait_until(lambda: "sleep 654" not in client.get(f"/sandboxes/{sid}/processes").body.decode(), "the command to end")
+    mcp.reader.join()
+    for pipe in (mcp.proc.stdin, mcp.proc.stdout, mcp.proc.stderr):
+        pipe.close()
+
+
