@@ -46,17 +46,13 @@ class Driver:
             self.proc.stdout.close()
 
 
-def python():
-    return [str(sdkkit.python_venv()), str(sdkkit.ROOT / "sdk" / "python" / "contract" / "driver.py")]
-
-
 def typescript():
     sdkkit.build_typescript()
     return ["node", str(sdkkit.ROOT / "sdk" / "typescript" / "contract" / "driver.mjs")]
 
 
 # name → what makes the driver ready and gives its argument list. New clients are added here.
-CLIENTS = {"typescript": typescript, "python": python}
+CLIENTS = {"typescript": typescript}
 
 
 def names():

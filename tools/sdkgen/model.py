@@ -8,7 +8,8 @@ import re
 
 PREFIX = "#/components/schemas/"
 # Names that clients have always had for objects of the wire; the plain ones belong to their classes.
-PUBLIC_NAMES = {"Sandbox": "SandboxInfo", "Snapshot": "SnapshotInfo", "QueueJob": "QueueJobInfo", "InterpretResult": "CodeResult"}
+PUBLIC_NAMES = {"Sandbox": "SandboxInfo", "Snapshot": "SnapshotInfo", "QueueJob": "QueueJobInfo", "InterpretResult": "CodeResult",
+                "Error": "ErrorBody"}
 SKIPPED_PARAMETERS = {"Idempotency-Key"}  # a property of the operation, not a field of its callers
 
 

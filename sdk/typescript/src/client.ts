@@ -1,0 +1,103 @@
+import { Api } from "./generated/api.js";
+import type {
+  SandboxCreateParams,
+  SandboxInfo,
+  SandboxListParams,
+  SandboxPage,
+  SandboxTemplate,
+} from "./generated/types.js";
+import { HttpClient, type CallOptions, type ClientConfig } from "./http.js";
+import {
+  AdminClient,
+  EventManager,
+  ImageManager,
+  NetworkManager,
+  ObservabilityClient,
+  SnapshotManager,
+  TemplateManager,
+  TokenManager,
+  VolumeManager,
+} from "./managers/server.js";
+import { Sandbox } from "./sandbox.js";
+
+export const DEFAULT_IMAGE = "python:3.12-slim";
+
+/** What a new sandbox is made from; without image and template the image is `python:3.12-slim`. */
+export type SandboxCreateOptions = SandboxCreateParams;
+
+/** One server, with everything that can be asked of it. */
+export class Client {
+  readonly http: HttpClient;
+  readonly api: Api;
+  readonly admin: AdminClient;
+  readonly events: EventManager;
+  readonly images: ImageManager;
+  readonly networks: NetworkManager;
+  readonly observability: ObservabilityClient;
+  readonly snapshots: SnapshotManager;
+  readonly templates: TemplateManager;
+  readonly tokens: TokenManager;
+  readonly volumes: VolumeManager;
+
+  constructor(config: ClientConfig = {}) {
+    this.http = new HttpClient(config);
+    this.api = new Api(this.http);
+    this.admin = new AdminClient(this.http);
+    this.events = new EventManager(this.http);
+    this.images = new ImageManager(this.http);
+    this.networks = new NetworkManager(this.http);
+    this.observability = new ObservabilityClient(this.http);
+    this.snapshots = new SnapshotManager(this.http);
+    this.templates = new TemplateManager(this.http);
+    this.tokens = new TokenManager(this.http);
+    this.volumes = new VolumeManager(this.http);
+  }
+
+  async createSandbox(options: SandboxCreateOptions = {}, call?: CallOptions): Promise<Sandbox> {
+    // A template brings its own image, and one that is sent would win over it.
+    const image = options.image ?? (options.template === undefined ? DEFAULT_IMAGE : undefined);
+    return this.sandbox(await this.api.sandboxCreate({ ...options, image }, call));
+  }
+
+  async getSandbox(id: string): Promise<Sandbox> {
+    return this.sandbox(await this.api.sandboxGet({ id }));
+  }
+
+  /** One page of sandboxes. */
+  listSandboxes(options: SandboxListParams = {}): Promise<SandboxPage> {
+    return this.api.sandboxList(options);
+  }
+
+  /** All sandboxes that match, page after page. */
+  async *allSandboxes(options: Omit<SandboxListParams, "page"> = {}): AsyncGenerator<SandboxInfo, void, undefined> {
+    for (let page = 1; ; page++) {
+      const { items, total, pageSize } = await this.api.sandboxList({ ...options, page });
+      yield* items;
+      if (items.length === 0 || page * pageSize >= total) return;
+    }
+  }
+
+  /** A sandbox of which the record is known, for example from clone or fork; asks the server nothing. */
+  sandbox(info: SandboxInfo): Sandbox {
+    return new Sandbox(this.http, info);
+  }
+}
+
+/** A new sandbox; options of the client may stand among its own. */
+export async function createSandbox(options: SandboxCreateOptions & ClientConfig = {}): Promise<Sandbox> {
+  const { baseUrl, token, timeoutMs, maxRetries, fetch, ...fields } = options;
+  return new Client({ baseUrl, token, timeoutMs, maxRetries, fetch }).createSandbox(fields);
+}
+
+/** The first page of sandboxes. */
+export async function listSandboxes(config?: ClientConfig): Promise<SandboxInfo[]> {
+  return (await new Client(config).listSandboxes()).items;
+}
+
+export async function getSandbox(id: string, config?: ClientConfig): Promise<Sandbox> {
+  return new Client(config).getSandbox(id);
+}
+
+export async function listTemplates(config?: ClientConfig): Promise<SandboxTemplate[]> {
+  return new Client(config).templates.list();
+}

@@ -1,0 +1,95 @@
+import type { Api } from "../generated/api.js";
+import type { FileInfo, FileMetadata, FsMoveMove, Success } from "../generated/types.js";
+
+const WORKSPACE = "/workspace";
+
+/** Files of a running sandbox. Relative paths are below its working folder. */
+export class FilesystemManager {
+  constructor(
+    private readonly api: Api,
+    private readonly id: string,
+  ) {}
+
+  /** The text of a file; bytes that are not UTF-8 are replaced. See download for all others. */
+  read(path: string): Promise<string> {
+    return this.api.fsRead({ id: this.id, path });
+  }
+
+  /** Writes text, making missing parent folders. */
+  write(path: string, content: string): Promise<Success> {
+    return this.api.fsWrite({ id: this.id, path, content });
+  }
+
+  delete(path: string): Promise<Success> {
+    return this.api.fsDelete({ id: this.id, path });
+  }
+
+  list(path: string = WORKSPACE): Promise<FileInfo[]> {
+    return this.api.fsList({ id: this.id, path });
+  }
+
+  /** Absolute paths of regular files whose name matches a glob. */
+  search(pattern: string, dir: string = WORKSPACE): Promise<string[]> {
+    return this.api.fsSearch({ id: this.id, pattern, dir });
+  }
+
+  /** Writes bytes that are given as base64. */
+  upload(path: string, base64: string): Promise<Success> {
+    return this.api.fsUpload({ id: this.id, path, content: base64 });
+  }
+
+  /** The bytes of a file as base64. */
+  download(path: string): Promise<string> {
+    return this.api.fsDownload({ id: this.id, path });
+  }
+
+  writeBytes(path: string, bytes: Uint8Array): Promise<Success> {
+    return this.upload(path, toBase64(bytes));
+  }
+
+  async readBytes(path: string): Promise<Uint8Array> {
+    return fromBase64(await this.download(path));
+  }
+
+  /** One path is described by an object, several by a list in the same order. */
+  info(path: string): Promise<FileMetadata>;
+  info(paths: string[]): Promise<FileMetadata[]>;
+  info(path: string | string[]): Promise<FileMetadata | FileMetadata[]> {
+    return this.api.fsInfo({ id: this.id, ...several(path) });
+  }
+
+  /** Moves one file, or a list one after the other up to the first failure. */
+  move(from: string, to: string): Promise<Success>;
+  move(moves: FsMoveMove[]): Promise<Success>;
+  move(from: string | FsMoveMove[], to: string = ""): Promise<Success> {
+    return this.api.fsMove({ id: this.id, moves: typeof from === "string" ? [{ from, to }] : from });
+  }
+
+  /** Makes folders with their parents. */
+  mkdir(path: string | string[]): Promise<Success> {
+    return this.api.fsMkdir({ id: this.id, ...several(path) });
+  }
+
+  /** Removes folders with everything in them. */
+  rmdir(path: string | string[]): Promise<Success> {
+    return this.api.fsRmdir({ id: this.id, ...several(path) });
+  }
+
+  chmod(path: string, mode: string): Promise<Success> {
+    return this.api.fsChmod({ id: this.id, path, mode });
+  }
+}
+
+function several(path: string | string[]): { path: string } | { paths: string[] } {
+  return typeof path === "string" ? { path } : { paths: path };
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  return btoa(text);
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+}

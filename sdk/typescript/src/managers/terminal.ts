@@ -1,0 +1,44 @@
+import type { Api } from "../generated/api.js";
+import { websockets } from "../generated/operations.js";
+import type { TerminalClosed, TerminalSession, TerminalSize } from "../generated/types.js";
+import { openSocket } from "../socket.js";
+import { LiveTerminal } from "../live-terminal.js";
+
+export interface TerminalOptions {
+  cols?: number;
+  rows?: number;
+  shell?: string;
+}
+
+/** Shells on a real pseudo terminal. */
+export class TerminalManager {
+  constructor(
+    private readonly api: Api,
+    private readonly id: string,
+  ) {}
+
+  create(options: TerminalOptions = {}): Promise<TerminalSession> {
+    return this.api.terminalCreate({ id: this.id, cols: 80, rows: 24, ...options });
+  }
+
+  resize(sessionId: string, cols: number, rows: number): Promise<TerminalSize> {
+    return this.api.terminalResize({ id: this.id, sessionId, cols, rows });
+  }
+
+  close(sessionId: string): Promise<TerminalClosed> {
+    return this.api.terminalClose({ id: this.id, sessionId });
+  }
+
+  /** Connects to a session: its output and your keys, live. Several may be connected; all see the same. */
+  async connect(sessionId: string): Promise<LiveTerminal> {
+    const path = websockets.terminal
+      .replace("{id}", encodeURIComponent(this.id))
+      .replace("{sessionId}", encodeURIComponent(sessionId));
+    return new LiveTerminal(await openSocket(this.api.http.getBaseUrl().replace(/^http/, "ws") + path, this.api.http.token));
+  }
+
+  /** A new session, and the connection to it. */
+  async open(options: TerminalOptions = {}): Promise<LiveTerminal> {
+    return this.connect((await this.create(options)).sessionId);
+  }
+}
