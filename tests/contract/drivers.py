@@ -51,8 +51,12 @@ def typescript():
     return ["node", str(sdkkit.ROOT / "sdk" / "typescript" / "contract" / "driver.mjs")]
 
 
+def rust():
+    return [str(sdkkit.rust_build("contract"))]
+
+
 # name → what makes the driver ready and gives its argument list. New clients are added here.
-CLIENTS = {"typescript": typescript}
+CLIENTS = {"typescript": typescript, "rust": rust}
 
 
 def names():

@@ -1,6 +1,7 @@
 """Makes the SDKs ready to run: packages from the registries are installed once into build/, and again when their list changes."""
 import fcntl
 import hashlib
+import os
 import pathlib
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = ROOT / "build" / "sdk"
 INSTALL_S = 300
+BUILD_S = 600
 
 
 def run(argv, cwd=ROOT, limit_s=INSTALL_S):
@@ -60,3 +62,24 @@ def build_typescript():
                 run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--no-package-lock"], home)
             run(["node", home / "node_modules" / "typescript" / "bin" / "tsc", "-p", home], home)
     return home / "dist"
+
+
+def cargo():
+    """cargo, on the path or where rustup puts it."""
+    found = shutil.which("cargo") or shutil.which("cargo", path=str(pathlib.Path.home() / ".cargo" / "bin"))
+    assert found, "no cargo: ./dev test installs it"
+    return found
+
+
+def rust_env():
+    """One target folder for everything, and the versions of Cargo.lock."""
+    return {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "build" / "rust"), "CARGO_TERM_COLOR": "never"}
+
+
+def rust_build(example):
+    """The path of an example program of the Rust SDK; cargo itself knows what has changed."""
+    with Once("rust", "one cargo at a time"):
+        done = subprocess.run([cargo(), "build", "--locked", "--quiet", "--examples", "--manifest-path", ROOT / "sdk" / "rust" / "Cargo.toml"],
+                              env=rust_env(), capture_output=True, text=True, timeout=BUILD_S, check=False)
+    assert done.returncode == 0, f"cargo ended with {done.returncode}:\n{done.stderr[-4000:]}"
+    return ROOT / "build" / "rust" / "debug" / "examples" / example

@@ -1,0 +1,111 @@
+//! What can go wrong, and the code by which a program can tell one failure of the server from another.
+
+use crate::generated::ErrorCode;
+
+pub type Result<T> = std::result::Result<T, SandboxError>;
+
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// The server answered, and not with 2xx. See [`SandboxError::code`] and [`SandboxError::message`].
+    Http { method: String, path: String, status: u16, body: String },
+    /// No answer: the connection failed, or the time was up.
+    Request(reqwest::Error),
+    /// The answer is not what the type says.
+    Json(serde_json::Error),
+    /// A stream or a terminal broke off.
+    Stream(String),
+    /// The client could not be made, for example because the base URL is none.
+    ClientBuild(String),
+    /// An argument that cannot be sent, for example an empty id.
+    InvalidArgument(String),
+}
+
+impl SandboxError {
+    /// The kind of failure, when the server named one.
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            SandboxError::Http { status, .. } => ErrorCode::from_status(*status),
+            _ => None,
+        }
+    }
+
+    /// The HTTP status of the answer, when there was one.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            SandboxError::Http { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// The server's sentence about the failure; for the other kinds, what `Display` says.
+    pub fn message(&self) -> String {
+        match self {
+            SandboxError::Http { body, .. } => error_text(body),
+            other => other.to_string(),
+        }
+    }
+
+    pub fn is_not_found(&self) -> bool {
+        self.code() == Some(ErrorCode::NotFound)
+    }
+
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            SandboxError::Request(e) => e.is_timeout(),
+            other => other.code() == Some(ErrorCode::TimedOut),
+        }
+    }
+}
+
+/// `{"error": text}` is how the server explains itself; anything else (a proxy's page) is given as it is.
+fn error_text(body: &str) -> String {
+    #[derive(serde::Deserialize)]
+    struct Explained {
+        error: String,
+    }
+    match serde_json::from_str::<Explained>(body) {
+        Ok(explained) => explained.error,
+        Err(_) => body.to_string(),
+    }
+}
+
+impl std::fmt::Display for SandboxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SandboxError::Http { method, path, status, body } => {
+                write!(f, "{method} {path} failed: {status} {}", error_text(body))
+            }
+            SandboxError::Request(e) => match std::error::Error::source(e) {
+                Some(cause) => write!(f, "request failed: {e}: {cause}"),
+                None => write!(f, "request failed: {e}"),
+            },
+            SandboxError::Json(e) => write!(f, "unexpected answer: {e}"),
+            SandboxError::Stream(why) => write!(f, "stream failed: {why}"),
+            SandboxError::ClientBuild(why) => write!(f, "no client: {why}"),
+            SandboxError::InvalidArgument(why) => write!(f, "invalid argument: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for SandboxError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SandboxError::Request(e) => Some(e),
+            SandboxError::Json(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+impl From<reqwest::Error> for SandboxError {
+    fn from(e: reqwest::Error) -> Self {
+        SandboxError::Request(e)
+    }
+}
+
+impl From<serde_json::Error> for SandboxError {
+    fn from(e: serde_json::Error) -> Self {
+        SandboxError::Json(e)
+    }
+}

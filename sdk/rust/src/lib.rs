@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod files;
+#[rustfmt::skip]
+mod generated;
+mod guard;
+mod http;
+mod managers;
+mod sandbox;
+mod server;
+mod sse;
+mod terminal;
+mod value;
+
+pub use error::{Result, SandboxError};
+pub use files::FileSystem;
+pub use generated::*;
+pub use guard::SandboxGuard;
+pub use http::{Api, ClientConfig, HttpClient};
+pub use managers::*;
+pub use sandbox::{create_sandbox, get_sandbox, list_sandboxes, list_templates, Sandbox, DEFAULT_IMAGE};
+pub use server::*;
+pub use sse::EventStream;
+pub use terminal::{Terminal, TerminalEnd, TerminalManager};
+pub use value::{Command, OneOrMany};
+
+/// The name under which other clients of this interface know these options.
+pub type TraceOptions = ObservabilityTracesOptions;
