@@ -11,6 +11,7 @@
 #include "api/access.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
+#include "api/mcp_door.h"
 #include "api/params.h"
 #include "api/rawproxy.h"
 #include "api/wsdoor.h"
@@ -33,6 +34,7 @@ static void on_token_ended(void *arg, const char *token_id)
     call_end_of(a, token_id);
     wsdoor_end_of(a->wsdoor, token_id);
     rawproxy_end_of(a->rawproxy, token_id);
+    mcp_door_end_of(a->mcp, token_id);
 }
 
 int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
@@ -51,6 +53,7 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
     a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
     a->rawproxy = rawproxy_new(a);
     a->wsdoor = wsdoor_new(a);
+    a->mcp = mcp_door_new(a);
     *ret = a; /* on failure, too: the caller frees it like the rest */
     return audit_new(l, s, keyring_dir(keys), &a->audit, err);
 }
@@ -58,6 +61,7 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
 struct api *api_free(struct api *a)
 {
     if (a) {
+        a->mcp = mcp_door_free(a->mcp);
         a->wsdoor = wsdoor_free(a->wsdoor);
         a->rawproxy = rawproxy_free(a->rawproxy);
         a->sweep = timer_free(a->sweep);
@@ -68,6 +72,11 @@ struct api *api_free(struct api *a)
         free(a);
     }
     return NULL;
+}
+
+void api_stop(struct api *a)
+{
+    mcp_door_stop(a->mcp);
 }
 
 unsigned api_calls_running(const struct api *a)

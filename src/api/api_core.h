@@ -16,6 +16,7 @@
 
 struct rawproxy;
 struct wsdoor;
+struct mcp_door;
 
 struct api {
     struct loop *loop;
@@ -31,6 +32,7 @@ struct api {
     size_t n_doors;
     struct rawproxy *rawproxy;
     struct wsdoor *wsdoor;
+    struct mcp_door *mcp;
     api_trace_fn *on_trace;
     void *trace_arg;
     struct observe *observe; /* NULL in tests that need none */

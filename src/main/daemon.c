@@ -190,6 +190,7 @@ static void on_stop_signal(void *arg)
     log_event(LOG_INFO, "server.stop", "sandboxes", d->settings.keep_sandboxes ? "kept" : "ended", NULL);
     tlsport_stop(d->tls);
     engine_port_stop(d->engine);
+    api_stop(d->api);
     http_server_drain(d->rest, DRAIN_MS, on_drained, d);
 }
 
@@ -231,6 +232,7 @@ static void on_go(void *arg)
     if (lock >= 0)
         inherit_add(d->leaving, INHERIT_LOCK, lock);
     engine_port_stop(d->engine);
+    api_stop(d->api);
     http_server_drain(d->rest, d->settings.takeover_grace_ms, on_drained, d);
 }
 

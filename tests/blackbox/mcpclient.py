@@ -92,3 +92,41 @@ class Stdio:
         result = self.tool(name, **arguments)
         assert not result.get("isError"), result
         return result["content"][0]["text"]
+
+
+class Http:
+    """One session over HTTP. Answers come as JSON or as a stream of events; both end in the same messages."""
+
+    def __init__(self, server, token=None, path="/mcp"):
+        self.client = server.client(token=token, prefix="")
+        self.path, self.session, self.notes, self.last_id, self.kind = path, None, [], 0, None
+
+    def headers(self, **extra):
+        headers = {"Accept": "application/json, text/event-stream", **{k.replace("_", "-"): v for k, v in extra.items()}}
+        if self.session:
+            headers["Mcp-Session-Id"] = self.session
+        return headers
+
+    def post(self, message, **extra):
+        """(status, messages that came back)"""
+        reply = self.client.call("POST", self.path, message, headers=self.headers(**extra))
+        self.session = reply.headers.get("mcp-session-id", self.session)
+        self.kind = reply.headers.get("content-type", "")
+        if self.kind.startswith("text/event-stream"):
+            return reply.status, [json.loads(line[6:]) for line in reply.body.decode().split("\n") if line.startswith("data: ")]
+        return reply.status, [reply.json()] if reply.body else []
+
+    def ask(self, method, params=None):
+        self.last_id += 1
+        status, messages = self.post(request(method, params, self.last_id))
+        assert status == 200, (status, messages)
+        self.notes += messages[:-1]
+        assert messages[-1]["id"] == self.last_id
+        return messages[-1]
+
+    def initialize(self, version=VERSION):
+        answer = self.ask("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}})
+        assert self.post(notification("notifications/initialized")) == (202, [])
+        return answer["result"]
+
+    tool, text = Stdio.tool, Stdio.text

@@ -1,0 +1,472 @@
+/* Theory of operation. A POST brings one message. What is answered before anything else is to be told goes out as plain
+ * JSON; the first notification (progress) or the first sign of life turns the answer into a stream of events, which
+ * the final answer ends. A client that leaves before gives its requests up. GET holds a stream open for a session, on
+ * which this server has nothing to say but that it lives. */
+#include "mcp/mcphttp.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "base/map.h"
+#include "mcp/mcpsession.h"
+
+#define JSON_TYPE   "application/json"
+#define EVENT_TYPE  "text/event-stream"
+#define NO_SESSION  (-32001)
+#define PIECE_BYTES 262144 /* of an answer that is queued at once */
+#define OUT_MAX     ((size_t)512 << 20)
+
+struct session {
+    struct mcphttp *http;
+    char id[IDENT_MAX], *owner;
+    struct mcpsession *core;
+    struct mcpback *back;
+    struct http_req *stream; /* of GET, or NULL */
+    int64_t used_ms;
+};
+
+/* One POST that is not answered yet. */
+struct post {
+    LIST_ENTRY(post) entry;
+    struct mcphttp *http;
+    struct session *session;
+    struct http_req *req;
+    struct mcpexchange *exchange;
+    json_t *answer;  /* while it may still be plain JSON */
+    struct buf rest; /* of events that the connection has not taken yet */
+    bool is_stream, has_ended;
+    bool wants_json; /* it does not take a stream: notifications are left out */
+};
+
+struct mcphttp {
+    struct loop *loop;
+    struct mcphttp_host host;
+    struct map *sessions; /* id to struct session */
+    LIST_HEAD(post_list, post) posts;
+    struct timer *pings;
+};
+
+/* --- answers that need no session --- */
+
+static void reply_json(struct http_req *r, int status, const json_t *body)
+{
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(body, &len);
+    http_req_reply(r, status, JSON_TYPE, text, len);
+}
+
+static void refuse(struct http_req *r, int status, int code, const char *text)
+{
+    JSON_OWNED body = mcpsession_error(NULL, code, text);
+    reply_json(r, status, body);
+}
+
+static bool is_loopback(const char *origin)
+{
+    static const char *const hosts[] = { "localhost", "127.0.0.1", "[::1]" };
+    const char *host = strncmp(origin, "http://", 7) == 0    ? origin + 7
+                       : strncmp(origin, "https://", 8) == 0 ? origin + 8
+                                                             : NULL;
+    for (size_t i = 0; host && i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        size_t len = strlen(hosts[i]);
+        const char *port = host + len;
+        if (strncasecmp(host, hosts[i], len) == 0 &&
+            (!*port || (*port == ':' && !port[1 + strspn(port + 1, "0123456789")])))
+            return true;
+    }
+    return false;
+}
+
+bool mcphttp_allows(const char *origin, const char *origins)
+{
+    if (!origin || is_loopback(origin))
+        return true;
+    size_t len = strlen(origin);
+    for (const char *at = origins; *at; at += *at == ',') {
+        at += strspn(at, " ");
+        size_t n = strcspn(at, ", ");
+        if ((n == 1 && *at == '*') || (n == len && strncasecmp(at, origin, len) == 0))
+            return true;
+        at += strcspn(at, ",");
+    }
+    return false;
+}
+
+/* --- sessions --- */
+
+static void session_free(struct session *s)
+{
+    struct mcphttp *h = s->http;
+    (void)map_remove(h->sessions, s->id);
+    s->core = mcpsession_free(s->core); /* its posts are answered */
+    if (s->stream) {
+        http_req_on_gone(s->stream, NULL, NULL);
+        http_req_end(s->stream);
+        (void)http_req_unref(s->stream);
+    }
+    h->host.close(h->host.arg, s->back);
+    free(s->owner);
+    free(s);
+}
+
+static bool is_idle(const struct session *s)
+{
+    return mcpsession_running(s->core) == 0 && !s->stream;
+}
+
+/* The idle session that was used the longest time ago; of one owner, or of all (owner NULL). */
+static struct session *oldest_idle(const struct mcphttp *h, const char *owner, size_t *ret_count)
+{
+    struct session *oldest = NULL;
+    *ret_count = 0;
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (owner && strcmp(s->owner, owner) != 0)
+            continue;
+        (*ret_count)++;
+        if (is_idle(s) && (!oldest || s->used_ms < oldest->used_ms))
+            oldest = s;
+    }
+    return oldest;
+}
+
+/* False: all sessions are in use. */
+static bool make_room(struct mcphttp *h, const char *owner)
+{
+    size_t count;
+    struct session *s = oldest_idle(h, owner, &count);
+    if (count >= MCPHTTP_OWNER_MAX) {
+        if (!s)
+            return false;
+        session_free(s);
+    }
+    s = oldest_idle(h, NULL, &count);
+    if (count < MCPHTTP_SESSIONS_MAX)
+        return true;
+    if (s)
+        session_free(s);
+    return s != NULL;
+}
+
+static struct session *session_new(struct mcphttp *h, const char *owner, void *caller)
+{
+    struct session *s = xzalloc(sizeof(*s));
+    s->http = h;
+    s->owner = xstrdup(owner);
+    s->back = h->host.open(h->host.arg, caller);
+    s->core = mcpsession_new(h->loop, s->back);
+    s->used_ms = loop_now_ms(h->loop);
+    ident_new("mcp", s->id);
+    map_set(h->sessions, s->id, s);
+    return s;
+}
+
+/* NULL: answered. */
+static struct session *find_session(struct mcphttp *h, struct http_req *r, const char *owner)
+{
+    const char *id = http_req_header(r, "mcp-session-id"), *version = http_req_header(r, "mcp-protocol-version");
+    struct session *s = id ? map_get(h->sessions, id) : NULL;
+    if (version && !mcpsession_knows(version)) {
+        refuse(r, 400, MCPSESSION_BUSY, "MCP-Protocol-Version: this server does not speak that version");
+        return NULL;
+    }
+    if (!id) {
+        refuse(r, 400, MCPSESSION_BUSY, "Mcp-Session-Id: the header is missing; initialize gives one");
+        return NULL;
+    }
+    if (!s || strcmp(s->owner, owner) != 0) {
+        refuse(r, 404, NO_SESSION, "Session not found: initialize again");
+        return NULL;
+    }
+    s->used_ms = loop_now_ms(h->loop);
+    return s;
+}
+
+/* --- a post's answer --- */
+
+static void post_free(struct post *p)
+{
+    LIST_REMOVE(p, entry);
+    http_req_on_gone(p->req, NULL, NULL);
+    http_req_on_drain(p->req, NULL, NULL);
+    (void)http_req_unref(p->req);
+    json_decref(p->answer);
+    buf_done(&p->rest);
+    free(p);
+}
+
+/* Queues pieces as far as the connection takes them; the rest follows when it has. */
+static void pump(void *arg)
+{
+    struct post *p = arg;
+    size_t done = 0, queued = 0;
+    while (done < p->rest.len && queued <= PIECE_BYTES) {
+        size_t piece = p->rest.len - done < PIECE_BYTES ? p->rest.len - done : PIECE_BYTES;
+        queued = http_req_send(p->req, p->rest.data + done, piece);
+        done += piece;
+    }
+    buf_consume(&p->rest, done);
+    if (p->has_ended && p->rest.len == 0) {
+        http_req_end(p->req);
+        post_free(p);
+    }
+}
+
+static void begin_stream(struct post *p)
+{
+    if (p->is_stream)
+        return;
+    p->is_stream = true;
+    http_req_add_header(p->req, "Cache-Control", "no-cache");
+    http_req_begin(p->req, 200, EVENT_TYPE, -1);
+    http_req_on_drain(p->req, pump, p);
+}
+
+static void add_event(struct post *p, const json_t *message)
+{
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(message, &len);
+    if (buf_add_str(&p->rest, "event: message\ndata: ") < 0 || buf_add(&p->rest, text, len) < 0 ||
+        buf_add_str(&p->rest, "\n\n") < 0)
+        buf_clear(&p->rest); /* no memory for it: the stream ends without the answer */
+}
+
+static void on_message(void *arg, const json_t *message)
+{
+    struct post *p = arg;
+    bool is_note = json_get(message, "method") != NULL;
+    if (is_note && p->wants_json)
+        return;
+    if (!is_note && !p->is_stream) {
+        p->answer = json_deep_copy(message);
+        return;
+    }
+    begin_stream(p);
+    add_event(p, message);
+    if (is_note) /* the answer is sent with the end */
+        pump(p);
+}
+
+static void on_end(void *arg)
+{
+    struct post *p = arg;
+    p->exchange = NULL;
+    p->has_ended = true;
+    if (p->is_stream) {
+        pump(p);
+        return;
+    }
+    if (p->answer)
+        reply_json(p->req, 200, p->answer);
+    else
+        http_req_reply(p->req, 202, JSON_TYPE, "", 0); /* notifications only, or cancelled */
+    post_free(p);
+}
+
+static void on_gone(void *arg)
+{
+    struct post *p = arg;
+    if (p->exchange)
+        mcpsession_leave(p->exchange);
+    post_free(p);
+}
+
+static bool has_word(const char *header, const char *word)
+{
+    return header && strcasestr(header, word);
+}
+
+static void take_post(struct mcphttp *h, struct session *s, struct http_req *r, const json_t *message)
+{
+    struct post *p = xzalloc(sizeof(*p));
+    *p = (struct post){ .http = h, .session = s, .req = http_req_ref(r), .rest = BUF_INIT(OUT_MAX) };
+    p->wants_json = !has_word(http_req_header(r, "accept"), EVENT_TYPE);
+    LIST_INSERT_HEAD(&h->posts, p, entry);
+    const struct mcpsession_sink sink = { .send = on_message, .end = on_end, .arg = p };
+    struct mcpexchange *x = mcpsession_take(s->core, message, &sink);
+    if (!x)
+        return; /* p is gone */
+    p->exchange = x;
+    http_req_on_gone(r, on_gone, p);
+}
+
+static void serve_post(struct mcphttp *h, struct http_req *r, const char *owner, void *caller)
+{
+    struct err err = ERR_INIT;
+    JSON_OWNED message = NULL;
+    size_t len;
+    const char *body = http_req_body(r, &len);
+    struct session *s;
+    if (!has_word(http_req_header(r, "content-type"), JSON_TYPE)) {
+        refuse(r, 415, MCPSESSION_INVALID, "Content-Type: application/json is needed");
+        return;
+    }
+    if (len > MCPSESSION_MESSAGE_MAX) {
+        refuse(r, 413, MCPSESSION_INVALID, "a message has at most 32 MiB");
+        return;
+    }
+    if (json_read(body, len, &message, &err) < 0) {
+        refuse(r, 400, MCPSESSION_PARSE, err.msg);
+        return;
+    }
+    if (!mcpsession_is_request(message, "initialize")) {
+        s = find_session(h, r, owner);
+    } else if (make_room(h, owner)) {
+        s = session_new(h, owner, caller);
+        http_req_add_header(r, "Mcp-Session-Id", s->id);
+    } else {
+        refuse(r, 503, MCPSESSION_BUSY, "all sessions are in use: end one with DELETE, or try again");
+        return;
+    }
+    if (s)
+        take_post(h, s, r, message);
+}
+
+/* --- GET and DELETE --- */
+
+static void on_stream_gone(void *arg)
+{
+    struct session *s = arg;
+    (void)http_req_unref(STEAL(s->stream));
+    s->used_ms = loop_now_ms(s->http->loop);
+}
+
+static void serve_get(struct mcphttp *h, struct http_req *r, const char *owner)
+{
+    struct session *s;
+    if (!has_word(http_req_header(r, "accept"), EVENT_TYPE)) {
+        refuse(r, 406, MCPSESSION_BUSY, "Accept: text/event-stream is needed");
+        return;
+    }
+    s = find_session(h, r, owner);
+    if (!s)
+        return;
+    if (s->stream) {
+        refuse(r, 409, MCPSESSION_BUSY, "this session has a stream already: one is enough");
+        return;
+    }
+    s->stream = http_req_ref(r);
+    http_req_on_gone(r, on_stream_gone, s);
+    http_req_add_header(r, "Cache-Control", "no-cache");
+    http_req_begin(r, 200, EVENT_TYPE, -1);
+    (void)http_req_send(r, ": open\n\n", 8);
+}
+
+static void serve_delete(struct mcphttp *h, struct http_req *r, const char *owner)
+{
+    struct session *s = find_session(h, r, owner);
+    if (!s)
+        return;
+    session_free(s);
+    http_req_reply(r, 200, JSON_TYPE, "", 0);
+}
+
+void mcphttp_serve(struct mcphttp *h, struct http_req *r, const char *owner, void *caller)
+{
+    const char *method = http_req_method(r);
+    http_req_add_header(r, "Access-Control-Expose-Headers", "Mcp-Session-Id");
+    if (!mcphttp_allows(http_req_header(r, "origin"), h->host.origins))
+        refuse(r, 403, MCPSESSION_BUSY, "Origin: pages from there may not call; III_MCP_ORIGINS names those that may");
+    else if (strcmp(method, "POST") == 0)
+        serve_post(h, r, owner, caller);
+    else if (strcmp(method, "GET") == 0)
+        serve_get(h, r, owner);
+    else if (strcmp(method, "DELETE") == 0)
+        serve_delete(h, r, owner);
+    else {
+        http_req_add_header(r, "Allow", "GET, POST, DELETE");
+        refuse(r, 405, MCPSESSION_BUSY, "this address takes GET, POST and DELETE");
+    }
+}
+
+/* --- the whole --- */
+
+static void drop_old(struct mcphttp *h)
+{
+    int64_t now = loop_now_ms(h->loop);
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (is_idle(s) && now - s->used_ms > MCPHTTP_IDLE_MS)
+            session_free(s);
+    }
+}
+
+static void on_ping(void *arg)
+{
+    static const char sign[] = ": ping\n\n";
+    struct mcphttp *h = arg;
+    struct post *p, *next;
+    for (p = LIST_FIRST(&h->posts); p; p = next) {
+        next = LIST_NEXT(p, entry);
+        if (p->wants_json || p->has_ended)
+            continue;
+        begin_stream(p);
+        (void)buf_add_str(&p->rest, sign);
+        pump(p);
+    }
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (s->stream)
+            (void)http_req_send(s->stream, sign, strlen(sign));
+    }
+    drop_old(h);
+}
+
+struct mcphttp *mcphttp_new(struct loop *l, const struct mcphttp_host *host)
+{
+    struct mcphttp *h = xzalloc(sizeof(*h));
+    h->loop = l;
+    h->host = *host;
+    h->sessions = map_new();
+    LIST_INIT(&h->posts);
+    h->pings = timer_new(l, MCPHTTP_PING_MS, MCPHTTP_PING_MS, on_ping, h);
+    return h;
+}
+
+static void end_sessions(struct mcphttp *h, const char *owner)
+{
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (!owner || strcmp(s->owner, owner) == 0)
+            session_free(s);
+    }
+}
+
+struct mcphttp *mcphttp_free(struct mcphttp *h)
+{
+    if (h) {
+        end_sessions(h, NULL);
+        while (!LIST_EMPTY(&h->posts))
+            post_free(LIST_FIRST(&h->posts)); /* those whose answer was still on its way */
+        (void)map_free(h->sessions);
+        h->pings = timer_free(h->pings);
+        free(h);
+    }
+    return NULL;
+}
+
+void mcphttp_end_of(struct mcphttp *h, const char *owner)
+{
+    end_sessions(h, owner);
+}
+
+void mcphttp_stop(struct mcphttp *h)
+{
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (!s->stream)
+            continue;
+        http_req_on_gone(s->stream, NULL, NULL);
+        http_req_end(s->stream);
+        (void)http_req_unref(STEAL(s->stream));
+    }
+}
+
+size_t mcphttp_sessions(const struct mcphttp *h)
+{
+    return map_count(h->sessions);
+}

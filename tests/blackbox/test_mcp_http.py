@@ -1,0 +1,213 @@
+"""/mcp of the server: sessions, streams, origins, tokens and limits, over HTTP."""
+import json
+import threading
+
+import pytest
+
+import harness
+from mcpclient import Http, notification, request
+
+TOKEN = "mcp-secret"
+SERVER_ENV = {"III_AUTH_TOKEN": TOKEN, "III_MCP_ORIGINS": "https://app.example, https://two.example"}
+HELLO = request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
+
+
+@pytest.fixture
+def mcp(server):
+    made = Http(server)
+    made.initialize()
+    yield made
+    made.client.call("DELETE", "/mcp", headers=made.headers())
+
+
+def user(client, name, **fields):
+    return client.ok("POST", "/tokens", {"name": name, **fields})
+
+
+def test_a_session(server):
+    mcp = Http(server)
+    said = mcp.initialize()
+    assert said["protocolVersion"] == "2025-11-25" and mcp.session.startswith("mcp_")
+    record = json.loads(mcp.text("sandbox_create", image="python"))
+    assert mcp.kind.startswith("application/json"), "what is quick is no stream"
+    sid = record["id"]
+    assert mcp.text("sandbox_exec", sandboxId=sid, command="echo hi") == "hi\n"
+    assert len(mcp.ask("tools/list")["result"]["tools"]) >= 39
+    assert mcp.text("sandbox_kill", sandboxId=sid) == f"Sandbox {sid} killed"
+    reply = mcp.client.call("DELETE", "/mcp", headers=mcp.headers())
+    assert reply.status == 200
+    status, messages = mcp.post(request("ping"))
+    assert status == 404 and messages[0]["error"]["code"] == -32001
+
+
+def test_headers(server, mcp):
+    session, mcp.session = mcp.session, None
+    assert mcp.post(request("ping"))[0] == 400
+    mcp.session = "mcp_" + "0" * 24
+    assert mcp.post(request("ping"))[0] == 404
+    mcp.session = session
+    assert mcp.post(request("ping"), Mcp_Protocol_Version="2025-11-25") == (200, [{"jsonrpc": "2.0", "id": 1, "result": {}}])
+    assert mcp.post(request("ping"), Mcp_Protocol_Version="1900-01-01")[0] == 400
+    assert mcp.post(request("ping"), Content_Type="text/plain")[0] == 415
+    assert mcp.post(b"{")[1][0]["error"]["code"] == -32700
+    assert mcp.client.call("GET", "/mcp", headers={"Mcp-Session-Id": session, "Accept": "application/json"}).status == 406
+    assert mcp.client.call("PUT", "/mcp", {}, headers=mcp.headers()).headers["allow"] == "GET, POST, DELETE"
+    assert mcp.client.call("POST", "/mcpx", {}, headers=mcp.headers()).status == 404
+    assert mcp.client.call("POST", "/mcp/", request("ping"), headers=mcp.headers()).status == 200
+
+
+@pytest.mark.parametrize("origin, status", [("http://localhost:6274", 200), ("http://127.0.0.1", 200), ("https://[::1]:1", 200), ("https://app.example", 200),
+                                            ("https://TWO.example", 200), ("https://evil.example", 403), ("http://localhost.evil.example", 403),
+                                            ("http://localhost:1@evil.example", 403), ("http://127.0.0.1.evil.example", 403), ("null", 403),
+                                            ("https://app.example.evil", 403), ("app.example", 403), ("", 403)])
+def test_origins(mcp, origin, status):
+    assert mcp.post(request("ping"), Origin=origin)[0] == status
+
+
+def test_cors_shows_the_session(mcp):
+    reply = mcp.client.call("POST", "/mcp", request("ping"), headers=mcp.headers(Origin="https://app.example"))
+    assert reply.headers["access-control-expose-headers"] == "Mcp-Session-Id"
+
+
+def test_without_a_token(server):
+    nobody, wrong = Http(server, token=""), Http(server, token="wrong")
+    reply = nobody.client.call("POST", "/mcp", HELLO, headers={"Authorization": ""})
+    assert reply.status in (401, 403)
+    assert wrong.client.call("POST", "/mcp", HELLO).status == 403
+    with harness.Client(server.port, prefix="") as bare:
+        reply = bare.call("POST", "/mcp", HELLO)
+        assert reply.status == 401 and reply.headers["www-authenticate"] == "Bearer"
+
+
+def test_roles_and_tenants(server, client):
+    ann, bob, eye = user(client, "ann", tenant="ann"), user(client, "bob", tenant="bob"), user(client, "eye", role="read-only", tenant="ann")
+    as_ann, as_bob, as_eye = (Http(server, token=t["secret"]) for t in (ann, bob, eye))
+    for mcp in (as_ann, as_bob, as_eye):
+        mcp.initialize()
+    sid = json.loads(as_ann.text("sandbox_create", image="python"))["id"]
+    assert [s["id"] for s in json.loads(as_eye.text("sandbox_list"))] == [sid]
+    assert json.loads(as_bob.text("sandbox_list")) == []
+    assert "failed: 404" in as_bob.tool("sandbox_exec", sandboxId=sid, command="id")["content"][0]["text"]
+    assert as_bob.ask("resources/read", {"uri": f"sandbox://{sid}"})["error"]["code"] == -32002
+    assert "failed: 403" in as_eye.tool("sandbox_exec", sandboxId=sid, command="id")["content"][0]["text"]
+    stolen = Http(server, token=bob["secret"])
+    stolen.session = as_ann.session
+    assert stolen.post(request("ping"))[0] == 404, "another caller's session"
+    as_ann.text("sandbox_kill", sandboxId=sid)
+    client.ok("DELETE", f"/tokens/{ann['id']}")
+    assert as_ann.post(request("ping"))[0] == 403
+    lines = [json.loads(line) for line in harness.run_cli("audit", "show", "--json", "--data-dir", server.data_dir).stdout.splitlines()]
+    made = [line for line in lines if line["operation"] == "sandbox::create"]
+    mine = [line for line in made if line["token"] == ann["id"]]
+    assert len(mine) == 1 and mine[0]["remote"].startswith("127.0.0.1:"), made
+    for t in (bob, eye):
+        client.ok("DELETE", f"/tokens/{t['id']}")
+
+
+def test_progress_makes_a_stream(mcp, new_sandbox):
+    sid = new_sandbox()["id"]
+    assert mcp.tool("sandbox_exec", token=7, sandboxId=sid, command="sleep 2.5; echo done")["content"][0]["text"] == "done\n"
+    assert mcp.kind.startswith("text/event-stream")
+    assert mcp.notes and all(n["method"] == "notifications/progress" and n["params"]["progressToken"] == 7 for n in mcp.notes)
+
+
+def test_a_client_without_streams_gets_json(server, mcp, new_sandbox):
+    sid = new_sandbox()["id"]
+    call = request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "sleep 1.5; echo x"}, "_meta": {"progressToken": 1}})
+    reply = mcp.client.call("POST", "/mcp", call, headers=mcp.headers(Accept="application/json"))
+    assert reply.headers["content-type"].startswith("application/json") and reply.json()["result"]["content"][0]["text"] == "x\n"
+
+
+def test_a_large_answer_after_progress(mcp, new_sandbox):
+    sid = new_sandbox()["id"]
+    size = 20 << 20
+    text = mcp.tool("sandbox_exec", token=1, sandboxId=sid, command=f"sleep 1.3; head -c {size} /dev/zero | tr '\\0' x; sleep 0.2")
+    assert mcp.kind.startswith("text/event-stream")
+    result = text["structuredContent"]
+    assert len(result["stdout"]) == size or result["stdoutTruncated"]
+
+
+def test_cancellation_from_another_request(server, mcp, new_sandbox, client):
+    sid = new_sandbox()["id"]
+    other = Http(server)
+    other.session = mcp.session
+    got = []
+    call = request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "sleep 432"}}, "slow")
+    waiter = threading.Thread(target=lambda: got.append(mcp.post(call)))
+    waiter.start()
+    running = lambda: "sleep 432" in client.get(f"/sandboxes/{sid}/processes").body.decode()  # noqa: E731
+    harness.wait_until(running, "the command to start")
+    assert other.post(notification("notifications/cancelled", {"requestId": "slow"})) == (202, [])
+    waiter.join(harness.DEADLINE_S)
+    assert got == [(202, [])], "no answer"
+    harness.wait_until(lambda: not running(), "the command to end")
+
+
+def test_a_client_that_leaves_ends_its_call(server, mcp, new_sandbox, client):
+    sid = new_sandbox()["id"]
+    call = request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "sleep 543"}})
+    leaver = server.client(prefix="")
+    leaver.timeout_s = 1
+    with pytest.raises(TimeoutError):
+        leaver.call("POST", "/mcp", call, headers=mcp.headers())
+    leaver.close()
+    harness.wait_until(lambda: "sleep 543" not in client.get(f"/sandboxes/{sid}/processes").body.decode(), "the command to end")
+    assert mcp.ask("ping")["result"] == {}
+
+
+def test_the_stream_of_a_session(server, mcp):
+    listener = server.client(prefix="")
+    answer = listener.open("GET", "/mcp", headers=mcp.headers())
+    assert answer.status == 200 and answer.getheader("Content-Type").startswith("text/event-stream")
+    assert answer.readline() == b": open\n"
+    assert mcp.client.call("GET", "/mcp", headers=mcp.headers()).status == 409, "one is enough"
+    assert mcp.client.call("DELETE", "/mcp", headers=mcp.headers()).status == 200
+    assert answer.read() == b"\n", "the stream ends with its session"
+    listener.close()
+
+
+def test_sessions_are_bounded(server, client):
+    token = user(client, "many", tenant="many")
+    sessions = []
+    for _ in range(101):
+        mcp = Http(server, token=token["secret"])
+        mcp.post(HELLO)
+        sessions.append(mcp)
+        mcp.client.close()
+    assert sessions[0].post(request("ping"))[0] == 404, "the one that was idle for the longest time went"
+    assert sessions[1].post(request("ping"))[0] == 200 and sessions[-1].post(request("ping"))[0] == 200
+    for mcp in sessions:
+        mcp.client.close()
+    client.ok("DELETE", f"/tokens/{token['id']}")
+
+
+def test_a_session_ends_with_its_token(server, client):
+    token = user(client, "short", tenant="short")
+    mcp = Http(server, token=token["secret"])
+    mcp.initialize()
+    sid = json.loads(mcp.text("sandbox_create", image="python"))["id"]
+    listener = server.client(token=token["secret"], prefix="")
+    stream = listener.open("GET", "/mcp", headers=mcp.headers())
+    got = []
+    call = request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "sleep 765"}})
+    waiter = threading.Thread(target=lambda: got.append(mcp.post(call)))
+    waiter.start()
+    harness.wait_until(lambda: "sleep 765" in client.get(f"/sandboxes/{sid}/processes").body.decode(), "the command to start")
+    client.ok("DELETE", f"/tokens/{token['id']}")
+    stream.read()
+    waiter.join(harness.DEADLINE_S)
+    assert not waiter.is_alive()
+    harness.wait_until(lambda: "sleep 765" not in client.get(f"/sandboxes/{sid}/processes").body.decode(), "the command to end")
+    client.delete(f"/sandboxes/{sid}")
+    listener.close()
+
+
+def test_a_stop_does_not_wait_for_streams():
+    with harness.Server() as server:
+        mcp = Http(server)
+        mcp.initialize()
+        listener = server.client(prefix="")
+        stream = listener.open("GET", "/mcp", headers=mcp.headers())
+        server.proc.terminate()
+        assert stream.read() == b": open\n\n", "it ends in order, and is not cut"
+        server.proc.wait(harness.DEADLINE_S)
