@@ -51,12 +51,20 @@ def typescript():
     return ["node", str(sdkkit.ROOT / "sdk" / "typescript" / "contract" / "driver.mjs")]
 
 
+def python():
+    return [str(sdkkit.python_venv()), str(sdkkit.ROOT / "sdk" / "python" / "contract" / "driver.py")]
+
+
 def rust():
     return [str(sdkkit.rust_build("contract"))]
 
 
 # name → what makes the driver ready and gives its argument list. New clients are added here.
-CLIENTS = {"typescript": typescript, "rust": rust}
+CLIENTS = {
+    "typescript": typescript,
+    "python": python,
+    "rust": rust,
+}
 
 
 def names():

@@ -1,0 +1,72 @@
+"""The client; every call waits for its answer."""
+from .api import Api
+from .client import DEFAULT_IMAGE, Sandboxes, create_sandbox, get_sandbox, list_sandboxes, list_templates
+from .http import Events, HttpClient
+from .managers import (
+    BackgroundManager,
+    ContextManager,
+    DurableManager,
+    EgressManager,
+    EnvManager,
+    FilesystemManager,
+    GitManager,
+    InterpreterManager,
+    MonitorManager,
+    PortManager,
+    ProcessManager,
+    ProxyManager,
+    QueueManager,
+    StreamManager,
+    TerminalManager,
+)
+from .sandbox import Sandbox
+from .server import (
+    AdminClient,
+    EventManager,
+    ImageManager,
+    NetworkManager,
+    ObservabilityClient,
+    SnapshotManager,
+    TemplateManager,
+    TokenManager,
+    VolumeManager,
+)
+from .terminal import LiveTerminal
+
+__all__ = [
+    "DEFAULT_IMAGE",
+    "AdminClient",
+    "Api",
+    "BackgroundManager",
+    "ContextManager",
+    "DurableManager",
+    "EgressManager",
+    "EnvManager",
+    "EventManager",
+    "Events",
+    "FilesystemManager",
+    "GitManager",
+    "HttpClient",
+    "ImageManager",
+    "InterpreterManager",
+    "LiveTerminal",
+    "MonitorManager",
+    "NetworkManager",
+    "ObservabilityClient",
+    "PortManager",
+    "ProcessManager",
+    "ProxyManager",
+    "QueueManager",
+    "Sandbox",
+    "Sandboxes",
+    "SnapshotManager",
+    "StreamManager",
+    "TemplateManager",
+    "TerminalManager",
+    "TokenManager",
+    "VolumeManager",
+    "create_sandbox",
+    "get_sandbox",
+    "list_sandboxes",
+    "list_templates",
+]
