@@ -4,8 +4,13 @@
 
 void api_egress_get(struct call *c)
 {
+    struct err err = ERR_INIT;
     struct sandbox *s = handlers_sandbox(c);
-    if (s)
+    if (!s)
+        return;
+    if (egress_check(s, &err) < 0)
+        call_fail(c, &err);
+    else
         call_ok(c, egress_json(call_manager(c)->egress, s));
 }
 

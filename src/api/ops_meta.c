@@ -20,18 +20,21 @@ void api_health(struct call *c)
     call_ok(c, answer);
 }
 
-/* What each backend can do, the default first. */
+/* What each backend can do, the default first, and why it never can do the rest. */
 static json_t *backends_json(const struct manager *m)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < m->n_runtimes; i++) {
-        const struct runtime_caps can = m->runtimes[i]->ops->caps(m->runtimes[i]);
-        (void)json_array_append_new(all, json_pack("{s:s, s:{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}}", "name",
-                                                   m->runtimes[i]->ops->name, "can", "pause", can.can_pause, "snapshot",
-                                                   can.can_capture, "limitMemory", can.can_limit_memory, "limitCpu",
-                                                   can.can_limit_cpu, "limitPids", can.can_limit_pids, "limitDisk",
-                                                   can.can_limit_disk, "network", can.can_network, "volume",
-                                                   can.can_mount, "egress", can.can_egress));
+        struct runtime *rt = m->runtimes[i];
+        const struct runtime_caps can = rt->ops->caps(rt);
+        json_t *table = json_object(), *lacks = json_object();
+#define RUNTIME_CAP(field, name) (void)json_object_set_new(table, name, json_boolean(can.field));
+        RUNTIME_CAPS(RUNTIME_CAP)
+#undef RUNTIME_CAP
+        for (const struct runtime_lack *l = rt->ops->lacks; l && l->name; l++)
+            (void)json_object_set_new(lacks, l->name, json_string(l->reason));
+        (void)json_array_append_new(all,
+                                    json_pack("{s:s, s:o, s:o}", "name", rt->ops->name, "can", table, "lacks", lacks));
     }
     return all;
 }

@@ -39,12 +39,32 @@ struct box_stats {
     uint64_t disk_bytes; /* of a disk of its own, as the host has it; without one: as last measured, 0 = never */
 };
 
+/* What a driver can do here, and what clients and tests call it. */
+#define RUNTIME_CAPS(X)                                                  \
+    X(can_pause, "pause")                                                \
+    X(can_capture, "snapshot")                                           \
+    X(can_limit_memory, "limitMemory")                                   \
+    X(can_limit_cpu, "limitCpu")                                         \
+    X(can_limit_pids, "limitPids")                                       \
+    X(can_limit_disk, "limitDisk") /* a disk of its own */               \
+    X(can_limit_rate, "limitRate") /* of a network */                    \
+    X(can_network, "network")      /* connect boxes to each other */     \
+    X(can_mount, "volume")         /* volumes, while they run */         \
+    X(can_egress, "egress")        /* a way out that the daemon holds */ \
+    X(can_rename, "hostname")      /* a running box gets another */      \
+    X(can_measure, "diskWatch")    /* see measure() */                   \
+    X(has_store, "imageStore")     /* it runs images of our own store */
+
 struct runtime_caps {
-    bool can_pause, can_capture, can_limit_memory, can_limit_cpu, can_limit_pids, has_uid_range;
-    bool can_limit_disk;
-    bool can_network; /* connect boxes to each other */
-    bool can_mount;   /* volumes, while they run */
-    bool can_egress;  /* a way out that the daemon holds */
+#define RUNTIME_CAP(field, name) bool field;
+    RUNTIME_CAPS(RUNTIME_CAP)
+#undef RUNTIME_CAP
+    bool has_uid_range;
+};
+
+/* Why a driver never can do something, by the name above. */
+struct runtime_lack {
+    const char *name, *reason;
 };
 
 struct box_volume {
@@ -105,6 +125,7 @@ struct runtime_images {
 
 struct runtime_ops {
     const char *name;
+    const struct runtime_lack *lacks;    /* ended by name NULL; or NULL */
     const struct runtime_images *images; /* NULL: it runs the layers of our own store */
     struct runtime_caps (*caps)(struct runtime *rt);
     void (*create)(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg);
@@ -143,7 +164,8 @@ struct runtime_ops {
     void (*unmount_volume)(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
     void (*remove_volume)(struct runtime *rt, const char *id, box_done_fn *fn, void *arg); /* with all its files */
     /* Networks. They end with the driver: make and attach them again after a restart. NULL: see can_network. */
-    void (*net_create)(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg);
+    /* address: of the network itself. ERR_CONFLICT: its range is taken, another will do. */
+    void (*net_create)(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg);
     void (*net_delete)(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg); /* cuts every member */
     void (*net_attach)(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
     void (*net_detach)(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
@@ -155,3 +177,6 @@ struct runtime {
     const struct runtime_ops *ops;
     struct loop *loop;
 };
+
+/* ERR_UNSUPPORTED, with the driver's reason. what: "mount volumes". */
+int runtime_cannot(const struct runtime *rt, const char *cap, const char *what, struct err *err);

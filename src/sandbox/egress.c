@@ -398,6 +398,11 @@ struct egress *egress_free(struct egress *e)
 
 /* --- the policy --- */
 
+int egress_check(const struct sandbox *s, struct err *err)
+{
+    return s->runtime->ops->open_egress ? 0 : runtime_cannot(s->runtime, "egress", "hold a policy", err);
+}
+
 json_t *egress_json(struct egress *e, const struct sandbox *s)
 {
     struct egresspolicy *own = NULL;
@@ -430,6 +435,8 @@ int egress_set(struct egress *e, struct sandbox *s, const json_t *policy, struct
 {
     CLEANUP(egresspolicy_free_p) struct egresspolicy *p = NULL;
     struct outlet *o = map_get(e->outlets, s->id);
+    if (egress_check(s, err) < 0)
+        return -ENOTSUP;
     if (!json_get_bool(s->config, "network", false))
         return err_set(err, ERR_CONFLICT, 0, "sandbox %s has no network: create it with \"network\": true", s->id);
     int r = egresspolicy_new(policy, &p, err);

@@ -19,6 +19,8 @@ struct egress *egress_free(struct egress *e);
  * that can: false, and no callback. */
 bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg);
 
+/* ERR_UNSUPPORTED: the sandbox's backend holds no policy. */
+int egress_check(const struct sandbox *s, struct err *err);
 json_t *egress_json(struct egress *e, const struct sandbox *s); /* EgressPolicy; caller owns */
 /* Stores the policy; open connections that it does not allow are cut. ERR_INVALID, ERR_CONFLICT for one without
  * network. */

@@ -44,10 +44,12 @@ void limits_fill(json_t *config, const json_t *given, const struct settings *set
 
 int limits_check(const json_t *config, struct runtime *rt, struct err *err)
 {
-    if (limits_net_kbps(config) && !rt->ops->open_egress)
-        return err_set(err, ERR_UNSUPPORTED, 0, "netMbps cannot be enforced by the %s backend", rt->ops->name);
+    if (limits_net_kbps(config) && !rt->ops->caps(rt).can_limit_rate)
+        return runtime_cannot(rt, "limitRate", "enforce netMbps", err);
     if (json_get_int(config, "diskMb", 0) == 0 || rt->ops->caps(rt).can_limit_disk)
         return 0;
+    if (rt->ops->lacks)
+        return runtime_cannot(rt, "limitDisk", "enforce diskMb", err);
     return err_set(err, ERR_UNSUPPORTED, 0,
                    "diskMb cannot be enforced here: it needs a server that runs as root, loop devices and mkfs.ext4 "
                    "(iii doctor says what is missing)");

@@ -18,11 +18,12 @@
 #include "sandbox/limits.h"
 #include "sandbox/manager.h"
 
-#define SCOPE      "network"
-#define PREFIX     24
-#define RANGE      0x0a400000u /* 10.64.0.0/10: one /24 for each network */
-#define PLACE_LOW  2u
-#define PLACE_HIGH 254u
+#define SCOPE        "network"
+#define PREFIX       24
+#define RANGE        0x0a400000u /* 10.64.0.0/10: one /24 for each network */
+#define PLACE_LOW    2u
+#define SUBNET_TRIES 64
+#define PLACE_HIGH   254u
 
 struct network {
     char id[IDENT_MAX];
@@ -46,6 +47,7 @@ struct network_change {
     networks_record_fn *on_record;
     void *arg;
     unsigned pending; /* members whose names are being written */
+    unsigned n_tries;
 };
 
 static struct network *network_free(struct network *net)
@@ -92,9 +94,10 @@ static void save_or_log(struct networks *n, const struct network *net)
         log_event(LOG_WARN, "network.save", "id", net->id, "error", err.msg, NULL);
 }
 
+/* sid NULL: of the network itself. */
 static struct box_plug plug_of(const struct network *net, const char *sid)
 {
-    uint32_t place = (uint32_t)json_get_int(net->members, sid, 0);
+    uint32_t place = sid ? (uint32_t)json_get_int(net->members, sid, 0) : 0;
     return (struct box_plug){
         .net_id = net->id, .subnet = net->subnet, .address = RANGE + (net->subnet << 8) + place, .prefix = PREFIX
     };
@@ -214,9 +217,9 @@ static void on_enter(void *arg, struct sandbox *s)
         struct network *net = it.value;
         if (!s->box || s->runtime != n->m->runtime || !json_get(net->members, s->id))
             continue;
-        struct box_plug plug = plug_of(net, s->id);
+        struct box_plug plug = plug_of(net, s->id), whole = plug_of(net, NULL);
         plug.kbps = limits_net_kbps(s->config);
-        ops->net_create(n->m->runtime, net->id, on_rejoined, NULL);
+        ops->net_create(n->m->runtime, &whole, on_rejoined, NULL);
         ops->net_attach(s->box, &plug, on_rejoined, NULL);
         is_member = true;
     }
@@ -322,9 +325,9 @@ static struct network_change *begin(struct networks *n, const char *id, struct s
 
 /* --- create --- */
 
-static int64_t free_subnet(const struct networks *n)
+static int64_t free_subnet(const struct networks *n, uint32_t from)
 {
-    for (uint32_t number = 0; number < RUNTIME_SUBNETS; number++) {
+    for (uint32_t number = from; number < RUNTIME_SUBNETS; number++) {
         bool is_taken = false;
         for (struct map_iter it = map_iter(n->by_id); !is_taken && map_next(&it);)
             is_taken = ((struct network *)it.value)->subnet == number;
@@ -339,12 +342,12 @@ static int check_new(const struct networks *n, const struct tenant_by *by, const
     const struct runtime_ops *ops = n->m->runtime->ops;
     long long most = n->m->settings->max_networks;
     if (!ops->net_create)
-        return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot connect sandboxes", ops->name);
+        return runtime_cannot(n->m->runtime, "network", "connect sandboxes", err);
     for (struct map_iter it = map_iter(n->by_id); map_next(&it);)
         if (strcmp(((struct network *)it.value)->name, name) == 0 &&
             strcmp(((struct network *)it.value)->tenant, tenant_of(by)) == 0)
             return err_set(err, ERR_CONFLICT, 0, "there is a network called \"%.100s\" already", name);
-    if ((long long)map_count(n->by_id) >= most || free_subnet(n) < 0)
+    if ((long long)map_count(n->by_id) >= most || free_subnet(n, 0) < 0)
         return err_set(err, ERR_CAPACITY, 0, "network limit reached (%lld): delete one, or raise III_MAX_NETWORKS",
                        most);
     return 0;
@@ -356,6 +359,15 @@ static void on_created(void *arg, const struct err *err)
     struct networks *n = c->n;
     struct err why = ERR_INIT;
     struct network *net = map_get(n->by_id, c->id);
+    int64_t other = net && err && err->code == ERR_CONFLICT && c->n_tries++ < SUBNET_TRIES
+                        ? free_subnet(n, net->subnet + 1)
+                        : -1; /* others than us use the driver's host, too */
+    if (other >= 0) {
+        net->subnet = (uint32_t)other;
+        struct box_plug whole = plug_of(net, NULL);
+        n->m->runtime->ops->net_create(n->m->runtime, &whole, on_created, c);
+        return;
+    }
     if (!net) {
         (void)err_set(&why, ERR_NOT_FOUND, 0, "network %s was deleted while it was made", c->id);
         c->on_record(c->arg, NULL, &why);
@@ -381,13 +393,14 @@ void networks_create(struct networks *n, const struct tenant_by *by, const char 
     ident_new("net", net->id);
     net->name = xstrdup(name);
     net->tenant = xstrdup(tenant_of(by));
-    net->subnet = (uint32_t)free_subnet(n);
+    net->subnet = (uint32_t)free_subnet(n, 0);
     net->created_at = clock_wall_ms();
     net->members = json_object();
     map_set(n->by_id, net->id, net); /* takes name and number, so that nobody else does */
     struct network_change *c = begin(n, net->id, NULL, arg);
     c->on_record = fn;
-    n->m->runtime->ops->net_create(n->m->runtime, net->id, on_created, c);
+    struct box_plug whole = plug_of(net, NULL);
+    n->m->runtime->ops->net_create(n->m->runtime, &whole, on_created, c);
 }
 
 /* --- connect --- */
@@ -459,10 +472,10 @@ void networks_connect(struct networks *n, const char *id, struct sandbox *s, net
         return;
     }
     struct network_change *c = begin(n, net->id, s, arg);
-    struct box_plug plug = plug_of(net, s->id);
+    struct box_plug plug = plug_of(net, s->id), whole = plug_of(net, NULL);
     plug.kbps = limits_net_kbps(s->config);
     c->fn = fn;
-    ops->net_create(n->m->runtime, net->id, NULL,
+    ops->net_create(n->m->runtime, &whole, NULL,
                     NULL); /* there already, unless the server was restarted; else attach fails */
     ops->net_attach(s->box, &plug, on_connected, c);
 }

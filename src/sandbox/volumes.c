@@ -404,7 +404,7 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
     if (r == 0)
         r = check_room(v, s, &err);
     if (r == 0 && !ops->mount_volume)
-        r = err_set(&err, ERR_UNSUPPORTED, 0, "the %s backend cannot mount volumes", ops->name);
+        r = runtime_cannot(s->runtime, "volume", "mount volumes", &err);
     if (r < 0 || !ops->mount_volume) {
         fn(arg, &err);
         return;

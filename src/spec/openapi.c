@@ -243,7 +243,7 @@ static bool can_answer(const struct op *op, enum err_code code)
     case ERR_TOO_LARGE:
         return has_body(op);
     case ERR_UNSUPPORTED:
-        return op->flags & OP_SANDBOX && op->flags & (OP_MUTATES | OP_RATE_EXEC);
+        return op->flags & OP_BACKEND || (op->flags & OP_SANDBOX && op->flags & (OP_MUTATES | OP_RATE_EXEC));
     case ERR_TIMEOUT:
         return op->flags & OP_SANDBOX;
     case ERR_INTERNAL:

@@ -70,9 +70,10 @@ enum op_flag {
     OP_NOT_JSON = 128,   /* the reply is not JSON (metrics text, raw downloads) */
     OP_IDEMPOTENT = 256, /* takes an Idempotency-Key header */
     OP_MAY_STREAM = 512, /* answers with server-sent events when asked to, else with its reply */
-    OP_ADMIN = 1024, /* about the whole server: for admins only. Else OP_MUTATES needs a user, the rest may be read */
-    OP_WATCH = 2048, /* with OP_ADMIN: a read-only token for all tenants may see it, too */
-    OP_SLOW = 65536, /* works as long as a registry or a copy of files takes; so does what has OP_RATE_EXEC */
+    OP_ADMIN = 1024,  /* about the whole server: for admins only. Else OP_MUTATES needs a user, the rest may be read */
+    OP_WATCH = 2048,  /* with OP_ADMIN: a read-only token for all tenants may see it, too */
+    OP_SLOW = 65536,  /* works as long as a registry or a copy of files takes; so does what has OP_RATE_EXEC */
+    OP_BACKEND = 4096 /* not every backend can do it */
 };
 
 enum op_id {

@@ -10,6 +10,21 @@ import harness  # noqa: E402
 import leak  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(*capabilities): see harness.needs()")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    wanted = [name for mark in item.iter_markers("needs") for name in mark.args]
+    if not wanted or harness.BACKEND == "native":
+        return
+    table = harness.backend()
+    for name in wanted:
+        if not table["can"][name]:
+            pytest.skip(f"the {table['name']} backend declares \"{name}\" missing: {table['lacks'][name]}")
+
+
 @pytest.fixture(scope="module")
 def server(request):
     """The file's server. A file sets SERVER_ENV or SERVER_FLAGS to change it."""

@@ -19,7 +19,8 @@ IMAGE = "python"
 NAMES = ("shell", "python:3.12-slim", "host")
 PYTHON_LIBRARY = pathlib.Path(os.__file__).parent
 PACKAGES = ("coreutils", "dash", "bash", "sed", "grep", "findutils", "procps", "hostname", "mawk", "tar", "gzip")
-PROGRAMS = ("/usr/bin/python3", "/usr/bin/git")
+PROGRAMS = ("/usr/bin/python3", "/usr/bin/git", "/usr/lib/git-core/git-http-backend", "/usr/lib/git-core/git-remote-http")
+GIT_LEFT_OUT = 1 << 20  # bytes: those of git's helpers that are larger are not needed here
 PYTHON_LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "ensurepip", "__pycache__", "distutils", "turtledemo", "pydoc_data")
 
 
@@ -37,12 +38,13 @@ def _package_files(name):
     return [line for line in out.splitlines() if re.match(r"(/usr)?/s?bin/", line)]
 
 
-def _programs():
-    """Paths of programs and of what they load, each with its real file."""
-    wanted = {path for package in PACKAGES for path in _package_files(package)}
-    wanted |= {name for name in PROGRAMS if os.path.exists(name)}
-    wanted.add("/bin/sh")
-    closed = set()
+def _git_helpers():
+    return {str(path) for path in pathlib.Path("/usr/lib/git-core").glob("*") if path.is_symlink() or path.lstat().st_size < GIT_LEFT_OUT}
+
+
+def _closed(wanted):
+    """These paths and what they load, each with its real file."""
+    wanted, closed = set(wanted), set()
     while wanted:
         path = wanted.pop()
         if path in closed or not os.path.exists(path) or os.path.isdir(path):
@@ -55,6 +57,10 @@ def _programs():
     return closed
 
 
+def _place(path):
+    return re.sub(r"^/(bin|sbin|lib|lib64)/", r"/usr/\1/", path)
+
+
 def _no_tests(info):
     parts = info.name.split("/")
     return None if any(part in PYTHON_LEFT_OUT or part.startswith("config-3") for part in parts) else info
@@ -62,7 +68,18 @@ def _no_tests(info):
 
 @functools.lru_cache(maxsize=1)
 def rootfs():
-    """A tar of a small root: shell tools, Python and git of this machine. Everything under the merged /usr."""
+    """A tar of a small root: shell tools, Python and git of this machine."""
+    programs = {path for package in PACKAGES for path in _package_files(package)} | set(PROGRAMS) | _git_helpers()
+    return _root_of(programs, [(PYTHON_LIBRARY, _no_tests), ("/lib/terminfo", None), ("/usr/share/git-core/templates", None)])
+
+
+def node_rootfs():
+    """The same with node instead: it is twice as large as all the rest."""
+    return _root_of({path for name in ("coreutils", "dash", "bash") for path in _package_files(name)} | {shutil.which("node")}, [])
+
+
+def _root_of(programs, folders):
+    """Everything under the merged /usr."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for folder in ("bin", "sbin", "lib", "lib64"):
@@ -74,17 +91,22 @@ def rootfs():
             info = tarfile.TarInfo(folder)
             info.type, info.mode = tarfile.DIRTYPE, mode
             tar.addfile(info)
-        places = {re.sub(r"^/(bin|sbin|lib|lib64)/", r"/usr/\1/", path): path for path in _programs()}
+        places = {_place(path): path for path in _closed(programs | {"/bin/sh"})}
         for place, path in sorted(places.items()):
             tar.add(path, place.lstrip("/"), recursive=False)
-        tar.add(PYTHON_LIBRARY, str(PYTHON_LIBRARY).lstrip("/"), filter=_no_tests)
-        tar.add("/lib/terminfo", "usr/lib/terminfo")
+        for path, keep in folders:
+            if os.path.exists(path):
+                tar.add(path, _place(str(path)).lstrip("/"), filter=keep)
         for text, name in ((b"root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/sh\n", "etc/passwd"),
                            (b"root:x:0:\nnogroup:x:65534:\n", "etc/group")):
             info = tarfile.TarInfo(name)
             info.size = len(text)
             tar.addfile(info, io.BytesIO(text))
     return out.getvalue()
+
+
+def _label(data_tag):
+    return f"iii-sandbox-data={data_tag}" if data_tag else "iii-sandbox=true"
 
 
 class _Unix(http.client.HTTPConnection):
@@ -147,8 +169,11 @@ class Engine:
                                  {"Content-Type": "application/x-tar"})
         assert status == 200 and b"error" not in text, text
 
-    def containers(self):
-        return self.json("GET", '/containers/json?all=1&filters={"label":["iii-sandbox=true"]}')
+    def containers(self, data_tag=None):
+        return self.json("GET", f'/containers/json?all=1&filters={{"label":["{_label(data_tag)}"]}}')
+
+    def networks(self, data_tag=None):
+        return self.json("GET", f'/networks?filters={{"label":["{_label(data_tag)}"]}}')
 
     def stop(self, sig=signal.SIGTERM):
         if self.proc and self.proc.poll() is None:
@@ -162,6 +187,8 @@ class Engine:
         if self.proc and self.proc.poll() is None:
             for one in self.json("GET", "/containers/json?all=1"):
                 self.call("DELETE", f"/containers/{one['Id']}?force=1")
+            for one in self.networks():
+                self.call("DELETE", f"/networks/{one['Id']}")
         self.stop()
         places = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
         for place in reversed([p for p in places if p.startswith(f"{self.home}/")]):

@@ -16,6 +16,7 @@ import time
 import pytest
 
 import dockerkit
+import leak
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = pathlib.Path(os.environ.get("III_BIN") or ROOT / "build" / "iii").resolve()
@@ -51,22 +52,41 @@ def clean_env(extra=None):
 
 
 @functools.lru_cache(maxsize=1)
-def backend_env():
-    """Settings that make a server run on the backend under test; starts an engine for this process when it needs one."""
-    if BACKEND == "native":
-        return {}
-    assert BACKEND == "docker", f"III_TEST_BACKEND is native or docker, not {BACKEND}"
-    engine = dockerkit.Engine().start()
-    atexit.register(engine.remove)
-    engine.add_image()
+def engine():
+    """The engine of this process, started when it is needed first."""
+    made = dockerkit.Engine().start()
+    atexit.register(made.remove)
+    made.add_image()
     for name in dockerkit.NAMES:
-        engine.json("POST", f"/images/{dockerkit.IMAGE}/tag?repo={name.partition(':')[0]}&tag={name.partition(':')[2]}")
-    return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine.host}
+        made.json("POST", f"/images/{dockerkit.IMAGE}/tag?repo={name.partition(':')[0]}&tag={name.partition(':')[2]}")
+    return made
 
 
-def native_only(why):
-    """For a test that looks at the native driver itself from outside; the other drivers have tests of their own for that."""
-    return pytest.mark.skipif(BACKEND != "native", reason=f"native backend only: {why}")
+@functools.lru_cache(maxsize=1)
+def node_image():
+    """The name of an image with node."""
+    if BACKEND == "docker":
+        engine().add_image("node", dockerkit.node_rootfs())
+    return "node"
+
+
+def backend_env():
+    """Settings that make a server run on the backend under test."""
+    assert BACKEND in ("native", "docker"), f"III_TEST_BACKEND is native or docker, not {BACKEND}"
+    return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine().host} if BACKEND == "docker" else {}
+
+
+@functools.lru_cache(maxsize=1)
+def backend():
+    """What a server says of its backend: name, can, lacks."""
+    with Server() as server, Client(server.port) as caller:
+        return caller.ok("GET", "/metrics")["backends"][0]
+
+
+def needs(*capabilities):
+    """Marks a test of something that not every backend can do: where the backend declares that it cannot, the test is skipped with
+    the backend's own reason (conftest.py). The native backend has no such excuse here."""
+    return pytest.mark.needs(*capabilities)
 
 
 class Reply:
@@ -266,6 +286,17 @@ class Server:
     @property
     def pid(self):
         return self.proc.pid
+
+    def data_tag(self):
+        """What marks this data folder's containers and networks in an engine."""
+        return (self.data_dir / "docker" / "tag").read_text()
+
+    def agents(self):
+        """Host pids of the first processes of its sandboxes."""
+        if BACKEND == "docker":
+            ids = [one["Id"] for one in engine().containers(self.data_tag()) if one["State"] == "running"]
+            return [engine().json("GET", f"/containers/{one}/json")["State"]["Pid"] for one in ids]
+        return [pid for pid in leak.descendants(self.pid) if leak.inner_pid(pid) == 1]
 
     def kill(self):
         """SIGKILL: what a crash or an out-of-memory kill does to the daemon."""

@@ -6,6 +6,7 @@ mounts, sockets and folders by the data folder's path. Numbers of namespaces are
 while the server lives; a namespace that outlived its processes would need a mount or a descriptor, and both are looked for."""
 import os
 import pathlib
+import re
 
 import harness
 
@@ -28,6 +29,12 @@ def stat_fields(pid):
 
 def pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def inner_pid(pid):
+    """The number of a process in the namespace just below ours; None for one that is in ours."""
+    numbers = re.search(r"^NSpid:\s+(.*)$", read(f"/proc/{pid}/status"), re.M)
+    return int(numbers[1].split()[1]) if numbers and len(numbers[1].split()) == 2 else None
 
 
 def cpu_ticks(pid):
@@ -146,7 +153,14 @@ class Holdings:
         found += [f"unix socket {s}" for s in unix_sockets(self.data_dir)]
         found += [f"folder {f}" for f in folders(self.data_dir)]
         found += [f"loop device {name}" for name in loops(self.data_dir)]
-        return found
+        return found + self.in_engine()
+
+    def in_engine(self):
+        tag = read(f"{self.data_dir}/docker/tag") if harness.BACKEND == "docker" else ""
+        if not tag:
+            return []
+        return [f"container {one['Names']}" for one in harness.engine().containers(tag)] + [
+            f"network {one['Name']}" for one in harness.engine().networks(tag)]
 
     def cgroups_left(self):
         """Cgroups of this data folder, also of boxes that came and went between two looks: <key of the data folder>-<box>."""

@@ -5,6 +5,24 @@ object, as the server takes them. Things a call needs (a sandbox, a job, a repos
 import functools
 import time
 
+import pytest
+
+import harness
+
+# What a backend may declare missing, by operation.
+NEEDS = {"volume_attach": "volume", "volume_detach": "volume", "egress_get": "egress", "egress_set": "egress"}
+
+
+def marked(names):
+    """Parameters of a test for each operation."""
+    return [pytest.param(name, marks=[harness.needs(NEEDS[name])] if name in NEEDS else []) for name in names]
+
+
+def declared_missing(client):
+    """The operations that the server's backend declares missing."""
+    can = client.ok("GET", "/metrics")["backends"][0]["can"]
+    return {name for name, capability in NEEDS.items() if not can[capability]}
+
 
 class World:
     """What the calls act on, in one server."""

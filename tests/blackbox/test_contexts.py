@@ -373,9 +373,8 @@ def test_image_without_python_is_named(client, new_sandbox):
 
 
 @needs_node
-@harness.native_only("the engine's image of the tests has no node")
-def test_javascript(context):
-    one = context(language="javascript")
+def test_javascript(client, new_sandbox):
+    one = Context(client, new_sandbox(image=harness.node_image())["id"], language="javascript")
     assert text_of(one.run("let x = 20; var y = 1; const f = (v) => 2 * v; x + y")) == ["21"]
     result = one.run("console.log('out'); console.error('err'); f(x) + 2")
     assert text_of(result) == ["42"] and result["stdout"] == "out\n" and result["stderr"] == "err\n"

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 
-pytestmark = pytest.mark.skipif(not harness.IS_ROOT, reason="mounts a small file system")
+pytestmark = [pytest.mark.skipif(not harness.IS_ROOT, reason="mounts a small file system"), harness.needs("diskWatch")]
 RESERVE_MB = 24
 SIZE_MB = 160
 DELETED = "import os,time\nf=open('/workspace/x','wb',buffering=0)\nos.unlink('/workspace/x')\ntry:\n  while True: f.write(bytes(1<<20))\nexcept OSError: time.sleep(600)"

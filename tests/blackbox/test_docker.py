@@ -124,13 +124,18 @@ def test_a_committed_image_goes_with_the_last_who_needs_it(engine, server):
 def test_what_the_backend_cannot_do_is_said_by_name(server):
     client = server.client()
     [backend] = client.ok("GET", "/metrics")["backends"]
-    assert backend["name"] == "docker" and backend["can"]["snapshot"] and not backend["can"]["volume"]
-    for limit in ({"diskMb": 100}, {"netMbps": 1}):
-        assert client.post("/sandboxes", {"image": "python", **limit}).status == 501
+    lacks = backend["lacks"]
+    assert backend["name"] == "docker" and set(lacks) == {name for name, can in backend["can"].items() if not can}
     sid = client.create()["id"]
     volume = client.ok("POST", "/volumes", {"name": "v"})["id"]
-    reply = client.post(f"/volumes/{volume}/attach", {"sandboxId": sid, "mountPath": "/v"})
-    assert reply.status == 501 and "docker" in reply.error
+    calls = {"limitDisk": ("POST", "/sandboxes", {"image": "python", "diskMb": 100}),
+             "limitRate": ("POST", "/sandboxes", {"image": "python", "netMbps": 1}),
+             "volume": ("POST", f"/volumes/{volume}/attach", {"sandboxId": sid, "mountPath": "/v"}),
+             "egress": ("POST", f"/sandboxes/{sid}/egress", {"default": "deny", "rules": []})}
+    for name, (method, path, body) in calls.items():
+        reply = client.call(method, path, body)
+        assert reply.status == 501 and reply.error.startswith("the docker backend cannot ") and lacks[name] in reply.error, reply
+    assert client.get(f"/sandboxes/{sid}/egress").status == 501
     client.delete(f"/volumes/{volume}")
     client.delete(f"/sandboxes/{sid}")
 

@@ -13,7 +13,7 @@ import harness
 import leak
 import test_rootless
 
-pytestmark = pytest.mark.skipif(not harness.IS_ROOT, reason="network namespaces for the test's own outside need root")
+pytestmark = [pytest.mark.skipif(not harness.IS_ROOT, reason="network namespaces for the test's own outside need root"), harness.needs("egress")]
 
 OUTSIDE = ["198.51.100.10", "198.51.100.11", "169.254.169.254", "10.0.0.5", "172.16.0.9", "192.168.7.7", "100.64.0.9", "198.18.0.1"]
 NAMES = {"web.test": "198.51.100.10", "neighbour.test": "198.51.100.10", "sub.web.test": "198.51.100.11", "rebind.test": "10.0.0.5"}

@@ -141,7 +141,7 @@ def test_run_languages(fn, fields, out):
 
 
 def test_run_node(fn):
-    answer = fn.call("run", image="node", lang="js", code="console.log(2+2)")
+    answer = fn.call("run", image=harness.node_image(), lang="js", code="console.log(2+2)")
     assert answer["stdout"] == "4\n" or answer["exit_code"] == 127
 
 

@@ -1,6 +1,5 @@
 """Sandboxes of the functions across a crash and a clean stop of the server."""
 import os
-import re
 import signal
 
 import harness
@@ -31,21 +30,11 @@ def test_a_killed_server_finds_its_sandboxes_again():
         server.remove()
 
 
-def agents_below(pid):
-    """Host pids of the agents below pid: each is number 1 of a namespace of its own."""
-    found = []
-    for one in leak.descendants(pid):
-        numbers = re.search(r"^NSpid:\s+(.*)$", leak.read(f"/proc/{one}/status") or "", re.M)
-        if numbers and numbers[1].split()[1:] == ["1"]:
-            found.append(int(one))
-    return found
-
-
 def test_a_sandbox_that_dies_under_a_command():
     with harness.Server(env={"III_BLANK_POOL": "0"}) as server:
         fn = Functions(server.engine_port)
         sid = fn.create()
-        agents = agents_below(server.pid)
+        agents = server.agents()
         asked = fn.ask("exec", sandbox_id=sid, cmd="sleep 50")
         harness.wait_until(lambda: fn.call("list")["sandboxes"][0]["exec_in_flight"] == 1, "the command")
         assert len(agents) == 1, agents

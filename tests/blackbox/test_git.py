@@ -173,7 +173,7 @@ def test_no_password_is_asked_for(forge, client):
     assert failed["exitCode"] == 128 and "terminal prompts disabled" in failed["stderr"]
 
 
-@harness.native_only("imports into our own store")
+@harness.needs("imageStore")
 def test_an_image_without_git_says_so(server, client, new_sandbox, tmp_path):
     archive = tmp_path / "nogit.tar"
     archive.write_bytes(images.pack(images.base_entries(images.program(tmp_path))))

@@ -6,8 +6,11 @@ import subprocess
 import threading
 import time
 
+import pytest
+
 import harness
 import leak
+import test_networks
 
 
 def launcher_of(server):
@@ -231,3 +234,27 @@ def test_a_volume_that_a_dying_launcher_left_out_is_mounted_again():
         assert caller.exec(sid, "grep -c ' /data ' /proc/mounts")["stdout"] == "1\n", "once is enough"
         caller.ok("DELETE", f"/sandboxes/{sid}")
         caller.ok("DELETE", f"/volumes/{vid}")
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="networks need a server that runs as root")
+def test_members_of_a_network_are_connected_again():
+    server = harness.Server()
+    held = leak.Holdings(server.data_dir)
+    try:
+        server.start()
+        with harness.Client(server.port) as caller:
+            web, other = (caller.create(name=name)["id"] for name in ("web", "other"))
+            nid = caller.ok("POST", "/networks", {"name": "n"})["id"]
+            for sid in (web, other):
+                assert test_networks.connect(caller, nid, sid).status == 200
+            test_networks.listen(caller, web)
+            assert test_networks.fetch(caller, other, "web").startswith("hello")
+            held.look(server.pid)
+            kill_launcher(server)
+            harness.wait_until(lambda: test_networks.fetch(caller, other, "web").startswith("hello"), "the members to be connected again")
+            assert test_networks.disconnect(caller, nid, web).status == 200
+        held.look(server.pid)
+        server.stop()
+        held.assert_nothing_left()
+    finally:
+        server.remove()

@@ -216,14 +216,13 @@ def test_a_fork_bomb_hits_only_its_own_sandbox(new_sandbox, client):
 
 
 @pytest.mark.skipif(not harness.IS_ROOT, reason="an ordinary user may have no cpu controller; iii doctor reports it")
-@harness.native_only("reads the groups of the server's own children; see test_docker.py")
 def test_cpu_is_a_real_quota(server, new_sandbox, client):
     sid = new_sandbox(cpu=1.5)["id"]
     client.ok("POST", f"/sandboxes/{sid}/exec/background", {"command": "sleep 1000"})
 
     def quotas():
         found = set()
-        for pid in leak.descendants(server.pid):
+        for pid in server.agents():
             for folder in leak.cgroup_folders(pid):
                 quota, period = leak.read(folder + "/cpu.cfs_quota_us"), leak.read(folder + "/cpu.cfs_period_us")
                 pair = [quota, period] if quota else leak.read(folder + "/cpu.max").split()

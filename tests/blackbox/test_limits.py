@@ -34,6 +34,7 @@ def small(new_sandbox):
     return new_sandbox(diskMb=DISK_MB, inodes=2000)["id"]
 
 
+@harness.needs("limitDisk")
 def test_enospc_comes_while_writing_and_the_host_loses_no_more(small, client, server):
     before = os.statvfs(server.data_dir)
     word, mb = python(client, small, FILL).split()
@@ -47,6 +48,7 @@ def test_enospc_comes_while_writing_and_the_host_loses_no_more(small, client, se
     assert client.exec(small, "rm /workspace/big /tmp/more && echo x > /tmp/one && cat /tmp/one")["stdout"] == "x\n"
 
 
+@harness.needs("limitDisk")
 def test_a_deleted_file_that_is_open_counts(small, client):
     code = FILL.replace("with open('/workspace/big', 'wb', buffering=0) as f:",
                         "f = open('/workspace/big', 'wb', buffering=0); os.unlink('/workspace/big')\nif f:") + \
@@ -56,6 +58,7 @@ def test_a_deleted_file_that_is_open_counts(small, client):
     assert int(python(client, small, "import os; print(os.statvfs('/').f_bavail * 4096 >> 20)")) >= DISK_MB - 4
 
 
+@harness.needs("limitDisk")
 def test_a_sparse_file_costs_what_is_written(small, client):
     code = "import os\nf = open('/workspace/sparse', 'wb')\nf.truncate(10 << 30)\nprint(os.statvfs('/').f_bavail * 4096 >> 20)\n" + \
         FILL.replace("/workspace/big", "/workspace/sparse")
@@ -63,6 +66,7 @@ def test_a_sparse_file_costs_what_is_written(small, client):
     assert int(left) >= DISK_MB - 4 and word == "ENOSPC"
 
 
+@harness.needs("limitDisk")
 def test_inodes_end_too(small, client):
     code = """
 import errno
@@ -78,6 +82,7 @@ except OSError as e:
     assert word == "ENOSPC" and 1500 <= int(n) <= 4000
 
 
+@harness.needs("limitDisk")
 def test_the_file_api_says_so(small, client):
     python(client, small, FILL)
     reply = client.post(f"/sandboxes/{small}/files/write", {"path": "more.txt", "content": "x" * 8_000_000})
@@ -120,6 +125,7 @@ os.kill(0, 9)
     assert out[2] == "(0, 0)"
 
 
+@harness.needs("limitDisk")
 def test_maximums_are_the_operators(new_sandbox):
     config = new_sandbox(diskMb=10**6, shmMb=10**6, pids=10**6, openFiles=10**6)["config"]
     assert (config["diskMb"], config["shmMb"], config["pids"], config["openFiles"]) == (300, 64, 512, 4096)
@@ -127,6 +133,7 @@ def test_maximums_are_the_operators(new_sandbox):
     assert (config["diskMb"], config["inodes"], config["pids"], config["shmMb"]) == (0, 0, 256, 64)
 
 
+@harness.needs("limitDisk")
 def test_metrics_show_limit_and_use(small, client):
     python(client, small, "open('/workspace/f', 'wb').write(bytes(20 << 20)); import os; os.sync()")
     def used():
@@ -136,6 +143,7 @@ def test_metrics_show_limit_and_use(small, client):
     harness.wait_until(used, "20 MB of the disk in use")
 
 
+@harness.needs("limitDisk")
 def test_snapshot_fork_and_restore_keep_files_and_limit(small, client):
     python(client, small, "open('/workspace/kept', 'w').write('a' * 1000)")
     client.ok("POST", f"/sandboxes/{small}/pause")
@@ -156,6 +164,7 @@ def test_snapshot_fork_and_restore_keep_files_and_limit(small, client):
         client.delete(f"/snapshots/{snapshot['id']}")
 
 
+@harness.needs("limitDisk")
 def test_no_loop_device_is_left(new_sandbox, client, server):
     ids = [client.create(diskMb=DISK_MB)["id"] for _ in range(3)]
     assert len(leak.loops(server.data_dir)) >= 3
@@ -165,6 +174,7 @@ def test_no_loop_device_is_left(new_sandbox, client, server):
     harness.wait_until(lambda: not leak.loops(server.data_dir), "the loop devices to be let go")
 
 
+@harness.needs("limitDisk")
 def test_it_survives_a_crash_of_everything():
     with harness.Server() as server:
         client = server.client()
@@ -200,6 +210,7 @@ def test_below_the_reserve_nothing_new_is_made():
 
 
 
+@harness.needs("limitDisk")
 def test_an_ordinary_user_is_told():
     with harness.Server(user=65534) as server:
         reply = server.client().post("/sandboxes", {"image": "python", "diskMb": 100})

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 
-pytestmark = pytest.mark.skipif(not harness.IS_ROOT, reason="networks need root")
+pytestmark = [pytest.mark.skipif(not harness.IS_ROOT, reason="networks need root"), harness.needs("limitRate")]
 MBPS = 4
 BYTES = 1_500_000  # 3 s at that rate
 AT_LEAST_S = 1.8   # bursts and queues aside

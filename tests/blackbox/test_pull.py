@@ -21,7 +21,7 @@ import images
 import registries
 
 pytestmark = [pytest.mark.skipif(bool(registries.missing_tools()), reason=f"not installed: {registries.missing_tools()}"),
-              harness.native_only('these test our own registry client and store')]
+              harness.needs("imageStore")]
 SERVER_ENV = {"III_PULL": "missing"}
 HERE = pathlib.Path(__file__).resolve().parent
 

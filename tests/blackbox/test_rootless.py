@@ -128,3 +128,10 @@ def test_a_kept_sandbox_survives_a_kill(tmp_path):
 def test_the_data_folder_is_private(rootless):
     mode = os.stat(pathlib.Path(rootless.data_dir)).st_mode & 0o777
     assert mode & 0o077 == 0
+
+
+def test_networks_say_why_not():
+    with harness.Server(user=USER) as server, harness.Client(server.port) as caller:
+        reply = caller.post("/networks", {"name": "n"})
+        assert reply.status == 501 and "root" in reply.error
+        assert caller.ok("GET", "/networks") == {"networks": []}

@@ -121,7 +121,7 @@ def test_clone_from_a_snapshot_outlives_everything(caller, server):
     assert out(caller, made["id"], "cat /workspace/f") == "kept\n"
 
 
-@harness.native_only("damages layers of our own store; an engine guards its images itself")
+@harness.needs("imageStore")
 def test_a_damaged_snapshot_is_refused_and_the_sandbox_kept(caller, server):
     sid = caller.create()["id"]
     caller.exec(sid, "echo good > /workspace/f")
@@ -163,7 +163,7 @@ def restore_works_on_a_copy(caller, taken):
     return out(caller, made["id"], "cat /workspace/f") == "good\n"
 
 
-@harness.native_only("takes away layers of our own store")
+@harness.needs("imageStore")
 def test_a_box_that_cannot_be_made_leaves_the_old_one(caller, server):
     """The driver fails: the lowest layer, which no checksum covers, is not a folder any more."""
     sid = caller.create()["id"]
@@ -235,7 +235,7 @@ def used(folder):
     return total
 
 
-@harness.native_only("measures our own store; see test_docker.py")
+@harness.needs("imageStore")
 def test_they_survive_restart_and_crash_and_deleting_frees_the_disk():
     server = harness.Server()
     try:
@@ -268,7 +268,7 @@ def test_they_survive_restart_and_crash_and_deleting_frees_the_disk():
         server.remove()
 
 
-@harness.native_only("an engine has its own limit of layers")
+@harness.needs("imageStore")
 def test_layers_have_a_limit():
     with harness.Server(env={"III_MAX_LAYERS": "5"}) as server, harness.Client(server.port) as caller:
         sid = caller.create()["id"]

@@ -63,7 +63,8 @@ def ids_of(params):
 
 
 # Tokens are admins' (test_tokens.py); the stream of events has a test of its own.
-@pytest.mark.parametrize("name", sorted(n for n in ROWS if n in route_examples.EXAMPLES and not n.startswith("token_") and n != "stream_events"))
+@pytest.mark.parametrize("name", route_examples.marked(
+    sorted(n for n in ROWS if n in route_examples.EXAMPLES and not n.startswith("token_") and n != "stream_events")))
 def test_every_row_with_the_ids_of_another(two, name):
     params = route_examples.EXAMPLES[name](two["world"])
     ids = ids_of(params)

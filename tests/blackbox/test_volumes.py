@@ -5,7 +5,7 @@ import harness
 import leak
 import test_rootless
 
-pytestmark = harness.native_only('its capability "volume" is off')
+pytestmark = harness.needs("volume")
 
 SERVER_ENV = {"III_MAX_VOLUMES": "12", "III_MAX_SANDBOX_VOLUMES": "3"}
 

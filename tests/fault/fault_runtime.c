@@ -173,7 +173,7 @@ static int op_volume_remove(void)
 static int op_network(void)
 {
     const struct box_plug plug = { .net_id = "net_fault", .subnet = 7, .address = 0x0a630002, .prefix = 24 };
-    rig.rt->ops->net_create(rig.rt, plug.net_id, on_done, NULL);
+    rig.rt->ops->net_create(rig.rt, &plug, on_done, NULL);
     int r = await();
     if (r == 0) {
         rig.rt->ops->net_attach(rig.box, &plug, on_done, NULL);

@@ -2,7 +2,8 @@
  *   --stage CONTROL_FD            native box: take the plan, build the root, drop privilege, then serve
  *   --connect FD [--listen FD]    serve a connected stream, and more links from a listening socket
  *   --listen-unix PATH            make the listening socket ourselves (tests)
- *   --dial-unix PATH              call the host's socket, again whenever the link has gone (containers) */
+ *   --dial-unix PATH              call the host's socket, again whenever the link has gone (containers)
+ * --files N: descriptors of a process, where nobody else sets that limit (containers) */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,6 +27,7 @@
 
 struct options {
     int stage_fd, connect_fd, listen_fd;
+    int files;
     const char *listen_path, *dial_path;
 };
 
@@ -200,6 +203,8 @@ static int parse(int argc, char **argv, struct options *o)
             fd = &o->connect_fd;
         else if (strcmp(argv[i], "--listen") == 0)
             fd = &o->listen_fd;
+        else if (strcmp(argv[i], "--files") == 0)
+            fd = &o->files;
         else if (strcmp(argv[i], "--listen-unix") == 0)
             o->listen_path = argv[i + 1];
         else if (strcmp(argv[i], "--dial-unix") == 0)
@@ -211,6 +216,20 @@ static int parse(int argc, char **argv, struct options *o)
     }
     bool has_mode = o->stage_fd >= 0 || o->connect_fd >= 0 || o->listen_fd >= 0 || o->listen_path || o->dial_path;
     return argc % 2 == 1 && has_mode ? 0 : -EINVAL;
+}
+
+/* As a native box has them: what is less cannot be raised from here, and there are no core dumps. */
+static int set_limits(int files)
+{
+    struct rlimit all, core = { 0, 0 };
+    if (files == 0)
+        return 0;
+    if (getrlimit(RLIMIT_NOFILE, &all) < 0)
+        return -errno;
+    if (all.rlim_max > (rlim_t)files)
+        all.rlim_max = (rlim_t)files;
+    all.rlim_cur = all.rlim_max;
+    return setrlimit(RLIMIT_CORE, &core) < 0 || setrlimit(RLIMIT_NOFILE, &all) < 0 ? -errno : 0;
 }
 
 int main(int argc, char **argv)
@@ -229,6 +248,11 @@ int main(int argc, char **argv)
             return 1;
         o.connect_fd = staged.conn_fd;
         o.listen_fd = staged.listen_fd;
+    }
+    int r = set_limits(o.files);
+    if (r < 0) {
+        (void)fprintf(stderr, "iii-guest: set resource limits: %s\n", strerror(-r));
+        return 1;
     }
     if (o.listen_path && (o.listen_fd = listen_at(o.listen_path)) < 0) {
         (void)fprintf(stderr, "iii-guest: listen at %s: %s\n", o.listen_path, strerror(-o.listen_fd));

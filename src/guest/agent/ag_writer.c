@@ -75,7 +75,7 @@ static int open_beside(struct draft *d)
 
     for (int i = 0; i < TRIES; i++) {
         (void)snprintf(d->beside, sizeof(d->beside), ".iii-%llx.part", (unsigned long long)(salt + (uint64_t)i));
-        d->fd = openat(d->dir, d->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        d->fd = openat(d->dir, d->beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (d->fd >= 0)
             return 0;
         if (errno != EEXIST)
@@ -136,6 +136,27 @@ static int write_all(int fd, const uint8_t *data, size_t len)
     return 0;
 }
 
+/* A file that something is mounted on, as an engine does with /etc/hosts, cannot be replaced: the one that is there
+ * gets the contents. */
+static int pour(struct draft *d)
+{
+    uint8_t piece[16384];
+    off_t at = 0;
+    int r = 0;
+    int old = openat(d->dir, d->name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (old < 0)
+        return -errno;
+    for (ssize_t n = 1; n > 0 && r == 0; at += n) {
+        n = pread(d->fd, piece, sizeof(piece), at);
+        r = n < 0 ? -errno : write_all(old, piece, (size_t)n);
+    }
+    if (r == 0 && ftruncate(old, at) < 0)
+        r = -errno;
+    if (close(old) < 0 && r == 0)
+        r = -errno;
+    return r;
+}
+
 /* Puts the file in place; the draft is over either way. */
 static int publish(struct draft *d)
 {
@@ -147,7 +168,10 @@ static int publish(struct draft *d)
         r = -errno;
     if (r == 0 && renameat(d->dir, d->beside, d->dir, d->name) < 0)
         r = -errno;
-    if (r < 0) {
+    bool is_poured = r == -EBUSY;
+    if (is_poured)
+        r = pour(d);
+    if (r < 0 || is_poured) {
         abandon(d);
         return r;
     }

@@ -59,11 +59,12 @@ static json_t *host_config(const struct dkreply_box *box)
 json_t *dkreply_container(const struct dkreply_box *box)
 {
     const struct box_plan *p = box->plan;
-    json_t *c = json_pack("{s:s, s:s, s:s, s:[s,s,s], s:[], s:s, s:b, s:b, s:b, s:o, s:o}", "Image", box->image,
+    CLEANUP(free_p) char *files = xasprintf("%u", p->nofile);
+    json_t *c = json_pack("{s:s, s:s, s:s, s:[s,s,s,s,s], s:[], s:s, s:b, s:b, s:b, s:o, s:o}", "Image", box->image,
                           "Hostname", *p->hostname ? p->hostname : p->id, "User", "0:0", "Entrypoint",
-                          DKREPLY_GUEST "/guest", "--dial-unix", DKREPLY_GUEST "/sock", "Cmd", "WorkingDir",
-                          p->workdir ? p->workdir : "/", "Tty", 0, "OpenStdin", 0, "AttachStdout", 0, "Labels",
-                          labels_of(box->tag, p->id), "HostConfig", host_config(box));
+                          DKREPLY_GUEST "/guest", "--dial-unix", DKREPLY_GUEST "/sock", "--files", files, "Cmd",
+                          "WorkingDir", p->workdir ? p->workdir : "/", "Tty", 0, "OpenStdin", 0, "AttachStdout", 0,
+                          "Labels", labels_of(box->tag, p->id), "HostConfig", host_config(box));
     (void)json_object_set_new(c, "Healthcheck", json_pack("{s:[s]}", "Test", "NONE")); /* one of the image's own */
     /* nothing inside hears of an engine's end: without this it would wait 10 s for each container */
     (void)json_object_set_new(c, "StopSignal", json_string("SIGKILL"));

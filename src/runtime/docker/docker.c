@@ -420,6 +420,8 @@ static void sweep_done(struct sweeping *s)
     d->is_sweep_due = d->is_sweep_due || s->err.code != ERR_NONE;
     if (s->err.code == ERR_NONE)
         dkdoor_sweep(d->door, is_ours, d);
+    if (s->err.code == ERR_NONE)
+        dknet_sweep(d);
     if (!dkcall_is_over(&s->err))
         dkimage_collect(d);
     if (s->fn && !dkcall_is_over(&s->err))
@@ -491,23 +493,41 @@ static void on_tick(void *arg)
 
 /* --- the driver --- */
 
+static const struct runtime_lack lacks[] = {
+    { "volume", "a running container takes no new mount" },
+    { "egress", "the engine's bridge has no policy; leave out \"network\", or use the native backend" },
+    { "limitDisk", "the engine's storage has no limit for one container that can be counted on" },
+    { "limitRate", "the engine has no rate for a container's network" },
+    { "hostname", "a container keeps the hostname it was made with" },
+    { "diskWatch", "files are on the engine's disk, not in the data folder" },
+    { "imageStore", "images are the engine's own" },
+    { NULL, NULL },
+};
+
 static struct runtime_caps docker_caps(struct runtime *rt)
 {
     (void)rt;
-    return (struct runtime_caps){
-        .can_pause = true, .can_capture = true, .can_limit_memory = true, .can_limit_cpu = true, .can_limit_pids = true
-    };
+    return (struct runtime_caps){ .can_pause = true,
+                                  .can_capture = true,
+                                  .can_limit_memory = true,
+                                  .can_limit_cpu = true,
+                                  .can_limit_pids = true,
+                                  .can_network = true };
 }
 
 static struct runtime *docker_free(struct runtime *rt)
 {
     struct docker *d = docker_of(rt);
     dkcall_end_all(&d->calls);
+    dknet_drop_jobs(d);
+    if (d->door)
+        dknet_leave(d);
     timer_free(d->tick);
     while (d->boxes)
         box_free(d->boxes);
     dkdoor_free(d->door);
     json_decref(d->pins);
+    json_decref(d->nets);
     json_decref(d->captured);
     dkhost_done(&d->host);
     free(d->runtime);
@@ -516,6 +536,7 @@ static struct runtime *docker_free(struct runtime *rt)
 }
 
 static const struct runtime_ops docker_ops = { .name = "docker",
+                                               .lacks = lacks,
                                                .images = &dkimage_ops,
                                                .caps = docker_caps,
                                                .create = docker_create,
@@ -530,6 +551,10 @@ static const struct runtime_ops docker_ops = { .name = "docker",
                                                .set_limits = docker_set_limits,
                                                .rename = docker_rename,
                                                .sweep = docker_sweep,
+                                               .net_create = dknet_create,
+                                               .net_delete = dknet_delete,
+                                               .net_attach = dknet_attach,
+                                               .net_detach = dknet_detach,
                                                .free = docker_free };
 
 int docker_new(struct loop *l, const struct docker_options *opt, struct runtime **ret, struct err *err)
@@ -540,6 +565,7 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->runtime = xstrdup(opt->runtime ? opt->runtime : "");
     d->arch = uname(&name) == 0 ? dkreply_arch(name.machine) : "amd64";
     d->pins = json_object();
+    d->nets = json_object();
     d->captured = json_object();
     d->calls = (struct dkcall_set){ .loop = l, .host = &d->host };
     int r = dkhost_parse(opt->host, opt->tls_verify, opt->cert_path, &d->host, err);

@@ -23,6 +23,8 @@ struct docker {
     bool is_collect_due, is_collecting;
     unsigned n_committing; /* images that nobody could pin yet */
     unsigned collect_tries;
+    json_t *nets;                /* ids of networks that the engine has for us */
+    struct dknet_job *net_first; /* one at a time */
 };
 
 struct box {
@@ -42,5 +44,13 @@ static inline struct docker *docker_of(struct runtime *rt)
 extern const struct runtime_images dkimage_ops;
 void dkimage_collect_soon(struct docker *d); /* committed images that nobody pins */
 void dkimage_collect(struct docker *d);
+
+void dknet_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg);
+void dknet_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg);
+void dknet_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
+void dknet_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
+void dknet_sweep(struct docker *d);     /* removes those that nobody has asked for since the start */
+void dknet_drop_jobs(struct docker *d); /* after dkcall_end_all() */
+void dknet_leave(struct docker *d);     /* the last act: networks without members go. Blocks for a moment */
 
 int dkstat_read(const struct box *box, struct box_stats *ret, struct err *err);

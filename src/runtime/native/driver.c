@@ -589,9 +589,9 @@ static void native_remove_volume(struct runtime *rt, const char *id, box_done_fn
     ask_object(native_of(rt), WIRE_VOLUME_REMOVE, id, fn, arg);
 }
 
-static void native_net_create(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg)
+static void native_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg)
 {
-    ask_object(native_of(rt), WIRE_NET_MAKE, net_id, fn, arg);
+    ask_object(native_of(rt), WIRE_NET_MAKE, net->net_id, fn, arg);
 }
 
 static void native_net_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg)
@@ -668,7 +668,11 @@ static struct runtime_caps native_caps(struct runtime *rt)
                                   .has_uid_range = n->has_uid_range,
                                   .can_network = n->is_root,
                                   .can_mount = true,
-                                  .can_egress = true };
+                                  .can_egress = true,
+                                  .can_limit_rate = true,
+                                  .can_rename = true,
+                                  .can_measure = true,
+                                  .has_store = true };
 }
 
 static struct runtime *native_free(struct runtime *rt)

@@ -1,0 +1,13 @@
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+int runtime_cannot(const struct runtime *rt, const char *cap, const char *what, struct err *err)
+{
+    const char *reason = NULL;
+    for (const struct runtime_lack *l = rt->ops->lacks; l && l->name; l++)
+        if (strcmp(l->name, cap) == 0)
+            reason = l->reason;
+    return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot %s%s%s", rt->ops->name, what, reason ? ": " : "",
+                   reason ? reason : "");
+}
