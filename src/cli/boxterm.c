@@ -5,103 +5,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/uuid.h"
+#include "cli/rawtty.h"
 #include "cli/reach.h"
 
-enum {
-    CALL_WAIT_MS = 30000,
-    COLS = 80,
-    ROWS = 24,
-    LINE_BYTES = 4000 /* a terminal cuts lines at 4096 */,
-    HIDDEN_BYTES = 65536
-};
+enum { CALL_WAIT_MS = 30000 };
 
 struct session {
     struct wire *w;
     struct ws *in, *out; /* keys to the shell, its output; NULL: over */
     struct watch *keys;
-    struct termios before;
+    struct rawtty tty;
     char *id, *box;
-    bool is_raw, is_over;
+    bool is_over;
     int exit_code;
-    char mark[UUID_MAX + 1]; /* output up to this, prompt and echo of the typed command, is not shown; "": all is */
-    struct buf hidden;
     struct wire_answer resized; /* nobody waits for it */
 };
 
-static void window_size(int *ret_cols, int *ret_rows)
-{
-    struct winsize size;
-    bool is_known = ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
-    *ret_cols = is_known ? size.ws_col : COLS;
-    *ret_rows = is_known ? size.ws_row : ROWS;
-}
-
-static int enter_raw(struct session *s)
-{
-    struct termios raw;
-    if (tcgetattr(STDIN_FILENO, &s->before) < 0)
-        return -errno;
-    raw = s->before;
-    cfmakeraw(&raw);
-    if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
-        return -errno;
-    s->is_raw = true;
-    return 0;
-}
-
-static void leave_raw(struct session *s)
-{
-    if (s->is_raw)
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &s->before);
-    s->is_raw = false;
-}
-
 /* --- both directions --- */
-
-static void show(const char *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(STDOUT_FILENO, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return; /* our own terminal is gone: SIGHUP follows */
-        data += n;
-        len -= (size_t)n;
-    }
-}
-
-/* Swallows output until the mark has come; a shell that never says it is shown after all. */
-static void show_after_mark(struct session *s, const char *data, size_t len)
-{
-    bool is_full = buf_add(&s->hidden, data, len) < 0;
-    const char *at = memmem(buf_text(&s->hidden), s->hidden.len, s->mark, strlen(s->mark));
-    if (!at && !is_full)
-        return;
-    size_t skip = at ? (size_t)(at - s->hidden.data) + strlen(s->mark) : 0;
-    s->mark[0] = '\0';
-    show(buf_text(&s->hidden) + skip, s->hidden.len - skip);
-    if (is_full)
-        show(data, len);
-}
 
 static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     struct session *s = arg;
     (void)ws;
-    if (is_text)
-        return;
-    if (*s->mark)
-        show_after_mark(s, data, len);
-    else
-        show(data, len);
+    if (!is_text)
+        rawtty_show(&s->tty, data, len);
 }
 
 static void on_output_end(void *arg, struct ws *ws, int code, const char *reason)
@@ -149,7 +80,7 @@ static void on_resize(void *arg)
 {
     struct session *s = arg;
     int cols, rows;
-    window_size(&cols, &rows);
+    rawtty_size(&cols, &rows);
     JSON_OWNED payload =
         json_pack("{s:s, s:s, s:i, s:i}", "id", s->box, "sessionId", s->id, "cols", cols, "rows", rows);
     wire_forget(s->w, &s->resized);
@@ -159,32 +90,12 @@ static void on_resize(void *arg)
 
 /* --- the session --- */
 
-static const char *shell_of(const char *word)
-{
-    static const char *const shells[] = { "/bin/sh", "/bin/bash", "/bin/zsh", "/bin/ash" };
-    for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
-        if (strcmp(word, shells[i]) == 0 || strcmp(word, shells[i] + 5) == 0)
-            return shells[i];
-    return NULL;
-}
-
-/* Types a line that says the mark and then lets the command take the shell's place. The typed form of the mark differs
- * from what printf makes of it, so that the terminal's echo is not taken for it. */
+/* Types a line that lets the command take the shell's place. */
 static int type_command(struct session *s, const struct boxexec_plan *plan)
 {
-    CLEANUP(buf_done) struct buf line = BUF_INIT(LINE_BYTES);
-    char id[UUID_MAX];
-    uuid_new(id);
-    int r = buf_addf(&line, " printf '\\001%%s' %s; exec", id);
-    for (int i = 0; r == 0 && i < plan->n_argv; i++) {
-        r = buf_add_str(&line, " '");
-        for (const char *p = plan->argv[i]; r == 0 && *p; p++)
-            r = *p == '\'' ? buf_add_str(&line, "'\\''") : buf_add_char(&line, *p);
-        r = r < 0 ? r : buf_add_char(&line, '\'');
-    }
-    if (r < 0 || buf_add_char(&line, '\n') < 0)
+    CLEANUP(buf_done) struct buf line = BUF_INIT(RAWTTY_LINE_MAX);
+    if (rawtty_line(&s->tty, plan->argv, plan->n_argv, &line) < 0)
         return reach_fail_text("the command is too long for a terminal: put it into a script in the sandbox");
-    (void)snprintf(s->mark, sizeof(s->mark), "\001%s", id);
     (void)ws_send(s->in, false, line.data, line.len);
     return 0;
 }
@@ -195,9 +106,9 @@ static int open_session(struct session *s, const struct boxexec_plan *plan)
     static const struct ws_events in_events = { .on_message = on_nothing, .on_close = on_input_end };
     struct err err = ERR_INIT;
     CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
-    const char *shell = plan->n_argv == 1 ? shell_of(plan->argv[0]) : NULL;
+    const char *shell = plan->n_argv == 1 ? rawtty_shell(plan->argv[0]) : NULL;
     int cols, rows;
-    window_size(&cols, &rows);
+    rawtty_size(&cols, &rows);
     JSON_OWNED payload = json_pack("{s:s, s:i, s:i, s:s}", "id", plan->id, "cols", cols, "rows", rows, "shell",
                                    shell ? shell : "/bin/sh");
     if (!payload)
@@ -219,7 +130,6 @@ static int open_session(struct session *s, const struct boxexec_plan *plan)
 
 static void close_session(struct session *s)
 {
-    leave_raw(s);
     s->keys = watch_free(s->keys);
     if (s->in)
         ws_drop(STEAL(s->in));
@@ -227,26 +137,26 @@ static void close_session(struct session *s)
         ws_drop(STEAL(s->out));
     wire_forget(s->w, &s->resized);
     wire_answer_done(&s->resized);
-    buf_done(&s->hidden);
+    rawtty_done(&s->tty);
     free(s->id);
     free(s->box);
 }
 
 int boxterm_run(struct wire *w, const struct boxexec_plan *plan)
 {
-    struct session s = { .w = w, .exit_code = 1, .hidden = BUF_INIT(HIDDEN_BYTES) };
+    struct session s = { .w = w, .exit_code = 1, .tty = RAWTTY_INIT };
     struct err err = ERR_INIT;
     if (!isatty(STDIN_FILENO))
         return reach_fail_text("-t needs a terminal on standard input; leave it out in scripts");
     int r = open_session(&s, plan);
     if (r == 0) {
         (void)loop_on_signal(wire_loop(w), SIGWINCH, on_resize, &s);
-        if (enter_raw(&s) < 0 || watch_new(wire_loop(w), STDIN_FILENO, LOOP_READ, on_key, &s, &s.keys) < 0)
+        if (rawtty_enter(&s.tty) < 0 || watch_new(wire_loop(w), STDIN_FILENO, LOOP_READ, on_key, &s, &s.keys) < 0)
             r = reach_fail_text("this terminal cannot be switched to raw mode");
         else
             (void)wire_wait(w, &s.is_over, -1, &err); /* err says when the engine has left */
     }
-    leave_raw(&s);
+    rawtty_leave(&s.tty);
     if (r == 0 && err.code != ERR_NONE)
         r = reach_fail_text(err.msg);
     else if (r == 0)

@@ -27,14 +27,21 @@ static void print_text(FILE *to, const char *text)
     }
 }
 
-static void print_title(FILE *to, const struct verbs_args *a, const char *path)
+static void print_upper(FILE *to, const char *text)
 {
-    (void)fprintf(to, ".TH \"III%s", *path ? "\\-" : "");
-    for (; *path; path++)
-        if (*path == ' ')
+    for (; *text; text++)
+        if (*text == ' ' || *text == '-')
             (void)fputs("\\-", to);
         else
-            (void)fputc(toupper((unsigned char)*path), to);
+            (void)fputc(toupper((unsigned char)*text), to);
+}
+
+static void print_title(FILE *to, const struct verbs_args *a, const char *path)
+{
+    (void)fputs(".TH \"", to);
+    print_upper(to, a->program->name);
+    (void)fputs(*path ? "\\-" : "", to);
+    print_upper(to, path);
     (void)fprintf(to, "\" 1 \"\" \"iii %s\"\n", a->hooks->version);
 }
 
@@ -64,23 +71,26 @@ static void print_options(FILE *to, const struct verbs_verb *v)
     print_option(to, "-h, --help", "Print help");
 }
 
-static void print_dashed(FILE *to, const char *path)
+static void print_dashed(FILE *to, const struct verbs_program *p, const char *path)
 {
-    if (*path)
-        (void)fputs("iii\\-", to);
+    print_text(to, p->name);
+    (void)fputs(*path ? "\\-" : "", to);
     for (; *path; path++)
-        (void)fputs(*path == ' ' ? "\\-" : (char[]){ *path, '\0' }, to);
+        (void)fputs(*path == ' ' || *path == '-' ? "\\-" : (char[]){ *path, '\0' }, to);
 }
 
-static void print_below(FILE *to, const char *parent)
+static void print_below(FILE *to, const struct verbs_program *p, const char *parent)
 {
     (void)fputs(".SH COMMANDS\n", to);
-    for (const struct verbs_verb *v = verbtable_rows; v->path; v++) {
+    for (const struct verbs_verb *v = p->rows; v->path; v++) {
         if (!verbs_is_below(v, parent))
             continue;
-        (void)fputs(".TP\n.BR ", to);
-        print_dashed(to, v->path);
-        (void)fputs(" (1)\n", to);
+        (void)fputs(v->flags & VERBS_QUIET ? ".TP\n.B " : ".TP\n.BR ", to);
+        if (v->flags & VERBS_QUIET)
+            print_text(to, v->path);
+        else
+            print_dashed(to, p, v->path);
+        (void)fputs(v->flags & VERBS_QUIET ? "\n" : " (1)\n", to);
         print_text(to, v->summary);
         (void)fputc('\n', to);
     }
@@ -97,10 +107,12 @@ static void print_page(FILE *to, const struct verbs_args *a, const struct verbs_
 {
     print_title(to, a, v->path);
     (void)fputs(".SH NAME\n", to);
-    print_dashed(to, v->path);
+    print_dashed(to, a->program, v->path);
     (void)fputs(" \\- ", to);
     print_text(to, v->summary);
-    (void)fputs("\n.SH SYNOPSIS\n.B iii ", to);
+    (void)fputs("\n.SH SYNOPSIS\n.B ", to);
+    print_text(to, a->program->name);
+    (void)fputs(" ", to);
     print_text(to, v->path);
     (void)fprintf(to, "\n%s", v->options ? "[OPTIONS] " : "");
     print_text(to, v->operands);
@@ -108,31 +120,40 @@ static void print_page(FILE *to, const struct verbs_args *a, const struct verbs_
     print_text(to, v->about ? v->about : v->summary);
     (void)fputs(v->about ? "\n" : ".\n", to);
     if (v->flags & VERBS_GROUP)
-        print_below(to, v->path);
-    else
+        print_below(to, a->program, v->path);
+    if (v->run)
         print_options(to, v);
     if (v->examples)
         print_examples(to, v->examples);
     (void)fputs(".SH EXIT STATUS\n", to);
-    print_text(to, v->exits ? v->exits : "0 done, 1 failed, 2 wrong usage");
-    (void)fputs("\n.SH SEE ALSO\n.BR iii (1)\n", to);
+    print_text(to, v->exits                      ? v->exits
+                   : a->program->usage_exit == 1 ? "0 done, 1 failed"
+                                                 : "0 done, 1 failed, 2 wrong usage");
+    (void)fputs("\n.SH SEE ALSO\n.BR ", to);
+    print_text(to, a->program->name);
+    (void)fputs(" (1)\n", to);
 }
 
 static void print_top(FILE *to, const struct verbs_args *a)
 {
     print_title(to, a, "");
-    (void)fputs(
-        ".SH NAME\niii \\- run untrusted code in sandboxes that start in milliseconds\n"
-        ".SH SYNOPSIS\n.B iii\n[\\-c FILE] [COMMAND [OPTIONS]]\n"
-        ".SH DESCRIPTION\nWithout a command the server runs, with config.yaml of this folder when there is one.\n",
-        to);
-    print_below(to, "");
+    const struct verbs_program *p = a->program;
+    (void)fputs(".SH NAME\n", to);
+    print_text(to, p->name);
+    (void)fputs(" \\- ", to);
+    print_text(to, p->summary);
+    (void)fputs("\n.SH SYNOPSIS\n", to);
+    print_text(to, p->usage);
+    (void)fputs("\n.SH DESCRIPTION\n", to);
+    print_text(to, p->about);
+    (void)fputs("\n", to);
+    print_below(to, p, "");
 }
 
 /* v NULL: the page of iii itself. 0, or 1 after the reason was said. */
 static int write_page(const struct verbs_args *a, const char *dir, const struct verbs_verb *v)
 {
-    CLEANUP(free_p) char *path = xasprintf("%s/iii%s%s.1", dir, v ? "-" : "", v ? v->path : "");
+    CLEANUP(free_p) char *path = xasprintf("%s/%s%s%s.1", dir, a->program->name, v ? "-" : "", v ? v->path : "");
     for (char *p = path + strlen(dir); *p; p++)
         if (*p == ' ')
             *p = '-';
@@ -160,7 +181,7 @@ int manpage_run(const struct verbs_args *a)
         return 0;
     }
     int r = write_page(a, a->words[0], NULL);
-    for (const struct verbs_verb *v = verbtable_rows; r == 0 && v->path; v++)
-        r = write_page(a, a->words[0], v);
+    for (const struct verbs_verb *v = a->program->rows; r == 0 && v->path; v++)
+        r = v->flags & VERBS_QUIET ? 0 : write_page(a, a->words[0], v);
     return r;
 }

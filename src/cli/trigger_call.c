@@ -197,7 +197,7 @@ static int function_help(const struct verbs_args *a)
         r = wire_call(w, "engine::functions::info", question, HELP_WAIT_MS, &answer, &err);
     if (r < 0) {
         (void)fprintf(stderr, "warning: %s; this is the general help\n", err.msg);
-        usage_print(a->verb, stdout);
+        usage_print(a->program, a->verb, stdout);
         return 0;
     }
     if (answer.error) {

@@ -9,7 +9,8 @@ void usage_flag(const struct verbs_option *o, char *ret, size_t size)
     char letter[8] = "    ";
     if (o->letter)
         (void)snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-    (void)snprintf(ret, size, "%s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+    (void)snprintf(ret, size, "%s--%s%s%s", letter, o->name, o->value && o->value[0] != '[' ? " " : "",
+                   o->value ? o->value : "");
 }
 
 void usage_print_options(const struct verbs_verb *v, FILE *to)
@@ -23,12 +24,16 @@ void usage_print_options(const struct verbs_verb *v, FILE *to)
     (void)fprintf(to, "  %-26s %s\n", "-h, --help", "Print this text");
 }
 
-static void print_below(const char *parent, FILE *to)
+static void print_below(const struct verbs_program *p, const char *parent, FILE *to)
 {
+    int width = 12;
+    for (const struct verbs_verb *v = p->rows; v->path; v++)
+        if (verbs_is_below(v, parent) && (int)strlen(verbs_last_word(v)) > width)
+            width = (int)strlen(verbs_last_word(v));
     (void)fprintf(to, "\nCommands:\n");
-    for (const struct verbs_verb *v = verbtable_rows; v->path; v++)
+    for (const struct verbs_verb *v = p->rows; v->path; v++)
         if (verbs_is_below(v, parent))
-            (void)fprintf(to, "  %-12s %s\n", verbs_last_word(v), v->summary);
+            (void)fprintf(to, "  %-*s %s\n", width, verbs_last_word(v), v->summary);
 }
 
 static void print_indented(const char *lines, FILE *to)
@@ -40,16 +45,16 @@ static void print_indented(const char *lines, FILE *to)
     }
 }
 
-void usage_print(const struct verbs_verb *v, FILE *to)
+void usage_print(const struct verbs_program *p, const struct verbs_verb *v, FILE *to)
 {
     bool is_group = v->flags & VERBS_GROUP;
-    (void)fprintf(to, "Usage: iii %s%s%s%s\n\n%s.\n", v->path, v->options ? " [OPTIONS]" : "", *v->operands ? " " : "",
-                  v->operands, v->summary);
+    (void)fprintf(to, "Usage: %s %s%s%s%s\n\n%s.\n", p->name, v->path, v->options ? " [OPTIONS]" : "",
+                  *v->operands ? " " : "", v->operands, v->summary);
     if (v->about)
         (void)fprintf(to, "\n%s\n", v->about);
     if (is_group)
-        print_below(v->path, to);
-    else
+        print_below(p, v->path, to);
+    if (v->run)
         usage_print_options(v, to);
     if (v->examples) {
         (void)fprintf(to, "\nExamples:\n");
@@ -58,19 +63,14 @@ void usage_print(const struct verbs_verb *v, FILE *to)
     if (v->exits)
         (void)fprintf(to, "\nExit codes: %s\n", v->exits);
     if (is_group)
-        (void)fprintf(to, "\n`iii %s COMMAND --help` tells more.\n", v->path);
+        (void)fprintf(to, "\n`%s %s COMMAND --help` tells more.\n", p->name, v->path);
 }
 
-void usage_print_all(FILE *to)
+void usage_print_all(const struct verbs_program *p, FILE *to)
 {
-    (void)fprintf(to, "iii: run untrusted code in sandboxes that start in milliseconds\n\n"
-                      "Usage: iii [-c FILE] [COMMAND [OPTIONS]]\n");
-    print_below("", to);
-    (void)fprintf(to, "\nWithout a command the server runs, with config.yaml of this folder when there is one.\n"
-                      "\nExamples:\n"
-                      "  iii serve                                      # REST on port 3111, engine on port 49134\n"
-                      "  iii sandbox run python -- python3 -c 'print(2+2)'\n"
-                      "  iii trigger sandbox::run image=python lang=python code='print(2+2)' | jq -r .stdout\n"
-                      "  iii doctor                                     # what this host can do\n"
-                      "\n`iii COMMAND --help` tells more.\n");
+    (void)fprintf(to, "%s: %s\n\nUsage: %s\n", p->name, p->summary, p->usage);
+    print_below(p, "", to);
+    (void)fprintf(to, "\n%s\n\nExamples:\n", p->about);
+    print_indented(p->examples, to);
+    (void)fprintf(to, "\n`%s COMMAND --help` tells more.\n", p->name);
 }

@@ -4,8 +4,9 @@
 
 #include "cli/verbs.h"
 
-void usage_print(const struct verbs_verb *v, FILE *to); /* one command, or a group with what is below it */
-void usage_print_all(FILE *to);                         /* `iii help` */
+/* One command, or a group with what is below it. */
+void usage_print(const struct verbs_program *p, const struct verbs_verb *v, FILE *to);
+void usage_print_all(const struct verbs_program *p, FILE *to); /* `iii help` */
 void usage_print_options(const struct verbs_verb *v, FILE *to);
 /* "-e, --env K=V" as help and manual pages show it. */
 void usage_flag(const struct verbs_option *o, char *ret, size_t size);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "cli/boxprogram.h"
 #include "cli/usage.h"
 
 #define PATH_MAX_BYTES 64
@@ -22,9 +23,9 @@ static const struct alias {
     { "-h", "help" },   { "--version", "version" },      { "-v", "version" },
 };
 
-const struct verbs_verb *verbs_find(const char *path)
+const struct verbs_verb *verbs_find(const struct verbs_program *p, const char *path)
 {
-    for (const struct verbs_verb *v = verbtable_rows; v->path; v++)
+    for (const struct verbs_verb *v = p->rows; v->path; v++)
         if (strcmp(v->path, path) == 0)
             return v;
     return NULL;
@@ -44,15 +45,27 @@ bool verbs_is_below(const struct verbs_verb *child, const char *parent)
     return strncmp(child->path, parent, len) == 0 && child->path[len] == ' ' && !strchr(child->path + len + 1, ' ');
 }
 
+static const struct verbs_program *program_of(const struct verbs_verb *v)
+{
+    return v && v->program ? v->program : &verbtable_program;
+}
+
+const char *verbs_program_name(const struct verbs_verb *v)
+{
+    return program_of(v)->name;
+}
+
 int verbs_usage_error(const struct verbs_verb *v, const char *fmt, ...)
 {
+    const char *name = verbs_program_name(v), *path = v ? v->path : "";
     va_list ap;
     va_start(ap, fmt);
-    (void)fprintf(stderr, "iii%s%s: ", v ? " " : "", v ? v->path : "");
+    (void)fprintf(stderr, "%s%s%s: ", name, *path ? " " : "", path);
     (void)vfprintf(stderr, fmt, ap);
-    (void)fprintf(stderr, "\nTry `iii%s%s --help`.\n", v ? " " : "", v ? v->path : "");
+    (void)fprintf(stderr, v && v->program ? "; see `%s%s%s --help`\n" : "\nTry `%s%s%s --help`.\n", name,
+                  *path ? " " : "", path); /* iii-sandbox promises one line */
     va_end(ap);
-    return 2;
+    return program_of(v)->usage_exit;
 }
 
 /* --- what was given --- */
@@ -131,7 +144,7 @@ static int take_long(struct verbs_args *a, int argc, char **argv, int *i)
     const struct verbs_option *o = option_named(a->verb, name, len);
     if (!o)
         return -1;
-    if (!o->value)
+    if (!o->value || (o->value[0] == '[' && !equals))
         return equals ? verbs_usage_error(a->verb, "--%s takes no value", o->name) : give(a, o, "");
     if (equals)
         return give(a, o, equals + 1);
@@ -150,7 +163,7 @@ static int take_short(struct verbs_args *a, int argc, char **argv, int *i)
             a->wants_help = true;
         else if (!o)
             return -1;
-        else if (!o->value)
+        else if (!o->value || o->value[0] == '[')
             r = give(a, o, "");
         else if (p[1])
             return give(a, o, p + 1);
@@ -217,7 +230,7 @@ static int check_words(const struct verbs_args *a)
 {
     const struct verbs_verb *v = a->verb;
     if (a->n_words < v->min_words)
-        return verbs_usage_error(v, "missing operand: iii %s %s", v->path, v->operands);
+        return verbs_usage_error(v, "missing operand: %s %s %s", verbs_program_name(v), v->path, v->operands);
     if (v->max_words >= 0 && a->n_words > v->max_words)
         return verbs_usage_error(v, "unexpected argument \"%s\"", a->words[v->max_words]);
     return 0;
@@ -235,7 +248,7 @@ static int run_verb(struct verbs_args *a, int argc, char **argv)
     if (r != 0)
         return r;
     if (a->wants_help && (a->n_words == 0 || !(v->flags & VERBS_OWN_HELP))) {
-        usage_print(v, stdout);
+        usage_print(a->program, v, stdout);
         return 0;
     }
     r = a->wants_help ? 0 : check_words(a);
@@ -261,19 +274,35 @@ static void resolve_alias(int argc, char **argv, char path[PATH_MAX_BYTES], int 
     }
 }
 
+/* The command below a group, by its name or by the shorter one that people type. */
+static const struct verbs_verb *find_below(const struct verbs_program *p, const struct verbs_verb *group,
+                                           const char *word)
+{
+    CLEANUP(free_p) char *path = xasprintf("%s %s", group->path, word);
+    const struct verbs_verb *found = verbs_find(p, path);
+    const char *longer = strcmp(word, "ls") == 0 ? "list" : strcmp(word, "rm") == 0 ? "delete" : NULL;
+    if (found || !longer)
+        return found;
+    CLEANUP(free_p) char *other = xasprintf("%s %s", group->path, longer);
+    return verbs_find(p, other);
+}
+
 /* The deepest command that argv names; *ret_n: how many words that took. NULL: unknown, and said so. */
-static const struct verbs_verb *find_verb(int argc, char **argv, int *ret_n)
+static const struct verbs_verb *find_verb(const struct verbs_program *p, int argc, char **argv, int *ret_n)
 {
     char path[PATH_MAX_BYTES];
     resolve_alias(argc, argv, path, ret_n);
-    const struct verbs_verb *v = verbs_find(path);
+    const struct verbs_verb *v = verbs_find(p, path);
     if (!v) {
-        (void)fprintf(stderr, "iii: unknown command \"%s\"; `iii help` lists them\n", argv[0]);
+        (void)fprintf(stderr, "%s: unknown command \"%s\"; `%s help` lists them\n", p->name, argv[0], p->name);
+        if (!p->serves_alone)
+            (void)fprintf(stderr, "Usage: %s\n", p->usage);
         return NULL;
     }
     while (v->flags & VERBS_GROUP && *ret_n < argc && argv[*ret_n][0] != '-') {
-        CLEANUP(free_p) char *longer = xasprintf("%s %s", v->path, argv[*ret_n]);
-        const struct verbs_verb *below = verbs_find(longer);
+        const struct verbs_verb *below = find_below(p, v, argv[*ret_n]);
+        if (!below && v->run)
+            return v; /* the word is an operand of the group's own command */
         if (!below) {
             (void)verbs_usage_error(v, "unknown command \"%s\"", argv[*ret_n]);
             return NULL;
@@ -301,13 +330,29 @@ static int serve_alone(const struct verbs_args *a)
     return a->hooks->serve(has_file ? 3 : 1, argv);
 }
 
+/* One of the program's general options. 0, an exit code after an error was said, or -1: it is none. */
+static int take_before(struct verbs_args *a, int argc, char **argv, int *i)
+{
+    struct verbs_verb none = { .path = "", .options = a->program->general, .program = a->program };
+    bool is_help = strcmp(argv[*i], "--help") == 0;
+    a->verb = &none;
+    int r = is_help || strncmp(argv[*i], "--", 2) != 0 ? -1 : take_long(a, argc, argv, i);
+    a->verb = NULL;
+    return r;
+}
+
 /* Options before the command. Returns how many words they took, or -2: usage error said. */
 static int take_general(struct verbs_args *a, int argc, char **argv)
 {
     int i = 0;
     for (; i < argc && argv[i][0] == '-'; i++) {
-        if (strcmp(argv[i], "--no-update-check") == 0)
+        int r = a->program->general ? take_before(a, argc, argv, &i) : -1;
+        if (r > 0)
+            return -2;
+        if (r == 0 || strcmp(argv[i], "--no-update-check") == 0)
             continue;
+        if (a->program->general)
+            break;
         if (strncmp(argv[i], "--config=", 9) == 0) {
             a->config = argv[i] + 9;
         } else if (strcmp(argv[i], "-c") == 0 || strcmp(argv[i], "--config") == 0) {
@@ -334,26 +379,41 @@ static int serve_configured(const struct verbs_args *a, int argc, char **argv)
     return a->hooks->serve(argc + 3, all);
 }
 
-int verbs_main(int argc, char **argv, const struct verbs_hooks *hooks)
+static int run_program(const struct verbs_program *p, int argc, char **argv, const struct verbs_hooks *hooks)
 {
-    struct verbs_args a = { .hooks = hooks };
+    struct verbs_args a = { .hooks = hooks, .program = p };
     int taken = take_general(&a, argc - 1, argv + 1), n = 0;
     if (taken < 0)
-        return 2;
+        return p->usage_exit;
     argc -= 1 + taken;
     argv += 1 + taken;
-    if (argc == 0)
+    if (argc == 0 && p->serves_alone)
         return serve_alone(&a);
-    a.verb = find_verb(argc, argv, &n);
+    if (argc == 0) {
+        usage_print_all(p, stdout);
+        return 0;
+    }
+    a.verb = find_verb(p, argc, argv, &n);
     if (!a.verb)
-        return 2;
+        return p->usage_exit;
     argc -= n;
     argv += n;
-    if (a.verb->flags & VERBS_GROUP) {
-        usage_print(a.verb, asks_help(argc, argv) ? stdout : stderr);
-        return asks_help(argc, argv) ? 0 : 2;
+    if (a.verb->flags & VERBS_GROUP && (!a.verb->run || asks_help(argc, argv))) {
+        usage_print(p, a.verb, asks_help(argc, argv) ? stdout : stderr);
+        return asks_help(argc, argv) ? 0 : p->usage_exit;
     }
     if (a.config && strcmp(a.verb->path, "serve") == 0)
         return serve_configured(&a, argc, argv);
     return run_verb(&a, argc, argv);
+}
+
+int verbs_main(int argc, char **argv, const struct verbs_hooks *hooks)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL, *name = slash ? slash + 1 : argc > 0 ? argv[0] : "";
+    if (strcmp(name, BOXPROGRAM_NAME) != 0)
+        return run_program(&verbtable_program, argc, argv, hooks);
+    struct boxprogram *box = boxprogram_new();
+    int r = run_program(boxprogram_get(box), argc, argv, hooks);
+    boxprogram_free(box);
+    return r;
 }

@@ -1,6 +1,7 @@
 /* The table itself: commands in the order in which help lists them. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "cli/auditcmd.h"
 #include "cli/boxcopy.h"
@@ -192,7 +193,11 @@ static int run_doctor(const struct verbs_args *a)
 
 static int run_version(const struct verbs_args *a)
 {
-    printf("%s\n", a->hooks->version);
+    struct utsname host;
+    if (*a->program->shown_version && uname(&host) == 0)
+        printf("%s%s linux-%s\n", a->program->shown_version, a->hooks->version, host.machine);
+    else
+        printf("%s\n", a->hooks->version);
     return 0;
 }
 
@@ -203,13 +208,13 @@ static int run_help(const struct verbs_args *a)
     bool is_alias = a->n_words > 1 && strcmp(a->words[0], "worker") == 0 && strcmp(a->words[1], "sandbox") == 0;
     for (int i = is_alias; i < a->n_words && len < sizeof(path); i++)
         len += (size_t)snprintf(path + len, sizeof(path) - len, "%s%s", len ? " " : "", a->words[i]);
-    const struct verbs_verb *v = *path ? verbs_find(path) : NULL;
+    const struct verbs_verb *v = *path ? verbs_find(a->program, path) : NULL;
     if (*path && !v)
-        return verbs_usage_error(NULL, "no help for \"%s\"", path);
+        return verbs_usage_error(a->verb, "no help for \"%s\"", path);
     if (v)
-        usage_print(v, stdout);
+        usage_print(a->program, v, stdout);
     else
-        usage_print_all(stdout);
+        usage_print_all(a->program, stdout);
     return 0;
 }
 
@@ -220,7 +225,7 @@ const struct verbs_verb verbtable_rows[] = {
       "iii serve                              # for this machine only\n"
       "III_AUTH_TOKEN=secret iii serve --host 0.0.0.0\n"
       "iii serve -c config.yaml --data-dir /srv/iii",
-      "0 stopped, 1 failed, 2 wrong usage", run_serve, VERBS_RAW, 0, 0 },
+      "0 stopped, 1 failed, 2 wrong usage", run_serve, VERBS_RAW | VERBS_BOTH, 0, 0 },
     { "trigger", "FUNCTION_PATH [KEY=VALUE]...", "Call a function of the engine",
       "A value that is JSON is sent as such, any other as a string: n=10 is a number,\n"
       "n='\"10\"' a string, mode=0644 a string, list='[1,2]' an array. Keys are literal.\n"
@@ -263,7 +268,7 @@ const struct verbs_verb verbtable_rows[] = {
       "iii sandbox exec \"$SB\" --timeout 5s -e DEBUG=1 -- make test\n"
       "cat data.csv | iii sandbox exec -i \"$SB\" -- wc -l\n"
       "iii sandbox exec -it \"$SB\" -- bash",
-      COMMAND_EXITS, boxes_exec, VERBS_TAIL, 1, 1 },
+      COMMAND_EXITS, boxes_exec, VERBS_TAIL | VERBS_BOX, 1, 1 },
     { "sandbox list", "", "List the sandboxes", NULL, list_options,
       "iii sandbox list\n"
       "iii sandbox list --json | jq -r '.sandboxes[].sandbox_id'",
@@ -271,18 +276,18 @@ const struct verbs_verb verbtable_rows[] = {
     { "sandbox stop", "ID...", "Stop sandboxes and remove them", NULL, stop_options,
       "iii sandbox stop \"$SB\"\n"
       "iii sandbox list --json | jq -r '.sandboxes[].sandbox_id' | xargs -r iii sandbox stop",
-      NULL, boxes_stop, 0, 1, -1 },
+      NULL, boxes_stop, VERBS_BOX, 1, -1 },
     { "sandbox upload", "ID LOCAL|- REMOTE", "Copy a file, or standard input, into a sandbox",
       "Any size, in constant memory. The file appears whole or not at all.", upload_options,
       "iii sandbox upload \"$SB\" data.csv /srv/data.csv --parents\n"
       "tar -cf - src | iii sandbox upload \"$SB\" - /srv/in.tar\n"
       "iii sandbox upload \"$SB\" run.sh /srv/run.sh --mode 0755",
-      NULL, boxcopy_upload, 0, 3, 3 },
+      NULL, boxcopy_upload, VERBS_BOX, 3, 3 },
     { "sandbox download", "ID REMOTE LOCAL|-", "Copy a file out of a sandbox",
       "LOCAL may be a folder; - writes the bytes to standard output.", stop_options,
       "iii sandbox download \"$SB\" /srv/out.json out.json\n"
       "iii sandbox download \"$SB\" /srv/out.json - | jq .",
-      NULL, boxcopy_download, 0, 3, 3 },
+      NULL, boxcopy_download, VERBS_BOX, 3, 3 },
     { "worker", "COMMAND", "Configure the sandbox worker; `iii worker sandbox` is `iii sandbox`", NULL, NULL,
       "iii worker add iii-sandbox\niii worker sandbox list", NULL, NULL, VERBS_GROUP, 0, 0 },
     { "worker add", "iii-sandbox|IMAGE...", "Add the sandbox worker to config.yaml, or pull an image",
@@ -311,7 +316,7 @@ const struct verbs_verb verbtable_rows[] = {
       mcp_options,
       "claude mcp add sandbox -- iii mcp\n"
       "III_SANDBOX_URL=https://sandboxes.example:3111 III_SANDBOX_TOKEN=... iii mcp",
-      "0 the input ended, 1 failed, 2 wrong usage", mcpcmd_run, 0, 0, 0 },
+      "0 the input ended, 1 failed, 2 wrong usage", mcpcmd_run, VERBS_BOTH, 0, 0 },
     { "token", "COMMAND", "Make, list and end API tokens",
       "Works on a data folder, with or without a server on it, or on a server by REST.", NULL,
       "iii token create ci --tenant ci\niii token ls", NULL, NULL, VERBS_GROUP, 0, 0 },
@@ -337,16 +342,32 @@ const struct verbs_verb verbtable_rows[] = {
     { "doctor", "[--escape] [--json]", "Say what this host can do and what is missing",
       "With --escape: try to get out of sandboxes made for that, and say what was reached.", NULL,
       "iii doctor\niii doctor --escape", "0 sandboxes can be made here (nothing got out), 1 they cannot, 2 wrong usage",
-      run_doctor, VERBS_RAW, 0, 0 },
+      run_doctor, VERBS_RAW | VERBS_BOTH, 0, 0 },
     { "completion", "bash|zsh|fish", "Print a completion script for a shell", NULL, NULL,
       "iii completion bash >/usr/share/bash-completion/completions/iii\n"
       "iii completion zsh >\"${fpath[1]}/_iii\"\n"
       "iii completion fish >~/.config/fish/completions/iii.fish",
-      NULL, completion_run, 0, 1, 1 },
+      NULL, completion_run, VERBS_BOTH, 1, 1 },
     { "man", "[DIR]", "Print the manual page, or write one for each command into a folder", NULL, NULL,
-      "iii man | man -l -\niii man /usr/local/share/man/man1", NULL, manpage_run, 0, 0, 1 },
-    { "version", "", "Print the version", NULL, NULL, "iii version", NULL, run_version, 0, 0, 0 },
+      "iii man | man -l -\niii man /usr/local/share/man/man1", NULL, manpage_run, VERBS_BOTH, 0, 1 },
+    { "version", "", "Print the version", NULL, NULL, "iii version", NULL, run_version, VERBS_BOTH, 0, 0 },
     { "help", "[COMMAND]...", "Print the list of commands, or the help of one", NULL, NULL, "iii help sandbox exec",
-      NULL, run_help, 0, 0, -1 },
+      NULL, run_help, VERBS_BOTH, 0, -1 },
     { 0 },
+};
+
+const struct verbs_program verbtable_program = {
+    .name = "iii",
+    .summary = "run untrusted code in sandboxes that start in milliseconds",
+    .usage = "iii [-c FILE] [COMMAND [OPTIONS]]",
+    .about = "Without a command the server runs, with config.yaml of this folder when there is one.",
+    .examples = "iii serve                                      # REST on port 3111, engine on port 49134\n"
+                "iii sandbox run python -- python3 -c 'print(2+2)'\n"
+                "iii trigger sandbox::run image=python lang=python code='print(2+2)' | jq -r .stdout\n"
+                "iii doctor                                     # what this host can do",
+    .ids = "command iii sandbox list 2>/dev/null",
+    .shown_version = "",
+    .rows = verbtable_rows,
+    .usage_exit = 2,
+    .serves_alone = true,
 };

@@ -5,7 +5,6 @@ import os
 import pathlib
 import pty
 import re
-import select
 import shutil
 import signal
 import socket
@@ -13,7 +12,6 @@ import struct
 import subprocess
 import termios
 import threading
-import time
 import uuid
 
 import pytest
@@ -21,6 +19,7 @@ import pytest
 import harness
 import wsclient
 from engineclient import Worker
+from ptykit import Terminal
 
 GOLDEN = harness.ROOT / "tests" / "golden"
 COMMANDS = ["trigger", "sandbox", "sandbox run", "sandbox create", "sandbox exec", "sandbox list", "sandbox stop", "sandbox upload",
@@ -218,41 +217,6 @@ def test_an_interrupted_run_stops_its_sandbox(server, env, sh):
     assert ok(sh("iii sandbox list --json | jq '.sandboxes | length'")) == before
 
 
-class Terminal:
-    """A command on a pseudo terminal of the test."""
-
-    def __init__(self, env, *argv):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execvpe(argv[0], argv, {**env, "TERM": "xterm"})
-        self.got = b""
-
-    def type(self, text):
-        os.write(self.fd, text)
-
-    def until(self, marker):
-        end = time.monotonic() + harness.DEADLINE_S
-        while marker not in self.got:
-            assert time.monotonic() < end and select.select([self.fd], [], [], harness.DEADLINE_S)[0], self.got
-            try:
-                self.got += os.read(self.fd, 65536)
-            except OSError as why:
-                raise AssertionError(self.got) from why
-        return self.got
-
-    def exit_code(self):
-        def ended():
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            return [os.waitstatus_to_exitcode(status)] if pid else None
-        return harness.wait_until(ended, "the terminal's end")[0]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        os.close(self.fd)
-
-
 def test_an_interrupted_exec_ends_its_command(server, env, sh, sb):
     proc = subprocess.Popen(["iii", "sandbox", "exec", sb, "--", "sh", "-c", "echo up; sleep 1000"], stdout=subprocess.PIPE, env=env)
     assert proc.stdout.readline() == b"up\n"
@@ -288,7 +252,9 @@ def test_ctrl_c_reaches_the_sandbox(server, env, sb):
     with Terminal(env, "iii", "sandbox", "exec", "-it", sb, "--", "sh") as term:
         term.type(b"echo re''ady; sleep 1000\n")
         term.until(b"ready")
+        term.got = b""
         term.type(b"\x03")
+        term.until(b"# ")  # before that the shell may throw away what is typed
         term.type(b"echo al''ive; exit\n")
         term.until(b"alive")
         term.exit_code()

@@ -1,0 +1,162 @@
+#include "cli/follow.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/face.h"
+#include "cli/opargs.h"
+#include "cli/opshow.h"
+#include "cli/opverb.h"
+#include "cli/reach.h"
+
+struct watching {
+    const struct verbs_args *a;
+    const char *box; /* only events of this sandbox; NULL: all */
+    int code;
+    bool has_header;
+};
+
+static int print_json_line(const json_t *event)
+{
+    (void)json_dumpf(event, stdout, JSON_COMPACT);
+    (void)fputc('\n', stdout);
+    return fflush(stdout) == EOF;
+}
+
+static int say_error(struct watching *w, const json_t *event)
+{
+    w->code = reach_fail_text(json_get_str(event, "error", "the stream failed"));
+    return 1;
+}
+
+/* Runs a stream to its end. Returns the exit code. */
+static int watch(struct watching *w, const struct restlink *link, const struct op *op, const json_t *params,
+                 restlink_event_fn *fn)
+{
+    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    struct err err = ERR_INIT;
+    int r = restlink_op(link, op, params, fn, w, &answer, &err);
+    int code = opverb_verdict(link, &answer, r, &err);
+    return code != 0 ? code : w->code;
+}
+
+/* --- logs --- */
+
+/* The contract: the last event, which has no line, is shown as an empty one of standard output. */
+static int on_line(void *arg, const json_t *event)
+{
+    struct watching *w = arg;
+    const char *type = json_get_str(event, "type", "");
+    if (verbs_value(w->a, "json"))
+        return print_json_line(event);
+    if (strcmp(type, "error") == 0)
+        return say_error(w, event);
+    bool is_err = strcmp(type, "stderr") == 0;
+    (void)printf("%s[%s]%s ", face_on(stdout, is_err ? FACE_BAD : FACE_FAINT), is_err ? "stderr" : "stdout",
+                 face_off(stdout));
+    if (json_is_string(json_get(event, "data")))
+        opshow_raw(json_get(event, "data"), stdout);
+    (void)fputc('\n', stdout);
+    return fflush(stdout) == EOF;
+}
+
+int follow_logs(const struct verbs_args *a)
+{
+    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
+    CLEANUP(restlink_answer_done) struct restlink_answer found = { 0 };
+    struct watching w = { .a = a };
+    JSON_OWNED params = json_pack("{s:s, s:i, s:b}", "id", a->words[0], "tail", 100, "follow", 0);
+    if (!params)
+        return reach_fail_text("the id is not UTF-8");
+    int code = opargs_take(a, params);
+    if (code == 0)
+        code = opverb_link(a, &link);
+    JSON_OWNED box = json_pack("{s:s}", "id", a->words[0]);
+    if (code == 0)
+        code = opverb_call(&link, &spec_ops[OP_ID_sandbox_get], box, &found);
+    return code != 0 ? code : watch(&w, &link, a->verb->op, params, on_line);
+}
+
+/* --- events --- */
+
+static int on_happening(void *arg, const json_t *event)
+{
+    struct watching *w = arg;
+    if (w->box && strcmp(json_get_str(event, "sandboxId", ""), w->box) != 0)
+        return 0;
+    if (verbs_value(w->a, "json"))
+        return print_json_line(event);
+    opshow_event(event, stdout);
+    return ferror(stdout);
+}
+
+int follow_events(const struct verbs_args *a)
+{
+    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
+    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    struct watching w = { .a = a, .box = verbs_value(a, "sandbox-id") };
+    JSON_OWNED params = json_object();
+    int code =
+        a->n_words > 0 ? verbs_usage_error(a->verb, "unknown command \"%s\"", a->words[0]) : opargs_take(a, params);
+    if (code == 0)
+        code = opverb_link(a, &link);
+    if (code != 0)
+        return code;
+    if (verbs_value(a, "follow")) {
+        JSON_OWNED filter = json_pack("{s:O*}", "topic", json_object_get(params, "topic"));
+        return watch(&w, &link, &spec_ops[OP_ID_stream_events], filter, on_happening);
+    }
+    code = opverb_call(&link, a->verb->op, params, &answer);
+    if (code != 0 || verbs_value(a, "json"))
+        return code != 0 ? code : opverb_show(a, a->verb->op, answer.body);
+    const json_t *events = json_get(answer.body, "events");
+    for (size_t i = json_array_size(events); i > 0; i--) /* newest at the bottom, where people look */
+        opshow_event(json_array_get(events, i - 1), stdout);
+    return fflush(stdout) == EOF ? 1 : 0;
+}
+
+/* --- metrics --- */
+
+static int on_sample(void *arg, const json_t *sample)
+{
+    struct watching *w = arg;
+    if (strcmp(json_get_str(sample, "type", ""), "error") == 0)
+        return say_error(w, sample);
+    if (verbs_value(w->a, "json"))
+        return print_json_line(sample);
+    if (!w->has_header)
+        (void)printf("%s%8s %14s %6s %12s %12s%s\n", face_on(stdout, FACE_BOLD), "CPU %", "MEMORY MB", "PIDS",
+                     "RX BYTES", "TX BYTES", face_off(stdout));
+    w->has_header = true;
+    (void)printf("%8.1f %6lld /%6lld %6lld %12lld %12lld\n", json_get_num(sample, "cpuPercent", 0),
+                 (long long)json_get_int(sample, "memoryUsageMb", 0),
+                 (long long)json_get_int(sample, "memoryLimitMb", 0), (long long)json_get_int(sample, "pids", 0),
+                 (long long)json_get_int(sample, "networkRxBytes", 0),
+                 (long long)json_get_int(sample, "networkTxBytes", 0));
+    return fflush(stdout) == EOF;
+}
+
+int follow_metrics(const struct verbs_args *a)
+{
+    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
+    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    struct watching w = { .a = a };
+    JSON_OWNED params = json_object();
+    bool is_followed = verbs_value(a, "follow");
+    int code = opargs_take(a, params);
+    if (code == 0 && is_followed && a->n_words == 0)
+        code = verbs_usage_error(a->verb, "-f follows one sandbox: give its id, or use `%s top`", a->program->name);
+    if (code == 0)
+        code = opverb_link(a, &link);
+    if (code != 0)
+        return code;
+    if (a->n_words > 0)
+        (void)json_object_set_new(params, "id", json_string(a->words[0]));
+    if (is_followed)
+        return watch(&w, &link, a->verb->op, params, on_sample);
+    const struct op *op = &spec_ops[a->n_words > 0 ? OP_ID_metrics_sandbox : OP_ID_metrics_global];
+    (void)json_object_del(params, "interval");
+    code = opverb_call(&link, op, params, &answer);
+    return code != 0 ? code : opverb_show(a, op, answer.body);
+}

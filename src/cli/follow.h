@@ -1,0 +1,7 @@
+/* What goes on in a server, as it happens: `logs`, `events`, `metrics`. May include: base/, spec/, cli/. */
+#pragma once
+#include "cli/verbs.h"
+
+verbs_fn follow_logs;
+verbs_fn follow_events;
+verbs_fn follow_metrics;

@@ -1,0 +1,49 @@
+/* A client of a server's REST API: one request at a time, waited for; answers as JSON, as text or event by event.
+ * Untrusted: what the server sends (capped). May include: base/, http/, loop/, tls/, spec/, cli/. */
+#pragma once
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/verbs.h"
+#include "spec/spec.h"
+#include "tls/tlsctx.h"
+
+struct restlink {
+    char *url, *token; /* "http://localhost:3111/sandbox", without a slash at the end; token "" for none */
+    char *ca_file;
+    struct tlsctx_trust trust;
+};
+#define RESTLINK_INIT \
+    {                 \
+        0             \
+    }
+/* --server, --token and --ca-cert, else III_SANDBOX_URL, III_SANDBOX_TOKEN (or III_AUTH_TOKEN) and III_CA_CERT, else
+ * the file that III_SANDBOX_CONFIG names (~/.config/iii-sandbox/config.json), else the loopback's port 3111. */
+int restlink_open(const struct verbs_args *a, struct restlink *ret, struct err *err);
+/* The same for an address and a secret that are known. ca_file NULL: III_CA_CERT. */
+void restlink_init(struct restlink *l, const char *server, const char *token, const char *ca_file);
+void restlink_done(struct restlink *l);
+
+/* One event of a stream. Borrowed. Anything but 0 ends the stream. */
+typedef int restlink_event_fn(void *arg, const json_t *event);
+
+struct restlink_request {
+    const char *method, *path; /* path behind the prefix, with its query */
+    const json_t *body;        /* or NULL */
+    restlink_event_fn *on_event;
+    void *arg;
+};
+struct restlink_answer {
+    int status;       /* 0: there was none */
+    int signal;       /* SIGINT or SIGTERM ended a stream; else 0 */
+    json_t *body;     /* JSON, or a string when it was none; NULL after events. Owned */
+    char error[1000]; /* of a status from 400 on: the server's own words */
+};
+void restlink_answer_done(struct restlink_answer *a);
+/* 0, also for a status from 400 on; negative: err says why there is no answer. */
+int restlink_run(const struct restlink *l, const struct restlink_request *req, struct restlink_answer *ret,
+                 struct err *err);
+/* The request of an operation: its path filled in, the other parameters in the query or the body. */
+int restlink_op(const struct restlink *l, const struct op *op, const json_t *params, restlink_event_fn *on_event,
+                void *arg, struct restlink_answer *ret, struct err *err);
+/* The path of an operation with its parts filled in; caller frees. */
+char *restlink_path(const struct op *op, const json_t *params);

@@ -1,0 +1,55 @@
+"""Programs on a pseudo terminal of the test: what they print, what is typed, their size."""
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+import time
+
+import harness
+
+
+class Terminal:
+    """A command on a pseudo terminal of the test."""
+
+    def __init__(self, env, *argv, size=(24, 80)):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(argv[0], argv, {**env, "TERM": "xterm"})
+        self.got = b""
+        self.resize(*size)
+
+    def resize(self, rows, cols):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def type(self, text):
+        os.write(self.fd, text)
+
+    def until(self, marker):
+        end = time.monotonic() + harness.DEADLINE_S
+        while marker not in self.got:
+            assert time.monotonic() < end and select.select([self.fd], [], [], harness.DEADLINE_S)[0], self.got
+            try:
+                self.got += os.read(self.fd, 65536)
+            except OSError as why:
+                raise AssertionError(self.got) from why
+        return self.got
+
+    def exit_code(self):
+        """Waits for the end, reading what still comes: a program blocks on a full terminal."""
+        def ended():
+            if select.select([self.fd], [], [], 0)[0]:
+                try:
+                    self.got += os.read(self.fd, 65536)
+                except OSError:
+                    pass  # the other end is closed
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            return [os.waitstatus_to_exitcode(status)] if pid else None
+        return harness.wait_until(ended, "the terminal's end")[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
