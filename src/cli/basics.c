@@ -185,7 +185,10 @@ static int exec_streamed(const struct verbs_args *a, const struct restlink *link
     CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
     struct streaming s = { .is_json = verbs_value(a, "json"), .code = -2 };
     struct err err = ERR_INIT;
-    int r = restlink_op(link, &spec_ops[OP_ID_cmd_run_stream], params, on_piece, &s, &answer, &err);
+    int r = restlink_op(link,
+                        &(struct restlink_call){
+                            .op = &spec_ops[OP_ID_cmd_run_stream], .params = params, .on_event = on_piece, .arg = &s },
+                        &answer, &err);
     int code = opverb_verdict(link, &answer, r, &err);
     if (code != 0)
         return code;

@@ -24,7 +24,8 @@ static bool feed(const struct restlink *l, const char *exec_id, const char *data
     base64_encode(data, len, text);
     JSON_OWNED params =
         json_pack("{s:s, s:s, s:s, s:b}", "execId", exec_id, "data", text, "encoding", "base64", "close", len == 0);
-    int r = restlink_op(l, &spec_ops[OP_ID_exec_input], params, NULL, NULL, &answer, &err);
+    int r =
+        restlink_op(l, &(struct restlink_call){ .op = &spec_ops[OP_ID_exec_input], .params = params }, &answer, &err);
     return r == 0 && answer.status < 400;
 }
 
@@ -65,7 +66,8 @@ static void kill_command(const struct restlink *l, const char *exec_id)
     CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
     struct err err = ERR_INIT;
     JSON_OWNED params = json_pack("{s:s, s:s}", "execId", exec_id, "signal", "KILL");
-    (void)restlink_op(l, &spec_ops[OP_ID_exec_signal], params, NULL, NULL, &answer, &err);
+    (void)restlink_op(l, &(struct restlink_call){ .op = &spec_ops[OP_ID_exec_signal], .params = params }, &answer,
+                      &err);
 }
 
 static int follow(const struct restlink *l, const char *exec_id)
@@ -74,7 +76,10 @@ static int follow(const struct restlink *l, const char *exec_id)
     struct err err = ERR_INIT;
     int code = -1;
     JSON_OWNED params = json_pack("{s:s, s:b, s:s}", "execId", exec_id, "follow", 1, "encoding", "base64");
-    int r = restlink_op(l, &spec_ops[OP_ID_exec_output], params, on_event, &code, &answer, &err);
+    int r = restlink_op(l,
+                        &(struct restlink_call){
+                            .op = &spec_ops[OP_ID_exec_output], .params = params, .on_event = on_event, .arg = &code },
+                        &answer, &err);
     int failed = opverb_verdict(l, &answer, r, &err);
     if (code < 0)
         kill_command(l, exec_id);

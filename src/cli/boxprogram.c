@@ -121,8 +121,10 @@ static void add_fields(struct boxprogram *b, struct options *o, const struct op 
     }
 }
 
-static void add_general(struct options *o)
+static void add_general(struct options *o, const struct op *op)
 {
+    if (op && op->flags & OP_MAY_STREAM)
+        add_option(o, (struct verbs_option){ "stream", 0, NULL, "Ask for events as they come, instead of one answer" });
     for (const struct verbs_option *g = general; g->name; g++)
         add_option(o, *g);
 }
@@ -144,7 +146,7 @@ static void add_by_hand(struct boxprogram *b)
             opverb_operands(v->op, &words);
             add_fields(b, &o, v->op, &words, true);
         }
-        add_general(&o);
+        add_general(&o, NULL);
         row->options = keep(b, o.list);
     }
 }
@@ -186,7 +188,7 @@ static void add_operation(struct boxprogram *b, const struct op *op)
         return;
     opverb_operands(op, &words);
     add_fields(b, &o, op, &words, true);
-    add_general(&o);
+    add_general(&o, op);
     const struct field *last = words.n ? words.fields[words.n - 1] : NULL;
     bool is_many = last && opargs_takes_many(last);
     struct verbs_verb row = { .path = keep(b, xstrdup(path)),
@@ -205,10 +207,12 @@ static void add_operation(struct boxprogram *b, const struct op *op)
 static void add_api(struct boxprogram *b, const struct op *op)
 {
     struct options o = { 0 };
+    if (is_alias(op))
+        return;
     add_fields(b, &o, op, NULL, false);
     add_option(&o,
                (struct verbs_option){ "params", 0, "JSON|@FILE|-", "All parameters as one object; options replace" });
-    add_general(&o);
+    add_general(&o, op);
     struct verbs_verb row = { .path = keep(b, xasprintf("api %s", op->name)),
                               .operands = "",
                               .summary = op->help,

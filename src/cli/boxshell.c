@@ -193,6 +193,7 @@ int boxshell_run(const struct restlink *l, const char *id, char **words, int n_w
     hang_up(&s);
     /* A session whose shell has ended is gone already; one that we left is ended here. */
     JSON_OWNED session = json_pack("{s:s, s:s}", "id", id, "sessionId", json_get_str(made.body, "sessionId", ""));
-    (void)restlink_op(l, &spec_ops[OP_ID_terminal_close], session, NULL, NULL, &closed, &err);
+    (void)restlink_op(l, &(struct restlink_call){ .op = &spec_ops[OP_ID_terminal_close], .params = session }, &closed,
+                      &err);
     return code;
 }

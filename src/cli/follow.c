@@ -36,7 +36,8 @@ static int watch(struct watching *w, const struct restlink *link, const struct o
 {
     CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
     struct err err = ERR_INIT;
-    int r = restlink_op(link, op, params, fn, w, &answer, &err);
+    int r = restlink_op(link, &(struct restlink_call){ .op = op, .params = params, .on_event = fn, .arg = w }, &answer,
+                        &err);
     int code = opverb_verdict(link, &answer, r, &err);
     return code != 0 ? code : w->code;
 }

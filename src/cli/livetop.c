@@ -67,7 +67,8 @@ static int gather(const struct top *t, json_t **ret_rows, size_t *ret_total)
         struct err err = ERR_INIT;
         const json_t *box = json_array_get(items, i);
         JSON_OWNED which = json_pack("{s:s}", "id", json_get_str(box, "id", ""));
-        int r = restlink_op(&t->link, &spec_ops[OP_ID_metrics_sandbox], which, NULL, NULL, &one, &err);
+        int r = restlink_op(
+            &t->link, &(struct restlink_call){ .op = &spec_ops[OP_ID_metrics_sandbox], .params = which }, &one, &err);
         if (r == 0 && one.status < 400)
             (void)json_array_append_new(rows, row_of(box, one.body));
     }

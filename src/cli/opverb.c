@@ -175,8 +175,31 @@ static const char *way_out(int status)
     }
 }
 
+static int say_json(const char *error, int status)
+{
+    static const struct {
+        int status;
+        const char *code;
+    } codes[] = {
+#define X(name, wire, http, sys) { http, wire },
+#include "base/errors.def"
+#undef X
+    };
+    const char *code = status ? "internal" : "unreachable";
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+        if (codes[i].status == status)
+            code = codes[i].code;
+    JSON_OWNED told =
+        json_pack("{s:o, s:s, s:i}", "error", json_text(error, strlen(error)), "code", code, "status", status);
+    (void)json_dumpf(told, stderr, JSON_COMPACT);
+    (void)fputc('\n', stderr);
+    return 1;
+}
+
 int opverb_verdict(const struct restlink *l, const struct restlink_answer *answer, int r, const struct err *err)
 {
+    if (l->is_json && (r < 0 || answer->status >= 400))
+        return say_json(r < 0 ? err->msg : answer->error, r < 0 ? 0 : answer->status);
     if (r < 0) {
         CLEANUP(free_p) char *clean = face_clean(err->msg);
         bool is_away = err->code == ERR_UPSTREAM || err->code == ERR_TIMEOUT || err->sys;
@@ -205,7 +228,7 @@ int opverb_link(const struct verbs_args *a, struct restlink *ret)
 int opverb_call(const struct restlink *l, const struct op *op, const json_t *params, struct restlink_answer *ret)
 {
     struct err err = ERR_INIT;
-    int r = restlink_op(l, op, params, NULL, NULL, ret, &err);
+    int r = restlink_op(l, &(struct restlink_call){ .op = op, .params = params }, ret, &err);
     return opverb_verdict(l, ret, r, &err);
 }
 
@@ -266,7 +289,10 @@ static int run_with(const struct verbs_args *a, const json_t *params)
     int code = opverb_link(a, &link);
     if (code != 0)
         return code;
-    int r = restlink_op(&link, op, params, may_stream ? on_event : NULL, &showing, &answer, &err);
+    struct restlink_call call = { .op = op, .params = params, .arg = &showing };
+    call.on_event = may_stream ? on_event : NULL;
+    call.wants_events = op->flags & OP_MAY_STREAM && verbs_value(a, "stream");
+    int r = restlink_op(&link, &call, &answer, &err);
     code = opverb_verdict(&link, &answer, r, &err);
     if (code != 0)
         return code;

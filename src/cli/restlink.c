@@ -94,6 +94,7 @@ int restlink_open(const struct verbs_args *a, struct restlink *ret, struct err *
     restlink_init(ret, first_of(url, DEFAULT_URL, NULL),
                   first_of(verbs_value(a, "token"), env_token, json_get_str(config, "token", NULL)),
                   first_of(verbs_value(a, "ca-cert"), getenv("III_CA_CERT"), json_get_str(config, "caCert", NULL)));
+    ret->is_json = verbs_value(a, "json");
     return 0;
 }
 
@@ -203,7 +204,12 @@ int restlink_run(const struct restlink *l, const struct restlink_request *req, s
     CLEANUP(free_p) char *url = xasprintf("%s%s", l->url, req->path);
     CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", l->token);
     CLEANUP(free_p) char *text = req->body ? json_write(req->body, NULL) : NULL;
-    const char *headers[] = { "Content-Type: application/json", *l->token ? auth : NULL, NULL };
+    const char *headers[4] = { "Content-Type: application/json" };
+    size_t n = 1;
+    if (*l->token)
+        headers[n++] = auth;
+    if (req->wants_events)
+        headers[n++] = "Accept: text/event-stream";
     struct waiting w = { .body = BUF_INIT(req->on_event ? EVENT_MAX : ANSWER_MAX), .req = req, .answer = ret };
     struct http_client_request wanted = { .method = req->method,
                                           .url = url,
@@ -279,18 +285,19 @@ static bool is_in_path(const struct op *op, const char *name)
     return false;
 }
 
-int restlink_op(const struct restlink *l, const struct op *op, const json_t *params, restlink_event_fn *on_event,
-                void *arg, struct restlink_answer *ret, struct err *err)
+int restlink_op(const struct restlink *l, const struct restlink_call *call, struct restlink_answer *ret,
+                struct err *err)
 {
+    const struct op *op = call->op;
     bool is_queried = strcmp(op->method, "GET") == 0 || strcmp(op->method, "DELETE") == 0;
-    CLEANUP(free_p) char *path = restlink_path(op, params);
+    CLEANUP(free_p) char *path = restlink_path(op, call->params);
     CLEANUP(buf_done) struct buf full = BUF_INIT(1 << 20);
     JSON_OWNED body = json_object();
     const char *name;
     json_t *value;
     int r = buf_add_str(&full, path);
     char mark = '?';
-    json_object_foreach((json_t *)(uintptr_t)params, name, value)
+    json_object_foreach((json_t *)(uintptr_t)call->params, name, value)
     {
         if (is_in_path(op, name))
             continue;
@@ -306,8 +313,11 @@ int restlink_op(const struct restlink *l, const struct op *op, const json_t *par
     if (r < 0)
         return err_set(err, ERR_TOO_LARGE, 0, "the parameters are too long for an address");
     bool has_body = !is_queried || json_object_size(body) > 0;
-    struct restlink_request req = {
-        .method = op->method, .path = buf_text(&full), .body = has_body ? body : NULL, .on_event = on_event, .arg = arg
-    };
+    struct restlink_request req = { .method = op->method,
+                                    .path = buf_text(&full),
+                                    .body = has_body ? body : NULL,
+                                    .on_event = call->on_event,
+                                    .arg = call->arg,
+                                    .wants_events = call->wants_events };
     return restlink_run(l, &req, ret, err);
 }

@@ -11,6 +11,7 @@ struct restlink {
     char *url, *token; /* "http://localhost:3111/sandbox", without a slash at the end; token "" for none */
     char *ca_file;
     struct tlsctx_trust trust;
+    bool is_json; /* --json: errors are told as JSON, too */
 };
 #define RESTLINK_INIT \
     {                 \
@@ -31,6 +32,7 @@ struct restlink_request {
     const json_t *body;        /* or NULL */
     restlink_event_fn *on_event;
     void *arg;
+    bool wants_events; /* where the server can do both */
 };
 struct restlink_answer {
     int status;       /* 0: there was none */
@@ -42,8 +44,15 @@ void restlink_answer_done(struct restlink_answer *a);
 /* 0, also for a status from 400 on; negative: err says why there is no answer. */
 int restlink_run(const struct restlink *l, const struct restlink_request *req, struct restlink_answer *ret,
                  struct err *err);
+struct restlink_call {
+    const struct op *op;
+    const json_t *params;
+    restlink_event_fn *on_event; /* or NULL */
+    void *arg;
+    bool wants_events;
+};
 /* The request of an operation: its path filled in, the other parameters in the query or the body. */
-int restlink_op(const struct restlink *l, const struct op *op, const json_t *params, restlink_event_fn *on_event,
-                void *arg, struct restlink_answer *ret, struct err *err);
+int restlink_op(const struct restlink *l, const struct restlink_call *call, struct restlink_answer *ret,
+                struct err *err);
 /* The path of an operation with its parts filled in; caller frees. */
 char *restlink_path(const struct op *op, const json_t *params);

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 
+import harness
 import sdkkit
 
 ANSWER_S = 60
@@ -59,11 +60,23 @@ def rust():
     return [str(sdkkit.rust_build("contract"))]
 
 
+def cli():
+    """The binary under test by the name that makes it this client."""
+    place = sdkkit.CACHE / "bin"
+    place.mkdir(parents=True, exist_ok=True)
+    link = place / "iii-sandbox"
+    if not link.exists() or link.resolve() != harness.BINARY:
+        link.unlink(missing_ok=True)
+        link.symlink_to(harness.BINARY)
+    return [sys.executable, str(sdkkit.ROOT / "tests" / "contract" / "cli_driver.py"), str(link)]
+
+
 # name → what makes the driver ready and gives its argument list. New clients are added here.
 CLIENTS = {
     "typescript": typescript,
     "python": python,
     "rust": rust,
+    "cli": cli,
 }
 
 
