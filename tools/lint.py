@@ -159,6 +159,35 @@ def scripts():
     return found
 
 
+def anchors(page):
+    """What a link may name after its #: the headings as GitHub spells them, and ids set by hand."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    names, seen = set(re.findall(r'<a id="([^"]+)"', text)), {}
+    for heading in re.findall(r"^#{1,6} +(.+?) *$", text, re.M):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        names.add(f"{slug}-{seen[slug]}" if slug in seen else slug)
+        seen[slug] = seen.get(slug, 0) + 1
+    return names
+
+
+def links():
+    """Every link of a page to a file of the tree leads to one, and its #part to a heading there."""
+    found = []
+    for page in (path for path in text_files() if path.suffix == ".md"):
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, part = target.partition("#")
+            other = (page.parent / name).resolve() if name else page
+            if not other.exists():
+                found.append(f"{relative(page)}: the link {target} leads nowhere")
+            elif part and (other.suffix != ".md" or part not in anchors(other)):
+                found.append(f"{relative(page)}: {name or 'this page'} has no part #{part}")
+    return found
+
+
 # The allocators' names are older than the rule and known to everyone.
 ALLOCATORS = {"xzalloc", "xrealloc", "xstrdup", "xstrndup", "xasprintf", "try_alloc"}
 
@@ -223,7 +252,7 @@ def tidy(is_all):
 
 
 CHECKS = {"layers": layers, "sizes": sizes, "words": words, "rooms": rooms, "stems": stems, "headers": headers,
-          "layout": layout, "scripts": scripts, "symbols": symbols}
+          "layout": layout, "scripts": scripts, "symbols": symbols, "links": links}
 
 
 def main():
