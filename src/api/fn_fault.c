@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
-#define DOCS_URL "docs/functions.md#"
+#define DOCS_URL "docs/errors.md#"
 
 static const struct code {
     const char *code, *type, *note;

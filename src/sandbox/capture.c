@@ -246,7 +246,11 @@ static int check(const struct sandbox *s, struct err *err)
     if (r < 0)
         return r;
     if (!rt->ops->caps(s->runtime).can_capture)
-        return err_set(err, ERR_UNSUPPORTED, 0, "the %s backend cannot capture a sandbox's files here", rt->ops->name);
+        return err_set(
+            err, ERR_UNSUPPORTED, 0,
+            "the %s backend cannot capture a sandbox's files here: it has no control group to freeze it with "
+            "(iii doctor says what is missing)",
+            rt->ops->name);
     if ((int64_t)n >= s->manager->settings->max_layers)
         return err_set(
             err, ERR_TOO_LARGE, 0,

@@ -1,9 +1,10 @@
-"""The examples of docs/: each page is one scenario that runs against a real server.
+"""The examples of docs/ and SKILL.md: each page is one scenario that runs against a real server, and its tables are those of the source.
 
 The convention. A fence ```sh run holds commands that are run in order by one bash for the whole page, with -e, -u and pipefail: what
 fails fails the page, and so does every answer of 400 and above (curl is told to fail on them). A page writes the address as
 http://127.0.0.1:3111/sandbox; here it is that of the test's server, and `iii` is the tested binary. A line `# → text` in the fence, and each line of a fence ```text
-right after it, must appear in what the fence printed, in this order; … in it stands for anything. Other fences are only read.
+right after it, must appear in what the fence printed, in this order; … in it stands for anything. A page whose fences are ```sh run user is run as an
+ordinary user, with a server of that user. Other fences are only read.
 """
 import re
 import subprocess
@@ -11,8 +12,11 @@ import subprocess
 import pytest
 
 import harness
+import leak
+import test_rootless
 
 DOCS = harness.ROOT / "docs"
+RUN, RUN_AS_USER = "sh run", "sh run user"
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$\n?", re.M | re.S)
 USUAL = "http://127.0.0.1:3111"
 MARK = "\036"
@@ -28,16 +32,16 @@ def fences(page):
     return found
 
 
-def scenario(page):
+def scenario(page, kind=RUN):
     """[(commands, lines that they print)] of a page's fences that run."""
     steps = []
     was_run = False
     for language, text, is_next in fences(page):
-        if language == "sh run":
+        if language == kind:
             steps.append((text, [line.strip()[4:] for line in text.splitlines() if line.strip().startswith("# → ")]))
         elif language == "text" and was_run and is_next:
             steps[-1][1].extend(line for line in text.splitlines() if line.strip())
-        was_run = language == "sh run"
+        was_run = language == kind
     return steps
 
 
@@ -52,33 +56,53 @@ def missing_line(expected, output):
     return None
 
 
-PAGES = sorted(page for page in DOCS.glob("*.md") if scenario(page))
+WRITTEN = [*DOCS.glob("*.md"), harness.ROOT / "SKILL.md"]
+PAGES = sorted(page for page in WRITTEN if scenario(page))
+USER_PAGES = sorted(page for page in WRITTEN if scenario(page, RUN_AS_USER))
 
 
-@pytest.mark.skipif(not harness.IS_ROOT, reason="networks and snapshots without a copy need root")
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
-def test_the_examples_of(page, server, client, tmp_path):
-    steps = scenario(page)
-    (tmp_path / ".curlrc").write_text("fail-with-body\nshow-error\nmax-time = 60\n")
-    script = "set -euo pipefail\n" + "".join(f"{text}\nprintf '{MARK}'\n" for text, _ in steps)
-    env = harness.clean_env({"CURL_HOME": tmp_path, "HOME": tmp_path, "PATH": f"{harness.BINARY.parent}:/usr/sbin:/usr/bin:/sbin:/bin",
-                             "III_ENGINE_PORT": server.engine_port})
+def run_page(page, kind, server, folder, before=()):
+    """Runs a page's fences by one bash in `folder` and compares what they print."""
+    steps = scenario(page, kind)
+    (folder / ".curlrc").write_text("fail-with-body\nshow-error\nmax-time = 60\n")
+    script = "set -euo pipefail\ntrap 'jobs -p | xargs -r kill' EXIT\n" + "".join(f"{text}\nprintf '{MARK}'\n" for text, _ in steps)
+    env = harness.clean_env({"CURL_HOME": folder, "HOME": folder, "PATH": f"{harness.BINARY.parent}:/usr/sbin:/usr/bin:/sbin:/bin",
+                             "III_ENGINE_PORT": server.engine_port, "III_DATA_DIR": server.data_dir})
     try:
-        done = subprocess.run(["bash"], input=script.replace(USUAL, f"http://127.0.0.1:{server.port}"), capture_output=True, text=True,
-                              cwd=tmp_path, env=env, check=False, timeout=harness.DEADLINE_S * 4)
+        done = subprocess.run([*before, "bash"], input=script.replace(USUAL, f"http://127.0.0.1:{server.port}"), capture_output=True,
+                              text=True, cwd=folder, env=env, check=False, timeout=harness.DEADLINE_S * 4)
         outputs = done.stdout.split(MARK)
         server.held.look(server.pid)
     finally:
-        for record in client.ok("GET", "/sandboxes?pageSize=200")["items"]:
-            client.delete(f"/sandboxes/{record['id']}")
+        with harness.Client(server.port) as client:
+            for record in client.ok("GET", "/sandboxes?pageSize=200")["items"]:
+                client.delete(f"/sandboxes/{record['id']}")
     for (text, expected), output in zip(steps, outputs):
         line = missing_line(expected, output)
         assert line is None, f"{page.name}:\n{text}\nprints\n{output}\nwithout {line!r}\n{done.stderr}"
     assert done.returncode == 0, f"{page.name}: ended in\n{steps[min(len(outputs), len(steps)) - 1][0]}\n{outputs[-1]}\n{done.stderr}"
 
 
+@pytest.mark.skipif(not harness.IS_ROOT, reason="networks and snapshots without a copy need root")
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_the_examples_of(page, server, tmp_path):
+    run_page(page, RUN, server, tmp_path)
+
+
+@pytest.mark.skipif(bool(test_rootless.WHY_NOT), reason=test_rootless.WHY_NOT or "runs")
+@pytest.mark.parametrize("page", USER_PAGES, ids=[page.stem for page in USER_PAGES])
+def test_the_examples_as_an_ordinary_user_of(page):
+    user = str(test_rootless.USER)
+    server = harness.Server(user=test_rootless.USER)
+    server.held = leak.Holdings(server.data_dir)
+    with server:
+        run_page(page, RUN_AS_USER, server, server.home, ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"])
+        server.stop()
+        server.held.assert_nothing_left()
+
+
 def test_every_example_that_asks_the_server_runs():
-    for page in DOCS.glob("*.md"):
+    for page in WRITTEN:
         for language, text, _ in fences(page):
             assert not (language in ("sh", "bash", "") and re.search(r"\bcurl\b", text)), f"{page.name}: tag it `sh run`:\n{text}"
 
@@ -112,3 +136,46 @@ def test_the_tests_behind_each_wall_exist():
     rows = re.findall(r"^\|.*\|([^|\n]+)\|$", (harness.ROOT / "SECURITY.md").read_text(), re.M)
     named = {word for row in rows for word in re.findall(r"`(?:[a-z]+/)?([a-z0-9_]*_[a-z0-9_]+)(?:\.c|\.py)?`", row)}
     assert len(named) > 25 and named <= known, sorted(named - known)
+
+
+def rows(page, title):
+    """The cells of the rows of the first table below a heading, without the two head rows and without marks."""
+    section = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page.read_text(), re.M | re.S)
+    assert section, f"{page.name} has no section {title!r}"
+    lines = re.search(r"^\|.*?(?=^[^|]|^$|\Z)", section[1], re.M | re.S)[0].splitlines()[2:]
+    return [[re.sub(r"<[^>]*>|`", "", cell).strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def source(name):
+    return (harness.ROOT / name).read_text()
+
+
+def test_the_error_codes_are_those_of_the_source():
+    known = re.findall(r'^X\(\w+, "(\w+)", (\d+),', source("src/base/errors.def"), re.M)
+    assert len(known) > 10 and [(row[1], row[0]) for row in rows(DOCS / "errors.md", "REST")] == known
+    table = re.search(r"codes\[\] = \{\n(.*?)^\};", source("src/api/fn_fault.c"), re.M | re.S)[1]
+    known = re.findall(r'\{ "(S\d+)", "(\w+)",.*?(true|false) \},', table, re.S)
+    assert len(known) > 15 and [(row[0], row[1], {"yes": "true", "no": "false"}[row[2]]) for row in rows(DOCS / "errors.md", "Functions")] == known
+
+
+def test_the_variables_that_documents_name_exist():
+    known = set(re.findall(r"\bIII_[A-Z_]*[A-Z]\b", "".join(path.read_text() for path in (harness.ROOT / "src").rglob("*.[cdh]*"))))
+    for page in [*WRITTEN, harness.ROOT / "README.md", harness.ROOT / "SECURITY.md"]:
+        for name in set(re.findall(r"\bIII_[A-Z_]*[A-Z]\b(?!_?\*)", page.read_text())):
+            assert name in known, f"{page.name} names {name}"
+
+
+def test_the_versions_of_the_upgrade_notes_are_those_of_the_source():
+    def number(name, path):
+        return re.search(rf"^#define {name} +\"?([\d.]+)", source(path), re.M)[1]
+
+    known = {"Program": re.search(r"version: '([\d.]+)'", source("meson.build"))[1], "State (state.db)": number("STORE_SCHEMA", "src/store/store.h"),
+             "Handover (--takeover)": number("HANDOVER_VERSION", "src/main/handover.h"), "Agent protocol": number("PROTO_VERSION", "src/guest/proto.h")}
+    assert {row[0]: row[1] for row in rows(DOCS / "upgrade.md", "What has a version") if row[1]} == known
+
+
+def test_every_row_of_the_benchmark_is_explained():
+    measured = {name for path in ("bench/rows.c", "bench/dockrows.c")
+                for name in re.findall(r'^    \{ "(\w+)", "[^"]*", [\d.]+, \w+, \d+ \},$', source(path), re.M)}
+    explained = set(re.findall(r"^\| `(\w+)`", (DOCS / "benchmarks.md").read_text(), re.M))
+    assert len(measured) > 20 and measured <= explained and explained <= measured | {"neighbour_p99"}, measured ^ explained
