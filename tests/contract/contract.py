@@ -42,6 +42,9 @@ def look_up(path, scope):
 
 def resolve(value, scope):
     """The value with every reference replaced."""
+    if isinstance(value, dict) and "$repeat" in value:
+        text, times = value["$repeat"]
+        return text * times
     if isinstance(value, dict):
         return {k: resolve(v, scope) for k, v in value.items()}
     if isinstance(value, list):

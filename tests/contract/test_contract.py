@@ -21,6 +21,7 @@ import model  # noqa: E402
 
 TABLE = {op.name: op for op in model.read(sdkkit.ROOT / "docs" / "openapi.json").operations}
 SCENARIOS = contract.load()
+CUT_BY_CHANCE = {"ExecStreamChunk", "ExecOutputEvent", "ContextEvent"}
 EXTRA_CALLS = {"terminal_talk"}
 UNTIL_S = 20
 # What an operation makes, and the path that removes it. In this order: a volume cannot go before the sandbox that uses it.
@@ -98,7 +99,7 @@ def ask(driver, server, step, scope):
     else:
         answer = driver.ask(request)
     op = TABLE.get(step["op"])
-    if op and isinstance(answer.get("ok"), list) and (op.stream == "always" or step.get("stream")):
+    if op and op.event and op.event.name in CUT_BY_CHANCE and isinstance(answer.get("ok"), list):
         answer["ok"] = contract.join_output(answer["ok"])
     return answer
 

@@ -197,23 +197,28 @@ def plain(value):
     return {k: plain(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
-async def answer(request):
+async def answer(request, clients):
+    """`clients` by token: as a program of a user, this one keeps its connections."""
     if request["op"] == "operations":
         return {"ok": sorted(CALLS)}
-    config = ClientConfig(base_url=os.environ["III_URL"], token=request.get("token", os.environ["III_TOKEN"]))
-    async with Sandboxes(config) as client:
-        try:
-            extra = [request.get("stream", False)] if request["op"] in EITHER else []
-            result = CALLS[request["op"]](client, request.get("args", {}), *extra)
-            result = await result if inspect.isawaitable(result) else await collect(result, request.get("take"))
-            return {"ok": plain(result)}
-        except ApiError as error:
-            return {"error": {"code": error.code, "status": error.status, "message": error.reason}}
+    token = request.get("token", os.environ["III_TOKEN"])
+    if token not in clients:
+        clients[token] = Sandboxes(ClientConfig(base_url=os.environ["III_URL"], token=token))
+    try:
+        extra = [request.get("stream", False)] if request["op"] in EITHER else []
+        result = CALLS[request["op"]](clients[token], request.get("args", {}), *extra)
+        result = await result if inspect.isawaitable(result) else await collect(result, request.get("take"))
+        return {"ok": plain(result)}
+    except ApiError as error:
+        return {"error": {"code": error.code, "status": error.status, "message": error.reason}}
 
 
-def main():
-    for line in sys.stdin:
-        print(json.dumps(asyncio.run(answer(json.loads(line)))), flush=True)
+async def main():
+    clients = {}
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        print(json.dumps(await answer(json.loads(line), clients)), flush=True)
+    for client in clients.values():
+        await client.close()
 
 
-main()
+asyncio.run(main())

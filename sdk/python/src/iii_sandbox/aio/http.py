@@ -62,7 +62,8 @@ class HttpClient:
         config = config or ClientConfig()
         self.config = config
         self.base_url = config.base_url.rstrip("/")
-        self._client = httpx.AsyncClient()
+        # Reading the certificates of authorities takes longer than a call: only where they are needed.
+        self._client = httpx.AsyncClient(verify=self.base_url.startswith("https:"))
 
     async def get(self, path: str, kind: Any = None) -> Any:
         """GET of any path of the server, for what has no method yet."""

@@ -63,7 +63,8 @@ class HttpClient:
         config = config or ClientConfig()
         self.config = config
         self.base_url = config.base_url.rstrip("/")
-        self._client = httpx.Client()
+        # Reading the certificates of authorities takes longer than a call: only where they are needed.
+        self._client = httpx.Client(verify=self.base_url.startswith("https:"))
 
     def get(self, path: str, kind: Any = None) -> Any:
         """GET of any path of the server, for what has no method yet."""
