@@ -22,7 +22,7 @@
 
 struct session {
     struct mcphttp *http;
-    char id[IDENT_MAX], *owner;
+    char id[IDENT_MAX], *owner; /* id "": for one message only, not in the map */
     struct mcpsession *core;
     struct mcpback *back;
     struct http_req *stream; /* of GET, or NULL */
@@ -101,7 +101,8 @@ bool mcphttp_allows(const char *origin, const char *origins)
 static void session_free(struct session *s)
 {
     struct mcphttp *h = s->http;
-    (void)map_remove(h->sessions, s->id);
+    if (*s->id)
+        (void)map_remove(h->sessions, s->id);
     s->core = mcpsession_free(s->core); /* its posts are answered */
     if (s->stream) {
         http_req_on_gone(s->stream, NULL, NULL);
@@ -152,7 +153,7 @@ static bool make_room(struct mcphttp *h, const char *owner)
     return s != NULL;
 }
 
-static struct session *session_new(struct mcphttp *h, const char *owner, void *caller)
+static struct session *session_new(struct mcphttp *h, const char *owner, void *caller, bool is_kept)
 {
     struct session *s = xzalloc(sizeof(*s));
     s->http = h;
@@ -160,8 +161,10 @@ static struct session *session_new(struct mcphttp *h, const char *owner, void *c
     s->back = h->host.open(h->host.arg, caller);
     s->core = mcpsession_new(h->loop, s->back);
     s->used_ms = loop_now_ms(h->loop);
-    ident_new("mcp", s->id);
-    map_set(h->sessions, s->id, s);
+    if (is_kept) {
+        ident_new("mcp", s->id);
+        map_set(h->sessions, s->id, s);
+    }
     return s;
 }
 
@@ -190,13 +193,18 @@ static struct session *find_session(struct mcphttp *h, struct http_req *r, const
 
 static void post_free(struct post *p)
 {
+    struct session *s = p->session;
     LIST_REMOVE(p, entry);
+    if (p->exchange)
+        mcpsession_leave(STEAL(p->exchange)); /* nobody waits for it any more */
     http_req_on_gone(p->req, NULL, NULL);
     http_req_on_drain(p->req, NULL, NULL);
     (void)http_req_unref(p->req);
     json_decref(p->answer);
     buf_done(&p->rest);
     free(p);
+    if (!*s->id)
+        session_free(s);
 }
 
 /* Queues pieces as far as the connection takes them; the rest follows when it has. */
@@ -251,6 +259,13 @@ static void on_message(void *arg, const json_t *message)
         pump(p);
 }
 
+/* Errors of the protocol are errors of HTTP, too, where the revision says so. */
+static int status_of(const json_t *answer)
+{
+    int64_t code = json_get_int(json_get(answer, "error"), "code", 0);
+    return code == MCPSESSION_VERSION ? 400 : 200;
+}
+
 static void on_end(void *arg)
 {
     struct post *p = arg;
@@ -261,7 +276,7 @@ static void on_end(void *arg)
         return;
     }
     if (p->answer)
-        reply_json(p->req, 200, p->answer);
+        reply_json(p->req, status_of(p->answer), p->answer);
     else
         http_req_reply(p->req, 202, JSON_TYPE, "", 0); /* notifications only, or cancelled */
     post_free(p);
@@ -269,10 +284,7 @@ static void on_end(void *arg)
 
 static void on_gone(void *arg)
 {
-    struct post *p = arg;
-    if (p->exchange)
-        mcpsession_leave(p->exchange);
-    post_free(p);
+    post_free(arg);
 }
 
 static bool has_word(const char *header, const char *word)
@@ -294,13 +306,52 @@ static void take_post(struct mcphttp *h, struct session *s, struct http_req *r, 
     http_req_on_gone(r, on_gone, p);
 }
 
+/* What the headers say must be what the message says: who routes by headers must not be fooled. */
+static bool check_headers(struct http_req *r, const json_t *message, const char *version)
+{
+    const json_t *params = json_get(message, "params");
+    const char *method = json_get_str(message, "method", ""), *shown = http_req_header(r, "mcp-method"),
+               *header = http_req_header(r, "mcp-protocol-version"), *name = http_req_header(r, "mcp-name");
+    const char *meant = strcmp(method, "tools/call") == 0       ? json_get_str(params, "name", "")
+                        : strcmp(method, "resources/read") == 0 ? json_get_str(params, "uri", "")
+                                                                : NULL;
+    const char *wrong = !header || strcmp(header, version) != 0        ? "MCP-Protocol-Version"
+                        : !shown || strcmp(shown, method) != 0         ? "Mcp-Method"
+                        : meant && (!name || strcmp(name, meant) != 0) ? "Mcp-Name"
+                                                                       : NULL;
+    char text[128];
+    if (!wrong)
+        return true;
+    (void)snprintf(text, sizeof(text), "%s: the header is missing, or says something else than the message", wrong);
+    JSON_OWNED body = mcpsession_error(json_get(message, "id"), MCPSESSION_HEADERS, text);
+    reply_json(r, 400, body);
+    return false;
+}
+
+/* A session to take the message, or NULL: answered. */
+static struct session *session_for(struct mcphttp *h, struct http_req *r, const json_t *message, const char *owner,
+                                   void *caller)
+{
+    const char *stated = mcpsession_stated_version(message);
+    if (stated)
+        return check_headers(r, message, stated) ? session_new(h, owner, caller, false) : NULL;
+    if (!mcpsession_is_request(message, "initialize"))
+        return find_session(h, r, owner);
+    if (!make_room(h, owner)) {
+        refuse(r, 503, MCPSESSION_BUSY, "all sessions are in use: end one with DELETE, or try again");
+        return NULL;
+    }
+    struct session *s = session_new(h, owner, caller, true);
+    http_req_add_header(r, "Mcp-Session-Id", s->id);
+    return s;
+}
+
 static void serve_post(struct mcphttp *h, struct http_req *r, const char *owner, void *caller)
 {
     struct err err = ERR_INIT;
     JSON_OWNED message = NULL;
     size_t len;
     const char *body = http_req_body(r, &len);
-    struct session *s;
     if (!has_word(http_req_header(r, "content-type"), JSON_TYPE)) {
         refuse(r, 415, MCPSESSION_INVALID, "Content-Type: application/json is needed");
         return;
@@ -313,15 +364,7 @@ static void serve_post(struct mcphttp *h, struct http_req *r, const char *owner,
         refuse(r, 400, MCPSESSION_PARSE, err.msg);
         return;
     }
-    if (!mcpsession_is_request(message, "initialize")) {
-        s = find_session(h, r, owner);
-    } else if (make_room(h, owner)) {
-        s = session_new(h, owner, caller);
-        http_req_add_header(r, "Mcp-Session-Id", s->id);
-    } else {
-        refuse(r, 503, MCPSESSION_BUSY, "all sessions are in use: end one with DELETE, or try again");
-        return;
-    }
+    struct session *s = session_for(h, r, message, owner, caller);
     if (s)
         take_post(h, s, r, message);
 }

@@ -12,7 +12,9 @@
 #define NAME    "iii-sandbox"
 #define VERSION "0.1.0" /* of the contract's server info */
 
-static const char *const versions[] = { MCPSESSION_NEWEST, "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07" };
+#define META "io.modelcontextprotocol/"
+
+static const char *const versions[] = { MCPSESSION_STATEFUL, "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07" };
 
 static const char *known(const char *version)
 {
@@ -27,9 +29,15 @@ bool mcpsession_knows(const char *version)
     return known(version) != NULL;
 }
 
-bool mcpsession_is_at_least(const struct mcpsession *s, const char *version)
+bool mcpsession_is_at_least(const struct mcpexchange *x, const char *version)
 {
-    return strcmp(s->version, version) >= 0; /* dates, year first */
+    return strcmp(x->version, version) >= 0; /* dates, year first */
+}
+
+const char *mcpsession_stated_version(const json_t *message)
+{
+    const json_t *meta = json_is_object(message) ? json_get(json_get(message, "params"), "_meta") : NULL;
+    return json_get_str(meta, META "protocolVersion", NULL);
 }
 
 struct mcpsession *mcpsession_new(struct loop *l, const struct mcpback *back)
@@ -104,29 +112,66 @@ static void deliver(struct mcpexchange *x, json_t *message)
     mcpsession_close_one(x);
 }
 
+static json_t *server_info(void)
+{
+    return json_pack("{s:s, s:s, s:s}", "name", NAME, "title", "iii sandboxes", "version", VERSION);
+}
+
+/* What the revision without sessions wants in every result. Lists may change at any time: they are not to be kept. */
+static void complete(const struct mcpexchange *x, json_t *result)
+{
+    (void)json_object_set_new(result, "resultType", json_string("complete"));
+    (void)json_object_set_new(result, "_meta", json_pack("{s:o}", META "serverInfo", server_info()));
+    if (x->is_cacheable) {
+        (void)json_object_set_new(result, "ttlMs", json_integer(0));
+        (void)json_object_set_new(result, "cacheScope", json_string("private"));
+    }
+}
+
 void mcpsession_answer(struct mcpexchange *x, const json_t *id, json_t *result)
 {
+    if (mcpsession_is_at_least(x, MCPSESSION_NEWEST))
+        complete(x, result);
     deliver(x, json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id_or_null(id), "result", result));
 }
 
 void mcpsession_refuse(struct mcpexchange *x, const json_t *id, int code, const char *text)
 {
-    deliver(x, mcpsession_error(id, code, text));
+    bool has_own_code = !mcpsession_is_at_least(x, MCPSESSION_NEWEST); /* later it is a wrong parameter like others */
+    deliver(x, mcpsession_error(id, code == MCPSESSION_NO_RESOURCE && !has_own_code ? MCPSESSION_PARAMS : code, text));
+}
+
+static void refuse_version(struct mcpexchange *x, const json_t *id, const char *wanted)
+{
+    JSON_OWNED data = json_pack("{s:[s], s:s%}", "supported", MCPSESSION_NEWEST, "requested", wanted,
+                                strnlen(wanted, MCPSESSION_ID_MAX));
+    json_t *message = mcpsession_error(id, MCPSESSION_VERSION, "Unsupported protocol version");
+    if (data)
+        (void)json_object_set(json_get(message, "error"), "data", data);
+    deliver(x, message);
 }
 
 /* --- methods that are answered at once --- */
 
+#define INSTRUCTIONS                                                                                                  \
+    "Isolated Linux sandboxes for running untrusted code. Start with sandbox_create; its id is the sandboxId of the " \
+    "other tools. Files live in /workspace. End with sandbox_kill."
+
 static void initialize(struct mcpexchange *x, const json_t *id, const json_t *params)
 {
     const char *wanted = known(json_get_str(params, "protocolVersion", ""));
-    x->session->version = wanted ? wanted : MCPSESSION_NEWEST;
-    mcpsession_answer(
-        x, id,
-        json_pack("{s:s, s:{s:{s:b}, s:{}}, s:{s:s, s:s, s:s}, s:s}", "protocolVersion", x->session->version,
-                  "capabilities", "tools", "listChanged", 1, "resources", "serverInfo", "name", NAME, "title",
-                  "iii sandboxes", "version", VERSION, "instructions",
-                  "Isolated Linux sandboxes for running untrusted code. Start with sandbox_create; its id is the "
-                  "sandboxId of the other tools. Files live in /workspace. End with sandbox_kill."));
+    x->session->version = x->version = wanted ? wanted : MCPSESSION_STATEFUL;
+    mcpsession_answer(x, id,
+                      json_pack("{s:s, s:{s:{s:b}, s:{}}, s:o, s:s}", "protocolVersion", x->session->version,
+                                "capabilities", "tools", "listChanged", 1, "resources", "serverInfo", server_info(),
+                                "instructions", INSTRUCTIONS));
+}
+
+static void discover(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    mcpsession_answer(x, id,
+                      json_pack("{s:[s], s:{s:{}, s:{}}, s:s}", "supportedVersions", MCPSESSION_NEWEST, "capabilities",
+                                "tools", "resources", "instructions", INSTRUCTIONS));
 }
 
 static void ping(struct mcpexchange *x, const json_t *id, const json_t *params)
@@ -138,7 +183,7 @@ static void ping(struct mcpexchange *x, const json_t *id, const json_t *params)
 static void list_tools(struct mcpexchange *x, const json_t *id, const json_t *params)
 {
     json_t *list = json_array();
-    bool with_output = mcpsession_is_at_least(x->session, "2025-06-18");
+    bool with_output = mcpsession_is_at_least(x, "2025-06-18");
     if (json_get(params, "cursor")) {
         json_decref(list);
         mcpsession_refuse(x, id, MCPSESSION_PARAMS, "cursor: tools/list has one page");
@@ -156,17 +201,24 @@ static void list_templates(struct mcpexchange *x, const json_t *id, const json_t
 
 /* --- messages --- */
 
+enum method_flag {
+    METHOD_OLD = 1, /* not in the revision without sessions */
+    METHOD_NEW = 2, /* only there */
+    METHOD_CACHEABLE = 4,
+};
 static const struct {
     const char *name;
     void (*run)(struct mcpexchange *x, const json_t *id, const json_t *params);
+    unsigned flags;
 } methods[] = {
-    { "initialize", initialize },
-    { "ping", ping },
-    { "tools/list", list_tools },
-    { "tools/call", mcpwork_call_tool },
-    { "resources/list", mcpwork_list_resources },
-    { "resources/read", mcpwork_read_resource },
-    { "resources/templates/list", list_templates },
+    { "initialize", initialize, METHOD_OLD },
+    { "ping", ping, METHOD_OLD },
+    { "server/discover", discover, METHOD_NEW | METHOD_CACHEABLE },
+    { "tools/list", list_tools, METHOD_CACHEABLE },
+    { "tools/call", mcpwork_call_tool, 0 },
+    { "resources/list", mcpwork_list_resources, METHOD_CACHEABLE },
+    { "resources/read", mcpwork_read_resource, METHOD_CACHEABLE },
+    { "resources/templates/list", list_templates, METHOD_CACHEABLE },
 };
 
 static bool is_id(const json_t *id)
@@ -197,8 +249,14 @@ static void take_request(struct mcpexchange *x, const json_t *id, const char *me
         mcpsession_refuse(x, id, MCPSESSION_INVALID, "id: a request with this id is still under way");
         return;
     }
+    if (!known(x->version) && strcmp(x->version, MCPSESSION_NEWEST) != 0) {
+        refuse_version(x, id, x->version);
+        return;
+    }
+    unsigned other = mcpsession_is_at_least(x, MCPSESSION_NEWEST) ? METHOD_OLD : METHOD_NEW;
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-        if (strcmp(methods[i].name, method) == 0) {
+        if (strcmp(methods[i].name, method) == 0 && !(methods[i].flags & other)) {
+            x->is_cacheable = methods[i].flags & METHOD_CACHEABLE;
             methods[i].run(x, id, params);
             return;
         }
@@ -233,24 +291,33 @@ static void take_one(struct mcpexchange *x, const json_t *m)
     }
 }
 
-static const char *check_batch(const struct mcpsession *s, const json_t *message)
+static const char *check_batch(const struct mcpexchange *x, const json_t *message)
 {
     if (!json_is_array(message))
         return NULL;
-    if (mcpsession_is_at_least(s, "2025-06-18"))
+    if (mcpsession_is_at_least(x, "2025-06-18"))
         return "batches are not part of this protocol version";
     if (json_array_size(message) == 0 || json_array_size(message) > MCPSESSION_BATCH_MAX)
         return "a batch has 1 to 64 messages";
     return NULL;
 }
 
+/* A version that nobody knows is looked at only as long as the message is there. */
+static const char *version_for(const struct mcpsession *s, const json_t *message)
+{
+    const char *stated = mcpsession_stated_version(message);
+    if (!stated)
+        return s->version;
+    return strcmp(stated, MCPSESSION_NEWEST) == 0 ? MCPSESSION_NEWEST : known(stated) ? known(stated) : stated;
+}
+
 struct mcpexchange *mcpsession_take(struct mcpsession *s, const json_t *message, const struct mcpsession_sink *sink)
 {
     struct mcpexchange *x = xzalloc(sizeof(*x));
-    const char *complaint = check_batch(s, message);
+    *x = (struct mcpexchange){ .session = s, .sink = *sink, .version = version_for(s, message) };
+    x->n_open = 1; /* for ourselves: it must not end early */
+    const char *complaint = check_batch(x, message);
     size_t count = json_is_array(message) && !complaint ? json_array_size(message) : 1;
-    *x =
-        (struct mcpexchange){ .session = s, .sink = *sink, .n_open = 1 }; /* one for ourselves: it must not end early */
     if (complaint) {
         mcpsession_refuse(x, NULL, MCPSESSION_INVALID, complaint);
         return NULL;

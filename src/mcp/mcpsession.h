@@ -10,8 +10,9 @@
 #define MCPSESSION_MESSAGE_MAX ((size_t)32 << 20) /* bytes of one message */
 #define MCPSESSION_RUNNING_MAX 64                 /* requests under way in one session */
 #define MCPSESSION_BATCH_MAX   64
-#define MCPSESSION_ID_MAX      256 /* bytes of a request's id, and of a progress token */
-#define MCPSESSION_NEWEST      "2025-11-25"
+#define MCPSESSION_ID_MAX      256          /* bytes of a request's id, and of a progress token */
+#define MCPSESSION_STATEFUL    "2025-11-25" /* the newest revision with sessions and initialize */
+#define MCPSESSION_NEWEST      "2026-07-28" /* every request says its version itself; there are no sessions */
 
 enum mcpsession_code {
     MCPSESSION_PARSE = -32700,
@@ -21,6 +22,8 @@ enum mcpsession_code {
     MCPSESSION_INTERNAL = -32603,
     MCPSESSION_BUSY = -32000,
     MCPSESSION_NO_RESOURCE = -32002,
+    MCPSESSION_HEADERS = -32020, /* HTTP headers that say something else than the message */
+    MCPSESSION_VERSION = -32022, /* none of ours; data.supported names them */
 };
 
 /* Who sent a message, and gets what belongs to it. */
@@ -41,7 +44,9 @@ void mcpsession_leave(struct mcpexchange *x); /* its sender is gone: its work is
 unsigned mcpsession_running(const struct mcpsession *s);
 const char *mcpsession_version(const struct mcpsession *s); /* as negotiated */
 
-bool mcpsession_knows(const char *version);
+bool mcpsession_knows(const char *version); /* for sessions */
+const char *
+mcpsession_stated_version(const json_t *message); /* in the request itself, known or not; NULL: none. Borrowed */
 bool mcpsession_is_request(const json_t *message, const char *method); /* method NULL: any. Looks into batches */
 json_t *mcpsession_error(const json_t *id, int code,
                          const char *text); /* a whole message; id NULL: null. Caller owns */

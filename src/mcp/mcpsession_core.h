@@ -12,9 +12,11 @@
 struct mcpexchange {
     struct mcpsession *session;
     struct mcpsession_sink sink;
-    unsigned n_open; /* requests that are not answered yet */
-    json_t *answers; /* of a batch, until all are there; NULL: single */
-    bool is_gone;    /* the sender has left */
+    const char *version; /* of this message: the session's, or what it says itself (from 2026-07-28 on) */
+    bool is_cacheable;   /* a list or a resource: later revisions want to hear for how long it holds */
+    unsigned n_open;     /* requests that are not answered yet */
+    json_t *answers;     /* of a batch, until all are there; NULL: single */
+    bool is_gone;        /* the sender has left */
 };
 
 struct mcpwork {
@@ -54,4 +56,4 @@ void mcpwork_tick(void *arg); /* the session's timer */
 void mcpsession_answer(struct mcpexchange *x, const json_t *id, json_t *result); /* takes result */
 void mcpsession_refuse(struct mcpexchange *x, const json_t *id, int code, const char *text);
 void mcpsession_close_one(struct mcpexchange *x); /* a request that gets no answer */
-bool mcpsession_is_at_least(const struct mcpsession *s, const char *version);
+bool mcpsession_is_at_least(const struct mcpexchange *x, const char *version);

@@ -96,6 +96,41 @@ static const struct field *field_of(const struct mcptool *t, const struct word *
 
 /* --- what clients see --- */
 
+/* Some clients know only one type at a time, and no schema that says nothing. */
+static void spell_out(json_t *schema)
+{
+    static const char *const kinds[] = { "string", "number", "boolean", "object", "array", "null" };
+    json_t *types = json_object_get(schema, "type");
+    size_t words = json_object_get(schema, "description") ? 1 : 0;
+    JSON_OWNED list = json_array();
+    if (json_is_array(types)) {
+        for (size_t i = 0; i < json_array_size(types); i++)
+            (void)json_array_append_new(list, json_pack("{s:O}", "type", json_array_get(types, i)));
+    } else if (json_object_size(schema) == words) {
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+            (void)json_array_append_new(list, json_pack("{s:s}", "type", kinds[i]));
+    } else {
+        return;
+    }
+    (void)json_object_del(schema, "type");
+    (void)json_object_set(schema, "anyOf", list);
+}
+
+static void spell_out_all(json_t *schema)
+{
+    const char *key;
+    json_t *value, *properties = json_object_get(schema, "properties"), *items = json_object_get(schema, "items");
+    json_object_foreach(properties, key, value)
+    {
+        spell_out_all(value);
+        spell_out(value);
+    }
+    if (json_is_object(items)) {
+        spell_out_all(items);
+        spell_out(items);
+    }
+}
+
 /* Lengths that no caller comes near cost a model's attention in every conversation: the server checks them anyway. */
 static void leave_out_lengths(json_t *schema)
 {
@@ -147,6 +182,7 @@ static json_t *input_schema(const struct mcptool *t)
     json_t *schema = json_pack("{s:s, s:o}", "type", "object", "properties", properties);
     if (json_array_size(required) > 0)
         (void)json_object_set(schema, "required", required);
+    spell_out_all(schema);
     return schema;
 }
 
@@ -178,6 +214,7 @@ static json_t *without_refs(const json_t *schema, int depth)
 json_t *mcptool_output_schema(const struct mcptool *t)
 {
     json_t *schema = without_refs(spec_schema(spec_ops[t->op].reply), 0);
+    spell_out_all(schema);
     if (t->form == MCPTOOL_LINES) /* a stream's events */
         schema = json_pack("{s:s, s:o}", "type", "array", "items", schema);
     if (strcmp(json_get_str(schema, "type", ""), "object") == 0)

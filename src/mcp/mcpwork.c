@@ -46,7 +46,7 @@ static void finish_tool(struct mcpwork *w, int status, json_t *body)
         struct mcptext_answer a = { .tool = w->tool,
                                     .args = w->args,
                                     .body = w->events ? w->events : body,
-                                    .is_structured = mcpsession_is_at_least(x->session, "2025-06-18") };
+                                    .is_structured = mcpsession_is_at_least(x, "2025-06-18") };
         result = mcptext_result(&a);
     }
     JSON_OWNED id = json_incref(w->id);
@@ -131,7 +131,7 @@ static void work_start(struct mcpwork *w)
 static void refuse_args(struct mcpexchange *x, const json_t *id, const struct mcptool *t, const struct err *err)
 {
     CLEANUP(free_p) char *text = xasprintf("%s: %s", t->name, err->msg);
-    if (mcpsession_is_at_least(x->session, "2025-11-25"))
+    if (mcpsession_is_at_least(x, "2025-11-25"))
         mcpsession_answer(x, id, mcptext_failure(text));
     else
         mcpsession_refuse(x, id, MCPSESSION_PARAMS, text);

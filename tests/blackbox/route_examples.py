@@ -94,7 +94,7 @@ class World:
         self.post("exec/background", {"command": "cd /workspace && exec python3 -m http.server 8123"})
         self.client.exec(self.box, "python3 - <<'X'\nimport socket, time\nfor _ in range(300):\n    try: socket.create_connection(('127.0.0.1', 8123)); break\n"
                                    "    except OSError: time.sleep(0.05)\nX")
-        self.post("ports", {"containerPort": 8123})
+        self.post("ports", {"containerPort": 8123, "hostPort": 0})  # several files make their calls from here at the same time
         return 8123
 
     def terminal(self):
@@ -220,9 +220,9 @@ EXAMPLES = {
     "template_list": plain(),
     "template_get": plain(id=lambda w: w.template()),
     "template_delete": plain(id=lambda w: w.template()),
-    "port_expose": in_box(containerPort=9001, protocol="tcp"),
+    "port_expose": in_box(containerPort=9001, hostPort=0, protocol="tcp"),
     "port_list": in_box(),
-    "port_unexpose": lambda w: (w.post("ports", {"containerPort": 9002}), {"id": w.box, "containerPort": 9002})[1],
+    "port_unexpose": lambda w: (w.post("ports", {"containerPort": 9002, "hostPort": 0}), {"id": w.box, "containerPort": 9002})[1],
     "proxy_request": in_box(port=lambda w: w.port, method="GET", path="/file.txt"),
     "proxy_config": in_box(cors="*", requireAuth=False),
     "terminal_create": in_box(cols=80, rows=24),
