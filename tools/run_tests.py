@@ -28,7 +28,7 @@ LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
-NOT_SANITIZED = ("test_clocks.py", "test_docker.py", "test_docs.py", "test_iii_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py")
+NOT_SANITIZED = ("test_clocks.py", "test_docker.py", "test_docs.py", "test_iii_sdk.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py")
 CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
 RERUN_MAX = 8
 SANITIZER_ENV = {

@@ -166,6 +166,39 @@ def test_the_stream_of_a_session(server, mcp):
     listener.close()
 
 
+def stateless(method, version="2026-07-28", rid=1, **params):
+    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
+    return request(method, {"_meta": meta, **params}, rid)
+
+
+def test_requests_without_a_session(server, new_sandbox):
+    mcp = Http(server)
+    said = lambda method, message, **extra: mcp.post(message, Mcp_Protocol_Version="2026-07-28", Mcp_Method=method, **extra)  # noqa: E731
+    status, (answer,) = said("server/discover", stateless("server/discover"))
+    assert status == 200 and answer["result"]["supportedVersions"] == ["2026-07-28"] and answer["result"]["resultType"] == "complete"
+    assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "iii-sandbox"
+    status, (answer,) = said("tools/list", stateless("tools/list"))
+    assert status == 200 and answer["result"]["ttlMs"] == 0 and answer["result"]["cacheScope"] == "private" and mcp.session is None
+    sid = new_sandbox()["id"]
+    call = stateless("tools/call", name="sandbox_exec", arguments={"sandboxId": sid, "command": "echo hi"})
+    status, (answer,) = said("tools/call", call, Mcp_Name="sandbox_exec")
+    assert status == 200 and answer["result"]["content"][0]["text"] == "hi\n" and "ttlMs" not in answer["result"]
+    for headers in ({}, {"Mcp_Name": "sandbox_kill"}):
+        status, (answer,) = said("tools/call", call, **headers)
+        assert status == 400 and answer["error"]["code"] == -32020 and "Mcp-Name" in answer["error"]["message"]
+    status, (answer,) = said("tools/list", call, Mcp_Name="sandbox_exec")
+    assert status == 400 and answer["error"]["code"] == -32020
+    status, (answer,) = mcp.post(call, Mcp_Method="tools/call", Mcp_Name="sandbox_exec")
+    assert status == 400 and "MCP-Protocol-Version" in answer["error"]["message"]
+    status, (answer,) = mcp.post(stateless("tools/list", "2099-01-01"), Mcp_Protocol_Version="2099-01-01", Mcp_Method="tools/list")
+    assert status == 400 and answer["error"]["code"] == -32022
+    assert answer["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
+    for method in ("initialize", "ping", "subscriptions/listen"):
+        assert said(method, stateless(method))[1][0]["error"]["code"] == -32601, method
+    missing = stateless("resources/read", uri="sandbox://none_such")
+    assert said("resources/read", missing, Mcp_Name="sandbox://none_such")[1][0]["error"]["code"] == -32602
+
+
 def test_sessions_are_bounded(server, client):
     token = user(client, "many", tenant="many")
     sessions = []

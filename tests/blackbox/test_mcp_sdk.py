@@ -19,8 +19,6 @@ INSPECTOR, SDK, CLIENT = "2.12.0", "1.32.2", "2.4.0"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 ROW = re.compile(r'^TOOL\((\w+), "[^"]*", (\w+), "([^"]*)",', re.M)
 
-pytestmark = pytest.mark.skipif(harness.IS_SANITIZED, reason="the clients are others' programs; test_mcp.py and test_mcp_http.py run here")
-
 
 def rows():
     """[(tool, operation, {field: argument})] as the table says."""
@@ -59,8 +57,6 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def home():
-    if harness.IS_SANITIZED:
-        pytest.skip("not run twice")
     nodekit.install("@modelcontextprotocol/inspector", INSPECTOR)
     nodekit.install("@modelcontextprotocol/client", CLIENT)
     return nodekit.install("@modelcontextprotocol/sdk", SDK)
