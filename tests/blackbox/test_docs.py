@@ -4,7 +4,8 @@ The convention. A fence ```sh run holds commands that are run in order by one ba
 fails fails the page, and so does every answer of 400 and above (curl is told to fail on them). A page writes the address as
 http://127.0.0.1:3111/sandbox; here it is that of the test's server, and `iii` is the tested binary. A line `# → text` in the fence, and each line of a fence ```text
 right after it, must appear in what the fence printed, in this order; … in it stands for anything. A page whose fences are ```sh run user is run as an
-ordinary user, with a server of that user. Other fences are only read.
+ordinary user, with a server of that user. A fence ```js run is a program for node with the published iii-sdk; its lines `// → text` say what it prints.
+Other fences are only read.
 """
 import re
 import subprocess
@@ -13,12 +14,14 @@ import pytest
 
 import harness
 import leak
+import nodekit
+import test_iii_sdk
 import test_rootless
 
 DOCS = harness.ROOT / "docs"
-RUN, RUN_AS_USER = "sh run", "sh run user"
+RUN, RUN_AS_USER, RUN_BY_NODE = "sh run", "sh run user", "js run"
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$\n?", re.M | re.S)
-USUAL = "http://127.0.0.1:3111"
+USUAL, USUAL_ENGINE = "http://127.0.0.1:3111", "ws://127.0.0.1:49134"
 MARK = "\036"
 
 
@@ -67,7 +70,7 @@ def run_page(page, kind, server, folder, before=()):
     (folder / ".curlrc").write_text("fail-with-body\nshow-error\nmax-time = 60\n")
     script = "set -euo pipefail\ntrap 'jobs -p | xargs -r kill' EXIT\n" + "".join(f"{text}\nprintf '{MARK}'\n" for text, _ in steps)
     env = harness.clean_env({"CURL_HOME": folder, "HOME": folder, "PATH": f"{harness.BINARY.parent}:/usr/sbin:/usr/bin:/sbin:/bin",
-                             "III_ENGINE_PORT": server.engine_port, "III_DATA_DIR": server.data_dir})
+                             "III_REST_PORT": server.port, "III_ENGINE_PORT": server.engine_port, "III_DATA_DIR": server.data_dir})
     try:
         done = subprocess.run([*before, "bash"], input=script.replace(USUAL, f"http://127.0.0.1:{server.port}"), capture_output=True,
                               text=True, cwd=folder, env=env, check=False, timeout=harness.DEADLINE_S * 4)
@@ -99,6 +102,19 @@ def test_the_examples_as_an_ordinary_user_of(page):
         run_page(page, RUN_AS_USER, server, server.home, ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"])
         server.stop()
         server.held.assert_nothing_left()
+
+
+PROGRAMS = [(page, text) for page in sorted(WRITTEN) for language, text, _ in fences(page) if language == RUN_BY_NODE]
+
+
+@pytest.mark.parametrize("page,text", PROGRAMS, ids=[page.stem for page, _ in PROGRAMS])
+def test_the_program_of(page, text, server):
+    home = nodekit.install("iii-sdk", test_iii_sdk.VERSION)
+    assert f"iii-sdk@{test_iii_sdk.VERSION}" in text, f"{page.name} names another version of iii-sdk"
+    done = subprocess.run(["node", "--input-type=module", "-"], input=text.replace(USUAL_ENGINE, f"ws://127.0.0.1:{server.engine_port}"),
+                          capture_output=True, text=True, cwd=home, check=False, timeout=harness.DEADLINE_S * 2)
+    expected = re.findall(r"^// → (.*)$", text, re.M)
+    assert done.returncode == 0 and expected and missing_line(expected, done.stdout) is None, f"{page.name}: {done.stdout}\n{done.stderr}"
 
 
 def test_every_example_that_asks_the_server_runs():
