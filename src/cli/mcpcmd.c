@@ -6,19 +6,11 @@
 #include <unistd.h>
 
 #include "cli/reach.h"
+#include "cli/restlink.h"
 #include "http/url.h"
 #include "loop/loop.h"
 #include "mcp/mcpremote.h"
 #include "mcp/mcpstdio.h"
-
-/* The option, else the first variable that is set, else the usual. */
-static const char *first_of(const struct verbs_args *a, const char *option, const char *const *names, const char *usual)
-{
-    const char *value = verbs_value(a, option);
-    for (; !(value && *value) && *names; names++)
-        value = getenv(*names);
-    return value && *value ? value : usual;
-}
 
 static void on_stop_signal(void *arg)
 {
@@ -47,18 +39,21 @@ static int serve(const struct mcpremote_where *where, struct err *err)
 
 int mcpcmd_run(const struct verbs_args *a)
 {
-    static const char *const urls[] = { "III_SANDBOX_URL", "III_SERVER", NULL },
-                             *const tokens[] = { "III_SANDBOX_TOKEN", "III_AUTH_TOKEN", NULL },
-                             *const prefixes[] = { "III_API_PREFIX", NULL }, *const cas[] = { "III_CA_CERT", NULL };
-    struct mcpremote_where where = { .url = first_of(a, "url", urls, "http://localhost:3111"),
-                                     .token = first_of(a, "token", tokens, ""),
-                                     .prefix = first_of(a, "prefix", prefixes, "sandbox"),
-                                     .ca_file = first_of(a, "ca-cert", cas, NULL) };
+    struct restlink link = RESTLINK_INIT;
     struct err err = ERR_INIT;
     struct url u;
-    if (url_parse_either(where.url, "http", &u) < 0)
-        return verbs_usage_error(a->verb, "\"%s\" is no address: http://HOST:PORT or https://HOST:PORT is needed",
-                                 where.url);
+    if (restlink_open(a, &link, &err) < 0)
+        return reach_fail_text(err.msg);
+    char *prefix = strrchr(link.url, '/'); /* "http://localhost:3111" and "sandbox" */
+    *prefix++ = '\0';
+    struct mcpremote_where where = { .url = link.url, .prefix = prefix, .token = link.token, .trust = &link.trust };
+    int code = 0;
     (void)signal(SIGPIPE, SIG_IGN);
-    return serve(&where, &err) < 0 ? reach_fail_text(err.msg) : 0;
+    if (url_parse_either(where.url, "http", &u) < 0)
+        code = verbs_usage_error(a->verb, "\"%s\" is no address: http://HOST:PORT or https://HOST:PORT is needed",
+                                 where.url);
+    else if (serve(&where, &err) < 0)
+        code = reach_fail_text(err.msg);
+    restlink_done(&link);
+    return code;
 }

@@ -157,9 +157,8 @@ static const struct verbs_option serve_options[] = {
 };
 
 static const struct verbs_option mcp_options[] = {
-    { "url", 0, "URL", "The server [III_SANDBOX_URL, else http://localhost:3111]" },
+    { "server", 0, "URL", "The server [III_SANDBOX_URL, else http://localhost:3111]" },
     { "token", 0, "SECRET", "Token for it [III_SANDBOX_TOKEN, else III_AUTH_TOKEN]" },
-    { "prefix", 0, "WORD", "First segment of its paths [III_API_PREFIX, else sandbox]" },
     { "ca-cert", 0, "FILE", "Who may have signed its certificate [III_CA_CERT, else the system's store]" },
     END,
 };

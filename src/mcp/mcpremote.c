@@ -7,14 +7,14 @@
 #include "base/buf.h"
 #include "http/client.h"
 #include "mcp/mcppath.h"
-#include "tls/tlsctx.h"
 
 #define ANSWER_MAX ((size_t)256 << 20) /* the longest output a server keeps, escaped, and room to spare */
 #define EVENT_MAX  ((size_t)16 << 20)
 
 struct mcpremote {
     struct loop *loop;
-    char *url, *prefix, *auth, *ca_file;
+    char *url, *prefix, *auth;
+    const struct tlsctx_trust *trust;
     struct mcpback back;
 };
 
@@ -46,7 +46,7 @@ static void fail(struct call *c, const struct err *err)
     JSON_OWNED body =
         json_pack("{s:o}", "error",
                   json_sprintf("no iii-sandbox server answers at %s: %s. Start one with `iii serve`, or say "
-                               "where it is with --url or III_SANDBOX_URL",
+                               "where it is with --server or III_SANDBOX_URL",
                                c->remote->url, err->msg));
     finish(c, 0, body);
 }
@@ -121,7 +121,6 @@ static void *start(void *arg, enum op_id id, const json_t *params, const struct 
     JSON_OWNED body = mcppath_body(op, params);
     CLEANUP(free_p) char *text = body ? json_write(body, NULL) : NULL;
     const char *headers[] = { "Content-Type: application/json", m->auth, NULL };
-    struct tlsctx_trust trust = { .ca_file = m->ca_file };
     struct http_client_request req = { .method = op->method,
                                        .url = url,
                                        .headers = headers,
@@ -129,7 +128,7 @@ static void *start(void *arg, enum op_id id, const json_t *params, const struct 
                                        .body_len = text ? strlen(text) : 0,
                                        .timeout_ms = -1,
                                        .body_max = op->flags & OP_STREAM ? 0 : ANSWER_MAX,
-                                       .trust = &trust };
+                                       .trust = m->trust };
     struct call *c = xzalloc(sizeof(*c));
     *c = (struct call){ .remote = m, .sink = *sink, .is_stream = op->flags & OP_STREAM };
     buf_init(&c->body, c->is_stream ? EVENT_MAX : ANSWER_MAX);
@@ -158,7 +157,7 @@ struct mcpremote *mcpremote_new(struct loop *l, const struct mcpremote_where *wh
     m->url = xstrndup(where->url, len);
     m->prefix = xstrdup(where->prefix);
     m->auth = where->token && *where->token ? xasprintf("Authorization: Bearer %s", where->token) : NULL;
-    m->ca_file = xstrdup(where->ca_file);
+    m->trust = where->trust;
     m->back = (struct mcpback){ .arg = m, .prefix = m->prefix, .start = start, .drop = drop };
     return m;
 }
@@ -169,7 +168,6 @@ struct mcpremote *mcpremote_free(struct mcpremote *m)
         free(m->url);
         free(m->prefix);
         free(m->auth);
-        free(m->ca_file);
         free(m);
     }
     return NULL;

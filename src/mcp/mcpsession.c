@@ -182,16 +182,10 @@ static void ping(struct mcpexchange *x, const json_t *id, const json_t *params)
 /* All tools are one page: many clients ask for the first one only. */
 static void list_tools(struct mcpexchange *x, const json_t *id, const json_t *params)
 {
-    json_t *list = json_array();
-    bool with_output = mcpsession_is_at_least(x, "2025-06-18");
-    if (json_get(params, "cursor")) {
-        json_decref(list);
+    if (json_get(params, "cursor"))
         mcpsession_refuse(x, id, MCPSESSION_PARAMS, "cursor: tools/list has one page");
-        return;
-    }
-    for (const struct mcptool *t = mcptool_rows; t->name; t++)
-        (void)json_array_append_new(list, mcptool_describe(t, with_output));
-    mcpsession_answer(x, id, json_pack("{s:o}", "tools", list));
+    else
+        mcpsession_answer(x, id, json_pack("{s:O}", "tools", mcptool_list(mcpsession_is_at_least(x, "2025-06-18"))));
 }
 
 static void list_templates(struct mcpexchange *x, const json_t *id, const json_t *params)

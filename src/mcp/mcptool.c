@@ -235,6 +235,17 @@ json_t *mcptool_describe(const struct mcptool *t, bool with_output)
     return about;
 }
 
+json_t *mcptool_list(bool with_output)
+{
+    static json_t *lists[2]; /* constant once made: the rows in another form */
+    if (!lists[with_output]) {
+        lists[with_output] = json_array();
+        for (const struct mcptool *t = mcptool_rows; t->name; t++)
+            (void)json_array_append_new(lists[with_output], mcptool_describe(t, with_output));
+    }
+    return lists[with_output];
+}
+
 /* --- arguments to parameters --- */
 
 static int from_now(const struct word *w, const json_t *value, int64_t now_ms, json_t **ret, struct err *err)

@@ -36,6 +36,8 @@ extern const struct mcptool mcptool_rows[]; /* ended by name NULL */
 const struct mcptool *mcptool_find(const char *name); /* NULL when unknown */
 /* One entry of tools/list; with_output: clients of 2025-06-18 and later know schemas of results. Caller owns. */
 json_t *mcptool_describe(const struct mcptool *t, bool with_output);
+/* All of them, made on first use; borrowed. */
+json_t *mcptool_list(bool with_output);
 /* What the tool's results look like as structuredContent; an answer that is no object stands in "result". Caller owns.
  */
 json_t *mcptool_output_schema(const struct mcptool *t);

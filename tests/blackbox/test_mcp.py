@@ -1,5 +1,6 @@
 """`iii mcp`: JSON-RPC, versions, tools, progress, cancellation and resources, over standard input and output."""
 import json
+import os
 import subprocess
 
 import pytest
@@ -206,14 +207,14 @@ def test_no_server_is_said_clearly():
 
 
 def test_bad_usage():
-    for args in (["--url", "nowhere"], ["extra"], ["--bad"]):
+    for args in (["--server", "nowhere"], ["extra"], ["--bad"]):
         assert harness.run_cli("mcp", *args).returncode == 2, args
 
 
 def test_answers_come_though_the_input_has_ended(url, new_sandbox):
     sid = new_sandbox()["id"]
     asked = json.dumps(request("tools/call", {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "sleep 0.5; echo late"}}))
-    done = subprocess.run([str(harness.BINARY), "mcp", "--url", url], input=asked, capture_output=True, text=True, env=harness.clean_env(),
+    done = subprocess.run([str(harness.BINARY), "mcp", "--server", url], input=asked, capture_output=True, text=True, env=harness.clean_env(),
                           timeout=harness.DEADLINE_S, check=False)
     assert done.returncode == 0 and json.loads(done.stdout)["result"]["content"][0]["text"] == "late\n"
 
@@ -231,3 +232,19 @@ def test_a_client_that_leaves_ends_its_commands(url, new_sandbox, client):
         pipe.close()
 
 
+
+
+def test_the_page_lists_every_tool(mcp):
+    """docs/mcp.md; MCP_DOCS_UPDATE=1 writes its table anew."""
+    rows = ["| Tool | Arguments | What it does |", "|---|---|---|"]
+    for tool in mcp.ask("tools/list")["result"]["tools"]:
+        needed = tool["inputSchema"].get("required", [])
+        names = ", ".join(f"`{name}`" + ("" if name in needed else "?") for name in tool["inputSchema"]["properties"])
+        rows.append(f"| `{tool['name']}` | {names or '–'} | {tool['description']} |")
+    page = harness.ROOT / "docs" / "mcp.md"
+    before, _, rest = page.read_text().partition("<!-- tools -->\n")
+    listed, _, after = rest.partition("<!-- end of tools -->")
+    if os.environ.get("MCP_DOCS_UPDATE"):
+        page.write_text(before + "<!-- tools -->\n" + "\n".join(rows) + "\n<!-- end of tools -->" + after)
+        return
+    assert listed == "\n".join(rows) + "\n", "MCP_DOCS_UPDATE=1 renews the table of docs/mcp.md"

@@ -178,3 +178,27 @@ def test_the_inspector_lists_the_tools(home, server, way):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert [t["name"] for t in json.loads(done.stdout)["tools"]] == [name for name, _, _ in ROWS]
     assert "error" not in done.stderr.lower() and "warning" not in done.stderr.lower(), done.stderr
+
+
+def npm(*args, cwd, **more):
+    done = subprocess.run(["npm", *map(str, args), "--loglevel=error"], cwd=cwd, capture_output=True, text=True, timeout=nodekit.INSTALL_S, check=False, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_npm_package_starts_the_binary(home, server, tmp_path):
+    """`npx @iii-sandbox/mcp`, from the archive that would be published, offers the same tools."""
+    package = harness.ROOT / "sdk" / "mcp"
+    archive = npm("pack", package, "--pack-destination", tmp_path, cwd=tmp_path).strip().splitlines()[-1]
+    npm("install", "--offline", "--no-audit", "--no-fund", tmp_path / archive, cwd=tmp_path)
+    env = {**harness.clean_env(), "III_BIN": str(harness.BINARY), "III_SANDBOX_URL": f"http://127.0.0.1:{server.port}", "III_SANDBOX_TOKEN": TOKEN}
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "sandbox_list"}})
+    done = subprocess.run(["npx", "--offline", "@iii-sandbox/mcp"], cwd=tmp_path, env=env, input=asked, capture_output=True, text=True,
+                          timeout=harness.DEADLINE_S * 2, check=False)
+    assert done.returncode == 0 and not json.loads(done.stdout)["result"].get("isError"), done.stdout + done.stderr
+
+
+def test_the_tests_of_the_npm_package(home):
+    done = subprocess.run(["node", "--test", str(harness.ROOT / "sdk" / "mcp" / "test")], capture_output=True, text=True,
+                          timeout=harness.DEADLINE_S * 2, check=False)
+    assert done.returncode == 0 and "# pass 5" in done.stdout, done.stdout + done.stderr

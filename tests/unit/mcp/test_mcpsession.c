@@ -179,8 +179,8 @@ TEST(a_request_may_say_its_own_version)
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{\"_meta\":{"
         "\"io.modelcontextprotocol/protocolVersion\":\"%s\"}}}";
     CLEANUP(free_p)
-    char *newest = xasprintf(discover, MCPSESSION_NEWEST),
-         *unknown = xasprintf(discover, "2099-01-01"), *stateful = xasprintf(discover, MCPSESSION_STATEFUL);
+    char *newest = xasprintf(discover, MCPSESSION_NEWEST), *unknown = xasprintf(discover, "2099-01-01"),
+         *stateful = xasprintf(discover, MCPSESSION_STATEFUL);
     set_up();
     (void)say(newest);
     check_next("\"resultType\":\"complete\"");
