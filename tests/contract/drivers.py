@@ -60,6 +60,10 @@ def rust():
     return [str(sdkkit.rust_build("contract"))]
 
 
+def c():
+    return [str(sdkkit.c_build() / "contract")]
+
+
 def cli():
     """The binary under test by the name that makes it this client."""
     place = sdkkit.CACHE / "bin"
@@ -76,6 +80,7 @@ CLIENTS = {
     "typescript": typescript,
     "python": python,
     "rust": rust,
+    "c": c,
     "cli": cli,
 }
 

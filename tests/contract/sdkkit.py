@@ -83,3 +83,29 @@ def rust_build(example):
                               env=rust_env(), capture_output=True, text=True, timeout=BUILD_S, check=False)
     assert done.returncode == 0, f"cargo ended with {done.returncode}:\n{done.stderr[-4000:]}"
     return ROOT / "build" / "rust" / "debug" / "examples" / example
+
+
+def c_folder(name, *options):
+    """A build folder of the C library, up to date."""
+    folder = ROOT / "build" / name
+    with Once(name, "one ninja at a time"):
+        if not (folder / "build.ninja").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            run(["meson", "setup", folder, ROOT / "sdk" / "c", "-Dwerror=true", *options])
+        run(["ninja", "-C", folder])
+    return folder
+
+
+def c_build():
+    """The folder with the C library's tests and its driver, built with sanitizers."""
+    return c_folder("c", "-Db_sanitize=address,undefined", "-Db_lundef=false")
+
+
+def c_install():
+    """A prefix into which the C library is installed as a package would do it."""
+    home = ROOT / "build" / "c-installed"
+    folder = c_folder("c-plain", f"--prefix={home}", "-Dtests=false")
+    with Once("c-installed", *sorted(folder.glob("libiiisandbox.*[a0]")), (ROOT / "sdk" / "c" / "include" / "iii_sandbox.h")) as needed:
+        if needed:
+            run(["meson", "install", "-C", folder, "--quiet", "--no-rebuild"])
+    return home

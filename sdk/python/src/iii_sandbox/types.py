@@ -666,10 +666,11 @@ class SandboxMetrics(Model):
 
 
 class Backend(Model):
-    """An isolation backend and what it can do here."""
+    """An isolation backend, what it can do here, and why it never can do the rest."""
 
     name: str
     can: dict[str, bool]
+    lacks: dict[str, str]
 
 
 class GlobalMetrics(Model):

@@ -811,12 +811,13 @@ pub struct SandboxMetrics {
     pub oom_kills: i64,
 }
 
-/// An isolation backend and what it can do here
+/// An isolation backend, what it can do here, and why it never can do the rest
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Backend {
     pub name: String,
     pub can: BTreeMap<String, bool>,
+    pub lacks: BTreeMap<String, String>,
 }
 
 /// Counters of the server

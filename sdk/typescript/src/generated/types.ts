@@ -575,10 +575,11 @@ export interface SandboxMetrics {
   oomKills: number;
 }
 
-/** An isolation backend and what it can do here */
+/** An isolation backend, what it can do here, and why it never can do the rest */
 export interface Backend {
   name: string;
   can: Record<string, boolean>;
+  lacks: Record<string, string>;
 }
 
 /** Counters of the server */

@@ -1,0 +1,1254 @@
+/* Generated from docs/openapi.json by tools/sdkgen; do not edit. */
+#include "tables.h"
+
+#include <stddef.h>
+
+static const struct table_field fields_sandbox_config[] = {
+    {"image", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_config, image), offsetof(struct iii_sandbox_config, image_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, name), offsetof(struct iii_sandbox_config, name_len), NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, timeout), 0, NULL},
+    {"memory", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, memory), 0, NULL},
+    {"cpu", KIND_NUMBER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, cpu), 0, NULL},
+    {"network", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, network), 0, NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_config, env), offsetof(struct iii_sandbox_config, env_count), NULL},
+    {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, workdir), offsetof(struct iii_sandbox_config, workdir_len), NULL},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_config, metadata), offsetof(struct iii_sandbox_config, metadata_count), NULL},
+    {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_config, entrypoint), offsetof(struct iii_sandbox_config, entrypoint_count), NULL},
+    {"diskMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, disk_mb), 0, NULL},
+    {"inodes", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, inodes), 0, NULL},
+    {"pids", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, pids), 0, NULL},
+    {"openFiles", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, open_files), 0, NULL},
+    {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, shm_mb), 0, NULL},
+    {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, net_mbps), 0, NULL},
+};
+const struct table_type iii_type_sandbox_config = {"SandboxConfig", sizeof(struct iii_sandbox_config), fields_sandbox_config, 16, false};
+
+static const struct table_field fields_sandbox_info[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, id), offsetof(struct iii_sandbox_info, id_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, name), offsetof(struct iii_sandbox_info, name_len), NULL},
+    {"image", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, image), offsetof(struct iii_sandbox_info, image_len), NULL},
+    {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, status), offsetof(struct iii_sandbox_info, status_len), NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, created_at), 0, NULL},
+    {"expiresAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, expires_at), 0, NULL},
+    {"config", KIND_OBJECT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, config), 0, &iii_type_sandbox_config},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_sandbox_info, metadata), offsetof(struct iii_sandbox_info, metadata_count), NULL},
+    {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_info, entrypoint), offsetof(struct iii_sandbox_info, entrypoint_count), NULL},
+    {"parentId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, parent_id), offsetof(struct iii_sandbox_info, parent_id_len), NULL},
+    {"workerId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, worker_id), offsetof(struct iii_sandbox_info, worker_id_len), NULL},
+    {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, backend), offsetof(struct iii_sandbox_info, backend_len), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, tenant), offsetof(struct iii_sandbox_info, tenant_len), NULL},
+};
+const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 13, false};
+
+static const struct table_field fields_sandbox_fork[] = {
+    {"sandboxes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_fork, sandboxes), offsetof(struct iii_sandbox_fork, sandboxes_count), &iii_type_sandbox_info},
+};
+const struct table_type iii_type_sandbox_fork = {"SandboxFork", sizeof(struct iii_sandbox_fork), fields_sandbox_fork, 1, false};
+
+static const struct table_field fields_sandbox_page[] = {
+    {"items", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_page, items), offsetof(struct iii_sandbox_page, items_count), &iii_type_sandbox_info},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_page, total), 0, NULL},
+    {"page", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_page, page), 0, NULL},
+    {"pageSize", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_page, page_size), 0, NULL},
+};
+const struct table_type iii_type_sandbox_page = {"SandboxPage", sizeof(struct iii_sandbox_page), fields_sandbox_page, 4, false};
+
+static const struct table_field fields_exec_result[] = {
+    {"exitCode", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_result, exit_code), 0, NULL},
+    {"stdout", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_result, stdout_), offsetof(struct iii_exec_result, stdout_len), NULL},
+    {"stderr", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_result, stderr_), offsetof(struct iii_exec_result, stderr_len), NULL},
+    {"duration", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_result, duration), 0, NULL},
+    {"userMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, user_ms), 0, NULL},
+    {"systemMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, system_ms), 0, NULL},
+    {"maxRssKb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, max_rss_kb), 0, NULL},
+    {"stdoutTruncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, stdout_truncated), 0, NULL},
+    {"stderrTruncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, stderr_truncated), 0, NULL},
+    {"oomKilled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_result, oom_killed), 0, NULL},
+};
+const struct table_type iii_type_exec_result = {"ExecResult", sizeof(struct iii_exec_result), fields_exec_result, 10, false};
+
+static const struct table_field fields_exec_stream_chunk[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_stream_chunk, type), offsetof(struct iii_exec_stream_chunk, type_len), NULL},
+    {"data", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, data), offsetof(struct iii_exec_stream_chunk, data_len), NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, error), offsetof(struct iii_exec_stream_chunk, error_len), NULL},
+    {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, code), offsetof(struct iii_exec_stream_chunk, code_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_stream_chunk, timestamp), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_stream_chunk, tenant), offsetof(struct iii_exec_stream_chunk, tenant_len), NULL},
+};
+const struct table_type iii_type_exec_stream_chunk = {"ExecStreamChunk", sizeof(struct iii_exec_stream_chunk), fields_exec_stream_chunk, 6, false};
+
+static const struct table_field fields_log_event[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_log_event, type), offsetof(struct iii_log_event, type_len), NULL},
+    {"data", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_log_event, data), offsetof(struct iii_log_event, data_len), NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_log_event, error), offsetof(struct iii_log_event, error_len), NULL},
+    {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_log_event, code), offsetof(struct iii_log_event, code_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_log_event, timestamp), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_log_event, tenant), offsetof(struct iii_log_event, tenant_len), NULL},
+};
+const struct table_type iii_type_log_event = {"LogEvent", sizeof(struct iii_log_event), fields_log_event, 6, false};
+
+static const struct table_field fields_background_exec[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_exec, id), offsetof(struct iii_background_exec, id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_exec, sandbox_id), offsetof(struct iii_background_exec, sandbox_id_len), NULL},
+    {"command", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_exec, command), offsetof(struct iii_background_exec, command_len), NULL},
+    {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, pid), 0, NULL},
+    {"running", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_exec, running), 0, NULL},
+    {"exitCode", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, exit_code), 0, NULL},
+    {"startedAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_exec, started_at), 0, NULL},
+    {"finishedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, finished_at), 0, NULL},
+};
+const struct table_type iii_type_background_exec = {"BackgroundExec", sizeof(struct iii_background_exec), fields_background_exec, 8, false};
+
+static const struct table_field fields_background_logs[] = {
+    {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_logs, output), offsetof(struct iii_background_logs, output_len), NULL},
+    {"cursor", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_logs, cursor), 0, NULL},
+};
+const struct table_type iii_type_background_logs = {"BackgroundLogs", sizeof(struct iii_background_logs), fields_background_logs, 2, false};
+
+static const struct table_field fields_durable_exec[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, id), offsetof(struct iii_durable_exec, id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, sandbox_id), offsetof(struct iii_durable_exec, sandbox_id_len), NULL},
+    {"command", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, command), offsetof(struct iii_durable_exec, command_len), NULL},
+    {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, pid), 0, NULL},
+    {"running", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, running), 0, NULL},
+    {"exitCode", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, exit_code), 0, NULL},
+    {"startedAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, started_at), 0, NULL},
+    {"finishedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, finished_at), 0, NULL},
+    {"stdin", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, stdin_), 0, NULL},
+    {"logBytes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, log_bytes), 0, NULL},
+    {"truncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_durable_exec, truncated), 0, NULL},
+    {"userMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, user_ms), 0, NULL},
+    {"systemMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, system_ms), 0, NULL},
+    {"maxRssKb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, max_rss_kb), 0, NULL},
+    {"oomKilled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, oom_killed), 0, NULL},
+    {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_durable_exec, timed_out), 0, NULL},
+};
+const struct table_type iii_type_durable_exec = {"DurableExec", sizeof(struct iii_durable_exec), fields_durable_exec, 16, false};
+
+static const struct table_field fields_durable_exec_list[] = {
+    {"execs", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_durable_exec_list, execs), offsetof(struct iii_durable_exec_list, execs_count), &iii_type_durable_exec},
+};
+const struct table_type iii_type_durable_exec_list = {"DurableExecList", sizeof(struct iii_durable_exec_list), fields_durable_exec_list, 1, false};
+
+static const struct table_field fields_exec_output[] = {
+    {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output, output), offsetof(struct iii_exec_output, output_len), NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output, offset), 0, NULL},
+    {"running", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output, running), 0, NULL},
+    {"encoding", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output, encoding), offsetof(struct iii_exec_output, encoding_len), NULL},
+};
+const struct table_type iii_type_exec_output = {"ExecOutput", sizeof(struct iii_exec_output), fields_exec_output, 4, false};
+
+static const struct table_field fields_exec_output_event[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output_event, type), offsetof(struct iii_exec_output_event, type_len), NULL},
+    {"data", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_output_event, data), offsetof(struct iii_exec_output_event, data_len), NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_output_event, offset), 0, NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_output_event, error), offsetof(struct iii_exec_output_event, error_len), NULL},
+    {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_output_event, code), offsetof(struct iii_exec_output_event, code_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_output_event, timestamp), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_output_event, tenant), offsetof(struct iii_exec_output_event, tenant_len), NULL},
+};
+const struct table_type iii_type_exec_output_event = {"ExecOutputEvent", sizeof(struct iii_exec_output_event), fields_exec_output_event, 7, false};
+
+static const struct table_field fields_exec_written[] = {
+    {"written", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_written, written), 0, NULL},
+    {"closed", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_written, closed), 0, NULL},
+};
+const struct table_type iii_type_exec_written = {"ExecWritten", sizeof(struct iii_exec_written), fields_exec_written, 2, false};
+
+static const struct table_field fields_exec_signalled[] = {
+    {"signalled", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_signalled, signalled), offsetof(struct iii_exec_signalled, signalled_len), NULL},
+    {"signal", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_exec_signalled, signal), offsetof(struct iii_exec_signalled, signal_len), NULL},
+};
+const struct table_type iii_type_exec_signalled = {"ExecSignalled", sizeof(struct iii_exec_signalled), fields_exec_signalled, 2, false};
+
+static const struct table_field fields_queue_job_info[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, id), offsetof(struct iii_queue_job_info, id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, sandbox_id), offsetof(struct iii_queue_job_info, sandbox_id_len), NULL},
+    {"command", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, command), offsetof(struct iii_queue_job_info, command_len), NULL},
+    {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, status), offsetof(struct iii_queue_job_info, status_len), NULL},
+    {"result", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, result), 0, &iii_type_exec_result},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, error), offsetof(struct iii_queue_job_info, error_len), NULL},
+    {"retries", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, retries), 0, NULL},
+    {"maxRetries", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, max_retries), 0, NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_info, created_at), 0, NULL},
+    {"startedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, started_at), 0, NULL},
+    {"completedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, completed_at), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_job_info, tenant), offsetof(struct iii_queue_job_info, tenant_len), NULL},
+};
+const struct table_type iii_type_queue_job_info = {"QueueJobInfo", sizeof(struct iii_queue_job_info), fields_queue_job_info, 12, false};
+
+static const struct table_field fields_queue_cancelled[] = {
+    {"cancelled", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_cancelled, cancelled), offsetof(struct iii_queue_cancelled, cancelled_len), NULL},
+};
+const struct table_type iii_type_queue_cancelled = {"QueueCancelled", sizeof(struct iii_queue_cancelled), fields_queue_cancelled, 1, false};
+
+static const struct table_field fields_queue_job_page[] = {
+    {"jobs", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_queue_job_page, jobs), offsetof(struct iii_queue_job_page, jobs_count), &iii_type_queue_job_info},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_queue_job_page, total), 0, NULL},
+};
+const struct table_type iii_type_queue_job_page = {"QueueJobPage", sizeof(struct iii_queue_job_page), fields_queue_job_page, 2, false};
+
+static const struct table_field fields_file_info[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_info, name), offsetof(struct iii_file_info, name_len), NULL},
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_info, path), offsetof(struct iii_file_info, path_len), NULL},
+    {"size", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_info, size), 0, NULL},
+    {"isDirectory", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_info, is_directory), 0, NULL},
+    {"modifiedAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_info, modified_at), 0, NULL},
+};
+const struct table_type iii_type_file_info = {"FileInfo", sizeof(struct iii_file_info), fields_file_info, 5, false};
+
+static const struct table_field fields_file_info_list[] = {
+    {"items", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_file_info_list, items), offsetof(struct iii_file_info_list, items_count), &iii_type_file_info},
+};
+const struct table_type iii_type_file_info_list = {"FileInfoList", sizeof(struct iii_file_info_list), fields_file_info_list, 1, true};
+
+static const struct table_field fields_file_metadata[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_metadata, path), offsetof(struct iii_file_metadata, path_len), NULL},
+    {"size", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_metadata, size), 0, NULL},
+    {"permissions", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_metadata, permissions), offsetof(struct iii_file_metadata, permissions_len), NULL},
+    {"owner", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_metadata, owner), offsetof(struct iii_file_metadata, owner_len), NULL},
+    {"group", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_metadata, group), offsetof(struct iii_file_metadata, group_len), NULL},
+    {"isDirectory", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_metadata, is_directory), 0, NULL},
+    {"isSymlink", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_metadata, is_symlink), 0, NULL},
+    {"modifiedAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_file_metadata, modified_at), 0, NULL},
+};
+const struct table_type iii_type_file_metadata = {"FileMetadata", sizeof(struct iii_file_metadata), fields_file_metadata, 8, false};
+
+static const struct table_field fields_file_info_reply[] = {
+    {"items", KIND_OBJECT, FORM_EITHER, IN_BODY, false, false, offsetof(struct iii_file_info_reply, items), offsetof(struct iii_file_info_reply, items_count), &iii_type_file_metadata},
+};
+const struct table_type iii_type_file_info_reply = {"FileInfoReply", sizeof(struct iii_file_info_reply), fields_file_info_reply, 1, true};
+
+static const struct table_field fields_path_list[] = {
+    {"items", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_path_list, items), offsetof(struct iii_path_list, items_count), NULL},
+};
+const struct table_type iii_type_path_list = {"PathList", sizeof(struct iii_path_list), fields_path_list, 1, true};
+
+static const struct table_field fields_text[] = {
+    {"value", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_text, value), offsetof(struct iii_text, value_len), NULL},
+};
+const struct table_type iii_type_text = {"Text", sizeof(struct iii_text), fields_text, 1, true};
+
+static const struct table_field fields_base64[] = {
+    {"value", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_base64, value), offsetof(struct iii_base64, value_len), NULL},
+};
+const struct table_type iii_type_base64 = {"Base64", sizeof(struct iii_base64), fields_base64, 1, true};
+
+static const struct table_field fields_success[] = {
+    {"success", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_success, success), 0, NULL},
+};
+const struct table_type iii_type_success = {"Success", sizeof(struct iii_success), fields_success, 1, false};
+
+static const struct table_field fields_env_value[] = {
+    {"key", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_value, key), offsetof(struct iii_env_value, key_len), NULL},
+    {"value", KIND_TEXT, FORM_ONE, IN_BODY, true, false, offsetof(struct iii_env_value, value), offsetof(struct iii_env_value, value_len), NULL},
+    {"exists", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_value, exists), 0, NULL},
+};
+const struct table_type iii_type_env_value = {"EnvValue", sizeof(struct iii_env_value), fields_env_value, 3, false};
+
+static const struct table_field fields_env_set[] = {
+    {"set", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_env_set, set), offsetof(struct iii_env_set, set_count), NULL},
+    {"count", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_set, count), 0, NULL},
+};
+const struct table_type iii_type_env_set = {"EnvSet", sizeof(struct iii_env_set), fields_env_set, 2, false};
+
+static const struct table_field fields_env_list[] = {
+    {"vars", KIND_TEXT, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_env_list, vars), offsetof(struct iii_env_list, vars_count), NULL},
+    {"count", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_list, count), 0, NULL},
+};
+const struct table_type iii_type_env_list = {"EnvList", sizeof(struct iii_env_list), fields_env_list, 2, false};
+
+static const struct table_field fields_env_deleted[] = {
+    {"deleted", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_env_deleted, deleted), offsetof(struct iii_env_deleted, deleted_len), NULL},
+};
+const struct table_type iii_type_env_deleted = {"EnvDeleted", sizeof(struct iii_env_deleted), fields_env_deleted, 1, false};
+
+static const struct table_field fields_git_file[] = {
+    {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_file, status), offsetof(struct iii_git_file, status_len), NULL},
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_file, path), offsetof(struct iii_git_file, path_len), NULL},
+};
+const struct table_type iii_type_git_file = {"GitFile", sizeof(struct iii_git_file), fields_git_file, 2, false};
+
+static const struct table_field fields_git_status[] = {
+    {"branch", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_status, branch), offsetof(struct iii_git_status, branch_len), NULL},
+    {"clean", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_status, clean), 0, NULL},
+    {"files", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_git_status, files), offsetof(struct iii_git_status, files_count), &iii_type_git_file},
+};
+const struct table_type iii_type_git_status = {"GitStatus", sizeof(struct iii_git_status), fields_git_status, 3, false};
+
+static const struct table_field fields_git_diff[] = {
+    {"diff", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_diff, diff), offsetof(struct iii_git_diff, diff_len), NULL},
+};
+const struct table_type iii_type_git_diff = {"GitDiff", sizeof(struct iii_git_diff), fields_git_diff, 1, false};
+
+static const struct table_field fields_git_log_entry[] = {
+    {"hash", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_log_entry, hash), offsetof(struct iii_git_log_entry, hash_len), NULL},
+    {"message", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_log_entry, message), offsetof(struct iii_git_log_entry, message_len), NULL},
+    {"author", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_log_entry, author), offsetof(struct iii_git_log_entry, author_len), NULL},
+    {"date", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_log_entry, date), offsetof(struct iii_git_log_entry, date_len), NULL},
+};
+const struct table_type iii_type_git_log_entry = {"GitLogEntry", sizeof(struct iii_git_log_entry), fields_git_log_entry, 4, false};
+
+static const struct table_field fields_git_log[] = {
+    {"entries", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_git_log, entries), offsetof(struct iii_git_log, entries_count), &iii_type_git_log_entry},
+};
+const struct table_type iii_type_git_log = {"GitLog", sizeof(struct iii_git_log), fields_git_log, 1, false};
+
+static const struct table_field fields_git_branches[] = {
+    {"branches", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_git_branches, branches), offsetof(struct iii_git_branches, branches_count), NULL},
+    {"current", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_git_branches, current), offsetof(struct iii_git_branches, current_len), NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_branches, error), offsetof(struct iii_git_branches, error_len), NULL},
+};
+const struct table_type iii_type_git_branches = {"GitBranches", sizeof(struct iii_git_branches), fields_git_branches, 3, false};
+
+static const struct table_field fields_process_info[] = {
+    {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_info, pid), 0, NULL},
+    {"user", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_info, user), offsetof(struct iii_process_info, user_len), NULL},
+    {"cpu", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_info, cpu), offsetof(struct iii_process_info, cpu_len), NULL},
+    {"memory", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_info, memory), offsetof(struct iii_process_info, memory_len), NULL},
+    {"command", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_info, command), offsetof(struct iii_process_info, command_len), NULL},
+};
+const struct table_type iii_type_process_info = {"ProcessInfo", sizeof(struct iii_process_info), fields_process_info, 5, false};
+
+static const struct table_field fields_process_list[] = {
+    {"processes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_process_list, processes), offsetof(struct iii_process_list, processes_count), &iii_type_process_info},
+};
+const struct table_type iii_type_process_list = {"ProcessList", sizeof(struct iii_process_list), fields_process_list, 1, false};
+
+static const struct table_field fields_process_top_info[] = {
+    {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_top_info, pid), 0, NULL},
+    {"cpu", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_top_info, cpu), offsetof(struct iii_process_top_info, cpu_len), NULL},
+    {"mem", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_top_info, mem), offsetof(struct iii_process_top_info, mem_len), NULL},
+    {"vsz", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_top_info, vsz), 0, NULL},
+    {"rss", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_top_info, rss), 0, NULL},
+    {"command", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_top_info, command), offsetof(struct iii_process_top_info, command_len), NULL},
+};
+const struct table_type iii_type_process_top_info = {"ProcessTopInfo", sizeof(struct iii_process_top_info), fields_process_top_info, 6, false};
+
+static const struct table_field fields_process_top[] = {
+    {"processes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_process_top, processes), offsetof(struct iii_process_top, processes_count), &iii_type_process_top_info},
+};
+const struct table_type iii_type_process_top = {"ProcessTop", sizeof(struct iii_process_top), fields_process_top, 1, false};
+
+static const struct table_field fields_process_killed[] = {
+    {"killed", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_killed, killed), 0, NULL},
+    {"signal", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_process_killed, signal), offsetof(struct iii_process_killed, signal_len), NULL},
+};
+const struct table_type iii_type_process_killed = {"ProcessKilled", sizeof(struct iii_process_killed), fields_process_killed, 2, false};
+
+static const struct table_field fields_snapshot_info[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_snapshot_info, id), offsetof(struct iii_snapshot_info, id_len), NULL},
+    {"snapshotId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_snapshot_info, snapshot_id), offsetof(struct iii_snapshot_info, snapshot_id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_snapshot_info, sandbox_id), offsetof(struct iii_snapshot_info, sandbox_id_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_snapshot_info, name), offsetof(struct iii_snapshot_info, name_len), NULL},
+    {"imageId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_snapshot_info, image_id), offsetof(struct iii_snapshot_info, image_id_len), NULL},
+    {"size", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_snapshot_info, size), 0, NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_snapshot_info, created_at), 0, NULL},
+    {"config", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_snapshot_info, config), 0, &iii_type_sandbox_config},
+    {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_snapshot_info, entrypoint), offsetof(struct iii_snapshot_info, entrypoint_count), NULL},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_snapshot_info, metadata), offsetof(struct iii_snapshot_info, metadata_count), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_snapshot_info, tenant), offsetof(struct iii_snapshot_info, tenant_len), NULL},
+};
+const struct table_type iii_type_snapshot_info = {"SnapshotInfo", sizeof(struct iii_snapshot_info), fields_snapshot_info, 11, false};
+
+static const struct table_field fields_snapshot_list[] = {
+    {"snapshots", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_snapshot_list, snapshots), offsetof(struct iii_snapshot_list, snapshots_count), &iii_type_snapshot_info},
+};
+const struct table_type iii_type_snapshot_list = {"SnapshotList", sizeof(struct iii_snapshot_list), fields_snapshot_list, 1, false};
+
+static const struct table_field fields_deleted[] = {
+    {"deleted", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_deleted, deleted), offsetof(struct iii_deleted, deleted_len), NULL},
+};
+const struct table_type iii_type_deleted = {"Deleted", sizeof(struct iii_deleted), fields_deleted, 1, false};
+
+static const struct table_field fields_image[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, name), offsetof(struct iii_image, name_len), NULL},
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, id), offsetof(struct iii_image, id_len), NULL},
+    {"size", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, size), 0, NULL},
+    {"layers", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, layers), 0, NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, created_at), 0, NULL},
+    {"source", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image, source), offsetof(struct iii_image, source_len), NULL},
+};
+const struct table_type iii_type_image = {"Image", sizeof(struct iii_image), fields_image, 6, false};
+
+static const struct table_field fields_image_event[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_image_event, type), offsetof(struct iii_image_event, type_len), NULL},
+    {"done", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, done), 0, NULL},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, total), 0, NULL},
+    {"layersDone", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, layers_done), 0, NULL},
+    {"layers", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, layers), 0, NULL},
+    {"image", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, image), 0, &iii_type_image},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, error), offsetof(struct iii_image_event, error_len), NULL},
+    {"code", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, code), offsetof(struct iii_image_event, code_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, timestamp), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_image_event, tenant), offsetof(struct iii_image_event, tenant_len), NULL},
+};
+const struct table_type iii_type_image_event = {"ImageEvent", sizeof(struct iii_image_event), fields_image_event, 10, false};
+
+static const struct table_field fields_image_list[] = {
+    {"images", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_image_list, images), offsetof(struct iii_image_list, images_count), &iii_type_image},
+};
+const struct table_type iii_type_image_list = {"ImageList", sizeof(struct iii_image_list), fields_image_list, 1, false};
+
+static const struct table_field fields_sandbox_template[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, id), offsetof(struct iii_sandbox_template, id_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, name), offsetof(struct iii_sandbox_template, name_len), NULL},
+    {"description", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, description), offsetof(struct iii_sandbox_template, description_len), NULL},
+    {"config", KIND_OBJECT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, config), 0, &iii_type_sandbox_config},
+    {"builtin", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, builtin), 0, NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_template, created_at), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_template, tenant), offsetof(struct iii_sandbox_template, tenant_len), NULL},
+};
+const struct table_type iii_type_sandbox_template = {"SandboxTemplate", sizeof(struct iii_sandbox_template), fields_sandbox_template, 7, false};
+
+static const struct table_field fields_template_list[] = {
+    {"templates", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_template_list, templates), offsetof(struct iii_template_list, templates_count), &iii_type_sandbox_template},
+};
+const struct table_type iii_type_template_list = {"TemplateList", sizeof(struct iii_template_list), fields_template_list, 1, false};
+
+static const struct table_field fields_port_mapping[] = {
+    {"containerPort", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_mapping, container_port), 0, NULL},
+    {"hostPort", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_mapping, host_port), 0, NULL},
+    {"protocol", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_mapping, protocol), offsetof(struct iii_port_mapping, protocol_len), NULL},
+    {"state", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_mapping, state), offsetof(struct iii_port_mapping, state_len), NULL},
+};
+const struct table_type iii_type_port_mapping = {"PortMapping", sizeof(struct iii_port_mapping), fields_port_mapping, 4, false};
+
+static const struct table_field fields_port_list[] = {
+    {"ports", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_port_list, ports), offsetof(struct iii_port_list, ports_count), &iii_type_port_mapping},
+};
+const struct table_type iii_type_port_list = {"PortList", sizeof(struct iii_port_list), fields_port_list, 1, false};
+
+static const struct table_field fields_port_removed[] = {
+    {"removed", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_port_removed, removed), 0, NULL},
+};
+const struct table_type iii_type_port_removed = {"PortRemoved", sizeof(struct iii_port_removed), fields_port_removed, 1, false};
+
+static const struct table_field fields_terminal_channel[] = {
+    {"channel_id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_channel, channel_id), offsetof(struct iii_terminal_channel, channel_id_len), NULL},
+    {"access_key", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_channel, access_key), offsetof(struct iii_terminal_channel, access_key_len), NULL},
+    {"direction", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_channel, direction), offsetof(struct iii_terminal_channel, direction_len), NULL},
+};
+const struct table_type iii_type_terminal_channel = {"TerminalChannel", sizeof(struct iii_terminal_channel), fields_terminal_channel, 3, false};
+
+static const struct table_field fields_terminal_channels[] = {
+    {"writer", KIND_OBJECT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_channels, writer), 0, &iii_type_terminal_channel},
+    {"reader", KIND_OBJECT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_channels, reader), 0, &iii_type_terminal_channel},
+};
+const struct table_type iii_type_terminal_channels = {"TerminalChannels", sizeof(struct iii_terminal_channels), fields_terminal_channels, 2, false};
+
+static const struct table_field fields_terminal_session[] = {
+    {"sessionId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, session_id), offsetof(struct iii_terminal_session, session_id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, sandbox_id), offsetof(struct iii_terminal_session, sandbox_id_len), NULL},
+    {"execId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, exec_id), offsetof(struct iii_terminal_session, exec_id_len), NULL},
+    {"cols", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, cols), 0, NULL},
+    {"rows", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, rows), 0, NULL},
+    {"shell", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, shell), offsetof(struct iii_terminal_session, shell_len), NULL},
+    {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, status), offsetof(struct iii_terminal_session, status_len), NULL},
+    {"backend", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, backend), offsetof(struct iii_terminal_session, backend_len), NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, created_at), 0, NULL},
+    {"channel", KIND_OBJECT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_session, channel), 0, &iii_type_terminal_channels},
+};
+const struct table_type iii_type_terminal_session = {"TerminalSession", sizeof(struct iii_terminal_session), fields_terminal_session, 10, false};
+
+static const struct table_field fields_terminal_size[] = {
+    {"cols", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_size, cols), 0, NULL},
+    {"rows", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_size, rows), 0, NULL},
+};
+const struct table_type iii_type_terminal_size = {"TerminalSize", sizeof(struct iii_terminal_size), fields_terminal_size, 2, false};
+
+static const struct table_field fields_terminal_closed[] = {
+    {"closed", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_terminal_closed, closed), offsetof(struct iii_terminal_closed, closed_len), NULL},
+};
+const struct table_type iii_type_terminal_closed = {"TerminalClosed", sizeof(struct iii_terminal_closed), fields_terminal_closed, 1, false};
+
+static const struct table_field fields_proxy_reply[] = {
+    {"statusCode", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_reply, status_code), 0, NULL},
+    {"headers", KIND_TEXT, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_proxy_reply, headers), offsetof(struct iii_proxy_reply, headers_count), NULL},
+    {"body", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_reply, body), offsetof(struct iii_proxy_reply, body_len), NULL},
+    {"url", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_reply, url), offsetof(struct iii_proxy_reply, url_len), NULL},
+    {"proxiedVia", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_reply, proxied_via), offsetof(struct iii_proxy_reply, proxied_via_len), NULL},
+};
+const struct table_type iii_type_proxy_reply = {"ProxyReply", sizeof(struct iii_proxy_reply), fields_proxy_reply, 5, false};
+
+static const struct table_field fields_proxy_config[] = {
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, sandbox_id), offsetof(struct iii_proxy_config, sandbox_id_len), NULL},
+    {"proxyBase", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, proxy_base), offsetof(struct iii_proxy_config, proxy_base_len), NULL},
+    {"cors", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, cors), offsetof(struct iii_proxy_config, cors_len), NULL},
+    {"requireAuth", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, require_auth), 0, NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_proxy_config, timeout), 0, NULL},
+};
+const struct table_type iii_type_proxy_config = {"ProxyConfig", sizeof(struct iii_proxy_config), fields_proxy_config, 5, false};
+
+static const struct table_field fields_code_result[] = {
+    {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_code_result, output), offsetof(struct iii_code_result, output_len), NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, false, offsetof(struct iii_code_result, error), offsetof(struct iii_code_result, error_len), NULL},
+    {"executionTime", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_code_result, execution_time), 0, NULL},
+};
+const struct table_type iii_type_code_result = {"CodeResult", sizeof(struct iii_code_result), fields_code_result, 3, false};
+
+static const struct table_field fields_install_result[] = {
+    {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_install_result, output), offsetof(struct iii_install_result, output_len), NULL},
+};
+const struct table_type iii_type_install_result = {"InstallResult", sizeof(struct iii_install_result), fields_install_result, 1, false};
+
+static const struct table_field fields_context[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, id), offsetof(struct iii_context, id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, sandbox_id), offsetof(struct iii_context, sandbox_id_len), NULL},
+    {"language", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, language), offsetof(struct iii_context, language_len), NULL},
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, cwd), offsetof(struct iii_context, cwd_len), NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, created_at), 0, NULL},
+    {"executionCount", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, execution_count), 0, NULL},
+    {"state", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context, state), offsetof(struct iii_context, state_len), NULL},
+    {"why", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context, why), offsetof(struct iii_context, why_len), NULL},
+};
+const struct table_type iii_type_context = {"Context", sizeof(struct iii_context), fields_context, 8, false};
+
+static const struct table_field fields_context_list[] = {
+    {"contexts", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_context_list, contexts), offsetof(struct iii_context_list, contexts_count), &iii_type_context},
+};
+const struct table_type iii_type_context_list = {"ContextList", sizeof(struct iii_context_list), fields_context_list, 1, false};
+
+static const struct table_field fields_rich_result[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_rich_result, type), offsetof(struct iii_rich_result, type_len), NULL},
+    {"data", KIND_JSON, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_rich_result, data), 0, NULL},
+};
+const struct table_type iii_type_rich_result = {"RichResult", sizeof(struct iii_rich_result), fields_rich_result, 2, false};
+
+static const struct table_field fields_context_result[] = {
+    {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, output), offsetof(struct iii_context_result, output_len), NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, false, offsetof(struct iii_context_result, error), offsetof(struct iii_context_result, error_len), NULL},
+    {"executionTime", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, execution_time), 0, NULL},
+    {"results", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_context_result, results), offsetof(struct iii_context_result, results_count), &iii_type_rich_result},
+    {"stdout", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, stdout_), offsetof(struct iii_context_result, stdout_len), NULL},
+    {"stderr", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, stderr_), offsetof(struct iii_context_result, stderr_len), NULL},
+    {"errorName", KIND_TEXT, FORM_ONE, IN_BODY, true, false, offsetof(struct iii_context_result, error_name), offsetof(struct iii_context_result, error_name_len), NULL},
+    {"errorValue", KIND_TEXT, FORM_ONE, IN_BODY, true, false, offsetof(struct iii_context_result, error_value), offsetof(struct iii_context_result, error_value_len), NULL},
+    {"traceback", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_context_result, traceback), offsetof(struct iii_context_result, traceback_count), NULL},
+    {"executionCount", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, execution_count), 0, NULL},
+    {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, timed_out), 0, NULL},
+    {"truncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, truncated), 0, NULL},
+    {"state", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_result, state), offsetof(struct iii_context_result, state_len), NULL},
+};
+const struct table_type iii_type_context_result = {"ContextResult", sizeof(struct iii_context_result), fields_context_result, 13, false};
+
+static const struct table_field fields_context_event[] = {
+    {"type", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_event, type), offsetof(struct iii_context_event, type_len), NULL},
+    {"data", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, data), offsetof(struct iii_context_event, data_len), NULL},
+    {"result", KIND_OBJECT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, result), 0, &iii_type_rich_result},
+    {"errorName", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, error_name), offsetof(struct iii_context_event, error_name_len), NULL},
+    {"errorValue", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, error_value), offsetof(struct iii_context_event, error_value_len), NULL},
+    {"traceback", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_context_event, traceback), offsetof(struct iii_context_event, traceback_count), NULL},
+    {"executionTime", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, execution_time), 0, NULL},
+    {"executionCount", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, execution_count), 0, NULL},
+    {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, timed_out), 0, NULL},
+    {"truncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, truncated), 0, NULL},
+    {"state", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_event, state), offsetof(struct iii_context_event, state_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_event, timestamp), 0, NULL},
+};
+const struct table_type iii_type_context_event = {"ContextEvent", sizeof(struct iii_context_event), fields_context_event, 12, false};
+
+static const struct table_field fields_context_interrupted[] = {
+    {"interrupted", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_interrupted, interrupted), 0, NULL},
+};
+const struct table_type iii_type_context_interrupted = {"ContextInterrupted", sizeof(struct iii_context_interrupted), fields_context_interrupted, 1, false};
+
+static const struct table_field fields_context_deleted[] = {
+    {"deleted", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_context_deleted, deleted), offsetof(struct iii_context_deleted, deleted_len), NULL},
+};
+const struct table_type iii_type_context_deleted = {"ContextDeleted", sizeof(struct iii_context_deleted), fields_context_deleted, 1, false};
+
+static const struct table_field fields_kernel[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_kernel, name), offsetof(struct iii_kernel, name_len), NULL},
+    {"language", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_kernel, language), offsetof(struct iii_kernel, language_len), NULL},
+    {"displayName", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_kernel, display_name), offsetof(struct iii_kernel, display_name_len), NULL},
+};
+const struct table_type iii_type_kernel = {"Kernel", sizeof(struct iii_kernel), fields_kernel, 3, false};
+
+static const struct table_field fields_kernel_list[] = {
+    {"items", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_kernel_list, items), offsetof(struct iii_kernel_list, items_count), &iii_type_kernel},
+};
+const struct table_type iii_type_kernel_list = {"KernelList", sizeof(struct iii_kernel_list), fields_kernel_list, 1, true};
+
+static const struct table_field fields_sandbox_metrics[] = {
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, sandbox_id), offsetof(struct iii_sandbox_metrics, sandbox_id_len), NULL},
+    {"cpuPercent", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, cpu_percent), 0, NULL},
+    {"memoryUsageMb", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, memory_usage_mb), 0, NULL},
+    {"memoryLimitMb", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, memory_limit_mb), 0, NULL},
+    {"networkRxBytes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, network_rx_bytes), 0, NULL},
+    {"networkTxBytes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, network_tx_bytes), 0, NULL},
+    {"pids", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, pids), 0, NULL},
+    {"cpuLimit", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, cpu_limit), 0, NULL},
+    {"pidsLimit", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, pids_limit), 0, NULL},
+    {"diskUsageMb", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, disk_usage_mb), 0, NULL},
+    {"diskLimitMb", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, disk_limit_mb), 0, NULL},
+    {"inodesLimit", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, inodes_limit), 0, NULL},
+    {"openFilesLimit", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, open_files_limit), 0, NULL},
+    {"shmLimitMb", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, shm_limit_mb), 0, NULL},
+    {"networkLimitMbps", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, network_limit_mbps), 0, NULL},
+    {"oomKills", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_metrics, oom_kills), 0, NULL},
+};
+const struct table_type iii_type_sandbox_metrics = {"SandboxMetrics", sizeof(struct iii_sandbox_metrics), fields_sandbox_metrics, 16, false};
+
+static const struct table_field fields_backend[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_backend, name), offsetof(struct iii_backend, name_len), NULL},
+    {"can", KIND_JSON, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_backend, can), 0, NULL},
+    {"lacks", KIND_TEXT, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_backend, lacks), offsetof(struct iii_backend, lacks_count), NULL},
+};
+const struct table_type iii_type_backend = {"Backend", sizeof(struct iii_backend), fields_backend, 3, false};
+
+static const struct table_field fields_global_metrics[] = {
+    {"activeSandboxes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_global_metrics, active_sandboxes), 0, NULL},
+    {"totalCreated", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_global_metrics, total_created), 0, NULL},
+    {"totalKilled", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_global_metrics, total_killed), 0, NULL},
+    {"totalExpired", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_global_metrics, total_expired), 0, NULL},
+    {"uptimeSeconds", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_global_metrics, uptime_seconds), 0, NULL},
+    {"backends", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_global_metrics, backends), offsetof(struct iii_global_metrics, backends_count), &iii_type_backend},
+    {"usage", KIND_NUMBER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_global_metrics, usage), offsetof(struct iii_global_metrics, usage_count), NULL},
+    {"quota", KIND_NUMBER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_global_metrics, quota), offsetof(struct iii_global_metrics, quota_count), NULL},
+};
+const struct table_type iii_type_global_metrics = {"GlobalMetrics", sizeof(struct iii_global_metrics), fields_global_metrics, 8, false};
+
+static const struct table_field fields_health[] = {
+    {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_health, status), offsetof(struct iii_health, status_len), NULL},
+    {"problems", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_health, problems), offsetof(struct iii_health, problems_count), NULL},
+};
+const struct table_type iii_type_health = {"Health", sizeof(struct iii_health), fields_health, 2, false};
+
+static const struct table_field fields_pool_status[] = {
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_pool_status, total), 0, NULL},
+    {"ready", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_pool_status, ready), 0, NULL},
+    {"by_profile", KIND_INTEGER, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_pool_status, by_profile), offsetof(struct iii_pool_status, by_profile_count), NULL},
+};
+const struct table_type iii_type_pool_status = {"PoolStatus", sizeof(struct iii_pool_status), fields_pool_status, 3, false};
+
+static const struct table_field fields_swept[] = {
+    {"swept", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_swept, swept), 0, NULL},
+};
+const struct table_type iii_type_swept = {"Swept", sizeof(struct iii_swept), fields_swept, 1, false};
+
+static const struct table_field fields_open_api[] = {
+    {"value", KIND_JSON, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_open_api, value), 0, NULL},
+};
+const struct table_type iii_type_open_api = {"OpenApi", sizeof(struct iii_open_api), fields_open_api, 1, true};
+
+static const struct table_field fields_sandbox_event[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_event, id), offsetof(struct iii_sandbox_event, id_len), NULL},
+    {"topic", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_event, topic), offsetof(struct iii_sandbox_event, topic_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_event, sandbox_id), offsetof(struct iii_sandbox_event, sandbox_id_len), NULL},
+    {"data", KIND_JSON, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_event, data), 0, NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_event, timestamp), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_event, tenant), offsetof(struct iii_sandbox_event, tenant_len), NULL},
+};
+const struct table_type iii_type_sandbox_event = {"SandboxEvent", sizeof(struct iii_sandbox_event), fields_sandbox_event, 6, false};
+
+static const struct table_field fields_event_page[] = {
+    {"events", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_event_page, events), offsetof(struct iii_event_page, events_count), &iii_type_sandbox_event},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_event_page, total), 0, NULL},
+};
+const struct table_type iii_type_event_page = {"EventPage", sizeof(struct iii_event_page), fields_event_page, 2, false};
+
+static const struct table_field fields_trace_record[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_trace_record, id), offsetof(struct iii_trace_record, id_len), NULL},
+    {"functionId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_trace_record, function_id), offsetof(struct iii_trace_record, function_id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_trace_record, sandbox_id), offsetof(struct iii_trace_record, sandbox_id_len), NULL},
+    {"duration", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_trace_record, duration), 0, NULL},
+    {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_trace_record, status), offsetof(struct iii_trace_record, status_len), NULL},
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_trace_record, error), offsetof(struct iii_trace_record, error_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_trace_record, timestamp), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_trace_record, tenant), offsetof(struct iii_trace_record, tenant_len), NULL},
+};
+const struct table_type iii_type_trace_record = {"TraceRecord", sizeof(struct iii_trace_record), fields_trace_record, 8, false};
+
+static const struct table_field fields_trace_page[] = {
+    {"traces", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_trace_page, traces), offsetof(struct iii_trace_page, traces_count), &iii_type_trace_record},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_trace_page, total), 0, NULL},
+};
+const struct table_type iii_type_trace_page = {"TracePage", sizeof(struct iii_trace_page), fields_trace_page, 2, false};
+
+static const struct table_field fields_observability_metrics[] = {
+    {"totalRequests", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, total_requests), 0, NULL},
+    {"totalErrors", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, total_errors), 0, NULL},
+    {"avgDuration", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, avg_duration), 0, NULL},
+    {"p95Duration", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, p95_duration), 0, NULL},
+    {"activeSandboxes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_observability_metrics, active_sandboxes), 0, NULL},
+    {"functionCounts", KIND_INTEGER, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_observability_metrics, function_counts), offsetof(struct iii_observability_metrics, function_counts_count), NULL},
+};
+const struct table_type iii_type_observability_metrics = {"ObservabilityMetrics", sizeof(struct iii_observability_metrics), fields_observability_metrics, 6, false};
+
+static const struct table_field fields_cleared[] = {
+    {"cleared", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_cleared, cleared), 0, NULL},
+};
+const struct table_type iii_type_cleared = {"Cleared", sizeof(struct iii_cleared), fields_cleared, 1, false};
+
+static const struct table_field fields_resource_alert[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, id), offsetof(struct iii_resource_alert, id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, sandbox_id), offsetof(struct iii_resource_alert, sandbox_id_len), NULL},
+    {"metric", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, metric), offsetof(struct iii_resource_alert, metric_len), NULL},
+    {"threshold", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, threshold), 0, NULL},
+    {"action", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, action), offsetof(struct iii_resource_alert, action_len), NULL},
+    {"triggered", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, triggered), 0, NULL},
+    {"lastChecked", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_resource_alert, last_checked), 0, NULL},
+    {"lastTriggered", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_resource_alert, last_triggered), 0, NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_resource_alert, created_at), 0, NULL},
+};
+const struct table_type iii_type_resource_alert = {"ResourceAlert", sizeof(struct iii_resource_alert), fields_resource_alert, 9, false};
+
+static const struct table_field fields_alert_list[] = {
+    {"alerts", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_alert_list, alerts), offsetof(struct iii_alert_list, alerts_count), &iii_type_resource_alert},
+};
+const struct table_type iii_type_alert_list = {"AlertList", sizeof(struct iii_alert_list), fields_alert_list, 1, false};
+
+static const struct table_field fields_alert_event[] = {
+    {"alertId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event, alert_id), offsetof(struct iii_alert_event, alert_id_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event, sandbox_id), offsetof(struct iii_alert_event, sandbox_id_len), NULL},
+    {"metric", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event, metric), offsetof(struct iii_alert_event, metric_len), NULL},
+    {"value", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event, value), 0, NULL},
+    {"threshold", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event, threshold), 0, NULL},
+    {"action", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event, action), offsetof(struct iii_alert_event, action_len), NULL},
+    {"timestamp", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event, timestamp), 0, NULL},
+};
+const struct table_type iii_type_alert_event = {"AlertEvent", sizeof(struct iii_alert_event), fields_alert_event, 7, false};
+
+static const struct table_field fields_alert_event_page[] = {
+    {"events", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_alert_event_page, events), offsetof(struct iii_alert_event_page, events_count), &iii_type_alert_event},
+    {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_alert_event_page, total), 0, NULL},
+};
+const struct table_type iii_type_alert_event_page = {"AlertEventPage", sizeof(struct iii_alert_event_page), fields_alert_event_page, 2, false};
+
+static const struct table_field fields_sandbox_network[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_network, id), offsetof(struct iii_sandbox_network, id_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_network, name), offsetof(struct iii_sandbox_network, name_len), NULL},
+    {"dockerNetworkId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_network, docker_network_id), offsetof(struct iii_sandbox_network, docker_network_id_len), NULL},
+    {"sandboxes", KIND_TEXT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_network, sandboxes), offsetof(struct iii_sandbox_network, sandboxes_count), NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_network, created_at), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_network, tenant), offsetof(struct iii_sandbox_network, tenant_len), NULL},
+};
+const struct table_type iii_type_sandbox_network = {"SandboxNetwork", sizeof(struct iii_sandbox_network), fields_sandbox_network, 6, false};
+
+static const struct table_field fields_network_list[] = {
+    {"networks", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_network_list, networks), offsetof(struct iii_network_list, networks_count), &iii_type_sandbox_network},
+};
+const struct table_type iii_type_network_list = {"NetworkList", sizeof(struct iii_network_list), fields_network_list, 1, false};
+
+static const struct table_field fields_network_connected[] = {
+    {"connected", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_network_connected, connected), 0, NULL},
+};
+const struct table_type iii_type_network_connected = {"NetworkConnected", sizeof(struct iii_network_connected), fields_network_connected, 1, false};
+
+static const struct table_field fields_network_disconnected[] = {
+    {"disconnected", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_network_disconnected, disconnected), 0, NULL},
+};
+const struct table_type iii_type_network_disconnected = {"NetworkDisconnected", sizeof(struct iii_network_disconnected), fields_network_disconnected, 1, false};
+
+static const struct table_field fields_egress_rule[] = {
+    {"action", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_rule, action), offsetof(struct iii_egress_rule, action_len), NULL},
+    {"cidr", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_rule, cidr), offsetof(struct iii_egress_rule, cidr_len), NULL},
+    {"domain", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_rule, domain), offsetof(struct iii_egress_rule, domain_len), NULL},
+    {"ports", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_rule, ports), 0, NULL},
+};
+const struct table_type iii_type_egress_rule = {"EgressRule", sizeof(struct iii_egress_rule), fields_egress_rule, 4, false};
+
+static const struct table_field fields_egress_policy[] = {
+    {"default", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_policy, default_), offsetof(struct iii_egress_policy, default_len), NULL},
+    {"rules", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_egress_policy, rules), offsetof(struct iii_egress_policy, rules_count), &iii_type_egress_rule},
+    {"active", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_policy, active), 0, NULL},
+    {"connections", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_policy, connections), 0, NULL},
+};
+const struct table_type iii_type_egress_policy = {"EgressPolicy", sizeof(struct iii_egress_policy), fields_egress_policy, 4, false};
+
+static const struct table_field fields_sandbox_volume[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_volume, id), offsetof(struct iii_sandbox_volume, id_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_volume, name), offsetof(struct iii_sandbox_volume, name_len), NULL},
+    {"dockerVolumeName", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_volume, docker_volume_name), offsetof(struct iii_sandbox_volume, docker_volume_name_len), NULL},
+    {"mountPath", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, mount_path), offsetof(struct iii_sandbox_volume, mount_path_len), NULL},
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, sandbox_id), offsetof(struct iii_sandbox_volume, sandbox_id_len), NULL},
+    {"readOnly", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, read_only), 0, NULL},
+    {"size", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, size), offsetof(struct iii_sandbox_volume, size_len), NULL},
+    {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_volume, created_at), 0, NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, tenant), offsetof(struct iii_sandbox_volume, tenant_len), NULL},
+};
+const struct table_type iii_type_sandbox_volume = {"SandboxVolume", sizeof(struct iii_sandbox_volume), fields_sandbox_volume, 9, false};
+
+static const struct table_field fields_volume_list[] = {
+    {"volumes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_volume_list, volumes), offsetof(struct iii_volume_list, volumes_count), &iii_type_sandbox_volume},
+};
+const struct table_type iii_type_volume_list = {"VolumeList", sizeof(struct iii_volume_list), fields_volume_list, 1, false};
+
+static const struct table_field fields_volume_attached[] = {
+    {"attached", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_volume_attached, attached), 0, NULL},
+    {"mountPath", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_volume_attached, mount_path), offsetof(struct iii_volume_attached, mount_path_len), NULL},
+};
+const struct table_type iii_type_volume_attached = {"VolumeAttached", sizeof(struct iii_volume_attached), fields_volume_attached, 2, false};
+
+static const struct table_field fields_volume_detached[] = {
+    {"detached", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_volume_detached, detached), 0, NULL},
+};
+const struct table_type iii_type_volume_detached = {"VolumeDetached", sizeof(struct iii_volume_detached), fields_volume_detached, 1, false};
+
+static const struct table_field fields_worker_info[] = {
+    {"workerId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, worker_id), offsetof(struct iii_worker_info, worker_id_len), NULL},
+    {"hostname", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, hostname), offsetof(struct iii_worker_info, hostname_len), NULL},
+    {"activeSandboxes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, active_sandboxes), 0, NULL},
+    {"maxSandboxes", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, max_sandboxes), 0, NULL},
+    {"cpuPercent", KIND_NUMBER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, cpu_percent), 0, NULL},
+    {"lastHeartbeat", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_info, last_heartbeat), 0, NULL},
+};
+const struct table_type iii_type_worker_info = {"WorkerInfo", sizeof(struct iii_worker_info), fields_worker_info, 6, false};
+
+static const struct table_field fields_worker_list[] = {
+    {"workers", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_worker_list, workers), offsetof(struct iii_worker_list, workers_count), &iii_type_worker_info},
+    {"alive", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_list, alive), 0, NULL},
+    {"dead", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_list, dead), 0, NULL},
+};
+const struct table_type iii_type_worker_list = {"WorkerList", sizeof(struct iii_worker_list), fields_worker_list, 3, false};
+
+static const struct table_field fields_worker_selected[] = {
+    {"workerId", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_worker_selected, worker_id), offsetof(struct iii_worker_selected, worker_id_len), NULL},
+};
+const struct table_type iii_type_worker_selected = {"WorkerSelected", sizeof(struct iii_worker_selected), fields_worker_selected, 1, false};
+
+static const struct table_field fields_workers_reaped[] = {
+    {"reaped", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_workers_reaped, reaped), 0, NULL},
+    {"reassigned", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_workers_reaped, reassigned), 0, NULL},
+    {"expired", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_workers_reaped, expired), 0, NULL},
+};
+const struct table_type iii_type_workers_reaped = {"WorkersReaped", sizeof(struct iii_workers_reaped), fields_workers_reaped, 3, false};
+
+static const struct table_field fields_workers_migrated[] = {
+    {"migrated", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_workers_migrated, migrated), 0, NULL},
+};
+const struct table_type iii_type_workers_migrated = {"WorkersMigrated", sizeof(struct iii_workers_migrated), fields_workers_migrated, 1, false};
+
+static const struct table_field fields_error_body[] = {
+    {"error", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_error_body, error), offsetof(struct iii_error_body, error_len), NULL},
+};
+const struct table_type iii_type_error_body = {"ErrorBody", sizeof(struct iii_error_body), fields_error_body, 1, false};
+
+static const struct table_field fields_token[] = {
+    {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, id), offsetof(struct iii_token, id_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, name), offsetof(struct iii_token, name_len), NULL},
+    {"role", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, role), offsetof(struct iii_token, role_len), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, tenant), offsetof(struct iii_token, tenant_len), NULL},
+    {"created", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, created), 0, NULL},
+    {"expires", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, expires), 0, NULL},
+    {"lastUsed", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, last_used), 0, NULL},
+    {"revoked", KIND_BOOLEAN, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_token, revoked), 0, NULL},
+    {"revokedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, revoked_at), 0, NULL},
+    {"quota", KIND_NUMBER, FORM_MAP, IN_BODY, false, false, offsetof(struct iii_token, quota), offsetof(struct iii_token, quota_count), NULL},
+    {"usage", KIND_NUMBER, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_token, usage), offsetof(struct iii_token, usage_count), NULL},
+    {"secret", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token, secret), offsetof(struct iii_token, secret_len), NULL},
+};
+const struct table_type iii_type_token = {"Token", sizeof(struct iii_token), fields_token, 12, false};
+
+static const struct table_field fields_token_list[] = {
+    {"tokens", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_token_list, tokens), offsetof(struct iii_token_list, tokens_count), &iii_type_token},
+};
+const struct table_type iii_type_token_list = {"TokenList", sizeof(struct iii_token_list), fields_token_list, 1, false};
+
+static const struct table_field fields_fs_move_move[] = {
+    {"from", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_fs_move_move, from), offsetof(struct iii_fs_move_move, from_len), NULL},
+    {"to", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_fs_move_move, to), offsetof(struct iii_fs_move_move, to_len), NULL},
+};
+const struct table_type iii_type_fs_move_move = {"FsMoveMove", sizeof(struct iii_fs_move_move), fields_fs_move_move, 2, false};
+
+static const struct table_field fields_template_create_config[] = {
+    {"image", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_template_create_config, image), offsetof(struct iii_template_create_config, image_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, name), offsetof(struct iii_template_create_config, name_len), NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, timeout), 0, NULL},
+    {"memory", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, memory), 0, NULL},
+    {"cpu", KIND_NUMBER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, cpu), 0, NULL},
+    {"diskMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, disk_mb), 0, NULL},
+    {"inodes", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, inodes), 0, NULL},
+    {"pids", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, pids), 0, NULL},
+    {"openFiles", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, open_files), 0, NULL},
+    {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, shm_mb), 0, NULL},
+    {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, net_mbps), 0, NULL},
+    {"network", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, network), 0, NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_template_create_config, env), offsetof(struct iii_template_create_config, env_count), NULL},
+    {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, workdir), offsetof(struct iii_template_create_config, workdir_len), NULL},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_template_create_config, metadata), offsetof(struct iii_template_create_config, metadata_count), NULL},
+    {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_template_create_config, entrypoint), offsetof(struct iii_template_create_config, entrypoint_count), NULL},
+};
+const struct table_type iii_type_template_create_config = {"TemplateCreateConfig", sizeof(struct iii_template_create_config), fields_template_create_config, 16, false};
+
+static const struct table_field fields_egress_set_rule[] = {
+    {"action", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_set_rule, action), offsetof(struct iii_egress_set_rule, action_len), NULL},
+    {"cidr", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_set_rule, cidr), offsetof(struct iii_egress_set_rule, cidr_len), NULL},
+    {"domain", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_set_rule, domain), offsetof(struct iii_egress_set_rule, domain_len), NULL},
+    {"ports", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_set_rule, ports), 0, NULL},
+};
+const struct table_type iii_type_egress_set_rule = {"EgressSetRule", sizeof(struct iii_egress_set_rule), fields_egress_set_rule, 4, false};
+
+static const struct table_field fields_sandbox_create_options[] = {
+    {"image", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, image), offsetof(struct iii_sandbox_create_options, image_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, name), offsetof(struct iii_sandbox_create_options, name_len), NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, timeout), 0, NULL},
+    {"memory", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, memory), 0, NULL},
+    {"cpu", KIND_NUMBER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, cpu), 0, NULL},
+    {"diskMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, disk_mb), 0, NULL},
+    {"inodes", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, inodes), 0, NULL},
+    {"pids", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, pids), 0, NULL},
+    {"openFiles", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, open_files), 0, NULL},
+    {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, shm_mb), 0, NULL},
+    {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, net_mbps), 0, NULL},
+    {"network", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, network), 0, NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, env), offsetof(struct iii_sandbox_create_options, env_count), NULL},
+    {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, workdir), offsetof(struct iii_sandbox_create_options, workdir_len), NULL},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, metadata), offsetof(struct iii_sandbox_create_options, metadata_count), NULL},
+    {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, entrypoint), offsetof(struct iii_sandbox_create_options, entrypoint_count), NULL},
+    {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, backend), offsetof(struct iii_sandbox_create_options, backend_len), NULL},
+    {"template", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, template_), offsetof(struct iii_sandbox_create_options, template_len), NULL},
+};
+const struct table_type iii_type_sandbox_create_options = {"sandbox_create_options", sizeof(struct iii_sandbox_create_options), fields_sandbox_create_options, 18, false};
+
+static const struct table_field fields_sandbox_list_options[] = {
+    {"status", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, status), offsetof(struct iii_sandbox_list_options, status_len), NULL},
+    {"page", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, page), 0, NULL},
+    {"pageSize", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, page_size), 0, NULL},
+    {"metadata", KIND_TEXT, FORM_MAP, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, metadata), offsetof(struct iii_sandbox_list_options, metadata_count), NULL},
+    {"parentId", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, parent_id), offsetof(struct iii_sandbox_list_options, parent_id_len), NULL},
+};
+const struct table_type iii_type_sandbox_list_options = {"sandbox_list_options", sizeof(struct iii_sandbox_list_options), fields_sandbox_list_options, 5, false};
+
+static const struct table_field fields_sandbox_clone_options[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_clone_options, name), offsetof(struct iii_sandbox_clone_options, name_len), NULL},
+};
+const struct table_type iii_type_sandbox_clone_options = {"sandbox_clone_options", sizeof(struct iii_sandbox_clone_options), fields_sandbox_clone_options, 1, false};
+
+static const struct table_field fields_sandbox_fork_options[] = {
+    {"count", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_fork_options, count), 0, NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_fork_options, name), offsetof(struct iii_sandbox_fork_options, name_len), NULL},
+};
+const struct table_type iii_type_sandbox_fork_options = {"sandbox_fork_options", sizeof(struct iii_sandbox_fork_options), fields_sandbox_fork_options, 2, false};
+
+static const struct table_field fields_cmd_run_options[] = {
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_options, timeout), 0, NULL},
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_options, cwd), offsetof(struct iii_cmd_run_options, cwd_len), NULL},
+};
+const struct table_type iii_type_cmd_run_options = {"cmd_run_options", sizeof(struct iii_cmd_run_options), fields_cmd_run_options, 2, false};
+
+static const struct table_field fields_cmd_run_stream_options[] = {
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_stream_options, timeout), 0, NULL},
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_run_stream_options, cwd), offsetof(struct iii_cmd_run_stream_options, cwd_len), NULL},
+};
+const struct table_type iii_type_cmd_run_stream_options = {"cmd_run_stream_options", sizeof(struct iii_cmd_run_stream_options), fields_cmd_run_stream_options, 2, false};
+
+const struct table_type iii_type_cmd_background_options = {"cmd_background_options", sizeof(struct iii_cmd_background_options), NULL, 0, false};
+
+static const struct table_field fields_cmd_background_logs_options[] = {
+    {"cursor", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_cmd_background_logs_options, cursor), 0, NULL},
+};
+const struct table_type iii_type_cmd_background_logs_options = {"cmd_background_logs_options", sizeof(struct iii_cmd_background_logs_options), fields_cmd_background_logs_options, 1, false};
+
+static const struct table_field fields_cmd_interrupt_options[] = {
+    {"pid", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_cmd_interrupt_options, pid), 0, NULL},
+};
+const struct table_type iii_type_cmd_interrupt_options = {"cmd_interrupt_options", sizeof(struct iii_cmd_interrupt_options), fields_cmd_interrupt_options, 1, false};
+
+static const struct table_field fields_exec_start_options[] = {
+    {"execId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, exec_id), offsetof(struct iii_exec_start_options, exec_id_len), NULL},
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, cwd), offsetof(struct iii_exec_start_options, cwd_len), NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_exec_start_options, env), offsetof(struct iii_exec_start_options, env_count), NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, timeout), 0, NULL},
+    {"stdin", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_start_options, stdin_), 0, NULL},
+};
+const struct table_type iii_type_exec_start_options = {"exec_start_options", sizeof(struct iii_exec_start_options), fields_exec_start_options, 5, false};
+
+static const struct table_field fields_exec_output_options[] = {
+    {"offset", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_exec_output_options, offset), 0, NULL},
+    {"follow", KIND_BOOLEAN, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_exec_output_options, follow), 0, NULL},
+    {"encoding", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_exec_output_options, encoding), offsetof(struct iii_exec_output_options, encoding_len), NULL},
+};
+const struct table_type iii_type_exec_output_options = {"exec_output_options", sizeof(struct iii_exec_output_options), fields_exec_output_options, 3, false};
+
+static const struct table_field fields_exec_input_options[] = {
+    {"data", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_input_options, data), offsetof(struct iii_exec_input_options, data_len), NULL},
+    {"encoding", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_input_options, encoding), offsetof(struct iii_exec_input_options, encoding_len), NULL},
+    {"close", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_input_options, close), 0, NULL},
+};
+const struct table_type iii_type_exec_input_options = {"exec_input_options", sizeof(struct iii_exec_input_options), fields_exec_input_options, 3, false};
+
+static const struct table_field fields_exec_signal_options[] = {
+    {"signal", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_exec_signal_options, signal), offsetof(struct iii_exec_signal_options, signal_len), NULL},
+};
+const struct table_type iii_type_exec_signal_options = {"exec_signal_options", sizeof(struct iii_exec_signal_options), fields_exec_signal_options, 1, false};
+
+static const struct table_field fields_queue_submit_options[] = {
+    {"maxRetries", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_submit_options, max_retries), 0, NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_queue_submit_options, timeout), 0, NULL},
+};
+const struct table_type iii_type_queue_submit_options = {"queue_submit_options", sizeof(struct iii_queue_submit_options), fields_queue_submit_options, 2, false};
+
+static const struct table_field fields_queue_dlq_options[] = {
+    {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_queue_dlq_options, limit), 0, NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_queue_dlq_options, offset), 0, NULL},
+};
+const struct table_type iii_type_queue_dlq_options = {"queue_dlq_options", sizeof(struct iii_queue_dlq_options), fields_queue_dlq_options, 2, false};
+
+static const struct table_field fields_fs_list_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_list_options, path), offsetof(struct iii_fs_list_options, path_len), NULL},
+};
+const struct table_type iii_type_fs_list_options = {"fs_list_options", sizeof(struct iii_fs_list_options), fields_fs_list_options, 1, false};
+
+static const struct table_field fields_fs_search_options[] = {
+    {"dir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_search_options, dir), offsetof(struct iii_fs_search_options, dir_len), NULL},
+};
+const struct table_type iii_type_fs_search_options = {"fs_search_options", sizeof(struct iii_fs_search_options), fields_fs_search_options, 1, false};
+
+static const struct table_field fields_fs_info_options[] = {
+    {"paths", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_fs_info_options, paths), offsetof(struct iii_fs_info_options, paths_count), NULL},
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_info_options, path), offsetof(struct iii_fs_info_options, path_len), NULL},
+};
+const struct table_type iii_type_fs_info_options = {"fs_info_options", sizeof(struct iii_fs_info_options), fields_fs_info_options, 2, false};
+
+static const struct table_field fields_fs_mkdir_options[] = {
+    {"paths", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_fs_mkdir_options, paths), offsetof(struct iii_fs_mkdir_options, paths_count), NULL},
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_mkdir_options, path), offsetof(struct iii_fs_mkdir_options, path_len), NULL},
+};
+const struct table_type iii_type_fs_mkdir_options = {"fs_mkdir_options", sizeof(struct iii_fs_mkdir_options), fields_fs_mkdir_options, 2, false};
+
+static const struct table_field fields_fs_rmdir_options[] = {
+    {"paths", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_fs_rmdir_options, paths), offsetof(struct iii_fs_rmdir_options, paths_count), NULL},
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_fs_rmdir_options, path), offsetof(struct iii_fs_rmdir_options, path_len), NULL},
+};
+const struct table_type iii_type_fs_rmdir_options = {"fs_rmdir_options", sizeof(struct iii_fs_rmdir_options), fields_fs_rmdir_options, 2, false};
+
+static const struct table_field fields_proc_kill_options[] = {
+    {"signal", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proc_kill_options, signal), offsetof(struct iii_proc_kill_options, signal_len), NULL},
+};
+const struct table_type iii_type_proc_kill_options = {"proc_kill_options", sizeof(struct iii_proc_kill_options), fields_proc_kill_options, 1, false};
+
+static const struct table_field fields_git_clone_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_clone_options, path), offsetof(struct iii_git_clone_options, path_len), NULL},
+    {"branch", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_clone_options, branch), offsetof(struct iii_git_clone_options, branch_len), NULL},
+    {"depth", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_clone_options, depth), 0, NULL},
+};
+const struct table_type iii_type_git_clone_options = {"git_clone_options", sizeof(struct iii_git_clone_options), fields_git_clone_options, 3, false};
+
+static const struct table_field fields_git_status_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_git_status_options, path), offsetof(struct iii_git_status_options, path_len), NULL},
+};
+const struct table_type iii_type_git_status_options = {"git_status_options", sizeof(struct iii_git_status_options), fields_git_status_options, 1, false};
+
+static const struct table_field fields_git_commit_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_commit_options, path), offsetof(struct iii_git_commit_options, path_len), NULL},
+    {"all", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_commit_options, all), 0, NULL},
+};
+const struct table_type iii_type_git_commit_options = {"git_commit_options", sizeof(struct iii_git_commit_options), fields_git_commit_options, 2, false};
+
+static const struct table_field fields_git_diff_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_git_diff_options, path), offsetof(struct iii_git_diff_options, path_len), NULL},
+    {"staged", KIND_BOOLEAN, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_git_diff_options, staged), 0, NULL},
+    {"file", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_git_diff_options, file), offsetof(struct iii_git_diff_options, file_len), NULL},
+};
+const struct table_type iii_type_git_diff_options = {"git_diff_options", sizeof(struct iii_git_diff_options), fields_git_diff_options, 3, false};
+
+static const struct table_field fields_git_log_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_git_log_options, path), offsetof(struct iii_git_log_options, path_len), NULL},
+    {"count", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_git_log_options, count), 0, NULL},
+};
+const struct table_type iii_type_git_log_options = {"git_log_options", sizeof(struct iii_git_log_options), fields_git_log_options, 2, false};
+
+static const struct table_field fields_git_branch_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_branch_options, path), offsetof(struct iii_git_branch_options, path_len), NULL},
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_branch_options, name), offsetof(struct iii_git_branch_options, name_len), NULL},
+    {"delete", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_branch_options, delete_), 0, NULL},
+};
+const struct table_type iii_type_git_branch_options = {"git_branch_options", sizeof(struct iii_git_branch_options), fields_git_branch_options, 3, false};
+
+static const struct table_field fields_git_checkout_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_checkout_options, path), offsetof(struct iii_git_checkout_options, path_len), NULL},
+};
+const struct table_type iii_type_git_checkout_options = {"git_checkout_options", sizeof(struct iii_git_checkout_options), fields_git_checkout_options, 1, false};
+
+static const struct table_field fields_git_push_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_push_options, path), offsetof(struct iii_git_push_options, path_len), NULL},
+    {"remote", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_push_options, remote), offsetof(struct iii_git_push_options, remote_len), NULL},
+    {"branch", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_push_options, branch), offsetof(struct iii_git_push_options, branch_len), NULL},
+    {"force", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_push_options, force), 0, NULL},
+};
+const struct table_type iii_type_git_push_options = {"git_push_options", sizeof(struct iii_git_push_options), fields_git_push_options, 4, false};
+
+static const struct table_field fields_git_pull_options[] = {
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_pull_options, path), offsetof(struct iii_git_pull_options, path_len), NULL},
+    {"remote", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_pull_options, remote), offsetof(struct iii_git_pull_options, remote_len), NULL},
+    {"branch", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_git_pull_options, branch), offsetof(struct iii_git_pull_options, branch_len), NULL},
+};
+const struct table_type iii_type_git_pull_options = {"git_pull_options", sizeof(struct iii_git_pull_options), fields_git_pull_options, 3, false};
+
+static const struct table_field fields_template_create_options[] = {
+    {"description", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_options, description), offsetof(struct iii_template_create_options, description_len), NULL},
+};
+const struct table_type iii_type_template_create_options = {"template_create_options", sizeof(struct iii_template_create_options), fields_template_create_options, 1, false};
+
+static const struct table_field fields_snapshot_create_options[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_snapshot_create_options, name), offsetof(struct iii_snapshot_create_options, name_len), NULL},
+};
+const struct table_type iii_type_snapshot_create_options = {"snapshot_create_options", sizeof(struct iii_snapshot_create_options), fields_snapshot_create_options, 1, false};
+
+static const struct table_field fields_snapshot_clone_options[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_snapshot_clone_options, name), offsetof(struct iii_snapshot_clone_options, name_len), NULL},
+};
+const struct table_type iii_type_snapshot_clone_options = {"snapshot_clone_options", sizeof(struct iii_snapshot_clone_options), fields_snapshot_clone_options, 1, false};
+
+static const struct table_field fields_snapshot_create_short_options[] = {
+    {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_snapshot_create_short_options, name), offsetof(struct iii_snapshot_create_short_options, name_len), NULL},
+    {"comment", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_snapshot_create_short_options, comment), offsetof(struct iii_snapshot_create_short_options, comment_len), NULL},
+};
+const struct table_type iii_type_snapshot_create_short_options = {"snapshot_create_short_options", sizeof(struct iii_snapshot_create_short_options), fields_snapshot_create_short_options, 2, false};
+
+static const struct table_field fields_interp_execute_options[] = {
+    {"language", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_interp_execute_options, language), offsetof(struct iii_interp_execute_options, language_len), NULL},
+};
+const struct table_type iii_type_interp_execute_options = {"interp_execute_options", sizeof(struct iii_interp_execute_options), fields_interp_execute_options, 1, false};
+
+static const struct table_field fields_interp_install_options[] = {
+    {"manager", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_interp_install_options, manager), offsetof(struct iii_interp_install_options, manager_len), NULL},
+};
+const struct table_type iii_type_interp_install_options = {"interp_install_options", sizeof(struct iii_interp_install_options), fields_interp_install_options, 1, false};
+
+static const struct table_field fields_context_create_options[] = {
+    {"language", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_create_options, language), offsetof(struct iii_context_create_options, language_len), NULL},
+    {"cwd", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_create_options, cwd), offsetof(struct iii_context_create_options, cwd_len), NULL},
+    {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_context_create_options, env), offsetof(struct iii_context_create_options, env_count), NULL},
+};
+const struct table_type iii_type_context_create_options = {"context_create_options", sizeof(struct iii_context_create_options), fields_context_create_options, 3, false};
+
+static const struct table_field fields_context_execute_options[] = {
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_execute_options, timeout), 0, NULL},
+};
+const struct table_type iii_type_context_execute_options = {"context_execute_options", sizeof(struct iii_context_execute_options), fields_context_execute_options, 1, false};
+
+static const struct table_field fields_context_execute_stream_options[] = {
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_context_execute_stream_options, timeout), 0, NULL},
+};
+const struct table_type iii_type_context_execute_stream_options = {"context_execute_stream_options", sizeof(struct iii_context_execute_stream_options), fields_context_execute_stream_options, 1, false};
+
+static const struct table_field fields_port_expose_options[] = {
+    {"hostPort", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_port_expose_options, host_port), 0, NULL},
+    {"protocol", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_port_expose_options, protocol), offsetof(struct iii_port_expose_options, protocol_len), NULL},
+};
+const struct table_type iii_type_port_expose_options = {"port_expose_options", sizeof(struct iii_port_expose_options), fields_port_expose_options, 2, false};
+
+static const struct table_field fields_proxy_request_options[] = {
+    {"method", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_request_options, method), offsetof(struct iii_proxy_request_options, method_len), NULL},
+    {"path", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_request_options, path), offsetof(struct iii_proxy_request_options, path_len), NULL},
+    {"headers", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_request_options, headers), 0, NULL},
+    {"body", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_request_options, body), offsetof(struct iii_proxy_request_options, body_len), NULL},
+};
+const struct table_type iii_type_proxy_request_options = {"proxy_request_options", sizeof(struct iii_proxy_request_options), fields_proxy_request_options, 4, false};
+
+static const struct table_field fields_proxy_config_options[] = {
+    {"cors", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_config_options, cors), offsetof(struct iii_proxy_config_options, cors_len), NULL},
+    {"requireAuth", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_config_options, require_auth), 0, NULL},
+    {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_proxy_config_options, timeout), 0, NULL},
+};
+const struct table_type iii_type_proxy_config_options = {"proxy_config_options", sizeof(struct iii_proxy_config_options), fields_proxy_config_options, 3, false};
+
+static const struct table_field fields_terminal_create_options[] = {
+    {"cols", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_terminal_create_options, cols), 0, NULL},
+    {"rows", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_terminal_create_options, rows), 0, NULL},
+    {"shell", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_terminal_create_options, shell), offsetof(struct iii_terminal_create_options, shell_len), NULL},
+};
+const struct table_type iii_type_terminal_create_options = {"terminal_create_options", sizeof(struct iii_terminal_create_options), fields_terminal_create_options, 3, false};
+
+static const struct table_field fields_token_create_options[] = {
+    {"role", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, role), offsetof(struct iii_token_create_options, role_len), NULL},
+    {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, tenant), offsetof(struct iii_token_create_options, tenant_len), NULL},
+    {"expires", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, expires), 0, NULL},
+    {"quota", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_token_create_options, quota), 0, NULL},
+};
+const struct table_type iii_type_token_create_options = {"token_create_options", sizeof(struct iii_token_create_options), fields_token_create_options, 4, false};
+
+static const struct table_field fields_event_history_options[] = {
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_event_history_options, sandbox_id), offsetof(struct iii_event_history_options, sandbox_id_len), NULL},
+    {"topic", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_event_history_options, topic), offsetof(struct iii_event_history_options, topic_len), NULL},
+    {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_event_history_options, limit), 0, NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_event_history_options, offset), 0, NULL},
+};
+const struct table_type iii_type_event_history_options = {"event_history_options", sizeof(struct iii_event_history_options), fields_event_history_options, 4, false};
+
+static const struct table_field fields_event_publish_options[] = {
+    {"data", KIND_JSON, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_event_publish_options, data), 0, NULL},
+};
+const struct table_type iii_type_event_publish_options = {"event_publish_options", sizeof(struct iii_event_publish_options), fields_event_publish_options, 1, false};
+
+static const struct table_field fields_observability_traces_options[] = {
+    {"sandboxId", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_observability_traces_options, sandbox_id), offsetof(struct iii_observability_traces_options, sandbox_id_len), NULL},
+    {"functionId", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_observability_traces_options, function_id), offsetof(struct iii_observability_traces_options, function_id_len), NULL},
+    {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_observability_traces_options, limit), 0, NULL},
+    {"offset", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_observability_traces_options, offset), 0, NULL},
+};
+const struct table_type iii_type_observability_traces_options = {"observability_traces_options", sizeof(struct iii_observability_traces_options), fields_observability_traces_options, 4, false};
+
+static const struct table_field fields_observability_clear_options[] = {
+    {"before", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_observability_clear_options, before), 0, NULL},
+};
+const struct table_type iii_type_observability_clear_options = {"observability_clear_options", sizeof(struct iii_observability_clear_options), fields_observability_clear_options, 1, false};
+
+static const struct table_field fields_stream_logs_options[] = {
+    {"tail", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_stream_logs_options, tail), 0, NULL},
+    {"follow", KIND_BOOLEAN, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_stream_logs_options, follow), 0, NULL},
+};
+const struct table_type iii_type_stream_logs_options = {"stream_logs_options", sizeof(struct iii_stream_logs_options), fields_stream_logs_options, 2, false};
+
+static const struct table_field fields_stream_metrics_options[] = {
+    {"interval", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_stream_metrics_options, interval), 0, NULL},
+};
+const struct table_type iii_type_stream_metrics_options = {"stream_metrics_options", sizeof(struct iii_stream_metrics_options), fields_stream_metrics_options, 1, false};
+
+static const struct table_field fields_stream_events_options[] = {
+    {"topic", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_stream_events_options, topic), offsetof(struct iii_stream_events_options, topic_len), NULL},
+};
+const struct table_type iii_type_stream_events_options = {"stream_events_options", sizeof(struct iii_stream_events_options), fields_stream_events_options, 1, false};
+
+static const struct table_field fields_alert_set_options[] = {
+    {"action", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_alert_set_options, action), offsetof(struct iii_alert_set_options, action_len), NULL},
+};
+const struct table_type iii_type_alert_set_options = {"alert_set_options", sizeof(struct iii_alert_set_options), fields_alert_set_options, 1, false};
+
+static const struct table_field fields_alert_history_options[] = {
+    {"limit", KIND_INTEGER, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_alert_history_options, limit), 0, NULL},
+};
+const struct table_type iii_type_alert_history_options = {"alert_history_options", sizeof(struct iii_alert_history_options), fields_alert_history_options, 1, false};
+
+static const struct table_field fields_egress_set_options[] = {
+    {"default", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_egress_set_options, default_), offsetof(struct iii_egress_set_options, default_len), NULL},
+    {"rules", KIND_OBJECT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_egress_set_options, rules), offsetof(struct iii_egress_set_options, rules_count), &iii_type_egress_set_rule},
+};
+const struct table_type iii_type_egress_set_options = {"egress_set_options", sizeof(struct iii_egress_set_options), fields_egress_set_options, 2, false};
+
+static const struct table_field fields_network_create_options[] = {
+    {"driver", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_network_create_options, driver), offsetof(struct iii_network_create_options, driver_len), NULL},
+};
+const struct table_type iii_type_network_create_options = {"network_create_options", sizeof(struct iii_network_create_options), fields_network_create_options, 1, false};
+
+static const struct table_field fields_volume_create_options[] = {
+    {"driver", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_volume_create_options, driver), offsetof(struct iii_volume_create_options, driver_len), NULL},
+};
+const struct table_type iii_type_volume_create_options = {"volume_create_options", sizeof(struct iii_volume_create_options), fields_volume_create_options, 1, false};
+
+static const struct table_field fields_volume_attach_options[] = {
+    {"readOnly", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_volume_attach_options, read_only), 0, NULL},
+};
+const struct table_type iii_type_volume_attach_options = {"volume_attach_options", sizeof(struct iii_volume_attach_options), fields_volume_attach_options, 1, false};
+
+const struct error_name iii_error_names[] = {
+    {III_INVALID_ARGUMENT, "invalid_argument"},
+    {III_UNAUTHORIZED, "unauthorized"},
+    {III_FORBIDDEN, "forbidden"},
+    {III_NOT_FOUND, "not_found"},
+    {III_METHOD_NOT_ALLOWED, "method_not_allowed"},
+    {III_CONFLICT, "conflict"},
+    {III_GONE, "gone"},
+    {III_TOO_LARGE, "too_large"},
+    {III_RATE_LIMITED, "rate_limited"},
+    {III_INTERNAL, "internal"},
+    {III_UNSUPPORTED, "unsupported"},
+    {III_BAD_GATEWAY, "bad_gateway"},
+    {III_NO_CAPACITY, "no_capacity"},
+    {III_TIMED_OUT, "timed_out"},
+    {III_NO_SPACE, "no_space"},
+    {0, NULL},
+};
