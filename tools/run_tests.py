@@ -21,7 +21,9 @@ BLACKBOX = (ROOT / "tests" / "blackbox", ROOT / "tests" / "escape")
 BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
 DOCKER = ("exec", "files", "env", "processes", "fork", "terminal", "ports", "contexts", "exec_stream", "durable")
-STAGES = ("lint", "unit", "blackbox", "docker", "asan")
+# A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
+ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
+STAGES = ("lint", "unit", "blackbox", "docker", "engines", "asan")
 TOTAL_S = 2700  # a hard stop, not the goal: a quiet machine of two cores takes less than 20 minutes
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
 LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600}
@@ -304,6 +306,22 @@ def docker(tally, binary, expr):
         tally.add("docker", name, outcome, reason, node)
 
 
+def engines(tally, binary, expr):
+    """A core of the same files in gVisor and on Podman's socket."""
+    sys.path.insert(0, str(BLACKBOX[0]))
+    import otherengines  # here: only this stage needs it
+    for name, stems in ENGINES.items():
+        why = otherengines.KINDS[name].lacks()
+        if why:
+            tally.add("engines", f"black-box tests on {name}", "skipped", why)
+            continue
+        say(f"engines: black-box tests on {name}")
+        env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", "III_TEST_BACKEND": "docker", "III_TEST_ENGINE": name}
+        files = [BLACKBOX[0] / f"test_{stem}.py" for stem in stems]
+        for case, node, outcome, reason in pytest_run(tally, f"engines-{name}", files, env, expr, True):
+            tally.add(f"engines-{name}", case, outcome, reason, node)
+
+
 def passes_alone(tally, node, env):
     xml = BUILD / "rerun.xml"
     xml.unlink(missing_ok=True)
@@ -348,6 +366,8 @@ def main():
         guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k)
     if "docker" in wanted and built:
         guarded(tally, "docker", docker, BUILD / "iii", args.k)
+    if "engines" in wanted and built:
+        guarded(tally, "engines", engines, BUILD / "iii", args.k)
     if "asan" in wanted:
         guarded(tally, "asan", asan, args.k, bool(args.k))
     if tidy:

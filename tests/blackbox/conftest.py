@@ -8,6 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import harness  # noqa: E402
 import leak  # noqa: E402
+import otherengines  # noqa: E402
 
 
 def pytest_configure(config):
@@ -16,6 +17,9 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
+    why = otherengines.kind().cannot.get(getattr(item, "originalname", item.name))
+    if why and harness.BACKEND == "docker":
+        pytest.skip(why)
     wanted = [name for mark in item.iter_markers("needs") for name in mark.args]
     if not wanted or harness.BACKEND == "native":
         return

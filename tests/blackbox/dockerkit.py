@@ -123,6 +123,9 @@ class _Unix(http.client.HTTPConnection):
 class Engine:
     """One dockerd. `host` is its DOCKER_HOST."""
 
+    server_env = {}  # what a server on it needs besides
+    cannot = {}  # tests that ask more than this kind of engine does, with the reason
+
     def __init__(self, flags=()):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="iii-dkr-"))
         os.chmod(self.home, 0o755)  # the server is a user of its own, and in the socket's group
@@ -131,11 +134,16 @@ class Engine:
         self.flags = list(flags)
         self.proc = None
 
+    def argv(self):
+        return ["dockerd", "--data-root", self.home / "data", "--exec-root", self.home / "exec", "-p", self.home / "pid",
+                "-H", self.host, "--iptables=false", "--bridge=none", *self.flags]
+
+    def env(self):
+        return os.environ
+
     def start(self):
         with open(self.home / "log", "ab") as log:
-            self.proc = subprocess.Popen(
-                ["dockerd", "--data-root", self.home / "data", "--exec-root", self.home / "exec", "-p", self.home / "pid",
-                 "-H", self.host, "--iptables=false", "--bridge=none", *self.flags], stdout=log, stderr=log)
+            self.proc = subprocess.Popen(self.argv(), env=self.env(), stdout=log, stderr=log)
         end = time.monotonic() + DEADLINE_S
         while True:
             try:
@@ -169,6 +177,11 @@ class Engine:
                                  {"Content-Type": "application/x-tar"})
         assert status == 200 and b"error" not in text, text
 
+    def tag(self, name, other):
+        repo, _, tag = other.partition(":")
+        status, text = self.call("POST", f"/images/{name}/tag?repo={repo}&tag={tag or 'latest'}")
+        assert status == 201, text
+
     def containers(self, data_tag=None):
         return self.json("GET", f'/containers/json?all=1&filters={{"label":["{_label(data_tag)}"]}}')
 
@@ -182,6 +195,15 @@ class Engine:
         if sig == signal.SIGKILL:  # its containerd dies along, but may stay a zombie of init's for a while: to the next engine that is one that lives
             (self.home / "exec" / "containerd" / "containerd.pid").unlink(missing_ok=True)
 
+    def end_helpers(self):
+        """What an engine leaves behind when a runtime fails: shims, sandboxes, monitors. They name the engine's folder, which is nobody else's."""
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if f"{self.home}/".encode() in (folder / "cmdline").read_bytes():
+                    os.kill(int(folder.name), signal.SIGKILL)
+            except OSError:  # it has ended meanwhile
+                pass
+
     def remove(self):
         """Also after a test that failed half-way: its containers and their mounts go, too."""
         if self.proc and self.proc.poll() is None:
@@ -190,6 +212,7 @@ class Engine:
             for one in self.networks():
                 self.call("DELETE", f"/networks/{one['Id']}")
         self.stop()
+        self.end_helpers()
         places = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
         for place in reversed([p for p in places if p.startswith(f"{self.home}/")]):
             subprocess.run(["umount", "-l", place], check=False)

@@ -17,6 +17,7 @@ import pytest
 
 import dockerkit
 import leak
+import otherengines
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = pathlib.Path(os.environ.get("III_BIN") or ROOT / "build" / "iii").resolve()
@@ -54,11 +55,11 @@ def clean_env(extra=None):
 @functools.lru_cache(maxsize=1)
 def engine():
     """The engine of this process, started when it is needed first."""
-    made = dockerkit.Engine().start()
+    made = otherengines.make().start()
     atexit.register(made.remove)
     made.add_image()
     for name in dockerkit.NAMES:
-        made.json("POST", f"/images/{dockerkit.IMAGE}/tag?repo={name.partition(':')[0]}&tag={name.partition(':')[2]}")
+        made.tag(dockerkit.IMAGE, name)
     return made
 
 
@@ -73,7 +74,7 @@ def node_image():
 def backend_env():
     """Settings that make a server run on the backend under test."""
     assert BACKEND in ("native", "docker"), f"III_TEST_BACKEND is native or docker, not {BACKEND}"
-    return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine().host} if BACKEND == "docker" else {}
+    return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine().host, **engine().server_env} if BACKEND == "docker" else {}
 
 
 @functools.lru_cache(maxsize=1)

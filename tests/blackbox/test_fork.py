@@ -35,8 +35,8 @@ def test_children_see_the_files_and_nothing_else_of_each_other(caller):
     assert len({c["id"] for c in children}) == 5 and all(c["parentId"] == sid and c["status"] == "running" for c in children)
     assert all(c["metadata"] == {"m": "1"} and c["config"]["env"] == {"E": "1"} for c in children)
     for number, child in enumerate(children):
-        assert out(caller, child["id"], "cat /workspace/f /workspace/d/hard; echo $OVER $E; hostname; cat /etc/hostname") == (
-            f"common\ncommon\nlay 1\n{child['id']}\n{child['id']}\n")
+        assert out(caller, child["id"], "cat /workspace/f /workspace/d/hard; echo $OVER $E; hostname; cat /etc/hostname").split() == [
+            "common", "common", "lay", "1", child["id"], child["id"]]
         caller.exec(child["id"], f"echo {number} > /workspace/own; echo {number} >> /workspace/f")
     assert out(caller, sid, "ls /workspace; cat /workspace/f") == "d\nf\ncommon\n"
     for number, child in enumerate(children):

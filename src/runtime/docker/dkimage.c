@@ -226,10 +226,11 @@ static void dk_commit(struct box *box, const char *owner, box_image_fn *fn, void
     char *path = xasprintf("/commit?container=%s&repo=%s&tag=%s&pause=1&changes=LABEL%%20" DKREPLY_LABEL_DATA "=%s",
                            box->container, is_snapshot ? "iii-sbx-snap" : "iii-sbx-clone", owner, dkdoor_tag(d->door));
     CLEANUP(free_p) char *what = xasprintf("capture sandbox %s", box->id);
+    JSON_OWNED nothing = json_object(); /* Podman takes no call without a body here */
     struct committing *c = xzalloc(sizeof(*c));
     *c = (struct committing){ .d = d, .fn = fn, .arg = arg };
     (void)snprintf(c->owner, sizeof(c->owner), "%s", owner);
-    struct dkcall_request req = { .method = "POST", .path = path, .what = what, .timeout_ms = 600000 };
+    struct dkcall_request req = { .method = "POST", .path = path, .body = nothing, .what = what, .timeout_ms = 600000 };
     d->n_committing++;
     (void)dkcall_start(&d->calls, &req, on_committed, c);
 }

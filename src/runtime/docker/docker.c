@@ -22,6 +22,7 @@
 #define ADOPT_MS  10000
 #define TICK_MS   1000
 #define DOCTOR_MS 2000
+#define LAST_MS   3000
 #define QUERY_MAX 1024
 
 /* A box on its way: created, or found again. */
@@ -67,8 +68,10 @@ static struct dkcall *call_box(struct box *box, const char *method, const char *
 /* --- the end of a box --- */
 
 struct ending {
+    struct ending *next; /* of those that the end of the server has overtaken */
     struct docker *d;
     char id[IDENT_MAX];
+    char *name;
     box_done_fn *fn;
     void *arg;
 };
@@ -84,6 +87,7 @@ static void on_removed(void *arg, json_t *body, const struct err *err)
         e->d->is_sweep_due = true;
     if (e->fn && !dkcall_is_over(err))
         e->fn(e->arg, is_gone ? NULL : err);
+    free(e->name);
     free(e);
 }
 
@@ -96,15 +100,72 @@ static void remove_container(struct docker *d, const char *name, struct ending *
     (void)dkcall_start(&d->calls, &req, on_removed, e);
 }
 
+/* Woken or not: the removal says what is wrong. */
+static void on_awake(void *arg, json_t *body, const struct err *err)
+{
+    struct ending *e = arg;
+    (void)body;
+    if (dkcall_is_over(err)) {
+        e->next = e->d->overtaken;
+        e->d->overtaken = e;
+    } else {
+        remove_container(e->d, e->name, e);
+    }
+}
+
+static void on_last_removed(void *arg, const struct err *err)
+{
+    struct docker *d = arg;
+    (void)err; /* the next server's sweep takes it */
+    if (--d->n_overtaken == 0)
+        loop_stop(d->calls.loop);
+}
+
+static void on_late(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* Removals that had only begun when the server ended: nobody is left to do them but us. Blocks for a moment. */
+static void remove_overtaken(struct docker *d)
+{
+    CLEANUP(loop_free_p) struct loop *loop = NULL;
+    struct loop *before = d->calls.loop;
+    bool has_loop = d->overtaken && loop_new(&loop, NULL) == 0;
+    for (struct ending *e; (e = d->overtaken);) {
+        struct err over = { .sys = ECANCELED };
+        d->overtaken = e->next;
+        if (has_loop) {
+            d->calls.loop = loop; /* the server's own does not run any more */
+            d->n_overtaken++;
+            e->fn = on_last_removed;
+            e->arg = d;
+            remove_container(d, e->name, e);
+        } else {
+            on_removed(e, NULL, &over);
+        }
+    }
+    if (has_loop) {
+        struct timer *late = timer_new(loop, LAST_MS, 0, on_late, loop);
+        loop_run(loop);
+        timer_free(late);
+        dkcall_end_all(&d->calls);
+    }
+    d->calls.loop = before;
+}
+
 static void docker_destroy(struct box *box, box_done_fn *fn, void *arg)
 {
     struct docker *d = box->d;
     struct ending *e = xzalloc(sizeof(*e));
     *e = (struct ending){ .d = d, .fn = fn, .arg = arg };
     memcpy(e->id, box->id, sizeof(e->id));
-    CLEANUP(free_p) char *name = *box->container ? xstrdup(box->container) : xasprintf("iii-sbx-%s", box->id);
+    e->name = *box->container ? xstrdup(box->container) : xasprintf("iii-sbx-%s", box->id);
+    if (box->is_paused) /* some runtimes hear of no signal while paused, and the engine waits 10 s for them */
+        (void)call_box(box, "POST", "/unpause", NULL, on_awake, e);
+    else
+        remove_container(d, e->name, e);
     box_free(box);
-    remove_container(d, name, e);
 }
 
 static void docker_forget(struct box *box)
@@ -520,6 +581,7 @@ static struct runtime *docker_free(struct runtime *rt)
     struct docker *d = docker_of(rt);
     dkcall_end_all(&d->calls);
     dknet_drop_jobs(d);
+    remove_overtaken(d);
     if (d->door)
         dknet_leave(d);
     timer_free(d->tick);

@@ -23,6 +23,8 @@ struct docker {
     bool is_collect_due, is_collecting;
     unsigned n_committing; /* images that nobody could pin yet */
     unsigned collect_tries;
+    struct ending *overtaken; /* see remove_overtaken() */
+    unsigned n_overtaken;
     json_t *nets;                /* ids of networks that the engine has for us */
     struct dknet_job *net_first; /* one at a time */
 };
