@@ -529,6 +529,14 @@ int cgroup_yield(const struct cgroup *cg, bool is_yielding)
     return write_file(cg, t, "cpu.shares", is_yielding ? "2" : "1024");
 }
 
+void cgroup_host_yield(const struct cgroup_host *host, bool is_yielding)
+{
+    struct cgroup parent = { .host = host, .name = "." };
+    const struct cgroup_tree *t = tree_of(host, CGROUP_CPU);
+    if (t)
+        (void)write_file(&parent, t, "cpu.idle", is_yielding ? "1" : "0"); /* before Linux 5.15 there is none */
+}
+
 bool cgroup_is_yielding(const struct cgroup *cg)
 {
     const struct cgroup_tree *t = tree_of(cg->host, CGROUP_CPU);

@@ -109,6 +109,8 @@ uint64_t cgroup_host_cpu_used_us(const struct cgroup_host *host);
  * the smallest share. Its quota stays as it is. */
 int cgroup_yield(const struct cgroup *cg, bool is_yielding);
 bool cgroup_is_yielding(const struct cgroup *cg);
+/* The same for all groups together, towards the rest of the host. Only the idle class: where there is none, nothing. */
+void cgroup_host_yield(const struct cgroup_host *host, bool is_yielding);
 /* Removes the group in every tree, a few tries with sched_yield. -EBUSY: processes still leaving, try later. Gone is 0.
  * Groups made below it from inside (never by us) are removed too, one level deep. */
 int cgroup_remove(const struct cgroup *cg);

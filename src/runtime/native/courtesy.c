@@ -23,6 +23,7 @@
 #define QUIET_PARTS 20
 #define QUIET_LOW   20
 #define QUIET_US    1000000
+#define HOST_PART   60 /* percent of all CPU time: a host that wants more itself gets no precedence */
 
 static bool is_looked_at(const struct cell *c)
 {
@@ -150,6 +151,22 @@ static bool has_heavy(const struct cell *cells)
     return cells != NULL;
 }
 
+static unsigned host_capacity(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (unsigned)n * 1000 : 1000;
+}
+
+/* others: what the host used beside the boxes. Written again at each look: other servers have the same parent group. */
+static void precede(struct courtesy *y, const struct cell_site *site, const struct cell *cells, unsigned others)
+{
+    unsigned capacity = host_capacity();
+    bool is_host_first = has_heavy(cells) && others * 100 < capacity * HOST_PART;
+    if (is_host_first || y->is_host_first)
+        cgroup_host_yield(&site->cgroups, is_host_first);
+    y->is_host_first = is_host_first;
+}
+
 void courtesy_step(struct courtesy *y, const struct cell_site *site, struct cell *cells)
 {
     int64_t now = clock_mono_us(), span = now - y->looked_us;
@@ -157,12 +174,16 @@ void courtesy_step(struct courtesy *y, const struct cell_site *site, struct cell
         return;
     uint64_t all = cgroup_host_cpu_used_us(&site->cgroups), idle = host_idle_us();
     bool is_first = y->looked_us == 0;
-    bool is_quiet = !is_first && milli_of(all - y->all_us, span) < IDLE_MILLI;
+    unsigned boxes = is_first ? 0 : milli_of(all - y->all_us, span);
+    bool is_quiet = !is_first && boxes < IDLE_MILLI;
     unsigned available = is_first || idle < y->idle_us ? 0 : milli_of(idle - y->idle_us, span);
+    unsigned mine = boxes + available, capacity = host_capacity();
     y->all_us = all;
     y->idle_us = idle;
     y->looked_us = now;
+    unsigned others = mine < capacity ? capacity - mine : 0;
     if (is_quiet && !has_heavy(cells)) {
+        precede(y, site, cells, others);
         y->next_us = now + IDLE_LOOK_US;
         return;
     }
@@ -173,6 +194,7 @@ void courtesy_step(struct courtesy *y, const struct cell_site *site, struct cell
         if (is_looked_at(c) && c->share.is_heavy)
             relieve(c, available);
     make_room(cells, available);
+    precede(y, site, cells, others);
     int64_t cost = (clock_mono_us() - now) * COST_FACTOR;
     y->next_us = now + (cost > BUSY_LOOK_US ? cost : BUSY_LOOK_US);
 }

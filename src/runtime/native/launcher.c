@@ -758,6 +758,8 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
     if (r >= 0)
         r = cgroup_host_init(&s->cgroups, NULL, err);
     if (r >= 0)
+        cgroup_host_yield(&s->cgroups, false); /* what a launcher that was killed left; see courtesy.h */
+    if (r >= 0)
         r = open_programs(s, err);
     if (r >= 0 && s->is_root)
         r = cellroot_shared(s, err);
@@ -783,6 +785,7 @@ static void stop(struct launcher *l)
     }
     chore_finish(&l->chores, &l->site);
     l->nets = switchnet_free(l->nets);
+    cgroup_host_yield(&l->site.cgroups, false);
     while (l->cells) {
         struct cell *c = l->cells;
         l->cells = c->next;

@@ -252,6 +252,16 @@ TEST(who_yields_keeps_its_quota_and_can_be_limited_anew)
     CHECK(!cgroup_is_yielding(&cg));
 }
 
+TEST(all_groups_together_yield_to_the_host)
+{
+    struct cgroup parent = { .host = &host, .name = "." };
+    cgroup_host_yield(&host, true);
+    bool was_yielding = cgroup_is_yielding(&parent);
+    cgroup_host_yield(&host, false);
+    CHECK(was_yielding);
+    CHECK(!cgroup_is_yielding(&parent));
+}
+
 TEST(freeze_stops_and_thaw_goes_on)
 {
     atomic_uint *counter = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -534,6 +544,7 @@ static void on_v1_alone(void)
     RUN(pids_limit_holds);
     RUN(cpu_quota_holds);
     RUN(who_yields_keeps_its_quota_and_can_be_limited_anew);
+    RUN(all_groups_together_yield_to_the_host);
     RUN(freeze_stops_and_thaw_goes_on);
     RUN(kill_without_cgroup_kill_ends_frozen_groups_too);
     RUN(list_finds_leftovers_once_and_may_remove_them);
@@ -572,6 +583,7 @@ int main(void)
         RUN(pids_limit_holds);
         RUN(cpu_quota_holds);
         RUN(who_yields_keeps_its_quota_and_can_be_limited_anew);
+        RUN(all_groups_together_yield_to_the_host);
         RUN(freeze_stops_and_thaw_goes_on);
         RUN(kill_without_cgroup_kill_ends_frozen_groups_too);
         RUN(list_finds_leftovers_once_and_may_remove_them);
