@@ -219,7 +219,7 @@ TEST(streams_are_server_sent_events)
     CHECK(fixture_has(&r.f, "Connection: keep-alive\r\n") && fixture_has(&r.f, "data: {\"type\":\"stdout\"}\n\n"));
     call_error(h.call, ERR_TIMEOUT, "too late");
     CHECK(fixture_wait(&r.f, fd, "\r\n0\r\n\r\n"));
-    CHECK(fixture_has(&r.f, "data: {\"type\":\"error\",\"error\":\"too late\",\"timestamp\":"));
+    CHECK(fixture_has(&r.f, "data: {\"type\":\"error\",\"error\":\"too late\",\"code\":\"timed_out\",\"timestamp\":"));
     CHECK_STR(r.traces, "cmd::run-stream - 504");
     close(fd);
     rig_done(&r);
