@@ -18,10 +18,11 @@ DEADLINE_S = 60
 IMAGE = "python"
 NAMES = ("shell", "python:3.12-slim", "host")
 PYTHON_LIBRARY = pathlib.Path(os.__file__).parent
+PYTHON_PACKAGES, INSTALLERS = pathlib.Path("/usr/lib/python3/dist-packages"), ("pip", "setuptools", "wheel", "pkg_resources", "_distutils", "distutils")
 PACKAGES = ("coreutils", "dash", "bash", "sed", "grep", "findutils", "procps", "hostname", "mawk", "tar", "gzip")
 PROGRAMS = ("/usr/bin/python3", "/usr/bin/git", "/usr/lib/git-core/git-http-backend", "/usr/lib/git-core/git-remote-http")
 GIT_LEFT_OUT = 1 << 20  # bytes: those of git's helpers that are larger are not needed here
-PYTHON_LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "ensurepip", "__pycache__", "distutils", "turtledemo", "pydoc_data")
+PYTHON_LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "ensurepip", "__pycache__", "turtledemo", "pydoc_data")
 
 
 def is_there():
@@ -70,7 +71,9 @@ def _no_tests(info):
 def rootfs():
     """A tar of a small root: shell tools, Python and git of this machine."""
     programs = {path for package in PACKAGES for path in _package_files(package)} | set(PROGRAMS) | _git_helpers()
-    return _root_of(programs, [(PYTHON_LIBRARY, _no_tests), ("/lib/terminfo", None), ("/usr/share/git-core/templates", None)])
+    installers = [path for name in INSTALLERS for path in PYTHON_PACKAGES.glob(name + "*")]
+    return _root_of(programs, [(PYTHON_LIBRARY, _no_tests), ("/lib/terminfo", None), ("/usr/share/git-core/templates", None),
+                               *((path, _no_tests) for path in installers)])
 
 
 def node_rootfs():
@@ -121,22 +124,24 @@ class _Unix(http.client.HTTPConnection):
 
 
 class Engine:
-    """One dockerd. `host` is its DOCKER_HOST."""
+    """One dockerd. `host` is its DOCKER_HOST. Without a default bridge, or with bridge="ADDRESS" in a network namespace of its own with
+    a default bridge that has this address."""
 
     server_env = {}  # what a server on it needs besides
     cannot = {}  # tests that ask more than this kind of engine does, with the reason
 
-    def __init__(self, flags=()):
+    def __init__(self, flags=(), bridge=None):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="iii-dkr-"))
         os.chmod(self.home, 0o755)  # the server is a user of its own, and in the socket's group
         self.socket = self.home / "docker.sock"
         self.host = f"unix://{self.socket}"
-        self.flags = list(flags)
+        self.wrap = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] if bridge else []
+        self.flags = [f"--bip={bridge}/24" if bridge else "--bridge=none", *flags]
         self.proc = None
 
     def argv(self):
-        return ["dockerd", "--data-root", self.home / "data", "--exec-root", self.home / "exec", "-p", self.home / "pid",
-                "-H", self.host, "--iptables=false", "--bridge=none", *self.flags]
+        return [*self.wrap, "dockerd", "--data-root", self.home / "data", "--exec-root", self.home / "exec", "-p", self.home / "pid",
+                "-H", self.host, "--iptables=false", *self.flags]
 
     def env(self):
         return os.environ

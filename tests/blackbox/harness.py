@@ -295,9 +295,13 @@ class Server:
     def agents(self):
         """Host pids of the first processes of its sandboxes."""
         if BACKEND == "docker":
-            ids = [one["Id"] for one in engine().containers(self.data_tag()) if one["State"] == "running"]
-            return [engine().json("GET", f"/containers/{one}/json")["State"]["Pid"] for one in ids]
+            return wait_until(self._container_pids, "the engine to say that its containers run")
         return [pid for pid in leak.descendants(self.pid) if leak.inner_pid(pid) == 1]
+
+    def _container_pids(self):
+        rows = [engine().json("GET", f"/containers/{one['Id']}/json") for one in engine().containers(self.data_tag())]
+        found = [row["State"]["Pid"] for row in rows if row["State"]["Status"] in ("running", "paused", "created")]
+        return found if all(found) else None
 
     def kill(self):
         """SIGKILL: what a crash or an out-of-memory kill does to the daemon."""

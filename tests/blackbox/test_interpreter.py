@@ -4,6 +4,8 @@ import threading
 
 import pytest
 
+import harness
+
 from harness import UNKNOWN, Server, wait_until
 
 SERVER_ENV = {"III_MAX_CMD_TIMEOUT": "20"}
@@ -30,7 +32,9 @@ def test_python_is_the_default(client, box):
     ("bash", "bash", "echo $((6 * 7))"),
     ("go", "go", 'package main\nimport "fmt"\nfunc main() { fmt.Println(6 * 7) }'),
 ])
-def test_languages(client, box, language, program, code):
+def test_languages(client, box, new_sandbox, language, program, code):
+    if program == "node" and shutil.which("node"):
+        box = new_sandbox(image=harness.node_image())["id"]
     if client.exec(box, ["sh", "-c", f"command -v {program}"])["exitCode"]:
         pytest.skip(f"the host's view has no {program}")
     assert run(client, box, code, language=language)["output"] == "42\n"

@@ -12,7 +12,7 @@
 #define NAME_PREFIX "iii-net-"
 #define QUERY_MAX   1024
 #define AGAIN_MS    100
-#define AGAIN_MAX   100  /* the address is still that of a container that is going */
+#define AGAIN_MAX   100  /* a container that is going still has the address */
 #define FREE_MS     5000 /* for all networks together, when the server ends */
 
 struct dknet_job;
@@ -193,7 +193,12 @@ static void on_again(void *arg)
 {
     struct dknet_job *j = arg;
     j->again = timer_free(j->again);
-    start_plug(j->d, j);
+    j->start(j->d, j);
+}
+
+static void try_again(struct dknet_job *j)
+{
+    j->again = timer_new(j->d->calls.loop, AGAIN_MS, 0, on_again, j);
 }
 
 static void on_plugged(void *arg, json_t *body, const struct err *err)
@@ -201,7 +206,7 @@ static void on_plugged(void *arg, json_t *body, const struct err *err)
     struct dknet_job *j = arg;
     (void)body;
     if (says(err, "already in use") && j->n_tries++ < AGAIN_MAX) {
-        j->again = timer_new(j->d->calls.loop, AGAIN_MS, 0, on_again, j);
+        try_again(j);
         return;
     }
     if (says(err, "(none)") && !j->is_second) { /* "no network" counts as one, and as an exclusive one */
@@ -294,6 +299,10 @@ static void on_deleted(void *arg, json_t *body, const struct err *err)
         CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
         j->is_second = true;
         call(j, "GET", name, NULL, on_members);
+        return;
+    }
+    if (says(err, "active endpo") && j->n_tries++ < AGAIN_MAX) { /* of a container that is just going */
+        try_again(j);
         return;
     }
     bool is_gone = !err || err->code == ERR_NOT_FOUND;

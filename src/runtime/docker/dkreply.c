@@ -51,6 +51,10 @@ static json_t *host_config(const struct dkreply_box *box)
     (void)json_object_update(h, more);
     if (box->plan->shm_mb)
         (void)json_object_set_new(h, "ShmSize", json_integer((json_int_t)box->plan->shm_mb * MIB));
+    if (!box->plan->has_network) { /* what members of a network look up is not to be forwarded by the engine */
+        (void)json_object_set_new(h, "Dns", json_pack("[s]", "127.0.0.1"));
+        (void)json_object_set_new(h, "DnsOptions", json_pack("[s,s]", "timeout:1", "attempts:1"));
+    }
     if (*box->runtime)
         (void)json_object_set_new(h, "Runtime", json_string(box->runtime));
     return h;
