@@ -35,7 +35,7 @@ LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
-NOT_SANITIZED = ("test_clocks.py", "test_docker.py", "test_docs.py", "test_iii_sdk.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py")
+NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker.py", "test_docs.py", "test_iii_sdk.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py")
 CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
 RERUN_MAX = 8
 SANITIZER_ENV = {
@@ -327,6 +327,14 @@ def engines(tally, binary, expr):
             tally.add(f"engines-{name}", case, outcome, reason, node)
 
 
+def packages(tally, binary, expr):
+    """What takes minutes and much of the network: only with --all."""
+    say("packages: a fresh Debian, archives of the client libraries")
+    env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1"}
+    for name, node, outcome, reason in pytest_run(tally, "packages", sorted((ROOT / "tests" / "packages").glob("test_*.py")), env, expr, False):
+        tally.add("packages", name, outcome, reason, node)
+
+
 def passes_alone(tally, node, env):
     xml = BUILD / "rerun.xml"
     xml.unlink(missing_ok=True)
@@ -353,13 +361,16 @@ def guarded(tally, stage, fn, *args):
 def main():
     parser = argparse.ArgumentParser(prog="./dev test")
     parser.add_argument("--only", default=",".join(STAGES), help="comma list of: " + " ".join(STAGES))
+    parser.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian")
     parser.add_argument("-k", metavar="EXPR", help="only black-box tests that match (pytest's -k)")
     parser.add_argument("--all", action="store_true", help="also what adds little for its time: more files on a Docker engine")
     args = parser.parse_args()
     wanted = args.only.split(",")
-    unknown = [w for w in wanted if w not in STAGES]
+    if args.all:
+        wanted.append("packages")
+    unknown = [w for w in wanted if w not in (*STAGES, "packages")]
     if unknown:
-        parser.error(f"unknown stage {unknown[0]}; there are: {' '.join(STAGES)}")
+        parser.error(f"unknown stage {unknown[0]}; there are: {' '.join(STAGES)} packages")
     tally = Tally()
     BUILD.mkdir(exist_ok=True)
     built = build(tally, "build", BUILD, [])
@@ -374,6 +385,8 @@ def main():
         guarded(tally, "docker", docker, BUILD / "iii", args.k, DOCKER + (DOCKER_ALL if args.all else ()))
     if "engines" in wanted and built:
         guarded(tally, "engines", engines, BUILD / "iii", args.k)
+    if "packages" in wanted and built:
+        guarded(tally, "packages", packages, BUILD / "iii", args.k)
     if "asan" in wanted:
         guarded(tally, "asan", asan, args.k, bool(args.k))
     if tidy:

@@ -1,0 +1,57 @@
+"""The archives of the client libraries: each is installed as a user would, into a place of its own, and loads."""
+import hashlib
+import pathlib
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+LIMIT_S = 600
+
+
+def run(*argv, **kw):
+    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=False, timeout=LIMIT_S, stdin=subprocess.DEVNULL, **kw)
+    assert done.returncode == 0, f"{argv}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    out = tmp_path_factory.mktemp("archives")
+    return [out / name for name in run(sys.executable, ROOT / "tools" / "dist.py", "--only", "npm,wheel,crate", "--out", out).split()]
+
+
+def of_kind(archives, suffix):
+    found = [a for a in archives if a.suffix == suffix]
+    assert found, f"no {suffix} in {archives}"
+    return found
+
+
+def test_checksums(archives):
+    lines = (archives[0].parent / "SHA256SUMS").read_text().splitlines()
+    assert sorted(lines) == sorted(f"{hashlib.sha256(a.read_bytes()).hexdigest()}  {a.name}" for a in archives)
+
+
+def test_npm_packages_install(archives, tmp_path):
+    packages = of_kind(archives, ".tgz")
+    (tmp_path / "package.json").write_text("{}")
+    run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages, cwd=tmp_path)
+    assert (tmp_path / "node_modules" / "@iii-sandbox" / "sdk").is_dir()
+    names = run("node", "--input-type=module", "-e", "import * as sdk from '@iii-sandbox/sdk'; console.log(Object.keys(sdk).join(' '))", cwd=tmp_path)
+    assert "createSandbox" in names
+
+
+def test_the_wheel_installs(archives, tmp_path):
+    (wheel,) = of_kind(archives, ".whl")
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    run(tmp_path / "venv" / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+    assert "Sandbox" in run(tmp_path / "venv" / "bin" / "python", "-c", "import iii_sandbox; print(dir(iii_sandbox))", cwd=tmp_path)
+
+
+def test_the_crate_holds_its_sources(archives):
+    (crate,) = of_kind(archives, ".crate")
+    with tarfile.open(crate) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+    assert {"Cargo.toml", "src/lib.rs", "README.md"} <= names
