@@ -120,6 +120,21 @@ def test_the_program_of(page, text, server):
     assert done.returncode == 0 and expected and missing_line(expected, done.stdout) is None, f"{page.name}: {done.stdout}\n{done.stderr}"
 
 
+SCRIPTS = sorted((harness.ROOT / "examples" / "shell").glob("*.sh"))
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="snapshots need control groups")
+@pytest.mark.parametrize("script", SCRIPTS, ids=[script.stem for script in SCRIPTS])
+def test_the_script(script, server, tmp_path):
+    done = subprocess.run([script], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=harness.DEADLINE_S * 4,
+                          env=harness.clean_env({"III_SANDBOX_URL": f"http://127.0.0.1:{server.port}"}))
+    server.held.look(server.pid)
+    expected = re.findall(r"^# → (.*)$", script.read_text(), re.M)
+    assert done.returncode == 0 and expected and missing_line(expected, done.stdout) is None, f"{script.name}: {done.stdout}\n{done.stderr}"
+    with harness.Client(server.port) as client:
+        assert client.ok("GET", "/sandboxes")["total"] == 0, f"{script.name} leaves sandboxes behind"
+
+
 def test_every_example_that_asks_the_server_runs():
     for page in WRITTEN:
         for language, text, _ in fences(page):
