@@ -31,7 +31,7 @@ static int serve(const struct mcpremote_where *where, struct err *err)
         if (r < 0)
             (void)err_sys(err, r, "standard input and output");
         loop_settle(l); /* what was begun in vain is told so */
-        remote = mcpremote_free(remote);
+        (void)mcpremote_free(remote);
     }
     (void)loop_free(l);
     return r;

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/queue.h>
 
+#include "mcp/mcpoutput.h"
 #include "mcp/mcpresource.h"
 #include "mcp/mcpsession.h"
 #include "mcp/mcptool.h"
@@ -29,6 +30,7 @@ struct mcpwork {
     char *uri;                   /* of resources/read; NULL: resources/list */
     enum op_id op;
     json_t *params, *events;
+    struct mcpoutput *output; /* of a command that is followed; else NULL */
     size_t event_bytes;
     void *handle; /* of the back */
     int64_t started_ms;

@@ -17,6 +17,9 @@ static void work_free(struct mcpwork *w)
     json_decref(w->args);
     json_decref(w->params);
     json_decref(w->events);
+    if (w->output)
+        mcpoutput_done(w->output);
+    free(w->output);
     mcpresource_done(&w->resource);
     free(w->uri);
     free(w);
@@ -27,7 +30,7 @@ static void work_free(struct mcpwork *w)
 /* In the words of the contract's client: which request failed, and what the server said. */
 static char *failure_text(const struct mcpwork *w, int status, const json_t *body)
 {
-    const struct op *op = &spec_ops[w->op];
+    const struct op *op = &spec_ops[w->tool ? w->tool->op : w->op];
     if (status == 0)
         return xstrdup(json_get_str(body, "error", "no server could be asked"));
     CLEANUP(free_p) char *path = mcppath_of(op, w->params, w->exchange->session->back->prefix);
@@ -73,7 +76,12 @@ static void finish_resource(struct mcpwork *w, int status, json_t *body)
 static void on_done(void *arg, int status, json_t *body)
 {
     struct mcpwork *w = arg;
+    JSON_OWNED gathered = NULL;
     w->handle = NULL;
+    if (w->output && status == 200) {
+        status = mcpoutput_answer(w->output, loop_now_ms(w->exchange->session->loop) - w->started_ms, &gathered);
+        body = gathered;
+    }
     if (w->tool)
         finish_tool(w, status, body);
     else
@@ -83,6 +91,10 @@ static void on_done(void *arg, int status, json_t *body)
 static void on_event(void *arg, json_t *event)
 {
     struct mcpwork *w = arg;
+    if (w->output) {
+        mcpoutput_event(w->output, event);
+        return;
+    }
     w->event_bytes += 64 + json_string_length(json_get(event, "data"));
     if (w->events && w->event_bytes <= MCPWORK_EVENTS_MAX && strcmp(json_get_str(event, "type", ""), "end") != 0)
         (void)json_array_append(w->events, event);
@@ -127,6 +139,14 @@ static void work_start(struct mcpwork *w)
     w->handle = s->back->start(s->back->arg, w->op, w->params, &sink);
 }
 
+/* Who wants to hear of progress sees the newest line of a command: it is run by the operation that streams. */
+static void follow(struct mcpwork *w)
+{
+    w->op = OP_ID_cmd_run_stream;
+    w->output = xzalloc(sizeof(*w->output));
+    mcpoutput_init(w->output);
+}
+
 /* The newest revisions want the model to see what was wrong with its arguments, so that it can do better. */
 static void refuse_args(struct mcpexchange *x, const json_t *id, const struct mcptool *t, const struct err *err)
 {
@@ -160,6 +180,8 @@ void mcpwork_call_tool(struct mcpexchange *x, const json_t *id, const json_t *pa
     w->tool = t;
     w->args = json_incref(args);
     w->progress_token = token_of(params);
+    if (w->progress_token && t->op == OP_ID_cmd_run)
+        follow(w);
     work_start(w);
 }
 
@@ -244,9 +266,11 @@ static void tell_progress(const struct mcpwork *w)
 {
     const struct mcpexchange *x = w->exchange;
     long long seconds = (loop_now_ms(x->session->loop) - w->started_ms) / 1000;
+    const char *line = w->output ? w->output->line : "";
+    json_t *words =
+        *line ? json_text(line, strlen(line)) : json_sprintf("%s: running for %lld s", w->tool->name, seconds);
     JSON_OWNED m = json_pack("{s:s, s:s, s:{s:O, s:i, s:o}}", "jsonrpc", "2.0", "method", "notifications/progress",
-                             "params", "progressToken", w->progress_token, "progress", w->ticks, "message",
-                             json_sprintf("%s: running for %lld s", w->tool->name, seconds));
+                             "params", "progressToken", w->progress_token, "progress", w->ticks, "message", words);
     if (!x->is_gone)
         x->sink.send(x->sink.arg, m);
 }

@@ -148,6 +148,21 @@ def test_progress_and_cancellation(mcp, new_sandbox):
     assert not [n for n in mcp.notes if n.get("id") == "long"], "a cancelled request gets no answer"
 
 
+def test_progress_shows_the_newest_line(mcp, new_sandbox):
+    sid = new_sandbox()["id"]
+    result = mcp.tool("sandbox_exec", token=1, sandboxId=sid, command="echo first; echo 'é second' >&2; sleep 1.6; echo third; exit 3")
+    assert "é second" in [n["params"]["message"] for n in mcp.notes]
+    assert result["isError"] and result["content"][0]["text"] == "STDOUT:\nfirst\nthird\n\n\nSTDERR:\né second\n"
+    assert result["structuredContent"]["exitCode"] == 3 and result["structuredContent"]["duration"] >= 1600
+    over = mcp.tool("sandbox_exec", token=2, sandboxId=sid, command="sleep 100", timeout=1)
+    assert over["isError"] and f"POST /sandbox/sandboxes/{sid}/exec failed: 504" in over["content"][0]["text"]
+    gone = mcp.tool("sandbox_exec", token=3, sandboxId=harness.UNKNOWN, command="true")
+    assert gone["isError"] and "failed: 404" in gone["content"][0]["text"]
+    much = mcp.tool("sandbox_exec", token=4, sandboxId=sid, command="head -c 11000000 /dev/zero | tr '\\0' x")["structuredContent"]
+    plain = mcp.tool("sandbox_exec", sandboxId=sid, command="head -c 11000000 /dev/zero | tr '\\0' x")["structuredContent"]
+    assert much["stdoutTruncated"] and plain["stdoutTruncated"] and len(much["stdout"]) == len(plain["stdout"]) == 10 << 20
+
+
 def test_too_many_at_once(mcp, new_sandbox):
     sid = new_sandbox()["id"]
     wait = {"name": "sandbox_exec", "arguments": {"sandboxId": sid, "command": "while [ ! -e /workspace/go ]; do sleep 0.1; done"}}
