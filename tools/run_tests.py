@@ -18,6 +18,7 @@ import xml.etree.ElementTree as ET
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLACKBOX = (ROOT / "tests" / "blackbox", ROOT / "tests" / "escape")
+CONTRACT = ROOT / "tests" / "contract"
 BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
 # The black-box files that are about sandboxes run on a Docker engine, too. Tests that need what the backend declares missing skip themselves.
@@ -28,7 +29,7 @@ DOCKER = ("alerts", "background", "contexts", "diskwatch", "durable", "egress", 
 DOCKER_ALL = ("audit", "engine_calls", "fn_text", "iii_cli", "leak", "neighbours", "otlp", "tenants", "tokens")  # with --all: they add little
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
-STAGES = ("lint", "unit", "blackbox", "docker", "engines", "asan")
+STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "asan")
 TOTAL_S = 2700  # a hard stop, not the goal: a quiet machine of two cores takes less than 20 minutes
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
 LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600}
@@ -299,6 +300,14 @@ def blackbox(tally, stage, binary, expr, extra_env=None):
         tally.add(stage, name, outcome, reason, node)
 
 
+def sdk(tally, binary, expr):
+    """The SDKs: contract scenarios through every client, each SDK's own tests, examples. Not again under sanitizers: the server sees nothing new."""
+    say("sdk: contract scenarios, tests of the SDKs")
+    env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1"}
+    for name, node, outcome, reason in pytest_run(tally, "sdk", sorted(CONTRACT.glob("test_*.py")), env, expr, True):
+        tally.add("sdk", name, outcome, reason, node)
+
+
 def docker(tally, binary, expr, stems):
     """The same files against a Docker engine. What is about the engine alone (test_docker*.py) is in blackbox."""
     if not shutil.which("dockerd") or os.geteuid() != 0:
@@ -381,6 +390,8 @@ def main():
         guarded(tally, "unit", unit, "unit", BUILD)
     if "blackbox" in wanted and built:
         guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k)
+    if "sdk" in wanted and built:
+        guarded(tally, "sdk", sdk, BUILD / "iii", args.k)
     if "docker" in wanted and built:
         guarded(tally, "docker", docker, BUILD / "iii", args.k, DOCKER + (DOCKER_ALL if args.all else ()))
     if "engines" in wanted and built:

@@ -95,11 +95,14 @@ export class NodeSocket implements Socket {
       return this.fail("the answer to the upgrade is not ours");
     }
     this.stream = stream;
-    stream.on("data", (data: Buffer) => this.receive(data));
     stream.on("error", (error) => this.end(1006, error.message));
     stream.on("close", () => this.end(1006, "the connection broke"));
     this.onopen?.();
-    if (head.length > 0) this.receive(head);
+    // Whoever waited for the opening has to set onmessage first: what came along with the answer would be lost.
+    setImmediate(() => {
+      stream.on("data", (data: Buffer) => this.receive(data));
+      if (head.length > 0) this.receive(head);
+    });
   }
 
   private refuse(answer: IncomingMessage): void {
