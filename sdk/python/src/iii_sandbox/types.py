@@ -145,6 +145,14 @@ class BackgroundExec(Model):
     exitCode: int | None = None
     startedAt: int
     finishedAt: int | None = None
+    stdin: bool | None = None
+    logBytes: int | None = None
+    truncated: bool | None = None
+    userMs: int | None = None
+    systemMs: int | None = None
+    maxRssKb: int | None = None
+    oomKilled: bool | None = None
+    timedOut: bool | None = None
 
 
 class BackgroundLogs(Model):

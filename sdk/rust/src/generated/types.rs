@@ -156,6 +156,22 @@ pub struct BackgroundExec {
     pub started_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rss_kb: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oom_killed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<bool>,
 }
 
 /// Output from the asked offset on, and the next offset in bytes

@@ -94,6 +94,14 @@ export interface BackgroundExec {
   exitCode?: number;
   startedAt: number;
   finishedAt?: number;
+  stdin?: boolean;
+  logBytes?: number;
+  truncated?: boolean;
+  userMs?: number;
+  systemMs?: number;
+  maxRssKb?: number;
+  oomKilled?: boolean;
+  timedOut?: boolean;
 }
 
 /** Output from the asked offset on, and the next offset in bytes */
