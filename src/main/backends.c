@@ -1,8 +1,11 @@
 #include "main/backends.h"
 
+#include <errno.h>
 #include <grp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/strlist.h"
@@ -23,6 +26,28 @@ static char **names_of(const struct settings *s)
     return names;
 }
 
+static bool has_docker(char *const *names)
+{
+    for (size_t i = 0; names && names[i]; i++)
+        if (strcmp(names[i], "docker") == 0)
+            return true;
+    return false;
+}
+
+/* Now, while they can be read; later the server has no right to look. */
+static int check_tls(const struct settings *s, struct err *err)
+{
+    struct docker_tls tls;
+    backends_tls(s->docker_cert_path, &tls);
+    char *const files[] = { tls.ca, tls.cert, tls.key };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++)
+        if (files[i] && access(files[i], R_OK) < 0)
+            r = err_sys(err, -errno, "DOCKER_CERT_PATH: %s", files[i]);
+    backends_tls_done(&tls);
+    return r;
+}
+
 int backends_check(const struct settings *s, struct err *err)
 {
     CLEANUP(strlist_free_p) char **names = names_of(s);
@@ -32,7 +57,9 @@ int backends_check(const struct settings *s, struct err *err)
                            "backend \"%.32s\" is not there: this version has native and docker (III_ISOLATION_BACKEND, "
                            "III_BACKENDS)",
                            names[i]);
-    return names ? 0 : err_set(err, ERR_INVALID, 0, "III_ISOLATION_BACKEND names no backend");
+    if (!names)
+        return err_set(err, ERR_INVALID, 0, "III_ISOLATION_BACKEND names no backend");
+    return has_docker(names) ? check_tls(s, err) : 0;
 }
 
 /* An engine that is not up yet makes its socket later, by custom for this group. */
@@ -47,11 +74,8 @@ static bool group_by_name(const char *name, gid_t *ret)
 bool backends_group(const struct settings *s, gid_t *ret)
 {
     CLEANUP(strlist_free_p) char **names = names_of(s);
-    bool is_wanted = false;
     struct stat st;
-    for (size_t i = 0; names && names[i]; i++)
-        is_wanted |= strcmp(names[i], "docker") == 0;
-    if (!is_wanted || strncmp(s->docker_host, "unix://", 7) != 0)
+    if (!has_docker(names) || strncmp(s->docker_host, "unix://", 7) != 0)
         return false;
     if (stat(s->docker_host + 7, &st) < 0)
         return group_by_name("docker", ret);
@@ -59,20 +83,33 @@ bool backends_group(const struct settings *s, gid_t *ret)
     return (st.st_mode & 060) == 060;
 }
 
-struct docker_options backends_docker(const struct settings *s, const char *data_dir)
+void backends_tls(const char *folder, struct docker_tls *ret)
 {
-    return (struct docker_options){ .data_dir = data_dir,
-                                    .host = s->docker_host,
-                                    .tls_verify = s->docker_tls_verify,
-                                    .cert_path = s->docker_cert_path,
-                                    .runtime = s->docker_runtime };
+    *ret = (struct docker_tls){ 0 };
+    if (!*folder)
+        return;
+    *ret = (struct docker_tls){ .ca = xasprintf("%s/ca.pem", folder),
+                                .cert = xasprintf("%s/cert.pem", folder),
+                                .key = xasprintf("%s/key.pem", folder) };
 }
 
-int backends_open(struct loop *l, const struct settings *s, const struct native_options *native, struct backends *ret,
-                  struct err *err)
+void backends_tls_done(struct docker_tls *tls)
+{
+    free(tls->ca);
+    free(tls->cert);
+    free(tls->key);
+    *tls = (struct docker_tls){ 0 };
+}
+
+int backends_open(struct loop *l, const struct settings *s, const struct docker_tls *tls,
+                  const struct native_options *native, struct backends *ret, struct err *err)
 {
     CLEANUP(strlist_free_p) char **names = names_of(s);
-    struct docker_options docker = backends_docker(s, native->data_dir);
+    struct docker_options docker = { .data_dir = native->data_dir,
+                                     .host = s->docker_host,
+                                     .is_tls = *s->docker_tls_verify || *s->docker_cert_path,
+                                     .tls = *tls,
+                                     .runtime = s->docker_runtime };
     int r = 0;
     for (size_t i = 0; r == 0 && names && names[i]; i++) {
         struct runtime *rt = NULL;

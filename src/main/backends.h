@@ -12,9 +12,12 @@ struct backends {
 
 int backends_check(const struct settings *s,
                    struct err *err); /* ERR_UNSUPPORTED: one that this version does not have */
-int backends_open(struct loop *l, const struct settings *s, const struct native_options *native, struct backends *ret,
-                  struct err *err);
+/* tls: the engine's files, as backends_tls() named them, or their copies. */
+int backends_open(struct loop *l, const struct settings *s, const struct docker_tls *tls,
+                  const struct native_options *native, struct backends *ret, struct err *err);
 void backends_close(struct backends *b);
 /* The group that a socket of an engine is open to, when a backend needs it. */
 bool backends_group(const struct settings *s, gid_t *ret);
-struct docker_options backends_docker(const struct settings *s, const char *data_dir); /* borrows */
+/* The files of DOCKER_CERT_PATH that TLS to the engine needs; folder "": none. Caller frees them. */
+void backends_tls(const char *folder, struct docker_tls *ret);
+void backends_tls_done(struct docker_tls *tls);

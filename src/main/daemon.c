@@ -105,7 +105,7 @@ static int open_parts(struct daemon *d, struct err *err)
     if (r == 0 && tlsport_is_wanted(&d->settings))
         r = tlsport_new(d->loop, &d->settings, d->privilege.keeper, &d->tls, err);
     if (r == 0)
-        r = backends_open(d->loop, &d->settings, &native, &d->backends, err);
+        r = backends_open(d->loop, &d->settings, &d->privilege.docker_tls, &native, &d->backends, err);
     if (r == 0)
         r = manager_new(d->loop, &d->settings, d->store, d->images, d->backends.all[0], &d->manager, err);
     for (size_t i = 1; r == 0 && i < d->backends.n; i++)

@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "escape/escape.h"
 #include "image/image.h"
+#include "main/backends.h"
 #include "main/daemon.h"
 #include "main/datadir.h"
 #include "runtime/docker/docker.h"
@@ -22,11 +23,12 @@ static void add_docker(json_t *checks)
     const char *host = getenv("DOCKER_HOST"), *verify = getenv("DOCKER_TLS_VERIFY"),
                *certs = getenv("DOCKER_CERT_PATH");
     struct docker_options opt = { .host = host && *host ? host : "unix:///var/run/docker.sock",
-                                  .tls_verify = verify ? verify : "",
-                                  .cert_path = certs ? certs : "" };
+                                  .is_tls = (verify && *verify) || (certs && *certs) };
     if (!(host && *host) && access(usual, F_OK) < 0)
         return;
+    backends_tls(certs ? certs : "", &opt.tls);
     JSON_OWNED rows = docker_doctor(&opt);
+    backends_tls_done(&opt.tls);
     (void)json_array_extend(checks, rows);
 }
 

@@ -75,7 +75,7 @@ static int copy_to_memory(int from, int to)
  * read now keeps its name, and whoever wants it says what is wrong. */
 static int carry_file(char **path, const struct runas *who, struct err *err)
 {
-    CLEANUP(close_fd_p) int from = **path ? open(*path, O_RDONLY | O_CLOEXEC) : NO_FD;
+    CLEANUP(close_fd_p) int from = *path && **path ? open(*path, O_RDONLY | O_CLOEXEC) : NO_FD;
     if (from < 0)
         return 0;
     CLEANUP(close_fd_p) int to = memfd_create("carried", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -112,7 +112,9 @@ int privilege_prepare(struct settings *s, const char *data_dir, struct privilege
     }
     ret->who = (struct confine_who){ .uid = who.uid, .gid = who.gid };
     ret->who.has_group = backends_group(s, &ret->who.group);
-    char **const files[] = { &s->ca_cert, &s->client_cert, &s->client_key };
+    backends_tls(s->docker_cert_path, &ret->docker_tls);
+    char **const files[] = { &s->ca_cert,         &s->client_cert,       &s->client_key,
+                             &ret->docker_tls.ca, &ret->docker_tls.cert, &ret->docker_tls.key };
     for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++)
         r = carry_file(files[i], &who, err);
     return r == 0 && geteuid() == 0 ? ownership_run(data_dir, who.uid, who.gid, err) : r;
@@ -229,5 +231,6 @@ int privilege_drop(const struct privilege *p, const char *data_dir, struct err *
 void privilege_done(struct privilege *p)
 {
     cgroup_host_done(&p->cgroups);
+    backends_tls_done(&p->docker_tls);
     p->keeper = keeper_free(p->keeper);
 }

@@ -7,6 +7,7 @@
 #include "os/cgroup.h"
 #include "os/confine.h"
 #include "os/keeper.h"
+#include "runtime/docker/docker.h"
 
 enum privilege_job { PRIVILEGE_LAUNCHER, PRIVILEGE_IMAGES, PRIVILEGE_DOOR /* with TLS only */ };
 
@@ -14,6 +15,7 @@ struct privilege {
     struct keeper *keeper;
     struct cgroup_host cgroups; /* found while there was the right to; lent to native_new() */
     struct confine_who who;
+    struct docker_tls docker_tls; /* copies, too */
 };
 
 /* While still privileged and single-threaded, with the data folder locked: makes its folders, starts the keeper, picks

@@ -105,7 +105,9 @@ static void on_done(void *arg, struct http_client *http, const struct err *err)
 static void on_late(void *arg)
 {
     struct dkcall *c = arg;
-    struct err err = c->early;
+    struct err err = ERR_INIT; /* bad files for TLS, no descriptors left: whoever asked cannot help it */
+    (void)err_set(&err, ERR_CAPACITY, c->early.sys, "%s: the Docker engine at %.80s cannot be asked: %.200s", c->what,
+                  c->set->host->name, c->early.msg);
     finish(c, NULL, &err);
 }
 

@@ -6,15 +6,14 @@
 #include "base/alloc.h"
 #include "http/url.h"
 
-static char *in_folder(const char *folder, const char *name)
+static char *copy(const char *path)
 {
-    return folder && *folder ? xasprintf("%s/%s", folder, name) : NULL;
+    return path ? xstrdup(path) : NULL;
 }
 
-int dkhost_parse(const char *host, const char *tls_verify, const char *cert_path, struct dkhost *ret, struct err *err)
+int dkhost_parse(const char *host, bool is_tls, const struct docker_tls *tls, struct dkhost *ret, struct err *err)
 {
     struct dkhost h = { .name = xstrdup(host) };
-    bool is_tls = (tls_verify && *tls_verify) || (cert_path && *cert_path);
     struct url u;
     if (strncmp(host, "unix://", 7) == 0 && host[7] == '/') {
         h.unix_path = xstrdup(host + 7);
@@ -30,9 +29,9 @@ int dkhost_parse(const char *host, const char *tls_verify, const char *cert_path
         dkhost_done(&h);
         return err_set(err, ERR_INVALID, 0, "DOCKER_HOST \"%.200s\" is neither unix:///PATH nor tcp://HOST:PORT", host);
     }
-    h.ca = in_folder(cert_path, "ca.pem");
-    h.cert = in_folder(cert_path, "cert.pem");
-    h.key = in_folder(cert_path, "key.pem");
+    h.ca = copy(tls->ca);
+    h.cert = copy(tls->cert);
+    h.key = copy(tls->key);
     h.trust = (struct tlsctx_trust){ .ca_file = h.ca, .cert_file = h.cert, .key_file = h.key };
     *ret = h;
     return 0;

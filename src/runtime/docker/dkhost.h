@@ -1,6 +1,7 @@
-/* Where the engine is, as DOCKER_HOST and its companions say. May include: base/, tls/. */
+/* Where the engine is, as DOCKER_HOST and its companions say. May include: base/, tls/, runtime/. */
 #pragma once
 #include "base/err.h"
+#include "runtime/docker/docker.h"
 #include "tls/tlsctx.h"
 
 struct dkhost {
@@ -10,5 +11,5 @@ struct dkhost {
     struct tlsctx_trust trust; /* borrows them */
     char *name;                /* as the operator gave it, for messages */
 };
-int dkhost_parse(const char *host, const char *tls_verify, const char *cert_path, struct dkhost *ret, struct err *err);
+int dkhost_parse(const char *host, bool is_tls, const struct docker_tls *tls, struct dkhost *ret, struct err *err);
 void dkhost_done(struct dkhost *h);

@@ -630,7 +630,7 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->nets = json_object();
     d->captured = json_object();
     d->calls = (struct dkcall_set){ .loop = l, .host = &d->host };
-    int r = dkhost_parse(opt->host, opt->tls_verify, opt->cert_path, &d->host, err);
+    int r = dkhost_parse(opt->host, opt->is_tls, &opt->tls, &d->host, err);
     if (r == 0)
         r = dkdoor_new(l, opt->data_dir, &d->door, err);
     if (r < 0) {
@@ -671,7 +671,7 @@ json_t *docker_doctor(const struct docker_options *opt)
     struct check c = { .rows = json_array(), .opt = opt };
     struct err err = ERR_INIT;
     CLEANUP(loop_free_p) struct loop *loop = NULL;
-    int r = dkhost_parse(opt->host, opt->tls_verify, opt->cert_path, &c.host, &err);
+    int r = dkhost_parse(opt->host, opt->is_tls, &opt->tls, &c.host, &err);
     if (r == 0)
         r = loop_new(&loop, &err);
     c.loop = loop;

@@ -3,11 +3,16 @@
 #pragma once
 #include "runtime/runtime.h"
 
+struct docker_tls {
+    char *ca, *cert, *key; /* PEM files; NULL: the system's authorities, no certificate of our own */
+};
+
 struct docker_options {
-    const char *data_dir;               /* docker/ lives below it; the engine must see it under the same path */
-    const char *host;                   /* "unix:///PATH" or "tcp://HOST:PORT" */
-    const char *tls_verify, *cert_path; /* as Docker's own client reads them; "" when unset */
-    const char *runtime;                /* "" is the engine's default */
+    const char *data_dir;  /* docker/ lives below it; the engine must see it under the same path */
+    const char *host;      /* "unix:///PATH" or "tcp://HOST:PORT" */
+    bool is_tls;           /* with tcp: */
+    struct docker_tls tls; /* borrowed */
+    const char *runtime;   /* "" is the engine's default */
 };
 
 /* Asks nothing of the engine yet: it may be down now and up later. ERR_INVALID: an address that is none. */

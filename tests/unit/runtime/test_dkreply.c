@@ -186,18 +186,20 @@ TEST(an_engine_is_at_a_socket_or_a_port)
                                        "tcp://h:1/p",
                                        "ssh://me@host",
                                        "/var/run/docker.sock" };
-    CHECK_INT(dkhost_parse("unix:///run/d.sock", "", "", &h, &err), 0);
+    char ca[] = "/certs/ca.pem";
+    const struct docker_tls none = { 0 }, tls = { .ca = ca };
+    CHECK_INT(dkhost_parse("unix:///run/d.sock", false, &none, &h, &err), 0);
     CHECK_STR(h.unix_path, "/run/d.sock");
     dkhost_done(&h);
-    CHECK_INT(dkhost_parse("tcp://engine:2376", "1", "/certs", &h, &err), 0);
+    CHECK_INT(dkhost_parse("tcp://engine:2376", true, &tls, &h, &err), 0);
     CHECK_STR(h.base_url, "https://engine:2376");
     CHECK_STR(h.trust.ca_file, "/certs/ca.pem");
     dkhost_done(&h);
-    CHECK_INT(dkhost_parse("tcp://engine:2375/", "", "", &h, &err), 0);
+    CHECK_INT(dkhost_parse("tcp://engine:2375/", false, &none, &h, &err), 0);
     CHECK_STR(h.base_url, "http://engine:2375");
     dkhost_done(&h);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        CHECK(dkhost_parse(bad[i], "", "", &h, &err) < 0);
+        CHECK(dkhost_parse(bad[i], false, &none, &h, &err) < 0);
         CHECK_INT(err.code, ERR_INVALID);
     }
 }
