@@ -208,6 +208,16 @@ static int command_of(const struct verbs_args *a, json_t *params)
     return 0;
 }
 
+/* What a terminal has no place for is refused, not forgotten. */
+static int check_tty(const struct verbs_args *a)
+{
+    static const char *const others[] = { "timeout", "cwd", "stream", "json" };
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (verbs_value(a, others[i]))
+            return verbs_usage_error(a->verb, "--%s does not go with -t", others[i]);
+    return 0;
+}
+
 int basics_exec(const struct verbs_args *a)
 {
     CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
@@ -216,7 +226,9 @@ int basics_exec(const struct verbs_args *a)
     bool is_tty = verbs_value(a, "tty"), is_fed = verbs_value(a, "interactive");
     if (a->n_words < 2 && !is_tty)
         return verbs_usage_error(a->verb, "missing operand: %s exec ID COMMAND", a->program->name);
-    int code = opargs_take(a, params);
+    int code = is_tty ? check_tty(a) : 0;
+    if (code == 0)
+        code = opargs_take(a, params);
     if (code == 0)
         code = command_of(a, params);
     if (code == 0)

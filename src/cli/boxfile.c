@@ -97,7 +97,7 @@ int boxfile_ls(const struct verbs_args *a)
     CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
     const char *path = a->n_words > 1 ? a->words[1] : "/workspace";
     JSON_OWNED params = json_pack("{s:s, s:s}", "id", a->words[0], "path", path);
-    int code = call_on_box(a, a->verb->op, params, &answer);
+    int code = call_on_box(a, &spec_ops[OP_ID_fs_list], params, &answer);
     if (code != 0)
         return code;
     if (verbs_value(a, "json")) {
@@ -120,7 +120,7 @@ int boxfile_mv(const struct verbs_args *a)
     CLEANUP(free_p) char *text = xasprintf("Moved: %s -> %s", a->words[1], a->words[2]);
     JSON_OWNED params =
         json_pack("{s:s, s:[{s:s, s:s}]}", "id", a->words[0], "moves", "from", a->words[1], "to", a->words[2]);
-    int code = call_on_box(a, a->verb->op, params, &answer);
+    int code = call_on_box(a, &spec_ops[OP_ID_fs_move], params, &answer);
     return code != 0 ? code : say(a, answer.body, text);
 }
 

@@ -104,9 +104,9 @@ const struct verbs_verb boxverbs_rows[] = {
       "iii-sandbox file upload \"$SB\" model.bin /workspace/model.bin", NULL, boxfile_upload, VERBS_BOX, 3, 3,
       OP_OF(fs_upload) },
     { "file ls", "ID [PATH]", "List a folder", NULL, NULL, "iii-sandbox file ls \"$SB\" /workspace", NULL, boxfile_ls,
-      VERBS_BOX, 1, 2, OP_OF(fs_list) },
+      VERBS_BOX, 1, 2 },
     { "file mv", "ID FROM TO", "Move a file or folder", NULL, NULL, "iii-sandbox file mv \"$SB\" a.txt old/a.txt", NULL,
-      boxfile_mv, VERBS_BOX, 3, 3, OP_OF(fs_move) },
+      boxfile_mv, VERBS_BOX, 3, 3 },
     { "events", "[COMMAND]", "Show what happened to sandboxes, or with -f what happens", NULL, events_options,
       "iii-sandbox events --limit 20\niii-sandbox events -f --topic sandbox.created\n"
       "iii-sandbox events publish build.done \"$SB\" --data ok=true",

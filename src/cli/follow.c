@@ -100,6 +100,8 @@ int follow_events(const struct verbs_args *a)
     JSON_OWNED params = json_object();
     int code =
         a->n_words > 0 ? verbs_usage_error(a->verb, "unknown command \"%s\"", a->words[0]) : opargs_take(a, params);
+    if (code == 0 && verbs_value(a, "follow") && (verbs_value(a, "limit") || verbs_value(a, "offset")))
+        code = verbs_usage_error(a->verb, "-f shows what comes: --limit and --offset are for what was");
     if (code == 0)
         code = opverb_link(a, &link);
     if (code != 0)
@@ -148,6 +150,8 @@ int follow_metrics(const struct verbs_args *a)
     int code = opargs_take(a, params);
     if (code == 0 && is_followed && a->n_words == 0)
         code = verbs_usage_error(a->verb, "-f follows one sandbox: give its id, or use `%s top`", a->program->name);
+    if (code == 0 && !is_followed && verbs_value(a, "interval"))
+        code = verbs_usage_error(a->verb, "--interval is for -f");
     if (code == 0)
         code = opverb_link(a, &link);
     if (code != 0)
@@ -157,7 +161,6 @@ int follow_metrics(const struct verbs_args *a)
     if (is_followed)
         return watch(&w, &link, a->verb->op, params, on_sample);
     const struct op *op = &spec_ops[a->n_words > 0 ? OP_ID_metrics_sandbox : OP_ID_metrics_global];
-    (void)json_object_del(params, "interval");
     code = opverb_call(&link, op, params, &answer);
     return code != 0 ? code : opverb_show(a, op, answer.body);
 }

@@ -74,3 +74,44 @@ void usage_print_all(const struct verbs_program *p, FILE *to)
     print_indented(p->examples, to);
     (void)fprintf(to, "\n`%s COMMAND --help` tells more.\n", p->name);
 }
+
+/* --- the reference page --- */
+
+/* In a cell of a table a bar would end it. */
+static void print_cell(const char *text, FILE *to)
+{
+    for (; *text; text++)
+        if (*text == '|')
+            (void)fputs("\\|", to);
+        else
+            (void)fputc(*text == '\n' ? ' ' : *text, to);
+}
+
+static bool is_general(const struct verbs_program *p, const struct verbs_option *o)
+{
+    for (const struct verbs_option *g = p->general; g && g->name; g++)
+        if (strcmp(g->name, o->name) == 0)
+            return true;
+    return false;
+}
+
+void usage_reference(const struct verbs_program *p, FILE *to)
+{
+    (void)fprintf(to, "\n## %s\n\n", p->name);
+    for (const struct verbs_option *g = p->general; g && g->name; g++)
+        (void)fprintf(to, "- `--%s%s%s`: %s\n", g->name, g->value ? " " : "", g->value ? g->value : "", g->help);
+    (void)fprintf(to, "%s| Command | | Options |\n|---|---|---|\n", p->general ? "\n" : "");
+    for (const struct verbs_verb *v = p->rows; v->path; v++) {
+        if (!v->run || v->flags & VERBS_QUIET)
+            continue;
+        (void)fprintf(to, "| `%s %s%s", p->name, v->path, *v->operands ? " " : "");
+        print_cell(v->operands, to);
+        (void)fputs("` | ", to);
+        print_cell(v->summary, to);
+        (void)fputs(" |", to);
+        for (const struct verbs_option *o = v->options; o && o->name; o++)
+            if (!is_general(p, o))
+                (void)fprintf(to, " `--%s`", o->name);
+        (void)fputs(" |\n", to);
+    }
+}

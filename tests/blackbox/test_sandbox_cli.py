@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+import certs
 import harness
 from ptykit import Terminal
 
@@ -390,6 +391,10 @@ def test_metrics_and_top_in_a_pipe(cli, sandbox):
     assert lines[0].split()[:3] == ["ID", "IMAGE", "STATUS"] and any(line.startswith(sandbox) for line in lines)
     assert ok(cli("top", sandbox)).startswith("PID") and isinstance(json.loads(ok(cli("top", "--json"))), list)
     failed(cli("top", "--interval", "0"), "--interval")
+    failed(cli("metrics", sandbox, "--interval", "1"), "--interval")
+    failed(cli("metrics", "-f"), "top")
+    failed(cli("events", "-f", "--limit", "1"), "--limit")
+    failed(cli("events", "nonsense"), "nonsense")
 
 
 def test_events(cli, sandbox, env):
@@ -470,8 +475,30 @@ def test_exec_it_takes_signals(env, sandbox, client):
     harness.wait_until(gone, "the terminal that was left")
 
 
+def test_tls_and_a_token_for_requests_and_terminals(home, env, tmp_path):
+    authority = certs.Authority(tmp_path)
+    cert, key = authority.issue("server")
+    with harness.Server(flags=["--tls-cert", str(cert), "--tls-key", str(key), "--auth-token", "right"], token="right") as server:
+        url = f"https://127.0.0.1:{server.port}"
+        env = {**env, "III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": "right"}
+
+        def run(*words, **more):
+            return subprocess.run(["iii-sandbox", *words], capture_output=True, text=True, check=False, timeout=harness.DEADLINE_S, env={**env, **more})
+
+        assert "certificate" in failed(run("list"))
+        sid = json.loads(ok(run("create", "python", "--json", "--ca-cert", str(authority.cert))))["id"]
+        env["III_CA_CERT"] = str(authority.cert)
+        with Terminal(env, "iii-sandbox", "exec", "-it", sid) as term:
+            term.type(b"echo by''tls; exit 5\n")
+            term.until(b"bytls")
+            assert term.exit_code() == 5
+        assert ok(run("kill", sid)) == f"Killed sandbox: {sid}\n"
+
+
 def test_exec_it_needs_a_terminal(cli, sandbox):
     failed(cli("exec", "-it", sandbox, stdin=""), "terminal")
+    for option in ("--json", "--stream", "--timeout=5", "--cwd=/tmp"):
+        failed(cli("exec", "-it", option, sandbox), option.partition("=")[0], "-t")
 
 
 def test_top_is_live(env, sandbox):

@@ -1,4 +1,5 @@
-"""Runs requests of the contract scenarios (README.md here) through `iii-sandbox api OPERATION --field=value --json`."""
+"""Runs requests of the contract scenarios (README.md here) through `iii-sandbox api OPERATION --field=value --json`; a sandbox is made by
+`iii-sandbox create`, which knows the usual image."""
 import json
 import os
 import pty
@@ -26,9 +27,18 @@ def as_option(name, value):
     return None if value is None or "\0" in text or len(text) > ARGUMENT_MAX or is_like_json else f"--{name}={text}"
 
 
+def kebab(name):
+    return re.sub(r"[A-Z]", lambda letter: "-" + letter[0].lower(), name)
+
+
 def command_line(request):
     """(argument list, standard input)"""
     options, rest = [], {}
+    if request["op"] == "sandbox_create":
+        options = [as_option(kebab(name), value) for name, value in request.get("args", {}).items()]
+        if None not in options:
+            return [PROGRAM, "create", *options, "--json"], b""
+        options = []
     for name, value in request.get("args", {}).items():
         option = as_option(name, value)
         if option:

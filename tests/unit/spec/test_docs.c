@@ -1,46 +1,13 @@
 /* The committed documents are what the table makes. SPEC_DOCS_UPDATE=1 rewrites them. */
-#include <errno.h>
 #include <stdbool.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/json.h"
+#include "docfile.h"
 #include "spec/spec.h"
 #include "tap.h"
 
 #define VERSION "0.1.0"
-
-/* The tree this test was built from: told by meson, or found from this file's own name. */
-static char *path_in_tree(const char *name)
-{
-    const char *root = getenv("MESON_SOURCE_ROOT"), *end = strstr(__FILE__, "tests/unit/spec/");
-    if (root)
-        return xasprintf("%s/%s", root, name);
-    return xasprintf("%.*s%s", end ? (int)(end - __FILE__) : 0, __FILE__, name);
-}
-
-static void compare(const char *name, const char *expected)
-{
-    CLEANUP(free_p) char *path = path_in_tree(name);
-    bool is_update = getenv("SPEC_DOCS_UPDATE") != NULL;
-    FILE *f = fopen(path, is_update ? "we" : "re");
-    CHECK(f != NULL);
-    if (!f)
-        return;
-    if (is_update) {
-        CHECK(fputs(expected, f) >= 0);
-    } else {
-        struct buf text = BUF_INIT(8u << 20);
-        char piece[65536];
-        for (size_t n; (n = fread(piece, 1, sizeof(piece), f)) > 0;)
-            CHECK_INT(buf_add(&text, piece, n), 0);
-        if (strcmp(buf_text(&text), expected) != 0)
-            printf("# %s is not what the table makes: run this test with SPEC_DOCS_UPDATE=1\n", name);
-        CHECK(strcmp(buf_text(&text), expected) == 0);
-        buf_done(&text);
-    }
-    CHECK_INT(fclose(f), 0);
-}
 
 TEST(openapi_json_is_current)
 {
@@ -48,15 +15,15 @@ TEST(openapi_json_is_current)
     CLEANUP(free_p) char *text = json_dumps(doc, JSON_INDENT(2));
     CHECK(text != NULL);
     CLEANUP(free_p) char *file = xasprintf("%s\n", text ? text : "");
-    compare("docs/openapi.json", file);
+    docfile_compare("docs/openapi.json", file);
 }
 
 TEST(reference_pages_are_current)
 {
     CLEANUP(free_p) char *api = spec_reference_md();
     CLEANUP(free_p) char *settings = spec_settings_md();
-    compare("docs/api-reference.md", api);
-    compare("docs/configuration.md", settings);
+    docfile_compare("docs/api-reference.md", api);
+    docfile_compare("docs/configuration.md", settings);
 }
 
 /* "#/components/schemas/Sandbox" to its value. */
