@@ -370,9 +370,8 @@ def guarded(tally, stage, fn, *args):
 def main():
     parser = argparse.ArgumentParser(prog="./dev test")
     parser.add_argument("--only", default=",".join(STAGES), help="comma list of: " + " ".join(STAGES))
-    parser.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian")
+    parser.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian, more files on a Docker engine")
     parser.add_argument("-k", metavar="EXPR", help="only black-box tests that match (pytest's -k)")
-    parser.add_argument("--all", action="store_true", help="also what adds little for its time: more files on a Docker engine")
     args = parser.parse_args()
     wanted = args.only.split(",")
     if args.all:
