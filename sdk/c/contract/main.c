@@ -17,8 +17,8 @@ static json_t *operations(void)
     return names;
 }
 
-/* Reads until the output holds a text. */
-static int read_until(iii_tty *tty, const char *wanted, struct iii_error *err)
+/* Reads until the output holds a text, or the terminal ends. */
+static int read_until(iii_tty *tty, const char *wanted, bool *found, struct iii_error *err)
 {
     char seen[65536] = "";
     size_t have = 0, got = 0;
@@ -29,28 +29,43 @@ static int read_until(iii_tty *tty, const char *wanted, struct iii_error *err)
             return e;
         have += got;
         seen[have] = '\0';
-        if (strstr(seen, wanted))
+        *found = strstr(seen, wanted) != NULL;
+        if (*found || got == 0)
             return 0;
-        if (got == 0)
-            break;
     }
-    return iii_fail(err, III_PROTOCOL, 0, "the terminal never showed \"%s\"", wanted);
+    return iii_fail(err, III_PROTOCOL, 0, "the terminal shows more than %zu bytes, but not \"%s\"", sizeof(seen),
+                    wanted);
 }
 
 static int talk(struct args *a)
 {
     III_AUTO_TTY iii_tty *tty = NULL;
     const char *input = args_text(a, "input");
+    bool found = false;
 
     int e = iii_tty_open(a->sandbox, NULL, &tty, a->err);
     if (e == 0)
         e = iii_tty_send(tty, input, strlen(input), a->err);
     if (e == 0)
-        e = read_until(tty, args_text(a, "until"), a->err);
-    if (e == 0)
+        e = read_until(tty, args_text(a, "until"), &found, a->err);
+    if (e == 0 && found)
         e = iii_terminal_close(a->sandbox, iii_tty_session(tty), NULL, a->err);
-    json_decref(a->answer);
-    a->answer = e == 0 ? json_pack("{s:b}", "found", true) : NULL;
+    a->answer = e == 0 ? json_pack("{s:b}", "found", found) : NULL;
+    return e;
+}
+
+/* As a user creates one: with the library's default image. */
+static int create(struct args *a)
+{
+    struct iii_sandbox_create_options options = { 0 };
+    iii_sandbox *box = NULL;
+
+    args_options(a, &iii_type_sandbox_create_options, &options);
+    options.idempotency_key = args_key(a);
+    int e = iii_create(a->client, &options, &box, a->err);
+    if (e == 0)
+        a->answer = iii_table_encode(&iii_type_sandbox_info, iii_sandbox_details(box), IN_BODY);
+    iii_release(box);
     return e;
 }
 
@@ -62,6 +77,8 @@ static int run(struct args *a, const char *op, bool wants_stream)
             found = d;
     if (strcmp(op, "terminal_talk") == 0)
         return talk(a);
+    if (strcmp(op, "sandbox_create") == 0)
+        return create(a);
     if (!found)
         return iii_fail(a->err, III_ARGUMENT, 0, "there is no operation \"%s\"", op);
     if (found->streams)

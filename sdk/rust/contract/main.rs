@@ -1,13 +1,14 @@
 //! Runs the calls of tests/contract through this crate: one JSON request on each line of stdin, one answer on each line of stdout.
 
 mod args;
+mod calls;
 #[rustfmt::skip]
 mod dispatch;
 
 use std::io::{BufRead, Write};
 
 use futures_util::StreamExt;
-use iii_sandbox::{Api, ClientConfig, Result, Sandbox, SandboxError, TerminalCreateOptions, OPERATIONS};
+use iii_sandbox::{Api, ClientConfig, Result, SandboxError, TerminalCreateOptions, TerminalManager, OPERATIONS};
 use serde_json::{json, Value};
 
 #[tokio::main(flavor = "current_thread")]
@@ -50,7 +51,10 @@ async fn answer(request: &Value) -> Result<Value> {
         _ if request["stream"] == json!(true) || dispatch::STREAMS.contains(&name) => {
             collect(&api, name, args, request["take"].as_u64()).await
         }
-        _ => dispatch::call(&api, name, args).await,
+        _ => match calls::call(&api, name, args).await? {
+            Some(value) => Ok(value),
+            None => dispatch::call(&api, name, args).await,
+        },
     }
 }
 
@@ -67,10 +71,14 @@ async fn collect(api: &Api, name: &str, args: &Value, take: Option<u64>) -> Resu
 }
 
 async fn talk(api: &Api, args: &Value) -> Result<Value> {
-    let sandbox = Sandbox::new(api.clone(), api.sandbox_get(&args::arg::<String>(args, "id")?).await?);
-    let mut terminal = sandbox.terminal.open(TerminalCreateOptions::default()).await?;
+    let manager = TerminalManager::of(api, &args::arg::<String>(args, "id")?);
+    let mut terminal = manager.open(TerminalCreateOptions::default()).await?;
     terminal.send(args::arg::<String>(args, "input")?).await?;
-    terminal.read_until(&args::arg::<String>(args, "until")?).await?;
+    let found = terminal.read_until(&args::arg::<String>(args, "until")?).await;
+    if found.is_err() && terminal.end().is_some() {
+        return Ok(json!({ "found": false }));
+    }
+    found?;
     terminal.close().await?;
     Ok(json!({ "found": true }))
 }

@@ -18,7 +18,8 @@ macro_rules! manager {
         }
 
         impl $name {
-            pub(crate) fn of(api: &Api, id: &str) -> Self {
+            /// For a sandbox by its id, without asking the server.
+            pub fn of(api: &Api, id: &str) -> Self {
                 $name { api: api.clone(), id: id.to_string() }
             }
         }
