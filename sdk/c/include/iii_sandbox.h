@@ -221,6 +221,14 @@ struct iii_background_exec {
     const int64_t *exit_code;
     int64_t started_at;
     const int64_t *finished_at;
+    const bool *stdin_;
+    const int64_t *log_bytes;
+    const bool *truncated;
+    const int64_t *user_ms;
+    const int64_t *system_ms;
+    const int64_t *max_rss_kb;
+    const bool *oom_killed;
+    const bool *timed_out;
 };
 
 /* Output from the asked offset on, and the next offset in bytes */

@@ -96,8 +96,16 @@ static const struct table_field fields_background_exec[] = {
     {"exitCode", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, exit_code), 0, NULL},
     {"startedAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_exec, started_at), 0, NULL},
     {"finishedAt", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, finished_at), 0, NULL},
+    {"stdin", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, stdin_), 0, NULL},
+    {"logBytes", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, log_bytes), 0, NULL},
+    {"truncated", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, truncated), 0, NULL},
+    {"userMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, user_ms), 0, NULL},
+    {"systemMs", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, system_ms), 0, NULL},
+    {"maxRssKb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, max_rss_kb), 0, NULL},
+    {"oomKilled", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, oom_killed), 0, NULL},
+    {"timedOut", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_background_exec, timed_out), 0, NULL},
 };
-const struct table_type iii_type_background_exec = {"BackgroundExec", sizeof(struct iii_background_exec), fields_background_exec, 8, false};
+const struct table_type iii_type_background_exec = {"BackgroundExec", sizeof(struct iii_background_exec), fields_background_exec, 16, false};
 
 static const struct table_field fields_background_logs[] = {
     {"output", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_background_logs, output), offsetof(struct iii_background_logs, output_len), NULL},

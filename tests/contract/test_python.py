@@ -1,0 +1,29 @@
+"""The Python SDK's own tests, and its examples, against the live server."""
+import os
+import re
+import subprocess
+
+import pytest
+
+import sdkkit
+from conftest import TOKEN
+
+EXAMPLES = sdkkit.ROOT / "examples" / "python"
+
+
+def python(argv, url, limit_s=120):
+    env = {**os.environ, "III_URL": url, "III_TOKEN": TOKEN, "III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN}
+    env.pop("PYTEST_XDIST_WORKER", None)
+    return subprocess.run([sdkkit.python_venv(), *argv], cwd=sdkkit.ROOT, env=env, capture_output=True, text=True, timeout=limit_s, check=False)
+
+
+def test_pytest(server, url):
+    done = python(["-m", "pytest", "-q", "-p", "no:cacheprovider", "sdk/python/tests"], url)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert re.search(r"^\d+ passed in", done.stdout, re.M), done.stdout[-500:]
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in EXAMPLES.glob("*.py")))
+def test_example(name, server, url):
+    done = python([EXAMPLES / f"{name}.py"], url)
+    assert (done.returncode, done.stdout) == (0, (EXAMPLES / f"{name}.out").read_text()), done.stderr
