@@ -2,9 +2,11 @@
 import os
 import re
 import subprocess
+import textwrap
 
 import pytest
 
+import docpages
 import sdkkit
 from conftest import TOKEN
 
@@ -27,3 +29,12 @@ def test_pytest(server, url):
 def test_example(name, server, url):
     done = python([EXAMPLES / f"{name}.py"], url)
     assert (done.returncode, done.stdout) == (0, (EXAMPLES / f"{name}.out").read_text()), done.stderr
+
+
+def test_the_programs_of_the_page(server, url, tmp_path):
+    code, expected = docpages.program("sdk-python.md", "python run")
+    page = tmp_path / "page.py"
+    page.write_text(f"import asyncio\n\nasync def main():\n{textwrap.indent(code, '    ')}\nasyncio.run(main())\n")
+    done = python([page], url)
+    assert done.returncode == 0, done.stderr
+    assert len(expected) > 5 and docpages.missing(expected, done.stdout) is None, done.stdout

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import docpages
 import sdkkit
 from conftest import TOKEN
 
@@ -38,6 +39,7 @@ def compiled():
     (home / "node_modules" / "@types").symlink_to(HOME / "node_modules" / "@types")
     for path in EXAMPLES.iterdir():
         shutil.copy(path, home)
+    (home / "page.ts").write_text(docpages.program("sdk-typescript.md", "ts run")[0])
     sdkkit.run(["node", HOME / "node_modules" / "typescript" / "bin" / "tsc", "-p", home], home)
     return home
 
@@ -46,3 +48,10 @@ def compiled():
 def test_example(name, compiled, server, url):
     done = node([compiled / f"{name}.js"], url, compiled)
     assert (done.returncode, done.stdout) == (0, (EXAMPLES / f"{name}.out").read_text()), done.stderr
+
+
+def test_the_programs_of_the_page(compiled, server, url):
+    expected = docpages.program("sdk-typescript.md", "ts run")[1]
+    done = node([compiled / "page.js"], url, compiled)
+    assert done.returncode == 0, done.stderr
+    assert len(expected) > 5 and docpages.missing(expected, done.stdout) is None, done.stdout
