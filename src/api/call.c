@@ -1,6 +1,7 @@
 #include "api/call.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "api/dispatch.h"
+#include "api/params.h"
 #include "api/span.h"
 #include "api/sse.h"
 #include "base/alloc.h"
@@ -457,8 +459,23 @@ static void fail_stream(struct call *c, const struct err *err)
         http_req_end(c->http);
 }
 
-void call_fail(struct call *c, const struct err *err)
+/* "image name is empty" helps nobody who did send one, but in a body that was not read. */
+static void explain_body(const struct call *c, struct err *err)
 {
+    size_t len;
+    if (!c->http || err->code != ERR_INVALID || c->op->flags & OP_RAW_BODY)
+        return;
+    const char *body = http_req_body(c->http, &len);
+    size_t used = strlen(err->msg);
+    if (params_is_ignored(http_req_header(c->http, "content-type"), body, len))
+        (void)snprintf(err->msg + used, sizeof(err->msg) - used,
+                       " (the body was not read: send Content-Type: application/json)");
+}
+
+void call_fail(struct call *c, const struct err *why)
+{
+    struct err explained = *why, *err = &explained;
+    explain_body(c, err);
     (void)record_outcome(c, err_status(err->code), NULL); /* it fails in any case */
     settle(c);
     JSON_OWNED body = error_body(err);

@@ -82,9 +82,19 @@ static bool is_blank(const char *body, size_t len)
     return true;
 }
 
+static bool is_json(const char *content_type)
+{
+    return content_type && strcasestr(content_type, "application/json");
+}
+
+bool params_is_ignored(const char *content_type, const char *body, size_t len)
+{
+    return !is_json(content_type) && !is_blank(body, len);
+}
+
 int params_add_body(json_t *params, const char *content_type, const char *body, size_t len, struct err *err)
 {
-    if (!content_type || !strcasestr(content_type, "application/json") || is_blank(body, len))
+    if (!is_json(content_type) || is_blank(body, len))
         return 0;
     JSON_OWNED parsed = NULL;
     int r = json_read(body, len, &parsed, err);

@@ -66,6 +66,15 @@ TEST(bodies_of_other_kinds_add_nothing)
     check_merged("", "application/json", "\"x\"", "{}");
 }
 
+TEST(a_body_that_was_not_read_is_known)
+{
+    CHECK(params_is_ignored(NULL, "{}", 2));
+    CHECK(params_is_ignored("text/plain", "{}", 2));
+    CHECK(!params_is_ignored("text/plain", " \r\n", 3));
+    CHECK(!params_is_ignored(NULL, "", 0));
+    CHECK(!params_is_ignored("application/json; charset=utf-8", "{}", 2));
+}
+
 TEST(malformed_json_is_refused)
 {
     static const char *const bad[] = { "{", "{\"a\":}", "{\"a\":1}x", "{a:1}", "\xff", "{\"a\":1,\"a\":2}" };
