@@ -38,7 +38,8 @@ struct post {
     struct http_req *req;
     struct mcpexchange *exchange;
     json_t *answer;  /* while it may still be plain JSON */
-    struct buf rest; /* of events that the connection has not taken yet */
+    struct buf rest; /* events for the connection */
+    size_t sent;     /* of them */
     bool is_stream, has_ended;
     bool wants_json; /* it does not take a stream: notifications are left out */
 };
@@ -212,13 +213,16 @@ static void post_free(struct post *p)
 static void pump(void *arg)
 {
     struct post *p = arg;
-    size_t done = 0, queued = 0;
-    while (done < p->rest.len && queued <= PIECE_BYTES) {
-        size_t piece = p->rest.len - done < PIECE_BYTES ? p->rest.len - done : PIECE_BYTES;
-        queued = http_req_send(p->req, p->rest.data + done, piece);
-        done += piece;
+    size_t queued = 0;
+    while (p->sent < p->rest.len && queued <= PIECE_BYTES) {
+        size_t left = p->rest.len - p->sent, piece = left < PIECE_BYTES ? left : PIECE_BYTES;
+        queued = http_req_send(p->req, p->rest.data + p->sent, piece);
+        p->sent += piece;
     }
-    buf_consume(&p->rest, done);
+    if (p->sent > p->rest.len / 2) { /* not with each piece: the rest is moved */
+        buf_consume(&p->rest, p->sent);
+        p->sent = 0;
+    }
     if (p->has_ended && p->rest.len == 0) {
         http_req_end(p->req);
         post_free(p);
@@ -241,7 +245,7 @@ static void add_event(struct post *p, const json_t *message)
     CLEANUP(free_p) char *text = json_write(message, &len);
     if (buf_add_str(&p->rest, "event: message\ndata: ") < 0 || buf_add(&p->rest, text, len) < 0 ||
         buf_add_str(&p->rest, "\n\n") < 0)
-        buf_clear(&p->rest); /* no memory for it: the stream ends without the answer */
+        p->sent = p->rest.len; /* no memory for it: the stream ends without the answer */
 }
 
 static void on_message(void *arg, const json_t *message)

@@ -20,6 +20,7 @@ struct stdio {
     struct watch *in_watch, *out_watch;
     struct timer *limit, *feed; /* the latter reads a plain file */
     struct buf line, queued;
+    size_t written;   /* of what is queued */
     bool is_too_long; /* the line that is arriving: it is left out, up to its end */
     bool has_ended, is_over;
 };
@@ -32,33 +33,40 @@ static void stop(struct stdio *s)
 
 static void stop_when_done(struct stdio *s)
 {
-    if (s->has_ended && mcpsession_running(s->session) == 0 && s->queued.len == 0)
+    if (s->has_ended && mcpsession_running(s->session) == 0 && s->queued.len == s->written)
         stop(s);
 }
 
 /* --- output --- */
 
+static size_t waiting(const struct stdio *s)
+{
+    return s->queued.len - s->written;
+}
+
 static void flush(struct stdio *s)
 {
-    size_t done = 0;
-    while (done < s->queued.len) {
-        ssize_t n = write(s->out, s->queued.data + done, s->queued.len - done);
+    while (waiting(s) > 0) {
+        ssize_t n = write(s->out, s->queued.data + s->written, waiting(s));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN) {
-            buf_clear(&s->queued);
+            s->written = s->queued.len;
             stop(s); /* nobody reads any more */
             return;
         }
         if (n < 0)
             break;
-        done += (size_t)n;
+        s->written += (size_t)n;
     }
-    buf_consume(&s->queued, done);
+    if (s->written > s->queued.len / 2) { /* not with each piece: the rest is moved */
+        buf_consume(&s->queued, s->written);
+        s->written = 0;
+    }
     if (s->out_watch)
-        watch_set(s->out_watch, s->queued.len ? LOOP_WRITE : 0);
+        watch_set(s->out_watch, waiting(s) ? LOOP_WRITE : 0);
     if (s->in_watch)
-        watch_set(s->in_watch, s->queued.len < OUT_PAUSE ? LOOP_READ : 0);
+        watch_set(s->in_watch, waiting(s) < OUT_PAUSE ? LOOP_READ : 0);
 }
 
 static void send_message(void *arg, const json_t *message)
@@ -160,7 +168,7 @@ static int set_non_blocking(int fd, int *ret_flags)
 static void read_on(void *arg)
 {
     struct stdio *s = arg;
-    if (!s->has_ended && s->queued.len < OUT_PAUSE)
+    if (!s->has_ended && waiting(s) < OUT_PAUSE)
         on_readable(s, LOOP_READ);
 }
 
