@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Everything that is released, into build/dist: a Debian package, a relocatable archive, archives of the client libraries, checksums.
 
-`./dev dist [--only deb,tarball,npm,wheel,crate] [--binary FILE] [--out FOLDER]`. The binary is stripped here. Times inside the archives are
+`./dev dist [--only deb,tarball,npm,wheel,crate,c] [--binary FILE] [--out FOLDER]`. The binary is stripped here. Times inside the archives are
 those of the last commit, so that the same tree gives the same bytes."""
 import argparse
 import gzip
@@ -17,7 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGING = ROOT / "packaging"
-KINDS = ("deb", "tarball", "npm", "wheel", "crate")
+KINDS = ("deb", "tarball", "npm", "wheel", "crate", "c")
 NAME = "iii-sandbox"
 # Parts of the C library: they come with the host, whose kernel and name service they must fit.
 HOST_LIBRARIES = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nss_\w+|anl))\.so")
@@ -101,12 +101,16 @@ def tarball(out, binary, when):
             write(root / "share" / "doc" / NAME / pathlib.Path(name).name, (ROOT / name).read_bytes())
         write(root / "etc" / "config.yaml", (PACKAGING / "config.yaml").read_text().replace("\ndata_dir: /var/lib/iii-sandbox\n", ""))
         set_times(root, when)
-        archive = out / f"{stem}.tar.gz"
-        with open(archive, "wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=when, compresslevel=6) as packed, \
-                tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            for path in [root, *sorted(root.rglob("*"))]:
-                tar.add(path, path.relative_to(place), recursive=False, filter=as_root)
-    return [archive]
+        pack(root, out / f"{stem}.tar.gz", when)
+    return [out / f"{stem}.tar.gz"]
+
+
+def pack(root, archive, when):
+    """An archive of the folder, everything in it root's."""
+    with open(archive, "wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=when, compresslevel=6) as packed, \
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path in [root, *sorted(root.rglob("*"))]:
+            tar.add(path, path.relative_to(root.parent), recursive=False, filter=as_root)
 
 
 def as_root(entry):
@@ -207,6 +211,20 @@ def crate(out, _binary, _when):
     run([cargo, "package", "--quiet", "--no-verify", "--allow-dirty", "--manifest-path", ROOT / "sdk" / "rust" / "Cargo.toml"],
         env={**os.environ, "CARGO_TARGET_DIR": str(target)})
     return [pathlib.Path(shutil.copy(max((target / "package").glob("*.crate"), key=lambda p: p.stat().st_mtime), out))]
+
+
+def c(out, _binary, when):
+    """Sources: a C library is built for the system that it is used on."""
+    stem = f"libiiisandbox-{version()}"
+    with tempfile.TemporaryDirectory() as place:
+        root = pathlib.Path(place) / stem
+        shutil.copytree(ROOT / "sdk" / "c", root, ignore=shutil.ignore_patterns("build"))
+        write(root / "LICENSE", (ROOT / "LICENSE").read_bytes())
+        for path in [root, *root.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        set_times(root, when)
+        pack(root, out / f"{stem}.tar.gz", when)
+    return [out / f"{stem}.tar.gz"]
 
 
 def checksums(out):

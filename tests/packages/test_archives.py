@@ -1,5 +1,6 @@
 """The archives of the client libraries: each is installed as a user would, into a place of its own, and loads."""
 import hashlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -20,7 +21,7 @@ def run(*argv, **kw):
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
     out = tmp_path_factory.mktemp("archives")
-    return [out / name for name in run(sys.executable, ROOT / "tools" / "dist.py", "--only", "npm,wheel,crate", "--out", out).split()]
+    return [out / name for name in run(sys.executable, ROOT / "tools" / "dist.py", "--only", "npm,wheel,crate,c", "--out", out).split()]
 
 
 def of_kind(archives, suffix):
@@ -39,6 +40,7 @@ def test_npm_packages_install(archives, tmp_path):
     (tmp_path / "package.json").write_text("{}")
     run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages, cwd=tmp_path)
     assert (tmp_path / "node_modules" / "@iii-sandbox" / "sdk").is_dir()
+    assert (tmp_path / "node_modules" / ".bin" / "iii-sandbox-mcp").exists()
     names = run("node", "--input-type=module", "-e", "import * as sdk from '@iii-sandbox/sdk'; console.log(Object.keys(sdk).join(' '))", cwd=tmp_path)
     assert "createSandbox" in names
 
@@ -55,3 +57,17 @@ def test_the_crate_holds_its_sources(archives):
     with tarfile.open(crate) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
     assert {"Cargo.toml", "src/lib.rs", "README.md"} <= names
+
+
+def test_the_c_library_builds_and_installs(archives, tmp_path):
+    (archive,) = of_kind(archives, ".gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path)  # noqa: S202: it is ours
+    (source,) = tmp_path.iterdir()
+    run("meson", "setup", source / "build", source, "-Dtests=false", f"--prefix={tmp_path / 'usr'}", "--libdir=lib")
+    run("meson", "install", "-C", source / "build")
+    (tmp_path / "user.c").write_text('#include <iii_sandbox.h>\nint main(void) { return 0; }\n')
+    env = {**os.environ, "PKG_CONFIG_PATH": str(tmp_path / "usr" / "lib" / "pkgconfig")}
+    flags = run("pkg-config", "--cflags", "--libs", "iiisandbox", env=env).split()
+    run("cc", tmp_path / "user.c", "-o", tmp_path / "user", *flags)
+    run(tmp_path / "user", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "usr" / "lib")})
