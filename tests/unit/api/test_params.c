@@ -90,6 +90,7 @@ int main(void)
     RUN(bad_query_strings_are_refused);
     RUN(the_body_wins_over_the_query);
     RUN(bodies_of_other_kinds_add_nothing);
+    RUN(a_body_that_was_not_read_is_known);
     RUN(malformed_json_is_refused);
     return tap_done();
 }
