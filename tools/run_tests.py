@@ -36,7 +36,10 @@ LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
-NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker.py", "test_docs.py", "test_iii_sdk.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py")
+NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_iii_sdk.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py")
+# With sanitizers only when --all asks for it: long, and the chaos test or others go the same ways through the server.
+SANITIZED_ALL = ("test_build.py", "test_damaged_state.py", "test_escape*.py", "test_faults.py", "test_iii_cli.py", "test_launcher_death.py", "test_leak.py", "test_neighbours.py",
+                 "test_otlp.py", "test_registry_rules.py", "test_rootless.py", "test_upgrade.py")
 CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
 RERUN_MAX = 8
 SANITIZER_ENV = {
@@ -282,30 +285,37 @@ def pytest_run(tally, stage, files, env, expr, parallel):
     return cases
 
 
-def blackbox(tally, stage, binary, expr, extra_env=None):
+def environment(binary, **more):
+    return {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+def settle(tally, stage, cases, env):
+    """Counts the cases. Those that failed run once more, alone: who passes then is unsteady, which is said but fails nothing."""
+    failing = [c for c in cases if c[2] == "failed"]
+    steady = {node: passes_alone(tally, node, env) for _, node, _, _ in failing} if len(failing) <= RERUN_MAX else {}
+    for name, node, outcome, reason in cases:
+        tally.add(stage, name, "unsteady" if outcome == "failed" and steady.get(node) else outcome, reason, node)
+
+
+def blackbox(tally, stage, binary, expr, left_out=(), **more):
     say(f"{stage}: black-box tests")
-    env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", **(extra_env or {})}
-    left_out = NOT_SANITIZED if stage == "asan" else ()
-    files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py") if f.name not in left_out)
+    env = environment(binary, **more)
+    files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py") if not any(f.match(pattern) for pattern in left_out))
     cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE], env, expr, True)
     cases += pytest_run(tally, stage, [*(f for f in files if f.name in ALONE), *CHAOS], env, expr, False)
-    failing = [c for c in cases if c[2] == "failed"]
-    steady = {c[1]: False for c in failing}
-    if 0 < len(failing) <= RERUN_MAX:
-        for name, node, _, _ in failing:
-            steady[node] = passes_alone(tally, node, env)
-    for name, node, outcome, reason in cases:
-        if outcome == "failed" and steady.get(node):
-            outcome = "unsteady"
-        tally.add(stage, name, outcome, reason, node)
+    settle(tally, stage, cases, env)
 
 
 def sdk(tally, binary, expr):
     """The SDKs: contract scenarios through every client, each SDK's own tests, examples. Not again under sanitizers: the server sees nothing new."""
     say("sdk: contract scenarios, tests of the SDKs")
-    env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1"}
-    for name, node, outcome, reason in pytest_run(tally, "sdk", sorted(CONTRACT.glob("test_*.py")), env, expr, True):
-        tally.add("sdk", name, outcome, reason, node)
+    env = environment(binary)
+    settle(tally, "sdk", pytest_run(tally, "sdk", sorted(CONTRACT.glob("test_*.py")), env, expr, True), env)
+
+
+def on_engine(tally, stage, stems, env, expr):
+    say(f"{stage}: black-box tests")
+    settle(tally, stage, pytest_run(tally, stage, [BLACKBOX[0] / f"test_{stem}.py" for stem in stems], env, expr, True), env)
 
 
 def docker(tally, binary, expr, stems):
@@ -313,11 +323,7 @@ def docker(tally, binary, expr, stems):
     if not shutil.which("dockerd") or os.geteuid() != 0:
         tally.add("docker", "black-box tests on a Docker engine", "skipped", "needs dockerd and root")
         return
-    say("docker: black-box tests")
-    env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", "III_TEST_BACKEND": "docker"}
-    files = [BLACKBOX[0] / f"test_{stem}.py" for stem in stems]
-    for name, node, outcome, reason in pytest_run(tally, "docker", files, env, expr, True):
-        tally.add("docker", name, outcome, reason, node)
+    on_engine(tally, "docker", stems, environment(binary, III_TEST_BACKEND="docker"), expr)
 
 
 def engines(tally, binary, expr):
@@ -329,19 +335,14 @@ def engines(tally, binary, expr):
         if why:
             tally.add("engines", f"black-box tests on {name}", "skipped", why)
             continue
-        say(f"engines: black-box tests on {name}")
-        env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1", "III_TEST_BACKEND": "docker", "III_TEST_ENGINE": name}
-        files = [BLACKBOX[0] / f"test_{stem}.py" for stem in stems]
-        for case, node, outcome, reason in pytest_run(tally, f"engines-{name}", files, env, expr, True):
-            tally.add(f"engines-{name}", case, outcome, reason, node)
+        on_engine(tally, f"engines-{name}", stems, environment(binary, III_TEST_BACKEND="docker", III_TEST_ENGINE=name), expr)
 
 
 def packages(tally, binary, expr):
     """What takes minutes and much of the network: only with --all."""
     say("packages: a fresh Debian, archives of the client libraries")
-    env = {"III_BIN": str(binary), "PYTHONDONTWRITEBYTECODE": "1"}
-    for name, node, outcome, reason in pytest_run(tally, "packages", sorted((ROOT / "tests" / "packages").glob("test_*.py")), env, expr, False):
-        tally.add("packages", name, outcome, reason, node)
+    env = environment(binary)
+    settle(tally, "packages", pytest_run(tally, "packages", sorted((ROOT / "tests" / "packages").glob("test_*.py")), env, expr, False), env)
 
 
 def passes_alone(tally, node, env):
@@ -352,12 +353,12 @@ def passes_alone(tally, node, env):
     return code == 0 and bool(cases) and all(c[2] == "passed" for c in cases)
 
 
-def asan(tally, expr, only_blackbox):
+def asan(tally, expr, only_blackbox, is_all):
     if not build(tally, "asan", ASAN, ASAN_OPTIONS):
         return
     if not only_blackbox:
         unit(tally, "asan", ASAN, SANITIZER_ENV)
-    blackbox(tally, "asan", ASAN / "iii", expr, SANITIZER_ENV)
+    blackbox(tally, "asan", ASAN / "iii", expr, NOT_SANITIZED + (() if is_all else SANITIZED_ALL), **SANITIZER_ENV)
 
 
 def guarded(tally, stage, fn, *args):
@@ -370,7 +371,7 @@ def guarded(tally, stage, fn, *args):
 def main():
     parser = argparse.ArgumentParser(prog="./dev test")
     parser.add_argument("--only", default=",".join(STAGES), help="comma list of: " + " ".join(STAGES))
-    parser.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian, more files on a Docker engine")
+    parser.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian, more files on a Docker engine and with sanitizers")
     parser.add_argument("-k", metavar="EXPR", help="only black-box tests that match (pytest's -k)")
     args = parser.parse_args()
     wanted = args.only.split(",")
@@ -398,7 +399,7 @@ def main():
     if "packages" in wanted and built:
         guarded(tally, "packages", packages, BUILD / "iii", args.k)
     if "asan" in wanted:
-        guarded(tally, "asan", asan, args.k, bool(args.k))
+        guarded(tally, "asan", asan, args.k, bool(args.k), args.all)
     if tidy:
         guarded(tally, "lint", tidy.join)
     print(f"took {int(time.monotonic() - tally.started)} s", flush=True)
