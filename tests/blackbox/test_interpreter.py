@@ -162,7 +162,7 @@ def test_install_failure_is_an_error_with_what_was_said(client, sandbox):
 
 def test_install_really_installs(client, sandbox):
     """A package from a folder: nothing is fetched."""
-    if not shutil.which("pip3") or client.exec(sandbox, "python3 -c 'import pip, setuptools, wheel'")["exitCode"]:
+    if not shutil.which("pip3") or client.exec(sandbox, "python3 -c 'import setuptools, pip, wheel'")["exitCode"]:
         pytest.skip("the host's view has no pip with setuptools and wheel")
     for name, content in (("setup.py", "from setuptools import setup\nsetup(name='tiny', version='1', py_modules=['tiny'])\n"),
                           ("tiny.py", "ANSWER = 42\n")):
