@@ -131,7 +131,10 @@ struct runtime_ops {
     void (*create)(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg);
     /* Connects anew to a box that outlived its daemon. record is what save() gave. */
     void (*adopt)(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg);
-    json_t *(*save)(struct box *box);                         /* to be stored with the sandbox record */
+    json_t *(*save)(struct box *box); /* to be stored with the sandbox record */
+    /* Why the box has no agent: then commands are run some other way, and all else is ERR_UNSUPPORTED. NULL: it has
+     * one; a driver whose boxes always have one leaves this out. */
+    const char *(*without_agent)(const struct box *box);
     void (*on_gone)(struct box *box, loop_fn *fn, void *arg); /* the box died by itself; at most once */
     void (*destroy)(struct box *box, box_done_fn *fn,
                     void *arg);      /* box is gone for the caller at once; fn may be NULL */

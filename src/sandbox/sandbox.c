@@ -93,6 +93,9 @@ json_t *sandbox_json(const struct sandbox *s)
     if (*s->tenant)
         (void)json_object_set_new(j, "tenant", json_string(s->tenant));
     (void)json_object_set_new(j, "backend", json_string(s->runtime->ops->name));
+    const char *why = s->box && s->runtime->ops->without_agent ? s->runtime->ops->without_agent(s->box) : NULL;
+    if (why)
+        (void)json_object_set_new(j, "withoutAgent", json_string(why));
     (void)json_object_set_new(j, "workerId", json_string(s->manager->worker_id));
     return j;
 }

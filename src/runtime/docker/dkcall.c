@@ -21,7 +21,7 @@ struct dkcall {
     char *what;
     struct buf body;
     bool is_lines;
-    dkcall_line_fn *on_line;
+    dkcall_line_fn *on_line, *on_bytes;
     dkcall_fn *fn;
     void *arg;
     struct err early;
@@ -76,6 +76,10 @@ static void on_data(void *arg, struct http_client *http, const char *data, size_
 {
     struct dkcall *c = arg;
     bool is_good = http_client_status(http) < 300;
+    if (c->on_bytes && is_good) {
+        c->on_bytes(c->arg, data, len);
+        return;
+    }
     if (c->is_lines && is_good && c->body.len + len > LINE_MAX_BYTES)
         buf_clear(&c->body); /* no line of progress is that long: what it says is lost, not the pull */
     if (buf_add(&c->body, data, len) < 0)
@@ -120,6 +124,7 @@ struct dkcall *dkcall_start(struct dkcall_set *set, const struct dkcall_request 
     *c = (struct dkcall){ .set = set, .next = set->first, .what = xstrdup(req->what), .fn = fn, .arg = arg };
     c->is_lines = req->on_line != NULL;
     c->on_line = req->on_line;
+    c->on_bytes = req->on_bytes;
     buf_init(&c->body, DKCALL_BODY_MAX);
     set->first = c;
     CLEANUP(free_p) char *url = xasprintf("%s" DKCALL_VERSION "%s", h->unix_path ? "" : h->base_url, req->path);
@@ -132,11 +137,17 @@ struct dkcall *dkcall_start(struct dkcall_set *set, const struct dkcall_request 
                                       .body = body,
                                       .body_len = len,
                                       .timeout_ms = req->timeout_ms ? req->timeout_ms : TIMEOUT_MS,
-                                      .body_max = req->on_line ? 0 : DKCALL_BODY_MAX,
+                                      .body_max = req->on_line || req->on_bytes ? 0 : DKCALL_BODY_MAX,
                                       .trust = &h->trust };
     if (http_client_start(set->loop, &hr, &events, c, &c->http, &c->early) < 0)
         c->late = timer_new(set->loop, 0, 0, on_late, c);
     return c;
+}
+
+void dkcall_hold(struct dkcall *c, bool is_held)
+{
+    if (c->http)
+        http_client_hold(c->http, is_held);
 }
 
 void dkcall_cancel(struct dkcall *c)

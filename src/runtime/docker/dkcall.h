@@ -31,9 +31,11 @@ struct dkcall_request {
     const char *what;          /* for messages: "create container sbx_…" */
     int64_t timeout_ms;        /* 0: 60 s; less than 0: none */
     dkcall_line_fn *on_line;   /* then fn's body is NULL */
+    dkcall_line_fn *on_bytes;  /* the answer as it comes, instead; fn's body is NULL, too */
 };
 struct dkcall *dkcall_start(struct dkcall_set *set, const struct dkcall_request *req, dkcall_fn *fn, void *arg);
-void dkcall_cancel(struct dkcall *c); /* fn is not called */
+void dkcall_cancel(struct dkcall *c);             /* fn is not called */
+void dkcall_hold(struct dkcall *c, bool is_held); /* stop and resume reading the answer */
 /* The call goes on, but nobody waits for its answer any more: fn is not called. Returns NULL. */
 struct dkcall *dkcall_let_go(struct dkcall *c);
 /* Ends every call; their functions are told so, to free what is theirs. They call nobody above the driver then: whoever

@@ -25,7 +25,7 @@ static void on_image(void *arg, json_t *body, const struct err *err)
     CLEANUP(free_p) struct lookup *l = arg;
     struct dkreply_image image;
     struct err why = ERR_INIT;
-    if (err || dkreply_image(body, l->d->arch, &image, &why) < 0) {
+    if (err || dkreply_image(body, &image, &why) < 0) {
         if (!dkcall_is_over(err))
             l->fn(l->arg, NULL, err ? err : &why);
         return;

@@ -108,30 +108,16 @@ static char **take_words(const json_t *array)
     return json_array_size(array) > WORDS_MAX ? NULL : strlist_from_json(array);
 }
 
-const char *dkreply_arch(const char *machine)
-{
-    static const char *const names[][2] = {
-        { "x86_64", "amd64" },    { "aarch64", "arm64" }, { "armv7l", "arm" },
-        { "ppc64le", "ppc64le" }, { "s390x", "s390x" },   { "riscv64", "riscv64" }
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(names[i][0], machine) == 0)
-            return names[i][1];
-    return machine;
-}
-
-int dkreply_image(const json_t *body, const char *arch, struct dkreply_image *ret, struct err *err)
+int dkreply_image(const json_t *body, struct dkreply_image *ret, struct err *err)
 {
     char hex[DKREPLY_ID_MAX];
     const json_t *config = json_get(body, "Config");
-    const char *has = json_get_str(body, "Architecture", ""), *os = json_get_str(body, "Os", "linux");
+    const char *os = json_get_str(body, "Os", "linux");
     int r = dkreply_id(body, "Id", hex, err);
     if (r < 0)
         return r;
-    if ((*has && strcmp(has, arch) != 0) || (*os && strcmp(os, "linux") != 0))
-        return err_set(err, ERR_UNSUPPORTED, 0,
-                       "the image is for %.20s/%.20s, this machine is linux/%s: the agent cannot run in it", os, has,
-                       arch);
+    if (*os && strcmp(os, "linux") != 0)
+        return err_set(err, ERR_UNSUPPORTED, 0, "the image is for %.20s, not for linux", os);
     *ret = (struct dkreply_image){ .image = { .env = take_words(json_get(config, "Env")),
                                               .entrypoint = take_words(json_get(config, "Entrypoint")),
                                               .cmd = take_words(json_get(config, "Cmd")),

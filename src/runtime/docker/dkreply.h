@@ -30,9 +30,10 @@ struct dkreply_image {
     struct box_image image; /* id is in id */
     char id[sizeof("docker:sha256:") + DKREPLY_ID_MAX];
 };
-/* Of GET /images/NAME/json. ERR_UNSUPPORTED: for another machine than arch. Lists are the caller's:
+/* Of GET /images/NAME/json. ERR_UNSUPPORTED: not for Linux. For which machine is no question here: the agent is a
+ * static program of the engine's own, and whether the host runs another's is the host's. Lists are the caller's:
  * dkreply_image_done(). */
-int dkreply_image(const json_t *body, const char *arch, struct dkreply_image *ret, struct err *err);
+int dkreply_image(const json_t *body, struct dkreply_image *ret, struct err *err);
 void dkreply_image_done(struct dkreply_image *i);
 json_t *dkreply_image_list(const json_t *body); /* of GET /images/json; caller owns */
 
@@ -54,4 +55,3 @@ void dkreply_pull_line(struct dkreply_pull *p, const char *line, size_t len);
 void dkreply_pull_done(struct dkreply_pull *p);
 /* "NAME[:TAG][@DIGEST]" without "oci:": what the engine wants apart. Caller frees both. */
 void dkreply_split(const char *name, char **ret_image, char **ret_tag);
-const char *dkreply_arch(const char *machine); /* of uname: what images call it */

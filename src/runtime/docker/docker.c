@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -31,6 +30,7 @@ struct making {
     struct dkdoor_wait *wait;
     struct timer *deadline;
     struct dkcall *call;
+    json_t *body; /* of the create, for a second one */
     box_ready_fn *fn;
     void *arg;
     bool is_adoption; /* then the container is left alone when it fails: the sweep decides */
@@ -43,6 +43,7 @@ static void box_free(struct box *box)
     while (*at != box)
         at = &(*at)->next;
     *at = box->next;
+    dkproxy_free(box->proxy);
     free(box);
 }
 
@@ -181,6 +182,7 @@ static void making_free(struct making *m)
     timer_free(m->deadline);
     if (m->call)
         dkcall_cancel(m->call);
+    json_decref(m->body);
     free(m);
 }
 
@@ -243,15 +245,75 @@ static void on_agent(void *arg, const struct dkdoor_caller *caller)
     step(m);
 }
 
+/* --- one without an agent --- */
+
+static void on_seen(void *arg, json_t *body, const struct err *err)
+{
+    struct making *m = arg;
+    struct err why = ERR_INIT;
+    const json_t *state = json_get(body, "State");
+    m->call = NULL;
+    if (!err && !json_get_bool(state, "Running", false))
+        (void)err_set(&why, m->is_adoption ? ERR_GONE : ERR_UPSTREAM, 0,
+                      "container %.12s has ended; it has no agent: %.100s", m->box->container, m->box->no_agent);
+    if (!err && why.code == ERR_NONE)
+        (void)dkproxy_new(&m->box->d->calls, m->box->container, &m->box->proxy, &m->fd, &why);
+    if (err || why.code != ERR_NONE) {
+        fail(m, err ? err : &why);
+        return;
+    }
+    m->box->agent.pid = (pid_t)json_get_int(state, "Pid", 0);
+    succeed(m);
+}
+
+static void make(struct making *m);
+
+static void on_cleared(void *arg, json_t *body, const struct err *err)
+{
+    struct making *m = arg;
+    (void)body;
+    m->call = NULL;
+    if (err && err->code != ERR_NOT_FOUND) {
+        fail(m, err);
+        return;
+    }
+    m->box->container[0] = '\0';
+    make(m);
+}
+
+/* The container is made anew without our folder, with a first process that only stays. */
+static void fall_back(struct making *m, const char *why)
+{
+    struct box *box = m->box;
+    (void)snprintf(box->no_agent, sizeof(box->no_agent), "%s", why);
+    m->wait = dkdoor_close(m->wait);
+    dkdoor_remove(box->d->door, box->id);
+    (void)json_object_set_new(m->body, "Entrypoint", json_pack("[s,s,s]", "tail", "-f", "/dev/null"));
+    (void)json_object_del(json_get(m->body, "HostConfig"), "Mounts");
+    timer_set(m->deadline, -1, 0);
+    CLEANUP(free_p) char *path = xasprintf("/containers/iii-sbx-%s?force=1&v=1", box->id);
+    CLEANUP(free_p) char *what = xasprintf("make sandbox %s again", box->id);
+    struct dkcall_request req = { .method = "DELETE", .path = path, .what = what };
+    m->call = dkcall_start(&box->d->calls, &req, on_cleared, m);
+}
+
+/* What the engine says when the agent cannot be there, or cannot be run. */
+static bool is_agents_fault(const struct making *m, const struct err *err)
+{
+    return err && !*m->box->no_agent && m->body &&
+           (strstr(err->msg, DKREPLY_GUEST "/guest") || strstr(err->msg, "bind source path does not exist"));
+}
+
 static void on_deadline(void *arg)
 {
     struct making *m = arg;
     struct err err = ERR_INIT;
-    (void)err_set(
-        &err, m->is_adoption ? ERR_GONE : ERR_UPSTREAM, 0,
-        "container %.12s runs, but its agent has not called within %d s: can it run this machine's programs, and "
-        "does the engine see the server's data folder?",
-        m->box->container, (m->is_adoption ? ADOPT_MS : CALL_MS) / 1000);
+    if (!m->is_adoption) {
+        fall_back(m, "the agent runs, but has not called within 20 s");
+        return;
+    }
+    (void)err_set(&err, ERR_GONE, 0, "container %.12s runs, but its agent has not called within %d s",
+                  m->box->container, ADOPT_MS / 1000);
     fail(m, &err);
 }
 
@@ -260,11 +322,14 @@ static void on_started(void *arg, json_t *body, const struct err *err)
     struct making *m = arg;
     (void)body;
     m->call = NULL;
-    if (err) {
+    if (is_agents_fault(m, err))
+        fall_back(m, "the container cannot run the agent");
+    else if (err)
         fail(m, err);
-        return;
-    }
-    timer_set(m->deadline, CALL_MS, 0);
+    else if (*m->box->no_agent)
+        m->call = call_box(m->box, "GET", "/json", NULL, on_seen, m);
+    else
+        timer_set(m->deadline, CALL_MS, 0);
 }
 
 static void on_made(void *arg, json_t *body, const struct err *err)
@@ -272,11 +337,23 @@ static void on_made(void *arg, json_t *body, const struct err *err)
     struct making *m = arg;
     struct err why = ERR_INIT;
     m->call = NULL;
+    if (is_agents_fault(m, err)) {
+        fall_back(m, "the engine does not see the server's data folder");
+        return;
+    }
     if (err || dkreply_id(body, "Id", m->box->container, &why) < 0) {
         fail(m, err ? err : &why);
         return;
     }
     m->call = call_box(m->box, "POST", "/start", NULL, on_started, m);
+}
+
+static void make(struct making *m)
+{
+    CLEANUP(free_p) char *path = xasprintf("/containers/create?name=iii-sbx-%s", m->box->id);
+    CLEANUP(free_p) char *what = xasprintf("create sandbox %s", m->box->id);
+    struct dkcall_request req = { .method = "POST", .path = path, .body = m->body, .what = what };
+    m->call = dkcall_start(&m->box->d->calls, &req, on_made, m);
 }
 
 static struct making *begin(struct box *box, box_ready_fn *fn, void *arg)
@@ -306,11 +383,8 @@ static void docker_create(struct runtime *rt, const struct box_plan *plan, box_r
     struct dkreply_box box = {
         .plan = plan, .image = image + 7, .folder = folder, .tag = dkdoor_tag(d->door), .runtime = d->runtime
     };
-    JSON_OWNED body = dkreply_container(&box);
-    CLEANUP(free_p) char *path = xasprintf("/containers/create?name=iii-sbx-%s", plan->id);
-    CLEANUP(free_p) char *what = xasprintf("create sandbox %s", plan->id);
-    struct dkcall_request req = { .method = "POST", .path = path, .body = body, .what = what };
-    m->call = dkcall_start(&d->calls, &req, on_made, m);
+    m->body = dkreply_container(&box);
+    make(m);
 }
 
 /* --- one that was there before us --- */
@@ -361,21 +435,32 @@ static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
                                   .since = (uint64_t)json_get_int(record, "since", 0) };
     m->is_adoption = true;
     m->box->is_paused = json_get_bool(record, "paused", false);
+    (void)snprintf(m->box->no_agent, sizeof(m->box->no_agent), "%s", json_get_str(record, "noAgent", ""));
     int r = dkreply_id(record, "container", m->box->container, &err);
-    if (r == 0)
+    if (r == 0 && !*m->box->no_agent)
         r = dkdoor_open(d->door, m->box->id, &only, on_agent, m, &m->wait, &err);
     if (r < 0) {
         fail(m, &err);
         return;
     }
-    timer_set(m->deadline, ADOPT_MS, 0);
-    m->call = call_box(m->box, "GET", "/json", NULL, on_inspected, m);
+    if (!*m->box->no_agent)
+        timer_set(m->deadline, ADOPT_MS, 0);
+    m->call = call_box(m->box, "GET", "/json", NULL, *m->box->no_agent ? on_seen : on_inspected, m);
 }
 
 static json_t *docker_save(struct box *box)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:b}", "id", box->id, "container", box->container, "pid",
-                     (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since, "paused", box->is_paused);
+    json_t *record =
+        json_pack("{s:s, s:s, s:I, s:I, s:b}", "id", box->id, "container", box->container, "pid",
+                  (json_int_t)box->agent.pid, "since", (json_int_t)box->agent.since, "paused", box->is_paused);
+    if (*box->no_agent)
+        (void)json_object_set_new(record, "noAgent", json_string(box->no_agent));
+    return record;
+}
+
+static const char *docker_without_agent(const struct box *box)
+{
+    return *box->no_agent ? box->no_agent : NULL;
 }
 
 /* The end of a container is the end of its agent's call, which the link sees before the engine could say it. */
@@ -604,6 +689,7 @@ static const struct runtime_ops docker_ops = { .name = "docker",
                                                .create = docker_create,
                                                .adopt = docker_adopt,
                                                .save = docker_save,
+                                               .without_agent = docker_without_agent,
                                                .on_gone = docker_on_gone,
                                                .destroy = docker_destroy,
                                                .forget = docker_forget,
@@ -621,11 +707,9 @@ static const struct runtime_ops docker_ops = { .name = "docker",
 
 int docker_new(struct loop *l, const struct docker_options *opt, struct runtime **ret, struct err *err)
 {
-    struct utsname name;
     struct docker *d = xzalloc(sizeof(*d));
     d->base = (struct runtime){ .ops = &docker_ops, .loop = l };
     d->runtime = xstrdup(opt->runtime ? opt->runtime : "");
-    d->arch = uname(&name) == 0 ? dkreply_arch(name.machine) : "amd64";
     d->pins = json_object();
     d->nets = json_object();
     d->captured = json_object();

@@ -5,8 +5,11 @@
 #include "runtime/docker/dkcall.h"
 #include "runtime/docker/dkdoor.h"
 #include "runtime/docker/dkhost.h"
+#include "runtime/docker/dkproxy.h"
 #include "runtime/docker/dkreply.h"
 #include "runtime/runtime.h"
+
+#define DOCKER_WHY_MAX 200
 
 struct docker {
     struct runtime base; /* first */
@@ -14,7 +17,6 @@ struct docker {
     struct dkcall_set calls;
     struct dkdoor *door;
     char *runtime;
-    const char *arch;
     struct box *boxes; /* made, being made or being adopted */
     struct timer *tick;
     bool is_sweep_due, is_sweeping; /* containers that no box names, after an engine that did not answer */
@@ -35,7 +37,9 @@ struct box {
     char id[IDENT_MAX];
     char container[DKREPLY_ID_MAX]; /* "" until the engine has said it */
     struct dkdoor_caller agent;     /* its fd is not ours any more */
-    bool is_paused;                 /* as we were asked; an engine that commits pauses for a moment by itself */
+    char no_agent[DOCKER_WHY_MAX];  /* why the engine's exec stands in for it; "" when there is one */
+    struct dkproxy *proxy;
+    bool is_paused; /* as we were asked; an engine that commits pauses for a moment by itself */
 };
 
 static inline struct docker *docker_of(struct runtime *rt)

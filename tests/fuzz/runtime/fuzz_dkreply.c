@@ -26,7 +26,7 @@ static void try_record(const json_t *body)
         MUST(strlen(id) == DKREPLY_ID_MAX - 1 && !strpbrk(id, "/?%.& "));
     else
         MUST(err.code == ERR_UPSTREAM);
-    if (dkreply_image(body, "amd64", &image, &err) == 0) {
+    if (dkreply_image(body, &image, &err) == 0) {
         MUST(strncmp(image.id, "docker:sha256:", 14) == 0);
         dkreply_image_done(&image);
     }

@@ -1,0 +1,474 @@
+/* Theory of operation. One exec of the engine for each EXEC_START: made, then started with its output attached, whose
+ * bytes come in blocks {u8 stream, 3 x 0, u32 length}. The host's credit is kept by holding the connection. The engine
+ * cannot signal what it runs, so each command carries a word of its own in its environment, and a second exec, of the
+ * image's shell, ends every process that has it. */
+#include "runtime/docker/dkproxy.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/ident.h"
+#include "guest/proto.h"
+#include "runtime/docker/dkreply.h"
+
+#define OUT_MAX     (16u << 20)
+#define BLOCK_HEAD  8u
+#define MARK        "III_EXEC_MARK"
+#define EXIT_KILLED 137u
+#define PIECE_MAX   32768u
+#define HELD_MAX    (256u * 1024) /* then the engine waits */
+#define LATE_MS     3000          /* from the attempt to end a command to the answer without it */
+#define ASK_MS      50
+#define ASK_MAX     100
+
+static const char why_not[] =
+    "this sandbox has no agent (see \"withoutAgent\" in its record): only commands without input work";
+
+struct run {
+    struct run *next;
+    struct dkproxy *p;
+    uint32_t stream, flags;
+    char exec_id[DKREPLY_ID_MAX];
+    char mark[IDENT_MAX];
+    struct dkcall *call;
+    struct timer *deadline, *again;
+    char *user;
+    unsigned n_asked;
+    uint32_t block_left;
+    uint8_t block_stream;
+    struct buf held; /* blocks that wait for credit, and the beginning of one */
+    int64_t began_us;
+    uint32_t credit;
+    bool is_late, is_output_done;
+};
+
+struct dkproxy {
+    struct dkcall_set *calls;
+    char container[DKREPLY_ID_MAX];
+    int fd;
+    struct watch *watch;
+    struct dkcall *end;          /* waits for the container's */
+    struct buf in, out, request; /* request: the joined payloads of one */
+    struct run *runs;
+};
+
+/* --- frames to the host --- */
+
+static void flush(struct dkproxy *p)
+{
+    while (p->out.len) {
+        ssize_t n = send(p->fd, p->out.data, p->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n <= 0)
+            break; /* the host has gone, or reads later: the watch tells */
+        buf_consume(&p->out, (size_t)n);
+    }
+    watch_set(p->watch, p->out.len ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+}
+
+static void send_frame(struct dkproxy *p, struct proto_writer *w, uint32_t stream, uint16_t type)
+{
+    int n = proto_frame_end(w, stream, type, 0);
+    if (n > 0)
+        (void)buf_add(&p->out, (const char *)w->data, (size_t)n); /* credit bounds it far below its maximum */
+    flush(p);
+}
+
+static void send_empty(struct dkproxy *p, uint32_t stream, uint16_t type)
+{
+    uint8_t mem[PROTO_HEADER];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    send_frame(p, &w, stream, type);
+}
+
+static void send_error(struct dkproxy *p, uint32_t stream, int sys, const char *text)
+{
+    uint8_t mem[1024];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u32(&w, (uint32_t)sys);
+    proto_put_str(&w, text);
+    send_frame(p, &w, stream, PROTO_ERROR);
+}
+
+static void send_number(struct dkproxy *p, uint32_t stream, uint16_t type, uint32_t number)
+{
+    uint8_t mem[PROTO_HEADER + 4];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u32(&w, number);
+    send_frame(p, &w, stream, type);
+}
+
+static void send_hello(struct dkproxy *p)
+{
+    uint8_t mem[64];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_hello(&w, PROTO_CAP_NONE);
+    send_frame(p, &w, 0, PROTO_HELLO);
+}
+
+/* --- a command --- */
+
+static struct run *find(struct dkproxy *p, uint32_t stream)
+{
+    struct run *r = p->runs;
+    while (r && r->stream != stream)
+        r = r->next;
+    return r;
+}
+
+static void run_free(struct run *r)
+{
+    struct run **at = &r->p->runs;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    if (r->call)
+        dkcall_cancel(r->call);
+    timer_free(r->deadline);
+    timer_free(r->again);
+    buf_done(&r->held);
+    free(r->user);
+    free(r);
+}
+
+static struct dkcall *ask(struct dkproxy *p, const char *method, const char *path, const json_t *body, dkcall_fn *fn,
+                          void *arg)
+{
+    struct dkcall_request req = { .method = method, .path = path, .body = body, .what = "run a command" };
+    return dkcall_start(p->calls, &req, fn, arg);
+}
+
+static void send_exit(struct run *r, uint32_t code)
+{
+    uint8_t mem[128];
+    struct proto_writer w;
+    struct proto_exit x = { .code = r->is_late ? EXIT_KILLED : code,
+                            .signal = r->is_late ? SIGKILL : 0,
+                            .flags = r->is_late ? PROTO_EXIT_TIMEOUT : 0,
+                            .wall_us = (uint64_t)(clock_mono_us() - r->began_us) };
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_exit(&w, &x);
+    send_frame(r->p, &w, r->stream, PROTO_EXEC_EXIT);
+    run_free(r);
+}
+
+static void ask_code(struct run *r);
+
+static void on_again(void *arg)
+{
+    struct run *r = arg;
+    r->again = timer_free(r->again);
+    ask_code(r);
+}
+
+static void on_code(void *arg, json_t *body, const struct err *err)
+{
+    struct run *r = arg;
+    r->call = NULL;
+    if (dkcall_is_over(err))
+        run_free(r);
+    else if (!err && json_get_bool(body, "Running", false) && r->n_asked++ < ASK_MAX)
+        r->again = timer_new(r->p->calls->loop, ASK_MS, 0, on_again, r); /* its output ends a moment before it does */
+    else if (err) {
+        send_error(r->p, r->stream, EIO, err->msg);
+        run_free(r);
+    } else {
+        send_exit(r, (uint32_t)json_get_int(body, "ExitCode", EXIT_KILLED));
+    }
+}
+
+static void ask_code(struct run *r)
+{
+    CLEANUP(free_p) char *path = xasprintf("/exec/%s/json", r->exec_id);
+    r->call = ask(r->p, "GET", path, NULL, on_code, r);
+}
+
+static void send_output(struct run *r, size_t n)
+{
+    uint8_t mem[PROTO_HEADER + 1 + PIECE_MAX];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u8(&w, r->block_stream == 2 && !(r->flags & PROTO_WITH_MERGE) ? 2 : 1);
+    proto_put_data(&w, r->held.data, n);
+    send_frame(r->p, &w, r->stream, PROTO_EXEC_OUTPUT);
+    buf_consume(&r->held, n);
+    r->block_left -= (uint32_t)n;
+    r->credit -= (uint32_t)n;
+}
+
+/* As much as the host has room for; a call that brings more waits. */
+static void pump(struct run *r)
+{
+    for (;;) {
+        if (r->block_left == 0 && r->held.len >= BLOCK_HEAD) {
+            const uint8_t *head = (const uint8_t *)r->held.data;
+            r->block_stream = head[0];
+            r->block_left = (uint32_t)head[4] << 24 | (uint32_t)head[5] << 16 | (uint32_t)head[6] << 8 | head[7];
+            buf_consume(&r->held, BLOCK_HEAD);
+        }
+        size_t n = r->block_left < r->held.len ? r->block_left : r->held.len;
+        n = n < r->credit ? n : r->credit;
+        n = n < PIECE_MAX ? n : PIECE_MAX;
+        if (n == 0)
+            break;
+        send_output(r, n);
+    }
+    if (r->call && !r->is_output_done)
+        dkcall_hold(r->call, r->held.len >= HELD_MAX);
+    if (r->is_output_done && !r->call && !r->again && (r->block_left == 0 || r->held.len == 0))
+        ask_code(r);
+}
+
+static void on_bytes(void *arg, const char *data, size_t len)
+{
+    struct run *r = arg;
+    (void)buf_add(&r->held, data, len); /* held back long before its maximum */
+    pump(r);
+}
+
+static void on_output_done(void *arg, json_t *body, const struct err *err)
+{
+    struct run *r = arg;
+    (void)body;
+    r->call = NULL;
+    r->is_output_done = true;
+    if (dkcall_is_over(err)) {
+        run_free(r);
+    } else if (err) {
+        send_error(r->p, r->stream, err->code == ERR_INVALID ? ENOENT : EIO, err->msg);
+        run_free(r);
+    } else {
+        pump(r);
+    }
+}
+
+static void on_exec_made(void *arg, json_t *body, const struct err *err)
+{
+    struct run *r = arg;
+    struct err why = ERR_INIT;
+    r->call = NULL;
+    if (err || dkreply_id(body, "Id", r->exec_id, &why) < 0) {
+        if (!dkcall_is_over(err))
+            send_error(r->p, r->stream, EIO, err ? err->msg : why.msg);
+        run_free(r);
+        return;
+    }
+    CLEANUP(free_p) char *path = xasprintf("/exec/%s/start", r->exec_id);
+    JSON_OWNED how = json_pack("{s:b, s:b}", "Detach", 0, "Tty", 0);
+    struct dkcall_request req = {
+        .method = "POST", .path = path, .body = how, .what = "run a command", .timeout_ms = -1, .on_bytes = on_bytes
+    };
+    send_number(r->p, r->stream, PROTO_EXEC_STARTED, 1); /* the engine knows no number inside */
+    r->call = dkcall_start(r->p->calls, &req, on_output_done, r);
+}
+
+/* --- the end of a command from outside --- */
+
+static void on_killer_started(void *arg, json_t *body, const struct err *err)
+{
+    (void)arg;
+    (void)body;
+    (void)err; /* an image without a shell: what is left ends with its container */
+}
+
+static void on_killer_made(void *arg, json_t *body, const struct err *err)
+{
+    struct dkcall_set *calls = arg;
+    char id[DKREPLY_ID_MAX];
+    if (err || dkreply_id(body, "Id", id, NULL) < 0)
+        return;
+    CLEANUP(free_p) char *path = xasprintf("/exec/%s/start", id);
+    JSON_OWNED how = json_pack("{s:b, s:b}", "Detach", 1, "Tty", 0);
+    struct dkcall_request req = { .method = "POST", .path = path, .body = how, .what = "end a command" };
+    (void)dkcall_start(calls, &req, on_killer_started, NULL);
+}
+
+static void signal_run(struct run *r, uint32_t signo)
+{
+    static const char script[] = "for p in /proc/[0-9]*; do case \"$(cat $p/environ 2>/dev/null)\" in *" MARK "=$1*) "
+                                 "[ ${p#/proc/} = $$ ] || kill -$2 ${p#/proc/};; esac; done";
+    CLEANUP(free_p) char *path = xasprintf("/containers/%s/exec", r->p->container);
+    CLEANUP(free_p) char *number = xasprintf("%u", signo);
+    JSON_OWNED body =
+        json_pack("{s:s, s:[s,s,s,s,s,s]}", "User", r->user, "Cmd", "/bin/sh", "-c", script, "sh", r->mark, number);
+    struct dkcall_request req = { .method = "POST", .path = path, .body = body, .what = "end a command" };
+    (void)dkcall_start(r->p->calls, &req, on_killer_made, r->p->calls);
+}
+
+static void on_deadline(void *arg)
+{
+    struct run *r = arg;
+    if (r->is_late) { /* nothing in the image could end it */
+        send_exit(r, EXIT_KILLED);
+        return;
+    }
+    r->is_late = true;
+    signal_run(r, SIGKILL);
+    timer_set(r->deadline, LATE_MS, 0);
+}
+
+/* --- frames of the host --- */
+
+static json_t *get_strs(struct proto_reader *in)
+{
+    json_t *list = json_array();
+    uint32_t n = proto_get_count(in, PROTO_ARGS_MAX);
+    for (uint32_t i = 0; n != PROTO_NO_STRS && i < n; i++) {
+        const char *text = proto_get_str(in, PROTO_REQUEST_MAX);
+        (void)json_array_append_new(list, json_text(text, strlen(text)));
+    }
+    return list;
+}
+
+static void start_run(struct dkproxy *p, uint32_t stream, const char *data, size_t len)
+{
+    struct proto_reader in;
+    proto_reader_init(&in, data, len);
+    uint32_t flags = proto_get_u32(&in);
+    (void)proto_get_u32(&in); /* size of a terminal */
+    uint32_t timeout_ms = proto_get_u32(&in);
+    const char *cwd = proto_get_str(&in, PROTO_PATH_MAX), *user = proto_get_str(&in, PROTO_PATH_MAX);
+    (void)proto_get_str(&in, PROTO_TAG_MAX);
+    JSON_OWNED argv = get_strs(&in);
+    JSON_OWNED env = get_strs(&in);
+    if (proto_reader_end(&in) < 0 || find(p, stream) || flags & (PROTO_WITH_STDIN | PROTO_WITH_PTY | PROTO_WITH_LOG)) {
+        send_error(p, stream, ENOSYS, why_not);
+        return;
+    }
+    struct run *r = xzalloc(sizeof(*r));
+    *r = (struct run){ .p = p, .next = p->runs, .stream = stream, .flags = flags, .credit = PROTO_WINDOW };
+    p->runs = r;
+    r->began_us = clock_mono_us();
+    r->user = xstrdup(*user ? user : "0:0");
+    buf_init(&r->held, 2 * HELD_MAX);
+    ident_new("run", r->mark);
+    CLEANUP(free_p) char *mark = xasprintf(MARK "=%s", r->mark);
+    (void)json_array_append_new(env, json_string(mark));
+    if (timeout_ms)
+        r->deadline = timer_new(p->calls->loop, timeout_ms, 0, on_deadline, r);
+    CLEANUP(free_p) char *path = xasprintf("/containers/%s/exec", p->container);
+    JSON_OWNED body = json_pack("{s:b, s:b, s:b, s:O, s:O, s:s, s:s}", "AttachStdout", 1, "AttachStderr", 1, "Tty", 0,
+                                "Cmd", argv, "Env", env, "WorkingDir", *cwd ? cwd : "/", "User", r->user);
+    r->call = ask(p, "POST", path, body, on_exec_made, r);
+}
+
+static void take(struct dkproxy *p, const struct proto_header *h, const char *data, size_t len)
+{
+    struct run *r = find(p, h->stream);
+    struct proto_reader in;
+    proto_reader_init(&in, data, len);
+    if (h->type == PROTO_EXEC_START)
+        start_run(p, h->stream, data, len);
+    else if (h->type == PROTO_PING || h->type == PROTO_HOSTNAME || h->type == PROTO_RESEED)
+        send_empty(p, h->stream, PROTO_DONE); /* an engine keeps clock and seeds itself */
+    else if (proto_is_request(h->type))
+        send_error(p, h->stream, ENOSYS, why_not);
+    else if (r && h->type == PROTO_CREDIT) {
+        r->credit += proto_get_u32(&in);
+        pump(r);
+    } else if (r && h->type == PROTO_EXEC_SIGNAL) {
+        signal_run(r, proto_get_u32(&in));
+    } else if (r && h->type == PROTO_DROP) {
+        signal_run(r, SIGKILL);
+        run_free(r);
+    }
+}
+
+/* All whole frames. The other end is ours: what breaks the rules is a mistake, and ends it. */
+static int take_frames(struct dkproxy *p)
+{
+    struct proto_header h;
+    while (p->in.len >= PROTO_HEADER) {
+        if (proto_header_get((const uint8_t *)p->in.data, &h) < 0)
+            return -EBADMSG;
+        if (p->in.len < PROTO_HEADER + h.length)
+            return 0;
+        if (buf_add(&p->request, p->in.data + PROTO_HEADER, h.length) < 0)
+            return -EBADMSG;
+        buf_consume(&p->in, PROTO_HEADER + h.length);
+        if (h.flags & PROTO_MORE)
+            continue;
+        take(p, &h, buf_text(&p->request), p->request.len);
+        buf_clear(&p->request);
+    }
+    return 0;
+}
+
+static void on_io(void *arg, int events)
+{
+    struct dkproxy *p = arg;
+    char piece[65536];
+    ssize_t n = events & LOOP_READ ? recv(p->fd, piece, sizeof(piece), MSG_DONTWAIT) : -1;
+    flush(p);
+    if (n > 0 && buf_add(&p->in, piece, (size_t)n) == 0 && take_frames(p) == 0)
+        return;
+    if (events & LOOP_READ && !(n < 0 && errno == EAGAIN))
+        watch_set(p->watch, 0); /* the host has left; its box is freed next */
+}
+
+static void on_end(void *arg, json_t *body, const struct err *err)
+{
+    struct dkproxy *p = arg;
+    (void)body;
+    p->end = NULL;
+    if (!dkcall_is_over(err))
+        (void)shutdown(p->fd, SHUT_RDWR); /* as the end of an agent would look. An engine that is away comes with it */
+}
+
+int dkproxy_new(struct dkcall_set *calls, const char *container, struct dkproxy **ret, int *ret_fd, struct err *err)
+{
+    int pair[2];
+    struct dkproxy *p = xzalloc(sizeof(*p));
+    *p = (struct dkproxy){ .calls = calls, .fd = NO_FD };
+    (void)snprintf(p->container, sizeof(p->container), "%s", container);
+    buf_init(&p->in, 2 * PROTO_FRAME_MAX);
+    buf_init(&p->out, OUT_MAX);
+    buf_init(&p->request, PROTO_REQUEST_MAX + PROTO_PAYLOAD_MAX);
+    int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0 ? -errno : 0;
+    if (r == 0) {
+        p->fd = pair[0];
+        r = watch_new(calls->loop, p->fd, LOOP_READ, on_io, p, &p->watch);
+        if (r < 0)
+            (void)close(pair[1]);
+    }
+    if (r < 0) {
+        (void)dkproxy_free(p);
+        return err_sys(err, r, "stand in for an agent");
+    }
+    CLEANUP(free_p) char *path = xasprintf("/containers/%s/wait?condition=not-running", p->container);
+    struct dkcall_request req = { .method = "POST", .path = path, .what = "watch a container", .timeout_ms = -1 };
+    p->end = dkcall_start(calls, &req, on_end, p);
+    *ret = p;
+    *ret_fd = pair[1];
+    send_hello(p);
+    return 0;
+}
+
+struct dkproxy *dkproxy_free(struct dkproxy *p)
+{
+    if (!p)
+        return NULL;
+    while (p->runs)
+        run_free(p->runs);
+    if (p->end)
+        dkcall_cancel(p->end);
+    watch_free(p->watch);
+    if (p->fd >= 0)
+        (void)close(p->fd);
+    buf_done(&p->in);
+    buf_done(&p->out);
+    buf_done(&p->request);
+    free(p);
+    return NULL;
+}
