@@ -67,7 +67,12 @@ def types(model):
     parts += [input_class(t) for t in model.types if t.role == "input"]
     parts += [model_class(t) for t in model.types if t.role == "reply" and not t.alias]
     parts += [f"{t.name} = {type_text(t.alias)}\n" for t in model.types if t.alias]
+    parts.append(exported(t.name for t in model.types))
     return "\n\n".join(parts)
+
+
+def exported(names_of_module):
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names_of_module)) + "]\n"
 
 
 def operations(model):
@@ -95,7 +100,7 @@ def errors(model):
     lines += [f"    {e.status}: (\"{e.code}\", {pascal(e.code)}Error),\n" for e in model.errors]
     lines.append("}\n\nSTATUS_OF = {\n")
     lines += [f"    \"{e.code}\": {e.status},\n" for e in model.errors]
-    return "".join(lines) + "}\n"
+    return "".join(lines) + "}\n\n" + exported(f"{pascal(e.code)}Error" for e in model.errors)
 
 
 # --- one method for each operation ---
@@ -127,12 +132,12 @@ def method(op, streams):
     fields = [f'"{f.name}": {argument(f.name)}' for f in op.fields]
     if streams:
         head = listed(f"def {name}(", parameters(op), f") -> Events[{kind}]:", "    ")
-        call = "return self.http.events("
+        call, end = "return self.http.events(", ""
     else:
         head = listed(f"async def {name}(", parameters(op), f") -> {kind}:", "    ")
-        call = "return await self.http.call("
-    given = "        fields = {}\n" if not fields else listed("fields = {", fields, "}", "        ")
-    return head + doc(op.help, "        ") + given + f"        {call}ops.{op.name.upper()}, fields, {kind}, options)\n"
+        call, end = f"reply: {kind} = await self.http.call(", "        return reply\n"
+    given = listed("fields: dict[str, Any] = {", fields, "}", "        ")
+    return head + doc(op.help, "        ") + given + f"        {call}ops.{op.name.upper()}, fields, {kind}, options)\n{end}"
 
 
 def api(model):

@@ -1,6 +1,8 @@
 // Against a live server: III_URL and III_TOKEN say where.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readFile, readdir } from "node:fs/promises";
+import { NodeSocket } from "../dist/node-socket.js";
 import { Client, NotFoundError, createSandbox, getSandbox, listSandboxes, listTemplates } from "../dist/index.js";
 
 const config = { baseUrl: process.env.III_URL, token: process.env.III_TOKEN };
@@ -92,6 +94,38 @@ test("a terminal that is left lives on", () =>
     await second.close();
     await box.terminal.close(session.sessionId);
   }));
+
+test("a WebSocket of the platform is used where there is one, with the token in the query", () =>
+  withBox(async (box) => {
+    const before = globalThis.WebSocket;
+    const urls = [];
+    globalThis.WebSocket = class extends NodeSocket {
+      constructor(url) {
+        super(url, undefined);
+        urls.push(url);
+      }
+    };
+    try {
+      const terminal = await box.terminal.open();
+      terminal.write("echo $((20 + 3))-ok\n");
+      assert.ok(await terminal.readUntil("23-ok"));
+      await terminal.close();
+    } finally {
+      globalThis.WebSocket = before;
+    }
+    assert.match(urls[0], new RegExp(`^ws:.*\\?token=${config.token}$`));
+  }));
+
+test("only one file needs Node, and it is loaded only there", async () => {
+  const folder = new URL("../dist/", import.meta.url);
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".js"));
+  assert.ok(names.length > 20);
+  for (const name of names) {
+    const text = await readFile(new URL(name, folder), "utf8");
+    if (name !== "node-socket.js") assert.doesNotMatch(text, /from "node:|require\(|process\.\w|Buffer\./, name);
+    assert.doesNotMatch(text, /from "\.\/node-socket\.js"/, name);
+  }
+});
 
 test("a page of the sandbox through the proxy's address", () =>
   withBox(async (box) => {

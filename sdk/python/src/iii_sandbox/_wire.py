@@ -96,7 +96,7 @@ def lost(request: Request, error: Exception) -> SandboxError:
 
 
 def pause_after_loss(request: Request, left: int) -> float:
-    return FIRST_PAUSE_S * 2 ** (request.retries - left)
+    return FIRST_PAUSE_S * float(2 ** (request.retries - left))
 
 
 def pause_asked_for(response: httpx.Response) -> float | None:

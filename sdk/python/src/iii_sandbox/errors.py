@@ -98,3 +98,21 @@ STATUS_OF = {
     "timed_out": 504,
     "no_space": 507,
 }
+
+__all__ = [
+    "BadGatewayError",
+    "ConflictError",
+    "ForbiddenError",
+    "GoneError",
+    "InternalError",
+    "InvalidArgumentError",
+    "MethodNotAllowedError",
+    "NoCapacityError",
+    "NoSpaceError",
+    "NotFoundError",
+    "RateLimitedError",
+    "TimedOutError",
+    "TooLargeError",
+    "UnauthorizedError",
+    "UnsupportedError",
+]

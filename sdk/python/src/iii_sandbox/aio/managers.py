@@ -11,6 +11,7 @@ from .http import Events
 from .terminal import LiveTerminal, connect
 
 WORKSPACE = "/workspace"
+List = list  # some classes have a method of that name, which hides it
 Signal = Literal["TERM", "KILL", "INT", "HUP", "USR1", "USR2", "STOP", "CONT"]
 Language = Literal["python", "javascript", "typescript", "go", "bash"]
 Installer = Literal["python", "pip", "javascript", "typescript", "npm", "go", "bash", "apt"]
@@ -78,7 +79,7 @@ class FilesystemManager(Manager):
     async def info(self, path: str) -> t.FileMetadata: ...
 
     @overload
-    async def info(self, path: t.PathList) -> list[t.FileMetadata]: ...
+    async def info(self, path: t.PathList) -> List[t.FileMetadata]: ...
 
     async def info(self, path: str | t.PathList) -> t.FileInfoReply:
         """One path is described by an object, several by a list in the same order."""
@@ -87,7 +88,7 @@ class FilesystemManager(Manager):
     async def move(self, source: str, target: str) -> t.Success:
         return await self.move_all([{"from": source, "to": target}])
 
-    async def move_all(self, moves: list[t.FsMoveMove]) -> t.Success:
+    async def move_all(self, moves: List[t.FsMoveMove]) -> t.Success:
         """One after the other, up to the first failure."""
         return await self._api.fs_move(self._id, moves)
 
@@ -103,7 +104,7 @@ class FilesystemManager(Manager):
         return await self._api.fs_chmod(self._id, path, mode)
 
 
-def _several(path: str | list[str]) -> dict[str, Any]:
+def _several(path: str | List[str]) -> dict[str, Any]:
     return {"path": path} if isinstance(path, str) else {"paths": path}
 
 
@@ -151,7 +152,7 @@ class ContextManager(Manager):
     ) -> t.Context:
         return await self._api.context_create(self._id, language=language, cwd=cwd, env=env)
 
-    async def list(self) -> list[t.Context]:
+    async def list(self) -> List[t.Context]:
         return (await self._api.context_list(self._id)).contexts
 
     async def get(self, context_id: str) -> t.Context:
@@ -187,7 +188,7 @@ class InterpreterManager(Manager):
     async def run(self, code: str, language: Language = "python") -> t.CodeResult:
         return await self._api.interp_execute(self._id, code, language=language)
 
-    async def install(self, packages: list[str], manager: Installer = "pip") -> str:
+    async def install(self, packages: List[str], manager: Installer = "pip") -> str:
         """What the package manager printed."""
         return (await self._api.interp_install(self._id, packages, manager=manager)).output
 
@@ -198,7 +199,7 @@ class InterpreterManager(Manager):
 class BackgroundManager(Manager):
     """Commands in the background, with one log of their output."""
 
-    async def start(self, command: str | list[str], options: CallOptions | None = None) -> t.BackgroundExec:
+    async def start(self, command: str | List[str], options: CallOptions | None = None) -> t.BackgroundExec:
         return await self._api.cmd_background(self._id, command, options=options)
 
     async def status(self, background_id: str) -> t.BackgroundExec:
@@ -214,7 +215,7 @@ class DurableManager(Manager):
 
     async def start(
         self,
-        command: str | list[str],
+        command: str | List[str],
         *,
         exec_id: str | None = None,
         cwd: str | None = None,
@@ -227,7 +228,7 @@ class DurableManager(Manager):
             self._id, command, exec_id=exec_id, cwd=cwd, env=env, timeout=timeout, stdin=stdin, options=options
         )
 
-    async def list(self) -> list[t.DurableExec]:
+    async def list(self) -> List[t.DurableExec]:
         return (await self._api.exec_list(self._id)).execs
 
     async def get(self, exec_id: str) -> t.DurableExec:
@@ -315,7 +316,7 @@ class QueueManager(Manager):
 
     async def submit(
         self,
-        command: str | list[str],
+        command: str | List[str],
         max_retries: int | None = None,
         timeout: int | None = None,
         options: CallOptions | None = None,
@@ -378,7 +379,7 @@ class EgressManager(Manager):
         return await self._api.egress_get(self._id)
 
     async def set(
-        self, default: Literal["allow", "deny"] | None = None, rules: list[t.EgressSetRule] | None = None
+        self, default: Literal["allow", "deny"] | None = None, rules: List[t.EgressSetRule] | None = None
     ) -> t.EgressPolicy:
         """Changes the policy; open connections that are not allowed any more are cut."""
         return await self._api.egress_set(self._id, default=default, rules=rules)

@@ -7,6 +7,8 @@ from .. import types as t
 from .api import Api
 from .http import Events, HttpClient
 
+List = list  # some classes have a method of that name, which hides it
+
 
 class ServerManager:
     """Part of a server."""
@@ -102,7 +104,7 @@ class TemplateManager(ServerManager):
     async def create(self, name: str, config: t.TemplateCreateConfig, description: str | None = None) -> t.SandboxTemplate:
         return await self._api.template_create(name, config, description=description)
 
-    async def list(self) -> list[t.SandboxTemplate]:
+    async def list(self) -> List[t.SandboxTemplate]:
         return (await self._api.template_list()).templates
 
     async def get(self, id: str) -> t.SandboxTemplate:
@@ -130,7 +132,7 @@ class SnapshotManager(ServerManager):
 class ImageManager(ServerManager):
     """The image store."""
 
-    async def list(self) -> list[t.Image]:
+    async def list(self) -> List[t.Image]:
         return (await self._api.image_list()).images
 
     async def pull(self, image: str) -> t.Image:
@@ -161,7 +163,7 @@ class TokenManager(ServerManager):
     ) -> t.Token:
         return await self._api.token_create(name, role=role, tenant=tenant, expires=expires, quota=quota)
 
-    async def list(self) -> list[t.Token]:
+    async def list(self) -> List[t.Token]:
         return (await self._api.token_list()).tokens
 
     async def get(self, token_id: str) -> t.Token:

@@ -10,6 +10,7 @@ from types import TracebackType
 
 from .. import _websocket as ws
 from .. import asyncnet
+from .._errors import ConnectionFailed
 from .._operations import WEBSOCKETS
 from .http import HttpClient
 
@@ -99,7 +100,7 @@ async def connect(http: HttpClient, sandbox_id: str, session_id: str) -> LiveTer
         while (rest := upgrade.answer(data)) is None:
             piece = await connection.read()
             if not piece:
-                raise ws.ConnectionFailed("the server closed the connection instead of answering the upgrade")
+                raise ConnectionFailed("the server closed the connection instead of answering the upgrade")
             data += piece
     except BaseException:
         await connection.close()

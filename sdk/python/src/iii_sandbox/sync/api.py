@@ -40,7 +40,7 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxInfo:
         """Create and start a sandbox from an image or a template."""
-        fields = {
+        fields: dict[str, Any] = {
             "image": image,
             "name": name,
             "timeout": timeout,
@@ -60,7 +60,8 @@ class Api:
             "backend": backend,
             "template": template,
         }
-        return self.http.call(ops.SANDBOX_CREATE, fields, t.SandboxInfo, options)
+        reply: t.SandboxInfo = self.http.call(ops.SANDBOX_CREATE, fields, t.SandboxInfo, options)
+        return reply
 
     def sandbox_list(
         self,
@@ -73,33 +74,45 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxPage:
         """List sandboxes, page by page."""
-        fields = {"status": status, "page": page, "pageSize": page_size, "metadata": metadata, "parentId": parent_id}
-        return self.http.call(ops.SANDBOX_LIST, fields, t.SandboxPage, options)
+        fields: dict[str, Any] = {
+            "status": status,
+            "page": page,
+            "pageSize": page_size,
+            "metadata": metadata,
+            "parentId": parent_id,
+        }
+        reply: t.SandboxPage = self.http.call(ops.SANDBOX_LIST, fields, t.SandboxPage, options)
+        return reply
 
     def sandbox_get(self, id: str, *, options: CallOptions | None = None) -> t.SandboxInfo:
         """Get one sandbox."""
-        fields = {"id": id}
-        return self.http.call(ops.SANDBOX_GET, fields, t.SandboxInfo, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.SandboxInfo = self.http.call(ops.SANDBOX_GET, fields, t.SandboxInfo, options)
+        return reply
 
     def sandbox_kill(self, id: str, *, options: CallOptions | None = None) -> t.Success:
         """Stop a sandbox and remove it."""
-        fields = {"id": id}
-        return self.http.call(ops.SANDBOX_KILL, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.Success = self.http.call(ops.SANDBOX_KILL, fields, t.Success, options)
+        return reply
 
     def sandbox_pause(self, id: str, *, options: CallOptions | None = None) -> t.SandboxInfo:
         """Freeze all processes of a running sandbox."""
-        fields = {"id": id}
-        return self.http.call(ops.SANDBOX_PAUSE, fields, t.SandboxInfo, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.SandboxInfo = self.http.call(ops.SANDBOX_PAUSE, fields, t.SandboxInfo, options)
+        return reply
 
     def sandbox_resume(self, id: str, *, options: CallOptions | None = None) -> t.SandboxInfo:
         """Let a paused sandbox run again."""
-        fields = {"id": id}
-        return self.http.call(ops.SANDBOX_RESUME, fields, t.SandboxInfo, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.SandboxInfo = self.http.call(ops.SANDBOX_RESUME, fields, t.SandboxInfo, options)
+        return reply
 
     def sandbox_renew(self, id: str, expires_at: int, *, options: CallOptions | None = None) -> t.SandboxInfo:
         """Set the time at which a sandbox expires."""
-        fields = {"id": id, "expiresAt": expires_at}
-        return self.http.call(ops.SANDBOX_RENEW, fields, t.SandboxInfo, options)
+        fields: dict[str, Any] = {"id": id, "expiresAt": expires_at}
+        reply: t.SandboxInfo = self.http.call(ops.SANDBOX_RENEW, fields, t.SandboxInfo, options)
+        return reply
 
     def sandbox_clone(
         self,
@@ -109,8 +122,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxInfo:
         """Start a new sandbox with the files and configuration of this one."""
-        fields = {"id": id, "name": name}
-        return self.http.call(ops.SANDBOX_CLONE, fields, t.SandboxInfo, options)
+        fields: dict[str, Any] = {"id": id, "name": name}
+        reply: t.SandboxInfo = self.http.call(ops.SANDBOX_CLONE, fields, t.SandboxInfo, options)
+        return reply
 
     def sandbox_fork(
         self,
@@ -121,8 +135,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxFork:
         """Start several new sandboxes with the files and configuration of this one."""
-        fields = {"id": id, "count": count, "name": name}
-        return self.http.call(ops.SANDBOX_FORK, fields, t.SandboxFork, options)
+        fields: dict[str, Any] = {"id": id, "count": count, "name": name}
+        reply: t.SandboxFork = self.http.call(ops.SANDBOX_FORK, fields, t.SandboxFork, options)
+        return reply
 
     def cmd_run(
         self,
@@ -134,8 +149,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecResult:
         """Run a command and wait for its end."""
-        fields = {"id": id, "command": command, "timeout": timeout, "cwd": cwd}
-        return self.http.call(ops.CMD_RUN, fields, t.ExecResult, options)
+        fields: dict[str, Any] = {"id": id, "command": command, "timeout": timeout, "cwd": cwd}
+        reply: t.ExecResult = self.http.call(ops.CMD_RUN, fields, t.ExecResult, options)
+        return reply
 
     def cmd_run_stream(
         self,
@@ -147,7 +163,7 @@ class Api:
         options: CallOptions | None = None,
     ) -> Events[t.ExecStreamChunk]:
         """Run a command and stream its output."""
-        fields = {"id": id, "command": command, "timeout": timeout, "cwd": cwd}
+        fields: dict[str, Any] = {"id": id, "command": command, "timeout": timeout, "cwd": cwd}
         return self.http.events(ops.CMD_RUN_STREAM, fields, t.ExecStreamChunk, options)
 
     def cmd_background(
@@ -158,13 +174,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.BackgroundExec:
         """Start a command in the background."""
-        fields = {"id": id, "command": command}
-        return self.http.call(ops.CMD_BACKGROUND, fields, t.BackgroundExec, options)
+        fields: dict[str, Any] = {"id": id, "command": command}
+        reply: t.BackgroundExec = self.http.call(ops.CMD_BACKGROUND, fields, t.BackgroundExec, options)
+        return reply
 
     def cmd_background_status(self, id: str, *, options: CallOptions | None = None) -> t.BackgroundExec:
         """State of a background command."""
-        fields = {"id": id}
-        return self.http.call(ops.CMD_BACKGROUND_STATUS, fields, t.BackgroundExec, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.BackgroundExec = self.http.call(ops.CMD_BACKGROUND_STATUS, fields, t.BackgroundExec, options)
+        return reply
 
     def cmd_background_logs(
         self,
@@ -174,13 +192,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.BackgroundLogs:
         """Output of a background command from a byte offset on."""
-        fields = {"id": id, "cursor": cursor}
-        return self.http.call(ops.CMD_BACKGROUND_LOGS, fields, t.BackgroundLogs, options)
+        fields: dict[str, Any] = {"id": id, "cursor": cursor}
+        reply: t.BackgroundLogs = self.http.call(ops.CMD_BACKGROUND_LOGS, fields, t.BackgroundLogs, options)
+        return reply
 
     def cmd_interrupt(self, id: str, *, pid: int | None = None, options: CallOptions | None = None) -> t.Success:
         """Send SIGINT to one process, or to every running command."""
-        fields = {"id": id, "pid": pid}
-        return self.http.call(ops.CMD_INTERRUPT, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id, "pid": pid}
+        reply: t.Success = self.http.call(ops.CMD_INTERRUPT, fields, t.Success, options)
+        return reply
 
     def exec_start(
         self,
@@ -195,7 +215,7 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.DurableExec:
         """Start a command that outlives the connection."""
-        fields = {
+        fields: dict[str, Any] = {
             "id": id,
             "command": command,
             "execId": exec_id,
@@ -204,17 +224,20 @@ class Api:
             "timeout": timeout,
             "stdin": stdin,
         }
-        return self.http.call(ops.EXEC_START, fields, t.DurableExec, options)
+        reply: t.DurableExec = self.http.call(ops.EXEC_START, fields, t.DurableExec, options)
+        return reply
 
     def exec_list(self, id: str, *, options: CallOptions | None = None) -> t.DurableExecList:
         """Commands of a sandbox that outlive their connection, those that have ended too."""
-        fields = {"id": id}
-        return self.http.call(ops.EXEC_LIST, fields, t.DurableExecList, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.DurableExecList = self.http.call(ops.EXEC_LIST, fields, t.DurableExecList, options)
+        return reply
 
     def exec_get(self, exec_id: str, *, options: CallOptions | None = None) -> t.DurableExec:
         """State of such a command."""
-        fields = {"execId": exec_id}
-        return self.http.call(ops.EXEC_GET, fields, t.DurableExec, options)
+        fields: dict[str, Any] = {"execId": exec_id}
+        reply: t.DurableExec = self.http.call(ops.EXEC_GET, fields, t.DurableExec, options)
+        return reply
 
     def exec_output(
         self,
@@ -226,8 +249,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecOutput:
         """Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream."""
-        fields = {"execId": exec_id, "offset": offset, "follow": follow, "encoding": encoding}
-        return self.http.call(ops.EXEC_OUTPUT, fields, t.ExecOutput, options)
+        fields: dict[str, Any] = {"execId": exec_id, "offset": offset, "follow": follow, "encoding": encoding}
+        reply: t.ExecOutput = self.http.call(ops.EXEC_OUTPUT, fields, t.ExecOutput, options)
+        return reply
 
     def exec_output_stream(
         self,
@@ -239,7 +263,7 @@ class Api:
         options: CallOptions | None = None,
     ) -> Events[t.ExecOutputEvent]:
         """Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream."""
-        fields = {"execId": exec_id, "offset": offset, "follow": follow, "encoding": encoding}
+        fields: dict[str, Any] = {"execId": exec_id, "offset": offset, "follow": follow, "encoding": encoding}
         return self.http.events(ops.EXEC_OUTPUT, fields, t.ExecOutputEvent, options)
 
     def exec_input(
@@ -252,8 +276,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecWritten:
         """Write to its standard input, or close it."""
-        fields = {"execId": exec_id, "data": data, "encoding": encoding, "close": close}
-        return self.http.call(ops.EXEC_INPUT, fields, t.ExecWritten, options)
+        fields: dict[str, Any] = {"execId": exec_id, "data": data, "encoding": encoding, "close": close}
+        reply: t.ExecWritten = self.http.call(ops.EXEC_INPUT, fields, t.ExecWritten, options)
+        return reply
 
     def exec_signal(
         self,
@@ -263,8 +288,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecSignalled:
         """Send a signal to its process group."""
-        fields = {"execId": exec_id, "signal": signal}
-        return self.http.call(ops.EXEC_SIGNAL, fields, t.ExecSignalled, options)
+        fields: dict[str, Any] = {"execId": exec_id, "signal": signal}
+        reply: t.ExecSignalled = self.http.call(ops.EXEC_SIGNAL, fields, t.ExecSignalled, options)
+        return reply
 
     def queue_submit(
         self,
@@ -276,23 +302,27 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.QueueJobInfo:
         """Queue a command."""
-        fields = {"id": id, "command": command, "maxRetries": max_retries, "timeout": timeout}
-        return self.http.call(ops.QUEUE_SUBMIT, fields, t.QueueJobInfo, options)
+        fields: dict[str, Any] = {"id": id, "command": command, "maxRetries": max_retries, "timeout": timeout}
+        reply: t.QueueJobInfo = self.http.call(ops.QUEUE_SUBMIT, fields, t.QueueJobInfo, options)
+        return reply
 
     def queue_status(self, job_id: str, *, options: CallOptions | None = None) -> t.QueueJobInfo:
         """State of a queued command."""
-        fields = {"jobId": job_id}
-        return self.http.call(ops.QUEUE_STATUS, fields, t.QueueJobInfo, options)
+        fields: dict[str, Any] = {"jobId": job_id}
+        reply: t.QueueJobInfo = self.http.call(ops.QUEUE_STATUS, fields, t.QueueJobInfo, options)
+        return reply
 
     def queue_cancel(self, job_id: str, *, options: CallOptions | None = None) -> t.QueueCancelled:
         """Cancel a command that waits, or end one that runs."""
-        fields = {"jobId": job_id}
-        return self.http.call(ops.QUEUE_CANCEL, fields, t.QueueCancelled, options)
+        fields: dict[str, Any] = {"jobId": job_id}
+        reply: t.QueueCancelled = self.http.call(ops.QUEUE_CANCEL, fields, t.QueueCancelled, options)
+        return reply
 
     def queue_retry(self, job_id: str, *, options: CallOptions | None = None) -> t.QueueJobInfo:
         """Try a command again that failed for good."""
-        fields = {"jobId": job_id}
-        return self.http.call(ops.QUEUE_RETRY, fields, t.QueueJobInfo, options)
+        fields: dict[str, Any] = {"jobId": job_id}
+        reply: t.QueueJobInfo = self.http.call(ops.QUEUE_RETRY, fields, t.QueueJobInfo, options)
+        return reply
 
     def queue_dlq(
         self,
@@ -302,28 +332,33 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.QueueJobPage:
         """Commands that failed for good."""
-        fields = {"limit": limit, "offset": offset}
-        return self.http.call(ops.QUEUE_DLQ, fields, t.QueueJobPage, options)
+        fields: dict[str, Any] = {"limit": limit, "offset": offset}
+        reply: t.QueueJobPage = self.http.call(ops.QUEUE_DLQ, fields, t.QueueJobPage, options)
+        return reply
 
     def fs_read(self, id: str, path: str, *, options: CallOptions | None = None) -> t.Text:
         """Read a text file."""
-        fields = {"id": id, "path": path}
-        return self.http.call(ops.FS_READ, fields, t.Text, options)
+        fields: dict[str, Any] = {"id": id, "path": path}
+        reply: t.Text = self.http.call(ops.FS_READ, fields, t.Text, options)
+        return reply
 
     def fs_write(self, id: str, path: str, content: str, *, options: CallOptions | None = None) -> t.Success:
         """Write a text file, making missing parent folders."""
-        fields = {"id": id, "path": path, "content": content}
-        return self.http.call(ops.FS_WRITE, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id, "path": path, "content": content}
+        reply: t.Success = self.http.call(ops.FS_WRITE, fields, t.Success, options)
+        return reply
 
     def fs_delete(self, id: str, path: str, *, options: CallOptions | None = None) -> t.Success:
         """Delete a file; one that is missing is no error."""
-        fields = {"id": id, "path": path}
-        return self.http.call(ops.FS_DELETE, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id, "path": path}
+        reply: t.Success = self.http.call(ops.FS_DELETE, fields, t.Success, options)
+        return reply
 
     def fs_list(self, id: str, *, path: str | None = None, options: CallOptions | None = None) -> t.FileInfoList:
         """List a folder; one that is missing is empty."""
-        fields = {"id": id, "path": path}
-        return self.http.call(ops.FS_LIST, fields, t.FileInfoList, options)
+        fields: dict[str, Any] = {"id": id, "path": path}
+        reply: t.FileInfoList = self.http.call(ops.FS_LIST, fields, t.FileInfoList, options)
+        return reply
 
     def fs_search(
         self,
@@ -334,18 +369,21 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.PathList:
         """Find regular files by a glob on their name."""
-        fields = {"id": id, "pattern": pattern, "dir": dir}
-        return self.http.call(ops.FS_SEARCH, fields, t.PathList, options)
+        fields: dict[str, Any] = {"id": id, "pattern": pattern, "dir": dir}
+        reply: t.PathList = self.http.call(ops.FS_SEARCH, fields, t.PathList, options)
+        return reply
 
     def fs_upload(self, id: str, path: str, content: str, *, options: CallOptions | None = None) -> t.Success:
         """Write a file from base64."""
-        fields = {"id": id, "path": path, "content": content}
-        return self.http.call(ops.FS_UPLOAD, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id, "path": path, "content": content}
+        reply: t.Success = self.http.call(ops.FS_UPLOAD, fields, t.Success, options)
+        return reply
 
     def fs_download(self, id: str, path: str, *, options: CallOptions | None = None) -> t.Base64:
         """Read a file as base64."""
-        fields = {"id": id, "path": path}
-        return self.http.call(ops.FS_DOWNLOAD, fields, t.Base64, options)
+        fields: dict[str, Any] = {"id": id, "path": path}
+        reply: t.Base64 = self.http.call(ops.FS_DOWNLOAD, fields, t.Base64, options)
+        return reply
 
     def fs_info(
         self,
@@ -356,13 +394,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.FileInfoReply:
         """Describe files: an array for paths, one object for path."""
-        fields = {"id": id, "paths": paths, "path": path}
-        return self.http.call(ops.FS_INFO, fields, t.FileInfoReply, options)
+        fields: dict[str, Any] = {"id": id, "paths": paths, "path": path}
+        reply: t.FileInfoReply = self.http.call(ops.FS_INFO, fields, t.FileInfoReply, options)
+        return reply
 
     def fs_move(self, id: str, moves: list[t.FsMoveMove], *, options: CallOptions | None = None) -> t.Success:
         """Move files one after the other, up to the first failure."""
-        fields = {"id": id, "moves": moves}
-        return self.http.call(ops.FS_MOVE, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id, "moves": moves}
+        reply: t.Success = self.http.call(ops.FS_MOVE, fields, t.Success, options)
+        return reply
 
     def fs_mkdir(
         self,
@@ -373,8 +413,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.Success:
         """Make folders with their parents."""
-        fields = {"id": id, "paths": paths, "path": path}
-        return self.http.call(ops.FS_MKDIR, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id, "paths": paths, "path": path}
+        reply: t.Success = self.http.call(ops.FS_MKDIR, fields, t.Success, options)
+        return reply
 
     def fs_rmdir(
         self,
@@ -385,43 +426,51 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.Success:
         """Remove folders with everything in them."""
-        fields = {"id": id, "paths": paths, "path": path}
-        return self.http.call(ops.FS_RMDIR, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id, "paths": paths, "path": path}
+        reply: t.Success = self.http.call(ops.FS_RMDIR, fields, t.Success, options)
+        return reply
 
     def fs_chmod(self, id: str, path: str, mode: str, *, options: CallOptions | None = None) -> t.Success:
         """Change the mode of a file."""
-        fields = {"id": id, "path": path, "mode": mode}
-        return self.http.call(ops.FS_CHMOD, fields, t.Success, options)
+        fields: dict[str, Any] = {"id": id, "path": path, "mode": mode}
+        reply: t.Success = self.http.call(ops.FS_CHMOD, fields, t.Success, options)
+        return reply
 
     def env_get(self, id: str, key: str, *, options: CallOptions | None = None) -> t.EnvValue:
         """Get one variable."""
-        fields = {"id": id, "key": key}
-        return self.http.call(ops.ENV_GET, fields, t.EnvValue, options)
+        fields: dict[str, Any] = {"id": id, "key": key}
+        reply: t.EnvValue = self.http.call(ops.ENV_GET, fields, t.EnvValue, options)
+        return reply
 
     def env_set(self, id: str, vars: dict[str, str], *, options: CallOptions | None = None) -> t.EnvSet:
         """Set variables."""
-        fields = {"id": id, "vars": vars}
-        return self.http.call(ops.ENV_SET, fields, t.EnvSet, options)
+        fields: dict[str, Any] = {"id": id, "vars": vars}
+        reply: t.EnvSet = self.http.call(ops.ENV_SET, fields, t.EnvSet, options)
+        return reply
 
     def env_list(self, id: str, *, options: CallOptions | None = None) -> t.EnvList:
         """List the effective environment."""
-        fields = {"id": id}
-        return self.http.call(ops.ENV_LIST, fields, t.EnvList, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.EnvList = self.http.call(ops.ENV_LIST, fields, t.EnvList, options)
+        return reply
 
     def env_delete(self, id: str, key: str, *, options: CallOptions | None = None) -> t.EnvDeleted:
         """Delete a variable; one that is not set is no error."""
-        fields = {"id": id, "key": key}
-        return self.http.call(ops.ENV_DELETE, fields, t.EnvDeleted, options)
+        fields: dict[str, Any] = {"id": id, "key": key}
+        reply: t.EnvDeleted = self.http.call(ops.ENV_DELETE, fields, t.EnvDeleted, options)
+        return reply
 
     def proc_list(self, id: str, *, options: CallOptions | None = None) -> t.ProcessList:
         """List processes."""
-        fields = {"id": id}
-        return self.http.call(ops.PROC_LIST, fields, t.ProcessList, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.ProcessList = self.http.call(ops.PROC_LIST, fields, t.ProcessList, options)
+        return reply
 
     def proc_top(self, id: str, *, options: CallOptions | None = None) -> t.ProcessTop:
         """List processes with their use of CPU and memory."""
-        fields = {"id": id}
-        return self.http.call(ops.PROC_TOP, fields, t.ProcessTop, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.ProcessTop = self.http.call(ops.PROC_TOP, fields, t.ProcessTop, options)
+        return reply
 
     def proc_kill(
         self,
@@ -432,8 +481,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ProcessKilled:
         """Send a signal to a process."""
-        fields = {"id": id, "pid": pid, "signal": signal}
-        return self.http.call(ops.PROC_KILL, fields, t.ProcessKilled, options)
+        fields: dict[str, Any] = {"id": id, "pid": pid, "signal": signal}
+        reply: t.ProcessKilled = self.http.call(ops.PROC_KILL, fields, t.ProcessKilled, options)
+        return reply
 
     def git_clone(
         self,
@@ -446,13 +496,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecResult:
         """Clone a repository."""
-        fields = {"id": id, "url": url, "path": path, "branch": branch, "depth": depth}
-        return self.http.call(ops.GIT_CLONE, fields, t.ExecResult, options)
+        fields: dict[str, Any] = {"id": id, "url": url, "path": path, "branch": branch, "depth": depth}
+        reply: t.ExecResult = self.http.call(ops.GIT_CLONE, fields, t.ExecResult, options)
+        return reply
 
     def git_status(self, id: str, *, path: str | None = None, options: CallOptions | None = None) -> t.GitStatus:
         """Branch and changed files."""
-        fields = {"id": id, "path": path}
-        return self.http.call(ops.GIT_STATUS, fields, t.GitStatus, options)
+        fields: dict[str, Any] = {"id": id, "path": path}
+        reply: t.GitStatus = self.http.call(ops.GIT_STATUS, fields, t.GitStatus, options)
+        return reply
 
     def git_commit(
         self,
@@ -464,8 +516,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecResult:
         """Commit; all stages everything first."""
-        fields = {"id": id, "message": message, "path": path, "all": all_}
-        return self.http.call(ops.GIT_COMMIT, fields, t.ExecResult, options)
+        fields: dict[str, Any] = {"id": id, "message": message, "path": path, "all": all_}
+        reply: t.ExecResult = self.http.call(ops.GIT_COMMIT, fields, t.ExecResult, options)
+        return reply
 
     def git_diff(
         self,
@@ -477,8 +530,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.GitDiff:
         """Changes of the working tree, or of what is staged."""
-        fields = {"id": id, "path": path, "staged": staged, "file": file}
-        return self.http.call(ops.GIT_DIFF, fields, t.GitDiff, options)
+        fields: dict[str, Any] = {"id": id, "path": path, "staged": staged, "file": file}
+        reply: t.GitDiff = self.http.call(ops.GIT_DIFF, fields, t.GitDiff, options)
+        return reply
 
     def git_log(
         self,
@@ -489,8 +543,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.GitLog:
         """Commits, newest first."""
-        fields = {"id": id, "path": path, "count": count}
-        return self.http.call(ops.GIT_LOG, fields, t.GitLog, options)
+        fields: dict[str, Any] = {"id": id, "path": path, "count": count}
+        reply: t.GitLog = self.http.call(ops.GIT_LOG, fields, t.GitLog, options)
+        return reply
 
     def git_branch(
         self,
@@ -502,8 +557,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.GitBranches:
         """List branches; with a name make or delete one first."""
-        fields = {"id": id, "path": path, "name": name, "delete": delete}
-        return self.http.call(ops.GIT_BRANCH, fields, t.GitBranches, options)
+        fields: dict[str, Any] = {"id": id, "path": path, "name": name, "delete": delete}
+        reply: t.GitBranches = self.http.call(ops.GIT_BRANCH, fields, t.GitBranches, options)
+        return reply
 
     def git_checkout(
         self,
@@ -514,8 +570,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecResult:
         """Check out a branch, tag or commit."""
-        fields = {"id": id, "ref": ref, "path": path}
-        return self.http.call(ops.GIT_CHECKOUT, fields, t.ExecResult, options)
+        fields: dict[str, Any] = {"id": id, "ref": ref, "path": path}
+        reply: t.ExecResult = self.http.call(ops.GIT_CHECKOUT, fields, t.ExecResult, options)
+        return reply
 
     def git_push(
         self,
@@ -528,8 +585,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecResult:
         """Push to a remote."""
-        fields = {"id": id, "path": path, "remote": remote, "branch": branch, "force": force}
-        return self.http.call(ops.GIT_PUSH, fields, t.ExecResult, options)
+        fields: dict[str, Any] = {"id": id, "path": path, "remote": remote, "branch": branch, "force": force}
+        reply: t.ExecResult = self.http.call(ops.GIT_PUSH, fields, t.ExecResult, options)
+        return reply
 
     def git_pull(
         self,
@@ -541,8 +599,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ExecResult:
         """Pull from a remote."""
-        fields = {"id": id, "path": path, "remote": remote, "branch": branch}
-        return self.http.call(ops.GIT_PULL, fields, t.ExecResult, options)
+        fields: dict[str, Any] = {"id": id, "path": path, "remote": remote, "branch": branch}
+        reply: t.ExecResult = self.http.call(ops.GIT_PULL, fields, t.ExecResult, options)
+        return reply
 
     def template_create(
         self,
@@ -553,48 +612,56 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxTemplate:
         """Save a template."""
-        fields = {"name": name, "description": description, "config": config}
-        return self.http.call(ops.TEMPLATE_CREATE, fields, t.SandboxTemplate, options)
+        fields: dict[str, Any] = {"name": name, "description": description, "config": config}
+        reply: t.SandboxTemplate = self.http.call(ops.TEMPLATE_CREATE, fields, t.SandboxTemplate, options)
+        return reply
 
     def template_list(self, *, options: CallOptions | None = None) -> t.TemplateList:
         """List templates."""
-        fields = {}
-        return self.http.call(ops.TEMPLATE_LIST, fields, t.TemplateList, options)
+        fields: dict[str, Any] = {}
+        reply: t.TemplateList = self.http.call(ops.TEMPLATE_LIST, fields, t.TemplateList, options)
+        return reply
 
     def template_get(self, id: str, *, options: CallOptions | None = None) -> t.SandboxTemplate:
         """Get one template."""
-        fields = {"id": id}
-        return self.http.call(ops.TEMPLATE_GET, fields, t.SandboxTemplate, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.SandboxTemplate = self.http.call(ops.TEMPLATE_GET, fields, t.SandboxTemplate, options)
+        return reply
 
     def template_delete(self, id: str, *, options: CallOptions | None = None) -> t.Deleted:
         """Delete a template that is not built in."""
-        fields = {"id": id}
-        return self.http.call(ops.TEMPLATE_DELETE, fields, t.Deleted, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.Deleted = self.http.call(ops.TEMPLATE_DELETE, fields, t.Deleted, options)
+        return reply
 
     def image_list(self, *, options: CallOptions | None = None) -> t.ImageList:
         """Images in the store, and the presets this host can run."""
-        fields = {}
-        return self.http.call(ops.IMAGE_LIST, fields, t.ImageList, options)
+        fields: dict[str, Any] = {}
+        reply: t.ImageList = self.http.call(ops.IMAGE_LIST, fields, t.ImageList, options)
+        return reply
 
     def image_delete_query(self, name: str, *, options: CallOptions | None = None) -> t.Deleted:
         """Remove an image whose name comes in the query."""
-        fields = {"name": name}
-        return self.http.call(ops.IMAGE_DELETE_QUERY, fields, t.Deleted, options)
+        fields: dict[str, Any] = {"name": name}
+        reply: t.Deleted = self.http.call(ops.IMAGE_DELETE_QUERY, fields, t.Deleted, options)
+        return reply
 
     def image_pull(self, image: str, *, options: CallOptions | None = None) -> t.Image:
         """Get an image from its registry; with Accept: text/event-stream the progress comes as events."""
-        fields = {"image": image}
-        return self.http.call(ops.IMAGE_PULL, fields, t.Image, options)
+        fields: dict[str, Any] = {"image": image}
+        reply: t.Image = self.http.call(ops.IMAGE_PULL, fields, t.Image, options)
+        return reply
 
     def image_pull_stream(self, image: str, *, options: CallOptions | None = None) -> Events[t.ImageEvent]:
         """Get an image from its registry; with Accept: text/event-stream the progress comes as events."""
-        fields = {"image": image}
+        fields: dict[str, Any] = {"image": image}
         return self.http.events(ops.IMAGE_PULL, fields, t.ImageEvent, options)
 
     def image_delete(self, name: str, *, options: CallOptions | None = None) -> t.Deleted:
         """Remove an image; the name is percent-encoded. Sandboxes made from it go on."""
-        fields = {"name": name}
-        return self.http.call(ops.IMAGE_DELETE, fields, t.Deleted, options)
+        fields: dict[str, Any] = {"name": name}
+        reply: t.Deleted = self.http.call(ops.IMAGE_DELETE, fields, t.Deleted, options)
+        return reply
 
     def snapshot_create(
         self,
@@ -604,13 +671,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SnapshotInfo:
         """Take a snapshot."""
-        fields = {"id": id, "name": name}
-        return self.http.call(ops.SNAPSHOT_CREATE, fields, t.SnapshotInfo, options)
+        fields: dict[str, Any] = {"id": id, "name": name}
+        reply: t.SnapshotInfo = self.http.call(ops.SNAPSHOT_CREATE, fields, t.SnapshotInfo, options)
+        return reply
 
     def snapshot_list(self, id: str, *, options: CallOptions | None = None) -> t.SnapshotList:
         """List the snapshots of a sandbox."""
-        fields = {"id": id}
-        return self.http.call(ops.SNAPSHOT_LIST, fields, t.SnapshotList, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.SnapshotList = self.http.call(ops.SNAPSHOT_LIST, fields, t.SnapshotList, options)
+        return reply
 
     def snapshot_restore(
         self,
@@ -620,8 +689,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxInfo:
         """Put a sandbox back to a snapshot."""
-        fields = {"id": id, "snapshotId": snapshot_id}
-        return self.http.call(ops.SNAPSHOT_RESTORE, fields, t.SandboxInfo, options)
+        fields: dict[str, Any] = {"id": id, "snapshotId": snapshot_id}
+        reply: t.SandboxInfo = self.http.call(ops.SNAPSHOT_RESTORE, fields, t.SandboxInfo, options)
+        return reply
 
     def snapshot_clone(
         self,
@@ -631,13 +701,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxInfo:
         """Start a new sandbox from a snapshot."""
-        fields = {"snapshotId": snapshot_id, "name": name}
-        return self.http.call(ops.SNAPSHOT_CLONE, fields, t.SandboxInfo, options)
+        fields: dict[str, Any] = {"snapshotId": snapshot_id, "name": name}
+        reply: t.SandboxInfo = self.http.call(ops.SNAPSHOT_CLONE, fields, t.SandboxInfo, options)
+        return reply
 
     def snapshot_delete(self, snapshot_id: str, *, options: CallOptions | None = None) -> t.Deleted:
         """Delete a snapshot."""
-        fields = {"snapshotId": snapshot_id}
-        return self.http.call(ops.SNAPSHOT_DELETE, fields, t.Deleted, options)
+        fields: dict[str, Any] = {"snapshotId": snapshot_id}
+        reply: t.Deleted = self.http.call(ops.SNAPSHOT_DELETE, fields, t.Deleted, options)
+        return reply
 
     def snapshot_create_short(
         self,
@@ -648,38 +720,45 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SnapshotInfo:
         """Take a snapshot (the path of older clients)."""
-        fields = {"id": id, "name": name, "comment": comment}
-        return self.http.call(ops.SNAPSHOT_CREATE_SHORT, fields, t.SnapshotInfo, options)
+        fields: dict[str, Any] = {"id": id, "name": name, "comment": comment}
+        reply: t.SnapshotInfo = self.http.call(ops.SNAPSHOT_CREATE_SHORT, fields, t.SnapshotInfo, options)
+        return reply
 
     def metrics_sandbox(self, id: str, *, options: CallOptions | None = None) -> t.SandboxMetrics:
         """Resource use of one sandbox."""
-        fields = {"id": id}
-        return self.http.call(ops.METRICS_SANDBOX, fields, t.SandboxMetrics, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.SandboxMetrics = self.http.call(ops.METRICS_SANDBOX, fields, t.SandboxMetrics, options)
+        return reply
 
     def metrics_global(self, *, options: CallOptions | None = None) -> t.GlobalMetrics:
         """Counters of the server."""
-        fields = {}
-        return self.http.call(ops.METRICS_GLOBAL, fields, t.GlobalMetrics, options)
+        fields: dict[str, Any] = {}
+        reply: t.GlobalMetrics = self.http.call(ops.METRICS_GLOBAL, fields, t.GlobalMetrics, options)
+        return reply
 
     def health(self, *, options: CallOptions | None = None) -> t.Health:
         """Whether the server answers."""
-        fields = {}
-        return self.http.call(ops.HEALTH, fields, t.Health, options)
+        fields: dict[str, Any] = {}
+        reply: t.Health = self.http.call(ops.HEALTH, fields, t.Health, options)
+        return reply
 
     def pool_status(self, *, options: CallOptions | None = None) -> t.PoolStatus:
         """State of the warm pool."""
-        fields = {}
-        return self.http.call(ops.POOL_STATUS, fields, t.PoolStatus, options)
+        fields: dict[str, Any] = {}
+        reply: t.PoolStatus = self.http.call(ops.POOL_STATUS, fields, t.PoolStatus, options)
+        return reply
 
     def ttl_sweep(self, *, options: CallOptions | None = None) -> t.Swept:
         """Remove expired sandboxes now."""
-        fields = {}
-        return self.http.call(ops.TTL_SWEEP, fields, t.Swept, options)
+        fields: dict[str, Any] = {}
+        reply: t.Swept = self.http.call(ops.TTL_SWEEP, fields, t.Swept, options)
+        return reply
 
     def openapi(self, *, options: CallOptions | None = None) -> t.OpenApi:
         """This interface as an OpenAPI 3.1 document."""
-        fields = {}
-        return self.http.call(ops.OPENAPI, fields, t.OpenApi, options)
+        fields: dict[str, Any] = {}
+        reply: t.OpenApi = self.http.call(ops.OPENAPI, fields, t.OpenApi, options)
+        return reply
 
     def interp_execute(
         self,
@@ -690,8 +769,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.CodeResult:
         """Run source code."""
-        fields = {"id": id, "code": code, "language": language}
-        return self.http.call(ops.INTERP_EXECUTE, fields, t.CodeResult, options)
+        fields: dict[str, Any] = {"id": id, "code": code, "language": language}
+        reply: t.CodeResult = self.http.call(ops.INTERP_EXECUTE, fields, t.CodeResult, options)
+        return reply
 
     def interp_install(
         self,
@@ -702,13 +782,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.InstallResult:
         """Install packages."""
-        fields = {"id": id, "packages": packages, "manager": manager}
-        return self.http.call(ops.INTERP_INSTALL, fields, t.InstallResult, options)
+        fields: dict[str, Any] = {"id": id, "packages": packages, "manager": manager}
+        reply: t.InstallResult = self.http.call(ops.INTERP_INSTALL, fields, t.InstallResult, options)
+        return reply
 
     def interp_kernels(self, id: str, *, options: CallOptions | None = None) -> t.KernelList:
         """List the languages."""
-        fields = {"id": id}
-        return self.http.call(ops.INTERP_KERNELS, fields, t.KernelList, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.KernelList = self.http.call(ops.INTERP_KERNELS, fields, t.KernelList, options)
+        return reply
 
     def context_create(
         self,
@@ -720,18 +802,21 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.Context:
         """Start a context: an interpreter whose variables live between calls."""
-        fields = {"id": id, "language": language, "cwd": cwd, "env": env}
-        return self.http.call(ops.CONTEXT_CREATE, fields, t.Context, options)
+        fields: dict[str, Any] = {"id": id, "language": language, "cwd": cwd, "env": env}
+        reply: t.Context = self.http.call(ops.CONTEXT_CREATE, fields, t.Context, options)
+        return reply
 
     def context_list(self, id: str, *, options: CallOptions | None = None) -> t.ContextList:
         """List the contexts of a sandbox."""
-        fields = {"id": id}
-        return self.http.call(ops.CONTEXT_LIST, fields, t.ContextList, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.ContextList = self.http.call(ops.CONTEXT_LIST, fields, t.ContextList, options)
+        return reply
 
     def context_get(self, id: str, context_id: str, *, options: CallOptions | None = None) -> t.Context:
         """One context."""
-        fields = {"id": id, "contextId": context_id}
-        return self.http.call(ops.CONTEXT_GET, fields, t.Context, options)
+        fields: dict[str, Any] = {"id": id, "contextId": context_id}
+        reply: t.Context = self.http.call(ops.CONTEXT_GET, fields, t.Context, options)
+        return reply
 
     def context_delete(
         self,
@@ -741,8 +826,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ContextDeleted:
         """End a context."""
-        fields = {"id": id, "contextId": context_id}
-        return self.http.call(ops.CONTEXT_DELETE, fields, t.ContextDeleted, options)
+        fields: dict[str, Any] = {"id": id, "contextId": context_id}
+        reply: t.ContextDeleted = self.http.call(ops.CONTEXT_DELETE, fields, t.ContextDeleted, options)
+        return reply
 
     def context_execute(
         self,
@@ -754,8 +840,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ContextResult:
         """Run source code in a context."""
-        fields = {"id": id, "contextId": context_id, "code": code, "timeout": timeout}
-        return self.http.call(ops.CONTEXT_EXECUTE, fields, t.ContextResult, options)
+        fields: dict[str, Any] = {"id": id, "contextId": context_id, "code": code, "timeout": timeout}
+        reply: t.ContextResult = self.http.call(ops.CONTEXT_EXECUTE, fields, t.ContextResult, options)
+        return reply
 
     def context_execute_stream(
         self,
@@ -767,7 +854,7 @@ class Api:
         options: CallOptions | None = None,
     ) -> Events[t.ContextEvent]:
         """Run source code in a context and stream what it gives."""
-        fields = {"id": id, "contextId": context_id, "code": code, "timeout": timeout}
+        fields: dict[str, Any] = {"id": id, "contextId": context_id, "code": code, "timeout": timeout}
         return self.http.events(ops.CONTEXT_EXECUTE_STREAM, fields, t.ContextEvent, options)
 
     def context_interrupt(
@@ -778,13 +865,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ContextInterrupted:
         """Interrupt what a context runs; its variables stay."""
-        fields = {"id": id, "contextId": context_id}
-        return self.http.call(ops.CONTEXT_INTERRUPT, fields, t.ContextInterrupted, options)
+        fields: dict[str, Any] = {"id": id, "contextId": context_id}
+        reply: t.ContextInterrupted = self.http.call(ops.CONTEXT_INTERRUPT, fields, t.ContextInterrupted, options)
+        return reply
 
     def context_restart(self, id: str, context_id: str, *, options: CallOptions | None = None) -> t.Context:
         """Begin a context anew: same id, no variables."""
-        fields = {"id": id, "contextId": context_id}
-        return self.http.call(ops.CONTEXT_RESTART, fields, t.Context, options)
+        fields: dict[str, Any] = {"id": id, "contextId": context_id}
+        reply: t.Context = self.http.call(ops.CONTEXT_RESTART, fields, t.Context, options)
+        return reply
 
     def port_expose(
         self,
@@ -796,13 +885,20 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.PortMapping:
         """Expose a port."""
-        fields = {"id": id, "containerPort": container_port, "hostPort": host_port, "protocol": protocol}
-        return self.http.call(ops.PORT_EXPOSE, fields, t.PortMapping, options)
+        fields: dict[str, Any] = {
+            "id": id,
+            "containerPort": container_port,
+            "hostPort": host_port,
+            "protocol": protocol,
+        }
+        reply: t.PortMapping = self.http.call(ops.PORT_EXPOSE, fields, t.PortMapping, options)
+        return reply
 
     def port_list(self, id: str, *, options: CallOptions | None = None) -> t.PortList:
         """List exposed ports."""
-        fields = {"id": id}
-        return self.http.call(ops.PORT_LIST, fields, t.PortList, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.PortList = self.http.call(ops.PORT_LIST, fields, t.PortList, options)
+        return reply
 
     def port_unexpose(
         self,
@@ -812,8 +908,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.PortRemoved:
         """Stop exposing a port, for every protocol."""
-        fields = {"id": id, "containerPort": container_port}
-        return self.http.call(ops.PORT_UNEXPOSE, fields, t.PortRemoved, options)
+        fields: dict[str, Any] = {"id": id, "containerPort": container_port}
+        reply: t.PortRemoved = self.http.call(ops.PORT_UNEXPOSE, fields, t.PortRemoved, options)
+        return reply
 
     def proxy_request(
         self,
@@ -827,8 +924,16 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ProxyReply:
         """Send an HTTP request to an exposed port."""
-        fields = {"id": id, "port": port, "method": method, "path": path, "headers": headers, "body": body}
-        return self.http.call(ops.PROXY_REQUEST, fields, t.ProxyReply, options)
+        fields: dict[str, Any] = {
+            "id": id,
+            "port": port,
+            "method": method,
+            "path": path,
+            "headers": headers,
+            "body": body,
+        }
+        reply: t.ProxyReply = self.http.call(ops.PROXY_REQUEST, fields, t.ProxyReply, options)
+        return reply
 
     def proxy_config(
         self,
@@ -840,8 +945,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ProxyConfig:
         """Read the proxy's settings, after changing those that are given."""
-        fields = {"id": id, "cors": cors, "requireAuth": require_auth, "timeout": timeout}
-        return self.http.call(ops.PROXY_CONFIG, fields, t.ProxyConfig, options)
+        fields: dict[str, Any] = {"id": id, "cors": cors, "requireAuth": require_auth, "timeout": timeout}
+        reply: t.ProxyConfig = self.http.call(ops.PROXY_CONFIG, fields, t.ProxyConfig, options)
+        return reply
 
     def terminal_create(
         self,
@@ -853,8 +959,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.TerminalSession:
         """Open a terminal."""
-        fields = {"id": id, "cols": cols, "rows": rows, "shell": shell}
-        return self.http.call(ops.TERMINAL_CREATE, fields, t.TerminalSession, options)
+        fields: dict[str, Any] = {"id": id, "cols": cols, "rows": rows, "shell": shell}
+        reply: t.TerminalSession = self.http.call(ops.TERMINAL_CREATE, fields, t.TerminalSession, options)
+        return reply
 
     def terminal_resize(
         self,
@@ -866,8 +973,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.TerminalSize:
         """Change the size of a terminal."""
-        fields = {"id": id, "sessionId": session_id, "cols": cols, "rows": rows}
-        return self.http.call(ops.TERMINAL_RESIZE, fields, t.TerminalSize, options)
+        fields: dict[str, Any] = {"id": id, "sessionId": session_id, "cols": cols, "rows": rows}
+        reply: t.TerminalSize = self.http.call(ops.TERMINAL_RESIZE, fields, t.TerminalSize, options)
+        return reply
 
     def terminal_close(
         self,
@@ -877,8 +985,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.TerminalClosed:
         """Close a terminal and end its shell."""
-        fields = {"id": id, "sessionId": session_id}
-        return self.http.call(ops.TERMINAL_CLOSE, fields, t.TerminalClosed, options)
+        fields: dict[str, Any] = {"id": id, "sessionId": session_id}
+        reply: t.TerminalClosed = self.http.call(ops.TERMINAL_CLOSE, fields, t.TerminalClosed, options)
+        return reply
 
     def token_create(
         self,
@@ -891,28 +1000,33 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.Token:
         """Make a token; its secret is in this answer and never shown again."""
-        fields = {"name": name, "role": role, "tenant": tenant, "expires": expires, "quota": quota}
-        return self.http.call(ops.TOKEN_CREATE, fields, t.Token, options)
+        fields: dict[str, Any] = {"name": name, "role": role, "tenant": tenant, "expires": expires, "quota": quota}
+        reply: t.Token = self.http.call(ops.TOKEN_CREATE, fields, t.Token, options)
+        return reply
 
     def token_list(self, *, options: CallOptions | None = None) -> t.TokenList:
         """List tokens."""
-        fields = {}
-        return self.http.call(ops.TOKEN_LIST, fields, t.TokenList, options)
+        fields: dict[str, Any] = {}
+        reply: t.TokenList = self.http.call(ops.TOKEN_LIST, fields, t.TokenList, options)
+        return reply
 
     def token_get(self, token_id: str, *, options: CallOptions | None = None) -> t.Token:
         """One token with its quota and what its tenant uses."""
-        fields = {"tokenId": token_id}
-        return self.http.call(ops.TOKEN_GET, fields, t.Token, options)
+        fields: dict[str, Any] = {"tokenId": token_id}
+        reply: t.Token = self.http.call(ops.TOKEN_GET, fields, t.Token, options)
+        return reply
 
     def token_revoke(self, token_id: str, *, options: CallOptions | None = None) -> t.Token:
         """End a token at once, its open streams too."""
-        fields = {"tokenId": token_id}
-        return self.http.call(ops.TOKEN_REVOKE, fields, t.Token, options)
+        fields: dict[str, Any] = {"tokenId": token_id}
+        reply: t.Token = self.http.call(ops.TOKEN_REVOKE, fields, t.Token, options)
+        return reply
 
     def token_rotate(self, token_id: str, *, options: CallOptions | None = None) -> t.Token:
         """Give a token a new secret; the old one is worth nothing from now on."""
-        fields = {"tokenId": token_id}
-        return self.http.call(ops.TOKEN_ROTATE, fields, t.Token, options)
+        fields: dict[str, Any] = {"tokenId": token_id}
+        reply: t.Token = self.http.call(ops.TOKEN_ROTATE, fields, t.Token, options)
+        return reply
 
     def event_history(
         self,
@@ -924,8 +1038,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.EventPage:
         """Past events, newest first."""
-        fields = {"sandboxId": sandbox_id, "topic": topic, "limit": limit, "offset": offset}
-        return self.http.call(ops.EVENT_HISTORY, fields, t.EventPage, options)
+        fields: dict[str, Any] = {"sandboxId": sandbox_id, "topic": topic, "limit": limit, "offset": offset}
+        reply: t.EventPage = self.http.call(ops.EVENT_HISTORY, fields, t.EventPage, options)
+        return reply
 
     def event_publish(
         self,
@@ -936,8 +1051,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxEvent:
         """Publish an event."""
-        fields = {"topic": topic, "sandboxId": sandbox_id, "data": data}
-        return self.http.call(ops.EVENT_PUBLISH, fields, t.SandboxEvent, options)
+        fields: dict[str, Any] = {"topic": topic, "sandboxId": sandbox_id, "data": data}
+        reply: t.SandboxEvent = self.http.call(ops.EVENT_PUBLISH, fields, t.SandboxEvent, options)
+        return reply
 
     def observability_traces(
         self,
@@ -949,18 +1065,21 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.TracePage:
         """Traces, newest first."""
-        fields = {"sandboxId": sandbox_id, "functionId": function_id, "limit": limit, "offset": offset}
-        return self.http.call(ops.OBSERVABILITY_TRACES, fields, t.TracePage, options)
+        fields: dict[str, Any] = {"sandboxId": sandbox_id, "functionId": function_id, "limit": limit, "offset": offset}
+        reply: t.TracePage = self.http.call(ops.OBSERVABILITY_TRACES, fields, t.TracePage, options)
+        return reply
 
     def observability_metrics(self, *, options: CallOptions | None = None) -> t.ObservabilityMetrics:
         """Counts and durations over all traces."""
-        fields = {}
-        return self.http.call(ops.OBSERVABILITY_METRICS, fields, t.ObservabilityMetrics, options)
+        fields: dict[str, Any] = {}
+        reply: t.ObservabilityMetrics = self.http.call(ops.OBSERVABILITY_METRICS, fields, t.ObservabilityMetrics, options)
+        return reply
 
     def observability_clear(self, *, before: int | None = None, options: CallOptions | None = None) -> t.Cleared:
         """Delete traces older than a time."""
-        fields = {"before": before}
-        return self.http.call(ops.OBSERVABILITY_CLEAR, fields, t.Cleared, options)
+        fields: dict[str, Any] = {"before": before}
+        reply: t.Cleared = self.http.call(ops.OBSERVABILITY_CLEAR, fields, t.Cleared, options)
+        return reply
 
     def stream_logs(
         self,
@@ -971,7 +1090,7 @@ class Api:
         options: CallOptions | None = None,
     ) -> Events[t.LogEvent]:
         """Output of the sandbox's main process, line by line."""
-        fields = {"id": id, "tail": tail, "follow": follow}
+        fields: dict[str, Any] = {"id": id, "tail": tail, "follow": follow}
         return self.http.events(ops.STREAM_LOGS, fields, t.LogEvent, options)
 
     def stream_metrics(
@@ -982,12 +1101,12 @@ class Api:
         options: CallOptions | None = None,
     ) -> Events[t.SandboxMetrics]:
         """Resource use at an interval."""
-        fields = {"id": id, "interval": interval}
+        fields: dict[str, Any] = {"id": id, "interval": interval}
         return self.http.events(ops.STREAM_METRICS, fields, t.SandboxMetrics, options)
 
     def stream_events(self, *, topic: str | None = None, options: CallOptions | None = None) -> Events[t.SandboxEvent]:
         """Events as they occur."""
-        fields = {"topic": topic}
+        fields: dict[str, Any] = {"topic": topic}
         return self.http.events(ops.STREAM_EVENTS, fields, t.SandboxEvent, options)
 
     def alert_set(
@@ -1000,18 +1119,21 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.ResourceAlert:
         """Set an alert."""
-        fields = {"id": id, "metric": metric, "threshold": threshold, "action": action}
-        return self.http.call(ops.ALERT_SET, fields, t.ResourceAlert, options)
+        fields: dict[str, Any] = {"id": id, "metric": metric, "threshold": threshold, "action": action}
+        reply: t.ResourceAlert = self.http.call(ops.ALERT_SET, fields, t.ResourceAlert, options)
+        return reply
 
     def alert_list(self, id: str, *, options: CallOptions | None = None) -> t.AlertList:
         """List alerts."""
-        fields = {"id": id}
-        return self.http.call(ops.ALERT_LIST, fields, t.AlertList, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.AlertList = self.http.call(ops.ALERT_LIST, fields, t.AlertList, options)
+        return reply
 
     def alert_delete(self, alert_id: str, *, options: CallOptions | None = None) -> t.Deleted:
         """Delete an alert."""
-        fields = {"alertId": alert_id}
-        return self.http.call(ops.ALERT_DELETE, fields, t.Deleted, options)
+        fields: dict[str, Any] = {"alertId": alert_id}
+        reply: t.Deleted = self.http.call(ops.ALERT_DELETE, fields, t.Deleted, options)
+        return reply
 
     def alert_history(
         self,
@@ -1021,13 +1143,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.AlertEventPage:
         """Alerts that fired, newest first."""
-        fields = {"id": id, "limit": limit}
-        return self.http.call(ops.ALERT_HISTORY, fields, t.AlertEventPage, options)
+        fields: dict[str, Any] = {"id": id, "limit": limit}
+        reply: t.AlertEventPage = self.http.call(ops.ALERT_HISTORY, fields, t.AlertEventPage, options)
+        return reply
 
     def egress_get(self, id: str, *, options: CallOptions | None = None) -> t.EgressPolicy:
         """What the sandbox may connect to."""
-        fields = {"id": id}
-        return self.http.call(ops.EGRESS_GET, fields, t.EgressPolicy, options)
+        fields: dict[str, Any] = {"id": id}
+        reply: t.EgressPolicy = self.http.call(ops.EGRESS_GET, fields, t.EgressPolicy, options)
+        return reply
 
     def egress_set(
         self,
@@ -1038,8 +1162,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.EgressPolicy:
         """Change what the sandbox may connect to; open connections that are not allowed any more are cut."""
-        fields = {"id": id, "default": default, "rules": rules}
-        return self.http.call(ops.EGRESS_SET, fields, t.EgressPolicy, options)
+        fields: dict[str, Any] = {"id": id, "default": default, "rules": rules}
+        reply: t.EgressPolicy = self.http.call(ops.EGRESS_SET, fields, t.EgressPolicy, options)
+        return reply
 
     def network_create(
         self,
@@ -1049,13 +1174,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxNetwork:
         """Make a network."""
-        fields = {"name": name, "driver": driver}
-        return self.http.call(ops.NETWORK_CREATE, fields, t.SandboxNetwork, options)
+        fields: dict[str, Any] = {"name": name, "driver": driver}
+        reply: t.SandboxNetwork = self.http.call(ops.NETWORK_CREATE, fields, t.SandboxNetwork, options)
+        return reply
 
     def network_list(self, *, options: CallOptions | None = None) -> t.NetworkList:
         """List networks."""
-        fields = {}
-        return self.http.call(ops.NETWORK_LIST, fields, t.NetworkList, options)
+        fields: dict[str, Any] = {}
+        reply: t.NetworkList = self.http.call(ops.NETWORK_LIST, fields, t.NetworkList, options)
+        return reply
 
     def network_connect(
         self,
@@ -1065,8 +1192,9 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.NetworkConnected:
         """Connect a sandbox."""
-        fields = {"networkId": network_id, "sandboxId": sandbox_id}
-        return self.http.call(ops.NETWORK_CONNECT, fields, t.NetworkConnected, options)
+        fields: dict[str, Any] = {"networkId": network_id, "sandboxId": sandbox_id}
+        reply: t.NetworkConnected = self.http.call(ops.NETWORK_CONNECT, fields, t.NetworkConnected, options)
+        return reply
 
     def network_disconnect(
         self,
@@ -1076,13 +1204,15 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.NetworkDisconnected:
         """Disconnect a sandbox."""
-        fields = {"networkId": network_id, "sandboxId": sandbox_id}
-        return self.http.call(ops.NETWORK_DISCONNECT, fields, t.NetworkDisconnected, options)
+        fields: dict[str, Any] = {"networkId": network_id, "sandboxId": sandbox_id}
+        reply: t.NetworkDisconnected = self.http.call(ops.NETWORK_DISCONNECT, fields, t.NetworkDisconnected, options)
+        return reply
 
     def network_delete(self, network_id: str, *, options: CallOptions | None = None) -> t.Deleted:
         """Disconnect all members and delete the network."""
-        fields = {"networkId": network_id}
-        return self.http.call(ops.NETWORK_DELETE, fields, t.Deleted, options)
+        fields: dict[str, Any] = {"networkId": network_id}
+        reply: t.Deleted = self.http.call(ops.NETWORK_DELETE, fields, t.Deleted, options)
+        return reply
 
     def volume_create(
         self,
@@ -1092,18 +1222,21 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.SandboxVolume:
         """Make a volume."""
-        fields = {"name": name, "driver": driver}
-        return self.http.call(ops.VOLUME_CREATE, fields, t.SandboxVolume, options)
+        fields: dict[str, Any] = {"name": name, "driver": driver}
+        reply: t.SandboxVolume = self.http.call(ops.VOLUME_CREATE, fields, t.SandboxVolume, options)
+        return reply
 
     def volume_list(self, *, options: CallOptions | None = None) -> t.VolumeList:
         """List volumes."""
-        fields = {}
-        return self.http.call(ops.VOLUME_LIST, fields, t.VolumeList, options)
+        fields: dict[str, Any] = {}
+        reply: t.VolumeList = self.http.call(ops.VOLUME_LIST, fields, t.VolumeList, options)
+        return reply
 
     def volume_delete(self, volume_id: str, *, options: CallOptions | None = None) -> t.Deleted:
         """Delete a volume."""
-        fields = {"volumeId": volume_id}
-        return self.http.call(ops.VOLUME_DELETE, fields, t.Deleted, options)
+        fields: dict[str, Any] = {"volumeId": volume_id}
+        reply: t.Deleted = self.http.call(ops.VOLUME_DELETE, fields, t.Deleted, options)
+        return reply
 
     def volume_attach(
         self,
@@ -1115,35 +1248,47 @@ class Api:
         options: CallOptions | None = None,
     ) -> t.VolumeAttached:
         """Mount a volume in a sandbox."""
-        fields = {"volumeId": volume_id, "sandboxId": sandbox_id, "mountPath": mount_path, "readOnly": read_only}
-        return self.http.call(ops.VOLUME_ATTACH, fields, t.VolumeAttached, options)
+        fields: dict[str, Any] = {
+            "volumeId": volume_id,
+            "sandboxId": sandbox_id,
+            "mountPath": mount_path,
+            "readOnly": read_only,
+        }
+        reply: t.VolumeAttached = self.http.call(ops.VOLUME_ATTACH, fields, t.VolumeAttached, options)
+        return reply
 
     def volume_detach(self, volume_id: str, *, options: CallOptions | None = None) -> t.VolumeDetached:
         """Unmount a volume."""
-        fields = {"volumeId": volume_id}
-        return self.http.call(ops.VOLUME_DETACH, fields, t.VolumeDetached, options)
+        fields: dict[str, Any] = {"volumeId": volume_id}
+        reply: t.VolumeDetached = self.http.call(ops.VOLUME_DETACH, fields, t.VolumeDetached, options)
+        return reply
 
     def worker_list(self, *, options: CallOptions | None = None) -> t.WorkerList:
         """List workers."""
-        fields = {}
-        return self.http.call(ops.WORKER_LIST, fields, t.WorkerList, options)
+        fields: dict[str, Any] = {}
+        reply: t.WorkerList = self.http.call(ops.WORKER_LIST, fields, t.WorkerList, options)
+        return reply
 
     def worker_select(self, *, options: CallOptions | None = None) -> t.WorkerSelected:
         """The worker that has most room."""
-        fields = {}
-        return self.http.call(ops.WORKER_SELECT, fields, t.WorkerSelected, options)
+        fields: dict[str, Any] = {}
+        reply: t.WorkerSelected = self.http.call(ops.WORKER_SELECT, fields, t.WorkerSelected, options)
+        return reply
 
     def worker_reap(self, *, options: CallOptions | None = None) -> t.WorkersReaped:
         """Take over what dead workers own."""
-        fields = {}
-        return self.http.call(ops.WORKER_REAP, fields, t.WorkersReaped, options)
+        fields: dict[str, Any] = {}
+        reply: t.WorkersReaped = self.http.call(ops.WORKER_REAP, fields, t.WorkersReaped, options)
+        return reply
 
     def worker_migrate(self, *, options: CallOptions | None = None) -> t.WorkersMigrated:
         """Own the sandboxes here that have no owner."""
-        fields = {}
-        return self.http.call(ops.WORKER_MIGRATE, fields, t.WorkersMigrated, options)
+        fields: dict[str, Any] = {}
+        reply: t.WorkersMigrated = self.http.call(ops.WORKER_MIGRATE, fields, t.WorkersMigrated, options)
+        return reply
 
     def worker_heartbeat(self, *, options: CallOptions | None = None) -> t.WorkerInfo:
         """Write this worker's heartbeat now."""
-        fields = {}
-        return self.http.call(ops.WORKER_HEARTBEAT, fields, t.WorkerInfo, options)
+        fields: dict[str, Any] = {}
+        reply: t.WorkerInfo = self.http.call(ops.WORKER_HEARTBEAT, fields, t.WorkerInfo, options)
+        return reply

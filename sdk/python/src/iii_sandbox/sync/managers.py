@@ -12,6 +12,7 @@ from .http import Events
 from .terminal import LiveTerminal, connect
 
 WORKSPACE = "/workspace"
+List = list  # some classes have a method of that name, which hides it
 Signal = Literal["TERM", "KILL", "INT", "HUP", "USR1", "USR2", "STOP", "CONT"]
 Language = Literal["python", "javascript", "typescript", "go", "bash"]
 Installer = Literal["python", "pip", "javascript", "typescript", "npm", "go", "bash", "apt"]
@@ -79,7 +80,7 @@ class FilesystemManager(Manager):
     def info(self, path: str) -> t.FileMetadata: ...
 
     @overload
-    def info(self, path: t.PathList) -> list[t.FileMetadata]: ...
+    def info(self, path: t.PathList) -> List[t.FileMetadata]: ...
 
     def info(self, path: str | t.PathList) -> t.FileInfoReply:
         """One path is described by an object, several by a list in the same order."""
@@ -88,7 +89,7 @@ class FilesystemManager(Manager):
     def move(self, source: str, target: str) -> t.Success:
         return self.move_all([{"from": source, "to": target}])
 
-    def move_all(self, moves: list[t.FsMoveMove]) -> t.Success:
+    def move_all(self, moves: List[t.FsMoveMove]) -> t.Success:
         """One after the other, up to the first failure."""
         return self._api.fs_move(self._id, moves)
 
@@ -104,7 +105,7 @@ class FilesystemManager(Manager):
         return self._api.fs_chmod(self._id, path, mode)
 
 
-def _several(path: str | list[str]) -> dict[str, Any]:
+def _several(path: str | List[str]) -> dict[str, Any]:
     return {"path": path} if isinstance(path, str) else {"paths": path}
 
 
@@ -152,7 +153,7 @@ class ContextManager(Manager):
     ) -> t.Context:
         return self._api.context_create(self._id, language=language, cwd=cwd, env=env)
 
-    def list(self) -> list[t.Context]:
+    def list(self) -> List[t.Context]:
         return (self._api.context_list(self._id)).contexts
 
     def get(self, context_id: str) -> t.Context:
@@ -188,7 +189,7 @@ class InterpreterManager(Manager):
     def run(self, code: str, language: Language = "python") -> t.CodeResult:
         return self._api.interp_execute(self._id, code, language=language)
 
-    def install(self, packages: list[str], manager: Installer = "pip") -> str:
+    def install(self, packages: List[str], manager: Installer = "pip") -> str:
         """What the package manager printed."""
         return (self._api.interp_install(self._id, packages, manager=manager)).output
 
@@ -199,7 +200,7 @@ class InterpreterManager(Manager):
 class BackgroundManager(Manager):
     """Commands in the background, with one log of their output."""
 
-    def start(self, command: str | list[str], options: CallOptions | None = None) -> t.BackgroundExec:
+    def start(self, command: str | List[str], options: CallOptions | None = None) -> t.BackgroundExec:
         return self._api.cmd_background(self._id, command, options=options)
 
     def status(self, background_id: str) -> t.BackgroundExec:
@@ -215,7 +216,7 @@ class DurableManager(Manager):
 
     def start(
         self,
-        command: str | list[str],
+        command: str | List[str],
         *,
         exec_id: str | None = None,
         cwd: str | None = None,
@@ -228,7 +229,7 @@ class DurableManager(Manager):
             self._id, command, exec_id=exec_id, cwd=cwd, env=env, timeout=timeout, stdin=stdin, options=options
         )
 
-    def list(self) -> list[t.DurableExec]:
+    def list(self) -> List[t.DurableExec]:
         return (self._api.exec_list(self._id)).execs
 
     def get(self, exec_id: str) -> t.DurableExec:
@@ -316,7 +317,7 @@ class QueueManager(Manager):
 
     def submit(
         self,
-        command: str | list[str],
+        command: str | List[str],
         max_retries: int | None = None,
         timeout: int | None = None,
         options: CallOptions | None = None,
@@ -379,7 +380,7 @@ class EgressManager(Manager):
         return self._api.egress_get(self._id)
 
     def set(
-        self, default: Literal["allow", "deny"] | None = None, rules: list[t.EgressSetRule] | None = None
+        self, default: Literal["allow", "deny"] | None = None, rules: List[t.EgressSetRule] | None = None
     ) -> t.EgressPolicy:
         """Changes the policy; open connections that are not allowed any more are cut."""
         return self._api.egress_set(self._id, default=default, rules=rules)

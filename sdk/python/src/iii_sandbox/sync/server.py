@@ -8,6 +8,8 @@ from .. import types as t
 from .api import Api
 from .http import Events, HttpClient
 
+List = list  # some classes have a method of that name, which hides it
+
 
 class ServerManager:
     """Part of a server."""
@@ -103,7 +105,7 @@ class TemplateManager(ServerManager):
     def create(self, name: str, config: t.TemplateCreateConfig, description: str | None = None) -> t.SandboxTemplate:
         return self._api.template_create(name, config, description=description)
 
-    def list(self) -> list[t.SandboxTemplate]:
+    def list(self) -> List[t.SandboxTemplate]:
         return (self._api.template_list()).templates
 
     def get(self, id: str) -> t.SandboxTemplate:
@@ -131,7 +133,7 @@ class SnapshotManager(ServerManager):
 class ImageManager(ServerManager):
     """The image store."""
 
-    def list(self) -> list[t.Image]:
+    def list(self) -> List[t.Image]:
         return (self._api.image_list()).images
 
     def pull(self, image: str) -> t.Image:
@@ -162,7 +164,7 @@ class TokenManager(ServerManager):
     ) -> t.Token:
         return self._api.token_create(name, role=role, tenant=tenant, expires=expires, quota=quota)
 
-    def list(self) -> list[t.Token]:
+    def list(self) -> List[t.Token]:
         return (self._api.token_list()).tokens
 
     def get(self, token_id: str) -> t.Token:

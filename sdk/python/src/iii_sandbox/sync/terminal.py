@@ -11,6 +11,7 @@ from types import TracebackType
 
 from .. import _websocket as ws
 from .. import blockingnet
+from .._errors import ConnectionFailed
 from .._operations import WEBSOCKETS
 from .http import HttpClient
 
@@ -100,7 +101,7 @@ def connect(http: HttpClient, sandbox_id: str, session_id: str) -> LiveTerminal:
         while (rest := upgrade.answer(data)) is None:
             piece = connection.read()
             if not piece:
-                raise ws.ConnectionFailed("the server closed the connection instead of answering the upgrade")
+                raise ConnectionFailed("the server closed the connection instead of answering the upgrade")
             data += piece
     except BaseException:
         connection.close()
