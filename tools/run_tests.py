@@ -32,7 +32,7 @@ ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecyc
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "asan")
 TOTAL_S = 2700  # a hard stop, not the goal: a quiet machine of two cores takes less than 20 minutes
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
-LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600}
+LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600, "packages": 1200}
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
@@ -268,10 +268,10 @@ def read_junit(xml):
     return cases
 
 
-def pytest_run(tally, stage, files, env, expr, parallel):
+def pytest_run(tally, stage, files, env, expr, parallel, limit=None):
     xml = BUILD / f"{stage}-{'parallel' if parallel else 'alone'}.xml"
     xml.unlink(missing_ok=True)
-    limit_s = min(LIMIT_S["blackbox" if parallel else "alone"], tally.left_s())
+    limit_s = min(LIMIT_S[limit or ("blackbox" if parallel else "alone")], tally.left_s())
     if limit_s <= 0:
         tally.add(stage, "black-box tests", "failed", f"not run: the {TOTAL_S} s for the whole run are used up")
         return []
@@ -342,7 +342,7 @@ def packages(tally, binary, expr):
     """What takes minutes and much of the network: only with --all."""
     say("packages: a fresh Debian, archives of the client libraries")
     env = environment(binary)
-    settle(tally, "packages", pytest_run(tally, "packages", sorted((ROOT / "tests" / "packages").glob("test_*.py")), env, expr, False), env)
+    settle(tally, "packages", pytest_run(tally, "packages", sorted((ROOT / "tests" / "packages").glob("test_*.py")), env, expr, False, "packages"), env)
 
 
 def passes_alone(tally, node, env):

@@ -32,9 +32,10 @@ static void print_created(const json_t *box)
         (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
     CLEANUP(free_p)
     char *image = face_clean(json_get_str(box, "image", "")), *state = face_clean(json_get_str(box, "status", ""));
-    (void)printf("Created sandbox: %s\n  Image: %s\n  Status: %s%s%s\n  Expires: %s.%03dZ\n",
-                 json_get_str(box, "id", ""), image, opshow_colour(state, stdout), state,
-                 *opshow_colour(state, stdout) ? face_off(stdout) : "", when, (int)(ms % 1000));
+    CLEANUP(free_p) char *id = face_clean(json_get_str(box, "id", ""));
+    (void)printf("Created sandbox: %s\n  Image: %s\n  Status: %s%s%s\n  Expires: %s.%03dZ\n", id, image,
+                 opshow_colour(state, stdout), state, *opshow_colour(state, stdout) ? face_off(stdout) : "", when,
+                 (int)(ms % 1000));
 }
 
 int basics_create(const struct verbs_args *a)
@@ -70,8 +71,8 @@ static void print_box(const json_t *box)
     const char *colour = opshow_colour(state, stdout);
     if (localtime_r(&s, &tm))
         (void)strftime(when, sizeof(when), "%H:%M:%S", &tm);
-    (void)printf("%-32s%-24s %s%-10s%s%s\n", json_get_str(box, "id", ""), image, colour, state,
-                 *colour ? face_off(stdout) : "", when);
+    CLEANUP(free_p) char *id = face_clean(json_get_str(box, "id", ""));
+    (void)printf("%-32s%-24s %s%-10s%s%s\n", id, image, colour, state, *colour ? face_off(stdout) : "", when);
 }
 
 int basics_list(const struct verbs_args *a)

@@ -197,7 +197,8 @@ static int copy_out(const struct verbs_args *a, const char *from, const char *gi
     int code = call_on_box(a, download_op, params, &answer);
     if (code != 0)
         return code;
-    if (base64_decode(json_string_value(answer.body), json_string_length(answer.body), &bytes) < 0)
+    if (!json_is_string(answer.body) ||
+        base64_decode(json_string_value(answer.body), json_string_length(answer.body), &bytes) < 0)
         return reach_fail_text("the server's answer is no base64");
     code = save(local, &bytes);
     if (code != 0 || strcmp(local, "-") == 0)

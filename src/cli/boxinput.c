@@ -53,7 +53,7 @@ static int on_event(void *arg, const json_t *event)
     CLEANUP(buf_done) struct buf bytes = BUF_INIT(SIZE_MAX / 4);
     if (strcmp(type, "exit") == 0)
         *code = (int)strtol(json_get_str(event, "data", "1"), NULL, 10) & 0xff;
-    if (strcmp(type, "output") != 0)
+    if (strcmp(type, "output") != 0 || !json_is_string(data))
         return 0;
     if (base64_decode(json_string_value(data), json_string_length(data), &bytes) < 0)
         return 1;

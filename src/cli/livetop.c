@@ -26,7 +26,22 @@ struct top {
     struct termios before;
     int signals; /* signalfd, or -1 */
     size_t room; /* rows that fit */
+    /* Why it ended, told after the picture is gone. */
+    struct restlink_answer failed;
+    struct err err;
+    int failed_r;
 };
+
+/* One call; a failure is kept for the end. 0, or 1. */
+static int ask(struct top *t, const struct op *op, const json_t *params, struct restlink_answer *answer)
+{
+    t->failed_r = restlink_op(&t->link, &(struct restlink_call){ .op = op, .params = params }, answer, &t->err);
+    if (t->failed_r == 0 && answer->status < 400)
+        return 0;
+    t->failed = *answer;
+    t->failed.body = NULL; /* the caller's */
+    return 1;
+}
 
 /* --- one picture --- */
 
@@ -53,11 +68,11 @@ static json_t *row_of(const json_t *box, const json_t *m)
 }
 
 /* Sandboxes with what each uses. One that went away meanwhile is left out. 0 or an exit code. */
-static int gather(const struct top *t, json_t **ret_rows, size_t *ret_total)
+static int gather(struct top *t, json_t **ret_rows, size_t *ret_total)
 {
     CLEANUP(restlink_answer_done) struct restlink_answer list = { 0 };
     JSON_OWNED params = json_pack("{s:i}", "pageSize", SHOWN_MAX);
-    int code = opverb_call(&t->link, &spec_ops[OP_ID_sandbox_list], params, &list);
+    int code = ask(t, &spec_ops[OP_ID_sandbox_list], params, &list);
     if (code != 0)
         return code;
     const json_t *items = json_get(list.body, "items");
@@ -77,7 +92,7 @@ static int gather(const struct top *t, json_t **ret_rows, size_t *ret_total)
     return 0;
 }
 
-static int draw_boxes(const struct top *t)
+static int draw_boxes(struct top *t)
 {
     JSON_OWNED rows = NULL;
     size_t total = 0;
@@ -97,12 +112,12 @@ static int draw_boxes(const struct top *t)
     return 0;
 }
 
-static int draw_processes(const struct top *t)
+static int draw_processes(struct top *t)
 {
     CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
     JSON_OWNED params = json_pack("{s:s}", "id", t->box);
     const struct op *op = &spec_ops[OP_ID_proc_top];
-    int code = opverb_call(&t->link, op, params, &answer);
+    int code = ask(t, op, params, &answer);
     if (code != 0)
         return code;
     json_t *processes = json_get(answer.body, "processes");
@@ -181,6 +196,8 @@ int livetop_run(const struct verbs_args *a)
             break;
     }
     leave(&t);
+    if (t.failed_r < 0 || t.failed.status >= 400)
+        code = opverb_verdict(&t.link, &t.failed, t.failed_r, &t.err);
     restlink_done(&t.link);
     return code;
 }

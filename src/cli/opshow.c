@@ -27,7 +27,8 @@ const char *opshow_time(int64_t ms, char ret[32])
 
 void opshow_raw(const json_t *text, FILE *to)
 {
-    (void)fwrite(json_string_value(text), 1, json_string_length(text), to);
+    if (json_is_string(text))
+        (void)fwrite(json_string_value(text), 1, json_string_length(text), to);
 }
 
 const char *opshow_colour(const char *state, FILE *to)

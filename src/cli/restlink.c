@@ -188,6 +188,7 @@ static void read_body(struct waiting *w)
     struct restlink_answer *a = w->answer;
     if (w->is_events)
         return;
+    a->is_json = w->is_json;
     if (w->is_json)
         (void)json_read(buf_text(&w->body), w->body.len, &a->body, NULL);
     if (!a->body && a->status < 400)
@@ -319,5 +320,9 @@ int restlink_op(const struct restlink *l, const struct restlink_call *call, stru
                                     .on_event = call->on_event,
                                     .arg = call->arg,
                                     .wants_events = call->wants_events };
-    return restlink_run(l, &req, ret, err);
+    r = restlink_run(l, &req, ret, err);
+    if (r == 0 && ret->status < 400 && ret->body && !ret->is_json && !(op->flags & OP_NOT_JSON))
+        return err_set(err, ERR_UPSTREAM, 0, "%s answers with status %d and no JSON: that is no iii-sandbox server",
+                       l->url, ret->status);
+    return r;
 }

@@ -36,6 +36,7 @@ struct restlink_request {
 };
 struct restlink_answer {
     int status;       /* 0: there was none */
+    bool is_json;     /* body was one */
     int signal;       /* SIGINT or SIGTERM ended a stream; else 0 */
     json_t *body;     /* JSON, or a string when it was none; NULL after events. Owned */
     char error[1000]; /* of a status from 400 on: the server's own words */

@@ -294,6 +294,33 @@ def test_errors_are_one_line_with_a_way_out(cli, sandbox):
     assert cli("snapshot", "frobnicate").returncode == 1 and cli("snapshot").returncode == 1
 
 
+def test_a_server_that_is_another_one(cli, tmp_path):
+    """Whatever answers there is not believed: no empty list, no empty file."""
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", self.server.kind)
+            self.end_headers()
+            self.wfile.write(self.server.text)
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as other:
+        url = f"http://127.0.0.1:{other.server_port}"
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        other.kind, other.text = "text/html", b"<html>hello</html>"
+        failed(cli("list", III_SANDBOX_URL=url), url, "no iii-sandbox server")
+        failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "no iii-sandbox server")
+        other.kind, other.text = "application/json", b'{"id": "\\u001b[31mred", "exitCode": 0}'
+        failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "base64")
+        assert ESCAPE not in ok(cli("create", III_SANDBOX_URL=url)) and not (tmp_path / "here").exists()
+        assert ok(cli("exec", "sbx_1", "true", III_SANDBOX_URL=url)).count(ESCAPE) == 0
+        other.shutdown()
+
+
 def test_a_token_by_flag_variable_and_file(tmp_path_factory, env):
     place = tmp_path_factory.mktemp("token")
     config = place / "config.json"
@@ -509,6 +536,9 @@ def test_top_is_live(env, sandbox):
         term.until(b"\x1b[H\x1b[J")  # a second picture
         term.type(b"q")
         assert term.exit_code() == 0 and term.got.endswith(b"\x1b[?1049l")
+    with Terminal({**env, "III_SANDBOX_URL": "http://127.0.0.1:1"}, "iii-sandbox", "top") as term:
+        assert term.exit_code() == 1
+        assert b"error:" in term.got.partition(b"\x1b[?1049l")[2], "what went wrong stays to be read"
     with Terminal(env, "iii-sandbox", "top", sandbox, "--interval", "1") as term:
         term.until(b"COMMAND")
         os.kill(term.pid, signal.SIGINT)
