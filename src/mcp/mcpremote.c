@@ -93,11 +93,14 @@ static void on_done(void *arg, struct http_client *client, const struct err *err
         return;
     }
     int status = http_client_status(client);
-    if (c->is_stream && status == 200)
+    bool is_good = status >= 200 && status < 300;
+    if (c->is_stream && is_good) {
         body = json_null();
-    else if (json_read(buf_text(&c->body), c->body.len, &body, NULL) < 0)
+    } else if (json_read(buf_text(&c->body), c->body.len, &body, NULL) < 0) {
         body = json_pack("{s:s}", "error", "the answer is no JSON: is that an iii-sandbox server?");
-    finish(c, status >= 400 || json_get(body, "error") == NULL || status == 200 ? status : 502, body);
+        is_good = false;
+    }
+    finish(c, is_good || status >= 400 ? status : err_status(ERR_UPSTREAM), body);
 }
 
 /* --- the request --- */

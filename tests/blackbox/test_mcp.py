@@ -1,7 +1,9 @@
 """`iii mcp`: JSON-RPC, versions, tools, progress, cancellation and resources, over standard input and output."""
+import http.server
 import json
 import os
 import subprocess
+import threading
 
 import pytest
 
@@ -219,6 +221,39 @@ def test_no_server_is_said_clearly():
         result = mcp.tool("sandbox_list")
         assert result["isError"] and "no iii-sandbox server answers at http://127.0.0.1:1" in result["content"][0]["text"]
         assert "iii serve" in result["content"][0]["text"]
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """A web server that is none of ours."""
+
+    def do_GET(self):
+        status, body = {"json": (200, b'{"items": []}'), "html": (200, b"<html>"), "moved": (301, b"{}"), "failed": (503, b"oh"),
+                        "cut": (200, b"[")}[self.server.kind]
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body) + (self.server.kind == "cut")))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("kind, words", [("json", None), ("html", "failed: 502 {\"error\":\"the answer is no JSON"), ("moved", "failed: 502"),
+                                         ("failed", "failed: 503"), ("cut", "no iii-sandbox server answers")])
+def test_a_server_that_is_none_of_ours(kind, words):
+    stranger = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
+    stranger.kind = kind
+    runner = threading.Thread(target=stranger.serve_forever)
+    runner.start()
+    try:
+        with Stdio(f"http://127.0.0.1:{stranger.server_address[1]}") as mcp:
+            mcp.initialize()
+            result = mcp.tool("sandbox_list")
+            assert words in result["content"][0]["text"] and result["isError"] if words else result["content"][0]["text"] == "[]", result
+    finally:
+        stranger.shutdown()
+        stranger.server_close()
+        runner.join()
 
 
 def test_bad_usage():

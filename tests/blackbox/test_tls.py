@@ -20,6 +20,7 @@ import certs
 import engineclient
 import harness
 import leak
+import mcpclient
 import wsclient
 from harness import wait_until
 
@@ -404,6 +405,20 @@ def test_command_line_over_wss(server, authority, box, tmp_path):
     flags = ["--address", f"https://127.0.0.1:{server.engine_port}", "--ca-cert", str(authority.cert)]
     done = cli(server, authority, "sandbox", "stop", sid, *flags, ca=False, env={"III_URL": ""})
     assert done.returncode == 0, done
+
+
+def test_mcp_over_https(server, authority, box, client):
+    url = f"https://localhost:{server.port}"
+    with mcpclient.Stdio(url, env={"III_SANDBOX_TOKEN": TOKEN, "III_CA_CERT": authority.cert}) as mcp:
+        mcp.initialize()
+        assert mcp.text("sandbox_exec", sandboxId=box, command="echo through the door") == "through the door\n"
+    with mcpclient.Stdio(url, "--token", TOKEN) as mcp:
+        mcp.initialize()
+        refused = mcp.tool("sandbox_list")
+        assert refused["isError"] and "certificate" in refused["content"][0]["text"], refused
+    hello = mcpclient.request("initialize", {"protocolVersion": mcpclient.VERSION})
+    client.prefix = ""
+    assert client.call("POST", "/mcp", hello).headers["mcp-session-id"].startswith("mcp_")
 
 
 def test_the_command_line_says_what_is_wrong(server, authority, tmp_path):
