@@ -96,7 +96,8 @@ TEST(answers_and_refuses_in_the_contracts_shapes)
     ask(&r, "POST /sandbox/sandboxes/x/exec", JSON_HEADER, "{", 400, NULL);
     ask(&r, "POST /sandbox/sandboxes/x/exec", JSON_HEADER, "", 400, "{\"error\":\"command is required\"}");
     CHECK_STR(r.traces, "cmd::run x 400");
-    ask(&r, "POST /sandbox/sandboxes/x/exec", "", "{\"command\":\"ls\"}", 400, "{\"error\":\"command is required\"}");
+    ask(&r, "POST /sandbox/sandboxes/x/exec", "", "{\"command\":\"ls\"}", 400,
+        "{\"error\":\"command is required (the body was not read: send Content-Type: application/json)\"}");
     ask(&r, "POST /sandbox/sandboxes/x/renew?expiresAt=1", JSON_HEADER, "{\"expiresAt\":\"soon\",\"id\":\"y\"}", 400,
         "{\"error\":\"expiresAt: must be a whole number\"}");
     CHECK_STR(r.traces, "sandbox::renew x 400");
