@@ -196,8 +196,7 @@ TEST(freeing_a_call_at_any_time_is_silent)
     struct http_client *named = NULL;
     struct http_client_request by_name = { .method = "GET", .url = "http://localhost:1/" };
     CHECK_INT(http_client_start(fx.loop, &by_name, &events, NULL, &named, &err), 0);
-    fixture_turn_once(&fx, 0); /* the lookup runs on its thread */
-    (void)http_client_free(named);
+    (void)http_client_free(named); /* the lookup runs on its thread, and may be done before a turn has ended */
     frees_in_data = true;
     struct http_client *c = NULL;
     struct http_client_request req = { .method = "POST", .url = url("/p"), .body = "b", .body_len = 1 };
