@@ -183,6 +183,7 @@ static void *serve(void *arg)
             perror("write");
         close(fd);
     }
+    shutdown(f->fd, SHUT_RDWR); /* one request more than expected is refused, and does not wait */
     return NULL;
 }
 
