@@ -9,6 +9,7 @@ import sdkkit
 from conftest import TOKEN
 
 EXAMPLES = {
+    "first": "hello\n3\n",
     "quickstart": "hello\n3\nkept\n5050\n",
     "agent": 'context: "42"\nstep 1\nstep 2\nstep 3\nexit code 0\nafter the fork: original\nmissing: not_found\n',
     "terminal": "the shell ended with 5\n",
@@ -64,3 +65,8 @@ def test_the_header_is_good_for_c_plus_plus(tmp_path):
     source = tmp_path / "x.cc"
     source.write_text('#include "iii_sandbox.h"\nint main() { return iii_code_name(0)[0] == 0; }\n')
     sdkkit.run(["gcc", "-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", sdkkit.ROOT / "sdk" / "c" / "include", source])
+
+
+def test_the_program_of_the_page_is_the_example():
+    page = (sdkkit.ROOT / "docs" / "sdk-c.md").read_text()
+    assert f"```c\n{(sdkkit.ROOT / 'examples' / 'c' / 'first.c').read_text()}```\n" in page

@@ -8,6 +8,7 @@ import sdkkit
 from conftest import TOKEN
 
 EXAMPLES = {
+    "first": "hello\n3",
     "quickstart": '"hello\\n" 3\nkept\n5050\n',
     "agent": 'context: "42"\nstep 1\nstep 2\nstep 3\nexit code 0\nafter the fork: original\nmissing: not_found\n',
     "terminal": "Some(Exited(5))\n",
@@ -29,3 +30,8 @@ def test_example(name, server, url):
     done = subprocess.run([sdkkit.rust_build(name)], env={"III_SANDBOX_URL": url, "III_SANDBOX_TOKEN": TOKEN}, capture_output=True, text=True,
                           timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, EXAMPLES[name]), done.stderr
+
+
+def test_the_program_of_the_page_is_the_example():
+    page = (sdkkit.ROOT / "docs" / "sdk-rust.md").read_text()
+    assert f"```rust\n{(sdkkit.ROOT / 'examples' / 'rust' / 'first.rs').read_text()}```\n" in page

@@ -117,7 +117,7 @@ struct iii_sandbox_config {
     const int64_t *net_mbps;
 };
 
-/* One sandbox; times are milliseconds since the epoch */
+/* One sandbox; times are milliseconds since the epoch. withoutAgent: why it has only commands, by the engine's exec */
 struct iii_sandbox_info {
     const char *id;
     size_t id_len;
@@ -143,6 +143,8 @@ struct iii_sandbox_info {
     size_t backend_len;
     const char *tenant;
     size_t tenant_len;
+    const char *without_agent;
+    size_t without_agent_len;
 };
 
 /* The new sandboxes; parentId names where they come from */

@@ -5,7 +5,7 @@
 #include "table.h"
 
 #define EVENT_MAX ((size_t)64 << 20)
-#define DATA     "data:"
+#define DATA      "data:"
 
 void iii_sse_init(struct sse *s, iii_data_fn *on_data, void *arg)
 {

@@ -37,8 +37,9 @@ static const struct table_field fields_sandbox_info[] = {
     {"workerId", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, worker_id), offsetof(struct iii_sandbox_info, worker_id_len), NULL},
     {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, backend), offsetof(struct iii_sandbox_info, backend_len), NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, tenant), offsetof(struct iii_sandbox_info, tenant_len), NULL},
+    {"withoutAgent", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_info, without_agent), offsetof(struct iii_sandbox_info, without_agent_len), NULL},
 };
-const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 13, false};
+const struct table_type iii_type_sandbox_info = {"SandboxInfo", sizeof(struct iii_sandbox_info), fields_sandbox_info, 14, false};
 
 static const struct table_field fields_sandbox_fork[] = {
     {"sandboxes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_sandbox_fork, sandboxes), offsetof(struct iii_sandbox_fork, sandboxes_count), &iii_type_sandbox_info},

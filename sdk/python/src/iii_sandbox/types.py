@@ -65,7 +65,7 @@ class SandboxConfig(Model):
 
 
 class SandboxInfo(Model):
-    """One sandbox; times are milliseconds since the epoch."""
+    """One sandbox; times are milliseconds since the epoch. withoutAgent: why it has only commands, by the engine's exec."""
 
     id: str
     name: str
@@ -80,6 +80,7 @@ class SandboxInfo(Model):
     workerId: str | None = None
     backend: str | None = None
     tenant: str | None = None
+    withoutAgent: str | None = None
 
 
 class SandboxFork(Model):

@@ -43,7 +43,7 @@ pub struct SandboxConfig {
     pub net_mbps: Option<i64>,
 }
 
-/// One sandbox; times are milliseconds since the epoch
+/// One sandbox; times are milliseconds since the epoch. withoutAgent: why it has only commands, by the engine's exec
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxInfo {
@@ -66,6 +66,8 @@ pub struct SandboxInfo {
     pub backend: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_agent: Option<String>,
 }
 
 /// The new sandboxes; parentId names where they come from

@@ -20,7 +20,7 @@ export interface SandboxConfig {
   netMbps?: number;
 }
 
-/** One sandbox; times are milliseconds since the epoch */
+/** One sandbox; times are milliseconds since the epoch. withoutAgent: why it has only commands, by the engine's exec */
 export interface SandboxInfo {
   id: string;
   name: string;
@@ -35,6 +35,7 @@ export interface SandboxInfo {
   workerId?: string;
   backend?: string;
   tenant?: string;
+  withoutAgent?: string;
 }
 
 /** The new sandboxes; parentId names where they come from */
