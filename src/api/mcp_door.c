@@ -183,8 +183,8 @@ static bool serve(void *arg, struct http_req *r)
     struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
     if (admit(d->api, r, &who, &err) == 0) {
-        struct arrival from = { .who = who, .peer = http_req_peer(r) };
-        mcphttp_serve(d->http, r, who->id, &from);
+        struct arrival arrived = { .who = who, .peer = http_req_peer(r) };
+        mcphttp_serve(d->http, r, &(struct mcphttp_from){ .owner = who->id, .caller = &arrived });
         return true;
     }
     if (err.code == ERR_UNAUTHORIZED)

@@ -11,13 +11,16 @@
 #include "loop/loop.h"
 #include "mcp/mcpremote.h"
 #include "mcp/mcpstdio.h"
+#include "mcp/mcptool.h"
+
+#define NAME_MAX_BYTES 64
 
 static void on_stop_signal(void *arg)
 {
     loop_stop(arg);
 }
 
-static int serve(const struct mcpremote_where *where, struct err *err)
+static int serve(const struct mcpremote_where *where, const char *choice, struct err *err)
 {
     struct loop *l = NULL;
     int r = loop_new(&l, err);
@@ -27,7 +30,8 @@ static int serve(const struct mcpremote_where *where, struct err *err)
         r = loop_on_signal(l, SIGINT, on_stop_signal, l);
     if (r == 0) {
         struct mcpremote *remote = mcpremote_new(l, where);
-        r = mcpstdio_run(l, mcpremote_back(remote), STDIN_FILENO, STDOUT_FILENO);
+        const struct mcpstdio_options o = { .in = STDIN_FILENO, .out = STDOUT_FILENO, .choice = choice };
+        r = mcpstdio_run(l, mcpremote_back(remote), &o);
         if (r < 0)
             (void)err_sys(err, r, "standard input and output");
         loop_settle(l); /* what was begun in vain is told so */
@@ -37,8 +41,26 @@ static int serve(const struct mcpremote_where *where, struct err *err)
     return r;
 }
 
+/* A misspelt name would leave an agent without its tool, and nobody would know why. */
+static const char *unknown_name(const char *choice, char out[NAME_MAX_BYTES])
+{
+    for (const char *at = choice; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        const struct mcptool *t = mcptool_rows;
+        (void)snprintf(out, NAME_MAX_BYTES, "%.*s", (int)strcspn(at, ","), at);
+        while (t->name && !mcptool_is_chosen(t, out))
+            t++;
+        if (!t->name)
+            return out;
+    }
+    return NULL;
+}
+
 int mcpcmd_run(const struct verbs_args *a)
 {
+    char name[NAME_MAX_BYTES];
+    const char *given = verbs_value(a, "tools"), *choice = given ? given : getenv("III_MCP_TOOLS");
+    if (unknown_name(choice, name))
+        return verbs_usage_error(a->verb, "\"%s\": no tool has this name; docs/mcp.md lists them", name);
     struct restlink link = RESTLINK_INIT;
     struct err err = ERR_INIT;
     struct url u;
@@ -52,7 +74,7 @@ int mcpcmd_run(const struct verbs_args *a)
     if (url_parse_either(where.url, "http", &u) < 0)
         code = verbs_usage_error(a->verb, "\"%s\" is no address: http://HOST:PORT or https://HOST:PORT is needed",
                                  where.url);
-    else if (serve(&where, &err) < 0)
+    else if (serve(&where, choice, &err) < 0)
         code = reach_fail_text(err.msg);
     restlink_done(&link);
     return code;

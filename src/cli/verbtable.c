@@ -160,6 +160,7 @@ static const struct verbs_option mcp_options[] = {
     { "server", 0, "URL", "The server [III_SANDBOX_URL, else http://localhost:3111]" },
     { "token", 0, "SECRET", "Token for it [III_SANDBOX_TOKEN, else III_AUTH_TOKEN]" },
     { "ca-cert", 0, "FILE", "Who may have signed its certificate [III_CA_CERT, else the system's store]" },
+    { "tools", 0, "LIST", "Only these, by commas; git_* for all that begin so [III_MCP_TOOLS, else all]" },
     END,
 };
 

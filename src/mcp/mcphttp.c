@@ -13,8 +13,10 @@
 #include "base/alloc.h"
 #include "base/ident.h"
 #include "base/map.h"
+#include "http/url.h"
 #include "mcp/mcpsession.h"
 
+#define CHOICE_MAX  4096
 #define JSON_TYPE   "application/json"
 #define EVENT_TYPE  "text/event-stream"
 #define NO_SESSION  (-32001)
@@ -155,14 +157,18 @@ static bool make_room(struct mcphttp *h, const char *owner)
     return s != NULL;
 }
 
-static struct session *session_new(struct mcphttp *h, const char *owner, void *caller, bool is_kept)
+static struct session *session_new(struct mcphttp *h, const struct http_req *r, const struct mcphttp_from *from,
+                                   bool is_kept)
 {
+    CLEANUP(buf_done) struct buf choice = BUF_INIT(CHOICE_MAX);
     struct session *s = xzalloc(sizeof(*s));
     s->http = h;
-    s->owner = xstrdup(owner);
-    s->back = h->host.open(h->host.arg, caller);
+    s->owner = xstrdup(from->owner);
+    s->back = h->host.open(h->host.arg, from->caller);
     s->core = mcpsession_new(h->loop, s->back);
     s->used_ms = loop_now_ms(h->loop);
+    if (url_query_get(http_req_query(r), "tools", &choice) == 1)
+        mcpsession_choose(s->core, buf_text(&choice));
     if (is_kept) {
         ident_new("mcp", s->id);
         map_set(h->sessions, s->id, s);
@@ -334,24 +340,24 @@ static bool check_headers(struct http_req *r, const json_t *message, const char 
 }
 
 /* A session to take the message, or NULL: answered. */
-static struct session *session_for(struct mcphttp *h, struct http_req *r, const json_t *message, const char *owner,
-                                   void *caller)
+static struct session *session_for(struct mcphttp *h, struct http_req *r, const json_t *message,
+                                   const struct mcphttp_from *from)
 {
     const char *stated = mcpsession_stated_version(message);
     if (stated)
-        return check_headers(r, message, stated) ? session_new(h, owner, caller, false) : NULL;
+        return check_headers(r, message, stated) ? session_new(h, r, from, false) : NULL;
     if (!mcpsession_is_request(message, "initialize"))
-        return find_session(h, r, owner);
-    if (!make_room(h, owner)) {
+        return find_session(h, r, from->owner);
+    if (!make_room(h, from->owner)) {
         refuse(r, 503, MCPSESSION_BUSY, "all sessions are in use: end one with DELETE, or try again");
         return NULL;
     }
-    struct session *s = session_new(h, owner, caller, true);
+    struct session *s = session_new(h, r, from, true);
     http_req_add_header(r, "Mcp-Session-Id", s->id);
     return s;
 }
 
-static void serve_post(struct mcphttp *h, struct http_req *r, const char *owner, void *caller)
+static void serve_post(struct mcphttp *h, struct http_req *r, const struct mcphttp_from *from)
 {
     struct err err = ERR_INIT;
     JSON_OWNED message = NULL;
@@ -369,7 +375,7 @@ static void serve_post(struct mcphttp *h, struct http_req *r, const char *owner,
         refuse(r, 400, MCPSESSION_PARSE, err.msg);
         return;
     }
-    struct session *s = session_for(h, r, message, owner, caller);
+    struct session *s = session_for(h, r, message, from);
     if (s)
         take_post(h, s, r, message);
 }
@@ -413,18 +419,18 @@ static void serve_delete(struct mcphttp *h, struct http_req *r, const char *owne
     http_req_reply(r, 200, JSON_TYPE, "", 0);
 }
 
-void mcphttp_serve(struct mcphttp *h, struct http_req *r, const char *owner, void *caller)
+void mcphttp_serve(struct mcphttp *h, struct http_req *r, const struct mcphttp_from *from)
 {
     const char *method = http_req_method(r);
     http_req_add_header(r, "Access-Control-Expose-Headers", "Mcp-Session-Id");
     if (!mcphttp_allows(http_req_header(r, "origin"), h->host.origins))
         refuse(r, 403, MCPSESSION_BUSY, "Origin: pages from there may not call; III_MCP_ORIGINS names those that may");
     else if (strcmp(method, "POST") == 0)
-        serve_post(h, r, owner, caller);
+        serve_post(h, r, from);
     else if (strcmp(method, "GET") == 0)
-        serve_get(h, r, owner);
+        serve_get(h, r, from->owner);
     else if (strcmp(method, "DELETE") == 0)
-        serve_delete(h, r, owner);
+        serve_delete(h, r, from->owner);
     else {
         http_req_add_header(r, "Allow", "GET, POST, DELETE");
         refuse(r, 405, MCPSESSION_BUSY, "this address takes GET, POST and DELETE");

@@ -24,8 +24,12 @@ struct mcphttp;
 struct mcphttp *mcphttp_new(struct loop *l, const struct mcphttp_host *host); /* origins must outlive it */
 struct mcphttp *mcphttp_free(struct mcphttp *h);
 DEFINE_CLEANUP(struct mcphttp *, mcphttp_free)
-/* Answers a request, now or later. owner: whose it is, for sessions; caller goes to open(). */
-void mcphttp_serve(struct mcphttp *h, struct http_req *r, const char *owner, void *caller);
+struct mcphttp_from {
+    const char *owner; /* whose sessions it may use and begin */
+    void *caller;      /* for open() */
+};
+/* Answers a request, now or later. ?tools=… in its address chooses tools. */
+void mcphttp_serve(struct mcphttp *h, struct http_req *r, const struct mcphttp_from *from);
 void mcphttp_end_of(struct mcphttp *h, const char *owner); /* its token is worth nothing any more */
 void mcphttp_stop(struct mcphttp *h);                      /* ends streams that would stay open for ever */
 size_t mcphttp_sessions(const struct mcphttp *h);

@@ -52,12 +52,19 @@ struct mcpsession *mcpsession_new(struct loop *l, const struct mcpback *back)
     return s;
 }
 
+void mcpsession_choose(struct mcpsession *s, const char *choice)
+{
+    free(s->choice);
+    s->choice = xstrdup(choice);
+}
+
 struct mcpsession *mcpsession_free(struct mcpsession *s)
 {
     if (s) {
         while (!LIST_EMPTY(&s->works))
             mcpwork_cancel(s, LIST_FIRST(&s->works)->id);
         s->ticker = timer_free(s->ticker);
+        free(s->choice);
         free(s);
     }
     return NULL;
@@ -180,12 +187,24 @@ static void ping(struct mcpexchange *x, const json_t *id, const json_t *params)
 }
 
 /* All tools are one page: many clients ask for the first one only. */
+static json_t *chosen_tools(const struct mcpexchange *x)
+{
+    json_t *all = mcptool_list(mcpsession_is_at_least(x, "2025-06-18"));
+    if (!x->session->choice)
+        return json_incref(all);
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(all); i++)
+        if (mcptool_is_chosen(&mcptool_rows[i], x->session->choice))
+            (void)json_array_append(list, json_array_get(all, i));
+    return list;
+}
+
 static void list_tools(struct mcpexchange *x, const json_t *id, const json_t *params)
 {
     if (json_get(params, "cursor"))
         mcpsession_refuse(x, id, MCPSESSION_PARAMS, "cursor: tools/list has one page");
     else
-        mcpsession_answer(x, id, json_pack("{s:O}", "tools", mcptool_list(mcpsession_is_at_least(x, "2025-06-18"))));
+        mcpsession_answer(x, id, json_pack("{s:o}", "tools", chosen_tools(x)));
 }
 
 static void list_templates(struct mcpexchange *x, const json_t *id, const json_t *params)

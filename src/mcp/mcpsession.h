@@ -36,7 +36,8 @@ struct mcpsession;
 struct mcpexchange; /* a message whose requests are not all answered */
 
 struct mcpsession *mcpsession_new(struct loop *l, const struct mcpback *back); /* back must outlive it */
-struct mcpsession *mcpsession_free(struct mcpsession *s); /* ends all work; ends of exchanges are told */
+void mcpsession_choose(struct mcpsession *s, const char *choice); /* only these tools, as mcptool_is_chosen() says */
+struct mcpsession *mcpsession_free(struct mcpsession *s);         /* ends all work; ends of exchanges are told */
 DEFINE_CLEANUP(struct mcpsession *, mcpsession_free)
 /* message is borrowed. NULL: its end was told already; else the exchange, good until its end. */
 struct mcpexchange *mcpsession_take(struct mcpsession *s, const json_t *message, const struct mcpsession_sink *sink);

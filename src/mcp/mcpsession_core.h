@@ -41,6 +41,7 @@ struct mcpsession {
     struct loop *loop;
     const struct mcpback *back;
     const char *version; /* one of ours */
+    char *choice;        /* of tools; NULL: all */
     LIST_HEAD(mcpwork_list, mcpwork) works;
     unsigned n_works;
     struct timer *ticker;

@@ -185,19 +185,20 @@ static int watch_both(struct stdio *s)
     return r == -EPERM ? 0 : r;
 }
 
-int mcpstdio_run(struct loop *l, const struct mcpback *back, int in, int out)
+int mcpstdio_run(struct loop *l, const struct mcpback *back, const struct mcpstdio_options *o)
 {
     struct stdio s = {
-        .loop = l, .in = in, .out = out, .line = BUF_INIT(MCPSESSION_MESSAGE_MAX), .queued = BUF_INIT(OUT_MAX)
+        .loop = l, .in = o->in, .out = o->out, .line = BUF_INIT(MCPSESSION_MESSAGE_MAX), .queued = BUF_INIT(OUT_MAX)
     };
     int in_flags = -1, out_flags = -1;
-    int r = set_non_blocking(in, &in_flags);
+    int r = set_non_blocking(o->in, &in_flags);
     if (r == 0)
-        r = set_non_blocking(out, &out_flags);
+        r = set_non_blocking(o->out, &out_flags);
     if (r == 0)
         r = watch_both(&s);
     if (r == 0) {
         s.session = mcpsession_new(l, back);
+        mcpsession_choose(s.session, o->choice);
         loop_run(l);
     }
     s.is_over = true;
@@ -209,8 +210,8 @@ int mcpstdio_run(struct loop *l, const struct mcpback *back, int in, int out)
     buf_done(&s.line);
     buf_done(&s.queued);
     if (out_flags >= 0)
-        (void)fcntl(out, F_SETFL, out_flags); /* in the opposite order: both may be one terminal */
+        (void)fcntl(o->out, F_SETFL, out_flags); /* in the opposite order: both may be one terminal */
     if (in_flags >= 0)
-        (void)fcntl(in, F_SETFL, in_flags);
+        (void)fcntl(o->in, F_SETFL, in_flags);
     return r;
 }

@@ -6,4 +6,8 @@
 
 /* Serves until the input ends (what is under way may finish, for a while) or the reader of the output is gone. Runs the
  * loop. The descriptors stay the caller's; they are made non-blocking. 0, or -errno. */
-int mcpstdio_run(struct loop *l, const struct mcpback *back, int in, int out);
+struct mcpstdio_options {
+    int in, out;
+    const char *choice; /* of tools; NULL: all */
+};
+int mcpstdio_run(struct loop *l, const struct mcpback *back, const struct mcpstdio_options *o);

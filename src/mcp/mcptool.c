@@ -8,6 +8,7 @@
 
 #define NAME_MAX_BYTES 64
 #define TEXT_MAX_BYTES 256
+#define PREFIX         "sandbox_" /* of every name: a test looks */
 #define DEPTH_MAX      16
 
 #define JSON     MCPTOOL_JSON
@@ -36,6 +37,28 @@ const struct mcptool *mcptool_find(const char *name)
         if (strcmp(t->name, name) == 0)
             return t;
     return NULL;
+}
+
+static bool has_name(const struct mcptool *t, const char *name, size_t len)
+{
+    bool is_prefix = len > 0 && name[len - 1] == '*';
+    const char *full = t->name, *brief = t->name + strlen(PREFIX);
+    len -= is_prefix;
+    return (strncmp(full, name, len) == 0 && (is_prefix || !full[len])) ||
+           (strncmp(brief, name, len) == 0 && (is_prefix || !brief[len]));
+}
+
+bool mcptool_is_chosen(const struct mcptool *t, const char *choice)
+{
+    if (!choice || !*choice)
+        return true;
+    for (const char *at = choice; *at; at += strcspn(at, ","), at += *at == ',') {
+        at += strspn(at, " ");
+        size_t len = strcspn(at, ", ");
+        if (len > 0 && has_name(t, at, len))
+            return true;
+    }
+    return false;
 }
 
 /* --- the words of a row --- */

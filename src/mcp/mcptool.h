@@ -34,6 +34,9 @@ struct mcptool {
 extern const struct mcptool mcptool_rows[]; /* ended by name NULL */
 
 const struct mcptool *mcptool_find(const char *name); /* NULL when unknown */
+/* Whether a choice of tools has this one: a comma list of names, each with or without "sandbox_", with * at the end for
+ * all that begin so. NULL or "": all. */
+bool mcptool_is_chosen(const struct mcptool *t, const char *choice);
 /* One entry of tools/list; with_output: clients of 2025-06-18 and later know schemas of results. Caller owns. */
 json_t *mcptool_describe(const struct mcptool *t, bool with_output);
 /* All of them, made on first use; borrowed. */

@@ -163,7 +163,7 @@ void mcpwork_call_tool(struct mcpexchange *x, const json_t *id, const json_t *pa
     const struct mcptool *t = mcptool_find(name);
     json_t *args = json_get(params, "arguments"), *checked = NULL;
     struct err err = ERR_INIT;
-    if (!t) {
+    if (!t || !mcptool_is_chosen(t, x->session->choice)) {
         CLEANUP(free_p) char *text = xasprintf("Unknown tool: %.100s", name);
         mcpsession_refuse(x, id, MCPSESSION_PARAMS, text);
         return;

@@ -256,8 +256,19 @@ def test_a_server_that_is_none_of_ours(kind, words):
         runner.join()
 
 
+def test_a_choice_of_tools(url):
+    with Stdio(url, "--tools", "list,sandbox_env_get, git_*") as mcp:
+        mcp.initialize()
+        names = [t["name"] for t in mcp.ask("tools/list")["result"]["tools"]]
+        assert names[:2] == ["sandbox_list", "sandbox_env_get"] and len(names) > 6 and all(n.startswith("sandbox_git_") for n in names[2:])
+        assert mcp.text("sandbox_list")
+        assert mcp.ask("tools/call", {"name": "sandbox_create"})["error"]["code"] == -32602
+    with Stdio(url, env={"III_MCP_TOOLS": "kill"}) as mcp:
+        assert [t["name"] for t in mcp.ask("tools/list")["result"]["tools"]] == ["sandbox_kill"]
+
+
 def test_bad_usage():
-    for args in (["--server", "nowhere"], ["extra"], ["--bad"]):
+    for args in (["--tools", "exec,nothing"], ["--server", "nowhere"], ["extra"], ["--bad"]):
         assert harness.run_cli("mcp", *args).returncode == 2, args
 
 

@@ -199,6 +199,17 @@ def test_requests_without_a_session(server, new_sandbox):
     assert said("resources/read", missing, Mcp_Name="sandbox://none_such")[1][0]["error"]["code"] == -32602
 
 
+def test_a_choice_of_tools(server):
+    mcp = Http(server, path="/mcp?tools=exec,snapshot_*")
+    mcp.initialize()
+    mcp.path = "/mcp"  # it is the session's
+    assert [t["name"] for t in mcp.ask("tools/list")["result"]["tools"]][0] == "sandbox_exec"
+    assert mcp.ask("tools/call", {"name": "sandbox_list"})["error"]["code"] == -32602
+    mcp.session, mcp.path = None, "/mcp?tools=kill"
+    _, (answer,) = mcp.post(stateless("tools/list"), Mcp_Protocol_Version="2026-07-28", Mcp_Method="tools/list")
+    assert [t["name"] for t in answer["result"]["tools"]] == ["sandbox_kill"]
+
+
 def test_sessions_are_bounded(server, client):
     token = user(client, "many", tenant="many")
     sessions = []
