@@ -257,8 +257,14 @@ def tidy(is_all):
         return sorted({line for lines in pool.map(check, tidy_files(is_all)) for line in lines})
 
 
+def generated():
+    """The SDKs' generated files are what docs/openapi.json makes."""
+    done = subprocess.run([sys.executable, "tools/sdkgen", "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return [] if done.returncode == 0 else (done.stdout + done.stderr).splitlines()
+
+
 CHECKS = {"layers": layers, "sizes": sizes, "words": words, "rooms": rooms, "stems": stems, "headers": headers,
-          "layout": layout, "scripts": scripts, "symbols": symbols, "links": links}
+          "layout": layout, "scripts": scripts, "symbols": symbols, "links": links, "generated": generated}
 
 
 def main():
