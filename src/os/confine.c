@@ -51,6 +51,16 @@ static int set_capabilities(uint64_t keep)
     return syscall(SYS_capset, &head, sets) < 0 ? -errno : 0;
 }
 
+/* Root of a container has only some: what it does not have it need not keep. */
+static uint64_t held(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct sets[2] = { { 0 } };
+    if (syscall(SYS_capget, &head, sets) < 0)
+        return 0;
+    return sets[0].permitted | (uint64_t)sets[1].permitted << 32;
+}
+
 /* Root's way. uid 0 keeps nothing by being uid 0: that is what the secure bits say, and that they stay so. */
 static int give_up_root(const struct confine_who *who, uint64_t keep)
 {
@@ -64,7 +74,7 @@ static int give_up_root(const struct confine_who *who, uint64_t keep)
     if (who->uid != 0 && (setgroups(who->has_group, &who->group) < 0 || setresgid(who->gid, who->gid, who->gid) < 0 ||
                           setresuid(who->uid, who->uid, who->uid) < 0))
         return -errno;
-    return set_capabilities(keep);
+    return set_capabilities(keep & held());
 }
 
 int confine_identity(const struct confine_who *who, uint64_t keep, struct err *err)

@@ -103,6 +103,15 @@ static struct running *find_free(struct den *d)
     return found;
 }
 
+/* A fork whose child is the keeper's sibling, so that the server reaps it. Container engines hide clone3 behind ENOSYS:
+ * then the older call, which has the descriptor where others have the parent's copy of the number. */
+static long fork_sibling(int *pidfd)
+{
+    struct clone_args args = { .flags = CLONE_PIDFD | CLONE_PARENT, .pidfd = (uint64_t)(uintptr_t)pidfd };
+    long pid = syscall(SYS_clone3, &args, sizeof(args));
+    return pid < 0 && errno == ENOSYS ? syscall(SYS_clone, CLONE_PIDFD | CLONE_PARENT, 0, pidfd, 0, 0) : pid;
+}
+
 static int run_job(struct den *d, unsigned job, int fd, struct running **ret)
 {
     int pidfd = NO_FD;
@@ -112,8 +121,7 @@ static int run_job(struct den *d, unsigned job, int fd, struct running **ret)
     struct running *r = find_free(d);
     if (!r)
         return -EAGAIN;
-    struct clone_args args = { .flags = CLONE_PIDFD | CLONE_PARENT, .pidfd = (uint64_t)(uintptr_t)&pidfd };
-    long pid = syscall(SYS_clone3, &args, sizeof(args));
+    long pid = fork_sibling(&pidfd);
     if (pid == 0)
         become_job(&d->jobs[job], fd);
     if (pid < 0)

@@ -185,7 +185,14 @@ void dkreply_error(const char *what, int status, const char *body, size_t len, s
     if (json_read(body, len, &answer, NULL) == 0)
         (void)snprintf(text, sizeof(text), "%s", json_get_str(answer, "message", json_get_str(answer, "cause", text)));
     tidy(text);
-    (void)err_set(err, code_of(status, text), 0, "%s: the engine answers %d: %s", what, status, text);
+    if (strstr(text,
+               "bind source path does not exist")) /* the caller's request is well, the operator's mounts are not */
+        (void)err_set(err, ERR_CAPACITY, 0,
+                      "%s: the engine does not see the server's data folder (%s): a server in a container needs it "
+                      "mounted from the host under the same path",
+                      what, text);
+    else
+        (void)err_set(err, code_of(status, text), 0, "%s: the engine answers %d: %s", what, status, text);
 }
 
 void dkreply_unreachable(const char *what, const char *host, const struct err *cause, struct err *err)

@@ -117,6 +117,11 @@ TEST(errors_carry_the_engines_words_on_one_line)
     CHECK(strstr(err.msg, "says nothing more") != NULL);
     dkreply_error("image x", 409, "", 0, &err);
     CHECK_INT(err.code, ERR_CONFLICT);
+    text =
+        "{\"message\":\"invalid mount config for type \\\"bind\\\": bind source path does not exist: /data/docker/x\"}";
+    dkreply_error("create sandbox x", 400, text, strlen(text), &err);
+    CHECK_INT(err.code, ERR_CAPACITY);
+    CHECK(strstr(err.msg, "same path") && strstr(err.msg, "/data/docker/x"));
     text = "{\"message\":\"write /x: no space left on device\"}";
     dkreply_error("image x", 500, text, strlen(text), &err);
     CHECK_INT(err.code, ERR_NO_SPACE);
