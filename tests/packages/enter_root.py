@@ -35,6 +35,7 @@ def main(root, argv):
     os.chdir("/")
     check(libc.umount2(b"/.old", MNT_DETACH), "umount the old root")
     os.rmdir("/.old")
+    os.umask(0o077)  # as the service file says
     os.execvpe(argv[0], argv, {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"})
 
 

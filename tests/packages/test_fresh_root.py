@@ -74,7 +74,7 @@ def in_root(place, *argv, limit_s=harness.DEADLINE_S * 2):
 def confined(unit):
     """What runs a command with the rights that the service file leaves: [words before the command]."""
     denied = re.findall(r"CAP_(\w+)", " ".join(re.findall(r"^CapabilityBoundingSet=~(.*)$", unit, re.M)))
-    assert len(denied) > 15 and "NoNewPrivileges=yes" in unit
+    assert len(denied) > 15 and "NoNewPrivileges=yes" in unit and "UMask=0077" in unit
     known = pathlib.Path("/proc/sys/kernel/cap_last_cap").read_text()
     assert int(known) >= 40, "a kernel that does not know them all"
     return ["setpriv", "--no-new-privs", "--bounding-set", ",".join(f"-{name.lower()}" for name in denied)]
@@ -142,6 +142,7 @@ def test_the_server_of_the_service_works(root):
     try:
         sid = re.search(r"Created sandbox: (sbx_\w+)", server.cli("create", "shell", "--network"))[1]
         assert server.cli("exec", sid, "echo works in $(grep -c . /etc/debian_version) Debian") == "works in 1 Debian\n"
+        assert server.cli("exec", sid, "umask; cat /proc/self/oom_score_adj").split() == ["0022", "0"]
         server.cli("file", "write", sid, "kept.txt", "kept")
         snapshot = re.search(r"snap_\w+", server.cli("snapshot", "create", sid, "one"))[0]
         server.cli("file", "rm", sid, "kept.txt")
