@@ -104,7 +104,7 @@ static void on_output(void *arg, int fd, const char *data, size_t len)
 bool command_was_oom(struct sandbox *s, const struct guest_exit *ex)
 {
     struct box_stats st = { 0 };
-    if (ex->signal != 9 && ex->code != 137)
+    if (ex->is_timeout || (ex->signal != 9 && ex->code != 137)) /* we killed it: the count is another's */
         return false;
     if (!s->box || s->runtime->ops->stats(s->box, &st, NULL) < 0)
         return false;

@@ -125,7 +125,7 @@ class _Unix(http.client.HTTPConnection):
 
 class Engine:
     """One dockerd. `host` is its DOCKER_HOST. Without a default bridge, or with bridge="ADDRESS" in a network namespace of its own with
-    a default bridge that has this address."""
+    a default bridge that has this address, and with a resolver on its loopback, as hosts have it."""
 
     server_env = {}  # what a server on it needs besides
     cannot = {}  # tests that ask more than this kind of engine does, with the reason
@@ -135,7 +135,8 @@ class Engine:
         os.chmod(self.home, 0o755)  # the server is a user of its own, and in the socket's group
         self.socket = self.home / "docker.sock"
         self.host = f"unix://{self.socket}"
-        self.wrap = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] if bridge else []
+        own = 'ip link set lo up && echo nameserver 127.0.0.1 > "$0" && mount --bind "$0" "$(readlink -f /etc/resolv.conf)" && exec "$@"'
+        self.wrap = ["unshare", "--net", "--mount", "--propagation", "slave", "sh", "-c", own, str(self.home / "resolv.conf")] if bridge else []
         self.flags = [f"--bip={bridge}/24" if bridge else "--bridge=none", *flags]
         self.proc = None
 

@@ -8,6 +8,7 @@ import pytest
 import dockerkit
 import images
 import registries
+import test_networks
 from harness import wait_until
 from test_docker import container_of, serve
 
@@ -44,7 +45,7 @@ python('chown', lambda: os.chown('/tmp', 65534, 65534))
 @pytest.fixture(scope="module")
 def engine():
     """In a network namespace of its own, with the default bridge there."""
-    made = dockerkit.Engine(["--dns", BRIDGE], bridge=BRIDGE)
+    made = dockerkit.Engine(bridge=BRIDGE)
     try:
         made.start()
         made.add_image()
@@ -104,7 +105,7 @@ while True:
 RESOLVER = f"""
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(('{BRIDGE}', 53))
+s.bind(('127.0.0.1', 53))
 print('up', flush=True)
 while True:
     data = s.recv(512)
@@ -200,15 +201,18 @@ def test_no_network_by_default_and_the_engines_bridge_when_asked(engine, client,
 
 
 def test_names_do_not_leave_a_network_of_sandboxes(engine, client, make):
-    """The engine would ask its own resolver for every name that a member looks up."""
-    member, connected = make(), make(network=True)
+    """An engine of this version asks the host's resolver for every name that a member looks up."""
+    member = make()
     nid = client.ok("POST", "/networks", {"name": "quiet"})["id"]
     client.ok("POST", f"/networks/{nid}/connect", {"sandboxId": member})
     with beside(engine, RESOLVER) as asked:
         look = "import socket\ntry: socket.gethostbyname('%s.test')\nexcept OSError as e: print(type(e).__name__)"
         assert client.exec(member, ["python3", "-c", look % "secret"])["stdout"] == "gaierror\n"
-        client.ok("POST", f"/sandboxes/{connected}/exec/background", {"command": ["python3", "-c", look % "public"]})
-        assert b"public" in asked.readline(), "what the one with network asks is the first that comes"
+        how = {"Image": "python", "Entrypoint": ["python3", "-c", look % "public"], "HostConfig": {"NetworkMode": f"iii-net-{nid}"}}
+        engine.json("POST", "/containers/create?name=control", how)
+        engine.json("POST", "/containers/control/start")
+        assert b"public" in asked.readline(), "the first that comes is asked by a container that is not made as ours are"
+        engine.json("DELETE", "/containers/control?force=1")
     client.ok("DELETE", f"/networks/{nid}")
 
 
@@ -233,6 +237,38 @@ def test_networks_of_two_servers_and_after_a_crash(engine):
     finally:
         first.remove()
         second.remove()
+
+
+def test_members_stay_connected_while_no_server_runs(engine):
+    """A server that ends and keeps its sandboxes, and one that hands over, cut nobody off."""
+    server = serve(engine)
+    server.flags = ["--keep"]
+    try:
+        client = server.start().client()
+        nid, empty = (client.ok("POST", "/networks", {"name": name})["id"] for name in ("kept", "empty"))
+        web, other = (client.create(name=name)["id"] for name in ("web", "other"))
+        for sid in (web, other):
+            client.ok("POST", f"/networks/{nid}/connect", {"sandboxId": sid})
+
+        def members():
+            return sorted(one["Name"] for one in engine.json("GET", f"/networks/iii-net-{nid}")["Containers"].values())
+
+        connected = members()
+        assert len(connected) == 2
+        assert server.takeover() is None and members() == connected
+        server.stop()
+        assert members() == connected and [one["Name"] for one in engine.networks()] == [f"iii-net-{nid}"], "the empty one went"
+        client = server.start().client()
+        test_networks.listen(client, web)
+        assert test_networks.fetch(client, other, "web").startswith("hello 10.64.")
+        for sid in (web, other):
+            client.delete(f"/sandboxes/{sid}")
+        for one in (nid, empty):
+            client.ok("DELETE", f"/networks/{one}")
+        server.stop()
+        wait_until(lambda: engine.containers() == [] and engine.networks() == [], "all to go")
+    finally:
+        server.remove()
 
 
 @pytest.mark.skipif(bool(registries.missing_tools()), reason=f"not installed: {registries.missing_tools()}")

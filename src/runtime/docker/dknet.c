@@ -26,6 +26,7 @@ struct dknet_job {
     char container[DKREPLY_ID_MAX];
     uint32_t address, prefix;
     bool is_started;
+    bool is_gentle; /* a network with members stays */
     bool is_second; /* what was in the way has been removed */
     unsigned n_tries;
     struct timer *again;
@@ -286,7 +287,12 @@ static void on_members(void *arg, json_t *body, const struct err *err)
         finish(j, err);
         return;
     }
-    j->rest = json_deep_copy(json_get(body, "Containers"));
+    const json_t *members = json_get(body, "Containers");
+    if (j->is_gentle && json_object_size(members)) {
+        finish(j, NULL);
+        return;
+    }
+    j->rest = json_deep_copy(members);
     cut_next(j);
 }
 
@@ -383,13 +389,15 @@ void dknet_leave(struct docker *d)
     CLEANUP(loop_free_p) struct loop *loop = NULL;
     const char *id;
     json_t *value;
-    if (!json_object_size(d->nets) || d->boxes || loop_new(&loop, NULL) < 0)
-        return;           /* members that go on keep theirs */
+    if (!json_object_size(d->nets) || loop_new(&loop, NULL) < 0)
+        return;
     d->calls.loop = loop; /* the server's own does not run any more */
     struct timer *late = timer_new(loop, FREE_MS, 0, on_late, loop);
     json_object_foreach(d->nets, id, value)
     {
-        submit(d, job_new(d, start_delete, id, on_last, d));
+        struct dknet_job *j = job_new(d, start_delete, id, on_last, d);
+        j->is_gentle = true; /* sandboxes that go on without us stay connected */
+        submit(d, j);
     }
     loop_run(loop);
     timer_free(late);
