@@ -89,7 +89,9 @@ static int run(struct args *a, const char *op, bool wants_stream)
 static iii_client *connect_as(const json_t *request, struct iii_error *err)
 {
     const char *token = json_string_value(json_object_get(request, "token"));
-    struct iii_config config = { .base_url = getenv("III_URL"), .token = token ? token : getenv("III_TOKEN") };
+    struct iii_config config = { .base_url = getenv("III_URL"),
+                                 .token = token ? token : getenv("III_TOKEN"),
+                                 .ca_file = getenv("III_CA_FILE") };
     iii_client *client = NULL;
 
     if (config.token && config.token[0] == '\0')

@@ -1863,6 +1863,7 @@ typedef int iii_sandbox_event_fn(const struct iii_sandbox_event *event, void *ar
 struct iii_config {
     const char *base_url; /* NULL: http://localhost:3111 */
     const char *token;    /* NULL: none */
+    const char *ca_file;  /* PEM certificates to trust instead of the system's; NULL: the system's */
     int timeout_ms;  /* longest time for one answer; 0: 30000, negative: no limit. Streams and long calls have none */
     int max_retries; /* how often a call that may be sent twice is sent again; 0: 2, negative: never */
 };

@@ -21,7 +21,7 @@
 #define IDLE_MAX           8                   /* connections that are kept for later */
 
 struct iii_client {
-    char *base_url, *token;
+    char *base_url, *token, *ca_file;
     int timeout_ms, max_retries;
     pthread_mutex_t lock; /* of the idle handles: a callback of one call may make another, and so may other threads */
     CURL *idle[IDLE_MAX];
@@ -64,9 +64,10 @@ int iii_client_new(const struct iii_config *config, iii_client **ret, struct iii
     pthread_mutex_init(&c->lock, NULL);
     c->base_url = without_slashes(url);
     c->token = given->token ? strdup(given->token) : NULL;
+    c->ca_file = given->ca_file ? strdup(given->ca_file) : NULL;
     c->timeout_ms = given->timeout_ms ? given->timeout_ms : DEFAULT_TIMEOUT_MS;
     c->max_retries = given->max_retries ? given->max_retries : DEFAULT_RETRIES;
-    if (!c->base_url || (given->token && !c->token)) {
+    if (!c->base_url || (given->token && !c->token) || (given->ca_file && !c->ca_file)) {
         iii_client_free(c);
         return iii_fail(err, III_NO_MEMORY, 0, "out of memory");
     }
@@ -83,6 +84,7 @@ void iii_client_free(iii_client *c)
     pthread_mutex_destroy(&c->lock);
     free(c->base_url);
     free(c->token);
+    free(c->ca_file);
     free(c);
 }
 
@@ -123,6 +125,8 @@ static int common_options(CURL *curl, const iii_client *c, const char *path)
     iii_text_add(&url, path, strlen(path));
     bool bad = url.failed || curl_easy_setopt(curl, CURLOPT_URL, url.data) != CURLE_OK;
     iii_text_done(&url);
+    if (c->ca_file)
+        bad = bad || curl_easy_setopt(curl, CURLOPT_CAINFO, c->ca_file) != CURLE_OK;
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);

@@ -36,6 +36,7 @@ fn connect(request: &Value) -> Result<Api> {
     Api::connect(ClientConfig {
         base_url: std::env::var("III_URL").expect("III_URL"),
         token: (!token.is_empty()).then_some(token),
+        ca_file: std::env::var_os("III_CA_FILE").map(Into::into),
         ..Default::default()
     })
 }

@@ -1,5 +1,6 @@
 //! The transport: one connection pool, the token, timeouts, retries of what may be sent twice.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub struct ClientConfig {
     pub base_url: String,
     /// Bearer token, when the server wants one.
     pub token: Option<String>,
+    /// A PEM certificate to trust beside those of the system.
+    pub ca_file: Option<PathBuf>,
     /// Longest time for one answer, default 30 000; 0: no limit. Calls that take as long as their work (a command, a pull, a
     /// snapshot) and streams have no limit here; their own `timeout` goes to the server.
     pub timeout_ms: u64,
@@ -28,7 +31,13 @@ pub struct ClientConfig {
 
 impl Default for ClientConfig {
     fn default() -> Self {
-        ClientConfig { base_url: "http://localhost:3111".into(), token: None, timeout_ms: 30_000, max_retries: 2 }
+        ClientConfig {
+            base_url: "http://localhost:3111".into(),
+            token: None,
+            ca_file: None,
+            timeout_ms: 30_000,
+            max_retries: 2,
+        }
     }
 }
 
@@ -87,10 +96,11 @@ impl HttpClient {
         let base_url = config.base_url.trim_end_matches('/').to_string();
         reqwest::Url::parse(&base_url)
             .map_err(|e| SandboxError::ClientBuild(format!("\"{base_url}\" is no URL: {e}")))?;
-        let http = reqwest::Client::builder()
+        let builder = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_keepalive(KEEPALIVE)
-            .redirect(reqwest::redirect::Policy::none())
+            .redirect(reqwest::redirect::Policy::none());
+        let http = trusting(builder, config.ca_file.as_deref())?
             .build()
             .map_err(|e| SandboxError::ClientBuild(e.to_string()))?;
         Ok(HttpClient { http, base_url, config })
@@ -221,6 +231,23 @@ impl HttpClient {
             tokio::time::sleep(wait).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+}
+
+#[cfg(any(feature = "native-tls", feature = "rustls"))]
+fn trusting(builder: reqwest::ClientBuilder, ca_file: Option<&Path>) -> Result<reqwest::ClientBuilder> {
+    let Some(path) = ca_file else { return Ok(builder) };
+    let bad = |why: String| SandboxError::ClientBuild(format!("{}: {why}", path.display()));
+    let pem = std::fs::read(path).map_err(|e| bad(e.to_string()))?;
+    let certificate = reqwest::Certificate::from_pem(&pem).map_err(|e| bad(e.to_string()))?;
+    Ok(builder.add_root_certificate(certificate))
+}
+
+#[cfg(not(any(feature = "native-tls", feature = "rustls")))]
+fn trusting(builder: reqwest::ClientBuilder, ca_file: Option<&Path>) -> Result<reqwest::ClientBuilder> {
+    match ca_file {
+        None => Ok(builder),
+        Some(_) => Err(SandboxError::ClientBuild("ca_file needs the feature native-tls or rustls".into())),
     }
 }
 
