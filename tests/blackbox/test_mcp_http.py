@@ -255,3 +255,35 @@ def test_a_stop_does_not_wait_for_streams():
         server.proc.terminate()
         assert stream.read() == b": open\n\n", "it ends in order, and is not cut"
         server.proc.wait(harness.DEADLINE_S)
+
+
+def test_after_an_upgrade_clients_initialize_again():
+    with harness.Server() as server:
+        mcp = Http(server)
+        mcp.initialize()
+        sid = json.loads(mcp.text("sandbox_create", image="python"))["id"]
+        listener = server.client(prefix="")
+        stream = listener.open("GET", "/mcp", headers=mcp.headers())
+        assert server.takeover() is None
+        assert stream.read() == b": open\n\n"
+        assert mcp.post(request("ping"))[0] == 404
+        mcp.session = None
+        mcp.initialize()
+        assert mcp.text("sandbox_exec", sandboxId=sid, command="echo still here") == "still here\n"
+        mcp.text("sandbox_kill", sandboxId=sid)
+
+
+def test_rates_and_quotas_hold_here_too():
+    env = {"III_AUTH_TOKEN": TOKEN, "III_RATE_LIMIT_ENABLED": "true", "III_RATE_TOKEN_RPM": "1", "III_RATE_TOKEN_BURST": "8", "III_RATE_SBX_EXEC_PM": "1"}
+    with harness.Server(env=env, token=TOKEN) as server:
+        mcp = Http(server)
+        mcp.initialize()
+        sid = json.loads(mcp.text("sandbox_create", image="python"))["id"]
+        assert mcp.text("sandbox_exec", sandboxId=sid, command="echo 1") == "1\n"
+        assert "failed: 429" in mcp.tool("sandbox_exec", sandboxId=sid, command="echo 2")["content"][0]["text"]
+        mcp.text("sandbox_kill", sandboxId=sid)
+        for _ in range(8):
+            reply = mcp.client.call("POST", "/mcp", request("ping"), headers=mcp.headers())
+            if reply.status != 200:
+                break
+        assert reply.status == 429 and int(reply.headers["retry-after"]) >= 1
