@@ -14,9 +14,6 @@ export async function fake(handle) {
   return {
     requests,
     baseUrl: `http://127.0.0.1:${server.address().port}`,
-    async [Symbol.asyncDispose]() {
-      await this.close();
-    },
     close() {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(resolve));
