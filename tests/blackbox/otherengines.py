@@ -6,6 +6,7 @@ import shutil
 
 import dockerkit
 
+ORDINARY = 1  # the user "daemon", which every Debian has
 PROCESSES = 32768  # what podman itself asks for where it may
 
 
@@ -55,6 +56,19 @@ class Podman(dockerkit.Engine):
         super().start()
         os.chmod(self.socket, 0o660)  # as podman.socket of systemd has it: the server is in the socket's group
         return self
+
+
+class RootlessPodman(Podman):
+    """The same as an ordinary user's: no root anywhere, one user id in its containers where the host grants no more."""
+
+    def argv(self):
+        for folder in (self.home, self.home / "home", self.home / "session"):
+            folder.mkdir(exist_ok=True)
+            os.chown(folder, ORDINARY, ORDINARY)
+        return ["setpriv", "--reuid", str(ORDINARY), "--regid", str(ORDINARY), "--clear-groups", *super().argv()]
+
+    def env(self):
+        return {**super().env(), "HOME": str(self.home / "home"), "XDG_RUNTIME_DIR": str(self.home / "session")}
 
 
 KINDS = {"": dockerkit.Engine, "runsc": Gvisor, "podman": Podman}
