@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = ROOT / "build" / "sdk"
 INSTALL_S = 300
 BUILD_S = 600
+RUST_MIN = (1, 85)
 
 
 def run(argv, cwd=ROOT, limit_s=INSTALL_S):
@@ -68,6 +69,8 @@ def cargo():
     """cargo, on the path or where rustup puts it."""
     found = shutil.which("cargo") or shutil.which("cargo", path=str(pathlib.Path.home() / ".cargo" / "bin"))
     assert found, "no cargo: ./dev test installs it"
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    assert tuple(map(int, version.split(".")[:2])) >= RUST_MIN, f"{found} is {version}, the Rust SDK needs 1.85: Debian 12 has it as cargo-web"
     return found
 
 
