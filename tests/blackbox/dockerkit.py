@@ -210,14 +210,19 @@ class Engine:
             except OSError:  # it has ended meanwhile
                 pass
 
-    def remove(self):
-        """Also after a test that failed half-way: its containers and their mounts go, too."""
+    def clear(self):
         if self.proc and self.proc.poll() is None:
             for one in self.json("GET", "/containers/json?all=1"):
                 self.call("DELETE", f"/containers/{one['Id']}?force=1")
             for one in self.networks():
                 self.call("DELETE", f"/networks/{one['Id']}")
-        self.stop()
+
+    def remove(self):
+        """Also after a test that failed half-way: its containers and their mounts go, too."""
+        try:
+            self.clear()
+        finally:  # an engine that does not answer any more ends, too
+            self.stop()
         self.end_helpers()
         places = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
         for place in reversed([p for p in places if p.startswith(f"{self.home}/")]):
