@@ -3,6 +3,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 
 import dockerkit
 
@@ -69,6 +70,12 @@ class RootlessPodman(Podman):
 
     def env(self):
         return {**super().env(), "HOME": str(self.home / "home"), "XDG_RUNTIME_DIR": str(self.home / "session")}
+
+    def end_helpers(self):
+        """Also the process that holds the user's namespaces for the next podman: it names no folder, but a file names it."""
+        for file in self.home.rglob("pause.pid"):
+            os.kill(int(file.read_text()), signal.SIGKILL)
+        super().end_helpers()
 
 
 KINDS = {"": dockerkit.Engine, "runsc": Gvisor, "podman": Podman}
