@@ -78,13 +78,15 @@ def run(program, server, folder, config, left_out):
 
 # Methods that the HTTP parser itself does not know are answered 501, as HTTP asks for; the others must be refused with 405.
 METHODS = '[phases.coverage]\nunexpected-methods = ["PUT", "PATCH", "DELETE", "POST"]\n'
+# 501 with a reason is the proper answer of an image without the language, and of a backend that cannot do a thing.
+ANSWERS = '[checks]\nnot_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]\n'
 
 
 def test_nothing_made_up_makes_the_server_fail(program, server, tmp_path: pathlib.Path):
-    run(program, server, tmp_path, METHODS, STREAMS + LOCKS)
+    run(program, server, tmp_path, METHODS + ANSWERS, STREAMS + LOCKS)
     assert server.client().get("/health").status == 200
 
 
 def test_nor_does_it_in_a_sandbox_that_exists(program, server, sandbox, tmp_path):
-    run(program, server, tmp_path, METHODS + f'[parameters]\n"path.id" = "{sandbox}"\n', STREAMS + LOCKS + UNSHARED + RELAYED)
+    run(program, server, tmp_path, METHODS + ANSWERS + f'[parameters]\n"path.id" = "{sandbox}"\n', STREAMS + LOCKS + UNSHARED + RELAYED)
     assert server.client().get("/health").status == 200
