@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Everything that must hold, in order: lint, unit tests, black-box tests, and both again in a build with sanitizers.
+"""Everything that must hold, in order: lint, unit tests, black-box tests, SDKs, other engines; unit tests and a core of the rest again with sanitizers.
 
 The last line is always `N passed, N failed, N skipped`; each failure and each skip is named before it, with its reason.
 A stage that cannot run, crashes or takes too long counts as one failure, with the end of its output."""
@@ -37,9 +37,10 @@ LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
 NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_iii_sdk.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py")
-# With sanitizers only when --all asks for it: long, and the chaos test or others go the same ways through the server.
-SANITIZED_ALL = ("test_build.py", "test_damaged_state.py", "test_escape*.py", "test_faults.py", "test_iii_cli.py", "test_launcher_death.py", "test_leak.py", "test_neighbours.py",
-                 "test_otlp.py", "test_registry_rules.py", "test_rootless.py", "test_upgrade.py")
+# The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.
+SANITIZED = ("background", "durable", "egress", "engine_calls", "engine_channels", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fn_files",
+             "fn_text", "fork", "git", "http", "idempotency", "lifecycle", "mcp", "mcp_http", "networks", "pool", "ports", "processes", "proxy", "proxy_websocket", "queue",
+             "routes", "snapshots", "stream_logs", "templates", "terminal", "tokens", "traces", "validation", "volumes", "workers")
 CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
 RERUN_MAX = 8
 SANITIZER_ENV = {
@@ -297,13 +298,22 @@ def settle(tally, stage, cases, env):
         tally.add(stage, name, "unsteady" if outcome == "failed" and steady.get(node) else outcome, reason, node)
 
 
-def blackbox(tally, stage, binary, expr, left_out=(), **more):
+def blackbox(tally, stage, binary, expr, files, **more):
     say(f"{stage}: black-box tests")
     env = environment(binary, **more)
-    files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py") if not any(f.match(pattern) for pattern in left_out))
-    cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE], env, expr, True)
-    cases += pytest_run(tally, stage, [*(f for f in files if f.name in ALONE), *CHAOS], env, expr, False)
+    cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE and f not in CHAOS], env, expr, True)
+    cases += pytest_run(tally, stage, [f for f in files if f.name in ALONE or f in CHAOS], env, expr, False)
     settle(tally, stage, cases, env)
+
+
+def blackbox_files():
+    return [*sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py")), *CHAOS]
+
+
+def sanitized_files(is_all):
+    if is_all:
+        return [f for f in blackbox_files() if not any(f.match(pattern) for pattern in NOT_SANITIZED)]
+    return [*(BLACKBOX[0] / f"test_{stem}.py" for stem in SANITIZED), CHAOS[-1]]
 
 
 def sdk(tally, binary, expr):
@@ -358,7 +368,7 @@ def asan(tally, expr, only_blackbox, is_all):
         return
     if not only_blackbox:
         unit(tally, "asan", ASAN, SANITIZER_ENV)
-    blackbox(tally, "asan", ASAN / "iii", expr, NOT_SANITIZED + (() if is_all else SANITIZED_ALL), **SANITIZER_ENV)
+    blackbox(tally, "asan", ASAN / "iii", expr, sanitized_files(is_all), **SANITIZER_ENV)
 
 
 def guarded(tally, stage, fn, *args):
@@ -389,7 +399,7 @@ def main():
     if "unit" in wanted and built and not args.k:
         guarded(tally, "unit", unit, "unit", BUILD)
     if "blackbox" in wanted and built:
-        guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k)
+        guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k, blackbox_files())
     if "sdk" in wanted and built:
         guarded(tally, "sdk", sdk, BUILD / "iii", args.k)
     if "docker" in wanted and built:
