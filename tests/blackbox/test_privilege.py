@@ -19,7 +19,7 @@ def status(pid):
 def helper(server, name):
     """The pid of the server's helper process of that name, or None."""
     for pid in leak.descendants(server.pid):
-        if leak.read(f"/proc/{pid}/comm") == name + "\n" and leak.stat_fields(pid)[0] == server.pid:
+        if leak.read(f"/proc/{pid}/comm") == name + "\n" and (leak.stat_fields(pid) or [None])[0] == server.pid:  # it may have just ended
             return pid
     return None
 
