@@ -24,9 +24,9 @@ ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=
 # The black-box files that are about sandboxes run on a Docker engine, too. Tests that need what the backend declares missing skip themselves.
 DOCKER = ("alerts", "background", "contexts", "diskwatch", "durable", "egress", "env", "events", "exec", "exec_stream", "files", "fn_exec",
           "fn_files", "fn_life", "fn_restart", "fork", "git", "idempotency", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
-          "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "queue", "restart", "routes", "snapshots", "stream_logs",
+          "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "queue", "restart", "snapshots", "stream_logs",
           "stream_metrics", "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
-DOCKER_ALL = ("audit", "engine_calls", "fn_text", "iii_cli", "leak", "otlp", "tenants", "tokens")  # with --all: they add little
+DOCKER_ALL = ("audit", "engine_calls", "fn_text", "iii_cli", "leak", "otlp", "routes", "tenants", "tokens")  # with --all: they add little
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "asan")

@@ -289,7 +289,12 @@ static void on_members(void *arg, json_t *body, const struct err *err)
     }
     const json_t *members = json_get(body, "Containers");
     if (j->is_gentle && json_object_size(members)) {
-        finish(j, NULL);
+        bool is_going = !j->d->boxes && j->n_tries++ < AGAIN_MAX; /* none goes on: these are on their way out */
+        j->is_second = false;
+        if (is_going)
+            try_again(j);
+        else
+            finish(j, NULL);
         return;
     }
     j->rest = json_deep_copy(members);
