@@ -1,0 +1,53 @@
+/* What the host and the agent of a virtual machine say to each other before the guest protocol begins, on the same
+ * stream. The stream of a machine outlives links: a link begins when the host sends a hello, and everything on the
+ * stream before it, in either direction, is remains of an earlier one. So the agent looks for the magic bytes and drops
+ * what comes before them, and the host does the same with the reply, which repeats the hello's nonce. A hello that gets
+ * no reply is sent again after the stream was closed for a moment.
+ * Both sides are built from the same tree, but by two C libraries: only fixed-width fields, no padding.
+ * May include: nothing. */
+#pragma once
+#include <stdint.h>
+
+#define VMHELLO_VERSION   1u
+#define VMHELLO_MAGIC     "\x02iii-vm\n" /* as the begin of a frame it would be refused: see PROTO_FRAME_MAX */
+#define VMHELLO_MAGIC_LEN 8
+#define VMHELLO_PORT      52u /* where the agent listens when the stream is a vsock */
+#define VMHELLO_NICS      2u
+
+enum vmhello_what {
+    VMHELLO_ENTER = 1, /* the machine has just been booted or restored: take this identity, then serve */
+    VMHELLO_REJOIN,    /* the same machine, another link: token must be the one it has. Only the clock is set */
+};
+
+struct vmhello_nic {
+    uint8_t mac[6]; /* which interface; all 0: this entry is empty */
+    uint8_t prefix;
+    uint8_t zero;
+    uint32_t address; /* IPv4, host order; 0: taken down */
+    uint32_t gateway; /* 0: none */
+};
+
+struct vmhello {
+    char magic[VMHELLO_MAGIC_LEN];
+    uint32_t version;
+    uint32_t what;
+    uint64_t nonce;
+    uint64_t realtime_ns; /* the host's clock */
+    uint8_t token[16];    /* of this machine; a clone gets one of its own */
+    uint8_t seed[64];     /* entropy */
+    uint32_t nofile;      /* as in struct stage_plan */
+    uint32_t shm_mb;
+    uint32_t pids_max; /* 0: none */
+    uint32_t zero;
+    struct vmhello_nic nic[VMHELLO_NICS];
+    char hostname[64];
+    char workdir[1024];
+};
+
+struct vmhello_reply {
+    char magic[VMHELLO_MAGIC_LEN];
+    uint32_t version;
+    int32_t result; /* 0: the guest protocol follows; else -errno */
+    uint64_t nonce;
+    char text[240]; /* the step that failed */
+};
