@@ -19,6 +19,8 @@ struct verbs_hooks {
     int (*serve)(int argc, char **argv);
     int (*image)(int argc, char **argv);
     int (*doctor)(int argc, char **argv);
+    int (*vm_setup)(const char *data_dir, const char *kernel, bool is_json); /* kernel NULL: not given */
+    int (*vm_status)(const char *data_dir, bool is_json);
 };
 
 struct verbs_args;

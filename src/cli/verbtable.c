@@ -13,6 +13,7 @@
 #include "cli/trigger_call.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "cli/vmcmd.h"
 #include "cli/workeradd.h"
 
 #define END \
@@ -155,6 +156,16 @@ static const struct verbs_option serve_options[] = {
     { "config", 'c', "FILE", "Read settings from a YAML file" },
     END,
 };
+
+static const struct verbs_option vm_setup_options[] = {
+    { "kernel", 0, "PATH",
+      "bzImage, vmlinux, .deb package, or a folder with boot/ and lib/modules/\n[III_VM_KERNEL, else found or "
+      "fetched]" },
+    AS_JSON,
+    FOLDER,
+    END,
+};
+static const struct verbs_option vm_status_options[] = { AS_JSON, FOLDER, END };
 
 static const struct verbs_option mcp_options[] = {
     { "server", 0, "URL", "The server [III_SANDBOX_URL, else http://localhost:3111]" },
@@ -310,6 +321,15 @@ const struct verbs_verb verbtable_rows[] = {
       "Works on the image store, beside a running server too; `iii image --help` tells all.", NULL,
       "iii image pull python:3.12-slim\niii image ls --json",
       "0 done, 1 failed, 2 wrong usage, 3 no such image or file", run_image, VERBS_RAW, 0, 0 },
+    { "vm", "COMMAND", "Prepare this host for microVMs, and say what is there", NULL, NULL,
+      "iii vm setup\niii vm status", NULL, NULL, VERBS_GROUP, 0, 0 },
+    { "vm setup", "", "Find or fetch a kernel for microVMs and make what they boot from",
+      "Takes the kernel that is given, else a Debian cloud kernel that is installed, else\n"
+      "fetches Debian's linux-image-cloud-amd64 with apt and unpacks it without installing\n"
+      "it. May be run again: what is up to date stays.",
+      vm_setup_options, "iii vm setup\niii vm setup --kernel /srv/kernels/vmlinux", NULL, vmcmd_setup, 0, 0, 0 },
+    { "vm status", "", "Say what microVMs boot from", NULL, vm_status_options, "iii vm status --json",
+      "0 guests can be booted, 1 something is missing, 2 wrong usage", vmcmd_status, 0, 0, 0 },
     { "mcp", "", "Give agents the sandboxes as MCP tools, on standard input and output",
       "What an agent starts by itself. Needs a running server (`iii serve`), which\n"
       "offers the same tools over HTTP at /mcp, too.",

@@ -1,4 +1,5 @@
 /* iii: one binary with many names. This file lends parts of other rooms to the command line, which picks what runs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "main/datadir.h"
 #include "runtime/docker/docker.h"
 #include "runtime/native/native.h"
+#include "runtime/vm/vmsetup.h"
 #include "tls/tlsdoor.h"
 
 /* Only where somebody seems to want it: its absence is no fault of a host. */
@@ -44,10 +46,25 @@ static int run_doctor(int argc, char **argv)
     return doctor_print(checks, argc, argv);
 }
 
+static int run_vm_setup(const char *data_dir, const char *kernel, bool is_json)
+{
+    struct err err = ERR_INIT;
+    CLEANUP(free_p) char *dir = NULL;
+    if (datadir_make(data_dir, &dir, &err) >= 0)
+        return vmsetup_run(dir, kernel, is_json);
+    (void)fprintf(stderr, "iii vm setup: %s\n", err.msg);
+    return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     static const struct verbs_hooks hooks = {
-        .version = API_VERSION, .serve = daemon_main, .image = image_cli, .doctor = run_doctor
+        .version = API_VERSION,
+        .serve = daemon_main,
+        .image = image_cli,
+        .doctor = run_doctor,
+        .vm_setup = run_vm_setup,
+        .vm_status = vmsetup_status,
     };
     if (argc > 1 && strcmp(argv[1], "--launcher") == 0)
         return native_launcher_main(argc, argv);

@@ -12,27 +12,16 @@
 #include "os/mount.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
+#include "runtime/mkext4.h"
 
 #define LOOP_TRIES  64     /* others look for a free device at the same time */
 #define LOOP_LINK   "loop" /* boxes/NAME/loop: a link that names the device's number */
 #define INODE_BYTES 256u
-#define IMAGE_FD    3 /* where mkfs finds the file */
 
 struct outcome {
     int result;
     struct err err;
 };
-
-static const char *const makers[] = { "/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4", "/usr/bin/mkfs.ext4",
-                                      "/usr/sbin/mke2fs", "/sbin/mke2fs" };
-
-static const char *find_maker(void)
-{
-    for (size_t i = 0; i < sizeof(makers) / sizeof(*makers); i++)
-        if (access(makers[i], X_OK) == 0)
-            return makers[i];
-    return NULL;
-}
 
 int boxdisk_check(struct err *err)
 {
@@ -43,53 +32,12 @@ int boxdisk_check(struct err *err)
     if (ctl < 0)
         return err_set(err, ERR_UNSUPPORTED, errno,
                        "diskMb needs loop devices (modprobe loop): open /dev/loop-control");
-    if (!find_maker())
+    if (!mkext4_is_there())
         return err_set(err, ERR_UNSUPPORTED, 0, "diskMb needs mkfs.ext4: install e2fsprogs");
     return 0;
 }
 
 /* --- making, in the child --- */
-
-__attribute__((noreturn)) static void run_mkfs(const char *maker, int image, uint32_t inodes)
-{
-    char count[16];
-    (void)snprintf(count, sizeof(count), "%u", inodes);
-    char *const argv[] = { (char *)(uintptr_t) "mkfs.ext4", (char *)(uintptr_t) "-q", (char *)(uintptr_t) "-F",
-                           (char *)(uintptr_t) "-t", (char *)(uintptr_t) "ext4", (char *)(uintptr_t) "-b",
-                           (char *)(uintptr_t) "4096", (char *)(uintptr_t) "-I", (char *)(uintptr_t) "256",
-                           (char *)(uintptr_t) "-m", (char *)(uintptr_t) "0", (char *)(uintptr_t) "-N", count,
-                           /* no journal: the files of a box do not outlive it, and an unclean disk is never mounted */
-                           (char *)(uintptr_t) "-O", (char *)(uintptr_t) "^has_journal,^resize_inode",
-                           (char *)(uintptr_t) "-E", (char *)(uintptr_t) "nodiscard,lazy_itable_init=1,root_owner=0:0",
-                           (char *)(uintptr_t) "/proc/self/fd/3", NULL };
-    static char *const envp[] = { NULL };
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(image, IMAGE_FD) < 0)
-        _exit(126);
-    if (image == IMAGE_FD && fcntl(IMAGE_FD, F_SETFD, 0) < 0)
-        _exit(126);
-    if (proc_close_from(IMAGE_FD + 1) < 0)
-        _exit(126);
-    (void)execve(maker, argv, envp);
-    _exit(127);
-}
-
-static int format(int image, uint32_t inodes, struct err *err)
-{
-    int status = 0;
-    const char *maker = find_maker();
-    if (!maker)
-        return err_set(err, ERR_UNSUPPORTED, 0, "diskMb needs mkfs.ext4: install e2fsprogs");
-    pid_t pid = fork();
-    if (pid == 0)
-        run_mkfs(maker, image, inodes);
-    if (pid < 0 || waitpid(pid, &status, 0) != pid)
-        return err_sys(err, -errno, "start %s", maker);
-    if (status != 0)
-        return err_set(err, ERR_INTERNAL, 0, "%s could not format the box's disk (status %d): is the host's disk full?",
-                       maker, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-    return 0;
-}
 
 /* What the file system needs for itself comes on top, so that the box gets what was asked for. */
 static int make_image(const struct cell *c, const struct wire_request *q, int *ret, struct err *err)
@@ -100,7 +48,7 @@ static int make_image(const struct cell *c, const struct wire_request *q, int *r
     int fd = openat(c->box, BOXDISK_IMAGE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || ftruncate(fd, (off_t)(bytes & ~4095ull)) < 0)
         return err_sys(err, -errno, "make the disk of box %s (%u MB)", c->name, q->disk_mb);
-    int r = format(fd, q->inodes, err);
+    int r = mkext4_format(fd, q->inodes, err);
     if (r >= 0)
         *ret = steal_fd(&fd);
     return r;

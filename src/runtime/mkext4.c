@@ -1,0 +1,83 @@
+#include "runtime/mkext4.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "os/program.h"
+
+#define LIMIT_MS 60000
+#define IMAGE    "/proc/self/fd/3" /* PROGRAM_FD */
+
+bool mkext4_is_there(void)
+{
+    char path[PROGRAM_PATH_MAX];
+    return program_find("mkfs.ext4", path);
+}
+
+int mkext4_format(int image, uint32_t inodes, struct err *err)
+{
+    char count[16];
+    const char *argv[24];
+    size_t n = 0;
+    static const char *const fixed[] = { "mkfs.ext4",
+                                         "-q",
+                                         "-F",
+                                         "-t",
+                                         "ext4",
+                                         "-b",
+                                         "4096",
+                                         "-I",
+                                         "256",
+                                         "-m",
+                                         "0",
+                                         "-O",
+                                         "^has_journal,^resize_inode",
+                                         "-E",
+                                         "nodiscard,lazy_itable_init=1,root_owner=0:0" };
+    for (; n < sizeof(fixed) / sizeof(*fixed); n++)
+        argv[n] = fixed[n];
+    if (inodes > 0) {
+        (void)snprintf(count, sizeof(count), "%u", inodes);
+        argv[n++] = "-N";
+        argv[n++] = count;
+    }
+    argv[n++] = IMAGE;
+    argv[n] = NULL;
+    const struct program_call call = {
+        .argv = argv, .package = "e2fsprogs", .cwd = NO_FD, .fd = image, .limit_ms = LIMIT_MS
+    };
+    int r = program_run(&call, err);
+    return r < 0 ? err_wrap(err, r, "format a disk (is the host's disk full?)") : 0;
+}
+
+/* debugfs says what went wrong but ends with 0, so the answer is looked at. */
+int mkext4_folders(int image, const char *const *names, struct err *err)
+{
+    static const char *const argv[] = { "debugfs", "-w", "-f", "/dev/stdin", IMAGE, NULL };
+    CLEANUP(buf_done) struct buf input = BUF_INIT(1024);
+    CLEANUP(buf_done) struct buf answer = BUF_INIT(8192);
+    for (size_t i = 0; names[i]; i++)
+        if (buf_addf(&input, "mkdir %s\nstat %s\n", names[i], names[i]) < 0)
+            return err_set(err, ERR_TOO_LARGE, 0, "the names of the folders of a disk are too long");
+    const struct program_call call = { .argv = argv,
+                                       .package = "e2fsprogs",
+                                       .cwd = NO_FD,
+                                       .fd = image,
+                                       .limit_ms = LIMIT_MS,
+                                       .out = &answer,
+                                       .input = buf_text(&input) };
+    int r = program_run(&call, err);
+    if (r < 0)
+        return err_wrap(err, r, "make the folders of a disk");
+    size_t wanted = 0, found = 0;
+    while (names[wanted])
+        wanted++;
+    for (const char *at = buf_text(&answer); (at = strstr(at, "Type: directory")); at++)
+        found++;
+    if (found != wanted)
+        return err_set(err, ERR_INTERNAL, 0, "debugfs made %zu of %zu folders of a disk", found, wanted);
+    return 0;
+}

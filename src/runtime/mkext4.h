@@ -1,0 +1,14 @@
+/* An ext4 in a file of ours, by e2fsprogs. For every driver whose boxes have a disk. Blocks: run it in a child process
+ * or a tool. May include: base/, os/. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+bool mkext4_is_there(void); /* whether e2fsprogs is installed */
+/* Formats the file behind image (borrowed), which has its size already: no journal, since the files of a box do not
+ * outlive it. What nobody wrote stays a hole. inodes 0: as many as mkfs thinks right for the size. */
+int mkext4_format(int image, uint32_t inodes, struct err *err);
+/* Makes folders of root's (mode 0755) at the top of a formatted image that is not mounted. names: NULL-ended. */
+int mkext4_folders(int image, const char *const *names, struct err *err);

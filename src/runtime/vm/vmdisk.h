@@ -1,0 +1,15 @@
+/* The private disk of a guest: an ext4 in a sparse file, with the folders upper/ and work/ for the overlay that the
+ * agent mounts. Made once for each size, then copied. All of it blocks. May include: base/, os/, runtime/. */
+#pragma once
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define VMDISK_MB_MIN 16u
+#define VMDISK_MB_MAX (16u << 20) /* 16 TiB, the end of an ext4 with 4 KiB blocks */
+
+/* Formats the empty file for mb MiB of files: what the file system needs for itself comes on top. Runs mkfs. */
+int vmdisk_make(int fd, uint64_t mb, struct err *err);
+/* from as it is into the empty file to: by reference where the file system can, else what is not a hole. Needs no
+ * privilege and starts no program. */
+int vmdisk_copy(int from, int to, struct err *err);

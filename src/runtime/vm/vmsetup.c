@@ -1,0 +1,138 @@
+#include "runtime/vm/vmsetup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "os/program.h"
+#include "runtime/vm/vmkit.h"
+
+static const struct {
+    const char *program, *package;
+} needed[] = { { "qemu-system-x86_64", "qemu-system-x86" },
+               { "mkfs.erofs", "erofs-utils" },
+               { "mkfs.ext4", "e2fsprogs" } };
+
+static void say(void *arg, const char *text)
+{
+    if (!*(const bool *)arg)
+        (void)fprintf(stderr, "%s\n", text);
+}
+
+static int fail(bool is_json, const struct err *err)
+{
+    if (is_json) {
+        JSON_OWNED doc = json_pack("{s:b, s:s, s:s}", "ok", 0, "error", err->msg, "code", err_name(err->code));
+        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+    } else {
+        (void)fprintf(stderr, "iii vm: %s\n", err->msg);
+    }
+    return EXIT_FAILURE;
+}
+
+/* "apt-get install …" for what is missing; "" when nothing is. */
+static void missing_packages(struct buf *ret)
+{
+    char path[PROGRAM_PATH_MAX];
+    for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+        if (!program_find(needed[i].program, path))
+            (void)buf_addf(ret, "%s %s", ret->len ? "" : "apt-get install", needed[i].package); /* short names */
+}
+
+/* The kit of a server that is not root is worked on as that user: root does not follow names in a folder of another. */
+static int become_owner(const char *data_dir, struct err *err)
+{
+    struct stat st;
+    CLEANUP(free_p) char *path = xasprintf("%s/" VMKIT_FOLDER, data_dir);
+    if (geteuid() != 0 || lstat(path, &st) < 0 || st.st_uid == 0)
+        return 0;
+    if (setgroups(0, NULL) < 0 || setgid(st.st_gid) < 0 || setuid(st.st_uid) < 0)
+        return err_sys(err, -errno, "become user %u, whose %s is", (unsigned)st.st_uid, path);
+    return 0;
+}
+
+static json_t *kit_json(const struct vmkit *k)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I}", "version", k->version, "source", k->source, "kernel", k->kernel,
+                     "kernelBytes", (json_int_t)k->kernel_bytes, "initramfs", k->initramfs, "initramfsBytes",
+                     (json_int_t)k->initramfs_bytes);
+}
+
+static void print_kit(const struct vmkit *k)
+{
+    (void)printf("kernel     %s, %.1f MB, from %s\n", k->version, (double)k->kernel_bytes / 1e6, k->source);
+    (void)printf("initramfs  %.1f MB: the agent, its modules, the system call filter\n",
+                 (double)k->initramfs_bytes / 1e6);
+}
+
+static int check_host(struct err *err)
+{
+    struct utsname host;
+    CLEANUP(buf_done) struct buf missing = BUF_INIT(512);
+    if (uname(&host) == 0 && strcmp(host.machine, "x86_64") != 0)
+        return err_set(err, ERR_UNSUPPORTED, 0, "microVMs need an x86-64 host; this one is %s", host.machine);
+    missing_packages(&missing);
+    return missing.len ? err_set(err, ERR_UNSUPPORTED, 0, "packages are missing: %s", buf_text(&missing)) : 0;
+}
+
+int vmsetup_run(const char *data_dir, const char *kernel, bool is_json)
+{
+    struct err err = ERR_INIT;
+    struct vmkit k = { 0 };
+    bool is_new = false;
+    int r = check_host(&err);
+    if (r >= 0)
+        r = become_owner(data_dir, &err);
+    if (r >= 0)
+        r = vmkit_make(data_dir, kernel, say, &is_json, &is_new, &err);
+    if (r >= 0)
+        r = vmkit_open(data_dir, kernel, &k, &err);
+    if (r < 0)
+        return fail(is_json, &err);
+    if (is_json) {
+        JSON_OWNED doc = kit_json(&k);
+        (void)json_object_set_new(doc, "ok", json_true());
+        (void)json_object_set_new(doc, "made", json_boolean(is_new));
+        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+    } else {
+        print_kit(&k);
+        (void)puts(is_new ? "made" : "up to date: nothing to do");
+    }
+    vmkit_done(&k);
+    return EXIT_SUCCESS;
+}
+
+int vmsetup_status(const char *data_dir, bool is_json)
+{
+    struct err err = ERR_INIT;
+    struct vmkit k = { 0 };
+    int r = check_host(&err);
+    if (r >= 0)
+        r = become_owner(data_dir, &err);
+    if (r >= 0)
+        r = vmkit_open(data_dir, NULL, &k, &err);
+    if (r < 0)
+        return fail(is_json, &err);
+    if (is_json) {
+        JSON_OWNED doc = kit_json(&k);
+        (void)json_object_set_new(doc, "ok", json_true());
+        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+    } else {
+        print_kit(&k);
+    }
+    vmkit_done(&k);
+    return EXIT_SUCCESS;
+}
