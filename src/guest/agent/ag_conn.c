@@ -11,6 +11,8 @@
 #include "guest/agent/ag_job.h"
 #include "guest/agent/ag_request.h"
 #include "guest/agent/ag_stream.h"
+#include "guest/agent/ag_vm.h"
+#include "guest/proto_vm.h"
 
 #define IN_SMALL      4096u                  /* kept by an idle link */
 #define IN_BIG        (2u * PROTO_FRAME_MAX) /* while data streams in */
@@ -34,6 +36,7 @@ struct ag_conn {
     struct bytes in, out, join; /* join: payloads of a request in several frames */
     struct proto_header joining;
     bool is_joining;
+    bool is_port, is_taken_over; /* a hello came at a frame's boundary: in holds it */
 };
 
 static int bytes_reserve(struct bytes *b, size_t cap)
@@ -114,6 +117,12 @@ struct ag_conn *ag_conn_by_serial(struct agent *a, uint64_t serial)
 void ag_conn_break(struct ag_conn *c)
 {
     c->is_broken = true;
+}
+
+void ag_conn_break_all(struct agent *a)
+{
+    for (struct ag_conn *c = a->conns; c; c = c->next)
+        ag_conn_break(c);
 }
 
 bool ag_conn_is_full(const struct ag_conn *c)
@@ -254,6 +263,10 @@ static int take_frames(struct ag_conn *c)
     size_t want = PROTO_HEADER;
 
     while (in->len - in->at >= PROTO_HEADER && !c->is_broken) {
+        if (c->is_port && proto_vm_is_magic(in->data + in->at, PROTO_HEADER)) {
+            c->is_taken_over = true;
+            return -EPIPE;
+        }
         int r = proto_header_get(in->data + in->at, &h);
         if (r < 0)
             return r;
@@ -307,10 +320,20 @@ static void on_link(struct ag_watch *w, uint32_t events)
         read_link(c);
 }
 
-int ag_conn_new(struct agent *a, int fd)
+static void send_hello(struct ag_conn *c)
 {
     uint8_t hello[PROTO_HEADER + 32];
     struct proto_writer w;
+
+    proto_frame_begin(&w, hello, sizeof(hello));
+    proto_put_hello(&w, PROTO_CAP_NONE);
+    int len = proto_frame_end(&w, 0, PROTO_HELLO, 0);
+    assert(len > 0);
+    ag_conn_send(c, hello, (size_t)len);
+}
+
+static int new_conn(struct agent *a, int fd, struct ag_conn **ret)
+{
     struct ag_conn *c = calloc(1, sizeof(*c));
     int r = c ? 0 : -ENOMEM;
 
@@ -321,7 +344,6 @@ int ag_conn_new(struct agent *a, int fd)
         r = ag_loop_watch(&a->loop, &c->watch, EPOLLIN);
     }
     if (r < 0) {
-        (void)close(fd);
         free(c);
         return r;
     }
@@ -329,12 +351,19 @@ int ag_conn_new(struct agent *a, int fd)
     c->serial = ++a->last_serial;
     c->next = a->conns;
     a->conns = c;
-    proto_frame_begin(&w, hello, sizeof(hello));
-    proto_put_hello(&w, PROTO_CAP_NONE);
-    int len = proto_frame_end(&w, 0, PROTO_HELLO, 0);
-    assert(len > 0);
-    ag_conn_send(c, hello, (size_t)len);
+    *ret = c;
     return 0;
+}
+
+int ag_conn_new(struct agent *a, int fd)
+{
+    struct ag_conn *c;
+    int r = new_conn(a, fd, &c);
+    if (r < 0)
+        (void)close(fd);
+    else
+        send_hello(c);
+    return r;
 }
 
 static void free_conn(struct ag_conn *c)
@@ -344,7 +373,13 @@ static void free_conn(struct ag_conn *c)
         ag_stream_close(s);
         s->ops->on_drop(s);
     }
-    ag_loop_close(&c->agent->loop, &c->watch);
+    if (c->is_port) {
+        ag_loop_unwatch(&c->agent->loop, &c->watch);
+        const uint8_t *rest = c->is_taken_over ? c->in.data + c->in.at : NULL;
+        ag_vm_link_ended(c->agent, c->watch.fd, rest, rest ? c->in.len - c->in.at : 0);
+    } else {
+        ag_loop_close(&c->agent->loop, &c->watch);
+    }
     bytes_clear(&c->in);
     bytes_clear(&c->out);
     bytes_clear(&c->join);
@@ -362,6 +397,22 @@ static void settle_one(struct ag_conn *c)
         ag_conn_break(c);
 }
 
+/* May be called while links are being taken down, when nobody else settles the new one before the loop sleeps. */
+int ag_conn_begin(struct agent *a, int fd, const struct ag_conn_begin *b)
+{
+    struct ag_conn *c;
+    int r = new_conn(a, fd, &c);
+    if (r < 0)
+        return r;
+    c->is_port = b->is_port;
+    ag_conn_send(c, b->first, b->first_len);
+    send_hello(c);
+    if (bytes_append(&c->in, b->rest, b->rest_len, IN_BIG) < 0 || take_frames(c) < 0)
+        ag_conn_break(c);
+    settle_one(c);
+    return 0;
+}
+
 void ag_conn_settle(struct agent *a)
 {
     for (struct ag_conn *c = a->conns; c; c = c->next)
@@ -377,7 +428,7 @@ void ag_conn_settle(struct agent *a)
     }
     if (!a->conns && a->dial_path && !a->redial.due_ms)
         ag_loop_arm(&a->loop, &a->redial, REDIAL_MS);
-    else if (!a->conns && a->listener.fd < 0 && !a->dial_path)
+    else if (!a->conns && a->listener.fd < 0 && !a->dial_path && !a->vm)
         ag_loop_stop(&a->loop); /* nobody can ever reach us again */
     if (a->is_scratch_dirty && !a->execs) {
         (void)madvise(a->scratch, PROTO_FRAME_MAX, MADV_DONTNEED);

@@ -16,12 +16,14 @@ struct ag_conn;
 struct ag_exec;
 struct ag_job;
 struct ag_stream;
+struct ag_vm;
 
 struct agent {
     struct ag_loop loop;
     struct ag_watch listener, signals;
     const char *dial_path; /* a socket of the host's, to be called whenever there is no link; or NULL */
     struct ag_timer redial;
+    struct ag_vm *vm; /* the channel of a virtual machine (ag_vm.h), or NULL */
     struct ag_conn *conns;
     struct ag_exec *execs;
     struct ag_job *jobs;
@@ -32,6 +34,17 @@ struct agent {
 
 /* Takes fd. 0 or -errno (fd is closed then). */
 int ag_conn_new(struct agent *a, int fd);
+/* A stream on which something was said before it became a link. */
+struct ag_conn_begin {
+    const void *first; /* goes out before our HELLO */
+    size_t first_len;
+    const uint8_t *rest; /* has come in already */
+    size_t rest_len;
+    bool is_port; /* the port of a virtual machine: goes back to ag_vm when the link has ended */
+};
+
+/* Takes fd, but not on failure. 0 or -errno. */
+int ag_conn_begin(struct agent *a, int fd, const struct ag_conn_begin *b);
 /* Takes down broken links, writes what is queued, gives idle memory back. Called before the loop sleeps. */
 void ag_conn_settle(struct agent *a);
 void ag_conn_end_all(struct agent *a);                               /* the agent is leaving */
@@ -41,6 +54,7 @@ bool ag_conn_has_hello(const struct ag_conn *c); /* the host may be sent more th
 uint64_t ag_conn_serial(const struct ag_conn *c);
 struct agent *ag_conn_agent(const struct ag_conn *c);
 void ag_conn_break(struct ag_conn *c);
+void ag_conn_break_all(struct agent *a);
 
 /* Room for one frame in the agent's scratch memory. */
 uint8_t *ag_conn_scratch(struct agent *a);

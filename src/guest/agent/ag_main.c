@@ -3,6 +3,7 @@
  *   --connect FD [--listen FD]    serve a connected stream, and more links from a listening socket
  *   --listen-unix PATH            make the listening socket ourselves (tests)
  *   --dial-unix PATH              call the host's socket, again whenever the link has gone (containers)
+ * As /init of a virtual machine it takes no options: see vm_boot.h.
  * --files N: descriptors of a process, where nobody else sets that limit (containers) */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +24,15 @@
 #include "guest/agent/ag_exec.h"
 #include "guest/agent/ag_job.h"
 #include "guest/agent/ag_spawn.h"
+#include "guest/agent/ag_vm.h"
 #include "guest/agent/stage.h"
+#include "guest/agent/vm_boot.h"
 
 struct options {
     int stage_fd, connect_fd, listen_fd;
     int files;
     const char *listen_path, *dial_path;
+    const struct vm_boot *vm;
 };
 
 /* Children get a clean slate without a system call each: nothing is ignored, nothing has a handler, all is blocked
@@ -171,6 +175,8 @@ static int serve(struct options *o)
         r = watch_listener(&a, o->listen_fd);
     if (r == 0 && o->connect_fd >= 0)
         r = ag_conn_new(&a, o->connect_fd);
+    if (r == 0 && o->vm)
+        r = ag_vm_start(&a, o->vm);
     if (r < 0)
         return r;
     a.dial_path = o->dial_path;
@@ -236,6 +242,12 @@ int main(int argc, char **argv)
 {
     struct options o = { .stage_fd = -EBADF, .connect_fd = -EBADF, .listen_fd = -EBADF };
 
+    if (vm_boot_is_init(argv)) {
+        struct vm_boot vm;
+        vm_boot_run(&vm);
+        o.vm = &vm;
+        return serve(&o) < 0;
+    }
     if (parse(argc, argv, &o) < 0) {
         (void)fprintf(
             stderr,

@@ -1,0 +1,23 @@
+/* The start of a virtual machine. The kernel runs this program as /init; it makes the devices work, starts the agent in
+ * namespaces of its own, and stays behind as the warden: PID 1 of the machine, with all privilege and one small job
+ * (vm_warden.h). So the agent and all it starts are confined as in a native box, see only their own processes, and
+ * nothing they do can end PID 1.
+ * The initramfs holds /init, /filter (an array of struct sock_filter), /modules/order and the modules that it names.
+ * Invariants:
+ * 1. The warden never returns and never exits: the kernel would panic. What it cannot go on from ends the machine,
+ * after one line on the console that begins with "iii-guest: ".
+ * 2. Nothing of an identity is taken from the boot: see os/vmhello.h. */
+#pragma once
+#include <stdbool.h>
+
+struct vm_boot {
+    int control;      /* the agent's end of its socket to the warden */
+    int dev_dir;      /* the devices, for the agent alone: no name leads here. -EBADF without a serial channel */
+    const char *port; /* name of the serial channel in there, or NULL */
+    int listen_fd;    /* the vsock channel, or -EBADF */
+};
+
+/* Whether the kernel started us to be the machine's init. */
+bool vm_boot_is_init(char *const *argv);
+/* Returns in the agent, inside the finished root and confined. Does not return when that fails. */
+void vm_boot_run(struct vm_boot *ret);

@@ -1,0 +1,187 @@
+#include "guest/agent/vm_warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/random.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest/agent/boxroot.h"
+#include "guest/agent/vm_nic.h"
+#include "guest/agent/vm_root.h"
+#include "guest/proto_vm.h"
+#include "os/seqsock.h"
+
+struct state {
+    struct vm_warden *with;
+    struct boxroot box; /* its shm, and the step that failed */
+    bool has_entered;
+    uint8_t token[sizeof(((struct vmhello *)0)->token)];
+};
+
+/* A restart, which every machine monitor of ours takes for the end: not all of them can be told to switch off. */
+_Noreturn void vm_warden_end(const char *fmt, ...)
+{
+    char text[300];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    (void)dprintf(STDERR_FILENO, "iii-guest: %s\n", text);
+    sync();
+    (void)reboot(RB_AUTOBOOT);
+    for (;;)
+        (void)pause();
+}
+
+int vm_warden_write(int dir, const char *name, const char *text)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+    (void)close(fd); /* what was refused was refused by write */
+    return r;
+}
+
+/* Mixed in and put to use at once: clones of one snapshot would give the same numbers otherwise. */
+static int add_entropy(struct boxroot *b, const struct vmhello *h)
+{
+    struct {
+        int bits, bytes;
+        uint8_t seed[sizeof(h->seed)];
+    } pool = { .bits = 8 * sizeof(h->seed), .bytes = sizeof(h->seed) };
+    memcpy(pool.seed, h->seed, sizeof(pool.seed));
+    int fd = open("/dev/random", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : 0;
+    if (r >= 0 && (ioctl(fd, RNDADDENTROPY, &pool) < 0 || ioctl(fd, RNDRESEEDCRNG) < 0))
+        r = -errno;
+    if (fd >= 0)
+        (void)close(fd);
+    explicit_bzero(pool.seed, sizeof(pool.seed));
+    return r < 0 ? boxroot_fail(b, r, "add entropy") : 0;
+}
+
+static int set_clock(struct boxroot *b, const struct vmhello *h)
+{
+    struct timespec now = { .tv_sec = (time_t)(h->realtime_ns / 1000000000u),
+                            .tv_nsec = (long)(h->realtime_ns % 1000000000u) };
+    return clock_settime(CLOCK_REALTIME, &now) < 0 ? boxroot_fail(b, -errno, "set the clock") : 0;
+}
+
+static int limit_processes(struct boxroot *b, int group, uint32_t most)
+{
+    char text[16] = "max";
+    if (group < 0)
+        return most ? boxroot_fail(b, -ENOSYS, "limit processes to %u: this kernel has no pids controller", most) : 0;
+    if (most)
+        (void)snprintf(text, sizeof(text), "%u", most);
+    int r = vm_warden_write(group, "pids.max", text);
+    return r < 0 ? boxroot_fail(b, r, "limit processes to %s", text) : 0;
+}
+
+static int limit_files(struct boxroot *b, pid_t agent, uint32_t most)
+{
+    struct rlimit all = { most, most };
+    if (prlimit(agent, RLIMIT_NOFILE, &all, NULL) < 0)
+        return boxroot_fail(b, -errno, "limit descriptors to %u", most);
+    return 0;
+}
+
+static int enter(struct state *s, const struct vmhello *h)
+{
+    struct boxroot *b = &s->box;
+    int r = add_entropy(b, h);
+    if (r >= 0 && sethostname(h->hostname, strlen(h->hostname)) < 0)
+        r = boxroot_fail(b, -errno, "set the host name");
+    if (r >= 0)
+        r = set_clock(b, h);
+    if (r >= 0)
+        r = limit_processes(b, s->with->group, h->pids_max);
+    if (r >= 0)
+        r = limit_files(b, s->with->agent, h->nofile);
+    if (r >= 0)
+        r = boxroot_shm(b, h->shm_mb);
+    for (unsigned i = 0; r >= 0 && i < VMHELLO_NICS; i++)
+        r = vm_nic_set(b, &h->nic[i]);
+    if (r < 0)
+        return r;
+    memcpy(s->token, h->token, sizeof(s->token));
+    s->has_entered = true;
+    return 0;
+}
+
+static bool is_token(const struct state *s, const uint8_t *token)
+{
+    uint8_t differ = 0;
+    for (size_t i = 0; i < sizeof(s->token); i++)
+        differ |= s->token[i] ^ token[i];
+    return differ == 0;
+}
+
+static int take(struct state *s, const struct vmhello *h)
+{
+    const char *why = proto_vm_complaint(h);
+    if (why)
+        return boxroot_fail(&s->box, -EINVAL, "hello with a %s", why);
+    if (h->what == VMHELLO_ENTER)
+        return enter(s, h);
+    if (!s->has_entered)
+        return boxroot_fail(&s->box, -ENOTCONN, "nobody has entered this machine yet: there is nothing to rejoin");
+    if (!is_token(s, h->token))
+        return boxroot_fail(&s->box, -EACCES, "the token is that of another machine");
+    return set_clock(&s->box, h);
+}
+
+/* The agent's first word. Blocks: there is nothing else to do before it. */
+static void wait_for_agent(struct state *s)
+{
+    struct vm_root_ready ready;
+    int shm = BOXROOT_NONE;
+    size_t n_fds = 0;
+    ssize_t n = seqsock_recv(s->with->control, &ready, sizeof(ready), &shm, 1, &n_fds);
+    if (n != (ssize_t)sizeof(ready))
+        vm_warden_end("the agent has ended before its root was made");
+    ready.text[sizeof(ready.text) - 1] = '\0';
+    if (ready.result < 0 || n_fds != 1)
+        vm_warden_end("%s: %s", ready.text, strerror(-ready.result));
+    s->box.shm = shm;
+}
+
+static _Noreturn void agent_ended(const struct state *s)
+{
+    int status = 0;
+    if (waitpid(s->with->agent, &status, 0) == s->with->agent && WIFSIGNALED(status))
+        vm_warden_end("the agent was ended by signal %d%s", WTERMSIG(status),
+                      WTERMSIG(status) == SIGKILL ? " (is the machine out of memory?)" : "");
+    vm_warden_end("the agent has ended with status %d", WEXITSTATUS(status));
+}
+
+_Noreturn void vm_warden_run(struct vm_warden *w)
+{
+    static struct state s;
+    static struct vmhello hello;
+    s = (struct state){ .with = w, .box = BOXROOT_INIT };
+    (void)reboot(RB_DISABLE_CAD); /* three keys on a console that nobody has */
+    wait_for_agent(&s);
+    for (;;) {
+        size_t n_fds = 0;
+        ssize_t n = seqsock_recv(w->control, &hello, sizeof(hello), NULL, 0, &n_fds);
+        if (n != (ssize_t)sizeof(hello))
+            agent_ended(&s);
+        struct vmhello_reply reply = { .magic = VMHELLO_MAGIC, .version = VMHELLO_VERSION, .nonce = hello.nonce };
+        s.box.why[0] = '\0';
+        reply.result = take(&s, &hello);
+        (void)snprintf(reply.text, sizeof(reply.text), "%s", s.box.why);
+        explicit_bzero(&hello, sizeof(hello));
+        struct iovec parts[2] = { { &reply, sizeof(reply) }, { NULL, 0 } };
+        (void)seqsock_send(w->control, parts, NULL, 0); /* an agent that is gone is seen above */
+    }
+}

@@ -1,0 +1,19 @@
+/* The warden: PID 1 of a virtual machine once the agent runs. It does for the agent what needs privilege: taking the
+ * identity that a hello brings. Nothing else of the agent's is done here, and no process of the box can see or signal
+ * us: it is in another pid namespace. May include: os/vmhello.h. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct vm_warden {
+    int control; /* SEQPACKET: struct vmhello in, struct vmhello_reply out */
+    int group;   /* the agent's control group, or -EBADF */
+    pid_t agent;
+};
+
+_Noreturn void vm_warden_run(struct vm_warden *w);
+/* Says why on the console and ends the machine. */
+__attribute__((format(printf, 1, 2))) _Noreturn void vm_warden_end(const char *fmt, ...);
+/* Writes a file of the kernel's. 0 or -errno. */
+int vm_warden_write(int dir, const char *name, const char *text);

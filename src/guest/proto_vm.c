@@ -1,0 +1,144 @@
+#include "guest/proto_vm.h"
+
+#include <string.h>
+
+#define NOFILE_MAX   1048576u
+#define SHM_MB_MAX   1048576u
+#define PIDS_MAX     4194304u               /* the kernel's PID_MAX_LIMIT */
+#define REALTIME_MIN 1600000000000000000ull /* 2020: a host without a clock has no business here */
+#define REALTIME_MAX 7258118400000000000ull /* 2200 */
+
+static const char magic[VMHELLO_MAGIC_LEN + 1] = VMHELLO_MAGIC;
+
+void proto_vm_init(struct proto_vm *v, size_t want)
+{
+    memset(v, 0, sizeof(*v));
+    v->want = want;
+}
+
+bool proto_vm_is_magic(const void *data, size_t len)
+{
+    return memcmp(data, magic, len < VMHELLO_MAGIC_LEN ? len : VMHELLO_MAGIC_LEN) == 0;
+}
+
+bool proto_vm_is_whole(const struct proto_vm *v)
+{
+    return v->have == v->want;
+}
+
+/* Where the magic, or a begin of it at the end, is first found in bytes from..len; len: nowhere. Its first byte is in
+ * it only once, so a place that does not match needs no second look. */
+static size_t find_magic(const uint8_t *bytes, size_t from, size_t len)
+{
+    for (size_t at = from; at < len; at++) {
+        const uint8_t *next = memchr(bytes + at, magic[0], len - at);
+        if (!next)
+            return len;
+        at = (size_t)(next - bytes);
+        if (proto_vm_is_magic(next, len - at))
+            return at;
+    }
+    return len;
+}
+
+/* The last whole magic in bytes from..len; 0: none. */
+static size_t last_magic(const uint8_t *bytes, size_t from, size_t len)
+{
+    size_t last = 0;
+    for (size_t at = find_magic(bytes, from, len); at + VMHELLO_MAGIC_LEN <= len; at = find_magic(bytes, at + 1, len))
+        last = at;
+    return last;
+}
+
+static void drop_before(struct proto_vm *v, size_t at)
+{
+    memmove(v->msg.bytes, v->msg.bytes + at, v->have - at);
+    v->have -= at;
+}
+
+size_t proto_vm_feed(struct proto_vm *v, const void *data, size_t len)
+{
+    size_t at = 0;
+
+    while (at < len && v->have < v->want) {
+        size_t n = len - at < v->want - v->have ? len - at : v->want - v->have;
+        size_t before = v->have;
+        memcpy(v->msg.bytes + before, (const uint8_t *)data + at, n);
+        v->have += n;
+        at += n;
+        size_t from = before > VMHELLO_MAGIC_LEN ? before - VMHELLO_MAGIC_LEN + 1 : 1; /* looked at already */
+        if (!proto_vm_is_magic(v->msg.bytes, v->have)) {
+            drop_before(v, find_magic(v->msg.bytes, 0, v->have));
+            from = 1;
+        }
+        drop_before(v, last_magic(v->msg.bytes, from, v->have));
+    }
+    return at;
+}
+
+void proto_vm_next(struct proto_vm *v)
+{
+    drop_before(v, find_magic(v->msg.bytes, 1, v->have));
+}
+
+static bool is_text(const char *s, size_t size)
+{
+    const char *end = memchr(s, '\0', size);
+    for (; end && end < s + size; end++)
+        if (*end)
+            return false;
+    return end != NULL;
+}
+
+static bool is_name(const char *s)
+{
+    for (const char *p = s; *p; p++) {
+        bool is_letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
+        if (!is_letter && *p != '-' && *p != '.' && *p != '_')
+            return false;
+    }
+    return s[0] != '\0';
+}
+
+static const char *nic_complaint(const struct vmhello_nic *n)
+{
+    static const uint8_t none[6];
+    if (n->zero)
+        return "an interface with a reserved byte that is not 0";
+    if (memcmp(n->mac, none, sizeof(none)) == 0)
+        return n->prefix || n->address || n->gateway ? "an address without an interface" : NULL;
+    if (n->address && (n->prefix < 1 || n->prefix > 32))
+        return "an interface with a prefix that is not 1 to 32";
+    return NULL;
+}
+
+static const char *identity_complaint(const struct vmhello *h)
+{
+    if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
+        return "host name that is not 1 to 63 letters, digits, dots, dashes or underscores";
+    if (!is_text(h->workdir, sizeof(h->workdir)) || h->workdir[0] != '/')
+        return "working folder that is no absolute path of at most 1023 bytes";
+    if (h->nofile < 1 || h->nofile > NOFILE_MAX)
+        return "number of descriptors that is not 1 to 1048576";
+    if (h->shm_mb < 1 || h->shm_mb > SHM_MB_MAX)
+        return "size of /dev/shm that is not 1 to 1048576 MiB";
+    if (h->pids_max > PIDS_MAX)
+        return "number of processes above 4194304";
+    const char *why = NULL;
+    for (unsigned i = 0; !why && i < VMHELLO_NICS; i++)
+        why = nic_complaint(&h->nic[i]);
+    return why;
+}
+
+const char *proto_vm_complaint(const struct vmhello *h)
+{
+    if (h->version != VMHELLO_VERSION)
+        return "version that this agent does not speak (host and guest image are of different releases)";
+    if (h->what != VMHELLO_ENTER && h->what != VMHELLO_REJOIN)
+        return "unknown kind";
+    if (h->zero)
+        return "reserved field that is not 0";
+    if (h->realtime_ns < REALTIME_MIN || h->realtime_ns > REALTIME_MAX)
+        return "clock that is not between 2020 and 2200";
+    return h->what == VMHELLO_REJOIN ? NULL : identity_complaint(h);
+}
