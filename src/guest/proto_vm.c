@@ -134,11 +134,11 @@ const char *proto_vm_complaint(const struct vmhello *h)
 {
     if (h->version != VMHELLO_VERSION)
         return "version that this agent does not speak (host and guest image are of different releases)";
-    if (h->what != VMHELLO_ENTER && h->what != VMHELLO_REJOIN)
+    if (h->what != VMHELLO_ENTER && h->what != VMHELLO_PROBE && h->what != VMHELLO_REJOIN)
         return "unknown kind";
     if (h->zero)
         return "reserved field that is not 0";
     if (h->realtime_ns < REALTIME_MIN || h->realtime_ns > REALTIME_MAX)
         return "clock that is not between 2020 and 2200";
-    return h->what == VMHELLO_REJOIN ? NULL : identity_complaint(h);
+    return h->what == VMHELLO_ENTER ? identity_complaint(h) : NULL;
 }

@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/strlist.h"
+#include "main/privilege.h"
+#include "runtime/vm/vm.h"
 
 /* The default, then those of III_BACKENDS, each once. */
 static char **names_of(const struct settings *s)
@@ -52,10 +54,10 @@ int backends_check(const struct settings *s, struct err *err)
 {
     CLEANUP(strlist_free_p) char **names = names_of(s);
     for (size_t i = 0; names && names[i]; i++)
-        if (strcmp(names[i], "native") != 0 && strcmp(names[i], "docker") != 0)
+        if (strcmp(names[i], "native") != 0 && strcmp(names[i], "docker") != 0 && !vm_is_backend(names[i]))
             return err_set(err, ERR_UNSUPPORTED, 0,
-                           "backend \"%.32s\" is not there: this version has native and docker (III_ISOLATION_BACKEND, "
-                           "III_BACKENDS)",
+                           "backend \"%.32s\" is not there: this version has native, docker and qemu "
+                           "(III_ISOLATION_BACKEND, III_BACKENDS)",
                            names[i]);
     if (!names)
         return err_set(err, ERR_INVALID, 0, "III_ISOLATION_BACKEND names no backend");
@@ -110,10 +112,23 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
                                      .is_tls = *s->docker_tls_verify || *s->docker_cert_path,
                                      .tls = *tls,
                                      .runtime = s->docker_runtime };
+    CLEANUP(free_p) char *images = xasprintf("%s/images", native->data_dir);
+    struct vm_options vm = { .data_dir = native->data_dir,
+                             .image_dir = images,
+                             .kernel = s->vm_kernel,
+                             .keeper = native->keeper,
+                             .tool_job = PRIVILEGE_VM,
+                             .cgroups = native->cgroups };
     int r = 0;
     for (size_t i = 0; r == 0 && names && names[i]; i++) {
         struct runtime *rt = NULL;
-        r = strcmp(names[i], "docker") == 0 ? docker_new(l, &docker, &rt, err) : native_new(l, native, &rt, err);
+        vm.backend = names[i];
+        if (strcmp(names[i], "docker") == 0)
+            r = docker_new(l, &docker, &rt, err);
+        else if (vm_is_backend(names[i]))
+            r = vm_new(l, &vm, &rt, err);
+        else
+            r = native_new(l, native, &rt, err);
         if (r == 0)
             ret->all[ret->n++] = rt;
     }

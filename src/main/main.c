@@ -16,6 +16,7 @@
 #include "runtime/docker/docker.h"
 #include "runtime/native/native.h"
 #include "runtime/vm/vmsetup.h"
+#include "runtime/vm/vmtool.h"
 #include "tls/tlsdoor.h"
 
 /* Only where somebody seems to want it: its absence is no fault of a host. */
@@ -70,6 +71,8 @@ int main(int argc, char **argv)
         return native_launcher_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--tls-door") == 0)
         return tlsdoor_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--vm-tool") == 0)
+        return vmtool_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--image-tool") == 0)
         return image_tool_main(argc, argv);
     return verbs_main(argc, argv, &hooks);

@@ -5,6 +5,7 @@
  *   boxes, run, volumes   root's alone: the launcher believes what it finds there
  *   images                root's, readable for the server's group: records, names of layers, the lock
  *   images/pins           the server's
+ *   vm                    the server's, whatever `iii vm setup` of root has made in it
  * Everything is opened without following links and changed by descriptor, and a file with a second name is left alone:
  * the folder may have been in the hands of a server that was taken over. */
 #include "main/ownership.h"
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+#define TREE_DEPTH 4
 
 struct owner {
     uid_t uid;
@@ -95,6 +98,31 @@ static int give_files(int at, const char *name, struct owner to, mode_t mode, st
     return r;
 }
 
+/* A folder with all that is in it, modes as they are; the driver makes it at most TREE_DEPTH deep. */
+static int give_tree(int at, const char *name, struct owner to, int depth, struct err *err)
+{
+    struct stat st;
+    int r = 0, fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return err_sys(err, -errno, "read folder %s of the data folder", name);
+    }
+    for (struct dirent *e; r == 0 && (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (!S_ISDIR(st.st_mode))
+            r = give_file(fd, e->d_name, to, st.st_mode & 07777);
+        else if (depth > 0)
+            r = give_tree(fd, e->d_name, to, depth - 1, err);
+    }
+    if (r == 0)
+        r = give(fd, to, 0700);
+    (void)closedir(d); /* read only */
+    return r < 0 && !err->code ? err_sys(err, r, "hand over folder %s of the data folder", name) : r;
+}
+
 static int give_images(int data, uid_t uid, gid_t gid, struct err *err)
 {
     CLEANUP(close_fd_p) int images = NO_FD;
@@ -137,6 +165,8 @@ int ownership_run(const char *data_dir, uid_t uid, gid_t gid, struct err *err)
         if (r == 0)
             r = give_files(data, "audit", server, 0600, err);
     }
+    if (r == 0 && fstatat(data, "vm", &st, AT_SYMLINK_NOFOLLOW) == 0)
+        r = give_tree(data, "vm", server, TREE_DEPTH, err);
     if (r == 0)
         r = give_files(data, ".", server, 0600, err);
     if (r == 0 && (r = give(data, (struct owner){ 0, gid }, uid ? 01770 : 0700)) < 0)

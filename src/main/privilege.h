@@ -9,7 +9,7 @@
 #include "os/keeper.h"
 #include "runtime/docker/docker.h"
 
-enum privilege_job { PRIVILEGE_LAUNCHER, PRIVILEGE_IMAGES, PRIVILEGE_DOOR /* with TLS only */ };
+enum privilege_job { PRIVILEGE_LAUNCHER, PRIVILEGE_IMAGES, PRIVILEGE_VM, PRIVILEGE_DOOR /* with TLS only */ };
 
 struct privilege {
     struct keeper *keeper;

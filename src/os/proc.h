@@ -20,7 +20,7 @@ static inline pid_t proc_clone(uint64_t flags, int cgroup_fd, int *ret_pidfd)
     int pidfd = -1;
     struct clone_args args = { .flags = flags | CLONE_PIDFD,
                                .pidfd = (uint64_t)(uintptr_t)&pidfd,
-                               .exit_signal = SIGCHLD };
+                               .exit_signal = flags & CLONE_PARENT ? 0 : SIGCHLD };
     if (cgroup_fd >= 0) {
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = (uint64_t)cgroup_fd;

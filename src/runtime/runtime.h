@@ -113,20 +113,25 @@ struct runtime_images {
     /* fn comes later, also after a cancel. */
     struct box_pull *(*pull)(struct runtime *rt, const char *name, box_pull_fn *progress, box_image_fn *fn, void *arg);
     void (*cancel)(struct box_pull *pull);
-    /* The files of a box as an image, pinned for owner. */
+    void (*list)(struct runtime *rt, box_json_fn *fn, void *arg); /* [{name,id,size,layers,createdAt,source}] */
+    void (*remove)(struct runtime *rt, const char *name, box_done_fn *fn, void *arg);
+};
+
+/* Captures that are the backend's own: an engine's commits, machines saved with their memory. */
+struct runtime_saves {
+    /* The box as an image, pinned for owner; the box goes on. */
     void (*commit)(struct box *box, const char *owner, box_image_fn *fn, void *arg);
     /* A committed image goes with its last pin. Pins are not stored: whoever holds one pins again after a restart,
      * before sweep(). A later pin of an owner replaces the earlier. */
     void (*pin)(struct runtime *rt, const char *id, const char *owner);
     void (*unpin)(struct runtime *rt, const char *owner);
-    void (*list)(struct runtime *rt, box_json_fn *fn, void *arg); /* [{name,id,size,layers,createdAt,source}] */
-    void (*remove)(struct runtime *rt, const char *name, box_done_fn *fn, void *arg);
 };
 
 struct runtime_ops {
     const char *name;
     const struct runtime_lack *lacks;    /* ended by name NULL; or NULL */
     const struct runtime_images *images; /* NULL: it runs the layers of our own store */
+    const struct runtime_saves *saves;   /* NULL: what it captures is a layer of our own store */
     struct runtime_caps (*caps)(struct runtime *rt);
     void (*create)(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg);
     /* Connects anew to a box that outlived its daemon. record is what save() gave. */
@@ -136,6 +141,8 @@ struct runtime_ops {
      * one; a driver whose boxes always have one leaves this out. */
     const char *(*without_agent)(const struct box *box);
     void (*on_gone)(struct box *box, loop_fn *fn, void *arg); /* the box died by itself; at most once */
+    /* What a box that died by itself said last, for people. Caller frees. NULL: it has no console. */
+    char *(*last_words)(struct box *box);
     void (*destroy)(struct box *box, box_done_fn *fn,
                     void *arg);      /* box is gone for the caller at once; fn may be NULL */
     void (*forget)(struct box *box); /* free the handle, leave the box running (shutdown that keeps) */

@@ -118,7 +118,7 @@ int capture_recover(struct sandbox *s, struct err *err)
         return settle_shared(s, folder, s->id, &image, err); /* noted, not moved */
     if (folder)
         return take_shared(s, folder, s->id, &image, err);
-    if (!ops->images && !json_object_get(s->extra, CAPTURE_BASE))
+    if (!ops->saves && !json_object_get(s->extra, CAPTURE_BASE))
         return 0; /* never captured */
     struct image whole = image_of(s, n);
     return pins_add(s->manager, &whole, s->id, err);
@@ -211,7 +211,7 @@ static void on_copied(void *arg, const char *folder, int64_t size_bytes, const s
     on_promoted(arg, folder, size_bytes, false, err);
 }
 
-/* The engine has made an image of it, and the box goes on as it was. */
+/* The backend has made an image of it, and the box goes on as it was. */
 static void on_committed(void *arg, const struct box_image *made, const struct err *err)
 {
     struct capture *c = arg;
@@ -270,8 +270,8 @@ static void begin(struct capture *c)
         r = capture_recover(s, &err); /* an earlier one that could not be taken then */
     if (r < 0)
         finish(c, NULL, &err);
-    else if (ops->images)
-        ops->images->commit(s->box, c->owner, on_committed, c);
+    else if (ops->saves)
+        ops->saves->commit(s->box, c->owner, on_committed, c);
     else if (ops->promote && strlist_count(s->layers) < PROMOTE_DEPTH)
         ops->promote(s->box, (const char *const *)s->layers, strlist_count(s->layers), on_promoted, c);
     else

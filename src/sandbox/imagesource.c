@@ -50,22 +50,29 @@ static bool is_of(const struct runtime *rt, const char *layer)
     return strncmp(layer, rt->ops->name, n) == 0 && layer[n] == ':';
 }
 
+bool imagesource_is_stored(const struct image *image)
+{
+    return image->n_layers == 0 || image->layers[0][0] == '/';
+}
+
+static bool can_run(const struct runtime *rt, const struct image *image)
+{
+    return imagesource_is_stored(image) ? !rt->ops->images : is_of(rt, image->layers[0]);
+}
+
 struct runtime *imagesource_runtime(const struct manager *m, const struct image *image)
 {
-    const char *layer = image->n_layers ? image->layers[0] : "/";
-    for (size_t i = 0; i < m->n_runtimes; i++) {
-        struct runtime *rt = m->runtimes[i];
-        if (rt->ops->images ? is_of(rt, layer) : *layer == '/')
-            return rt;
-    }
+    for (size_t i = 0; i < m->n_runtimes; i++)
+        if (can_run(m->runtimes[i], image))
+            return m->runtimes[i];
     return NULL;
 }
 
 int imagesource_check(const struct manager *m, const struct runtime *rt, const struct image *image, struct err *err)
 {
-    const struct runtime *has = imagesource_runtime(m, image);
-    if (has == rt)
+    if (can_run(rt, image))
         return 0;
+    const struct runtime *has = imagesource_runtime(m, image);
     return err_set(err, ERR_CONFLICT, 0, "image %.100s belongs to the %s backend, the sandbox to %s", image->id,
                    has ? has->ops->name : "(absent)", rt->ops->name);
 }

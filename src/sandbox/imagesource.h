@@ -9,7 +9,9 @@ typedef void imagesource_fn(void *arg, const struct image *image, const struct e
 /* Asks a backend with images of its own. ERR_NOT_FOUND: it has to be pulled first. */
 void imagesource_resolve(struct manager *m, struct runtime *rt, const char *name, imagesource_fn *fn, void *arg);
 struct image *imagesource_image(const char *name, const struct box_image *from); /* caller frees */
-/* The backend that runs this image; NULL: one that the server does not have (any more). */
+/* It is in our own store; else a backend keeps it. */
+bool imagesource_is_stored(const struct image *image);
+/* A backend that runs this image; NULL: one that the server does not have (any more). */
 struct runtime *imagesource_runtime(const struct manager *m, const struct image *image);
 /* ERR_CONFLICT when rt cannot run the image. */
 int imagesource_check(const struct manager *m, const struct runtime *rt, const struct image *image, struct err *err);

@@ -50,9 +50,9 @@ int pins_add(struct manager *m, const struct image *image, const char *owner, st
     struct runtime *rt = imagesource_runtime(m, image);
     if (!rt)
         return err_set(err, ERR_GONE, 0, "image %.100s is kept by a backend that this server does not have", image->id);
-    if (!rt->ops->images)
+    if (imagesource_is_stored(image))
         return image_pin(m->images, image, owner, err);
-    rt->ops->images->pin(rt, image->layers[0], owner);
+    rt->ops->saves->pin(rt, image->layers[0], owner);
     return 0;
 }
 
@@ -60,8 +60,8 @@ void pins_drop(struct manager *m, const char *owner)
 {
     struct err err = ERR_INIT;
     for (size_t i = 0; i < m->n_runtimes; i++)
-        if (m->runtimes[i]->ops->images)
-            m->runtimes[i]->ops->images->unpin(m->runtimes[i], owner);
+        if (m->runtimes[i]->ops->saves)
+            m->runtimes[i]->ops->saves->unpin(m->runtimes[i], owner);
     if (image_unpin_lazy(m->images, owner, &err) < 0)
         log_event(LOG_WARN, "image.unpin", "owner", owner, "error", err.msg, NULL);
     if (!m->collect_timer)

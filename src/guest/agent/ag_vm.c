@@ -68,6 +68,12 @@ static int answer(struct door *d, int fd, const uint8_t *rest, size_t len)
     struct vmhello_reply reply;
 
     proto_vm_next(&d->scan);
+    if (hello.what == VMHELLO_PROBE && !proto_vm_complaint(&hello)) {
+        reply = (struct vmhello_reply){ .version = VMHELLO_VERSION, .nonce = hello.nonce };
+        memcpy(reply.magic, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN);
+        (void)!write(fd, &reply, sizeof(reply)); /* a host that does not hear it asks again */
+        return -EAGAIN;
+    }
     ask_warden(vm, &hello, &reply);
     if (reply.result >= 0 && hello.what == VMHELLO_ENTER) {
         make_workdir(&hello, &reply);

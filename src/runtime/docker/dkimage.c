@@ -362,11 +362,8 @@ static void dk_remove(struct runtime *rt, const char *name, box_done_fn *fn, voi
     (void)dkcall_start(&docker_of(rt)->calls, &req, on_image_removed, r);
 }
 
-const struct runtime_images dkimage_ops = { .resolve = dk_resolve,
-                                            .pull = dk_pull,
-                                            .cancel = dk_cancel,
-                                            .commit = dk_commit,
-                                            .pin = dk_pin,
-                                            .unpin = dk_unpin,
-                                            .list = dk_list,
-                                            .remove = dk_remove };
+const struct runtime_images dkimage_ops = {
+    .resolve = dk_resolve, .pull = dk_pull, .cancel = dk_cancel, .list = dk_list, .remove = dk_remove
+};
+
+const struct runtime_saves dkimage_saves = { .commit = dk_commit, .pin = dk_pin, .unpin = dk_unpin };

@@ -1,0 +1,260 @@
+/* QEMU's `microvm` machine: virtio over memory-mapped registers, no PCI, no firmware to speak of. Control is QMP; state
+ * goes through descriptors that are passed over it, since the monitor may neither open files nor start processes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "runtime/vm/qmp.h"
+#include "runtime/vm/vmm.h"
+
+#define STATE_NAME "state"
+
+struct vmm {
+    struct qmp *qmp;
+    loop_fn *on_lost;
+    void *arg;
+    vmm_fn *fn; /* of the transfer under way, which ends by an event; NULL: none */
+    void *fn_arg;
+};
+
+/* --- in the tool --- */
+
+static void add_drive(struct vmm_args *a, const char *name, int fd, unsigned set, bool is_readonly)
+{
+    vmm_args_add(a, "-add-fd");
+    vmm_args_add(a, "fd=%d,set=%u", fd, set);
+    vmm_args_add(a, "-blockdev");
+    vmm_args_add(a,
+                 "driver=raw,node-name=%s,read-only=%s,discard=unmap,file.driver=file,file.filename=/dev/fdset/%u,"
+                 "file.locking=off,file.read-only=%s",
+                 name, is_readonly ? "on" : "off", set, is_readonly ? "on" : "off");
+    vmm_args_add(a, "-device");
+    vmm_args_add(a, "virtio-blk-device,drive=%s,serial=%s", name, name);
+}
+
+static void add_socket(struct vmm_args *a, const char *name, int fd)
+{
+    vmm_args_add(a, "-chardev");
+    vmm_args_add(a, "socket,id=%s,fd=%d,server=on,wait=off", name, fd);
+}
+
+static void add_fixed(struct vmm_args *a)
+{
+    static const char *const fixed[] = {
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+        "-monitor",
+        "none",
+        /* what it does not need at all: other programs, new privileges, foreign system calls, scheduling */
+        "-sandbox",
+        "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+        "-device",
+        "virtio-rng-device",
+    };
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+        vmm_args_add(a, "%s", fixed[i]);
+}
+
+static void qemu_argv(const struct vmwire_request *q, const char *command_line, struct vmm_args *a)
+{
+    bool is_kvm = q->flags & VMWIRE_KVM;
+    vmm_args_add(a, "qemu-system-x86_64");
+    vmm_args_add(a, "-machine");
+    vmm_args_add(a, "microvm,pit=on,pic=on,rtc=on,acpi=on,isa-serial=on,memory-backend=mem");
+    vmm_args_add(a, "-accel");
+    vmm_args_add(a, "%s", is_kvm ? "kvm" : "tcg,thread=multi");
+    vmm_args_add(a, "-cpu");
+    vmm_args_add(a, "%s", is_kvm ? "host" : "max");
+    vmm_args_add(a, "-smp");
+    vmm_args_add(a, "%u", q->cpus);
+    vmm_args_add(a, "-m");
+    vmm_args_add(a, "%uM", q->memory_mb);
+    vmm_args_add(a, "-object");
+    vmm_args_add(a, "memory-backend-file,id=mem,size=%uM,mem-path=" VMM_RAM_PATH ",share=%s", q->memory_mb,
+                 q->flags & VMWIRE_SHARED_RAM ? "on" : "off");
+    vmm_args_add(a, "-kernel");
+    vmm_args_add(a, VMM_KERNEL_PATH);
+    vmm_args_add(a, "-initrd");
+    vmm_args_add(a, VMM_INITRD_PATH);
+    vmm_args_add(a, "-append");
+    vmm_args_add(a, "%s", command_line);
+    add_fixed(a);
+    add_drive(a, "base", VMM_FD(VMWIRE_FD_BASE), 1, true);
+    add_drive(a, "disk", VMM_FD(VMWIRE_FD_DISK), 2, false);
+    add_socket(a, "agent", VMM_FD(VMWIRE_FD_AGENT));
+    vmm_args_add(a, "-device");
+    vmm_args_add(a, "virtio-serial-device");
+    vmm_args_add(a, "-device");
+    vmm_args_add(a, "virtserialport,chardev=agent,name=agent,nr=1");
+    add_socket(a, "control", VMM_FD(VMWIRE_FD_CONTROL));
+    vmm_args_add(a, "-mon");
+    vmm_args_add(a, "chardev=control,mode=control");
+    add_socket(a, "console", VMM_FD(VMWIRE_FD_CONSOLE));
+    vmm_args_add(a, "-serial");
+    vmm_args_add(a, "chardev:console");
+    if (q->flags & VMWIRE_INCOMING) {
+        vmm_args_add(a, "-S");
+        vmm_args_add(a, "-incoming");
+        vmm_args_add(a, "defer");
+    }
+}
+
+/* --- in the daemon --- */
+
+struct call {
+    vmm_fn *fn;
+    void *arg;
+};
+
+static void on_value(void *arg, json_t *value, const struct err *err)
+{
+    CLEANUP(free_p) struct call *c = arg;
+    (void)value;
+    c->fn(c->arg, err);
+}
+
+static struct qmp_then then_tell(vmm_fn *fn, void *arg)
+{
+    struct call *c = xzalloc(sizeof(*c));
+    *c = (struct call){ .fn = fn, .arg = arg };
+    return (struct qmp_then){ .fn = on_value, .arg = c, .is_owned = true };
+}
+
+static void finish_transfer(struct vmm *m, const struct err *err)
+{
+    vmm_fn *fn = m->fn;
+    m->fn = NULL;
+    if (fn)
+        fn(m->fn_arg, err);
+}
+
+static void on_event(void *arg, const char *name, json_t *data)
+{
+    struct vmm *m = arg;
+    struct err err = ERR_INIT;
+    const char *status = json_get_str(data, "status", "");
+    if (strcmp(name, "MIGRATION") != 0)
+        return;
+    if (strcmp(status, "completed") == 0) {
+        finish_transfer(m, NULL);
+    } else if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0) {
+        (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's state could not be transferred");
+        finish_transfer(m, &err);
+    }
+}
+
+static void on_lost(void *arg)
+{
+    struct vmm *m = arg;
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the virtual machine's monitor is gone");
+    finish_transfer(m, &err);
+    if (m->on_lost)
+        m->on_lost(m->arg);
+}
+
+struct refusal {
+    vmm_fn *fn;
+    void *arg;
+    struct err err;
+};
+
+static void tell_refusal(void *arg)
+{
+    CLEANUP(free_p) struct refusal *r = arg;
+    r->fn(r->arg, &r->err);
+}
+
+static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
+{
+    struct vmm *m = xzalloc(sizeof(*m));
+    struct err err = ERR_INIT;
+    *m = (struct vmm){ .on_lost = s->on_lost, .arg = s->arg };
+    struct qmp_options opt = {
+        .loop = s->loop, .path = s->control, .on_event = on_event, .on_lost = on_lost, .arg = m
+    };
+    if (qmp_open(&opt, &m->qmp, &err) < 0) {
+        struct refusal *r = xzalloc(sizeof(*r));
+        *r = (struct refusal){ .fn = fn, .arg = arg, .err = err };
+        loop_defer(s->loop, tell_refusal, r);
+        return m;
+    }
+    qmp_run(m->qmp, "query-status", NULL, NO_FD, then_tell(fn, arg));
+    return m;
+}
+
+static void qemu_close(struct vmm *m)
+{
+    if (!m)
+        return;
+    m->fn = NULL;
+    qmp_close(m->qmp);
+    free(m);
+}
+
+static void qemu_pause(struct vmm *m, vmm_fn *fn, void *arg)
+{
+    qmp_run(m->qmp, "stop", NULL, NO_FD, then_tell(fn, arg));
+}
+
+static void qemu_resume(struct vmm *m, vmm_fn *fn, void *arg)
+{
+    qmp_run(m->qmp, "cont", NULL, NO_FD, then_tell(fn, arg));
+}
+
+/* A refused step ends the transfer; one that was taken leaves it to the event. */
+static void on_step(void *arg, json_t *value, const struct err *err)
+{
+    struct vmm *m = arg;
+    (void)value;
+    if (err)
+        finish_transfer(m, err);
+}
+
+static struct qmp_then then_go_on(struct vmm *m)
+{
+    return (struct qmp_then){ .fn = on_step, .arg = m };
+}
+
+static void transfer(struct vmm *m, const char *command, int state_fd, bool with_ram, struct call what)
+{
+    m->fn = what.fn;
+    m->fn_arg = what.arg;
+    qmp_run(m->qmp, "migrate-set-capabilities",
+            json_pack("{s:[{s:s, s:b}, {s:s, s:b}]}", "capabilities", "capability", "events", "state", 1, "capability",
+                      "x-ignore-shared", "state", !with_ram),
+            NO_FD, then_go_on(m));
+    /* Nothing is worth saving for: the machine stands still. */
+    qmp_run(m->qmp, "migrate-set-parameters", json_pack("{s:I}", "max-bandwidth", (json_int_t)1 << 40), NO_FD,
+            then_go_on(m));
+    qmp_run(m->qmp, "getfd", json_pack("{s:s}", "fdname", STATE_NAME), state_fd, then_go_on(m));
+    qmp_run(m->qmp, command, json_pack("{s:s}", "uri", "fd:" STATE_NAME), NO_FD, then_go_on(m));
+}
+
+static void qemu_save(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg)
+{
+    transfer(m, "migrate", state_fd, with_ram, (struct call){ fn, arg });
+}
+
+static void qemu_load(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg)
+{
+    transfer(m, "migrate-incoming", state_fd, with_ram, (struct call){ fn, arg });
+}
+
+const struct vmm_ops qemu_ops = { .name = "qemu",
+                                  .program = "qemu-system-x86_64",
+                                  .can_save = true,
+                                  .can_save_live = true,
+                                  .argv = qemu_argv,
+                                  .open = qemu_open,
+                                  .reopen = qemu_open,
+                                  .close = qemu_close,
+                                  .pause = qemu_pause,
+                                  .resume = qemu_resume,
+                                  .save = qemu_save,
+                                  .load = qemu_load };

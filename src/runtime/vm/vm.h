@@ -1,0 +1,22 @@
+/* The microVM drivers: a sandbox is a virtual machine with a kernel of its own, our agent as its first process, the
+ * image's files on a read-only drive that all machines share, and a private writable one. Which monitor runs it (QEMU,
+ * Firecracker, libkrun) is one row behind vmm.h. May include: base/, os/, loop/, runtime/. */
+#pragma once
+#include "os/cgroup.h"
+#include "os/keeper.h"
+#include "runtime/runtime.h"
+
+struct vm_options {
+    const char *backend;               /* "qemu", … */
+    const char *data_dir;              /* vm/ lives below it */
+    const char *image_dir;             /* every layer lies below it */
+    const char *kernel;                /* the operator's own; "" is what `iii vm setup` found */
+    struct keeper *keeper;             /* who starts the tool; borrowed */
+    unsigned tool_job;                 /* which of the keeper's jobs it is */
+    const struct cgroup_host *cgroups; /* borrowed */
+    bool may_kvm;                      /* use hardware virtualization where it is real */
+};
+
+bool vm_is_backend(const char *name);
+/* Boots nothing yet: what is missing is said by the first create. */
+int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, struct err *err);

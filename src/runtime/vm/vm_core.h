@@ -1,0 +1,90 @@
+/* Inside the microVM driver: what its files share. */
+#pragma once
+#include "runtime/vm/vm.h"
+#include "runtime/vm/vmkit.h"
+#include "runtime/vm/vmmachine.h"
+
+#define VM_KEY_MAX        160
+#define VM_MEMORY_MB      512  /* where a plan names none */
+#define VM_DISK_MB        8192 /* the writable drive: sparse, so only what is written is taken */
+#define VM_BOOT_MS        180000
+#define VM_RESTORE_MS     60000
+#define VM_FIRST_REPLY_MS 2000
+
+/* A machine at rest in a folder: what any number of machines are restored from. */
+struct vmimage {
+    char *folder; /* with the files ram, state and disk */
+    char base[VMKIT_HEX];
+    uint32_t memory_mb, cpus, disk_mb;
+};
+
+struct vm {
+    struct runtime base; /* first */
+    struct vmmachine_site site;
+    char *data_dir, *image_dir, *kernel;
+    const struct cgroup_host *cgroups;
+    struct vmkit kit;
+    bool has_kit;
+    struct box *boxes;
+    struct vmsource *sources; /* templates under way */
+    struct making *makings;   /* boxes under way */
+    struct vmsaving *savings; /* snapshots under way */
+    json_t *pins;             /* owner -> snapshot */
+    bool is_collect_due;
+    struct timer *tick;
+    uint32_t host_cpus;
+    unsigned n_works; /* on pool threads */
+    bool is_ending;   /* nobody above us is told anything any more */
+};
+
+struct box {
+    struct vm *vm;
+    struct box *next;
+    char id[IDENT_MAX];
+    struct vmmachine *machine;
+    char name[VMWIRE_NAME_MAX];
+    char image[VM_KEY_MAX]; /* of the snapshot it came from; "" for a template */
+    char base[VMKIT_HEX];
+    uint32_t memory_mb, cpus, cpu_milli, disk_mb, pids_max;
+    uint8_t token[16];
+    bool is_paused;
+    struct pausing *pausings;
+    loop_fn *on_gone;
+    void *gone_arg;
+};
+
+static inline struct vm *vm_of(struct runtime *rt)
+{
+    return (struct vm *)rt;
+}
+
+/* --- vmfile.c: files and folders of the driver --- */
+/* A new file of that size that a monitor may write to. Returns the descriptor. */
+int vmfile_make(const char *path, uint64_t bytes, struct err *err);
+int vmfile_open(const char *folder, const char *name, struct err *err); /* for reading and writing */
+void vmfile_remove(const char *folder);                                 /* with its files; blocks */
+void vmfile_remove_later(struct vm *vm, const char *folder);            /* the same on a pool thread */
+/* The folder becomes an image, all at once: `to` is there with all of it or not at all. */
+int vmfile_seal(const char *folder, const char *to, const struct vmimage *image, struct err *err);
+/* ERR_NOT_FOUND: there is none. ERR_CONFLICT: its memory was written to since it was sealed, so it is not used. */
+int vmfile_load(const char *folder, struct vmimage *ret, struct err *err);
+void vmfile_done(struct vmimage *i);
+/* Copies the drive of an image into a new file on a pool thread. fn gets the new file's descriptor. */
+typedef void vmfile_fn(void *arg, int fd, const struct err *err);
+void vmfile_copy(struct vm *vm, const char *from, const char *to, vmfile_fn *fn, void *arg);
+
+/* --- vmsource.c: what a new machine is restored from --- */
+/* image: borrowed. */
+typedef void vmsource_fn(void *arg, const struct vmimage *image, const struct err *err);
+/* The template of these layers and sizes; built when there is none yet. */
+void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, void *arg);
+void vmsource_end_all(struct vm *vm);
+char *vmsource_base_path(const struct vm *vm, const char *key); /* caller frees */
+int vmsource_open_kit(struct vm *vm, struct err *err);
+
+/* --- vmsnap.c: machines that were saved while they ran --- */
+extern const struct runtime_saves vmsnap_ops;
+char *vmsnap_folder(const struct vm *vm, const char *id); /* of "qemu:NAME"; NULL: no such name. Caller frees */
+void vmsnap_forget_box(struct box *box);                  /* its machine goes: call it before */
+void vmsnap_end_all(struct vm *vm);
+void vmsnap_collect(struct vm *vm); /* those that nobody pins */

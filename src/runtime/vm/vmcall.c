@@ -1,0 +1,130 @@
+#include "runtime/vm/vmcall.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "os/seqsock.h"
+
+#define LAST_MS 12000 /* longer than a kill may take */
+
+struct vmcall {
+    struct vmcall *next;
+    struct vmcall_set *set;
+    int fd, pidfd;
+    struct watch *watch;
+    struct timer *refusal; /* it never began */
+    struct err err;
+    vmcall_fn *fn;
+    void *arg;
+};
+
+static void vmcall_free(struct vmcall *c)
+{
+    struct vmcall **at = &c->set->first;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    watch_free(c->watch);
+    timer_free(c->refusal);
+    if (c->fd >= 0)
+        (void)close(c->fd); /* the tool is done */
+    if (c->pidfd >= 0) {
+        siginfo_t info;
+        (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* it ends with its answer */
+        (void)close(c->pidfd);
+    }
+    free(c);
+}
+
+/* What came back, once the socket is readable. */
+static int take(struct vmcall *c, struct vmwire_reply *reply, int fds[VMWIRE_REPLY_FDS], struct err *err)
+{
+    size_t n_fds = 0;
+    memset(fds, 0xff, VMWIRE_REPLY_FDS * sizeof(*fds));
+    ssize_t n = seqsock_recv(c->fd, reply, sizeof(*reply), fds, VMWIRE_REPLY_FDS, &n_fds);
+    if (n != (ssize_t)sizeof(*reply) || reply->version != VMWIRE_VERSION)
+        return err_set(err, ERR_INTERNAL, EPIPE, "the vm tool ended without an answer");
+    reply->text[sizeof(reply->text) - 1] = '\0';
+    if (reply->result < 0)
+        return err_set(err, reply->code < ERR_COUNT ? (enum err_code)reply->code : ERR_INTERNAL, 0, "%s", reply->text);
+    return 0;
+}
+
+static void on_reply(void *arg, int events)
+{
+    struct vmcall *c = arg;
+    struct vmwire_reply reply = { 0 };
+    struct err err = ERR_INIT;
+    int fds[VMWIRE_REPLY_FDS];
+    (void)events;
+    int r = take(c, &reply, fds, &err);
+    vmcall_fn *fn = c->fn;
+    void *to = c->arg;
+    vmcall_free(c);
+    if (fn)
+        fn(to, r < 0 ? NULL : &reply, fds, r < 0 ? &err : NULL);
+    else
+        seqsock_close_all(fds, VMWIRE_REPLY_FDS); /* nobody waits for it */
+}
+
+static void on_refusal(void *arg)
+{
+    static const int none[VMWIRE_REPLY_FDS] = { NO_FD, NO_FD };
+    struct vmcall *c = arg;
+    struct err err = c->err;
+    vmcall_fn *fn = c->fn;
+    void *to = c->arg;
+    vmcall_free(c);
+    if (fn)
+        fn(to, NULL, none, &err);
+}
+
+static int begin(struct vmcall *c, const struct vmwire_request *q, const char *extra, const int *fds, size_t n_fds)
+{
+    int pair[2];
+    pid_t pid;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(&c->err, -errno, "call the vm tool");
+    CLEANUP(close_fd_p) int theirs = pair[1];
+    c->fd = pair[0];
+    struct iovec parts[2] = { { (void *)(uintptr_t)q, sizeof(*q) }, { (void *)(uintptr_t)extra, q->extra_len } };
+    int r = seqsock_send(c->fd, parts, fds, n_fds);
+    if (r < 0)
+        return err_sys(&c->err, r, "call the vm tool");
+    r = keeper_run(c->set->keeper, c->set->job, theirs, &pid, &c->pidfd, &c->err);
+    if (r >= 0 && (r = watch_new(c->set->loop, c->fd, LOOP_READ, on_reply, c, &c->watch)) < 0)
+        (void)err_sys(&c->err, r, "wait for the vm tool");
+    return r;
+}
+
+void vmcall_start(struct vmcall_set *set, const struct vmwire_request *q, const char *extra, const int *fds,
+                  size_t n_fds, vmcall_fn *fn, void *arg)
+{
+    struct vmcall *c = xzalloc(sizeof(*c));
+    *c = (struct vmcall){ .next = set->first, .set = set, .fd = NO_FD, .pidfd = NO_FD, .fn = fn, .arg = arg };
+    set->first = c;
+    if (begin(c, q, extra, fds, n_fds) < 0)
+        c->refusal = timer_new(set->loop, 0, 0, on_refusal, c);
+}
+
+void vmcall_end_all(struct vmcall_set *set)
+{
+    while (set->first) {
+        struct vmcall *c = set->first;
+        struct pollfd p = { .fd = c->fd, .events = POLLIN };
+        struct vmwire_reply reply;
+        struct err err = ERR_INIT;
+        int fds[VMWIRE_REPLY_FDS] = { NO_FD, NO_FD };
+        if (c->watch && poll(&p, 1, LAST_MS) == 1)
+            (void)take(c, &reply, fds, &err); /* nobody is left to be told */
+        seqsock_close_all(fds, VMWIRE_REPLY_FDS);
+        vmcall_free(c);
+    }
+}

@@ -1,0 +1,201 @@
+#include "runtime/vm/vmchannel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/ident.h"
+
+#define REST_MS     60 /* how long the stream stays closed before another try: long enough for the guest to see it */
+#define DROPPED_MAX (64u << 20)
+
+struct vmchannel {
+    struct vmchannel_options opt;
+    char *path;
+    int fd;
+    struct watch *watch;
+    struct timer *timer; /* of the try under way, or of the rest before the next */
+    int64_t ends_ms, patience_ms;
+    size_t dropped;
+    struct vmchannel_scan scan;
+    vmchannel_fn *fn;
+    void *arg;
+};
+
+size_t vmchannel_scan_room(const struct vmchannel_scan *s)
+{
+    return sizeof(s->bytes) - s->have;
+}
+
+int vmchannel_scan_added(struct vmchannel_scan *s, size_t n, uint64_t nonce)
+{
+    s->have += n;
+    for (;;) {
+        size_t at = 0;
+        for (; at < s->have; at++) {
+            size_t here = s->have - at < VMHELLO_MAGIC_LEN ? s->have - at : VMHELLO_MAGIC_LEN;
+            if (memcmp(s->bytes + at, VMHELLO_MAGIC, here) == 0)
+                break;
+        }
+        memmove(s->bytes, s->bytes + at, s->have - at);
+        s->have -= at;
+        if (s->have < sizeof(s->bytes))
+            return 0;
+        struct vmhello_reply reply;
+        memcpy(&reply, s->bytes, sizeof(reply));
+        if (reply.version == VMHELLO_VERSION && reply.nonce == nonce)
+            return 1;
+        s->bytes[0] = 0; /* the reply to an earlier hello: look behind its first byte */
+    }
+}
+
+static void shut(struct vmchannel *c)
+{
+    c->watch = watch_free(c->watch);
+    if (c->fd >= 0)
+        (void)close(c->fd); /* the guest sees it */
+    c->fd = NO_FD;
+}
+
+static void vmchannel_free(struct vmchannel *c)
+{
+    shut(c);
+    timer_free(c->timer);
+    free(c->path);
+    free(c);
+}
+
+void vmchannel_cancel(struct vmchannel *c)
+{
+    if (c)
+        vmchannel_free(c);
+}
+
+static void finish(struct vmchannel *c, const struct err *err)
+{
+    vmchannel_fn *fn = c->fn;
+    void *arg = c->arg;
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    int fd = NO_FD;
+    if (!err) {
+        c->watch = watch_free(c->watch);
+        fd = steal_fd(&c->fd);
+    }
+    vmchannel_free(c);
+    fn(arg, fd, err ? &why : NULL);
+}
+
+static void rest(struct vmchannel *c)
+{
+    struct err err = ERR_INIT;
+    shut(c);
+    if (loop_now_ms(c->opt.loop) + REST_MS >= c->ends_ms) {
+        (void)err_set(&err, ERR_TIMEOUT, 0, "the virtual machine's agent has not answered within %lld s",
+                      (long long)c->opt.deadline_ms / 1000);
+        finish(c, &err);
+        return;
+    }
+    timer_set(c->timer, REST_MS, 0);
+}
+
+static void take_reply(struct vmchannel *c)
+{
+    struct vmhello_reply reply;
+    struct err err = ERR_INIT;
+    memcpy(&reply, c->scan.bytes, sizeof(reply));
+    reply.text[sizeof(reply.text) - 1] = '\0';
+    for (char *p = reply.text; *p; p++)
+        if (*p < ' ' || *p > '~')
+            *p = '?';
+    if (reply.result >= 0) {
+        finish(c, NULL);
+        return;
+    }
+    (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's agent: %s", reply.text);
+    finish(c, &err);
+}
+
+static void on_readable(void *arg, int events)
+{
+    struct vmchannel *c = arg;
+    struct err err = ERR_INIT;
+    (void)events;
+    ssize_t n = recv(c->fd, c->scan.bytes + c->scan.have, vmchannel_scan_room(&c->scan), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        rest(c);
+        return;
+    }
+    c->dropped += (size_t)n;
+    if (vmchannel_scan_added(&c->scan, (size_t)n, c->opt.hello.nonce)) {
+        take_reply(c);
+    } else if (c->dropped > DROPPED_MAX) {
+        (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's agent talks, but does not answer");
+        finish(c, &err);
+    }
+}
+
+static int dial(const char *path)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    if (strlen(path) >= sizeof(addr.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(addr.sun_path, path, strlen(path));
+    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+        return -errno;
+    return steal_fd(&fd);
+}
+
+static void fill(struct vmhello *h)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    memcpy(h->magic, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN);
+    h->version = VMHELLO_VERSION;
+    h->realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    ident_random(&h->nonce, sizeof(h->nonce));
+    ident_random(h->seed, sizeof(h->seed));
+}
+
+static void try(struct vmchannel *c)
+{
+    c->scan.have = 0;
+    c->fd = dial(c->path);
+    fill(&c->opt.hello);
+    if (c->fd < 0 || send(c->fd, &c->opt.hello, sizeof(c->opt.hello), MSG_NOSIGNAL) != (ssize_t)sizeof(c->opt.hello) ||
+        watch_new(c->opt.loop, c->fd, LOOP_READ, on_readable, c, &c->watch) < 0) {
+        rest(c);
+        return;
+    }
+    int64_t left = c->ends_ms - loop_now_ms(c->opt.loop);
+    timer_set(c->timer, left < c->patience_ms ? left : c->patience_ms, 0);
+    c->patience_ms *= 2;
+}
+
+static void on_timer(void *arg)
+{
+    struct vmchannel *c = arg;
+    if (c->fd >= 0)
+        rest(c);
+    else
+        try(c);
+}
+
+struct vmchannel *vmchannel_open(const struct vmchannel_options *opt, vmchannel_fn *fn, void *arg)
+{
+    struct vmchannel *c = xzalloc(sizeof(*c));
+    *c = (struct vmchannel){ .opt = *opt, .path = xstrdup(opt->path), .fd = NO_FD, .fn = fn, .arg = arg };
+    c->opt.path = NULL;
+    c->patience_ms = opt->first_ms;
+    c->ends_ms = loop_now_ms(opt->loop) + opt->deadline_ms;
+    c->timer = timer_new(opt->loop, 0, 0, on_timer, c);
+    return c;
+}

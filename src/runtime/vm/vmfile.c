@@ -1,0 +1,184 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "runtime/vm/vm_core.h"
+#include "runtime/vm/vmdisk.h"
+
+#define META     "meta.json"
+#define META_MAX 4096
+
+int vmfile_make(const char *path, uint64_t bytes, struct err *err)
+{
+    CLEANUP(close_fd_p) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    /* Anyone who gets at it may write it, and nobody does: its folder lets only the server in, and a monitor has it by
+     * descriptor or in its own root. */
+    if (fd < 0 || fchmod(fd, 0666) < 0 || ftruncate(fd, (off_t)bytes) < 0)
+        return err_sys(err, -errno, "make %s", path);
+    return steal_fd(&fd);
+}
+
+int vmfile_open(const char *folder, const char *name, struct err *err)
+{
+    CLEANUP(free_p) char *path = xasprintf("%s/%s", folder, name);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 ? err_sys(err, -errno, "open %s", path) : fd;
+}
+
+void vmfile_remove(const char *folder)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            (void)unlinkat(dirfd(d), e->d_name, 0); /* what stays is seen by the next sweep */
+    if (d)
+        (void)closedir(d);
+    (void)rmdir(folder); /* the same */
+}
+
+struct removing {
+    struct vm *vm;
+    char *folder;
+};
+
+static void work_remove(void *arg)
+{
+    const struct removing *r = arg;
+    vmfile_remove(r->folder);
+}
+
+/* The end of the server waits for the last of them. */
+static void work_over(struct vm *vm)
+{
+    if (--vm->n_works == 0 && vm->is_ending)
+        loop_stop(vm->base.loop);
+}
+
+static void removed(void *arg)
+{
+    struct removing *r = arg;
+    work_over(r->vm);
+    free(r->folder);
+    free(r);
+}
+
+void vmfile_remove_later(struct vm *vm, const char *folder)
+{
+    struct removing *r = xzalloc(sizeof(*r));
+    *r = (struct removing){ .vm = vm, .folder = xstrdup(folder) };
+    vm->n_works++;
+    if (loop_work(vm->base.loop, work_remove, removed, r) < 0)
+        loop_defer(vm->base.loop, removed, r); /* the next sweep's */
+}
+
+/* --- images --- */
+
+/* Changes with every write to the file, whoever makes it and however: nobody can set it back. */
+static int64_t changed_ns(const struct stat *st)
+{
+    return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
+}
+
+int vmfile_seal(const char *folder, const char *to, const struct vmimage *image, struct err *err)
+{
+    struct stat st;
+    CLEANUP(free_p) char *ram = xasprintf("%s/ram", folder);
+    CLEANUP(free_p) char *meta = xasprintf("%s/" META, folder);
+    if (stat(ram, &st) < 0)
+        return err_sys(err, -errno, "look at %s", ram);
+    JSON_OWNED record =
+        json_pack("{s:s, s:i, s:i, s:i, s:I}", "base", image->base, "memoryMb", (int)image->memory_mb, "cpus",
+                  (int)image->cpus, "diskMb", (int)image->disk_mb, "ramChanged", (json_int_t)changed_ns(&st));
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(record, &len);
+    CLEANUP(close_fd_p) int fd = open(meta, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, text, len) != (ssize_t)len || rename(folder, to) < 0)
+        return err_sys(err, -errno, "keep the machine in %s", to);
+    return 0;
+}
+
+int vmfile_load(const char *folder, struct vmimage *ret, struct err *err)
+{
+    struct stat st;
+    char text[META_MAX];
+    JSON_OWNED record = NULL;
+    CLEANUP(free_p) char *ram = xasprintf("%s/ram", folder);
+    CLEANUP(free_p) char *meta = xasprintf("%s/" META, folder);
+    CLEANUP(close_fd_p) int fd = open(meta, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    if (n < 0 || stat(ram, &st) < 0)
+        return err_set(err, ERR_NOT_FOUND, 0, "there is no machine in %s", folder);
+    int r = json_read(text, (size_t)n, &record, err);
+    if (r < 0)
+        return err_wrap(err, r, "%s", meta);
+    if (json_get_int(record, "ramChanged", 0) != changed_ns(&st))
+        return err_set(err, ERR_CONFLICT, 0, "the memory in %s was written to after it was saved", folder);
+    *ret = (struct vmimage){ .folder = xstrdup(folder),
+                             .memory_mb = (uint32_t)json_get_int(record, "memoryMb", 0),
+                             .cpus = (uint32_t)json_get_int(record, "cpus", 0),
+                             .disk_mb = (uint32_t)json_get_int(record, "diskMb", 0) };
+    (void)snprintf(ret->base, sizeof(ret->base), "%s", json_get_str(record, "base", ""));
+    return 0;
+}
+
+void vmfile_done(struct vmimage *i)
+{
+    free(i->folder);
+    i->folder = NULL;
+}
+
+/* --- copies --- */
+
+struct copying {
+    struct vm *vm;
+    char *from, *to;
+    int fd;
+    struct err err;
+    vmfile_fn *fn;
+    void *arg;
+};
+
+static void work_copy(void *arg)
+{
+    struct copying *c = arg;
+    CLEANUP(close_fd_p) int from = open(c->from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (from < 0) {
+        (void)err_sys(&c->err, -errno, "open %s", c->from);
+        return;
+    }
+    int fd = open(c->to, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    c->fd = fd >= 0 ? fd : vmfile_make(c->to, 0, &c->err);
+    if (c->fd >= 0 && vmdisk_copy(from, c->fd, &c->err) < 0) {
+        (void)close(c->fd); /* half a copy */
+        c->fd = NO_FD;
+    }
+}
+
+static void copied(void *arg)
+{
+    struct copying *c = arg;
+    work_over(c->vm);
+    c->fn(c->arg, c->fd, c->fd < 0 ? &c->err : NULL);
+    free(c->from);
+    free(c->to);
+    free(c);
+}
+
+void vmfile_copy(struct vm *vm, const char *from, const char *to, vmfile_fn *fn, void *arg)
+{
+    struct copying *c = xzalloc(sizeof(*c));
+    *c = (struct copying){ .vm = vm, .from = xstrdup(from), .to = xstrdup(to), .fd = NO_FD, .fn = fn, .arg = arg };
+    vm->n_works++;
+    int r = loop_work(vm->base.loop, work_copy, copied, c);
+    if (r < 0) {
+        (void)err_sys(&c->err, r, "copy %s", from);
+        loop_defer(vm->base.loop, copied, c);
+    }
+}

@@ -1,0 +1,334 @@
+#include "runtime/vm/vmjail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "os/confine.h"
+#include "os/mount.h"
+#include "os/proc.h"
+
+#define ROOT_PLACE   "/usr" /* any folder will do: the new root is hung on it, and becomes the root */
+#define NOFILE       1024
+#define COMMAND_LINE 512
+#define FD_ABOVE     64
+
+struct jail {
+    const struct vmwire_request *q;
+    const struct vmm_ops *vmm;
+    int fds[VMWIRE_FDS];
+    struct cgroup_join join;
+    int report;     /* a struct err, when it fails; closed by exec */
+    int complaints; /* what the monitor says on its standard error; nobody has to read it */
+    int usr, kvm, null, named[VMWIRE_FDS];
+    uid_t uid;
+    bool is_root;
+};
+
+bool vmjail_is_uid(uid_t uid)
+{
+    return uid >= VMJAIL_UID_BASE && uid - VMJAIL_UID_BASE < VMJAIL_UIDS;
+}
+
+static const struct {
+    enum vmwire_fd fd;
+    const char *path;
+    bool is_readonly;
+} files[] = {
+    { VMWIRE_FD_KERNEL, VMM_KERNEL_PATH, true }, { VMWIRE_FD_INITRAMFS, VMM_INITRD_PATH, true },
+    { VMWIRE_FD_BASE, VMM_BASE_PATH, true },     { VMWIRE_FD_DISK, VMM_DISK_PATH, false },
+    { VMWIRE_FD_RAM, VMM_RAM_PATH, false },
+};
+#define FILES (sizeof(files) / sizeof(*files))
+
+/* --- before the child --- */
+
+/* As an ordinary user: by name, in our own mount namespace, where nobody else's names are. */
+static int reopen(int fd)
+{
+    char link[48], path[4096];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof(path) - 1);
+    if (n < 0)
+        return -errno;
+    path[n] = '\0';
+    int at = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    return at < 0 ? -errno : at;
+}
+
+/* Root clones them out of the host's mounts now; in a user namespace they are cloned out of its own copy later. */
+static int clone_mounts(struct jail *j, struct err *err)
+{
+    j->usr = (int)syscall(SYS_open_tree, AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    if (j->usr < 0)
+        return err_sys(err, -errno, "clone /usr");
+    j->null = mount_clone(AT_FDCWD, "/dev/null");
+    if (j->null < 0)
+        return err_sys(err, j->null, "clone /dev/null");
+    j->kvm = j->q->flags & VMWIRE_KVM ? mount_clone(AT_FDCWD, "/dev/kvm") : NO_FD;
+    for (size_t i = 0; i < FILES; i++) {
+        CLEANUP(close_fd_p) int again = j->is_root ? NO_FD : reopen(j->fds[files[i].fd]);
+        j->named[i] = mount_clone(j->is_root ? j->fds[files[i].fd] : again, "");
+        if (j->named[i] < 0)
+            return err_sys(err, j->named[i], "clone the file for %s", files[i].path);
+    }
+    return 0;
+}
+
+/* --- in the child --- */
+
+static int map_self(uid_t uid, gid_t gid)
+{
+    char text[48];
+    const char *const files_of[] = { "/proc/self/setgroups", "/proc/self/uid_map", "/proc/self/gid_map" };
+    for (size_t i = 0; i < 3; i++) {
+        CLEANUP(close_fd_p) int fd = open(files_of[i], O_WRONLY | O_CLOEXEC);
+        int n = i == 0 ? snprintf(text, sizeof(text), "deny")
+                       : snprintf(text, sizeof(text), "0 %u 1", i == 1 ? (unsigned)uid : (unsigned)gid);
+        if (fd < 0 || write(fd, text, (size_t)n) != n)
+            return -errno;
+    }
+    return 0;
+}
+
+static int make_file(int root, const char *path)
+{
+    CLEANUP(close_fd_p) int fd = openat(root, path + 1, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : 0;
+}
+
+static int hang(int root, const char *path, int mount, uint64_t attributes)
+{
+    int r = mount_set(mount, attributes, NO_FD);
+    CLEANUP(close_fd_p) int at = r < 0 ? r : mount_open_beneath(root, path + 1, O_PATH, 0);
+    return at < 0 ? at : mount_attach(mount, at);
+}
+
+static int fill_root(struct jail *j, int root)
+{
+    static const char *const links[] = { "bin", "sbin", "lib", "lib64" };
+    char target[16];
+    int r = mkdirat(root, "usr", 0755) < 0 || mkdirat(root, "dev", 0755) < 0 ? -errno : 0;
+    for (size_t i = 0; r >= 0 && i < sizeof(links) / sizeof(*links); i++) {
+        (void)snprintf(target, sizeof(target), "usr/%s", links[i]);
+        r = symlinkat(target, root, links[i]) < 0 ? -errno : 0;
+    }
+    if (r >= 0)
+        r = hang(root, "/usr", j->usr, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (r >= 0 && (r = make_file(root, "/dev/null")) >= 0)
+        r = hang(root, "/dev/null", j->null, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (r >= 0 && j->kvm >= 0 && (r = make_file(root, "/dev/kvm")) >= 0)
+        r = hang(root, "/dev/kvm", j->kvm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    for (size_t i = 0; r >= 0 && i < FILES; i++) {
+        uint64_t more = files[i].is_readonly ? MOUNT_ATTR_RDONLY : 0;
+        r = make_file(root, files[i].path);
+        if (r >= 0)
+            r = hang(root, files[i].path, j->named[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | more);
+    }
+    return r;
+}
+
+static int new_root(void)
+{
+    CLEANUP(close_fd_p) int fs = mount_fs_open("tmpfs");
+    if (fs < 0)
+        return fs;
+    int r = mount_fs_string(fs, "mode", "0755");
+    if (r >= 0)
+        r = mount_fs_string(fs, "size", "64k");
+    return r < 0 ? r : mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+static int enter_root(struct jail *j, struct err *err)
+{
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return err_sys(err, -errno, "make mounts private");
+    CLEANUP(close_fd_p) int root = new_root();
+    CLEANUP(close_fd_p) int place = open(ROOT_PLACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = root < 0 ? root : place < 0 ? -errno : mount_attach(root, place);
+    if (r >= 0)
+        r = fill_root(j, root);
+    if (r < 0)
+        return err_sys(err, r, "build the monitor's root");
+    if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return err_sys(err, -errno, "enter the monitor's root");
+    r = mount_set(root, MOUNT_ATTR_RDONLY, NO_FD);
+    return r < 0 ? err_sys(err, r, "seal the monitor's root") : 0;
+}
+
+/* Out of the way of the places that are about to be taken. */
+static int raise_fd(int *fd)
+{
+    *fd = fcntl(*fd, F_DUPFD_CLOEXEC, FD_ABOVE);
+    return *fd < 0 ? -errno : 0;
+}
+
+/* Those of the request to their places, all others closed. */
+static int place_fds(struct jail *j)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int r = null < 0 ? -errno : raise_fd(&null);
+    if (r >= 0)
+        r = raise_fd(&j->report);
+    if (r >= 0)
+        r = raise_fd(&j->complaints);
+    for (int i = 0; r >= 0 && i < VMWIRE_FDS; i++)
+        r = raise_fd(&j->fds[i]);
+    for (int i = 0; r >= 0 && i < VMWIRE_FDS; i++)
+        r = dup2(j->fds[i], VMM_FD(i)) < 0 ? -errno : 0;
+    if (r < 0)
+        return r;
+    if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(j->complaints, 2) < 0 || dup3(j->report, 3, O_CLOEXEC) < 0)
+        return -errno;
+    j->report = 3;
+    for (int fd = 4; fd < VMM_FD(0); fd++)
+        (void)close(fd); /* most are not open */
+    return proc_close_from(VMM_FD(VMWIRE_FDS));
+}
+
+static int settle(struct jail *j, struct err *err)
+{
+    struct rlimit files_max = { NOFILE, NOFILE }, core = { 0, 0 };
+    struct confine_who who = { .uid = j->is_root ? j->uid : 0, .gid = j->is_root ? j->uid : 0 };
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)umask(077);
+    if (setsid() < 0 || setrlimit(RLIMIT_CORE, &core) < 0 || setrlimit(RLIMIT_NOFILE, &files_max) < 0)
+        return err_sys(err, -errno, "set the monitor's limits");
+    int r = place_fds(j);
+    if (r < 0)
+        return err_sys(err, r, "hand over descriptors");
+    return confine_identity(&who, 0, err);
+}
+
+/* The timestamp counter's rate: left to the guest to find out, every third emulated boot hangs in it. */
+static void command_line(const struct vmm_ops *vmm, char *ret, size_t size)
+{
+    char line[256];
+    double mhz = 0;
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && mhz <= 0 && fgets(line, sizeof(line), f))
+        if (strncmp(line, "cpu MHz", 7) == 0 && strchr(line, ':'))
+            mhz = strtod(strchr(line, ':') + 1, NULL);
+    if (f)
+        (void)fclose(f); /* read only */
+    unsigned long khz = mhz > 100 && mhz < 100000 ? (unsigned long)(mhz * 1000) : 0;
+    int n = snprintf(ret, size, "console=ttyS0 quiet panic=-1 reboot=t random.trust_cpu=on iii.channel=%s",
+                     vmm->has_vsock ? "vsock" : "serial");
+    if (khz && n > 0 && (size_t)n < size)
+        (void)snprintf(ret + n, size - (size_t)n, " tsc_early_khz=%lu lpj=%lu no_timer_check", khz, khz * 4);
+}
+
+static int become_monitor(struct jail *j, const char *program, struct vmm_args *args, struct err *err)
+{
+    static char *const no_env[] = { NULL };
+    int r = 0;
+    if (!j->is_root && (r = map_self(getuid(), getgid())) < 0)
+        return err_sys(err, r, "map the user");
+    r = cgroup_join_self(&j->join);
+    if (r < 0)
+        return err_sys(err, r, "join the control group");
+    r = j->is_root ? 0 : clone_mounts(j, err);
+    if (r >= 0)
+        r = enter_root(j, err);
+    if (r >= 0)
+        r = settle(j, err);
+    if (r < 0)
+        return r;
+    (void)execve(program, args->list, no_env);
+    return err_sys(err, -errno, "start %s", program);
+}
+
+static const char *find_program(const char *name, char *buf, size_t size)
+{
+    static const char *const folders[] = { "/usr/bin", "/usr/local/bin", "/usr/sbin" };
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        (void)snprintf(buf, size, "%s/%s", folders[i], name);
+        if (access(buf, X_OK) == 0)
+            return buf;
+    }
+    return NULL;
+}
+
+/* The name is random: so is the id, and a machine that has the same one still sees none of its files and processes. */
+static uid_t uid_of(const char *name)
+{
+    return VMJAIL_UID_BASE + (uid_t)(strtoull(name, NULL, 16) % VMJAIL_UIDS);
+}
+
+static int wait_for_exec(int report, struct err *err)
+{
+    struct err child = ERR_INIT;
+    ssize_t n;
+    do
+        n = read(report, &child, sizeof(child));
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
+        return 0;
+    if (n != (ssize_t)sizeof(child))
+        return err_sys(err, -EIO, "hear of the monitor's start");
+    child.msg[sizeof(child.msg) - 1] = '\0';
+    return err_set(err, child.code, 0, "%s", child.msg);
+}
+
+static int launch(struct jail *j, const char *program, struct vmm_args *args, int fds_back[], struct err *err)
+{
+    int pipe_fds[2], complaints[2];
+    uint64_t flags = CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+    if (pipe2(pipe_fds, O_CLOEXEC) < 0 || pipe2(complaints, O_CLOEXEC | O_NONBLOCK) < 0)
+        return err_sys(err, -errno, "make a pipe");
+    fds_back[VMWIRE_REPLY_ERRORS] = complaints[0];
+    j->complaints = complaints[1];
+    j->report = pipe_fds[1];
+    pid_t pid = proc_clone(flags | (j->is_root ? 0 : CLONE_NEWUSER), j->join.clone_into, &fds_back[VMWIRE_REPLY_PIDFD]);
+    if (pid == 0) {
+        struct err why = ERR_INIT;
+        (void)become_monitor(j, program, args, &why);
+        _exit(write(j->report, &why, sizeof(why)) < 0 ? 126 : 127); /* nobody else could be told */
+    }
+    (void)close(pipe_fds[1]); /* both the child's */
+    (void)close(complaints[1]);
+    int r = pid < 0 ? err_sys(err, pid, "start a process") : wait_for_exec(pipe_fds[0], err);
+    (void)close(pipe_fds[0]); /* read to its end */
+    return r < 0 ? r : pid;
+}
+
+int vmjail_start(const struct vmwire_request *q, const int fds[VMWIRE_FDS], const struct cgroup *group,
+                 struct vmwire_reply *ret, int fds_back[VMWIRE_REPLY_FDS], struct err *err)
+{
+    struct jail j = { .q = q, .vmm = vmm_by_number(q->vmm), .is_root = geteuid() == 0, .kvm = NO_FD };
+    struct vmm_args args = { 0 };
+    char where[256], line[COMMAND_LINE];
+    const char *program = j.vmm ? find_program(j.vmm->program, where, sizeof(where)) : NULL;
+    if (!program)
+        return err_set(err, ERR_UNSUPPORTED, 0, "%s is not installed", j.vmm ? j.vmm->program : "this monitor");
+    memcpy(j.fds, fds, sizeof(j.fds));
+    j.uid = j.is_root ? uid_of(q->name) : getuid();
+    command_line(j.vmm, line, sizeof(line));
+    j.vmm->argv(q, line, &args);
+    int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the monitor's command line is too long") : 0;
+    if (r >= 0)
+        r = group ? cgroup_join_open(group, &j.join, err) : (j.join.clone_into = NO_FD, 0);
+    if (r >= 0 && j.is_root)
+        r = clone_mounts(&j, err);
+    if (r >= 0)
+        r = launch(&j, program, &args, fds_back, err);
+    cgroup_join_done(&j.join);
+    vmm_args_done(&args);
+    if (r < 0)
+        return r;
+    ret->pid = r;
+    ret->start_time = proc_start_time(r);
+    return 0;
+}

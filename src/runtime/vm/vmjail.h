@@ -1,0 +1,17 @@
+/* The place a virtual machine monitor runs in: a user id of its own, namespaces of its own with no network in them, a
+ * root that holds its program's files and its own, nothing else. Only the tool uses this, in a process of one thread.
+ * May include: base/, os/, runtime/vm/. */
+#pragma once
+#include "os/cgroup.h"
+#include "runtime/vm/vmm.h"
+#include "runtime/vm/vmwire.h"
+
+#define VMJAIL_UID_BASE 0x71000000u /* above the ranges of boxes; below the sign bit that old tools trip over */
+#define VMJAIL_UIDS     0x0e000000u
+
+/* Starts the monitor as a child of our own parent. fds: those of the request; fds_back: the caller's, also
+ * when it fails. */
+int vmjail_start(const struct vmwire_request *q, const int fds[VMWIRE_FDS], const struct cgroup *group,
+                 struct vmwire_reply *ret, int fds_back[VMWIRE_REPLY_FDS], struct err *err);
+/* A user id that only machines have. */
+bool vmjail_is_uid(uid_t uid);

@@ -1,0 +1,72 @@
+/* What differs between virtual machine monitors; all else is the same for each (vm.c). An entry has two halves: argv()
+ * runs in the privileged tool and is made of checked numbers and fixed names only; the rest runs in the daemon and
+ * talks to the monitor's control socket. What a monitor says is untrusted: a guest may have taken it over.
+ * May include: base/, loop/, runtime/vm/. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "loop/loop.h"
+#include "runtime/vm/vmwire.h"
+
+#define VMM_ARGS_MAX 96
+
+/* The command line of a machine in the making. add() formats one argument; too many or too long ones are an error that
+ * vmm_args_end() reports. */
+struct vmm_args {
+    char *list[VMM_ARGS_MAX + 1];
+    unsigned n;
+    bool is_full;
+};
+void vmm_args_add(struct vmm_args *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void vmm_args_done(struct vmm_args *a);
+
+/* Where a descriptor of struct vmwire_request is for the monitor: under its number, and regular files by a name in its
+ * root as well. */
+#define VMM_FD(which)   (10 + (which))
+#define VMM_KERNEL_PATH "/kernel"
+#define VMM_INITRD_PATH "/initramfs"
+#define VMM_BASE_PATH   "/base"
+#define VMM_DISK_PATH   "/disk"
+#define VMM_RAM_PATH    "/ram"
+
+struct vmm;                                            /* one machine's control */
+typedef void vmm_fn(void *arg, const struct err *err); /* err NULL: done. Once, never from inside the call */
+
+struct vmm_start {
+    struct loop *loop;
+    const char *control;      /* path of its control socket */
+    const char *command_line; /* of the kernel */
+    const struct vmwire_request *request;
+    loop_fn *on_lost; /* the control connection broke, by itself; at most once */
+    void *arg;
+};
+
+struct vmm_ops {
+    const char *name;    /* also what III_ISOLATION_BACKEND says */
+    const char *program; /* looked for in /usr/bin, /usr/local/bin, /usr/sbin */
+    bool has_vsock;      /* the agent listens on a vsock behind the agent socket, else a serial port */
+    bool can_save_live;
+    bool can_save; /* memory snapshots */
+    /* In the tool. */
+    void (*argv)(const struct vmwire_request *q, const char *command_line, struct vmm_args *args);
+    /* In the daemon. Connects, and tells fn when the machine takes commands (booting or waiting for load()). */
+    struct vmm *(*open)(const struct vmm_start *s, vmm_fn *fn, void *arg);
+    /* The same for one that runs already: a server before us started it. */
+    struct vmm *(*reopen)(const struct vmm_start *s, vmm_fn *fn, void *arg);
+    void (*close)(struct vmm *m); /* the machine goes on; calls under way are not answered any more */
+    void (*pause)(struct vmm *m, vmm_fn *fn, void *arg);
+    void (*resume)(struct vmm *m, vmm_fn *fn, void *arg);
+    /* Its state into state_fd (borrowed); it stands still when that is done. with_ram: the memory too, else only what
+     * is not in the memory's file (VMWIRE_SHARED_RAM). Pause it before, unless can_save_live: then it runs on while
+     * most of its memory is sent, and a pause in between makes an end of that. */
+    void (*save)(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg);
+    /* Into one started with VMWIRE_INCOMING; it is paused then. */
+    void (*load)(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg);
+};
+
+extern const struct vmm_ops qemu_ops;
+/* By enum vmwire_vmm or name; NULL: no such. */
+const struct vmm_ops *vmm_by_number(uint32_t number);
+const struct vmm_ops *vmm_by_name(const char *name, uint32_t *ret_number);

@@ -1,0 +1,405 @@
+#include "runtime/vm/vmmachine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/ident.h"
+#include "os/proc.h"
+#include "os/seqsock.h"
+
+#define CONSOLE_MS    50 /* a guest may write as fast as it can: what is read is bounded, the rest waits or is lost */
+#define CONSOLE_BYTES 16384
+
+static const char *const sockets[] = { "agent", "control", "console" }; /* in the order of enum vmwire_fd */
+#define SOCKETS (sizeof(sockets) / sizeof(*sockets))
+
+struct vmmachine {
+    struct vmmachine_site *site;
+    char name[VMWIRE_NAME_MAX];
+    struct vmwire_request request;
+    pid_t pid;
+    uint64_t start_time;
+    int pidfd;
+    struct watch *exit;
+    struct vmm *control;
+    int console, errors;
+    struct timer *console_timer;
+    char words[VMMACHINE_WORDS_MAX];
+    size_t n_words;
+    bool is_starting; /* the tool has not answered yet */
+    bool is_unwanted; /* killed before it did */
+    vmmachine_fn *fn; /* of the start */
+    void *arg;
+    loop_fn *on_gone;
+    void *gone_arg;
+};
+
+const char *vmmachine_name(const struct vmmachine *m)
+{
+    return m->name;
+}
+
+pid_t vmmachine_pid(const struct vmmachine *m)
+{
+    return m->pid;
+}
+
+uint64_t vmmachine_start_time(const struct vmmachine *m)
+{
+    return m->start_time;
+}
+
+struct vmm *vmmachine_control(struct vmmachine *m)
+{
+    return m->control;
+}
+
+static char *socket_path(const struct vmmachine_site *site, const char *name, const char *which)
+{
+    return xasprintf("%s/run/%s.%s", site->dir, name, which);
+}
+
+char *vmmachine_socket(const struct vmmachine *m, const char *which)
+{
+    return socket_path(m->site, m->name, which);
+}
+
+static int address(const char *path, struct sockaddr_un *ret)
+{
+    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    if (strlen(path) >= sizeof(ret->sun_path))
+        return -ENAMETOOLONG;
+    memcpy(ret->sun_path, path, strlen(path));
+    return 0;
+}
+
+static int listen_at(const char *path)
+{
+    struct sockaddr_un addr;
+    int r = address(path, &addr);
+    CLEANUP(close_fd_p) int fd = r < 0 ? r : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (r < 0)
+        return r;
+    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || listen(fd, 4) < 0)
+        return -errno;
+    return steal_fd(&fd);
+}
+
+/* --- the console --- */
+
+static void remember(struct vmmachine *m, const char *data, size_t n)
+{
+    if (n > sizeof(m->words)) {
+        data += n - sizeof(m->words);
+        n = sizeof(m->words);
+    }
+    if (m->n_words + n > sizeof(m->words)) {
+        size_t drop = m->n_words + n - sizeof(m->words);
+        memmove(m->words, m->words + drop, m->n_words - drop);
+        m->n_words -= drop;
+    }
+    memcpy(m->words + m->n_words, data, n);
+    m->n_words += n;
+}
+
+static void read_console(void *arg)
+{
+    struct vmmachine *m = arg;
+    char piece[CONSOLE_BYTES];
+    ssize_t n = m->console < 0 ? -1 : recv(m->console, piece, sizeof(piece), MSG_DONTWAIT);
+    if (n > 0)
+        remember(m, piece, (size_t)n);
+    n = m->errors < 0 ? -1 : read(m->errors, piece, sizeof(piece));
+    if (n > 0)
+        remember(m, piece, (size_t)n);
+}
+
+char *vmmachine_words(const struct vmmachine *m)
+{
+    char *text = xzalloc(m->n_words + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_words; i++) {
+        unsigned char c = (unsigned char)m->words[i];
+        if (c == '\n' || (c >= ' ' && c <= '~'))
+            text[n++] = (char)c;
+        else if (c == '\t')
+            text[n++] = ' ';
+    }
+    while (n && text[n - 1] == '\n')
+        text[--n] = '\0';
+    return text;
+}
+
+static void open_console(struct vmmachine *m)
+{
+    CLEANUP(free_p) char *path = vmmachine_socket(m, "console");
+    struct sockaddr_un addr;
+    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || address(path, &addr) < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+        return; /* only its last words are lost */
+    m->console = steal_fd(&fd);
+    m->console_timer = timer_new(m->site->loop, CONSOLE_MS, CONSOLE_MS, read_console, m);
+}
+
+/* --- the end --- */
+
+static void machine_free(struct vmmachine *m)
+{
+    watch_free(m->exit);
+    timer_free(m->console_timer);
+    m->site->vmm->close(m->control);
+    int fds[] = { m->pidfd, m->console, m->errors };
+    seqsock_close_all(fds, 3);
+    free(m);
+}
+
+struct ending {
+    struct vmmachine_site *site;
+    char name[VMWIRE_NAME_MAX];
+    vmmachine_fn *fn;
+    void *arg;
+};
+
+static void remove_sockets(const struct vmmachine_site *site, const char *name)
+{
+    for (size_t i = 0; i < SOCKETS; i++) {
+        CLEANUP(free_p) char *path = socket_path(site, name, sockets[i]);
+        (void)unlink(path); /* may never have been there */
+    }
+}
+
+static void on_killed(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
+{
+    CLEANUP(free_p) struct ending *e = arg;
+    (void)reply;
+    (void)fds;
+    if (!err)
+        remove_sockets(e->site, e->name);
+    if (e->fn)
+        e->fn(e->arg, err);
+}
+
+static void send_kill(struct vmmachine_site *site, const char *name, pid_t pid, uint64_t start_time, struct ending *e)
+{
+    struct vmwire_request q = { .version = VMWIRE_VERSION, .op = VMWIRE_KILL, .pid = pid, .start_time = start_time };
+    (void)snprintf(q.name, sizeof(q.name), "%s", name);
+    vmcall_start(&site->calls, &q, "", NULL, 0, on_killed, e);
+}
+
+static struct ending *ending_new(struct vmmachine_site *site, const char *name, vmmachine_fn *fn, void *arg)
+{
+    struct ending *e = xzalloc(sizeof(*e));
+    *e = (struct ending){ .site = site, .fn = fn, .arg = arg };
+    (void)snprintf(e->name, sizeof(e->name), "%s", name);
+    return e;
+}
+
+void vmmachine_kill_name(struct vmmachine_site *site, const char *name, vmmachine_fn *fn, void *arg)
+{
+    send_kill(site, name, 0, 0, ending_new(site, name, fn, arg));
+}
+
+void vmmachine_kill(struct vmmachine *m, vmmachine_fn *fn, void *arg)
+{
+    if (m->is_starting) { /* it is killed as soon as it is there */
+        m->is_unwanted = true;
+        m->fn = fn;
+        m->arg = arg;
+        return;
+    }
+    send_kill(m->site, m->name, m->pid, m->start_time, ending_new(m->site, m->name, fn, arg));
+    machine_free(m);
+}
+
+void vmmachine_forget(struct vmmachine *m)
+{
+    if (m->is_starting)
+        m->is_unwanted = true;
+    else
+        machine_free(m);
+}
+
+void vmmachine_on_gone(struct vmmachine *m, loop_fn *fn, void *arg)
+{
+    m->on_gone = fn;
+    m->gone_arg = arg;
+}
+
+static void on_exit_of(void *arg)
+{
+    struct vmmachine *m = arg;
+    siginfo_t info;
+    loop_fn *fn = m->on_gone;
+    m->exit = watch_free(m->exit);
+    (void)waitid(P_PIDFD, (id_t)m->pidfd, &info, WEXITED | WNOHANG); /* ours, unless it was adopted */
+    read_console(m);
+    m->on_gone = NULL;
+    if (fn)
+        fn(m->gone_arg);
+}
+
+/* --- the begin --- */
+
+static void on_open(void *arg, const struct err *err)
+{
+    struct vmmachine *m = arg;
+    vmmachine_fn *fn = m->fn;
+    void *to = m->arg;
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    m->fn = NULL;
+    if (err) {
+        read_console(m);
+        CLEANUP(free_p) char *words = vmmachine_words(m);
+        if (*words)
+            (void)err_wrap(&why, 0, "%s", words + (strlen(words) > 200 ? strlen(words) - 200 : 0));
+        vmmachine_kill(m, NULL, NULL);
+    }
+    if (fn)
+        fn(to, err ? &why : NULL);
+}
+
+static int watch_process(struct vmmachine *m, struct err *err)
+{
+    int r = loop_on_exit(m->site->loop, m->pidfd, on_exit_of, m, &m->exit);
+    return r < 0 ? err_sys(err, r, "watch the virtual machine") : 0;
+}
+
+static void open_control(struct vmmachine *m, bool is_new)
+{
+    CLEANUP(free_p) char *path = vmmachine_socket(m, "control");
+    struct vmm_start s = { .loop = m->site->loop, .control = path, .request = &m->request, .arg = m };
+    open_console(m);
+    const struct vmm_ops *vmm = m->site->vmm;
+    m->control = is_new ? vmm->open(&s, on_open, m) : vmm->reopen(&s, on_open, m);
+}
+
+static void on_started(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
+{
+    struct vmmachine *m = arg;
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    m->is_starting = false;
+    if (fds[VMWIRE_REPLY_PIDFD] >= 0) {
+        m->pidfd = fds[VMWIRE_REPLY_PIDFD];
+        m->errors = fds[VMWIRE_REPLY_ERRORS];
+    }
+    if (!err) {
+        m->pid = reply->pid;
+        m->start_time = reply->start_time;
+    }
+    if (m->is_unwanted) {
+        vmmachine_kill(m, m->fn, m->arg);
+        return;
+    }
+    if (err || watch_process(m, &why) < 0)
+        on_open(m, &why);
+    else
+        open_control(m, true);
+}
+
+static int open_files(struct vmmachine *m, const struct vmmachine_plan *plan, int fds[VMWIRE_FDS], struct err *err)
+{
+    const struct vmmachine_site *s = m->site;
+    const char *const paths[] = { s->kernel, s->initramfs, plan->base };
+    for (size_t i = 0; i < SOCKETS; i++) {
+        CLEANUP(free_p) char *path = vmmachine_socket(m, sockets[i]);
+        fds[i] = listen_at(path);
+        if (fds[i] < 0)
+            return err_sys(err, fds[i], "listen at %s", path);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        fds[VMWIRE_FD_KERNEL + i] = open(paths[i], O_RDONLY | O_CLOEXEC);
+        if (fds[VMWIRE_FD_KERNEL + i] < 0)
+            return err_sys(err, -errno, "open %s", paths[i]);
+    }
+    fds[VMWIRE_FD_DISK] = fcntl(plan->disk_fd, F_DUPFD_CLOEXEC, 3);
+    fds[VMWIRE_FD_RAM] = fcntl(plan->ram_fd, F_DUPFD_CLOEXEC, 3);
+    return fds[VMWIRE_FD_DISK] < 0 || fds[VMWIRE_FD_RAM] < 0 ? err_sys(err, -EMFILE, "start a virtual machine") : 0;
+}
+
+struct refusal {
+    struct vmmachine *m;
+    struct err err;
+};
+
+static void tell_refusal(void *arg)
+{
+    static const int none[VMWIRE_REPLY_FDS] = { NO_FD, NO_FD };
+    CLEANUP(free_p) struct refusal *r = arg;
+    on_started(r->m, NULL, none, &r->err);
+}
+
+static struct vmmachine *machine_new(struct vmmachine_site *site, vmmachine_fn *fn, void *arg)
+{
+    struct vmmachine *m = xzalloc(sizeof(*m));
+    *m = (struct vmmachine){ .site = site, .pidfd = NO_FD, .console = NO_FD, .errors = NO_FD, .fn = fn, .arg = arg };
+    return m;
+}
+
+static void refuse(struct vmmachine *m, const struct err *err)
+{
+    struct refusal *r = xzalloc(sizeof(*r));
+    *r = (struct refusal){ .m = m, .err = *err };
+    m->is_starting = true;
+    loop_defer(m->site->loop, tell_refusal, r);
+}
+
+void vmmachine_new_name(char ret[VMWIRE_NAME_MAX])
+{
+    uint64_t random;
+    ident_random(&random, sizeof(random));
+    ident_hex(&random, sizeof(random), ret);
+}
+
+struct vmmachine *vmmachine_start(struct vmmachine_site *site, const struct vmmachine_plan *plan, vmmachine_fn *fn,
+                                  void *arg)
+{
+    struct vmmachine *m = machine_new(site, fn, arg);
+    struct err err = ERR_INIT;
+    int fds[VMWIRE_FDS];
+    memset(fds, 0xff, sizeof(fds));
+    (void)snprintf(m->name, sizeof(m->name), "%s", plan->name);
+    m->request = (struct vmwire_request){ .version = VMWIRE_VERSION,
+                                          .op = VMWIRE_START,
+                                          .vmm = site->vmm_number,
+                                          .flags = plan->flags | (site->is_kvm ? VMWIRE_KVM : 0),
+                                          .memory_mb = plan->memory_mb,
+                                          .cpus = plan->cpus,
+                                          .cpu_milli = plan->cpu_milli };
+    memcpy(m->request.name, m->name, sizeof(m->name));
+    m->is_starting = true;
+    if (open_files(m, plan, fds, &err) < 0)
+        refuse(m, &err);
+    else
+        vmcall_start(&site->calls, &m->request, "", fds, VMWIRE_FDS, on_started, m);
+    seqsock_close_all(fds, VMWIRE_FDS);
+    return m;
+}
+
+struct vmmachine *vmmachine_adopt(struct vmmachine_site *site, const char *name, pid_t pid, uint64_t start_time,
+                                  vmmachine_fn *fn, void *arg)
+{
+    struct vmmachine *m = machine_new(site, fn, arg);
+    struct err err = ERR_INIT;
+    (void)snprintf(m->name, sizeof(m->name), "%s", name);
+    m->pid = pid;
+    m->start_time = start_time;
+    m->pidfd = pid > 1 ? proc_open(pid) : -ESRCH;
+    if (m->pidfd < 0 || proc_start_time(pid) != start_time)
+        (void)err_set(&err, ERR_GONE, 0, "its virtual machine has ended");
+    else if (watch_process(m, &err) == 0) {
+        open_control(m, false);
+        return m;
+    }
+    refuse(m, &err);
+    return m;
+}

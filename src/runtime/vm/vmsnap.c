@@ -1,0 +1,384 @@
+/* Theory of operation. The memory of a running machine is private to its process, so saving it means sending it out. It
+ * is sent to a second machine of the same shape that never runs: that one keeps its memory in a file, and what it then
+ * has beside its memory is saved into another. The result is a folder like a template's, from which any number of
+ * machines are restored without a copy of the memory:
+ *   receiver starts  →  memory sent, the source runs on as long as the monitor can do that  →  now it stands still
+ *   →  its drive is copied  →  it goes on  →  receiver saved and ended.
+ * Memory and files belong together, because the source stands still from the last page to the end of the copy. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "runtime/vm/vm_core.h"
+
+enum { PART_LOAD = 1, PART_SEND = 2 };
+
+#define HURRY_MS 3000
+
+struct vmsaving {
+    struct vmsaving *next;
+    struct vm *vm;
+    struct box *source; /* NULL: it went */
+    struct vmimage image;
+    char name[VMWIRE_NAME_MAX];
+    char owner[IDENT_MAX];
+    struct vmmachine *receiver;
+    int disk, ram;
+    unsigned pending; /* parts of the transfer under way */
+    struct timer *hurry;
+    bool is_busy, is_source_paused, is_sent;
+    struct err err; /* of the first part that failed */
+    box_image_fn *fn;
+    void *arg;
+};
+
+static char *image_path(const struct vm *vm, const char *name)
+{
+    return xasprintf("%s/snaps/%s", vm->site.dir, name);
+}
+
+/* "qemu:0123456789abcdef" */
+char *vmsnap_folder(const struct vm *vm, const char *id)
+{
+    size_t n = strlen(vm->base.ops->name);
+    if (strncmp(id, vm->base.ops->name, n) != 0 || id[n] != ':')
+        return NULL;
+    const char *name = id + n + 1;
+    if (strlen(name) != 16 || strspn(name, "0123456789abcdef") != 16)
+        return NULL;
+    return image_path(vm, name);
+}
+
+static void saving_free(struct vmsaving *s)
+{
+    struct vmsaving **at = &s->vm->savings;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    if (s->disk >= 0)
+        (void)close(s->disk); /* written by others */
+    if (s->ram >= 0)
+        (void)close(s->ram);
+    timer_free(s->hurry);
+    vmfile_done(&s->image);
+    free(s);
+}
+
+static void on_source_on(void *arg, const struct err *err)
+{
+    (void)arg;
+    (void)err; /* it is gone then, and that is told elsewhere */
+}
+
+static void release_source(struct vmsaving *s)
+{
+    if (s->source && s->is_source_paused)
+        s->vm->site.vmm->resume(vmmachine_control(s->source->machine), on_source_on, NULL);
+    s->is_source_paused = false;
+}
+
+static int64_t bytes_of(const char *folder)
+{
+    static const char *const names[] = { "ram", "state", "disk" };
+    int64_t sum = 0;
+    struct stat st;
+    for (size_t i = 0; i < 3; i++) {
+        CLEANUP(free_p) char *path = xasprintf("%s/%s", folder, names[i]);
+        if (stat(path, &st) == 0)
+            sum += (int64_t)st.st_blocks * 512;
+    }
+    return sum;
+}
+
+static void finish(struct vmsaving *s, const struct err *err)
+{
+    struct vm *vm = s->vm;
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    CLEANUP(free_p) char *path = image_path(vm, s->name);
+    CLEANUP(free_p) char *id = xasprintf("%s:%s", vm->base.ops->name, s->name);
+    struct box_image made = { .id = id, .user = "", .workdir = "" };
+    box_image_fn *fn = s->fn;
+    void *arg = s->arg;
+    release_source(s);
+    if (s->receiver)
+        vmmachine_kill(s->receiver, NULL, NULL);
+    if (!err && vmfile_seal(s->image.folder, path, &s->image, &why) < 0)
+        err = &why;
+    if (err)
+        vmfile_remove_later(vm, s->image.folder);
+    else
+        (void)json_object_set_new(vm->pins, s->owner, json_string(id));
+    made.size_bytes = bytes_of(path);
+    saving_free(s);
+    if (!vm->is_ending)
+        fn(arg, err ? NULL : &made, err ? &why : NULL);
+}
+
+static void on_receiver_gone(void *arg, const struct err *err)
+{
+    struct vmsaving *s = arg;
+    s->is_busy = false;
+    finish(s, err);
+}
+
+static void on_saved(void *arg, const struct err *err)
+{
+    struct vmsaving *s = arg;
+    if (err) {
+        finish(s, err);
+        return;
+    }
+    struct vmmachine *m = s->receiver;
+    s->receiver = NULL;
+    s->is_busy = true;
+    vmmachine_kill(m, on_receiver_gone, s);
+}
+
+static void on_copied(void *arg, int fd, const struct err *err)
+{
+    struct vmsaving *s = arg;
+    struct err why = ERR_INIT;
+    s->is_busy = false;
+    s->is_sent = true;
+    if (fd >= 0)
+        (void)close(fd); /* the receiver has the file open already */
+    if (!err && (!s->source || s->vm->is_ending))
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
+    release_source(s);
+    CLEANUP(free_p) char *path = xasprintf("%s/state", s->image.folder);
+    CLEANUP(close_fd_p) int state = err || why.code ? NO_FD : vmfile_make(path, 0, &why);
+    if (state < 0)
+        finish(s, err ? err : &why);
+    else
+        s->vm->site.vmm->save(vmmachine_control(s->receiver), state, false, on_saved, s);
+}
+
+/* Both machines are done, or one of them failed. */
+static void part_done(struct vmsaving *s, unsigned part, const struct err *err)
+{
+    if (err && !s->err.code)
+        s->err = *err;
+    s->pending &= ~part;
+    if (s->pending)
+        return;
+    s->hurry = timer_free(s->hurry);
+    s->is_source_paused = s->source && !s->source->is_paused;
+    if (s->err.code) {
+        struct err why = s->err;
+        finish(s, &why);
+        return;
+    }
+    CLEANUP(free_p) char *from = xasprintf("%s/boxes/%s/disk", s->vm->site.dir, s->source->name);
+    CLEANUP(free_p) char *to = xasprintf("%s/disk", s->image.folder);
+    s->is_busy = true;
+    vmfile_copy(s->vm, from, to, on_copied, s);
+}
+
+static void on_loaded(void *arg, const struct err *err)
+{
+    part_done(arg, PART_LOAD, err);
+}
+
+static void on_sent(void *arg, const struct err *err)
+{
+    part_done(arg, PART_SEND, err);
+}
+
+static void on_hurried(void *arg, const struct err *err)
+{
+    (void)arg;
+    (void)err; /* the sending goes on, or says why not */
+}
+
+/* It writes faster than it is sent: without running it cannot. */
+static void on_late(void *arg)
+{
+    struct vmsaving *s = arg;
+    s->vm->site.vmm->pause(vmmachine_control(s->source->machine), on_hurried, NULL);
+}
+
+static void transfer(struct vmsaving *s)
+{
+    struct err why = ERR_INIT;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        (void)err_sys(&why, -errno, "save a virtual machine");
+        finish(s, &why);
+        return;
+    }
+    s->pending = PART_LOAD | PART_SEND;
+    s->hurry = timer_new(s->vm->base.loop, HURRY_MS, 0, on_late, s);
+    s->vm->site.vmm->load(vmmachine_control(s->receiver), ends[0], true, on_loaded, s);
+    s->vm->site.vmm->save(vmmachine_control(s->source->machine), ends[1], true, on_sent, s);
+    (void)close(ends[0]); /* both went along */
+    (void)close(ends[1]);
+}
+
+static void on_paused(void *arg, const struct err *err)
+{
+    struct vmsaving *s = arg;
+    s->is_source_paused = !err && !s->source->is_paused;
+    if (err)
+        finish(s, err);
+    else
+        transfer(s);
+}
+
+static void on_receiver(void *arg, const struct err *err)
+{
+    struct vmsaving *s = arg;
+    struct err why = ERR_INIT;
+    s->is_busy = false;
+    if (err)
+        s->receiver = NULL;
+    if (!err && (!s->source || s->vm->is_ending))
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
+    if (err || why.code)
+        finish(s, err ? err : &why);
+    else if (s->vm->site.vmm->can_save_live)
+        transfer(s);
+    else
+        s->vm->site.vmm->pause(vmmachine_control(s->source->machine), on_paused, s);
+}
+
+static int prepare(struct vmsaving *s, struct err *err)
+{
+    s->image.folder = xasprintf("%s/snaps/%s.new", s->vm->site.dir, s->name);
+    CLEANUP(free_p) char *disk = xasprintf("%s/disk", s->image.folder);
+    CLEANUP(free_p) char *ram = xasprintf("%s/ram", s->image.folder);
+    if (mkdir(s->image.folder, 0700) < 0)
+        return err_sys(err, -errno, "make %s", s->image.folder);
+    CLEANUP(free_p) char *from = xasprintf("%s/boxes/%s/disk", s->vm->site.dir, s->source->name);
+    struct stat st;
+    if (stat(from, &st) < 0)
+        return err_sys(err, -errno, "look at %s", from);
+    s->disk = vmfile_make(disk, (uint64_t)st.st_size, err);
+    s->ram = s->disk < 0 ? NO_FD : vmfile_make(ram, (uint64_t)s->image.memory_mb << 20, err);
+    return s->ram < 0 ? -EIO : 0;
+}
+
+static void snap_commit(struct box *box, const char *owner, box_image_fn *fn, void *arg)
+{
+    struct vm *vm = box->vm;
+    struct vmsaving *s = xzalloc(sizeof(*s));
+    struct err err = ERR_INIT;
+    char name[VMWIRE_NAME_MAX];
+    *s = (struct vmsaving){
+        .next = vm->savings, .vm = vm, .source = box, .disk = NO_FD, .ram = NO_FD, .fn = fn, .arg = arg
+    };
+    s->image = (struct vmimage){ .memory_mb = box->memory_mb, .cpus = box->cpus, .disk_mb = box->disk_mb };
+    memcpy(s->image.base, box->base, sizeof(s->image.base));
+    vm->savings = s;
+    vmmachine_new_name(s->name);
+    vmmachine_new_name(name);
+    (void)snprintf(s->owner, sizeof(s->owner), "%s", owner);
+    if (prepare(s, &err) < 0) {
+        finish(s, &err);
+        return;
+    }
+    CLEANUP(free_p) char *base = vmsource_base_path(vm, box->base);
+    struct vmmachine_plan plan = { .name = name,
+                                   .memory_mb = box->memory_mb,
+                                   .cpus = box->cpus,
+                                   .flags = VMWIRE_INCOMING | VMWIRE_SHARED_RAM,
+                                   .base = base,
+                                   .ram_fd = s->ram,
+                                   .disk_fd = s->disk };
+    s->is_busy = true;
+    s->receiver = vmmachine_start(&vm->site, &plan, on_receiver, s);
+}
+
+/* What its machine and the receiver would have answered never comes. */
+void vmsnap_forget_box(struct box *box)
+{
+    struct err gone = ERR_INIT;
+    struct vmsaving *next;
+    (void)err_set(&gone, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
+    for (struct vmsaving *s = box->vm->savings; s; s = next) {
+        next = s->next;
+        if (s->source != box)
+            continue;
+        s->source = NULL;
+        s->is_source_paused = false;
+        if (s->is_sent)
+            continue;
+        if (s->pending) {
+            vmmachine_kill(s->receiver, NULL, NULL);
+            s->receiver = NULL;
+            part_done(s, PART_LOAD | PART_SEND, &gone);
+        } else if (!s->is_busy) {
+            finish(s, &gone);
+        }
+    }
+}
+
+void vmsnap_end_all(struct vm *vm)
+{
+    struct err over = { .sys = ECANCELED };
+    struct vmsaving *next;
+    for (struct vmsaving *s = vm->savings; s; s = next) {
+        next = s->next;
+        if (!s->is_busy)
+            finish(s, &over);
+    }
+}
+
+/* --- who needs them --- */
+
+static void snap_pin(struct runtime *rt, const char *id, const char *owner)
+{
+    struct vm *vm = vm_of(rt);
+    (void)json_object_set_new(vm->pins, owner, json_string(id));
+    vm->is_collect_due = true; /* what the owner had before */
+}
+
+static void snap_unpin(struct runtime *rt, const char *owner)
+{
+    struct vm *vm = vm_of(rt);
+    if (json_object_del(vm->pins, owner) == 0)
+        vm->is_collect_due = true;
+}
+
+static bool is_pinned(const struct vm *vm, const char *name)
+{
+    const char *owner;
+    json_t *id;
+    json_object_foreach(vm->pins, owner, id)
+    {
+        const char *colon = strchr(json_string_value(id), ':');
+        if (colon && strcmp(colon + 1, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_being_made(const struct vm *vm, const char *name)
+{
+    for (const struct vmsaving *s = vm->savings; s; s = s->next)
+        if (strncmp(s->name, name, strlen(s->name)) == 0)
+            return true;
+    return false;
+}
+
+void vmsnap_collect(struct vm *vm)
+{
+    CLEANUP(free_p) char *dir = xasprintf("%s/snaps", vm->site.dir);
+    DIR *d = opendir(dir);
+    vm->is_collect_due = false;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (*e->d_name == '.' || is_pinned(vm, e->d_name) || is_being_made(vm, e->d_name))
+            continue;
+        CLEANUP(free_p) char *path = image_path(vm, e->d_name);
+        vmfile_remove_later(vm, path);
+    }
+    if (d)
+        (void)closedir(d);
+}
+
+const struct runtime_saves vmsnap_ops = { .commit = snap_commit, .pin = snap_pin, .unpin = snap_unpin };

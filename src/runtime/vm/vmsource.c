@@ -1,0 +1,398 @@
+/* Theory of operation. A new machine is never booted but restored: from a template, which is a machine of the same
+ * image and sizes that was booted once, up to the point where its agent waits to be told who it is. Building one: the
+ * image's layers as one read-only drive (base)  →  an empty writable drive of that size (blank), copied →  boot  →  the
+ * agent answers a probe  →  pause  →  save  →  end  →  the folder gets its name. Those who want the same one wait for
+ * the same build. What a crash leaves has a name that no template has. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "runtime/vm/vm_core.h"
+#include "runtime/vm/vmbase.h"
+
+struct waiter {
+    struct waiter *next;
+    vmsource_fn *fn;
+    void *arg;
+};
+
+struct vmsource {
+    struct vmsource *next;
+    struct vm *vm;
+    char key[VM_KEY_MAX];
+    struct vmimage image; /* its folder: where it is being made */
+    char *extra;          /* names of the layers */
+    uint32_t n_layers, extra_len;
+    char *pending; /* path of the file that the tool fills; then it gets its name */
+    struct vmmachine *machine;
+    struct vmchannel *channel;
+    int ram, disk, probe;
+    bool is_busy; /* something under way will call us, so that we have to be there */
+    struct waiter *waiters;
+};
+
+static void begin(struct vmsource *s);
+
+char *vmsource_base_path(const struct vm *vm, const char *key)
+{
+    return xasprintf("%s/bases/%s.erofs", vm->site.dir, key);
+}
+
+static char *blank_path(const struct vmsource *s)
+{
+    return xasprintf("%s/bases/blank-%u.ext4", s->vm->site.dir, s->image.disk_mb);
+}
+
+static char *template_path(const struct vm *vm, const char *key)
+{
+    return xasprintf("%s/templates/%s", vm->site.dir, key);
+}
+
+int vmsource_open_kit(struct vm *vm, struct err *err)
+{
+    if (vm->has_kit)
+        return 0;
+    int r = vmkit_open(vm->data_dir, vm->kernel, &vm->kit, err);
+    if (r < 0)
+        return r;
+    vm->has_kit = true;
+    vm->site.kernel = vm->kit.kernel;
+    vm->site.initramfs = vm->kit.initramfs;
+    return 0;
+}
+
+static void source_free(struct vmsource *s)
+{
+    struct vmsource **at = &s->vm->sources;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (*at)
+        *at = s->next;
+    int fds[] = { s->ram, s->disk, s->probe };
+    for (size_t i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]); /* the machine has its own */
+    vmchannel_cancel(s->channel);
+    vmfile_done(&s->image);
+    free(s->extra);
+    free(s->pending);
+    free(s);
+}
+
+static void finish(struct vmsource *s, const struct err *err)
+{
+    struct waiter *w = s->waiters;
+    struct vm *vm = s->vm;
+    struct vmimage made = { 0 };
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    CLEANUP(free_p) char *path = template_path(vm, s->key);
+    if (s->machine)
+        vmmachine_kill(s->machine, NULL, NULL);
+    if (err && s->image.folder)
+        vmfile_remove_later(vm, s->image.folder);
+    if (err && s->pending)
+        (void)unlink(s->pending); /* may not have been made */
+    source_free(s);
+    bool is_good = !err && vmfile_load(path, &made, &why) == 0;
+    while (w) {
+        struct waiter *next = w->next;
+        if (!vm->is_ending)
+            w->fn(w->arg, is_good ? &made : NULL, is_good ? NULL : &why);
+        free(w);
+        w = next;
+    }
+    vmfile_done(&made);
+}
+
+/* --- the machine --- */
+
+static void on_template_gone(void *arg, const struct err *err)
+{
+    struct vmsource *s = arg;
+    struct err why = ERR_INIT;
+    CLEANUP(free_p) char *path = template_path(s->vm, s->key);
+    s->is_busy = false;
+    if (!err && vmfile_seal(s->image.folder, path, &s->image, &why) < 0)
+        err = &why;
+    finish(s, err);
+}
+
+static void on_saved(void *arg, const struct err *err)
+{
+    struct vmsource *s = arg;
+    if (err) {
+        finish(s, err);
+        return;
+    }
+    struct vmmachine *m = s->machine;
+    s->machine = NULL;
+    s->is_busy = true;
+    vmmachine_kill(m, on_template_gone, s);
+}
+
+static void on_paused(void *arg, const struct err *err)
+{
+    struct vmsource *s = arg;
+    struct err why = ERR_INIT;
+    CLEANUP(free_p) char *path = xasprintf("%s/state", s->image.folder);
+    CLEANUP(close_fd_p) int state = err ? NO_FD : vmfile_make(path, 0, &why);
+    if (err || state < 0)
+        finish(s, err ? err : &why);
+    else
+        s->vm->site.vmm->save(vmmachine_control(s->machine), state, false, on_saved, s);
+}
+
+static void on_probed(void *arg, int fd, const struct err *err)
+{
+    struct vmsource *s = arg;
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    s->channel = NULL;
+    s->probe = fd; /* stays until it is saved: a machine that is restored then has a host from the start */
+    if (err) {
+        CLEANUP(free_p) char *words = vmmachine_words(s->machine);
+        (void)err_wrap(&why, 0, "boot a virtual machine (its console: %.150s)", *words ? words : "nothing");
+        finish(s, &why);
+        return;
+    }
+    s->vm->site.vmm->pause(vmmachine_control(s->machine), on_paused, s);
+}
+
+static void on_machine(void *arg, const struct err *err)
+{
+    struct vmsource *s = arg;
+    struct err over = ERR_INIT;
+    s->is_busy = false;
+    if (err)
+        s->machine = NULL;
+    if (err || s->vm->is_ending) {
+        (void)err_set(&over, ERR_CAPACITY, 0, "the server ends");
+        finish(s, err ? err : &over);
+        return;
+    }
+    CLEANUP(free_p) char *path = vmmachine_socket(s->machine, "agent");
+    struct vmchannel_options opt = { .loop = s->vm->base.loop,
+                                     .path = path,
+                                     .has_vsock = s->vm->site.vmm->has_vsock,
+                                     .first_ms = VM_BOOT_MS,
+                                     .deadline_ms = VM_BOOT_MS,
+                                     .hello.what = VMHELLO_PROBE };
+    s->channel = vmchannel_open(&opt, on_probed, s);
+}
+
+static void on_disk(void *arg, int fd, const struct err *err)
+{
+    struct vmsource *s = arg;
+    struct vm *vm = s->vm;
+    struct err why = ERR_INIT;
+    s->is_busy = false;
+    s->disk = fd;
+    CLEANUP(free_p) char *ram = xasprintf("%s/ram", s->image.folder);
+    if (!err && !vm->is_ending)
+        s->ram = vmfile_make(ram, (uint64_t)s->image.memory_mb << 20, &why);
+    if (err || s->ram < 0 || vm->is_ending) {
+        finish(s, err ? err : &why);
+        return;
+    }
+    CLEANUP(free_p) char *base = vmsource_base_path(vm, s->image.base);
+    char name[VMWIRE_NAME_MAX];
+    vmmachine_new_name(name);
+    struct vmmachine_plan plan = { .name = name,
+                                   .memory_mb = s->image.memory_mb,
+                                   .cpus = s->image.cpus,
+                                   .flags = VMWIRE_SHARED_RAM,
+                                   .base = base,
+                                   .ram_fd = s->ram,
+                                   .disk_fd = s->disk };
+    s->is_busy = true;
+    s->machine = vmmachine_start(&vm->site, &plan, on_machine, s);
+}
+
+/* --- its drives --- */
+
+static void on_filled(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
+{
+    struct vmsource *s = arg;
+    struct err why = ERR_INIT;
+    (void)reply;
+    (void)fds;
+    s->is_busy = false;
+    CLEANUP(free_p) char *pending = STEAL(s->pending);
+    if (s->vm->is_ending)
+        (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
+    CLEANUP(free_p) char *to = xstrndup(pending, strlen(pending) - strlen(".new"));
+    if (!err && !why.code && rename(pending, to) < 0)
+        (void)err_sys(&why, -errno, "keep %s", to);
+    if (err || why.code) {
+        (void)unlink(pending); /* half-made */
+        finish(s, err ? err : &why);
+    } else {
+        begin(s);
+    }
+}
+
+/* Has the tool fill `path`, then goes on with begin(). */
+static void fill(struct vmsource *s, const char *path, struct vmwire_request *q, const char *extra)
+{
+    struct err err = ERR_INIT;
+    s->pending = xasprintf("%s.new", path);
+    (void)unlink(s->pending); /* of a server that was killed */
+    CLEANUP(close_fd_p) int fd = vmfile_make(s->pending, 0, &err);
+    if (fd < 0) {
+        finish(s, &err);
+        return;
+    }
+    q->version = VMWIRE_VERSION;
+    s->is_busy = true;
+    vmcall_start(&s->vm->site.calls, q, extra, &fd, 1, on_filled, s);
+}
+
+static void begin(struct vmsource *s)
+{
+    struct vm *vm = s->vm;
+    struct err err = ERR_INIT;
+    CLEANUP(free_p) char *base = vmsource_base_path(vm, s->image.base);
+    CLEANUP(free_p) char *blank = blank_path(s);
+    if (access(base, R_OK) < 0) {
+        struct vmwire_request q = { .op = VMWIRE_BASE, .n_layers = s->n_layers, .extra_len = s->extra_len };
+        fill(s, base, &q, s->extra);
+        return;
+    }
+    if (access(blank, R_OK) < 0) {
+        struct vmwire_request q = { .op = VMWIRE_DISK, .disk_mb = s->image.disk_mb };
+        fill(s, blank, &q, "");
+        return;
+    }
+    s->image.folder = xasprintf("%s/templates/%s.new", vm->site.dir, s->key);
+    CLEANUP(free_p) char *disk = xasprintf("%s/disk", s->image.folder);
+    vmfile_remove(s->image.folder); /* of a server that was killed */
+    if (mkdir(s->image.folder, 0700) < 0) {
+        (void)err_sys(&err, -errno, "make %s", s->image.folder);
+        finish(s, &err);
+        return;
+    }
+    s->is_busy = true;
+    vmfile_copy(vm, blank, disk, on_disk, s);
+}
+
+/* --- who wants one --- */
+
+/* Names below the image folder, which is all that the tool takes. */
+static int name_layers(struct vmsource *s, const struct box_plan *plan, struct err *err)
+{
+    size_t skip = strlen(s->vm->image_dir), len = 0;
+    s->extra = xzalloc(VMWIRE_EXTRA_MAX);
+    for (size_t i = 0; i < plan->n_layers; i++) {
+        const char *layer = plan->layers[i];
+        if (strncmp(layer, s->vm->image_dir, skip) != 0 || layer[skip] != '/')
+            return err_set(err, ERR_INVALID, 0, "layer %.100s is not in the image folder", layer);
+        size_t n = strlen(layer + skip + 1) + 1;
+        if (len + n > VMWIRE_EXTRA_MAX || i >= VMWIRE_LAYERS_MAX)
+            return err_set(err, ERR_TOO_LARGE, 0, "an image of %zu layers is too large for a virtual machine",
+                           plan->n_layers);
+        memcpy(s->extra + len, layer + skip + 1, n);
+        len += n;
+    }
+    s->n_layers = (uint32_t)plan->n_layers;
+    s->extra_len = (uint32_t)len;
+    int r = vmbase_key(plan->layers, plan->n_layers, s->image.base);
+    return r < 0 ? err_sys(err, r, "name an image of %zu layers", plan->n_layers) : 0;
+}
+
+static uint32_t cpus_of(const struct vm *vm, uint32_t cpu_milli)
+{
+    uint32_t wanted = (cpu_milli + 999) / 1000;
+    uint32_t most = vm->host_cpus < VMWIRE_CPUS_MAX ? vm->host_cpus : VMWIRE_CPUS_MAX;
+    return wanted < 1 ? 1 : wanted > most ? most : wanted;
+}
+
+static struct vmsource *source_new(struct vm *vm, const struct box_plan *plan, struct err *err)
+{
+    struct vmsource *s = xzalloc(sizeof(*s));
+    *s = (struct vmsource){ .vm = vm, .ram = NO_FD, .disk = NO_FD, .probe = NO_FD };
+    uint32_t memory = plan->memory_mb ? plan->memory_mb : VM_MEMORY_MB;
+    s->image.memory_mb = memory < VMWIRE_MEMORY_MIN ? VMWIRE_MEMORY_MIN : memory;
+    s->image.cpus = cpus_of(vm, plan->cpu_milli);
+    s->image.disk_mb = plan->disk_mb ? plan->disk_mb : VM_DISK_MB;
+    if (vmsource_open_kit(vm, err) < 0 || name_layers(s, plan, err) < 0) {
+        source_free(s);
+        return NULL;
+    }
+    (void)snprintf(s->key, sizeof(s->key), "%s-%.40s-m%u-c%u-d%u-%.16s%s", vm->base.ops->name, s->image.base,
+                   s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key, vm->site.is_kvm ? "-kvm" : "");
+    return s;
+}
+
+struct telling {
+    vmsource_fn *fn;
+    void *arg;
+    struct err err;
+};
+
+static void tell(void *arg)
+{
+    CLEANUP(free_p) struct telling *t = arg;
+    t->fn(t->arg, NULL, &t->err);
+}
+
+static void refuse(struct vm *vm, const struct err *err, vmsource_fn *fn, void *arg)
+{
+    struct telling *t = xzalloc(sizeof(*t));
+    *t = (struct telling){ .fn = fn, .arg = arg, .err = *err };
+    loop_defer(vm->base.loop, tell, t);
+}
+
+static void wait_for(struct vmsource *s, vmsource_fn *fn, void *arg)
+{
+    struct waiter *w = xzalloc(sizeof(*w)), **at = &s->waiters;
+    *w = (struct waiter){ .fn = fn, .arg = arg };
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+}
+
+void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    struct vmimage found = { 0 };
+    struct vmsource *s = source_new(vm, plan, &err);
+    if (!s) {
+        refuse(vm, &err, fn, arg);
+        return;
+    }
+    for (struct vmsource *other = vm->sources; other; other = other->next)
+        if (strcmp(other->key, s->key) == 0) {
+            source_free(s);
+            wait_for(other, fn, arg);
+            return;
+        }
+    CLEANUP(free_p) char *path = template_path(vm, s->key);
+    int r = vmfile_load(path, &found, &err);
+    if (r == 0) {
+        source_free(s);
+        fn(arg, &found, NULL);
+        vmfile_done(&found);
+        return;
+    }
+    if (err.code != ERR_NOT_FOUND)
+        vmfile_remove(path); /* damaged, or written to by a monitor that was taken over */
+    s->next = vm->sources;
+    vm->sources = s;
+    wait_for(s, fn, arg);
+    begin(s);
+}
+
+void vmsource_end_all(struct vm *vm)
+{
+    struct err over = { .sys = ECANCELED };
+    struct vmsource *next;
+    for (struct vmsource *s = vm->sources; s; s = next) {
+        next = s->next;
+        if (!s->is_busy)
+            finish(s, &over);
+    }
+}

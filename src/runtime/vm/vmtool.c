@@ -1,0 +1,197 @@
+/* Rules of the tool: one request, one thread, no path from its client (layers are names beneath the image folder), and
+ * every field checked before anything is done. */
+#include "runtime/vm/vmtool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/strlist.h"
+#include "os/cgroup.h"
+#include "os/proc.h"
+#include "os/seqsock.h"
+#include "runtime/vm/vmbase.h"
+#include "runtime/vm/vmdisk.h"
+#include "runtime/vm/vmjail.h"
+
+#define SOCKET_FD   3
+#define OVERHEAD_MB 512 /* of a monitor beside its guest's memory: translated code, buffers, page tables */
+#define KILL_MS     10000
+
+struct tool {
+    const char *data_dir, *image_dir;
+    struct vmwire_request q;
+    char extra[VMWIRE_EXTRA_MAX + 1];
+    int fds[VMWIRE_FDS];
+    size_t n_fds;
+    struct cgroup_host host;
+    struct vmwire_reply reply;
+    int fds_back[VMWIRE_REPLY_FDS];
+};
+
+static int group_name(const struct tool *t, char ret[CGROUP_NAME_MAX], struct err *err)
+{
+    CLEANUP(close_fd_p) int data = open(t->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = data < 0 ? -errno : vmwire_group(data, t->q.name, ret);
+    return r < 0 ? err_sys(err, r, "open data folder %s", t->data_dir) : 0;
+}
+
+static int start(struct tool *t, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    struct cgroup_limits limits = { .memory_mb = t->q.memory_mb + OVERHEAD_MB, .cpu_milli = t->q.cpu_milli };
+    int r = group_name(t, name, err);
+    if (r >= 0)
+        r = cgroup_make(&t->host, name, &limits, &group, err);
+    if (r < 0)
+        return r;
+    r = vmjail_start(&t->q, t->fds, t->host.trees ? &group : NULL, &t->reply, t->fds_back, err);
+    if (r < 0) {
+        (void)cgroup_kill(&group);
+        (void)cgroup_remove(&group); /* empty, or the next sweep's */
+    }
+    return r;
+}
+
+/* Without a control group: only a process that is a machine's, and that the daemon has named by its start, too. */
+static int kill_process(const struct tool *t, struct err *err)
+{
+    char path[40];
+    struct stat st;
+    CLEANUP(close_fd_p) int pidfd = t->q.pid > 1 ? proc_open(t->q.pid) : -ESRCH;
+    if (pidfd == -ESRCH || (pidfd >= 0 && proc_start_time(t->q.pid) != t->q.start_time))
+        return 0; /* gone */
+    (void)snprintf(path, sizeof(path), "/proc/%d", t->q.pid);
+    if (pidfd < 0 || stat(path, &st) < 0)
+        return err_sys(err, pidfd < 0 ? pidfd : -errno, "look at process %d", t->q.pid);
+    if (geteuid() == 0 && !vmjail_is_uid(st.st_uid))
+        return err_set(err, ERR_FORBIDDEN, 0, "process %d is no virtual machine", t->q.pid);
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    if (proc_signal(pidfd, SIGKILL) < 0 || poll(&p, 1, KILL_MS) != 1)
+        return err_set(err, ERR_INTERNAL, 0, "process %d does not end", t->q.pid);
+    return 0;
+}
+
+static void nap(void)
+{
+    struct timespec ts = { .tv_nsec = 2000000 };
+    (void)nanosleep(&ts, NULL);
+}
+
+static int end(struct tool *t, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    int r = group_name(t, name, err);
+    if (r < 0)
+        return r;
+    if (cgroup_open(&t->host, name, &group) < 0)
+        return kill_process(t, err);
+    for (int waited = 0; waited < KILL_MS; waited += 2) {
+        (void)cgroup_kill(&group); /* empty is fine */
+        r = cgroup_is_empty(&group) ? cgroup_remove(&group) : -EBUSY;
+        if (r != -EBUSY)
+            return r < 0 ? err_sys(err, r, "remove control group %s", name) : 0;
+        nap();
+    }
+    return err_set(err, ERR_INTERNAL, EBUSY, "processes of control group %s do not end", name);
+}
+
+static int limit(struct tool *t, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    struct cgroup_limits limits = { .memory_mb = t->q.memory_mb ? t->q.memory_mb + OVERHEAD_MB : 0,
+                                    .cpu_milli = t->q.cpu_milli };
+    int r = group_name(t, name, err);
+    if (r >= 0 && (r = cgroup_open(&t->host, name, &group)) < 0)
+        return err_sys(err, r, "open control group %s", name);
+    return r < 0 ? r : cgroup_limits_set(&group, &limits, err);
+}
+
+static int base(struct tool *t, struct err *err)
+{
+    CLEANUP(strlist_free_p) char **layers = NULL;
+    const char *at = t->extra;
+    for (uint32_t i = 0; i < t->q.n_layers; i++, at += strlen(at) + 1) {
+        CLEANUP(free_p) char *path = xasprintf("%s/%s", t->image_dir, at);
+        strlist_add(&layers, path);
+    }
+    return vmbase_build(t->image_dir, (const char *const *)layers, t->q.n_layers, t->fds[VMWIRE_FD_OUT], err);
+}
+
+static int run(struct tool *t, struct err *err)
+{
+    switch (t->q.op) {
+    case VMWIRE_START:
+        return start(t, err);
+    case VMWIRE_KILL:
+        return end(t, err);
+    case VMWIRE_LIMIT:
+        return limit(t, err);
+    case VMWIRE_BASE:
+        return base(t, err);
+    default:
+        return vmdisk_make(t->fds[VMWIRE_FD_OUT], t->q.disk_mb, err);
+    }
+}
+
+static int receive(struct tool *t, struct err *err)
+{
+    struct {
+        struct vmwire_request q;
+        char extra[VMWIRE_EXTRA_MAX];
+    } *msg = malloc(sizeof(*msg));
+    if (!msg)
+        return err_sys(err, -ENOMEM, "receive a request");
+    ssize_t n = seqsock_recv(SOCKET_FD, msg, sizeof(*msg), t->fds, VMWIRE_FDS, &t->n_fds);
+    int r = 0;
+    if (n < (ssize_t)sizeof(t->q) || (size_t)n - sizeof(t->q) != msg->q.extra_len)
+        r = err_set(err, ERR_INVALID, 0, "vm tool: a request of %zd bytes", n);
+    if (r >= 0) {
+        t->q = msg->q;
+        memcpy(t->extra, msg->extra, t->q.extra_len);
+        r = vmwire_check(&t->q, t->extra, t->n_fds, err);
+    }
+    free(msg);
+    return r;
+}
+
+static void answer(struct tool *t, int r, const struct err *err)
+{
+    struct iovec parts[2] = { { &t->reply, sizeof(t->reply) }, { NULL, 0 } };
+    t->reply.version = VMWIRE_VERSION;
+    t->reply.result = r < 0 ? r : 0;
+    t->reply.code = r < 0 ? err->code : ERR_NONE;
+    (void)snprintf(t->reply.text, sizeof(t->reply.text), "%.399s", r < 0 ? err->msg : "");
+    bool has_fds = t->fds_back[VMWIRE_REPLY_PIDFD] >= 0;
+    (void)seqsock_send(SOCKET_FD, parts, t->fds_back,
+                       has_fds ? VMWIRE_REPLY_FDS : 0); /* a daemon that is gone sweeps later */
+}
+
+int vmtool_main(int argc, char **argv)
+{
+    static struct tool t = { .fds_back = { NO_FD, NO_FD } };
+    struct err err = ERR_INIT;
+    if (argc != 4)
+        return 2;
+    t.data_dir = argv[2];
+    t.image_dir = argv[3];
+    int r = receive(&t, &err);
+    if (r >= 0)
+        r = cgroup_host_init(&t.host, NULL, &err);
+    if (r >= 0)
+        r = run(&t, &err);
+    answer(&t, r, &err);
+    return r < 0;
+}

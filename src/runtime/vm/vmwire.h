@@ -1,0 +1,83 @@
+/* What the daemon asks of `iii --vm-tool`: one request of fixed size with descriptors on a SEQPACKET socket, one reply,
+ * and the process ends. The tool has root and believes nothing: vmwire_check() looks at every field, machines get only
+ * the descriptors that came along, never a name. May include: base/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define VMWIRE_VERSION    1u
+#define VMWIRE_NAME_MAX   20 /* 16 hex digits and NUL */
+#define VMWIRE_EXTRA_MAX  65536u
+#define VMWIRE_LAYERS_MAX 230u /* as many as one overlay takes */
+#define VMWIRE_MEMORY_MIN 64u
+#define VMWIRE_MEMORY_MAX 1048576u
+#define VMWIRE_CPUS_MAX   64u
+#define VMWIRE_DISK_MB    16777216u
+
+enum vmwire_op {
+    VMWIRE_START = 1, /* a machine; the reply has its pid, and a pidfd comes along */
+    VMWIRE_KILL,      /* and waits until nothing of it is left */
+    VMWIRE_LIMIT,     /* cpu_milli of a running one */
+    VMWIRE_BASE,      /* the layers of `extra` as one read-only file system, into VMWIRE_FD_OUT */
+    VMWIRE_DISK,      /* an empty writable one of disk_mb, into VMWIRE_FD_OUT */
+};
+
+enum vmwire_vmm { VMWIRE_QEMU, VMWIRE_FIRECRACKER, VMWIRE_KRUN, VMWIRE_VMMS };
+
+/* Descriptors of a START, in this order; of BASE and DISK: one, the file to fill. */
+enum vmwire_fd {
+    VMWIRE_FD_AGENT,   /* listening unix sockets: the agent's stream, */
+    VMWIRE_FD_CONTROL, /* the monitor's control, */
+    VMWIRE_FD_CONSOLE, /* the guest's console */
+    VMWIRE_FD_KERNEL,
+    VMWIRE_FD_INITRAMFS,
+    VMWIRE_FD_BASE, /* read-only drive */
+    VMWIRE_FD_DISK, /* writable drive */
+    VMWIRE_FD_RAM,  /* the guest's memory as a file */
+    VMWIRE_FDS,
+};
+#define VMWIRE_FD_OUT 0
+
+/* Descriptors that come back from a START. */
+enum vmwire_reply_fd {
+    VMWIRE_REPLY_PIDFD,
+    VMWIRE_REPLY_ERRORS, /* read end of a pipe: what the monitor complains of */
+    VMWIRE_REPLY_FDS,
+};
+
+enum {
+    VMWIRE_KVM = 1,        /* hardware virtualization, else emulation */
+    VMWIRE_INCOMING = 2,   /* waits for the state of a saved machine instead of booting */
+    VMWIRE_SHARED_RAM = 4, /* writes go to the memory's file; else they are the machine's own (copy on write) */
+};
+
+struct vmwire_request {
+    uint32_t version, op;
+    char name[VMWIRE_NAME_MAX]; /* of the machine: also its control group */
+    uint32_t vmm, flags;
+    uint32_t memory_mb, cpus;
+    uint32_t cpu_milli; /* 0 = no limit */
+    uint32_t disk_mb;
+    int32_t pid; /* kill, where the machine has no control group */
+    uint64_t start_time;
+    uint32_t n_layers, extra_len; /* NUL-ended names below the image folder, lowest first */
+};
+
+struct vmwire_reply {
+    uint32_t version;
+    int32_t result; /* 0 or -errno */
+    int32_t pid;
+    uint32_t code; /* enum err_code */
+    uint64_t start_time;
+    char text[400]; /* of struct err */
+};
+
+/* The control group of a machine: named after the data folder, too. ret: CGROUP_NAME_MAX bytes. */
+int vmwire_group(int data_dir_fd, const char *name, char *ret);
+/* Also what the groups of all machines of that folder begin with. */
+int vmwire_group_prefix(int data_dir_fd, char *ret);
+
+int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds, struct err *err);
