@@ -38,6 +38,7 @@ struct image *image_free(struct image *i)
     wordlist_free(i->cmd);
     free(i->user);
     free(i->workdir);
+    (void)image_helper_unref(i->helper);
     free(i);
     return NULL;
 }
@@ -467,17 +468,11 @@ static json_t *digests_of(struct image_store *s, char *const *folders, size_t n)
     return list;
 }
 
-static int stack_remotely(struct image_store *s, const struct image *base, const char *folder, const char *hex,
-                          const char *owner, struct err *err)
+static json_t *stack_request(struct image_store *s, const struct image *base, const char *folder, const char *hex,
+                             const char *owner)
 {
-    const char *name = image_remote_folder(s->remote, folder);
-    if (!name)
-        return err_set(err, ERR_INVALID, 0, "%s is not below the data folder", folder);
-    return image_remote_call(s->remote,
-                             json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "op", "stack", "name", base->name, "layers",
-                                       digests_of(s, base->layers, base->n_layers), "folder", name, "layer", hex,
-                                       "owner", owner),
-                             NULL, err);
+    return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "op", "stack", "name", base->name, "layers",
+                     digests_of(s, base->layers, base->n_layers), "folder", folder, "layer", hex, "owner", owner);
 }
 
 int image_stack_layer(struct image_store *s, const struct image *base, const char *folder, const char *layer,
@@ -493,9 +488,20 @@ int image_stack_layer(struct image_store *s, const struct image *base, const cha
         return err_set(err, ERR_INVALID, 0, "%s is not a layer of this store", layer);
     memcpy(top.hex, layer_hex(s, layer), DIGEST_HEX);
     JSON_OWNED record = layered_record(s, base, base->name, &top);
-    r = s->remote ? stack_remotely(s, base, folder, top.hex, owner, err)
+    const char *name = s->remote ? image_remote_folder(s->remote, folder) : folder;
+    struct image_helper *helper = NULL;
+    if (!name)
+        return err_set(err, ERR_INVALID, 0, "%s is not below the data folder", folder);
+    r = s->remote ? image_remote_work(s->remote, stack_request(s, base, name, top.hex, owner),
+                                      &(struct image_remote_how){ .keep = &helper }, NULL, err)
                   : image_stack_at(s, base, AT_FDCWD, folder, top.hex, owner, err);
-    return r < 0 ? r : record_to_image(s, record, base->name, ret, err);
+    if (r >= 0)
+        r = record_to_image(s, record, base->name, ret, err);
+    if (r < 0)
+        (void)image_helper_unref(helper);
+    else
+        (*ret)->helper = helper;
+    return r;
 }
 
 int image_add_layer(struct image_store *s, const struct image *base, const char *folder, const char *name,
@@ -529,8 +535,8 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
     return r < 0 ? r : record_to_image(s, record, name, ret, err);
 }
 
-int image_sum(struct image_store *s, char *const *layers, const atomic_bool *stop, char ret[DIGEST_HEX],
-              struct err *err)
+int image_sum(struct image_store *s, char *const *layers, struct image_helper *helper, const atomic_bool *stop,
+              char ret[DIGEST_HEX], struct err *err)
 {
     if (!s->remote)
         return layersum_of(layers, stop, ret, err);
@@ -538,8 +544,8 @@ int image_sum(struct image_store *s, char *const *layers, const atomic_bool *sto
     json_t *list = digests_of(s, layers, strlist_count(layers));
     if (!list)
         return err_set(err, ERR_INVALID, 0, "a layer is not of this store");
-    int r =
-        image_remote_work(s->remote, json_pack("{s:s, s:o}", "op", "sum", "layers", list), stop, NULL, &answer, err);
+    int r = image_remote_work(s->remote, json_pack("{s:s, s:o}", "op", "sum", "layers", list),
+                              &(struct image_remote_how){ .helper = helper, .stop = stop }, &answer, err);
     const char *sum = json_get_str(answer, "sum", "");
     if (r == 0 && !digest_is_hex(sum))
         return err_set(err, ERR_INTERNAL, 0, "the image tool gave no checksum");
@@ -548,14 +554,14 @@ int image_sum(struct image_store *s, char *const *layers, const atomic_bool *sto
     return r;
 }
 
-int64_t image_bytes(struct image_store *s, char *const *layers)
+int64_t image_bytes(struct image_store *s, char *const *layers, struct image_helper *helper)
 {
     JSON_OWNED answer = NULL;
     if (!s->remote)
         return layersum_bytes(layers, strlist_count(layers));
     json_t *list = digests_of(s, layers, strlist_count(layers));
-    if (!list ||
-        image_remote_call(s->remote, json_pack("{s:s, s:o}", "op", "bytes", "layers", list), &answer, NULL) < 0)
+    if (!list || image_remote_work(s->remote, json_pack("{s:s, s:o}", "op", "bytes", "layers", list),
+                                   &(struct image_remote_how){ .helper = helper }, &answer, NULL) < 0)
         return 0;
     return json_get_int(answer, "bytes", 0);
 }

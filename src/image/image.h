@@ -32,6 +32,7 @@ struct image {
     char *user;    /* "" or "uid[:gid]" or a name */
     char *workdir; /* "" when the image has none */
     int64_t size_bytes;
+    struct image_helper *helper; /* image_stack_layer(): who did it, or NULL */
 };
 struct image *image_free(struct image *i);
 DEFINE_CLEANUP(struct image *, image_free)
@@ -89,10 +90,15 @@ int image_collect(struct image_store *s,
 /* Drops the pins of owners for which is_alive says no: what a killed daemon left. */
 int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const char *owner), void *arg, struct err *err);
 
+/* A process that has moved a layer into the store and waits for questions about it: another would have to be made for
+ * each. Goes with the last reference. Of one thread at a time. NULL is fine everywhere. */
+struct image_helper *image_helper_ref(struct image_helper *h);
+struct image_helper *image_helper_unref(struct image_helper *h);
+
 /* What layers hold, in one number, and how many bytes (layersum.h). Both block. */
-int image_sum(struct image_store *s, char *const *layers, const atomic_bool *stop, char ret[DIGEST_HEX],
-              struct err *err);
-int64_t image_bytes(struct image_store *s, char *const *layers);
+int image_sum(struct image_store *s, char *const *layers, struct image_helper *helper, const atomic_bool *stop,
+              char ret[DIGEST_HEX], struct err *err);
+int64_t image_bytes(struct image_store *s, char *const *layers, struct image_helper *helper);
 /* Removes a captured folder that nobody wants. Blocks. */
 void image_discard(struct image_store *s, const char *folder);
 

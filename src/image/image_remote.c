@@ -1,6 +1,6 @@
 /* A call is a socket pair of its own: one end goes to the tool, which forks a child for it; the request and the answers
- * are JSON, one message each. A tool that died is started again, and the call is made once more: every operation may be
- * carried out twice. */
+ * are JSON, one message each. A helper is such a pair that is kept: its child waits for the next request. A tool that
+ * died is started again, and the call is made once more: every operation may be carried out twice. */
 #include "image/image_remote.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "image/image_spares.h"
 #include "os/seqsock.h"
 
 #define LOOK_MS 100 /* how often a long call looks whether it is still wanted */
@@ -26,6 +27,34 @@ struct image_remote {
     int sock, pidfd;
     pid_t pid;
 };
+
+struct image_helper {
+    unsigned refs;
+    int sock; /* used by one thread at a time */
+};
+
+struct image_helper *image_helper_ref(struct image_helper *h)
+{
+    if (h)
+        h->refs++;
+    return h;
+}
+
+struct image_helper *image_helper_unref(struct image_helper *h)
+{
+    if (h && --h->refs == 0) {
+        close_fd_p(&h->sock); /* its child takes it as the order to end */
+        free(h);
+    }
+    return NULL;
+}
+
+static struct image_helper *helper_new(int sock)
+{
+    struct image_helper *h = xzalloc(sizeof(*h));
+    *h = (struct image_helper){ .refs = 1, .sock = sock };
+    return h;
+}
 
 static void reap(struct image_remote *r)
 {
@@ -84,9 +113,8 @@ const char *image_remote_folder(const struct image_remote *r, const char *folder
 }
 
 /* Hands one end of a call's pair to the tool. */
-static int hand_over(struct image_remote *r, int fd, struct err *err)
+static int hand_over(struct image_remote *r, int fd, char byte, struct err *err)
 {
-    char byte = 'c';
     struct iovec parts[2] = { { &byte, 1 }, { NULL, 0 } };
     (void)pthread_mutex_lock(&r->mutex);
     int result = r->sock >= 0 ? seqsock_send(r->sock, parts, &fd, 1) : -EPIPE;
@@ -154,25 +182,33 @@ struct call {
     struct image_remote *remote;
     char *text;
     size_t len;
-    const atomic_bool *stop;
-    struct image_pull_state *state;
+    struct image_remote_how how;
 };
 
 static int await(const struct call *c, int sock, json_t **ret, struct err *err)
 {
-    CLEANUP(free_p) char *text = xzalloc(IMAGE_REMOTE_MESSAGE);
+    CLEANUP(free_p) char *text = xrealloc(NULL, IMAGE_REMOTE_MESSAGE); /* not zeroed: that takes longer than a call */
     bool is_told = false;
     for (int r = 1; r == 1;) {
         struct pollfd p = { .fd = sock, .events = POLLIN };
-        int ready = poll(&p, 1, c->stop || c->state ? LOOK_MS : -1);
-        if (!is_told && is_unwanted(c->stop, c->state)) {
+        int ready = poll(&p, 1, c->how.stop || c->how.state ? LOOK_MS : -1);
+        if (!is_told && is_unwanted(c->how.stop, c->how.state)) {
             is_told = true;
             (void)send(sock, "s", 1, MSG_NOSIGNAL); /* gone already: the answer says it */
         }
-        if (ready > 0 && (r = take_answer(sock, text, c->state, ret, err)) != 1)
+        if (ready > 0 && (r = take_answer(sock, text, c->how.state, ret, err)) != 1)
             return r;
     }
     return -EIO;
+}
+
+/* -EPIPE without err: there is nobody, or no more. */
+static int ask_helper(const struct call *c, json_t **ret, struct err *err)
+{
+    struct image_helper *h = c->how.helper;
+    struct iovec parts[2] = { { c->text, c->len }, { NULL, 0 } };
+    int r = h && h->sock >= 0 ? seqsock_send(h->sock, parts, NULL, 0) : -EPIPE;
+    return r < 0 ? -EPIPE : await(c, h->sock, ret, err);
 }
 
 static int call_once(const struct call *c, json_t **ret, struct err *err)
@@ -182,24 +218,28 @@ static int call_once(const struct call *c, json_t **ret, struct err *err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "socket pair for the image tool");
     int r = seqsock_send(pair[0], parts, NULL, 0);
-    r = r < 0 ? err_sys(err, r, "ask the image tool") : hand_over(c->remote, pair[1], err);
+    r = r < 0 ? err_sys(err, r, "ask the image tool")
+              : hand_over(c->remote, pair[1], c->how.is_foreign ? IMAGE_SPARES_FOREIGN : IMAGE_SPARES_PLAIN, err);
     (void)close(pair[1]); /* the tool's */
     if (r == 0)
         r = await(c, pair[0], ret, err);
-    (void)close(pair[0]); /* all was read */
+    if (r == 0 && c->how.keep)
+        *c->how.keep = helper_new(pair[0]);
+    else
+        (void)close(pair[0]); /* all was read */
     return r;
 }
 
-int image_remote_work(struct image_remote *r, json_t *request, const atomic_bool *stop, struct image_pull_state *state,
-                      json_t **ret_answer, struct err *err)
+int image_remote_work(struct image_remote *r, json_t *request, const struct image_remote_how *how, json_t **ret_answer,
+                      struct err *err)
 {
     struct err own = ERR_INIT;
-    struct call c = { .remote = r, .stop = stop, .state = state };
+    struct call c = { .remote = r, .how = *how };
     CLEANUP(free_p) char *text = c.text = json_write(request, &c.len);
     json_decref(request);
     if (!text || c.len >= IMAGE_REMOTE_MESSAGE)
         return err_set(err, ERR_TOO_LARGE, 0, "a request to the image tool of %zu bytes", c.len);
-    int result = -EPIPE;
+    int result = ask_helper(&c, ret_answer, &own);
     for (int tries = 0; tries < 2 && result == -EPIPE && !own.code; tries++)
         result = call_once(&c, ret_answer, &own);
     if (result < 0 && !own.code)
@@ -211,5 +251,5 @@ int image_remote_work(struct image_remote *r, json_t *request, const atomic_bool
 
 int image_remote_call(struct image_remote *r, json_t *request, json_t **ret_answer, struct err *err)
 {
-    return image_remote_work(r, request, NULL, NULL, ret_answer, err);
+    return image_remote_work(r, request, &(struct image_remote_how){ 0 }, ret_answer, err);
 }

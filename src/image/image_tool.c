@@ -1,8 +1,9 @@
 /* `iii --image-tool DATA_DIR`: the process that works on the image store for the server. It takes calls, each a socket,
- * on descriptor 3 and has a child for each; only the child reads what the server says, parses what a registry or an
- * archive holds, and ends with its one answer. The child is forked and confined before its call comes (a spare), since
- * a snapshot waits for it. The server is not believed: folders of boxes are named by a fixed pattern and opened beneath
- * the data folder, layers by their digest. */
+ * on descriptor 3 and gives each to a child (image_spares.c); only the child reads what the server says, parses what a
+ * registry or an archive holds, and answers, until the socket ends: what the server asks on the same one is about the
+ * same layers. The server is not believed: folders of boxes are named by a fixed pattern and opened beneath the data
+ * folder, layers by their digest.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -21,10 +22,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/strlist.h"
-#include "image/dockercred.h"
 #include "image/hostview.h"
 #include "image/image.h"
 #include "image/image_remote.h"
+#include "image/image_spares.h"
 #include "image/layersum.h"
 #include "image/layout.h"
 #include "os/confine.h"
@@ -35,22 +36,14 @@
 #include "os/tree.h"
 
 #define CONTROL_FD  3
-#define CALL_FD     3 /* in a child: it takes the place of the former */
 #define PROGRESS_MS 200
-
-/* Which configuration of Docker there was: what a child may read depends on it. All zero: none. */
-struct stamp {
-    dev_t dev;
-    ino_t ino;
-    struct timespec changed;
-};
 
 struct tool {
     const char *data_dir;
     struct image_store *store;
-    struct filter filter; /* for the children */
-    int spare;            /* to the child that waits; NO_FD: none does */
-    struct stamp stamp;   /* what it was confined by */
+    /* in a child: */
+    int call_fd;
+    bool has_read_foreign; /* bytes of a registry or an archive */
     /* long work: */
     struct image_pull_state pull;
     atomic_bool is_unwanted;
@@ -59,25 +52,25 @@ struct tool {
 
 typedef int op_fn(struct tool *t, const json_t *q, json_t *answer, struct err *err);
 
-static void send_json(json_t *j)
+static void send_json(const struct tool *t, json_t *j)
 {
     size_t len = 0;
     CLEANUP(free_p) char *text = json_write(j, &len);
     struct iovec parts[2] = { { text, len }, { NULL, 0 } };
     if (text)
-        (void)seqsock_send(CALL_FD, parts, NULL, 0); /* a server that is gone needs no answer */
+        (void)seqsock_send(t->call_fd, parts, NULL, 0); /* a server that is gone needs no answer */
     json_decref(j);
 }
 
 /* --- a second thread beside long work: tells how far it is, and hears that nobody wants it any more --- */
 
-static void tell_progress(struct tool *t)
+static void tell_progress(const struct tool *t)
 {
     if (atomic_load(&t->pull.layers) > 0)
-        send_json(json_pack("{s:{s:I, s:I, s:i, s:i}}", "progress", "done",
-                            (json_int_t)atomic_load(&t->pull.done_bytes), "total",
-                            (json_int_t)atomic_load(&t->pull.total_bytes), "layersDone",
-                            atomic_load(&t->pull.layers_done), "layers", atomic_load(&t->pull.layers)));
+        send_json(t, json_pack("{s:{s:I, s:I, s:i, s:i}}", "progress", "done",
+                               (json_int_t)atomic_load(&t->pull.done_bytes), "total",
+                               (json_int_t)atomic_load(&t->pull.total_bytes), "layersDone",
+                               atomic_load(&t->pull.layers_done), "layers", atomic_load(&t->pull.layers)));
 }
 
 static void *attend(void *arg)
@@ -85,12 +78,12 @@ static void *attend(void *arg)
     struct tool *t = arg;
     for (;;) {
         char byte;
-        struct pollfd p[2] = { { .fd = t->over_fd, .events = POLLIN }, { .fd = CALL_FD, .events = POLLIN } };
+        struct pollfd p[2] = { { .fd = t->over_fd, .events = POLLIN }, { .fd = t->call_fd, .events = POLLIN } };
         int ready = poll(p, atomic_load(&t->is_unwanted) ? 1 : 2, PROGRESS_MS);
         if (p[0].revents)
             return NULL;
         if (ready > 0) {
-            (void)recv(CALL_FD, &byte, 1, MSG_DONTWAIT); /* a word or the end: both mean stop */
+            (void)recv(t->call_fd, &byte, 1, MSG_DONTWAIT); /* a word or the end: both mean stop */
             atomic_store(&t->is_unwanted, true);
             image_pull_cancel(&t->pull);
         } else {
@@ -102,13 +95,15 @@ static void *attend(void *arg)
 static int run_attended(struct tool *t, op_fn *fn, const json_t *q, json_t *answer, struct err *err)
 {
     pthread_t thread;
+    atomic_store(&t->is_unwanted, false);
     t->over_fd = eventfd(0, EFD_CLOEXEC);
     if (t->over_fd < 0 || pthread_create(&thread, NULL, attend, t) != 0)
         return err_set(err, ERR_CAPACITY, 0, "start a thread for the image tool");
     int r = fn(t, q, answer, err);
     (void)eventfd_write(t->over_fd, 1);
     (void)pthread_join(thread, NULL);
-    tell_progress(t); /* where it ended */
+    (void)close(steal_fd(&t->over_fd)); /* nothing is left in it */
+    tell_progress(t);                   /* where it ended */
     return r;
 }
 
@@ -249,17 +244,21 @@ static int op_discard(struct tool *t, const json_t *q, json_t *answer, struct er
 static const struct {
     const char *name;
     op_fn *fn;
-    bool is_long;
-} ops[] = { { "pull", op_pull, true },        { "sum", op_sum, true },         { "remove", op_remove, false },
-            { "collect", op_collect, false }, { "host", op_host, false },      { "bytes", op_bytes, false },
-            { "stack", op_stack, false },     { "discard", op_discard, false } };
+    bool is_long, reads_foreign;
+} ops[] = { { "pull", op_pull, true, true },       { "sum", op_sum, true, false },
+            { "remove", op_remove, false, false }, { "collect", op_collect, false, false },
+            { "host", op_host, false, false },     { "bytes", op_bytes, false, false },
+            { "stack", op_stack, false, false },   { "discard", op_discard, false, false } };
 
 static int carry_out(struct tool *t, const json_t *q, json_t *answer, struct err *err)
 {
     const char *name = json_get_str(q, "op", "");
-    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
-        if (strcmp(ops[i].name, name) == 0)
-            return ops[i].is_long ? run_attended(t, ops[i].fn, q, answer, err) : ops[i].fn(t, q, answer, err);
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+        if (strcmp(ops[i].name, name) != 0)
+            continue;
+        t->has_read_foreign |= ops[i].reads_foreign;
+        return ops[i].is_long ? run_attended(t, ops[i].fn, q, answer, err) : ops[i].fn(t, q, answer, err);
+    }
     return err_set(err, ERR_INVALID, 0, "the image tool knows no \"%.40s\"", name);
 }
 
@@ -270,156 +269,47 @@ static const uint64_t kept_caps = UINT64_C(1) << CAP_CHOWN | UINT64_C(1) << CAP_
                                   UINT64_C(1) << CAP_FOWNER | UINT64_C(1) << CAP_FSETID | UINT64_C(1) << CAP_SETFCAP |
                                   UINT64_C(1) << CAP_SYS_ADMIN;
 
-static int confine_to_store(const char *data_dir, struct err *err)
-{
-    CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
-    CLEANUP(free_p) char *boxes = xasprintf("%s/boxes", data_dir);
-    CLEANUP(free_p) char *docker = dockercred_path();
-    const struct confine_place places[] = {
-        { images, CONFINE_UNPACK },
-        { boxes, CONFINE_UNPACK }, /* alike: landlock moves nothing to where more is allowed */
-        { "/dev/null", CONFINE_WRITE },
-        { docker ? docker : "/dev/null", CONFINE_READ },
-        { "/etc", CONFINE_READ },
-        { "/usr", CONFINE_READ },
-        { "/lib", CONFINE_READ },
-        { "/lib64", CONFINE_READ },
-        { "/run/systemd/resolve", CONFINE_READ },
-        { "/run/NetworkManager", CONFINE_READ },
-        { "/run/resolvconf", CONFINE_READ },
-        { "/proc", CONFINE_READ },
-        { "/dev/urandom", CONFINE_READ }
-    };
-    if (dockercred_has_helper())
-        return 0; /* a program of the site's own, which may need any file */
-    int r = confine_files(places, sizeof(places) / sizeof(*places), err);
-    return r == -EOPNOTSUPP ? 0 : r; /* the server has said that there is none */
-}
-
-/* In a child, since Docker's configuration may come and go: landlock, then the filter, which other calls need not pass.
- */
-static int confine_child(const struct tool *t, struct err *err)
-{
-    int r = confine_to_store(t->data_dir, err);
-    if (r >= 0 && (r = filter_install(&t->filter)) < 0)
-        (void)err_sys(err, r, "install the system call filter");
-    return r;
-}
-
-/* What a child does for its call; r and err say whether it is confined. */
-static void serve_call(struct tool *t, int r, struct err *err)
+/* What a child does for a call; confined and why say whether it is confined. False: there will be none any more. */
+static bool serve_call(struct tool *t, int confined, const struct err *why)
 {
     JSON_OWNED q = NULL;
     JSON_OWNED answer = json_object();
+    struct err err = *why;
     size_t n_fds = 0;
-    CLEANUP(free_p) char *text = xzalloc(IMAGE_REMOTE_MESSAGE);
-    ssize_t n = seqsock_recv(CALL_FD, text, IMAGE_REMOTE_MESSAGE, NULL, 0, &n_fds);
-    if (r >= 0)
-        r = n <= 0 ? err_set(err, ERR_INVALID, 0, "no request") : json_read(text, (size_t)n, &q, err);
+    CLEANUP(free_p) char *text = xrealloc(NULL, IMAGE_REMOTE_MESSAGE);
+    ssize_t n = seqsock_recv(t->call_fd, text, IMAGE_REMOTE_MESSAGE, NULL, 0, &n_fds);
+    if (n <= 0)
+        return false;
+    int r = confined < 0 ? confined : json_read(text, (size_t)n, &q, &err);
     if (r == 0)
-        r = carry_out(t, q, answer, err);
+        r = carry_out(t, q, answer, &err);
     if (r < 0)
-        send_json(json_pack("{s:{s:i, s:i, s:i, s:o}}", "error", "result", r, "code", (int)err->code, "sys", err->sys,
-                            "msg", json_text(err->msg, strlen(err->msg))));
+        send_json(t, json_pack("{s:{s:i, s:i, s:i, s:o}}", "error", "result", r, "code", (int)err.code, "sys", err.sys,
+                               "msg", json_text(err.msg, strlen(err.msg))));
     else
-        send_json(json_incref(answer));
+        send_json(t, json_incref(answer));
+    return true;
 }
 
-/* A socket that is sent over sock; NO_FD at its end. */
-static int receive_socket(int sock)
+static bool serve(void *arg, int call, int confined, const struct err *why)
 {
-    char byte;
-    int fd = NO_FD;
-    size_t n_fds = 0;
-    ssize_t n = seqsock_recv(sock, &byte, 1, &fd, 1, &n_fds);
-    return n > 0 && n_fds == 1 ? fd : NO_FD;
+    struct tool *t = arg;
+    t->call_fd = call;
+    bool is_wanted = true;
+    while (is_wanted)
+        is_wanted = serve_call(t, confined, why);
+    return !t->has_read_foreign;
 }
 
-static bool take_place(int fd, int place)
+/* Children inherit it: to install it costs each of them more than most calls do. */
+static int filter_self(struct err *err)
 {
-    return fd >= 0 && dup2(fd, place) >= 0 && fcntl(place, F_SETFD, FD_CLOEXEC) == 0 && close(fd) == 0;
-}
-
-/* A child's whole life: sock brings its call. An end of it means that there will be none. */
-static void live_as_child(struct tool *t, int sock)
-{
-    struct err err = ERR_INIT;
-    (void)signal(SIGCHLD, SIG_DFL);    /* it may have children itself: credential helpers */
-    if (!take_place(sock, CONTROL_FD)) /* what the server sends to the tool is none of its business */
-        return;
-    int r = confine_child(t, &err);
-    if (take_place(receive_socket(CONTROL_FD), CALL_FD))
-        serve_call(t, r, &err);
-}
-
-static struct stamp stamp_now(void)
-{
-    struct stat st;
-    CLEANUP(free_p) char *path = dockercred_path();
-    if (!path || stat(path, &st) < 0)
-        return (struct stamp){ 0 };
-    return (struct stamp){ .dev = st.st_dev, .ino = st.st_ino, .changed = st.st_ctim };
-}
-
-static bool is_stamp(const struct stamp *a, const struct stamp *b)
-{
-    return a->dev == b->dev && a->ino == b->ino && a->changed.tv_sec == b->changed.tv_sec &&
-           a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
-static void drop_spare(struct tool *t)
-{
-    close_fd_p(&t->spare); /* its end ends the child */
-    t->spare = NO_FD;
-}
-
-/* Leaves no spare when the system has no process or descriptor left: the next call tries again. */
-static void make_spare(struct tool *t)
-{
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return;
-    t->stamp = stamp_now();
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)close(pair[0]);
-        live_as_child(t, pair[1]);
-        (void)layout_close(t->store);
-        _exit(0);
-    }
-    (void)close(pair[1]);
-    t->spare = pair[0];
-    if (pid < 0)
-        drop_spare(t);
-}
-
-/* Gives the call to the spare; a spare that was killed, or confined by another configuration, is replaced. */
-static void hand_over(struct tool *t, int call)
-{
-    char byte = 'c';
-    struct stamp now = stamp_now();
-    struct iovec parts[2] = { { &byte, 1 }, { NULL, 0 } };
-    if (t->spare >= 0 && !is_stamp(&now, &t->stamp))
-        drop_spare(t);
-    for (int tries = 0; tries < 2; tries++) {
-        if (t->spare < 0)
-            make_spare(t);
-        if (t->spare < 0 || seqsock_send(t->spare, parts, &call, 1) >= 0)
-            break;
-        drop_spare(t);
-    }
-    if (t->spare >= 0)
-        drop_spare(t); /* it has got what it waited for, or never will; without it the server sees an end */
-}
-
-static int take_call(struct tool *t)
-{
-    int fd = receive_socket(CONTROL_FD);
-    if (fd < 0)
-        return -EPIPE;
-    hand_over(t, fd);
-    (void)close(fd); /* the child's */
-    return 0;
+    struct filter filter = { 0 };
+    int r = filter_build(&filter, err);
+    if (r >= 0 && (r = filter_install(&filter)) < 0)
+        (void)err_sys(err, r, "install the system call filter");
+    filter_done(&filter);
+    return r;
 }
 
 int image_tool_main(int argc, char **argv)
@@ -429,7 +319,7 @@ int image_tool_main(int argc, char **argv)
         (void)fprintf(stderr, "the image tool is started by the server only: iii serve\n");
         return 2;
     }
-    struct tool t = { .data_dir = argv[2], .spare = NO_FD, .over_fd = NO_FD };
+    struct tool t = { .data_dir = argv[2], .call_fd = NO_FD, .over_fd = NO_FD };
     CLEANUP(free_p) char *dir = xasprintf("%s/images", argv[2]);
     (void)prctl(PR_SET_NAME, "iii-images"); /* for ps only */
     (void)signal(SIGPIPE, SIG_IGN);         /* none of these can fail */
@@ -439,15 +329,11 @@ int image_tool_main(int argc, char **argv)
     if (layout_open(dir, &t.store, &err) < 0 ||
         confine_identity(&(struct confine_who){ .uid = geteuid(), .gid = getegid() }, geteuid() == 0 ? kept_caps : 0,
                          &err) < 0 ||
-        filter_build(&t.filter, &err) < 0) {
+        filter_self(&err) < 0) {
         (void)fprintf(stderr, "image tool: %s\n", err.msg);
         return 1;
     }
-    do
-        make_spare(&t);
-    while (take_call(&t) == 0);
-    drop_spare(&t);
+    image_spares_run(argv[2], CONTROL_FD, serve, &t);
     (void)layout_close(t.store);
-    filter_done(&t.filter);
     return 0;
 }

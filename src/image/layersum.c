@@ -144,7 +144,7 @@ static int add_layer(struct summing *s, const char *path)
 
 int layersum_of(char *const *folders, const atomic_bool *stop, char ret[DIGEST_HEX], struct err *err)
 {
-    struct summing s = { .block = xzalloc(BLOCK), .stop = stop, .err = err };
+    struct summing s = { .block = xrealloc(NULL, BLOCK), .stop = stop, .err = err };
     int r = 0;
     digest_init(&s.digest);
     for (size_t i = 0; folders && folders[i] && r >= 0; i++)

@@ -157,7 +157,7 @@ static int add_place(int ruleset, const struct confine_place *p, uint64_t known)
     return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
 }
 
-int confine_files(const struct confine_place *places, size_t n, struct err *err)
+int confine_files_prepare(const struct confine_place *places, size_t n, struct err *err)
 {
     int version = confine_landlock();
     if (version == 0)
@@ -173,7 +173,19 @@ int confine_files(const struct confine_place *places, size_t n, struct err *err)
         if (r < 0)
             return err_sys(err, r, "allow %s", places[i].path);
     }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+    return steal_fd(&fd);
+}
+
+int confine_files_enter(int rules, struct err *err)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_landlock_restrict_self, rules, 0) < 0)
         return err_sys(err, -errno, "enter the landlock ruleset");
-    return version;
+    return 0;
+}
+
+int confine_files(const struct confine_place *places, size_t n, struct err *err)
+{
+    CLEANUP(close_fd_p) int rules = confine_files_prepare(places, n, err);
+    int r = rules < 0 ? rules : confine_files_enter(rules, err);
+    return r < 0 ? r : confine_landlock();
 }

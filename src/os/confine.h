@@ -36,4 +36,7 @@ struct confine_place {
 /* Landlock: nothing but these places can be opened from now on, nothing can be executed, no process outside be
  * signalled (where the kernel knows that). Returns the kernel's version of it, from 1; -EOPNOTSUPP: it has none. */
 int confine_files(const struct confine_place *places, size_t n, struct err *err);
+/* The same in two steps, for a process whose children all want the same: a descriptor, and what enters it. */
+int confine_files_prepare(const struct confine_place *places, size_t n, struct err *err);
+int confine_files_enter(int rules, struct err *err);
 int confine_landlock(void); /* the version, or 0 */

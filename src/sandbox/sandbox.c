@@ -75,6 +75,7 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     json_decref(s->extra);
     strlist_free(s->image_env);
     strlist_free(s->layers);
+    free(s->counted.layer);
     strlist_free(s->exec_env);
     free(s);
     return NULL;

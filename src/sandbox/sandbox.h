@@ -46,7 +46,12 @@ struct sandbox {
     int64_t cpu_seen_us, cpu_seen_at_us; /* private: last sample of sandbox_metrics() */
     uint64_t oom_seen;                   /* oom kills already reported */
     struct capture *captures;            /* private: capture.c */
-    bool is_restoring;                   /* a new box is being made for it */
+    struct {                             /* private: snapshots.c */
+        char *layer;                     /* the topmost captured layer that was counted; or NULL */
+        size_t base;                     /* how many layers of the image below were not */
+        int64_t bytes;                   /* what all between hold */
+    } counted;
+    bool is_restoring; /* a new box is being made for it */
 };
 
 struct sandbox *sandbox_new(struct manager *m, const char *id);

@@ -28,7 +28,8 @@ struct measure {
     struct snapshots *sn;
     char id[IDENT_MAX];
     char **layers;
-    int64_t bytes;
+    struct image_helper *helper; /* who can do it without being made first; or NULL */
+    int64_t before, bytes;       /* known before; counted now */
     char sum[DIGEST_HEX];
     struct err err;
     void *owner; /* of whoever waits for it */
@@ -110,6 +111,7 @@ static struct measure *measure_new(struct snapshots *sn, const json_t *record, s
 static void measure_free(struct measure *w)
 {
     strlist_free(w->layers);
+    (void)image_helper_unref(w->helper);
     free(w);
 }
 
@@ -124,7 +126,7 @@ static size_t first_captured(const json_t *record)
 static void sum_up(void *arg)
 {
     struct measure *w = arg;
-    (void)image_sum(w->sn->m->images, w->layers, &w->sn->m->is_stopping, w->sum, &w->err); /* err tells */
+    (void)image_sum(w->sn->m->images, w->layers, w->helper, &w->sn->m->is_stopping, w->sum, &w->err); /* err tells */
 }
 
 static void summed_up(void *arg)
@@ -148,11 +150,12 @@ static bool is_ours(const json_t *record)
     return !layer || *layer == '/';
 }
 
-static void start_sum(struct snapshots *sn, const json_t *record)
+static void start_sum(struct snapshots *sn, const json_t *record, struct image_helper *helper)
 {
     if (!is_ours(record))
         return;
     struct measure *w = measure_new(sn, record, first_captured(record));
+    w->helper = image_helper_ref(helper);
     if (offload_run(sn->m, sum_up, summed_up, w) < 0)
         measure_free(w); /* tried again at the next start */
 }
@@ -168,7 +171,7 @@ static bool load_one(void *arg, const char *key, json_t *doc)
     if (pins_add(sn->m, &image, key, &err) < 0)
         log_event(LOG_ERROR, "snapshot.lost", "id", key, "error", err.msg, NULL);
     else if (!json_get(inner_of(doc), "checksum"))
-        start_sum(sn, doc);
+        start_sum(sn, doc, NULL);
     done_image(&image);
     return true;
 }
@@ -189,6 +192,7 @@ struct taking {
     char id[IDENT_MAX];
     char *name;
     json_t *record;
+    struct image_helper *helper;
     snapshots_fn *fn;
     void *arg;
 };
@@ -210,18 +214,44 @@ static void finish_taking(struct taking *t, const struct err *err)
                             json_pack("{s:s, s:s}", "snapshotId", t->id, "name", t->name));
         JSON_OWNED wire = wire_of(t->record);
         t->fn(t->arg, wire, NULL);
-        start_sum(t->sn, t->record);
+        start_sum(t->sn, t->record, t->helper);
     }
     json_decref(t->record);
+    (void)image_helper_unref(t->helper);
     sandbox_unref(t->s);
     free(t->name);
     free(t);
 }
 
+/* A layer never changes, and stands on the same ones wherever it is: what was counted up to it stays true. */
+static struct measure *measure_bytes(struct taking *t)
+{
+    const struct sandbox *s = t->s;
+    const json_t *layers = json_get(inner_of(t->record), "layers");
+    size_t base = (size_t)json_get_int(json_get(inner_of(t->record), CAPTURE_BASE), "layers", 0);
+    size_t i = s->counted.layer && s->counted.base == base ? json_array_size(layers) : 0;
+    while (i > 0 && strcmp(json_string_value(json_array_get(layers, i - 1)), s->counted.layer) != 0)
+        i--;
+    struct measure *w = measure_new(t->sn, t->record, i > base ? i : base);
+    w->before = i > base ? s->counted.bytes : 0;
+    w->owner = t;
+    w->helper = image_helper_ref(t->helper);
+    return w;
+}
+
+static void note_counted(struct sandbox *s, const json_t *record, int64_t bytes)
+{
+    const json_t *layers = json_get(inner_of(record), "layers");
+    free(s->counted.layer);
+    s->counted.layer = xstrdup(json_string_value(json_array_get(layers, json_array_size(layers) - 1)));
+    s->counted.base = (size_t)json_get_int(json_get(inner_of(record), CAPTURE_BASE), "layers", 0);
+    s->counted.bytes = bytes;
+}
+
 static void count_bytes(void *arg)
 {
     struct measure *w = arg;
-    w->bytes = image_bytes(w->sn->m->images, w->layers);
+    w->bytes = image_bytes(w->sn->m->images, w->layers, w->helper);
 }
 
 static void counted_bytes(void *arg)
@@ -230,7 +260,9 @@ static void counted_bytes(void *arg)
     struct taking *t = w->owner;
     struct err err = ERR_INIT;
     int64_t base = json_get_int(json_get(inner_of(t->record), CAPTURE_BASE), "bytes", 0);
-    (void)json_object_set_new(t->record, "size", json_integer(base + w->bytes));
+    (void)json_object_set_new(t->record, "size", json_integer(base + w->before + w->bytes));
+    if (w->bytes > 0) /* it may also mean that they could not be counted */
+        note_counted(t->s, t->record, w->before + w->bytes);
     int r = store_put(t->sn->m->store, SCOPE, t->id, t->record, &err);
     measure_free(w);
     finish_taking(t, r < 0 ? &err : NULL);
@@ -267,15 +299,14 @@ static void on_captured(void *arg, const struct image *image, const struct err *
         return;
     }
     t->record = new_record(t, image);
+    t->helper = image_helper_ref(image->helper);
     if (!is_ours(t->record)) {
         (void)json_object_set_new(t->record, "size", json_integer(image->size_bytes));
         int r = store_put(t->sn->m->store, SCOPE, t->id, t->record, &why);
         finish_taking(t, r < 0 ? &why : NULL);
         return;
     }
-    struct measure *w =
-        measure_new(t->sn, t->record, (size_t)json_get_int(json_get(inner_of(t->record), CAPTURE_BASE), "layers", 0));
-    w->owner = t;
+    struct measure *w = measure_bytes(t);
     if (offload_run(t->sn->m, count_bytes, counted_bytes, w) < 0) {
         measure_free(w);
         (void)err_set(&why, ERR_CAPACITY, 0, "no worker to measure the snapshot");

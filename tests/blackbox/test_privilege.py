@@ -112,6 +112,24 @@ def test_the_image_tool_keeps_six_capabilities(started):
     assert tool["NoNewPrivs"] == ["1"]
 
 
+def test_children_of_the_image_tool_serve_snapshots_and_end(started):
+    server = started()
+    client = server.client()
+    box = client.create()["id"]
+    tool, seen = helper(server, "iii-images"), set()
+    for turn in range(6):
+        client.ok("DELETE", f"/snapshots/{client.ok('POST', f'/sandboxes/{box}/snapshots', {})['id']}")
+        for pid in leak.descendants(tool):
+            assert status(pid).get("Seccomp", ["2"]) == ["2"]  # it may have just ended
+            seen.add(pid)
+        if turn == 3:
+            for pid in leak.descendants(tool):
+                os.kill(pid, signal.SIGKILL)  # whoever is asked next is not there
+    assert len(seen) < 12  # they are not made anew for each of the four calls of a turn
+    harness.wait_until(lambda: len(leak.descendants(tool)) == 1, "those that have served to end")
+    client.ok("DELETE", f"/sandboxes/{box}")
+
+
 def test_a_data_folder_out_of_reach_leaves_root_without_rights(started):
     server = harness.Server()
     os.chmod(server.home, 0o700)

@@ -47,6 +47,26 @@ def newest_layer(server, before):
     return fresh[0]
 
 
+def write(caller, sid, name, size):
+    caller.ok("POST", f"/sandboxes/{sid}/files/write", {"path": name, "content": "x" * size})
+
+
+def test_the_size_is_that_of_all_layers(caller):
+    sid = caller.create()["id"]
+    write(caller, sid, "a", 1000)
+    first = snapshot(caller, sid)
+    write(caller, sid, "b", 50000)
+    second = snapshot(caller, sid)  # counts only what is new, and adds what it knows
+    assert second["size"] == first["size"] + 50000
+    assert snapshot(caller, sid)["size"] == second["size"]  # nothing is new
+    restore(caller, sid, first)
+    write(caller, sid, "c", 20)
+    third = snapshot(caller, sid)["size"] - first["size"]  # without what was counted above it, with a new box's /etc/hosts
+    assert 20 < third < 10000
+    copy = caller.ok("POST", f"/snapshots/{second['id']}/clone", {})["id"]
+    assert 0 < snapshot(caller, copy)["size"] - second["size"] < 10000  # another sandbox knows nothing yet
+
+
 def test_a_removed_file_comes_back(caller):
     made = caller.create(name="origin", env={"A": "1"}, metadata={"who": "me"})
     sid = made["id"]
