@@ -94,6 +94,7 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
     struct recovery *r = a->r;
     struct sandbox *s = a->s;
     struct err why = ERR_INIT;
+    r->m->n_adopting--;
     if (s->is_gone)
         end_unwanted(s, box, guest_fd);
     else if (!box)
@@ -156,6 +157,7 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
         json_t *box = json_incref(json_object_get(s->extra, "box"));
         (void)json_object_del(s->extra, "box");
         r->pending++;
+        m->n_adopting++;
         s->runtime->ops->adopt(s->runtime, box, on_adopted, a);
         json_decref(box);
     }
@@ -171,12 +173,14 @@ struct ending {
     unsigned pending;
 };
 
-/* Births that a cut connection left behind, and boxes that the pool had ordered, still have to arrive before they can
- * end. */
+/* Births that a cut connection left behind, boxes that the pool had ordered, and those of the server before us that are
+ * to end, still have to arrive before they can. */
 static void look_again(void *arg)
 {
     struct ending *e = arg;
-    if (e->pending || e->m->n_creating || !pool_is_idle(e->m->pool)) {
+    const struct manager *m = e->m;
+    bool is_adopting = m->n_adopting && !m->settings->keep_sandboxes;
+    if (e->pending || m->n_creating || is_adopting || !pool_is_idle(m->pool)) {
         timer_set(e->timer, SETTLE_MS, 0);
         return;
     }

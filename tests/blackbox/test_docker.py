@@ -3,12 +3,16 @@ with III_TEST_BACKEND=docker."""
 import concurrent.futures
 import json
 import os
+import re
 import signal
+import subprocess
+import threading
 import time
 
 import pytest
 
 import dockerkit
+import dockerrelay
 import harness
 from harness import wait_until
 
@@ -192,6 +196,122 @@ def test_killed_server_finds_its_containers_again_and_removes_the_half_made(engi
         assert engine.containers() == []
     finally:
         server.remove()
+
+
+# --- what the engine makes after its server has been killed, cut off or stopped ---
+
+
+@pytest.fixture
+def relay(engine):
+    with dockerrelay.Relay(engine) as made:
+        yield made
+
+
+@pytest.fixture
+def relayed(engine, relay):
+    """A server whose engine answers when the test wants it."""
+    made = serve(engine, DOCKER_HOST=relay.host)
+    try:
+        yield made.start()
+        if made.proc.poll() is None:
+            made.stop()
+        assert engine.containers() == [] and engine.networks() == []
+    finally:
+        made.remove()
+
+
+def folders(server):
+    return [path.name for path in (server.data_dir / "docker").iterdir() if "_" in path.name]
+
+
+def in_background(server, path, body):
+    """A request whose answer nobody waits for."""
+    thread = threading.Thread(target=lambda: ask(server.port, path, body))
+    thread.start()
+    return thread
+
+
+def ask(port, path, body):
+    try:
+        with harness.Client(port) as client:
+            client.post(path, body)
+    except (OSError, AssertionError):  # the server was killed
+        pass
+
+
+def test_a_container_that_is_made_after_the_sweep(engine, relay, relayed):
+    relay.hold("POST /containers/create")
+    asking = in_background(relayed, "/sandboxes", {"image": "python"})
+    relay.wait_held()
+    relayed.kill()
+    asking.join()
+    relayed.start()
+    assert folders(relayed), "what is in doubt is remembered, should this server be killed, too"
+    relayed.kill()
+    relayed.start()
+    assert relay.let_go() == [201]
+    wait_until(lambda: engine.containers() == [], "the late container to go")
+    wait_until(lambda: folders(relayed) == [], "its folder to go")
+
+
+def test_a_container_that_is_made_while_the_next_server_stops(engine, relay, relayed):
+    relay.hold("POST /containers/create")
+    asking = in_background(relayed, "/sandboxes", {"image": "python"})
+    relay.wait_held()
+    relayed.kill()
+    asking.join()
+    relayed.start()
+    relayed.proc.send_signal(signal.SIGTERM)
+    relay.wait_asked("GET /containers/json", 2)
+    assert relay.let_go() == [201]
+    assert relayed.proc.wait(harness.DEADLINE_S) == 0
+    assert engine.containers() == [] and folders(relayed) == []
+
+
+def test_a_container_that_is_made_after_the_engine_hung_up(engine, relay, relayed):
+    relay.hold("POST /containers/create")
+    replies = []
+    asking = threading.Thread(target=lambda: replies.append(relayed.client().post("/sandboxes", {"image": "python"})))
+    asking.start()
+    relay.wait_held()
+    place = relayed.data_dir / "docker" / re.search(r"iii-sbx-(\w+)", relay.held_lines[0])[1] / "f"
+    place.touch()  # the folder stays: an engine that had begun would have seen it
+    relay.hang_up()
+    asking.join()
+    assert replies[0].status == 503 and "cannot be reached" in replies[0].error
+    wait_until(lambda: not place.with_name("guest").exists(), "the engine to say that there is no such container")
+    assert relay.let_go() == [201]
+    wait_until(lambda: engine.containers() == [], "the late container to go")
+    place.unlink()
+
+
+def test_a_network_that_is_made_after_the_sweep(engine, relay, relayed):
+    relay.hold("POST /networks/create")
+    asking = in_background(relayed, "/networks", {"name": "late"})
+    relay.wait_held()
+    relayed.kill()
+    asking.join()
+    relayed.start()
+    assert relay.let_go() == [201]
+    wait_until(lambda: engine.networks() == [], "the late network to go")
+
+
+def test_a_server_that_is_stopped_while_it_looks_for_its_containers(engine, relay, relayed):
+    relayed.client().create()
+    [agent] = [engine.json("GET", f"/containers/{one['Id']}/json")["State"]["Pid"] for one in engine.containers()]
+    os.kill(agent, signal.SIGSTOP)
+    relayed.kill()
+    relay.hold("GET /containers/")
+    with open(relayed.log_path, "ab") as log:
+        relayed.proc = subprocess.Popen(relayed.argv(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=relayed.home,
+                                        env=harness.clean_env({"HOME": relayed.home, **relayed.env}))
+    relay.wait_held()
+    relayed.proc.send_signal(signal.SIGTERM)
+    wait_until(lambda: "server.stop" in relayed.log(), "the server to hear it")
+    relay.let_go()
+    os.kill(agent, signal.SIGCONT)
+    assert relayed.proc.wait(harness.DEADLINE_S) == 0
+    assert engine.containers() == []
 
 
 def test_another_process_of_the_container_is_not_taken_for_the_agent(engine):

@@ -124,8 +124,17 @@ char *dkdoor_folder(const struct dkdoor *d, const char *box_id)
     return xasprintf("%s/%s", d->path, box_id);
 }
 
+/* One name, no path: it may be what a label in the engine says. */
+static bool is_name(const char *box_id)
+{
+    size_t len = strspn(box_id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
+    return len && len < IDENT_MAX && !box_id[len] && strchr(box_id, '_');
+}
+
 void dkdoor_remove(struct dkdoor *d, const char *box_id)
 {
+    if (!is_name(box_id))
+        return;
     CLEANUP(close_fd_p) int fd = openat(d->fd, box_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -134,7 +143,7 @@ void dkdoor_remove(struct dkdoor *d, const char *box_id)
     (void)unlinkat(d->fd, box_id, AT_REMOVEDIR); /* nobody but us writes here; what stays goes with the next sweep */
 }
 
-void dkdoor_sweep(struct dkdoor *d, bool (*is_kept)(void *arg, const char *box_id), void *arg)
+void dkdoor_each(struct dkdoor *d, void (*fn)(void *arg, const char *box_id, bool is_waiting), void *arg)
 {
     int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -143,10 +152,34 @@ void dkdoor_sweep(struct dkdoor *d, bool (*is_kept)(void *arg, const char *box_i
             (void)close(fd);
         return;
     }
-    for (struct dirent *e; (e = readdir(dir));)
-        if (strchr(e->d_name, '_') && strlen(e->d_name) < IDENT_MAX && !is_kept(arg, e->d_name))
-            dkdoor_remove(d, e->d_name);
+    for (struct dirent *e; (e = readdir(dir));) {
+        char sock[IDENT_MAX + sizeof("/sock")];
+        if (!is_name(e->d_name))
+            continue;
+        (void)snprintf(sock, sizeof(sock), "%.*s/sock", IDENT_MAX, e->d_name);
+        fn(arg, e->d_name, faccessat(d->fd, sock, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+    }
     (void)closedir(dir);
+}
+
+struct sweep {
+    struct dkdoor *door;
+    bool (*is_kept)(void *arg, const char *box_id);
+    void *arg;
+};
+
+static void sweep_one(void *arg, const char *box_id, bool is_waiting)
+{
+    const struct sweep *s = arg;
+    (void)is_waiting;
+    if (!s->is_kept(s->arg, box_id))
+        dkdoor_remove(s->door, box_id);
+}
+
+void dkdoor_sweep(struct dkdoor *d, bool (*is_kept)(void *arg, const char *box_id), void *arg)
+{
+    struct sweep s = { .door = d, .is_kept = is_kept, .arg = arg };
+    dkdoor_each(d, sweep_one, &s);
 }
 
 /* --- a caller --- */

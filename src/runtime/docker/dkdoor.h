@@ -22,6 +22,8 @@ const char *dkdoor_tag(const struct dkdoor *d); /* what marks this data folder's
 /* The folder of one box on the host, to be mounted. Caller frees. */
 char *dkdoor_folder(const struct dkdoor *d, const char *box_id);
 void dkdoor_remove(struct dkdoor *d, const char *box_id);
+/* Tells of every folder of a box. is_waiting: a call is, or was by whoever died, waited for. */
+void dkdoor_each(struct dkdoor *d, void (*fn)(void *arg, const char *box_id, bool is_waiting), void *arg);
 /* Removes the folders of all boxes for which is_kept says no. */
 void dkdoor_sweep(struct dkdoor *d, bool (*is_kept)(void *arg, const char *box_id), void *arg);
 

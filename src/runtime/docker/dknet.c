@@ -12,8 +12,7 @@
 #define NAME_PREFIX "iii-net-"
 #define QUERY_MAX   1024
 #define AGAIN_MS    100
-#define AGAIN_MAX   100  /* a container that is going still has the address */
-#define FREE_MS     5000 /* for all networks together, when the server ends */
+#define AGAIN_MAX   100 /* a container that is going still has the address */
 
 struct dknet_job;
 typedef void start_fn(struct docker *d, struct dknet_job *j);
@@ -70,7 +69,7 @@ static void job_free(struct dknet_job *j)
     free(j);
 }
 
-/* The driver is going away: nobody is called, and nothing else is begun. */
+/* At the end of the driver nobody is called, and nothing else is begun. */
 static void finish(struct dknet_job *j, const struct err *err)
 {
     struct docker *d = j->d;
@@ -81,6 +80,8 @@ static void finish(struct dknet_job *j, const struct err *err)
     job_free(j);
     if (!is_over)
         run_next(d);
+    if (!d->net_first && d->end.is_last)
+        loop_stop(d->calls.loop); /* nothing comes after them */
 }
 
 void dknet_drop_jobs(struct docker *d)
@@ -289,7 +290,8 @@ static void on_members(void *arg, json_t *body, const struct err *err)
     }
     const json_t *members = json_get(body, "Containers");
     if (j->is_gentle && json_object_size(members)) {
-        bool is_going = !j->d->boxes && j->n_tries++ < AGAIN_MAX; /* none goes on: these are on their way out */
+        bool goes_on = j->d->boxes || json_object_size(j->d->end.kept);
+        bool is_going = !goes_on && j->n_tries++ < AGAIN_MAX; /* none goes on: these are on their way out */
         j->is_second = false;
         if (is_going)
             try_again(j);
@@ -340,7 +342,16 @@ void dknet_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void 
 static void on_leftover_deleted(void *arg, const struct err *err)
 {
     struct docker *d = arg;
-    d->is_sweep_due = d->is_sweep_due || err;
+    d->end.is_due = d->end.is_due || err;
+}
+
+/* Somebody may have asked for it since the list was made. */
+static void start_delete_leftover(struct docker *d, struct dknet_job *j)
+{
+    if (json_object_get(d->nets, j->net_id))
+        finish(j, NULL);
+    else
+        start_delete(d, j);
 }
 
 static void on_nets(void *arg, json_t *body, const struct err *err)
@@ -354,7 +365,7 @@ static void on_nets(void *arg, json_t *body, const struct err *err)
         const char *name = json_get_str(row, "Name", "");
         const char *id = strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 ? name + strlen(NAME_PREFIX) : "";
         if (ident_is("net", id) && !json_object_get(d->nets, id))
-            submit(d, job_new(d, start_delete, id, on_leftover_deleted, d));
+            submit(d, job_new(d, start_delete_leftover, id, on_leftover_deleted, d));
     }
     finish(j, err);
 }
@@ -376,36 +387,15 @@ void dknet_sweep(struct docker *d)
 
 /* --- the end of the driver --- */
 
-static void on_last(void *arg, const struct err *err)
-{
-    (void)err; /* the next server's sweep takes it */
-    struct docker *d = arg;
-    if (!d->net_first)
-        loop_stop(d->calls.loop);
-}
-
-static void on_late(void *arg)
-{
-    loop_stop(arg);
-}
-
 void dknet_leave(struct docker *d)
 {
-    CLEANUP(loop_free_p) struct loop *loop = NULL;
     const char *id;
     json_t *value;
-    if (!json_object_size(d->nets) || loop_new(&loop, NULL) < 0)
-        return;
-    d->calls.loop = loop; /* the server's own does not run any more */
-    struct timer *late = timer_new(loop, FREE_MS, 0, on_late, loop);
     json_object_foreach(d->nets, id, value)
     {
-        struct dknet_job *j = job_new(d, start_delete, id, on_last, d);
+        struct dknet_job *j = job_new(d, start_delete, id, NULL, NULL);
         j->is_gentle = true; /* sandboxes that go on without us stay connected */
         submit(d, j);
     }
-    loop_run(loop);
-    timer_free(late);
-    dkcall_end_all(&d->calls);
-    dknet_drop_jobs(d);
+    dknet_sweep(d); /* what the engine still has after that is for the next server */
 }

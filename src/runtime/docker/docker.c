@@ -1,8 +1,8 @@
 /* Theory of operation. A box is a container named iii-sbx-ID whose first process is our agent; the agent calls us (see
  * dkdoor.h), and from then on exec, files and terminals never touch the engine. Labels on the container name the box
- * and the data folder, so that what a crash left half-made is found again: a sweep removes every labelled container
- * that no box of ours names. The same sweep is what is left to do when the engine could not be reached for a removal:
- * it is tried again until the engine answers.
+ * and the data folder, so that what a crash left half-made is found again: a sweep (dkend.c) removes every labelled
+ * container that no box of ours names. The same sweep is what is left to do when the engine could not be reached for a
+ * removal: it is tried again until the engine answers.
  *
  * Adoption needs no engine: the socket is put where it was and the agent, if it lives, calls within a moment. The
  * engine is only asked so that the dead are known at once and the paused are woken for the call. */
@@ -21,8 +21,6 @@
 #define ADOPT_MS  10000
 #define TICK_MS   1000
 #define DOCTOR_MS 2000
-#define LAST_MS   3000
-#define QUERY_MAX 1024
 
 /* A box on its way: created, or found again. */
 struct making {
@@ -68,109 +66,16 @@ static struct dkcall *call_box(struct box *box, const char *method, const char *
 
 /* --- the end of a box --- */
 
-struct ending {
-    struct ending *next; /* of those that the end of the server has overtaken */
-    struct docker *d;
-    char id[IDENT_MAX];
-    char *name;
-    box_done_fn *fn;
-    void *arg;
-};
-
-static void on_removed(void *arg, json_t *body, const struct err *err)
-{
-    struct ending *e = arg;
-    (void)body;
-    bool is_gone = !err || err->code == ERR_NOT_FOUND;
-    if (is_gone)
-        dkdoor_remove(e->d->door, e->id);
-    else
-        e->d->is_sweep_due = true;
-    if (e->fn && !dkcall_is_over(err))
-        e->fn(e->arg, is_gone ? NULL : err);
-    free(e->name);
-    free(e);
-}
-
-/* By name: also a container whose id we never got. */
-static void remove_container(struct docker *d, const char *name, struct ending *e)
-{
-    CLEANUP(free_p) char *path = xasprintf("/containers/%s?force=1&v=1", name);
-    CLEANUP(free_p) char *what = xasprintf("remove sandbox %s", e->id);
-    struct dkcall_request req = { .method = "DELETE", .path = path, .what = what };
-    (void)dkcall_start(&d->calls, &req, on_removed, e);
-}
-
-/* Woken or not: the removal says what is wrong. */
-static void on_awake(void *arg, json_t *body, const struct err *err)
-{
-    struct ending *e = arg;
-    (void)body;
-    if (dkcall_is_over(err)) {
-        e->next = e->d->overtaken;
-        e->d->overtaken = e;
-    } else {
-        remove_container(e->d, e->name, e);
-    }
-}
-
-static void on_last_removed(void *arg, const struct err *err)
-{
-    struct docker *d = arg;
-    (void)err; /* the next server's sweep takes it */
-    if (--d->n_overtaken == 0)
-        loop_stop(d->calls.loop);
-}
-
-static void on_late(void *arg)
-{
-    loop_stop(arg);
-}
-
-/* Removals that had only begun when the server ended: nobody is left to do them but us. Blocks for a moment. */
-static void remove_overtaken(struct docker *d)
-{
-    CLEANUP(loop_free_p) struct loop *loop = NULL;
-    struct loop *before = d->calls.loop;
-    bool has_loop = d->overtaken && loop_new(&loop, NULL) == 0;
-    for (struct ending *e; (e = d->overtaken);) {
-        struct err over = { .sys = ECANCELED };
-        d->overtaken = e->next;
-        if (has_loop) {
-            d->calls.loop = loop; /* the server's own does not run any more */
-            d->n_overtaken++;
-            e->fn = on_last_removed;
-            e->arg = d;
-            remove_container(d, e->name, e);
-        } else {
-            on_removed(e, NULL, &over);
-        }
-    }
-    if (has_loop) {
-        struct timer *late = timer_new(loop, LAST_MS, 0, on_late, loop);
-        loop_run(loop);
-        timer_free(late);
-        dkcall_end_all(&d->calls);
-    }
-    d->calls.loop = before;
-}
-
 static void docker_destroy(struct box *box, box_done_fn *fn, void *arg)
 {
-    struct docker *d = box->d;
-    struct ending *e = xzalloc(sizeof(*e));
-    *e = (struct ending){ .d = d, .fn = fn, .arg = arg };
-    memcpy(e->id, box->id, sizeof(e->id));
-    e->name = *box->container ? xstrdup(box->container) : xasprintf("iii-sbx-%s", box->id);
-    if (box->is_paused) /* some runtimes hear of no signal while paused, and the engine waits 10 s for them */
-        (void)call_box(box, "POST", "/unpause", NULL, on_awake, e);
-    else
-        remove_container(d, e->name, e);
+    struct dkend_target target = { .id = box->id, .container = box->container, .is_paused = box->is_paused };
+    dkend_remove(box->d, &target, fn, arg);
     box_free(box);
 }
 
 static void docker_forget(struct box *box)
 {
+    dkend_keep(box->d, box->id);
     box_free(box);
 }
 
@@ -186,6 +91,13 @@ static void making_free(struct making *m)
     free(m);
 }
 
+/* It was asked, and may be at it all the same. */
+static bool is_unanswered(const struct err *err)
+{
+    bool is_away = err->sys == ECONNREFUSED || err->sys == ENOENT;
+    return !is_away && (err->code == ERR_CAPACITY || err->code == ERR_TIMEOUT);
+}
+
 static void fail(struct making *m, const struct err *err)
 {
     struct err why = *err;
@@ -193,8 +105,12 @@ static void fail(struct making *m, const struct err *err)
     void *arg = m->arg;
     if (m->fd >= 0)
         (void)close(m->fd);
-    if (m->is_adoption || dkcall_is_over(err))
-        docker_forget(m->box);
+    if (!m->is_adoption && !*m->box->container && is_unanswered(err))
+        dkend_doubt(m->box->d, m->box->id);
+    if (m->is_adoption && dkcall_is_over(err))
+        docker_forget(m->box); /* it may well live */
+    else if (m->is_adoption || dkcall_is_over(err))
+        box_free(m->box); /* a sweep takes what there is of it */
     else
         docker_destroy(m->box, NULL, NULL);
     making_free(m);
@@ -540,100 +456,17 @@ static int docker_stats(struct box *box, struct box_stats *ret, struct err *err)
 
 /* --- what nobody names --- */
 
-struct sweeping {
-    struct docker *d;
-    unsigned pending;
-    box_done_fn *fn;
-    void *arg;
-    struct err err;
-};
-
-static bool is_ours(void *arg, const char *box_id)
-{
-    const struct docker *d = arg;
-    for (const struct box *b = d->boxes; b; b = b->next)
-        if (strcmp(b->id, box_id) == 0)
-            return true;
-    return false;
-}
-
-static void sweep_done(struct sweeping *s)
-{
-    struct docker *d = s->d;
-    if (--s->pending)
-        return;
-    d->is_sweeping = false;
-    d->is_sweep_due = d->is_sweep_due || s->err.code != ERR_NONE;
-    if (s->err.code == ERR_NONE)
-        dkdoor_sweep(d->door, is_ours, d);
-    if (s->err.code == ERR_NONE)
-        dknet_sweep(d);
-    if (!dkcall_is_over(&s->err))
-        dkimage_collect(d);
-    if (s->fn && !dkcall_is_over(&s->err))
-        s->fn(s->arg, s->err.code ? &s->err : NULL);
-    free(s);
-}
-
-static void on_swept_one(void *arg, json_t *body, const struct err *err)
-{
-    struct sweeping *s = arg;
-    (void)body;
-    if (err && err->code != ERR_NOT_FOUND && err->code != ERR_CONFLICT) /* conflict: its removal is under way */
-        s->err = *err;
-    sweep_done(s);
-}
-
-static void on_listed(void *arg, json_t *body, const struct err *err)
-{
-    struct sweeping *s = arg;
-    struct docker *d = s->d;
-    size_t i;
-    json_t *row;
-    if (err)
-        s->err = *err;
-    json_array_foreach(body, i, row)
-    {
-        char id[DKREPLY_ID_MAX];
-        const char *box_id = json_get_str(json_get(row, "Labels"), DKREPLY_LABEL_ID, "");
-        if (is_ours(d, box_id) || dkreply_id(row, "Id", id, NULL) < 0)
-            continue;
-        CLEANUP(free_p) char *path = xasprintf("/containers/%s?force=1&v=1", id);
-        struct dkcall_request req = { .method = "DELETE", .path = path, .what = "remove a leftover container" };
-        s->pending++;
-        (void)dkcall_start(&d->calls, &req, on_swept_one, s);
-    }
-    sweep_done(s);
-}
-
-static void start_sweep(struct docker *d, box_done_fn *fn, void *arg)
-{
-    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
-    JSON_OWNED filter = dkreply_filter(dkdoor_tag(d->door), NULL, NULL);
-    CLEANUP(free_p) char *text = json_write(filter, NULL);
-    struct sweeping *s = xzalloc(sizeof(*s));
-    *s = (struct sweeping){ .d = d, .pending = 1, .fn = fn, .arg = arg };
-    (void)buf_add_str(&path, "/containers/json?all=1&filters=");
-    dkcall_escape(&path, text);
-    struct dkcall_request req = { .method = "GET", .path = buf_text(&path), .what = "list containers" };
-    d->is_sweeping = true;
-    d->is_sweep_due = false;
-    (void)dkcall_start(&d->calls, &req, on_listed, s);
-}
-
 static void docker_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg)
 {
     (void)kept_ids; /* the boxes that were adopted */
     (void)n;
-    start_sweep(docker_of(rt), fn, arg);
+    dkend_first_sweep(docker_of(rt), fn, arg);
 }
 
 static void on_tick(void *arg)
 {
     struct docker *d = arg;
-    if (d->is_sweep_due && !d->is_sweeping)
-        start_sweep(d, NULL, NULL);
-    else if (d->is_collect_due && !d->is_collecting)
+    if (!dkend_tick(d) && d->is_collect_due && !d->is_collecting)
         dkimage_collect(d);
 }
 
@@ -666,9 +499,7 @@ static struct runtime *docker_free(struct runtime *rt)
     struct docker *d = docker_of(rt);
     dkcall_end_all(&d->calls);
     dknet_drop_jobs(d);
-    remove_overtaken(d);
-    if (d->door)
-        dknet_leave(d);
+    dkend_last(d);
     timer_free(d->tick);
     while (d->boxes)
         box_free(d->boxes);
@@ -676,6 +507,8 @@ static struct runtime *docker_free(struct runtime *rt)
     json_decref(d->pins);
     json_decref(d->nets);
     json_decref(d->captured);
+    json_decref(d->end.doubted);
+    json_decref(d->end.kept);
     dkhost_done(&d->host);
     free(d->runtime);
     free(d);
@@ -714,6 +547,8 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->pins = json_object();
     d->nets = json_object();
     d->captured = json_object();
+    d->end.doubted = json_object();
+    d->end.kept = json_object();
     d->calls = (struct dkcall_set){ .loop = l, .host = &d->host };
     int r = dkhost_parse(opt->host, opt->is_tls, &opt->tls, &d->host, err);
     if (r == 0)

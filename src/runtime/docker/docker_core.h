@@ -11,6 +11,21 @@
 
 #define DOCKER_WHY_MAX 200
 
+/* Containers that end, see dkend.c. */
+struct dkend {
+    struct ending *first; /* removals under way */
+    bool is_told;         /* the server has named its boxes: what else there is goes */
+    bool is_due;          /* a removal failed: a sweep is to try again */
+    bool is_sweeping;
+    bool is_last;     /* the server ends */
+    json_t *doubted;  /* id of a box that the engine may still be making -> whether its folder is to stay */
+    json_t *kept;     /* ids of boxes that go on without us */
+    int64_t since_ms; /* of the newest doubt */
+    int64_t next_ms;  /* the next sweep */
+    unsigned n_looks;
+    struct timer *look;
+};
+
 struct docker {
     struct runtime base; /* first */
     struct dkhost host;
@@ -19,14 +34,12 @@ struct docker {
     char *runtime;
     struct box *boxes; /* made, being made or being adopted */
     struct timer *tick;
-    bool is_sweep_due, is_sweeping; /* containers that no box names, after an engine that did not answer */
-    json_t *pins;                   /* owner -> image id, "docker:sha256:…" */
-    json_t *captured;               /* image ids of our own commits */
+    struct dkend end;
+    json_t *pins;     /* owner -> image id, "docker:sha256:…" */
+    json_t *captured; /* image ids of our own commits */
     bool is_collect_due, is_collecting;
     unsigned n_committing; /* images that nobody could pin yet */
     unsigned collect_tries;
-    struct ending *overtaken; /* see remove_overtaken() */
-    unsigned n_overtaken;
     json_t *nets;                /* ids of networks that the engine has for us */
     struct dknet_job *net_first; /* one at a time */
 };
@@ -58,6 +71,19 @@ void dknet_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn,
 void dknet_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
 void dknet_sweep(struct docker *d);     /* removes those that nobody has asked for since the start */
 void dknet_drop_jobs(struct docker *d); /* after dkcall_end_all() */
-void dknet_leave(struct docker *d);     /* the last act: networks without members go. Blocks for a moment */
+void dknet_leave(struct docker *d);     /* the last act: networks without members go; then the loop is stopped */
+
+struct dkend_target {
+    const char *id;        /* of the box */
+    const char *container; /* "" when the engine never said it */
+    bool is_paused;
+};
+void dkend_remove(struct docker *d, const struct dkend_target *target, box_done_fn *fn, void *arg);
+void dkend_keep(struct docker *d, const char *box_id);  /* it goes on without us */
+void dkend_doubt(struct docker *d, const char *box_id); /* the engine has not said whether it made it */
+/* Removes what no box names, now and for a while. After adoption. */
+void dkend_first_sweep(struct docker *d, box_done_fn *fn, void *arg);
+bool dkend_tick(struct docker *d); /* true: it has sweeps to do */
+void dkend_last(struct docker *d); /* the last act, after dkcall_end_all(). Blocks for a moment */
 
 int dkstat_read(const struct box *box, struct box_stats *ret, struct err *err);
