@@ -20,7 +20,17 @@ void api_health(struct call *c)
     call_ok(c, answer);
 }
 
-/* What each backend can do, the default first, and why it never can do the rest. */
+static bool has_cap(const struct runtime_caps *can, const char *wanted)
+{
+#define RUNTIME_CAP(field, name)   \
+    if (strcmp(wanted, name) == 0) \
+        return can->field;
+    RUNTIME_CAPS(RUNTIME_CAP)
+#undef RUNTIME_CAP
+    return false;
+}
+
+/* What each backend can do, the default first, and why it cannot do the rest. */
 static json_t *backends_json(const struct manager *m)
 {
     json_t *all = json_array();
@@ -32,7 +42,8 @@ static json_t *backends_json(const struct manager *m)
         RUNTIME_CAPS(RUNTIME_CAP)
 #undef RUNTIME_CAP
         for (const struct runtime_lack *l = rt->ops->lacks; l && l->name; l++)
-            (void)json_object_set_new(lacks, l->name, json_string(l->reason));
+            if (!has_cap(&can, l->name))
+                (void)json_object_set_new(lacks, l->name, json_string(l->reason));
         (void)json_array_append_new(all,
                                     json_pack("{s:s, s:o, s:o}", "name", rt->ops->name, "can", table, "lacks", lacks));
     }

@@ -62,7 +62,7 @@ struct runtime_caps {
     bool has_uid_range;
 };
 
-/* Why a driver never can do something, by the name above. */
+/* Why a driver cannot do something, when caps() says that it cannot, by the name above. */
 struct runtime_lack {
     const char *name, *reason;
 };

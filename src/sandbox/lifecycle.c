@@ -531,9 +531,14 @@ static void change_status(struct sandbox *s, enum sandbox_status from, enum sand
         fn(arg, NULL, &err);
         return;
     }
+    const struct runtime_ops *ops = s->runtime->ops;
+    if (to == SANDBOX_PAUSED && ops->lacks && !ops->caps(s->runtime).can_pause) {
+        (void)runtime_cannot(s->runtime, "pause", "pause a sandbox", &err);
+        fn(arg, NULL, &err);
+        return;
+    }
     struct change *c = xzalloc(sizeof(*c));
     *c = (struct change){ .s = sandbox_ref(s), .to = to, .fn = fn, .arg = arg };
-    const struct runtime_ops *ops = s->runtime->ops;
     (to == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, on_changed, c);
 }
 

@@ -65,9 +65,9 @@ struct manager {
     struct volumes *volumes;
     struct workers *workers;
     struct tenants *tenants;
+    bool is_recovering;  /* drivers still look for what the server before left */
     bool is_closing;     /* the server ends: what is still being born is not let in */
     unsigned n_creating; /* not in the map yet, but counted against the limit */
-    unsigned n_adopting; /* of the server before: the driver still looks for them */
     int64_t total_created, total_killed, total_expired, started_at;
     int64_t started_us; /* the same moment by the clock that nobody can set */
     char *worker_id;

@@ -37,6 +37,7 @@ struct adoption {
 static void on_complete(void *arg)
 {
     struct recovery *r = arg;
+    r->m->is_recovering = false;
     pins_sweep(r->m);
     pool_start(r->m->pool);
     r->done(r->arg);
@@ -94,7 +95,6 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
     struct recovery *r = a->r;
     struct sandbox *s = a->s;
     struct err why = ERR_INIT;
-    r->m->n_adopting--;
     if (s->is_gone)
         end_unwanted(s, box, guest_fd);
     else if (!box)
@@ -142,6 +142,7 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
         if (m->runtimes[i]->ops->on_restart)
             m->runtimes[i]->ops->on_restart(m->runtimes[i], on_runtime_restart, m);
     struct recovery *r = xzalloc(sizeof(*r));
+    m->is_recovering = true;
     *r = (struct recovery){ .m = m, .done = done, .arg = arg, .pending = 1 };
     struct err err = ERR_INIT;
     if (store_each(m->store, "sandbox", false, load, r, &err) < 0)
@@ -157,7 +158,6 @@ void manager_recover(struct manager *m, loop_fn *done, void *arg)
         json_t *box = json_incref(json_object_get(s->extra, "box"));
         (void)json_object_del(s->extra, "box");
         r->pending++;
-        m->n_adopting++;
         s->runtime->ops->adopt(s->runtime, box, on_adopted, a);
         json_decref(box);
     }
@@ -179,8 +179,8 @@ static void look_again(void *arg)
 {
     struct ending *e = arg;
     const struct manager *m = e->m;
-    bool is_adopting = m->n_adopting && !m->settings->keep_sandboxes;
-    if (e->pending || m->n_creating || is_adopting || !pool_is_idle(m->pool)) {
+    bool is_recovering = m->is_recovering && !m->settings->keep_sandboxes;
+    if (e->pending || m->n_creating || is_recovering || !pool_is_idle(m->pool)) {
         timer_set(e->timer, SETTLE_MS, 0);
         return;
     }

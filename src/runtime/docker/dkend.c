@@ -13,6 +13,7 @@
 #include "runtime/docker/docker_core.h"
 
 #define QUERY_MAX  1024
+#define LIST_MS    20000
 #define LAST_MS    8000 /* for all that is done when the server ends */
 #define DOUBT_MS   5000 /* a server that ends waits until a doubt is as old as this */
 #define LOOK_MS    200
@@ -196,6 +197,7 @@ static void sweep_done(struct sweeping *s)
         return;
     d->end.is_sweeping = false;
     d->end.is_due = d->end.is_due || !is_good;
+    d->are_groups_due = d->are_groups_due || !is_good;
     if (is_good && !d->end.is_last)
         plan_next(d);
     if (is_good)
@@ -246,7 +248,9 @@ static void start_sweep(struct docker *d, box_done_fn *fn, void *arg)
     *s = (struct sweeping){ .d = d, .pending = 1, .fn = fn, .arg = arg };
     (void)buf_add_str(&path, "/containers/json?all=1&filters=");
     dkcall_escape(&path, text);
-    struct dkcall_request req = { .method = "GET", .path = buf_text(&path), .what = "list containers" };
+    struct dkcall_request req = {
+        .method = "GET", .path = buf_text(&path), .what = "list containers", .timeout_ms = LIST_MS
+    };
     d->end.is_sweeping = true;
     d->end.is_due = false;
     (void)dkcall_start(&d->calls, &req, on_listed, s);

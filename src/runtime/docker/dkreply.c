@@ -103,6 +103,27 @@ int dkreply_id(const json_t *body, const char *key, char ret[DKREPLY_ID_MAX], st
     return err_set(err, ERR_UPSTREAM, EPROTO, "the engine's answer has no valid \"%s\"", key);
 }
 
+/* Podman has a field for it, Docker a word among others. */
+static bool is_rootless(const json_t *info)
+{
+    size_t i;
+    json_t *word;
+    bool is = json_get_bool(info, "Rootless", false);
+    json_array_foreach(json_get(info, "SecurityOptions"), i, word) is =
+        is || (json_is_string(word) && strncmp(json_string_value(word), "name=rootless", 13) == 0);
+    return is;
+}
+
+struct dkreply_groups dkreply_groups(const json_t *info)
+{
+    bool is_v1 = strcmp(json_get_str(info, "CgroupVersion", "1"), "1") == 0;
+    bool has_groups = strcmp(json_get_str(info, "CgroupDriver", ""), "none") != 0 && !(is_v1 && is_rootless(info));
+    return (struct dkreply_groups){ .can_pause = has_groups,
+                                    .can_memory = has_groups && json_get_bool(info, "MemoryLimit", false),
+                                    .can_cpu = has_groups && json_get_bool(info, "CpuCfsQuota", false),
+                                    .can_pids = has_groups && json_get_bool(info, "PidsLimit", false) };
+}
+
 static char **take_words(const json_t *array)
 {
     return json_array_size(array) > WORDS_MAX ? NULL : strlist_from_json(array);

@@ -15,12 +15,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "runtime/docker/docker_core.h"
 
 #define CALL_MS   20000 /* from a started container to its agent's call */
 #define ADOPT_MS  10000
 #define TICK_MS   1000
+#define INFO_MS   10000
 #define DOCTOR_MS 2000
+#define WHY_NO_LIMIT \
+    "the engine has no control group for it; one without root needs control groups of version 2 that are delegated"
 
 /* A box on its way: created, or found again. */
 struct making {
@@ -454,18 +458,64 @@ static int docker_stats(struct box *box, struct box_stats *ret, struct err *err)
     return dkstat_read(box, ret, err);
 }
 
+/* --- what the engine can do --- */
+
+struct asking {
+    struct docker *d;
+    box_done_fn *fn; /* of the sweep that comes after it, at the start */
+    void *arg;
+    bool is_start;
+};
+
+static void tell_limits(const struct dkreply_groups *g)
+{
+    if (!g->can_memory || !g->can_cpu || !g->can_pids)
+        log_event(LOG_WARN, "docker.limits", "memory", g->can_memory ? "enforced" : "not enforced", "cpu",
+                  g->can_cpu ? "enforced" : "not enforced", "pids", g->can_pids ? "enforced" : "not enforced", "why",
+                  WHY_NO_LIMIT, NULL);
+}
+
+static void on_info(void *arg, json_t *body, const struct err *err)
+{
+    CLEANUP(free_p) struct asking *a = arg;
+    struct docker *d = a->d;
+    d->are_groups_due = err;
+    if (!err) {
+        struct dkreply_groups now = dkreply_groups(body);
+        if (memcmp(&now, &d->groups, sizeof(now)) != 0)
+            tell_limits(&now);
+        d->groups = now;
+    }
+    if (a->is_start && !dkcall_is_over(err))
+        dkend_first_sweep(d, a->fn, a->arg);
+}
+
+static void ask_groups(struct docker *d, const struct asking *what)
+{
+    struct asking *a = xzalloc(sizeof(*a));
+    struct dkcall_request req = {
+        .method = "GET", .path = "/info", .what = "ask what the engine can do", .timeout_ms = INFO_MS
+    };
+    *a = *what;
+    a->d = d;
+    d->are_groups_due = false;
+    (void)dkcall_start(&d->calls, &req, on_info, a);
+}
+
 /* --- what nobody names --- */
 
 static void docker_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg)
 {
     (void)kept_ids; /* the boxes that were adopted */
     (void)n;
-    dkend_first_sweep(docker_of(rt), fn, arg);
+    ask_groups(docker_of(rt), &(struct asking){ .is_start = true, .fn = fn, .arg = arg });
 }
 
 static void on_tick(void *arg)
 {
     struct docker *d = arg;
+    if (d->are_groups_due)
+        ask_groups(d, &(struct asking){ 0 });
     if (!dkend_tick(d) && d->is_collect_due && !d->is_collecting)
         dkimage_collect(d);
 }
@@ -473,6 +523,11 @@ static void on_tick(void *arg)
 /* --- the driver --- */
 
 static const struct runtime_lack lacks[] = {
+    { "pause", WHY_NO_LIMIT },
+    { "snapshot", "the engine cannot pause a container while it is captured: " WHY_NO_LIMIT },
+    { "limitMemory", WHY_NO_LIMIT },
+    { "limitCpu", WHY_NO_LIMIT },
+    { "limitPids", WHY_NO_LIMIT },
     { "volume", "a running container takes no new mount" },
     { "egress", "the engine's bridge has no policy; leave out \"network\", or use the native backend" },
     { "limitDisk", "the engine's storage has no limit for one container that can be counted on" },
@@ -485,12 +540,12 @@ static const struct runtime_lack lacks[] = {
 
 static struct runtime_caps docker_caps(struct runtime *rt)
 {
-    (void)rt;
-    return (struct runtime_caps){ .can_pause = true,
-                                  .can_capture = true,
-                                  .can_limit_memory = true,
-                                  .can_limit_cpu = true,
-                                  .can_limit_pids = true,
+    const struct dkreply_groups *g = &docker_of(rt)->groups;
+    return (struct runtime_caps){ .can_pause = g->can_pause,
+                                  .can_capture = g->can_pause,
+                                  .can_limit_memory = g->can_memory,
+                                  .can_limit_cpu = g->can_cpu,
+                                  .can_limit_pids = g->can_pids,
                                   .can_network = true };
 }
 
@@ -547,6 +602,7 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->pins = json_object();
     d->nets = json_object();
     d->captured = json_object();
+    d->groups = (struct dkreply_groups){ true, true, true, true };
     d->end.doubted = json_object();
     d->end.kept = json_object();
     d->calls = (struct dkcall_set){ .loop = l, .host = &d->host };
@@ -566,10 +622,29 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
 
 struct check {
     struct loop *loop;
+    struct dkcall_set *calls;
     json_t *rows;
     const struct docker_options *opt;
     struct dkhost host;
 };
+
+static void add_row(struct check *c, const char *name, bool is_ok, const char *detail, const char *fix)
+{
+    (void)json_array_append_new(c->rows, json_pack("{s:s, s:b, s:b, s:o, s:s}", "name", name, "ok", is_ok, "required",
+                                                   0, "detail", json_text(detail, strlen(detail)), "fix", fix));
+}
+
+static void on_limits(void *arg, json_t *body, const struct err *err)
+{
+    struct check *c = arg;
+    const struct dkreply_groups g = dkreply_groups(body);
+    CLEANUP(free_p)
+    char *detail = err ? xstrdup(err->msg)
+                       : xasprintf("memory: %s, CPU: %s, processes: %s, pause: %s", g.can_memory ? "yes" : "no",
+                                   g.can_cpu ? "yes" : "no", g.can_pids ? "yes" : "no", g.can_pause ? "yes" : "no");
+    add_row(c, "docker limits", !err && g.can_memory && g.can_cpu && g.can_pids && g.can_pause, detail, WHY_NO_LIMIT);
+    loop_stop(c->loop);
+}
 
 static void on_version(void *arg, json_t *body, const struct err *err)
 {
@@ -579,11 +654,14 @@ static void on_version(void *arg, json_t *body, const struct err *err)
                        : xasprintf("%s: version %.40s, API %.20s, %.20s/%.20s", c->opt->host,
                                    json_get_str(body, "Version", "?"), json_get_str(body, "ApiVersion", "?"),
                                    json_get_str(body, "Os", "?"), json_get_str(body, "Arch", "?"));
-    (void)json_array_append_new(c->rows,
-                                json_pack("{s:s, s:b, s:b, s:o, s:s}", "name", "docker engine", "ok", err == NULL,
-                                          "required", 0, "detail", json_text(detail, strlen(detail)), "fix",
-                                          "start the engine, or set DOCKER_HOST; only the docker backend needs it"));
-    loop_stop(c->loop);
+    struct dkcall_request req = {
+        .method = "GET", .path = "/info", .what = "ask what the engine can do", .timeout_ms = DOCTOR_MS
+    };
+    add_row(c, "docker engine", !err, detail, "start the engine, or set DOCKER_HOST; only the docker backend needs it");
+    if (err)
+        loop_stop(c->loop);
+    else
+        (void)dkcall_start(c->calls, &req, on_limits, c);
 }
 
 json_t *docker_doctor(const struct docker_options *opt)
@@ -602,6 +680,7 @@ json_t *docker_doctor(const struct docker_options *opt)
         return c.rows;
     }
     struct dkcall_set calls = { .loop = loop, .host = &c.host };
+    c.calls = &calls;
     struct dkcall_request req = {
         .method = "GET", .path = "/version", .what = "ask for its version", .timeout_ms = DOCTOR_MS
     };

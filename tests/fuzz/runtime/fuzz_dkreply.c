@@ -1,5 +1,6 @@
-/* What a Docker engine answers. The first byte picks who reads it: an id, an image's record, a list of images, an
- * error, or the lines of a pull. What passes is safe as part of a path, and counts stay in bounds. */
+/* What a Docker engine answers. The first byte picks who reads it: an id, an image's record, a list of images,
+ * what it can do, an error, or the lines of a pull. What passes is safe as part of a path, and counts stay in bounds.
+ */
 #include "../feed.h"
 
 #include <string.h>
@@ -30,6 +31,8 @@ static void try_record(const json_t *body)
         MUST(strncmp(image.id, "docker:sha256:", 14) == 0);
         dkreply_image_done(&image);
     }
+    struct dkreply_groups groups = dkreply_groups(body);
+    MUST(groups.can_pause || (!groups.can_memory && !groups.can_cpu && !groups.can_pids));
     JSON_OWNED list = dkreply_image_list(body);
     MUST(json_is_array(list));
 }

@@ -105,6 +105,28 @@ TEST(an_image_is_what_its_record_says_or_refused)
     dkreply_image_done(&i);
 }
 
+static unsigned groups(const char *text)
+{
+    JSON_OWNED info = parsed(text);
+    struct dkreply_groups g = dkreply_groups(info);
+    return (g.can_pause ? 8u : 0) | (g.can_memory ? 4u : 0) | (g.can_cpu ? 2u : 0) | (g.can_pids ? 1u : 0);
+}
+
+TEST(limits_are_what_the_engine_enforces_and_not_what_it_claims)
+{
+#define CLAIMS "\"MemoryLimit\":true,\"CpuCfsQuota\":true,\"PidsLimit\":true"
+    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\",\"CgroupVersion\":\"1\"}"), 15);
+    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\"}"), 15);
+    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\",\"CgroupVersion\":\"1\",\"Rootless\":true}"), 0);
+    CHECK_INT(groups("{" CLAIMS ",\"CgroupVersion\":\"1\",\"SecurityOptions\":[\"name=seccomp\",\"name=rootless\"]}"),
+              0);
+    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"systemd\",\"CgroupVersion\":\"2\",\"Rootless\":true}"), 15);
+    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"none\",\"CgroupVersion\":\"2\"}"), 0);
+    CHECK_INT(groups("{\"MemoryLimit\":true,\"CgroupVersion\":\"2\",\"SecurityOptions\":[1,null]}"), 12);
+    CHECK_INT(groups("[]"), 8);
+#undef CLAIMS
+}
+
 TEST(errors_carry_the_engines_words_on_one_line)
 {
     struct err err = ERR_INIT;
@@ -215,6 +237,7 @@ int main(void)
     RUN(a_container_is_asked_for_with_all_its_limits);
     RUN(an_id_is_64_hex_digits_or_nothing);
     RUN(an_image_is_what_its_record_says_or_refused);
+    RUN(limits_are_what_the_engine_enforces_and_not_what_it_claims);
     RUN(errors_carry_the_engines_words_on_one_line);
     RUN(progress_of_a_pull_is_counted_by_layer);
     RUN(names_are_taken_apart_as_the_engine_wants_them);
