@@ -15,6 +15,7 @@
 #include "main/datadir.h"
 #include "runtime/docker/docker.h"
 #include "runtime/native/native.h"
+#include "runtime/vm/krunvm.h"
 #include "runtime/vm/vmsetup.h"
 #include "runtime/vm/vmtool.h"
 #include "tls/tlsdoor.h"
@@ -73,6 +74,8 @@ int main(int argc, char **argv)
         return tlsdoor_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--vm-tool") == 0)
         return vmtool_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--krun-vm") == 0)
+        return krunvm_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--image-tool") == 0)
         return image_tool_main(argc, argv);
     return verbs_main(argc, argv, &hooks);

@@ -30,12 +30,32 @@ void vmm_args_done(struct vmm_args *a);
 #define VMM_BASE_PATH   "/base"
 #define VMM_DISK_PATH   "/disk"
 #define VMM_RAM_PATH    "/ram"
+/* The machine's folder, for monitors that make their sockets themselves (has_vsock). It is theirs to write: the daemon
+ * opens nothing in it by a name that it would follow (vsockdoor.h). Its console is a pipe there. */
+#define VMM_BOX_PATH     "/box"
+#define VMM_API_NAME     "api.sock"
+#define VMM_VSOCK_NAME   "vsock.sock"
+#define VMM_CONSOLE_NAME "console"
+/* What the operator has put somewhere else than below /usr. */
+#define VMM_PROGRAM_PATH "/monitor"
+#define VMM_LIBRARY_PATH "/libkrun.so.1"
+#define VMM_SELF         "" /* as a program: this one */
 
 struct vmm;                                            /* one machine's control */
 typedef void vmm_fn(void *arg, const struct err *err); /* err NULL: done. Once, never from inside the call */
 
+#define VMM_NICS_MAX 2
+struct vmm_nic {
+    char tap[16]; /* in the monitor's network namespace */
+    uint8_t mac[6];
+};
+
 struct vmm_start {
     struct loop *loop;
+    int box_fd; /* the folder behind VMM_BOX_PATH, borrowed while the machine's control lives; or NO_FD */
+    const struct vmm_nic *nics;
+    size_t n_nics;
+    int64_t answer_ms;        /* how long one answer may take; 0: as long as the monitor's driver thinks */
     const char *control;      /* path of its control socket */
     const char *command_line; /* of the kernel */
     const struct vmwire_request *request;
@@ -48,7 +68,8 @@ struct vmm_ops {
     const char *program; /* looked for in /usr/bin, /usr/local/bin, /usr/sbin */
     bool has_vsock;      /* the agent listens on a vsock behind the agent socket, else a serial port */
     bool can_save_live;
-    bool can_save; /* memory snapshots */
+    bool has_own_port; /* with has_vsock: the socket leads to the agent's port by itself */
+    bool can_save;     /* memory snapshots; else machines are booted, never restored */
     /* In the tool. */
     void (*argv)(const struct vmwire_request *q, const char *command_line, struct vmm_args *args);
     /* In the daemon. Connects, and tells fn when the machine takes commands (booting or waiting for load()). */
@@ -56,17 +77,21 @@ struct vmm_ops {
     /* The same for one that runs already: a server before us started it. */
     struct vmm *(*reopen)(const struct vmm_start *s, vmm_fn *fn, void *arg);
     void (*close)(struct vmm *m); /* the machine goes on; calls under way are not answered any more */
+    /* NULL: it has no such command, and its control group is frozen instead. */
     void (*pause)(struct vmm *m, vmm_fn *fn, void *arg);
     void (*resume)(struct vmm *m, vmm_fn *fn, void *arg);
     /* Its state into state_fd (borrowed); it stands still when that is done. with_ram: the memory too, else only what
      * is not in the memory's file (VMWIRE_SHARED_RAM). Pause it before, unless can_save_live: then it runs on while
      * most of its memory is sent, and a pause in between makes an end of that. */
     void (*save)(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg);
+    /* Of a paused machine: its state and its memory, each into a file from which others can be loaded. NULL: it sends
+     * them as one stream (save with_ram), which only another machine can take apart. */
+    void (*save_apart)(struct vmm *m, int state_fd, int ram_fd, vmm_fn *fn, void *arg);
     /* Into one started with VMWIRE_INCOMING; it is paused then. */
     void (*load)(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg);
 };
 
-extern const struct vmm_ops qemu_ops;
+extern const struct vmm_ops qemu_ops, firecracker_ops, krun_ops;
 /* By enum vmwire_vmm or name; NULL: no such. */
 const struct vmm_ops *vmm_by_number(uint32_t number);
 const struct vmm_ops *vmm_by_name(const char *name, uint32_t *ret_number);

@@ -1,0 +1,10 @@
+/* `iii --krun-vm`: one virtual machine by libkrun, which is a library and takes over the process that calls it. Started
+ * by the tool inside the machine's confinement, so all it can reach is the machine's own; the names of its files are
+ * fixed (VMM_..._PATH). May include: base/, runtime/vm/. */
+#pragma once
+
+/* argv: CPUS MEMORY_MB COMMAND_LINE. Returns only when the machine could not be started; why is on stderr. */
+int krunvm_main(int argc, char **argv);
+/* Is the library here, with all that we call? -ENOENT, or -ENOSYS with the name of what it lacks in ret. For
+ * `iii doctor`; loads it into this process. */
+int krunvm_probe(const char **ret_lack);

@@ -1,0 +1,213 @@
+"""The monitors that cannot be had on a build machine, spoken to as their descriptions say.
+
+fcchecker.py stands for Firecracker: here it is shown that it refuses what the API description does not allow, so that
+the driver's test (tests/unit/runtime/test_firecracker.c), which has to get past it, can fail. standin_krun.c stands for
+libkrun: `iii --krun-vm` has to make its calls with the right values in the right order."""
+import http.client
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import harness
+
+VMM = pathlib.Path(__file__).resolve().parent.parent / "vmm"
+
+
+class Checker:
+    """A fresh checker in a root of its own."""
+
+    def __init__(self, root):
+        root.mkdir()
+        for name in ("kernel", "initramfs", "base", "disk", "ram"):
+            (root / name).touch()
+        (root / "box").mkdir()
+        self.root, self.api = root, str(root / "box/api.sock")
+        self.proc = subprocess.Popen(
+            [sys.executable, VMM / "fcchecker.py", "--api-sock", "/box/api.sock", "--id", "m1"],
+            env={**os.environ, "FCCHECKER_ROOT": str(root), "FCCHECKER_AGENT": str(root / "agent.sock")})
+        harness.wait_until(lambda: self.answers(), "the checker listens")
+
+    def answers(self):
+        try:
+            return self.call("GET", "/")[0] == 200
+        except OSError:
+            return False
+
+    def call(self, method, path, body=None, text=None, headers=None):
+        link = http.client.HTTPConnection("localhost", timeout=harness.DEADLINE_S)
+        link.sock = socket.socket(socket.AF_UNIX)
+        link.sock.connect(self.api)
+        data = text if text is not None else None if body is None else json.dumps(body)
+        link.request(method, path, data, headers or {"Content-Type": "application/json"})
+        answer = link.getresponse()
+        said = answer.read()
+        link.close()
+        return answer.status, json.loads(said)["fault_message"] if answer.status == 400 else said
+
+    def good(self, method, path, body):
+        assert self.call(method, path, body) == (204, b"")
+
+    def configure(self):
+        self.good("PUT", "/machine-config", {"vcpu_count": 2, "mem_size_mib": 64})
+        self.good("PUT", "/boot-source", {"kernel_image_path": "/kernel", "initrd_path": "/initramfs"})
+        self.good("PUT", "/drives/base", drive("base", True))
+        self.good("PUT", "/vsock", {"guest_cid": 3, "uds_path": "/box/v"})
+
+    def start(self):
+        self.configure()
+        self.good("PUT", "/actions", {"action_type": "InstanceStart"})
+
+    def stop(self):
+        self.proc.kill()
+        self.proc.wait()
+
+
+def drive(name, is_readonly):
+    return {"drive_id": name, "path_on_host": f"/{name}", "is_root_device": False, "is_read_only": is_readonly}
+
+
+@pytest.fixture
+def checker(tmp_path):
+    made = Checker(tmp_path / "root")
+    yield made
+    made.stop()
+
+
+MACHINE = {"vcpu_count": 2, "mem_size_mib": 64}
+BAD = [
+    ("PUT", "/machine-config", {**MACHINE, "ht_enabled": False}, "unknown field `ht_enabled`"),
+    ("PUT", "/machine-config", {"vcpu_count": 2}, "missing field `mem_size_mib`"),
+    ("PUT", "/machine-config", {**MACHINE, "vcpu_count": "2"}, "vcpu_count: invalid type"),
+    ("PUT", "/machine-config", {**MACHINE, "vcpu_count": True}, "vcpu_count: invalid type"),
+    ("PUT", "/machine-config", {**MACHINE, "vcpu_count": 33}, "not in 1..32"),
+    ("PUT", "/machine-config", {**MACHINE, "smt": 0}, "smt: invalid type"),
+    ("PUT", "/boot-source", {"boot_args": "quiet"}, "missing field `kernel_image_path`"),
+    ("PUT", "/boot-source", {"kernel_image_path": "/nowhere"}, "cannot be opened"),
+    ("PUT", "/drives/other", drive("base", True), "does not match"),
+    ("PUT", "/drives/base", {"drive_id": "base", "is_root_device": False}, "neither virtio"),
+    ("PUT", "/vsock", {"guest_cid": 2, "uds_path": "/box/v"}, "not in 3.."),
+    ("PUT", "/vsock", {"guest_cid": 3}, "missing field `uds_path`"),
+    ("PUT", "/entropy", [], "invalid type"),
+    ("PUT", "/actions", {"action_type": "Start"}, "unknown variant"),
+    ("PUT", "/actions", {"action_type": "InstanceStart"}, "without kernel"),
+    ("PATCH", "/vm", {"state": "Paused"}, "before starting"),
+    ("PUT", "/snapshot/create", {"mem_file_path": "/box/m", "snapshot_path": "/box/s"}, "before starting"),
+    ("PUT", "/snapshot/load", {"snapshot_path": "/box/s"}, "either mem_backend or mem_file_path"),
+    ("PUT", "/snapshot/load", {"snapshot_path": "/box/s", "mem_backend": {"backend_type": "File"}}, "backend_path"),
+    ("POST", "/actions", {"action_type": "InstanceStart"}, "Invalid request method"),
+    ("PUT", "/nothing", {}, "Invalid request method"),
+]
+
+
+def test_the_checker_refuses_what_the_description_does_not_allow(checker):
+    for method, path, body, fault in BAD:
+        status, said = checker.call(method, path, body)
+        assert status == 400 and fault in said, (method, path, body, said)
+    assert checker.call("PUT", "/entropy", text="{")[0] == 400
+    assert "larger than the limit" in checker.call("PUT", "/entropy", text=" " * 60000)[1]
+    assert "Content-Type" in checker.call("PUT", "/entropy", text="{}", headers={"Content-Type": "text/plain"})[1]
+
+
+def test_the_checker_refuses_the_wrong_order(checker, tmp_path):
+    checker.start()
+    for method, path, body in (("PUT", "/machine-config", MACHINE), ("PUT", "/drives/disk", drive("disk", False)),
+                               ("PUT", "/actions", {"action_type": "InstanceStart"}),
+                               ("PUT", "/snapshot/load", {"snapshot_path": "/box/s", "mem_file_path": "/box/m"})):
+        assert "after starting" in checker.call(method, path, body)[1]
+    save = {"mem_file_path": "/box/m", "snapshot_path": "/box/s", "snapshot_type": "Full"}
+    assert "unavailable while running" in checker.call("PUT", "/snapshot/create", save)[1]
+    checker.good("PATCH", "/vm", {"state": "Paused"})
+    checker.good("PUT", "/snapshot/create", save)
+    other = Checker(tmp_path / "other")
+    try:
+        for name in "ms":
+            (other.root / "box" / name).write_bytes((checker.root / "box" / name).read_bytes())
+        load = {"snapshot_path": "/box/s", "mem_backend": {"backend_type": "File", "backend_path": "/box/m"}}
+        other.good("PUT", "/machine-config", MACHINE)
+        assert "not allowed after configuring" in other.call("PUT", "/snapshot/load", load)[1]
+    finally:
+        other.stop()
+
+
+def handshake(path, line):
+    link = socket.socket(socket.AF_UNIX)
+    link.settimeout(harness.DEADLINE_S)
+    link.connect(path)
+    link.sendall(line)
+    said = link.recv(100)
+    link.close()
+    return said
+
+
+def test_the_checker_takes_one_handshake_only(checker):
+    checker.start()
+    agent = socket.socket(socket.AF_UNIX)
+    agent.bind(str(checker.root / "agent.sock"))
+    agent.listen()
+    vsock = str(checker.root / "box/v")
+    assert handshake(vsock, b"CONNECT 52\n") == b"OK 1073741824\n"
+    for line in (b"CONNECT 53\n", b"connect 52\n", b"CONNECT 52\r\n", b"CONNECT  52\n", b"x" * 32):
+        assert handshake(vsock, line) == b""
+    checker.good("PATCH", "/vm", {"state": "Paused"})
+    assert handshake(vsock, b"CONNECT 52\n") == b""
+    agent.close()
+
+
+# --- libkrun ---
+
+LINE = "console=ttyS0 iii.channel=vsock"
+CALLS = ["krun_set_log_level", "krun_create_ctx", "krun_set_vm_config", "krun_set_kernel", "krun_add_disk",
+         "krun_add_disk", "krun_disable_implicit_vsock", "krun_add_vsock", "krun_add_vsock_port2",
+         "krun_disable_implicit_console", "krun_add_serial_console_default", "krun_start_enter"]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """A folder with the stand-in as libkrun.so.1; a second one with what a library before 1.17 has."""
+    folders = []
+    for flags in ([], ["-DOLD"]):
+        folder = tmp_path_factory.mktemp("krun")
+        subprocess.run([os.environ.get("CC", "cc").split()[-1], "-Wall", "-Werror", "-shared", "-fPIC", *flags, "-o",
+                        folder / "libkrun.so.1", VMM / "standin_krun.c"], check=True)
+        folders.append(str(folder))
+    return folders
+
+
+def krun(folder, *args, **env):
+    done = subprocess.run([harness.BINARY, "--krun-vm", *args], capture_output=True, text=True, timeout=harness.DEADLINE_S,
+                          env={"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": folder, **env}, check=False)
+    return done.returncode, done.stdout.split(), done.stderr
+
+
+def test_a_krun_machine_is_made_by_the_librarys_calls_in_order(library):
+    assert krun(library[0], "3", "640", LINE) == (0, CALLS, "")
+
+
+@pytest.mark.parametrize("call", sorted(set(CALLS)))
+def test_a_call_that_fails_ends_the_machine_with_its_reason(library, call):
+    code, calls, said = krun(library[0], "3", "640", LINE, KRUN_FAIL=call)
+    assert code == 1 and calls == CALLS[:CALLS.index(call) + 1]
+    assert said.startswith("libkrun: ") and said.endswith(": Operation not permitted\n"), said
+
+
+def test_the_stand_in_refuses_wrong_values(library):
+    for args in (("2", "640", LINE), ("3", "641", LINE), ("3", "640", "quiet")):
+        code, _, said = krun(library[0], *args)
+        assert code == 1 and "wrong arguments" in said
+
+
+def test_a_library_that_would_open_the_hosts_network_is_refused(library):
+    code, calls, said = krun(library[1], "3", "640", LINE)
+    assert (code, calls) == (1, []) and said == "libkrun.so.1 is too old: it lacks krun_disable_implicit_vsock\n"
+
+
+def test_krun_wants_numbers_and_a_library(tmp_path):
+    for args in ((), ("3", "640"), ("0", "640", LINE), ("256", "640", LINE), ("3", "-1", LINE), ("3x", "640", LINE),
+                 ("3", "9999999", LINE), ("3", "640", LINE, "more")):
+        assert krun(str(tmp_path), *args)[0] == 2, args
+    assert krun(str(tmp_path), "3", "640", LINE)[2] == "libkrun.so.1 is not installed\n"
