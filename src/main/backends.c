@@ -116,6 +116,7 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
     struct vm_options vm = { .data_dir = native->data_dir,
                              .image_dir = images,
                              .kernel = s->vm_kernel,
+                             .has_templates = s->vm_templates,
                              .keeper = native->keeper,
                              .tool_job = PRIVILEGE_VM,
                              .cgroups = native->cgroups };

@@ -220,6 +220,8 @@ static void greet(struct making *m)
                                      .has_vsock = box->vm->site.vmm->has_vsock,
                                      .first_ms = VM_FIRST_REPLY_MS,
                                      .deadline_ms = VM_RESTORE_MS };
+    if (!m->image.folder && !m->is_adoption)
+        opt.first_ms = opt.deadline_ms = VM_BOOT_MS; /* its answer comes when it has booted */
     struct vmhello *h = &opt.hello;
     h->what = m->is_adoption ? VMHELLO_REJOIN : VMHELLO_ENTER;
     memcpy(h->token, box->token, sizeof(h->token));
@@ -258,7 +260,8 @@ static void on_machine(void *arg, const struct err *err)
     m->is_busy = false;
     if (err)
         box->machine = NULL;
-    CLEANUP(close_fd_p) int state = err || m->is_adoption ? NO_FD : vmfile_open(m->image.folder, "state", &why);
+    bool is_restored = m->image.folder != NULL;
+    CLEANUP(close_fd_p) int state = err || !is_restored ? NO_FD : vmfile_open(m->image.folder, "state", &why);
     if (box->vm->is_ending)
         (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
     if (err || why.code) {
@@ -270,7 +273,18 @@ static void on_machine(void *arg, const struct err *err)
         return;
     }
     greet(m); /* before it runs: it was saved with a host on its stream, and has one when it wakes */
-    box->vm->site.vmm->load(vmmachine_control(box->machine), state, false, on_loaded, m);
+    if (is_restored)
+        box->vm->site.vmm->load(vmmachine_control(box->machine), state, false, on_loaded, m);
+}
+
+/* A restored machine writes to its own copy of the folder's pages, a booted one to a file of its own. */
+static int open_memory(struct making *m, struct err *err)
+{
+    struct box *box = m->box;
+    if (m->image.folder)
+        return vmfile_open(m->image.folder, "ram", err);
+    CLEANUP(free_p) char *path = xasprintf("%s/boxes/%s/ram", box->vm->site.dir, box->name);
+    return vmfile_make(path, (uint64_t)box->memory_mb << 20, err);
 }
 
 static void on_drive(void *arg, int fd, const struct err *err)
@@ -282,7 +296,7 @@ static void on_drive(void *arg, int fd, const struct err *err)
     m->disk = fd;
     if (box->vm->is_ending)
         (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
-    CLEANUP(close_fd_p) int ram = err || why.code ? NO_FD : vmfile_open(m->image.folder, "ram", &why);
+    CLEANUP(close_fd_p) int ram = err || why.code ? NO_FD : open_memory(m, &why);
     if (err || why.code) {
         fail(m, err ? err : &why);
         return;
@@ -292,7 +306,7 @@ static void on_drive(void *arg, int fd, const struct err *err)
                                    .memory_mb = box->memory_mb,
                                    .cpus = box->cpus,
                                    .cpu_milli = box->cpu_milli,
-                                   .flags = VMWIRE_INCOMING,
+                                   .flags = m->image.folder ? VMWIRE_INCOMING : VMWIRE_SHARED_RAM,
                                    .base = base,
                                    .ram_fd = ram,
                                    .disk_fd = fd };
@@ -314,12 +328,13 @@ static void on_image(void *arg, const struct vmimage *image, const struct err *e
         return;
     }
     m->image = *image;
-    m->image.folder = xstrdup(image->folder);
+    m->image.folder = xstrdup(image->folder); /* NULL stays NULL */
     memcpy(box->base, image->base, sizeof(box->base));
     box->memory_mb = image->memory_mb;
     box->cpus = image->cpus;
     box->disk_mb = image->disk_mb;
-    CLEANUP(free_p) char *from = xasprintf("%s/disk", image->folder);
+    CLEANUP(free_p)
+    char *from = image->folder ? xasprintf("%s/disk", image->folder) : vmsource_blank_path(box->vm, image->disk_mb);
     CLEANUP(free_p) char *to = xasprintf("%s/disk", folder);
     m->is_busy = true;
     vmfile_copy(box->vm, from, to, on_drive, m);
@@ -733,6 +748,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
     vm->image_dir = xstrdup(opt->image_dir);
     vm->kernel = xstrdup(opt->kernel);
     vm->cgroups = opt->cgroups;
+    vm->has_templates = opt->has_templates && vmm->can_save;
     vm->pins = json_object();
     vm->host_cpus = cpus > 0 ? (uint32_t)cpus : 1;
     vm->site = (struct vmmachine_site){ .loop = l,

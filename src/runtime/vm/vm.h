@@ -14,6 +14,7 @@ struct vm_options {
     struct keeper *keeper;             /* who starts the tool; borrowed */
     unsigned tool_job;                 /* which of the keeper's jobs it is */
     const struct cgroup_host *cgroups; /* borrowed */
+    bool has_templates;                /* sandboxes are restored, where the monitor can save; else booted */
     bool may_kvm;                      /* use hardware virtualization where it is real */
 };
 

@@ -13,7 +13,7 @@
 
 /* A machine at rest in a folder: what any number of machines are restored from. */
 struct vmimage {
-    char *folder; /* with the files ram, state and disk */
+    char *folder; /* with the files ram, state and disk; NULL: none, the machine is booted */
     char base[VMKIT_HEX];
     uint32_t memory_mb, cpus, disk_mb;
 };
@@ -23,6 +23,7 @@ struct vm {
     struct vmmachine_site site;
     char *data_dir, *image_dir, *kernel;
     const struct cgroup_host *cgroups;
+    bool has_templates;
     struct vmkit kit;
     bool has_kit;
     struct box *boxes;
@@ -76,10 +77,12 @@ void vmfile_copy(struct vm *vm, const char *from, const char *to, vmfile_fn *fn,
 /* --- vmsource.c: what a new machine is restored from --- */
 /* image: borrowed. */
 typedef void vmsource_fn(void *arg, const struct vmimage *image, const struct err *err);
-/* The template of these layers and sizes; built when there is none yet. */
+/* The template of these layers and sizes; built when there is none yet. Without templates: one without a folder, whose
+ * drives are there. */
 void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, void *arg);
 void vmsource_end_all(struct vm *vm);
-char *vmsource_base_path(const struct vm *vm, const char *key); /* caller frees */
+char *vmsource_blank_path(const struct vm *vm, uint32_t disk_mb); /* an empty writable drive; caller frees */
+char *vmsource_base_path(const struct vm *vm, const char *key);   /* caller frees */
 int vmsource_open_kit(struct vm *vm, struct err *err);
 
 /* --- vmsnap.c: machines that were saved while they ran --- */

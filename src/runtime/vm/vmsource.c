@@ -43,9 +43,9 @@ char *vmsource_base_path(const struct vm *vm, const char *key)
     return xasprintf("%s/bases/%s.erofs", vm->site.dir, key);
 }
 
-static char *blank_path(const struct vmsource *s)
+char *vmsource_blank_path(const struct vm *vm, uint32_t disk_mb)
 {
-    return xasprintf("%s/bases/blank-%u.ext4", s->vm->site.dir, s->image.disk_mb);
+    return xasprintf("%s/bases/blank-%u.ext4", vm->site.dir, disk_mb);
 }
 
 static char *template_path(const struct vm *vm, const char *key)
@@ -88,9 +88,10 @@ static void finish(struct vmsource *s, const struct err *err)
 {
     struct waiter *w = s->waiters;
     struct vm *vm = s->vm;
-    struct vmimage made = { 0 };
+    struct vmimage made = s->image;
     struct err why = err ? *err : (struct err)ERR_INIT;
     CLEANUP(free_p) char *path = template_path(vm, s->key);
+    made.folder = NULL;
     if (s->machine)
         vmmachine_kill(s->machine, NULL, NULL);
     if (err && s->image.folder)
@@ -98,7 +99,7 @@ static void finish(struct vmsource *s, const struct err *err)
     if (err && s->pending)
         (void)unlink(s->pending); /* may not have been made */
     source_free(s);
-    bool is_good = !err && vmfile_load(path, &made, &why) == 0;
+    bool is_good = !err && (!vm->has_templates || vmfile_load(path, &made, &why) == 0);
     while (w) {
         struct waiter *next = w->next;
         if (!vm->is_ending)
@@ -256,7 +257,7 @@ static void begin(struct vmsource *s)
     struct vm *vm = s->vm;
     struct err err = ERR_INIT;
     CLEANUP(free_p) char *base = vmsource_base_path(vm, s->image.base);
-    CLEANUP(free_p) char *blank = blank_path(s);
+    CLEANUP(free_p) char *blank = vmsource_blank_path(vm, s->image.disk_mb);
     if (access(base, R_OK) < 0) {
         struct vmwire_request q = { .op = VMWIRE_BASE, .n_layers = s->n_layers, .extra_len = s->extra_len };
         fill(s, base, &q, s->extra);
@@ -265,6 +266,10 @@ static void begin(struct vmsource *s)
     if (access(blank, R_OK) < 0) {
         struct vmwire_request q = { .op = VMWIRE_DISK, .disk_mb = s->image.disk_mb };
         fill(s, blank, &q, "");
+        return;
+    }
+    if (!vm->has_templates) {
+        finish(s, NULL);
         return;
     }
     s->image.folder = xasprintf("%s/templates/%s.new", vm->site.dir, s->key);
@@ -371,7 +376,7 @@ void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, v
             return;
         }
     CLEANUP(free_p) char *path = template_path(vm, s->key);
-    int r = vmfile_load(path, &found, &err);
+    int r = vm->has_templates ? vmfile_load(path, &found, &err) : err_set(&err, ERR_NOT_FOUND, 0, "no template");
     if (r == 0) {
         source_free(s);
         fn(arg, &found, NULL);
