@@ -292,7 +292,10 @@ static int take_all(struct making *m, struct vmkernel *k, struct err *err)
     m->kernel[KEY_LEN] = '\0';
     if (r < 0)
         return r;
-    if (renameat(m->work, "kit", m->kit, m->kernel) < 0 && errno != EEXIST && errno != ENOTEMPTY)
+    if (renameat(m->work, "kit", m->kit, m->kernel) == 0)
+        return 0;
+    /* One of that name is there, and something is wrong with it: it goes with the folder we work in. */
+    if ((errno != EEXIST && errno != ENOTEMPTY) || renameat2(m->work, "kit", m->kit, m->kernel, RENAME_EXCHANGE) < 0)
         return err_sys(err, -errno, "name the folder of the kernel");
     return 0;
 }

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "os/program.h"
 #include "runtime/vm/vmkit.h"
+#include "runtime/vm/vmprobe.h"
 
 static const struct {
     const char *program, *package;
@@ -29,12 +30,16 @@ static void say(void *arg, const char *text)
         (void)fprintf(stderr, "%s\n", text);
 }
 
+static int print_json(const json_t *doc)
+{
+    return json_dumpf(doc, stdout, JSON_INDENT(2)) < 0 || putchar('\n') == EOF || fflush(stdout) == EOF;
+}
+
 static int fail(bool is_json, const struct err *err)
 {
     if (is_json) {
         JSON_OWNED doc = json_pack("{s:b, s:s, s:s}", "ok", 0, "error", err->msg, "code", err_name(err->code));
-        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
-        (void)putchar('\n');
+        (void)print_json(doc); /* the exit code is 1 anyway */
     } else {
         (void)fprintf(stderr, "iii vm: %s\n", err->msg);
     }
@@ -62,18 +67,23 @@ static int become_owner(const char *data_dir, struct err *err)
     return 0;
 }
 
-static json_t *kit_json(const struct vmkit *k)
+static json_t *kit_json(const struct vmkit *k, const struct vmprobe *p)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I}", "version", k->version, "source", k->source, "kernel", k->kernel,
-                     "kernelBytes", (json_int_t)k->kernel_bytes, "initramfs", k->initramfs, "initramfsBytes",
-                     (json_int_t)k->initramfs_bytes);
+    return json_pack("{s:b, s:s, s:s, s:s, s:I, s:s, s:I, s:s, s:I, s:s}", "ok", 1, "version", k->version, "source",
+                     k->source, "kernel", k->kernel, "kernelBytes", (json_int_t)k->kernel_bytes, "initramfs",
+                     k->initramfs, "initramfsBytes", (json_int_t)k->initramfs_bytes, "acceleration",
+                     p->is_kvm ? "kvm" : "tcg", "bootMs", (json_int_t)p->boot_ms, "whyNotKvm", p->why);
 }
 
-static void print_kit(const struct vmkit *k)
+static void print_kit(const struct vmkit *k, const struct vmprobe *p)
 {
     (void)printf("kernel     %s, %.1f MB, from %s\n", k->version, (double)k->kernel_bytes / 1e6, k->source);
     (void)printf("initramfs  %.1f MB: the agent, its modules, the system call filter\n",
                  (double)k->initramfs_bytes / 1e6);
+    (void)printf("boot       %lld ms to the agent's answer, %s\n", (long long)p->boot_ms,
+                 p->is_kvm ? "with KVM" : "emulated (TCG)");
+    if (!p->is_kvm)
+        (void)printf("           no KVM: %s; guests work, but are 10 times slower and more\n", p->why);
 }
 
 static int check_host(struct err *err)
@@ -86,10 +96,19 @@ static int check_host(struct err *err)
     return missing.len ? err_set(err, ERR_UNSUPPORTED, 0, "packages are missing: %s", buf_text(&missing)) : 0;
 }
 
+static int probe(const char *data_dir, const struct vmkit *k, bool is_quiet, struct vmprobe *ret, struct err *err)
+{
+    if (vmprobe_known(data_dir, k, ret))
+        return 0;
+    say(&is_quiet, "booting a guest to check it");
+    return vmprobe_run(data_dir, k, ret, err);
+}
+
 int vmsetup_run(const char *data_dir, const char *kernel, bool is_json)
 {
     struct err err = ERR_INIT;
-    struct vmkit k = { 0 };
+    CLEANUP(vmkit_done) struct vmkit k = { 0 };
+    struct vmprobe p = { 0 };
     bool is_new = false;
     int r = check_host(&err);
     if (r >= 0)
@@ -98,41 +117,38 @@ int vmsetup_run(const char *data_dir, const char *kernel, bool is_json)
         r = vmkit_make(data_dir, kernel, say, &is_json, &is_new, &err);
     if (r >= 0)
         r = vmkit_open(data_dir, kernel, &k, &err);
+    if (r >= 0)
+        r = probe(data_dir, &k, is_json, &p, &err);
     if (r < 0)
         return fail(is_json, &err);
-    if (is_json) {
-        JSON_OWNED doc = kit_json(&k);
-        (void)json_object_set_new(doc, "ok", json_true());
-        (void)json_object_set_new(doc, "made", json_boolean(is_new));
-        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
-        (void)putchar('\n');
-    } else {
-        print_kit(&k);
-        (void)puts(is_new ? "made" : "up to date: nothing to do");
-    }
-    vmkit_done(&k);
+    JSON_OWNED doc = kit_json(&k, &p);
+    (void)json_object_set_new(doc, "made", json_boolean(is_new));
+    if (is_json)
+        return print_json(doc);
+    print_kit(&k, &p);
+    (void)puts(is_new ? "ready" : "ready: it was up to date");
     return EXIT_SUCCESS;
 }
 
 int vmsetup_status(const char *data_dir, bool is_json)
 {
     struct err err = ERR_INIT;
-    struct vmkit k = { 0 };
+    CLEANUP(vmkit_done) struct vmkit k = { 0 };
+    struct vmprobe p = { 0 };
     int r = check_host(&err);
     if (r >= 0)
         r = become_owner(data_dir, &err);
     if (r >= 0)
         r = vmkit_open(data_dir, NULL, &k, &err);
+    if (r >= 0 && !vmprobe_known(data_dir, &k, &p))
+        r = err_set(&err, ERR_UNSUPPORTED, 0,
+                    "the kernel %s is there, but no guest has been booted since this host was: run `iii vm setup`",
+                    k.version);
     if (r < 0)
         return fail(is_json, &err);
-    if (is_json) {
-        JSON_OWNED doc = kit_json(&k);
-        (void)json_object_set_new(doc, "ok", json_true());
-        (void)json_dumpf(doc, stdout, JSON_INDENT(2));
-        (void)putchar('\n');
-    } else {
-        print_kit(&k);
-    }
-    vmkit_done(&k);
+    JSON_OWNED doc = kit_json(&k, &p);
+    if (is_json)
+        return print_json(doc);
+    print_kit(&k, &p);
     return EXIT_SUCCESS;
 }

@@ -1,0 +1,405 @@
+#include "runtime/vm/vmprobe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/json.h"
+#include "os/proc.h"
+#include "os/program.h"
+#include "os/vmhello.h"
+#include "runtime/vm/vmdisk.h"
+
+#define MONITOR      "qemu-system-x86_64"
+#define MEMORY       "256M"
+#define KVM_MS       20000 /* a real one takes less than one second */
+#define TCG_MS       120000
+#define CONSOLE_MAX  4096 /* bytes of the console that are kept: the last ones */
+#define COMMAND_LINE 512
+#define FILE_NAME    "probe.json"
+
+enum { FD_BASE = 3, FD_DISK, FD_AGENT, FD_CONSOLE, FD_END }; /* as the monitor sees them */
+
+/* --- what the host says --- */
+
+static bool has_cpu_flag(void)
+{
+    char line[4096]; /* flags are one line of about 1,500 bytes */
+    bool is_found = false;
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && !is_found && fgets(line, sizeof(line), f))
+        is_found = strncmp(line, "flags", 5) == 0 && (strstr(line, " vmx") || strstr(line, " svm"));
+    if (f)
+        (void)fclose(f); /* read only */
+    return is_found;
+}
+
+bool vmprobe_may_kvm(char *why, size_t size)
+{
+    why[0] = '\0';
+    CLEANUP(close_fd_p) int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+    int sys = errno;
+    if (!has_cpu_flag())
+        (void)snprintf(why, size, "the CPU shows neither vmx nor svm%s",
+                       kvm >= 0 ? ", though there is a /dev/kvm" : "");
+    else if (kvm < 0)
+        (void)snprintf(why, size, "/dev/kvm: %s", strerror(sys));
+    else if (ioctl(kvm, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
+        (void)snprintf(why, size, "/dev/kvm does not answer as KVM");
+    return why[0] == '\0';
+}
+
+/* The rate of the time stamp counter is given: left to find out for itself, an emulated guest hangs every now and then.
+ */
+static void command_line(char ret[COMMAND_LINE])
+{
+    char line[256];
+    double mhz = 0;
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && mhz <= 0 && fgets(line, sizeof(line), f))
+        if (strncmp(line, "cpu MHz", 7) == 0 && strchr(line, ':'))
+            mhz = strtod(strchr(line, ':') + 1, NULL);
+    if (f)
+        (void)fclose(f); /* read only */
+    unsigned long khz = mhz > 100 && mhz < 100000 ? (unsigned long)(mhz * 1000) : 0;
+    int n = snprintf(ret, COMMAND_LINE, "console=ttyS0 quiet panic=-1 reboot=t random.trust_cpu=on iii.channel=serial");
+    if (khz > 0)
+        (void)snprintf(ret + n, COMMAND_LINE - (size_t)n, " tsc_early_khz=%lu lpj=%lu no_timer_check", khz, khz * 4);
+}
+
+/* --- one guest --- */
+
+struct guest {
+    int base, disk;           /* memory files */
+    int agent[2], console[2]; /* ours is the first of each */
+    int pidfd;
+    pid_t pid;
+    char said[CONSOLE_MAX + 1];
+    size_t n_said;
+};
+
+static void guest_done(struct guest *g)
+{
+    if (g->pid > 0) {
+        (void)proc_signal(g->pidfd, SIGKILL); /* gone already is fine */
+        (void)waitpid(g->pid, NULL, 0);       /* ours, and killed */
+    }
+    const int fds[] = { g->base, g->disk, g->agent[0], g->agent[1], g->console[0], g->console[1], g->pidfd };
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+        close_fd_p(&fds[i]);
+}
+
+/* An erofs with nothing in it: the kernel's and the agent's part is what is tried. */
+static int make_base(int fd, struct err *err)
+{
+    char folder[] = "/tmp/iii-vm-XXXXXX";
+    static const char *const argv[] = { "mkfs.erofs", "--quiet", "/proc/self/fd/3", ".", NULL };
+    if (!mkdtemp(folder))
+        return err_sys(err, -errno, "make a folder in /tmp");
+    CLEANUP(close_fd_p) int cwd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const struct program_call call = {
+        .argv = argv, .package = "erofs-utils", .cwd = cwd, .fd = fd, .limit_ms = KVM_MS
+    };
+    int r = cwd < 0 ? err_sys(err, -errno, "open %s", folder) : program_run(&call, err);
+    (void)rmdir(folder); /* empty, and ours */
+    return r;
+}
+
+/* The monitor opens a drive as the descriptor is open: one to read from must not be writable. */
+static int open_to_read(int fd)
+{
+    char path[32];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int make_drives(struct guest *g, struct err *err)
+{
+    CLEANUP(close_fd_p) int base = memfd_create("base", MFD_CLOEXEC);
+    g->disk = memfd_create("disk", MFD_CLOEXEC);
+    g->base = base < 0 ? NO_FD : open_to_read(base);
+    if (g->base < 0 || g->disk < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, g->agent) < 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, g->console) < 0)
+        return err_sys(err, -errno, "make the drives of a guest");
+    int r = make_base(base, err);
+    return r < 0 ? r : vmdisk_make(g->disk, VMDISK_MB_MIN, err);
+}
+
+__attribute__((noreturn)) static void become_monitor(struct guest *g, const char *path, const struct vmkit *k,
+                                                     bool is_kvm)
+{
+    char line[COMMAND_LINE];
+    command_line(line);
+    const char *const argv[] = {
+        MONITOR,
+        "-machine",
+        "microvm,pit=on,pic=on,rtc=on,acpi=on,isa-serial=on",
+        "-accel",
+        is_kvm ? "kvm" : "tcg",
+        "-cpu",
+        is_kvm ? "host" : "max",
+        "-m",
+        MEMORY,
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+        "-sandbox",
+        "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+        "-kernel",
+        k->kernel,
+        "-initrd",
+        k->initramfs,
+        "-append",
+        line,
+        "-device",
+        "virtio-rng-device",
+        "-add-fd",
+        "fd=3,set=1",
+        "-add-fd",
+        "fd=4,set=2",
+        "-blockdev",
+        "driver=raw,node-name=base,read-only=on,file.driver=file,file.filename=/dev/fdset/1,file.locking=off,"
+        "file.read-only=on",
+        "-device",
+        "virtio-blk-device,drive=base",
+        "-blockdev",
+        "driver=raw,node-name=disk,read-only=off,file.driver=file,file.filename=/dev/fdset/2,file.locking=off,"
+        "file.read-only=off",
+        "-device",
+        "virtio-blk-device,drive=disk",
+        "-chardev",
+        "socket,id=agent,fd=5",
+        "-device",
+        "virtio-serial-device",
+        "-device",
+        "virtserialport,chardev=agent,name=agent,nr=1",
+        "-chardev",
+        "socket,id=console,fd=6",
+        "-serial",
+        "chardev:console",
+        NULL
+    };
+    const int wanted[] = { g->base, g->disk, g->agent[1], g->console[1] };
+    int high[FD_END - FD_BASE], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    static char *const envp[] = { NULL };
+    for (int i = 0; i < FD_END - FD_BASE; i++) /* above those that are about to be taken */
+        if ((high[i] = fcntl(wanted[i], F_DUPFD_CLOEXEC, 16)) < 0)
+            _exit(126);
+    (void)setsid();                            /* a key pressed in our terminal is not for it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0); /* it ends with us */
+    int r = null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(high[FD_CONSOLE - FD_BASE], 2) < 0 ? -1 : 0;
+    for (int i = 0; r == 0 && i < FD_END - FD_BASE; i++)
+        r = dup2(high[i], FD_BASE + i) < 0 ? -1 : 0;
+    if (r < 0 || proc_close_from(FD_END) < 0)
+        _exit(126);
+    (void)execve(path, (char *const *)(uintptr_t)argv, envp);
+    _exit(127);
+}
+
+/* What the monitor complains about and what the kernel prints, the last bytes of it. */
+static void hear(struct guest *g)
+{
+    char chunk[CONSOLE_MAX];
+    ssize_t n = recv(g->console[0], chunk, sizeof(chunk), MSG_DONTWAIT);
+    if (n <= 0)
+        return;
+    size_t over = g->n_said + (size_t)n > CONSOLE_MAX ? g->n_said + (size_t)n - CONSOLE_MAX : 0;
+    memmove(g->said, g->said + over, g->n_said - over);
+    g->n_said -= over;
+    for (ssize_t i = 0; i < n; i++) { /* a guest's bytes do not reach a terminal */
+        unsigned char c = (unsigned char)chunk[i];
+        g->said[g->n_said++] = c >= ' ' && c < 127 ? (char)c : ' ';
+    }
+    g->said[g->n_said] = '\0';
+}
+
+/* From the agent's or the kernel's own complaint on, else the end. */
+static const char *last_words(struct guest *g)
+{
+    static const char *const marks[] = { "iii-guest: ", "Kernel panic" };
+    size_t shown = 200; /* of struct err's message */
+    char *text = g->said + (g->n_said > shown ? g->n_said - shown : 0);
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+        char *at = strstr(g->said, marks[i]);
+        if (!at)
+            continue;
+        at[strlen(at) > shown ? shown : strlen(at)] = '\0';
+        return at;
+    }
+    return *text ? text : "nothing";
+}
+
+/* The reply may have anything before it: see os/vmhello.h. */
+static int find_reply(struct buf *in, uint64_t nonce, struct err *err)
+{
+    struct vmhello_reply reply;
+    const char *at = memmem(in->data, in->len, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN);
+    if (!at || in->len - (size_t)(at - in->data) < sizeof(reply))
+        return 0;
+    memcpy(&reply, at, sizeof(reply));
+    reply.text[sizeof(reply.text) - 1] = '\0';
+    if (reply.version != VMHELLO_VERSION || reply.nonce != nonce)
+        return err_set(err, ERR_UPSTREAM, EBADMSG, "the guest's agent is of another version");
+    if (reply.result < 0)
+        return err_set(err, ERR_UPSTREAM, -reply.result, "the guest's agent failed: %.200s", reply.text);
+    return 1;
+}
+
+static int greet(const struct guest *g, uint64_t *ret_nonce)
+{
+    struct vmhello hello = { .version = VMHELLO_VERSION, .what = VMHELLO_ENTER, .nofile = 1024, .shm_mb = 8 };
+    memcpy(hello.magic, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN);
+    memcpy(hello.hostname, "probe", sizeof("probe"));
+    memcpy(hello.workdir, "/", sizeof("/"));
+    ident_random(&hello.nonce, sizeof(hello.nonce));
+    ident_random(hello.token, sizeof(hello.token));
+    ident_random(hello.seed, sizeof(hello.seed));
+    hello.realtime_ns = (uint64_t)clock_wall_ms() * 1000000u;
+    *ret_nonce = hello.nonce;
+    return send(g->agent[0], &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello) ? 0 : -errno;
+}
+
+static int await_reply(struct guest *g, uint64_t nonce, int64_t limit_ms, struct err *err)
+{
+    char chunk[4096];
+    int64_t until = clock_mono_us() + limit_ms * 1000;
+    CLEANUP(buf_done) struct buf in = BUF_INIT(65536);
+    for (;;) {
+        struct pollfd fds[3] = { { g->pidfd, POLLIN, 0 }, { g->agent[0], POLLIN, 0 }, { g->console[0], POLLIN, 0 } };
+        int64_t left = (until - clock_mono_us()) / 1000;
+        if (left <= 0)
+            return err_set(err, ERR_TIMEOUT, 0, "the guest did not answer in %lld s; its console said: %s",
+                           (long long)limit_ms / 1000, last_words(g));
+        if (poll(fds, 3, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR)
+            return err_sys(err, -errno, "wait for a guest");
+        hear(g);
+        ssize_t n = fds[1].revents ? recv(g->agent[0], chunk, sizeof(chunk), MSG_DONTWAIT) : 0;
+        int r = n > 0 ? buf_add(&in, chunk, (size_t)n) : 0;
+        r = r < 0 ? err_set(err, ERR_UPSTREAM, EBADMSG, "the guest's agent sends no answer but other bytes")
+                  : find_reply(&in, nonce, err);
+        if (r != 0)
+            return r < 0 ? r : 0;
+        if (fds[0].revents)
+            return err_set(err, ERR_UPSTREAM, 0, "the virtual machine ended by itself; it said: %s", last_words(g));
+    }
+}
+
+int vmprobe_boot(const struct vmkit *k, bool is_kvm, int64_t limit_ms, int64_t *ret_ms, struct err *err)
+{
+    CLEANUP(guest_done)
+    struct guest g = {
+        .base = NO_FD, .disk = NO_FD, .agent = { NO_FD, NO_FD }, .console = { NO_FD, NO_FD }, .pidfd = NO_FD
+    };
+    char path[PROGRAM_PATH_MAX];
+    uint64_t nonce = 0;
+    if (!program_find(MONITOR, path))
+        return err_set(err, ERR_UNSUPPORTED, 0, MONITOR " is missing: apt-get install qemu-system-x86");
+    int r = make_drives(&g, err);
+    if (r < 0)
+        return r;
+    int64_t begun = clock_mono_us();
+    g.pid = proc_clone(0, NO_FD, &g.pidfd);
+    if (g.pid == 0)
+        become_monitor(&g, path, k, is_kvm);
+    if (g.pid < 0)
+        return err_sys(err, (int)g.pid, "start %s", path);
+    (void)close(steal_fd(&g.agent[1]));
+    (void)close(steal_fd(&g.console[1])); /* both the monitor's */
+    if ((r = greet(&g, &nonce)) < 0)
+        return err_sys(err, r, "greet a guest");
+    if ((r = await_reply(&g, nonce, limit_ms, err)) < 0)
+        return r;
+    *ret_ms = (clock_mono_us() - begun) / 1000;
+    return 0;
+}
+
+/* --- what was found --- */
+
+static void read_boot_id(char ret[64])
+{
+    CLEANUP(close_fd_p) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, ret, 63);
+    ret[n > 0 ? n : 0] = '\0';
+    ret[strcspn(ret, "\n")] = '\0';
+}
+
+static int open_kit(const char *data_dir)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof(path), "%s/" VMKIT_FOLDER, data_dir);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return -ENAMETOOLONG;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+bool vmprobe_known(const char *data_dir, const struct vmkit *k, struct vmprobe *ret)
+{
+    char text[4096], boot[64];
+    json_t *found = NULL;
+    CLEANUP(close_fd_p) int kit = open_kit(data_dir);
+    CLEANUP(close_fd_p) int fd = kit < 0 ? kit : openat(kit, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    if (n <= 0 || json_read(text, (size_t)n, &found, NULL) < 0)
+        return false;
+    JSON_OWNED doc = found;
+    read_boot_id(boot);
+    if (strcmp(json_get_str(doc, "bootId", ""), boot) != 0 || strcmp(json_get_str(doc, "kit", ""), k->key) != 0)
+        return false;
+    *ret = (struct vmprobe){ .is_kvm = json_get_bool(doc, "kvm", false), .boot_ms = json_get_int(doc, "bootMs", 0) };
+    (void)snprintf(ret->why, sizeof(ret->why), "%s", json_get_str(doc, "why", ""));
+    return true;
+}
+
+static int keep(const char *data_dir, const struct vmkit *k, const struct vmprobe *p)
+{
+    char boot[64];
+    static const char temporary[] = "new-probe";
+    read_boot_id(boot);
+    JSON_OWNED doc = json_pack("{s:s, s:s, s:b, s:I, s:s}", "bootId", boot, "kit", k->key, "kvm", p->is_kvm, "bootMs",
+                               (json_int_t)p->boot_ms, "why", p->why);
+    size_t len = 0;
+    CLEANUP(free_p) char *text = doc ? json_write(doc, &len) : NULL;
+    CLEANUP(close_fd_p) int kit = open_kit(data_dir);
+    if (kit < 0 || !text)
+        return kit < 0 ? kit : -EINVAL;
+    (void)unlinkat(kit, temporary, 0); /* of a run that was killed */
+    CLEANUP(close_fd_p) int fd = openat(kit, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, text, len) != (ssize_t)len || renameat(kit, temporary, kit, FILE_NAME) < 0)
+        return -errno;
+    return 0;
+}
+
+int vmprobe_run(const char *data_dir, const struct vmkit *k, struct vmprobe *ret, struct err *err)
+{
+    struct vmprobe p = { 0 };
+    struct err kvm = ERR_INIT;
+    p.is_kvm = vmprobe_may_kvm(p.why, sizeof(p.why));
+    if (p.is_kvm && vmprobe_boot(k, true, KVM_MS, &p.boot_ms, &kvm) < 0) {
+        p.is_kvm = false;
+        (void)snprintf(p.why, sizeof(p.why), "a guest did not boot with KVM: %.200s", kvm.msg);
+    }
+    int r = p.is_kvm ? 0 : vmprobe_boot(k, false, TCG_MS, &p.boot_ms, err);
+    if (r >= 0 && (r = keep(data_dir, k, &p)) < 0)
+        return err_sys(err, r, "keep what the probe found in " VMKIT_FOLDER);
+    if (r >= 0)
+        *ret = p;
+    return r;
+}

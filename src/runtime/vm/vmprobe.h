@@ -1,0 +1,27 @@
+/* Whether a guest really boots here, and whether the CPU's virtualization is real: the device alone proves nothing
+ * (there are hosts whose /dev/kvm opens and whose guests never get anywhere). A probe boots one guest from the kit with
+ * empty drives and waits for its agent's answer. What was found is kept in DATA/vm/kit/probe.json and holds until the
+ * host is booted again or the kit changes. May include: base/, os/, runtime/vm/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "runtime/vm/vmkit.h"
+
+struct vmprobe {
+    bool is_kvm;     /* guests run on the CPU's own virtualization; else they are emulated (TCG) */
+    int64_t boot_ms; /* from the start of the monitor to the agent's answer */
+    char why[240];   /* why not KVM; "" when it is */
+};
+
+/* A CPU with vmx or svm, and /dev/kvm can be opened: worth a probe. Else false and why. */
+bool vmprobe_may_kvm(char *why, size_t size);
+/* What the last probe found, if it still holds. Starts nothing. */
+bool vmprobe_known(const char *data_dir, const struct vmkit *k, struct vmprobe *ret);
+/* Boots: with KVM when there is a chance, else or when that fails without it; keeps what it found. Blocks for seconds
+ * and starts processes: for `iii vm setup` and the tool. */
+int vmprobe_run(const char *data_dir, const struct vmkit *k, struct vmprobe *ret, struct err *err);
+/* One boot. On failure err has the last words of the console. */
+int vmprobe_boot(const struct vmkit *k, bool is_kvm, int64_t limit_ms, int64_t *ret_ms, struct err *err);
