@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/strlist.h"
 #include "main/privilege.h"
 #include "runtime/vm/vm.h"
@@ -130,6 +131,9 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
             r = vm_new(l, &vm, &rt, err);
         else
             r = native_new(l, native, &rt, err);
+        if (r == 0 && vm_is_backend(names[i]) && *vm_notice(rt))
+            log_event(LOG_WARN, "backend.slow", "backend", names[i], "machines", "emulated, or not there yet", "why",
+                      vm_notice(rt), NULL);
         if (r == 0)
             ret->all[ret->n++] = rt;
     }

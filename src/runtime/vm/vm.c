@@ -756,7 +756,6 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
                                         .vmm_number = number,
                                         .dir = xasprintf("%s/vm", opt->data_dir),
                                         .data_fd = NO_FD,
-                                        .is_kvm = opt->may_kvm,
                                         .calls = { .loop = l, .keeper = opt->keeper, .job = opt->tool_job } };
     int r = make_folders(vm, err);
     if (r < 0) {
@@ -766,4 +765,13 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
     vm->tick = timer_new(l, TICK_MS, TICK_MS, on_tick, vm);
     *ret = &vm->base;
     return 0;
+}
+
+const char *vm_notice(struct runtime *rt)
+{
+    struct vm *vm = vm_of(rt);
+    struct err err = ERR_INIT;
+    if (vmsource_open_kit(vm, &err) < 0)
+        (void)snprintf(vm->slow_why, sizeof(vm->slow_why), "%.230s", err.msg);
+    return vm->slow_why;
 }

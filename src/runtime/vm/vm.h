@@ -15,9 +15,11 @@ struct vm_options {
     unsigned tool_job;                 /* which of the keeper's jobs it is */
     const struct cgroup_host *cgroups; /* borrowed */
     bool has_templates;                /* sandboxes are restored, where the monitor can save; else booted */
-    bool may_kvm;                      /* use hardware virtualization where it is real */
 };
 
 bool vm_is_backend(const char *name);
 /* Boots nothing yet: what is missing is said by the first create. */
 int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, struct err *err);
+/* What an operator should know of a driver that was just made: machines are emulated and slow, or cannot be booted yet.
+ * "" when all is well. Borrowed. */
+const char *vm_notice(struct runtime *rt);

@@ -26,6 +26,7 @@ struct vm {
     bool has_templates;
     struct vmkit kit;
     bool has_kit;
+    char slow_why[240]; /* why machines are emulated; "" when the CPU runs them */
     struct box *boxes;
     struct vmsource *sources; /* templates under way */
     struct making *makings;   /* boxes under way */

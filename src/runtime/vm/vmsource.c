@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "runtime/vm/vm_core.h"
 #include "runtime/vm/vmbase.h"
+#include "runtime/vm/vmprobe.h"
 
 struct waiter {
     struct waiter *next;
@@ -63,6 +64,11 @@ int vmsource_open_kit(struct vm *vm, struct err *err)
     vm->has_kit = true;
     vm->site.kernel = vm->kit.kernel;
     vm->site.initramfs = vm->kit.initramfs;
+    struct vmprobe found = { 0 };
+    bool is_known = vmprobe_known(vm->data_dir, &vm->kit, &found);
+    vm->site.is_kvm = is_known && found.is_kvm;
+    (void)snprintf(vm->slow_why, sizeof(vm->slow_why), "%s",
+                   is_known ? found.why : "nobody has looked whether KVM is real: run `iii vm setup`");
     return 0;
 }
 
