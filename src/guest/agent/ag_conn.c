@@ -375,8 +375,7 @@ static void free_conn(struct ag_conn *c)
     }
     if (c->is_port) {
         ag_loop_unwatch(&c->agent->loop, &c->watch);
-        const uint8_t *rest = c->is_taken_over ? c->in.data + c->in.at : NULL;
-        ag_vm_link_ended(c->agent, c->watch.fd, rest, rest ? c->in.len - c->in.at : 0);
+        ag_vm_link_ended(c->agent, c->in.data + c->in.at, c->is_taken_over ? c->in.len - c->in.at : 0);
     } else {
         ag_loop_close(&c->agent->loop, &c->watch);
     }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,9 +13,8 @@
 #include "os/seqsock.h"
 
 #define READ_BYTES  4096
-#define GARBAGE_MAX (1024u * 1024) /* read at one go without a hello: then the port is emptied by opening it again */
-#define REOPEN_MS   100
-#define DOORS_MAX   16u /* connections whose hello has not come yet */
+#define GARBAGE_MAX (256u * 1024) /* read at one go without a hello: then others have their turn */
+#define DOORS_MAX   16u           /* connections whose hello has not come yet */
 
 /* A stream whose hello has not come yet: the serial port, or one connection. */
 struct door {
@@ -22,21 +22,16 @@ struct door {
     struct door *next; /* of connections */
     struct ag_watch watch;
     struct proto_vm scan;
-    bool is_dirty; /* something was read since it was opened */
 };
 
 struct ag_vm {
     struct agent *agent;
-    int control, dev_dir;
-    const char *port_name;
+    int control, port_fd;
     struct door port; /* its watch has no descriptor while a link has it, or without a serial channel */
-    struct ag_timer reopen;
     struct ag_watch listener;
     struct door *doors;
     size_t n_doors;
 };
-
-static void open_port(struct ag_vm *vm);
 
 /* What needs privilege is done by the warden, the rest here. Blocks until it is: no host is being served meanwhile. */
 static void ask_warden(struct ag_vm *vm, const struct vmhello *h, struct vmhello_reply *ret)
@@ -90,14 +85,21 @@ static int answer(struct door *d, int fd, const uint8_t *rest, size_t len)
     return ag_conn_begin(vm->agent, fd, &begin);
 }
 
+/* The bytes of a host that has just come may be here before the news of its coming. A link would take that for its end,
+ * so the hello has to wait for the news. */
+static bool has_news(const struct door *d)
+{
+    struct pollfd p = { .fd = d->watch.fd, .events = POLLIN };
+    return d != &d->vm->port || (poll(&p, 1, 0) >= 0 && !(p.revents & POLLHUP));
+}
+
 /* Looks for hellos in what came. 1: the door's descriptor is a link now. */
 static int feed(struct door *d, const uint8_t *data, size_t len)
 {
-    d->is_dirty = true;
-    for (size_t at = 0; at < len;) {
+    for (size_t at = 0;;) {
         at += proto_vm_feed(&d->scan, data + at, len - at);
-        if (!proto_vm_is_whole(&d->scan))
-            continue;
+        if (!proto_vm_is_whole(&d->scan) || !has_news(d))
+            return 0;
         int fd = d->watch.fd;
         ag_loop_unwatch(&d->vm->agent->loop, &d->watch);
         d->watch.fd = -EBADF;
@@ -105,19 +107,22 @@ static int feed(struct door *d, const uint8_t *data, size_t len)
             return 1;
         d->watch.fd = fd;
     }
-    return 0;
 }
 
 /* --- serial port --- */
+static void on_port(struct ag_watch *w, uint32_t events);
+
+/* Told of every change once: without a host the port would report its hang-up over and over. That a host has come shows
+ * in EPOLLOUT. */
 static void watch_port(struct ag_vm *vm)
 {
-    if (ag_loop_watch(&vm->agent->loop, &vm->port.watch, EPOLLIN | EPOLLET) < 0) {
-        ag_loop_close(&vm->agent->loop, &vm->port.watch);
-        ag_loop_arm(&vm->agent->loop, &vm->reopen, REOPEN_MS);
-    }
+    vm->port.watch.fd = vm->port_fd;
+    vm->port.watch.fn = on_port;
+    ag_loop_unwatch(&vm->agent->loop, &vm->port.watch); /* what is there already is to be told again */
+    if (ag_loop_watch(&vm->agent->loop, &vm->port.watch, EPOLLIN | EPOLLOUT | EPOLLET) < 0)
+        ag_loop_stop(&vm->agent->loop); /* nobody can ever reach us again */
 }
 
-/* Every change is reported once, so everything there is has to be read. */
 static void on_port(struct ag_watch *w, uint32_t events)
 {
     struct door *d = (struct door *)((char *)w - offsetof(struct door, watch));
@@ -126,55 +131,32 @@ static void on_port(struct ag_watch *w, uint32_t events)
     ssize_t n;
 
     (void)events;
+    if (feed(d, (const uint8_t *)"", 0) > 0) /* one that was waiting */
+        return;
     do {
         n = read(w->fd, data, sizeof(data));
         if (n > 0 && feed(d, data, (size_t)n) > 0)
             return;
         total += n > 0 ? (size_t)n : 0;
     } while (n > 0 && total < GARBAGE_MAX);
-    bool has_host = n < 0 && (errno == EAGAIN || errno == EINTR);
-    if (has_host || (n == 0 && !d->is_dirty)) {
-        watch_port(d->vm); /* no more than it was, unless a hello was refused */
-        return;
-    }
-    ag_loop_close(&d->vm->agent->loop, w);
-    open_port(d->vm);
+    if (n == 0 && !proto_vm_is_whole(&d->scan)) /* no host, and all that the last one sent was read */
+        proto_vm_init(&d->scan, sizeof(struct vmhello));
+    else if (n < 0 && errno != EAGAIN && errno != EINTR)
+        ag_loop_stop(&d->vm->agent->loop); /* the port is gone */
+    if (n > 0 || !w->is_added)
+        watch_port(d->vm);
 }
 
-static void open_port(struct ag_vm *vm)
-{
-    struct door *d = &vm->port;
-    int fd = openat(vm->dev_dir, vm->port_name, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-    proto_vm_init(&d->scan, sizeof(struct vmhello));
-    d->is_dirty = false;
-    if (fd < 0) {
-        ag_loop_arm(&vm->agent->loop, &vm->reopen, REOPEN_MS);
-        return;
-    }
-    d->watch = (struct ag_watch){ .fd = fd, .fn = on_port };
-    watch_port(vm);
-}
-
-static void on_reopen(struct ag_timer *t)
-{
-    open_port((struct ag_vm *)((char *)t - offsetof(struct ag_vm, reopen)));
-}
-
-void ag_vm_link_ended(struct agent *a, int fd, const uint8_t *rest, size_t len)
+void ag_vm_link_ended(struct agent *a, const uint8_t *rest, size_t len)
 {
     struct ag_vm *vm = a->vm;
-    struct door *d = &vm->port;
 
-    if (len == 0) {
-        (void)close(fd);
-        open_port(vm);
-        return;
-    }
-    proto_vm_init(&d->scan, sizeof(struct vmhello));
-    d->watch = (struct ag_watch){ .fd = fd, .fn = on_port };
-    if (feed(d, rest, len) == 0)
-        watch_port(vm);
+    proto_vm_init(&vm->port.scan, sizeof(struct vmhello));
+    watch_port(vm);
+    if (len > 0)
+        (void)feed(&vm->port, rest, len);
+    if (vm->port.watch.fd >= 0 && !vm->port.watch.is_added)
+        watch_port(vm); /* a hello was refused */
 }
 
 /* --- vsock --- */
@@ -231,13 +213,12 @@ int ag_vm_start(struct agent *a, const struct vm_boot *plan)
         return -ENOMEM;
     vm->agent = a;
     vm->control = plan->control;
-    vm->dev_dir = plan->dev_dir;
-    vm->port_name = plan->port;
+    vm->port_fd = plan->port_fd;
     vm->port = (struct door){ .vm = vm, .watch.fd = -EBADF };
-    vm->reopen.fn = on_reopen;
+    proto_vm_init(&vm->port.scan, sizeof(struct vmhello));
     vm->listener = (struct ag_watch){ .fd = plan->listen_fd, .fn = on_listener };
     a->vm = vm;
-    if (vm->dev_dir >= 0)
-        open_port(vm);
+    if (vm->port_fd >= 0)
+        watch_port(vm);
     return vm->listener.fd < 0 ? 0 : ag_loop_watch(&a->loop, &vm->listener, EPOLLIN);
 }

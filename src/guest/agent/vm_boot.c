@@ -33,7 +33,7 @@ struct boot {
     struct vm_root root;
     struct vm_warden warden;
     char cmdline[CMDLINE_MAX];
-    char port[24];
+    char port[32];
 };
 
 bool vm_boot_is_init(char *const *argv)
@@ -118,10 +118,11 @@ static void load_module(struct boot *b, const char *file)
 
 static void load_modules(struct boot *b)
 {
-    char order[ORDER_MAX];
+    char order[ORDER_MAX], *rest = order;
     read_text("/modules/order", order, sizeof(order));
-    for (char *file = strtok(order, "\n"); file; file = strtok(NULL, "\n"))
-        load_module(b, file);
+    for (const char *file; (file = strsep(&rest, "\n"));)
+        if (*file)
+            load_module(b, file);
 }
 
 static void wait_a_little(int *waited_ms, const char *what)
@@ -134,7 +135,7 @@ static void wait_a_little(int *waited_ms, const char *what)
 }
 
 /* The first port of a serial device. The device's own number is not fixed: it counts all virtio devices. */
-static bool find_port(char *name, size_t size)
+static bool find_port(char *path, size_t size)
 {
     DIR *dir = opendir("/dev");
     bool is_found = false;
@@ -143,9 +144,9 @@ static bool find_port(char *name, size_t size)
         if (strncmp(p, "vport", 5) != 0)
             continue;
         p += 5 + strspn(p + 5, "0123456789");
-        is_found = strcmp(p, "p1") == 0 && strlen(e->d_name) < size;
+        is_found = strcmp(p, "p1") == 0;
         if (is_found)
-            memcpy(name, e->d_name, strlen(e->d_name) + 1);
+            (void)snprintf(path, size, "/dev/%.20s", e->d_name);
     }
     if (dir)
         (void)closedir(dir);
@@ -236,7 +237,5 @@ void vm_boot_run(struct vm_boot *ret)
         (void)close(b.warden.group);
     b.root.control = ends[1];
     vm_root_enter(&b.root);
-    *ret = (struct vm_boot){
-        .control = ends[1], .dev_dir = b.root.dev_dir, .port = b.root.port, .listen_fd = b.root.listen_fd
-    };
+    *ret = (struct vm_boot){ .control = ends[1], .port_fd = b.root.port_fd, .listen_fd = b.root.listen_fd };
 }

@@ -11,10 +11,9 @@
 #include <stdbool.h>
 
 struct vm_boot {
-    int control;      /* the agent's end of its socket to the warden */
-    int dev_dir;      /* the devices, for the agent alone: no name leads here. -EBADF without a serial channel */
-    const char *port; /* name of the serial channel in there, or NULL */
-    int listen_fd;    /* the vsock channel, or -EBADF */
+    int control;   /* the agent's end of its socket to the warden */
+    int port_fd;   /* the serial channel, or -EBADF */
+    int listen_fd; /* the vsock channel, or -EBADF */
 };
 
 /* Whether the kernel started us to be the machine's init. */

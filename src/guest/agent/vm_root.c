@@ -55,13 +55,12 @@ static int make_overlay(struct boxroot *b, int *ret)
     return 0;
 }
 
-/* The folder is kept by descriptor, because the port has to be opened again whenever a host has left. */
 static int open_channel(struct vm_root *v, struct boxroot *b)
 {
-    v->dev_dir = v->listen_fd = BOXROOT_NONE;
+    v->port_fd = v->listen_fd = BOXROOT_NONE;
     if (v->port) {
-        v->dev_dir = mount_clone(AT_FDCWD, "/dev");
-        return v->dev_dir < 0 ? boxroot_fail(b, v->dev_dir, "clone /dev") : 0;
+        v->port_fd = open(v->port, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        return v->port_fd < 0 ? boxroot_fail(b, -errno, "open %s", v->port) : 0;
     }
     struct sockaddr_vm addr = { .svm_family = AF_VSOCK, .svm_port = VMHELLO_PORT, .svm_cid = VMADDR_CID_ANY };
     v->listen_fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -12,8 +12,8 @@ struct vm_root_ready {
 struct vm_root {
     int control;
     int filter;             /* is closed */
-    const char *port;       /* name of the serial port in /dev; NULL: the channel is a vsock */
-    int dev_dir, listen_fd; /* results, see struct vm_boot */
+    const char *port;       /* the serial port; NULL: the channel is a vsock */
+    int port_fd, listen_fd; /* results, see struct vm_boot */
 };
 
 /* Tells the warden how it went, and does not return when it went wrong. */
