@@ -135,6 +135,7 @@ def control(root, arch):
             f"Maintainer: iii-sandbox <packages@iii-sandbox.invalid>\nInstalled-Size: {size}\n"
             f"Depends: adduser, {dependencies(root / 'usr' / 'bin' / 'iii')}\n"
             "Recommends: ca-certificates, uidmap\n"
+            "Suggests: qemu-system-x86, erofs-utils, e2fsprogs\n"
             "Description: sandboxes for untrusted code\n"
             " A server that starts isolated sandboxes in milliseconds, runs commands and code\n"
             " in them, and its command line. REST on port 3111, functions over WebSocket on\n"

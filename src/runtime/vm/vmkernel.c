@@ -97,6 +97,15 @@ static int choose_path(const char *path, struct vmkernel *ret, struct err *err)
     ret->where = realpath(path, NULL);
     if (!ret->where)
         return err_sys(err, -errno, "the kernel %s", path);
+    if (ret->kind == VMKERNEL_FOLDER) { /* it changes with the kernel in it */
+        CLEANUP(close_fd_p) int tree = open(ret->where, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        CLEANUP(free_p) char *image = tree < 0 ? NULL : newest_image(tree, "");
+        if (!image || fstatat(tree, image, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            return err_set(err, ERR_NOT_FOUND, 0, "%s has no boot/" IMAGE "*", ret->where);
+        CLEANUP(free_p) char *full = xasprintf("%s/%s", ret->where, image);
+        ret->identity = identity_of(full, &st);
+        return 0;
+    }
     ret->identity = identity_of(ret->where, &st);
     return 0;
 }

@@ -20,12 +20,15 @@
 #include "runtime/vm/vminitrd.h"
 #include "runtime/vm/vmmodule.h"
 
-#define FACTS     "facts.json"
-#define FACTS_MAX 65536
-#define LOCK      "lock"
-#define NEW       "new-" /* what is being made; a remainder is swept by the next run */
-#define KEY_LEN   16     /* of the kernel's folder and of the initramfs's name */
-#define WAY_OUT   "run `iii vm setup`"
+#define FACTS          "facts.json"
+#define FACTS_MAX      65536
+#define LOCK           "lock"
+#define NEW            "new-" /* what is being made; a remainder is swept by the next run */
+#define INITRAMFS      "initramfs-"
+#define INITRAMFS_KEPT 4
+#define SWEEP_MAX      64
+#define KEY_LEN        16 /* of the kernel's folder and of the initramfs's name */
+#define WAY_OUT        "run `iii vm setup`"
 
 /* --- files of the kit --- */
 
@@ -155,7 +158,7 @@ static int open_files(int kit, const char *data_dir, const json_t *facts, struct
         return err_set(err, ERR_UNSUPPORTED, 0, "the kernel for microVMs is gone from %s/" VMKIT_FOLDER ": " WAY_OUT,
                        data_dir);
     ret->kernel = xasprintf("%s/" VMKIT_FOLDER "/%s", data_dir, path);
-    (void)snprintf(path, sizeof(path), "initramfs-%.*s", KEY_LEN, key);
+    (void)snprintf(path, sizeof(path), INITRAMFS "%.*s", KEY_LEN, key);
     if (size_of(kit, path) <= 0 && (r = make_initramfs(kit, kernel, path, err)) < 0)
         return r;
     ret->initramfs = xasprintf("%s/" VMKIT_FOLDER "/%s", data_dir, path);
@@ -300,18 +303,42 @@ static int take_all(struct making *m, struct vmkernel *k, struct err *err)
     return 0;
 }
 
-/* Everything but the kernel that counts: earlier ones, other initramfs files, remains of a run that was killed. */
-static void sweep(int kit, const char *kernel)
+struct initramfs {
+    char name[32];
+    int64_t made_ns;
+};
+
+static int by_age(const void *a, const void *b)
 {
+    const struct initramfs *x = a, *y = b;
+    return (x->made_ns < y->made_ns) - (x->made_ns > y->made_ns); /* newest first */
+}
+
+/* A server that runs may use what an earlier setup made: the kernel before this one stays, and the last few first
+ * roots. Everything else goes, remains of a run that was killed too. */
+static void sweep(int kit, const char *kernel, const char *former)
+{
+    struct initramfs found[SWEEP_MAX];
+    size_t n = 0;
+    struct stat st;
     int fd = openat(kit, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d)
         return;
-    for (const struct dirent *e; (e = readdir(d));)
-        if ((is_key(e->d_name) && strcmp(e->d_name, kernel) != 0) || strncmp(e->d_name, NEW, strlen(NEW)) == 0 ||
-            strncmp(e->d_name, "initramfs-", 10) == 0)
+    for (const struct dirent *e; (e = readdir(d));) {
+        bool is_old = is_key(e->d_name) && strcmp(e->d_name, kernel) != 0 && strcmp(e->d_name, former) != 0;
+        if (is_old || strncmp(e->d_name, NEW, strlen(NEW)) == 0)
             (void)tree_remove(kit, e->d_name, NULL); /* tried again by the next run */
-    (void)closedir(d);                               /* read only */
+        if (strncmp(e->d_name, INITRAMFS, strlen(INITRAMFS)) == 0 && strlen(e->d_name) < sizeof(found[0].name) &&
+            n < SWEEP_MAX && fstatat(kit, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            memcpy(found[n].name, e->d_name, strlen(e->d_name) + 1);
+            found[n++].made_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
+        }
+    }
+    (void)closedir(d); /* read only */
+    qsort(found, n, sizeof(*found), by_age);
+    for (size_t i = INITRAMFS_KEPT; i < n; i++)
+        (void)unlinkat(kit, found[i].name, 0); /* the same */
 }
 
 static int make(struct making *m, struct vmkernel *k, struct err *err)
@@ -355,7 +382,7 @@ int vmkit_make(const char *data_dir, const char *setting, vmkernel_say_fn *say, 
     if (*m.name)
         (void)tree_remove(kit, m.name, NULL); /* a remainder is swept by the next run */
     if (r >= 0)
-        sweep(kit, m.kernel);
+        sweep(kit, m.kernel, json_get_str(facts, "kernel", ""));
     *ret_is_new = true;
     return r;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -174,7 +175,7 @@ int vmmodule_depends(const uint8_t *data, size_t len, char *ret, size_t size, st
 {
     Elf64_Ehdr e;
     Elf64_Shdr names, s;
-    if (!bzimage_is_elf(data, len))
+    if (!data || !bzimage_is_elf(data, len))
         return err_set(err, ERR_INVALID, 0, "it is no ELF file");
     memcpy(&e, data, sizeof(e));
     if (e.e_shentsize != sizeof(s) || e.e_shnum > SECTION_MAX || e.e_shstrndx >= e.e_shnum || e.e_shoff > len ||

@@ -35,6 +35,11 @@
 
 enum { FD_BASE = 3, FD_DISK, FD_AGENT, FD_CONSOLE, FD_END }; /* as the monitor sees them */
 
+#define DRIVE(name, set, is_readonly)                                                                        \
+    "driver=raw,node-name=" name ",read-only=" is_readonly ",file.driver=file,file.filename=/dev/fdset/" set \
+    ",file.locking=off,file.read-only=" is_readonly
+static const char base_drive[] = DRIVE("base", "1", "on"), disk_drive[] = DRIVE("disk", "2", "off");
+
 /* --- what the host says --- */
 
 static bool has_cpu_flag(void)
@@ -145,57 +150,53 @@ __attribute__((noreturn)) static void become_monitor(struct guest *g, const char
 {
     char line[COMMAND_LINE];
     command_line(line);
-    const char *const argv[] = {
-        MONITOR,
-        "-machine",
-        "microvm,pit=on,pic=on,rtc=on,acpi=on,isa-serial=on",
-        "-accel",
-        is_kvm ? "kvm" : "tcg",
-        "-cpu",
-        is_kvm ? "host" : "max",
-        "-m",
-        MEMORY,
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-        "-sandbox",
-        "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
-        "-kernel",
-        k->kernel,
-        "-initrd",
-        k->initramfs,
-        "-append",
-        line,
-        "-device",
-        "virtio-rng-device",
-        "-add-fd",
-        "fd=3,set=1",
-        "-add-fd",
-        "fd=4,set=2",
-        "-blockdev",
-        "driver=raw,node-name=base,read-only=on,file.driver=file,file.filename=/dev/fdset/1,file.locking=off,"
-        "file.read-only=on",
-        "-device",
-        "virtio-blk-device,drive=base",
-        "-blockdev",
-        "driver=raw,node-name=disk,read-only=off,file.driver=file,file.filename=/dev/fdset/2,file.locking=off,"
-        "file.read-only=off",
-        "-device",
-        "virtio-blk-device,drive=disk",
-        "-chardev",
-        "socket,id=agent,fd=5",
-        "-device",
-        "virtio-serial-device",
-        "-device",
-        "virtserialport,chardev=agent,name=agent,nr=1",
-        "-chardev",
-        "socket,id=console,fd=6",
-        "-serial",
-        "chardev:console",
-        NULL
-    };
+    const char *const argv[] = { MONITOR,
+                                 "-machine",
+                                 "microvm,pit=on,pic=on,rtc=on,acpi=on,isa-serial=on",
+                                 "-accel",
+                                 is_kvm ? "kvm" : "tcg",
+                                 "-cpu",
+                                 is_kvm ? "host" : "max",
+                                 "-m",
+                                 MEMORY,
+                                 "-nodefaults",
+                                 "-no-user-config",
+                                 "-no-reboot",
+                                 "-display",
+                                 "none",
+                                 "-sandbox",
+                                 "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+                                 "-kernel",
+                                 k->kernel,
+                                 "-initrd",
+                                 k->initramfs,
+                                 "-append",
+                                 line,
+                                 "-device",
+                                 "virtio-rng-device",
+                                 "-add-fd",
+                                 "fd=3,set=1",
+                                 "-add-fd",
+                                 "fd=4,set=2",
+                                 "-blockdev",
+                                 base_drive,
+                                 "-device",
+                                 "virtio-blk-device,drive=base",
+                                 "-blockdev",
+                                 disk_drive,
+                                 "-device",
+                                 "virtio-blk-device,drive=disk",
+                                 "-chardev",
+                                 "socket,id=agent,fd=5",
+                                 "-device",
+                                 "virtio-serial-device",
+                                 "-device",
+                                 "virtserialport,chardev=agent,name=agent,nr=1",
+                                 "-chardev",
+                                 "socket,id=console,fd=6",
+                                 "-serial",
+                                 "chardev:console",
+                                 NULL };
     const int wanted[] = { g->base, g->disk, g->agent[1], g->console[1] };
     int high[FD_END - FD_BASE], null = open("/dev/null", O_RDWR | O_CLOEXEC);
     static char *const envp[] = { NULL };

@@ -178,7 +178,7 @@ TEST(missing_module)
     bool is_new = false;
     struct timespec later[2] = { { 5000, 0 }, { 5000, 0 } };
     CHECK(unlinkat(at, MODULES "/kernel/overlay.ko", 0) == 0);
-    CHECK(utimensat(at, "tree", later, 0) == 0); /* looks changed */
+    CHECK(utimensat(at, "tree/boot/vmlinuz-" VMFIXTURE_VERSION, later, 0) == 0); /* looks changed */
     CHECK(vmkit_make(data, tree, say, NULL, &is_new, &err) == -ENOENT);
     CHECK(strstr(err.msg, "overlay"));
     struct vmkit k = { 0 };
@@ -187,16 +187,39 @@ TEST(missing_module)
     put_module("overlay.ko", "");
 }
 
-/* Nothing but facts, the lock, one kernel and at most one first root is left. */
+/* One kernel and the one before it stay, and few first roots; what a killed run left goes. */
 TEST(swept)
 {
     struct err err = ERR_INIT;
+    struct vmkit old = { 0 }, k = { 0 };
+    char name[64];
     bool is_new = false;
+    const struct timespec later[2] = { { 7000, 0 }, { 7000, 0 } };
+    CHECK_INT(vmkit_open(data, "", &old, &err), 0);
     CHECK(mkdirat(at, "data/vm/kit/new-0123456789abcdef", 0700) == 0);
     CHECK(mkdirat(at, "data/vm/kit/0123456789abcdef", 0700) == 0);
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof(name), "data/vm/kit/initramfs-000000000000000%d", i);
+        put(name, "x", 1);
+        CHECK(utimensat(at, name, later, 0) == 0);
+    }
+    CHECK(utimensat(at, "tree/boot/vmlinuz-" VMFIXTURE_VERSION, later, 0) == 0);
     CHECK_INT(make(&is_new, &err), 0);
+    CHECK(is_new);
+    CHECK_INT(vmkit_open(data, "", &k, &err), 0);
+    CHECK(strcmp(k.kernel, old.kernel) != 0);
+    CHECK(access(old.kernel, R_OK) == 0);
+    CHECK(access(old.initramfs, R_OK) == 0);
     CHECK(faccessat(at, "data/vm/kit/new-0123456789abcdef", F_OK, 0) < 0);
     CHECK(faccessat(at, "data/vm/kit/0123456789abcdef", F_OK, 0) < 0);
+    int left = 0;
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof(name), "data/vm/kit/initramfs-000000000000000%d", i);
+        left += faccessat(at, name, F_OK, 0) == 0;
+    }
+    CHECK_INT(left, 3);
+    vmkit_done(&k);
+    vmkit_done(&old);
 }
 
 TEST(hostile_modules)
@@ -232,7 +255,7 @@ TEST(circle)
     bool is_new = false;
     struct timespec later[2] = { { 9000, 0 }, { 9000, 0 } };
     put_module("virtio.ko", "virtio_ring");
-    CHECK(utimensat(at, "tree", later, 0) == 0);
+    CHECK(utimensat(at, "tree/boot/vmlinuz-" VMFIXTURE_VERSION, later, 0) == 0);
     CHECK_INT(make(&is_new, &err), 0);
     CHECK(is_new);
 }
