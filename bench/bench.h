@@ -2,6 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "client.h"
 
@@ -21,6 +22,12 @@ struct bench {
     char runc_bundle[80]; /* made on first use */
     struct client http;
     char box[64]; /* a sandbox that lives for the whole run */
+    /* Of a backend that is not native; each may be NULL. */
+    bool (*prepare)(struct bench *b); /* before the server starts: its data folder is there */
+    bool (*open)(struct bench *b);    /* after: what it is compared with */
+    void (*close)(struct bench *b);
+    void (*measure)(struct bench *b); /* once, after the rounds */
+    void (*print)(FILE *json, void (*ratio)(FILE *json, const char *what, double value, const char *goal));
 };
 
 struct row {
@@ -46,6 +53,8 @@ int64_t rows_pause(struct bench *b);
 int64_t rows_resume(struct bench *b);
 int64_t rows_snapshot(struct bench *b);
 
+bool rows_serve(struct bench *b); /* starts the server and makes b->box */
+void rows_stop(struct bench *b);
 int64_t rows_spawn_us(const char *const *argv);                   /* bare fork + exec + wait; < 0 on failure */
 bool rows_make_box(struct bench *b, char *id, const char *extra); /* POST /sandboxes; extra: more JSON members or "" */
 void rows_drop_box(struct bench *b, const char *id);

@@ -12,6 +12,7 @@
 #include "dockrows.h"
 #include "engine.h"
 #include "neighbour.h"
+#include "vmrows.h"
 
 #define THREADS       8
 #define THROUGHPUT_MS 2000
@@ -21,47 +22,6 @@ struct extra {
     double floor_us, bare_per_s, exec_per_s, idle_kib, daemon_kib_0, daemon_kib_n, engine_per_s;
     struct neighbour neighbour;
 };
-
-static bool start_server(struct bench *b)
-{
-    int out[2];
-    char line[256];
-    const char *argv[] = { b->bin,      "serve",           "--port", "0",           "--engine-port", "0", "--data-dir",
-                           b->data_dir, "--max-sandboxes", "2000",   "--log-level", "error",         NULL };
-    (void)snprintf(b->data_dir, sizeof(b->data_dir), "/tmp/iii-bench-XXXXXX");
-    if (!mkdtemp(b->data_dir) || pipe2(out, O_CLOEXEC) < 0)
-        return false;
-    b->server_pid = fork();
-    if (b->server_pid == 0) {
-        (void)dup2(out[1], 1);
-        (void)setenv("III_POOL_SIZE", b->backend ? "0" : "4", 1);
-        (void)setenv("III_POOL_PROFILES", b->backend ? "" : "python," POOL_MEMORY ",1,false", 1);
-        if (b->backend)
-            (void)setenv("III_ISOLATION_BACKEND", b->backend, 1);
-        execv(b->bin, (char *const *)(uintptr_t)argv);
-        _exit(127);
-    }
-    (void)close(out[1]);
-    FILE *f = fdopen(out[0], "r");
-    const char *port = f && fgets(line, sizeof(line), f) ? strstr(line, "127.0.0.1:") : NULL;
-    if (!port)
-        return false;
-    b->port = (uint16_t)strtol(port + 10, NULL, 10);
-    const char *engine = strstr(port + 10, "127.0.0.1:");
-    b->engine_port = engine ? (uint16_t)strtol(engine + 10, NULL, 10) : 0;
-    return client_open(&b->http, b->port) == 0 && rows_make_box(b, b->box, ",\"timeout\":86400");
-}
-
-static void stop_server(struct bench *b)
-{
-    static const char *rm[] = { "rm", "-rf", NULL, NULL };
-    if (b->server_pid > 0) {
-        (void)kill(b->server_pid, SIGTERM);
-        (void)waitpid(b->server_pid, NULL, 0);
-    }
-    rm[2] = b->data_dir;
-    (void)rows_spawn_us(rm);
-}
 
 static void run_row(struct bench *b, struct row *r, bool is_warmup)
 {
@@ -264,6 +224,8 @@ static void run_rounds(struct bench *b, unsigned rounds, const char *only, struc
             x->floor_us = floor_us(b);
     }
     fprintf(stderr, "\n");
+    if (b->measure && !only)
+        b->measure(b);
     if (b->backend)
         return;
     if (is_chosen(only, "neighbour_p99") && !neighbour_measure(b, &x->neighbour))
@@ -278,20 +240,29 @@ static void run_rounds(struct bench *b, unsigned rounds, const char *only, struc
 
 static bool choose(struct bench *b, const char *backend)
 {
-    if (strcmp(backend, "docker") != 0)
+    bool is_docker = strcmp(backend, "docker") == 0;
+    if (!is_docker && strcmp(backend, "qemu") != 0)
         return strcmp(backend, "native") == 0;
     b->backend = backend;
-    b->image = "iii-bench-image"; /* with_docker.py makes it */
-    b->ours = dockrows_ours;
-    b->peers = dockrows_peers;
+    b->image = "iii-bench-image"; /* with_docker.py makes it, or vmrows_prepare() */
+    b->ours = is_docker ? dockrows_ours : vmrows_ours;
+    b->peers = is_docker ? dockrows_peers : vmrows_peers;
+    b->open = is_docker ? dockrows_open : vmrows_open;
+    b->print = is_docker ? dockrows_print : vmrows_print;
+    if (!is_docker) {
+        b->prepare = vmrows_prepare;
+        b->close = vmrows_close;
+        b->measure = vmrows_memory;
+    }
     return true;
 }
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: iii-bench [--backend native|docker] [--quick] [--only ROW,ROW] [--bin III] [--floor III-FLOOR] "
-            "[--out FILE]\n");
+    fprintf(
+        stderr,
+        "usage: iii-bench [--backend native|docker|qemu] [--quick] [--only ROW,ROW] [--bin III] [--floor III-FLOOR] "
+        "[--out FILE]\n");
     return 2;
 }
 
@@ -307,8 +278,8 @@ static int report(struct bench *b, const char *out, unsigned rounds, const char 
     for (struct row *r = b->peers; r->name; r++)
         print_row(json, r);
     print_neighbour(json, &x->neighbour);
-    if (b->backend)
-        dockrows_print(json, print_ratio);
+    if (b->print)
+        b->print(json, print_ratio);
     else if (!only)
         print_ratios(json, x);
     fprintf(json, "\n}\n");
@@ -342,12 +313,14 @@ int main(int argc, char **argv)
         else
             return usage();
     }
-    if (!start_server(&b))
-        return fprintf(stderr, "iii-bench: %s does not serve\n", b.bin), stop_server(&b), 1;
-    if (b.backend && !dockrows_open(&b))
-        return fprintf(stderr, "iii-bench: DOCKER_HOST is not unix:///PATH\n"), stop_server(&b), 1;
+    if (!rows_serve(&b))
+        return fprintf(stderr, "iii-bench: %s does not serve\n", b.bin), rows_stop(&b), 1;
+    if (b.open && !b.open(&b))
+        return fprintf(stderr, "iii-bench: the peers of --backend %s are not there\n", b.backend), rows_stop(&b), 1;
     run_rounds(&b, rounds, only, &x);
     int code = report(&b, out, rounds, only, &x);
-    stop_server(&b);
+    if (b.close)
+        b.close(&b);
+    rows_stop(&b);
     return code;
 }
