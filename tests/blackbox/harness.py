@@ -18,6 +18,7 @@ import pytest
 import dockerkit
 import leak
 import otherengines
+import qemukit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = pathlib.Path(os.environ.get("III_BIN") or ROOT / "build" / "iii").resolve()
@@ -73,8 +74,16 @@ def node_image():
 
 def backend_env():
     """Settings that make a server run on the backend under test."""
-    assert BACKEND in ("native", "docker"), f"III_TEST_BACKEND is native or docker, not {BACKEND}"
-    return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine().host, **engine().server_env} if BACKEND == "docker" else {}
+    assert BACKEND in ("native", "docker", "qemu"), f"III_TEST_BACKEND is native, docker or qemu, not {BACKEND}"
+    if BACKEND == "docker":
+        return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine().host, **engine().server_env}
+    return {} if BACKEND == "native" else {"III_ISOLATION_BACKEND": BACKEND}
+
+
+def make_template(data_dir):
+    """A sandbox of the usual size comes and goes: what it was restored from stays."""
+    with Server(data_dir=data_dir) as server, Client(server.port, timeout_s=qemukit.MAKE_S) as caller:
+        caller.delete(f"/sandboxes/{caller.create()['id']}")
 
 
 @functools.lru_cache(maxsize=1)
@@ -263,6 +272,8 @@ class Server:
 
     def start(self, deadline_s=None):
         assert self.binary.exists(), f"{self.binary} is missing: run ./dev build"
+        if BACKEND == "qemu" and not self.data_dir.exists():
+            qemukit.fill(self.data_dir, self.binary, make_template)
         env = clean_env({"HOME": self.home, "III_PULL": "never", **backend_env(), **self.env})  # no test asks a registry beyond loopback
         with open(self.log_path, "ab") as log:
             start = log.tell()

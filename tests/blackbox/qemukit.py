@@ -1,0 +1,122 @@
+"""What servers on the QEMU backend are given before they start: a kernel, images made of this machine's programs, and a template, so that
+no test waits for a boot. Made once for each binary, below build/; every data folder gets a copy of its own."""
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import dockerkit
+
+STORE = pathlib.Path(__file__).resolve().parent.parent.parent / "build" / "qemu-kit"
+FORMAT = "1"  # of what is kept there
+NAMES = (dockerkit.IMAGE, *dockerkit.NAMES)
+PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mkfs.erofs": "erofs-utils", "mkfs.ext4": "e2fsprogs"}
+MAKE_S = 600
+
+
+def lacks():
+    """Why these tests cannot run here; None when they can."""
+    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin")]
+    return "needs root" if os.geteuid() else f"not installed: {', '.join(missing)}" if missing else None
+
+
+def _place(source, target):
+    """The same file under a second name where that is possible; nobody writes to what is placed so."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+        os.chown(target, os.lstat(source).st_uid, os.lstat(source).st_gid, follow_symlinks=False)
+    return target
+
+
+def _tree(source, target):
+    """A copy of a tree whose files are the same ones, with owners and modes of its folders."""
+    shutil.copytree(source, target, symlinks=True, copy_function=_place)
+    for folder, _, _ in os.walk(source):
+        st = os.lstat(folder)
+        os.chown(pathlib.Path(target, os.path.relpath(folder, source)), st.st_uid, st.st_gid)
+
+
+def _copy(source, target):
+    """A file of its own, holes and owner kept."""
+    subprocess.run(["cp", "-a", "--sparse=always", source, target], check=True)
+
+
+def _template(source, target):
+    """A template is used only as long as its memory was not written to since: a copy is sealed anew."""
+    target.mkdir(mode=0o700)
+    for name in ("ram", "state", "disk"):
+        _copy(source / name, target / name)
+    meta = json.loads((source / "meta.json").read_text())
+    meta["ramChanged"] = os.stat(target / "ram").st_ctime_ns
+    (target / "meta.json").write_text(json.dumps(meta))
+    for path in (target, target / "meta.json"):
+        os.chown(path, source.stat().st_uid, source.stat().st_gid)
+
+
+def _records(source, target):
+    """An image store without what is under way or belongs to a server."""
+    target.mkdir(parents=True)
+    _tree(source / "layers", target / "layers")
+    shutil.copytree(source / "images", target / "images")
+
+
+def _fill(source, data_dir):
+    """Makes a data folder out of the kept one."""
+    data_dir.mkdir(parents=True)
+    _records(source / "images", data_dir / "images")
+    (data_dir / "vm" / "templates").mkdir(parents=True)
+    for name in ("kit", "bases"):
+        if (source / "vm" / name).exists():
+            _tree(source / "vm" / name, data_dir / "vm" / name)
+    for template in (source / "vm" / "templates").glob("*-*"):
+        _template(template, data_dir / "vm" / "templates" / template.name)
+
+
+def _run(binary, *args):
+    done = subprocess.run([str(binary), *map(str, args)], capture_output=True, text=True, timeout=MAKE_S, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, args))}: {done.stdout}{done.stderr}"
+
+
+def _import(binary, data_dir, names, rootfs):
+    with tempfile.NamedTemporaryFile(suffix=".tar") as tar:
+        tar.write(rootfs)
+        tar.flush()
+        for name in names:
+            _run(binary, "image", "import", tar.name, name, "--data-dir", data_dir)
+
+
+def _make(binary, start_server, target):
+    """The kept folder, out of the data folder of a server that made one sandbox."""
+    with tempfile.TemporaryDirectory(prefix="iii-t-") as home:
+        os.chmod(home, 0o711)  # the server is a user of its own
+        data_dir = pathlib.Path(home) / "data"
+        data_dir.mkdir()
+        _run(binary, "vm", "setup", "--data-dir", data_dir)
+        _import(binary, data_dir, NAMES, dockerkit.rootfs())
+        _import(binary, data_dir, ("node",), dockerkit.node_rootfs())
+        start_server(data_dir)
+        _fill(data_dir, target)
+
+
+def _mark(binary):
+    return FORMAT + hashlib.sha256(binary.read_bytes()).hexdigest()
+
+
+def fill(data_dir, binary, start_server):
+    """Makes data_dir ready for a server. start_server(folder): runs one that makes a sandbox of the first image, and ends it."""
+    STORE.mkdir(parents=True, exist_ok=True)
+    with open(STORE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers wait for the first
+        kept, mark = STORE / "data", STORE / "mark"
+        if not mark.exists() or mark.read_text() != _mark(binary):
+            mark.unlink(missing_ok=True)
+            shutil.rmtree(kept, ignore_errors=True)
+            _make(binary, start_server, kept)
+            mark.write_text(_mark(binary))
+        _fill(kept, pathlib.Path(data_dir))
