@@ -121,7 +121,7 @@ def fds(pid):
 def folders(data_dir):
     """What boxes and half-made images have in the data folder."""
     found = []
-    for pattern in ("boxes/*", "run/*.sock", "images/tmp/*"):
+    for pattern in ("boxes/*", "run/*.sock", "images/tmp/*", "vm/boxes/*", "vm/run/*", "vm/bases/*.new", "vm/templates/*.new*"):
         found += [str(p) for p in pathlib.Path(data_dir).glob(pattern)]
     return sorted(found)
 

@@ -118,7 +118,12 @@ static void send_next(struct qmp *q)
 static void take_error(struct qmp *q, const json_t *error)
 {
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_UPSTREAM, 0, "%s: %.200s", q->first->name, json_get_str(error, "desc", "no reason given"));
+    char why[201];
+    (void)snprintf(why, sizeof(why), "%s", json_get_str(error, "desc", "no reason given"));
+    for (char *p = why; *p; p++)
+        if (*p < ' ' || *p > '~')
+            *p = '?'; /* people read it */
+    (void)err_set(&err, ERR_UPSTREAM, 0, "%s: %s", q->first->name, why);
     answer(q, NULL, &err);
 }
 

@@ -24,7 +24,7 @@ static int check_start(const struct vmwire_request *q, size_t n_fds, struct err 
         return bad(err, "the monitor");
     if (q->flags & ~(uint32_t)(VMWIRE_KVM | VMWIRE_INCOMING | VMWIRE_SHARED_RAM))
         return bad(err, "flags");
-    if (q->memory_mb < VMWIRE_MEMORY_MIN || q->memory_mb > VMWIRE_MEMORY_MAX)
+    if (q->memory_mb < VMWIRE_MEMORY_MIN)
         return bad(err, "memory");
     if (q->cpus < 1 || q->cpus > VMWIRE_CPUS_MAX)
         return bad(err, "the number of CPUs");
@@ -53,6 +53,8 @@ int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds
     bool has_machine = q->op == VMWIRE_START || q->op == VMWIRE_KILL || q->op == VMWIRE_LIMIT;
     if (has_machine && !is_name(q->name))
         return bad(err, "the name");
+    if (has_machine && (q->cpu_milli > VMWIRE_MILLI_MAX || q->memory_mb > VMWIRE_MEMORY_MAX))
+        return bad(err, "a limit");
     switch (q->op) {
     case VMWIRE_START:
         return check_start(q, n_fds, err);

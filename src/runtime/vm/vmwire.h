@@ -16,6 +16,7 @@
 #define VMWIRE_MEMORY_MAX 1048576u
 #define VMWIRE_CPUS_MAX   64u
 #define VMWIRE_DISK_MB    16777216u
+#define VMWIRE_MILLI_MAX  4096000u /* of a limit of CPU time */
 
 enum vmwire_op {
     VMWIRE_START = 1, /* a machine; the reply has its pid, and a pidfd comes along */

@@ -1,0 +1,165 @@
+/* What the privileged tool of virtual machines believes of a request: every field crossed, one at a time. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/vm/vmwire.h"
+#include "tap.h"
+
+#define NAME "0123456789abcdef"
+
+static struct vmwire_request start_request(void)
+{
+    return (struct vmwire_request){ .version = VMWIRE_VERSION,
+                                    .op = VMWIRE_START,
+                                    .name = NAME,
+                                    .vmm = VMWIRE_QEMU,
+                                    .flags = VMWIRE_KVM | VMWIRE_INCOMING | VMWIRE_SHARED_RAM,
+                                    .memory_mb = VMWIRE_MEMORY_MIN,
+                                    .cpus = 1 };
+}
+
+static bool passes(const struct vmwire_request *q, const char *extra, size_t n_fds)
+{
+    struct err err = ERR_INIT;
+    int r = vmwire_check(q, extra, n_fds, &err);
+    CHECK((r < 0) == (err.code == ERR_INVALID));
+    return r >= 0;
+}
+
+#define REFUSED(field, value)                                  \
+    do {                                                       \
+        struct vmwire_request bad_ = start_request();          \
+        bad_.field = (value);                                  \
+        if (passes(&bad_, "", VMWIRE_FDS)) {                   \
+            printf("# passes with " #field " = " #value "\n"); \
+            tap_bad = 1;                                       \
+        }                                                      \
+    } while (0)
+
+TEST(a_start_is_taken_at_both_ends_of_every_range)
+{
+    struct vmwire_request q = start_request();
+    CHECK(passes(&q, "", VMWIRE_FDS));
+    q.memory_mb = VMWIRE_MEMORY_MAX;
+    q.cpus = VMWIRE_CPUS_MAX;
+    q.vmm = VMWIRE_VMMS - 1;
+    q.cpu_milli = VMWIRE_MILLI_MAX;
+    CHECK(passes(&q, "", VMWIRE_FDS));
+}
+
+TEST(every_field_of_a_start_is_looked_at)
+{
+    REFUSED(version, VMWIRE_VERSION + 1);
+    REFUSED(version, 0);
+    REFUSED(op, 0);
+    REFUSED(op, VMWIRE_DISK + 1);
+    REFUSED(vmm, VMWIRE_VMMS);
+    REFUSED(flags, VMWIRE_SHARED_RAM << 1);
+    REFUSED(flags, 1u << 31);
+    REFUSED(memory_mb, VMWIRE_MEMORY_MIN - 1);
+    REFUSED(memory_mb, VMWIRE_MEMORY_MAX + 1);
+    REFUSED(cpus, 0);
+    REFUSED(cpus, VMWIRE_CPUS_MAX + 1);
+    REFUSED(cpu_milli, VMWIRE_MILLI_MAX + 1);
+    REFUSED(n_layers, 1);
+    REFUSED(extra_len, 1);
+    REFUSED(extra_len, VMWIRE_EXTRA_MAX + 1);
+    struct vmwire_request q = start_request();
+    CHECK(!passes(&q, "", VMWIRE_FDS - 1));
+    CHECK(!passes(&q, "", VMWIRE_FDS + 1));
+}
+
+TEST(a_name_is_16_hex_digits)
+{
+    static const char *const bad[] = {
+        "", "0123456789abcde", NAME "0", "0123456789abcdeF", "../3456789abcdef", "0123456789abc/ef"
+    };
+    static const uint32_t ops[] = { VMWIRE_START, VMWIRE_KILL, VMWIRE_LIMIT };
+    for (size_t op = 0; op < sizeof(ops) / sizeof(*ops); op++)
+        for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+            struct vmwire_request q = start_request();
+            q.op = ops[op];
+            memset(q.name, 0, sizeof(q.name));
+            memcpy(q.name, bad[i], strlen(bad[i]));
+            CHECK(!passes(&q, "", q.op == VMWIRE_START ? VMWIRE_FDS : 0));
+        }
+    struct vmwire_request q = start_request();
+    memset(q.name, 'a', sizeof(q.name)); /* without an end */
+    CHECK(!passes(&q, "", VMWIRE_FDS));
+}
+
+TEST(an_end_and_a_limit_bring_no_descriptors)
+{
+    struct vmwire_request q = { .version = VMWIRE_VERSION, .op = VMWIRE_KILL, .name = NAME };
+    CHECK(passes(&q, "", 0));
+    CHECK(!passes(&q, "", 1));
+    q.op = VMWIRE_LIMIT;
+    q.memory_mb = VMWIRE_MEMORY_MAX;
+    q.cpu_milli = VMWIRE_MILLI_MAX;
+    CHECK(passes(&q, "", 0));
+    CHECK(!passes(&q, "", 1));
+    q.memory_mb = VMWIRE_MEMORY_MAX + 1;
+    CHECK(!passes(&q, "", 0));
+    q.memory_mb = 0;
+    q.cpu_milli = VMWIRE_MILLI_MAX + 1;
+    CHECK(!passes(&q, "", 0));
+}
+
+static bool layers_pass(const char *extra, size_t len, uint32_t n, size_t n_fds)
+{
+    struct vmwire_request q = {
+        .version = VMWIRE_VERSION, .op = VMWIRE_BASE, .n_layers = n, .extra_len = (uint32_t)len
+    };
+    return passes(&q, extra, n_fds);
+}
+
+TEST(layers_are_names_below_the_image_folder)
+{
+    CHECK(layers_pass("layers/a\0layers/b", 18, 2, 1));
+    CHECK(!layers_pass("layers/a\0layers/b", 18, 2, 0));
+    CHECK(!layers_pass("layers/a\0layers/b", 18, 2, 2));
+    CHECK(!layers_pass("layers/a\0layers/b", 18, 1, 1)); /* more than were said */
+    CHECK(!layers_pass("layers/a\0layers/b", 18, 3, 1)); /* fewer */
+    CHECK(!layers_pass("layers/a", 8, 1, 1));            /* without an end */
+    CHECK(!layers_pass("", 0, 0, 1));
+    CHECK(!layers_pass("", 1, 1, 1));
+    CHECK(!layers_pass("/etc", 5, 1, 1));
+    CHECK(!layers_pass("layers/../../etc", 17, 1, 1));
+    CHECK(!layers_pass("a\0../b", 7, 2, 1));
+    CHECK(!layers_pass("a", 2, VMWIRE_LAYERS_MAX + 1, 1));
+}
+
+TEST(as_many_layers_as_an_overlay_takes)
+{
+    char names[2 * (VMWIRE_LAYERS_MAX + 1)];
+    for (size_t i = 0; i < sizeof(names); i += 2)
+        memcpy(names + i, "a", 2);
+    CHECK(layers_pass(names, 2 * VMWIRE_LAYERS_MAX, VMWIRE_LAYERS_MAX, 1));
+    CHECK(!layers_pass(names, sizeof(names), VMWIRE_LAYERS_MAX + 1, 1));
+}
+
+TEST(a_disk_has_a_size_and_one_file)
+{
+    struct vmwire_request q = { .version = VMWIRE_VERSION, .op = VMWIRE_DISK, .disk_mb = 16 };
+    CHECK(passes(&q, "", 1));
+    CHECK(!passes(&q, "", 0));
+    CHECK(!passes(&q, "", 2));
+    q.disk_mb = VMWIRE_DISK_MB;
+    CHECK(passes(&q, "", 1));
+    q.disk_mb = VMWIRE_DISK_MB + 1;
+    CHECK(!passes(&q, "", 1));
+    q.disk_mb = 15;
+    CHECK(!passes(&q, "", 1));
+}
+
+int main(void)
+{
+    RUN(a_start_is_taken_at_both_ends_of_every_range);
+    RUN(every_field_of_a_start_is_looked_at);
+    RUN(a_name_is_16_hex_digits);
+    RUN(an_end_and_a_limit_bring_no_descriptors);
+    RUN(layers_are_names_below_the_image_folder);
+    RUN(as_many_layers_as_an_overlay_takes);
+    RUN(a_disk_has_a_size_and_one_file);
+    return tap_done();
+}
