@@ -26,6 +26,7 @@ DOCKER = ("alerts", "background", "contexts", "diskwatch", "durable", "egress", 
           "fn_files", "fn_life", "fn_restart", "fork", "git", "idempotency", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
           "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "queue", "restart", "snapshots", "stream_logs",
           "stream_metrics", "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
+BLACKBOX_ALL = ("test_docker_fallback.py",)  # with --all: they wait for deadlines of their own
 DOCKER_ALL = ("audit", "engine_calls", "fn_text", "iii_cli", "leak", "otlp", "routes", "tenants", "tokens")  # with --all: they add little
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
@@ -306,13 +307,14 @@ def blackbox(tally, stage, binary, expr, files, **more):
     settle(tally, stage, cases, env)
 
 
-def blackbox_files():
-    return [*sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py")), *CHAOS]
+def blackbox_files(is_all):
+    files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py"))
+    return [*(f for f in files if is_all or f.name not in BLACKBOX_ALL), *CHAOS]
 
 
 def sanitized_files(is_all):
     if is_all:
-        return [f for f in blackbox_files() if not any(f.match(pattern) for pattern in NOT_SANITIZED)]
+        return [f for f in blackbox_files(is_all) if not any(f.match(pattern) for pattern in NOT_SANITIZED)]
     return [*(BLACKBOX[0] / f"test_{stem}.py" for stem in SANITIZED), CHAOS[-1]]
 
 
@@ -399,7 +401,7 @@ def main():
     if "unit" in wanted and built and not args.k:
         guarded(tally, "unit", unit, "unit", BUILD)
     if "blackbox" in wanted and built:
-        guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k, blackbox_files())
+        guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k, blackbox_files(args.all))
     if "sdk" in wanted and built:
         guarded(tally, "sdk", sdk, BUILD / "iii", args.k)
     if "docker" in wanted and built:

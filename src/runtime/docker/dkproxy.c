@@ -1,5 +1,5 @@
-/* Theory of operation. One exec of the engine for each EXEC_START: made, then started with its output attached, whose
- * bytes come in blocks {u8 stream, 3 x 0, u32 length}. The host's credit is kept by holding the connection. The engine
+/* Theory of operation. One exec of the engine for each EXEC_START: made, then started with its output attached (see
+ * dkblocks.h). The host's credit is kept by holding the connection. The engine
  * cannot signal what it runs, so each command carries a word of its own in its environment, and a second exec, of the
  * image's shell, ends every process that has it. */
 #include "runtime/docker/dkproxy.h"
@@ -17,15 +17,14 @@
 #include "base/clock.h"
 #include "base/ident.h"
 #include "guest/proto.h"
+#include "runtime/docker/dkblocks.h"
 #include "runtime/docker/dkreply.h"
 
 #define OUT_MAX     (16u << 20)
-#define BLOCK_HEAD  8u
 #define MARK        "III_EXEC_MARK"
 #define EXIT_KILLED 137u
 #define PIECE_MAX   32768u
-#define HELD_MAX    (256u * 1024) /* then the engine waits */
-#define LATE_MS     3000          /* from the attempt to end a command to the answer without it */
+#define LATE_MS     3000 /* from the attempt to end a command to the answer without it */
 #define ASK_MS      50
 #define ASK_MAX     100
 
@@ -42,9 +41,7 @@ struct run {
     struct timer *deadline, *again;
     char *user;
     unsigned n_asked;
-    uint32_t block_left;
-    uint8_t block_stream;
-    struct buf held; /* blocks that wait for credit, and the beginning of one */
+    struct dkblocks blocks; /* output that waits for credit */
     int64_t began_us;
     uint32_t credit;
     bool is_late, is_output_done;
@@ -137,7 +134,7 @@ static void run_free(struct run *r)
         dkcall_cancel(r->call);
     timer_free(r->deadline);
     timer_free(r->again);
-    buf_done(&r->held);
+    dkblocks_done(&r->blocks);
     free(r->user);
     free(r);
 }
@@ -194,47 +191,52 @@ static void ask_code(struct run *r)
     r->call = ask(r->p, "GET", path, NULL, on_code, r);
 }
 
-static void send_output(struct run *r, size_t n)
+static void send_output(struct run *r, const struct dkblocks_piece *piece)
 {
     uint8_t mem[PROTO_HEADER + 1 + PIECE_MAX];
     struct proto_writer w;
     proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_u8(&w, r->block_stream == 2 && !(r->flags & PROTO_WITH_MERGE) ? 2 : 1);
-    proto_put_data(&w, r->held.data, n);
+    proto_put_u8(&w, piece->is_stderr && !(r->flags & PROTO_WITH_MERGE) ? 2 : 1);
+    proto_put_data(&w, piece->data, piece->len);
     send_frame(r->p, &w, r->stream, PROTO_EXEC_OUTPUT);
-    buf_consume(&r->held, n);
-    r->block_left -= (uint32_t)n;
-    r->credit -= (uint32_t)n;
+    r->credit -= (uint32_t)piece->len;
+    dkblocks_take(&r->blocks, piece->len);
+}
+
+static void signal_run(struct run *r, uint32_t signo);
+
+static void give_up(struct run *r, const char *why)
+{
+    signal_run(r, SIGKILL);
+    send_error(r->p, r->stream, EIO, why);
+    run_free(r);
 }
 
 /* As much as the host has room for; a call that brings more waits. */
 static void pump(struct run *r)
 {
-    for (;;) {
-        if (r->block_left == 0 && r->held.len >= BLOCK_HEAD) {
-            const uint8_t *head = (const uint8_t *)r->held.data;
-            r->block_stream = head[0];
-            r->block_left = (uint32_t)head[4] << 24 | (uint32_t)head[5] << 16 | (uint32_t)head[6] << 8 | head[7];
-            buf_consume(&r->held, BLOCK_HEAD);
-        }
-        size_t n = r->block_left < r->held.len ? r->block_left : r->held.len;
-        n = n < r->credit ? n : r->credit;
-        n = n < PIECE_MAX ? n : PIECE_MAX;
-        if (n == 0)
-            break;
-        send_output(r, n);
+    struct dkblocks_piece piece;
+    int n;
+    while ((n = dkblocks_next(&r->blocks, r->credit < PIECE_MAX ? r->credit : PIECE_MAX, &piece)) > 0)
+        send_output(r, &piece);
+    if (n < 0) {
+        give_up(r, "the engine's answer to an exec is not what its API says");
+        return;
     }
     if (r->call && !r->is_output_done)
-        dkcall_hold(r->call, r->held.len >= HELD_MAX);
-    if (r->is_output_done && !r->call && !r->again && (r->block_left == 0 || r->held.len == 0))
+        dkcall_hold(r->call, dkblocks_is_full(&r->blocks));
+    bool is_waiting = dkblocks_next(&r->blocks, 1, &piece) > 0; /* for credit */
+    if (r->is_output_done && !r->call && !r->again && !is_waiting)
         ask_code(r);
 }
 
 static void on_bytes(void *arg, const char *data, size_t len)
 {
     struct run *r = arg;
-    (void)buf_add(&r->held, data, len); /* held back long before its maximum */
-    pump(r);
+    if (dkblocks_add(&r->blocks, data, len) < 0)
+        give_up(r, "the engine does not wait with an exec's output");
+    else
+        pump(r);
 }
 
 static void on_output_done(void *arg, json_t *body, const struct err *err)
@@ -351,7 +353,7 @@ static void start_run(struct dkproxy *p, uint32_t stream, const char *data, size
     p->runs = r;
     r->began_us = clock_mono_us();
     r->user = xstrdup(*user ? user : "0:0");
-    buf_init(&r->held, 2 * HELD_MAX);
+    dkblocks_init(&r->blocks);
     ident_new("run", r->mark);
     CLEANUP(free_p) char *mark = xasprintf(MARK "=%s", r->mark);
     (void)json_array_append_new(env, json_string(mark));

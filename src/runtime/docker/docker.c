@@ -217,11 +217,14 @@ static void fall_back(struct making *m, const char *why)
     m->call = dkcall_start(&box->d->calls, &req, on_cleared, m);
 }
 
-/* What the engine says when the agent cannot be there, or cannot be run. */
+/* What the engine says when the agent cannot be there, or cannot be run: it names one or the other. */
 static bool is_agents_fault(const struct making *m, const struct err *err)
 {
-    return err && !*m->box->no_agent && m->body &&
-           (strstr(err->msg, DKREPLY_GUEST "/guest") || strstr(err->msg, "bind source path does not exist"));
+    if (!err || *m->box->no_agent || !m->body)
+        return false;
+    CLEANUP(free_p) char *folder = dkdoor_folder(m->box->d->door, m->box->id);
+    return strstr(err->msg, DKREPLY_GUEST "/guest") || strstr(err->msg, "bind source path does not exist") ||
+           strstr(err->msg, folder);
 }
 
 static void on_deadline(void *arg)
