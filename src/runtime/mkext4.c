@@ -8,8 +8,9 @@
 #include "base/cleanup.h"
 #include "os/program.h"
 
-#define LIMIT_MS 60000
-#define IMAGE    "/proc/self/fd/3" /* PROGRAM_FD */
+#define LIMIT_MS    60000
+#define INODE_BYTES 256u              /* -I */
+#define IMAGE       "/proc/self/fd/3" /* PROGRAM_FD */
 
 bool mkext4_is_there(void)
 {
@@ -17,38 +18,39 @@ bool mkext4_is_there(void)
     return program_find("mkfs.ext4", path);
 }
 
+uint64_t mkext4_bytes(uint64_t mb, uint32_t inodes)
+{
+    uint64_t bytes = mb << 20;
+    bytes += (uint64_t)inodes * INODE_BYTES + bytes / 128 + (1u << 20);
+    return bytes & ~4095ull;
+}
+
 int mkext4_format(int image, uint32_t inodes, struct err *err)
 {
     char count[16];
-    const char *argv[24];
-    size_t n = 0;
-    static const char *const fixed[] = { "mkfs.ext4",
-                                         "-q",
-                                         "-F",
-                                         "-t",
-                                         "ext4",
-                                         "-b",
-                                         "4096",
-                                         "-I",
-                                         "256",
-                                         "-m",
-                                         "0",
-                                         "-O",
-                                         "^has_journal,^resize_inode",
-                                         "-E",
-                                         "nodiscard,lazy_itable_init=1,root_owner=0:0" };
-    for (; n < sizeof(fixed) / sizeof(*fixed); n++)
-        argv[n] = fixed[n];
-    if (inodes > 0) {
-        (void)snprintf(count, sizeof(count), "%u", inodes);
-        argv[n++] = "-N";
-        argv[n++] = count;
-    }
-    argv[n++] = IMAGE;
-    argv[n] = NULL;
+    const char *const argv[] = { "mkfs.ext4",
+                                 "-q",
+                                 "-F",
+                                 "-t",
+                                 "ext4",
+                                 "-b",
+                                 "4096",
+                                 "-I",
+                                 "256",
+                                 "-m",
+                                 "0",
+                                 "-N",
+                                 count,
+                                 "-O",
+                                 "^has_journal,^resize_inode",
+                                 "-E",
+                                 "nodiscard,lazy_itable_init=1,root_owner=0:0",
+                                 IMAGE,
+                                 NULL };
     const struct program_call call = {
         .argv = argv, .package = "e2fsprogs", .cwd = NO_FD, .fd = image, .limit_ms = LIMIT_MS
     };
+    (void)snprintf(count, sizeof(count), "%u", inodes);
     int r = program_run(&call, err);
     return r < 0 ? err_wrap(err, r, "format a disk (is the host's disk full?)") : 0;
 }

@@ -14,9 +14,8 @@
 #include "os/seqsock.h"
 #include "runtime/mkext4.h"
 
-#define LOOP_TRIES  64     /* others look for a free device at the same time */
-#define LOOP_LINK   "loop" /* boxes/NAME/loop: a link that names the device's number */
-#define INODE_BYTES 256u
+#define LOOP_TRIES 64     /* others look for a free device at the same time */
+#define LOOP_LINK  "loop" /* boxes/NAME/loop: a link that names the device's number */
 
 struct outcome {
     int result;
@@ -39,14 +38,11 @@ int boxdisk_check(struct err *err)
 
 /* --- making, in the child --- */
 
-/* What the file system needs for itself comes on top, so that the box gets what was asked for. */
 static int make_image(const struct cell *c, const struct wire_request *q, int *ret, struct err *err)
 {
-    uint64_t bytes = (uint64_t)q->disk_mb << 20;
-    bytes += (uint64_t)q->inodes * INODE_BYTES + bytes / 128 + (1u << 20);
     CLEANUP(close_fd_p)
     int fd = openat(c->box, BOXDISK_IMAGE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t)(bytes & ~4095ull)) < 0)
+    if (fd < 0 || ftruncate(fd, (off_t)mkext4_bytes(q->disk_mb, q->inodes)) < 0)
         return err_sys(err, -errno, "make the disk of box %s (%u MB)", c->name, q->disk_mb);
     int r = mkext4_format(fd, q->inodes, err);
     if (r >= 0)

@@ -8,19 +8,21 @@
 
 #include "runtime/mkext4.h"
 
-#define COPY_MAX (1u << 30) /* bytes at once */
+#define INODES_PER_MB 64u /* a file for every 16 KiB, as mkfs has it */
+#define INODES_MAX    (1u << 28)
+#define COPY_MAX      (1u << 30) /* bytes at once */
 
 int vmdisk_make(int fd, uint64_t mb, struct err *err)
 {
     static const char *const folders[] = { "upper", "work", NULL };
-    uint64_t bytes = mb << 20;
+    uint64_t inodes = mb * INODES_PER_MB;
     if (mb < VMDISK_MB_MIN || mb > VMDISK_MB_MAX)
         return err_set(err, ERR_INVALID, 0, "a disk has %u to %u MB, not %llu", VMDISK_MB_MIN, VMDISK_MB_MAX,
                        (unsigned long long)mb);
-    bytes += bytes / 32 + (1u << 20); /* mkfs makes an inode of 256 bytes for every 16 KiB, and needs some tables */
-    if (ftruncate(fd, (off_t)(bytes & ~4095ull)) < 0)
+    inodes = inodes > INODES_MAX ? INODES_MAX : inodes;
+    if (ftruncate(fd, (off_t)mkext4_bytes(mb, (uint32_t)inodes)) < 0)
         return err_sys(err, -errno, "make a disk of %llu MB", (unsigned long long)mb);
-    int r = mkext4_format(fd, 0, err);
+    int r = mkext4_format(fd, (uint32_t)inodes, err);
     return r < 0 ? r : mkext4_folders(fd, folders, err);
 }
 

@@ -63,7 +63,8 @@ bool vmprobe_may_kvm(char *why, size_t size)
         (void)snprintf(why, size, "the CPU shows neither vmx nor svm%s",
                        kvm >= 0 ? ", though there is a /dev/kvm" : "");
     else if (kvm < 0)
-        (void)snprintf(why, size, "/dev/kvm: %s", strerror(sys));
+        (void)snprintf(why, size, "/dev/kvm: %s%s", strerror(sys),
+                       sys == EACCES ? " (is this user in its group?)" : "");
     else if (ioctl(kvm, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
         (void)snprintf(why, size, "/dev/kvm does not answer as KVM");
     return why[0] == '\0';

@@ -55,15 +55,25 @@ static void missing_packages(struct buf *ret)
             (void)buf_addf(ret, "%s %s", ret->len ? "" : "apt-get install", needed[i].package); /* short names */
 }
 
-/* The kit of a server that is not root is worked on as that user: root does not follow names in a folder of another. */
+/* The group that may use KVM; (gid_t)-1: none but root. */
+static gid_t kvm_group(void)
+{
+    struct stat st;
+    return stat("/dev/kvm", &st) == 0 && (st.st_mode & 0060) == 0060 && st.st_gid ? st.st_gid : (gid_t)-1;
+}
+
+/* The kit of a server that is not root is worked on as that user: root does not follow names in a folder of another.
+ * What it may do with KVM stays, since the server's machines are started by root. */
 static int become_owner(const char *data_dir, struct err *err)
 {
     struct stat st;
-    CLEANUP(free_p) char *path = xasprintf("%s/" VMKIT_FOLDER, data_dir);
-    if (geteuid() != 0 || lstat(path, &st) < 0 || st.st_uid == 0)
+    CLEANUP(free_p) char *kit = xasprintf("%s/" VMKIT_FOLDER, data_dir);
+    CLEANUP(free_p) char *above = xasprintf("%s/vm", data_dir);
+    gid_t kvm = kvm_group();
+    if (geteuid() != 0 || (lstat(kit, &st) < 0 && lstat(above, &st) < 0) || st.st_uid == 0)
         return 0;
-    if (setgroups(0, NULL) < 0 || setgid(st.st_gid) < 0 || setuid(st.st_uid) < 0)
-        return err_sys(err, -errno, "become user %u, whose %s is", (unsigned)st.st_uid, path);
+    if (setgroups(kvm != (gid_t)-1, &kvm) < 0 || setgid(st.st_gid) < 0 || setuid(st.st_uid) < 0)
+        return err_sys(err, -errno, "become user %u, whose %s is", (unsigned)st.st_uid, kit);
     return 0;
 }
 

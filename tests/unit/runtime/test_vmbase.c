@@ -1,6 +1,7 @@
 /* The root of an image as one file, and the private disk of a guest. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -63,23 +64,35 @@ TEST(key)
     CHECK_INT(vmbase_key(a, 0, two), -EINVAL);
 }
 
+static int fsetxattr_at(const char *path, const char *name, const char *value)
+{
+    CLEANUP(close_fd_p) int fd = openat(at, path, O_RDONLY | O_CLOEXEC);
+    return fsetxattr(fd, name, value, strlen(value), 0);
+}
+
 static void make_layers(void)
 {
+    const struct vfs_cap_data capability = { .magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+                                             .data = { { .permitted = 0x12345 } } };
     const struct timespec old[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
     mkdirat(at, "images", 0755);
     mkdirat(at, "images/low", 0755);
     mkdirat(at, "images/top", 0755);
     mkdirat(at, "images/low/d", 0755);
     put("images/low/kept", "from below");
+    put("images/low/d/hidden", "below an opaque folder");
     put("images/low/changed", "old");
     put("images/low/removed", "gone");
     put("images/top/changed", "new text");
     CHECK(utimensat(at, "images/low/kept", old, 0) == 0);
+    if (geteuid() == 0) /* hides what is below */
+        CHECK(mkdirat(at, "images/top/d", 0755) == 0 &&
+              fsetxattr_at("images/top/d", "trusted.overlay.opaque", "y") == 0);
     CHECK(mknodat(at, "images/top/removed", S_IFCHR, makedev(0, 0)) == 0);
     if (geteuid() == 0) {
         int fd = openat(at, "images/low/kept", O_RDWR | O_CLOEXEC);
         CHECK(fchown(fd, 1234, 5678) == 0);
-        CHECK(fsetxattr(fd, "user.note", "x", 1, 0) == 0);
+        CHECK(fsetxattr(fd, "security.capability", &capability, sizeof(capability), 0) == 0);
         close_fd_p(&fd);
     }
 }
@@ -96,6 +109,18 @@ static int build(int out)
     if (r < 0)
         printf("# %s\n", err.msg);
     return r;
+}
+
+/* Whether the file holds these bytes. */
+static bool holds(int fd, const void *bytes, size_t len)
+{
+    struct stat st;
+    CHECK(fstat(fd, &st) == 0);
+    void *all = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    CHECK(all != MAP_FAILED);
+    bool is_found = memmem(all, (size_t)st.st_size, bytes, len) != NULL;
+    CHECK(munmap(all, (size_t)st.st_size) == 0);
+    return is_found;
 }
 
 static bool is_equal(int a, int b)
@@ -127,8 +152,12 @@ TEST(merged)
     ask(kept, one, &text);
     CHECK(strstr(buf_text(&text), "Size: 10 "));
     CHECK(strstr(buf_text(&text), "2001-09-09"));
-    if (geteuid() == 0)
+    if (geteuid() == 0) {
+        CHECK(!holds(one, "below an opaque folder", 22));
         CHECK(strstr(buf_text(&text), "Uid: 1234   Gid: 5678"));
+        CHECK(holds(one, "capability\1\0\0\2\x45\x23\1\0", 18));
+    }
+    CHECK(!holds(one, "overlay.", 8));
     buf_clear(&text);
     ask(changed, one, &text);
     CHECK(strstr(buf_text(&text), "Size: 8 "));
@@ -160,6 +189,7 @@ TEST(refused)
 TEST(disk)
 {
     static const char *const list[] = { "debugfs", "-R", "stat /upper", "/proc/self/fd/3", NULL };
+    static const char *const head[] = { "dumpe2fs", "-h", "/proc/self/fd/3", NULL };
     static const char *const check[] = { "e2fsck", "-fn", "/proc/self/fd/3", NULL };
     struct err err = ERR_INIT;
     struct stat a, b;
@@ -180,6 +210,10 @@ TEST(disk)
     buf_clear(&text);
     ask(check, copy, &text);
     CHECK(strstr(buf_text(&text), "files"));
+    buf_clear(&text);
+    ask(head, copy, &text);
+    const char *blocks = strstr(buf_text(&text), "Free blocks:");
+    CHECK(blocks && strtoll(blocks + 12, NULL, 10) * 4096 >= 128ll << 20); /* all of what was asked for */
     CHECK(vmdisk_make(disk, 1, &err) == -EINVAL);
     CHECK(strstr(err.msg, "16"));
 }
