@@ -10,12 +10,12 @@ struct fn_call;
 
 /* What went wrong, as the contract's envelope. */
 struct fn_fault {
-    const char *code; /* "S001"; NULL: nothing is wrong */
-    char message[1200];
-    json_t *fix;      /* owned; NULL: null */
-    const char *note; /* NULL: the code's own */
-    json_t *extra;    /* owned: members to add to the envelope; or NULL */
-    bool has_no_note; /* even where the code has one */
+    const char *code;   /* "S001"; NULL: nothing is wrong */
+    char message[4800]; /* the last words of a machine are the longest */
+    json_t *fix;        /* owned; NULL: null */
+    const char *note;   /* NULL: the code's own */
+    json_t *extra;      /* owned: members to add to the envelope; or NULL */
+    bool has_no_note;   /* even where the code has one */
 };
 
 typedef void fn_handler(struct fn_call *c);

@@ -149,6 +149,10 @@ static void on_failed(void *arg, const struct err *err)
         (void)fn_set_fault(e->c, is_missing ? "S211" : "S215", "%s: %s",
                            is_missing ? "working directory not found" : "permission denied", e->workdir);
         exec_fail(e);
+    } else if (e->s->why) {
+        (void)fn_set_fault(e->c, "S300", "VM died during the exec: %s%s%s", e->s->why, e->s->words ? "\n" : "",
+                           e->s->words ? e->s->words : "");
+        exec_fail(e);
     } else {
         (void)fn_set_fault(e->c, "S300", "VM died or could not run the command: %s", err->msg);
         exec_fail(e);

@@ -30,6 +30,7 @@ struct guest_link {
     int fd;
     struct watch *watch;
     guest_gone_fn *on_gone;
+    guest_why_fn *on_why;
     void *arg;
     struct err err; /* why it broke */
     bool is_broken, is_freed, has_hello;
@@ -77,6 +78,8 @@ static void fail_all(void *arg)
 {
     struct guest_link *g = arg;
     assert(g->magic == LINK_MAGIC);
+    if (!g->is_freed && g->on_why)
+        g->on_why(g->arg, &g->err);
     for (uint32_t i = 0; i < g->bucket_count; i++) /* a broken link takes no new ones, so one pass finds all */
         for (struct link_stream *s; (s = g->buckets[i]);) {
             link_close(s);
@@ -96,6 +99,19 @@ static void break_link(struct guest_link *g)
     disconnect(g);
     g->refs++;
     loop_defer(g->loop, fail_all, g);
+}
+
+void guest_link_fail(struct guest_link *g, const struct err *err)
+{
+    if (g->is_broken)
+        return;
+    g->err = *err;
+    break_link(g);
+}
+
+void guest_link_on_why(struct guest_link *g, guest_why_fn *fn)
+{
+    g->on_why = fn;
 }
 
 unsigned guest_link_version(const struct guest_link *g)

@@ -33,7 +33,12 @@ struct guest_tunnel;
 typedef void guest_gone_fn(void *arg, const struct err *err);
 int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, struct guest_link **ret);
 struct guest_link *guest_link_free(struct guest_link *g); /* pending calls fail; no on_gone */
-unsigned guest_link_version(const struct guest_link *g);  /* of the protocol; 0: the agent has not spoken yet */
+/* Ends it for a reason that somebody else found: pending calls fail with it, then comes on_gone. */
+void guest_link_fail(struct guest_link *g, const struct err *err);
+/* fn may say more about why the link ends, before pending calls are told; it gets the arg of on_gone. */
+typedef void guest_why_fn(void *arg, struct err *err);
+void guest_link_on_why(struct guest_link *g, guest_why_fn *fn);
+unsigned guest_link_version(const struct guest_link *g); /* of the protocol; 0: the agent has not spoken yet */
 
 /* --- exec --- */
 enum {

@@ -18,6 +18,7 @@ enum vmhello_what {
     VMHELLO_ENTER = 1, /* the machine has just been booted or restored: take this identity, then serve */
     VMHELLO_PROBE,     /* answers when it could take an identity, takes none, and waits for the next hello */
     VMHELLO_REJOIN,    /* the same machine, another link: token must be the one it has. Only the clock is set */
+    VMHELLO_CLOCK,     /* never on the stream: what the agent asks of the warden when its host says the time */
 };
 
 struct vmhello_nic {

@@ -141,6 +141,9 @@ struct runtime_ops {
      * one; a driver whose boxes always have one leaves this out. */
     const char *(*without_agent)(const struct box *box);
     void (*on_gone)(struct box *box, loop_fn *fn, void *arg); /* the box died by itself; at most once */
+    /* The box goes on after it stood still, and its clock did not: fn tells its agent the time. NULL: a box of this
+     * driver has the host's clock. */
+    void (*on_late)(struct box *box, loop_fn *fn, void *arg);
     /* What a box that died by itself said last, for people. Caller frees. NULL: it has no console. */
     char *(*last_words)(struct box *box);
     void (*destroy)(struct box *box, box_done_fn *fn,

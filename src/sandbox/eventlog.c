@@ -194,9 +194,9 @@ json_t *eventlog_emit(struct eventlog *e, const char *topic, const char *sandbox
     return record(e, owner_of(e, sandbox_id), topic, sandbox_id, named(sandbox_id, data));
 }
 
-void eventlog_emit_for(struct eventlog *e, const char *tenant, const char *topic, const char *sandbox_id)
+void eventlog_emit_for(struct eventlog *e, const char *tenant, const char *topic, const char *sandbox_id, json_t *data)
 {
-    (void)record(e, tenant, topic, sandbox_id, named(sandbox_id, NULL));
+    (void)record(e, tenant, topic, sandbox_id, named(sandbox_id, data));
 }
 
 void eventlog_on_owner(struct eventlog *e, eventlog_owner_fn *fn, void *arg)

@@ -29,7 +29,7 @@ struct eventlog_news {
 };
 json_t *eventlog_publish(struct eventlog *e, const struct eventlog_news *news, struct err *err);
 /* The same for a sandbox that is gone already, whose owner is known to the caller only. */
-void eventlog_emit_for(struct eventlog *e, const char *tenant, const char *topic, const char *sandbox_id);
+void eventlog_emit_for(struct eventlog *e, const char *tenant, const char *topic, const char *sandbox_id, json_t *data);
 /* Tells whose a sandbox is, NULL when there is none: what is emitted about it is that tenant's to read. */
 typedef const char *eventlog_owner_fn(void *arg, const char *sandbox_id);
 void eventlog_on_owner(struct eventlog *e, eventlog_owner_fn *fn, void *arg);

@@ -32,6 +32,36 @@ struct birth {
     int64_t begun_us;
 };
 
+/* Kept for whoever asks why it died: those whose calls were under way, the log, the event. */
+static void note_death(struct sandbox *s, const char *why)
+{
+    const struct runtime_ops *ops = s->runtime->ops;
+    if (s->why)
+        return;
+    s->why = xstrdup(why);
+    s->words = ops->last_words && s->box ? ops->last_words(s->box) : NULL;
+    log_event(LOG_WARN, "sandbox.died", "id", s->id, "error", s->why, "console", s->words, NULL);
+}
+
+/* The last of the last words: one line of them belongs into an error. */
+static void on_link_why(void *arg, struct err *err)
+{
+    struct sandbox *s = arg;
+    note_death(s, err->msg);
+    if (!s->words)
+        return;
+    size_t len = strlen(s->words);
+    const char *line = memrchr(s->words, '\n', len);
+    line = line ? line + 1 : s->words;
+    (void)err_set(err, ERR_GONE, 0, "the virtual machine died: %s%s%.200s", s->why, *line ? "; its console: " : "",
+                  line);
+}
+
+static json_t *obituary(const struct sandbox *s)
+{
+    return s->why ? json_pack("{s:s, s:s*}", "error", s->why, "console", s->words) : NULL;
+}
+
 /* It ended by itself. One that is still being born is only marked: its birth sees it and fails. */
 static void die(struct sandbox *s)
 {
@@ -45,14 +75,37 @@ static void die(struct sandbox *s)
 static void on_link_gone(void *arg, const struct err *err)
 {
     struct sandbox *s = arg;
-    log_event(LOG_WARN, "sandbox.agent_gone", "id", s->id, "error", err ? err->msg : "closed", NULL);
+    (void)err; /* noted already */
     s->link = guest_link_free(s->link);
     die(s); /* a box without its agent is of no use to anyone */
 }
 
 static void on_box_gone(void *arg)
 {
-    die(arg);
+    struct sandbox *s = arg;
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_GONE, 0, "its first process has ended");
+    if (s->link) {
+        guest_link_fail(s->link, &err); /* one that is broken already will tell */
+        return;
+    }
+    note_death(s, err.msg);
+    die(s);
+}
+
+static void on_told(void *arg, const struct err *err)
+{
+    (void)arg;
+    (void)err; /* a link that broke tells it by itself */
+}
+
+static void on_box_late(void *arg)
+{
+    struct sandbox *s = arg;
+    uint8_t seed[32];
+    ident_random(seed, sizeof(seed));
+    if (s->link)
+        (void)guest_reseed(s->link, seed, sizeof(seed), on_told, NULL); /* the same */
 }
 
 int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct err *err)
@@ -65,7 +118,10 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
         return err_sys(err, r, "link to the agent of %s", s->id);
     }
     s->box = box;
+    guest_link_on_why(s->link, on_link_why);
     ops->on_gone(box, on_box_gone, s);
+    if (ops->on_late)
+        ops->on_late(box, on_box_late, s);
     return 0;
 }
 
@@ -192,7 +248,8 @@ static void record_birth(void *arg)
     struct birth *b = arg;
     struct err why = ERR_INIT;
     int r = b->s->manager->is_closing ? err_set(&why, ERR_CAPACITY, 0, "the server is stopping")
-            : b->s->is_gone ? err_set(&why, ERR_INTERNAL, 0, "sandbox %s died while it was being made", b->s->id)
+            : b->s->is_gone ? err_set(&why, ERR_INTERNAL, 0, "sandbox %s died while it was being made: %s", b->s->id,
+                                      b->s->why ? b->s->why : "it is gone")
                             : sandbox_save(b->s, &why);
     if (r < 0) {
         undo_connect(b->s);
@@ -482,7 +539,7 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
     s->link = guest_link_free(s->link);
     destroy_box(s, done, arg);
     pins_drop(m, s->id);
-    eventlog_emit_for(m->events, s->tenant, topic, s->id); /* nobody finds its owner any more */
+    eventlog_emit_for(m->events, s->tenant, topic, s->id, obituary(s)); /* nobody finds its owner any more */
     sandbox_unref(s);
     return 0;
 }

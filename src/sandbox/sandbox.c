@@ -67,6 +67,8 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     free(s->name);
     free(s->image);
     free(s->parent_id);
+    free(s->why);
+    free(s->words);
     free(s->user);
     free(s->tenant);
     json_decref(s->config);

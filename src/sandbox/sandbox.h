@@ -28,6 +28,8 @@ struct sandbox {
     char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool */
     enum sandbox_status status;
     bool is_gone; /* killed or died; the pointer is only kept by references */
+    char *why;    /* of one that died by itself; NULL: it did not */
+    char *words;  /* what its console said last; NULL: it has none, or it did not die */
     char *name, *image, *parent_id;
     char *tenant;                   /* whose it is; "" is nobody's */
     int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second */

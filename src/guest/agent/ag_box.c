@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest/agent/ag_vm.h"
+
 static void set_hostname(struct ag_reply *r, struct proto_reader *in)
 {
     const char *name = proto_get_str(in, PROTO_REQUEST_MAX);
@@ -38,7 +40,10 @@ static void reseed(struct ag_reply *r, struct proto_reader *in)
     const uint8_t *seed = proto_get_rest(in, &len);
     int fd = open("/dev/urandom", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-    step_clock(wall_us);
+    if (!r->agent->vm)
+        step_clock(wall_us);
+    else if (wall_us)
+        (void)ag_vm_set_clock(r->agent->vm, wall_us); /* a machine has a clock of its own, and it stood still */
     if (fd < 0) {
         ag_reply_error(r, errno, "open /dev/urandom");
         return;

@@ -44,6 +44,14 @@ static void ask_warden(struct ag_vm *vm, const struct vmhello *h, struct vmhello
         abort(); /* without a warden there is no machine */
 }
 
+int ag_vm_set_clock(struct ag_vm *vm, uint64_t wall_us)
+{
+    struct vmhello h = { .what = VMHELLO_CLOCK, .realtime_ns = wall_us * 1000 };
+    struct vmhello_reply reply;
+    ask_warden(vm, &h, &reply);
+    return reply.result;
+}
+
 static void make_workdir(const struct vmhello *h, struct vmhello_reply *reply)
 {
     struct boxroot b = BOXROOT_INIT;
@@ -69,6 +77,8 @@ static int answer(struct door *d, int fd, const uint8_t *rest, size_t len)
         (void)!write(fd, &reply, sizeof(reply)); /* a host that does not hear it asks again */
         return -EAGAIN;
     }
+    if (hello.what == VMHELLO_CLOCK)
+        hello.what = 0; /* ours alone: the warden would believe it without a token */
     ask_warden(vm, &hello, &reply);
     if (reply.result >= 0 && hello.what == VMHELLO_ENTER) {
         make_workdir(&hello, &reply);

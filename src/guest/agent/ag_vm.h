@@ -14,5 +14,6 @@
 
 /* Takes the descriptors of plan. 0 or -errno. */
 int ag_vm_start(struct agent *a, const struct vm_boot *plan);
+int ag_vm_set_clock(struct ag_vm *vm, uint64_t wall_us); /* 0 or -errno */
 /* For ag_conn, when the link over the port has ended; rest: what came behind it. */
 void ag_vm_link_ended(struct agent *a, const uint8_t *rest, size_t len);

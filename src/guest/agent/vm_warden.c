@@ -128,6 +128,8 @@ static bool is_token(const struct state *s, const uint8_t *token)
 
 static int take(struct state *s, const struct vmhello *h)
 {
+    if (h->what == VMHELLO_CLOCK)
+        return set_clock(&s->box, h);
     const char *why = proto_vm_complaint(h);
     if (why)
         return boxroot_fail(&s->box, -EINVAL, "hello with a %s", why);

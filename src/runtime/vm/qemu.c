@@ -17,6 +17,7 @@ struct vmm {
     void *arg;
     vmm_fn *fn; /* of the transfer under way, which ends by an event; NULL: none */
     void *fn_arg;
+    bool should_run; /* as we were told last */
 };
 
 /* --- in the tool --- */
@@ -140,7 +141,9 @@ static void on_event(void *arg, const char *name, json_t *data)
     const char *status = json_get_str(data, "status", "");
     if (strcmp(name, "MIGRATION") != 0)
         return;
-    if (strcmp(status, "completed") == 0) {
+    if (!m->fn && m->should_run) { /* a server before us began to save it: it stands still at the end of that */
+        qmp_run(m->qmp, "cont", NULL, NO_FD, (struct qmp_then){ 0 });
+    } else if (strcmp(status, "completed") == 0) {
         finish_transfer(m, NULL);
     } else if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0) {
         (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's state could not be transferred");
@@ -188,6 +191,14 @@ static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
     return m;
 }
 
+static struct vmm *qemu_reopen(const struct vmm_start *s, vmm_fn *fn, void *arg)
+{
+    struct vmm *m = qemu_open(s, fn, arg);
+    if (m->qmp)
+        qmp_run(m->qmp, "migrate_cancel", NULL, NO_FD, (struct qmp_then){ 0 }); /* refused where there is none */
+    return m;
+}
+
 static void qemu_close(struct vmm *m)
 {
     if (!m)
@@ -199,11 +210,13 @@ static void qemu_close(struct vmm *m)
 
 static void qemu_pause(struct vmm *m, vmm_fn *fn, void *arg)
 {
+    m->should_run = false;
     qmp_run(m->qmp, "stop", NULL, NO_FD, then_tell(fn, arg));
 }
 
 static void qemu_resume(struct vmm *m, vmm_fn *fn, void *arg)
 {
+    m->should_run = true;
     qmp_run(m->qmp, "cont", NULL, NO_FD, then_tell(fn, arg));
 }
 
@@ -252,7 +265,7 @@ const struct vmm_ops qemu_ops = { .name = "qemu",
                                   .can_save_live = true,
                                   .argv = qemu_argv,
                                   .open = qemu_open,
-                                  .reopen = qemu_open,
+                                  .reopen = qemu_reopen,
                                   .close = qemu_close,
                                   .pause = qemu_pause,
                                   .resume = qemu_resume,

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/strlist.h"
 #include "runtime/vm/vm_core.h"
+#include "runtime/vm/vmclock.h"
 
 #define TICK_MS        1000
 #define DEFAULT_NOFILE 65536
@@ -177,6 +178,15 @@ static void fail_with_console(struct making *m, const struct err *err)
     fail(m, &why);
 }
 
+/* Nobody will answer any more. */
+static void on_making_gone(void *arg)
+{
+    struct making *m = arg;
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine has ended");
+    fail_with_console(m, &err);
+}
+
 static void succeed(struct making *m)
 {
     struct box *box = m->box;
@@ -268,6 +278,7 @@ static void on_machine(void *arg, const struct err *err)
         fail(m, err ? err : &why);
         return;
     }
+    vmmachine_on_gone(box->machine, on_making_gone, m);
     if (m->is_adoption) {
         box->vm->site.vmm->resume(vmmachine_control(box->machine), on_resumed, m);
         return;
@@ -429,6 +440,12 @@ static void vm_on_gone(struct box *box, loop_fn *fn, void *arg)
     box->gone_arg = arg;
 }
 
+static void vm_on_late(struct box *box, loop_fn *fn, void *arg)
+{
+    box->on_late = fn;
+    box->late_arg = arg;
+}
+
 static char *vm_last_words(struct box *box)
 {
     return vmmachine_words(box->machine);
@@ -445,6 +462,8 @@ static void on_pause_done(void *arg, const struct err *err)
     *at = p->next;
     if (!err)
         p->box->is_paused = p->is_pause;
+    if (!err && !p->is_pause && p->box->on_late)
+        p->box->on_late(p->box->late_arg);
     p->fn(p->arg, err);
 }
 
@@ -606,6 +625,24 @@ static bool is_first(char *const *names, size_t at)
     return true;
 }
 
+/* What was to get its name when it was done. Snapshots are looked after by vmsnap_collect(). */
+static void sweep_half_made(struct vm *vm, const char *folder)
+{
+    static const char ending[] = ".new";
+    CLEANUP(free_p) char *dir = xasprintf("%s/%s", vm->site.dir, folder);
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t len = strlen(e->d_name), tail = sizeof(ending) - 1;
+        if (len <= tail || strcmp(e->d_name + len - tail, ending) != 0)
+            continue;
+        CLEANUP(free_p) char *path = xasprintf("%s/%s", dir, e->d_name);
+        if (unlink(path) < 0)
+            vmfile_remove_later(vm, path);
+    }
+    if (d)
+        (void)closedir(d);
+}
+
 static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
@@ -630,6 +667,8 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
         s->pending++;
         vmmachine_kill_name(&vm->site, names[i], on_swept, o);
     }
+    sweep_half_made(vm, "templates");
+    sweep_half_made(vm, "bases");
     vm->is_collect_due = true;
     sweep_step(s);
 }
@@ -692,6 +731,7 @@ static struct runtime *vm_free(struct runtime *rt)
     drain(vm);
     vmcall_end_all(&vm->site.calls);
     timer_free(vm->tick);
+    vmclock_free(vm->clock);
     while (vm->boxes)
         vm_forget(vm->boxes);
     if (vm->site.data_fd >= 0)
@@ -706,6 +746,15 @@ static struct runtime *vm_free(struct runtime *rt)
     return NULL;
 }
 
+/* The host slept, or its clock was set. One that stands still is told when it goes on. */
+static void on_clock(void *arg)
+{
+    struct vm *vm = arg;
+    for (struct box *b = vm->boxes; b; b = b->next)
+        if (b->on_late && !b->is_paused)
+            b->on_late(b->late_arg);
+}
+
 static void on_tick(void *arg)
 {
     struct vm *vm = arg;
@@ -717,9 +766,9 @@ static void on_tick(void *arg)
 #define VM_OPS(backend)                                                                                                \
     {                                                                                                                  \
         .name = backend, .lacks = lacks, .saves = &vmsnap_ops, .caps = vm_caps, .create = vm_create,                   \
-        .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .last_words = vm_last_words, .destroy = vm_destroy, \
-        .forget = vm_forget, .pause = vm_pause, .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits,   \
-        .rename = vm_rename, .sweep = vm_sweep, .free = vm_free                                                        \
+        .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late, .last_words = vm_last_words, \
+        .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause, .resume = vm_resume, .stats = vm_stats,         \
+        .set_limits = vm_set_limits, .rename = vm_rename, .sweep = vm_sweep, .free = vm_free                           \
     }
 static const struct runtime_ops vm_ops[VMWIRE_VMMS] = {
     [VMWIRE_QEMU] = VM_OPS("qemu"), [VMWIRE_FIRECRACKER] = VM_OPS("firecracker"), [VMWIRE_KRUN] = VM_OPS("krun")
@@ -763,6 +812,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
         return err_wrap(err, r, "%s backend", opt->backend);
     }
     vm->tick = timer_new(l, TICK_MS, TICK_MS, on_tick, vm);
+    vm->clock = vmclock_new(l, on_clock, vm);
     *ret = &vm->base;
     return 0;
 }

@@ -34,6 +34,7 @@ struct vm {
     json_t *pins;             /* owner -> snapshot */
     bool is_collect_due;
     struct timer *tick;
+    struct vmclock *clock;
     uint32_t host_cpus;
     unsigned n_works; /* on pool threads */
     bool is_ending;   /* nobody above us is told anything any more */
@@ -51,8 +52,8 @@ struct box {
     uint8_t token[16];
     bool is_paused;
     struct pausing *pausings;
-    loop_fn *on_gone;
-    void *gone_arg;
+    loop_fn *on_gone, *on_late;
+    void *gone_arg, *late_arg;
 };
 
 static inline struct vm *vm_of(struct runtime *rt)

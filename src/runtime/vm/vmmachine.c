@@ -19,6 +19,7 @@
 
 #define CONSOLE_MS    50 /* a guest may write as fast as it can: what is read is bounded, the rest waits or is lost */
 #define CONSOLE_BYTES 16384
+#define CONSOLE_LAST  64 /* pieces read at once when it has ended: more than a socket holds */
 
 static const char *const sockets[] = { "agent", "control", "console" }; /* in the order of enum vmwire_fd */
 #define SOCKETS (sizeof(sockets) / sizeof(*sockets))
@@ -112,20 +113,43 @@ static void remember(struct vmmachine *m, const char *data, size_t n)
     m->n_words += n;
 }
 
-static void read_console(void *arg)
+/* False: there was nothing. */
+static bool read_piece(struct vmmachine *m)
 {
-    struct vmmachine *m = arg;
     char piece[CONSOLE_BYTES];
     ssize_t n = m->console < 0 ? -1 : recv(m->console, piece, sizeof(piece), MSG_DONTWAIT);
     if (n > 0)
         remember(m, piece, (size_t)n);
-    n = m->errors < 0 ? -1 : read(m->errors, piece, sizeof(piece));
-    if (n > 0)
-        remember(m, piece, (size_t)n);
+    ssize_t more = m->errors < 0 ? -1 : read(m->errors, piece, sizeof(piece));
+    if (more > 0)
+        remember(m, piece, (size_t)more);
+    return n > 0 || more > 0;
 }
 
-char *vmmachine_words(const struct vmmachine *m)
+static void read_console(void *arg)
 {
+    (void)read_piece(arg);
+}
+
+/* What it said since the last look: a guest that dies says most of it then. */
+static void read_rest(struct vmmachine *m)
+{
+    for (int i = 0; i < CONSOLE_LAST && read_piece(m); i++)
+        ;
+}
+
+static char *last_lines(char *text)
+{
+    size_t lines = 0, at = strlen(text);
+    while (at > 0 && (text[at - 1] != '\n' || ++lines < VMMACHINE_WORDS_LINES))
+        at--;
+    memmove(text, text + at, strlen(text + at) + 1);
+    return text;
+}
+
+char *vmmachine_words(struct vmmachine *m)
+{
+    read_rest(m);
     char *text = xzalloc(m->n_words + 1);
     size_t n = 0;
     for (size_t i = 0; i < m->n_words; i++) {
@@ -137,7 +161,7 @@ char *vmmachine_words(const struct vmmachine *m)
     }
     while (n && text[n - 1] == '\n')
         text[--n] = '\0';
-    return text;
+    return last_lines(text);
 }
 
 static void open_console(struct vmmachine *m)
@@ -242,7 +266,6 @@ static void on_exit_of(void *arg)
     loop_fn *fn = m->on_gone;
     m->exit = watch_free(m->exit);
     (void)waitid(P_PIDFD, (id_t)m->pidfd, &info, WEXITED | WNOHANG); /* ours, unless it was adopted */
-    read_console(m);
     m->on_gone = NULL;
     if (fn)
         fn(m->gone_arg);
@@ -258,7 +281,6 @@ static void on_open(void *arg, const struct err *err)
     struct err why = err ? *err : (struct err)ERR_INIT;
     m->fn = NULL;
     if (err) {
-        read_console(m);
         CLEANUP(free_p) char *words = vmmachine_words(m);
         if (*words)
             (void)err_wrap(&why, 0, "%s", words + (strlen(words) > 200 ? strlen(words) - 200 : 0));

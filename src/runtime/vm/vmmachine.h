@@ -10,7 +10,8 @@
 #include "runtime/vm/vmchannel.h"
 #include "runtime/vm/vmm.h"
 
-#define VMMACHINE_WORDS_MAX 4096
+#define VMMACHINE_WORDS_MAX   4096
+#define VMMACHINE_WORDS_LINES 32
 
 /* What all machines of a driver share. */
 struct vmmachine_site {
@@ -52,8 +53,9 @@ pid_t vmmachine_pid(const struct vmmachine *m);
 uint64_t vmmachine_start_time(const struct vmmachine *m);
 struct vmm *vmmachine_control(struct vmmachine *m);
 char *vmmachine_socket(const struct vmmachine *m, const char *which); /* "agent"; caller frees */
-/* The last lines of its console, printable, at most VMMACHINE_WORDS_MAX bytes. Caller frees. */
-char *vmmachine_words(const struct vmmachine *m);
+/* The last lines of its console, and what its monitor complained of: printable, at most VMMACHINE_WORDS_LINES and
+ * VMMACHINE_WORDS_MAX bytes. Caller frees. */
+char *vmmachine_words(struct vmmachine *m);
 
 /* Kills what is called so, without a handle: what a crash left. */
 void vmmachine_kill_name(struct vmmachine_site *site, const char *name, vmmachine_fn *fn, void *arg);

@@ -72,14 +72,15 @@ static void saving_free(struct vmsaving *s)
 
 static void on_source_on(void *arg, const struct err *err)
 {
-    (void)arg;
-    (void)err; /* it is gone then, and that is told elsewhere */
+    struct box *box = arg;
+    if (!err && box->on_late) /* else it is gone, and that is told elsewhere */
+        box->on_late(box->late_arg);
 }
 
 static void release_source(struct vmsaving *s)
 {
-    if (s->source && s->is_source_paused)
-        s->vm->site.vmm->resume(vmmachine_control(s->source->machine), on_source_on, NULL);
+    if (s->source && s->is_source_paused) /* a box that goes takes its machine's answers with it */
+        s->vm->site.vmm->resume(vmmachine_control(s->source->machine), on_source_on, s->source);
     s->is_source_paused = false;
 }
 

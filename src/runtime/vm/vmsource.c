@@ -16,6 +16,8 @@
 #include "runtime/vm/vmbase.h"
 #include "runtime/vm/vmprobe.h"
 
+#define WORDS_SHORT 200 /* of a console, in an error */
+
 struct waiter {
     struct waiter *next;
     vmsource_fn *fn;
@@ -154,19 +156,32 @@ static void on_paused(void *arg, const struct err *err)
         s->vm->site.vmm->save(vmmachine_control(s->machine), state, false, on_saved, s);
 }
 
+static void boot_failed(struct vmsource *s, const struct err *err)
+{
+    struct err why = *err;
+    CLEANUP(free_p) char *words = vmmachine_words(s->machine);
+    size_t len = strlen(words);
+    (void)err_wrap(&why, 0, "boot a virtual machine (its console: %s)",
+                   len ? words + (len > WORDS_SHORT ? len - WORDS_SHORT : 0) : "nothing");
+    finish(s, &why);
+}
+
 static void on_probed(void *arg, int fd, const struct err *err)
 {
     struct vmsource *s = arg;
-    struct err why = err ? *err : (struct err)ERR_INIT;
     s->channel = NULL;
     s->probe = fd; /* stays until it is saved: a machine that is restored then has a host from the start */
-    if (err) {
-        CLEANUP(free_p) char *words = vmmachine_words(s->machine);
-        (void)err_wrap(&why, 0, "boot a virtual machine (its console: %.150s)", *words ? words : "nothing");
-        finish(s, &why);
-        return;
-    }
-    s->vm->site.vmm->pause(vmmachine_control(s->machine), on_paused, s);
+    if (err)
+        boot_failed(s, err);
+    else
+        s->vm->site.vmm->pause(vmmachine_control(s->machine), on_paused, s);
+}
+
+static void on_died(void *arg)
+{
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_UPSTREAM, 0, "it has ended");
+    boot_failed(arg, &err);
 }
 
 static void on_machine(void *arg, const struct err *err)
@@ -188,6 +203,7 @@ static void on_machine(void *arg, const struct err *err)
                                      .first_ms = VM_BOOT_MS,
                                      .deadline_ms = VM_BOOT_MS,
                                      .hello.what = VMHELLO_PROBE };
+    vmmachine_on_gone(s->machine, on_died, s); /* a kernel that panics does not let us wait */
     s->channel = vmchannel_open(&opt, on_probed, s);
 }
 
