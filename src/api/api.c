@@ -296,6 +296,16 @@ static uint64_t announced(const struct http_req *r)
     return length ? strtoull(length, NULL, 10) : 0;
 }
 
+/* A body that is read before a request is refused: nothing is gained by looking at its token twice. */
+static bool is_small(const struct api *a, struct http_req *r)
+{
+    char allow[ROUTES_ALLOW_MAX];
+    if (announced(r) > API_SMALL || http_req_header(r, "transfer-encoding"))
+        return false;
+    const struct op *op = routes_match(a->routes, http_req_method(r), http_req_path(r), NULL, allow, NULL);
+    return !op || !(op->flags & OP_RAW_BODY);
+}
+
 static void refuse_early(struct api *a, struct http_req *r, const struct err *err)
 {
     add_cors(r);
@@ -313,7 +323,7 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
         rule.max_bytes = door->is_raw ? SIZE_MAX : rule.max_bytes;
         return rule;
     }
-    if (strcmp(http_req_method(r), "OPTIONS") == 0) {
+    if (strcmp(http_req_method(r), "OPTIONS") == 0 || is_small(a, r)) {
         rule.max_bytes = API_SMALL;
         return rule;
     }
