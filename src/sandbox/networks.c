@@ -341,7 +341,7 @@ static int check_new(const struct networks *n, const struct tenant_by *by, const
 {
     const struct runtime_ops *ops = n->m->runtime->ops;
     long long most = n->m->settings->max_networks;
-    if (!ops->net_create)
+    if (!ops->net_create || (ops->lacks && !ops->caps(n->m->runtime).can_network))
         return runtime_cannot(n->m->runtime, "network", "connect sandboxes", err);
     for (struct map_iter it = map_iter(n->by_id); map_next(&it);)
         if (strcmp(((struct network *)it.value)->name, name) == 0 &&

@@ -23,6 +23,8 @@ def engine():
 def judge_limits(engine, client, sid):
     """What it claims is not what it does: without root, control groups of version 1 are nobody's."""
     [backend] = client.ok("GET", "/metrics")["backends"]
+    reply = client.post("/networks", {"name": "n"})
+    assert not backend["can"]["network"] and reply.status == 501 and "Podman" in backend["lacks"]["network"] and backend["lacks"]["network"] in reply.error
     names = {"limitMemory", "limitCpu", "limitPids", "pause", "snapshot"}
     if engine.json("GET", "/info")["CgroupVersion"] != "1":
         assert backend["can"]["pause"] and "pause" not in backend["lacks"]

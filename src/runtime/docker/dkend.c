@@ -197,7 +197,7 @@ static void sweep_done(struct sweeping *s)
         return;
     d->end.is_sweeping = false;
     d->end.is_due = d->end.is_due || !is_good;
-    d->are_groups_due = d->are_groups_due || !is_good;
+    d->are_powers_due = d->are_powers_due || !is_good;
     if (is_good && !d->end.is_last)
         plan_next(d);
     if (is_good)

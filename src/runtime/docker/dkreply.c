@@ -114,14 +114,15 @@ static bool is_rootless(const json_t *info)
     return is;
 }
 
-struct dkreply_groups dkreply_groups(const json_t *info)
+struct dkreply_powers dkreply_powers(const json_t *info)
 {
     bool is_v1 = strcmp(json_get_str(info, "CgroupVersion", "1"), "1") == 0;
     bool has_groups = strcmp(json_get_str(info, "CgroupDriver", ""), "none") != 0 && !(is_v1 && is_rootless(info));
-    return (struct dkreply_groups){ .can_pause = has_groups,
+    return (struct dkreply_powers){ .can_pause = has_groups,
                                     .can_memory = has_groups && json_get_bool(info, "MemoryLimit", false),
                                     .can_cpu = has_groups && json_get_bool(info, "CpuCfsQuota", false),
-                                    .can_pids = has_groups && json_get_bool(info, "PidsLimit", false) };
+                                    .can_pids = has_groups && json_get_bool(info, "PidsLimit", false),
+                                    .can_network = !json_get(info, "BuildahVersion") }; /* only Podman has that */
 }
 
 static char **take_words(const json_t *array)

@@ -26,11 +26,12 @@ json_t *dkreply_filter(const char *tag, const char *more, const char *value); /*
 /* The 64 hex digits of {"Id":…}, also with "sha256:" before them. ERR_UPSTREAM when there are none. */
 int dkreply_id(const json_t *body, const char *key, char ret[DKREPLY_ID_MAX], struct err *err);
 
-/* What the engine's control groups can do, of GET /info. A rootless engine on version 1 claims what it does not do. */
-struct dkreply_groups {
-    bool can_pause, can_memory, can_cpu, can_pids;
+/* What the engine can do, of GET /info. One without root on control groups of version 1 claims limits that it does not
+ * enforce; Podman connects no container to a network that was made without one. */
+struct dkreply_powers {
+    bool can_pause, can_memory, can_cpu, can_pids, can_network;
 };
-struct dkreply_groups dkreply_groups(const json_t *info);
+struct dkreply_powers dkreply_powers(const json_t *info);
 
 struct dkreply_image {
     struct box_image image; /* id is in id */

@@ -470,7 +470,7 @@ struct asking {
     bool is_start;
 };
 
-static void tell_limits(const struct dkreply_groups *g)
+static void tell_limits(const struct dkreply_powers *g)
 {
     if (!g->can_memory || !g->can_cpu || !g->can_pids)
         log_event(LOG_WARN, "docker.limits", "memory", g->can_memory ? "enforced" : "not enforced", "cpu",
@@ -482,18 +482,18 @@ static void on_info(void *arg, json_t *body, const struct err *err)
 {
     CLEANUP(free_p) struct asking *a = arg;
     struct docker *d = a->d;
-    d->are_groups_due = err;
+    d->are_powers_due = err;
     if (!err) {
-        struct dkreply_groups now = dkreply_groups(body);
-        if (memcmp(&now, &d->groups, sizeof(now)) != 0)
+        struct dkreply_powers now = dkreply_powers(body);
+        if (memcmp(&now, &d->powers, sizeof(now)) != 0)
             tell_limits(&now);
-        d->groups = now;
+        d->powers = now;
     }
     if (a->is_start && !dkcall_is_over(err))
         dkend_first_sweep(d, a->fn, a->arg);
 }
 
-static void ask_groups(struct docker *d, const struct asking *what)
+static void ask_powers(struct docker *d, const struct asking *what)
 {
     struct asking *a = xzalloc(sizeof(*a));
     struct dkcall_request req = {
@@ -501,7 +501,7 @@ static void ask_groups(struct docker *d, const struct asking *what)
     };
     *a = *what;
     a->d = d;
-    d->are_groups_due = false;
+    d->are_powers_due = false;
     (void)dkcall_start(&d->calls, &req, on_info, a);
 }
 
@@ -511,14 +511,14 @@ static void docker_sweep(struct runtime *rt, const char *const *kept_ids, size_t
 {
     (void)kept_ids; /* the boxes that were adopted */
     (void)n;
-    ask_groups(docker_of(rt), &(struct asking){ .is_start = true, .fn = fn, .arg = arg });
+    ask_powers(docker_of(rt), &(struct asking){ .is_start = true, .fn = fn, .arg = arg });
 }
 
 static void on_tick(void *arg)
 {
     struct docker *d = arg;
-    if (d->are_groups_due)
-        ask_groups(d, &(struct asking){ 0 });
+    if (d->are_powers_due)
+        ask_powers(d, &(struct asking){ 0 });
     if (!dkend_tick(d) && d->is_collect_due && !d->is_collecting)
         dkimage_collect(d);
 }
@@ -528,6 +528,7 @@ static void on_tick(void *arg)
 static const struct runtime_lack lacks[] = {
     { "pause", WHY_NO_LIMIT },
     { "snapshot", "the engine cannot pause a container while it is captured: " WHY_NO_LIMIT },
+    { "network", "Podman does not connect a container that was made without a network" },
     { "limitMemory", WHY_NO_LIMIT },
     { "limitCpu", WHY_NO_LIMIT },
     { "limitPids", WHY_NO_LIMIT },
@@ -543,13 +544,13 @@ static const struct runtime_lack lacks[] = {
 
 static struct runtime_caps docker_caps(struct runtime *rt)
 {
-    const struct dkreply_groups *g = &docker_of(rt)->groups;
-    return (struct runtime_caps){ .can_pause = g->can_pause,
-                                  .can_capture = g->can_pause,
-                                  .can_limit_memory = g->can_memory,
-                                  .can_limit_cpu = g->can_cpu,
-                                  .can_limit_pids = g->can_pids,
-                                  .can_network = true };
+    const struct dkreply_powers *p = &docker_of(rt)->powers;
+    return (struct runtime_caps){ .can_pause = p->can_pause,
+                                  .can_capture = p->can_pause,
+                                  .can_limit_memory = p->can_memory,
+                                  .can_limit_cpu = p->can_cpu,
+                                  .can_limit_pids = p->can_pids,
+                                  .can_network = p->can_network };
 }
 
 static struct runtime *docker_free(struct runtime *rt)
@@ -605,7 +606,7 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->pins = json_object();
     d->nets = json_object();
     d->captured = json_object();
-    d->groups = (struct dkreply_groups){ true, true, true, true };
+    d->powers = (struct dkreply_powers){ true, true, true, true, true };
     d->end.doubted = json_object();
     d->end.kept = json_object();
     d->calls = (struct dkcall_set){ .loop = l, .host = &d->host };
@@ -640,7 +641,7 @@ static void add_row(struct check *c, const char *name, bool is_ok, const char *d
 static void on_limits(void *arg, json_t *body, const struct err *err)
 {
     struct check *c = arg;
-    const struct dkreply_groups g = dkreply_groups(body);
+    const struct dkreply_powers g = dkreply_powers(body);
     CLEANUP(free_p)
     char *detail = err ? xstrdup(err->msg)
                        : xasprintf("memory: %s, CPU: %s, processes: %s, pause: %s", g.can_memory ? "yes" : "no",

@@ -35,8 +35,8 @@ struct docker {
     struct box *boxes; /* made, being made or being adopted */
     struct timer *tick;
     struct dkend end;
-    struct dkreply_groups groups; /* as the engine said last; before that: all */
-    bool are_groups_due;          /* it has been away: it may be another one */
+    struct dkreply_powers powers; /* as the engine said last; before that: all */
+    bool are_powers_due;          /* it has been away: it may be another one */
     json_t *pins;                 /* owner -> image id, "docker:sha256:…" */
     json_t *captured;             /* image ids of our own commits */
     bool is_collect_due, is_collecting;

@@ -31,8 +31,8 @@ static void try_record(const json_t *body)
         MUST(strncmp(image.id, "docker:sha256:", 14) == 0);
         dkreply_image_done(&image);
     }
-    struct dkreply_groups groups = dkreply_groups(body);
-    MUST(groups.can_pause || (!groups.can_memory && !groups.can_cpu && !groups.can_pids));
+    struct dkreply_powers powers = dkreply_powers(body);
+    MUST(powers.can_pause || (!powers.can_memory && !powers.can_cpu && !powers.can_pids));
     JSON_OWNED list = dkreply_image_list(body);
     MUST(json_is_array(list));
 }

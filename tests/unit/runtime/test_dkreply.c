@@ -105,25 +105,27 @@ TEST(an_image_is_what_its_record_says_or_refused)
     dkreply_image_done(&i);
 }
 
-static unsigned groups(const char *text)
+static unsigned powers(const char *text)
 {
     JSON_OWNED info = parsed(text);
-    struct dkreply_groups g = dkreply_groups(info);
-    return (g.can_pause ? 8u : 0) | (g.can_memory ? 4u : 0) | (g.can_cpu ? 2u : 0) | (g.can_pids ? 1u : 0);
+    struct dkreply_powers g = dkreply_powers(info);
+    return (g.can_network ? 16u : 0) | (g.can_pause ? 8u : 0) | (g.can_memory ? 4u : 0) | (g.can_cpu ? 2u : 0) |
+           (g.can_pids ? 1u : 0);
 }
 
 TEST(limits_are_what_the_engine_enforces_and_not_what_it_claims)
 {
 #define CLAIMS "\"MemoryLimit\":true,\"CpuCfsQuota\":true,\"PidsLimit\":true"
-    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\",\"CgroupVersion\":\"1\"}"), 15);
-    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\"}"), 15);
-    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\",\"CgroupVersion\":\"1\",\"Rootless\":true}"), 0);
-    CHECK_INT(groups("{" CLAIMS ",\"CgroupVersion\":\"1\",\"SecurityOptions\":[\"name=seccomp\",\"name=rootless\"]}"),
-              0);
-    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"systemd\",\"CgroupVersion\":\"2\",\"Rootless\":true}"), 15);
-    CHECK_INT(groups("{" CLAIMS ",\"CgroupDriver\":\"none\",\"CgroupVersion\":\"2\"}"), 0);
-    CHECK_INT(groups("{\"MemoryLimit\":true,\"CgroupVersion\":\"2\",\"SecurityOptions\":[1,null]}"), 12);
-    CHECK_INT(groups("[]"), 8);
+    CHECK_INT(powers("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\",\"CgroupVersion\":\"1\"}"), 31);
+    CHECK_INT(powers("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\"}"), 31);
+    CHECK_INT(powers("{" CLAIMS ",\"CgroupDriver\":\"cgroupfs\",\"CgroupVersion\":\"1\",\"Rootless\":true}"), 16);
+    CHECK_INT(powers("{" CLAIMS ",\"CgroupVersion\":\"1\",\"SecurityOptions\":[\"name=seccomp\",\"name=rootless\"]}"),
+              16);
+    CHECK_INT(powers("{" CLAIMS ",\"CgroupDriver\":\"systemd\",\"CgroupVersion\":\"2\",\"Rootless\":true}"), 31);
+    CHECK_INT(powers("{" CLAIMS ",\"CgroupDriver\":\"none\",\"CgroupVersion\":\"2\"}"), 16);
+    CHECK_INT(powers("{\"MemoryLimit\":true,\"CgroupVersion\":\"2\",\"SecurityOptions\":[1,null]}"), 28);
+    CHECK_INT(powers("[]"), 24);
+    CHECK_INT(powers("{" CLAIMS ",\"CgroupVersion\":\"2\",\"BuildahVersion\":\"1.28.2\"}"), 15);
 #undef CLAIMS
 }
 
