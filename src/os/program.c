@@ -142,6 +142,9 @@ static int verdict(const struct program_call *c, int status, struct buf *complai
         return 0;
     while (complaint->len > 0 && (unsigned char)complaint->data[complaint->len - 1] <= ' ')
         complaint->data[--complaint->len] = '\0';
+    for (size_t i = 0; i < complaint->len; i++) /* one line, and nothing that moves a cursor */
+        if ((unsigned char)complaint->data[i] < ' ' || complaint->data[i] == 127)
+            complaint->data[i] = ' ';
     const char *text = buf_text(complaint);
     size_t len = strlen(text), shown = 300; /* of struct err's message */
     text += len > shown ? len - shown : 0;
