@@ -499,7 +499,7 @@ static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
         return err_sys(err, r, "read the control group of sandbox %s", box->id);
     *ret = (struct box_stats){ .cpu_usage_us = s.cpu_usage_us,
                                .memory_bytes = s.memory_bytes,
-                               .memory_limit_bytes = (uint64_t)box->memory_mb << 20,
+                               .memory_limit_bytes = (uint64_t)(box->memory_mb - VM_KERNEL_MB) << 20,
                                .pids = (uint32_t)s.pids,
                                .oom_kills = s.oom_kills };
     if (stat(disk, &st) == 0)
@@ -530,7 +530,7 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
                           void *arg)
 {
     struct err err = ERR_INIT;
-    if (memory_mb != box->memory_mb || pids_max != box->pids_max) {
+    if (memory_mb + VM_KERNEL_MB != box->memory_mb || pids_max != box->pids_max) {
         (void)err_set(&err, ERR_UNSUPPORTED, 0,
                       "the %s backend cannot change the memory or the process limit of a running machine: make a new "
                       "sandbox",
@@ -541,7 +541,7 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
     struct limiting *l = xzalloc(sizeof(*l));
     *l = (struct limiting){ .box = box, .cpu_milli = cpu_milli, .fn = fn, .arg = arg };
     struct vmwire_request q = {
-        .version = VMWIRE_VERSION, .op = VMWIRE_LIMIT, .cpu_milli = cpu_milli, .memory_mb = memory_mb
+        .version = VMWIRE_VERSION, .op = VMWIRE_LIMIT, .cpu_milli = cpu_milli, .memory_mb = box->memory_mb
     };
     memcpy(q.name, box->name, sizeof(q.name));
     vmcall_start(&box->vm->site.calls, &q, "", NULL, 0, on_limited, l);

@@ -6,6 +6,7 @@
 
 #define VM_KEY_MAX        160
 #define VM_MEMORY_MB      512  /* where a plan names none */
+#define VM_KERNEL_MB      72   /* what the guest's kernel takes for itself: a machine has that more than its sandbox */
 #define VM_DISK_MB        8192 /* the writable drive: sparse, so only what is written is taken */
 #define VM_BOOT_MS        180000
 #define VM_RESTORE_MS     60000
@@ -15,7 +16,7 @@
 struct vmimage {
     char *folder; /* with the files ram, state and disk; NULL: none, the machine is booted */
     char base[VMKIT_HEX];
-    uint32_t memory_mb, cpus, disk_mb;
+    uint32_t memory_mb, cpus, disk_mb; /* of the machine */
 };
 
 struct vm {

@@ -342,7 +342,7 @@ static struct vmsource *source_new(struct vm *vm, const struct box_plan *plan, s
     struct vmsource *s = xzalloc(sizeof(*s));
     *s = (struct vmsource){ .vm = vm, .ram = NO_FD, .disk = NO_FD, .probe = NO_FD };
     uint32_t memory = plan->memory_mb ? plan->memory_mb : VM_MEMORY_MB;
-    s->image.memory_mb = memory < VMWIRE_MEMORY_MIN ? VMWIRE_MEMORY_MIN : memory;
+    s->image.memory_mb = (memory < VMWIRE_MEMORY_MIN ? VMWIRE_MEMORY_MIN : memory) + VM_KERNEL_MB;
     s->image.cpus = cpus_of(vm, plan->cpu_milli);
     s->image.disk_mb = plan->disk_mb ? plan->disk_mb : VM_DISK_MB;
     if (vmsource_open_kit(vm, err) < 0 || name_layers(s, plan, err) < 0) {
