@@ -28,12 +28,15 @@ DOCKER = ("alerts", "background", "contexts", "diskwatch", "durable", "egress", 
           "stream_metrics", "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
 BLACKBOX_ALL = ("test_docker_fallback.py",)  # with --all: they wait for deadlines of their own
 DOCKER_ALL = ("audit", "engine_calls", "fn_text", "iii_cli", "leak", "otlp", "routes", "tenants", "tokens")  # with --all: they add little
+# On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
+QEMU = {"background": (), "env": (), "exec_stream": ()}
+QEMU_ALL = DOCKER + DOCKER_ALL
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
-STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "asan")
-TOTAL_S = 2700  # a hard stop, not the goal: a quiet machine of two cores takes less than 20 minutes
+STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")
+TOTAL_S, ALL_S = 2700, 9000  # hard stops, not goals: a quiet machine of two cores takes less than 20 minutes, with --all less than 2 hours
 # Seconds one step may take on two cores. The sum is above the total: a step ends at whichever comes first.
-LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600, "packages": 1200}
+LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600, "tidy": 600, "packages": 1200, "machines": 3600}
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
@@ -44,6 +47,7 @@ SANITIZED = ("background", "durable", "egress", "engine_calls", "engine_channels
              "routes", "snapshots", "stream_logs", "templates", "terminal", "tokens", "traces", "validation", "volumes", "workers")
 CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
 RERUN_MAX = 8
+WORKERS = 4  # test files at the same time
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -56,12 +60,12 @@ Case = collections.namedtuple("Case", "stage name outcome reason node", defaults
 class Tally:
     """Every case that ran, and the time that is left for the rest."""
 
-    def __init__(self):
+    def __init__(self, total_s):
         self.cases = []
-        self.started = time.monotonic()
+        self.started, self.total_s = time.monotonic(), total_s
 
     def left_s(self):
-        return TOTAL_S - (time.monotonic() - self.started)
+        return self.total_s - (time.monotonic() - self.started)
 
     def add(self, stage, name, outcome, reason="", node=None):
         self.cases.append(Case(stage, name, outcome, reason, node))
@@ -140,7 +144,7 @@ def step(tally, stage, name, argv, limit, env=None):
     """A step that passes or fails as a whole. True when it passed (which is not counted)."""
     limit_s = min(LIMIT_S[limit], tally.left_s())
     if limit_s <= 0:
-        tally.add(stage, name, "failed", f"not run: the {TOTAL_S} s for the whole run are used up")
+        tally.add(stage, name, "failed", f"not run: the {tally.total_s} s for the whole run are used up")
         return False
     code, out = run(argv, limit_s, env)
     if code == 0:
@@ -240,11 +244,11 @@ def unit_program(tally, stage, record):
         tally.add(stage, name, "failed", f"{record.get('result')}, exit code {record.get('returncode')}\n" + tail(text))
 
 
-def pytest_argv(files, xml, expr, parallel):
+def pytest_argv(files, xml, expr, workers):
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={xml}", "-o",
             "junit_family=xunit1"]
-    if parallel:
-        argv += ["-n", "4", "--dist", "loadfile"]
+    if workers > 1:
+        argv += ["-n", str(workers), "--dist", "loadfile"]
     if expr:
         argv += ["-k", expr]
     return argv + [str(f) for f in files]
@@ -270,14 +274,14 @@ def read_junit(xml):
     return cases
 
 
-def pytest_run(tally, stage, files, env, expr, parallel, limit=None):
-    xml = BUILD / f"{stage}-{'parallel' if parallel else 'alone'}.xml"
+def pytest_run(tally, stage, files, env, expr, workers, limit=None):
+    xml = BUILD / f"{stage}-{'parallel' if workers > 1 else 'alone'}.xml"
     xml.unlink(missing_ok=True)
-    limit_s = min(LIMIT_S[limit or ("blackbox" if parallel else "alone")], tally.left_s())
+    limit_s = min(LIMIT_S[limit or ("blackbox" if workers > 1 else "alone")], tally.left_s())
     if limit_s <= 0:
-        tally.add(stage, "black-box tests", "failed", f"not run: the {TOTAL_S} s for the whole run are used up")
+        tally.add(stage, "black-box tests", "failed", f"not run: the {tally.total_s} s for the whole run are used up")
         return []
-    code, out = run(pytest_argv(files, xml, expr, parallel), limit_s, env)
+    code, out = run(pytest_argv(files, xml, expr, workers), limit_s, env)
     if code == 5:
         return []
     cases = read_junit(xml)
@@ -302,8 +306,8 @@ def settle(tally, stage, cases, env):
 def blackbox(tally, stage, binary, expr, files, **more):
     say(f"{stage}: black-box tests")
     env = environment(binary, **more)
-    cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE and f not in CHAOS], env, expr, True)
-    cases += pytest_run(tally, stage, [f for f in files if f.name in ALONE or f in CHAOS], env, expr, False)
+    cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE and f not in CHAOS], env, expr, WORKERS)
+    cases += pytest_run(tally, stage, [f for f in files if f.name in ALONE or f in CHAOS], env, expr, 1)
     settle(tally, stage, cases, env)
 
 
@@ -322,12 +326,12 @@ def sdk(tally, binary, expr):
     """The SDKs: contract scenarios through every client, each SDK's own tests, examples. Not again under sanitizers: the server sees nothing new."""
     say("sdk: contract scenarios, tests of the SDKs")
     env = environment(binary)
-    settle(tally, "sdk", pytest_run(tally, "sdk", sorted(CONTRACT.glob("test_*.py")), env, expr, True), env)
+    settle(tally, "sdk", pytest_run(tally, "sdk", sorted(CONTRACT.glob("test_*.py")), env, expr, WORKERS), env)
 
 
 def on_engine(tally, stage, stems, env, expr):
     say(f"{stage}: black-box tests")
-    settle(tally, stage, pytest_run(tally, stage, [BLACKBOX[0] / f"test_{stem}.py" for stem in stems], env, expr, True), env)
+    settle(tally, stage, pytest_run(tally, stage, [BLACKBOX[0] / f"test_{stem}.py" for stem in stems], env, expr, WORKERS), env)
 
 
 def docker(tally, binary, expr, stems):
@@ -350,17 +354,36 @@ def engines(tally, binary, expr):
         on_engine(tally, f"engines-{name}", stems, environment(binary, III_TEST_BACKEND="docker", III_TEST_ENGINE=name), expr)
 
 
+def qemu_cases(is_all):
+    """Files, and of some only cases by name."""
+    whole = [f"{BLACKBOX[0]}/test_{stem}.py" for stem in (QEMU_ALL if is_all else [stem for stem, names in QEMU.items() if not names])]
+    return whole if is_all else whole + [f"{BLACKBOX[0]}/test_{stem}.py::test_{name}" for stem, names in QEMU.items() for name in names]
+
+
+def qemu(tally, binary, expr, is_all):
+    """The same files with a virtual machine for every sandbox."""
+    sys.path.insert(0, str(BLACKBOX[0]))
+    import qemukit  # here: only this stage needs it
+    why = qemukit.lacks()
+    if why:
+        tally.add("qemu", "black-box tests on virtual machines", "skipped", why)
+        return
+    say("qemu: black-box tests")
+    env = environment(binary, III_TEST_BACKEND="qemu")
+    settle(tally, "qemu", pytest_run(tally, "qemu", qemu_cases(is_all), env, expr, 2, "machines" if is_all else "blackbox"), env)
+
+
 def packages(tally, binary, expr):
     """What takes minutes and much of the network: only with --all."""
     say("packages: a fresh Debian, archives of the client libraries")
     env = environment(binary)
-    settle(tally, "packages", pytest_run(tally, "packages", sorted((ROOT / "tests" / "packages").glob("test_*.py")), env, expr, False, "packages"), env)
+    settle(tally, "packages", pytest_run(tally, "packages", sorted((ROOT / "tests" / "packages").glob("test_*.py")), env, expr, 1, "packages"), env)
 
 
 def passes_alone(tally, node, env):
     xml = BUILD / "rerun.xml"
     xml.unlink(missing_ok=True)
-    code, _ = run(pytest_argv([node], xml, None, False), min(120, max(tally.left_s(), 1)), env)
+    code, _ = run(pytest_argv([node], xml, None, 1), min(120, max(tally.left_s(), 1)), env)
     cases = read_junit(xml)
     return code == 0 and bool(cases) and all(c[2] == "passed" for c in cases)
 
@@ -392,7 +415,7 @@ def main():
     unknown = [w for w in wanted if w not in (*STAGES, "packages")]
     if unknown:
         parser.error(f"unknown stage {unknown[0]}; there are: {' '.join(STAGES)} packages")
-    tally = Tally()
+    tally = Tally(ALL_S if args.all else TOTAL_S)
     BUILD.mkdir(exist_ok=True)
     built = build(tally, "build", BUILD, [])
     tidy = Tidy() if "lint" in wanted and built else None
@@ -408,6 +431,8 @@ def main():
         guarded(tally, "docker", docker, BUILD / "iii", args.k, DOCKER + (DOCKER_ALL if args.all else ()))
     if "engines" in wanted and built:
         guarded(tally, "engines", engines, BUILD / "iii", args.k)
+    if "qemu" in wanted and built:
+        guarded(tally, "qemu", qemu, BUILD / "iii", args.k, args.all)
     if "packages" in wanted and built:
         guarded(tally, "packages", packages, BUILD / "iii", args.k)
     if "asan" in wanted:

@@ -88,7 +88,7 @@ def test_a_bad_variable_is_reported_and_does_not_stop_the_flags():
 
 
 @pytest.mark.parametrize("args, text", [
-    (["--backend", "qemu"], 'backend "qemu" is not there: this version has native and docker'),
+    (["--backend", "xen"], 'backend "xen" is not there: this version has native, docker'),
     (["--host", "0.0.0.0"], "refusing to listen on 0.0.0.0 without a token"),
     (["--log-level", "loud"], 'log level "loud" is not one of error, warn, info, debug'),
 ])

@@ -698,10 +698,15 @@ static struct runtime_caps vm_caps(struct runtime *rt)
                                   .has_store = true };
 }
 
+static bool is_idle(const struct vm *vm)
+{
+    return !vm->site.calls.first && !vm->n_works && !vm->sources && !vm->makings && !vm->savings;
+}
+
 static void check_idle(void *arg)
 {
     struct vm *vm = arg;
-    if (!vm->site.calls.first && !vm->n_works && !vm->sources && !vm->makings && !vm->savings)
+    if (is_idle(vm))
         loop_stop(vm->base.loop);
 }
 
@@ -718,10 +723,9 @@ static void drain(struct vm *vm)
         if (!m->is_busy)
             fail(m, &over);
     }
-    if (!vm->site.calls.first && !vm->n_works && !vm->sources && !vm->makings && !vm->savings)
-        return;
     struct timer *t = timer_new(vm->base.loop, 0, 5, check_idle, vm);
-    loop_run(vm->base.loop);
+    while (!is_idle(vm)) /* the end of one thing may be the beginning of the next */
+        loop_run(vm->base.loop);
     timer_free(t);
 }
 
