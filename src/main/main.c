@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/doctor.h"
 #include "cli/verbs.h"
+#include "cli/vmcheck.h"
 #include "escape/escape.h"
 #include "image/image.h"
 #include "main/backends.h"
@@ -16,6 +17,7 @@
 #include "runtime/docker/docker.h"
 #include "runtime/native/native.h"
 #include "runtime/vm/krunvm.h"
+#include "runtime/vm/vminitrd.h"
 #include "runtime/vm/vmsetup.h"
 #include "runtime/vm/vmtool.h"
 #include "tls/tlsdoor.h"
@@ -36,6 +38,13 @@ static void add_docker(json_t *checks)
     (void)json_array_extend(checks, rows);
 }
 
+static int check_machines(const char *data_dir, int argc, char **argv)
+{
+    struct vmcheck_parts parts = { .data_dir = data_dir };
+    parts.program = vminitrd_agent(&parts.program_len);
+    return vmcheck_main(&parts, argc, argv);
+}
+
 static int run_doctor(int argc, char **argv)
 {
     const char *given = getenv("III_DATA_DIR");
@@ -43,6 +52,9 @@ static int run_doctor(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--escape") == 0)
             return escape_main(dir, argc, argv);
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--vm") == 0)
+            return check_machines(dir, argc, argv);
     JSON_OWNED checks = native_doctor(dir);
     add_docker(checks);
     return doctor_print(checks, argc, argv);

@@ -738,8 +738,8 @@ static struct runtime *vm_free(struct runtime *rt)
     vmclock_free(vm->clock);
     while (vm->boxes)
         vm_forget(vm->boxes);
-    if (vm->site.data_fd >= 0)
-        (void)close(vm->site.data_fd);
+    close_fd_p(&vm->site.data_fd);
+    close_fd_p(&vm->site.run_fd);
     vmkit_done(&vm->kit);
     json_decref(vm->pins);
     free(vm->site.dir);
@@ -786,8 +786,10 @@ static int make_folders(struct vm *vm, struct err *err)
         if (mkdir(path, 0700) < 0 && errno != EEXIST)
             return err_sys(err, -errno, "make %s", path);
     }
+    CLEANUP(free_p) char *run = xasprintf("%s/run", vm->site.dir);
     vm->site.data_fd = open(vm->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return vm->site.data_fd < 0 ? err_sys(err, -errno, "open %s", vm->data_dir) : 0;
+    vm->site.run_fd = open(run, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return vm->site.data_fd < 0 || vm->site.run_fd < 0 ? err_sys(err, -errno, "open %s", vm->data_dir) : 0;
 }
 
 int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, struct err *err)
@@ -809,6 +811,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
                                         .vmm_number = number,
                                         .dir = xasprintf("%s/vm", opt->data_dir),
                                         .data_fd = NO_FD,
+                                        .run_fd = NO_FD,
                                         .calls = { .loop = l, .keeper = opt->keeper, .job = opt->tool_job } };
     int r = make_folders(vm, err);
     if (r < 0) {

@@ -118,3 +118,9 @@ int vminitrd_write(int modules, int out, struct err *err)
     }
     return 0;
 }
+
+const void *vminitrd_agent(size_t *ret_len)
+{
+    *ret_len = guest_blob_size();
+    return guest_blob;
+}

@@ -8,3 +8,5 @@
 int vminitrd_key(const char *kernel_key, char ret[VMSUM_HEX], struct err *err);
 /* Writes it into the empty file out. modules: the folder that vmmodule_collect() filled. */
 int vminitrd_write(int modules, int out, struct err *err);
+/* The agent of this binary, a static program. */
+const void *vminitrd_agent(size_t *ret_len);

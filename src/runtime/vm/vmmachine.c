@@ -65,9 +65,10 @@ struct vmm *vmmachine_control(struct vmmachine *m)
     return m->control;
 }
 
+/* Short, however long the name of the data folder is: an address has room for 108 bytes. */
 static char *socket_path(const struct vmmachine_site *site, const char *name, const char *which)
 {
-    return xasprintf("%s/run/%s.%s", site->dir, name, which);
+    return xasprintf("/proc/self/fd/%d/%s.%s", site->run_fd, name, which);
 }
 
 char *vmmachine_socket(const struct vmmachine *m, const char *which)
@@ -189,6 +190,7 @@ static void machine_free(struct vmmachine *m)
 
 struct ending {
     struct vmmachine_site *site;
+    int pidfd; /* of a child of ours, to be reaped; or NO_FD */
     char name[VMWIRE_NAME_MAX];
     vmmachine_fn *fn;
     void *arg;
@@ -209,6 +211,11 @@ static void on_killed(void *arg, const struct vmwire_reply *reply, const int *fd
     (void)fds;
     if (!err)
         remove_sockets(e->site, e->name);
+    if (e->pidfd >= 0) {
+        siginfo_t info;
+        (void)waitid(P_PIDFD, (id_t)e->pidfd, &info, WEXITED | WNOHANG); /* one that was adopted is not ours to reap */
+        (void)close(e->pidfd);
+    }
     if (e->fn)
         e->fn(e->arg, err);
 }
@@ -223,7 +230,7 @@ static void send_kill(struct vmmachine_site *site, const char *name, pid_t pid, 
 static struct ending *ending_new(struct vmmachine_site *site, const char *name, vmmachine_fn *fn, void *arg)
 {
     struct ending *e = xzalloc(sizeof(*e));
-    *e = (struct ending){ .site = site, .fn = fn, .arg = arg };
+    *e = (struct ending){ .site = site, .pidfd = NO_FD, .fn = fn, .arg = arg };
     (void)snprintf(e->name, sizeof(e->name), "%s", name);
     return e;
 }
@@ -241,7 +248,9 @@ void vmmachine_kill(struct vmmachine *m, vmmachine_fn *fn, void *arg)
         m->arg = arg;
         return;
     }
-    send_kill(m->site, m->name, m->pid, m->start_time, ending_new(m->site, m->name, fn, arg));
+    struct ending *e = ending_new(m->site, m->name, fn, arg);
+    e->pidfd = steal_fd(&m->pidfd);
+    send_kill(m->site, m->name, m->pid, m->start_time, e);
     machine_free(m);
 }
 

@@ -20,6 +20,7 @@ struct vmmachine_site {
     uint32_t vmm_number;
     char *dir;   /* DATA/vm */
     int data_fd; /* DATA */
+    int run_fd;  /* DATA/vm/run */
     bool is_kvm;
     const char *kernel, *initramfs; /* paths; NULL until they are known */
     struct vmcall_set calls;
