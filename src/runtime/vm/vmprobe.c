@@ -24,6 +24,7 @@
 #include "os/program.h"
 #include "os/vmhello.h"
 #include "runtime/vm/vmdisk.h"
+#include "runtime/vm/vmtsc.h"
 
 #define MONITOR      "qemu-system-x86_64"
 #define MEMORY       "256M"
@@ -70,19 +71,10 @@ bool vmprobe_may_kvm(char *why, size_t size)
     return why[0] == '\0';
 }
 
-/* The rate of the time stamp counter is given: left to find out for itself, an emulated guest hangs every now and then.
- */
-static void command_line(char ret[COMMAND_LINE])
+/* With KVM a guest asks the hypervisor for its counter's rate. */
+static void command_line(bool is_kvm, char ret[COMMAND_LINE])
 {
-    char line[256];
-    double mhz = 0;
-    FILE *f = fopen("/proc/cpuinfo", "re");
-    while (f && mhz <= 0 && fgets(line, sizeof(line), f))
-        if (strncmp(line, "cpu MHz", 7) == 0 && strchr(line, ':'))
-            mhz = strtod(strchr(line, ':') + 1, NULL);
-    if (f)
-        (void)fclose(f); /* read only */
-    unsigned long khz = mhz > 100 && mhz < 100000 ? (unsigned long)(mhz * 1000) : 0;
+    unsigned long khz = is_kvm ? 0 : vmtsc_khz();
     int n = snprintf(ret, COMMAND_LINE, "console=ttyS0 quiet panic=-1 reboot=t random.trust_cpu=on iii.channel=serial");
     if (khz > 0)
         (void)snprintf(ret + n, COMMAND_LINE - (size_t)n, " tsc_early_khz=%lu lpj=%lu no_timer_check", khz, khz * 4);
@@ -150,7 +142,7 @@ __attribute__((noreturn)) static void become_monitor(struct guest *g, const char
                                                      bool is_kvm)
 {
     char line[COMMAND_LINE];
-    command_line(line);
+    command_line(is_kvm, line);
     const char *const argv[] = { MONITOR,
                                  "-machine",
                                  "microvm,pit=on,pic=on,rtc=on,acpi=on,isa-serial=on",
