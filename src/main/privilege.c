@@ -37,13 +37,15 @@ static int start_keeper(const struct settings *s, const char *data_dir, struct p
                                            .blank_pool = (unsigned)s->blank_pool };
     struct native_job launcher;
     native_job(&native, &launcher);
-    const struct keeper_job jobs[] = { [PRIVILEGE_LAUNCHER] = launcher.job,
-                                       [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir } },
-                                       [PRIVILEGE_VM] = { .args = { "--vm-tool", data_dir, images }, .is_many = true },
-                                       [PRIVILEGE_DOOR] = {
-                                           .args = { "--tls-door", s->tls_cert, s->tls_key, s->tls_client_ca },
-                                           .is_many = true,
-                                           .is_bare = true } };
+    const struct keeper_job jobs[] = {
+        [PRIVILEGE_LAUNCHER] = launcher.job,
+        [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir } },
+        [PRIVILEGE_VM] = { .args = { "--vm-tool", data_dir, images, s->vm_firecracker, s->vm_libkrun },
+                           .is_many = true },
+        [PRIVILEGE_DOOR] = { .args = { "--tls-door", s->tls_cert, s->tls_key, s->tls_client_ca },
+                             .is_many = true,
+                             .is_bare = true }
+    };
     size_t n = sizeof(jobs) / sizeof(*jobs) - (tlsport_is_wanted(s) ? 0 : 1);
     int r = keeper_new(jobs, n, &p->keeper, err);
     native_job_done(&launcher);

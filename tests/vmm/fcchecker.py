@@ -6,7 +6,8 @@ vsock's handshake. There is no machine behind it: a stream to port 52 is led to 
     fcchecker.py --api-sock PATH --id NAME
 
 Names in requests are names in the monitor's root; outside of a confinement FCCHECKER_ROOT is put before them.
-FCCHECKER_AGENT: the agent's socket. FCCHECKER_FAULT="METHOD /path HOW": how one call goes wrong (400, hang, close,
+FCCHECKER_AGENT: the agent's socket. FCCHECKER_HELLO=1: the machine's first process, which takes the host's hello before
+the agent speaks (src/os/vmhello.h), is played here, too. FCCHECKER_FAULT="METHOD /path HOW": how one call goes wrong (400, hang, close,
 garbage, huge, truncated); FCCHECKER_VSOCK: how the handshake does (refuse, garbage, hang, long).
 FCCHECKER_LOG: a file to which each request and its answer are appended."""
 
@@ -17,6 +18,7 @@ import pathlib
 import re
 import socket
 import socketserver
+import struct
 import sys
 import threading
 import time
@@ -52,7 +54,7 @@ class Machine:
 
     def __init__(self, name):
         self.name, self.state, self.lock = name, "Not started", threading.Lock()
-        self.config, self.is_over = {}, False
+        self.config, self.is_over, self.token = {}, False, None
 
     # --- one function for each thing that a request does; what it raises is the fault_message ---
 
@@ -183,12 +185,40 @@ class Machine:
             return
         try:
             agent = connect_agent()
+            conn.sendall(b"OK 1073741824\n")
+            is_served = "FCCHECKER_HELLO" not in ENV or self.enter(conn)
         except OSError:
+            is_served = False
+        if not is_served:
             conn.close()
             return
-        conn.sendall(b"OK 1073741824\n")
         for here, there in ((conn, agent), (agent, conn)):
             threading.Thread(target=pump, args=(here, there), daemon=True).start()
+
+
+    def enter(self, conn):
+        """Answers hellos until one makes this connection a link. False: the host hung up."""
+        while True:
+            data = b""
+            while len(data) < HELLO.size:
+                piece = conn.recv(HELLO.size - len(data))
+                if not piece:
+                    return False
+                data += piece
+            magic, version, what, nonce, _, token = HELLO.unpack(data)
+            if (magic, version) != (HELLO_MAGIC, 1):
+                raise OSError("no hello")
+            is_known = what != HELLO_REJOIN or token == self.token
+            if what == HELLO_ENTER:
+                self.token = token
+            conn.sendall(HELLO_REPLY.pack(magic, version, 0 if is_known else -13, nonce, b""))
+            if what != HELLO_PROBE:
+                return is_known
+
+
+# struct vmhello as far as it matters here, and its reply
+HELLO, HELLO_REPLY, HELLO_MAGIC = struct.Struct("<8sIIQQ16s1200x"), struct.Struct("<8sIiQ240s"), b"\x02iii-vm\n"
+HELLO_ENTER, HELLO_PROBE, HELLO_REJOIN = 1, 2, 3
 
 
 def connect_agent():

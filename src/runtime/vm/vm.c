@@ -216,7 +216,7 @@ static void on_agent(void *arg, int fd, const struct err *err)
     if (err)
         fail_with_console(m, err);
     else if (m->was_paused)
-        box->vm->site.vmm->pause(vmmachine_control(box->machine), on_paused_again, m);
+        vmmachine_pause(box->machine, on_paused_again, m);
     else
         succeed(m);
 }
@@ -224,12 +224,7 @@ static void on_agent(void *arg, int fd, const struct err *err)
 static void greet(struct making *m)
 {
     struct box *box = m->box;
-    CLEANUP(free_p) char *path = vmmachine_socket(box->machine, "agent");
-    struct vmchannel_options opt = { .loop = box->vm->base.loop,
-                                     .path = path,
-                                     .has_vsock = box->vm->site.vmm->has_vsock,
-                                     .first_ms = VM_FIRST_REPLY_MS,
-                                     .deadline_ms = VM_RESTORE_MS };
+    struct vmchannel_options opt = { .first_ms = VM_FIRST_REPLY_MS, .deadline_ms = VM_RESTORE_MS };
     if (!m->image.folder && !m->is_adoption)
         opt.first_ms = opt.deadline_ms = VM_BOOT_MS; /* its answer comes when it has booted */
     struct vmhello *h = &opt.hello;
@@ -240,7 +235,7 @@ static void greet(struct making *m)
     h->pids_max = box->pids_max;
     (void)snprintf(h->hostname, sizeof(h->hostname), "%s", *m->plan.hostname ? m->plan.hostname : box->id);
     (void)snprintf(h->workdir, sizeof(h->workdir), "%s", m->workdir ? m->workdir : "/");
-    m->channel = vmchannel_open(&opt, on_agent, m);
+    m->channel = vmmachine_greet(box->machine, &opt, on_agent, m);
 }
 
 static void on_resumed(void *arg, const struct err *err)
@@ -259,7 +254,7 @@ static void on_loaded(void *arg, const struct err *err)
     if (err)
         fail_with_console(m, err);
     else
-        box->vm->site.vmm->resume(vmmachine_control(box->machine), on_resumed, m);
+        vmmachine_resume(box->machine, on_resumed, m);
 }
 
 static void on_machine(void *arg, const struct err *err)
@@ -280,7 +275,7 @@ static void on_machine(void *arg, const struct err *err)
     }
     vmmachine_on_gone(box->machine, on_making_gone, m);
     if (m->is_adoption) {
-        box->vm->site.vmm->resume(vmmachine_control(box->machine), on_resumed, m);
+        vmmachine_resume(box->machine, on_resumed, m);
         return;
     }
     greet(m); /* before it runs: it was saved with a host on its stream, and has one when it wakes */
@@ -418,7 +413,8 @@ static void vm_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn,
     for (size_t i = 0; i < sizeof(box->token) && strlen(token) == 2 * sizeof(box->token); i++)
         (void)sscanf(token + 2 * i, "%2hhx", &box->token[i]);
     m->is_busy = true;
-    box->machine = vmmachine_adopt(&vm->site, box->name, (pid_t)json_get_int(record, "pid", 0),
+    struct vmmachine_plan plan = { .name = box->name, .memory_mb = box->memory_mb };
+    box->machine = vmmachine_adopt(&vm->site, &plan, (pid_t)json_get_int(record, "pid", 0),
                                    (uint64_t)json_get_int(record, "since", 0), on_machine, m);
 }
 
@@ -477,12 +473,12 @@ static struct pausing *pausing_new(struct box *box, bool is_pause, box_done_fn *
 
 static void vm_pause(struct box *box, box_done_fn *fn, void *arg)
 {
-    box->vm->site.vmm->pause(vmmachine_control(box->machine), on_pause_done, pausing_new(box, true, fn, arg));
+    vmmachine_pause(box->machine, on_pause_done, pausing_new(box, true, fn, arg));
 }
 
 static void vm_resume(struct box *box, box_done_fn *fn, void *arg)
 {
-    box->vm->site.vmm->resume(vmmachine_control(box->machine), on_pause_done, pausing_new(box, false, fn, arg));
+    vmmachine_resume(box->machine, on_pause_done, pausing_new(box, false, fn, arg));
 }
 
 static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
@@ -675,21 +671,26 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
 
 /* --- the driver --- */
 
-static const struct runtime_lack lacks[] = {
-    { "volume", "a machine's drives are fixed when it is started" },
-    { "egress", "a machine has no network" },
-    { "network", "a machine has no network" },
-    { "limitRate", "a machine has no network" },
-    { "hostname", "a machine's name is told to it once" },
-    { "diskWatch", "every machine has a drive of fixed size" },
-    { NULL, NULL },
+#define LACKS                                                                                                  \
+    { "volume", "a machine's drives are fixed when it is started" }, { "egress", "a machine has no network" }, \
+        { "network", "a machine has no network" }, { "limitRate", "a machine has no network" },                \
+        { "hostname", "a machine's name is told to it once" },                                                 \
+    {                                                                                                          \
+        "diskWatch", "every machine has a drive of fixed size"                                                 \
+    }
+static const struct runtime_lack lacks[] = { LACKS, { NULL, NULL } };
+static const struct runtime_lack krun_lacks[] = {
+    LACKS,
+    { "pause", "libkrun has no command for it, and there is no control group that could be frozen" },
+    { "snapshot", "libkrun cannot save a machine: use the qemu or firecracker backend" },
+    { NULL, NULL }
 };
 
 static struct runtime_caps vm_caps(struct runtime *rt)
 {
     const struct vm *vm = vm_of(rt);
     unsigned have = cgroup_host_controllers(vm->cgroups);
-    return (struct runtime_caps){ .can_pause = true,
+    return (struct runtime_caps){ .can_pause = vm->site.vmm->pause || (have & 1u << CGROUP_FREEZER),
                                   .can_capture = vm->site.vmm->can_save,
                                   .can_limit_memory = true,
                                   .can_limit_cpu = have & 1u << CGROUP_CPU,
@@ -767,16 +768,16 @@ static void on_tick(void *arg)
 }
 
 /* Each backend is a runtime of its own name; all else is the same. */
-#define VM_OPS(backend)                                                                                                \
+#define VM_OPS(backend, lacks_of)                                                                                      \
     {                                                                                                                  \
-        .name = backend, .lacks = lacks, .saves = &vmsnap_ops, .caps = vm_caps, .create = vm_create,                   \
+        .name = backend, .lacks = lacks_of, .saves = &vmsnap_ops, .caps = vm_caps, .create = vm_create,                \
         .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late, .last_words = vm_last_words, \
         .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause, .resume = vm_resume, .stats = vm_stats,         \
         .set_limits = vm_set_limits, .rename = vm_rename, .sweep = vm_sweep, .free = vm_free                           \
     }
-static const struct runtime_ops vm_ops[VMWIRE_VMMS] = {
-    [VMWIRE_QEMU] = VM_OPS("qemu"), [VMWIRE_FIRECRACKER] = VM_OPS("firecracker"), [VMWIRE_KRUN] = VM_OPS("krun")
-};
+static const struct runtime_ops vm_ops[VMWIRE_VMMS] = { [VMWIRE_QEMU] = VM_OPS("qemu", lacks),
+                                                        [VMWIRE_FIRECRACKER] = VM_OPS("firecracker", lacks),
+                                                        [VMWIRE_KRUN] = VM_OPS("krun", krun_lacks) };
 
 static int make_folders(struct vm *vm, struct err *err)
 {

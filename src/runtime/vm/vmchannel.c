@@ -11,6 +11,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
+#include "runtime/vm/vmm.h"
+#include "runtime/vm/vsockdoor.h"
 
 #define REST_MS     60 /* how long the stream stays closed before another try: long enough for the guest to see it */
 #define DROPPED_MAX (64u << 20)
@@ -19,6 +21,7 @@ struct vmchannel {
     struct vmchannel_options opt;
     char *path;
     int fd;
+    struct vsockdoor *door;
     struct watch *watch;
     struct timer *timer; /* of the try under way, or of the rest before the next */
     int64_t ends_ms, patience_ms;
@@ -57,6 +60,7 @@ int vmchannel_scan_added(struct vmchannel_scan *s, size_t n, uint64_t nonce)
 
 static void shut(struct vmchannel *c)
 {
+    c->door = vsockdoor_free(c->door);
     c->watch = watch_free(c->watch);
     if (c->fd >= 0)
         (void)close(c->fd); /* the guest sees it */
@@ -165,10 +169,9 @@ static void fill(struct vmhello *h)
     ident_random(h->seed, sizeof(h->seed));
 }
 
-static void try(struct vmchannel *c)
+static void greet(struct vmchannel *c)
 {
     c->scan.have = 0;
-    c->fd = dial(c->path);
     fill(&c->opt.hello);
     if (c->fd < 0 || send(c->fd, &c->opt.hello, sizeof(c->opt.hello), MSG_NOSIGNAL) != (ssize_t)sizeof(c->opt.hello) ||
         watch_new(c->opt.loop, c->fd, LOOP_READ, on_readable, c, &c->watch) < 0) {
@@ -178,6 +181,31 @@ static void try(struct vmchannel *c)
     int64_t left = c->ends_ms - loop_now_ms(c->opt.loop);
     timer_set(c->timer, left < c->patience_ms ? left : c->patience_ms, 0);
     c->patience_ms *= 2;
+}
+
+static void on_door(void *arg, int fd, const struct err *err)
+{
+    struct vmchannel *c = arg;
+    c->door = NULL;
+    c->fd = fd;
+    if (err)
+        finish(c, err);
+    else
+        greet(c);
+}
+
+static void try(struct vmchannel *c)
+{
+    struct vsockdoor_where where = { .folder_fd = c->opt.box_fd,
+                                     .name = VMM_VSOCK_NAME,
+                                     .port = c->opt.port,
+                                     .timeout_ms = c->ends_ms - loop_now_ms(c->opt.loop) };
+    if (c->path) {
+        c->fd = dial(c->path);
+        greet(c);
+    } else {
+        c->door = vsockdoor_open(c->opt.loop, &where, on_door, c);
+    }
 }
 
 static void on_timer(void *arg)

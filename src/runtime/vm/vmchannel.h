@@ -10,8 +10,9 @@
 struct vmchannel;
 struct vmchannel_options {
     struct loop *loop;
-    const char *path;
-    bool has_vsock;       /* the socket is the host's end of a vsock: a port has to be asked for first */
+    const char *path;     /* of a socket that is the agent's stream; or NULL: */
+    int box_fd;           /* the folder with a monitor's vsock, borrowed */
+    uint32_t port;        /* what to ask for there; 0: nothing (vsockdoor.h) */
     int64_t first_ms;     /* how long the first hello may wait for its reply; each next one twice as long */
     int64_t deadline_ms;  /* all in all */
     struct vmhello hello; /* magic, version and nonce are filled in here */

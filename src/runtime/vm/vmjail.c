@@ -18,10 +18,13 @@
 #include "os/mount.h"
 #include "os/proc.h"
 
-#define ROOT_PLACE   "/usr" /* any folder will do: the new root is hung on it, and becomes the root */
-#define NOFILE       1024
-#define COMMAND_LINE 512
-#define FD_ABOVE     64
+#define ROOT_PLACE "/usr" /* any folder will do: the new root is hung on it, and becomes the root */
+#define NOFILE     1024
+#define FD_ABOVE   64
+
+/* What the operator has put somewhere else. */
+enum { EXTRA_PROGRAM, EXTRA_LIBRARY, EXTRAS };
+static const char *const extra_path[EXTRAS] = { VMM_PROGRAM_PATH, VMM_LIBRARY_PATH };
 
 struct jail {
     const struct vmwire_request *q;
@@ -30,7 +33,8 @@ struct jail {
     struct cgroup_join join;
     int report;     /* a struct err, when it fails; closed by exec */
     int complaints; /* what the monitor says on its standard error; nobody has to read it */
-    int usr, kvm, null, named[VMWIRE_FDS];
+    int usr, kvm, null, named[VMWIRE_FDS], extra[EXTRAS];
+    const char *extra_from[EXTRAS]; /* NULL: not wanted */
     uid_t uid;
     bool is_root;
 };
@@ -43,11 +47,11 @@ bool vmjail_is_uid(uid_t uid)
 static const struct {
     enum vmwire_fd fd;
     const char *path;
-    bool is_readonly;
+    bool is_readonly, is_folder;
 } files[] = {
     { VMWIRE_FD_KERNEL, VMM_KERNEL_PATH, true }, { VMWIRE_FD_INITRAMFS, VMM_INITRD_PATH, true },
     { VMWIRE_FD_BASE, VMM_BASE_PATH, true },     { VMWIRE_FD_DISK, VMM_DISK_PATH, false },
-    { VMWIRE_FD_RAM, VMM_RAM_PATH, false },
+    { VMWIRE_FD_RAM, VMM_RAM_PATH, false },      { VMWIRE_FD_BOX, VMM_BOX_PATH, false, true },
 };
 #define FILES (sizeof(files) / sizeof(*files))
 
@@ -76,7 +80,16 @@ static int clone_mounts(struct jail *j, struct err *err)
     if (j->null < 0)
         return err_sys(err, j->null, "clone /dev/null");
     j->kvm = j->q->flags & VMWIRE_KVM ? mount_clone(AT_FDCWD, "/dev/kvm") : NO_FD;
+    for (size_t i = 0; i < EXTRAS; i++) {
+        CLEANUP(close_fd_p) int at = j->extra_from[i] ? open(j->extra_from[i], O_PATH | O_CLOEXEC) : NO_FD;
+        j->extra[i] = j->extra_from[i] && at < 0 ? -errno : at < 0 ? NO_FD : mount_clone(at, "");
+        if (j->extra_from[i] && j->extra[i] < 0)
+            return err_sys(err, j->extra[i], "clone %s", j->extra_from[i]);
+    }
     for (size_t i = 0; i < FILES; i++) {
+        j->named[i] = NO_FD;
+        if (j->fds[files[i].fd] < 0)
+            continue;
         CLEANUP(close_fd_p) int again = j->is_root ? NO_FD : reopen(j->fds[files[i].fd]);
         j->named[i] = mount_clone(j->is_root ? j->fds[files[i].fd] : again, "");
         if (j->named[i] < 0)
@@ -129,9 +142,17 @@ static int fill_root(struct jail *j, int root)
         r = hang(root, "/dev/null", j->null, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     if (r >= 0 && j->kvm >= 0 && (r = make_file(root, "/dev/kvm")) >= 0)
         r = hang(root, "/dev/kvm", j->kvm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    for (size_t i = 0; r >= 0 && i < EXTRAS; i++)
+        if (j->extra[i] >= 0 && (r = make_file(root, extra_path[i])) >= 0)
+            r = hang(root, extra_path[i], j->extra[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     for (size_t i = 0; r >= 0 && i < FILES; i++) {
         uint64_t more = files[i].is_readonly ? MOUNT_ATTR_RDONLY : 0;
-        r = make_file(root, files[i].path);
+        if (j->named[i] < 0)
+            continue;
+        if (files[i].is_folder)
+            r = mkdirat(root, files[i].path + 1, 0700) < 0 ? -errno : 0;
+        else
+            r = make_file(root, files[i].path);
         if (r >= 0)
             r = hang(root, files[i].path, j->named[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | more);
     }
@@ -173,27 +194,41 @@ static int raise_fd(int *fd)
     return *fd < 0 ? -errno : 0;
 }
 
+/* Its guest's console, for monitors that write it to their standard output: a pipe in the machine's folder that never
+ * makes them wait. What nobody reads is lost. */
+static int open_console(void)
+{
+    static const char path[] = VMM_BOX_PATH "/" VMM_CONSOLE_NAME;
+    if (mkfifo(path, 0600) < 0 || chmod(path, 0666) < 0)
+        return -errno;
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    int r = fd < 0 ? -errno : raise_fd(&fd);
+    return r < 0 ? r : fd;
+}
+
 /* Those of the request to their places, all others closed. */
 static int place_fds(struct jail *j)
 {
+    bool has_names = j->vmm->has_vsock; /* it opens everything in its root */
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int r = null < 0 ? -errno : raise_fd(&null);
     if (r >= 0)
         r = raise_fd(&j->report);
     if (r >= 0)
         r = raise_fd(&j->complaints);
-    for (int i = 0; r >= 0 && i < VMWIRE_FDS; i++)
+    for (int i = 0; r >= 0 && !has_names && i < VMWIRE_FD_BOX; i++)
         r = raise_fd(&j->fds[i]);
-    for (int i = 0; r >= 0 && i < VMWIRE_FDS; i++)
+    for (int i = 0; r >= 0 && !has_names && i < VMWIRE_FD_BOX; i++)
         r = dup2(j->fds[i], VMM_FD(i)) < 0 ? -errno : 0;
-    if (r < 0)
-        return r;
-    if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(j->complaints, 2) < 0 || dup3(j->report, 3, O_CLOEXEC) < 0)
+    int console = r < 0 ? r : has_names ? open_console() : null;
+    if (console < 0)
+        return console;
+    if (dup2(null, 0) < 0 || dup2(console, 1) < 0 || dup2(j->complaints, 2) < 0 || dup3(j->report, 3, O_CLOEXEC) < 0)
         return -errno;
     j->report = 3;
     for (int fd = 4; fd < VMM_FD(0); fd++)
         (void)close(fd); /* most are not open */
-    return proc_close_from(VMM_FD(VMWIRE_FDS));
+    return proc_close_from(has_names ? VMM_FD(0) : VMM_FD(VMWIRE_FD_BOX));
 }
 
 static int settle(struct jail *j, struct err *err)
@@ -201,33 +236,20 @@ static int settle(struct jail *j, struct err *err)
     struct rlimit files_max = { NOFILE, NOFILE }, core = { 0, 0 };
     struct confine_who who = { .uid = j->is_root ? j->uid : 0, .gid = j->is_root ? j->uid : 0 };
     sigset_t none;
+    struct stat kvm;
+    if (j->is_root && j->kvm >= 0 && stat("/dev/kvm", &kvm) == 0 && kvm.st_gid != 0) {
+        who.has_group = true; /* whose members may use it */
+        who.group = kvm.st_gid;
+    }
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)umask(077);
+    (void)umask(j->vmm->has_vsock ? 0 : 077); /* the daemon connects to the sockets it makes in its folder */
     if (setsid() < 0 || setrlimit(RLIMIT_CORE, &core) < 0 || setrlimit(RLIMIT_NOFILE, &files_max) < 0)
         return err_sys(err, -errno, "set the monitor's limits");
     int r = place_fds(j);
     if (r < 0)
         return err_sys(err, r, "hand over descriptors");
     return confine_identity(&who, 0, err);
-}
-
-/* The timestamp counter's rate: left to the guest to find out, every third emulated boot hangs in it. */
-static void command_line(const struct vmm_ops *vmm, char *ret, size_t size)
-{
-    char line[256];
-    double mhz = 0;
-    FILE *f = fopen("/proc/cpuinfo", "re");
-    while (f && mhz <= 0 && fgets(line, sizeof(line), f))
-        if (strncmp(line, "cpu MHz", 7) == 0 && strchr(line, ':'))
-            mhz = strtod(strchr(line, ':') + 1, NULL);
-    if (f)
-        (void)fclose(f); /* read only */
-    unsigned long khz = mhz > 100 && mhz < 100000 ? (unsigned long)(mhz * 1000) : 0;
-    int n = snprintf(ret, size, "console=ttyS0 quiet panic=-1 reboot=t random.trust_cpu=on iii.channel=%s",
-                     vmm->has_vsock ? "vsock" : "serial");
-    if (khz && n > 0 && (size_t)n < size)
-        (void)snprintf(ret + n, size - (size_t)n, " tsc_early_khz=%lu lpj=%lu no_timer_check", khz, khz * 4);
 }
 
 static int become_monitor(struct jail *j, const char *program, struct vmm_args *args, struct err *err)
@@ -304,18 +326,44 @@ static int launch(struct jail *j, const char *program, struct vmm_args *args, in
     return r < 0 ? r : pid;
 }
 
-int vmjail_start(const struct vmwire_request *q, const int fds[VMWIRE_FDS], const struct cgroup *group,
-                 struct vmwire_reply *ret, int fds_back[VMWIRE_REPLY_FDS], struct err *err)
+/* Fills buf with this program's own path: by its descriptor it could not be cloned in a namespace of its own. */
+static const char *find_self(char *buf, size_t size)
 {
+    ssize_t n = readlink("/proc/self/exe", buf, size - 1);
+    if (n < 0)
+        return NULL;
+    buf[n] = '\0';
+    return buf;
+}
+
+/* What is to be executed inside. One that the operator has named, and this program itself, are hung into the root. */
+static const char *pick_program(struct jail *j, const struct vmjail_site *site, char *buf, size_t size)
+{
+    const char *given = j->q->vmm == VMWIRE_FIRECRACKER ? site->firecracker : "";
+    if (j->q->vmm == VMWIRE_KRUN)
+        given = find_self(buf, size);
+    if (j->q->vmm == VMWIRE_KRUN && *site->libkrun)
+        j->extra_from[EXTRA_LIBRARY] = site->libkrun;
+    if (!given || !*given)
+        return given ? find_program(j->vmm->program, buf, size) : NULL;
+    j->extra_from[EXTRA_PROGRAM] = given;
+    return VMM_PROGRAM_PATH;
+}
+
+int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int fds_back[VMWIRE_REPLY_FDS],
+                 struct err *err)
+{
+    const struct vmwire_request *q = plan->q;
+    const struct cgroup *group = plan->group;
     struct jail j = { .q = q, .vmm = vmm_by_number(q->vmm), .is_root = geteuid() == 0, .kvm = NO_FD };
     struct vmm_args args = { 0 };
-    char where[256], line[COMMAND_LINE];
-    const char *program = j.vmm ? find_program(j.vmm->program, where, sizeof(where)) : NULL;
+    char where[4096], line[VMM_LINE_MAX];
+    const char *program = j.vmm ? pick_program(&j, plan->site, where, sizeof(where)) : NULL;
     if (!program)
         return err_set(err, ERR_UNSUPPORTED, 0, "%s is not installed", j.vmm ? j.vmm->program : "this monitor");
-    memcpy(j.fds, fds, sizeof(j.fds));
+    memcpy(j.fds, plan->fds, sizeof(j.fds));
     j.uid = j.is_root ? uid_of(q->name) : getuid();
-    command_line(j.vmm, line, sizeof(line));
+    vmm_command_line(j.vmm, line);
     j.vmm->argv(q, line, &args);
     int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the monitor's command line is too long") : 0;
     if (r >= 0)

@@ -9,9 +9,19 @@
 #define VMJAIL_UID_BASE 0x71000000u /* above the ranges of boxes; below the sign bit that old tools trip over */
 #define VMJAIL_UIDS     0x0e000000u
 
-/* Starts the monitor as a child of our own parent. fds: those of the request; fds_back: the caller's, also
- * when it fails. */
-int vmjail_start(const struct vmwire_request *q, const int fds[VMWIRE_FDS], const struct cgroup *group,
-                 struct vmwire_reply *ret, int fds_back[VMWIRE_REPLY_FDS], struct err *err);
+/* Where the operator has them; "": where they usually are. */
+struct vmjail_site {
+    const char *firecracker, *libkrun;
+};
+struct vmjail_plan {
+    const struct vmwire_request *q;
+    const int *fds; /* VMWIRE_FDS of them; those that the monitor does not get are NO_FD */
+    const struct vmjail_site *site;
+    const struct cgroup *group; /* NULL: none */
+};
+
+/* Starts the monitor as a child of our own parent. fds_back: the caller's, also when it fails. */
+int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int fds_back[VMWIRE_REPLY_FDS],
+                 struct err *err);
 /* A user id that only machines have. */
 bool vmjail_is_uid(uid_t uid);

@@ -11,6 +11,7 @@
 #include "runtime/vm/vmwire.h"
 
 #define VMM_ARGS_MAX 96
+#define VMM_LINE_MAX 512
 
 /* The command line of a machine in the making. add() formats one argument; too many or too long ones are an error that
  * vmm_args_end() reports. */
@@ -92,6 +93,8 @@ struct vmm_ops {
 };
 
 extern const struct vmm_ops qemu_ops, firecracker_ops, krun_ops;
+/* The kernel's command line under this monitor. Reads /proc. */
+void vmm_command_line(const struct vmm_ops *vmm, char ret[VMM_LINE_MAX]);
 /* By enum vmwire_vmm or name; NULL: no such. */
 const struct vmm_ops *vmm_by_number(uint32_t number);
 const struct vmm_ops *vmm_by_name(const char *name, uint32_t *ret_number);

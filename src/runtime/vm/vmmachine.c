@@ -33,6 +33,8 @@ struct vmmachine {
     int pidfd;
     struct watch *exit;
     struct vmm *control;
+    struct freezing *freezings;
+    int box_fd; /* the monitor's folder, or NO_FD */
     int console, errors;
     struct timer *console_timer;
     char words[VMMACHINE_WORDS_MAX];
@@ -71,9 +73,20 @@ static char *socket_path(const struct vmmachine_site *site, const char *name, co
     return xasprintf("/proc/self/fd/%d/%s.%s", site->run_fd, name, which);
 }
 
-char *vmmachine_socket(const struct vmmachine *m, const char *which)
+static char *own_path(const struct vmmachine *m, const char *which)
 {
     return socket_path(m->site, m->name, which);
+}
+
+struct vmchannel *vmmachine_greet(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg)
+{
+    const struct vmm_ops *vmm = m->site->vmm;
+    CLEANUP(free_p) char *path = vmm->has_vsock ? NULL : own_path(m, "agent");
+    opt->loop = m->site->loop;
+    opt->path = path;
+    opt->box_fd = m->box_fd;
+    opt->port = vmm->has_own_port ? 0 : VMHELLO_PORT;
+    return vmchannel_open(opt, fn, arg);
 }
 
 static int address(const char *path, struct sockaddr_un *ret)
@@ -118,7 +131,7 @@ static void remember(struct vmmachine *m, const char *data, size_t n)
 static bool read_piece(struct vmmachine *m)
 {
     char piece[CONSOLE_BYTES];
-    ssize_t n = m->console < 0 ? -1 : recv(m->console, piece, sizeof(piece), MSG_DONTWAIT);
+    ssize_t n = m->console < 0 ? -1 : read(m->console, piece, sizeof(piece)); /* both never make us wait */
     if (n > 0)
         remember(m, piece, (size_t)n);
     ssize_t more = m->errors < 0 ? -1 : read(m->errors, piece, sizeof(piece));
@@ -165,26 +178,93 @@ char *vmmachine_words(struct vmmachine *m)
     return last_lines(text);
 }
 
-static void open_console(struct vmmachine *m)
+static int dial_console(const struct vmmachine *m)
 {
-    CLEANUP(free_p) char *path = vmmachine_socket(m, "console");
+    CLEANUP(free_p) char *path = own_path(m, "console");
     struct sockaddr_un addr;
     CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || address(path, &addr) < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+        return NO_FD;
+    return steal_fd(&fd);
+}
+
+/* The pipe in the monitor's folder, if it is one still. */
+static int find_console(const struct vmmachine *m)
+{
+    struct stat st;
+    CLEANUP(close_fd_p)
+    int fd = openat(m->box_fd, VMM_CONSOLE_NAME, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) ? steal_fd(&fd) : NO_FD;
+}
+
+static void open_console(struct vmmachine *m)
+{
+    m->console = m->site->vmm->has_vsock ? find_console(m) : dial_console(m);
+    if (m->console < 0)
         return; /* only its last words are lost */
-    m->console = steal_fd(&fd);
     m->console_timer = timer_new(m->site->loop, CONSOLE_MS, CONSOLE_MS, read_console, m);
+}
+
+/* --- standing still --- */
+
+struct freezing {
+    struct freezing *next;
+    struct vmmachine *m; /* NULL: it went */
+    vmmachine_fn *fn;
+    void *arg;
+};
+
+static void on_frozen(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
+{
+    CLEANUP(free_p) struct freezing *f = arg;
+    (void)reply;
+    (void)fds;
+    if (!f->m)
+        return;
+    struct freezing **at = &f->m->freezings;
+    while (*at != f)
+        at = &(*at)->next;
+    *at = f->next;
+    f->fn(f->arg, err);
+}
+
+static void freeze(struct vmmachine *m, enum vmwire_op op, vmmachine_fn *fn, void *arg)
+{
+    struct vmwire_request q = { .version = VMWIRE_VERSION, .op = op };
+    struct freezing *f = xzalloc(sizeof(*f));
+    *f = (struct freezing){ .next = m->freezings, .m = m, .fn = fn, .arg = arg };
+    m->freezings = f;
+    memcpy(q.name, m->name, sizeof(q.name));
+    vmcall_start(&m->site->calls, &q, "", NULL, 0, on_frozen, f);
+}
+
+void vmmachine_pause(struct vmmachine *m, vmmachine_fn *fn, void *arg)
+{
+    if (m->site->vmm->pause)
+        m->site->vmm->pause(m->control, fn, arg);
+    else
+        freeze(m, VMWIRE_FREEZE, fn, arg);
+}
+
+void vmmachine_resume(struct vmmachine *m, vmmachine_fn *fn, void *arg)
+{
+    if (m->site->vmm->resume)
+        m->site->vmm->resume(m->control, fn, arg);
+    else
+        freeze(m, VMWIRE_THAW, fn, arg);
 }
 
 /* --- the end --- */
 
 static void machine_free(struct vmmachine *m)
 {
+    for (struct freezing *f = m->freezings; f; f = f->next)
+        f->m = NULL;
     watch_free(m->exit);
     timer_free(m->console_timer);
     m->site->vmm->close(m->control);
-    int fds[] = { m->pidfd, m->console, m->errors };
-    seqsock_close_all(fds, 3);
+    int fds[] = { m->pidfd, m->console, m->errors, m->box_fd };
+    seqsock_close_all(fds, 4);
     free(m);
 }
 
@@ -307,8 +387,16 @@ static int watch_process(struct vmmachine *m, struct err *err)
 
 static void open_control(struct vmmachine *m, bool is_new)
 {
-    CLEANUP(free_p) char *path = vmmachine_socket(m, "control");
-    struct vmm_start s = { .loop = m->site->loop, .control = path, .request = &m->request, .arg = m };
+    CLEANUP(free_p) char *path = own_path(m, "control");
+    char line[VMM_LINE_MAX] = "";
+    if (is_new && m->site->vmm->has_vsock && !(m->request.flags & VMWIRE_INCOMING))
+        vmm_command_line(m->site->vmm, line); /* others have it on theirs */
+    struct vmm_start s = { .loop = m->site->loop,
+                           .control = path,
+                           .box_fd = m->box_fd,
+                           .command_line = line,
+                           .request = &m->request,
+                           .arg = m };
     open_console(m);
     const struct vmm_ops *vmm = m->site->vmm;
     m->control = is_new ? vmm->open(&s, on_open, m) : vmm->reopen(&s, on_open, m);
@@ -337,16 +425,37 @@ static void on_started(void *arg, const struct vmwire_reply *reply, const int *f
         open_control(m, true);
 }
 
-static int open_files(struct vmmachine *m, const struct vmmachine_plan *plan, int fds[VMWIRE_FDS], struct err *err)
+static int make_sockets(const struct vmmachine *m, int fds[VMWIRE_FDS], struct err *err)
 {
-    const struct vmmachine_site *s = m->site;
-    const char *const paths[] = { s->kernel, s->initramfs, plan->base };
     for (size_t i = 0; i < SOCKETS; i++) {
-        CLEANUP(free_p) char *path = vmmachine_socket(m, sockets[i]);
+        CLEANUP(free_p) char *path = own_path(m, sockets[i]);
         fds[i] = listen_at(path);
         if (fds[i] < 0)
             return err_sys(err, fds[i], "listen at %s", path);
     }
+    return 0;
+}
+
+/* For the monitor, another user, to make its sockets in; the folders around let only the server in. */
+static int make_box(struct vmmachine *m, int fds[VMWIRE_FDS], struct err *err)
+{
+    CLEANUP(free_p) char *path = own_path(m, VMWIRE_BOX_SUFFIX + 1);
+    if (mkdir(path, 0700) < 0)
+        return err_sys(err, -errno, "make %s", path);
+    m->box_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fds[VMWIRE_FD_BOX] = m->box_fd < 0 ? NO_FD : fcntl(m->box_fd, F_DUPFD_CLOEXEC, 3);
+    if (fds[VMWIRE_FD_BOX] < 0 || fchmod(m->box_fd, 0777) < 0)
+        return err_sys(err, -errno, "open %s", path);
+    return 0;
+}
+
+static int open_files(struct vmmachine *m, const struct vmmachine_plan *plan, int fds[VMWIRE_FDS], struct err *err)
+{
+    const struct vmmachine_site *s = m->site;
+    const char *const paths[] = { s->kernel, s->initramfs, plan->base };
+    int r = s->vmm->has_vsock ? make_box(m, fds, err) : make_sockets(m, fds, err);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < 3; i++) {
         fds[VMWIRE_FD_KERNEL + i] = open(paths[i], O_RDONLY | O_CLOEXEC);
         if (fds[VMWIRE_FD_KERNEL + i] < 0)
@@ -372,7 +481,9 @@ static void tell_refusal(void *arg)
 static struct vmmachine *machine_new(struct vmmachine_site *site, vmmachine_fn *fn, void *arg)
 {
     struct vmmachine *m = xzalloc(sizeof(*m));
-    *m = (struct vmmachine){ .site = site, .pidfd = NO_FD, .console = NO_FD, .errors = NO_FD, .fn = fn, .arg = arg };
+    *m = (struct vmmachine){
+        .site = site, .pidfd = NO_FD, .box_fd = NO_FD, .console = NO_FD, .errors = NO_FD, .fn = fn, .arg = arg
+    };
     return m;
 }
 
@@ -408,20 +519,26 @@ struct vmmachine *vmmachine_start(struct vmmachine_site *site, const struct vmma
                                           .cpu_milli = plan->cpu_milli };
     memcpy(m->request.name, m->name, sizeof(m->name));
     m->is_starting = true;
+    size_t n;
+    enum vmwire_fd first = vmwire_fds(site->vmm_number, &n);
     if (open_files(m, plan, fds, &err) < 0)
         refuse(m, &err);
     else
-        vmcall_start(&site->calls, &m->request, "", fds, VMWIRE_FDS, on_started, m);
+        vmcall_start(&site->calls, &m->request, "", fds + first, n, on_started, m);
     seqsock_close_all(fds, VMWIRE_FDS);
     return m;
 }
 
-struct vmmachine *vmmachine_adopt(struct vmmachine_site *site, const char *name, pid_t pid, uint64_t start_time,
-                                  vmmachine_fn *fn, void *arg)
+struct vmmachine *vmmachine_adopt(struct vmmachine_site *site, const struct vmmachine_plan *plan, pid_t pid,
+                                  uint64_t start_time, vmmachine_fn *fn, void *arg)
 {
     struct vmmachine *m = machine_new(site, fn, arg);
     struct err err = ERR_INIT;
-    (void)snprintf(m->name, sizeof(m->name), "%s", name);
+    (void)snprintf(m->name, sizeof(m->name), "%s", plan->name);
+    m->request.memory_mb = plan->memory_mb;
+    memcpy(m->request.name, m->name, sizeof(m->name));
+    CLEANUP(free_p) char *box = own_path(m, VMWIRE_BOX_SUFFIX + 1);
+    m->box_fd = site->vmm->has_vsock ? open(box, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : NO_FD;
     m->pid = pid;
     m->start_time = start_time;
     m->pidfd = pid > 1 ? proc_open(pid) : -ESRCH;

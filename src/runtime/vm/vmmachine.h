@@ -40,9 +40,9 @@ void vmmachine_new_name(char ret[VMWIRE_NAME_MAX]);
 /* fn: it takes commands. When it fails the machine is gone already. */
 struct vmmachine *vmmachine_start(struct vmmachine_site *site, const struct vmmachine_plan *plan, vmmachine_fn *fn,
                                   void *arg);
-/* One that a server before us started. */
-struct vmmachine *vmmachine_adopt(struct vmmachine_site *site, const char *name, pid_t pid, uint64_t start_time,
-                                  vmmachine_fn *fn, void *arg);
+/* One that a server before us started. Of the plan only name and memory_mb count. */
+struct vmmachine *vmmachine_adopt(struct vmmachine_site *site, const struct vmmachine_plan *plan, pid_t pid,
+                                  uint64_t start_time, vmmachine_fn *fn, void *arg);
 /* Its process has ended by itself. At most once. */
 void vmmachine_on_gone(struct vmmachine *m, loop_fn *fn, void *arg);
 /* Ends it and removes its sockets; the handle is gone at once. fn may be NULL. */
@@ -53,7 +53,11 @@ const char *vmmachine_name(const struct vmmachine *m);
 pid_t vmmachine_pid(const struct vmmachine *m);
 uint64_t vmmachine_start_time(const struct vmmachine *m);
 struct vmm *vmmachine_control(struct vmmachine *m);
-char *vmmachine_socket(const struct vmmachine *m, const char *which); /* "agent"; caller frees */
+/* Its guest stands still, by the monitor's command or with its whole control group. Not answered after its end. */
+void vmmachine_pause(struct vmmachine *m, vmmachine_fn *fn, void *arg);
+void vmmachine_resume(struct vmmachine *m, vmmachine_fn *fn, void *arg);
+/* vmchannel_open() to its agent: fills in the way there. */
+struct vmchannel *vmmachine_greet(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg);
 /* The last lines of its console, and what its monitor complained of: printable, at most VMMACHINE_WORDS_LINES and
  * VMMACHINE_WORDS_MAX bytes. Caller frees. */
 char *vmmachine_words(struct vmmachine *m);

@@ -4,7 +4,9 @@
  * machines are restored without a copy of the memory:
  *   receiver starts  →  memory sent, the source runs on as long as the monitor can do that  →  now it stands still
  *   →  its drive is copied  →  it goes on  →  receiver saved and ended.
- * Memory and files belong together, because the source stands still from the last page to the end of the copy. */
+ * Memory and files belong together, because the source stands still from the last page to the end of the copy.
+ * A monitor that writes its memory into a file (save_apart) needs no receiver:
+ *   source stands still  →  memory and state saved, drive copied  →  it goes on. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +82,7 @@ static void on_source_on(void *arg, const struct err *err)
 static void release_source(struct vmsaving *s)
 {
     if (s->source && s->is_source_paused) /* a box that goes takes its machine's answers with it */
-        s->vm->site.vmm->resume(vmmachine_control(s->source->machine), on_source_on, s->source);
+        vmmachine_resume(s->source->machine, on_source_on, s->source);
     s->is_source_paused = false;
 }
 
@@ -201,7 +203,7 @@ static void on_hurried(void *arg, const struct err *err)
 static void on_late(void *arg)
 {
     struct vmsaving *s = arg;
-    s->vm->site.vmm->pause(vmmachine_control(s->source->machine), on_hurried, NULL);
+    vmmachine_pause(s->source->machine, on_hurried, NULL);
 }
 
 static void transfer(struct vmsaving *s)
@@ -245,7 +247,50 @@ static void on_receiver(void *arg, const struct err *err)
     else if (s->vm->site.vmm->can_save_live)
         transfer(s);
     else
-        s->vm->site.vmm->pause(vmmachine_control(s->source->machine), on_paused, s);
+        vmmachine_pause(s->source->machine, on_paused, s);
+}
+
+/* --- without a receiver --- */
+
+static void on_apart_copied(void *arg, int fd, const struct err *err)
+{
+    struct vmsaving *s = arg;
+    struct err gone = ERR_INIT;
+    s->is_busy = false;
+    s->is_sent = true;
+    if (fd >= 0)
+        (void)close(fd); /* complete */
+    if (!err && (!s->source || s->vm->is_ending)) {
+        (void)err_set(&gone, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
+        err = &gone;
+    }
+    finish(s, err);
+}
+
+static void on_apart_saved(void *arg, const struct err *err)
+{
+    struct vmsaving *s = arg;
+    if (err) {
+        finish(s, err);
+        return;
+    }
+    CLEANUP(free_p) char *from = xasprintf("%s/boxes/%s/disk", s->vm->site.dir, s->source->name);
+    CLEANUP(free_p) char *to = xasprintf("%s/disk", s->image.folder);
+    s->is_busy = true;
+    vmfile_copy(s->vm, from, to, on_apart_copied, s);
+}
+
+static void on_apart_paused(void *arg, const struct err *err)
+{
+    struct vmsaving *s = arg;
+    struct err why = ERR_INIT;
+    s->is_source_paused = !err && !s->source->is_paused;
+    CLEANUP(free_p) char *path = xasprintf("%s/state", s->image.folder);
+    CLEANUP(close_fd_p) int state = err ? NO_FD : vmfile_make(path, 0, &why);
+    if (state < 0)
+        finish(s, err ? err : &why);
+    else
+        s->vm->site.vmm->save_apart(vmmachine_control(s->source->machine), state, s->ram, on_apart_saved, s);
 }
 
 static int prepare(struct vmsaving *s, struct err *err)
@@ -281,6 +326,10 @@ static void snap_commit(struct box *box, const char *owner, box_image_fn *fn, vo
     (void)snprintf(s->owner, sizeof(s->owner), "%s", owner);
     if (prepare(s, &err) < 0) {
         finish(s, &err);
+        return;
+    }
+    if (vm->site.vmm->save_apart) {
+        vmmachine_pause(box->machine, on_apart_paused, s);
         return;
     }
     CLEANUP(free_p) char *base = vmsource_base_path(vm, box->base);

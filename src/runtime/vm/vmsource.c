@@ -174,7 +174,7 @@ static void on_probed(void *arg, int fd, const struct err *err)
     if (err)
         boot_failed(s, err);
     else
-        s->vm->site.vmm->pause(vmmachine_control(s->machine), on_paused, s);
+        vmmachine_pause(s->machine, on_paused, s);
 }
 
 static void on_died(void *arg)
@@ -196,15 +196,9 @@ static void on_machine(void *arg, const struct err *err)
         finish(s, err ? err : &over);
         return;
     }
-    CLEANUP(free_p) char *path = vmmachine_socket(s->machine, "agent");
-    struct vmchannel_options opt = { .loop = s->vm->base.loop,
-                                     .path = path,
-                                     .has_vsock = s->vm->site.vmm->has_vsock,
-                                     .first_ms = VM_BOOT_MS,
-                                     .deadline_ms = VM_BOOT_MS,
-                                     .hello.what = VMHELLO_PROBE };
+    struct vmchannel_options opt = { .first_ms = VM_BOOT_MS, .deadline_ms = VM_BOOT_MS, .hello.what = VMHELLO_PROBE };
     vmmachine_on_gone(s->machine, on_died, s); /* a kernel that panics does not let us wait */
-    s->channel = vmchannel_open(&opt, on_probed, s);
+    s->channel = vmmachine_greet(s->machine, &opt, on_probed, s);
 }
 
 static void on_disk(void *arg, int fd, const struct err *err)

@@ -17,8 +17,10 @@
 #include "base/cleanup.h"
 #include "base/strlist.h"
 #include "os/cgroup.h"
+#include "os/mount.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
+#include "os/tree.h"
 #include "runtime/vm/vmbase.h"
 #include "runtime/vm/vmdisk.h"
 #include "runtime/vm/vmjail.h"
@@ -26,9 +28,11 @@
 #define SOCKET_FD   3
 #define OVERHEAD_MB 512 /* of a monitor beside its guest's memory: translated code, buffers, page tables */
 #define KILL_MS     10000
+#define FREEZE_MS   5000
 
 struct tool {
     const char *data_dir, *image_dir;
+    struct vmjail_site site;
     struct vmwire_request q;
     char extra[VMWIRE_EXTRA_MAX + 1];
     int fds[VMWIRE_FDS];
@@ -55,7 +59,13 @@ static int start(struct tool *t, struct err *err)
         r = cgroup_make(&t->host, name, &limits, &group, err);
     if (r < 0)
         return r;
-    r = vmjail_start(&t->q, t->fds, t->host.trees ? &group : NULL, &t->reply, t->fds_back, err);
+    size_t n;
+    int fds[VMWIRE_FDS];
+    enum vmwire_fd first = vmwire_fds(t->q.vmm, &n);
+    memset(fds, 0xff, sizeof(fds));
+    memcpy(fds + first, t->fds, n * sizeof(*fds));
+    struct vmjail_plan plan = { .q = &t->q, .fds = fds, .site = &t->site, .group = t->host.trees ? &group : NULL };
+    r = vmjail_start(&plan, &t->reply, t->fds_back, err);
     if (r < 0) {
         (void)cgroup_kill(&group);
         (void)cgroup_remove(&group); /* empty, or the next sweep's */
@@ -88,7 +98,7 @@ static void nap(void)
     (void)nanosleep(&ts, NULL);
 }
 
-static int end(struct tool *t, struct err *err)
+static int end_processes(struct tool *t, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
     struct cgroup group;
@@ -105,6 +115,35 @@ static int end(struct tool *t, struct err *err)
         nap();
     }
     return err_set(err, ERR_INTERNAL, EBUSY, "processes of control group %s do not end", name);
+}
+
+/* What the monitor made in its folder is of another user than the daemon. */
+static int remove_box(const struct tool *t, struct err *err)
+{
+    char name[VMWIRE_NAME_MAX + sizeof(VMWIRE_BOX_SUFFIX)];
+    CLEANUP(close_fd_p) int data = open(t->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_fd_p) int run = data < 0 ? NO_FD : mount_open_beneath(data, VMWIRE_RUN, O_PATH | O_DIRECTORY, 0);
+    (void)snprintf(name, sizeof(name), "%s" VMWIRE_BOX_SUFFIX, t->q.name);
+    return run < 0 ? 0 : tree_remove(run, name, err);
+}
+
+static int end(struct tool *t, struct err *err)
+{
+    int r = end_processes(t, err);
+    return r < 0 ? r : remove_box(t, err);
+}
+
+static int freeze(struct tool *t, bool is_freeze, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    int r = group_name(t, name, err);
+    if (r >= 0 && (r = cgroup_open(&t->host, name, &group)) < 0)
+        return err_sys(err, r, "open control group %s", name);
+    if (r < 0)
+        return r;
+    r = is_freeze ? cgroup_freeze(&group, FREEZE_MS) : cgroup_thaw(&group);
+    return r < 0 ? err_sys(err, r, "%s control group %s", is_freeze ? "freeze" : "thaw", name) : 0;
 }
 
 static int limit(struct tool *t, struct err *err)
@@ -139,6 +178,9 @@ static int run(struct tool *t, struct err *err)
         return end(t, err);
     case VMWIRE_LIMIT:
         return limit(t, err);
+    case VMWIRE_FREEZE:
+    case VMWIRE_THAW:
+        return freeze(t, t->q.op == VMWIRE_FREEZE, err);
     case VMWIRE_BASE:
         return base(t, err);
     default:
@@ -183,10 +225,11 @@ int vmtool_main(int argc, char **argv)
 {
     static struct tool t = { .fds_back = { NO_FD, NO_FD } };
     struct err err = ERR_INIT;
-    if (argc != 4)
+    if (argc != 6)
         return 2;
     t.data_dir = argv[2];
     t.image_dir = argv[3];
+    t.site = (struct vmjail_site){ .firecracker = argv[4], .libkrun = argv[5] };
     int r = receive(&t, &err);
     if (r >= 0)
         r = cgroup_host_init(&t.host, NULL, &err);

@@ -18,6 +18,14 @@ static int bad(struct err *err, const char *what)
     return err_set(err, ERR_INVALID, 0, "vm tool: %s is not right in the request", what);
 }
 
+/* QEMU takes sockets that are there already; the others want a place to make theirs. */
+enum vmwire_fd vmwire_fds(uint32_t vmm, size_t *ret_n)
+{
+    enum vmwire_fd first = vmm == VMWIRE_QEMU ? VMWIRE_FD_AGENT : VMWIRE_FD_KERNEL;
+    *ret_n = (vmm == VMWIRE_QEMU ? VMWIRE_FD_BOX : VMWIRE_FDS) - first;
+    return first;
+}
+
 static int check_start(const struct vmwire_request *q, size_t n_fds, struct err *err)
 {
     if (q->vmm >= VMWIRE_VMMS)
@@ -28,7 +36,9 @@ static int check_start(const struct vmwire_request *q, size_t n_fds, struct err 
         return bad(err, "memory");
     if (q->cpus < 1 || q->cpus > VMWIRE_CPUS_MAX)
         return bad(err, "the number of CPUs");
-    return n_fds == VMWIRE_FDS ? 0 : bad(err, "the number of descriptors");
+    size_t wanted;
+    (void)vmwire_fds(q->vmm, &wanted);
+    return n_fds == wanted ? 0 : bad(err, "the number of descriptors");
 }
 
 /* Relative names without "..", each ended by NUL. */
@@ -50,7 +60,7 @@ int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds
         return bad(err, "the version");
     if (q->extra_len > VMWIRE_EXTRA_MAX || (q->op != VMWIRE_BASE && (q->extra_len || q->n_layers)))
         return bad(err, "the length");
-    bool has_machine = q->op == VMWIRE_START || q->op == VMWIRE_KILL || q->op == VMWIRE_LIMIT;
+    bool has_machine = q->op != VMWIRE_BASE && q->op != VMWIRE_DISK;
     if (has_machine && !is_name(q->name))
         return bad(err, "the name");
     if (has_machine && (q->cpu_milli > VMWIRE_MILLI_MAX || q->memory_mb > VMWIRE_MEMORY_MAX))
@@ -60,6 +70,8 @@ int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds
         return check_start(q, n_fds, err);
     case VMWIRE_KILL:
     case VMWIRE_LIMIT:
+    case VMWIRE_FREEZE:
+    case VMWIRE_THAW:
         return n_fds == 0 ? 0 : bad(err, "the number of descriptors");
     case VMWIRE_BASE:
         if (n_fds != 1 || q->n_layers < 1 || q->n_layers > VMWIRE_LAYERS_MAX)

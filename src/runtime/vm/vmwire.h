@@ -17,18 +17,23 @@
 #define VMWIRE_CPUS_MAX   64u
 #define VMWIRE_DISK_MB    16777216u
 #define VMWIRE_MILLI_MAX  4096000u /* of a limit of CPU time */
+#define VMWIRE_RUN        "vm/run" /* below the data folder: sockets of machines, and their folders */
+#define VMWIRE_BOX_SUFFIX ".box"
 
 enum vmwire_op {
     VMWIRE_START = 1, /* a machine; the reply has its pid, and a pidfd comes along */
     VMWIRE_KILL,      /* and waits until nothing of it is left */
     VMWIRE_LIMIT,     /* cpu_milli of a running one */
-    VMWIRE_BASE,      /* the layers of `extra` as one read-only file system, into VMWIRE_FD_OUT */
-    VMWIRE_DISK,      /* an empty writable one of disk_mb, into VMWIRE_FD_OUT */
+    VMWIRE_FREEZE,    /* for monitors that cannot stop their guest themselves */
+    VMWIRE_THAW,
+    VMWIRE_BASE, /* the layers of `extra` as one read-only file system, into VMWIRE_FD_OUT */
+    VMWIRE_DISK, /* an empty writable one of disk_mb, into VMWIRE_FD_OUT */
 };
 
 enum vmwire_vmm { VMWIRE_QEMU, VMWIRE_FIRECRACKER, VMWIRE_KRUN, VMWIRE_VMMS };
 
-/* Descriptors of a START, in this order; of BASE and DISK: one, the file to fill. */
+/* Descriptors of a START, in this order, as far as the monitor has a use for them (vmwire_fds); of BASE and DISK: one,
+ * the file to fill. */
 enum vmwire_fd {
     VMWIRE_FD_AGENT,   /* listening unix sockets: the agent's stream, */
     VMWIRE_FD_CONTROL, /* the monitor's control, */
@@ -38,9 +43,12 @@ enum vmwire_fd {
     VMWIRE_FD_BASE, /* read-only drive */
     VMWIRE_FD_DISK, /* writable drive */
     VMWIRE_FD_RAM,  /* the guest's memory as a file */
+    VMWIRE_FD_BOX,  /* a folder, for monitors that make their sockets themselves */
     VMWIRE_FDS,
 };
 #define VMWIRE_FD_OUT 0
+/* Which of them this monitor gets: the first, and how many from there on. */
+enum vmwire_fd vmwire_fds(uint32_t vmm, size_t *ret_n);
 
 /* Descriptors that come back from a START. */
 enum vmwire_reply_fd {

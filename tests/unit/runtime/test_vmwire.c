@@ -6,6 +6,7 @@
 #include "tap.h"
 
 #define NAME "0123456789abcdef"
+#define FDS  VMWIRE_FD_BOX /* of QEMU */
 
 static struct vmwire_request start_request(void)
 {
@@ -30,7 +31,7 @@ static bool passes(const struct vmwire_request *q, const char *extra, size_t n_f
     do {                                                       \
         struct vmwire_request bad_ = start_request();          \
         bad_.field = (value);                                  \
-        if (passes(&bad_, "", VMWIRE_FDS)) {                   \
+        if (passes(&bad_, "", FDS)) {                          \
             printf("# passes with " #field " = " #value "\n"); \
             tap_bad = 1;                                       \
         }                                                      \
@@ -39,12 +40,29 @@ static bool passes(const struct vmwire_request *q, const char *extra, size_t n_f
 TEST(a_start_is_taken_at_both_ends_of_every_range)
 {
     struct vmwire_request q = start_request();
-    CHECK(passes(&q, "", VMWIRE_FDS));
+    CHECK(passes(&q, "", FDS));
     q.memory_mb = VMWIRE_MEMORY_MAX;
     q.cpus = VMWIRE_CPUS_MAX;
-    q.vmm = VMWIRE_VMMS - 1;
     q.cpu_milli = VMWIRE_MILLI_MAX;
-    CHECK(passes(&q, "", VMWIRE_FDS));
+    CHECK(passes(&q, "", FDS));
+}
+
+TEST(monitors_that_make_their_sockets_get_a_folder_instead)
+{
+    static const uint32_t vmms[] = { VMWIRE_FIRECRACKER, VMWIRE_KRUN };
+    size_t n;
+    CHECK_INT(vmwire_fds(VMWIRE_QEMU, &n), VMWIRE_FD_AGENT);
+    CHECK_INT(n, FDS);
+    for (size_t i = 0; i < sizeof(vmms) / sizeof(*vmms); i++) {
+        struct vmwire_request q = start_request();
+        q.vmm = vmms[i];
+        CHECK_INT(vmwire_fds(q.vmm, &n), VMWIRE_FD_KERNEL);
+        CHECK_INT(n, VMWIRE_FDS - VMWIRE_FD_KERNEL);
+        CHECK(passes(&q, "", n));
+        CHECK(!passes(&q, "", n - 1));
+        CHECK(!passes(&q, "", n + 1));
+        CHECK(!passes(&q, "", VMWIRE_FDS));
+    }
 }
 
 TEST(every_field_of_a_start_is_looked_at)
@@ -65,8 +83,8 @@ TEST(every_field_of_a_start_is_looked_at)
     REFUSED(extra_len, 1);
     REFUSED(extra_len, VMWIRE_EXTRA_MAX + 1);
     struct vmwire_request q = start_request();
-    CHECK(!passes(&q, "", VMWIRE_FDS - 1));
-    CHECK(!passes(&q, "", VMWIRE_FDS + 1));
+    CHECK(!passes(&q, "", FDS - 1));
+    CHECK(!passes(&q, "", FDS + 1));
 }
 
 TEST(a_name_is_16_hex_digits)
@@ -74,18 +92,18 @@ TEST(a_name_is_16_hex_digits)
     static const char *const bad[] = {
         "", "0123456789abcde", NAME "0", "0123456789abcdeF", "../3456789abcdef", "0123456789abc/ef"
     };
-    static const uint32_t ops[] = { VMWIRE_START, VMWIRE_KILL, VMWIRE_LIMIT };
+    static const uint32_t ops[] = { VMWIRE_START, VMWIRE_KILL, VMWIRE_LIMIT, VMWIRE_FREEZE, VMWIRE_THAW };
     for (size_t op = 0; op < sizeof(ops) / sizeof(*ops); op++)
         for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
             struct vmwire_request q = start_request();
             q.op = ops[op];
             memset(q.name, 0, sizeof(q.name));
             memcpy(q.name, bad[i], strlen(bad[i]));
-            CHECK(!passes(&q, "", q.op == VMWIRE_START ? VMWIRE_FDS : 0));
+            CHECK(!passes(&q, "", q.op == VMWIRE_START ? FDS : 0));
         }
     struct vmwire_request q = start_request();
     memset(q.name, 'a', sizeof(q.name)); /* without an end */
-    CHECK(!passes(&q, "", VMWIRE_FDS));
+    CHECK(!passes(&q, "", FDS));
 }
 
 TEST(an_end_and_a_limit_bring_no_descriptors)
@@ -155,6 +173,7 @@ TEST(a_disk_has_a_size_and_one_file)
 int main(void)
 {
     RUN(a_start_is_taken_at_both_ends_of_every_range);
+    RUN(monitors_that_make_their_sockets_get_a_folder_instead);
     RUN(every_field_of_a_start_is_looked_at);
     RUN(a_name_is_16_hex_digits);
     RUN(an_end_and_a_limit_bring_no_descriptors);

@@ -1,0 +1,34 @@
+"""The checker as a program that a server can be told is firecracker: one file, since it runs where there is nothing but
+/usr and the machine's own files, with the agent in it that its "guest" has."""
+
+import base64
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+MAIN = """#!/usr/bin/python3
+import base64, os, sys, types
+SOURCES, AGENT, SETTINGS = {sources!r}, {agent!r}, {settings!r}
+os.environ.update(SETTINGS)
+sys.dont_write_bytecode = True
+agent = os.memfd_create("agent")
+os.write(agent, base64.b85decode(AGENT))
+if os.fork() == 0:
+    os.closerange(3, agent)
+    os.execve(agent, ["iii-guest", "--listen-unix", SETTINGS["FCCHECKER_AGENT"]], {{"PATH": "/usr/bin"}})
+os.close(agent)
+for name, text in SOURCES.items():
+    module = sys.modules[name] = types.ModuleType(name)
+    module.__file__ = __file__
+    exec(compile(text, name, "exec"), module.__dict__)
+sys.modules["fcchecker"].main()
+"""
+
+
+def build(path, agent, **settings):
+    """settings: FCCHECKER_... as the checker knows them."""
+    settings = {"FCCHECKER_AGENT": "/box/agent.sock", "FCCHECKER_HELLO": "1", **settings}
+    sources = {name: (HERE / f"{name}.py").read_text() for name in ("fcrules", "fcchecker")}
+    text = MAIN.format(sources=sources, agent=base64.b85encode(pathlib.Path(agent).read_bytes()).decode(), settings=settings)
+    path.write_text(text)
+    path.chmod(0o755)
