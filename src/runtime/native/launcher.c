@@ -24,6 +24,7 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/stage_plan.h"
+#include "os/tree.h"
 #include "runtime/native/boxdisk.h"
 #include "runtime/native/cell.h"
 #include "runtime/native/chore.h"
@@ -705,8 +706,10 @@ static int open_folders(struct cell_site *s, struct err *err)
     snprintf(s->tag, sizeof(s->tag), "%llx",
              (unsigned long long)(st.st_ino * 2654435761u ^ st.st_dev) & 0xffffffffffull);
     int r = open_folder(data, "boxes", &s->boxes_fd, err);
-    if (r >= 0)
+    if (r >= 0) {
+        tree_spread(s->boxes_fd);
         r = open_folder(data, "run", &s->run_fd, err);
+    }
     if (r >= 0)
         r = lock_folder(s->run_fd, err);
     if (r >= 0)

@@ -1,9 +1,13 @@
 /* Removing and copying folders whose owner is not our friend. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -104,6 +108,30 @@ TEST(a_copy_is_the_same)
     CHECK_INT(tree_remove(top_fd, "to", &err), 0);
 }
 
+static int flags_of(int fd)
+{
+    int flags = 0;
+    return ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 ? 0 : flags;
+}
+
+static void folders_can_be_spread(void)
+{
+    struct statfs fs;
+    struct err err = ERR_INIT;
+    CHECK(mkdirat(top_fd, "many", 0700) == 0);
+    int fd = openat(top_fd, "many", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(fd >= 0 && fstatfs(fd, &fs) == 0);
+    int before = flags_of(fd);
+    tree_spread(fd);
+    tree_spread(fd);
+    if (fs.f_type == EXT4_SUPER_MAGIC)
+        CHECK_INT(flags_of(fd), before | FS_TOPDIR_FL);
+    CHECK(mkdirat(fd, "one", 0700) == 0);
+    (void)close(fd);
+    tree_spread(fd); /* of nothing */
+    CHECK_INT(tree_remove(top_fd, "many", &err), 0);
+}
+
 int main(void)
 {
     snprintf(top, sizeof(top), "/tmp/iii-tree-XXXXXX");
@@ -114,6 +142,7 @@ int main(void)
     RUN(removal_has_no_depth);
     RUN(folders_without_rights_go_too);
     RUN(a_copy_is_the_same);
+    RUN(folders_can_be_spread);
     (void)close(top_fd);
     CHECK_INT(rmdir(top), 0);
     return tap_done();
