@@ -21,13 +21,12 @@
 #include "os/mount.h"
 #include "os/proc.h"
 
-#define CMDLINE_MAX  4096
-#define ORDER_MAX    8192
-#define NAME_BYTES   128
-#define DEVICE_MS    10000 /* from the last module to the last device */
-#define DEVICE_STEP  2
-#define NOFILE_START 1048576
-#define OOM_NEVER    "-1000"
+#define CMDLINE_MAX 4096
+#define ORDER_MAX   8192
+#define NAME_BYTES  128
+#define DEVICE_MS   30000 /* from the last module to the last device */
+#define DEVICE_STEP 2
+#define OOM_NEVER   "-1000"
 
 struct boot {
     struct vm_root root;
@@ -187,8 +186,11 @@ static void make_group(struct vm_warden *w)
 
 static void set_limits(void)
 {
-    struct rlimit files = { NOFILE_START, NOFILE_START }, none = { RLIM_INFINITY, RLIM_INFINITY };
-    if (setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_NPROC, &none) < 0)
+    struct rlimit files, none = { RLIM_INFINITY, RLIM_INFINITY };
+    int r = getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur =
+        files.rlim_max; /* a difference would be the agent's to keep from its children; a hello sets both */
+    if (r < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_NPROC, &none) < 0)
         vm_warden_end("set resource limits: %s", strerror(errno));
     (void)vm_warden_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_NEVER); /* the agent's own start sees to it, too */
 }

@@ -60,9 +60,11 @@ static int set_address(int sock, const char *name, const struct vmhello_nic *nic
     return ioctl(sock, SIOCSIFNETMASK, &req) < 0 ? -errno : 0;
 }
 
-static int set_gateway(int sock, char *name, uint32_t gateway)
+static int set_gateway(int sock, const char *name, uint32_t gateway)
 {
-    struct rtentry route = { .rt_flags = RTF_UP | RTF_GATEWAY, .rt_dev = name };
+    char device[IFNAMSIZ];
+    struct rtentry route = { .rt_flags = RTF_UP | RTF_GATEWAY, .rt_dev = device };
+    (void)snprintf(device, sizeof(device), "%s", name);
     put_address(&route.rt_dst, 0);
     put_address(&route.rt_genmask, 0);
     put_address(&route.rt_gateway, gateway);
@@ -70,7 +72,7 @@ static int set_gateway(int sock, char *name, uint32_t gateway)
 }
 
 /* Going down first takes the routes of an earlier identity along. */
-static int apply(int sock, char *name, const struct vmhello_nic *nic)
+static int apply(int sock, const char *name, const struct vmhello_nic *nic)
 {
     struct vmhello_nic none = { 0 };
     int r = set_up(sock, name, false);

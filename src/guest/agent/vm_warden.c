@@ -176,8 +176,10 @@ _Noreturn void vm_warden_run(struct vm_warden *w)
     for (;;) {
         size_t n_fds = 0;
         ssize_t n = seqsock_recv(w->control, &hello, sizeof(hello), NULL, 0, &n_fds);
-        if (n != (ssize_t)sizeof(hello))
+        if (n == 0)
             agent_ended(&s);
+        if (n != (ssize_t)sizeof(hello))
+            vm_warden_end("the agent sent the warden something that is no hello");
         struct vmhello_reply reply = { .magic = VMHELLO_MAGIC, .version = VMHELLO_VERSION, .nonce = hello.nonce };
         s.box.why[0] = '\0';
         reply.result = take(&s, &hello);
