@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "api/version.h"
+#include "base/alloc.h"
 #include "base/json.h"
 #include "cli/doctor.h"
 #include "cli/verbs.h"
@@ -17,6 +18,7 @@
 #include "runtime/docker/docker.h"
 #include "runtime/native/native.h"
 #include "runtime/vm/krunvm.h"
+#include "runtime/vm/vmdoctor.h"
 #include "runtime/vm/vminitrd.h"
 #include "runtime/vm/vmsetup.h"
 #include "runtime/vm/vmtool.h"
@@ -45,6 +47,24 @@ static int check_machines(const char *data_dir, int argc, char **argv)
     return vmcheck_main(&parts, argc, argv);
 }
 
+static const char *env_text(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+static void add_vm(json_t *checks, const char *data_dir)
+{
+    CLEANUP(free_p) char *wanted = xasprintf("%s,%s", env_text("III_ISOLATION_BACKEND"), env_text("III_BACKENDS"));
+    struct vmdoctor_options opt = { .data_dir = data_dir,
+                                    .backends = wanted,
+                                    .firecracker = env_text("III_VM_FIRECRACKER"),
+                                    .libkrun = env_text("III_VM_LIBKRUN"),
+                                    .kernel = env_text("III_VM_KERNEL") };
+    JSON_OWNED rows = vmdoctor_rows(&opt);
+    (void)json_array_extend(checks, rows);
+}
+
 static int run_doctor(int argc, char **argv)
 {
     const char *given = getenv("III_DATA_DIR");
@@ -57,6 +77,7 @@ static int run_doctor(int argc, char **argv)
             return check_machines(dir, argc, argv);
     JSON_OWNED checks = native_doctor(dir);
     add_docker(checks);
+    add_vm(checks, dir);
     return doctor_print(checks, argc, argv);
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "runtime/vm/vmwire.h"
 
 #define TREE_DEPTH 4
 
@@ -98,6 +99,13 @@ static int give_files(int at, const char *name, struct owner to, mode_t mode, st
     return r;
 }
 
+/* Of a machine's monitor, which may be running: what is in it is of its user. */
+static bool is_box(const char *name)
+{
+    size_t n = strlen(name), end = strlen(VMWIRE_BOX_SUFFIX);
+    return n > end && strcmp(name + n - end, VMWIRE_BOX_SUFFIX) == 0;
+}
+
 /* A folder with all that is in it, modes as they are; the driver makes it at most TREE_DEPTH deep. */
 static int give_tree(int at, const char *name, struct owner to, int depth, struct err *err)
 {
@@ -114,7 +122,7 @@ static int give_tree(int at, const char *name, struct owner to, int depth, struc
             continue;
         if (!S_ISDIR(st.st_mode))
             r = give_file(fd, e->d_name, to, st.st_mode & 07777);
-        else if (depth > 0)
+        else if (depth > 0 && !is_box(e->d_name))
             r = give_tree(fd, e->d_name, to, depth - 1, err);
     }
     if (r == 0)

@@ -19,7 +19,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "vmm"))
 import fcprogram  # noqa: E402
 
 AGENT = harness.BINARY.parent / "src/guest/iii-guest"
-pytestmark = pytest.mark.skipif(not AGENT.exists(), reason="the agent is not beside the binary: run ./dev build")
+pytestmark = [pytest.mark.skipif(not AGENT.exists(), reason="the agent is not beside the binary: run ./dev build"),
+              pytest.mark.skipif(not harness.IS_ROOT, reason="monitors have users of their own only where root starts them"),
+              pytest.mark.skipif(harness.BACKEND != "native", reason="this file brings its own backend")]
 
 
 KEY = "0123456789abcdef"
@@ -45,10 +47,10 @@ def import_image(data, folder):
 class Stage:
     """A server whose firecracker is the checker."""
 
-    def __init__(self, folder, **settings):
-        program = folder / "firecracker"
-        fcprogram.build(program, AGENT, **settings)
-        self.log = folder / "log"
+    def __init__(self, folder, program=None, **settings):
+        if not program:
+            program = folder / "firecracker"
+            fcprogram.build(program, AGENT, **settings)
         self.server = harness.Server(env={"III_ISOLATION_BACKEND": "firecracker", "III_VM_FIRECRACKER": str(program),
                                           "III_WORKSPACE_DIR": "/box", "III_DEFAULT_MEMORY": "64"})
         folder.chmod(0o711)
@@ -85,6 +87,64 @@ def stage(tmp_path):
 
 def test_a_sandbox_lives_behind_the_api_and_the_handshake(stage):
     box = stage.create()
-    done = stage.run(box, "echo $((6 * 7)); id -u; ls /; cat /proc/self/status 2>&1 | head -1")
-    print(done)
-    assert done["stdout"].startswith("42\n")
+    done = stage.run(box, "echo $((6 * 7)); id -u; echo /*; ls /dev; touch /x; touch /box/y && echo written")
+    lines = done["stdout"].split("\n")
+    assert lines[0] == "42" and int(lines[1]) >= 0x71000000  # a user that nothing else has
+    assert lines[2] == "/base /bin /box /dev /disk /initramfs /kernel /lib /lib64 /monitor /ram /sbin /usr"
+    assert lines[3:5] == ["null", "written"] and "Read-only file system" in done["stderr"]
+    assert stage.client.post(f"/sandboxes/{box}/pause").status == 200
+    assert stage.client.post(f"/sandboxes/{box}/resume").status == 200
+    assert stage.run(box, "cat /box/y && echo back")["stdout"] == "back\n"
+
+
+def test_a_snapshot_is_loaded_by_new_processes(stage):
+    box = stage.create()
+    snapshot = stage.client.post(f"/sandboxes/{box}/snapshots", {"comment": "here"})
+    assert snapshot.status == 200, snapshot
+    assert snapshot.json()["imageId"].startswith("firecracker:")
+    assert stage.run(box, "echo on")["stdout"] == "on\n"  # the source goes on
+    forked = stage.client.post(f"/sandboxes/{box}/clone", {})
+    assert forked.status == 200, forked
+    other = forked.json()["id"]
+    assert stage.run(other, "echo there")["stdout"] == "there\n"
+    users = {stage.run(name, "id -u")["stdout"] for name in (box, other)}
+    assert len(users) == 2
+
+
+def test_machines_outlive_the_server_and_their_end_is_seen(stage):
+    box, other = stage.create(), stage.create()
+    stage.server.kill()
+    stage.server.start()
+    stage.client = stage.server.client()
+    assert stage.run(box, "echo again")["stdout"] == "again\n"  # only with the token that it had
+    reply = stage.client.post(f"/sandboxes/{box}/snapshots", {})
+    assert reply.status == 200, reply
+    os.kill(monitor_of(int(stage.run(other, "id -u")["stdout"])), signal.SIGKILL)
+    harness.wait_until(lambda: stage.client.post(f"/sandboxes/{other}/exec", {"command": "true"}).status != 200,
+                       "the end of a monitor is seen")
+    assert stage.run(box, "echo still")["stdout"] == "still\n"
+
+
+def monitor_of(uid):
+    """The process that runs as this user, which no other machine has."""
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and folder.stat().st_uid == uid and b"--api-sock" in (folder / "cmdline").read_bytes():
+                return int(folder.name)
+        except OSError:
+            pass  # it has ended
+    raise AssertionError(f"no process of user {uid}")
+
+
+def test_what_firecracker_complains_of_reaches_the_caller(tmp_path):
+    made = Stage(tmp_path, FCCHECKER_FAULT="PUT /boot-source 400")
+    reply = made.client.post("/sandboxes", {"image": "test/base:1"})
+    assert reply.status == 502 and "PUT /boot-source with 400: as the test wishes" in reply.error, reply
+    made.end()
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path):
+    made = Stage(tmp_path, program="/nowhere/firecracker")
+    reply = made.client.post("/sandboxes", {"image": "test/base:1"})
+    assert reply.status >= 500 and "/nowhere/firecracker" in reply.error, reply
+    made.end()

@@ -211,3 +211,26 @@ def test_krun_wants_numbers_and_a_library(tmp_path):
                  ("3", "9999999", LINE), ("3", "640", LINE, "more")):
         assert krun(str(tmp_path), *args)[0] == 2, args
     assert krun(str(tmp_path), "3", "640", LINE)[2] == "libkrun.so.1 is not installed\n"
+
+
+# --- iii doctor ---
+
+def doctor(home, **env):
+    done = subprocess.run([harness.BINARY, "doctor", "--json"], capture_output=True, text=True, timeout=harness.DEADLINE_S,
+                          env=harness.clean_env({"HOME": str(home), "III_DATA_DIR": str(home / "data"), **env}), check=False)
+    return {row["name"]: row for row in json.loads(done.stdout)["checks"]}
+
+
+def test_doctor_names_what_is_missing_for_whom_it_concerns(library, tmp_path):
+    assert not {"microVM KVM", "microVM kernel"} & set(doctor(tmp_path))
+    rows = doctor(tmp_path, III_ISOLATION_BACKEND="firecracker", III_BACKENDS="krun",
+                  III_VM_FIRECRACKER=str(tmp_path / "none"), III_VM_LIBKRUN=str(tmp_path / "none.so"))
+    for name, detail, fix in (("firecracker", "none", "III_VM_FIRECRACKER"),
+                              ("krun library", "cannot be loaded", "III_VM_LIBKRUN"),
+                              ("microVM kernel", "vm setup", "iii vm setup")):
+        row = rows[name]
+        assert not row["ok"] and not row["required"] and detail in row["detail"] and fix in row["fix"], row
+    assert "hardware virtualization" in rows["microVM KVM"]["fix"]
+    rows = doctor(tmp_path, III_VM_LIBKRUN=library[1] + "/libkrun.so.1", III_VM_FIRECRACKER="/usr/bin/true")
+    assert rows["firecracker"]["ok"] and "krun_disable_implicit_vsock" in rows["krun library"]["detail"]
+    assert doctor(tmp_path, III_VM_LIBKRUN=library[0] + "/libkrun.so.1")["krun library"]["ok"]

@@ -59,17 +59,17 @@ static const struct {
 static const char *const places[] = { VMM_LIBRARY_PATH, "libkrun.so.1", "/usr/local/lib64/libkrun.so.1",
                                       "/usr/local/lib/libkrun.so.1", "/usr/lib64/libkrun.so.1" };
 
-static void *open_library(void)
+static void *open_library(const char *path)
 {
-    void *found = NULL;
-    for (size_t i = 0; !found && i < sizeof(places) / sizeof(*places); i++)
+    void *found = *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    for (size_t i = 0; !found && !*path && i < sizeof(places) / sizeof(*places); i++)
         found = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
     return found;
 }
 
-static int load(struct lib *lib, const char **ret_lack)
+static int load(const char *path, struct lib *lib, const char **ret_lack)
 {
-    void *library = open_library();
+    void *library = open_library(path);
     if (!library)
         return -ENOENT;
     for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
@@ -83,10 +83,10 @@ static int load(struct lib *lib, const char **ret_lack)
     return 0;
 }
 
-int krunvm_probe(const char **ret_lack)
+int krunvm_probe(const char *path, const char **ret_lack)
 {
     struct lib lib;
-    return load(&lib, ret_lack);
+    return load(path, &lib, ret_lack);
 }
 
 static bool read_number(const char *text, unsigned long max, unsigned long *ret)
@@ -140,7 +140,7 @@ int krunvm_main(int argc, char **argv)
         (void)fputs("usage: iii --krun-vm CPUS MEMORY_MB COMMAND_LINE (started by the server)\n", stderr);
         return 2;
     }
-    int r = load(&lib, &lack);
+    int r = load("", &lib, &lack);
     if (r < 0) {
         (void)fprintf(stderr, "libkrun.so.1 %s%s\n", r == -ENOENT ? "is not installed" : "is too old: it lacks ", lack);
         return 1;

@@ -5,6 +5,6 @@
 
 /* argv: CPUS MEMORY_MB COMMAND_LINE. Returns only when the machine could not be started; why is on stderr. */
 int krunvm_main(int argc, char **argv);
-/* Is the library here, with all that we call? -ENOENT, or -ENOSYS with the name of what it lacks in ret. For
- * `iii doctor`; loads it into this process. */
-int krunvm_probe(const char **ret_lack);
+/* Is the library here (path, or "": as a machine finds it), with all that we call? -ENOENT, or -ENOSYS with the name of
+ * what it lacks in ret. For `iii doctor`; loads it into this process. */
+int krunvm_probe(const char *path, const char **ret_lack);

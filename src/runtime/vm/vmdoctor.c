@@ -1,0 +1,93 @@
+#include "runtime/vm/vmdoctor.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "runtime/vm/krunvm.h"
+#include "runtime/vm/vmkit.h"
+#include "runtime/vm/vmprobe.h"
+
+#define TEXT_MAX 512
+
+static void add(json_t *rows, const char *name, bool is_ok, const char *detail, const char *fix)
+{
+    (void)json_array_append_new(rows, json_pack("{s:s, s:b, s:b, s:o, s:s}", "name", name, "ok", is_ok, "required", 0,
+                                                "detail", json_text(detail, strlen(detail)), "fix", fix));
+}
+
+static bool find_program(const char *given, char *ret, size_t size)
+{
+    static const char *const folders[] = { "/usr/bin", "/usr/local/bin", "/usr/sbin" };
+    if (*given) {
+        (void)snprintf(ret, size, "%s", given);
+        return access(given, X_OK) == 0;
+    }
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        (void)snprintf(ret, size, "%s/firecracker", folders[i]);
+        if (access(ret, X_OK) == 0)
+            return true;
+    }
+    (void)snprintf(ret, size, "not in /usr/bin, /usr/local/bin or /usr/sbin");
+    return false;
+}
+
+static bool add_firecracker(json_t *rows, const struct vmdoctor_options *o)
+{
+    char detail[TEXT_MAX];
+    bool is_there = find_program(o->firecracker, detail, sizeof(detail));
+    if (!is_there && !*o->firecracker && !strstr(o->backends, "firecracker"))
+        return false;
+    add(rows, "firecracker", is_there, detail,
+        "put the firecracker program of a release (1.8 or newer) into /usr/local/bin, or name it in "
+        "III_VM_FIRECRACKER");
+    return true;
+}
+
+static bool add_krun(json_t *rows, const struct vmdoctor_options *o)
+{
+    char detail[TEXT_MAX] = "libkrun.so.1 can be loaded";
+    const char *lack = "";
+    int r = krunvm_probe(o->libkrun, &lack);
+    if (r == -ENOENT && !*o->libkrun && !strstr(o->backends, "krun"))
+        return false;
+    if (r < 0)
+        (void)snprintf(detail, sizeof(detail), "%s%s", r == -ENOENT ? "libkrun.so.1 cannot be loaded" : "it lacks ",
+                       lack);
+    add(rows, "krun library", r == 0, detail,
+        "install libkrun 1.17 or newer, built with BLK=1, or name its libkrun.so.1 in III_VM_LIBKRUN");
+    return true;
+}
+
+static void add_kvm(json_t *rows, const struct vmdoctor_options *o, const struct vmkit *kit)
+{
+    struct vmprobe p;
+    char why[TEXT_MAX] = "";
+    bool may = vmprobe_may_kvm(why, sizeof(why));
+    bool is_known = may && kit && vmprobe_known(o->data_dir, kit, &p);
+    if (is_known && !p.is_kvm)
+        (void)snprintf(why, sizeof(why), "%s", p.why);
+    else if (may)
+        (void)snprintf(why, sizeof(why),
+                       is_known ? "a guest has booted with it" : "/dev/kvm answers; no guest booted yet");
+    add(rows, "microVM KVM", may && (!is_known || p.is_kvm), why,
+        "firecracker and krun run on hosts with hardware virtualization only; the qemu backend emulates without it");
+}
+
+json_t *vmdoctor_rows(const struct vmdoctor_options *o)
+{
+    json_t *rows = json_array();
+    CLEANUP(vmkit_done) struct vmkit kit = { 0 };
+    struct err err = ERR_INIT;
+    bool has_firecracker = add_firecracker(rows, o), has_krun = add_krun(rows, o);
+    if (!has_firecracker && !has_krun)
+        return rows;
+    bool has_kit = vmkit_open(o->data_dir, o->kernel, &kit, &err) >= 0;
+    add_kvm(rows, o, has_kit ? &kit : NULL);
+    add(rows, "microVM kernel", has_kit, has_kit ? kit.version : err.msg, "run `iii vm setup`");
+    return rows;
+}

@@ -1,0 +1,12 @@
+/* What the firecracker and krun backends lack on this host, for `iii doctor`. May include: base/, runtime/vm/. */
+#pragma once
+#include "base/json.h"
+
+struct vmdoctor_options {
+    const char *data_dir;
+    const char *backends;              /* names somebody wants, in any list; rows of others only where they are there */
+    const char *firecracker, *libkrun; /* III_VM_FIRECRACKER, III_VM_LIBKRUN; "" when not set */
+    const char *kernel;                /* III_VM_KERNEL */
+};
+/* [{name, ok, required, detail, fix}]; empty when nobody wants either. Loads libkrun into this process. Caller owns. */
+json_t *vmdoctor_rows(const struct vmdoctor_options *o);
