@@ -114,7 +114,7 @@ static int flags_of(int fd)
     return ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 ? 0 : flags;
 }
 
-static void folders_can_be_spread(void)
+TEST(folders_can_be_spread)
 {
     struct statfs fs;
     struct err err = ERR_INIT;
