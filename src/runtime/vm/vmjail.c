@@ -363,7 +363,7 @@ int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int f
         return err_set(err, ERR_UNSUPPORTED, 0, "%s is not installed", j.vmm ? j.vmm->program : "this monitor");
     memcpy(j.fds, plan->fds, sizeof(j.fds));
     j.uid = j.is_root ? uid_of(q->name) : getuid();
-    vmm_command_line(j.vmm, line);
+    vmm_command_line(j.vmm, q->flags & VMWIRE_KVM, line);
     j.vmm->argv(q, line, &args);
     int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the monitor's command line is too long") : 0;
     if (r >= 0)

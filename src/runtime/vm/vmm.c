@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/vm/vmtsc.h"
+
 #define ARG_MAX_BYTES 1024
 
 void vmm_args_add(struct vmm_args *a, const char *fmt, ...)
@@ -26,24 +28,10 @@ void vmm_args_done(struct vmm_args *a)
         free(a->list[--a->n]);
 }
 
-/* The timestamp counter's rate: left to the guest to find out, every third emulated boot hangs in it. */
-static unsigned long counter_khz(void)
+void vmm_command_line(const struct vmm_ops *vmm, bool is_kvm, char ret[VMM_LINE_MAX])
 {
-    char line[256];
-    double mhz = 0;
-    FILE *f = fopen("/proc/cpuinfo", "re");
-    while (f && mhz <= 0 && fgets(line, sizeof(line), f))
-        if (strncmp(line, "cpu MHz", 7) == 0 && strchr(line, ':'))
-            mhz = strtod(strchr(line, ':') + 1, NULL);
-    if (f)
-        (void)fclose(f); /* read only */
-    return mhz > 100 && mhz < 100000 ? (unsigned long)(mhz * 1000) : 0;
-}
-
-void vmm_command_line(const struct vmm_ops *vmm, char ret[VMM_LINE_MAX])
-{
-    /* Monitors with a vsock never emulate: their guests know the counter's rate from the hypervisor. */
-    unsigned long khz = vmm->has_vsock ? 0 : counter_khz();
+    /* With KVM, which is all that monitors with a vsock have, a guest asks the hypervisor for its counter's rate. */
+    unsigned long khz = vmm->has_vsock || is_kvm ? 0 : vmtsc_khz();
     int n = snprintf(ret, VMM_LINE_MAX, "console=ttyS0 quiet panic=-1 reboot=t random.trust_cpu=on iii.channel=%s",
                      vmm->has_vsock ? "vsock pci=off" : "serial");
     if (khz && n > 0)

@@ -93,8 +93,8 @@ struct vmm_ops {
 };
 
 extern const struct vmm_ops qemu_ops, firecracker_ops, krun_ops;
-/* The kernel's command line under this monitor. Reads /proc. */
-void vmm_command_line(const struct vmm_ops *vmm, char ret[VMM_LINE_MAX]);
+/* The kernel's command line under this monitor. Takes a millisecond for one that emulates. */
+void vmm_command_line(const struct vmm_ops *vmm, bool is_kvm, char ret[VMM_LINE_MAX]);
 /* By enum vmwire_vmm or name; NULL: no such. */
 const struct vmm_ops *vmm_by_number(uint32_t number);
 const struct vmm_ops *vmm_by_name(const char *name, uint32_t *ret_number);

@@ -390,7 +390,7 @@ static void open_control(struct vmmachine *m, bool is_new)
     CLEANUP(free_p) char *path = own_path(m, "control");
     char line[VMM_LINE_MAX] = "";
     if (is_new && m->site->vmm->has_vsock && !(m->request.flags & VMWIRE_INCOMING))
-        vmm_command_line(m->site->vmm, line); /* others have it on theirs */
+        vmm_command_line(m->site->vmm, true, line); /* others have it on theirs */
     struct vmm_start s = { .loop = m->site->loop,
                            .control = path,
                            .box_fd = m->box_fd,

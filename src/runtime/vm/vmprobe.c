@@ -24,15 +24,14 @@
 #include "os/program.h"
 #include "os/vmhello.h"
 #include "runtime/vm/vmdisk.h"
-#include "runtime/vm/vmtsc.h"
+#include "runtime/vm/vmm.h"
 
-#define MONITOR      "qemu-system-x86_64"
-#define MEMORY       "256M"
-#define KVM_MS       20000 /* a real one takes less than one second */
-#define TCG_MS       120000
-#define CONSOLE_MAX  4096 /* bytes of the console that are kept: the last ones */
-#define COMMAND_LINE 512
-#define FILE_NAME    "probe.json"
+#define MONITOR     "qemu-system-x86_64"
+#define MEMORY      "256M"
+#define KVM_MS      20000 /* a real one takes less than one second */
+#define TCG_MS      120000
+#define CONSOLE_MAX 4096 /* bytes of the console that are kept: the last ones */
+#define FILE_NAME   "probe.json"
 
 enum { FD_BASE = 3, FD_DISK, FD_AGENT, FD_CONSOLE, FD_END }; /* as the monitor sees them */
 
@@ -69,15 +68,6 @@ bool vmprobe_may_kvm(char *why, size_t size)
     else if (ioctl(kvm, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
         (void)snprintf(why, size, "/dev/kvm does not answer as KVM");
     return why[0] == '\0';
-}
-
-/* With KVM a guest asks the hypervisor for its counter's rate. */
-static void command_line(bool is_kvm, char ret[COMMAND_LINE])
-{
-    unsigned long khz = is_kvm ? 0 : vmtsc_khz();
-    int n = snprintf(ret, COMMAND_LINE, "console=ttyS0 quiet panic=-1 reboot=t random.trust_cpu=on iii.channel=serial");
-    if (khz > 0)
-        (void)snprintf(ret + n, COMMAND_LINE - (size_t)n, " tsc_early_khz=%lu lpj=%lu no_timer_check", khz, khz * 4);
 }
 
 /* --- one guest --- */
@@ -141,8 +131,8 @@ static int make_drives(struct guest *g, struct err *err)
 __attribute__((noreturn)) static void become_monitor(struct guest *g, const char *path, const struct vmkit *k,
                                                      bool is_kvm)
 {
-    char line[COMMAND_LINE];
-    command_line(is_kvm, line);
+    char line[VMM_LINE_MAX];
+    vmm_command_line(&qemu_ops, is_kvm, line);
     const char *const argv[] = { MONITOR,
                                  "-machine",
                                  "microvm,pit=on,pic=on,rtc=on,acpi=on,isa-serial=on",

@@ -3,5 +3,5 @@
  * which changes with the load) its clock would run fast or slow. May include: nothing. */
 #pragma once
 
-/* Counts for a few milliseconds. 0: this CPU has no such counter. */
+/* Counts for a millisecond. 0: this CPU has no such counter. */
 unsigned long vmtsc_khz(void);
