@@ -130,15 +130,31 @@ static const char *identity_complaint(const struct vmhello *h)
     return why;
 }
 
+bool proto_vm_is_note(const struct vmhello *h)
+{
+    return h->what >= VMHELLO_MOUNT;
+}
+
+static const char *place_complaint(const struct vmhello *h)
+{
+    if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
+        return "drive that is not named by 1 to 63 letters, digits, dots, dashes or underscores";
+    if (!is_text(h->workdir, sizeof(h->workdir)) || h->workdir[0] != '/')
+        return "place that is no absolute path of at most 1023 bytes";
+    return NULL;
+}
+
 const char *proto_vm_complaint(const struct vmhello *h)
 {
     if (h->version != VMHELLO_VERSION)
         return "version that this agent does not speak (host and guest image are of different releases)";
-    if (h->what != VMHELLO_ENTER && h->what != VMHELLO_PROBE && h->what != VMHELLO_REJOIN)
+    if (h->what < VMHELLO_ENTER || h->what == VMHELLO_CLOCK || h->what > VMHELLO_FREEZE)
         return "unknown kind";
-    if (h->zero)
-        return "reserved field that is not 0";
+    if (h->flags & ~(h->what == VMHELLO_MOUNT ? VMHELLO_READONLY : 0))
+        return "flag that is not known";
     if (h->realtime_ns < REALTIME_MIN || h->realtime_ns > REALTIME_MAX)
         return "clock that is not between 2020 and 2200";
+    if (proto_vm_is_note(h))
+        return place_complaint(h);
     return h->what == VMHELLO_ENTER ? identity_complaint(h) : NULL;
 }

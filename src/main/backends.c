@@ -119,6 +119,7 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
                              .image_dir = images,
                              .kernel = s->vm_kernel,
                              .has_templates = s->vm_templates,
+                             .volume_mb = (uint32_t)s->vm_volume_mb,
                              .keeper = native->keeper,
                              .tool_job = PRIVILEGE_VM,
                              .cgroups = native->cgroups };

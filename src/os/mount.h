@@ -8,6 +8,7 @@
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -79,4 +80,43 @@ static inline int mount_open_beneath(int dir_fd, const char *path, int flags, un
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
     long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
     return fd < 0 ? -errno : (int)fd;
+}
+
+/* One step of mount_walk(): the folder `name` of at. */
+static inline int mount_step(int at, const char *name, int may_make)
+{
+    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+    if (may_make)
+        how.resolve |= RESOLVE_NO_XDEV;
+    long fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
+    if (fd < 0 && errno == ENOENT && may_make && (mkdirat(at, name, 0755) == 0 || errno == EEXIST))
+        fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
+    return fd < 0 ? -errno : (int)fd;
+}
+
+/* Folder descriptor of an absolute path in a file system that hostile processes change all the time: one name at a
+ * time, each opened without following links, none looked up twice. may_make: missing folders are made, and nothing
+ * mounted may be on the way (-EXDEV). */
+static inline int mount_walk(const char *target, int may_make)
+{
+    char name[256];
+    int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0)
+        return -errno;
+    for (const char *p = target + strspn(target, "/"); *p; p += strspn(p, "/")) {
+        size_t n = strcspn(p, "/");
+        int next = -ENAMETOOLONG;
+        if (n < sizeof(name)) {
+            memcpy(name, p, n);
+            name[n] = '\0';
+            next = mount_step(at, name, may_make);
+        }
+        (void)close(at); /* only a handle */
+        if (next < 0)
+            return next;
+        at = next;
+        p += n;
+    }
+    return at;
 }

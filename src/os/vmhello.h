@@ -19,7 +19,12 @@ enum vmhello_what {
     VMHELLO_PROBE,     /* answers when it could take an identity, takes none, and waits for the next hello */
     VMHELLO_REJOIN,    /* the same machine, another link: token must be the one it has. Only the clock is set */
     VMHELLO_CLOCK,     /* never on the stream: what the agent asks of the warden when its host says the time */
+    /* Notes: on a port of their own, answered while a link is served. token must be the one it has. */
+    VMHELLO_MOUNT,   /* the drive with the serial number `hostname` at `workdir`; once more is fine */
+    VMHELLO_UNMOUNT, /* and what was written is on the drive then; one that is not mounted is fine */
+    VMHELLO_FREEZE,  /* the same, and nothing is written any more: the machine is about to end */
 };
+#define VMHELLO_READONLY 1u
 
 struct vmhello_nic {
     uint8_t mac[6]; /* which interface; all 0: this entry is empty */
@@ -40,9 +45,9 @@ struct vmhello {
     uint32_t nofile;      /* as in struct stage_plan */
     uint32_t shm_mb;
     uint32_t pids_max; /* 0: none */
-    uint32_t zero;
+    uint32_t flags;    /* mount: VMHELLO_READONLY; else 0 */
     struct vmhello_nic nic[VMHELLO_NICS];
-    char hostname[64];
+    char hostname[64]; /* mount, unmount: of the drive */
     char workdir[1024];
 };
 

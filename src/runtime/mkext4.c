@@ -25,7 +25,7 @@ uint64_t mkext4_bytes(uint64_t mb, uint32_t inodes)
     return bytes & ~4095ull;
 }
 
-int mkext4_format(int image, uint32_t inodes, struct err *err)
+int mkext4_format(int image, uint32_t inodes, bool has_journal, struct err *err)
 {
     char count[16];
     const char *const argv[] = { "mkfs.ext4",
@@ -42,9 +42,9 @@ int mkext4_format(int image, uint32_t inodes, struct err *err)
                                  "-N",
                                  count,
                                  "-O",
-                                 "^has_journal,^resize_inode",
+                                 has_journal ? "has_journal,^resize_inode" : "^has_journal,^resize_inode",
                                  "-E",
-                                 "nodiscard,lazy_itable_init=1,root_owner=0:0",
+                                 "nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner=0:0",
                                  IMAGE,
                                  NULL };
     const struct program_call call = {
@@ -56,24 +56,30 @@ int mkext4_format(int image, uint32_t inodes, struct err *err)
 }
 
 /* debugfs says what went wrong but ends with 0, so the answer is looked at. */
-int mkext4_folders(int image, const char *const *names, struct err *err)
+static int edit(int image, const struct buf *commands, struct buf *answer, struct err *err)
 {
     static const char *const argv[] = { "debugfs", "-w", "-f", "/dev/stdin", IMAGE, NULL };
-    CLEANUP(buf_done) struct buf input = BUF_INIT(1024);
-    CLEANUP(buf_done) struct buf answer = BUF_INIT(8192);
-    for (size_t i = 0; names[i]; i++)
-        if (buf_addf(&input, "mkdir %s\nstat %s\n", names[i], names[i]) < 0)
-            return err_set(err, ERR_TOO_LARGE, 0, "the names of the folders of a disk are too long");
     const struct program_call call = { .argv = argv,
                                        .package = "e2fsprogs",
                                        .cwd = NO_FD,
                                        .fd = image,
                                        .limit_ms = LIMIT_MS,
-                                       .out = &answer,
-                                       .input = buf_text(&input) };
+                                       .out = answer,
+                                       .input = buf_text(commands) };
     int r = program_run(&call, err);
+    return r < 0 ? err_wrap(err, r, "edit the folders of a disk") : 0;
+}
+
+int mkext4_folders(int image, const char *const *names, struct err *err)
+{
+    CLEANUP(buf_done) struct buf input = BUF_INIT(1024);
+    CLEANUP(buf_done) struct buf answer = BUF_INIT(8192);
+    for (size_t i = 0; names[i]; i++)
+        if (buf_addf(&input, "mkdir %s\nstat %s\n", names[i], names[i]) < 0)
+            return err_set(err, ERR_TOO_LARGE, 0, "the names of the folders of a disk are too long");
+    int r = edit(image, &input, &answer, err);
     if (r < 0)
-        return err_wrap(err, r, "make the folders of a disk");
+        return r;
     size_t wanted = 0, found = 0;
     while (names[wanted])
         wanted++;
@@ -82,4 +88,15 @@ int mkext4_folders(int image, const char *const *names, struct err *err)
     if (found != wanted)
         return err_set(err, ERR_INTERNAL, 0, "debugfs made %zu of %zu folders of a disk", found, wanted);
     return 0;
+}
+
+int mkext4_remove(int image, const char *name, struct err *err)
+{
+    CLEANUP(buf_done) struct buf input = BUF_INIT(1024);
+    CLEANUP(buf_done) struct buf answer = BUF_INIT(8192);
+    (void)buf_addf(&input, "rmdir %.200s\nstat %.200s\n", name, name); /* fits */
+    int r = edit(image, &input, &answer, err);
+    if (r >= 0 && strstr(buf_text(&answer), "Type: directory"))
+        return err_set(err, ERR_INTERNAL, 0, "debugfs did not remove %.200s of a disk", name);
+    return r;
 }

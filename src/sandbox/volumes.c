@@ -329,6 +329,18 @@ static int check_idle(struct volume *vol, struct err *err)
     return 0;
 }
 
+/* Its files are that backend's, in a form that no other has. */
+static int check_backend(const struct volume *vol, const struct sandbox *s, struct err *err)
+{
+    const char *first = json_get_str(vol->record, "backend", NULL), *here = s->runtime->ops->name;
+    return !first || strcmp(first, here) == 0
+               ? 0
+               : err_set(err, ERR_CONFLICT, 0,
+                         "volume %s has its files in the %s backend, where it was used first, and sandbox %s is one of "
+                         "the %s backend: make another volume, or a sandbox with backend %s",
+                         json_get_str(vol->record, "id", ""), first, s->id, here, first);
+}
+
 static int check_room(struct volumes *v, const struct sandbox *s, struct err *err)
 {
     long long have = 0, most = v->m->settings->max_sandbox_volumes;
@@ -383,6 +395,7 @@ static int note_place(struct volume *vol, const struct volume_change *c, struct 
 {
     (void)json_object_set_new(vol->record, "sandboxId", json_string(c->s->id));
     (void)json_object_set_new(vol->record, "mountPath", json_string(c->target));
+    (void)json_object_set_new(vol->record, "backend", json_string(c->s->runtime->ops->name));
     if (c->is_readonly)
         (void)json_object_set_new(vol->record, "readOnly", json_true());
     int r = save(vol, err);
@@ -401,6 +414,8 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
     int r = vol ? volumes_path(how->target, target, sizeof(target), &err) : -ENOENT;
     if (r == 0)
         r = check_idle(vol, &err);
+    if (r == 0)
+        r = check_backend(vol, s, &err);
     if (r == 0)
         r = check_room(v, s, &err);
     if (r == 0 && !ops->mount_volume)
@@ -471,9 +486,16 @@ void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void
         fn(arg, &err);
         return;
     }
+    const char *backend = json_get_str(vol->record, "backend", NULL);
+    struct runtime *rt = backend ? manager_runtime(v->m, backend, &err) : v->m->runtime;
+    if (!rt) { /* its files would stay behind */
+        (void)err_wrap(&err, 0, "volume %s has its files in the %s backend", id, backend);
+        fn(arg, &err);
+        return;
+    }
     struct volume_change *c = begin(vol, NULL, fn, arg);
-    if (v->m->runtime->ops->remove_volume)
-        v->m->runtime->ops->remove_volume(v->m->runtime, c->id, on_removed, c);
+    if (rt->ops->remove_volume)
+        rt->ops->remove_volume(rt, c->id, on_removed, c);
     else
         on_removed(c, NULL);
 }

@@ -1112,6 +1112,8 @@ struct iii_sandbox_volume {
     int64_t created_at;
     const char *tenant;
     size_t tenant_len;
+    const char *backend;
+    size_t backend_len;
 };
 
 /* Volumes */

@@ -32,7 +32,7 @@ struct boot {
     struct vm_root root;
     struct vm_warden warden;
     char cmdline[CMDLINE_MAX];
-    char port[32];
+    char port[32], notes[32];
 };
 
 bool vm_boot_is_init(char *const *argv)
@@ -133,8 +133,9 @@ static void wait_a_little(int *waited_ms, const char *what)
     *waited_ms += DEVICE_STEP;
 }
 
-/* The first port of a serial device. The device's own number is not fixed: it counts all virtio devices. */
-static bool find_port(char *path, size_t size)
+/* A port of the serial device, by its number there. The device's own number is not fixed: it counts all virtio devices.
+ */
+static bool find_port(const char *number, char *path, size_t size)
 {
     DIR *dir = opendir("/dev");
     bool is_found = false;
@@ -143,7 +144,7 @@ static bool find_port(char *path, size_t size)
         if (strncmp(p, "vport", 5) != 0)
             continue;
         p += 5 + strspn(p + 5, "0123456789");
-        is_found = strcmp(p, "p1") == 0;
+        is_found = strcmp(p, number) == 0;
         if (is_found)
             (void)snprintf(path, size, "/dev/%.20s", e->d_name);
     }
@@ -165,8 +166,10 @@ static void find_devices(struct boot *b)
         wait_a_little(&ms, "/dev/vda");
     while (stat("/dev/vdb", &st) < 0)
         wait_a_little(&ms, "/dev/vdb");
-    while (is_serial && !find_port(b->port, sizeof(b->port)))
+    while (is_serial && !find_port("p1", b->port, sizeof(b->port)))
         wait_a_little(&ms, "serial port /dev/vport*p1");
+    while (is_serial && !find_port("p2", b->notes, sizeof(b->notes)))
+        wait_a_little(&ms, "serial port /dev/vport*p2");
     b->root.port = is_serial ? b->port : NULL;
 }
 
@@ -193,6 +196,14 @@ static void set_limits(void)
     if (r < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_NPROC, &none) < 0)
         vm_warden_end("set resource limits: %s", strerror(errno));
     (void)vm_warden_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_NEVER); /* the agent's own start sees to it, too */
+}
+
+static int open_notes(const struct boot *b)
+{
+    int fd = b->notes[0] ? open(b->notes, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -EBADF;
+    if (b->notes[0] && fd < 0)
+        vm_warden_end("open %s: %s", b->notes, strerror(errno));
+    return fd;
 }
 
 static int start_agent(struct boot *b, int ret_ends[2])
@@ -232,6 +243,7 @@ void vm_boot_run(struct vm_boot *ret)
         (void)close(b.root.filter);
         b.warden.control = ends[0];
         b.warden.agent = pid;
+        b.warden.notes = open_notes(&b);
         vm_warden_run(&b.warden);
     }
     (void)close(ends[0]);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
@@ -14,15 +15,19 @@
 #include <unistd.h>
 
 #include "guest/agent/boxroot.h"
+#include "guest/agent/vm_drive.h"
 #include "guest/agent/vm_nic.h"
 #include "guest/agent/vm_root.h"
 #include "guest/proto_vm.h"
 #include "os/seqsock.h"
 
+#define NOTE_BYTES 2048
+
 struct state {
     struct vm_warden *with;
     struct boxroot box; /* its shm, and the step that failed */
     bool has_entered;
+    bool is_note; /* what is being taken came on the port of notes */
     uint8_t token[sizeof(((struct vmhello *)0)->token)];
 };
 
@@ -128,18 +133,20 @@ static bool is_token(const struct state *s, const uint8_t *token)
 
 static int take(struct state *s, const struct vmhello *h)
 {
-    if (h->what == VMHELLO_CLOCK)
+    if (h->what == VMHELLO_CLOCK && !s->is_note)
         return set_clock(&s->box, h);
     const char *why = proto_vm_complaint(h);
     if (why)
         return boxroot_fail(&s->box, -EINVAL, "hello with a %s", why);
+    if (proto_vm_is_note(h) != s->is_note)
+        return boxroot_fail(&s->box, -EINVAL, "hello and note have each a port of their own");
     if (h->what == VMHELLO_ENTER)
         return enter(s, h);
     if (!s->has_entered)
         return boxroot_fail(&s->box, -ENOTCONN, "nobody has entered this machine yet: there is nothing to rejoin");
     if (!is_token(s, h->token))
         return boxroot_fail(&s->box, -EACCES, "the token is that of another machine");
-    return set_clock(&s->box, h);
+    return s->is_note ? vm_drive_do(&s->box, h, s->with->agent) : set_clock(&s->box, h);
 }
 
 /* The agent's first word. Blocks: there is nothing else to do before it. */
@@ -166,26 +173,78 @@ static _Noreturn void agent_ended(const struct state *s)
     vm_warden_end("the agent has ended with status %d", WEXITSTATUS(status));
 }
 
+/* --- what it is asked --- */
+
+static void reply_to(struct state *s, struct vmhello *h, struct vmhello_reply *ret)
+{
+    *ret = (struct vmhello_reply){ .magic = VMHELLO_MAGIC, .version = VMHELLO_VERSION, .nonce = h->nonce };
+    s->box.why[0] = '\0';
+    ret->result = take(s, h);
+    (void)snprintf(ret->text, sizeof(ret->text), "%s", s->box.why);
+    explicit_bzero(h, sizeof(*h));
+}
+
+static void on_control(struct state *s)
+{
+    static struct vmhello hello;
+    struct vmhello_reply reply;
+    size_t n_fds = 0;
+    ssize_t n = seqsock_recv(s->with->control, &hello, sizeof(hello), NULL, 0, &n_fds);
+    if (n == 0)
+        agent_ended(s);
+    if (n != (ssize_t)sizeof(hello))
+        vm_warden_end("the agent sent the warden something that is no hello");
+    s->is_note = false;
+    reply_to(s, &hello, &reply);
+    struct iovec parts[2] = { { &reply, sizeof(reply) }, { NULL, 0 } };
+    (void)seqsock_send(s->with->control, parts, NULL, 0); /* an agent that is gone is seen above */
+}
+
+/* Every change of the port is reported once, so everything there is has to be read; 0 is a port without a host. */
+static void on_notes(struct state *s)
+{
+    static struct proto_vm scan;
+    struct vmhello_reply reply;
+    uint8_t data[NOTE_BYTES];
+    ssize_t n;
+    if (!scan.want)
+        proto_vm_init(&scan, sizeof(struct vmhello));
+    while ((n = read(s->with->notes, data, sizeof(data))) > 0)
+        for (size_t at = 0; at < (size_t)n;) {
+            at += proto_vm_feed(&scan, data + at, (size_t)n - at);
+            if (!proto_vm_is_whole(&scan))
+                continue;
+            s->is_note = true;
+            reply_to(s, &scan.msg.hello, &reply);
+            proto_vm_init(&scan, sizeof(struct vmhello));
+            (void)!write(s->with->notes, &reply, sizeof(reply)); /* a host that does not hear it asks again */
+        }
+}
+
+static void watch_port(int epoll, int fd, uint32_t events)
+{
+    struct epoll_event e = { .events = events, .data.fd = fd };
+    if (fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) < 0)
+        vm_warden_end("watch descriptor %d: %s", fd, strerror(errno));
+}
+
 _Noreturn void vm_warden_run(struct vm_warden *w)
 {
     static struct state s;
-    static struct vmhello hello;
+    struct epoll_event e;
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
     s = (struct state){ .with = w, .box = BOXROOT_INIT };
     (void)reboot(RB_DISABLE_CAD); /* three keys on a console that nobody has */
     wait_for_agent(&s);
+    watch_port(epoll, w->control, EPOLLIN);
+    watch_port(epoll, w->notes, EPOLLIN | EPOLLET);
     for (;;) {
-        size_t n_fds = 0;
-        ssize_t n = seqsock_recv(w->control, &hello, sizeof(hello), NULL, 0, &n_fds);
-        if (n == 0)
-            agent_ended(&s);
-        if (n != (ssize_t)sizeof(hello))
-            vm_warden_end("the agent sent the warden something that is no hello");
-        struct vmhello_reply reply = { .magic = VMHELLO_MAGIC, .version = VMHELLO_VERSION, .nonce = hello.nonce };
-        s.box.why[0] = '\0';
-        reply.result = take(&s, &hello);
-        (void)snprintf(reply.text, sizeof(reply.text), "%s", s.box.why);
-        explicit_bzero(&hello, sizeof(hello));
-        struct iovec parts[2] = { { &reply, sizeof(reply) }, { NULL, 0 } };
-        (void)seqsock_send(w->control, parts, NULL, 0); /* an agent that is gone is seen above */
+        int n = epoll_wait(epoll, &e, 1, -1);
+        if (n < 0 && errno != EINTR)
+            vm_warden_end("wait: %s", strerror(errno));
+        if (n > 0 && e.data.fd == w->control)
+            on_control(&s);
+        else if (n > 0)
+            on_notes(&s);
     }
 }

@@ -44,7 +44,7 @@ static int make_image(const struct cell *c, const struct wire_request *q, int *r
     int fd = openat(c->box, BOXDISK_IMAGE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || ftruncate(fd, (off_t)mkext4_bytes(q->disk_mb, q->inodes)) < 0)
         return err_sys(err, -errno, "make the disk of box %s (%u MB)", c->name, q->disk_mb);
-    int r = mkext4_format(fd, q->inodes, err);
+    int r = mkext4_format(fd, q->inodes, false, err);
     if (r >= 0)
         *ret = steal_fd(&fd);
     return r;

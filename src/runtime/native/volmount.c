@@ -1,7 +1,7 @@
-/* The target is a path in a file system that hostile processes change all the time. So it is walked one name at a time
- * from the box's root, each name opened without following links and without leaving the root's own mount, and the
- * volume is attached to the descriptor that comes out: no name is looked up twice. The walk runs in the box's mount
- * namespace with the box's root as file system user, so that folders made on the way belong to it. */
+/* The target is a path in a file system that hostile processes change all the time. So the volume is attached to the
+ * descriptor that mount_walk() comes to, without leaving the root's own mount: no name is looked up twice. The walk
+ * runs in the box's mount namespace with the box's root as file system user, so that folders made on the way belong to
+ * it. */
 #include "runtime/native/volmount.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "os/mount.h"
 #include "runtime/native/visit.h"
+#include "runtime/volplace.h"
 
 struct errand {
     struct cell *c;
@@ -40,49 +41,6 @@ static int open_volume(struct cell_site *site, const char *id, struct err *err)
 static uint64_t attributes(bool is_readonly)
 {
     return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (is_readonly ? MOUNT_ATTR_RDONLY : 0);
-}
-
-/* One step of the walk: the folder `name` of at, made when it is missing. */
-static int step(int at, const char *name, bool may_make)
-{
-    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-    if (may_make)
-        how.resolve |= RESOLVE_NO_XDEV;
-    long fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
-    if (fd < 0 && errno == ENOENT && may_make && (mkdirat(at, name, 0755) == 0 || errno == EEXIST))
-        fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
-    return fd < 0 ? -errno : (int)fd;
-}
-
-/* Folder descriptor of the target. may_make: missing folders are made, and nothing mounted may be on the way. */
-static int walk(const char *target, bool may_make)
-{
-    char path[1024];
-    snprintf(path, sizeof(path), "%s", target);
-    int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (at < 0)
-        return -errno;
-    for (char *save = NULL, *name = strtok_r(path, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
-        int next = step(at, name, may_make);
-        (void)close(at); /* only a handle */
-        if (next < 0)
-            return next;
-        at = next;
-    }
-    return at;
-}
-
-static int walk_failed(int r, const char *target, struct err *err)
-{
-    if (r == -ELOOP)
-        return err_set(err, ERR_INVALID, 0, "mountPath %.200s has a symbolic link in it: name the folder itself",
-                       target);
-    if (r == -EXDEV)
-        return err_set(err, ERR_CONFLICT, 0, "something is mounted already at or above mountPath %.200s", target);
-    if (r == -ENOTDIR)
-        return err_set(err, ERR_INVALID, 0, "mountPath %.200s is not a folder", target);
-    return err_sys(err, r, "open mountPath %.200s", target);
 }
 
 /* Files made in the box's overlay must belong to an id of the box. */
@@ -121,7 +79,7 @@ static bool is_same(int fd, int other)
 /* An attach that is asked for twice, because the first launcher died before it could answer, succeeds. */
 static bool is_attached(const struct errand *e)
 {
-    CLEANUP(close_fd_p) int at = walk(e->target, false);
+    CLEANUP(close_fd_p) int at = mount_walk(e->target, false);
     return at >= 0 && is_same(at, e->volume);
 }
 
@@ -135,11 +93,11 @@ static int attach_inside(void *arg, struct err *err)
         return err_sys(err, -errno, "join the mount namespace of box %s", e->c->name);
     if ((r = become_box_root(e->c, err)) < 0)
         return r;
-    CLEANUP(close_fd_p) int at = walk(e->target, true);
+    CLEANUP(close_fd_p) int at = mount_walk(e->target, true);
     if (at == -EXDEV && is_attached(e))
         return 0;
     if (at < 0)
-        return walk_failed(at, e->target, err);
+        return volplace_failed(at, e->target, err);
     r = mount_attach(e->tree, at);
     return r < 0 ? err_sys(err, r, "mount on %.200s", e->target) : 0;
 }
@@ -171,7 +129,7 @@ static int detach_inside(void *arg, struct err *err)
     int r = visit_join(e->c, CLONE_NEWNS, err);
     if (r < 0)
         return r;
-    CLEANUP(close_fd_p) int at = walk(e->target, false);
+    CLEANUP(close_fd_p) int at = mount_walk(e->target, false);
     /* Whoever moved folders around inside has hidden the mount; it goes with the box. */
     if (at < 0 || !is_same(at, e->volume))
         return 0;

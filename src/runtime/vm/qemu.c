@@ -6,10 +6,23 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ident.h"
 #include "runtime/vm/qmp.h"
 #include "runtime/vm/vmm.h"
 
-#define STATE_NAME "state"
+#define STATE_NAME   "state"
+#define VOLUMES      "volumes"
+#define TARGETS      255u /* of a SCSI controller */
+#define TARGET_TRIES 64u
+
+struct unplugging {
+    struct unplugging *next;
+    struct vmm *m;
+    char id[IDENT_MAX];
+    bool is_gone; /* the device: it has an end of its own beside the command's answer */
+    vmm_fn *fn;
+    void *arg;
+};
 
 struct vmm {
     struct qmp *qmp;
@@ -18,6 +31,8 @@ struct vmm {
     vmm_fn *fn; /* of the transfer under way, which ends by an event; NULL: none */
     void *fn_arg;
     bool should_run; /* as we were told last */
+    struct unplugging *unpluggings;
+    uint8_t next_target; /* no number twice in a row: the guest may still be busy with the end of the last drive */
 };
 
 /* --- in the tool --- */
@@ -92,6 +107,11 @@ static void qemu_argv(const struct vmwire_request *q, const char *command_line, 
     vmm_args_add(a, "virtio-serial-device");
     vmm_args_add(a, "-device");
     vmm_args_add(a, "virtserialport,chardev=agent,name=agent,nr=1");
+    add_socket(a, "notes", VMM_FD(VMWIRE_FD_NOTES));
+    vmm_args_add(a, "-device");
+    vmm_args_add(a, "virtserialport,chardev=notes,name=notes,nr=2");
+    vmm_args_add(a, "-device");
+    vmm_args_add(a, "virtio-scsi-device,id=" VOLUMES); /* its drives come and go */
     add_socket(a, "control", VMM_FD(VMWIRE_FD_CONTROL));
     vmm_args_add(a, "-mon");
     vmm_args_add(a, "chardev=control,mode=control");
@@ -134,11 +154,16 @@ static void finish_transfer(struct vmm *m, const struct err *err)
         fn(m->fn_arg, err);
 }
 
+static void on_deleted(struct vmm *m, const char *id);
+static void unplug_over(struct unplugging *u, const struct err *err);
+
 static void on_event(void *arg, const char *name, json_t *data)
 {
     struct vmm *m = arg;
     struct err err = ERR_INIT;
     const char *status = json_get_str(data, "status", "");
+    if (strcmp(name, "DEVICE_DELETED") == 0)
+        on_deleted(m, json_get_str(data, "device", ""));
     if (strcmp(name, "MIGRATION") != 0)
         return;
     if (!m->fn && m->should_run) { /* a server before us began to save it: it stands still at the end of that */
@@ -157,6 +182,8 @@ static void on_lost(void *arg)
     struct err err = ERR_INIT;
     (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the virtual machine's monitor is gone");
     finish_transfer(m, &err);
+    while (m->unpluggings)
+        unplug_over(m->unpluggings, &err);
     if (m->on_lost)
         m->on_lost(m->arg);
 }
@@ -178,6 +205,7 @@ static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
     struct vmm *m = xzalloc(sizeof(*m));
     struct err err = ERR_INIT;
     *m = (struct vmm){ .on_lost = s->on_lost, .arg = s->arg };
+    ident_random(&m->next_target, sizeof(m->next_target)); /* a server before us may have used the low ones */
     struct qmp_options opt = {
         .loop = s->loop, .path = s->control, .on_event = on_event, .on_lost = on_lost, .arg = m
     };
@@ -205,6 +233,10 @@ static void qemu_close(struct vmm *m)
         return;
     m->fn = NULL;
     qmp_close(m->qmp);
+    for (struct unplugging *u; (u = m->unpluggings);) {
+        m->unpluggings = u->next;
+        free(u);
+    }
     free(m);
 }
 
@@ -259,7 +291,162 @@ static void qemu_load(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, vo
     transfer(m, "migrate-incoming", state_fd, with_ram, (struct call){ fn, arg });
 }
 
+/* --- drives that come and go --- */
+
+struct plugging {
+    struct vmm *m;
+    char id[IDENT_MAX];
+    bool is_readonly;
+    unsigned tries;
+    struct err err;
+    vmm_fn *fn;
+    void *arg;
+};
+
+static struct qmp_then then_plug(struct plugging *p, qmp_fn *fn)
+{
+    return (struct qmp_then){ .fn = fn, .arg = p, .is_owned = true };
+}
+
+static void plug_failed(void *arg, json_t *value, const struct err *err)
+{
+    CLEANUP(free_p) struct plugging *p = arg;
+    (void)value;
+    (void)err; /* the first one counts */
+    p->fn(p->arg, &p->err);
+}
+
+static void add_device(struct plugging *p);
+
+static void on_device(void *arg, json_t *value, const struct err *err)
+{
+    struct plugging *p = arg;
+    (void)value;
+    if (!err) {
+        p->fn(p->arg, NULL);
+        free(p);
+        return;
+    }
+    p->err = *err;
+    if (++p->tries < TARGET_TRIES) /* the number may be another drive's */
+        add_device(p);
+    else
+        qmp_run(p->m->qmp, "blockdev-del", json_pack("{s:s}", "node-name", p->id), NO_FD, then_plug(p, plug_failed));
+}
+
+static void add_device(struct plugging *p)
+{
+    json_t *args = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "driver", "scsi-hd", "id", p->id, "bus", VOLUMES ".0",
+                             "drive", p->id, "serial", p->id, "scsi-id", (int)(p->m->next_target++ % TARGETS));
+    qmp_run(p->m->qmp, "device_add", args, NO_FD, then_plug(p, on_device));
+}
+
+static void on_node(void *arg, json_t *value, const struct err *err)
+{
+    struct plugging *p = arg;
+    (void)value;
+    if (!err) {
+        add_device(p);
+        return;
+    }
+    p->err = *err;
+    plug_failed(p, NULL, err);
+}
+
+/* The set was only a way in: what is open stays open. */
+static void on_fdset(void *arg, json_t *value, const struct err *err)
+{
+    struct plugging *p = arg;
+    char path[40];
+    json_int_t set = json_get_int(value, "fdset-id", -1);
+    if (err || set < 0) {
+        (void)(err ? (p->err = *err, 0) : err_set(&p->err, ERR_UPSTREAM, 0, "the monitor has not named the drive"));
+        plug_failed(p, NULL, NULL);
+        return;
+    }
+    (void)snprintf(path, sizeof(path), "/dev/fdset/%lld", (long long)set);
+    json_t *args = json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:s, s:s, s:b}}", "driver", "raw", "node-name", p->id,
+                             "read-only", p->is_readonly, "discard", "unmap", "file", "driver", "file", "filename",
+                             path, "locking", "off", "read-only", p->is_readonly);
+    qmp_run(p->m->qmp, "blockdev-add", args, NO_FD, then_plug(p, on_node));
+    qmp_run(p->m->qmp, "remove-fd", json_pack("{s:I}", "fdset-id", set), NO_FD, (struct qmp_then){ 0 });
+}
+
+static void qemu_plug(struct vmm *m, const struct vmm_drive *d, vmm_fn *fn, void *arg)
+{
+    struct plugging *p = xzalloc(sizeof(*p));
+    *p = (struct plugging){ .m = m, .is_readonly = d->is_readonly, .fn = fn, .arg = arg };
+    (void)snprintf(p->id, sizeof(p->id), "%s", d->id);
+    qmp_run(m->qmp, "add-fd", NULL, d->fd, then_plug(p, on_fdset));
+}
+
+static void unplug_over(struct unplugging *u, const struct err *err)
+{
+    struct unplugging **at = &u->m->unpluggings;
+    while (*at != u)
+        at = &(*at)->next;
+    *at = u->next;
+    u->fn(u->arg, err);
+    free(u);
+}
+
+static void on_node_gone(void *arg, json_t *value, const struct err *err)
+{
+    (void)value;
+    unplug_over(arg, err);
+}
+
+static void on_deleted(struct vmm *m, const char *id)
+{
+    for (struct unplugging *u = m->unpluggings; u; u = u->next) {
+        if (u->is_gone || strcmp(u->id, id) != 0)
+            continue;
+        u->is_gone = true;
+        qmp_run(m->qmp, "blockdev-del", json_pack("{s:s}", "node-name", id), NO_FD,
+                (struct qmp_then){ .fn = on_node_gone, .arg = u });
+        return;
+    }
+}
+
+static void on_unplug(void *arg, json_t *value, const struct err *err)
+{
+    struct unplugging *u = arg;
+    (void)value;
+    if (err && !u->is_gone)
+        unplug_over(u, err);
+}
+
+static void qemu_unplug(struct vmm *m, const char *id, vmm_fn *fn, void *arg)
+{
+    struct unplugging *u = xzalloc(sizeof(*u));
+    *u = (struct unplugging){ .next = m->unpluggings, .m = m, .fn = fn, .arg = arg };
+    (void)snprintf(u->id, sizeof(u->id), "%s", id);
+    m->unpluggings = u;
+    qmp_run(m->qmp, "device_del", json_pack("{s:s}", "id", id), NO_FD, (struct qmp_then){ .fn = on_unplug, .arg = u });
+}
+
+static void on_nodes(void *arg, json_t *value, const struct err *err)
+{
+    CLEANUP(free_p) struct plugging *p = arg;
+    size_t i;
+    json_t *node;
+    bool is_there = false;
+    json_array_foreach(value, i, node) if (strcmp(json_get_str(node, "name", ""), p->id) == 0) is_there = true;
+    if (!err && !is_there)
+        (void)err_set(&p->err, ERR_NOT_FOUND, 0, "the machine has no drive %s", p->id);
+    p->fn(p->arg, err ? err : is_there ? NULL : &p->err);
+}
+
+static void qemu_has_drive(struct vmm *m, const char *id, vmm_fn *fn, void *arg)
+{
+    struct plugging *p = xzalloc(sizeof(*p));
+    *p = (struct plugging){ .m = m, .fn = fn, .arg = arg };
+    (void)snprintf(p->id, sizeof(p->id), "%s", id);
+    qmp_run(m->qmp, "qom-list", json_pack("{s:s}", "path", "/machine/peripheral"), NO_FD, then_plug(p, on_nodes));
+}
+
 const struct vmm_ops qemu_ops = { .name = "qemu",
+                                  .shape = 2,
                                   .program = "qemu-system-x86_64",
                                   .can_save = true,
                                   .can_save_live = true,
@@ -270,4 +457,7 @@ const struct vmm_ops qemu_ops = { .name = "qemu",
                                   .pause = qemu_pause,
                                   .resume = qemu_resume,
                                   .save = qemu_save,
+                                  .plug = qemu_plug,
+                                  .unplug = qemu_unplug,
+                                  .has_drive = qemu_has_drive,
                                   .load = qemu_load };

@@ -87,6 +87,7 @@ static char *box_folder(const struct vm *vm, const char *name)
 
 struct ending {
     struct vm *vm;
+    struct vmmachine *machine;
     char *folder;
     box_done_fn *fn;
     void *arg;
@@ -103,15 +104,26 @@ static void on_ended(void *arg, const struct err *err)
     free(e);
 }
 
+static void kill_machine(void *arg)
+{
+    struct ending *e = arg;
+    if (e->machine)
+        vmmachine_kill(e->machine, on_ended, e);
+    else
+        on_ended(e, NULL);
+}
+
 static void end_machine(struct box *box, box_done_fn *fn, void *arg)
 {
     struct ending *e = xzalloc(sizeof(*e));
     vmsnap_forget_box(box);
-    *e = (struct ending){ .vm = box->vm, .folder = box_folder(box->vm, box->name), .fn = fn, .arg = arg };
-    if (box->machine)
-        vmmachine_kill(box->machine, on_ended, e);
-    else
-        on_ended(e, NULL);
+    *e = (struct ending){
+        .vm = box->vm, .machine = box->machine, .folder = box_folder(box->vm, box->name), .fn = fn, .arg = arg
+    };
+    bool is_flushing = vmvolume_flush(box, kill_machine, e);
+    vmvolume_forget_box(box);
+    if (!is_flushing)
+        kill_machine(e);
     box->machine = NULL;
 }
 
@@ -124,6 +136,7 @@ static void vm_destroy(struct box *box, box_done_fn *fn, void *arg)
 static void vm_forget(struct box *box)
 {
     vmsnap_forget_box(box);
+    vmvolume_forget_box(box);
     if (box->machine)
         vmmachine_forget(box->machine);
     box_free(box);
@@ -132,6 +145,7 @@ static void vm_forget(struct box *box)
 static void on_machine_gone(void *arg)
 {
     struct box *box = arg;
+    box->is_dead = true;
     if (box->on_gone)
         box->on_gone(box->gone_arg);
 }
@@ -671,12 +685,12 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
 
 /* --- the driver --- */
 
-#define LACKS                                                                                                  \
-    { "volume", "a machine's drives are fixed when it is started" }, { "egress", "a machine has no network" }, \
-        { "network", "a machine has no network" }, { "limitRate", "a machine has no network" },                \
-        { "hostname", "a machine's name is told to it once" },                                                 \
-    {                                                                                                          \
-        "diskWatch", "every machine has a drive of fixed size"                                                 \
+#define LACKS                                                                                                    \
+    { "volume", "this monitor takes no drives while a machine runs" }, { "egress", "a machine has no network" }, \
+        { "network", "a machine has no network" }, { "limitRate", "a machine has no network" },                  \
+        { "hostname", "a machine's name is told to it once" },                                                   \
+    {                                                                                                            \
+        "diskWatch", "every machine has a drive of fixed size"                                                   \
     }
 static const struct runtime_lack lacks[] = { LACKS, { NULL, NULL } };
 static const struct runtime_lack krun_lacks[] = {
@@ -696,12 +710,13 @@ static struct runtime_caps vm_caps(struct runtime *rt)
                                   .can_limit_cpu = have & 1u << CGROUP_CPU,
                                   .can_limit_pids = true,
                                   .can_limit_disk = true,
+                                  .can_mount = vm->site.vmm->plug != NULL,
                                   .has_store = true };
 }
 
 static bool is_idle(const struct vm *vm)
 {
-    return !vm->site.calls.first && !vm->n_works && !vm->sources && !vm->makings && !vm->savings;
+    return !vm->site.calls.first && !vm->n_works && !vm->n_flushings && !vm->sources && !vm->makings && !vm->savings;
 }
 
 static void check_idle(void *arg)
@@ -773,7 +788,8 @@ static void on_tick(void *arg)
         .name = backend, .lacks = lacks_of, .saves = &vmsnap_ops, .caps = vm_caps, .create = vm_create,                \
         .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late, .last_words = vm_last_words, \
         .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause, .resume = vm_resume, .stats = vm_stats,         \
-        .set_limits = vm_set_limits, .rename = vm_rename, .sweep = vm_sweep, .free = vm_free                           \
+        .set_limits = vm_set_limits, .rename = vm_rename, .sweep = vm_sweep, .mount_volume = vmvolume_mount,           \
+        .unmount_volume = vmvolume_unmount, .remove_volume = vmvolume_remove, .free = vm_free                          \
     }
 static const struct runtime_ops vm_ops[VMWIRE_VMMS] = { [VMWIRE_QEMU] = VM_OPS("qemu", lacks),
                                                         [VMWIRE_FIRECRACKER] = VM_OPS("firecracker", lacks),
@@ -781,7 +797,7 @@ static const struct runtime_ops vm_ops[VMWIRE_VMMS] = { [VMWIRE_QEMU] = VM_OPS("
 
 static int make_folders(struct vm *vm, struct err *err)
 {
-    static const char *const names[] = { "", "/bases", "/templates", "/snaps", "/boxes", "/run" };
+    static const char *const names[] = { "", "/bases", "/templates", "/snaps", "/boxes", "/run", "/volumes" };
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         CLEANUP(free_p) char *path = xasprintf("%s%s", vm->site.dir, names[i]);
         if (mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -804,6 +820,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
     vm->image_dir = xstrdup(opt->image_dir);
     vm->kernel = xstrdup(opt->kernel);
     vm->cgroups = opt->cgroups;
+    vm->volume_mb = opt->volume_mb;
     vm->has_templates = opt->has_templates && vmm->can_save;
     vm->pins = json_object();
     vm->host_cpus = cpus > 0 ? (uint32_t)cpus : 1;

@@ -37,8 +37,10 @@ struct vm {
     struct timer *tick;
     struct vmclock *clock;
     uint32_t host_cpus;
-    unsigned n_works; /* on pool threads */
-    bool is_ending;   /* nobody above us is told anything any more */
+    uint32_t volume_mb;
+    unsigned n_works;     /* on pool threads */
+    unsigned n_flushings; /* machines that write what is left to their volumes before they end */
+    bool is_ending;       /* nobody above us is told anything any more */
 };
 
 struct box {
@@ -51,7 +53,9 @@ struct box {
     char base[VMKIT_HEX];
     uint32_t memory_mb, cpus, cpu_milli, disk_mb, pids_max;
     uint8_t token[16];
-    bool is_paused;
+    bool is_paused, is_dead;
+    struct vmvolume *volumes;       /* those it has */
+    struct vmvolume_op *volume_ops; /* those that come or go */
     struct pausing *pausings;
     loop_fn *on_gone, *on_late;
     void *gone_arg, *late_arg;
@@ -92,5 +96,16 @@ int vmsource_open_kit(struct vm *vm, struct err *err);
 extern const struct runtime_saves vmsnap_ops;
 char *vmsnap_folder(const struct vm *vm, const char *id); /* of "qemu:NAME"; NULL: no such name. Caller frees */
 void vmsnap_forget_box(struct box *box);                  /* its machine goes: call it before */
+bool vmsnap_is_saving(const struct box *box);
 void vmsnap_end_all(struct vm *vm);
 void vmsnap_collect(struct vm *vm); /* those that nobody pins */
+
+/* --- vmvolume.c: volumes as drives that come and go --- */
+void vmvolume_mount(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
+void vmvolume_unmount(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg);
+void vmvolume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void *arg);
+bool vmvolume_has_any(const struct box *box);
+/* Has a machine that is about to end write what is left; false: there is nothing to wait for, fn is not called. */
+typedef void vmvolume_flushed_fn(void *arg);
+bool vmvolume_flush(struct box *box, vmvolume_flushed_fn *fn, void *arg);
+void vmvolume_forget_box(struct box *box); /* its machine goes: call it before; what is under way is told so */

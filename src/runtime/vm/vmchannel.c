@@ -121,7 +121,8 @@ static void take_reply(struct vmchannel *c)
         finish(c, NULL);
         return;
     }
-    (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's agent: %s", reply.text);
+    (void)err_set(&err, ERR_UPSTREAM, reply.result < 0 && reply.result > -4096 ? -reply.result : EIO,
+                  "the virtual machine's agent: %s", reply.text);
     finish(c, &err);
 }
 

@@ -12,18 +12,37 @@
 #define INODES_MAX    (1u << 28)
 #define COPY_MAX      (1u << 30) /* bytes at once */
 
-int vmdisk_make(int fd, uint64_t mb, struct err *err)
+static uint32_t inodes_of(uint64_t mb)
 {
-    static const char *const folders[] = { "upper", "work", NULL };
     uint64_t inodes = mb * INODES_PER_MB;
+    return inodes > INODES_MAX ? INODES_MAX : (uint32_t)inodes;
+}
+
+static int set_size(int fd, uint64_t mb, struct err *err)
+{
     if (mb < VMDISK_MB_MIN || mb > VMDISK_MB_MAX)
         return err_set(err, ERR_INVALID, 0, "a disk has %u to %u MB, not %llu", VMDISK_MB_MIN, VMDISK_MB_MAX,
                        (unsigned long long)mb);
-    inodes = inodes > INODES_MAX ? INODES_MAX : inodes;
-    if (ftruncate(fd, (off_t)mkext4_bytes(mb, (uint32_t)inodes)) < 0)
+    if (ftruncate(fd, (off_t)mkext4_bytes(mb, inodes_of(mb))) < 0)
         return err_sys(err, -errno, "make a disk of %llu MB", (unsigned long long)mb);
-    int r = mkext4_format(fd, (uint32_t)inodes, err);
+    return 0;
+}
+
+int vmdisk_make(int fd, uint64_t mb, struct err *err)
+{
+    static const char *const folders[] = { "upper", "work", NULL };
+    int r = set_size(fd, mb, err);
+    if (r >= 0)
+        r = mkext4_format(fd, inodes_of(mb), false, err);
     return r < 0 ? r : mkext4_folders(fd, folders, err);
+}
+
+int vmdisk_make_volume(int fd, uint64_t mb, struct err *err)
+{
+    int r = set_size(fd, mb, err);
+    if (r >= 0)
+        r = mkext4_format(fd, inodes_of(mb), true, err);
+    return r < 0 ? r : mkext4_remove(fd, "lost+found", err);
 }
 
 static int copy_range(int from, int to, off_t at, off_t end)

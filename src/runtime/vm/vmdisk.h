@@ -10,6 +10,8 @@
 
 /* Formats the empty file for mb MiB of files: what the file system needs for itself comes on top. Runs mkfs. */
 int vmdisk_make(int fd, uint64_t mb, struct err *err);
+/* The same for a volume: empty, and with a journal, since it outlives a machine that is killed. */
+int vmdisk_make_volume(int fd, uint64_t mb, struct err *err);
 /* from as it is into the empty file to: by reference where the file system can, else what is not a hole. Needs no
  * privilege and starts no program. */
 int vmdisk_copy(int from, int to, struct err *err);

@@ -46,6 +46,13 @@ struct vmm;                                            /* one machine's control 
 typedef void vmm_fn(void *arg, const struct err *err); /* err NULL: done. Once, never from inside the call */
 
 #define VMM_NICS_MAX 2
+/* A drive that comes while the machine runs. */
+struct vmm_drive {
+    const char *id; /* the guest knows it by this as its serial number; at most 30 letters, digits, "_" */
+    int fd;         /* borrowed for the call */
+    bool is_readonly;
+};
+
 struct vmm_nic {
     char tap[16]; /* in the monitor's network namespace */
     uint8_t mac[6];
@@ -65,6 +72,7 @@ struct vmm_start {
 };
 
 struct vmm_ops {
+    unsigned shape;      /* of argv(): another number whenever its devices change, since saved machines need the same */
     const char *name;    /* also what III_ISOLATION_BACKEND says */
     const char *program; /* looked for in /usr/bin, /usr/local/bin, /usr/sbin */
     bool has_vsock;      /* the agent listens on a vsock behind the agent socket, else a serial port */
@@ -88,6 +96,11 @@ struct vmm_ops {
     /* Of a paused machine: its state and its memory, each into a file from which others can be loaded. NULL: it sends
      * them as one stream (save with_ram), which only another machine can take apart. */
     void (*save_apart)(struct vmm *m, int state_fd, int ram_fd, vmm_fn *fn, void *arg);
+    /* Drives of a running machine. NULL: those that it was started with are all. Take one out when the guest does not
+     * use it any more. has_drive: ERR_NOT_FOUND when it has none of that id. */
+    void (*plug)(struct vmm *m, const struct vmm_drive *d, vmm_fn *fn, void *arg);
+    void (*unplug)(struct vmm *m, const char *id, vmm_fn *fn, void *arg);
+    void (*has_drive)(struct vmm *m, const char *id, vmm_fn *fn, void *arg);
     /* Into one started with VMWIRE_INCOMING; it is paused then. */
     void (*load)(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg);
 };

@@ -21,7 +21,7 @@
 #define CONSOLE_BYTES 16384
 #define CONSOLE_LAST  64 /* pieces read at once when it has ended: more than a socket holds */
 
-static const char *const sockets[] = { "agent", "control", "console" }; /* in the order of enum vmwire_fd */
+static const char *const sockets[] = { "agent", "control", "console", "notes" }; /* in the order of enum vmwire_fd */
 #define SOCKETS (sizeof(sockets) / sizeof(*sockets))
 
 struct vmmachine {
@@ -86,6 +86,14 @@ struct vmchannel *vmmachine_greet(struct vmmachine *m, struct vmchannel_options 
     opt->path = path;
     opt->box_fd = m->box_fd;
     opt->port = vmm->has_own_port ? 0 : VMHELLO_PORT;
+    return vmchannel_open(opt, fn, arg);
+}
+
+struct vmchannel *vmmachine_note(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg)
+{
+    CLEANUP(free_p) char *path = own_path(m, "notes");
+    opt->loop = m->site->loop;
+    opt->path = path;
     return vmchannel_open(opt, fn, arg);
 }
 
@@ -383,6 +391,23 @@ static int watch_process(struct vmmachine *m, struct err *err)
 {
     int r = loop_on_exit(m->site->loop, m->pidfd, on_exit_of, m, &m->exit);
     return r < 0 ? err_sys(err, r, "watch the virtual machine") : 0;
+}
+
+static void on_hushed(void *arg, const struct err *err)
+{
+    (void)arg;
+    (void)err; /* what is asked of it next says so, too */
+}
+
+void vmmachine_hush(struct vmmachine *m)
+{
+    CLEANUP(free_p) char *path = own_path(m, "control");
+    struct vmm_start s = {
+        .loop = m->site->loop, .control = path, .box_fd = m->box_fd, .request = &m->request, .arg = m
+    };
+    m->on_gone = NULL;
+    m->site->vmm->close(m->control);
+    m->control = m->site->vmm->reopen(&s, on_hushed, m);
 }
 
 static void open_control(struct vmmachine *m, bool is_new)

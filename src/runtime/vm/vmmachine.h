@@ -47,6 +47,8 @@ struct vmmachine *vmmachine_adopt(struct vmmachine_site *site, const struct vmma
 void vmmachine_on_gone(struct vmmachine *m, loop_fn *fn, void *arg);
 /* Ends it and removes its sockets; the handle is gone at once. fn may be NULL. */
 void vmmachine_kill(struct vmmachine *m, vmmachine_fn *fn, void *arg);
+/* Nobody is told anything any more: no call under way is answered, nor is its end seen. For its last moments. */
+void vmmachine_hush(struct vmmachine *m);
 void vmmachine_forget(struct vmmachine *m); /* frees the handle, the machine goes on */
 
 const char *vmmachine_name(const struct vmmachine *m);
@@ -58,6 +60,8 @@ void vmmachine_pause(struct vmmachine *m, vmmachine_fn *fn, void *arg);
 void vmmachine_resume(struct vmmachine *m, vmmachine_fn *fn, void *arg);
 /* vmchannel_open() to its agent: fills in the way there. */
 struct vmchannel *vmmachine_greet(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg);
+/* The same to its warden, for a note; only where the monitor has that port (plug of vmm.h). */
+struct vmchannel *vmmachine_note(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg);
 /* The last lines of its console, and what its monitor complained of: printable, at most VMMACHINE_WORDS_LINES and
  * VMMACHINE_WORDS_MAX bytes. Caller frees. */
 char *vmmachine_words(struct vmmachine *m);

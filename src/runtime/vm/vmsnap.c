@@ -309,8 +309,44 @@ static int prepare(struct vmsaving *s, struct err *err)
     return s->ram < 0 ? -EIO : 0;
 }
 
+bool vmsnap_is_saving(const struct box *box)
+{
+    for (const struct vmsaving *s = box->vm->savings; s; s = s->next)
+        if (s->source == box && !s->is_sent)
+            return true;
+    return false;
+}
+
+struct refusal {
+    box_image_fn *fn;
+    void *arg;
+    struct err err;
+};
+
+static void tell_refusal(void *arg)
+{
+    CLEANUP(free_p) struct refusal *r = arg;
+    r->fn(r->arg, NULL, &r->err);
+}
+
+/* A machine that is restored has none of the drives that came while it ran. */
+static bool refuse_volumes(struct box *box, box_image_fn *fn, void *arg)
+{
+    if (!vmvolume_has_any(box))
+        return false;
+    struct refusal *r = xzalloc(sizeof(*r));
+    *r = (struct refusal){ .fn = fn, .arg = arg };
+    (void)err_set(&r->err, ERR_CONFLICT, 0,
+                  "sandbox %s has volumes attached, which a saved machine cannot take along: detach them first",
+                  box->id);
+    loop_defer(box->vm->base.loop, tell_refusal, r);
+    return true;
+}
+
 static void snap_commit(struct box *box, const char *owner, box_image_fn *fn, void *arg)
 {
+    if (refuse_volumes(box, fn, arg))
+        return;
     struct vm *vm = box->vm;
     struct vmsaving *s = xzalloc(sizeof(*s));
     struct err err = ERR_INIT;

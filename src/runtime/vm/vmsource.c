@@ -343,8 +343,9 @@ static struct vmsource *source_new(struct vm *vm, const struct box_plan *plan, s
         source_free(s);
         return NULL;
     }
-    (void)snprintf(s->key, sizeof(s->key), "%s-%.40s-m%u-c%u-d%u-%.16s%s", vm->base.ops->name, s->image.base,
-                   s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key, vm->site.is_kvm ? "-kvm" : "");
+    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s%s", vm->base.ops->name, vm->site.vmm->shape,
+                   s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
+                   vm->site.is_kvm ? "-kvm" : "");
     return s;
 }
 

@@ -184,7 +184,8 @@ static int run(struct tool *t, struct err *err)
     case VMWIRE_BASE:
         return base(t, err);
     default:
-        return vmdisk_make(t->fds[VMWIRE_FD_OUT], t->q.disk_mb, err);
+        return t->q.flags & VMWIRE_VOLUME ? vmdisk_make_volume(t->fds[VMWIRE_FD_OUT], t->q.disk_mb, err)
+                                          : vmdisk_make(t->fds[VMWIRE_FD_OUT], t->q.disk_mb, err);
     }
 }
 

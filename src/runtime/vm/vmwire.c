@@ -78,6 +78,8 @@ int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds
             return bad(err, "the number of layers");
         return check_layers(q, extra, err);
     case VMWIRE_DISK:
+        if (q->flags & ~(uint32_t)VMWIRE_VOLUME)
+            return bad(err, "flags");
         return n_fds == 1 && q->disk_mb >= 16 && q->disk_mb <= VMWIRE_DISK_MB ? 0 : bad(err, "the disk");
     default:
         return bad(err, "the operation");

@@ -27,7 +27,7 @@ enum vmwire_op {
     VMWIRE_FREEZE,    /* for monitors that cannot stop their guest themselves */
     VMWIRE_THAW,
     VMWIRE_BASE, /* the layers of `extra` as one read-only file system, into VMWIRE_FD_OUT */
-    VMWIRE_DISK, /* an empty writable one of disk_mb, into VMWIRE_FD_OUT */
+    VMWIRE_DISK, /* an empty writable one of disk_mb, into VMWIRE_FD_OUT; flags: VMWIRE_VOLUME or 0 */
 };
 
 enum vmwire_vmm { VMWIRE_QEMU, VMWIRE_FIRECRACKER, VMWIRE_KRUN, VMWIRE_VMMS };
@@ -37,7 +37,8 @@ enum vmwire_vmm { VMWIRE_QEMU, VMWIRE_FIRECRACKER, VMWIRE_KRUN, VMWIRE_VMMS };
 enum vmwire_fd {
     VMWIRE_FD_AGENT,   /* listening unix sockets: the agent's stream, */
     VMWIRE_FD_CONTROL, /* the monitor's control, */
-    VMWIRE_FD_CONSOLE, /* the guest's console */
+    VMWIRE_FD_CONSOLE, /* the guest's console, */
+    VMWIRE_FD_NOTES,   /* what its warden is asked while a link is served (os/vmhello.h) */
     VMWIRE_FD_KERNEL,
     VMWIRE_FD_INITRAMFS,
     VMWIRE_FD_BASE, /* read-only drive */
@@ -61,6 +62,7 @@ enum {
     VMWIRE_KVM = 1,        /* hardware virtualization, else emulation */
     VMWIRE_INCOMING = 2,   /* waits for the state of a saved machine instead of booting */
     VMWIRE_SHARED_RAM = 4, /* writes go to the memory's file; else they are the machine's own (copy on write) */
+    VMWIRE_VOLUME = 8,     /* of a DISK: it outlives machines */
 };
 
 struct vmwire_request {

@@ -164,7 +164,8 @@ TEST(fields_out_of_range)
     REFUSED(h.version = VMHELLO_VERSION + 1);
     REFUSED(h.what = 0);
     REFUSED(h.what = 99);
-    REFUSED(h.zero = 1);
+    REFUSED(h.flags = VMHELLO_READONLY);
+    REFUSED(h.what = VMHELLO_CLOCK); /* only inside of the guest */
     REFUSED(h.realtime_ns = 0);
     REFUSED(h.realtime_ns = UINT64_MAX);
     REFUSED(h.nofile = 0);
@@ -208,6 +209,28 @@ TEST(interfaces_refused)
     REFUSED(h.nic[0].zero = 1);
 }
 
+TEST(notes)
+{
+    struct vmhello h = good_hello();
+    h.what = VMHELLO_MOUNT;
+    h.nofile = 0; /* of no interest */
+    CHECK(proto_vm_complaint(&h) == NULL && proto_vm_is_note(&h));
+    h.flags = VMHELLO_READONLY;
+    CHECK(proto_vm_complaint(&h) == NULL);
+    h.flags = VMHELLO_READONLY << 1;
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h.flags = 0;
+    h.hostname[1] = '/';
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h = good_hello();
+    h.what = VMHELLO_FREEZE;
+    CHECK(proto_vm_complaint(&h) == NULL && proto_vm_is_note(&h));
+    h.workdir[0] = 'w';
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h = good_hello();
+    CHECK(!proto_vm_is_note(&h));
+}
+
 TEST(rejoining_needs_no_identity)
 {
     struct vmhello h = good_hello();
@@ -233,6 +256,7 @@ int main(void)
     RUN(texts);
     RUN(interfaces);
     RUN(interfaces_refused);
+    RUN(notes);
     RUN(rejoining_needs_no_identity);
     return tap_done();
 }

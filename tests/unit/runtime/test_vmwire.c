@@ -168,6 +168,11 @@ TEST(a_disk_has_a_size_and_one_file)
     CHECK(!passes(&q, "", 1));
     q.disk_mb = 15;
     CHECK(!passes(&q, "", 1));
+    q.disk_mb = 16;
+    q.flags = VMWIRE_VOLUME;
+    CHECK(passes(&q, "", 1));
+    q.flags = VMWIRE_VOLUME | VMWIRE_KVM;
+    CHECK(!passes(&q, "", 1));
 }
 
 int main(void)

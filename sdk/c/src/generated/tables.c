@@ -776,8 +776,9 @@ static const struct table_field fields_sandbox_volume[] = {
     {"size", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, size), offsetof(struct iii_sandbox_volume, size_len), NULL},
     {"createdAt", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_volume, created_at), 0, NULL},
     {"tenant", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, tenant), offsetof(struct iii_sandbox_volume, tenant_len), NULL},
+    {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_volume, backend), offsetof(struct iii_sandbox_volume, backend_len), NULL},
 };
-const struct table_type iii_type_sandbox_volume = {"SandboxVolume", sizeof(struct iii_sandbox_volume), fields_sandbox_volume, 9, false};
+const struct table_type iii_type_sandbox_volume = {"SandboxVolume", sizeof(struct iii_sandbox_volume), fields_sandbox_volume, 10, false};
 
 static const struct table_field fields_volume_list[] = {
     {"volumes", KIND_OBJECT, FORM_LIST, IN_BODY, false, false, offsetof(struct iii_volume_list, volumes), offsetof(struct iii_volume_list, volumes_count), &iii_type_sandbox_volume},

@@ -869,6 +869,7 @@ class SandboxVolume(Model):
     size: str | None = None
     createdAt: int
     tenant: str | None = None
+    backend: str | None = None
 
 
 class VolumeList(Model):

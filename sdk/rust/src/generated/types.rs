@@ -1073,6 +1073,8 @@ pub struct SandboxVolume {
     pub created_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
 }
 
 /// Volumes

@@ -760,6 +760,7 @@ export interface SandboxVolume {
   size?: string;
   createdAt: number;
   tenant?: string;
+  backend?: string;
 }
 
 /** Volumes */
