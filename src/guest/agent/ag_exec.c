@@ -17,6 +17,7 @@
 #include "guest/agent/ag_pty.h"
 #include "guest/agent/ag_stream.h"
 #include "guest/agent/ag_tree.h"
+#include "guest/agent/ag_vm.h"
 
 #define PTY_DRAIN_MS                50
 #define PTY_DRAIN_MAX               65536u
@@ -87,6 +88,8 @@ static void fill_exit(const struct ag_exec *x, struct proto_exit *end)
         .max_rss_kb = (uint64_t)x->usage.ru_maxrss,
         .wall_us = x->exited_us - x->started_us,
     };
+    if (!x->is_timeout && end->code == 128 + SIGKILL && ag_vm_was_oom(x->agent))
+        end->flags |= PROTO_EXIT_OOM;
 }
 
 static void answer_chunk(struct ag_exec *x, const struct chunk *c, int error)

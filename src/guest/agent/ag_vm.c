@@ -8,13 +8,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "guest/agent/ag_file.h"
 #include "guest/agent/boxroot.h"
 #include "guest/proto_vm.h"
 #include "os/seqsock.h"
 
 #define READ_BYTES  4096
 #define GARBAGE_MAX (256u * 1024) /* read at one go without a hello: then others have their turn */
-#define DOORS_MAX   16u           /* connections whose hello has not come yet */
+#define VMSTAT_MAX  16384
+#define DOORS_MAX   16u /* connections whose hello has not come yet */
 
 /* A stream whose hello has not come yet: the serial port, or one connection. */
 struct door {
@@ -31,6 +33,7 @@ struct ag_vm {
     struct ag_watch listener;
     struct door *doors;
     size_t n_doors;
+    uint64_t oom_kills;
 };
 
 /* What needs privilege is done by the warden, the rest here. Blocks until it is: no host is being served meanwhile. */
@@ -216,6 +219,24 @@ static void on_listener(struct ag_watch *w, uint32_t events)
         free_door(d);
 }
 
+static uint64_t count_oom_kills(void)
+{
+    static char text[VMSTAT_MAX];
+    if (ag_file_proc(AT_FDCWD, "/proc/vmstat", text, sizeof(text)) <= 0)
+        return 0;
+    const char *row = strstr(text, "\noom_kill ");
+    return row ? strtoull(row + strlen("\noom_kill "), NULL, 10) : 0;
+}
+
+bool ag_vm_was_oom(struct agent *a)
+{
+    if (!a->vm)
+        return false;
+    uint64_t before = a->vm->oom_kills;
+    a->vm->oom_kills = count_oom_kills();
+    return a->vm->oom_kills > before;
+}
+
 int ag_vm_start(struct agent *a, const struct vm_boot *plan)
 {
     struct ag_vm *vm = calloc(1, sizeof(*vm));
@@ -227,6 +248,7 @@ int ag_vm_start(struct agent *a, const struct vm_boot *plan)
     vm->port = (struct door){ .vm = vm, .watch.fd = -EBADF };
     proto_vm_init(&vm->port.scan, sizeof(struct vmhello));
     vm->listener = (struct ag_watch){ .fd = plan->listen_fd, .fn = on_listener };
+    vm->oom_kills = count_oom_kills();
     a->vm = vm;
     if (vm->port_fd >= 0)
         watch_port(vm);

@@ -6,6 +6,7 @@
  *    would begin ends that link.
  * 3. A port without a host costs nothing: its hang-up is reported once, not over and over. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,3 +18,6 @@ int ag_vm_start(struct agent *a, const struct vm_boot *plan);
 int ag_vm_set_clock(struct ag_vm *vm, uint64_t wall_us); /* 0 or -errno */
 /* For ag_conn, when the link over the port has ended; rest: what came behind it. */
 void ag_vm_link_ended(struct agent *a, const uint8_t *rest, size_t len);
+/* Whether the machine's kernel has ended a process for want of memory since this was asked last; false in other boxes,
+ * whose memory is counted from outside. */
+bool ag_vm_was_oom(struct agent *a);

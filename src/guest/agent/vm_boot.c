@@ -195,6 +195,9 @@ static void set_limits(void)
         files.rlim_max; /* a difference would be the agent's to keep from its children; a hello sets both */
     if (r < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_NPROC, &none) < 0)
         vm_warden_end("set resource limits: %s", strerror(errno));
+    /* As where memory is limited from outside: what is too much is ended when it is used, not refused when asked for.
+     */
+    (void)vm_warden_write(AT_FDCWD, "/proc/sys/vm/overcommit_memory", "1");
     (void)vm_warden_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_NEVER); /* the agent's own start sees to it, too */
 }
 
