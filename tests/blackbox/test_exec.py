@@ -62,7 +62,7 @@ def test_large_output_stops_growing_and_the_command_still_ends(box, client):
 def test_a_background_child_does_not_hold_the_call(box, client):
     result = client.exec(box, "sleep 99901 & echo $!")
     pid = int(result["stdout"])
-    assert processes_with(client, box, "99901")
+    harness.wait_until(lambda: processes_with(client, box, "99901"), "it is there: between fork and exec a process has no command line")
     assert client.ok("POST", f"/sandboxes/{box}/processes/kill", {"pid": pid, "signal": "KILL"}) == {"killed": pid, "signal": "KILL"}
     harness.wait_until(lambda: not processes_with(client, box, "99901"), "the child to end")
 

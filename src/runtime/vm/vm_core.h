@@ -87,10 +87,14 @@ typedef void vmsource_fn(void *arg, const struct vmimage *image, const struct er
 /* The template of these layers and sizes; built when there is none yet. Without templates: one without a folder, whose
  * drives are there. */
 void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, void *arg);
+void vmsource_add_bases(const struct vm *vm, char ***keys); /* that templates under way stand on */
 void vmsource_end_all(struct vm *vm);
 char *vmsource_blank_path(const struct vm *vm, uint32_t disk_mb); /* an empty writable drive; caller frees */
 char *vmsource_base_path(const struct vm *vm, const char *key);   /* caller frees */
 int vmsource_open_kit(struct vm *vm, struct err *err);
+
+/* --- vmprune.c: what nothing is made from any more --- */
+void vmprune_run(struct vm *vm);
 
 /* --- vmsnap.c: machines that were saved while they ran --- */
 extern const struct runtime_saves vmsnap_ops;

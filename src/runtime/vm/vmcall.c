@@ -12,14 +12,16 @@
 #include "base/cleanup.h"
 #include "os/seqsock.h"
 
-#define LAST_MS 12000 /* longer than a kill may take */
+#define RETRY_MS 20
+#define LAST_MS  12000 /* longer than a kill may take */
 
 struct vmcall {
     struct vmcall *next;
     struct vmcall_set *set;
     int fd, pidfd;
+    int theirs; /* the tool's end, until it is started */
     struct watch *watch;
-    struct timer *refusal; /* it never began */
+    struct timer *refusal; /* it never began, or has to wait for its turn */
     struct err err;
     vmcall_fn *fn;
     void *arg;
@@ -33,8 +35,8 @@ static void vmcall_free(struct vmcall *c)
     *at = c->next;
     watch_free(c->watch);
     timer_free(c->refusal);
-    if (c->fd >= 0)
-        (void)close(c->fd); /* the tool is done */
+    close_fd_p(&c->fd); /* the tool is done */
+    close_fd_p(&c->theirs);
     if (c->pidfd >= 0) {
         siginfo_t info;
         (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* it ends with its answer */
@@ -74,10 +76,9 @@ static void on_reply(void *arg, int events)
         seqsock_close_all(fds, VMWIRE_REPLY_FDS); /* nobody waits for it */
 }
 
-static void on_refusal(void *arg)
+static void refuse(struct vmcall *c)
 {
     static const int none[VMWIRE_REPLY_FDS] = { NO_FD, NO_FD };
-    struct vmcall *c = arg;
     struct err err = c->err;
     vmcall_fn *fn = c->fn;
     void *to = c->arg;
@@ -86,29 +87,55 @@ static void on_refusal(void *arg)
         fn(to, NULL, none, &err);
 }
 
+/* -EAGAIN: as many run as may. The request waits in the socket. */
+static int start_tool(struct vmcall *c)
+{
+    pid_t pid;
+    int r = keeper_run(c->set->keeper, c->set->job, c->theirs, &pid, &c->pidfd, &c->err);
+    if (r == -EAGAIN)
+        return r;
+    close_fd_p(&c->theirs);
+    c->theirs = NO_FD;
+    if (r >= 0 && (r = watch_new(c->set->loop, c->fd, LOOP_READ, on_reply, c, &c->watch)) < 0)
+        (void)err_sys(&c->err, r, "wait for the vm tool");
+    return r;
+}
+
+static void on_refusal(void *arg)
+{
+    struct vmcall *c = arg;
+    if (c->theirs >= 0) {
+        c->err = (struct err)ERR_INIT;
+        int r = start_tool(c);
+        if (r == -EAGAIN)
+            timer_set(c->refusal, RETRY_MS, 0);
+        if (r >= 0 || r == -EAGAIN)
+            return;
+    }
+    refuse(c);
+}
+
 static int begin(struct vmcall *c, const struct vmwire_request *q, const char *extra, const int *fds, size_t n_fds)
 {
     int pair[2];
-    pid_t pid;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(&c->err, -errno, "call the vm tool");
-    CLEANUP(close_fd_p) int theirs = pair[1];
     c->fd = pair[0];
+    c->theirs = pair[1];
     struct iovec parts[2] = { { (void *)(uintptr_t)q, sizeof(*q) }, { (void *)(uintptr_t)extra, q->extra_len } };
     int r = seqsock_send(c->fd, parts, fds, n_fds);
     if (r < 0)
         return err_sys(&c->err, r, "call the vm tool");
-    r = keeper_run(c->set->keeper, c->set->job, theirs, &pid, &c->pidfd, &c->err);
-    if (r >= 0 && (r = watch_new(c->set->loop, c->fd, LOOP_READ, on_reply, c, &c->watch)) < 0)
-        (void)err_sys(&c->err, r, "wait for the vm tool");
-    return r;
+    return start_tool(c);
 }
 
 void vmcall_start(struct vmcall_set *set, const struct vmwire_request *q, const char *extra, const int *fds,
                   size_t n_fds, vmcall_fn *fn, void *arg)
 {
     struct vmcall *c = xzalloc(sizeof(*c));
-    *c = (struct vmcall){ .next = set->first, .set = set, .fd = NO_FD, .pidfd = NO_FD, .fn = fn, .arg = arg };
+    *c = (struct vmcall){
+        .next = set->first, .set = set, .fd = NO_FD, .theirs = NO_FD, .pidfd = NO_FD, .fn = fn, .arg = arg
+    };
     set->first = c;
     if (begin(c, q, extra, fds, n_fds) < 0)
         c->refusal = timer_new(set->loop, 0, 0, on_refusal, c);

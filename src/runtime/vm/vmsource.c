@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/strlist.h"
 #include "runtime/vm/vm_core.h"
 #include "runtime/vm/vmbase.h"
 #include "runtime/vm/vmprobe.h"
@@ -108,6 +109,8 @@ static void finish(struct vmsource *s, const struct err *err)
         (void)unlink(s->pending); /* may not have been made */
     source_free(s);
     bool is_good = !err && (!vm->has_templates || vmfile_load(path, &made, &why) == 0);
+    if (is_good)
+        vmprune_run(vm);
     while (w) {
         struct waiter *next = w->next;
         if (!vm->is_ending)
@@ -396,6 +399,7 @@ void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, v
     int r = vm->has_templates ? vmfile_load(path, &found, &err) : err_set(&err, ERR_NOT_FOUND, 0, "no template");
     if (r == 0) {
         source_free(s);
+        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used last: see vmprune.c */
         fn(arg, &found, NULL);
         vmfile_done(&found);
         return;
@@ -406,6 +410,12 @@ void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, v
     vm->sources = s;
     wait_for(s, fn, arg);
     begin(s);
+}
+
+void vmsource_add_bases(const struct vm *vm, char ***keys)
+{
+    for (const struct vmsource *s = vm->sources; s; s = s->next)
+        strlist_add(keys, s->image.base);
 }
 
 void vmsource_end_all(struct vm *vm)
