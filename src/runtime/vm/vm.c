@@ -685,12 +685,12 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
 
 /* --- the driver --- */
 
-#define LACKS                                                                                                    \
-    { "volume", "this monitor takes no drives while a machine runs" }, { "egress", "a machine has no network" }, \
-        { "network", "a machine has no network" }, { "limitRate", "a machine has no network" },                  \
-        { "hostname", "a machine's name is told to it once" },                                                   \
-    {                                                                                                            \
-        "diskWatch", "every machine has a drive of fixed size"                                                   \
+#define NO_NIC "its machines have no network interface; ports and the proxy work, they go through the agent"
+#define LACKS                                                                                                       \
+    { "volume", "this monitor takes no drives while a machine runs" }, { "egress", NO_NIC }, { "network", NO_NIC }, \
+        { "limitRate", NO_NIC }, { "hostname", "a machine's name is told to it once" },                             \
+    {                                                                                                               \
+        "diskWatch", "every machine has a drive of fixed size"                                                      \
     }
 static const struct runtime_lack lacks[] = { LACKS, { NULL, NULL } };
 static const struct runtime_lack krun_lacks[] = {

@@ -122,8 +122,9 @@ static void finish(struct vmvolume_op *op, const struct err *err)
 static void on_timer(void *arg)
 {
     struct vmvolume_op *op = arg;
-    if (op->err.code)
-        finish(op, &op->err);
+    struct err why = op->err;
+    if (why.code)
+        finish(op, &why);
     else
         try_lock(op);
 }
@@ -142,8 +143,9 @@ static void place_error(struct vmvolume_op *op, const struct err *err)
 static void on_taken_back(void *arg, const struct err *err)
 {
     struct vmvolume_op *op = arg;
+    struct err why = op->err;
     (void)err; /* the first one counts */
-    finish(op, &op->err);
+    finish(op, &why);
 }
 
 static void on_unplugged(void *arg, const struct err *err)
