@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
@@ -22,11 +23,11 @@ def doctor(tmp_path, *args, deadline_s=300):
 
 
 @pytest.fixture(name="open_tmp")
-def open_tmp_fixture(tmp_path):
-    """A folder that a server of another user can reach."""
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        os.chmod(folder, 0o755)
-    return tmp_path
+def open_tmp_fixture():
+    """A folder that a server of another user can reach; those of pytest are closed to others."""
+    with tempfile.TemporaryDirectory(prefix="iii-doctor-") as path:
+        os.chmod(path, 0o755)
+        yield pathlib.Path(path)
 
 
 def test_help_and_wrong_usage(tmp_path):
