@@ -239,19 +239,25 @@ def ask(port, path, body):
         pass
 
 
-def test_a_container_that_is_made_after_the_sweep(engine, relay, relayed):
-    relay.hold("POST /containers/create")
-    asking = in_background(relayed, "/sandboxes", {"image": "python"})
-    relay.wait_held()
+def test_what_is_made_after_the_sweep(engine, relay, relayed):
+    """A container, a network and an image, all asked for by a server that was killed. Another one was killed meanwhile."""
+    kept = relayed.client().create()["id"]
+    relay.hold("POST /")
+    asking = [in_background(relayed, "/sandboxes", {"image": "python"}), in_background(relayed, "/networks", {"name": "late"}),
+              in_background(relayed, f"/sandboxes/{kept}/snapshots", {})]
+    relay.wait_held(3)
     relayed.kill()
-    asking.join()
+    for one in asking:
+        one.join()
     relayed.start()
-    assert folders(relayed), "what is in doubt is remembered, should this server be killed, too"
+    assert set(folders(relayed)) > {kept}, "what is in doubt is remembered, should this server be killed, too"
     relayed.kill()
     relayed.start()
-    assert relay.let_go() == [201]
-    wait_until(lambda: engine.containers() == [], "the late container to go")
-    wait_until(lambda: folders(relayed) == [], "its folder to go")
+    assert relay.let_go() == [201] * 3
+    wait_until(lambda: [c["Labels"]["iii-sandbox-id"] for c in engine.containers()] == [kept], "the late container to go")
+    wait_until(lambda: folders(relayed) == [kept], "its folder to go")
+    wait_until(lambda: engine.networks() == [], "the late network to go")
+    wait_until(lambda: not any("iii-sbx" in tag for i in engine.json("GET", "/images/json") for tag in i["RepoTags"] or ()), "the late image to go")
 
 
 def test_a_container_that_is_made_while_the_next_server_stops(engine, relay, relayed):
@@ -283,17 +289,6 @@ def test_a_container_that_is_made_after_the_engine_hung_up(engine, relay, relaye
     assert relay.let_go() == [201]
     wait_until(lambda: engine.containers() == [], "the late container to go")
     place.unlink()
-
-
-def test_a_network_that_is_made_after_the_sweep(engine, relay, relayed):
-    relay.hold("POST /networks/create")
-    asking = in_background(relayed, "/networks", {"name": "late"})
-    relay.wait_held()
-    relayed.kill()
-    asking.join()
-    relayed.start()
-    assert relay.let_go() == [201]
-    wait_until(lambda: engine.networks() == [], "the late network to go")
 
 
 def test_a_server_that_is_stopped_while_it_looks_for_its_containers(engine, relay, relayed):
