@@ -257,7 +257,8 @@ def test_what_is_made_after_the_sweep(engine, relay, relayed):
     wait_until(lambda: [c["Labels"]["iii-sandbox-id"] for c in engine.containers()] == [kept], "the late container to go")
     wait_until(lambda: folders(relayed) == [kept], "its folder to go")
     wait_until(lambda: engine.networks() == [], "the late network to go")
-    wait_until(lambda: not any("iii-sbx" in tag for i in engine.json("GET", "/images/json") for tag in i["RepoTags"] or ()), "the late image to go")
+    captured = f'/images/json?filters={{"label":["iii-sandbox-data={relayed.data_tag()}"]}}'
+    wait_until(lambda: engine.json("GET", captured) == [], "the late image to go")
 
 
 def test_a_container_that_is_made_while_the_next_server_stops(engine, relay, relayed):
