@@ -41,9 +41,10 @@ struct vmm {
     size_t n_nics;
     int64_t call_ms;
     unsigned step; /* of the boot */
-    vmm_fn *fn;    /* of what is under way */
+    vmm_fn *fn;    /* of the opening, or of the transfer under way */
     void *arg;
     struct job *job;
+    struct call *calls; /* pauses and resumes under way; the API takes them one after the other */
 };
 
 /* --- in the tool --- */
@@ -94,7 +95,7 @@ static void refuse(struct vmm *m, vmm_fn *fn, void *arg, const struct err *err)
     loop_defer(m->loop, on_refused, r);
 }
 
-/* One thing at a time: vm.c asks so. */
+/* One transfer at a time: vm.c asks so. */
 static int begin(struct vmm *m, vmm_fn *fn, void *arg, struct err *err)
 {
     if (m->fn)
@@ -285,15 +286,31 @@ static struct vmm *firecracker_reopen(const struct vmm_start *s, vmm_fn *fn, voi
     return m;
 }
 
+struct call {
+    struct call *next;
+    struct vmm *vmm;
+    vmm_fn *fn;
+    void *arg;
+};
+
+static void on_patched(void *arg, json_t *answer, const struct err *err)
+{
+    CLEANUP(free_p) struct call *c = arg;
+    struct call **at = &c->vmm->calls;
+    (void)answer;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    c->fn(c->arg, err);
+}
+
 static void patch_vm(struct vmm *m, const char *state, vmm_fn *fn, void *arg)
 {
-    struct err err = ERR_INIT;
-    if (begin(m, fn, arg, &err) < 0) {
-        refuse(m, fn, arg, &err);
-        return;
-    }
+    struct call *c = xzalloc(sizeof(*c));
+    *c = (struct call){ .next = m->calls, .vmm = m, .fn = fn, .arg = arg };
+    m->calls = c;
     fccall_run(m->api, &(struct fccall_request){ "PATCH", "/vm", json_pack("{s:s}", "state", state), m->call_ms },
-               on_answer, m);
+               on_patched, c);
 }
 
 static void firecracker_pause(struct vmm *m, vmm_fn *fn, void *arg)
@@ -499,6 +516,10 @@ static void firecracker_close(struct vmm *m)
         m->job->vmm = NULL; /* goes when its thread is done */
     else if (m->job)
         job_free(m->job);
+    for (struct call *c; (c = m->calls);) {
+        m->calls = c->next;
+        free(c);
+    }
     free(m->command_line);
     free(m);
 }
