@@ -26,7 +26,7 @@ def lives(monitor):
 
 
 def field(pid, name):
-    return re.search(rf"^{name}:\s+(.*)$", leak.read(f"/proc/{pid}/status"), re.M)[1]
+    return re.search(rf"^{name}:[ \t]*(.*)$", leak.read(f"/proc/{pid}/status"), re.M)[1]
 
 
 def machines(server):

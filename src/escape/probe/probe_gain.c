@@ -192,6 +192,12 @@ static void hardware(void)
               found);
 }
 
+static bool is_null_device(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+}
+
 static void write_row(const char *path, const char *text)
 {
     char name[100];
@@ -200,6 +206,11 @@ static void write_row(const char *path, const char *text)
     int why = errno;
     if (fd < 0 && (why == ENOENT || why == EROFS)) {
         probe_row(7, name, PROBE_DENIED, "%s", strerror(why));
+        return;
+    }
+    if (fd >= 0 && is_null_device(fd)) {
+        close(fd);
+        probe_row(7, name, PROBE_DENIED, "the null device is mounted on it");
         return;
     }
     ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));

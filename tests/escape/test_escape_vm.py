@@ -1,0 +1,142 @@
+"""Virtual machines (checklist 18): the same hostile programs in a guest, a guest that was taken over, and the place its monitor runs in."""
+import base64
+import json
+import os
+import pathlib
+import socket
+import statistics
+import threading
+import time
+
+import pytest
+
+import harness
+import leak
+import vmhostile
+import vmwatch
+
+pytestmark = pytest.mark.skipif(harness.BACKEND != "qemu", reason="about virtual machines: III_TEST_BACKEND=qemu")
+
+PROBE = harness.BINARY.parent / "src" / "escape" / "iii-probe"
+# What only concerns the kernel that the guest has for itself.
+OWN_KERNEL = {"socket option: netfilter tables": "it has none", "oom_score_adj -1000": "whom it kills when the guest's memory is full"}
+SECONDS = 4  # that a flood lasts
+DAEMON_MB = 64  # that the daemon may grow by; what it holds for one link is bounded far below
+ANSWER_S = 5  # the slowest answer of a neighbour, on a machine that emulates two guests and is busy with other tests
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Its machines of MEMORY_MB are hostile; all others come from a template that is well."""
+    made = harness.Server()
+    made.held = leak.Holdings(made.data_dir)
+    try:
+        harness.qemukit.fill(made.data_dir, made.binary, harness.make_template)
+        vmhostile.plant(made)
+        made.start()
+        yield made
+        made.held.look(made.pid)
+        made.stop()
+        made.held.assert_nothing_left()
+        assert vmwatch.machines(made) == []
+    finally:
+        made.remove()
+
+
+@pytest.fixture
+def neighbour(server):
+    with server.client() as caller:
+        sid = caller.create()["id"]
+        yield caller, sid
+        server.held.look(server.pid)
+        caller.ok("DELETE", f"/sandboxes/{sid}")
+
+
+def rss_mb(pid):
+    return int(vmwatch.field(pid, "VmRSS").split()[0]) / 1024
+
+
+def watch(server, caller, sid, seconds):
+    """What a flood costs: seconds of each command of the neighbour, share of a CPU and growth in MB of the daemon."""
+    before, ticks, begun, took = rss_mb(server.pid), leak.cpu_ticks(server.pid), time.monotonic(), []
+    most = before
+    while time.monotonic() < begun + seconds:
+        at = time.monotonic()
+        assert caller.exec(sid, "echo on")["stdout"] == "on\n"
+        took.append(time.monotonic() - at)
+        most = max(most, rss_mb(server.pid))
+    share = (leak.cpu_ticks(server.pid) - ticks) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - begun)
+    return took, share, most - before
+
+
+def hostile(server, what):
+    """Makes a hostile machine in the background. Its answer is in the list when it has come."""
+    answers, caller = [], server.client(timeout_s=150)
+    work = threading.Thread(target=lambda: answers.append(caller.post("/sandboxes", {
+        "image": "python", "memory": vmhostile.MEMORY_MB, "workdir": f"/{what}"})), daemon=True)
+    work.start()
+    return answers, work
+
+
+@pytest.mark.parametrize("what", ["frames", "mute", "console", "garbage", "noise", "registers"])
+def test_a_guest_that_was_taken_over_hurts_nobody_else(server, neighbour, what, record_property):
+    caller, sid = neighbour
+    answers, work = hostile(server, what)
+    if what in ("frames", "mute", "console", "registers"):
+        work.join(150)
+        assert answers and answers[0].status == 200, answers
+    took, share, growth = watch(server, caller, sid, SECONDS)
+    print(f"{what}: {len(took)} commands, p50 {statistics.median(took) * 1e3:.1f} ms, slowest {max(took) * 1e3:.0f} ms, "
+          f"daemon {share:.2f} CPU, {growth:+.1f} MB")
+    record_property("p50_ms", statistics.median(took) * 1e3)
+    assert max(took) < ANSWER_S and growth < DAEMON_MB
+    assert share < 0.6  # it has turns left for others, whatever one guest sends
+    work.join(150)
+    assert answers
+    if what in ("garbage", "noise") and answers[0].status != 200:
+        assert "virtual machine" in answers[0].error or "died" in answers[0].error, answers
+    elif answers[0].status == 200:
+        bad = answers[0].json()["id"]
+        assert caller.delete(f"/sandboxes/{bad}").status in (200, 404)
+    harness.wait_until(lambda: len(vmwatch.machines(server)) == 1, "only the neighbour is left")
+    assert caller.exec(sid, "echo on")["stdout"] == "on\n"
+
+
+def test_the_same_probes_in_a_guest(server, neighbour, bait):
+    caller, sid = neighbour
+    caller.ok("POST", f"/sandboxes/{sid}/files/upload", {"path": "/workspace/iii-probe", "content": base64.b64encode(PROBE.read_bytes()).decode()})
+    caller.exec(sid, "chmod 755 /workspace/iii-probe")
+    uptime = int(time.clock_gettime(time.CLOCK_BOOTTIME))
+    done = caller.exec(sid, ["/workspace/iii-probe", "--marker", str(bait.file), "--secret", bait.secret, "--host", socket.gethostname(),
+                             "--uptime", str(uptime), "--port", str(server.port)], timeout=200)
+    rows = [json.loads(line) for line in done["stdout"].splitlines()]
+    reached = [(row["name"], row["detail"]) for row in rows if row["result"] == "reached" and row["name"] not in OWN_KERNEL]
+    assert not reached, reached
+    assert sum(row["result"] == "denied" for row in rows) > 250
+    assert caller.exec(sid, "echo on")["stdout"] == "on\n"
+
+
+def test_where_a_monitor_runs(server, neighbour):
+    """Its own user, a filter on its system calls, no capability, no network, and a root with nothing in it but its own."""
+    with server.client() as caller:
+        second = caller.create()["id"]
+        both = list(vmwatch.monitors(server))
+        assert len(both) == 2 and len({vmwatch.field(pid, "Uid") for pid in both}) == 2
+        for pid in both:
+            assert vmwatch.field(pid, "Seccomp") == "2" and vmwatch.field(pid, "NoNewPrivs") == "1"
+            assert all(int(vmwatch.field(pid, name), 16) == 0 for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"))
+            assert len(set(vmwatch.field(pid, "Uid").split())) == 1 and vmwatch.field(pid, "Groups").strip() == ""
+            assert all(name not in leak.namespaces("self") for name in leak.namespaces(pid) if name.split(":")[0] in ("mnt", "pid", "net", "ipc", "uts"))
+            devices = [line.split(":")[0].strip() for line in leak.read(f"/proc/{pid}/net/dev").splitlines()[2:]]
+            assert devices == ["lo"] and leak.read(f"/proc/{pid}/net/fib_trie").strip() == ""
+            root = pathlib.Path(f"/proc/{pid}/root")
+            assert {path.name for path in root.iterdir()} == {"usr", "bin", "sbin", "lib", "lib64", "dev", "kernel", "initramfs", "base", "disk", "ram"}
+            assert {path.name for path in (root / "dev").iterdir()} == {"null"}
+            assert not (root / "etc").exists() and not (root / "proc").exists()
+            with pytest.raises(OSError):
+                (root / "x").write_text("x")
+            assert {line.split()[5].split(",")[0] for line in leak.read(f"/proc/{pid}/mountinfo").splitlines() if line.split()[4] in ("/", "/usr", "/base", "/kernel")} == {"ro"}
+            opened = {os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")}
+            foreign = [path for path in opened if path.startswith("/") and not path.startswith(("/dev/null", str(server.data_dir / "vm"), "/kernel", "/initramfs", "/base", "/disk", "/ram"))]
+            assert not foreign, foreign
+        caller.ok("DELETE", f"/sandboxes/{second}")
