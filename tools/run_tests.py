@@ -29,8 +29,8 @@ DOCKER = ("alerts", "background", "contexts", "diskwatch", "durable", "egress", 
 BLACKBOX_ALL = ("test_docker_fallback.py",)  # with --all: they wait for deadlines of their own
 DOCKER_ALL = ("audit", "engine_calls", "fn_text", "iii_cli", "leak", "otlp", "routes", "tenants", "tokens")  # with --all: they add little
 # On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
-QEMU = {"background": (), "env": (), "exec_stream": ()}
-QEMU_ALL = DOCKER + DOCKER_ALL + ("vm_volumes",)
+QEMU = {"background": (), "env": (), "exec_stream": (), "vm_death": ("machines_outlive_a_daemon_that_is_killed",), "escape_vm": ("where_a_monitor_runs",)}
+QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_volumes")
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")
@@ -354,10 +354,15 @@ def engines(tally, binary, expr):
         on_engine(tally, f"engines-{name}", stems, environment(binary, III_TEST_BACKEND="docker", III_TEST_ENGINE=name), expr)
 
 
+def qemu_file(stem):
+    return f"{BLACKBOX[stem.startswith('escape')]}/test_{stem}.py"
+
+
 def qemu_cases(is_all):
     """Files, and of some only cases by name."""
-    whole = [f"{BLACKBOX[0]}/test_{stem}.py" for stem in (QEMU_ALL if is_all else [stem for stem, names in QEMU.items() if not names])]
-    return whole if is_all else whole + [f"{BLACKBOX[0]}/test_{stem}.py::test_{name}" for stem, names in QEMU.items() for name in names]
+    if is_all:
+        return [qemu_file(stem) for stem in QEMU_ALL]
+    return [qemu_file(stem) + (f"::test_{name}" if name else "") for stem, names in QEMU.items() for name in names or ("",)]
 
 
 def qemu(tally, binary, expr, is_all):
