@@ -418,7 +418,7 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
         r = check_backend(vol, s, &err);
     if (r == 0)
         r = check_room(v, s, &err);
-    if (r == 0 && !ops->mount_volume)
+    if (r == 0 && (!ops->mount_volume || !ops->caps(s->runtime).can_mount))
         r = runtime_cannot(s->runtime, "volume", "mount volumes", &err);
     if (r < 0 || !ops->mount_volume) {
         fn(arg, &err);

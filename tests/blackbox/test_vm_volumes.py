@@ -129,6 +129,9 @@ def test_of_the_backend_it_was_used_on_first(server, client, new_sandbox, new_vo
     client.ok("POST", f"/volumes/{other}/detach")
     reply = attach(client, other, sid)
     assert reply.status == 409 and "native" in reply.error
+    places = (folder(server) / vid, pathlib.Path(server.data_dir) / "volumes" / other)
+    assert all(place.is_dir() for place in places)
     for one in (vid, other):
         client.ok("DELETE", f"/volumes/{one}")
-    harness.wait_until(lambda: not (folder(server) / vid).exists() and not (pathlib.Path(server.data_dir) / "volumes" / other).exists(), "the files to go")
+    assert not any(place.exists() for place in places)
+    harness.wait_until(lambda: len(vmwatch.machines(server)) == len(vmwatch.monitors(server)), "what is left of the volume to go")

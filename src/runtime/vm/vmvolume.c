@@ -349,6 +349,7 @@ void vmvolume_unmount(struct box *box, const struct box_volume *v, box_done_fn *
 
 struct removing {
     struct vm *vm;
+    struct err err;
     box_done_fn *fn;
     void *arg;
 };
@@ -357,16 +358,23 @@ static void tell_removed(void *arg)
 {
     CLEANUP(free_p) struct removing *r = arg;
     if (!r->vm->is_ending)
-        r->fn(r->arg, NULL);
+        r->fn(r->arg, r->err.code ? &r->err : NULL);
 }
 
+/* Among the folders of machines first: what is there and belongs to nobody is swept by the next server. */
 void vmvolume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
     struct removing *r = xzalloc(sizeof(*r));
+    char name[VMWIRE_NAME_MAX];
+    vmmachine_new_name(name);
     CLEANUP(free_p) char *folder = folder_of(vm, id);
+    CLEANUP(free_p) char *doomed = xasprintf("%s/boxes/%s", vm->site.dir, name);
     *r = (struct removing){ .vm = vm, .fn = fn, .arg = arg };
-    vmfile_remove_later(vm, folder);
+    if (rename(folder, doomed) == 0)
+        vmfile_remove_later(vm, doomed);
+    else if (errno != ENOENT) /* it was never used */
+        (void)err_sys(&r->err, -errno, "remove volume %s", id);
     loop_defer(vm->base.loop, tell_removed, r);
 }
 
