@@ -30,7 +30,7 @@ BLACKBOX_ALL = ("test_docker_fallback.py",)  # with --all: they wait for deadlin
 DOCKER_ALL = ("audit", "engine_calls", "fn_text", "iii_cli", "leak", "otlp", "routes", "tenants", "tokens")  # with --all: they add little
 # On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
 QEMU = {"background": (), "env": (), "exec_stream": (), "vm_death": ("machines_outlive_a_daemon_that_is_killed",), "escape_vm": ("where_a_monitor_runs",)}
-QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_volumes")
+QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_guest", "vm_memory", "vm_volumes")
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")

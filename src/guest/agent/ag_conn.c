@@ -375,7 +375,8 @@ static void free_conn(struct ag_conn *c)
     }
     if (c->is_port) {
         ag_loop_unwatch(&c->agent->loop, &c->watch);
-        ag_vm_link_ended(c->agent, c->in.data + c->in.at, c->is_taken_over ? c->in.len - c->in.at : 0);
+        bool has_rest = c->is_taken_over;
+        ag_vm_link_ended(c->agent, has_rest ? c->in.data + c->in.at : NULL, has_rest ? c->in.len - c->in.at : 0);
     } else {
         ag_loop_close(&c->agent->loop, &c->watch);
     }
