@@ -23,11 +23,11 @@ BUILD, ASAN = ROOT / "build", ROOT / "build" / "asan"
 ASAN_OPTIONS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dwerror=true"]
 # The black-box files that are about sandboxes run on a Docker engine, too. Tests that need what the backend declares missing skip themselves.
 DOCKER = ("alerts", "background", "contexts", "diskwatch", "durable", "egress", "env", "events", "exec", "exec_stream", "files", "fn_exec",
-          "fn_files", "fn_life", "fn_restart", "fork", "git", "idempotency", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
-          "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "queue", "restart", "snapshots", "stream_logs",
+          "fn_files", "fn_life", "fn_restart", "fork", "git", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
+          "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "queue", "restart", "routes", "snapshots", "stream_logs",
           "stream_metrics", "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
 BLACKBOX_ALL = ("test_docker_fallback.py",)  # with --all: they wait for deadlines of their own
-DOCKER_ALL = ("audit", "engine_calls", "fn_text", "iii_cli", "leak", "otlp", "routes", "tenants", "tokens")  # with --all: they add little
+DOCKER_ALL = ("audit", "engine_calls", "fn_text", "idempotency", "iii_cli", "leak", "otlp", "tenants", "tokens")  # with --all: they add little
 # On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
 QEMU = {"background": (), "env": (), "exec_stream": (), "vm_death": ("machines_outlive_a_daemon_that_is_killed",), "escape_vm": ("where_a_monitor_runs",)}
 QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_guest", "vm_memory", "vm_volumes")
