@@ -408,6 +408,15 @@ static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready
 
 /* --- one that was there before us --- */
 
+/* As ident_hex() wrote it; of anything else come zeroes, which no machine takes. */
+static void read_token(const char *text, uint8_t ret[16])
+{
+    for (size_t i = 0; i < 16 && strlen(text) == 32; i++) {
+        const char pair[] = { text[2 * i], text[2 * i + 1], '\0' };
+        ret[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+}
+
 static void vm_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
@@ -423,9 +432,7 @@ static void vm_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn,
     box->cpu_milli = (uint32_t)json_get_int(record, "cpuMilli", 0);
     box->disk_mb = (uint32_t)json_get_int(record, "diskMb", 0);
     box->pids_max = (uint32_t)json_get_int(record, "pidsMax", 0);
-    const char *token = json_get_str(record, "token", "");
-    for (size_t i = 0; i < sizeof(box->token) && strlen(token) == 2 * sizeof(box->token); i++)
-        (void)sscanf(token + 2 * i, "%2hhx", &box->token[i]);
+    read_token(json_get_str(record, "token", ""), box->token);
     m->is_busy = true;
     struct vmmachine_plan plan = { .name = box->name, .memory_mb = box->memory_mb };
     box->machine = vmmachine_adopt(&vm->site, &plan, (pid_t)json_get_int(record, "pid", 0),

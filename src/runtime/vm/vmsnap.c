@@ -240,9 +240,10 @@ static void on_receiver(void *arg, const struct err *err)
     s->is_busy = false;
     if (err)
         s->receiver = NULL;
-    if (!err && (!s->source || s->vm->is_ending))
+    bool is_gone = !s->source || s->vm->is_ending;
+    if (is_gone)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
-    if (err || why.code)
+    if (err || is_gone)
         finish(s, err ? err : &why);
     else if (s->vm->site.vmm->can_save_live)
         transfer(s);
