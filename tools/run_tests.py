@@ -29,8 +29,27 @@ DOCKER = ("alerts", "background", "contexts", "diskwatch", "durable", "egress", 
 BLACKBOX_ALL = ("test_docker_fallback.py",)  # with --all: they wait for deadlines of their own
 DOCKER_ALL = ("audit", "engine_calls", "fn_text", "idempotency", "iii_cli", "leak", "otlp", "tenants", "tokens")  # with --all: they add little
 # On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
-QEMU = {"background": (), "env": (), "exec_stream": (), "vm_death": ("machines_outlive_a_daemon_that_is_killed",), "escape_vm": ("where_a_monitor_runs",)}
-QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_guest", "vm_memory", "vm_volumes")
+QEMU = {
+    "background": ("it_runs_and_ends", "it_outlives_its_connection_and_can_be_killed", "it_goes_with_its_sandbox"),
+    "env": (),
+    "exec": ("output_and_exit_code", "cwd", "python_runs", "timeout_kills_the_whole_tree", "a_client_that_leaves_ends_its_command", "long_arguments"),
+    "exec_stream": ("output_then_exit", "events_come_while_the_command_runs", "deleting_the_sandbox_ends_the_stream"),
+    "files": ("write_replaces_and_has_its_mode_and_owner", "bytes_that_are_no_text", "info", "move_is_in_order_and_stops_at_the_first_failure",
+              "a_link_out_stays_inside_the_sandbox"),
+    "fork": ("clone_is_a_fork_of_one",),
+    "lifecycle": ("create_answers_with_the_whole_record", "pause_and_resume", "delete_is_for_good", "a_fork_bomb_hits_only_its_own_sandbox"),
+    "ports": ("half_close_is_kept_and_many_connections_do_not_mix", "kill_closes_the_listener"),
+    "processes": (),
+    "proxy": ("a_request_in_an_envelope", "events_arrive_while_the_answer_is_running"),
+    "snapshots": ("a_removed_file_comes_back",),
+    "terminal": ("a_shell_over_the_duplex_socket", "keys_are_signals"),
+    "ttl": ("the_sweep_removes_what_has_expired",),
+    "vm_death": ("machines_outlive_a_daemon_that_is_killed",),
+    "escape_vm": ("where_a_monitor_runs",),
+    "vm_memory": ("forks_of_a_snapshot_go_on_from_the_same_number",),
+}
+ABOUT_MACHINES = ("test_vm_death.py", "test_vm_memory.py", "test_vm_volumes.py")  # these mean nothing without one
+QEMU_ALL = DOCKER + DOCKER_ALL + ("build", "escape_files", "escape_vm", "vm_death", "vm_guest", "vm_memory", "vm_volumes")
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")
@@ -313,7 +332,7 @@ def blackbox(tally, stage, binary, expr, files, **more):
 
 def blackbox_files(is_all):
     files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py"))
-    return [*(f for f in files if is_all or f.name not in BLACKBOX_ALL), *CHAOS]
+    return [*(f for f in files if f.name not in ABOUT_MACHINES and (is_all or f.name not in BLACKBOX_ALL)), *CHAOS]
 
 
 def sanitized_files(is_all):

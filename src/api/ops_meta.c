@@ -2,7 +2,9 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/version.h"
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "sandbox/boxusage.h"
 #include "sandbox/pool.h"
 #include "store/store.h"
 
@@ -68,17 +70,31 @@ void api_metrics_global(struct call *c)
     call_ok(c, body);
 }
 
+struct measured {
+    struct call *c;
+    struct sandbox *s;
+};
+
+static void on_measured(void *arg)
+{
+    CLEANUP(free_p) struct measured *m = arg;
+    struct err err = ERR_INIT;
+    json_t *metrics = sandbox_metrics(m->s, &err);
+    if (metrics)
+        call_ok(m->c, metrics);
+    else
+        call_fail(m->c, &err);
+    sandbox_unref(m->s);
+}
+
 void api_metrics_sandbox(struct call *c)
 {
-    struct err err = ERR_INIT;
     struct sandbox *s = handlers_sandbox(c);
     if (!s)
         return;
-    json_t *metrics = sandbox_metrics(s, &err);
-    if (metrics)
-        call_ok(c, metrics);
-    else
-        call_fail(c, &err);
+    struct measured *m = xzalloc(sizeof(*m));
+    *m = (struct measured){ .c = c, .s = sandbox_ref(s) };
+    boxusage_refresh(s, on_measured, m);
 }
 
 void api_pool_status(struct call *c)

@@ -10,6 +10,7 @@
 
 #include "api/version.h"
 #include "base/alloc.h"
+#include "sandbox/boxusage.h"
 #include "sandbox/pool.h"
 
 /* Upper ends of the latency buckets, microseconds: from a call that touches memory only to one that runs a program. */
@@ -249,9 +250,9 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
     struct looked_at seen[PROMETHEUS_BOXES_MAX];
     size_t n = 0;
     for (struct map_iter it = map_iter(p->m->sandboxes); n < PROMETHEUS_BOXES_MAX && map_next(&it);) {
-        const struct sandbox *s = it.value;
+        struct sandbox *s = it.value;
         seen[n] = (struct looked_at){ .id = s->id, .config = s->config };
-        if (s->box && s->runtime->ops->stats(s->box, &seen[n].st, NULL) == 0)
+        if (s->box && boxusage_get(s, &seen[n].st, NULL) == 0)
             n++;
     }
     for (int which = 0; which < BOX_SERIES && n > 0; which++) {

@@ -189,6 +189,14 @@ struct guest_change {
 int guest_fs_change(struct guest_link *g, const char *path, const struct guest_change *what, guest_rows_fn *fn,
                     void *arg);
 
+/* What only the agent of a virtual machine can count. ERR_UNSUPPORTED from every other. */
+struct guest_usage {
+    uint32_t pids; /* processes and threads */
+    uint64_t memory_bytes, oom_kills;
+};
+typedef void guest_usage_fn(void *arg, const struct guest_usage *usage, const struct err *err);
+int guest_usage(struct guest_link *g, guest_usage_fn *fn, void *arg);
+
 /* --- processes --- */
 struct guest_process {
     int pid, ppid;

@@ -157,3 +157,54 @@ int guest_reseed(struct guest_link *g, const void *seed, size_t len, guest_done_
     proto_put_u64(&w, (uint64_t)clock_wall_ms() * 1000);
     return link_simple_data(g, PROTO_RESEED, &w, seed, len, (struct link_then){ fn, arg });
 }
+
+/* --- what is used inside --- */
+
+struct usage_call {
+    struct link_stream s;
+    guest_usage_fn *fn;
+    void *arg;
+};
+
+static void usage_fail(struct link_stream *s, const struct err *err)
+{
+    struct usage_call c = *(struct usage_call *)s;
+    free(s);
+    c.fn(c.arg, NULL, err);
+}
+
+static int usage_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
+{
+    struct err err = ERR_INIT;
+    struct guest_usage usage = { 0 };
+    struct proto_reader r;
+    if (h->type == PROTO_ERROR) {
+        link_error(payload, h->length, &err);
+        link_close(s);
+        usage_fail(s, &err);
+        return 0;
+    }
+    if (h->type != PROTO_USAGE_REPLY)
+        return -EBADMSG;
+    proto_reader_init(&r, payload, h->length);
+    usage.pids = proto_get_u32(&r);
+    usage.memory_bytes = proto_get_u64(&r);
+    usage.oom_kills = proto_get_u64(&r);
+    struct usage_call c = *(struct usage_call *)s;
+    link_close(s);
+    free(s);
+    c.fn(c.arg, &usage, NULL);
+    return 0;
+}
+
+static const struct link_kind usage_kind = { .name = "usage", .on_frame = usage_frame, .on_fail = usage_fail };
+
+int guest_usage(struct guest_link *g, guest_usage_fn *fn, void *arg)
+{
+    struct usage_call *c = xzalloc(sizeof(*c));
+    *c = (struct usage_call){ .s.kind = &usage_kind, .fn = fn, .arg = arg };
+    int r = link_request(g, &c->s, PROTO_USAGE, NULL, NULL, 0);
+    if (r < 0)
+        free(c);
+    return r;
+}

@@ -351,6 +351,8 @@ static const struct message {
     { PROTO_PING, HOST | REQUEST, "PING", "" },
     { PROTO_HOSTNAME, HOST | REQUEST, "HOSTNAME", "s" },
     { PROTO_RESEED, HOST | REQUEST, "RESEED", "q*" },
+    { PROTO_USAGE, HOST | REQUEST, "USAGE", "" },
+    { PROTO_USAGE_REPLY, GUEST, "USAGE_REPLY", "wqq" },
     { PROTO_EXEC_START, HOST | REQUEST | MORE, "EXEC_START", "whhwssgAE" },
     { PROTO_EXEC_STARTED, GUEST, "EXEC_STARTED", "w" },
     { PROTO_EXEC_OUTPUT, GUEST, "EXEC_OUTPUT", "b+" },

@@ -91,6 +91,8 @@ enum proto_type {
     PROTO_PING = 6,     /* H>G: empty -> DONE */
     PROTO_HOSTNAME = 7, /* H>G: str name -> DONE */
     PROTO_RESEED = 8,   /* H>G: u64 wall clock in us since the epoch, data seed -> DONE. Mix in seed, step the clock */
+    PROTO_USAGE = 9,    /* H>G: empty -> USAGE_REPLY; ERROR ENOSYS where the host knows that itself */
+    PROTO_USAGE_REPLY = 10, /* G>H: u32 processes and threads, u64 bytes of memory, u64 kills for want of memory */
 
     /* H>G: u32 PROTO_WITH_* flags, u16 cols, u16 rows, u32 timeout_ms (0 none), str cwd ("" = "/"), str user ("" =
      * root; "uid[:gid]" or a name of /etc/passwd), str tag ("" unless PROTO_WITH_LOG), strs argv (at least one), strs

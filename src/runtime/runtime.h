@@ -53,7 +53,8 @@ struct box_stats {
     X(can_egress, "egress")        /* a way out that the daemon holds */ \
     X(can_rename, "hostname")      /* a running box gets another */      \
     X(can_measure, "diskWatch")    /* see measure() */                   \
-    X(has_store, "imageStore")     /* it runs images of our own store */
+    X(has_store, "imageStore")     /* it runs images of our own store */ \
+    X(has_layers, "layers")        /* what it captures is a layer: only what changed */
 
 struct runtime_caps {
 #define RUNTIME_CAP(field, name) bool field;
@@ -132,6 +133,7 @@ struct runtime_ops {
     const struct runtime_lack *lacks;    /* ended by name NULL; or NULL */
     const struct runtime_images *images; /* NULL: it runs the layers of our own store */
     const struct runtime_saves *saves;   /* NULL: what it captures is a layer of our own store */
+    bool counts_inside; /* processes, memory and kills for want of it are what the agent says (guest_usage) */
     struct runtime_caps (*caps)(struct runtime *rt);
     void (*create)(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg);
     /* Connects anew to a box that outlived its daemon. record is what save() gave. */

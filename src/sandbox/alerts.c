@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "loop/crontimer.h"
+#include "sandbox/boxusage.h"
 
 #define SCOPE         "alert"
 #define HISTORY_SCOPE "alert_event"
@@ -140,9 +141,9 @@ struct alerts *alerts_free(struct alerts *a)
 /* --- the rules --- */
 
 /* Share of one CPU since the last look, kept in w; false when the box cannot be asked. */
-static bool sample(struct alerts *a, const struct sandbox *s, struct watched *w, struct box_stats *st)
+static bool sample(struct alerts *a, struct sandbox *s, struct watched *w, struct box_stats *st)
 {
-    if (!s->box || s->runtime->ops->stats(s->box, st, NULL) < 0)
+    if (!s->box || boxusage_get(s, st, NULL) < 0)
         return false;
     int64_t now_us = clock_mono_us();
     int64_t span_us = now_us - w->at_us;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "sandbox/boxusage.h"
 #include "sandbox/limits.h"
 #include "sandbox/manager.h"
 
@@ -235,7 +236,7 @@ json_t *sandbox_metrics(struct sandbox *s, struct err *err)
         (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s has no running box", s->id);
         return NULL;
     }
-    if (s->runtime->ops->stats(s->box, &st, err) < 0)
+    if (boxusage_get(s, &st, err) < 0)
         return NULL;
     uint64_t limit =
         st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)json_get_int(s->config, "memory", 0);

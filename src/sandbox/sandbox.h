@@ -47,11 +47,17 @@ struct sandbox {
     struct guest_link *link;
     int64_t cpu_seen_us, cpu_seen_at_us; /* private: last sample of sandbox_metrics() */
     uint64_t oom_seen;                   /* oom kills already reported */
-    struct capture *captures;            /* private: capture.c */
-    struct {                             /* private: snapshots.c */
-        char *layer;                     /* the topmost captured layer that was counted; or NULL */
-        size_t base;                     /* how many layers of the image below were not */
-        int64_t bytes;                   /* what all between hold */
+    struct {                             /* private: boxusage.c; what the agent said last */
+        bool is_known;
+        unsigned n_asked;
+        uint32_t pids;
+        uint64_t memory_bytes, oom_kills;
+    } inside;
+    struct capture *captures; /* private: capture.c */
+    struct {                  /* private: snapshots.c */
+        char *layer;          /* the topmost captured layer that was counted; or NULL */
+        size_t base;          /* how many layers of the image below were not */
+        int64_t bytes;        /* what all between hold */
     } counted;
     bool is_restoring; /* a new box is being made for it */
 };

@@ -81,7 +81,7 @@ def test_too_many_are_refused_and_none_is_made(caller):
     assert caller.post("/sandboxes/sbx_" + "2" * 24 + "/fork", {"count": 1}).status == 404
 
 
-@harness.needs("imageStore")
+@harness.needs("imageStore", "layers")
 def test_what_was_between_goes_with_the_last_child(caller, server):
     def layers():
         return {path.name for path in (server.data_dir / "images" / "layers").iterdir()}

@@ -8,11 +8,16 @@ import harness
 import leak
 
 
+def is_database(path):
+    with open(path, "rb") as file:  # some of the others are disks of machines
+        return file.read(15) == b"SQLite format 3"
+
+
 def age(data_dir, sid):
     """Lets a stopped server's sandbox have expired long ago."""
     changed = 0
     for path in data_dir.rglob("*"):
-        if not path.is_file() or path.read_bytes()[:15] != b"SQLite format 3":
+        if not path.is_file() or not is_database(path):
             continue
         base = sqlite3.connect(path)
         for (body,) in base.execute("SELECT body FROM doc WHERE scope = 'sandbox' AND key = ?", (sid,)).fetchall():

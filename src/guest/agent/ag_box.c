@@ -54,12 +54,32 @@ static void reseed(struct ag_reply *r, struct proto_reader *in)
     ag_reply_result(r, -error, "write", "/dev/urandom");
 }
 
+static void reply_usage(struct ag_reply *r)
+{
+    uint8_t frame[PROTO_HEADER + 32];
+    struct proto_writer w;
+    struct vm_usage used;
+    int result = r->agent->vm ? ag_vm_usage(r->agent->vm, &used) : -ENOSYS;
+
+    if (result < 0) {
+        ag_reply_error(r, -result, "count what the machine uses");
+        return;
+    }
+    proto_frame_begin(&w, frame, sizeof(frame));
+    proto_put_u32(&w, used.pids);
+    proto_put_u64(&w, used.memory_bytes);
+    proto_put_u64(&w, used.oom_kills);
+    ag_reply_frame(r, frame, (size_t)proto_frame_end(&w, r->stream, PROTO_USAGE_REPLY, 0));
+}
+
 void ag_box_request(struct ag_reply *r, uint16_t type, const uint8_t *data, size_t len)
 {
     struct proto_reader in;
 
     proto_reader_init(&in, data, len);
-    if (type == PROTO_HOSTNAME)
+    if (type == PROTO_USAGE)
+        reply_usage(r);
+    else if (type == PROTO_HOSTNAME)
         set_hostname(r, &in);
     else
         reseed(r, &in);

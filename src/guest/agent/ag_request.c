@@ -20,6 +20,7 @@ void ag_request_run(struct ag_reply *r, uint16_t type, const uint8_t *data, size
         break;
     case PROTO_HOSTNAME:
     case PROTO_RESEED:
+    case PROTO_USAGE:
         ag_box_request(r, type, data, len);
         break;
     case PROTO_EXEC_START:

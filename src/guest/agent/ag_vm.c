@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,6 +35,7 @@ struct ag_vm {
     struct door *doors;
     size_t n_doors;
     uint64_t oom_kills;
+    int counts[VM_COUNTS];
 };
 
 /* What needs privilege is done by the warden, the rest here. Blocks until it is: no host is being served meanwhile. */
@@ -55,6 +57,32 @@ int ag_vm_set_clock(struct ag_vm *vm, uint64_t wall_us)
     return reply.result;
 }
 
+/* The number behind `word` in a file of the kernel's; "" is its only one. 0 or -ENOSYS. */
+static int read_count(int fd, const char *word, uint64_t *ret)
+{
+    char text[512];
+    ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = strstr(text, word);
+    if (n <= 0 || !at)
+        return -ENOSYS;
+    *ret = strtoull(at + strlen(word), NULL, 10);
+    return 0;
+}
+
+int ag_vm_usage(struct ag_vm *vm, struct vm_usage *ret)
+{
+    uint64_t pids = 0;
+    *ret = (struct vm_usage){ 0 };
+    int r = read_count(vm->counts[VM_COUNT_PIDS], "", &pids);
+    if (r >= 0)
+        r = read_count(vm->counts[VM_COUNT_MEMORY], "", &ret->memory_bytes);
+    if (r >= 0)
+        r = read_count(vm->counts[VM_COUNT_EVENTS], "oom_kill ", &ret->oom_kills);
+    ret->pids = (uint32_t)pids;
+    return r;
+}
+
 static void make_workdir(const struct vmhello *h, struct vmhello_reply *reply)
 {
     struct boxroot b = BOXROOT_INIT;
@@ -64,6 +92,25 @@ static void make_workdir(const struct vmhello *h, struct vmhello_reply *reply)
         (void)close(root);
     reply->result = r;
     memcpy(reply->text, b.why, sizeof(b.why));
+}
+
+static void write_etc(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return; /* the image has something else there */
+    (void)!write(fd, text, strlen(text));
+    (void)close(fd);
+}
+
+/* The name where programs look for it, as in a native box: a clone still has that of whom it was copied from. */
+static void name_box(const struct vmhello *h)
+{
+    char text[sizeof(h->hostname) + 128];
+    (void)snprintf(text, sizeof(text), "%s\n", h->hostname);
+    write_etc("/etc/hostname", text);
+    (void)snprintf(text, sizeof(text), "127.0.0.1\tlocalhost\n::1\tlocalhost\n127.0.1.1\t%s\n", h->hostname);
+    write_etc("/etc/hosts", text);
 }
 
 /* Answers the hello that is whole. 0: the descriptor is a link now; else it is still the door's. */
@@ -85,6 +132,7 @@ static int answer(struct door *d, int fd, const uint8_t *rest, size_t len)
     ask_warden(vm, &hello, &reply);
     if (reply.result >= 0 && hello.what == VMHELLO_ENTER) {
         make_workdir(&hello, &reply);
+        name_box(&hello);
         ag_conn_break_all(vm->agent); /* links of whom this machine was before */
     }
     explicit_bzero(&hello, sizeof(hello));
@@ -245,6 +293,7 @@ int ag_vm_start(struct agent *a, const struct vm_boot *plan)
     vm->agent = a;
     vm->control = plan->control;
     vm->port_fd = plan->port_fd;
+    memcpy(vm->counts, plan->counts, sizeof(vm->counts));
     vm->port = (struct door){ .vm = vm, .watch.fd = -EBADF };
     proto_vm_init(&vm->port.scan, sizeof(struct vmhello));
     vm->listener = (struct ag_watch){ .fd = plan->listen_fd, .fn = on_listener };

@@ -16,6 +16,11 @@
 /* Takes the descriptors of plan. 0 or -errno. */
 int ag_vm_start(struct agent *a, const struct vm_boot *plan);
 int ag_vm_set_clock(struct ag_vm *vm, uint64_t wall_us); /* 0 or -errno */
+struct vm_usage {
+    uint32_t pids; /* processes and threads, the agent's too */
+    uint64_t memory_bytes, oom_kills;
+};
+int ag_vm_usage(struct ag_vm *vm, struct vm_usage *ret); /* 0, or -ENOSYS: this kernel does not count */
 /* For ag_conn, when the link over the port has ended; rest: what came behind it. */
 void ag_vm_link_ended(struct agent *a, const uint8_t *rest, size_t len);
 /* Whether the machine's kernel has ended a process for want of memory since this was asked last; false in other boxes,

@@ -182,9 +182,21 @@ static void make_group(struct vm_warden *w)
     w->group = BOXROOT_NONE;
     if (boxroot_detached(&none, "cgroup2", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &top) < 0)
         return;
+    (void)vm_warden_write(top, "cgroup.subtree_control",
+                          "+memory"); /* only to count: the machine's size is the limit */
     if (vm_warden_write(top, "cgroup.subtree_control", "+pids") == 0 && mkdirat(top, "box", 0700) == 0)
         w->group = openat(top, "box", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     (void)close(top);
+}
+
+static void open_counts(int group, int counts[VM_COUNTS])
+{
+    static const char *const names[VM_COUNTS] = { "pids.current", "memory.current", "memory.events" };
+    for (size_t i = 0; i < VM_COUNTS; i++) {
+        counts[i] = group < 0 ? -1 : openat(group, names[i], O_RDONLY | O_CLOEXEC);
+        if (counts[i] < 0)
+            counts[i] = -EBADF;
+    }
 }
 
 static void set_limits(void)
@@ -250,9 +262,12 @@ void vm_boot_run(struct vm_boot *ret)
         vm_warden_run(&b.warden);
     }
     (void)close(ends[0]);
+    open_counts(b.warden.group, ret->counts);
     if (b.warden.group >= 0)
         (void)close(b.warden.group);
     b.root.control = ends[1];
     vm_root_enter(&b.root);
-    *ret = (struct vm_boot){ .control = ends[1], .port_fd = b.root.port_fd, .listen_fd = b.root.listen_fd };
+    ret->control = ends[1];
+    ret->port_fd = b.root.port_fd;
+    ret->listen_fd = b.root.listen_fd;
 }

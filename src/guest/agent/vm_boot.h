@@ -10,10 +10,15 @@
 #pragma once
 #include <stdbool.h>
 
+/* Files of the control group of the agent and all it starts; open before the agent is confined, which lets it not get
+ * at them by name. */
+enum vm_count { VM_COUNT_PIDS, VM_COUNT_MEMORY, VM_COUNT_EVENTS, VM_COUNTS };
+
 struct vm_boot {
-    int control;   /* the agent's end of its socket to the warden */
-    int port_fd;   /* the serial channel, or -EBADF */
-    int listen_fd; /* the vsock channel, or -EBADF */
+    int control;           /* the agent's end of its socket to the warden */
+    int port_fd;           /* the serial channel, or -EBADF */
+    int listen_fd;         /* the vsock channel, or -EBADF */
+    int counts[VM_COUNTS]; /* each may be -EBADF */
 };
 
 /* Whether the kernel started us to be the machine's init. */

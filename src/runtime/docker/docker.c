@@ -550,7 +550,8 @@ static struct runtime_caps docker_caps(struct runtime *rt)
                                   .can_limit_memory = p->can_memory,
                                   .can_limit_cpu = p->can_cpu,
                                   .can_limit_pids = p->can_pids,
-                                  .can_network = p->can_network };
+                                  .can_network = p->can_network,
+                                  .has_layers = true };
 }
 
 static struct runtime *docker_free(struct runtime *rt)

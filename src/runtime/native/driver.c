@@ -672,7 +672,8 @@ static struct runtime_caps native_caps(struct runtime *rt)
                                   .can_limit_rate = true,
                                   .can_rename = true,
                                   .can_measure = true,
-                                  .has_store = true };
+                                  .has_store = true,
+                                  .has_layers = true };
 }
 
 static struct runtime *native_free(struct runtime *rt)

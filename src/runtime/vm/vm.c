@@ -517,7 +517,6 @@ static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
     *ret = (struct box_stats){ .cpu_usage_us = s.cpu_usage_us,
                                .memory_bytes = s.memory_bytes,
                                .memory_limit_bytes = (uint64_t)(box->memory_mb - VM_KERNEL_MB) << 20,
-                               .pids = (uint32_t)s.pids,
                                .oom_kills = s.oom_kills };
     if (stat(disk, &st) == 0)
         ret->disk_bytes = (uint64_t)st.st_blocks * 512;
@@ -695,7 +694,8 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
 #define NO_NIC "its machines have no network interface; ports and the proxy work, they go through the agent"
 #define LACKS                                                                                                       \
     { "volume", "this monitor takes no drives while a machine runs" }, { "egress", NO_NIC }, { "network", NO_NIC }, \
-        { "limitRate", NO_NIC }, { "hostname", "a machine's name is told to it once" },                             \
+        { "limitRate", NO_NIC }, { "layers", "a snapshot is a whole machine: its memory and its drive" },           \
+        { "hostname", "a machine's name is told to it once" },                                                      \
     {                                                                                                               \
         "diskWatch", "every machine has a drive of fixed size"                                                      \
     }
@@ -790,13 +790,14 @@ static void on_tick(void *arg)
 }
 
 /* Each backend is a runtime of its own name; all else is the same. */
-#define VM_OPS(backend, lacks_of)                                                                                      \
-    {                                                                                                                  \
-        .name = backend, .lacks = lacks_of, .saves = &vmsnap_ops, .caps = vm_caps, .create = vm_create,                \
-        .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late, .last_words = vm_last_words, \
-        .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause, .resume = vm_resume, .stats = vm_stats,         \
-        .set_limits = vm_set_limits, .rename = vm_rename, .sweep = vm_sweep, .mount_volume = vmvolume_mount,           \
-        .unmount_volume = vmvolume_unmount, .remove_volume = vmvolume_remove, .free = vm_free                          \
+#define VM_OPS(backend, lacks_of)                                                                                    \
+    {                                                                                                                \
+        .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vmsnap_ops, .caps = vm_caps,            \
+        .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late,       \
+        .last_words = vm_last_words, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,                  \
+        .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .rename = vm_rename, .sweep = vm_sweep, \
+        .mount_volume = vmvolume_mount, .unmount_volume = vmvolume_unmount, .remove_volume = vmvolume_remove,        \
+        .free = vm_free                                                                                              \
     }
 static const struct runtime_ops vm_ops[VMWIRE_VMMS] = { [VMWIRE_QEMU] = VM_OPS("qemu", lacks),
                                                         [VMWIRE_FIRECRACKER] = VM_OPS("firecracker", lacks),

@@ -291,6 +291,40 @@ TEST(frames_that_a_started_exec_does_not_get_end_the_link)
     }
 }
 
+static void on_usage(void *arg, const struct guest_usage *usage, const struct err *err)
+{
+    if (usage)
+        CHECK(usage->pids == 7 && usage->memory_bytes == 1u << 20 && usage->oom_kills == 2);
+    on_done(arg, err);
+}
+
+TEST(what_a_machine_uses_is_three_numbers_or_ends_the_link)
+{
+    static const char good[] = "\7\0\0\0"
+                               "\0\0\20\0\0\0\0\0"
+                               "\2\0\0\0\0\0\0";
+    struct rig r;
+    rig_init(&r);
+    send_hello(&r);
+    CHECK_INT(guest_usage(r.g, on_usage, &r), 0);
+    send_frame(&r, 1, PROTO_USAGE_REPLY, 0, good, 20);
+    wait_for(&r, &r.done, 1);
+    CHECK_INT(r.failed, 0);
+    rig_done(&r);
+    static const struct {
+        uint16_t type, flags;
+        size_t len;
+    } bad[] = { { PROTO_USAGE_REPLY, 0, 19 }, { PROTO_USAGE_REPLY, PROTO_MORE, 20 }, { PROTO_DONE, 0, 0 } };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        rig_init(&r);
+        send_hello(&r);
+        CHECK_INT(guest_usage(r.g, on_usage, &r), 0);
+        send_frame(&r, 1, bad[i].type, bad[i].flags, good, bad[i].len);
+        check_broken(&r);
+        rig_done(&r);
+    }
+}
+
 TEST(an_exit_code_no_kernel_gives_ends_the_link)
 {
     struct rig r;
@@ -851,6 +885,7 @@ int main(void)
 {
     RUN(frames_that_no_exec_gets_end_the_link);
     RUN(frames_that_a_started_exec_does_not_get_end_the_link);
+    RUN(what_a_machine_uses_is_three_numbers_or_ends_the_link);
     RUN(an_exit_code_no_kernel_gives_ends_the_link);
     RUN(the_first_frame_must_be_a_hello_of_our_version);
     RUN(an_oversized_length_ends_the_link_at_once);

@@ -1,0 +1,12 @@
+/* What a sandbox uses: the backend's numbers, and the agent's where only that can count (struct runtime_ops,
+ * counts_inside). Those are asked for, so a look shows them as they were when they came last.
+ * May include: base/, guest/, runtime/. */
+#pragma once
+#include "runtime/runtime.h"
+#include "sandbox/sandbox.h"
+
+/* At once. -errno with err when the backend cannot tell. */
+int boxusage_get(struct sandbox *s, struct box_stats *ret, struct err *err);
+/* Calls fn when the numbers are those of now, or the agent cannot be asked: paused, or on a backend that counts by
+ * itself. May be from inside the call. */
+void boxusage_refresh(struct sandbox *s, loop_fn *fn, void *arg);
