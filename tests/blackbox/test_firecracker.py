@@ -37,27 +37,32 @@ def make_kit(data):
         {"kernel": KEY, "version": "6.1-none", "where": "", "identity": "of a test"}))
 
 
-def import_image(data, folder):
+def import_image(data, folder, user):
     tar = folder / "base.tar"
     tar.write_bytes(images.rootfs(images.program(folder)))
-    subprocess.run([harness.BINARY, "image", "import", tar, "test/base:1", "--data-dir", data], check=True,
-                   capture_output=True, env=harness.clean_env({"HOME": str(folder)}))
+    become = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"] if user else []
+    subprocess.run([*become, harness.BINARY, "image", "import", tar, "test/base:1", "--data-dir", data], check=True,
+                   capture_output=True, env=harness.clean_env({"HOME": str(data.parent)}))
 
 
 class Stage:
     """A server whose firecracker is the checker."""
 
-    def __init__(self, folder, program=None, **settings):
+    def __init__(self, folder, program=None, user=None, env=None, **settings):
         if not program:
             program = folder / "firecracker"
             fcprogram.build(program, AGENT, **settings)
-        self.server = harness.Server(env={"III_ISOLATION_BACKEND": "firecracker", "III_VM_FIRECRACKER": str(program),
-                                          "III_WORKSPACE_DIR": "/box", "III_DEFAULT_MEMORY": "64"})
-        folder.chmod(0o711)
+        self.server = harness.Server(user=user, env={
+            "III_ISOLATION_BACKEND": "firecracker", "III_VM_FIRECRACKER": str(program), "III_WORKSPACE_DIR": "/box",
+            "III_DEFAULT_MEMORY": "64", **(env or {})})
+        for path in (folder, *folder.parents[:2]):
+            path.chmod(0o755)  # for users that are not root
         self.server.data_dir.mkdir(parents=True)
         self.held = leak.Holdings(self.server.data_dir)
         make_kit(self.server.data_dir)
-        import_image(self.server.data_dir, folder)
+        if user:
+            subprocess.run(["chown", "-R", f"{user}:{user}", self.server.data_dir], check=True)
+        import_image(self.server.data_dir, folder, user)
         self.server.start()
         self.client = self.server.client()
 
@@ -147,4 +152,21 @@ def test_a_program_that_is_not_there_is_named(tmp_path):
     made = Stage(tmp_path, program="/nowhere/firecracker")
     reply = made.client.post("/sandboxes", {"image": "test/base:1"})
     assert reply.status >= 500 and "/nowhere/firecracker" in reply.error, reply
+    made.end()
+
+
+def test_a_server_without_root_has_machines_too(tmp_path):
+    made = Stage(tmp_path, user=4242)
+    box = made.create()
+    assert made.run(box, "id -u; echo /*")["stdout"].startswith("0\n/base /bin /box ")  # its own, in a namespace of its own
+    assert made.client.call("DELETE", f"/sandboxes/{box}").status == 200
+    made.end()
+
+
+def test_what_libkrun_complains_of_reaches_the_caller(tmp_path):
+    library = tmp_path / "libkrun.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, pathlib.Path(fcprogram.__file__).parent / "standin_krun.c"], check=True)
+    made = Stage(tmp_path, env={"III_ISOLATION_BACKEND": "krun", "III_VM_LIBKRUN": str(library)})
+    reply = made.client.post("/sandboxes", {"image": "test/base:1"})  # of a size that the stand-in does not take
+    assert reply.status == 502 and "libkrun: set CPUs and memory: Invalid argument" in reply.error, reply
     made.end()

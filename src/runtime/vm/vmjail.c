@@ -35,7 +35,8 @@ struct jail {
     int complaints; /* what the monitor says on its standard error; nobody has to read it */
     int usr, kvm, null, named[VMWIRE_FDS], extra[EXTRAS];
     const char *extra_from[EXTRAS]; /* NULL: not wanted */
-    uid_t uid;
+    uid_t uid; /* as seen from outside: in a user namespace of its own nobody has one before it is mapped */
+    gid_t gid;
     bool is_root;
 };
 
@@ -256,7 +257,7 @@ static int become_monitor(struct jail *j, const char *program, struct vmm_args *
 {
     static char *const no_env[] = { NULL };
     int r = 0;
-    if (!j->is_root && (r = map_self(getuid(), getgid())) < 0)
+    if (!j->is_root && (r = map_self(j->uid, j->gid)) < 0)
         return err_sys(err, r, "map the user");
     r = cgroup_join_self(&j->join);
     if (r < 0)
@@ -363,6 +364,7 @@ int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int f
         return err_set(err, ERR_UNSUPPORTED, 0, "%s is not installed", j.vmm ? j.vmm->program : "this monitor");
     memcpy(j.fds, plan->fds, sizeof(j.fds));
     j.uid = j.is_root ? uid_of(q->name) : getuid();
+    j.gid = j.is_root ? j.uid : getgid();
     vmm_command_line(j.vmm, q->flags & VMWIRE_KVM, line);
     j.vmm->argv(q, line, &args);
     int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the monitor's command line is too long") : 0;
