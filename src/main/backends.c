@@ -134,7 +134,8 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
         else
             r = native_new(l, native, &rt, err);
         if (r == 0 && vm_is_backend(names[i]) && *vm_notice(rt))
-            log_event(LOG_WARN, "backend.slow", "backend", names[i], "machines", "emulated, or not there yet", "why",
+            log_event(LOG_WARN, "backend.slow", "backend", names[i], "machines",
+                      vm_can_emulate(rt) ? "emulated, or not there yet" : "none: it needs KVM and a kernel", "why",
                       vm_notice(rt), NULL);
         if (r == 0)
             ret->all[ret->n++] = rt;

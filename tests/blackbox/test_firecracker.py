@@ -48,21 +48,19 @@ def import_image(data, folder, user):
 class Stage:
     """A server whose firecracker is the checker."""
 
-    def __init__(self, folder, program=None, user=None, env=None, **settings):
+    def __init__(self, program=None, user=None, env=None, **settings):
+        self.server = harness.Server(user=user, env={"III_ISOLATION_BACKEND": "firecracker", "III_WORKSPACE_DIR": "/box",
+                                                     "III_DEFAULT_MEMORY": "64", **(env or {})})
         if not program:
-            program = folder / "firecracker"
+            program = self.server.home / "firecracker"
             fcprogram.build(program, AGENT, **settings)
-        self.server = harness.Server(user=user, env={
-            "III_ISOLATION_BACKEND": "firecracker", "III_VM_FIRECRACKER": str(program), "III_WORKSPACE_DIR": "/box",
-            "III_DEFAULT_MEMORY": "64", **(env or {})})
-        for path in (folder, *folder.parents[:2]):
-            path.chmod(0o755)  # for users that are not root
+        self.server.env["III_VM_FIRECRACKER"] = str(program)
         self.server.data_dir.mkdir(parents=True)
         self.held = leak.Holdings(self.server.data_dir)
         make_kit(self.server.data_dir)
         if user:
             subprocess.run(["chown", "-R", f"{user}:{user}", self.server.data_dir], check=True)
-        import_image(self.server.data_dir, folder, user)
+        import_image(self.server.data_dir, self.server.home, user)
         self.server.start()
         self.client = self.server.client()
 
@@ -84,8 +82,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path):
-    made = Stage(tmp_path)
+def stage():
+    made = Stage()
     yield made
     made.end()
 
@@ -141,22 +139,22 @@ def monitor_of(uid):
     raise AssertionError(f"no process of user {uid}")
 
 
-def test_what_firecracker_complains_of_reaches_the_caller(tmp_path):
-    made = Stage(tmp_path, FCCHECKER_FAULT="PUT /boot-source 400")
+def test_what_firecracker_complains_of_reaches_the_caller():
+    made = Stage(FCCHECKER_FAULT="PUT /boot-source 400")
     reply = made.client.post("/sandboxes", {"image": "test/base:1"})
     assert reply.status == 502 and "PUT /boot-source with 400: as the test wishes" in reply.error, reply
     made.end()
 
 
-def test_a_program_that_is_not_there_is_named(tmp_path):
-    made = Stage(tmp_path, program="/nowhere/firecracker")
+def test_a_program_that_is_not_there_is_named():
+    made = Stage(program="/nowhere/firecracker")
     reply = made.client.post("/sandboxes", {"image": "test/base:1"})
     assert reply.status >= 500 and "/nowhere/firecracker" in reply.error, reply
     made.end()
 
 
-def test_a_server_without_root_has_machines_too(tmp_path):
-    made = Stage(tmp_path, user=4242)
+def test_a_server_without_root_has_machines_too():
+    made = Stage(user=4242)
     box = made.create()
     assert made.run(box, "id -u; echo /*")["stdout"].startswith("0\n/base /bin /box ")  # its own, in a namespace of its own
     assert made.client.call("DELETE", f"/sandboxes/{box}").status == 200
@@ -166,7 +164,7 @@ def test_a_server_without_root_has_machines_too(tmp_path):
 def test_what_libkrun_complains_of_reaches_the_caller(tmp_path):
     library = tmp_path / "libkrun.so.1"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, pathlib.Path(fcprogram.__file__).parent / "standin_krun.c"], check=True)
-    made = Stage(tmp_path, env={"III_ISOLATION_BACKEND": "krun", "III_VM_LIBKRUN": str(library)})
+    made = Stage(env={"III_ISOLATION_BACKEND": "krun", "III_VM_LIBKRUN": str(library)})
     reply = made.client.post("/sandboxes", {"image": "test/base:1"})  # of a size that the stand-in does not take
     assert reply.status == 502 and "libkrun: set CPUs and memory: Invalid argument" in reply.error, reply
     made.end()

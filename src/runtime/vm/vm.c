@@ -850,6 +850,11 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
     return 0;
 }
 
+bool vm_can_emulate(const struct runtime *rt)
+{
+    return ((const struct vm *)rt)->site.vmm_number == VMWIRE_QEMU;
+}
+
 const char *vm_notice(struct runtime *rt)
 {
     struct vm *vm = vm_of(rt);

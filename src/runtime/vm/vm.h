@@ -24,3 +24,4 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
 /* What an operator should know of a driver that was just made: machines are emulated and slow, or cannot be booted yet.
  * "" when all is well. Borrowed. */
 const char *vm_notice(struct runtime *rt);
+bool vm_can_emulate(const struct runtime *rt); /* its monitor runs guests without the CPU's help, if slowly */
