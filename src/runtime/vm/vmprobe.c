@@ -238,7 +238,7 @@ static const char *last_words(struct guest *g)
 static int find_reply(struct buf *in, uint64_t nonce, struct err *err)
 {
     struct vmhello_reply reply;
-    const char *at = memmem(in->data, in->len, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN);
+    const char *at = in->len == 0 ? NULL : memmem(in->data, in->len, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN);
     if (!at || in->len - (size_t)(at - in->data) < sizeof(reply))
         return 0;
     memcpy(&reply, at, sizeof(reply));
