@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -51,6 +52,7 @@ static pid_t spawn(char *const argv[])
 {
     pid_t pid = fork();
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that crashes leaves nothing running */
         (void)execv(argv[0], argv);
         _exit(127);
     }
