@@ -11,6 +11,7 @@
 #include <sys/io.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/reboot.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,7 +55,8 @@ static int open_port(void)
         DIR *d = opendir("/dev");
         for (struct dirent *e; d && (e = readdir(d));) {
             (void)snprintf(path, sizeof(path), "/dev/%s", e->d_name);
-            int fd = strncmp(e->d_name, "vport", 5) == 0 ? open(path, O_RDWR) : -1;
+            const char *port = strncmp(e->d_name, "vport", 5) == 0 ? strchr(e->d_name + 5, 'p') : NULL;
+            int fd = port && strcmp(port, "p1") == 0 ? open(path, O_RDWR) : -1;
             if (fd >= 0)
                 return fd;
         }
@@ -184,13 +186,15 @@ static void poke_firmware(void)
 
 static void poke_registers(void)
 {
+    int console = open("/dev/console", O_WRONLY);
+    (void)dprintf(console, "hostile: lets go\n");
     unbind_all();
+    (void)dprintf(console, "hostile: takes\n");
     int fd = open("/dev/mem", O_RDWR | O_SYNC);
     volatile uint8_t *all = mmap(NULL, SPAN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, REGISTERS);
-    int console = open("/dev/console", O_WRONLY);
     if (fd < 0 || all == MAP_FAILED || iopl(3) < 0) {
         (void)dprintf(console, "hostile: no registers: %s\n", strerror(errno));
-        return;
+        (void)reboot(RB_AUTOBOOT);
     }
     for (int i = 0; i < 24; i++)
         if (*(volatile uint32_t *)(all + i * 512) == 0x74726976 && *(volatile uint32_t *)(all + i * 512 + 8))
@@ -203,7 +207,7 @@ static void poke_registers(void)
         if (i % 64 == 0)
             poke_firmware();
     }
-    (void)dprintf(console, "hostile: done\n");
+    (void)reboot(RB_AUTOBOOT); /* the end of the machine, with what it said so far */
 }
 
 static void act(int fd, const char *what)
