@@ -45,7 +45,7 @@ def test_enospc_comes_while_writing_and_the_host_loses_no_more(small, client, se
     images = sum(p.stat().st_blocks * 512 for p in server.data_dir.glob("boxes/*/disk.img")) >> 20
     assert images <= DISK_MB + 8, (images, lost_mb)
     assert client.exec(small, "head -c 8000000 /dev/zero > /tmp/more")["exitCode"] != 0
-    assert client.exec(small, "rm /workspace/big /tmp/more && echo x > /tmp/one && cat /tmp/one")["stdout"] == "x\n"
+    assert client.exec(small, "rm -f /workspace/big /tmp/more && echo x > /tmp/one && cat /tmp/one")["stdout"] == "x\n"
 
 
 @harness.needs("limitDisk")
@@ -167,7 +167,7 @@ def test_snapshot_fork_and_restore_keep_files_and_limit(small, client):
 @harness.needs("limitDisk")
 def test_no_loop_device_is_left(new_sandbox, client, server):
     ids = [client.create(diskMb=DISK_MB)["id"] for _ in range(3)]
-    assert len(leak.loops(server.data_dir)) >= 3
+    assert len(leak.loops(server.data_dir)) >= 3 or harness.BACKEND != "native"  # the disk of a machine needs none
     for sid in ids:
         client.exec(sid, "dd if=/dev/zero of=/tmp/f bs=1M count=20 2>/dev/null")
         client.ok("DELETE", f"/sandboxes/{sid}")
@@ -210,7 +210,7 @@ def test_below_the_reserve_nothing_new_is_made():
 
 
 
-@harness.needs("limitDisk")
+@harness.needs("limitDisk", "diskWatch")
 def test_an_ordinary_user_is_told():
     with harness.Server(user=65534) as server:
         reply = server.client().post("/sandboxes", {"image": "python", "diskMb": 100})
