@@ -119,10 +119,8 @@ static bool write_image(const struct check *c, const char *path)
     (void)snprintf(head + 136, 12, "%011o", 0);
     memset(head + 148, ' ', 8); /* the sum is taken with spaces in its place */
     head[156] = '0';
-    memcpy(head + 257,
-           "ustar\0"
-           "00",
-           8);
+    (void)snprintf(head + 257, 6, "ustar");
+    memset(head + 263, '0', 2); /* its version */
     for (size_t i = 0; i < sizeof(head); i++)
         sum += (unsigned char)head[i];
     (void)snprintf(head + 148, 8, "%06o", sum);

@@ -77,8 +77,10 @@ static void cmdline_value(const char *cmdline, const char *key, char *value, siz
     size_t len = strlen(key);
     value[0] = '\0';
     for (const char *p = cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n"))
-        if (strncmp(p, key, len) == 0 && p[len] == '=')
-            (void)snprintf(value, size, "%.*s", (int)strcspn(p + len + 1, " \n"), p + len + 1);
+        if (strncmp(p, key, len) == 0 && p[len] == '=') {
+            const char *from = strchr(p, '=') + 1; /* no key has one in it */
+            (void)snprintf(value, size, "%.*s", (int)strcspn(from, " \n"), from);
+        }
 }
 
 /* Words MODULE.PARAMETER=VALUE of the command line are for a module when it is loaded; modprobe does that elsewhere. */

@@ -83,7 +83,7 @@ static void qemu_argv(const struct vmwire_request *q, const char *command_line, 
     vmm_args_add(a, "-machine");
     vmm_args_add(a, "microvm,pit=on,pic=on,rtc=on,acpi=on,isa-serial=on,memory-backend=mem");
     vmm_args_add(a, "-accel");
-    vmm_args_add(a, "%s", is_kvm ? "kvm" : "tcg,thread=multi");
+    vmm_args_add(a, "%s", is_kvm ? "kvm" : "tcg,thread=multi,tb-size=256");
     vmm_args_add(a, "-cpu");
     vmm_args_add(a, "%s", is_kvm ? "host" : "max");
     vmm_args_add(a, "-smp");

@@ -76,9 +76,9 @@ struct vmm_ops {
     const char *name;    /* also what III_ISOLATION_BACKEND says */
     const char *program; /* looked for in /usr/bin, /usr/local/bin, /usr/sbin */
     bool has_vsock;      /* the agent listens on a vsock behind the agent socket, else a serial port */
-    bool can_save_live;
-    bool has_own_port; /* with has_vsock: the socket leads to the agent's port by itself */
-    bool can_save;     /* memory snapshots; else machines are booted, never restored */
+    bool can_save_live;  /* with hardware virtualization */
+    bool has_own_port;   /* with has_vsock: the socket leads to the agent's port by itself */
+    bool can_save;       /* memory snapshots; else machines are booted, never restored */
     /* In the tool. */
     void (*argv)(const struct vmwire_request *q, const char *command_line, struct vmm_args *args);
     /* In the daemon. Connects, and tells fn when the machine takes commands (booting or waiting for load()). */
