@@ -61,9 +61,8 @@ ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
 NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_firecracker.py", "test_iii_sdk.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
 # The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.
-SANITIZED = ("background", "durable", "egress", "engine_calls", "engine_channels", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fn_files",
-             "fn_text", "fork", "git", "http", "idempotency", "lifecycle", "mcp", "mcp_http", "networks", "pool", "ports", "processes", "proxy", "proxy_websocket", "queue",
-             "routes", "snapshots", "stream_logs", "templates", "terminal", "tokens", "traces", "validation", "volumes", "workers")
+SANITIZED = ("background", "durable", "engine_calls", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fork", "http", "lifecycle", "mcp",
+             "networks", "pool", "processes", "proxy", "routes", "snapshots", "terminal", "volumes")
 CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
 RERUN_MAX = 8
 WORKERS = 4  # test files at the same time
