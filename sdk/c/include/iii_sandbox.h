@@ -4,7 +4,8 @@
  * its failure, which `err` (may be NULL) then explains. What a call gives (`ret`) belongs to the caller, who frees it
  * whole with iii_free(); after a failure *ret is NULL. Strings are UTF-8 and end with a NUL byte; `x_len` also counts
  * NUL bytes that are part of the text (0 in what is sent: up to the NUL). NULL stands for what is absent. A client may
- * be used by several threads, a terminal by one at a time. */
+ * be used by several threads, a terminal by one at a time.
+ * What is installed is generated from sdk/c/src/header.h by `./dev sdkgen`. */
 #ifndef III_SANDBOX_H
 #define III_SANDBOX_H
 
