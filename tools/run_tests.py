@@ -5,6 +5,7 @@ The last line is always `N passed, N failed, N skipped`; each failure and each s
 A stage that cannot run, crashes or takes too long counts as one failure, with the end of its output."""
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ET
 
@@ -171,11 +173,13 @@ def step(tally, stage, name, argv, limit, env=None):
     return False
 
 
-def build(tally, stage, folder, options):
-    say(f"{stage}: build {folder.relative_to(ROOT)}")
-    name = "build"
-    return (step(tally, stage, name, ["./dev", "configure", str(folder.relative_to(ROOT)), *options], "build")
-            and step(tally, stage, name, ["ninja", "-C", str(folder)], "build"))
+def build_argvs(folder, options):
+    return ["./dev", "configure", str(folder.relative_to(ROOT)), *options], ["ninja", "-C", str(folder)]
+
+
+def build(tally):
+    say("build")
+    return all(step(tally, "build", "build", argv, "build") for argv in build_argvs(BUILD, []))
 
 
 def lint(tally):
@@ -193,27 +197,53 @@ def lint_results(tally, code, out):
         tally.add("lint", "lint", "failed", tail(out) or f"exit code {code}")
 
 
-class Tidy:
-    """clang-tidy over every file: minutes of work, so it runs beside the other stages at the lowest priority."""
+class Step:
+    """Commands that follow each other as long as they succeed, done by Beside."""
+
+    def __init__(self, argvs):
+        self.argvs, self.code, self.out, self.done = argvs, None, "", threading.Event()
+
+    def wait(self, limit_s):
+        """Exit code and output; None when it was not done in time."""
+        return (self.code, self.out) if self.done.wait(max(limit_s, 1)) else (None, "not done in time\n")
+
+
+class Beside:
+    """Minutes of work for compilers, one step after the other beside the stages, which mostly wait, and at the lowest priority."""
 
     def __init__(self):
-        self.out = open(BUILD / "tidy.log", "w+b")
-        self.proc = subprocess.Popen(["nice", "-n", "19", sys.executable, "tools/lint.py", "--only", "tidy", "--all"], cwd=ROOT,
-                                     stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.out, start_new_session=True)
+        self.steps, self.proc = [], None
+        self.thread = threading.Thread(target=self.work, daemon=True)
 
-    def join(self, tally):
-        say("lint: clang-tidy, begun with the first stage")
-        try:
-            code = self.proc.wait(max(min(LIMIT_S["tidy"], tally.left_s()), 1))
-        except subprocess.TimeoutExpired:
-            stop_group(self.proc)
-            code = None
-        self.out.seek(0)
-        text = self.out.read().decode(errors="replace")
-        self.out.close()
-        if code is None:
-            text += "\nclang-tidy was not done in time\n"
-        lint_results(tally, code, text)
+    def add(self, *argvs):
+        self.steps.append(Step(argvs))
+        return self.steps[-1]
+
+    def work(self):
+        for one in self.steps:
+            for argv in one.argvs:
+                self.proc = subprocess.Popen(["nice", "-n", "19", *argv], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                             stderr=subprocess.STDOUT, start_new_session=True)
+                one.out += self.proc.communicate()[0].decode(errors="replace")
+                one.code = self.proc.returncode
+                if one.code != 0:
+                    break
+            one.done.set()
+
+    def stop(self):
+        """What is still at work now is not wanted any more."""
+        self.steps.clear()
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            if self.proc and self.thread.is_alive():
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.proc.pid, sig)
+                self.thread.join(15)
+
+
+def tidy_results(tally, tidy):
+    say("lint: clang-tidy, begun with the first stage")
+    code, out = tidy.wait(min(LIMIT_S["tidy"], tally.left_s()))
+    lint_results(tally, code, out)
 
 
 def complaint(out, name):
@@ -411,8 +441,11 @@ def passes_alone(tally, node, env):
     return code == 0 and bool(cases) and all(c[2] == "passed" for c in cases)
 
 
-def asan(tally, expr, only_blackbox, is_all):
-    if not build(tally, "asan", ASAN, ASAN_OPTIONS):
+def asan(tally, built, expr, only_blackbox, is_all):
+    say("asan: the build, begun with the first stage")
+    code, out = built.wait(min(LIMIT_S["build"], tally.left_s()))
+    if code != 0:
+        tally.add("asan", "build", "failed", tail(out) or f"exit code {code}")
         return
     if not only_blackbox:
         unit(tally, "asan", ASAN, SANITIZER_ENV)
@@ -426,22 +459,13 @@ def guarded(tally, stage, fn, *args):
         tally.add(stage, stage, "failed", f"{type(error).__name__}: {error}")
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="./dev test")
-    parser.add_argument("--only", default=",".join(STAGES), help="comma list of: " + " ".join(STAGES))
-    parser.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian, more files on a Docker engine and with sanitizers")
-    parser.add_argument("-k", metavar="EXPR", help="only black-box tests that match (pytest's -k)")
-    args = parser.parse_args()
-    wanted = args.only.split(",")
-    if args.all:
-        wanted.append("packages")
-    unknown = [w for w in wanted if w not in (*STAGES, "packages")]
-    if unknown:
-        parser.error(f"unknown stage {unknown[0]}; there are: {' '.join(STAGES)} packages")
-    tally = Tally(ALL_S if args.all else TOTAL_S)
-    BUILD.mkdir(exist_ok=True)
-    built = build(tally, "build", BUILD, [])
-    tidy = Tidy() if "lint" in wanted and built else None
+def stages(tally, beside, wanted, args):
+    built = build(tally)
+    if "sdk" in wanted:
+        beside.add([sys.executable, str(CONTRACT / "sdkkit.py")])
+    sanitized = beside.add(*build_argvs(ASAN, ASAN_OPTIONS)) if "asan" in wanted else None
+    tidy = beside.add([sys.executable, "tools/lint.py", "--only", "tidy", "--all"]) if "lint" in wanted and built else None
+    beside.thread.start()
     if "lint" in wanted:
         guarded(tally, "lint", lint)
     if "unit" in wanted and built and not args.k:
@@ -458,10 +482,31 @@ def main():
         guarded(tally, "qemu", qemu, BUILD / "iii", args.k, args.all)
     if "packages" in wanted and built:
         guarded(tally, "packages", packages, BUILD / "iii", args.k)
-    if "asan" in wanted:
-        guarded(tally, "asan", asan, args.k, bool(args.k), args.all)
+    if sanitized:
+        guarded(tally, "asan", asan, sanitized, args.k, bool(args.k), args.all)
     if tidy:
-        guarded(tally, "lint", tidy.join)
+        guarded(tally, "lint", tidy_results, tidy)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev test")
+    parser.add_argument("--only", default=",".join(STAGES), help="comma list of: " + " ".join(STAGES))
+    parser.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian, more files on a Docker engine and with sanitizers")
+    parser.add_argument("-k", metavar="EXPR", help="only black-box tests that match (pytest's -k)")
+    args = parser.parse_args()
+    wanted = args.only.split(",")
+    if args.all:
+        wanted.append("packages")
+    unknown = [w for w in wanted if w not in (*STAGES, "packages")]
+    if unknown:
+        parser.error(f"unknown stage {unknown[0]}; there are: {' '.join(STAGES)} packages")
+    tally = Tally(ALL_S if args.all else TOTAL_S)
+    BUILD.mkdir(exist_ok=True)
+    beside = Beside()
+    try:
+        stages(tally, beside, wanted, args)
+    finally:
+        beside.stop()
     print(f"took {int(time.monotonic() - tally.started)} s", flush=True)
     return tally.report()
 

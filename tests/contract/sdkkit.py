@@ -79,12 +79,17 @@ def rust_env():
     return {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "build" / "rust"), "CARGO_TERM_COLOR": "never"}
 
 
-def rust_build(example):
-    """The path of an example program of the Rust SDK; cargo itself knows what has changed."""
+def rust_compile(*what):
+    """Cargo itself knows what has changed."""
     with Once("rust", "one cargo at a time"):
-        done = subprocess.run([cargo(), "build", "--locked", "--quiet", "--examples", "--manifest-path", ROOT / "sdk" / "rust" / "Cargo.toml"],
+        done = subprocess.run([cargo(), *what, "--locked", "--quiet", "--manifest-path", ROOT / "sdk" / "rust" / "Cargo.toml"],
                               env=rust_env(), capture_output=True, text=True, timeout=BUILD_S, check=False)
     assert done.returncode == 0, f"cargo ended with {done.returncode}:\n{done.stderr[-4000:]}"
+
+
+def rust_build(example):
+    """The path of an example program of the Rust SDK."""
+    rust_compile("build", "--examples")
     return ROOT / "build" / "rust" / "debug" / "examples" / example
 
 
@@ -112,3 +117,17 @@ def c_install():
         if needed:
             run(["meson", "install", "-C", folder, "--quiet", "--no-rebuild"])
     return home
+
+
+def make_all():
+    """Everything that tests of the SDKs compile or fetch, so that they find it ready."""
+    rust_compile("build", "--examples")
+    rust_compile("test", "--lib", "--tests", "--no-run")
+    python_venv()
+    build_typescript()
+    c_build()
+    c_install()
+
+
+if __name__ == "__main__":
+    make_all()

@@ -112,7 +112,7 @@ against(
 );
 
 against("no answer within the deadline, once", () => {}, async (server) => {
-  const client = new sdk.Client({ baseUrl: server.baseUrl, timeoutMs: 50 });
+  const client = new sdk.Client({ baseUrl: server.baseUrl, timeoutMs: 500 });
   await assert.rejects(client.admin.health(), sdk.RequestTimeoutError);
   assert.equal(server.requests.length, 1);
 });
@@ -120,13 +120,13 @@ against("no answer within the deadline, once", () => {}, async (server) => {
 against(
   "what takes long has no deadline, and neither has a stream that has begun",
   (request, response) => {
-    if (request.url.endsWith("/exec")) return setTimeout(() => reply(response, 200, { exitCode: 0 }), 200);
+    if (request.url.endsWith("/exec")) return setTimeout(() => reply(response, 200, { exitCode: 0 }), 800);
     response.writeHead(200, { "Content-Type": "text/event-stream" });
     response.write(": hello\n\n");
-    setTimeout(() => response.end('data: {"n":1}\n\n'), 200);
+    setTimeout(() => response.end('data: {"n":1}\n\n'), 800);
   },
   async (server) => {
-    const client = new sdk.Client({ baseUrl: server.baseUrl, timeoutMs: 100 });
+    const client = new sdk.Client({ baseUrl: server.baseUrl, timeoutMs: 500 });
     assert.equal((await client.sandbox(record).exec("sleep")).exitCode, 0);
     const seen = [];
     for await (const event of client.events.stream()) seen.push(event);
