@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/alloc.h"
+#include "os/unixsock.h"
 #include "tls/tlspump.h"
 
 /* What the pool thread works on; it may outlive the dial. */
@@ -268,18 +268,15 @@ struct dial *dial_tls(struct loop *l, const char *host, uint16_t port, SSL_CTX *
 static void start_unix(void *arg)
 {
     struct dial *d = arg;
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    struct sockaddr_un addr;
     d->is_start_due = false;
     if (d->is_given_up) {
         free_memory(d);
         return;
     }
-    if (strlen(d->name) >= sizeof addr.sun_path) {
-        finish(d, ENAMETOOLONG, "connect to");
-        return;
-    }
-    memcpy(addr.sun_path, d->name, strlen(d->name) + 1);
-    int r = try_connect(d, (struct sockaddr *)&addr, sizeof addr);
+    int r = unixsock_address(d->name, &addr);
+    if (r == 0)
+        r = try_connect(d, (struct sockaddr *)&addr, sizeof addr);
     if (r < 0)
         finish(d, -r, "connect to");
 }

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "http/http_conn.h"
+#include "os/unixsock.h"
 
 enum { BACKLOG = 1024, ACCEPT_BATCH = 64, SWEEP_MS = 250, BODY_GRACE_MS = 10000 };
 
@@ -327,29 +327,27 @@ int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t por
 }
 
 /* A socket file nobody listens on is left over from a server that was killed. */
-static int remove_stale(const struct sockaddr_un *addr)
+static int remove_stale(const char *path)
 {
     struct stat st;
-    if (lstat(addr->sun_path, &st) < 0)
+    if (lstat(path, &st) < 0)
         return errno == ENOENT ? 0 : -errno;
     if (!S_ISSOCK(st.st_mode))
         return -EEXIST;
-    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    if (connect(fd, (const struct sockaddr *)addr, sizeof *addr) == 0 || errno == EAGAIN)
-        return -EADDRINUSE;
-    return unlink(addr->sun_path) < 0 ? -errno : 0;
+    CLEANUP(close_fd_p) int fd = unixsock_dial(path);
+    if (fd != -ECONNREFUSED)
+        return fd >= 0 || fd == -EAGAIN ? -EADDRINUSE : fd;
+    return unlink(path) < 0 ? -errno : 0;
 }
 
 int http_server_listen_unix(struct http_server *s, const char *path, struct err *err)
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    if (!*path || strlen(path) >= sizeof addr.sun_path)
+    struct sockaddr_un addr;
+    int r = unixsock_address(path, &addr);
+    if (r < 0)
         return err_set(err, ERR_INVALID, 0, "listen on %s: a unix socket's path has 1 to %zu bytes", path,
-                       sizeof addr.sun_path - 1);
-    memcpy(addr.sun_path, path, strlen(path) + 1);
-    int r = remove_stale(&addr);
+                       UNIXSOCK_PATH_MAX);
+    r = remove_stale(path);
     if (r < 0)
         return err_set(err, ERR_CONFLICT, -r, "listen on %s", path);
     CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

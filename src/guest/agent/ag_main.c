@@ -17,7 +17,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "guest/agent/ag_conn.h"
@@ -27,6 +26,7 @@
 #include "guest/agent/ag_vm.h"
 #include "guest/agent/stage.h"
 #include "guest/agent/vm_boot.h"
+#include "os/unixsock.h"
 
 struct options {
     int stage_fd, connect_fd, listen_fd;
@@ -105,41 +105,10 @@ static int watch_listener(struct agent *a, int fd)
 
 static int listen_at(const char *path)
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-
-    if (strlen(path) >= sizeof(addr.sun_path))
-        return -ENAMETOOLONG;
-    memcpy(addr.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
     (void)unlink(path); /* of an agent before us */
     mode_t old = umask(0177);
-    int r = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+    int fd = unixsock_listen(path, 0, 16);
     (void)umask(old);
-    if (r < 0 || listen(fd, 16) < 0) {
-        r = -errno;
-        (void)close(fd);
-        return r;
-    }
-    return fd;
-}
-
-static int dial_at(const char *path)
-{
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-
-    if (strlen(path) >= sizeof(addr.sun_path))
-        return -ENAMETOOLONG;
-    memcpy(addr.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
-        int r = -errno;
-        (void)close(fd);
-        return r;
-    }
     return fd;
 }
 
@@ -147,7 +116,7 @@ static int dial_at(const char *path)
 static void redial(struct ag_timer *t)
 {
     struct agent *a = (struct agent *)((char *)t - offsetof(struct agent, redial));
-    int fd = a->conns ? -EISCONN : dial_at(a->dial_path);
+    int fd = a->conns ? -EISCONN : unixsock_dial(a->dial_path);
 
     if (fd >= 0)
         (void)ag_conn_new(a, fd);

@@ -4,14 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "http/client.h"
+#include "os/unixsock.h"
 #include "runtime/vm/vsockdoor.h"
 
 #define PROBE_MS 10
@@ -155,15 +154,9 @@ void fccall_run(struct fccall *c, const struct fccall_request *req, fccall_fn *f
 
 static int probe(const struct fccall *c)
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
     CLEANUP(close_fd_p) int there = vsockdoor_find(c->folder_fd, c->name);
-    if (there < 0)
-        return there;
-    (void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", there);
-    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-        return -errno;
-    return steal_fd(&there);
+    CLEANUP(close_fd_p) int fd = there < 0 ? there : unixsock_dial_at(there);
+    return fd < 0 ? fd : steal_fd(&there);
 }
 
 static void end_wait(struct fccall *c, const struct err *err)

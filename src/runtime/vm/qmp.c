@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "os/seqsock.h"
+#include "os/unixsock.h"
 
 #define LINE_MAX_BYTES (256u * 1024)
 
@@ -190,13 +190,9 @@ static void on_readable(void *arg, int events)
 
 int qmp_open(const struct qmp_options *opt, struct qmp **ret, struct err *err)
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    if (strlen(opt->path) >= sizeof(addr.sun_path))
-        return err_set(err, ERR_INVALID, ENAMETOOLONG, "socket %s", opt->path);
-    memcpy(addr.sun_path, opt->path, strlen(opt->path));
-    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-        return err_sys(err, -errno, "connect to the virtual machine's monitor");
+    CLEANUP(close_fd_p) int fd = unixsock_dial(opt->path);
+    if (fd < 0)
+        return err_sys(err, fd, "connect to the virtual machine's monitor");
     struct qmp *q = xzalloc(sizeof(*q));
     *q = (struct qmp){
         .loop = opt->loop, .fd = fd, .on_event = opt->on_event, .on_lost = opt->on_lost, .arg = opt->arg

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
+#include "os/unixsock.h"
 #include "runtime/vm/vmm.h"
 #include "runtime/vm/vsockdoor.h"
 
@@ -147,18 +147,6 @@ static void on_readable(void *arg, int events)
     }
 }
 
-static int dial(const char *path)
-{
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    if (strlen(path) >= sizeof(addr.sun_path))
-        return -ENAMETOOLONG;
-    memcpy(addr.sun_path, path, strlen(path));
-    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-        return -errno;
-    return steal_fd(&fd);
-}
-
 static void fill(struct vmhello *h)
 {
     struct timespec now;
@@ -202,7 +190,7 @@ static void try(struct vmchannel *c)
                                      .port = c->opt.port,
                                      .timeout_ms = c->ends_ms - loop_now_ms(c->opt.loop) };
     if (c->path) {
-        c->fd = dial(c->path);
+        c->fd = unixsock_dial(c->path);
         greet(c);
     } else {
         c->door = vsockdoor_open(c->opt.loop, &where, on_door, c);

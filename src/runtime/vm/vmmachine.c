@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/ident.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
+#include "os/unixsock.h"
 
 #define CONSOLE_MS    50 /* a guest may write as fast as it can: what is read is bounded, the rest waits or is lost */
 #define CONSOLE_BYTES 16384
@@ -97,27 +97,6 @@ struct vmchannel *vmmachine_note(struct vmmachine *m, struct vmchannel_options *
     return vmchannel_open(opt, fn, arg);
 }
 
-static int address(const char *path, struct sockaddr_un *ret)
-{
-    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    if (strlen(path) >= sizeof(ret->sun_path))
-        return -ENAMETOOLONG;
-    memcpy(ret->sun_path, path, strlen(path));
-    return 0;
-}
-
-static int listen_at(const char *path)
-{
-    struct sockaddr_un addr;
-    int r = address(path, &addr);
-    CLEANUP(close_fd_p) int fd = r < 0 ? r : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (r < 0)
-        return r;
-    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || listen(fd, 4) < 0)
-        return -errno;
-    return steal_fd(&fd);
-}
-
 /* --- the console --- */
 
 static void remember(struct vmmachine *m, const char *data, size_t n)
@@ -189,11 +168,7 @@ char *vmmachine_words(struct vmmachine *m)
 static int dial_console(const struct vmmachine *m)
 {
     CLEANUP(free_p) char *path = own_path(m, "console");
-    struct sockaddr_un addr;
-    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || address(path, &addr) < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-        return NO_FD;
-    return steal_fd(&fd);
+    return unixsock_dial(path);
 }
 
 /* The pipe in the monitor's folder, if it is one still. */
@@ -454,7 +429,7 @@ static int make_sockets(const struct vmmachine *m, int fds[VMWIRE_FDS], struct e
 {
     for (size_t i = 0; i < SOCKETS; i++) {
         CLEANUP(free_p) char *path = own_path(m, sockets[i]);
-        fds[i] = listen_at(path);
+        fds[i] = unixsock_listen(path, 0, 4);
         if (fds[i] < 0)
             return err_sys(err, fds[i], "listen at %s", path);
     }

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "os/unixsock.h"
 
 #define RETRY_MS 20
 /* One attempt. A guest that boots has no listener yet and the monitor hangs up at once; one that hangs is asked anew,
@@ -152,15 +152,8 @@ static int ask(struct vsockdoor *d)
 
 static int connect_to(int folder_fd, const char *name)
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
     CLEANUP(close_fd_p) int there = vsockdoor_find(folder_fd, name);
-    if (there < 0)
-        return there;
-    (void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d", there);
-    CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-        return -errno;
-    return steal_fd(&fd);
+    return there < 0 ? there : unixsock_dial_at(there);
 }
 
 static void begin(struct vsockdoor *d)

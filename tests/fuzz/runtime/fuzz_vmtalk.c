@@ -6,9 +6,9 @@
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "os/unixsock.h"
 #include "runtime/vm/qmp.h"
 #include "runtime/vm/vmchannel.h"
 
@@ -58,19 +58,18 @@ static void on_answer(void *arg, json_t *value, const struct err *err)
 /* A listening socket in a folder that is gone as soon as the connection is there. */
 static int connect_to(struct qmp **ret)
 {
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
     struct err err = ERR_INIT;
-    char folder[] = "/tmp/iii-fuzz-XXXXXX";
+    char path[64], folder[] = "/tmp/iii-fuzz-XXXXXX";
     MUST(mkdtemp(folder));
-    (void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s", folder);
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    MUST(bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == 0 && listen(listener, 1) == 0);
-    struct qmp_options opt = { .loop = loop, .path = addr.sun_path, .on_event = on_event, .on_lost = on_lost };
+    (void)snprintf(path, sizeof(path), "%s/s", folder);
+    int listener = unixsock_listen(path, 0, 1);
+    MUST(listener >= 0);
+    struct qmp_options opt = { .loop = loop, .path = path, .on_event = on_event, .on_lost = on_lost };
     MUST(qmp_open(&opt, ret, &err) == 0);
     int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     MUST(peer >= 0);
     (void)close(listener);
-    (void)unlink(addr.sun_path);
+    (void)unlink(path);
     (void)rmdir(folder);
     return peer;
 }

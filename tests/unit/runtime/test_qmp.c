@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "os/unixsock.h"
 #include "runtime/vm/qmp.h"
 #include "tap.h"
 
@@ -77,20 +77,19 @@ static const char *heard(void)
 static void begin(void)
 {
     struct err err = ERR_INIT;
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    char folder[] = "/tmp/iii-qmp-XXXXXX";
+    char path[64], folder[] = "/tmp/iii-qmp-XXXXXX";
     lost = answered = failed = events = 0;
     CHECK(mkdtemp(folder) != NULL);
-    (void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/s", folder);
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == 0 && listen(listener, 1) == 0);
+    (void)snprintf(path, sizeof(path), "%s/s", folder);
+    int listener = unixsock_listen(path, 0, 1);
+    CHECK(listener >= 0);
     CHECK_INT(loop_new(&loop, &err), 0);
-    struct qmp_options opt = { .loop = loop, .path = addr.sun_path, .on_event = on_event, .on_lost = on_lost };
+    struct qmp_options opt = { .loop = loop, .path = path, .on_event = on_event, .on_lost = on_lost };
     CHECK_INT(qmp_open(&opt, &qmp, &err), 0);
     monitor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     CHECK(monitor >= 0);
     (void)close(listener);
-    (void)unlink(addr.sun_path);
+    (void)unlink(path);
     (void)rmdir(folder);
 }
 
