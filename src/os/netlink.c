@@ -206,6 +206,20 @@ int netlink_up(int fd, int index, int master)
     return ask_one(fd, &m);
 }
 
+int netlink_no_inet6(int fd, int index)
+{
+    struct netlink_msg m;
+    struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = index };
+    uint8_t mode = IN6_ADDR_GEN_MODE_NONE;
+    netlink_begin(&m, RTM_SETLINK, NLM_F_ACK, &head, sizeof(head));
+    size_t spec = netlink_nest(&m, IFLA_AF_SPEC), inet6 = netlink_nest(&m, AF_INET6);
+    netlink_attr(&m, IFLA_INET6_ADDR_GEN_MODE, &mode, sizeof(mode));
+    netlink_end(&m, inet6);
+    netlink_end(&m, spec);
+    int r = ask_one(fd, &m);
+    return r == -EAFNOSUPPORT || r == -EOPNOTSUPP ? 0 : r;
+}
+
 int netlink_delete(int fd, int index)
 {
     struct netlink_msg m;

@@ -31,6 +31,8 @@ int netlink_veth(int fd, const char *name, const char *peer, int peer_ns, const 
 int netlink_bridge(int fd, const char *name);
 /* Up, and a port of the bridge `master` when master > 0. Packets that come in by it are never forwarded. */
 int netlink_up(int fd, int index, int master);
+/* No IPv6 of its own when it goes up; a kernel without is fine. */
+int netlink_no_inet6(int fd, int index);
 int netlink_delete(int fd, int index);
 int netlink_address(int fd, int index, uint32_t address, uint8_t prefix); /* host order */
 int netlink_default_route(int fd, int index);

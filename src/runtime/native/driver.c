@@ -19,8 +19,8 @@
 #include "os/seqsock.h"
 #include "runtime/native/boxplan.h"
 #include "runtime/native/native.h"
-#include "runtime/native/traffic.h"
 #include "runtime/native/wire.h"
+#include "runtime/traffic.h"
 
 #define NATIVE_MAGIC   0x6e617469u
 #define BOX_MAGIC      0x6e626f78u

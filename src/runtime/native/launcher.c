@@ -26,14 +26,13 @@
 #include "os/stage_plan.h"
 #include "os/tree.h"
 #include "runtime/native/boxdisk.h"
+#include "runtime/native/boxnet.h"
 #include "runtime/native/cell.h"
 #include "runtime/native/chore.h"
 #include "runtime/native/courtesy.h"
 #include "runtime/native/native.h"
-#include "runtime/native/outlet.h"
 #include "runtime/native/promote.h"
 #include "runtime/native/sweep.h"
-#include "runtime/native/switchnet.h"
 #include "runtime/native/volmount.h"
 
 #define CONTROL_FD       3
@@ -54,7 +53,7 @@ struct launcher {
     struct cell_site site;
     struct cell *cells;
     struct chore_list chores;
-    struct switchnet *nets;
+    struct boxnet *nets;
     struct courtesy courtesy;
     unsigned pool, blanks;
     int64_t no_blank_until_us;
@@ -350,21 +349,21 @@ static int extend(struct launcher *l, struct cell *c, const struct wire_request 
         return volmount_attach(c, q, err);
     if (q->op == WIRE_UNMOUNT)
         return volmount_detach(c, q, err);
-    return q->op == WIRE_NET_JOIN ? switchnet_join(l->nets, c, q, err) : switchnet_leave(c, q, err);
+    return q->op == WIRE_NET_JOIN ? boxnet_join(l->nets, c, q, err) : boxnet_leave(c, q, err);
 }
 
 static void on_outlet(struct cell *c, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number };
-    int fds[VISIT_FDS_MAX];
-    int r = outlet_open(c, fds, &err);
+    int fds[OUTLET_FDS];
+    int r = boxnet_outlet(c, fds, &err);
     if (r < 0) {
         reply_box_error(c, q, r, &err);
         return;
     }
-    reply(&p, fds, VISIT_FDS_MAX);
-    seqsock_close_all(fds, VISIT_FDS_MAX);
+    reply(&p, fds, OUTLET_FDS);
+    seqsock_close_all(fds, OUTLET_FDS);
 }
 
 /* What a former promote left has to be taken first: it is between the layers that the daemon knows and the files of
@@ -445,9 +444,9 @@ static void on_common_request(struct launcher *l, const struct wire_request *q)
     struct err err = ERR_INIT;
     int r = 0;
     if (q->op == WIRE_NET_MAKE)
-        r = switchnet_make(&l->nets, &l->site, q, &err);
+        r = boxnet_make(&l->nets, &l->site, q, &err);
     else if (q->op == WIRE_NET_REMOVE)
-        switchnet_remove(&l->nets, q->object);
+        boxnet_remove(&l->nets, q->object);
     else
         r = volmount_remove(&l->site, q, &l->chores, &err);
     if (r < 0)
@@ -787,7 +786,7 @@ static void stop(struct launcher *l)
         (void)poll(NULL, 0, 1); /* only a pause */
     }
     chore_finish(&l->chores, &l->site);
-    l->nets = switchnet_free(l->nets);
+    l->nets = boxnet_free(l->nets);
     cgroup_host_yield(&l->site.cgroups, false);
     while (l->cells) {
         struct cell *c = l->cells;

@@ -20,7 +20,8 @@
 #include "base/cleanup.h"
 #include "os/mount.h"
 #include "os/tree.h"
-#include "runtime/native/visit.h"
+#include "runtime/native/cellvisit.h"
+#include "runtime/visit.h"
 
 #define MOUNTS_MAX     64
 #define MOUNTINFO_MAX  (256 * 1024)
@@ -251,7 +252,7 @@ static int pivot(struct swap *s, struct err *err)
 static int swap_inside(void *arg, struct err *err)
 {
     struct swap *s = arg;
-    int r = visit_join(s->c, CLONE_NEWNS, err);
+    int r = cellvisit_join(s->c, CLONE_NEWNS, err);
     if (r < 0)
         return r;
     s->old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -353,7 +354,7 @@ static int run(struct cell_site *site, struct cell *c, const struct wire_request
 {
     char upper[32], work[32];
     static struct swap s;
-    c->userns = visit_open(c, "user", err);
+    c->userns = cellvisit_open(c, "user", err);
     if (c->userns < 0)
         return steal_fd(&c->userns);
     int r = cellroot_reopen(site, c, err);

@@ -13,7 +13,8 @@
 
 #include "base/cleanup.h"
 #include "os/mount.h"
-#include "runtime/native/visit.h"
+#include "runtime/native/cellvisit.h"
+#include "runtime/visit.h"
 #include "runtime/volplace.h"
 
 struct errand {
@@ -111,7 +112,7 @@ int volmount_attach(struct cell *c, const struct wire_request *q, struct err *er
     e.volume = volume;
     if (!c->site->is_root)
         return visit_run(attach_inside, &e, NULL, err);
-    CLEANUP(close_fd_p) int users = visit_open(c, "user", err);
+    CLEANUP(close_fd_p) int users = cellvisit_open(c, "user", err);
     if (users < 0)
         return users;
     CLEANUP(close_fd_p) int tree = mount_clone(volume, "");
@@ -126,7 +127,7 @@ int volmount_attach(struct cell *c, const struct wire_request *q, struct err *er
 static int detach_inside(void *arg, struct err *err)
 {
     struct errand *e = arg;
-    int r = visit_join(e->c, CLONE_NEWNS, err);
+    int r = cellvisit_join(e->c, CLONE_NEWNS, err);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int at = mount_walk(e->target, false);

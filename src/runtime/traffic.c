@@ -1,0 +1,65 @@
+#include "runtime/traffic.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+struct sum {
+    uint64_t in, out;
+};
+
+/* Of an interface's numbers the first counts the bytes received and the ninth those sent. */
+static void add_counters(char *text, struct sum *ret)
+{
+    unsigned long long counters[9];
+    for (int i = 0; i < 9; i++) {
+        char *end;
+        counters[i] = strtoull(text, &end, 10);
+        if (end == text)
+            return;
+        text = end;
+    }
+    ret->in += counters[0];
+    ret->out += counters[8];
+}
+
+/* Sums every interface with that prefix but the loopback: "  eth0: rx_bytes 7 more tx_bytes ...". */
+static struct sum read_all(pid_t pid, const char *prefix)
+{
+    char path[48], text[8192];
+    struct sum sum = { 0 };
+    (void)snprintf(path, sizeof(path), "/proc/%d/net/dev", (int)pid);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return sum;
+    text[n] = '\0';
+    for (char *line = text, *end; line && *line; line = end ? end + 1 : NULL) {
+        end = strchr(line, '\n');
+        line += strspn(line, " ");
+        char *colon = strchr(line, ':');
+        if (!colon || (end && colon > end) || strncmp(line, "lo:", 3) == 0 ||
+            strncmp(line, prefix, strlen(prefix)) != 0)
+            continue;
+        add_counters(colon + 1, &sum);
+    }
+    return sum;
+}
+
+void traffic_read(pid_t pid, struct box_stats *ret)
+{
+    struct sum sum = read_all(pid, "");
+    ret->rx_bytes += sum.in;
+    ret->tx_bytes += sum.out;
+}
+
+void traffic_read_behind(pid_t pid, const char *prefix, struct box_stats *ret)
+{
+    struct sum sum = read_all(pid, prefix);
+    ret->rx_bytes += sum.out;
+    ret->tx_bytes += sum.in;
+}
