@@ -28,8 +28,8 @@ DOCKER = ("background", "diskwatch", "durable", "egress", "env", "events", "exec
           "fn_life", "fn_restart", "fork", "git", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
           "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "restart", "routes", "snapshots", "stream_logs",
           "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
-BLACKBOX_ALL = ("test_docker_fallback.py",)  # with --all: they wait for deadlines of their own
-DOCKER_ALL = ("alerts", "audit", "contexts", "engine_calls", "fn_files", "fn_text", "idempotency", "iii_cli", "leak", "otlp", "queue", "stream_metrics", "tenants", "tokens")  # with --all: they add little
+BLACKBOX_ALL = ("test_docker_fallback.py", "test_mute_agent.py")  # with --all: they wait for deadlines of their own
+DOCKER_ALL = ("alerts", "audit", "contexts", "engine_calls", "fn_files", "fn_text", "idempotency", "iii_cli", "leak", "mute_agent", "otlp", "queue", "stream_metrics", "tenants", "tokens")  # with --all: they add little
 # On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
 QEMU = {
     "background": ("it_runs_and_ends", "it_outlives_its_connection_and_can_be_killed", "it_goes_with_its_sandbox"),

@@ -149,6 +149,9 @@ static void on_failed(void *arg, const struct err *err)
         (void)fn_set_fault(e->c, is_missing ? "S211" : "S215", "%s: %s",
                            is_missing ? "working directory not found" : "permission denied", e->workdir);
         exec_fail(e);
+    } else if (err->code == ERR_TIMEOUT) {
+        (void)fn_set_fault(e->c, "S200", "exec timed out after %lld ms: %s", (long long)e->timeout_ms, err->msg);
+        exec_fail(e);
     } else if (e->s->why) {
         (void)fn_set_fault(e->c, "S300", "VM died during the exec: %s%s%s", e->s->why, e->s->words ? "\n" : "",
                            e->s->words ? e->s->words : "");

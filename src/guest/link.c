@@ -48,6 +48,7 @@ struct guest_link {
     int64_t busy_us, looked_us; /* time its frames have cost lately; up to when that was reckoned */
     struct timer *rest_timer;   /* made at the first rest */
     bool is_resting;            /* nothing is read: others have their turn */
+    struct link_time time;
     struct link_jobs jobs;
 };
 
@@ -68,6 +69,7 @@ static void disconnect(struct guest_link *g)
 {
     g->watch = watch_free(g->watch);
     g->rest_timer = timer_free(g->rest_timer);
+    g->time.timer = timer_free(g->time.timer);
     close_fd_p(&g->fd);
     g->fd = NO_FD;
     buf_done(&g->out);
@@ -327,6 +329,7 @@ int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, con
     if (queued(g) + total > LINK_QUEUE_REQUEST || g->stream_count >= LINK_STREAMS_MAX)
         return -EBUSY;
     add_stream(g, s);
+    link_time_begin(s, type);
     post_request(g, s->id, type, first, piece(data, len));
     return 0; /* a send that failed has broken the link, and s fails with all others */
 }
@@ -552,6 +555,7 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
     struct guest_link *g = xzalloc(sizeof(*g));
     *g = (struct guest_link){ .magic = LINK_MAGIC, .refs = 1, .loop = l, .fd = NO_FD, .on_gone = on_gone, .arg = arg };
     buf_init(&g->out, LINK_QUEUE_MAX);
+    link_time_init(&g->time);
     int r = watch_new(l, fd, LOOP_READ, on_ready, g, &g->watch);
     if (r < 0) {
         link_unref(g);
@@ -566,4 +570,41 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
 struct link_jobs *link_jobs(struct guest_link *g)
 {
     return &g->jobs;
+}
+
+struct link_time *link_time(struct guest_link *g)
+{
+    return &g->time;
+}
+
+struct loop *link_loop(struct guest_link *g)
+{
+    return g->loop;
+}
+
+struct link_stream *link_find(struct guest_link *g, uint32_t id)
+{
+    return find_stream(g, id);
+}
+
+void link_each(struct guest_link *g, link_each_fn *fn, void *arg)
+{
+    for (uint32_t i = 0; i < g->bucket_count; i++)
+        for (struct link_stream *s = g->buckets[i]; s; s = s->next)
+            fn(arg, s);
+}
+
+void link_hold(struct guest_link *g)
+{
+    g->refs++;
+}
+
+void link_unhold(struct guest_link *g)
+{
+    link_unref(g);
+}
+
+bool link_is_broken(const struct guest_link *g)
+{
+    return g->is_broken;
 }

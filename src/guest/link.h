@@ -38,6 +38,12 @@ void guest_link_fail(struct guest_link *g, const struct err *err);
 /* fn may say more about why the link ends, before pending calls are told; it gets the arg of on_gone. */
 typedef void guest_why_fn(void *arg, struct err *err);
 void guest_link_on_why(struct guest_link *g, guest_why_fn *fn);
+/* An agent may have been taken over by what it runs, so no call waits for it for ever: a command's time limit and
+ * grace_ms, then it counts as timed out; other calls fail with ERR_TIMEOUT after answer_ms, those that only ask after
+ * grace_ms. What a caller does not take does not count, nor does the time in which the sandbox stands still. Tunnels
+ * and commands without a limit are waited for until they have begun; guest_job_wait() for ever. */
+void guest_link_patience(struct guest_link *g, uint32_t answer_ms, uint32_t grace_ms);
+void guest_link_stand_still(struct guest_link *g, bool is_still);
 unsigned guest_link_version(const struct guest_link *g); /* of the protocol; 0: the agent has not spoken yet */
 
 /* --- exec --- */
@@ -62,6 +68,7 @@ struct guest_exit {
     int code;   /* exit code, or 128 + signal */
     int signal; /* 0 when it exited by itself */
     bool is_timeout, is_oom;
+    bool is_silent; /* with is_timeout: the agent did not say so, so its processes may be there still */
     uint64_t user_us, system_us, max_rss_kb, wall_us;
 };
 struct guest_exec_events {

@@ -23,6 +23,11 @@ struct link_kind {
     void (*on_fail)(struct link_stream *s, const struct err *err);
     /* Data can be sent again after link_flow_send() stopped short; NULL when this kind sends none. */
     void (*on_room)(struct link_stream *s);
+    /* It has waited as long as it may. True: not for the guest but for its own user, so it goes on. NULL: always for
+     * the guest. */
+    bool (*is_users_turn)(const struct link_stream *s);
+    /* Instead of on_fail, when its time is over; NULL: on_fail. */
+    void (*on_late)(struct link_stream *s, const struct err *err);
 };
 
 struct link_stream {
@@ -30,6 +35,7 @@ struct link_stream {
     struct guest_link *link;
     struct link_stream *next;                        /* in its bucket */
     struct link_stream *waiting_prev, *waiting_next; /* while the queue is too long for its data */
+    int64_t due_ms;                                  /* when its time is over; 0: never */
     uint32_t id;                                     /* 0: not in the table */
     bool is_waiting;
 };
@@ -45,6 +51,27 @@ void link_drop(struct link_stream *s);  /* the same, and the agent is told to fo
 
 /* Whether data may be sent now. When the queue is too long, the stream is noted and its kind's on_room called later. */
 bool link_has_room(struct link_stream *s);
+
+/* --- time: link_time.c's part of the link, and what it asks of it --- */
+struct link_time {
+    struct timer *timer; /* made with the first call */
+    int64_t at_ms;       /* when it fires; 0: it does not */
+    int64_t still_ms;    /* since when the sandbox stands still */
+    bool is_still;
+    uint32_t answer_ms, grace_ms;
+};
+struct link_time *link_time(struct guest_link *g);
+void link_time_init(struct link_time *t);
+void link_time_begin(struct link_stream *s, uint16_t type);     /* as long as a call of this type may take */
+void link_time_limit(struct link_stream *s, uint32_t limit_ms); /* that long and some grace; 0: for ever */
+void link_time_again(struct link_stream *s);                    /* the guest has done something: from now on */
+struct loop *link_loop(struct guest_link *g);
+struct link_stream *link_find(struct guest_link *g, uint32_t id);
+typedef void link_each_fn(void *arg, struct link_stream *s); /* must not open or close any */
+void link_each(struct guest_link *g, link_each_fn *fn, void *arg);
+void link_hold(struct guest_link *g);   /* it stays while calls are told, whatever they do */
+void link_unhold(struct guest_link *g); /* may free it */
+bool link_is_broken(const struct guest_link *g);
 
 /* An ERROR payload as a struct err: the guest's errno picks the kind, its step becomes the text. */
 void link_error(const uint8_t *payload, size_t len, struct err *ret);

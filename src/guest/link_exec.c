@@ -23,7 +23,7 @@ struct guest_exec {
     void *arg;
     struct link_flow flow;
     unsigned flags;
-    bool has_started, is_stdin_closed;
+    bool has_started, is_stdin_closed, has_limit;
 };
 
 static void exec_fail(struct link_stream *s, const struct err *err)
@@ -40,6 +40,8 @@ static int exec_started(struct guest_exec *x, struct proto_reader *r)
     if (x->has_started || pid == 0 || pid > INT_MAX)
         return -EBADMSG;
     x->has_started = true;
+    if (!x->has_limit)
+        link_time_limit(&x->s, 0);
     if (x->ev.on_started)
         x->ev.on_started(x->arg, (int)pid);
     return 0;
@@ -107,9 +109,32 @@ static void exec_room(struct link_stream *s)
     link_flow_wake(&((struct guest_exec *)s)->flow);
 }
 
-static const struct link_kind exec_kind = {
-    .name = "exec", .on_frame = exec_frame, .on_fail = exec_fail, .on_room = exec_room
-};
+/* Its user holds output that it has not taken yet, behind which the exit waits. */
+static bool exec_is_users_turn(const struct link_stream *s)
+{
+    const struct guest_exec *x = (const struct guest_exec *)s;
+    return x->has_started && x->flow.in_held > 0;
+}
+
+/* The agent should have ended it; who waits is told what it would have said. */
+static void exec_late(struct link_stream *s, const struct err *err)
+{
+    struct guest_exec x = *(struct guest_exec *)s;
+    const struct guest_exit ex = { .code = 137, .signal = 9, .is_timeout = true, .is_silent = true };
+    if (!x.has_started || !x.ev.on_exit) {
+        exec_fail(s, err);
+        return;
+    }
+    free(s);
+    x.ev.on_exit(x.arg, &ex);
+}
+
+static const struct link_kind exec_kind = { .name = "exec",
+                                            .on_frame = exec_frame,
+                                            .on_fail = exec_fail,
+                                            .on_room = exec_room,
+                                            .is_users_turn = exec_is_users_turn,
+                                            .on_late = exec_late };
 
 /* --- starting --- */
 
@@ -200,6 +225,9 @@ int guest_exec_start(struct guest_link *g, const struct guest_exec_plan *plan, c
         free(x);
         return r;
     }
+    x->has_limit = plan->timeout_ms && !(plan->flags & GUEST_EXEC_LOG); /* a durable one is only begun here */
+    if (x->has_limit)
+        link_time_limit(&x->s, plan->timeout_ms);
     if (ret)
         *ret = x;
     return 0;

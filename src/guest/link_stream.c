@@ -53,6 +53,7 @@ static int reader_data(struct guest_reader *r, const uint8_t *payload, size_t le
     if (!r->is_open || len > r->left || link_flow_take(&r->flow, len) < 0)
         return -EBADMSG;
     r->left -= len;
+    link_time_again(&r->s);
     r->ev.on_data(r->arg, (const char *)payload, len);
     return 0;
 }
@@ -74,7 +75,14 @@ static int reader_frame(struct link_stream *s, const struct proto_header *h, con
     return 0;
 }
 
-static const struct link_kind reader_kind = { .name = "read", .on_frame = reader_frame, .on_fail = reader_fail };
+static bool reader_is_users_turn(const struct link_stream *s)
+{
+    return ((const struct guest_reader *)s)->flow.in_held > 0;
+}
+
+static const struct link_kind reader_kind = {
+    .name = "read", .on_frame = reader_frame, .on_fail = reader_fail, .is_users_turn = reader_is_users_turn
+};
 
 int guest_fs_read(struct guest_link *g, const char *path, uint64_t offset, uint64_t max,
                   const struct guest_read_events *ev, void *arg, struct guest_reader **ret)
@@ -103,6 +111,7 @@ int guest_fs_read(struct guest_link *g, const char *path, uint64_t offset, uint6
 
 void guest_reader_credit(struct guest_reader *r, size_t bytes)
 {
+    link_time_again(&r->s);
     link_flow_credit(&r->s, &r->flow, bytes);
 }
 
@@ -126,8 +135,10 @@ static int writer_frame(struct link_stream *s, const struct proto_header *h, con
 {
     struct guest_writer *w = (struct guest_writer *)s;
     struct err err = ERR_INIT;
-    if (h->type == PROTO_CREDIT)
+    if (h->type == PROTO_CREDIT) {
+        link_time_again(s);
         return link_flow_credited(&w->flow, payload, h->length);
+    }
     if (h->type == PROTO_ERROR)
         link_error(payload, h->length, &err);
     else if (h->type != PROTO_DONE || !w->is_ended)
@@ -142,9 +153,18 @@ static void writer_room(struct link_stream *s)
     link_flow_wake(&((struct guest_writer *)s)->flow);
 }
 
-static const struct link_kind writer_kind = {
-    .name = "write", .on_frame = writer_frame, .on_fail = writer_fail, .on_room = writer_room
-};
+/* Nothing is under way to the guest: what comes next is its user's to send. */
+static bool writer_is_users_turn(const struct link_stream *s)
+{
+    const struct guest_writer *w = (const struct guest_writer *)s;
+    return !w->is_ended && !w->flow.is_short;
+}
+
+static const struct link_kind writer_kind = { .name = "write",
+                                              .on_frame = writer_frame,
+                                              .on_fail = writer_fail,
+                                              .on_room = writer_room,
+                                              .is_users_turn = writer_is_users_turn };
 
 static int start_write(struct guest_link *g, const char *path, uint32_t mode, uint8_t flags, struct link_then then,
                        struct guest_writer **ret)
@@ -183,7 +203,11 @@ int guest_fs_replace(struct guest_link *g, const char *path, uint32_t mode, bool
 
 size_t guest_writer_send(struct guest_writer *w, const char *data, size_t len)
 {
-    return w->is_ended ? 0 : link_flow_send(&w->s, &w->flow, PROTO_FS_DATA, data, len);
+    bool was_short = w->flow.is_short;
+    size_t n = w->is_ended ? 0 : link_flow_send(&w->s, &w->flow, PROTO_FS_DATA, data, len);
+    if (w->flow.is_short && !was_short)
+        link_time_again(&w->s); /* from now on it is the guest's turn */
+    return n;
 }
 
 void guest_writer_on_writable(struct guest_writer *w, loop_fn *fn, void *arg)
@@ -194,8 +218,10 @@ void guest_writer_on_writable(struct guest_writer *w, loop_fn *fn, void *arg)
 
 void guest_writer_end(struct guest_writer *w)
 {
-    if (!w->is_ended)
+    if (!w->is_ended) {
+        link_time_again(&w->s);
         link_post(&w->s, PROTO_FS_END, NULL, NULL, 0);
+    }
     w->is_ended = true;
 }
 

@@ -27,6 +27,7 @@ static int tunnel_opened(struct guest_tunnel *t)
     if (t->is_open)
         return -EBADMSG;
     t->is_open = true;
+    link_time_limit(&t->s, 0);
     if (t->ev.on_open)
         t->ev.on_open(t->arg);
     return 0;

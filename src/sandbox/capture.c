@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/strlist.h"
+#include "sandbox/lifecycle.h"
 #include "sandbox/limits.h"
 #include "sandbox/offload.h"
 #include "sandbox/pins.h"
@@ -133,6 +134,7 @@ static void finish(struct capture *c, const struct image *image, const struct er
     struct sandbox *s = c->s;
     struct capture *next = c->next; /* fn may ask for another, which begins by itself when none waits */
     s->captures = next;
+    lifecycle_tell_still(s);
     c->fn(c->arg, image, err);
     if (next)
         begin(next);
@@ -286,6 +288,7 @@ void capture_run(struct sandbox *s, const char *owner, capture_fn *fn, void *arg
     while (*at)
         at = &(*at)->next;
     *at = c;
+    lifecycle_tell_still(s);
     if (s->captures == c)
         begin(c);
 }

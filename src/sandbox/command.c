@@ -236,6 +236,11 @@ json_t *command_result_json(const struct command_result *res)
 
 int command_timeout_err(const struct command_result *res, struct err *err)
 {
+    if (res->exit.is_silent)
+        return err_set(err, ERR_TIMEOUT, 0,
+                       "command timed out after %lld ms, and the sandbox's agent did not end it: its processes may run "
+                       "on until the sandbox is deleted",
+                       (long long)res->timeout_ms);
     return err_set(err, ERR_TIMEOUT, 0, "command timed out after %lld ms; its processes were killed",
                    (long long)res->timeout_ms);
 }

@@ -108,6 +108,12 @@ static void on_box_late(void *arg)
         (void)guest_reseed(s->link, seed, sizeof(seed), on_told, NULL); /* the same */
 }
 
+void lifecycle_tell_still(struct sandbox *s)
+{
+    if (s->link)
+        guest_link_stand_still(s->link, s->status == SANDBOX_PAUSED || s->captures);
+}
+
 int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct err *err)
 {
     const struct runtime_ops *ops = s->runtime->ops;
@@ -119,6 +125,9 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
     }
     s->box = box;
     guest_link_on_why(s->link, on_link_why);
+    guest_link_patience(s->link, (uint32_t)s->manager->settings->agent_timeout_s * 1000,
+                        (uint32_t)s->manager->settings->agent_grace_s * 1000);
+    lifecycle_tell_still(s);
     ops->on_gone(box, on_box_gone, s);
     if (ops->on_late)
         ops->on_late(box, on_box_late, s);
@@ -569,6 +578,7 @@ static void on_changed(void *arg, const struct err *err)
             s->status = was;
             err = &why;
         } else {
+            lifecycle_tell_still(s);
             (void)eventlog_emit(s->manager->events, c->to == SANDBOX_PAUSED ? "sandbox.paused" : "sandbox.resumed",
                                 s->id, NULL);
         }
