@@ -61,7 +61,7 @@ LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
-NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_firecracker.py", "test_iii_sdk.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
+NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_firecracker.py", "test_iii_sdk.py", "test_jailer.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
 # The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.
 SANITIZED = ("background", "durable", "engine_calls", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fork", "http", "lifecycle", "mcp",
              "networks", "pool", "processes", "proxy", "routes", "snapshots", "terminal", "volumes")

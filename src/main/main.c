@@ -60,7 +60,8 @@ static void add_vm(json_t *checks, const char *data_dir)
                                     .backends = wanted,
                                     .firecracker = env_text("III_VM_FIRECRACKER"),
                                     .libkrun = env_text("III_VM_LIBKRUN"),
-                                    .kernel = env_text("III_VM_KERNEL") };
+                                    .kernel = env_text("III_VM_KERNEL"),
+                                    .jailer = env_text("III_VM_JAILER") };
     JSON_OWNED rows = vmdoctor_rows(&opt);
     (void)json_array_extend(checks, rows);
 }
@@ -91,6 +92,11 @@ static int run_vm_setup(const char *data_dir, const char *kernel, bool is_json)
     return EXIT_FAILURE;
 }
 
+static int run_vm_status(const char *data_dir, bool is_json)
+{
+    return vmsetup_status(data_dir, env_text("III_VM_JAILER"), is_json);
+}
+
 int main(int argc, char **argv)
 {
     static const struct verbs_hooks hooks = {
@@ -99,7 +105,7 @@ int main(int argc, char **argv)
         .image = image_cli,
         .doctor = run_doctor,
         .vm_setup = run_vm_setup,
-        .vm_status = vmsetup_status,
+        .vm_status = run_vm_status,
     };
     if (argc > 1 && strcmp(argv[1], "--launcher") == 0)
         return native_launcher_main(argc, argv);

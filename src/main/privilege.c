@@ -40,7 +40,7 @@ static int start_keeper(const struct settings *s, const char *data_dir, struct p
     const struct keeper_job jobs[] = {
         [PRIVILEGE_LAUNCHER] = launcher.job,
         [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir } },
-        [PRIVILEGE_VM] = { .args = { "--vm-tool", data_dir, images, s->vm_firecracker, s->vm_libkrun },
+        [PRIVILEGE_VM] = { .args = { "--vm-tool", data_dir, images, s->vm_firecracker, s->vm_libkrun, s->vm_jailer },
                            .is_many = true },
         [PRIVILEGE_DOOR] = { .args = { "--tls-door", s->tls_cert, s->tls_key, s->tls_client_ca },
                              .is_many = true,

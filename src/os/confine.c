@@ -89,6 +89,18 @@ int confine_identity(const struct confine_who *who, uint64_t keep, struct err *e
     return 0;
 }
 
+int confine_root(uint64_t keep, struct err *err)
+{
+    int r = drop_bounds(keep);
+    if (r == 0 || r == -EPERM) /* as above */
+        r = setgroups(0, NULL) < 0 ? -errno : set_capabilities(keep & held());
+    if (r < 0)
+        return err_sys(err, r, "limit root's capabilities");
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return err_sys(err, -errno, "refuse new privileges");
+    return 0;
+}
+
 /* --- system calls --- */
 
 int confine_calls(struct err *err)

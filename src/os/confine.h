@@ -19,6 +19,9 @@ struct confine_who {
  * those in keep (bits 1 << CAP_*): bounding, permitted, effective, inheritable and ambient sets, with the secure bits
  * locked, so that uid 0 stands for nothing either. Sets no_new_privs, and lets nobody attach (non-dumpable). */
 int confine_identity(const struct confine_who *who, uint64_t keep, struct err *err);
+/* Stays root, for a program that becomes another user itself and thereby loses all: without further groups, with no
+ * capability but those in keep, and with no_new_privs no way to others. */
+int confine_root(uint64_t keep, struct err *err);
 
 /* The server's system call filter (filter_build_server). */
 int confine_calls(struct err *err);

@@ -321,10 +321,15 @@ class Server(socketserver.ThreadingUnixStreamServer):
 
 
 def arguments(argv):
-    """Of the real program's options only these: another one is a mistake."""
-    if len(argv) != 4 or argv[0] != "--api-sock" or argv[2] != "--id" or not re.fullmatch(r"[A-Za-z0-9-]{1,64}", argv[3]):
+    """Of the real program's options only these: another one is a mistake. The jailer adds two numbers of its own, and
+    joins names and values."""
+    words = [word for item in argv for word in item.split("=", 1)]
+    given = dict(zip(words[::2], words[1::2]))
+    is_jailed = {"--start-time-us", "--start-time-cpu-us"} <= given.keys()
+    if len(words) != 2 * len(given) or given.keys() - {"--start-time-us", "--start-time-cpu-us"} != {"--api-sock", "--id"} \
+            or len(given) != (4 if is_jailed else 2) or not re.fullmatch(r"[A-Za-z0-9-]{1,64}", given["--id"]):
         sys.exit(f"fcchecker: --api-sock PATH --id NAME is needed, not {argv}")
-    return argv[1], argv[3]
+    return given["--api-sock"], given["--id"]
 
 
 def main():

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "runtime/vm/krunvm.h"
+#include "runtime/vm/vmjailer.h"
 #include "runtime/vm/vmkit.h"
 #include "runtime/vm/vmprobe.h"
 
@@ -45,6 +46,9 @@ static bool add_firecracker(json_t *rows, const struct vmdoctor_options *o)
     add(rows, "firecracker", is_there, detail,
         "put the firecracker program of a release (1.8 or newer) into /usr/local/bin, or name it in "
         "III_VM_FIRECRACKER");
+    bool can_jail = vmjailer_say(o->jailer, detail, sizeof(detail));
+    add(rows, "firecracker jail", can_jail, detail,
+        "name the jailer of the same release in III_VM_JAILER and start the server as root, or set it to off");
     return true;
 }
 

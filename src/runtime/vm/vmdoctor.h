@@ -7,6 +7,7 @@ struct vmdoctor_options {
     const char *backends;              /* names somebody wants, in any list; rows of others only where they are there */
     const char *firecracker, *libkrun; /* III_VM_FIRECRACKER, III_VM_LIBKRUN; "" when not set */
     const char *kernel;                /* III_VM_KERNEL */
+    const char *jailer;                /* III_VM_JAILER */
 };
 /* [{name, ok, required, detail, fix}]; empty when nobody wants either. Loads libkrun into this process. Caller owns. */
 json_t *vmdoctor_rows(const struct vmdoctor_options *o);

@@ -17,14 +17,15 @@
 #include "os/confine.h"
 #include "os/mount.h"
 #include "os/proc.h"
+#include "runtime/vm/vmjailer.h"
 
 #define ROOT_PLACE "/usr" /* any folder will do: the new root is hung on it, and becomes the root */
 #define NOFILE     1024
 #define FD_ABOVE   64
 
 /* What the operator has put somewhere else. */
-enum { EXTRA_PROGRAM, EXTRA_LIBRARY, EXTRAS };
-static const char *const extra_path[EXTRAS] = { VMM_PROGRAM_PATH, VMM_LIBRARY_PATH };
+enum { EXTRA_PROGRAM, EXTRA_LIBRARY, EXTRA_JAILER, EXTRA_JAILED, EXTRAS };
+static const char *const extra_path[EXTRAS] = { VMM_PROGRAM_PATH, VMM_LIBRARY_PATH, VMJAILER_PATH, VMJAILER_MONITOR };
 
 struct jail {
     const struct vmwire_request *q;
@@ -38,6 +39,8 @@ struct jail {
     uid_t uid; /* as seen from outside: in a user namespace of its own nobody has one before it is mapped */
     gid_t gid;
     bool is_root;
+    struct vmjailer_program jailed;
+    char inside[VMJAILER_ROOM_MAX]; /* where the monitor's root is when it is started: "", or the jailer's folder */
 };
 
 bool vmjail_is_uid(uid_t uid)
@@ -55,6 +58,11 @@ static const struct {
     { VMWIRE_FD_RAM, VMM_RAM_PATH, false },      { VMWIRE_FD_BOX, VMM_BOX_PATH, false, true },
 };
 #define FILES (sizeof(files) / sizeof(*files))
+
+static bool has_jailer(const struct jail *j)
+{
+    return j->extra_from[EXTRA_JAILER];
+}
 
 /* --- before the child --- */
 
@@ -80,7 +88,8 @@ static int clone_mounts(struct jail *j, struct err *err)
     j->null = mount_clone(AT_FDCWD, "/dev/null");
     if (j->null < 0)
         return err_sys(err, j->null, "clone /dev/null");
-    j->kvm = j->q->flags & VMWIRE_KVM ? mount_clone(AT_FDCWD, "/dev/kvm") : NO_FD;
+    if (j->q->flags & VMWIRE_KVM && !has_jailer(j)) /* it makes its own */
+        j->kvm = mount_clone(AT_FDCWD, "/dev/kvm");
     for (size_t i = 0; i < EXTRAS; i++) {
         CLEANUP(close_fd_p) int at = j->extra_from[i] ? open(j->extra_from[i], O_PATH | O_CLOEXEC) : NO_FD;
         j->extra[i] = j->extra_from[i] && at < 0 ? -errno : at < 0 ? NO_FD : mount_clone(at, "");
@@ -128,24 +137,23 @@ static int hang(int root, const char *path, int mount, uint64_t attributes)
     return at < 0 ? at : mount_attach(mount, at);
 }
 
-static int fill_root(struct jail *j, int root)
+/* The host's programs and libraries. usr: a clone of its mount. */
+static int hang_usr(int root, int usr)
 {
     static const char *const links[] = { "bin", "sbin", "lib", "lib64" };
     char target[16];
-    int r = mkdirat(root, "usr", 0755) < 0 || mkdirat(root, "dev", 0755) < 0 ? -errno : 0;
+    int r = mkdirat(root, "usr", 0755) < 0 ? -errno : 0;
     for (size_t i = 0; r >= 0 && i < sizeof(links) / sizeof(*links); i++) {
         (void)snprintf(target, sizeof(target), "usr/%s", links[i]);
         r = symlinkat(target, root, links[i]) < 0 ? -errno : 0;
     }
-    if (r >= 0)
-        r = hang(root, "/usr", j->usr, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-    if (r >= 0 && (r = make_file(root, "/dev/null")) >= 0)
-        r = hang(root, "/dev/null", j->null, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    if (r >= 0 && j->kvm >= 0 && (r = make_file(root, "/dev/kvm")) >= 0)
-        r = hang(root, "/dev/kvm", j->kvm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    for (size_t i = 0; r >= 0 && i < EXTRAS; i++)
-        if (j->extra[i] >= 0 && (r = make_file(root, extra_path[i])) >= 0)
-            r = hang(root, extra_path[i], j->extra[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    return r < 0 ? r : hang(root, "/usr", usr, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+/* Those of the machine. */
+static int hang_files(const struct jail *j, int root)
+{
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < FILES; i++) {
         uint64_t more = files[i].is_readonly ? MOUNT_ATTR_RDONLY : 0;
         if (j->named[i] < 0)
@@ -158,6 +166,35 @@ static int fill_root(struct jail *j, int root)
             r = hang(root, files[i].path, j->named[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | more);
     }
     return r;
+}
+
+/* Into the folder of which the jailer will make the monitor's root; the device nodes in it are its affair. */
+static int fill_jailed(struct jail *j, int root)
+{
+    CLEANUP(close_fd_p) int inside = vmjailer_root(root, j->q->name, j->jailed.size, j->inside);
+    int r = inside < 0 ? inside : hang_files(j, inside);
+    if (r >= 0 && !j->jailed.is_static) {
+        CLEANUP(close_fd_p) int usr = mount_clone(root, "usr");
+        r = usr < 0 ? usr : hang_usr(inside, usr);
+    }
+    return r < 0 ? r : vmjailer_proc(root);
+}
+
+static int fill_root(struct jail *j, int root)
+{
+    int r = hang_usr(root, j->usr);
+    if (r >= 0 && mkdirat(root, "dev", 0755) < 0)
+        r = -errno;
+    if (r >= 0 && (r = make_file(root, "/dev/null")) >= 0)
+        r = hang(root, "/dev/null", j->null, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (r >= 0 && j->kvm >= 0 && (r = make_file(root, "/dev/kvm")) >= 0)
+        r = hang(root, "/dev/kvm", j->kvm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    for (size_t i = 0; r >= 0 && i < EXTRAS; i++)
+        if (j->extra[i] >= 0 && (r = make_file(root, extra_path[i])) >= 0)
+            r = hang(root, extra_path[i], j->extra[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (r < 0)
+        return r;
+    return has_jailer(j) ? fill_jailed(j, root) : hang_files(j, root);
 }
 
 static int new_root(void)
@@ -197,9 +234,10 @@ static int raise_fd(int *fd)
 
 /* Its guest's console, for monitors that write it to their standard output: a pipe in the machine's folder that never
  * makes them wait. What nobody reads is lost. */
-static int open_console(void)
+static int open_console(const struct jail *j)
 {
-    static const char path[] = VMM_BOX_PATH "/" VMM_CONSOLE_NAME;
+    char path[VMJAILER_ROOM_MAX + 32];
+    (void)snprintf(path, sizeof(path), "%s" VMM_BOX_PATH "/" VMM_CONSOLE_NAME, j->inside);
     if (mkfifo(path, 0600) < 0 || chmod(path, 0666) < 0)
         return -errno;
     int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
@@ -221,7 +259,7 @@ static int place_fds(struct jail *j)
         r = raise_fd(&j->fds[i]);
     for (int i = 0; r >= 0 && !has_names && i < VMWIRE_FD_BOX; i++)
         r = dup2(j->fds[i], VMM_FD(i)) < 0 ? -errno : 0;
-    int console = r < 0 ? r : has_names ? open_console() : null;
+    int console = r < 0 ? r : has_names ? open_console(j) : null;
     if (console < 0)
         return console;
     if (dup2(null, 0) < 0 || dup2(console, 1) < 0 || dup2(j->complaints, 2) < 0 || dup3(j->report, 3, O_CLOEXEC) < 0)
@@ -250,7 +288,7 @@ static int settle(struct jail *j, struct err *err)
     int r = place_fds(j);
     if (r < 0)
         return err_sys(err, r, "hand over descriptors");
-    return confine_identity(&who, 0, err);
+    return has_jailer(j) ? vmjailer_confine(err) : confine_identity(&who, 0, err);
 }
 
 static int become_monitor(struct jail *j, const char *program, struct vmm_args *args, struct err *err)
@@ -341,6 +379,11 @@ static const char *find_self(char *buf, size_t size)
 static const char *pick_program(struct jail *j, const struct vmjail_site *site, char *buf, size_t size)
 {
     const char *given = j->q->vmm == VMWIRE_FIRECRACKER ? site->firecracker : "";
+    if (j->q->vmm == VMWIRE_FIRECRACKER && vmjailer_is_wanted(site->jailer)) {
+        j->extra_from[EXTRA_JAILER] = site->jailer;
+        j->extra_from[EXTRA_JAILED] = *given ? given : find_program(j->vmm->program, buf, size);
+        return j->extra_from[EXTRA_JAILED] ? VMJAILER_PATH : NULL;
+    }
     if (j->q->vmm == VMWIRE_KRUN)
         given = find_self(buf, size);
     if (j->q->vmm == VMWIRE_KRUN && *site->libkrun)
@@ -365,8 +408,14 @@ int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int f
     memcpy(j.fds, plan->fds, sizeof(j.fds));
     j.uid = j.is_root ? uid_of(q->name) : getuid();
     j.gid = j.is_root ? j.uid : getgid();
+    if (has_jailer(&j) && (vmjailer_check(plan->site->jailer, j.is_root, err) < 0 ||
+                           vmjailer_look(j.extra_from[EXTRA_JAILED], &j.jailed, err) < 0))
+        return -EOPNOTSUPP;
     vmm_command_line(j.vmm, q->flags & VMWIRE_KVM, line);
-    j.vmm->argv(q, line, &args);
+    if (has_jailer(&j))
+        vmjailer_argv(q->name, j.uid, NOFILE, &args);
+    else
+        j.vmm->argv(q, line, &args);
     int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the monitor's command line is too long") : 0;
     if (r >= 0)
         r = group ? cgroup_join_open(group, &j.join, err) : (j.join.clone_into = NO_FD, 0);

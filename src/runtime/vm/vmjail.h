@@ -12,6 +12,7 @@
 /* Where the operator has them; "": where they usually are. */
 struct vmjail_site {
     const char *firecracker, *libkrun;
+    const char *jailer; /* VMJAILER_OFF: Firecracker is started by us, like every monitor */
 };
 struct vmjail_plan {
     const struct vmwire_request *q;

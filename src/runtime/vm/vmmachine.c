@@ -331,18 +331,6 @@ void vmmachine_on_gone(struct vmmachine *m, loop_fn *fn, void *arg)
     m->gone_arg = arg;
 }
 
-static void on_exit_of(void *arg)
-{
-    struct vmmachine *m = arg;
-    siginfo_t info;
-    loop_fn *fn = m->on_gone;
-    m->exit = watch_free(m->exit);
-    (void)waitid(P_PIDFD, (id_t)m->pidfd, &info, WEXITED | WNOHANG); /* ours, unless it was adopted */
-    m->on_gone = NULL;
-    if (fn)
-        fn(m->gone_arg);
-}
-
 /* --- the begin --- */
 
 static void on_open(void *arg, const struct err *err)
@@ -360,6 +348,24 @@ static void on_open(void *arg, const struct err *err)
     }
     if (fn)
         fn(to, err ? &why : NULL);
+}
+
+/* One that ends before it takes commands will never answer: whoever waits is told now. */
+static void on_exit_of(void *arg)
+{
+    struct vmmachine *m = arg;
+    siginfo_t info;
+    loop_fn *fn = m->on_gone;
+    struct err why = ERR_INIT;
+    m->exit = watch_free(m->exit);
+    (void)waitid(P_PIDFD, (id_t)m->pidfd, &info, WEXITED | WNOHANG); /* ours, unless it was adopted */
+    m->on_gone = NULL;
+    if (m->fn) {
+        (void)err_set(&why, ERR_UPSTREAM, 0, "%s ended as soon as it was started", m->site->vmm->name);
+        on_open(m, &why);
+    } else if (fn) {
+        fn(m->gone_arg);
+    }
 }
 
 static int watch_process(struct vmmachine *m, struct err *err)

@@ -5,5 +5,5 @@
 
 /* kernel: as III_VM_KERNEL, or NULL. 0 done, 1 failed. */
 int vmsetup_run(const char *data_dir, const char *kernel, bool is_json);
-/* 0 guests can be booted, 1 something is missing (it is named with the way out). */
-int vmsetup_status(const char *data_dir, bool is_json);
+/* jailer: as III_VM_JAILER. 0 guests can be booted, 1 something is missing (it is named with the way out). */
+int vmsetup_status(const char *data_dir, const char *jailer, bool is_json);

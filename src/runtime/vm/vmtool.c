@@ -226,11 +226,11 @@ int vmtool_main(int argc, char **argv)
 {
     static struct tool t = { .fds_back = { NO_FD, NO_FD } };
     struct err err = ERR_INIT;
-    if (argc != 6)
+    if (argc != 7)
         return 2;
     t.data_dir = argv[2];
     t.image_dir = argv[3];
-    t.site = (struct vmjail_site){ .firecracker = argv[4], .libkrun = argv[5] };
+    t.site = (struct vmjail_site){ .firecracker = argv[4], .libkrun = argv[5], .jailer = argv[6] };
     int r = receive(&t, &err);
     if (r >= 0)
         r = cgroup_host_init(&t.host, NULL, &err);
