@@ -68,6 +68,8 @@ SANITIZED = ("background", "durable", "engine_calls", "engine_wire", "env", "eve
 CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
 RERUN_MAX = 8
 WORKERS = 4  # test files at the same time
+# These take longest and begin first, so that the others fill the end.
+LONG = ("mcp_sdk", "schemathesis", "docs", "docker_outage", "docker_engine", "docker", "contract", "rust", "sdk_tls", "networks", "snapshots", "lifecycle", "fn_exec", "restart")
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -325,6 +327,7 @@ def read_junit(xml):
 def pytest_run(tally, stage, files, env, expr, workers, limit=None):
     xml = BUILD / f"{stage}-{'parallel' if workers > 1 else 'alone'}.xml"
     xml.unlink(missing_ok=True)
+    files = sorted(files, key=lambda f: re.sub(r".*/test_|\.py.*", "", str(f)) not in LONG)
     limit_s = min(LIMIT_S[limit or ("blackbox" if workers > 1 else "alone")], tally.left_s())
     if limit_s <= 0:
         tally.add(stage, "black-box tests", "failed", f"not run: the {tally.total_s} s for the whole run are used up")
