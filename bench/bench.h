@@ -26,8 +26,8 @@ struct bench {
     bool (*prepare)(struct bench *b); /* before the server starts: its data folder is there */
     bool (*open)(struct bench *b);    /* after: what it is compared with */
     void (*close)(struct bench *b);
-    void (*measure)(struct bench *b); /* once, after the rounds */
-    void (*print)(FILE *json, void (*ratio)(FILE *json, const char *what, double value, const char *goal));
+    void (*measure)(struct bench *b);                 /* once, after the rounds */
+    void (*print)(const struct bench *b, FILE *json); /* after the table of rows */
 };
 
 struct row {
@@ -57,4 +57,6 @@ bool rows_serve(struct bench *b); /* starts the server and makes b->box */
 void rows_stop(struct bench *b);
 int64_t rows_spawn_us(const char *const *argv);                   /* bare fork + exec + wait; < 0 on failure */
 bool rows_make_box(struct bench *b, char *id, const char *extra); /* POST /sandboxes; extra: more JSON members or "" */
+int64_t rows_make_us(struct bench *b, char *id, const char *extra); /* the same, timed; < 0 on failure */
 void rows_drop_box(struct bench *b, const char *id);
+double rows_kib(const char *file, const char *key); /* the number behind "key:" in a file of /proc; 0 without */

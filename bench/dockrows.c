@@ -7,6 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ratios.h"
+
 #define VERSION     "/v1.41"
 #define TAR_BLOCK   512
 #define FILE_BYTES  1024
@@ -100,11 +102,9 @@ static void drop(struct bench *b, const char *id)
 static int64_t sample_create(struct bench *b)
 {
     char id[64];
-    int64_t t0 = client_now_us();
-    if (!rows_make_box(b, id, ""))
-        return -1;
-    int64_t took = client_now_us() - t0;
-    drop(b, id);
+    int64_t took = rows_make_us(b, id, "");
+    if (took >= 0)
+        drop(b, id);
     return took;
 }
 
@@ -232,32 +232,16 @@ struct row dockrows_peers[] = {
     { 0 },
 };
 
-/* --- ratios --- */
-
-static double p50(struct row *rows, const char *name)
+void dockrows_print(const struct bench *b, FILE *json)
 {
-    for (struct row *r = rows; r->name; r++)
-        if (strcmp(r->name, name) == 0)
-            return rows_quantile_ms(r, 0.5);
-    return 0;
-}
-
-void dockrows_print(FILE *json, void (*ratio)(FILE *json, const char *what, double value, const char *goal))
-{
-    static const struct {
-        const char *what, *peer, *own, *goal;
-    } all[] = {
+    static const struct ratio all[] = {
         { "docker exec / exec", "docker_exec", "exec_true", ">= 30" },
         { "Engine API exec / exec", "engine_exec", "exec_true", ">= 20" },
         { "docker run -d / create", "docker_run", "create", ">= 1" },
         { "docker cp / write", "docker_cp", "write_1k", "" },
         { "Engine API archive put / write", "engine_put", "write_1k", "" },
         { "Engine API archive get / read", "engine_get", "read_1k", "" },
+        { 0 },
     };
-    printf("\nRatios (same run)\n");
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        double peer = p50(dockrows_peers, all[i].peer), own = p50(dockrows_ours, all[i].own);
-        if (peer > 0 && own > 0)
-            ratio(json, all[i].what, peer / own, all[i].goal);
-    }
+    ratios_print_all(b, json, all);
 }

@@ -8,4 +8,4 @@
 extern struct row dockrows_ours[], dockrows_peers[];
 /* Needs DOCKER_HOST=unix://PATH. False when there is none. */
 bool dockrows_open(struct bench *b);
-void dockrows_print(FILE *json, void (*ratio)(FILE *json, const char *what, double value, const char *goal));
+void dockrows_print(const struct bench *b, FILE *json);

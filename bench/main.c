@@ -12,6 +12,7 @@
 #include "dockrows.h"
 #include "engine.h"
 #include "neighbour.h"
+#include "ratios.h"
 #include "vmrows.h"
 
 #define THREADS       8
@@ -100,46 +101,22 @@ static double throughput(struct bench *b, bool is_bare)
     return done / ((double)(client_now_us() - t0) / 1e6);
 }
 
-static double kib_of(const char *file, const char *key)
-{
-    char line[256];
-    double kib = 0;
-    FILE *f = fopen(file, "r");
-    while (f && fgets(line, sizeof(line), f))
-        if (strncmp(line, key, strlen(key)) == 0)
-            kib = strtod(line + strlen(key) + 1, NULL);
-    if (f)
-        (void)fclose(f);
-    return kib;
-}
-
 static void measure_memory(struct bench *b, struct extra *x)
 {
     static char ids[IDLE_BOXES][64];
     char status[64];
     (void)snprintf(status, sizeof(status), "/proc/%d/status", b->server_pid);
     (void)sleep(1);
-    x->daemon_kib_0 = kib_of(status, "VmRSS");
-    double before = kib_of("/proc/meminfo", "MemAvailable");
+    x->daemon_kib_0 = rows_kib(status, "VmRSS");
+    double before = rows_kib("/proc/meminfo", "MemAvailable");
     int made = 0;
     while (made < IDLE_BOXES && rows_make_box(b, ids[made], ""))
         made++;
     (void)sleep(1);
-    x->idle_kib = made ? (before - kib_of("/proc/meminfo", "MemAvailable")) / made : 0;
-    x->daemon_kib_n = kib_of(status, "VmRSS");
+    x->idle_kib = made ? (before - rows_kib("/proc/meminfo", "MemAvailable")) / made : 0;
+    x->daemon_kib_n = rows_kib(status, "VmRSS");
     while (made-- > 0)
         rows_drop_box(b, ids[made]);
-}
-
-static struct row *row_named(const char *name)
-{
-    for (struct row *r = rows_ours; r->name; r++)
-        if (strcmp(r->name, name) == 0)
-            return r;
-    for (struct row *r = rows_peers; r->name; r++)
-        if (strcmp(r->name, name) == 0)
-            return r;
-    return NULL;
 }
 
 static void print_row(FILE *json, struct row *r)
@@ -155,12 +132,6 @@ static void print_row(FILE *json, struct row *r)
             r->n, r->failed);
 }
 
-static void print_ratio(FILE *json, const char *what, double value, const char *goal)
-{
-    printf("  %-58s %8.2f   %s\n", what, value, goal);
-    fprintf(json, ",\n  \"%s\": %.3f", what, value);
-}
-
 static void print_neighbour(FILE *json, const struct neighbour *n)
 {
     if (n->noisy.p99_ms <= 0)
@@ -169,28 +140,23 @@ static void print_neighbour(FILE *json, const struct neighbour *n)
     printf("  %-44s %9.3f %9.3f\n", "exec true, beside five hostile sandboxes", n->noisy.p50_ms, n->noisy.p99_ms);
     fprintf(json, ",\n  \"neighbour_quiet\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f}", n->quiet.p50_ms, n->quiet.p99_ms);
     fprintf(json, ",\n  \"neighbour_noisy\": {\"p50_ms\": %.3f, \"p99_ms\": %.3f}", n->noisy.p50_ms, n->noisy.p99_ms);
-    print_ratio(json, "neighbour_p99", n->noisy.p99_ms / n->quiet.p99_ms, "<= 2");
+    ratios_print(json, "neighbour_p99", n->noisy.p99_ms / n->quiet.p99_ms, "<= 2");
 }
 
-static void print_ratios(FILE *json, const struct extra *x)
+static void print_ratios(const struct bench *b, FILE *json, const struct extra *x)
 {
-    double create = rows_quantile_ms(row_named("create"), 0.5),
-           first = rows_quantile_ms(row_named("first_output"), 0.5);
-    double exec = rows_quantile_ms(row_named("exec_true"), 0.5), bare = rows_quantile_ms(row_named("bare_true"), 0.5);
-    struct row *bwrap = row_named("bwrap"), *dexec = row_named("docker_exec"), *drun = row_named("docker_run");
-    printf("\nRatios (same run)\n");
+    static const struct ratio all[] = {
+        { "create to first output / bwrap", "first_output", "bwrap", "<= 0.8" },
+        { "exec true / bare fork+exec", "exec_true", "bare_true", "<= 1.5, goal 1.3" },
+        { "docker run -d / create", "docker_run", "create", ">= 100" },
+        { "docker exec / exec", "docker_exec", "exec_true", ">= 40" },
+        { 0 },
+    };
     if (x->floor_us > 0)
-        print_ratio(json, "create / sandbox floor", create * 1000 / x->floor_us, "<= 1.2");
-    if (bwrap->n)
-        print_ratio(json, "create to first output / bwrap", first / rows_quantile_ms(bwrap, 0.5), "<= 0.8");
-    if (bare > 0)
-        print_ratio(json, "exec true / bare fork+exec", exec / bare, "<= 1.5, goal 1.3");
+        ratios_print(json, "create / sandbox floor", ratios_p50(b, "create") * 1000 / x->floor_us, "<= 1.2");
     if (x->bare_per_s > 0)
-        print_ratio(json, "exec throughput / bare", x->exec_per_s / x->bare_per_s, ">= 0.6, goal 0.7");
-    if (drun->n)
-        print_ratio(json, "docker run -d / create", rows_quantile_ms(drun, 0.5) / create, ">= 100");
-    if (dexec->n)
-        print_ratio(json, "docker exec / exec", rows_quantile_ms(dexec, 0.5) / exec, ">= 40");
+        ratios_print(json, "exec throughput / bare", x->exec_per_s / x->bare_per_s, ">= 0.6, goal 0.7");
+    ratios_print_all(b, json, all);
     printf("\nFloor %.3f ms; exec %.0f/s, bare %.0f/s; idle sandbox %.0f KiB (<= 1024, goal 563);\n"
            "server %.1f MiB with one sandbox, %.1f MiB with %d; %.0f invocations/s through the engine\n",
            x->floor_us / 1000, x->exec_per_s, x->bare_per_s, x->idle_kib, x->daemon_kib_0 / 1024,
@@ -278,10 +244,12 @@ static int report(struct bench *b, const char *out, unsigned rounds, const char 
     for (struct row *r = b->peers; r->name; r++)
         print_row(json, r);
     print_neighbour(json, &x->neighbour);
+    if (b->print || !only)
+        printf("\nRatios (same run)\n");
     if (b->print)
-        b->print(json, print_ratio);
+        b->print(b, json);
     else if (!only)
-        print_ratios(json, x);
+        print_ratios(b, json, x);
     fprintf(json, "\n}\n");
     (void)fclose(json);
     return 0;

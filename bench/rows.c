@@ -34,6 +34,25 @@ bool rows_make_box(struct bench *b, char *id, const char *extra)
     return client_call(&b->http, "POST", "/sandboxes", body) == 200 && client_member(&b->http, "id", id, 64) == 0;
 }
 
+int64_t rows_make_us(struct bench *b, char *id, const char *extra)
+{
+    int64_t t0 = client_now_us();
+    return rows_make_box(b, id, extra) ? client_now_us() - t0 : -1;
+}
+
+double rows_kib(const char *file, const char *key)
+{
+    char line[256];
+    double kib = 0;
+    FILE *f = fopen(file, "r");
+    while (f && fgets(line, sizeof(line), f))
+        if (strncmp(line, key, strlen(key)) == 0 && line[strlen(key)] == ':')
+            kib = strtod(line + strlen(key) + 1, NULL);
+    if (f)
+        (void)fclose(f);
+    return kib;
+}
+
 static int call_box(struct bench *b, const char *method, const char *id, const char *tail, const char *body)
 {
     char path[256];
@@ -53,29 +72,27 @@ static int64_t timed_call(struct bench *b, const char *method, const char *id, c
     return status == 200 ? client_now_us() - t0 : -1;
 }
 
-static int64_t sample_create(struct bench *b)
+/* rest: until what the create took from is full again. */
+static int64_t create_and_rest(struct bench *b, const char *extra, useconds_t rest_us)
 {
     char id[64];
-    int64_t t0 = client_now_us();
-    if (!rows_make_box(b, id, ""))
+    int64_t took = rows_make_us(b, id, extra);
+    if (took < 0)
         return -1;
-    int64_t took = client_now_us() - t0;
     rows_drop_box(b, id);
-    (void)usleep(4000); /* one client, not a flood: the blank that was taken is replaced */
+    (void)usleep(rest_us);
     return took;
+}
+
+static int64_t sample_create(struct bench *b)
+{
+    return create_and_rest(b, "", 4000); /* one client, not a flood: the blank that was taken is replaced */
 }
 
 /* The server keeps warm sandboxes of this odd size only, so that no other row takes them. */
 static int64_t sample_create_pool(struct bench *b)
 {
-    char id[64];
-    int64_t t0 = client_now_us();
-    if (!rows_make_box(b, id, ",\"memory\":" POOL_MEMORY))
-        return -1;
-    int64_t took = client_now_us() - t0;
-    rows_drop_box(b, id);
-    (void)usleep(15000); /* until the pool is full again */
-    return took;
+    return create_and_rest(b, ",\"memory\":" POOL_MEMORY, 15000);
 }
 
 static int64_t sample_first_output(struct bench *b)

@@ -6,12 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ratios.h"
+
 #define IDLE_MACHINES 4
 #define FORKS         100 /* of one sample in the guest */
 #define COMM          "qemu-system-x86"
+#define MONITORS_MAX  64
 
 static struct bench cold; /* the second server */
-static double idle_pss_kib, idle_rss_kib;
+/* Pages that only this monitor has and that no file holds, and all others: of the template's memory and of the
+ * monitor's program. Those are shared by all machines that read them, and the kernel takes them back when it needs
+ * room. */
+static struct memory {
+    double own_mib, rest_mib;
+    int n;
+} idle, worn;
 
 bool vmrows_prepare(struct bench *b)
 {
@@ -42,10 +51,9 @@ void vmrows_close(struct bench *b)
 static int64_t sample_create(struct bench *b)
 {
     char id[64];
-    int64_t t0 = client_now_us();
-    if (!rows_make_box(b, id, ""))
+    int64_t took = rows_make_us(b, id, "");
+    if (took < 0)
         return -1;
-    int64_t took = client_now_us() - t0;
     rows_drop_box(b, id);
     (void)usleep(200000); /* its end is not part of the next one's begin */
     return took;
@@ -112,20 +120,6 @@ struct row vmrows_peers[] = {
 
 /* --- memory --- */
 
-static double field_kib(pid_t pid, const char *name)
-{
-    char path[64], line[256];
-    double kib = 0;
-    (void)snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof(line), f))
-        if (strncmp(line, name, strlen(name)) == 0)
-            kib = strtod(line + strlen(name), NULL);
-    if (f)
-        (void)fclose(f);
-    return kib;
-}
-
 static pid_t parent_of(pid_t pid, char *comm, size_t size)
 {
     char path[64], text[512] = "";
@@ -144,55 +138,69 @@ static pid_t parent_of(pid_t pid, char *comm, size_t size)
 }
 
 /* Monitors that the server has started: they are its children. */
-void vmrows_memory(struct bench *b)
+static int find_monitors(const struct bench *b, pid_t *ret, int max)
 {
-    char ids[IDLE_MACHINES][64], comm[64];
-    int made = 0, n = 0;
-    while (made < IDLE_MACHINES && rows_make_box(b, ids[made], ""))
-        made++;
-    (void)sleep(3);
+    char comm[64];
+    int n = 0;
     DIR *d = opendir("/proc");
-    for (struct dirent *e; d && (e = readdir(d));) {
+    for (struct dirent *e; n < max && d && (e = readdir(d));) {
         pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-        if (pid <= 0 || parent_of(pid, comm, sizeof(comm)) != b->server_pid || strcmp(comm, COMM) != 0)
-            continue;
-        idle_pss_kib += field_kib(pid, "Pss:");
-        idle_rss_kib += field_kib(pid, "Rss:");
-        n++;
+        if (pid > 0 && parent_of(pid, comm, sizeof(comm)) == b->server_pid && strcmp(comm, COMM) == 0)
+            ret[n++] = pid;
     }
     if (d)
         (void)closedir(d);
-    if (n) {
-        idle_pss_kib /= n;
-        idle_rss_kib /= n;
+    return n;
+}
+
+static void add(struct memory *m, pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+    double dirty = rows_kib(path, "Private_Dirty");
+    m->own_mib += dirty / 1024;
+    m->rest_mib += (rows_kib(path, "Rss") - dirty) / 1024;
+    m->n++;
+}
+
+/* Those that were there before are worn: they have run commands and were saved, which reads all of their memory. */
+void vmrows_memory(struct bench *b)
+{
+    char ids[IDLE_MACHINES][64];
+    pid_t before[MONITORS_MAX], all[MONITORS_MAX];
+    int made = 0, n_before = find_monitors(b, before, MONITORS_MAX);
+    while (made < IDLE_MACHINES && rows_make_box(b, ids[made], ""))
+        made++;
+    (void)sleep(3);
+    int n = find_monitors(b, all, MONITORS_MAX);
+    for (int i = 0; i < n; i++) {
+        bool is_worn = false;
+        for (int k = 0; k < n_before; k++)
+            is_worn = is_worn || before[k] == all[i];
+        add(is_worn ? &worn : &idle, all[i]);
     }
     while (made)
         rows_drop_box(b, ids[--made]);
 }
 
-/* --- ratios --- */
-
-static double p50(struct row *rows, const char *name)
+static void print_memory(FILE *json, const char *name, const char *what, const struct memory *m)
 {
-    for (struct row *r = rows; r->name; r++)
-        if (strcmp(r->name, name) == 0)
-            return rows_quantile_ms(r, 0.5);
-    return 0;
+    if (!m->n)
+        return;
+    printf("  %-44s %9.1f MiB of its own, %.1f MiB in the page cache\n", what, m->own_mib / m->n, m->rest_mib / m->n);
+    fprintf(json, ",\n  \"%s\": {\"own_mib\": %.1f, \"page_cache_mib\": %.1f, \"n\": %d}", name, m->own_mib / m->n,
+            m->rest_mib / m->n, m->n);
 }
 
-void vmrows_print(FILE *json, void (*ratio)(FILE *json, const char *what, double value, const char *goal))
+void vmrows_print(const struct bench *b, FILE *json)
 {
-    double boot = p50(vmrows_peers, "boot"), create = p50(vmrows_ours, "create");
-    double exec = p50(vmrows_ours, "exec_true"), guest = p50(vmrows_peers, "guest_fork");
-    printf("\nRatios (same run)\n");
-    if (boot > 0 && create > 0)
-        ratio(json, "boot / restore, both to the agent's answer", boot / create, ">= 5");
-    if (exec > 0 && guest > 0)
-        ratio(json, "exec true / the guest's own fork, exec, wait", exec / guest, "<= 3");
-    if (idle_pss_kib > 0) {
-        printf("  %-44s %9.1f MiB (resident, shared pages counted in full: %.1f)\n", "memory of an idle machine (PSS)",
-               idle_pss_kib / 1024, idle_rss_kib / 1024);
-        fprintf(json, ",\n  \"idle_machine_pss_kib\": %.0f, \"idle_machine_rss_kib\": %.0f", idle_pss_kib,
-                idle_rss_kib);
-    }
+    static const struct ratio all[] = {
+        { "boot / restore, both to the agent's answer", "boot", "create", ">= 5" },
+        { "exec true / the guest's own fork, exec, wait", "exec_true", "guest_fork", "<= 3" },
+        { 0 },
+    };
+    ratios_print_all(b, json, all);
+    printf("\nMemory of a machine\n");
+    print_memory(json, "idle_machine", "that has done nothing yet", &idle);
+    print_memory(json, "worn_machine", "that ran all of the above and was saved", &worn);
 }

@@ -11,6 +11,6 @@ bool vmrows_prepare(struct bench *b);
 /* After it has: a second server, on which every machine is booted. */
 bool vmrows_open(struct bench *b);
 void vmrows_close(struct bench *b);
-/* Memory of idle machines, measured on the server's own. */
+/* Memory of machines that have done nothing yet, and of the one that has lived for the whole run. */
 void vmrows_memory(struct bench *b);
-void vmrows_print(FILE *json, void (*ratio)(FILE *json, const char *what, double value, const char *goal));
+void vmrows_print(const struct bench *b, FILE *json);
