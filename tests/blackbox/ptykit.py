@@ -10,18 +10,22 @@ import time
 import harness
 
 
+def set_size(fd, rows, cols):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+
 class Terminal:
     """A command on a pseudo terminal of the test."""
 
     def __init__(self, env, *argv, size=(24, 80)):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            set_size(0, *size)  # here: its first look is not to come before it
             os.execvpe(argv[0], argv, {**env, "TERM": "xterm"})
         self.got = b""
-        self.resize(*size)
 
     def resize(self, rows, cols):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+        set_size(self.fd, rows, cols)
 
     def type(self, text):
         os.write(self.fd, text)
@@ -36,16 +40,24 @@ class Terminal:
                 raise AssertionError(self.got) from why
         return self.got
 
+    def _take(self):
+        """Reads what is there."""
+        while select.select([self.fd], [], [], 0)[0]:
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:
+                return  # the other end is closed
+            self.got += piece
+
     def exit_code(self):
         """Waits for the end, reading what still comes: a program blocks on a full terminal."""
         def ended():
-            if select.select([self.fd], [], [], 0)[0]:
-                try:
-                    self.got += os.read(self.fd, 65536)
-                except OSError:
-                    pass  # the other end is closed
+            self._take()
             pid, status = os.waitpid(self.pid, os.WNOHANG)
-            return [os.waitstatus_to_exitcode(status)] if pid else None
+            if not pid:
+                return None
+            self._take()  # what it wrote between the two
+            return [os.waitstatus_to_exitcode(status)]
         return harness.wait_until(ended, "the terminal's end")[0]
 
     def __enter__(self):
