@@ -50,7 +50,7 @@ QEMU = {
     "escape_vm": ("where_a_monitor_runs",),
     "vm_memory": ("forks_of_a_snapshot_go_on_from_the_same_number",),
 }
-ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_volumes.py")  # these mean nothing without one
+ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_volumes.py")  # these mean nothing without one
 QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_guest", "vm_memory", "vm_volumes")
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}

@@ -132,7 +132,12 @@ static const char *identity_complaint(const struct vmhello *h)
 
 bool proto_vm_is_note(const struct vmhello *h)
 {
-    return h->what >= VMHELLO_MOUNT;
+    return h->what >= VMHELLO_MOUNT && !proto_vm_is_inner(h);
+}
+
+bool proto_vm_is_inner(const struct vmhello *h)
+{
+    return h->what == VMHELLO_CLOCK || h->what == VMHELLO_NAME;
 }
 
 static const char *place_complaint(const struct vmhello *h)
@@ -148,7 +153,7 @@ const char *proto_vm_complaint(const struct vmhello *h)
 {
     if (h->version != VMHELLO_VERSION)
         return "version that this agent does not speak (host and guest image are of different releases)";
-    if (h->what < VMHELLO_ENTER || h->what == VMHELLO_CLOCK || h->what > VMHELLO_FREEZE)
+    if (h->what < VMHELLO_ENTER || proto_vm_is_inner(h) || h->what > VMHELLO_FREEZE)
         return "unknown kind";
     if (h->flags & ~(h->what == VMHELLO_MOUNT ? VMHELLO_READONLY : 0))
         return "flag that is not known";

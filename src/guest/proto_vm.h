@@ -31,4 +31,5 @@ void proto_vm_next(struct proto_vm *v);
 bool proto_vm_is_magic(const void *data, size_t len);
 /* NULL when every field is in its range, else what is wrong. A hello to rejoin needs only its token and clock. */
 const char *proto_vm_complaint(const struct vmhello *h);
-bool proto_vm_is_note(const struct vmhello *h); /* belongs on the port of notes, a hello on the agent's stream */
+bool proto_vm_is_inner(const struct vmhello *h); /* between agent and warden only: complained of on any stream */
+bool proto_vm_is_note(const struct vmhello *h);  /* belongs on the port of notes, a hello on the agent's stream */

@@ -18,11 +18,12 @@ enum vmhello_what {
     VMHELLO_ENTER = 1, /* the machine has just been booted or restored: take this identity, then serve */
     VMHELLO_PROBE,     /* answers when it could take an identity, takes none, and waits for the next hello */
     VMHELLO_REJOIN,    /* the same machine, another link: token must be the one it has. Only the clock is set */
-    VMHELLO_CLOCK,     /* never on the stream: what the agent asks of the warden when its host says the time */
+    VMHELLO_CLOCK,     /* never on a stream: what the agent asks of the warden when its host says the time */
     /* Notes: on a port of their own, answered while a link is served. token must be the one it has. */
-    VMHELLO_MOUNT,   /* the drive with the serial number `hostname` at `workdir`; once more is fine */
-    VMHELLO_UNMOUNT, /* and what was written is on the drive then; one that is not mounted is fine */
-    VMHELLO_FREEZE,  /* the same, and nothing is written any more: the machine is about to end */
+    VMHELLO_MOUNT,      /* the drive with the serial number `hostname` at `workdir`; once more is fine */
+    VMHELLO_UNMOUNT,    /* and what was written is on the drive then; one that is not mounted is fine */
+    VMHELLO_FREEZE,     /* the same, and nothing is written any more: the machine is about to end */
+    VMHELLO_NAME = 100, /* never on a stream, like VMHELLO_CLOCK: the machine is called `hostname` from now on */
 };
 #define VMHELLO_READONLY 1u
 

@@ -156,9 +156,10 @@ struct runtime_ops {
     int (*stats)(struct box *box, struct box_stats *ret, struct err *err);
     void (*set_limits)(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max, box_done_fn *fn,
                        void *arg);
-    void (*rename)(struct box *box, const char *hostname, box_done_fn *fn, void *arg); /* a pool's box gets its name */
+    /* A pool's box gets its name. NULL: its agent is told (guest_set_hostname). */
+    void (*rename)(struct box *box, const char *hostname, box_done_fn *fn, void *arg);
     /* Counts what a box without a disk of its own takes of the host's: from then on in its stats. Takes its time. NULL:
-     * cannot. */
+     * cannot, or always in its stats (can_measure). */
     void (*measure)(struct box *box, box_done_fn *fn, void *arg);
     void (*capture)(struct box *box, box_capture_fn *fn, void *arg);
     /* Like capture, but without a copy if nothing in the box has files open: then the box goes on above the captured

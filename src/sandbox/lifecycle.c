@@ -276,6 +276,24 @@ static void open_way_out(struct birth *b)
         record_birth(b);
 }
 
+static void on_renamed(void *arg, const struct err *err);
+
+/* It came from the pool. */
+static void give_name(struct birth *b, struct box *box)
+{
+    const struct runtime_ops *ops = b->s->runtime->ops;
+    struct err why = ERR_INIT;
+    int r = 0;
+    if (ops->rename)
+        ops->rename(box, b->s->id, on_renamed, b);
+    else
+        r = guest_set_hostname(b->s->link, b->s->id, on_renamed, b);
+    if (r < 0) {
+        (void)err_sys(&why, r, "tell the agent its name");
+        on_renamed(b, &why);
+    }
+}
+
 static void on_renamed(void *arg, const struct err *err)
 {
     struct birth *b = arg;
@@ -294,7 +312,7 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     else if (lifecycle_connect(b->s, box, guest_fd, &why) < 0)
         finish_birth(b, &why);
     else if (strcmp(b->s->box_id, b->s->id) != 0)
-        b->s->runtime->ops->rename(box, b->s->id, on_renamed, b); /* it came from the pool */
+        give_name(b, box);
     else
         open_way_out(b);
 }

@@ -86,6 +86,12 @@ def make_template(data_dir):
         caller.delete(f"/sandboxes/{caller.create()['id']}")
 
 
+def fill(data_dir, binary=BINARY, user=None):
+    """What sandboxes of the backend under test need in a data folder that is not there yet."""
+    if BACKEND == "qemu":
+        qemukit.fill(data_dir, binary, make_template, user)
+
+
 @functools.lru_cache(maxsize=1)
 def backend():
     """What a server says of its backend: name, can, lacks."""
@@ -272,8 +278,8 @@ class Server:
 
     def start(self, deadline_s=None):
         assert self.binary.exists(), f"{self.binary} is missing: run ./dev build"
-        if BACKEND == "qemu" and not self.data_dir.exists():
-            qemukit.fill(self.data_dir, self.binary, make_template)
+        if not self.data_dir.exists():
+            fill(self.data_dir, self.binary, self.user)
         env = clean_env({"HOME": self.home, "III_PULL": "never", **backend_env(), **self.env})  # no test asks a registry beyond loopback
         with open(self.log_path, "ab") as log:
             start = log.tell()

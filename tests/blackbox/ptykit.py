@@ -30,14 +30,20 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text)
 
-    def until(self, marker):
-        end = time.monotonic() + harness.DEADLINE_S
+    def saw(self, marker, within_s):
+        """Whether the marker comes in that time."""
+        end = time.monotonic() + within_s
         while marker not in self.got:
-            assert time.monotonic() < end and select.select([self.fd], [], [], harness.DEADLINE_S)[0], self.got
+            if not select.select([self.fd], [], [], max(end - time.monotonic(), 0))[0]:
+                return False
             try:
                 self.got += os.read(self.fd, 65536)
             except OSError as why:
                 raise AssertionError(self.got) from why
+        return True
+
+    def until(self, marker):
+        assert self.saw(marker, harness.DEADLINE_S), self.got
         return self.got
 
     def _take(self):

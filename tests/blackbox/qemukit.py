@@ -23,13 +23,22 @@ def lacks():
     return "needs root" if os.geteuid() else f"not installed: {', '.join(missing)}" if missing else None
 
 
+def _copy(source, target):
+    """A file of its own, holes and owner kept."""
+    subprocess.run(["cp", "-a", "--sparse=always", source, target], check=True)
+
+
 def _place(source, target):
     """The same file under a second name where that is possible; nobody writes to what is placed so."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)
-        os.chown(target, os.lstat(source).st_uid, os.lstat(source).st_gid, follow_symlinks=False)
+        st = os.lstat(source)
+        if st.st_blocks * 512 < st.st_size:  # with holes
+            _copy(source, target)
+        else:  # a program for each of so many would take a minute
+            shutil.copy2(source, target, follow_symlinks=False)
+            os.chown(target, st.st_uid, st.st_gid, follow_symlinks=False)
     return target
 
 
@@ -41,21 +50,18 @@ def _tree(source, target):
         os.chown(pathlib.Path(target, os.path.relpath(folder, source)), st.st_uid, st.st_gid)
 
 
-def _copy(source, target):
-    """A file of its own, holes and owner kept."""
-    subprocess.run(["cp", "-a", "--sparse=always", source, target], check=True)
-
-
 def _template(source, target):
-    """A template is used only as long as its memory was not written to since: a copy is sealed anew."""
     target.mkdir(mode=0o700)
-    for name in ("ram", "state", "disk"):
+    for name in ("ram", "state", "disk", "meta.json"):
         _copy(source / name, target / name)
-    meta = json.loads((source / "meta.json").read_text())
-    meta["ramChanged"] = os.stat(target / "ram").st_ctime_ns
-    (target / "meta.json").write_text(json.dumps(meta))
-    for path in (target, target / "meta.json"):
-        os.chown(path, source.stat().st_uid, source.stat().st_gid)
+    os.chown(target, source.stat().st_uid, source.stat().st_gid)
+
+
+def _seal(template):
+    """A template is used only as long as its memory was not written to since: a copy is sealed anew."""
+    meta = json.loads((template / "meta.json").read_text())
+    meta["ramChanged"] = os.stat(template / "ram").st_ctime_ns
+    (template / "meta.json").write_text(json.dumps(meta))
 
 
 def _records(source, target):
@@ -65,9 +71,9 @@ def _records(source, target):
     shutil.copytree(source / "images", target / "images")
 
 
-def _fill(source, data_dir):
-    """Makes a data folder out of the kept one."""
-    data_dir.mkdir(parents=True)
+def _fill(source, data_dir, user=None):
+    """Makes a data folder out of the kept one. user: whose it is, with all its files; None: as they are."""
+    data_dir.mkdir(mode=0o700, parents=True)
     _records(source / "images", data_dir / "images")
     (data_dir / "vm" / "templates").mkdir(parents=True)
     for name in ("kit", "bases"):
@@ -75,6 +81,13 @@ def _fill(source, data_dir):
             _tree(source / "vm" / name, data_dir / "vm" / name)
     for template in (source / "vm" / "templates").glob("*-*"):
         _template(template, data_dir / "vm" / "templates" / template.name)
+    if user is not None:
+        subprocess.run(["cp", "-a", "--sparse=always", data_dir, f"{data_dir}.own"], check=True)  # the same files are those of other folders
+        shutil.rmtree(data_dir)
+        os.rename(f"{data_dir}.own", data_dir)
+        subprocess.run(["chown", "-R", f"{user}:{user}", data_dir], check=True)
+    for template in (data_dir / "vm" / "templates").iterdir():
+        _seal(template)
 
 
 def _run(binary, *args):
@@ -115,8 +128,8 @@ def _mark(binary):
     return FORMAT + hashlib.sha256(binary.read_bytes()).hexdigest()
 
 
-def fill(data_dir, binary, start_server):
-    """Makes data_dir ready for a server. start_server(folder): runs one that makes a sandbox of the first image, and ends it."""
+def fill(data_dir, binary, start_server, user=None):
+    """Makes data_dir ready for a server of that user. start_server(folder): runs one that makes a sandbox of the first image, and ends it."""
     STORE.mkdir(parents=True, exist_ok=True)
     with open(STORE / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # other workers wait for the first
@@ -126,4 +139,4 @@ def fill(data_dir, binary, start_server):
             shutil.rmtree(kept, ignore_errors=True)
             _make(binary, start_server, kept)
             mark.write_text(_mark(binary))
-        _fill(kept, pathlib.Path(data_dir))
+        _fill(kept, pathlib.Path(data_dir), user)

@@ -10,7 +10,8 @@ import pytest
 import harness
 
 # What a backend may declare missing, by operation.
-NEEDS = {"volume_attach": "volume", "volume_detach": "volume", "egress_get": "egress", "egress_set": "egress"}
+NEEDS = {"volume_attach": "volume", "volume_detach": "volume", "egress_get": "egress", "egress_set": "egress",
+         "network_create": "network", "network_connect": "network", "network_disconnect": "network", "network_delete": "network"}
 
 
 def marked(names):

@@ -2,15 +2,17 @@
 go on, and below the reserve nothing is taken in."""
 import contextlib
 import os
-import pathlib
 
 import pytest
 
 import harness
+import owndisk
+from owndisk import folder_of, free_mb
 
 pytestmark = [pytest.mark.skipif(not harness.IS_ROOT, reason="mounts a small file system"), harness.needs("diskWatch")]
 RESERVE_MB = 24
-SIZE_MB = 160
+ROOM_MB = 160
+SIZE_MB = ROOM_MB + owndisk.KEPT_MB
 DELETED = "import os,time\nf=open('/workspace/x','wb',buffering=0)\nos.unlink('/workspace/x')\ntry:\n  while True: f.write(bytes(1<<20))\nexcept OSError: time.sleep(600)"
 FILLERS = {
     "plain": "dd if=/dev/zero of=/workspace/big bs=1M; sleep 600",
@@ -21,28 +23,16 @@ FILLERS = {
 
 @contextlib.contextmanager
 def on_small_disk():
-    """The file system is in the server's mount namespace only and goes with its last process. An ext4 as hosts have it would do as well: what is
-    counted are blocks of files."""
+    """An ext4 as hosts have it would do as well: what is counted are blocks of files."""
     server = harness.Server(env={"III_DISK_RESERVE_MB": str(RESERVE_MB), "III_BLANK_POOL": "2"})
-    server.data_dir.mkdir(mode=0o700)
-    image = server.data_dir.parent / "small.img"
-    make = f'mkfs.ext4 -q -O ^has_journal "$1" {SIZE_MB}M && mount -o loop "$1" "$0" && rm "$1" && shift && exec "$@"'
-    server.wrap = ["unshare", "-m", "--propagation", "private", "sh", "-c", make, str(server.data_dir), str(image)]
+    image = server.home / "small.img"
+    owndisk.place(server, f'mkfs.ext4 -q -O ^has_journal {image} {SIZE_MB}M && mount -o loop {image} "$0" && rm {image}')
     try:
         server.start()
         yield server
         server.stop()
     finally:
         server.remove()
-
-
-def folder_of(server):
-    return pathlib.Path(f"/proc/{server.pid}/root{server.data_dir}")
-
-
-def free_mb(server):
-    st = os.statvfs(folder_of(server))
-    return st.f_bavail * st.f_frsize >> 20
 
 
 def test_who_fills_the_shared_disk_is_ended_and_the_others_go_on():
@@ -54,7 +44,7 @@ def test_who_fills_the_shared_disk_is_ended_and_the_others_go_on():
             bad = client.create()["id"]
             client.ok("POST", f"/sandboxes/{bad}/exec/background", {"command": command})
             harness.wait_until(lambda bad=bad: client.get(f"/sandboxes/{bad}").status == 404, f"the filler ({name}) to be ended")
-            harness.wait_until(lambda: free_mb(server) > SIZE_MB // 2, "the space to come back")
+            harness.wait_until(lambda: free_mb(server) > ROOM_MB // 2, "the space to come back")
             events = client.ok("GET", f"/events/history?sandboxId={bad}")["events"]
             why = [e["data"]["error"] for e in events if e["topic"] == "sandbox.error" and "error" in e["data"]]
             assert len(why) == 1 and "diskMb" in why[0] and f"{RESERVE_MB} MB" in why[0], events

@@ -94,7 +94,7 @@ def test_pause_works_or_says_what_is_missing(caller):
 def test_the_hosts_files_are_out_of_reach(rootless, caller):
     sid = caller.create()["id"]
     listed = caller.exec(sid, f"ls -a {rootless.home} 2>&1 >/dev/null | grep -c 'No such file'; ls /home")["stdout"]
-    assert listed.split() == ["1", "user"]
+    assert listed.split() in (["1", "user"], ["1"])  # the second: an image has nobody there
     inside = caller.exec(sid, "cat /etc/shadow 2>/dev/null")["stdout"]
     assert not any(line in inside for line in leak.read("/etc/shadow").splitlines() if "$" in line)
     caller.ok("DELETE", f"/sandboxes/{sid}")
@@ -133,5 +133,5 @@ def test_the_data_folder_is_private(rootless):
 def test_networks_say_why_not():
     with harness.Server(user=USER) as server, harness.Client(server.port) as caller:
         reply = caller.post("/networks", {"name": "n"})
-        assert reply.status == 501 and "root" in reply.error
+        assert reply.status == 501 and ("root" in reply.error or harness.BACKEND in reply.error), reply
         assert caller.ok("GET", "/networks") == {"networks": []}

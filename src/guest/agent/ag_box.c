@@ -13,10 +13,12 @@ static void set_hostname(struct ag_reply *r, struct proto_reader *in)
     const char *name = proto_get_str(in, PROTO_REQUEST_MAX);
     size_t len = strlen(name);
 
-    if (len < 1 || len > 64)
+    if (len < 1 || len > 64) {
         ag_reply_error(r, EINVAL, "host name of %zu bytes (1 to 64)", len);
-    else
-        ag_reply_result(r, sethostname(name, len) < 0 ? -errno : 0, "set host name", name);
+        return;
+    }
+    int result = r->agent->vm ? ag_vm_set_name(r->agent->vm, name) : sethostname(name, len) < 0 ? -errno : 0;
+    ag_reply_result(r, result, "set host name", name);
 }
 
 /* Where the clock is the host's own (containers) stepping it is refused, and not needed: only a restored machine has a

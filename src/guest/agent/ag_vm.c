@@ -57,6 +57,21 @@ int ag_vm_set_clock(struct ag_vm *vm, uint64_t wall_us)
     return reply.result;
 }
 
+static void name_box(const char *hostname);
+
+int ag_vm_set_name(struct ag_vm *vm, const char *name)
+{
+    struct vmhello h = { .what = VMHELLO_NAME };
+    struct vmhello_reply reply;
+    if (strlen(name) >= sizeof(h.hostname))
+        return -ENAMETOOLONG;
+    memcpy(h.hostname, name, strlen(name));
+    ask_warden(vm, &h, &reply);
+    if (reply.result >= 0)
+        name_box(name);
+    return reply.result;
+}
+
 /* The number behind `word` in a file of the kernel's; "" is its only one. 0 or -ENOSYS. */
 static int read_count(int fd, const char *word, uint64_t *ret)
 {
@@ -104,12 +119,12 @@ static void write_etc(const char *path, const char *text)
 }
 
 /* The name where programs look for it, as in a native box: a clone still has that of whom it was copied from. */
-static void name_box(const struct vmhello *h)
+static void name_box(const char *hostname)
 {
-    char text[sizeof(h->hostname) + 128];
-    (void)snprintf(text, sizeof(text), "%s\n", h->hostname);
+    char text[sizeof(((struct vmhello *)0)->hostname) + 128];
+    (void)snprintf(text, sizeof(text), "%s\n", hostname);
     write_etc("/etc/hostname", text);
-    (void)snprintf(text, sizeof(text), "127.0.0.1\tlocalhost\n::1\tlocalhost\n127.0.1.1\t%s\n", h->hostname);
+    (void)snprintf(text, sizeof(text), "127.0.0.1\tlocalhost\n::1\tlocalhost\n127.0.1.1\t%s\n", hostname);
     write_etc("/etc/hosts", text);
 }
 
@@ -127,12 +142,12 @@ static int answer(struct door *d, int fd, const uint8_t *rest, size_t len)
         (void)!write(fd, &reply, sizeof(reply)); /* a host that does not hear it asks again */
         return -EAGAIN;
     }
-    if (hello.what == VMHELLO_CLOCK)
+    if (proto_vm_is_inner(&hello))
         hello.what = 0; /* ours alone: the warden would believe it without a token */
     ask_warden(vm, &hello, &reply);
     if (reply.result >= 0 && hello.what == VMHELLO_ENTER) {
         make_workdir(&hello, &reply);
-        name_box(&hello);
+        name_box(hello.hostname);
         ag_conn_break_all(vm->agent); /* links of whom this machine was before */
     }
     explicit_bzero(&hello, sizeof(hello));

@@ -15,7 +15,8 @@
 
 /* Takes the descriptors of plan. 0 or -errno. */
 int ag_vm_start(struct agent *a, const struct vm_boot *plan);
-int ag_vm_set_clock(struct ag_vm *vm, uint64_t wall_us); /* 0 or -errno */
+int ag_vm_set_clock(struct ag_vm *vm, uint64_t wall_us);    /* 0 or -errno */
+int ag_vm_set_name(struct ag_vm *vm, const char *hostname); /* 0 or -errno */
 struct vm_usage {
     uint32_t pids; /* processes and threads, the agent's too */
     uint64_t memory_bytes, oom_kills;

@@ -100,12 +100,25 @@ static int limit_files(struct boxroot *b, pid_t agent, uint32_t most)
     return 0;
 }
 
+static int set_name(struct boxroot *b, const struct vmhello *h)
+{
+    if (sethostname(h->hostname, strnlen(h->hostname, sizeof(h->hostname))) < 0)
+        return boxroot_fail(b, -errno, "set the host name");
+    return 0;
+}
+
+/* What only the agent asks, which needs no token. */
+static int take_inner(struct state *s, const struct vmhello *h)
+{
+    return h->what == VMHELLO_NAME ? set_name(&s->box, h) : set_clock(&s->box, h);
+}
+
 static int enter(struct state *s, const struct vmhello *h)
 {
     struct boxroot *b = &s->box;
     int r = add_entropy(b, h);
-    if (r >= 0 && sethostname(h->hostname, strlen(h->hostname)) < 0)
-        r = boxroot_fail(b, -errno, "set the host name");
+    if (r >= 0)
+        r = set_name(b, h);
     if (r >= 0)
         r = set_clock(b, h);
     if (r >= 0)
@@ -133,8 +146,8 @@ static bool is_token(const struct state *s, const uint8_t *token)
 
 static int take(struct state *s, const struct vmhello *h)
 {
-    if (h->what == VMHELLO_CLOCK && !s->is_note)
-        return set_clock(&s->box, h);
+    if (proto_vm_is_inner(h) && !s->is_note)
+        return take_inner(s, h);
     const char *why = proto_vm_complaint(h);
     if (why)
         return boxroot_fail(&s->box, -EINVAL, "hello with a %s", why);

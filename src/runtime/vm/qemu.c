@@ -14,6 +14,7 @@
 #define VOLUMES      "volumes"
 #define TARGETS      255u /* of a SCSI controller */
 #define TARGET_TRIES 64u
+#define RETRY_MS     1000
 
 struct unplugging {
     struct unplugging *next;
@@ -31,6 +32,9 @@ struct vmm {
     vmm_fn *fn; /* of the transfer under way, which ends by an event; NULL: none */
     void *fn_arg;
     bool should_run; /* as we were told last */
+    /* Its guest stands still because the host's disk is full: tried again until there is room. */
+    struct timer *retry;
+    loop_fn *on_late;
     struct unplugging *unpluggings;
     uint8_t next_target; /* no number twice in a row: the guest may still be busy with the end of the last drive */
 };
@@ -157,15 +161,31 @@ static void finish_transfer(struct vmm *m, const struct err *err)
 static void on_deleted(struct vmm *m, const char *id);
 static void unplug_over(struct unplugging *u, const struct err *err);
 
-static void on_event(void *arg, const char *name, json_t *data)
+static void on_retried(void *arg, json_t *value, const struct err *err)
 {
     struct vmm *m = arg;
+    (void)value;
+    if (!err && m->on_late)
+        m->on_late(m->arg); /* an event says so if it stands still again */
+}
+
+static void on_retry(void *arg)
+{
+    struct vmm *m = arg;
+    if (m->should_run && !m->fn) /* else it goes on when that is over */
+        qmp_run(m->qmp, "cont", NULL, NO_FD, (struct qmp_then){ .fn = on_retried, .arg = m });
+}
+
+/* A guest that were told of an error would give up its file systems for want of room on a disk it does not know of. */
+static void on_io_error(struct vmm *m, const json_t *data)
+{
+    if (strcmp(json_get_str(data, "action", ""), "stop") == 0)
+        timer_set(m->retry, RETRY_MS, 0);
+}
+
+static void on_migration(struct vmm *m, const char *status)
+{
     struct err err = ERR_INIT;
-    const char *status = json_get_str(data, "status", "");
-    if (strcmp(name, "DEVICE_DELETED") == 0)
-        on_deleted(m, json_get_str(data, "device", ""));
-    if (strcmp(name, "MIGRATION") != 0)
-        return;
     if (!m->fn && m->should_run) { /* a server before us began to save it: it stands still at the end of that */
         qmp_run(m->qmp, "cont", NULL, NO_FD, (struct qmp_then){ 0 });
     } else if (strcmp(status, "completed") == 0) {
@@ -174,6 +194,17 @@ static void on_event(void *arg, const char *name, json_t *data)
         (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's state could not be transferred");
         finish_transfer(m, &err);
     }
+}
+
+static void on_event(void *arg, const char *name, json_t *data)
+{
+    struct vmm *m = arg;
+    if (strcmp(name, "DEVICE_DELETED") == 0)
+        on_deleted(m, json_get_str(data, "device", ""));
+    else if (strcmp(name, "BLOCK_IO_ERROR") == 0)
+        on_io_error(m, data);
+    else if (strcmp(name, "MIGRATION") == 0)
+        on_migration(m, json_get_str(data, "status", ""));
 }
 
 static void on_lost(void *arg)
@@ -204,7 +235,9 @@ static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
 {
     struct vmm *m = xzalloc(sizeof(*m));
     struct err err = ERR_INIT;
-    *m = (struct vmm){ .on_lost = s->on_lost, .arg = s->arg };
+    *m = (struct vmm){ .on_lost = s->on_lost, .on_late = s->on_late, .arg = s->arg };
+    m->should_run = !(s->request->flags & VMWIRE_INCOMING);
+    m->retry = timer_new(s->loop, -1, 0, on_retry, m);
     ident_random(&m->next_target, sizeof(m->next_target)); /* a server before us may have used the low ones */
     struct qmp_options opt = {
         .loop = s->loop, .path = s->control, .on_event = on_event, .on_lost = on_lost, .arg = m
@@ -222,6 +255,7 @@ static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
 static struct vmm *qemu_reopen(const struct vmm_start *s, vmm_fn *fn, void *arg)
 {
     struct vmm *m = qemu_open(s, fn, arg);
+    m->should_run = false; /* until we are told */
     if (m->qmp)
         qmp_run(m->qmp, "migrate_cancel", NULL, NO_FD, (struct qmp_then){ 0 }); /* refused where there is none */
     return m;
@@ -232,6 +266,7 @@ static void qemu_close(struct vmm *m)
     if (!m)
         return;
     m->fn = NULL;
+    timer_free(m->retry);
     qmp_close(m->qmp);
     for (struct unplugging *u; (u = m->unpluggings);) {
         m->unpluggings = u->next;

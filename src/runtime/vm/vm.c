@@ -150,6 +150,13 @@ static void on_machine_gone(void *arg)
         box->on_gone(box->gone_arg);
 }
 
+static void on_machine_late(void *arg)
+{
+    const struct box *box = arg;
+    if (box->on_late && !box->is_paused)
+        box->on_late(box->late_arg);
+}
+
 /* --- a box on its way --- */
 
 static void making_free(struct making *m)
@@ -209,6 +216,7 @@ static void succeed(struct making *m)
     int fd = m->guest_fd;
     making_free(m);
     vmmachine_on_gone(box->machine, on_machine_gone, box);
+    vmmachine_on_late(box->machine, on_machine_late, box);
     fn(arg, box, fd, NULL);
 }
 
@@ -481,7 +489,8 @@ static void on_pause_done(void *arg, const struct err *err)
         p->box->is_paused = p->is_pause;
     if (!err && !p->is_pause && p->box->on_late)
         p->box->on_late(p->box->late_arg);
-    p->fn(p->arg, err);
+    if (p->fn)
+        p->fn(p->arg, err);
 }
 
 static struct pausing *pausing_new(struct box *box, bool is_pause, box_done_fn *fn, void *arg)
@@ -561,14 +570,6 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
     };
     memcpy(q.name, box->name, sizeof(q.name));
     vmcall_start(&box->vm->site.calls, &q, "", NULL, 0, on_limited, l);
-}
-
-static void vm_rename(struct box *box, const char *hostname, box_done_fn *fn, void *arg)
-{
-    struct err err = ERR_INIT;
-    (void)hostname;
-    (void)runtime_cannot(&box->vm->base, "hostname", "rename a running sandbox", &err);
-    fn(arg, &err);
 }
 
 /* --- what a crash left --- */
@@ -694,10 +695,9 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
 #define NO_NIC "its machines have no network interface; ports and the proxy work, they go through the agent"
 #define LACKS                                                                                                       \
     { "volume", "this monitor takes no drives while a machine runs" }, { "egress", NO_NIC }, { "network", NO_NIC }, \
-        { "limitRate", NO_NIC }, { "layers", "a snapshot is a whole machine: its memory and its drive" },           \
-        { "hostname", "a machine's name is told to it once" },                                                      \
+        { "limitRate", NO_NIC },                                                                                    \
     {                                                                                                               \
-        "diskWatch", "every machine has a drive of fixed size"                                                      \
+        "layers", "a snapshot is a whole machine: its memory and its drive"                                         \
     }
 static const struct runtime_lack lacks[] = { LACKS, { NULL, NULL } };
 static const struct runtime_lack krun_lacks[] = {
@@ -718,6 +718,8 @@ static struct runtime_caps vm_caps(struct runtime *rt)
                                   .can_limit_pids = true,
                                   .can_limit_disk = true,
                                   .can_mount = vm->site.vmm->plug != NULL,
+                                  .can_rename = true,
+                                  .can_measure = true, /* its drive is a file: every look at its stats counts it */
                                   .has_store = true };
 }
 
@@ -778,8 +780,7 @@ static void on_clock(void *arg)
 {
     struct vm *vm = arg;
     for (struct box *b = vm->boxes; b; b = b->next)
-        if (b->on_late && !b->is_paused)
-            b->on_late(b->late_arg);
+        on_machine_late(b);
 }
 
 static void on_tick(void *arg)
@@ -790,14 +791,14 @@ static void on_tick(void *arg)
 }
 
 /* Each backend is a runtime of its own name; all else is the same. */
-#define VM_OPS(backend, lacks_of)                                                                                    \
-    {                                                                                                                \
-        .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vmsnap_ops, .caps = vm_caps,            \
-        .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late,       \
-        .last_words = vm_last_words, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,                  \
-        .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .rename = vm_rename, .sweep = vm_sweep, \
-        .mount_volume = vmvolume_mount, .unmount_volume = vmvolume_unmount, .remove_volume = vmvolume_remove,        \
-        .free = vm_free                                                                                              \
+#define VM_OPS(backend, lacks_of)                                                                              \
+    {                                                                                                          \
+        .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vmsnap_ops, .caps = vm_caps,      \
+        .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late, \
+        .last_words = vm_last_words, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,            \
+        .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep,                \
+        .mount_volume = vmvolume_mount, .unmount_volume = vmvolume_unmount, .remove_volume = vmvolume_remove,  \
+        .free = vm_free                                                                                        \
     }
 static const struct runtime_ops vm_ops[VMWIRE_VMMS] = { [VMWIRE_QEMU] = VM_OPS("qemu", lacks),
                                                         [VMWIRE_FIRECRACKER] = VM_OPS("firecracker", lacks),

@@ -270,9 +270,21 @@ static int place_fds(struct jail *j)
     return proc_close_from(has_names ? VMM_FD(0) : VMM_FD(VMWIRE_FD_BOX));
 }
 
+/* Where the server itself may have fewer, so has the monitor: a machine needs few. */
+static int limit_files(void)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_NOFILE, &most) < 0)
+        return -errno;
+    if (most.rlim_max > NOFILE)
+        most.rlim_max = NOFILE;
+    most.rlim_cur = most.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &most) < 0 ? -errno : 0;
+}
+
 static int settle(struct jail *j, struct err *err)
 {
-    struct rlimit files_max = { NOFILE, NOFILE }, core = { 0, 0 };
+    struct rlimit core = { 0, 0 };
     struct confine_who who = { .uid = j->is_root ? j->uid : 0, .gid = j->is_root ? j->uid : 0 };
     sigset_t none;
     struct stat kvm;
@@ -283,9 +295,10 @@ static int settle(struct jail *j, struct err *err)
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)umask(j->vmm->has_vsock ? 0 : 077); /* the daemon connects to the sockets it makes in its folder */
-    if (setsid() < 0 || setrlimit(RLIMIT_CORE, &core) < 0 || setrlimit(RLIMIT_NOFILE, &files_max) < 0)
-        return err_sys(err, -errno, "set the monitor's limits");
-    int r = place_fds(j);
+    int r = setsid() < 0 || setrlimit(RLIMIT_CORE, &core) < 0 ? -errno : limit_files();
+    if (r < 0)
+        return err_sys(err, r, "set the monitor's limits");
+    r = place_fds(j);
     if (r < 0)
         return err_sys(err, r, "hand over descriptors");
     return has_jailer(j) ? vmjailer_confine(err) : confine_identity(&who, 0, err);
@@ -360,7 +373,8 @@ static int launch(struct jail *j, const char *program, struct vmm_args *args, in
     }
     (void)close(pipe_fds[1]); /* both the child's */
     (void)close(complaints[1]);
-    int r = pid < 0 ? err_sys(err, pid, "start a process") : wait_for_exec(pipe_fds[0], err);
+    int r = pid < 0 ? err_set(err, pid == -EAGAIN ? ERR_CAPACITY : ERR_INTERNAL, -pid, "start a process")
+                    : wait_for_exec(pipe_fds[0], err);
     (void)close(pipe_fds[0]); /* read to its end */
     return r < 0 ? r : pid;
 }

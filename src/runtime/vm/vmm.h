@@ -68,6 +68,7 @@ struct vmm_start {
     const char *command_line; /* of the kernel */
     const struct vmwire_request *request;
     loop_fn *on_lost; /* the control connection broke, by itself; at most once */
+    loop_fn *on_late; /* its guest goes on after it stood still by itself; or NULL */
     void *arg;
 };
 

@@ -43,8 +43,8 @@ struct vmmachine {
     bool is_unwanted; /* killed before it did */
     vmmachine_fn *fn; /* of the start */
     void *arg;
-    loop_fn *on_gone;
-    void *gone_arg;
+    loop_fn *on_gone, *on_late;
+    void *gone_arg, *late_arg;
 };
 
 const char *vmmachine_name(const struct vmmachine *m)
@@ -331,6 +331,19 @@ void vmmachine_on_gone(struct vmmachine *m, loop_fn *fn, void *arg)
     m->gone_arg = arg;
 }
 
+void vmmachine_on_late(struct vmmachine *m, loop_fn *fn, void *arg)
+{
+    m->on_late = fn;
+    m->late_arg = arg;
+}
+
+static void on_late_of(void *arg)
+{
+    struct vmmachine *m = arg;
+    if (m->on_late)
+        m->on_late(m->late_arg);
+}
+
 /* --- the begin --- */
 
 static void on_open(void *arg, const struct err *err)
@@ -402,6 +415,7 @@ static void open_control(struct vmmachine *m, bool is_new)
                            .box_fd = m->box_fd,
                            .command_line = line,
                            .request = &m->request,
+                           .on_late = on_late_of,
                            .arg = m };
     open_console(m);
     const struct vmm_ops *vmm = m->site->vmm;
@@ -548,7 +562,8 @@ struct vmmachine *vmmachine_adopt(struct vmmachine_site *site, const struct vmma
     m->pid = pid;
     m->start_time = start_time;
     m->pidfd = pid > 1 ? proc_open(pid) : -ESRCH;
-    if (m->pidfd < 0 || proc_start_time(pid) != start_time)
+    uint64_t since = m->pidfd < 0 ? 0 : proc_start_time(pid);
+    if (m->pidfd < 0 || (since && since != start_time)) /* 0: /proc hides it; if it is another, nobody listens */
         (void)err_set(&err, ERR_GONE, 0, "its virtual machine has ended");
     else if (watch_process(m, &err) == 0) {
         open_control(m, false);

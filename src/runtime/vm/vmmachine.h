@@ -45,6 +45,8 @@ struct vmmachine *vmmachine_adopt(struct vmmachine_site *site, const struct vmma
                                   uint64_t start_time, vmmachine_fn *fn, void *arg);
 /* Its process has ended by itself. At most once. */
 void vmmachine_on_gone(struct vmmachine *m, loop_fn *fn, void *arg);
+/* Its guest goes on after it stood still by itself, for want of room on the host's disk. */
+void vmmachine_on_late(struct vmmachine *m, loop_fn *fn, void *arg);
 /* Ends it and removes its sockets; the handle is gone at once. fn may be NULL. */
 void vmmachine_kill(struct vmmachine *m, vmmachine_fn *fn, void *arg);
 /* Nobody is told anything any more: no call under way is answered, nor is its end seen. For its last moments. */

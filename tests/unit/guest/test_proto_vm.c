@@ -166,6 +166,7 @@ TEST(fields_out_of_range)
     REFUSED(h.what = 99);
     REFUSED(h.flags = VMHELLO_READONLY);
     REFUSED(h.what = VMHELLO_CLOCK); /* only inside of the guest */
+    REFUSED(h.what = VMHELLO_NAME);
     REFUSED(h.realtime_ns = 0);
     REFUSED(h.realtime_ns = UINT64_MAX);
     REFUSED(h.nofile = 0);
