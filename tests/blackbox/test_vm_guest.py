@@ -98,3 +98,18 @@ def test_the_machine_is_not_theirs_to_change(seen):
 def test_no_way_leads_above_the_root(seen):
     assert seen["beyond the root"] == seen["root"]
     assert not {"init", "modules", "filter", "image", "disk"} & set(seen["root"])
+
+
+def test_after_another_boot_of_the_host_a_create_waits_for_the_probe(server):
+    """What is known of KVM is of another boot: the server asks again by itself, and whoever wants a machine waits."""
+    kept = server.data_dir / "vm/kit/probe.json"
+    found = json.loads(kept.read_text())
+    server.stop()
+    kept.write_text(json.dumps({**found, "bootId": "of another boot"}))
+    server.start()
+    client = server.client()
+    reply = client.post("/sandboxes", {"image": "python"})
+    assert reply.status == 200, reply
+    asked = json.loads(kept.read_text())
+    assert (asked["bootId"], asked["kvm"]) == (found["bootId"], found["kvm"])
+    assert client.call("DELETE", f"/sandboxes/{reply.json()['id']}").status == 200

@@ -377,12 +377,27 @@ static struct making *begin(struct box *box, box_ready_fn *fn, void *arg)
     return m;
 }
 
+/* From a snapshot, box->image. */
+static void restore(void *arg)
+{
+    struct making *m = arg;
+    struct box *box = m->box;
+    struct err err = ERR_INIT;
+    struct vmimage image = { 0 };
+    CLEANUP(free_p) char *folder = vmsnap_folder(box->vm, box->image);
+    int r = folder ? vmfile_load(folder, &image, &err)
+                   : err_set(&err, ERR_NOT_FOUND, 0, "image %.100s is no saved machine", box->image);
+    if (r < 0)
+        *box->image = '\0'; /* it was not made of one */
+    on_image(m, r < 0 ? NULL : &image, r < 0 ? &err : NULL);
+    vmfile_done(&image);
+}
+
 static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
     struct box *box = box_new(vm, plan->id);
     struct making *m = begin(box, fn, arg);
-    struct vmimage image = { 0 };
     struct err err = ERR_INIT;
     m->plan = *plan;
     m->plan.layers = NULL;
@@ -403,15 +418,15 @@ static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready
     else if (*layer == '/') {
         vmsource_get(vm, plan, on_image, m);
         return;
-    } else {
-        CLEANUP(free_p) char *folder = vmsnap_folder(vm, layer);
-        if (!folder)
-            (void)err_set(&err, ERR_NOT_FOUND, 0, "image %.100s is no saved machine", layer);
-        else if (vmsource_open_kit(vm, &err) == 0 && vmfile_load(folder, &image, &err) == 0)
-            (void)snprintf(box->image, sizeof(box->image), "%s", layer);
+    } else if (vmready_open(vm, &err) == 0) {
+        (void)snprintf(box->image, sizeof(box->image), "%s", layer);
+        if (vm->is_probing)
+            vmready_when(vm, restore, m);
+        else
+            restore(m);
+        return;
     }
-    on_image(m, err.code ? NULL : &image, err.code ? &err : NULL);
-    vmfile_done(&image);
+    on_image(m, NULL, &err);
 }
 
 /* --- one that was there before us --- */
@@ -741,6 +756,7 @@ static void drain(struct vm *vm)
     struct err over = { .sys = ECANCELED };
     struct making *next;
     vm->is_ending = true;
+    vmready_end(vm);
     vmsource_end_all(vm);
     vmsnap_end_all(vm);
     for (struct making *m = vm->makings; m; m = next) {
@@ -860,7 +876,7 @@ const char *vm_notice(struct runtime *rt)
 {
     struct vm *vm = vm_of(rt);
     struct err err = ERR_INIT;
-    if (vmsource_open_kit(vm, &err) < 0)
+    if (vmready_open(vm, &err) < 0)
         (void)snprintf(vm->slow_why, sizeof(vm->slow_why), "%.230s", err.msg);
     return vm->slow_why;
 }

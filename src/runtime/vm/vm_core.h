@@ -27,7 +27,9 @@ struct vm {
     bool has_templates;
     struct vmkit kit;
     bool has_kit;
-    char slow_why[240]; /* why machines are emulated; "" when the CPU runs them */
+    char slow_why[240];         /* why machines are emulated; "" when the CPU runs them, or while that is found out */
+    bool is_probing;            /* whether they are: a new machine waits for that */
+    struct vmready_wait *waits; /* those */
     struct box *boxes;
     struct vmsource *sources; /* templates under way */
     struct making *makings;   /* boxes under way */
@@ -91,7 +93,13 @@ void vmsource_add_bases(const struct vm *vm, char ***keys); /* that templates un
 void vmsource_end_all(struct vm *vm);
 char *vmsource_blank_path(const struct vm *vm, uint32_t disk_mb); /* an empty writable drive; caller frees */
 char *vmsource_base_path(const struct vm *vm, const char *key);   /* caller frees */
-int vmsource_open_kit(struct vm *vm, struct err *err);
+
+/* --- vmready.c: what machines are booted from, and whether the CPU runs them --- */
+/* Opens the kit, once; then is_probing says whether the rest is to be waited for. */
+int vmready_open(struct vm *vm, struct err *err);
+/* fn: it is known, or the server ends (is_ending). Only while is_probing. */
+void vmready_when(struct vm *vm, loop_fn *fn, void *arg);
+void vmready_end(struct vm *vm); /* tells those that wait */
 
 /* --- vmprune.c: what nothing is made from any more --- */
 void vmprune_run(struct vm *vm);

@@ -19,6 +19,7 @@ struct vmcall {
     struct vmcall *next;
     struct vmcall_set *set;
     int fd, pidfd;
+    pid_t pid;  /* of the tool, once it runs */
     int theirs; /* the tool's end, until it is started */
     struct watch *watch;
     struct timer *refusal; /* it never began, or has to wait for its turn */
@@ -90,8 +91,7 @@ static void refuse(struct vmcall *c)
 /* -EAGAIN: as many run as may. The request waits in the socket. */
 static int start_tool(struct vmcall *c)
 {
-    pid_t pid;
-    int r = keeper_run(c->set->keeper, c->set->job, c->theirs, &pid, &c->pidfd, &c->err);
+    int r = keeper_run(c->set->keeper, c->set->job, c->theirs, &c->pid, &c->pidfd, &c->err);
     if (r == -EAGAIN)
         return r;
     close_fd_p(&c->theirs);
@@ -139,6 +139,13 @@ void vmcall_start(struct vmcall_set *set, const struct vmwire_request *q, const 
     set->first = c;
     if (begin(c, q, extra, fds, n_fds) < 0)
         c->refusal = timer_new(set->loop, 0, 0, on_refusal, c);
+}
+
+void vmcall_cut(struct vmcall_set *set, vmcall_fn *fn)
+{
+    for (struct vmcall *c = set->first; c; c = c->next)
+        if (c->fn == fn && c->watch)
+            keeper_kill(set->keeper, c->pid);
 }
 
 void vmcall_end_all(struct vmcall_set *set)

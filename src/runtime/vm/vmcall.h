@@ -19,5 +19,7 @@ typedef void vmcall_fn(void *arg, const struct vmwire_reply *reply, const int fd
 /* fds are borrowed for the call. extra: q->extra_len bytes. */
 void vmcall_start(struct vmcall_set *set, const struct vmwire_request *q, const char *extra, const int *fds,
                   size_t n_fds, vmcall_fn *fn, void *arg);
+/* Ends the tool where it is, of calls with that fn: it is told so. Only for what leaves nothing behind. */
+void vmcall_cut(struct vmcall_set *set, vmcall_fn *fn);
 /* Waits for what is under way (it ends by itself), telling nobody. */
 void vmcall_end_all(struct vmcall_set *set);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/kvm.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -54,6 +56,15 @@ static bool has_cpu_flag(void)
     return is_found;
 }
 
+/* Monitors that root starts are users without a name: they get at it by its group, or like everybody. */
+static bool is_for_root_only(int kvm)
+{
+    struct stat st;
+    if (geteuid() != 0 || fstat(kvm, &st) < 0 || (st.st_mode & 0006) == 0006)
+        return false;
+    return (st.st_mode & 0060) != 0060 || st.st_gid == 0;
+}
+
 bool vmprobe_may_kvm(char *why, size_t size)
 {
     why[0] = '\0';
@@ -67,6 +78,9 @@ bool vmprobe_may_kvm(char *why, size_t size)
                        sys == EACCES ? " (is this user in its group?)" : "");
     else if (ioctl(kvm, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
         (void)snprintf(why, size, "/dev/kvm does not answer as KVM");
+    else if (is_for_root_only(kvm))
+        (void)snprintf(why, size,
+                       "only root may use /dev/kvm, and no monitor is root: chgrp kvm /dev/kvm, chmod 660 /dev/kvm");
     return why[0] == '\0';
 }
 
@@ -318,6 +332,28 @@ int vmprobe_boot(const struct vmkit *k, bool is_kvm, int64_t limit_ms, int64_t *
     return 0;
 }
 
+/* --- whose it is --- */
+
+/* The group that may use KVM; (gid_t)-1: none but root. */
+static gid_t kvm_group(void)
+{
+    struct stat st;
+    return stat("/dev/kvm", &st) == 0 && (st.st_mode & 0060) == 0060 && st.st_gid ? st.st_gid : (gid_t)-1;
+}
+
+int vmprobe_become_owner(const char *data_dir, struct err *err)
+{
+    struct stat st;
+    CLEANUP(free_p) char *kit = xasprintf("%s/" VMKIT_FOLDER, data_dir);
+    CLEANUP(free_p) char *above = xasprintf("%s/vm", data_dir);
+    gid_t kvm = kvm_group();
+    if (geteuid() != 0 || (lstat(kit, &st) < 0 && lstat(above, &st) < 0) || st.st_uid == 0)
+        return 0;
+    if (setgroups(kvm != (gid_t)-1, &kvm) < 0 || setgid(st.st_gid) < 0 || setuid(st.st_uid) < 0)
+        return err_sys(err, -errno, "become user %u, whose %s is", (unsigned)st.st_uid, kit);
+    return 0;
+}
+
 /* --- what was found --- */
 
 static void read_boot_id(char ret[64])
@@ -375,15 +411,28 @@ static int keep(const char *data_dir, const struct vmkit *k, const struct vmprob
     return 0;
 }
 
+static void try_kvm(const struct vmkit *k, struct vmprobe *p)
+{
+    struct err err = ERR_INIT;
+    p->is_kvm = vmprobe_may_kvm(p->why, sizeof(p->why));
+    if (p->is_kvm && vmprobe_boot(k, true, KVM_MS, &p->boot_ms, &err) < 0) {
+        p->is_kvm = false;
+        (void)snprintf(p->why, sizeof(p->why), "a guest did not boot with KVM: %.200s", err.msg);
+    }
+}
+
+int vmprobe_refresh(const char *data_dir, const struct vmkit *k, struct err *err)
+{
+    struct vmprobe p = { 0 };
+    try_kvm(k, &p);
+    int r = keep(data_dir, k, &p);
+    return r < 0 ? err_sys(err, r, "keep what the probe found in " VMKIT_FOLDER) : 0;
+}
+
 int vmprobe_run(const char *data_dir, const struct vmkit *k, struct vmprobe *ret, struct err *err)
 {
     struct vmprobe p = { 0 };
-    struct err kvm = ERR_INIT;
-    p.is_kvm = vmprobe_may_kvm(p.why, sizeof(p.why));
-    if (p.is_kvm && vmprobe_boot(k, true, KVM_MS, &p.boot_ms, &kvm) < 0) {
-        p.is_kvm = false;
-        (void)snprintf(p.why, sizeof(p.why), "a guest did not boot with KVM: %.200s", kvm.msg);
-    }
+    try_kvm(k, &p);
     int r = p.is_kvm ? 0 : vmprobe_boot(k, false, TCG_MS, &p.boot_ms, err);
     if (r >= 0 && (r = keep(data_dir, k, &p)) < 0)
         return err_sys(err, r, "keep what the probe found in " VMKIT_FOLDER);

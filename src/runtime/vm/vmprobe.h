@@ -23,5 +23,11 @@ bool vmprobe_known(const char *data_dir, const struct vmkit *k, struct vmprobe *
 /* Boots: with KVM when there is a chance, else or when that fails without it; keeps what it found. Blocks for seconds
  * and starts processes: for `iii vm setup` and the tool. */
 int vmprobe_run(const char *data_dir, const struct vmkit *k, struct vmprobe *ret, struct err *err);
+/* The same question after the host was booted, asked by a server: that a guest boots at all is known, so nothing is
+ * booted where KVM has no chance. */
+int vmprobe_refresh(const char *data_dir, const struct vmkit *k, struct err *err);
+/* The kit of a server that is not root is worked on as that user: root does not follow names in a folder of another.
+ * What it may do with KVM stays, since the server's machines are started by root. */
+int vmprobe_become_owner(const char *data_dir, struct err *err);
 /* One boot. On failure err has the last words of the console. */
 int vmprobe_boot(const struct vmkit *k, bool is_kvm, int64_t limit_ms, int64_t *ret_ms, struct err *err);

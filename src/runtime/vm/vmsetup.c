@@ -1,12 +1,9 @@
 #include "runtime/vm/vmsetup.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -56,28 +53,6 @@ static void missing_packages(struct buf *ret)
             (void)buf_addf(ret, "%s %s", ret->len ? "" : "apt-get install", needed[i].package); /* short names */
 }
 
-/* The group that may use KVM; (gid_t)-1: none but root. */
-static gid_t kvm_group(void)
-{
-    struct stat st;
-    return stat("/dev/kvm", &st) == 0 && (st.st_mode & 0060) == 0060 && st.st_gid ? st.st_gid : (gid_t)-1;
-}
-
-/* The kit of a server that is not root is worked on as that user: root does not follow names in a folder of another.
- * What it may do with KVM stays, since the server's machines are started by root. */
-static int become_owner(const char *data_dir, struct err *err)
-{
-    struct stat st;
-    CLEANUP(free_p) char *kit = xasprintf("%s/" VMKIT_FOLDER, data_dir);
-    CLEANUP(free_p) char *above = xasprintf("%s/vm", data_dir);
-    gid_t kvm = kvm_group();
-    if (geteuid() != 0 || (lstat(kit, &st) < 0 && lstat(above, &st) < 0) || st.st_uid == 0)
-        return 0;
-    if (setgroups(kvm != (gid_t)-1, &kvm) < 0 || setgid(st.st_gid) < 0 || setuid(st.st_uid) < 0)
-        return err_sys(err, -errno, "become user %u, whose %s is", (unsigned)st.st_uid, kit);
-    return 0;
-}
-
 static json_t *kit_json(const struct vmkit *k, const struct vmprobe *p)
 {
     return json_pack("{s:b, s:s, s:s, s:s, s:I, s:s, s:I, s:s, s:I, s:s}", "ok", 1, "version", k->version, "source",
@@ -91,8 +66,11 @@ static void print_kit(const struct vmkit *k, const struct vmprobe *p)
     (void)printf("kernel     %s, %.1f MB, from %s\n", k->version, (double)k->kernel_bytes / 1e6, k->source);
     (void)printf("initramfs  %.1f MB: the agent, its modules, the system call filter\n",
                  (double)k->initramfs_bytes / 1e6);
-    (void)printf("boot       %lld ms to the agent's answer, %s\n", (long long)p->boot_ms,
-                 p->is_kvm ? "with KVM" : "emulated (TCG)");
+    if (p->boot_ms)
+        (void)printf("boot       %lld ms to the agent's answer, %s\n", (long long)p->boot_ms,
+                     p->is_kvm ? "with KVM" : "emulated (TCG)");
+    else
+        (void)puts("boot       emulated (TCG); none was timed since KVM was looked for last");
     if (!p->is_kvm)
         (void)printf("           no KVM: %s; guests work, but are 10 times slower and more\n", p->why);
 }
@@ -123,7 +101,7 @@ int vmsetup_run(const char *data_dir, const char *kernel, bool is_json)
     bool is_new = false;
     int r = check_host(&err);
     if (r >= 0)
-        r = become_owner(data_dir, &err);
+        r = vmprobe_become_owner(data_dir, &err);
     if (r >= 0)
         r = vmkit_make(data_dir, kernel, say, &is_json, &is_new, &err);
     if (r >= 0)
@@ -149,13 +127,15 @@ int vmsetup_status(const char *data_dir, const char *jailer, bool is_json)
     struct vmprobe p = { 0 };
     int r = check_host(&err);
     if (r >= 0)
-        r = become_owner(data_dir, &err);
+        r = vmprobe_become_owner(data_dir, &err);
     if (r >= 0)
         r = vmkit_open(data_dir, NULL, &k, &err);
     if (r >= 0 && !vmprobe_known(data_dir, &k, &p))
-        r = err_set(&err, ERR_UNSUPPORTED, 0,
-                    "the kernel %s is there, but no guest has been booted since this host was: run `iii vm setup`",
-                    k.version);
+        r = err_set(
+            &err, ERR_UNSUPPORTED, 0,
+            "the kernel %s is there, but nobody has looked for KVM since this host was booted: run `iii vm setup`, or "
+            "start the server, which looks by itself",
+            k.version);
     if (r < 0)
         return fail(is_json, &err);
     JSON_OWNED doc = kit_json(&k, &p);

@@ -15,7 +15,6 @@
 #include "base/strlist.h"
 #include "runtime/vm/vm_core.h"
 #include "runtime/vm/vmbase.h"
-#include "runtime/vm/vmprobe.h"
 
 #define WORDS_SHORT 200 /* of a console, in an error */
 
@@ -55,24 +54,6 @@ char *vmsource_blank_path(const struct vm *vm, uint32_t disk_mb)
 static char *template_path(const struct vm *vm, const char *key)
 {
     return xasprintf("%s/templates/%s", vm->site.dir, key);
-}
-
-int vmsource_open_kit(struct vm *vm, struct err *err)
-{
-    if (vm->has_kit)
-        return 0;
-    int r = vmkit_open(vm->data_dir, vm->kernel, &vm->kit, err);
-    if (r < 0)
-        return r;
-    vm->has_kit = true;
-    vm->site.kernel = vm->kit.kernel;
-    vm->site.initramfs = vm->kit.initramfs;
-    struct vmprobe found = { 0 };
-    bool is_known = vmprobe_known(vm->data_dir, &vm->kit, &found);
-    vm->site.is_kvm = is_known && found.is_kvm;
-    (void)snprintf(vm->slow_why, sizeof(vm->slow_why), "%s",
-                   is_known ? found.why : "nobody has looked whether KVM is real: run `iii vm setup`");
-    return 0;
 }
 
 static void source_free(struct vmsource *s)
@@ -342,14 +323,19 @@ static struct vmsource *source_new(struct vm *vm, const struct box_plan *plan, s
     s->image.memory_mb = (memory < VMWIRE_MEMORY_MIN ? VMWIRE_MEMORY_MIN : memory) + VM_KERNEL_MB;
     s->image.cpus = cpus_of(vm, plan->cpu_milli);
     s->image.disk_mb = plan->disk_mb ? plan->disk_mb : VM_DISK_MB;
-    if (vmsource_open_kit(vm, err) < 0 || name_layers(s, plan, err) < 0) {
+    if (vmready_open(vm, err) < 0 || name_layers(s, plan, err) < 0) {
         source_free(s);
         return NULL;
     }
+    return s;
+}
+
+static void set_key(struct vmsource *s)
+{
+    const struct vm *vm = s->vm;
     (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s%s", vm->base.ops->name, vm->site.vmm->shape,
                    s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
                    vm->site.is_kvm ? "-kvm" : "");
-    return s;
 }
 
 struct telling {
@@ -380,15 +366,13 @@ static void wait_for(struct vmsource *s, vmsource_fn *fn, void *arg)
     *at = w;
 }
 
-void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, void *arg)
+/* It is known what machines run on: is there one like it, or one under way? */
+static void find(struct vmsource *s, vmsource_fn *fn, void *arg)
 {
+    struct vm *vm = s->vm;
     struct err err = ERR_INIT;
     struct vmimage found = { 0 };
-    struct vmsource *s = source_new(vm, plan, &err);
-    if (!s) {
-        refuse(vm, &err, fn, arg);
-        return;
-    }
+    set_key(s);
     for (struct vmsource *other = vm->sources; other; other = other->next)
         if (strcmp(other->key, s->key) == 0) {
             source_free(s);
@@ -410,6 +394,35 @@ void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, v
     vm->sources = s;
     wait_for(s, fn, arg);
     begin(s);
+}
+
+static void on_ready(void *arg)
+{
+    struct vmsource *s = arg;
+    struct err over = { .code = ERR_CAPACITY, .sys = ECANCELED };
+    CLEANUP(free_p) struct waiter *first = s->waiters;
+    s->waiters = NULL;
+    if (s->vm->is_ending) {
+        vmsource_fn *fn = first->fn;
+        source_free(s);
+        fn(first->arg, NULL, &over);
+    } else {
+        find(s, first->fn, first->arg);
+    }
+}
+
+void vmsource_get(struct vm *vm, const struct box_plan *plan, vmsource_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    struct vmsource *s = source_new(vm, plan, &err);
+    if (!s) {
+        refuse(vm, &err, fn, arg);
+    } else if (vm->is_probing) {
+        wait_for(s, fn, arg);
+        vmready_when(vm, on_ready, s);
+    } else {
+        find(s, fn, arg);
+    }
 }
 
 void vmsource_add_bases(const struct vm *vm, char ***keys)

@@ -24,6 +24,7 @@
 #include "runtime/vm/vmbase.h"
 #include "runtime/vm/vmdisk.h"
 #include "runtime/vm/vmjail.h"
+#include "runtime/vm/vmprobe.h"
 
 #define SOCKET_FD   3
 #define OVERHEAD_MB 512 /* of a monitor beside its guest's memory: translated code, buffers, page tables */
@@ -169,6 +170,16 @@ static int base(struct tool *t, struct err *err)
     return vmbase_build(t->image_dir, (const char *const *)layers, t->q.n_layers, t->fds[VMWIRE_FD_OUT], err);
 }
 
+/* As the user whose kit it is: a guest is booted, and the answer written there. */
+static int probe(struct tool *t, struct err *err)
+{
+    CLEANUP(vmkit_done) struct vmkit kit = { 0 };
+    int r = vmprobe_become_owner(t->data_dir, err);
+    if (r >= 0)
+        r = vmkit_open(t->data_dir, NULL, &kit, err);
+    return r < 0 ? r : vmprobe_refresh(t->data_dir, &kit, err);
+}
+
 static int run(struct tool *t, struct err *err)
 {
     switch (t->q.op) {
@@ -183,6 +194,8 @@ static int run(struct tool *t, struct err *err)
         return freeze(t, t->q.op == VMWIRE_FREEZE, err);
     case VMWIRE_BASE:
         return base(t, err);
+    case VMWIRE_PROBE:
+        return probe(t, err);
     default:
         return t->q.flags & VMWIRE_VOLUME ? vmdisk_make_volume(t->fds[VMWIRE_FD_OUT], t->q.disk_mb, err)
                                           : vmdisk_make(t->fds[VMWIRE_FD_OUT], t->q.disk_mb, err);

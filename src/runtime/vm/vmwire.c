@@ -60,7 +60,7 @@ int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds
         return bad(err, "the version");
     if (q->extra_len > VMWIRE_EXTRA_MAX || (q->op != VMWIRE_BASE && (q->extra_len || q->n_layers)))
         return bad(err, "the length");
-    bool has_machine = q->op != VMWIRE_BASE && q->op != VMWIRE_DISK;
+    bool has_machine = q->op != VMWIRE_BASE && q->op != VMWIRE_DISK && q->op != VMWIRE_PROBE;
     if (has_machine && !is_name(q->name))
         return bad(err, "the name");
     if (has_machine && (q->cpu_milli > VMWIRE_MILLI_MAX || q->memory_mb > VMWIRE_MEMORY_MAX))
@@ -72,6 +72,7 @@ int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds
     case VMWIRE_LIMIT:
     case VMWIRE_FREEZE:
     case VMWIRE_THAW:
+    case VMWIRE_PROBE:
         return n_fds == 0 ? 0 : bad(err, "the number of descriptors");
     case VMWIRE_BASE:
         if (n_fds != 1 || q->n_layers < 1 || q->n_layers > VMWIRE_LAYERS_MAX)

@@ -26,8 +26,9 @@ enum vmwire_op {
     VMWIRE_LIMIT,     /* cpu_milli of a running one */
     VMWIRE_FREEZE,    /* for monitors that cannot stop their guest themselves */
     VMWIRE_THAW,
-    VMWIRE_BASE, /* the layers of `extra` as one read-only file system, into VMWIRE_FD_OUT */
-    VMWIRE_DISK, /* an empty writable one of disk_mb, into VMWIRE_FD_OUT; flags: VMWIRE_VOLUME or 0 */
+    VMWIRE_BASE,  /* the layers of `extra` as one read-only file system, into VMWIRE_FD_OUT */
+    VMWIRE_PROBE, /* is the CPU's virtualization real? The answer is in the kit then (vmprobe.h) */
+    VMWIRE_DISK,  /* an empty writable one of disk_mb, into VMWIRE_FD_OUT; flags: VMWIRE_VOLUME or 0 */
 };
 
 enum vmwire_vmm { VMWIRE_QEMU, VMWIRE_FIRECRACKER, VMWIRE_KRUN, VMWIRE_VMMS };
