@@ -4,7 +4,9 @@
 
 #include "api/call.h"
 #include "api/handlers.h"
+#include "base/alloc.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/strlist.h"
 
 #define ENV_MAX 1000 /* variables of one overlay */
@@ -68,12 +70,13 @@ static int mirror(struct sandbox *s, guest_done_fn *fn, struct call *c)
     json_t *value;
     json_object_foreach(s->env, key, value)
     {
+        CLEANUP(free_p) char *line = xasprintf("%s=%s", key, json_is_string(value) ? json_string_value(value) : "");
+        for (char *p = line; *p; p++)
+            if (*p == '\r' || *p == '\n')
+                *p = ' ';
         if (json_is_string(value))
-            (void)buf_addf(&text, "%s=%s\n", key, json_string_value(value));
+            (void)buf_addf(&text, "%s\n", line);
     }
-    for (char *p = text.data; p && *p; p++)
-        if (*p == '\r')
-            *p = ' ';
     int r = guest_fs_put(s->link, "/etc/environment", buf_text(&text), text.len, 0644, fn, c);
     buf_done(&text);
     return r;

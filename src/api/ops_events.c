@@ -51,12 +51,14 @@ struct listener {
     char *topic, *tenant; /* NULL: all */
     struct eventlog_query query;
     int64_t place;
+    bool has_ids; /* asked for id lines: readers that know only data lines get none */
     bool is_held; /* its queue is full: on_drain goes on */
 };
 
 static void send_event(struct listener *l, json_t *event)
 {
-    l->is_held = call_stream_event(l->c, json_incref(event), json_get_str(event, "id", NULL)) >= STREAM_MARK;
+    const char *id = l->has_ids ? json_get_str(event, "id", NULL) : NULL;
+    l->is_held = call_stream_event(l->c, json_incref(event), id) >= STREAM_MARK;
 }
 
 static void on_event(void *arg, json_t *event)
@@ -104,6 +106,7 @@ void api_stream_events(struct call *c)
     const char *last = call_header(c, "last-event-id");
     struct listener *l = xzalloc(sizeof(*l));
     *l = (struct listener){ .c = c, .log = call_manager(c)->events, .topic = xstrdup(call_str(c, "topic", NULL)) };
+    l->has_ids = last || call_bool(c, "ids", false);
     l->tenant = xstrdup(call_view(c));
     l->query = (struct eventlog_query){ .topic = l->topic, .tenant = l->tenant };
     l->place = last && ident_is("evt", last) ? eventlog_after(l->log, last) : eventlog_end(l->log);

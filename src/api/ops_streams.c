@@ -58,11 +58,19 @@ static json_t *log_event_json(const char *type, const char *data, size_t len)
                      (json_int_t)clock_wall_ms());
 }
 
+/* A line of the log begins with the number of its stream (guest/agent/ag_mark.h); one that an older agent wrote does not,
+ * and nobody knows which it was. */
+static json_t *line_json(const char *line, size_t len)
+{
+    bool has_mark = len > 0 && (line[0] == 1 || line[0] == 2), is_error = has_mark && line[0] == 2;
+    return log_event_json(is_error ? "stderr" : "stdout", line + has_mark, len - has_mark);
+}
+
 static void end_log(struct log_reader *r)
 {
     call_on_cancel(r->c, NULL, NULL);
     if (r->line.len)
-        (void)call_stream_event(r->c, log_event_json("stdout", r->line.data, r->line.len), NULL);
+        (void)call_stream_event(r->c, line_json(r->line.data, r->line.len), NULL);
     (void)call_stream_event(r->c, log_event_json("end", "", 0), NULL);
     call_stream_end(r->c);
     free_reader(r);
@@ -106,7 +114,7 @@ static size_t send_lines(struct log_reader *r, const char *data, size_t len)
             return STREAM_MARK; /* no memory: asked for again when the client has read on */
         if (end || is_long) {
             size_t whole = is_long ? utf8_whole(r->line.data, r->line.len) : r->line.len;
-            queued = call_stream_event(r->c, log_event_json("stdout", buf_text(&r->line), whole), NULL);
+            queued = call_stream_event(r->c, line_json(buf_text(&r->line), whole), NULL);
             buf_consume(&r->line, whole);
         }
         r->offset += taken;

@@ -62,6 +62,7 @@ enum {
     PROTO_WITH_LOG = 4,
     PROTO_WITH_MERGE = 8,
     PROTO_WITH_WAIT_EOF = 16,
+    PROTO_WITH_MARKS = 32,
 };
 
 /* flags of FS_WRITE. REPLACE: what is there goes, a symlink too (default: written through it) */

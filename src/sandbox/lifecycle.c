@@ -234,7 +234,7 @@ void lifecycle_start_entrypoint(struct sandbox *s)
                                     .env = sandbox_env(s),
                                     .cwd = sandbox_workdir(s),
                                     .user = s->user,
-                                    .flags = GUEST_EXEC_LOG | GUEST_EXEC_MERGE,
+                                    .flags = GUEST_EXEC_LOG | GUEST_EXEC_MARKS,
                                     .tag = "main" };
     struct guest_exec *x = NULL;
     struct err err = ERR_INIT;

@@ -487,6 +487,7 @@ const struct field fields_streams_metrics[] = {
 };
 const struct field fields_streams_events[] = {
     { "topic", "Only events of this topic", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    { "ids", "Put an id line before each event, for a browser's EventSource", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
 const struct field fields_alerts_set[] = {

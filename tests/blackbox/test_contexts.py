@@ -357,7 +357,7 @@ def test_after_a_restart_of_the_server_contexts_are_lost_and_come_back():
         again = made.client()
         one.client = again
         assert one.state() == "lost"
-        wait_until(lambda: again.ok("GET", f"/sandboxes/{one.sid}/processes")["processes"] == [], "the old interpreter is gone")
+        wait_until(lambda: [p["pid"] for p in again.ok("GET", f"/sandboxes/{one.sid}/processes")["processes"]] == [1], "the old interpreter is gone")
         assert one.post("/execute", {"code": "x"}).status == 409
         assert one.post("/restart").json()["state"] == "idle"
         assert text_of(one.run("import os; os.environ['KEPT']")) == ["'yes'"]

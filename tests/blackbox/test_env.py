@@ -29,6 +29,13 @@ def test_every_later_process_has_it(sandbox, client):
     harness.wait_until(lambda: client.ok("GET", f"/exec/background/{job['id']}/logs")["output"] == "blue\n", "the background command's output")
 
 
+def test_a_value_of_several_lines_is_one_line_of_the_file(sandbox, client):
+    client.ok("POST", f"/sandboxes/{sandbox}/env", {"vars": {"LINES_": "one\nFORGED=yes\r\nthree"}})
+    assert client.exec(sandbox, 'printf %s "$LINES_"')["stdout"] == "one\nFORGED=yes\r\nthree"
+    lines = client.exec(sandbox, "cat /etc/environment")["stdout"].splitlines()
+    assert "LINES_=one FORGED=yes  three" in lines and not any(line.startswith("FORGED") for line in lines)
+
+
 def test_a_later_value_wins_over_the_configuration(new_sandbox, client):
     sid = new_sandbox(env={"A": "config", "B": "config"})["id"]
     client.ok("POST", f"/sandboxes/{sid}/env", {"vars": {"A": "set"}})

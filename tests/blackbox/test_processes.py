@@ -21,6 +21,12 @@ def test_list(box, client):
     assert client.exec(box, f"cat /proc/{process['pid']}/comm")["stdout"] == "sleep\n"
 
 
+def test_an_idle_sandbox_has_its_first_process(client, new_sandbox):
+    sid = new_sandbox()["id"]
+    for path in ("processes", "processes/top"):
+        assert [p["pid"] for p in client.ok("GET", f"/sandboxes/{sid}/{path}")["processes"]] == [1], path
+
+
 def test_top(box, client):
     client.exec(box, "sleep 99932 &")
     process = harness.wait_until(lambda: sleeper(client.ok("GET", f"/sandboxes/{box}/processes/top")["processes"], "99932"),
@@ -66,7 +72,8 @@ def test_a_pid_may_be_a_string_of_digits(box, client):
 
 
 def test_killing_the_first_process_does_not_take_the_agent(box, client):
-    client.post(f"/sandboxes/{box}/processes/kill", {"pid": 1, "signal": "TERM"})
+    reply = client.post(f"/sandboxes/{box}/processes/kill", {"pid": 1, "signal": "TERM"})
+    assert reply.status == 400 and "first process" in reply.error
     assert client.exec(box, "kill -TERM 1; kill -INT 1; echo still here")["stdout"] == "still here\n"
 
 

@@ -2,8 +2,8 @@
 import harness
 
 
-def texts(events):
-    return [e["data"] for e in events if e["type"] == "stdout"]
+def texts(events, kinds=("stdout",)):
+    return [e["data"] for e in events if e["type"] in kinds]
 
 
 def all_of(client, sid, query=""):
@@ -26,9 +26,17 @@ def test_an_idle_sandbox_has_an_empty_log(client, sandbox):
 
 
 def test_lines_come_whole_and_in_order(client, new_sandbox):
-    sid = ended(client, new_sandbox, "printf 'one\\ntwo\\n\\nfour'; printf 'err\\n' >&2; printf 'no end of line'")
-    assert all_of(client, sid, "?follow=false") == ["one", "two", "", "fourerr", "no end of line"]
-    assert all_of(client, sid) == ["one", "two", "", "fourerr", "no end of line"], "it has ended: so does following"
+    sid = ended(client, new_sandbox, "printf 'one\\ntwo\\n\\nfour'; printf ' and no end of line'")
+    assert all_of(client, sid, "?follow=false") == ["one", "two", "", "four and no end of line"]
+    assert all_of(client, sid) == ["one", "two", "", "four and no end of line"], "it has ended: so does following"
+
+
+def test_each_line_says_which_output_it_came_from(client, new_sandbox):
+    sid = new_sandbox(entrypoint=["sh", "-c", "echo one; printf begin; echo oops >&2; printf ' end'; printf 'last words' >&2"])["id"]
+    events = list(client.events("GET", f"/sandboxes/{sid}/stream/logs"))
+    assert texts(events) == ["one", "begin end"]
+    assert texts(events, ("stderr",)) == ["oops", "last words"]
+    assert {e["type"] for e in events} == {"stdout", "stderr", "end"}
 
 
 def test_tail(client, new_sandbox):

@@ -247,7 +247,7 @@ static bool pump_once(struct output *o)
     if (o->is_draining)
         o->left -= (size_t)n;
     if (x->job)
-        ag_job_append(x->job, w.data + w.len, (size_t)n);
+        ag_job_append(x->job, o->number, w.data + w.len, (size_t)n);
     else
         send_output(x, &w, (size_t)n);
     return true;
@@ -572,7 +572,8 @@ void ag_exec_start(struct ag_reply *r, const uint8_t *data, size_t len)
         error = ENOMEM;
         ag_reply_error(r, error, "start a command");
     }
-    if (!error && (p.flags & PROTO_WITH_LOG) && (error = -ag_job_new(r->agent, p.tag, &job)))
+    if (!error && (p.flags & PROTO_WITH_LOG) &&
+        (error = -ag_job_new(r->agent, p.tag, p.flags & PROTO_WITH_MARKS, &job)))
         ag_reply_error(r, error, "job %s", p.tag);
     if (!error) {
         x->started_us = ag_loop_now_us();

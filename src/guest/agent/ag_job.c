@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "guest/agent/ag_exec.h"
+#include "guest/agent/ag_mark.h"
 
 #define JOBS_MAX 4096
 
@@ -28,6 +29,8 @@ struct ag_job {
     struct ag_exec *exec; /* NULL: ended */
     bool is_forgotten;    /* off the list; goes with its command */
     bool is_untold;       /* ended while no host was there */
+    bool has_marks;       /* of the stream at the beginning of each line */
+    struct ag_mark mark;
     int fd;               /* the log */
     uint32_t pid;
     uint64_t log_bytes;
@@ -77,7 +80,7 @@ static size_t count(const struct agent *a)
     return n;
 }
 
-int ag_job_new(struct agent *a, const char *tag, struct ag_job **ret)
+int ag_job_new(struct agent *a, const char *tag, bool has_marks, struct ag_job **ret)
 {
     if (!is_tag(tag))
         return -EINVAL;
@@ -95,6 +98,7 @@ int ag_job_new(struct agent *a, const char *tag, struct ag_job **ret)
         return r;
     }
     job->agent = a;
+    job->has_marks = has_marks;
     memcpy(job->tag, tag, strlen(tag));
     job->next = a->jobs;
     a->jobs = job;
@@ -156,6 +160,7 @@ static void free_job(struct ag_job *job)
 {
     wake(job, true);
     (void)close(job->fd);
+    ag_mark_done(&job->mark);
     free(job);
 }
 
@@ -171,7 +176,7 @@ void ag_job_started(struct ag_job *job, struct ag_exec *x)
     job->pid = (uint32_t)ag_exec_pid(x);
 }
 
-void ag_job_append(struct ag_job *job, const uint8_t *data, size_t len)
+static void append(struct ag_job *job, const uint8_t *data, size_t len)
 {
     while (len > 0) {
         uint64_t at = job->log_bytes % AG_JOB_LOG_MAX;
@@ -184,6 +189,30 @@ void ag_job_append(struct ag_job *job, const uint8_t *data, size_t len)
         len -= (size_t)n;
     }
     wake(job, false);
+}
+
+void ag_job_append(struct ag_job *job, uint8_t number, const uint8_t *data, size_t len)
+{
+    size_t n = 0;
+
+    if (!job->has_marks) {
+        append(job, data, len);
+        return;
+    }
+    uint8_t *lines = ag_mark_lines(&job->mark, number, data, len, &n);
+    if (n > 0)
+        append(job, lines, n);
+    free(lines);
+}
+
+static void append_rest(struct ag_job *job)
+{
+    size_t n = 0;
+    uint8_t *lines = ag_mark_rest(&job->mark, &n);
+
+    if (n > 0)
+        append(job, lines, n);
+    free(lines);
 }
 
 static void send_exit(struct ag_job *job, struct ag_conn *c)
@@ -201,6 +230,7 @@ static void send_exit(struct ag_job *job, struct ag_conn *c)
 
 void ag_job_ended(struct agent *a, struct ag_job *job, const struct proto_exit *end)
 {
+    append_rest(job);
     job->exec = NULL;
     job->end = *end;
     if (job->is_forgotten) {

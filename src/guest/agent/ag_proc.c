@@ -121,8 +121,7 @@ static void list_one(struct listing *l, int proc, const char *pid)
     struct stat st;
 
     (void)snprintf(path, sizeof(path), "%.10s/stat", pid);
-    if (p.pid == (uint32_t)getpid() || fstatat(proc, pid, &st, 0) < 0 ||
-        ag_file_proc(proc, path, text, sizeof(text)) <= 0)
+    if (fstatat(proc, pid, &st, 0) < 0 || ag_file_proc(proc, path, text, sizeof(text)) <= 0)
         return;
     char *name = strchr(text, '('), *after = strrchr(text, ')');
     if (!name || !after || after < name)
