@@ -53,8 +53,9 @@ enum {
     GUEST_EXEC_LOG = 4,   /* durable: output goes to a log in the agent under `tag`, the command outlives the link */
     GUEST_EXEC_MERGE = 8, /* stderr into stdout */
     GUEST_EXEC_WAIT_EOF = 16, /* exit only when stdout and stderr are closed too (default: short drain after exit) */
-    GUEST_EXEC_MARKS = 32, /* with LOG: each line of the log begins with the byte 1 (stdout) or 2 (stderr); see ag_mark.h.
-                            * An agent of an older release does not know it and writes the lines as they are */
+    GUEST_EXEC_MARKS =
+        32, /* with LOG: each line of the log begins with the byte 1 (stdout) or 2 (stderr); see ag_mark.h.
+             * An agent of an older release does not know it and writes the lines as they are */
 };
 struct guest_exec_plan {
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of env */

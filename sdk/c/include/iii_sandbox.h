@@ -1808,6 +1808,8 @@ struct iii_stream_events_options {
     /* Only events of this topic */
     const char *topic;
     size_t topic_len;
+    /* Put an id line before each event, for a browser's EventSource */
+    const bool *ids;
 };
 
 /* Optional fields of iii_alert_set() */

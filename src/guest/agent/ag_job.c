@@ -31,7 +31,7 @@ struct ag_job {
     bool is_untold;       /* ended while no host was there */
     bool has_marks;       /* of the stream at the beginning of each line */
     struct ag_mark mark;
-    int fd;               /* the log */
+    int fd; /* the log */
     uint32_t pid;
     uint64_t log_bytes;
     struct proto_exit end;

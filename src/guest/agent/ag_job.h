@@ -17,7 +17,7 @@ int ag_job_new(struct agent *a, const char *tag, bool has_marks, struct ag_job *
 void ag_job_abandon(struct agent *a, struct ag_job *job); /* its command never started */
 void ag_job_started(struct ag_job *job, struct ag_exec *x);
 void ag_job_append(struct ag_job *job, uint8_t number, const uint8_t *data, size_t len); /* of stream 1 or 2 */
-void ag_job_ended(struct agent *a, struct ag_job *job, const struct proto_exit *end); /* tells all links */
+void ag_job_ended(struct agent *a, struct ag_job *job, const struct proto_exit *end);    /* tells all links */
 void ag_job_tell(struct agent *a, struct ag_conn *c); /* ends that no host has heard of */
 
 void ag_job_end_all(struct agent *a); /* forgets what has ended; the agent is leaving */

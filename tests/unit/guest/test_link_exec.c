@@ -320,6 +320,30 @@ TEST(a_wait_ends_when_the_log_grows_or_the_command_ends)
     rig_done(&r);
 }
 
+TEST(marked_lines_say_where_they_came_from_and_stay_whole)
+{
+    struct rig r;
+    rig_init(&r);
+    start(&r, "echo a; printf b; sleep 0.1; echo c >&2; sleep 0.1; printf d", GUEST_EXEC_LOG | GUEST_EXEC_MARKS,
+          "marked");
+    rig_wait(&r, &r.exits, 1);
+    CHECK_INT(rig_result(&r, guest_job_log(r.g, "marked", 0, 100, on_log, &r)), 0);
+    CHECK_STR(buf_text(&r.out), "\001a\n\002c\n\001bd\n");
+    /* 40,001 characters of two bytes after one of one: cut between characters, a mark and an end for each piece. */
+    start(&r, "printf x; head -c 40001 /dev/zero | sed 's/\\x00/\xc3\xa4/g'", GUEST_EXEC_LOG | GUEST_EXEC_MARKS,
+          "long");
+    rig_wait(&r, &r.exits, 2);
+    CHECK_INT(rig_result(&r, guest_job_log(r.g, "long", 0, 100000, on_log, &r)), 0);
+    CHECK_INT(r.out.len, 1 + 2 * 40001 + 3 * 2);
+    const char *text = buf_text(&r.out);
+    for (size_t at = 0, end = 0; at < r.out.len; at = end + 1) {
+        end = (size_t)(strchr(text + at, '\n') - text);
+        CHECK_INT(text[at], 1);
+        CHECK((unsigned char)text[end - 1] == 0xa4);
+    }
+    rig_done(&r);
+}
+
 TEST(a_long_log_comes_in_several_frames)
 {
     struct rig r;
@@ -412,6 +436,7 @@ int main(void)
     RUN(a_durable_command_has_state_log_and_an_end);
     RUN(a_durable_command_can_be_signalled);
     RUN(a_wait_ends_when_the_log_grows_or_the_command_ends);
+    RUN(marked_lines_say_where_they_came_from_and_stay_whole);
     RUN(a_long_log_comes_in_several_frames);
     RUN(processes_are_listed_and_killed);
     RUN(interrupt_reaches_running_commands);

@@ -1210,8 +1210,9 @@ const struct table_type iii_type_stream_metrics_options = {"stream_metrics_optio
 
 static const struct table_field fields_stream_events_options[] = {
     {"topic", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_stream_events_options, topic), offsetof(struct iii_stream_events_options, topic_len), NULL},
+    {"ids", KIND_BOOLEAN, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_stream_events_options, ids), 0, NULL},
 };
-const struct table_type iii_type_stream_events_options = {"stream_events_options", sizeof(struct iii_stream_events_options), fields_stream_events_options, 1, false};
+const struct table_type iii_type_stream_events_options = {"stream_events_options", sizeof(struct iii_stream_events_options), fields_stream_events_options, 2, false};
 
 static const struct table_field fields_alert_set_options[] = {
     {"action", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_alert_set_options, action), offsetof(struct iii_alert_set_options, action_len), NULL},

@@ -1048,6 +1048,7 @@ impl Api {
     pub async fn stream_events(&self, options: StreamEventsOptions) -> Result<EventStream<SandboxEvent>> {
         let mut call = Call::new(Method::GET, "/sandbox/stream/events");
         call.ask("topic", options.topic.as_ref())?;
+        call.ask("ids", options.ids.as_ref())?;
         call.safe = true;
         self.http().events(call).await
     }

@@ -1948,6 +1948,9 @@ pub struct StreamEventsOptions {
     /// Only events of this topic
     #[serde(skip_serializing)]
     pub topic: Option<String>,
+    /// Put an id line before each event, for a browser's EventSource
+    #[serde(skip_serializing)]
+    pub ids: Option<bool>,
 }
 
 /// Optional fields of [`crate::Api::alert_set`].

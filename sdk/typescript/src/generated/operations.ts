@@ -1163,7 +1163,7 @@ export const operations = {
     name: "stream_events",
     method: "GET",
     path: "/sandbox/stream/events",
-    query: ["topic"],
+    query: ["topic", "ids"],
     body: [],
     stream: "always",
     long: false,

@@ -1789,6 +1789,8 @@ export interface StreamMetricsParams {
 export interface StreamEventsParams {
   /** Only events of this topic */
   topic?: string;
+  /** Put an id line before each event, for a browser's EventSource */
+  ids?: boolean;
 }
 
 /** What alert_set takes. */

@@ -1104,9 +1104,15 @@ class Api:
         fields: dict[str, Any] = {"id": id, "interval": interval}
         return self.http.events(ops.STREAM_METRICS, fields, t.SandboxMetrics, options)
 
-    def stream_events(self, *, topic: str | None = None, options: CallOptions | None = None) -> Events[t.SandboxEvent]:
+    def stream_events(
+        self,
+        *,
+        topic: str | None = None,
+        ids: bool | None = None,
+        options: CallOptions | None = None,
+    ) -> Events[t.SandboxEvent]:
         """Events as they occur."""
-        fields: dict[str, Any] = {"topic": topic}
+        fields: dict[str, Any] = {"topic": topic, "ids": ids}
         return self.http.events(ops.STREAM_EVENTS, fields, t.SandboxEvent, options)
 
     async def alert_set(
