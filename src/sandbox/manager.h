@@ -36,7 +36,7 @@ struct networks;
 struct volumes;
 struct workers;
 
-#define MANAGER_RUNTIMES_MAX 4
+#define MANAGER_RUNTIMES_MAX 8 /* no fewer than there are backends: each is there once */
 
 struct manager {
     struct loop *loop;

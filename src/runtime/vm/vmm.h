@@ -13,8 +13,8 @@
 #define VMM_ARGS_MAX 96
 #define VMM_LINE_MAX 512
 
-/* The command line of a machine in the making. add() formats one argument; too many or too long ones are an error that
- * vmm_args_end() reports. */
+/* The command line of a machine in the making. add() formats one argument; too many or too long ones set
+ * is_full, and the machine is not started. */
 struct vmm_args {
     char *list[VMM_ARGS_MAX + 1];
     unsigned n;

@@ -1,7 +1,14 @@
 /* The reply to a hello is found in whatever stands on a machine's stream: every cut, remains of earlier links, garbage.
- */
+ * Who does not answer is greeted again, and not for ever. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "os/unixsock.h"
 #include "runtime/vm/vmchannel.h"
 #include "tap.h"
 
@@ -104,13 +111,218 @@ TEST(without_the_nonce_nothing_is_a_reply)
         CHECK_INT(scan(stream, sizeof(stream), 0, step, &s), 0);
 }
 
+/* --- the life of one: a listener in the place of the monitor --- */
+
+static struct loop *loop;
+static char folder[] = "/tmp/vmchannel-XXXXXX", path[64];
+static int listener = NO_FD, calls, got_fd;
+static struct err got_err;
+
+static void on_end(void *arg, int fd, const struct err *err)
+{
+    (void)arg;
+    calls++;
+    got_fd = fd;
+    got_err = err ? *err : (struct err)ERR_INIT;
+    loop_stop(loop);
+}
+
+static struct vmchannel *begin(int64_t first_ms, int64_t deadline_ms)
+{
+    struct vmchannel_options opt = {
+        .loop = loop, .path = path, .first_ms = first_ms, .deadline_ms = deadline_ms, .hello.what = VMHELLO_PROBE
+    };
+    calls = 0;
+    got_fd = NO_FD;
+    return vmchannel_open(&opt, on_end, NULL);
+}
+
+static void stop(void *arg)
+{
+    (void)arg;
+    loop_stop(loop);
+}
+
+static void turn(int ms)
+{
+    struct timer *t = timer_new(loop, ms, 0, stop, NULL);
+    loop_run(loop);
+    timer_free(t);
+}
+
+/* The next connection and the hello on it; the loop runs until they are there. */
+static int take_hello(struct vmhello *ret)
+{
+    for (int i = 0; i < 1000 && !calls; i++) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0 && recv(fd, ret, sizeof(*ret), MSG_WAITALL) == (ssize_t)sizeof(*ret))
+            return fd;
+        if (fd >= 0)
+            (void)close(fd);
+        turn(10);
+    }
+    return NO_FD;
+}
+
+static void give(int fd, const void *data, size_t len)
+{
+    CHECK(send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len);
+    for (int i = 0; i < 5 && !calls; i++)
+        turn(10);
+}
+
+TEST(an_answer_hands_the_stream_over)
+{
+    struct vmhello hello;
+    (void)begin(10000, 10000);
+    CHECK_INT(calls, 0); /* never from inside the call */
+    int fd = take_hello(&hello);
+    CHECK(fd >= 0 && memcmp(hello.magic, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN) == 0);
+    CHECK_INT(hello.version, VMHELLO_VERSION);
+    CHECK_INT(hello.what, VMHELLO_PROBE);
+    CHECK(hello.realtime_ns / 1000000000 - (uint64_t)time(NULL) + 5 < 10);
+    struct vmhello_reply reply = reply_of(hello.nonce);
+    give(fd, &reply, sizeof(reply));
+    CHECK_INT(calls, 1);
+    CHECK(got_fd >= 0 && got_err.code == ERR_NONE);
+    char c = 0;
+    CHECK(write(fd, "g", 1) == 1 && read(got_fd, &c, 1) == 1 && c == 'g');
+    (void)close(got_fd);
+    (void)close(fd);
+}
+
+/* A guest's text is read by people, and its number is not believed. */
+static void expect_refusal(int32_t result, int sys)
+{
+    struct vmhello hello;
+    (void)begin(10000, 10000);
+    int fd = take_hello(&hello);
+    struct vmhello_reply reply = reply_of(hello.nonce);
+    reply.result = result;
+    memset(reply.text, 'a', sizeof(reply.text)); /* without an end */
+    memcpy(reply.text, "\x1b[2J", 4);
+    give(fd, &reply, sizeof(reply));
+    CHECK_INT(calls, 1);
+    CHECK_INT(got_fd, NO_FD);
+    CHECK_INT(got_err.code, ERR_UPSTREAM);
+    CHECK_INT(got_err.sys, sys);
+    CHECK(strstr(got_err.msg, "?[2Jaaa") && !strchr(got_err.msg, '\x1b'));
+    (void)close(fd);
+}
+
+TEST(a_refusal_is_told)
+{
+    expect_refusal(-ENOSPC, ENOSPC);
+    expect_refusal(-4095, 4095);
+    expect_refusal(-4096, EIO);
+    expect_refusal(INT32_MIN, EIO);
+}
+
+/* With a nonce of its own each time: what comes late to the first is no answer to the second. */
+TEST(who_hangs_up_is_greeted_again)
+{
+    struct vmhello first, second;
+    (void)begin(10000, 10000);
+    int fd = take_hello(&first);
+    (void)close(fd);
+    fd = take_hello(&second);
+    CHECK(fd >= 0 && first.nonce != second.nonce);
+    CHECK(memcmp(first.seed, second.seed, sizeof(first.seed)) != 0);
+    struct vmhello_reply late = reply_of(first.nonce), reply = reply_of(second.nonce);
+    give(fd, &late, sizeof(late));
+    CHECK_INT(calls, 0);
+    give(fd, &reply, sizeof(reply));
+    CHECK_INT(calls, 1);
+    CHECK(got_fd >= 0);
+    (void)close(got_fd);
+    (void)close(fd);
+}
+
+TEST(who_is_silent_is_greeted_again_on_another_stream)
+{
+    struct vmhello hello;
+    char c;
+    (void)begin(50, 60000);
+    int fd = take_hello(&hello), next = take_hello(&hello);
+    CHECK(next >= 0 && recv(fd, &c, 1, MSG_DONTWAIT) == 0); /* the former is shut before */
+    struct vmhello_reply reply = reply_of(hello.nonce);
+    give(next, &reply, sizeof(reply));
+    CHECK_INT(calls, 1);
+    (void)close(got_fd);
+    (void)close(next);
+    (void)close(fd);
+}
+
+TEST(nobody_is_waited_for_longer_than_the_deadline)
+{
+    struct vmchannel *c = begin(100000, 300);
+    turn(20000);
+    CHECK_INT(calls, 1);
+    CHECK_INT(got_err.code, ERR_TIMEOUT);
+    CHECK_INT(got_fd, NO_FD);
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    (void)close(fd);
+    (void)unlink(path); /* nor where nobody listens */
+    (void)begin(10, 300);
+    turn(20000);
+    CHECK_INT(calls, 1);
+    CHECK_INT(got_err.code, ERR_TIMEOUT);
+    c = begin(10, 100);
+    vmchannel_cancel(c);
+    turn(300);
+    CHECK_INT(calls, 0);
+}
+
+static size_t sent;
+
+static void babble(void *arg)
+{
+    static char noise[1 << 16];
+    const int *fd = arg;
+    for (ssize_t n; (n = send(*fd, noise, sizeof(noise), MSG_NOSIGNAL | MSG_DONTWAIT)) > 0;)
+        sent += (size_t)n;
+}
+
+/* Last, and the one that takes time: it is 64 MiB. */
+TEST(who_talks_without_end_is_not_listened_to)
+{
+    struct vmhello hello;
+    listener = unixsock_listen(path, SOCK_NONBLOCK, 4);
+    (void)begin(100000, 100000);
+    int fd = take_hello(&hello);
+    CHECK(fd >= 0);
+    struct timer *t = timer_new(loop, 0, 1, babble, &fd);
+    loop_run(loop);
+    timer_free(t);
+    CHECK_INT(calls, 1);
+    CHECK_INT(got_err.code, ERR_UPSTREAM);
+    CHECK(sent >= (64u << 20));
+    (void)close(fd);
+}
+
 int main(void)
 {
+    struct err err = ERR_INIT;
     RUN(a_reply_is_found_at_every_cut);
     RUN(garbage_before_it_is_dropped);
     RUN(begins_of_the_magic_do_not_hide_it);
     RUN(a_reply_to_an_earlier_hello_is_passed_over);
     RUN(a_reply_inside_the_text_of_a_stale_one);
     RUN(without_the_nonce_nothing_is_a_reply);
+    CHECK(mkdtemp(folder) != NULL);
+    (void)snprintf(path, sizeof(path), "%s/s", folder);
+    listener = unixsock_listen(path, SOCK_NONBLOCK, 4);
+    CHECK_INT(loop_new(&loop, &err), 0);
+    RUN(an_answer_hands_the_stream_over);
+    RUN(a_refusal_is_told);
+    RUN(who_hangs_up_is_greeted_again);
+    RUN(who_is_silent_is_greeted_again_on_another_stream);
+    RUN(nobody_is_waited_for_longer_than_the_deadline);
+    (void)close(listener);
+    RUN(who_talks_without_end_is_not_listened_to);
+    (void)close(listener);
+    loop_free(loop);
+    (void)unlink(path);
+    (void)rmdir(folder);
     return tap_done();
 }

@@ -1,7 +1,11 @@
 /* What the privileged tool of virtual machines believes of a request: every field crossed, one at a time. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "os/cgroup.h"
 #include "runtime/vm/vmwire.h"
 #include "tap.h"
 
@@ -65,6 +69,17 @@ TEST(monitors_that_make_their_sockets_get_a_folder_instead)
     }
 }
 
+TEST(there_are_three_monitors)
+{
+    struct vmwire_request q = start_request();
+    for (size_t n = 0; n <= VMWIRE_FDS; n++) { /* whichever number of descriptors a fourth would have */
+        q.vmm = VMWIRE_VMMS;
+        CHECK(!passes(&q, "", n));
+        q.vmm = UINT32_MAX;
+        CHECK(!passes(&q, "", n));
+    }
+}
+
 TEST(every_field_of_a_start_is_looked_at)
 {
     REFUSED(version, VMWIRE_VERSION + 1);
@@ -111,6 +126,10 @@ TEST(an_end_and_a_limit_bring_no_descriptors)
     struct vmwire_request q = { .version = VMWIRE_VERSION, .op = VMWIRE_KILL, .name = NAME };
     CHECK(passes(&q, "", 0));
     CHECK(!passes(&q, "", 1));
+    q.op = VMWIRE_FREEZE;
+    CHECK(passes(&q, "", 0) && !passes(&q, "", 1));
+    q.op = VMWIRE_THAW;
+    CHECK(passes(&q, "", 0) && !passes(&q, "", 1));
     q.op = VMWIRE_LIMIT;
     q.memory_mb = VMWIRE_MEMORY_MAX;
     q.cpu_milli = VMWIRE_MILLI_MAX;
@@ -156,6 +175,33 @@ TEST(as_many_layers_as_an_overlay_takes)
     CHECK(!layers_pass(names, sizeof(names), VMWIRE_LAYERS_MAX + 1, 1));
 }
 
+TEST(names_of_layers_have_a_length)
+{
+    static char name[VMWIRE_EXTRA_MAX + 1];
+    memset(name, 'a', sizeof(name) - 1);
+    CHECK(!layers_pass(name, sizeof(name), 1, 1));
+    name[VMWIRE_EXTRA_MAX - 1] = '\0';
+    CHECK(layers_pass(name, VMWIRE_EXTRA_MAX, 1, 1));
+}
+
+/* Two servers on one host must not take each other's machines for theirs. */
+TEST(a_group_is_named_after_the_data_folder)
+{
+    char one[CGROUP_NAME_MAX], again[CGROUP_NAME_MAX], other[CGROUP_NAME_MAX], prefix[CGROUP_NAME_MAX];
+    CLEANUP(close_fd_p) int root = open("/", O_PATH | O_CLOEXEC);
+    CLEANUP(close_fd_p) int proc = open("/proc", O_PATH | O_CLOEXEC);
+    CHECK_INT(vmwire_group(root, NAME, one), 0);
+    CHECK_INT(vmwire_group(root, NAME, again), 0);
+    CHECK_INT(vmwire_group(proc, NAME, other), 0);
+    CHECK_INT(vmwire_group_prefix(root, prefix), 0);
+    CHECK_STR(one, again);
+    CHECK(strcmp(one, other) != 0);
+    CHECK(strncmp(one, prefix, strlen(prefix)) == 0);
+    CHECK_STR(one + strlen(prefix), NAME);
+    CHECK(strncmp(prefix, "vm", 2) == 0 && prefix[strlen(prefix) - 1] == '-');
+    CHECK_INT(vmwire_group(NO_FD, NAME, one), -EBADF);
+}
+
 TEST(a_disk_has_a_size_and_one_file)
 {
     struct vmwire_request q = { .version = VMWIRE_VERSION, .op = VMWIRE_DISK, .disk_mb = 16 };
@@ -179,11 +225,14 @@ int main(void)
 {
     RUN(a_start_is_taken_at_both_ends_of_every_range);
     RUN(monitors_that_make_their_sockets_get_a_folder_instead);
+    RUN(there_are_three_monitors);
     RUN(every_field_of_a_start_is_looked_at);
     RUN(a_name_is_16_hex_digits);
     RUN(an_end_and_a_limit_bring_no_descriptors);
     RUN(layers_are_names_below_the_image_folder);
     RUN(as_many_layers_as_an_overlay_takes);
+    RUN(names_of_layers_have_a_length);
+    RUN(a_group_is_named_after_the_data_folder);
     RUN(a_disk_has_a_size_and_one_file);
     return tap_done();
 }
