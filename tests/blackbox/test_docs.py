@@ -214,8 +214,22 @@ def test_the_versions_of_the_upgrade_notes_are_those_of_the_source():
     assert {row[0]: row[1] for row in rows(DOCS / "upgrade.md", "What has a version") if row[1]} == known
 
 
+@pytest.mark.skipif(not harness.IS_ROOT, reason="what a backend can do at most it can do as root")
+def test_the_table_of_backends_is_what_they_say():
+    head, *lines = [line.strip("|").split("|") for line in re.search(r"^\|.*?(?=^$)", (DOCS / "backends.md").read_text(), re.M | re.S)[0].splitlines()]
+    names = re.findall(r"`(\w+)`", "".join(head))
+    with harness.Server(env={"III_ISOLATION_BACKEND": names[0], "III_BACKENDS": ",".join(names)}) as server:
+        can = {backend["name"]: backend["can"] for backend in server.client().ok("GET", "/metrics")["backends"]}
+    assert list(can) == names
+    written = {}
+    for what, *cells in lines:
+        if word := re.search(r"\(`(\w+)`\)", what):
+            written[word[1]] = {name: cell.strip().startswith("yes") for name, cell in zip(names, cells, strict=True)}
+    assert written == {word: {name: can[name][word] for name in names} for word in can[names[0]]}
+
+
 def test_every_row_of_the_benchmark_is_explained():
-    measured = {name for path in ("bench/rows.c", "bench/dockrows.c")
+    measured = {name for path in ("bench/rows.c", "bench/dockrows.c", "bench/vmrows.c")
                 for name in re.findall(r'^    \{ "(\w+)", "[^"]*", [\d.]+, \w+, \d+ \},$', source(path), re.M)}
     explained = set(re.findall(r"^\| `(\w+)`", (DOCS / "benchmarks.md").read_text(), re.M))
     assert len(measured) > 20 and measured <= explained and explained <= measured | {"neighbour_p99"}, measured ^ explained

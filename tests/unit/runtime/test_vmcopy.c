@@ -51,6 +51,20 @@ TEST(all_of_it_and_nothing_that_was_there)
     CHECK(taken(to) <= 4 * BLOCK);
 }
 
+/* The end of a file alone on its page, and a block of one and the same byte, which is not zero. */
+TEST(nothing_is_taken_for_nothing)
+{
+    static char same[BLOCK], back[2 * BLOCK + 1];
+    struct err err = ERR_INIT;
+    CLEANUP(close_fd_p) int from = file();
+    CLEANUP(close_fd_p) int to = file();
+    memset(same, 'y', BLOCK);
+    CHECK(pwrite(from, same, BLOCK, 0) == BLOCK && pwrite(from, "x", 1, 2 * BLOCK) == 1);
+    CHECK_INT(vmcopy_file(from, to, 0, SIZE, "it", &err), 0);
+    CHECK_INT(pread(to, back, sizeof(back), 0), sizeof(back));
+    CHECK(memcmp(back, same, BLOCK) == 0 && back[BLOCK] == '\0' && back[2 * BLOCK] == 'x');
+}
+
 TEST(a_hole_stays_one)
 {
     struct err err = ERR_INIT;
@@ -85,6 +99,7 @@ TEST(the_size_must_be_right)
 int main(void)
 {
     RUN(all_of_it_and_nothing_that_was_there);
+    RUN(nothing_is_taken_for_nothing);
     RUN(a_hole_stays_one);
     RUN(the_size_must_be_right);
     return tap_done();
