@@ -47,7 +47,7 @@ impl EventManager {
 
     /// Events as they occur, all or those of one topic.
     pub async fn stream(&self, topic: Option<&str>) -> Result<EventStream<SandboxEvent>> {
-        let options = StreamEventsOptions { topic: topic.map(Into::into) };
+        let options = StreamEventsOptions { topic: topic.map(Into::into), ..Default::default() };
         self.api.stream_events(options).await
     }
 }
