@@ -4,7 +4,8 @@
 
 #define NOFILE_MAX   1048576u
 #define SHM_MB_MAX   1048576u
-#define PIDS_MAX     4194304u               /* the kernel's PID_MAX_LIMIT */
+#define PIDS_MAX     4194304u /* the kernel's PID_MAX_LIMIT */
+#define NIC_NAME_MAX 15u
 #define REALTIME_MIN 1600000000000000000ull /* 2020: a host without a clock has no business here */
 #define REALTIME_MAX 7258118400000000000ull /* 2200 */
 
@@ -140,6 +141,25 @@ bool proto_vm_is_inner(const struct vmhello *h)
     return h->what == VMHELLO_CLOCK || h->what == VMHELLO_NAME;
 }
 
+static bool is_note_of_nic(const struct vmhello *h)
+{
+    return h->what == VMHELLO_PLUG || h->what == VMHELLO_UNPLUG;
+}
+
+static const char *plug_complaint(const struct vmhello *h)
+{
+    const struct vmhello_nic *n = &h->nic[0];
+    const char *why = nic_complaint(n);
+    if (why)
+        return why;
+    if (!n->mac[0] || (n->address != 0) != (h->what == VMHELLO_PLUG))
+        return "interface or address that is missing, or one too many";
+    if (h->what == VMHELLO_PLUG &&
+        (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname) || strlen(h->hostname) > NIC_NAME_MAX))
+        return "name of an interface that is not 1 to 15 letters, digits, dots, dashes or underscores";
+    return NULL;
+}
+
 static const char *place_complaint(const struct vmhello *h)
 {
     if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
@@ -153,13 +173,13 @@ const char *proto_vm_complaint(const struct vmhello *h)
 {
     if (h->version != VMHELLO_VERSION)
         return "version that this agent does not speak (host and guest image are of different releases)";
-    if (h->what < VMHELLO_ENTER || proto_vm_is_inner(h) || h->what > VMHELLO_FREEZE)
+    if (h->what < VMHELLO_ENTER || proto_vm_is_inner(h) || h->what > VMHELLO_UNPLUG)
         return "unknown kind";
     if (h->flags & ~(h->what == VMHELLO_MOUNT ? VMHELLO_READONLY : 0))
         return "flag that is not known";
     if (h->realtime_ns < REALTIME_MIN || h->realtime_ns > REALTIME_MAX)
         return "clock that is not between 2020 and 2200";
     if (proto_vm_is_note(h))
-        return place_complaint(h);
+        return is_note_of_nic(h) ? plug_complaint(h) : place_complaint(h);
     return h->what == VMHELLO_ENTER ? identity_complaint(h) : NULL;
 }

@@ -45,6 +45,7 @@ struct answer {
 struct keeper {
     int sock;
     pid_t pid;
+    bool is_root;
     pthread_mutex_t mutex; /* a question and its answer */
 };
 
@@ -209,7 +210,7 @@ int keeper_new(const struct keeper_job *jobs, size_t n, struct keeper **ret, str
         return err_sys(err, r, "start the keeper");
     }
     struct keeper *k = xzalloc(sizeof(*k));
-    *k = (struct keeper){ .sock = pair[0], .pid = pid };
+    *k = (struct keeper){ .sock = pair[0], .pid = pid, .is_root = geteuid() == 0 };
     (void)pthread_mutex_init(&k->mutex, NULL); /* cannot fail for a plain mutex */
     *ret = k;
     return 0;
@@ -246,6 +247,11 @@ void keeper_kill(struct keeper *k, pid_t pid)
 {
     struct request q = { .version = VERSION, .op = KEEPER_KILL, .pid = pid };
     (void)ask(k, &q, NO_FD); /* without a keeper nobody can */
+}
+
+bool keeper_is_root(const struct keeper *k)
+{
+    return k->is_root;
 }
 
 struct keeper *keeper_free(struct keeper *k)

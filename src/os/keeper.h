@@ -29,4 +29,5 @@ int keeper_new(const struct keeper_job *jobs, size_t n, struct keeper **ret, str
 int keeper_run(struct keeper *k, unsigned job, int fd, pid_t *ret_pid, int *ret_pidfd, struct err *err);
 /* SIGKILL to what keeper_run() started, and this process may not signal any more. Gone already is fine. */
 void keeper_kill(struct keeper *k, pid_t pid);
+bool keeper_is_root(const struct keeper *k);  /* what it starts has root's rights */
 struct keeper *keeper_free(struct keeper *k); /* ends it; its jobs go on */

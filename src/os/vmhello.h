@@ -23,17 +23,28 @@ enum vmhello_what {
     VMHELLO_MOUNT,      /* the drive with the serial number `hostname` at `workdir`; once more is fine */
     VMHELLO_UNMOUNT,    /* and what was written is on the drive then; one that is not mounted is fine */
     VMHELLO_FREEZE,     /* the same, and nothing is written any more: the machine is about to end */
+    VMHELLO_PLUG,       /* nic[0] gets its address, the hardware address made from it, and the name `hostname` */
+    VMHELLO_UNPLUG,     /* nic[0] gets back what it had */
     VMHELLO_NAME = 100, /* never on a stream, like VMHELLO_CLOCK: the machine is called `hostname` from now on */
 };
 #define VMHELLO_READONLY 1u
 
 struct vmhello_nic {
-    uint8_t mac[6]; /* which interface; all 0: this entry is empty */
+    uint8_t mac[6]; /* which interface: what it came with (vmhello_mac); all 0: this entry is empty */
     uint8_t prefix;
     uint8_t zero;
     uint32_t address; /* IPv4, host order; 0: taken down */
     uint32_t gateway; /* 0: none */
 };
+
+/* What the interface of that number comes with, in every machine: it is never seen outside of it. */
+static inline void vmhello_mac(unsigned nic, uint8_t ret[6])
+{
+    static const uint8_t begin[5] = { 0x02, 0x69, 0x76, 0x6d, 0x00 };
+    for (unsigned i = 0; i < 5; i++)
+        ret[i] = begin[i];
+    ret[5] = (uint8_t)nic;
+}
 
 struct vmhello {
     char magic[VMHELLO_MAGIC_LEN];
@@ -48,7 +59,7 @@ struct vmhello {
     uint32_t pids_max; /* 0: none */
     uint32_t flags;    /* mount: VMHELLO_READONLY; else 0 */
     struct vmhello_nic nic[VMHELLO_NICS];
-    char hostname[64]; /* mount, unmount: of the drive */
+    char hostname[64]; /* mount, unmount: of the drive; plug: of the interface */
     char workdir[1024];
 };
 

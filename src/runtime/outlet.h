@@ -9,6 +9,7 @@
 
 #define OUTLET_ADDRESS 0x64600002u /* 100.96.0.2: the box's own, of the shared range, seen by nobody but itself */
 #define OUTLET_GATEWAY 0x64600001u
+#define OUTLET_PREFIX  30
 
 enum { OUTLET_TCP, OUTLET_DNS, OUTLET_FDS };
 

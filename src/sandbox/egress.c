@@ -343,10 +343,15 @@ static void on_opened(void *arg, int tcp, int dns, const struct err *err)
     free(w);
 }
 
+static bool has_way(struct runtime *rt)
+{
+    return rt->ops->open_egress && rt->ops->caps(rt).can_egress;
+}
+
 bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg)
 {
     const struct runtime_ops *ops = s->runtime->ops;
-    if (!json_get_bool(s->config, "network", false) || !ops->open_egress || !s->box)
+    if (!json_get_bool(s->config, "network", false) || !has_way(s->runtime) || !s->box)
         return false;
     struct opening *w = xzalloc(sizeof(*w));
     *w = (struct opening){ .e = e, .s = sandbox_ref(s), .box = s->box, .done = done, .arg = arg };
@@ -400,7 +405,7 @@ struct egress *egress_free(struct egress *e)
 
 int egress_check(const struct sandbox *s, struct err *err)
 {
-    return s->runtime->ops->open_egress ? 0 : runtime_cannot(s->runtime, "egress", "hold a policy", err);
+    return has_way(s->runtime) ? 0 : runtime_cannot(s->runtime, "egress", "hold a policy", err);
 }
 
 json_t *egress_json(struct egress *e, const struct sandbox *s)

@@ -43,6 +43,11 @@ def _git_helpers():
     return {str(path) for path in pathlib.Path("/usr/lib/git-core").glob("*") if path.is_symlink() or path.lstat().st_size < GIT_LEFT_OUT}
 
 
+def _tls_libraries():
+    """What Python's ssl loads: it is the only part of the standard library that tests use and that brings its own."""
+    return {path for module in PYTHON_LIBRARY.glob("lib-dynload/_ssl*.so") for path in _libraries(module)}
+
+
 def _closed(wanted):
     """These paths and what they load, each with its real file."""
     wanted, closed = set(wanted), set()
@@ -70,7 +75,7 @@ def _no_tests(info):
 @functools.lru_cache(maxsize=1)
 def rootfs():
     """A tar of a small root: shell tools, Python and git of this machine."""
-    programs = {path for package in PACKAGES for path in _package_files(package)} | set(PROGRAMS) | _git_helpers()
+    programs = {path for package in PACKAGES for path in _package_files(package)} | set(PROGRAMS) | _git_helpers() | _tls_libraries()
     installers = [path for name in INSTALLERS for path in PYTHON_PACKAGES.glob(name + "*")]
     return _root_of(programs, [(PYTHON_LIBRARY, _no_tests), ("/lib/terminfo", None), ("/usr/share/git-core/templates", None),
                                *((path, _no_tests) for path in installers)])

@@ -128,6 +128,15 @@ static void name_box(const char *hostname)
     write_etc("/etc/hosts", text);
 }
 
+/* Whoever answers for every name server. */
+static void name_server(uint32_t a)
+{
+    char text[48];
+    (void)snprintf(text, sizeof(text), "nameserver %u.%u.%u.%u\n", a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255);
+    (void)unlink("/etc/resolv.conf"); /* of an image it may be a link to nowhere */
+    write_etc("/etc/resolv.conf", text);
+}
+
 /* Answers the hello that is whole. 0: the descriptor is a link now; else it is still the door's. */
 static int answer(struct door *d, int fd, const uint8_t *rest, size_t len)
 {
@@ -148,6 +157,8 @@ static int answer(struct door *d, int fd, const uint8_t *rest, size_t len)
     if (reply.result >= 0 && hello.what == VMHELLO_ENTER) {
         make_workdir(&hello, &reply);
         name_box(hello.hostname);
+        if (hello.nic[0].gateway)
+            name_server(hello.nic[0].gateway);
         ag_conn_break_all(vm->agent); /* links of whom this machine was before */
     }
     explicit_bzero(&hello, sizeof(hello));

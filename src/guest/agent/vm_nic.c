@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <net/route.h>
@@ -13,10 +15,31 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define UNUSED  "nic" /* and its number */
+#define WAY_OUT "eth0"
+
 static void put_address(struct sockaddr *to, uint32_t address)
 {
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
     memcpy(to, &in, sizeof(in));
+}
+
+/* What it came with; false: no interface of ours. */
+static bool came_with(int sock, const char *name, uint8_t ret[6])
+{
+    struct ifreq req = { 0 };
+    union {
+        struct ethtool_perm_addr head;
+        uint8_t bytes[sizeof(struct ethtool_perm_addr) + 32];
+    } ask = { .head = { .cmd = ETHTOOL_GPERMADDR, .size = 32 } };
+    uint8_t ours[6];
+    (void)snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", name);
+    req.ifr_data = (void *)&ask;
+    vmhello_mac(0, ours);
+    if (ioctl(sock, SIOCETHTOOL, &req) < 0 || ask.head.size != 6)
+        return false;
+    memcpy(ret, ask.bytes + sizeof(ask.head), 6);
+    return memcmp(ret, ours, 5) == 0;
 }
 
 static int find(int sock, const uint8_t mac[6], char name[IFNAMSIZ])
@@ -24,12 +47,10 @@ static int find(int sock, const uint8_t mac[6], char name[IFNAMSIZ])
     struct if_nameindex *all = if_nameindex();
     int r = -ENODEV;
     for (struct if_nameindex *i = all; i && i->if_name && r < 0; i++) {
-        struct ifreq req = { 0 };
-        (void)snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", i->if_name);
-        if (ioctl(sock, SIOCGIFHWADDR, &req) < 0 || req.ifr_hwaddr.sa_family != ARPHRD_ETHER ||
-            memcmp(req.ifr_hwaddr.sa_data, mac, 6) != 0)
+        uint8_t has[6];
+        if (!came_with(sock, i->if_name, has) || memcmp(has, mac, sizeof(has)) != 0)
             continue;
-        memcpy(name, req.ifr_name, IFNAMSIZ);
+        (void)snprintf(name, IFNAMSIZ, "%s", i->if_name);
         r = 0;
     }
     if (all)
@@ -71,36 +92,126 @@ static int set_gateway(int sock, const char *name, uint32_t gateway)
     return ioctl(sock, SIOCADDRT, &route) < 0 ? -errno : 0;
 }
 
-/* Going down first takes the routes of an earlier identity along. */
-static int apply(int sock, const char *name, const struct vmhello_nic *nic)
+static int set_mac(int sock, const char *name, const uint8_t mac[6])
+{
+    struct ifreq req = { 0 };
+    (void)snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", name);
+    req.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+    memcpy(req.ifr_hwaddr.sa_data, mac, 6);
+    return ioctl(sock, SIOCSIFHWADDR, &req) < 0 ? -errno : 0;
+}
+
+static int set_name(int sock, char name[IFNAMSIZ], const char *to)
+{
+    struct ifreq req = { 0 };
+    (void)snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", name);
+    (void)snprintf(req.ifr_newname, sizeof(req.ifr_newname), "%s", to);
+    if (ioctl(sock, SIOCSIFNAME, &req) < 0)
+        return -errno;
+    (void)snprintf(name, IFNAMSIZ, "%s", to);
+    return 0;
+}
+
+/* Going down takes the routes of an earlier identity along. Its name comes last: it says that all is done. */
+static int release(int sock, char name[IFNAMSIZ], const uint8_t mac[6])
 {
     struct vmhello_nic none = { 0 };
+    char unused[IFNAMSIZ];
+    (void)snprintf(unused, sizeof(unused), UNUSED "%u", mac[5]);
+    if (strcmp(name, unused) == 0)
+        return 0;
     int r = set_up(sock, name, false);
     if (r >= 0)
         r = set_address(sock, name, &none);
-    if (r < 0 || nic->address == 0)
-        return r;
-    r = set_address(sock, name, nic);
+    if (r >= 0)
+        r = set_mac(sock, name, mac);
+    return r < 0 ? r : set_name(sock, name, unused);
+}
+
+static int release_name(int sock, const char *name)
+{
+    char found[IFNAMSIZ];
+    uint8_t mac[6];
+    (void)snprintf(found, sizeof(found), "%s", name);
+    return came_with(sock, name, mac) ? release(sock, found, mac) : 0;
+}
+
+/* hardware NULL: it keeps what it came with. */
+static int use(int sock, const struct vmhello_nic *nic, const char *as, const uint8_t *hardware)
+{
+    char name[IFNAMSIZ];
+    int r = release_name(sock, as); /* another that was used for the same, before the host was restarted */
+    if (r >= 0)
+        r = find(sock, nic->mac, name);
+    if (r >= 0)
+        r = release(sock, name, nic->mac);
+    if (r >= 0)
+        r = set_name(sock, name, as);
+    if (r >= 0 && hardware)
+        r = set_mac(sock, name, hardware);
+    if (r >= 0)
+        r = set_address(sock, name, nic);
     if (r >= 0)
         r = set_up(sock, name, true);
     return r < 0 || nic->gateway == 0 ? r : set_gateway(sock, name, nic->gateway);
 }
 
+static int unuse(int sock, const struct vmhello_nic *nic)
+{
+    char name[IFNAMSIZ];
+    return find(sock, nic->mac, name) < 0 ? 0 : release(sock, name, nic->mac);
+}
+
+static int release_all(int sock)
+{
+    struct if_nameindex *all = if_nameindex();
+    int r = 0;
+    for (struct if_nameindex *i = all; i && i->if_name && r >= 0; i++)
+        r = release_name(sock, i->if_name);
+    if (all)
+        if_freenameindex(all);
+    return r;
+}
+
+static int fail(struct boxroot *b, int r, const struct vmhello_nic *nic)
+{
+    if (r == -ENODEV)
+        return boxroot_fail(b, r, "interface %u is not there (has this kernel virtio_net?)", nic->mac[5]);
+    return r < 0 ? boxroot_fail(b, r, "set up interface %u", nic->mac[5]) : 0;
+}
+
+int vm_nic_reset(struct boxroot *b)
+{
+    int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int r = sock < 0 ? -errno : release_all(sock);
+    if (sock >= 0)
+        (void)close(sock);
+    return r < 0 ? boxroot_fail(b, r, "reset the interfaces") : 0;
+}
+
 int vm_nic_set(struct boxroot *b, const struct vmhello_nic *nic)
 {
     static const uint8_t none[6];
-    char name[IFNAMSIZ] = "";
-    const uint8_t *m = nic->mac;
-    if (memcmp(m, none, sizeof(none)) == 0)
+    if (memcmp(nic->mac, none, sizeof(none)) == 0 || nic->address == 0)
         return 0;
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int r = sock < 0 ? -errno : find(sock, m, name);
-    if (r >= 0)
-        r = apply(sock, name, nic);
+    int r = sock < 0 ? -errno : use(sock, nic, WAY_OUT, NULL);
     if (sock >= 0)
         (void)close(sock);
-    if (r == -ENODEV && !name[0])
-        return boxroot_fail(b, r, "no interface has the hardware address %02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1],
-                            m[2], m[3], m[4], m[5]);
-    return r < 0 ? boxroot_fail(b, r, "set the address of interface %s", name) : 0;
+    return fail(b, r, nic);
+}
+
+int vm_nic_do(struct boxroot *b, const struct vmhello *note)
+{
+    const struct vmhello_nic *nic = &note->nic[0];
+    const uint32_t a = nic->address;
+    /* As a native box has it in a network (switchnet_mac). */
+    const uint8_t hardware[6] = { 0x02, 0x69, (uint8_t)(a >> 24), (uint8_t)(a >> 16), (uint8_t)(a >> 8), (uint8_t)a };
+    int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int r = sock < 0 ? -errno : 0;
+    if (r >= 0)
+        r = note->what == VMHELLO_PLUG ? use(sock, nic, note->hostname, hardware) : unuse(sock, nic);
+    if (sock >= 0)
+        (void)close(sock);
+    return fail(b, r, nic);
 }

@@ -1,8 +1,13 @@
-/* Addresses of a virtual machine's interfaces, named by hardware address. May include: os/vmhello.h. */
+/* Network interfaces of a virtual machine, which have all been there since it was booted. One that is used by nothing
+ * is down and has a name that says so. They are known by the hardware address they came with, whatever they have now.
+ * May include: os/vmhello.h. */
 #pragma once
 #include "guest/agent/boxroot.h"
 #include "os/vmhello.h"
 
-/* Address, prefix and gateway of one interface, or down; an empty entry is left alone. 0, or -errno with the reason in
- * b->why. Whatever the interface had before is gone. */
+/* All are used by nothing: a clone is in no network of whom it was copied from. */
+int vm_nic_reset(struct boxroot *b);
+/* Of a hello: the way out, or nothing where it has no address. 0, or -errno with the step in b->why. */
 int vm_nic_set(struct boxroot *b, const struct vmhello_nic *nic);
+/* Of a note: VMHELLO_PLUG, VMHELLO_UNPLUG. */
+int vm_nic_do(struct boxroot *b, const struct vmhello *note);

@@ -127,6 +127,8 @@ static int enter(struct state *s, const struct vmhello *h)
         r = limit_files(b, s->with->agent, h->nofile);
     if (r >= 0)
         r = boxroot_shm(b, h->shm_mb);
+    if (r >= 0)
+        r = vm_nic_reset(b);
     for (unsigned i = 0; r >= 0 && i < VMHELLO_NICS; i++)
         r = vm_nic_set(b, &h->nic[i]);
     if (r < 0)
@@ -159,6 +161,8 @@ static int take(struct state *s, const struct vmhello *h)
         return boxroot_fail(&s->box, -ENOTCONN, "nobody has entered this machine yet: there is nothing to rejoin");
     if (!is_token(s, h->token))
         return boxroot_fail(&s->box, -EACCES, "the token is that of another machine");
+    if (h->what == VMHELLO_PLUG || h->what == VMHELLO_UNPLUG)
+        return vm_nic_do(&s->box, h);
     return s->is_note ? vm_drive_do(&s->box, h, s->with->agent) : set_clock(&s->box, h);
 }
 
@@ -249,6 +253,7 @@ _Noreturn void vm_warden_run(struct vm_warden *w)
     s = (struct state){ .with = w, .box = BOXROOT_INIT };
     (void)reboot(RB_DISABLE_CAD); /* three keys on a console that nobody has */
     wait_for_agent(&s);
+    (void)vm_nic_reset(&s.box); /* done again by whoever enters: then it has to work */
     watch_port(epoll, w->control, EPOLLIN);
     watch_port(epoll, w->notes, EPOLLIN | EPOLLET);
     for (;;) {

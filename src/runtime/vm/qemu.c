@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/ident.h"
+#include "os/vmhello.h"
 #include "runtime/vm/qmp.h"
 #include "runtime/vm/vmm.h"
 
@@ -80,6 +81,25 @@ static void add_fixed(struct vmm_args *a)
         vmm_args_add(a, "%s", fixed[i]);
 }
 
+/* Last, so that the others stay where they are. Without a header for offloads: the host's kernel gets whole frames,
+ * never a guest's word about how to cut one. */
+static void add_nics(struct vmm_args *a, bool has_taps)
+{
+    for (unsigned i = 0; i < VMWIRE_NICS; i++) {
+        uint8_t mac[6];
+        vmhello_mac(i, mac);
+        char behind[24] = "";
+        if (has_taps) {
+            (void)snprintf(behind, sizeof(behind), ",netdev=nic%u", i);
+            vmm_args_add(a, "-netdev");
+            vmm_args_add(a, "tap,id=nic%u,fd=%d,vhost=off", i, VMM_TAP_FD(i));
+        }
+        vmm_args_add(a, "-device");
+        vmm_args_add(a, "virtio-net-device,mac=%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1], mac[2], mac[3], mac[4],
+                     mac[5], behind);
+    }
+}
+
 static void qemu_argv(const struct vmwire_request *q, const char *command_line, struct vmm_args *a)
 {
     bool is_kvm = q->flags & VMWIRE_KVM;
@@ -122,6 +142,7 @@ static void qemu_argv(const struct vmwire_request *q, const char *command_line, 
     add_socket(a, "console", VMM_FD(VMWIRE_FD_CONSOLE));
     vmm_args_add(a, "-serial");
     vmm_args_add(a, "chardev:console");
+    add_nics(a, q->flags & VMWIRE_TAPS);
     if (q->flags & VMWIRE_INCOMING) {
         vmm_args_add(a, "-S");
         vmm_args_add(a, "-incoming");
@@ -481,7 +502,7 @@ static void qemu_has_drive(struct vmm *m, const char *id, vmm_fn *fn, void *arg)
 }
 
 const struct vmm_ops qemu_ops = { .name = "qemu",
-                                  .shape = 2,
+                                  .shape = 3,
                                   .program = "qemu-system-x86_64",
                                   .can_save = true,
                                   .can_save_live = true,

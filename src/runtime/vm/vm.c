@@ -18,8 +18,10 @@
 
 #include "base/alloc.h"
 #include "base/strlist.h"
+#include "runtime/traffic.h"
 #include "runtime/vm/vm_core.h"
 #include "runtime/vm/vmclock.h"
+#include "runtime/vm/vmtap.h"
 
 #define TICK_MS        1000
 #define DEFAULT_NOFILE 65536
@@ -122,6 +124,7 @@ static void end_machine(struct box *box, box_done_fn *fn, void *arg)
     };
     bool is_flushing = vmvolume_flush(box, kill_machine, e);
     vmvolume_forget_box(box);
+    vmnet_forget_box(box);
     if (!is_flushing)
         kill_machine(e);
     box->machine = NULL;
@@ -137,6 +140,7 @@ static void vm_forget(struct box *box)
 {
     vmsnap_forget_box(box);
     vmvolume_forget_box(box);
+    vmnet_forget_box(box);
     if (box->machine)
         vmmachine_forget(box->machine);
     box_free(box);
@@ -255,6 +259,7 @@ static void greet(struct making *m)
     h->nofile = m->plan.nofile ? m->plan.nofile : DEFAULT_NOFILE;
     h->shm_mb = m->plan.shm_mb ? m->plan.shm_mb : DEFAULT_SHM_MB;
     h->pids_max = box->pids_max;
+    vmnet_greet(box, m->plan.has_network, h);
     (void)snprintf(h->hostname, sizeof(h->hostname), "%s", *m->plan.hostname ? m->plan.hostname : box->id);
     (void)snprintf(h->workdir, sizeof(h->workdir), "%s", m->workdir ? m->workdir : "/");
     m->channel = vmmachine_greet(box->machine, &opt, on_agent, m);
@@ -542,6 +547,7 @@ static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
                                .memory_bytes = s.memory_bytes,
                                .memory_limit_bytes = (uint64_t)(box->memory_mb - VM_KERNEL_MB) << 20,
                                .oom_kills = s.oom_kills };
+    traffic_read_behind(vmmachine_pid(box->machine), VMWIRE_TAP, ret);
     if (stat(disk, &st) == 0)
         ret->disk_bytes = (uint64_t)st.st_blocks * 512;
     return 0;
@@ -707,16 +713,25 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
 
 /* --- the driver --- */
 
-#define NO_NIC "its machines have no network interface; ports and the proxy work, they go through the agent"
-#define LACKS                                                                                                       \
-    { "volume", "this monitor takes no drives while a machine runs" }, { "egress", NO_NIC }, { "network", NO_NIC }, \
-        { "limitRate", NO_NIC },                                                                                    \
-    {                                                                                                               \
-        "layers", "a snapshot is a whole machine: its memory and its drive"                                         \
-    }
-static const struct runtime_lack lacks[] = { LACKS, { NULL, NULL } };
+/* clang-format off */
+#define LACKS                                                                                   \
+    { "volume", "this monitor takes no drives while a machine runs" },                          \
+    { "layers", "a snapshot is a whole machine: its memory and its drive" }
+#define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
+/* clang-format on */
+#define NO_TAPS "this host has no " VMTAP_DEVICE ", which a machine's interfaces are made with"
+#define NO_NIC  "its machines have no network interface; ports and the proxy work, they go through the agent"
+static const struct runtime_lack qemu_lacks[] = {
+    LACKS,
+    { "egress", NO_TAPS },
+    { "network", "networks of virtual machines need a server that runs as root, and " VMTAP_DEVICE },
+    { "limitRate", NO_TAPS },
+    { NULL, NULL }
+};
+static const struct runtime_lack firecracker_lacks[] = { LACKS, NO_NETS(NO_NIC), { NULL, NULL } };
 static const struct runtime_lack krun_lacks[] = {
     LACKS,
+    NO_NETS("libkrun takes no interface of this host's for a machine; ports and the proxy work, through the agent"),
     { "pause", "libkrun has no command for it, and there is no control group that could be frozen" },
     { "snapshot", "libkrun cannot save a machine: use the qemu or firecracker backend" },
     { NULL, NULL }
@@ -735,6 +750,10 @@ static struct runtime_caps vm_caps(struct runtime *rt)
                                   .can_mount = vm->site.vmm->plug != NULL,
                                   .can_rename = true,
                                   .can_measure = true, /* its drive is a file: every look at its stats counts it */
+                                  .can_network =
+                                      vm->site.has_taps && vm->site.vmm->plug && keeper_is_root(vm->site.calls.keeper),
+                                  .can_limit_rate = vm->site.has_taps,
+                                  .can_egress = vm->site.has_taps,
                                   .has_store = true };
 }
 
@@ -775,6 +794,7 @@ static struct runtime *vm_free(struct runtime *rt)
     struct vm *vm = vm_of(rt);
     drain(vm);
     vmcall_end_all(&vm->site.calls);
+    vmnet_end_all(vm);
     timer_free(vm->tick);
     vmclock_free(vm->clock);
     while (vm->boxes)
@@ -814,10 +834,11 @@ static void on_tick(void *arg)
         .last_words = vm_last_words, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,            \
         .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep,                \
         .mount_volume = vmvolume_mount, .unmount_volume = vmvolume_unmount, .remove_volume = vmvolume_remove,  \
-        .free = vm_free                                                                                        \
+        .net_create = vmnet_create, .net_delete = vmnet_delete, .net_attach = vmnet_attach,                    \
+        .net_detach = vmnet_detach, .open_egress = vmnet_open_egress, .free = vm_free                          \
     }
-static const struct runtime_ops vm_ops[VMWIRE_VMMS] = { [VMWIRE_QEMU] = VM_OPS("qemu", lacks),
-                                                        [VMWIRE_FIRECRACKER] = VM_OPS("firecracker", lacks),
+static const struct runtime_ops vm_ops[VMWIRE_VMMS] = { [VMWIRE_QEMU] = VM_OPS("qemu", qemu_lacks),
+                                                        [VMWIRE_FIRECRACKER] = VM_OPS("firecracker", firecracker_lacks),
                                                         [VMWIRE_KRUN] = VM_OPS("krun", krun_lacks) };
 
 static int make_folders(struct vm *vm, struct err *err)
@@ -855,6 +876,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
                                         .dir = xasprintf("%s/vm", opt->data_dir),
                                         .data_fd = NO_FD,
                                         .run_fd = NO_FD,
+                                        .has_taps = number == VMWIRE_QEMU && access(VMTAP_DEVICE, F_OK) == 0,
                                         .calls = { .loop = l, .keeper = opt->keeper, .job = opt->tool_job } };
     int r = make_folders(vm, err);
     if (r < 0) {

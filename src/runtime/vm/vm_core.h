@@ -35,6 +35,7 @@ struct vm {
     struct making *makings;   /* boxes under way */
     struct vmsaving *savings; /* snapshots under way */
     json_t *pins;             /* owner -> snapshot */
+    struct vmnet_switch *switches;
     bool is_collect_due;
     struct timer *tick;
     struct vmclock *clock;
@@ -56,8 +57,11 @@ struct box {
     uint32_t memory_mb, cpus, cpu_milli, disk_mb, pids_max;
     uint8_t token[16];
     bool is_paused, is_dead;
-    struct vmvolume *volumes;       /* those it has */
-    struct vmvolume_op *volume_ops; /* those that come or go */
+    struct vmvolume *volumes;          /* those it has */
+    struct vmvolume_op *volume_ops;    /* those that come or go */
+    char nets[VMWIRE_NICS][IDENT_MAX]; /* the network that an interface is for; "": none */
+    uint32_t subnets[VMWIRE_NICS];
+    struct vmnet_op *net_ops; /* joins and leaves, the first under way */
     struct pausing *pausings;
     loop_fn *on_gone, *on_late;
     void *gone_arg, *late_arg;
@@ -121,3 +125,14 @@ bool vmvolume_has_any(const struct box *box);
 typedef void vmvolume_flushed_fn(void *arg);
 bool vmvolume_flush(struct box *box, vmvolume_flushed_fn *fn, void *arg);
 void vmvolume_forget_box(struct box *box); /* its machine goes: call it before; what is under way is told so */
+
+/* --- vmnet.c: networks and the way out --- */
+void vmnet_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg);
+void vmnet_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg);
+void vmnet_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
+void vmnet_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
+void vmnet_open_egress(struct box *box, box_egress_fn *fn, void *arg);
+void vmnet_greet(const struct box *box, bool has_network,
+                 struct vmhello *h);    /* its way out, in what it is told first */
+void vmnet_forget_box(struct box *box); /* as vmvolume_forget_box() */
+void vmnet_end_all(struct vm *vm);

@@ -18,6 +18,7 @@
 #include "os/mount.h"
 #include "os/proc.h"
 #include "runtime/vm/vmjailer.h"
+#include "runtime/vm/vmtap.h"
 
 #define ROOT_PLACE "/usr" /* any folder will do: the new root is hung on it, and becomes the root */
 #define NOFILE     1024
@@ -32,8 +33,9 @@ struct jail {
     const struct vmm_ops *vmm;
     int fds[VMWIRE_FDS];
     struct cgroup_join join;
-    int report;     /* a struct err, when it fails; closed by exec */
-    int complaints; /* what the monitor says on its standard error; nobody has to read it */
+    int report;                    /* a struct err, when it fails; closed by exec */
+    int complaints;                /* what the monitor says on its standard error; nobody has to read it */
+    int taps[VMWIRE_NICS], n_taps; /* behind its interfaces, unless it opens them itself */
     int usr, kvm, null, named[VMWIRE_FDS], extra[EXTRAS];
     const char *extra_from[EXTRAS]; /* NULL: not wanted */
     uid_t uid; /* as seen from outside: in a user namespace of its own nobody has one before it is mapped */
@@ -245,6 +247,20 @@ static int open_console(const struct jail *j)
     return r < 0 ? r : fd;
 }
 
+/* In its own network namespace; the device's node is not in its root. */
+static int open_taps(struct jail *j)
+{
+    if (!(j->q->flags & VMWIRE_TAPS) || j->vmm->has_vsock)
+        return 0;
+    for (; j->n_taps < (int)VMWIRE_NICS; j->n_taps++) {
+        int fd = vmtap_open((unsigned)j->n_taps);
+        if (fd < 0)
+            return fd;
+        j->taps[j->n_taps] = fd;
+    }
+    return 0;
+}
+
 /* Those of the request to their places, all others closed. */
 static int place_fds(struct jail *j)
 {
@@ -257,8 +273,12 @@ static int place_fds(struct jail *j)
         r = raise_fd(&j->complaints);
     for (int i = 0; r >= 0 && !has_names && i < VMWIRE_FD_BOX; i++)
         r = raise_fd(&j->fds[i]);
+    for (int i = 0; r >= 0 && i < j->n_taps; i++)
+        r = raise_fd(&j->taps[i]);
     for (int i = 0; r >= 0 && !has_names && i < VMWIRE_FD_BOX; i++)
         r = dup2(j->fds[i], VMM_FD(i)) < 0 ? -errno : 0;
+    for (int i = 0; r >= 0 && i < j->n_taps; i++)
+        r = dup2(j->taps[i], VMM_TAP_FD(i)) < 0 ? -errno : 0;
     int console = r < 0 ? r : has_names ? open_console(j) : null;
     if (console < 0)
         return console;
@@ -267,7 +287,7 @@ static int place_fds(struct jail *j)
     j->report = 3;
     for (int fd = 4; fd < VMM_FD(0); fd++)
         (void)close(fd); /* most are not open */
-    return proc_close_from(has_names ? VMM_FD(0) : VMM_FD(VMWIRE_FD_BOX));
+    return proc_close_from(has_names ? VMM_FD(0) : VMM_TAP_FD(j->n_taps));
 }
 
 /* Where the server itself may have fewer, so has the monitor: a machine needs few. */
@@ -313,6 +333,8 @@ static int become_monitor(struct jail *j, const char *program, struct vmm_args *
     r = cgroup_join_self(&j->join);
     if (r < 0)
         return err_sys(err, r, "join the control group");
+    if ((r = open_taps(j)) < 0)
+        return err_sys(err, r, "make the machine's interfaces with " VMTAP_DEVICE);
     r = j->is_root ? 0 : clone_mounts(j, err);
     if (r >= 0)
         r = enter_root(j, err);

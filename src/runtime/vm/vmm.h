@@ -10,7 +10,7 @@
 #include "loop/loop.h"
 #include "runtime/vm/vmwire.h"
 
-#define VMM_ARGS_MAX 96
+#define VMM_ARGS_MAX 128
 #define VMM_LINE_MAX 512
 
 /* The command line of a machine in the making. add() formats one argument; too many or too long ones set
@@ -26,6 +26,7 @@ void vmm_args_done(struct vmm_args *a);
 /* Where a descriptor of struct vmwire_request is for the monitor: under its number, and regular files by a name in its
  * root as well. */
 #define VMM_FD(which)   (10 + (which))
+#define VMM_TAP_FD(nic) (VMM_FD(VMWIRE_FD_BOX) + (int)(nic)) /* with VMWIRE_TAPS, unless it opens them by name */
 #define VMM_KERNEL_PATH "/kernel"
 #define VMM_INITRD_PATH "/initramfs"
 #define VMM_BASE_PATH   "/base"

@@ -22,6 +22,7 @@ struct vmmachine_site {
     int data_fd; /* DATA */
     int run_fd;  /* DATA/vm/run */
     bool is_kvm;
+    bool has_taps;                  /* something can be behind the interfaces of machines */
     const char *kernel, *initramfs; /* paths; NULL until they are known */
     struct vmcall_set calls;
 };

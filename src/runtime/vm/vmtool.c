@@ -21,15 +21,18 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/tree.h"
+#include "runtime/switchnet.h"
 #include "runtime/vm/vmbase.h"
 #include "runtime/vm/vmdisk.h"
 #include "runtime/vm/vmjail.h"
 #include "runtime/vm/vmprobe.h"
+#include "runtime/vm/vmtap.h"
 
 #define SOCKET_FD   3
 #define OVERHEAD_MB 512 /* of a monitor beside its guest's memory: translated code, buffers, page tables */
 #define KILL_MS     10000
 #define FREEZE_MS   5000
+#define PIDS_MAX    64 /* of a monitor: it has one process */
 
 struct tool {
     const char *data_dir, *image_dir;
@@ -74,19 +77,30 @@ static int start(struct tool *t, struct err *err)
     return r;
 }
 
-/* Without a control group: only a process that is a machine's, and that the daemon has named by its start, too. */
-static int kill_process(const struct tool *t, struct err *err)
+/* Only a process that is a machine's, and that the daemon has named by its start, too. -ESRCH: it is gone. */
+static int open_process(const struct tool *t, struct err *err)
 {
     char path[40];
     struct stat st;
     CLEANUP(close_fd_p) int pidfd = t->q.pid > 1 ? proc_open(t->q.pid) : -ESRCH;
-    if (pidfd == -ESRCH || (pidfd >= 0 && proc_start_time(t->q.pid) != t->q.start_time))
-        return 0; /* gone */
+    if (pidfd == -ESRCH || (pidfd >= 0 && proc_start_time(t->q.pid) != t->q.start_time)) {
+        (void)err_set(err, ERR_GONE, 0, "the virtual machine has ended");
+        return -ESRCH;
+    }
     (void)snprintf(path, sizeof(path), "/proc/%d", t->q.pid);
     if (pidfd < 0 || stat(path, &st) < 0)
         return err_sys(err, pidfd < 0 ? pidfd : -errno, "look at process %d", t->q.pid);
     if (geteuid() == 0 && !vmjail_is_uid(st.st_uid))
         return err_set(err, ERR_FORBIDDEN, 0, "process %d is no virtual machine", t->q.pid);
+    return steal_fd(&pidfd);
+}
+
+/* Without a control group. */
+static int kill_process(const struct tool *t, struct err *err)
+{
+    CLEANUP(close_fd_p) int pidfd = open_process(t, err);
+    if (pidfd < 0)
+        return pidfd == -ESRCH ? 0 : pidfd;
     struct pollfd p = { .fd = pidfd, .events = POLLIN };
     if (proc_signal(pidfd, SIGKILL) < 0 || poll(&p, 1, KILL_MS) != 1)
         return err_set(err, ERR_INTERNAL, 0, "process %d does not end", t->q.pid);
@@ -159,6 +173,35 @@ static int limit(struct tool *t, struct err *err)
     return r < 0 ? r : cgroup_limits_set(&group, &limits, err);
 }
 
+/* Whether a process is in the group of that machine; true on a host without groups. */
+static bool is_member(const struct tool *t, const char *group_of_machine)
+{
+    struct cgroup group;
+    pid_t pids[PIDS_MAX];
+    if (!t->host.trees)
+        return true;
+    size_t n = cgroup_open(&t->host, group_of_machine, &group) < 0 ? 0 : cgroup_pids(&group, pids, PIDS_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (pids[i] == t->q.pid)
+            return true;
+    return false;
+}
+
+static int net(struct tool *t, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    int r = group_name(t, name, err);
+    CLEANUP(close_fd_p) int pidfd = r < 0 ? r : open_process(t, err);
+    if (pidfd < 0)
+        return pidfd;
+    if (!is_member(t, name))
+        return err_set(err, ERR_FORBIDDEN, 0, "process %d is not virtual machine %s", t->q.pid, t->q.name);
+    struct vmtap_machine m = { .pidfd = pidfd, .pid = t->q.pid, .is_root = geteuid() == 0 };
+    if (t->q.op == VMWIRE_OUTLET)
+        return vmtap_outlet(&m, t->fds_back, err);
+    return t->q.op == VMWIRE_JOIN ? vmtap_join(&m, &t->q, t->fds[VMWIRE_FD_OUT], err) : vmtap_leave(&m, &t->q, err);
+}
+
 static int base(struct tool *t, struct err *err)
 {
     CLEANUP(strlist_free_p) char **layers = NULL;
@@ -192,6 +235,12 @@ static int run(struct tool *t, struct err *err)
     case VMWIRE_FREEZE:
     case VMWIRE_THAW:
         return freeze(t, t->q.op == VMWIRE_FREEZE, err);
+    case VMWIRE_SWITCH:
+        return switchnet_make(&t->fds_back[0], err);
+    case VMWIRE_JOIN:
+    case VMWIRE_LEAVE:
+    case VMWIRE_OUTLET:
+        return net(t, err);
     case VMWIRE_BASE:
         return base(t, err);
     case VMWIRE_PROBE:
@@ -230,9 +279,10 @@ static void answer(struct tool *t, int r, const struct err *err)
     t->reply.result = r < 0 ? r : 0;
     t->reply.code = r < 0 ? err->code : ERR_NONE;
     (void)snprintf(t->reply.text, sizeof(t->reply.text), "%.399s", r < 0 ? err->msg : "");
-    bool has_fds = t->fds_back[VMWIRE_REPLY_PIDFD] >= 0;
-    (void)seqsock_send(SOCKET_FD, parts, t->fds_back,
-                       has_fds ? VMWIRE_REPLY_FDS : 0); /* a daemon that is gone sweeps later */
+    size_t n = 0;
+    while (n < VMWIRE_REPLY_FDS && t->fds_back[n] >= 0)
+        n++;
+    (void)seqsock_send(SOCKET_FD, parts, t->fds_back, n); /* a daemon that is gone sweeps later */
 }
 
 int vmtool_main(int argc, char **argv)

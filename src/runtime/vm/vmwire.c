@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "os/cgroup.h"
+#include "runtime/runtime.h"
 
 static bool is_name(const char *name)
 {
@@ -30,7 +31,7 @@ static int check_start(const struct vmwire_request *q, size_t n_fds, struct err 
 {
     if (q->vmm >= VMWIRE_VMMS)
         return bad(err, "the monitor");
-    if (q->flags & ~(uint32_t)(VMWIRE_KVM | VMWIRE_INCOMING | VMWIRE_SHARED_RAM))
+    if (q->flags & ~(uint32_t)(VMWIRE_KVM | VMWIRE_INCOMING | VMWIRE_SHARED_RAM | VMWIRE_TAPS))
         return bad(err, "flags");
     if (q->memory_mb < VMWIRE_MEMORY_MIN)
         return bad(err, "memory");
@@ -54,13 +55,26 @@ static int check_layers(const struct vmwire_request *q, const char *extra, struc
     return at == q->extra_len ? 0 : bad(err, "the list of layers");
 }
 
+static int check_net(const struct vmwire_request *q, size_t n_fds, struct err *err)
+{
+    if (q->pid <= 1)
+        return bad(err, "the process");
+    if (q->op != VMWIRE_OUTLET && (q->nic <= VMWIRE_NIC_OUT || q->nic >= VMWIRE_NICS))
+        return bad(err, "the interface");
+    if (q->op != VMWIRE_OUTLET && q->subnet >= RUNTIME_SUBNETS)
+        return bad(err, "the network");
+    if (q->op == VMWIRE_JOIN && !q->address)
+        return bad(err, "the address");
+    return n_fds == (q->op == VMWIRE_JOIN) ? 0 : bad(err, "the number of descriptors");
+}
+
 int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds, struct err *err)
 {
     if (q->version != VMWIRE_VERSION)
         return bad(err, "the version");
     if (q->extra_len > VMWIRE_EXTRA_MAX || (q->op != VMWIRE_BASE && (q->extra_len || q->n_layers)))
         return bad(err, "the length");
-    bool has_machine = q->op != VMWIRE_BASE && q->op != VMWIRE_DISK && q->op != VMWIRE_PROBE;
+    bool has_machine = q->op != VMWIRE_BASE && q->op != VMWIRE_DISK && q->op != VMWIRE_PROBE && q->op != VMWIRE_SWITCH;
     if (has_machine && !is_name(q->name))
         return bad(err, "the name");
     if (has_machine && (q->cpu_milli > VMWIRE_MILLI_MAX || q->memory_mb > VMWIRE_MEMORY_MAX))
@@ -68,6 +82,11 @@ int vmwire_check(const struct vmwire_request *q, const char *extra, size_t n_fds
     switch (q->op) {
     case VMWIRE_START:
         return check_start(q, n_fds, err);
+    case VMWIRE_JOIN:
+    case VMWIRE_LEAVE:
+    case VMWIRE_OUTLET:
+        return check_net(q, n_fds, err);
+    case VMWIRE_SWITCH:
     case VMWIRE_KILL:
     case VMWIRE_LIMIT:
     case VMWIRE_FREEZE:

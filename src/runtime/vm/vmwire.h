@@ -19,6 +19,10 @@
 #define VMWIRE_MILLI_MAX  4096000u /* of a limit of CPU time */
 #define VMWIRE_RUN        "vm/run" /* below the data folder: sockets of machines, and their folders */
 #define VMWIRE_BOX_SUFFIX ".box"
+/* Interfaces of every machine, since none can come later: the first leads out, each other one to one network. */
+#define VMWIRE_NIC_OUT 0u
+#define VMWIRE_NICS    5u
+#define VMWIRE_TAP     "tap" /* and the number: what is behind an interface, in the monitor's network namespace */
 
 enum vmwire_op {
     VMWIRE_START = 1, /* a machine; the reply has its pid, and a pidfd comes along */
@@ -26,9 +30,13 @@ enum vmwire_op {
     VMWIRE_LIMIT,     /* cpu_milli of a running one */
     VMWIRE_FREEZE,    /* for monitors that cannot stop their guest themselves */
     VMWIRE_THAW,
-    VMWIRE_BASE,  /* the layers of `extra` as one read-only file system, into VMWIRE_FD_OUT */
-    VMWIRE_PROBE, /* is the CPU's virtualization real? The answer is in the kit then (vmprobe.h) */
-    VMWIRE_DISK,  /* an empty writable one of disk_mb, into VMWIRE_FD_OUT; flags: VMWIRE_VOLUME or 0 */
+    VMWIRE_BASE,   /* the layers of `extra` as one read-only file system, into VMWIRE_FD_OUT */
+    VMWIRE_PROBE,  /* is the CPU's virtualization real? The answer is in the kit then (vmprobe.h) */
+    VMWIRE_DISK,   /* an empty writable one of disk_mb, into VMWIRE_FD_OUT; flags: VMWIRE_VOLUME or 0 */
+    VMWIRE_SWITCH, /* a network: its namespace comes back, which lives as long as the descriptor */
+    VMWIRE_JOIN,   /* the interface `nic` of a machine to the network in VMWIRE_FD_OUT */
+    VMWIRE_LEAVE,
+    VMWIRE_OUTLET, /* its way out: the sockets of runtime/outlet.h come back */
 };
 
 enum vmwire_vmm { VMWIRE_QEMU, VMWIRE_FIRECRACKER, VMWIRE_KRUN, VMWIRE_VMMS };
@@ -52,7 +60,7 @@ enum vmwire_fd {
 /* Which of them this monitor gets: the first, and how many from there on. */
 enum vmwire_fd vmwire_fds(uint32_t vmm, size_t *ret_n);
 
-/* Descriptors that come back from a START. */
+/* Descriptors that come back from a START; of others that bring some, these places. */
 enum vmwire_reply_fd {
     VMWIRE_REPLY_PIDFD,
     VMWIRE_REPLY_ERRORS, /* read end of a pipe: what the monitor complains of */
@@ -64,6 +72,7 @@ enum {
     VMWIRE_INCOMING = 2,   /* waits for the state of a saved machine instead of booting */
     VMWIRE_SHARED_RAM = 4, /* writes go to the memory's file; else they are the machine's own (copy on write) */
     VMWIRE_VOLUME = 8,     /* of a DISK: it outlives machines */
+    VMWIRE_TAPS = 16,      /* something is behind its interfaces; else they are there, and lead nowhere */
 };
 
 struct vmwire_request {
@@ -73,9 +82,10 @@ struct vmwire_request {
     uint32_t memory_mb, cpus;
     uint32_t cpu_milli; /* 0 = no limit */
     uint32_t disk_mb;
-    int32_t pid; /* kill, where the machine has no control group */
+    int32_t pid; /* networks; kill, where the machine has no control group */
     uint64_t start_time;
-    uint32_t n_layers, extra_len; /* NUL-ended names below the image folder, lowest first */
+    uint32_t nic, subnet, address, net_kbps; /* of a membership, as in struct box_plug */
+    uint32_t n_layers, extra_len;            /* NUL-ended names below the image folder, lowest first */
 };
 
 struct vmwire_reply {

@@ -232,6 +232,42 @@ TEST(notes)
     CHECK(!proto_vm_is_note(&h));
 }
 
+TEST(notes_about_an_interface)
+{
+    struct vmhello good = good_hello(), h;
+    good.what = VMHELLO_PLUG;
+    good.workdir[0] = '\0'; /* of no interest */
+    memcpy(good.hostname, "net12345", sizeof("net12345"));
+    vmhello_mac(1, good.nic[0].mac);
+    good.nic[0].address = 0x0a400002;
+    good.nic[0].prefix = 24;
+    h = good;
+    CHECK(proto_vm_complaint(&h) == NULL && proto_vm_is_note(&h));
+    memset(h.hostname, 'n', 16);
+    CHECK(proto_vm_complaint(&h) != NULL); /* longer than a name of an interface can be */
+    h.hostname[15] = '\0';
+    CHECK(proto_vm_complaint(&h) == NULL);
+    h.hostname[3] = '/';
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h = good;
+    h.nic[0].address = 0;
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h = good;
+    h.nic[0].prefix = 0;
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h = good;
+    h.flags = VMHELLO_READONLY;
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h = good;
+    memset(&h.nic[0], 0, sizeof(h.nic[0]));
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h = good;
+    h.what = VMHELLO_UNPLUG;
+    CHECK(proto_vm_complaint(&h) != NULL);
+    h.nic[0].address = 0;
+    CHECK(proto_vm_complaint(&h) == NULL && proto_vm_is_note(&h));
+}
+
 TEST(rejoining_needs_no_identity)
 {
     struct vmhello h = good_hello();
@@ -258,6 +294,7 @@ int main(void)
     RUN(interfaces);
     RUN(interfaces_refused);
     RUN(notes);
+    RUN(notes_about_an_interface);
     RUN(rejoining_needs_no_identity);
     return tap_done();
 }

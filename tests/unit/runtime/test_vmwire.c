@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "os/cgroup.h"
+#include "runtime/runtime.h"
 #include "runtime/vm/vmwire.h"
 #include "tap.h"
 
@@ -85,7 +86,7 @@ TEST(every_field_of_a_start_is_looked_at)
     REFUSED(version, VMWIRE_VERSION + 1);
     REFUSED(version, 0);
     REFUSED(op, 0);
-    REFUSED(op, VMWIRE_DISK + 1);
+    REFUSED(op, VMWIRE_OUTLET + 1);
     REFUSED(vmm, VMWIRE_VMMS);
     REFUSED(flags, VMWIRE_SHARED_RAM << 1);
     REFUSED(flags, 1u << 31);
@@ -202,6 +203,56 @@ TEST(a_group_is_named_after_the_data_folder)
     CHECK_INT(vmwire_group(NO_FD, NAME, one), -EBADF);
 }
 
+TEST(a_membership_is_of_a_process_with_an_interface_for_it)
+{
+    struct vmwire_request good = { .version = VMWIRE_VERSION,
+                                   .op = VMWIRE_JOIN,
+                                   .name = NAME,
+                                   .pid = 2,
+                                   .nic = 1,
+                                   .subnet = RUNTIME_SUBNETS - 1,
+                                   .address = 0x0a400002 },
+                          q = good;
+    CHECK(passes(&q, "", 1));
+    CHECK(!passes(&q, "", 0)); /* of a network */
+    q.op = VMWIRE_LEAVE;
+    CHECK(passes(&q, "", 0));
+    CHECK(!passes(&q, "", 1));
+    q.address = 0; /* of no interest */
+    CHECK(passes(&q, "", 0));
+    q = good;
+    q.address = 0;
+    CHECK(!passes(&q, "", 1));
+    q = good;
+    q.nic = VMWIRE_NIC_OUT; /* is no network's */
+    CHECK(!passes(&q, "", 1));
+    q.nic = VMWIRE_NICS - 1;
+    CHECK(passes(&q, "", 1));
+    q.nic = VMWIRE_NICS;
+    CHECK(!passes(&q, "", 1));
+    q = good;
+    q.subnet = RUNTIME_SUBNETS;
+    CHECK(!passes(&q, "", 1));
+    q = good;
+    q.pid = 1;
+    CHECK(!passes(&q, "", 1));
+    q = good;
+    q.name[0] = '/';
+    CHECK(!passes(&q, "", 1));
+}
+
+TEST(a_switch_and_a_way_out_bring_no_descriptors)
+{
+    struct vmwire_request q = { .version = VMWIRE_VERSION, .op = VMWIRE_SWITCH };
+    CHECK(passes(&q, "", 0));
+    CHECK(!passes(&q, "", 1));
+    q = (struct vmwire_request){ .version = VMWIRE_VERSION, .op = VMWIRE_OUTLET, .name = NAME, .pid = 2 };
+    CHECK(passes(&q, "", 0));
+    CHECK(!passes(&q, "", 1));
+    q.pid = 0;
+    CHECK(!passes(&q, "", 0));
+}
+
 TEST(a_disk_has_a_size_and_one_file)
 {
     struct vmwire_request q = { .version = VMWIRE_VERSION, .op = VMWIRE_DISK, .disk_mb = 16 };
@@ -233,6 +284,8 @@ int main(void)
     RUN(as_many_layers_as_an_overlay_takes);
     RUN(names_of_layers_have_a_length);
     RUN(a_group_is_named_after_the_data_folder);
+    RUN(a_membership_is_of_a_process_with_an_interface_for_it);
+    RUN(a_switch_and_a_way_out_bring_no_descriptors);
     RUN(a_disk_has_a_size_and_one_file);
     return tap_done();
 }

@@ -1,0 +1,484 @@
+/* Theory of operation. A network is a switch (runtime/switchnet.h) that lives as long as our descriptor of it; after a
+ * restart it is made anew, and its members are joined again. A machine has a fixed number of interfaces, all of them
+ * since it was booted, and one network takes one of them. Joining: the tool lays a cable from the switch to what is
+ * behind the interface, then a note to the machine's warden gives the interface its name and addresses; leaving is the
+ * other way round. Of one machine only one of these is under way at a time, the others wait in their order. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "os/seqsock.h"
+#include "runtime/outlet.h"
+#include "runtime/vm/vm_core.h"
+
+#define NOTE_FIRST_MS 20000
+#define NOTE_MS       30000
+
+struct vmnet_switch {
+    struct vmnet_switch *next;
+    struct vm *vm;
+    char id[IDENT_MAX];
+    int ns; /* NO_FD: it is being made */
+    struct waiter *waiters;
+    bool is_deleted; /* goes when no machine is connected to it any more */
+    box_done_fn *fn; /* of the delete */
+    void *arg;
+};
+
+struct waiter {
+    struct waiter *next;
+    box_done_fn *fn;
+    void *arg;
+};
+
+/* A join or leave, waiting or under way. */
+struct vmnet_op {
+    struct vmnet_op *next;
+    struct vm *vm;
+    struct box *box; /* NULL: it went while the tool was at work */
+    char net_id[IDENT_MAX];
+    struct box_plug plug; /* net_id in it is not kept */
+    unsigned nic;
+    bool is_join, is_begun, is_in_tool;
+    struct vmchannel *channel;
+    struct err err; /* of a join that is being taken back */
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void go_on(struct box *box);
+
+static struct vmnet_switch *find(const struct vm *vm, const char *id)
+{
+    struct vmnet_switch *s = vm->switches;
+    while (s && (s->is_deleted || strcmp(s->id, id) != 0))
+        s = s->next;
+    return s;
+}
+
+/* --- the switch --- */
+
+static void tell_waiters(struct vmnet_switch *s, const struct err *err)
+{
+    bool is_ending = s->vm->is_ending;
+    for (struct waiter *w = STEAL(s->waiters), *next; w; w = next) {
+        next = w->next;
+        if (w->fn && !is_ending)
+            w->fn(w->arg, err);
+        free(w);
+    }
+}
+
+static void switch_free(struct vmnet_switch *s)
+{
+    struct vmnet_switch **at = &s->vm->switches;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    if (s->ns >= 0)
+        (void)close(s->ns); /* the last of it: bridge and cables go too */
+    while (s->waiters) {
+        struct waiter *w = s->waiters;
+        s->waiters = w->next;
+        free(w);
+    }
+    free(s);
+}
+
+static void wait_for(struct vmnet_switch *s, box_done_fn *fn, void *arg)
+{
+    struct waiter *w = xzalloc(sizeof(*w)), **at = &s->waiters;
+    *w = (struct waiter){ .fn = fn, .arg = arg };
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+}
+
+static bool is_used(const struct vm *vm, const char *id)
+{
+    for (const struct box *b = vm->boxes; b; b = b->next) {
+        for (unsigned i = 0; i < VMWIRE_NICS; i++)
+            if (strcmp(b->nets[i], id) == 0)
+                return true;
+        for (const struct vmnet_op *op = b->net_ops; op; op = op->next)
+            if (strcmp(op->net_id, id) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Deletes those whose last machine has left. */
+static void drop_unused(struct vm *vm)
+{
+    for (struct vmnet_switch *s = vm->switches, *next; s; s = next) {
+        next = s->next;
+        if (!s->is_deleted || s->ns < 0 || is_used(vm, s->id))
+            continue;
+        box_done_fn *fn = vm->is_ending ? NULL : s->fn;
+        void *arg = s->arg;
+        switch_free(s);
+        if (fn) {
+            fn(arg, NULL);
+            next = vm->switches; /* whoever was told may have changed the list */
+        }
+    }
+}
+
+static void wake_all(struct vm *vm)
+{
+    for (struct box *b = vm->boxes, *next; b; b = next) {
+        next = b->next;
+        go_on(b);
+    }
+}
+
+static void on_switch(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
+{
+    struct vmnet_switch *s = arg;
+    struct vm *vm = s->vm;
+    (void)reply;
+    if (err) {
+        struct err why = *err;
+        box_done_fn *fn = vm->is_ending ? NULL : s->fn;
+        void *to = s->arg;
+        tell_waiters(s, &why);
+        switch_free(s);
+        if (fn)
+            fn(to, NULL); /* it was to go, and is not there */
+    } else {
+        s->ns = fds[0];
+        tell_waiters(s, NULL);
+    }
+    wake_all(vm);
+    drop_unused(vm);
+}
+
+struct telling {
+    struct vm *vm;
+    box_done_fn *fn;
+    void *arg;
+    struct err err;
+};
+
+static void tell(void *arg)
+{
+    CLEANUP(free_p) struct telling *t = arg;
+    if (!t->vm->is_ending)
+        t->fn(t->arg, t->err.code ? &t->err : NULL);
+}
+
+static void tell_later(struct vm *vm, box_done_fn *fn, void *arg, const struct err *err)
+{
+    if (!fn)
+        return;
+    struct telling *t = xzalloc(sizeof(*t));
+    *t = (struct telling){ .vm = vm, .fn = fn, .arg = arg, .err = err ? *err : (struct err)ERR_INIT };
+    loop_defer(vm->base.loop, tell, t);
+}
+
+void vmnet_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg)
+{
+    struct vm *vm = vm_of(rt);
+    struct vmnet_switch *s = find(vm, net->net_id);
+    if (s && s->ns >= 0) {
+        tell_later(vm, fn, arg, NULL);
+        return;
+    }
+    if (!s) {
+        struct vmwire_request q = { .version = VMWIRE_VERSION, .op = VMWIRE_SWITCH };
+        s = xzalloc(sizeof(*s));
+        *s = (struct vmnet_switch){ .next = vm->switches, .vm = vm, .ns = NO_FD };
+        (void)snprintf(s->id, sizeof(s->id), "%s", net->net_id);
+        vm->switches = s;
+        vmcall_start(&vm->site.calls, &q, "", NULL, 0, on_switch, s);
+    }
+    wait_for(s, fn, arg);
+}
+
+void vmnet_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg)
+{
+    struct vm *vm = vm_of(rt);
+    struct vmnet_switch *s = find(vm, net_id);
+    if (!s) {
+        tell_later(vm, fn, arg, NULL);
+        return;
+    }
+    s->is_deleted = true;
+    s->fn = fn;
+    s->arg = arg;
+    for (struct box *b = vm->boxes; b; b = b->next) {
+        struct box_plug plug = { .net_id = s->id };
+        for (unsigned i = 0; i < VMWIRE_NICS; i++)
+            if (strcmp(b->nets[i], s->id) == 0) {
+                plug.subnet = b->subnets[i];
+                vmnet_detach(b, &plug, NULL, NULL);
+            }
+    }
+    drop_unused(vm);
+}
+
+/* --- a membership --- */
+
+static void op_free(struct vmnet_op *op)
+{
+    for (struct vmnet_op **at = op->box ? &op->box->net_ops : NULL; at && *at; at = &(*at)->next)
+        if (*at == op) {
+            *at = op->next;
+            break;
+        }
+    vmchannel_cancel(op->channel);
+    free(op);
+}
+
+static void finish(struct vmnet_op *op, const struct err *err)
+{
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    struct vm *vm = op->vm;
+    struct box *box = op->box;
+    box_done_fn *fn = vm->is_ending ? NULL : op->fn;
+    void *arg = op->arg;
+    if (!op->is_join && !err)
+        box->nets[op->nic][0] = '\0';
+    op_free(op);
+    go_on(box); /* before anybody is told, who may end the box */
+    if (fn)
+        fn(arg, err ? &why : NULL);
+    drop_unused(vm);
+}
+
+static void ask(struct vmnet_op *op, enum vmwire_op what, int ns, vmcall_fn *fn)
+{
+    const struct box *box = op->box;
+    struct vmwire_request q = { .version = VMWIRE_VERSION,
+                                .op = what,
+                                .pid = vmmachine_pid(box->machine),
+                                .start_time = vmmachine_start_time(box->machine),
+                                .nic = op->nic,
+                                .subnet = op->plug.subnet,
+                                .address = op->plug.address,
+                                .net_kbps = op->plug.kbps };
+    memcpy(q.name, box->name, sizeof(q.name));
+    op->is_in_tool = true;
+    vmcall_start(&op->vm->site.calls, &q, "", &ns, ns >= 0, fn, op);
+}
+
+static void note(struct vmnet_op *op, vmchannel_fn *fn)
+{
+    struct vmchannel_options opt = { .first_ms = NOTE_FIRST_MS, .deadline_ms = NOTE_MS };
+    opt.hello.what = op->is_join ? VMHELLO_PLUG : VMHELLO_UNPLUG;
+    memcpy(opt.hello.token, op->box->token, sizeof(opt.hello.token));
+    vmhello_mac(op->nic, opt.hello.nic[0].mac);
+    if (op->is_join) {
+        opt.hello.nic[0].address = op->plug.address;
+        opt.hello.nic[0].prefix = (uint8_t)op->plug.prefix;
+        (void)snprintf(opt.hello.hostname, sizeof(opt.hello.hostname), "net%u", op->plug.subnet);
+    }
+    op->channel = vmmachine_note(op->box->machine, &opt, fn, op);
+}
+
+static void on_left(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
+{
+    struct vmnet_op *op = arg;
+    (void)reply;
+    (void)fds;
+    op->is_in_tool = false;
+    if (!op->box) {
+        op_free(op);
+        return;
+    }
+    if (op->is_join) { /* taken back: why is what counts */
+        op->box->nets[op->nic][0] = '\0';
+        err = &op->err;
+    }
+    finish(op, err);
+}
+
+static void on_noted(void *arg, int fd, const struct err *err)
+{
+    struct vmnet_op *op = arg;
+    op->channel = NULL;
+    if (fd >= 0)
+        (void)close(fd); /* the answer was all */
+    if (op->is_join && !err) {
+        finish(op, NULL);
+        return;
+    }
+    if (op->is_join)
+        op->err = *err;
+    ask(op, VMWIRE_LEAVE, NO_FD, on_left); /* a machine that does not answer is cut off all the same */
+}
+
+static void on_joined(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
+{
+    struct vmnet_op *op = arg;
+    (void)reply;
+    (void)fds;
+    op->is_in_tool = false;
+    if (!op->box) {
+        op_free(op);
+    } else if (err) {
+        op->box->nets[op->nic][0] = '\0';
+        finish(op, err);
+    } else {
+        note(op, on_noted);
+    }
+}
+
+/* The interface that a network has, or a free one. */
+static unsigned nic_of(const struct box *box, const char *id)
+{
+    unsigned i = VMWIRE_NIC_OUT + 1;
+    while (i < VMWIRE_NICS && strcmp(box->nets[i], id) != 0)
+        i++;
+    return i;
+}
+
+static void begin_join(struct vmnet_op *op)
+{
+    struct box *box = op->box;
+    struct err err = ERR_INIT;
+    struct vmnet_switch *s = find(op->vm, op->net_id);
+    if (s && s->ns < 0)
+        return; /* on_switch() comes here again */
+    op->is_begun = true;
+    op->nic = nic_of(box, op->net_id);
+    if (op->nic == VMWIRE_NICS)
+        op->nic = nic_of(box, "");
+    if (!s)
+        (void)err_set(&err, ERR_NOT_FOUND, 0, "network %s is not set up", op->net_id);
+    else if (box->is_paused)
+        (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is paused: its machine cannot be connected before it goes on",
+                      box->id);
+    else if (op->nic == VMWIRE_NICS)
+        (void)err_set(&err, ERR_CAPACITY, 0,
+                      "sandbox %s is in %u networks, as many as a virtual machine has interfaces for: disconnect it "
+                      "from one",
+                      box->id, VMWIRE_NICS - 1);
+    if (err.code) {
+        finish(op, &err);
+        return;
+    }
+    (void)snprintf(box->nets[op->nic], sizeof(box->nets[op->nic]), "%s", op->net_id);
+    box->subnets[op->nic] = op->plug.subnet;
+    ask(op, VMWIRE_JOIN, s->ns, on_joined);
+}
+
+static void begin_leave(struct vmnet_op *op)
+{
+    op->is_begun = true;
+    op->nic = nic_of(op->box, op->net_id);
+    if (op->nic == VMWIRE_NICS) {
+        op->nic = VMWIRE_NIC_OUT; /* has no network: nothing is changed */
+        finish(op, NULL);
+    } else if (op->box->is_paused) { /* it is told when the interface is used again */
+        ask(op, VMWIRE_LEAVE, NO_FD, on_left);
+    } else {
+        note(op, on_noted);
+    }
+}
+
+static void go_on(struct box *box)
+{
+    struct vmnet_op *op = box->net_ops;
+    if (!op || op->is_begun || !box->machine)
+        return;
+    if (op->is_join)
+        begin_join(op);
+    else
+        begin_leave(op);
+}
+
+static void go_on_later(void *arg)
+{
+    wake_all(arg);
+}
+
+static void add_op(struct box *box, const struct box_plug *plug, bool is_join, box_done_fn *fn, void *arg)
+{
+    struct vmnet_op *op = xzalloc(sizeof(*op)), **at = &box->net_ops;
+    *op = (struct vmnet_op){ .vm = box->vm, .box = box, .plug = *plug, .is_join = is_join, .fn = fn, .arg = arg };
+    (void)snprintf(op->net_id, sizeof(op->net_id), "%s", plug->net_id);
+    op->plug.net_id = NULL;
+    while (*at)
+        at = &(*at)->next;
+    *at = op;
+    loop_defer(box->vm->base.loop, go_on_later, box->vm); /* nobody is told from inside the call */
+}
+
+void vmnet_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg)
+{
+    add_op(box, plug, true, fn, arg);
+}
+
+void vmnet_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg)
+{
+    add_op(box, plug, false, fn, arg);
+}
+
+void vmnet_forget_box(struct box *box)
+{
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_GONE, 0, "the machine of sandbox %s has ended", box->id);
+    for (struct vmnet_op *op; (op = box->net_ops);) {
+        box->net_ops = op->next;
+        tell_later(op->vm, op->fn, op->arg, &err);
+        op->fn = NULL;
+        op->box = NULL;
+        if (!op->is_in_tool)
+            op_free(op);
+    }
+    memset(box->nets, 0, sizeof(box->nets));
+}
+
+void vmnet_end_all(struct vm *vm)
+{
+    while (vm->switches)
+        switch_free(vm->switches);
+}
+
+/* --- the way out --- */
+
+struct opening {
+    struct vm *vm;
+    box_egress_fn *fn;
+    void *arg;
+};
+
+static void on_outlet(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
+{
+    CLEANUP(free_p) struct opening *o = arg;
+    int mine[VMWIRE_REPLY_FDS];
+    (void)reply;
+    memcpy(mine, fds, sizeof(mine));
+    if (!o->vm->is_ending)
+        o->fn(o->arg, mine[OUTLET_TCP], mine[OUTLET_DNS], err);
+    else
+        seqsock_close_all(mine, VMWIRE_REPLY_FDS);
+}
+
+void vmnet_open_egress(struct box *box, box_egress_fn *fn, void *arg)
+{
+    struct opening *o = xzalloc(sizeof(*o));
+    struct vmwire_request q = { .version = VMWIRE_VERSION,
+                                .op = VMWIRE_OUTLET,
+                                .pid = vmmachine_pid(box->machine),
+                                .start_time = vmmachine_start_time(box->machine) };
+    memcpy(q.name, box->name, sizeof(q.name));
+    *o = (struct opening){ .vm = box->vm, .fn = fn, .arg = arg };
+    vmcall_start(&box->vm->site.calls, &q, "", NULL, 0, on_outlet, o);
+}
+
+void vmnet_greet(const struct box *box, bool has_network, struct vmhello *h)
+{
+    if (!box->vm->site.has_taps)
+        return;
+    vmhello_mac(VMWIRE_NIC_OUT, h->nic[0].mac);
+    if (!has_network)
+        return;
+    h->nic[0].address = OUTLET_ADDRESS;
+    h->nic[0].prefix = OUTLET_PREFIX;
+    h->nic[0].gateway = OUTLET_GATEWAY;
+}
