@@ -159,8 +159,7 @@ static const struct verbs_option serve_options[] = {
 
 static const struct verbs_option vm_setup_options[] = {
     { "kernel", 0, "PATH",
-      "bzImage, vmlinux, .deb package, or a folder with boot/ and lib/modules/\n[III_VM_KERNEL, else found or "
-      "fetched]" },
+      "bzImage, vmlinux, .deb, or a folder with boot/ and lib/modules/ [III_VM_KERNEL, else found or fetched]" },
     AS_JSON,
     FOLDER,
     END,

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -221,8 +222,16 @@ def doctor(home, **env):
     return {row["name"]: row for row in json.loads(done.stdout)["checks"]}
 
 
+def test_doctor_names_what_qemu_lacks(tmp_path):
+    rows = doctor(tmp_path, III_BACKENDS="native,qemu")
+    assert (rows["qemu"]["ok"], rows["qemu"]["fix"]) == (bool(shutil.which("qemu-system-x86_64")), "apt-get install qemu-system-x86")
+    assert rows["microVM drives"]["ok"] == all(shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in ("mkfs.erofs", "mkfs.ext4"))
+    assert not rows["microVM kernel"]["ok"] and "iii vm setup" in rows["microVM kernel"]["fix"]
+    assert not {"firecracker", "krun library"} & set(rows) and not any(row["required"] for name, row in rows.items() if "microVM" in name)
+
+
 def test_doctor_names_what_is_missing_for_whom_it_concerns(library, tmp_path):
-    assert not {"microVM KVM", "microVM kernel"} & set(doctor(tmp_path))
+    assert not {"qemu", "microVM drives", "microVM KVM", "microVM kernel"} & set(doctor(tmp_path))
     rows = doctor(tmp_path, III_ISOLATION_BACKEND="firecracker", III_BACKENDS="krun",
                   III_VM_FIRECRACKER=str(tmp_path / "none"), III_VM_LIBKRUN=str(tmp_path / "none.so"))
     for name, detail, fix in (("firecracker", "none", "III_VM_FIRECRACKER"),

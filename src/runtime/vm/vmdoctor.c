@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/program.h"
 #include "runtime/vm/krunvm.h"
 #include "runtime/vm/vmjailer.h"
 #include "runtime/vm/vmkit.h"
+#include "runtime/vm/vmm.h"
 #include "runtime/vm/vmprobe.h"
 
 #define TEXT_MAX 512
@@ -19,6 +21,29 @@ static void add(json_t *rows, const char *name, bool is_ok, const char *detail, 
 {
     (void)json_array_append_new(rows, json_pack("{s:s, s:b, s:b, s:o, s:s}", "name", name, "ok", is_ok, "required", 0,
                                                 "detail", json_text(detail, strlen(detail)), "fix", fix));
+}
+
+/* Only where somebody wants it: it is installed on many hosts for other things. */
+static bool add_qemu(json_t *rows, const struct vmdoctor_options *o)
+{
+    char path[PROGRAM_PATH_MAX];
+    if (!strstr(o->backends, "qemu"))
+        return false;
+    bool is_there = program_find(qemu_ops.program, path);
+    add(rows, "qemu", is_there, is_there ? path : "there is no qemu-system-x86_64", "apt-get install qemu-system-x86");
+    return true;
+}
+
+/* What the drives of every monitor's machines are made with. */
+static void add_drives(json_t *rows)
+{
+    char path[PROGRAM_PATH_MAX];
+    bool has_erofs = program_find("mkfs.erofs", path), has_ext4 = program_find("mkfs.ext4", path);
+    add(rows, "microVM drives", has_erofs && has_ext4,
+        has_erofs && has_ext4   ? "mkfs.erofs, mkfs.ext4"
+        : has_erofs || has_ext4 ? has_erofs ? "there is no mkfs.ext4" : "there is no mkfs.erofs"
+                                : "there are no mkfs.erofs and mkfs.ext4",
+        "apt-get install erofs-utils e2fsprogs");
 }
 
 static bool find_program(const char *given, char *ret, size_t size)
@@ -87,9 +112,10 @@ json_t *vmdoctor_rows(const struct vmdoctor_options *o)
     json_t *rows = json_array();
     CLEANUP(vmkit_done) struct vmkit kit = { 0 };
     struct err err = ERR_INIT;
-    bool has_firecracker = add_firecracker(rows, o), has_krun = add_krun(rows, o);
-    if (!has_firecracker && !has_krun)
+    bool has_qemu = add_qemu(rows, o), has_firecracker = add_firecracker(rows, o), has_krun = add_krun(rows, o);
+    if (!has_qemu && !has_firecracker && !has_krun)
         return rows;
+    add_drives(rows);
     bool has_kit = vmkit_open(o->data_dir, o->kernel, &kit, &err) >= 0;
     add_kvm(rows, o, has_kit ? &kit : NULL);
     add(rows, "microVM kernel", has_kit, has_kit ? kit.version : err.msg, "run `iii vm setup`");

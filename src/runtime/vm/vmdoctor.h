@@ -1,4 +1,4 @@
-/* What the firecracker and krun backends lack on this host, for `iii doctor`. May include: base/, runtime/vm/. */
+/* What the microVM backends lack on this host, for `iii doctor`. May include: base/, runtime/vm/. */
 #pragma once
 #include "base/json.h"
 
@@ -9,5 +9,5 @@ struct vmdoctor_options {
     const char *kernel;                /* III_VM_KERNEL */
     const char *jailer;                /* III_VM_JAILER */
 };
-/* [{name, ok, required, detail, fix}]; empty when nobody wants either. Loads libkrun into this process. Caller owns. */
+/* [{name, ok, required, detail, fix}]; empty when nobody wants any. Loads libkrun into this process. Caller owns. */
 json_t *vmdoctor_rows(const struct vmdoctor_options *o);

@@ -49,6 +49,7 @@ TEST(a_machine_has_what_it_was_given)
     CHECK(strstr(line_of(VMWIRE_SHARED_RAM), ",share=on\n"));
     text = line_of(VMWIRE_KVM);
     CHECK(strstr(text, "\n-accel\nkvm\n") && strstr(text, "\n-cpu\nhost\n") && !strstr(text, "tcg"));
+    CHECK(!strstr(text, "\n-incoming\n"));
     CHECK(strstr(line_of(VMWIRE_INCOMING), "\n-S\n-incoming\ndefer\n"));
 }
 
@@ -260,13 +261,18 @@ TEST(a_transfer_ends_by_its_event)
     say("{\"event\": \"MIGRATION\", \"data\": {\"status\": \"failed\"}}\n");
     CHECK_INT(done, 2);
     CHECK_INT(failed, 1);
-    ops->save(vmm, fd, true, on_done, NULL);
-    expect_transfer("migrate", WAY("false"), "{\"error\": {\"desc\": \"no room\"}}\n");
+    ops->save(vmm, fd, false, on_done, NULL);
+    expect_transfer("migrate", WAY("true"), OK);
+    say("{\"event\": \"MIGRATION\", \"data\": {\"status\": \"cancelled\"}}\n");
     CHECK_INT(done, 3);
     CHECK_INT(failed, 2);
+    ops->save(vmm, fd, true, on_done, NULL);
+    expect_transfer("migrate", WAY("false"), "{\"error\": {\"desc\": \"no room\"}}\n");
+    CHECK_INT(done, 4);
+    CHECK_INT(failed, 3);
     CHECK_STR(said, "migrate: no room");
     say("{\"event\": \"MIGRATION\", \"data\": {\"status\": \"completed\"}}\n"); /* of nothing */
-    CHECK_INT(done, 3);
+    CHECK_INT(done, 4);
     end();
     (void)close(fd);
 }
