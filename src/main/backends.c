@@ -118,6 +118,7 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
     struct vm_options vm = { .data_dir = native->data_dir,
                              .image_dir = images,
                              .kernel = s->vm_kernel,
+                             .firecracker = s->vm_firecracker,
                              .has_templates = s->vm_templates,
                              .volume_mb = (uint32_t)s->vm_volume_mb,
                              .keeper = native->keeper,

@@ -1,6 +1,7 @@
 """The firecracker backend from the REST interface down to the API socket, with the strict checker (tests/vmm) in the
 place of the firecracker program: the server's confinement, folders and records are real, and so is the agent that its
 "guest" runs; a boot is not. What the checker does not allow makes a test here fail."""
+import json
 import os
 import signal
 import subprocess
@@ -47,6 +48,39 @@ def test_a_snapshot_is_loaded_by_new_processes(stage):
     assert len(users) == 2
 
 
+def change(meta, **facts):
+    meta.write_text(json.dumps({**json.loads(meta.read_text()), **facts}))
+
+
+def only(folder):
+    found = list(folder.glob("*/meta.json"))
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_a_saved_machine_goes_on_only_with_what_it_was_saved_on(stage):
+    """No monitor checks that: it would run on with a CPU and devices that its guest does not know."""
+    box, data = stage.create(), stage.server.data_dir
+    template = only(data / "vm/templates")
+    snapshot = stage.client.post(f"/sandboxes/{box}/snapshots", {}).json()
+    saved, restore = only(data / "vm/snaps"), (f"/sandboxes/{box}/snapshots/restore", {"snapshotId": snapshot["id"]})
+    cpu = json.loads(saved.read_text())["cpu"]
+    for facts, error in ({"cpu": "OtherMaker 1 2 3"}, f'on a CPU "OtherMaker 1 2 3", and this one is "{cpu}"'), ({"shape": 99}, "other devices (99, not"):
+        kept = saved.read_text()
+        change(saved, **facts)
+        reply = stage.client.post(*restore)
+        assert reply.status == 409 and error in reply.error, reply
+        saved.write_text(kept)
+    assert stage.run(box, "echo here")["stdout"] == "here\n"  # what was not restored is as it was
+    change(template, cpu="OtherMaker 1 2 3")
+    stamp = template.stat().st_ino
+    assert stage.run(stage.create(), "echo made anew")["stdout"] == "made anew\n"
+    assert json.loads(only(data / "vm/templates").read_text())["cpu"] == cpu and template.stat().st_ino != stamp
+    os.utime(stage.server.env["III_VM_FIRECRACKER"], (1, 1))  # another program
+    stage.create()
+    assert len(list((data / "vm/templates").glob("*/meta.json"))) == 2
+
+
 def test_machines_outlive_the_server_and_their_end_is_seen(stage):
     box, other = stage.create(), stage.create()
     stage.server.kill()
@@ -65,6 +99,20 @@ def test_what_firecracker_complains_of_reaches_the_caller():
     made = Stage(FCCHECKER_FAULT="PUT /boot-source 400")
     reply = made.client.post("/sandboxes", {"image": "test/base:1"})
     assert reply.status == 502 and "PUT /boot-source with 400: as the test wishes" in reply.error, reply
+    made.end()
+
+
+def test_a_guest_that_is_faster_than_its_monitor():
+    """It runs and answers before the monitor says that it runs: whichever comes last makes the sandbox ready."""
+    made = Stage(FCCHECKER_FAULT="PATCH /vm late")
+    box = made.create()
+    assert made.run(box, "echo here")["stdout"] == "here\n"
+    assert made.client.post(f"/sandboxes/{box}/pause").status == 200
+    made.server.kill()
+    made.server.start()  # adopted while it stands still: woken, asked who it is, and paused again
+    made.client = made.server.client()
+    assert made.client.post(f"/sandboxes/{box}/resume").status == 200
+    assert made.run(box, "echo there")["stdout"] == "there\n"
     made.end()
 
 

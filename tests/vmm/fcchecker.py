@@ -8,7 +8,7 @@ vsock's handshake. There is no machine behind it: a stream to port 52 is led to 
 Names in requests are names in the monitor's root; outside of a confinement FCCHECKER_ROOT is put before them.
 FCCHECKER_AGENT: the agent's socket. FCCHECKER_HELLO=1: the machine's first process, which takes the host's hello before
 the agent speaks (src/os/vmhello.h), is played here, too. FCCHECKER_FAULT="METHOD /path HOW": how one call goes wrong (400, hang, close,
-garbage, huge, truncated); FCCHECKER_VSOCK: how the handshake does (refuse, garbage, hang, long).
+garbage, huge, truncated; late: it is done, and a while later said so); FCCHECKER_VSOCK: how the handshake does (refuse, garbage, hang, long).
 FCCHECKER_LOG: a file to which each request and its answer are appended."""
 
 import http.server
@@ -30,7 +30,7 @@ import fcrules  # noqa: E402
 from fcrules import Refused  # noqa: E402
 
 BODY_MAX = 51200  # of the real one's server
-PORT = 52
+PORT, LATE_S = 52, 0.7
 ENV = os.environ
 
 
@@ -287,10 +287,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             body = self.read_body()
             self.note(">", method, path, as_text(body))
-            if fault[:2] == [method, path]:
+            is_fault = fault[:2] == [method, path]
+            if is_fault and fault[2] != "late":
                 self.go_wrong(fault[2])
                 return
             answer = MACHINE.take(method, path, body)
+            if is_fault:
+                time.sleep(LATE_S)
             status = 204 if answer is None else 200
         except Refused as e:
             status, answer = 400, {"fault_message": str(e)}

@@ -37,7 +37,8 @@ struct making {
     struct vmchannel *channel;
     int disk;
     bool is_adoption, was_paused;
-    bool is_busy; /* something under way will call us, so that we have to be there */
+    bool is_waking, is_answered; /* its monitor has been told to let it run; its agent has answered */
+    bool is_busy;                /* something under way will call us, so that we have to be there */
     int guest_fd;
     box_ready_fn *fn;
     void *arg;
@@ -233,18 +234,25 @@ static void on_paused_again(void *arg, const struct err *err)
         succeed(m);
 }
 
+static void on_both(struct making *m)
+{
+    if (m->was_paused)
+        vmmachine_pause(m->box->machine, on_paused_again, m);
+    else
+        succeed(m);
+}
+
+/* A guest may answer before its monitor has said that it runs: the one that is later goes on. */
 static void on_agent(void *arg, int fd, const struct err *err)
 {
     struct making *m = arg;
-    struct box *box = m->box;
     m->channel = NULL;
     m->guest_fd = fd;
+    m->is_answered = true;
     if (err)
         fail_with_console(m, err);
-    else if (m->was_paused)
-        vmmachine_pause(box->machine, on_paused_again, m);
-    else
-        succeed(m);
+    else if (!m->is_waking)
+        on_both(m);
 }
 
 static void greet(struct making *m)
@@ -268,8 +276,11 @@ static void greet(struct making *m)
 static void on_resumed(void *arg, const struct err *err)
 {
     struct making *m = arg;
+    m->is_waking = false;
     if (err)
         fail_with_console(m, err);
+    else if (m->is_answered)
+        on_both(m);
     else if (!m->channel)
         greet(m);
 }
@@ -301,6 +312,7 @@ static void on_machine(void *arg, const struct err *err)
         return;
     }
     vmmachine_on_gone(box->machine, on_making_gone, m);
+    m->is_waking = m->is_adoption || is_restored;
     if (m->is_adoption) {
         vmmachine_resume(box->machine, on_resumed, m);
         return;
@@ -339,6 +351,7 @@ static void on_drive(void *arg, int fd, const struct err *err)
                                    .memory_mb = box->memory_mb,
                                    .cpus = box->cpus,
                                    .cpu_milli = box->cpu_milli,
+                                   .is_kvm = box->is_kvm,
                                    .flags = m->image.folder ? VMWIRE_INCOMING : VMWIRE_SHARED_RAM,
                                    .base = base,
                                    .ram_fd = ram,
@@ -366,6 +379,7 @@ static void on_image(void *arg, const struct vmimage *image, const struct err *e
     box->memory_mb = image->memory_mb;
     box->cpus = image->cpus;
     box->disk_mb = image->disk_mb;
+    box->is_kvm = image->folder ? image->is_kvm : box->vm->site.is_kvm;
     CLEANUP(free_p)
     char *from = image->folder ? xasprintf("%s/disk", image->folder) : vmsource_blank_path(box->vm, image->disk_mb);
     CLEANUP(free_p) char *to = xasprintf("%s/disk", folder);
@@ -392,6 +406,8 @@ static void restore(void *arg)
     CLEANUP(free_p) char *folder = vmsnap_folder(box->vm, box->image);
     int r = folder ? vmfile_load(folder, &image, &err)
                    : err_set(&err, ERR_NOT_FOUND, 0, "image %.100s is no saved machine", box->image);
+    if (r == 0 && (r = vmpin_check(box->vm, &image, &err)) < 0)
+        (void)err_wrap(&err, r, "snapshot %s", box->image);
     if (r < 0)
         *box->image = '\0'; /* it was not made of one */
     on_image(m, r < 0 ? NULL : &image, r < 0 ? &err : NULL);
@@ -460,6 +476,7 @@ static void vm_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn,
     box->cpu_milli = (uint32_t)json_get_int(record, "cpuMilli", 0);
     box->disk_mb = (uint32_t)json_get_int(record, "diskMb", 0);
     box->pids_max = (uint32_t)json_get_int(record, "pidsMax", 0);
+    box->is_kvm = json_get_bool(record, "kvm", vm->site.is_kvm);
     read_token(json_get_str(record, "token", ""), box->token);
     m->is_busy = true;
     struct vmmachine_plan plan = { .name = box->name, .memory_mb = box->memory_mb };
@@ -471,12 +488,12 @@ static json_t *vm_save(struct box *box)
 {
     char token[2 * sizeof(box->token) + 1];
     ident_hex(box->token, sizeof(box->token), token);
-    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b}", "id", box->id, "machine",
+    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:b}", "id", box->id, "machine",
                      box->name, "pid", (json_int_t)vmmachine_pid(box->machine), "since",
                      (json_int_t)vmmachine_start_time(box->machine), "token", token, "image", box->image, "base",
                      box->base, "memoryMb", (int)box->memory_mb, "cpus", (int)box->cpus, "cpuMilli",
                      (int)box->cpu_milli, "diskMb", (int)box->disk_mb, "pidsMax", (int)box->pids_max, "paused",
-                     box->is_paused);
+                     box->is_paused, "kvm", box->is_kvm);
 }
 
 static void vm_on_gone(struct box *box, loop_fn *fn, void *arg)
@@ -807,6 +824,7 @@ static struct runtime *vm_free(struct runtime *rt)
     free(vm->data_dir);
     free(vm->image_dir);
     free(vm->kernel);
+    free(vm->program);
     free(vm);
     return NULL;
 }
@@ -865,6 +883,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
     vm->data_dir = xstrdup(opt->data_dir);
     vm->image_dir = xstrdup(opt->image_dir);
     vm->kernel = xstrdup(opt->kernel);
+    vm->program = xstrdup(number == VMWIRE_FIRECRACKER && opt->firecracker ? opt->firecracker : "");
     vm->cgroups = opt->cgroups;
     vm->volume_mb = opt->volume_mb;
     vm->has_templates = opt->has_templates && vmm->can_save;

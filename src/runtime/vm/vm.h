@@ -11,6 +11,7 @@ struct vm_options {
     const char *data_dir;              /* vm/ lives below it */
     const char *image_dir;             /* every layer lies below it */
     const char *kernel;                /* the operator's own; "" is what `iii vm setup` found */
+    const char *firecracker;           /* path of the program; "" where it usually is */
     uint32_t volume_mb;                /* size of a new volume */
     struct keeper *keeper;             /* who starts the tool; borrowed */
     unsigned tool_job;                 /* which of the keeper's jobs it is */

@@ -3,6 +3,7 @@
 #include "runtime/vm/vm.h"
 #include "runtime/vm/vmkit.h"
 #include "runtime/vm/vmmachine.h"
+#include "runtime/vm/vmpin.h"
 
 #define VM_KEY_MAX        160
 #define VM_MEMORY_MB      512  /* where a plan names none */
@@ -17,17 +18,22 @@ struct vmimage {
     char *folder; /* with the files ram, state and disk; NULL: none, the machine is booted */
     char base[VMKIT_HEX];
     uint32_t memory_mb, cpus, disk_mb; /* of the machine */
+    bool is_kvm;                       /* what it was saved on, and can go on with (vmpin.h) */
+    unsigned shape;
+    char cpu[VMPIN_CPU_MAX];
 };
 
 struct vm {
     struct runtime base; /* first */
     struct vmmachine_site site;
     char *data_dir, *image_dir, *kernel;
+    char *program; /* of the monitor, where the operator has it; "": where it usually is */
     const struct cgroup_host *cgroups;
     bool has_templates;
     struct vmkit kit;
     bool has_kit;
     char slow_why[240];         /* why machines are emulated; "" when the CPU runs them, or while that is found out */
+    char cpu[VMPIN_CPU_MAX];    /* the host's */
     bool is_probing;            /* whether they are: a new machine waits for that */
     struct vmready_wait *waits; /* those */
     struct box *boxes;
@@ -57,6 +63,7 @@ struct box {
     uint32_t memory_mb, cpus, cpu_milli, disk_mb, pids_max;
     uint8_t token[16];
     bool is_paused, is_dead;
+    bool is_kvm;                       /* its machine; stays so, whatever is found out later */
     struct vmvolume *volumes;          /* those it has */
     struct vmvolume_op *volume_ops;    /* those that come or go */
     char nets[VMWIRE_NICS][IDENT_MAX]; /* the network that an interface is for; "": none */

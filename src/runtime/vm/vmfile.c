@@ -94,8 +94,9 @@ int vmfile_seal(const char *folder, const char *to, const struct vmimage *image,
     if (stat(ram, &st) < 0)
         return err_sys(err, -errno, "look at %s", ram);
     JSON_OWNED record =
-        json_pack("{s:s, s:i, s:i, s:i, s:I}", "base", image->base, "memoryMb", (int)image->memory_mb, "cpus",
-                  (int)image->cpus, "diskMb", (int)image->disk_mb, "ramChanged", (json_int_t)changed_ns(&st));
+        json_pack("{s:s, s:i, s:i, s:i, s:b, s:i, s:s, s:I}", "base", image->base, "memoryMb", (int)image->memory_mb,
+                  "cpus", (int)image->cpus, "diskMb", (int)image->disk_mb, "kvm", image->is_kvm, "shape",
+                  (int)image->shape, "cpu", image->cpu, "ramChanged", (json_int_t)changed_ns(&st));
     size_t len;
     CLEANUP(free_p) char *text = json_write(record, &len);
     CLEANUP(close_fd_p) int fd = open(meta, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -123,7 +124,10 @@ int vmfile_load(const char *folder, struct vmimage *ret, struct err *err)
     *ret = (struct vmimage){ .folder = xstrdup(folder),
                              .memory_mb = (uint32_t)json_get_int(record, "memoryMb", 0),
                              .cpus = (uint32_t)json_get_int(record, "cpus", 0),
-                             .disk_mb = (uint32_t)json_get_int(record, "diskMb", 0) };
+                             .disk_mb = (uint32_t)json_get_int(record, "diskMb", 0),
+                             .is_kvm = json_get_bool(record, "kvm", false),
+                             .shape = (unsigned)json_get_int(record, "shape", 0) };
+    (void)snprintf(ret->cpu, sizeof(ret->cpu), "%s", json_get_str(record, "cpu", ""));
     (void)snprintf(ret->base, sizeof(ret->base), "%s", json_get_str(record, "base", ""));
     return 0;
 }

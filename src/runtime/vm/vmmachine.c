@@ -533,7 +533,7 @@ struct vmmachine *vmmachine_start(struct vmmachine_site *site, const struct vmma
     m->request = (struct vmwire_request){ .version = VMWIRE_VERSION,
                                           .op = VMWIRE_START,
                                           .vmm = site->vmm_number,
-                                          .flags = plan->flags | (site->is_kvm ? VMWIRE_KVM : 0) |
+                                          .flags = plan->flags | (plan->is_kvm ? VMWIRE_KVM : 0) |
                                                    (site->has_taps ? VMWIRE_TAPS : 0),
                                           .memory_mb = plan->memory_mb,
                                           .cpus = plan->cpus,

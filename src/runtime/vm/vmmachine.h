@@ -32,6 +32,7 @@ struct vmmachine_plan {
     const char *name;
     uint32_t memory_mb, cpus, cpu_milli;
     uint32_t flags;      /* VMWIRE_INCOMING, VMWIRE_SHARED_RAM */
+    bool is_kvm;         /* the CPU runs it */
     const char *base;    /* path of its read-only drive */
     int ram_fd, disk_fd; /* borrowed for the call */
 };

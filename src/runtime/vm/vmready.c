@@ -63,6 +63,7 @@ int vmready_open(struct vm *vm, struct err *err)
     if (r < 0)
         return r;
     vm->has_kit = true;
+    vmpin_host(vm->cpu);
     vm->site.kernel = vm->kit.kernel;
     vm->site.initramfs = vm->kit.initramfs;
     if (take(vm))

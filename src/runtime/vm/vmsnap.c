@@ -246,7 +246,7 @@ static void on_receiver(void *arg, const struct err *err)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
     if (err || is_gone)
         finish(s, err ? err : &why);
-    else if (s->vm->site.vmm->can_save_live && s->vm->site.is_kvm)
+    else if (s->vm->site.vmm->can_save_live && s->source->is_kvm)
         transfer(s);
     else
         vmmachine_pause(s->source->machine, on_paused, s);
@@ -358,6 +358,7 @@ static void snap_commit(struct box *box, const char *owner, box_image_fn *fn, vo
     };
     s->image = (struct vmimage){ .memory_mb = box->memory_mb, .cpus = box->cpus, .disk_mb = box->disk_mb };
     memcpy(s->image.base, box->base, sizeof(s->image.base));
+    vmpin_note(vm, box->is_kvm, &s->image);
     vm->savings = s;
     vmmachine_new_name(s->name);
     vmmachine_new_name(name);
@@ -374,6 +375,7 @@ static void snap_commit(struct box *box, const char *owner, box_image_fn *fn, vo
     struct vmmachine_plan plan = { .name = name,
                                    .memory_mb = box->memory_mb,
                                    .cpus = box->cpus,
+                                   .is_kvm = box->is_kvm,
                                    .flags = VMWIRE_INCOMING | VMWIRE_SHARED_RAM,
                                    .base = base,
                                    .ram_fd = s->ram,

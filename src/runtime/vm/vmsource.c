@@ -205,6 +205,7 @@ static void on_disk(void *arg, int fd, const struct err *err)
     struct vmmachine_plan plan = { .name = name,
                                    .memory_mb = s->image.memory_mb,
                                    .cpus = s->image.cpus,
+                                   .is_kvm = s->image.is_kvm,
                                    .flags = VMWIRE_SHARED_RAM,
                                    .base = base,
                                    .ram_fd = s->ram,
@@ -330,12 +331,14 @@ static struct vmsource *source_new(struct vm *vm, const struct box_plan *plan, s
     return s;
 }
 
+/* A monitor that was replaced may not be able to load what the former one saved: its templates are others. */
 static void set_key(struct vmsource *s)
 {
     const struct vm *vm = s->vm;
-    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s%s", vm->base.ops->name, vm->site.vmm->shape,
-                   s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
-                   vm->site.is_kvm ? "-kvm" : "");
+    vmpin_note(vm, vm->site.is_kvm, &s->image);
+    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s-%08x%s", vm->base.ops->name,
+                   vm->site.vmm->shape, s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
+                   vmpin_program(vm), s->image.is_kvm ? "-kvm" : "");
 }
 
 struct telling {
@@ -381,6 +384,8 @@ static void find(struct vmsource *s, vmsource_fn *fn, void *arg)
         }
     CLEANUP(free_p) char *path = template_path(vm, s->key);
     int r = vm->has_templates ? vmfile_load(path, &found, &err) : err_set(&err, ERR_NOT_FOUND, 0, "no template");
+    if (r == 0 && (r = vmpin_check(vm, &found, &err)) < 0)
+        vmfile_done(&found);
     if (r == 0) {
         source_free(s);
         (void)utimensat(AT_FDCWD, path, NULL, 0); /* used last: see vmprune.c */
@@ -389,7 +394,7 @@ static void find(struct vmsource *s, vmsource_fn *fn, void *arg)
         return;
     }
     if (err.code != ERR_NOT_FOUND)
-        vmfile_remove(path); /* damaged, or written to by a monitor that was taken over */
+        vmfile_remove(path); /* damaged, of another CPU, or written to by a monitor that was taken over */
     s->next = vm->sources;
     vm->sources = s;
     wait_for(s, fn, arg);
