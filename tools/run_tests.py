@@ -48,10 +48,11 @@ QEMU = {
     "ttl": ("the_sweep_removes_what_has_expired",),
     "vm_death": ("machines_outlive_a_daemon_that_is_killed",),
     "escape_vm": ("where_a_monitor_runs",),
+    "vm_network": ("one_network_and_one_way_out",),
     "vm_memory": ("forks_of_a_snapshot_go_on_from_the_same_number",),
 }
-ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_volumes.py")  # these mean nothing without one
-QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_guest", "vm_memory", "vm_volumes")
+ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_network.py", "test_vm_volumes.py")  # these mean nothing without one
+QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_guest", "vm_memory", "vm_network", "vm_volumes")
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")

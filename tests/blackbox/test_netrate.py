@@ -39,8 +39,8 @@ def outside():
 
 DOWN_AND_UP = """
 import socket, sys, time
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 begun, got = time.monotonic(), 0
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 while piece := s.recv(65536): got += len(piece)
 print(got, time.monotonic() - begun)
 begun = time.monotonic()

@@ -736,7 +736,7 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
     { "layers", "a snapshot is a whole machine: its memory and its drive" }
 #define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
 /* clang-format on */
-#define NO_TAPS "this host has no " VMTAP_DEVICE ", which a machine's interfaces are made with"
+#define NO_TAPS "this host has no " VMTAP_DEVICE " that the server may use, and a machine's interfaces are made with it"
 #define NO_NIC  "its machines have no network interface; ports and the proxy work, they go through the agent"
 static const struct runtime_lack qemu_lacks[] = {
     LACKS,
@@ -873,6 +873,12 @@ static int make_folders(struct vm *vm, struct err *err)
     return vm->site.data_fd < 0 || vm->site.run_fd < 0 ? err_sys(err, -errno, "open %s", vm->data_dir) : 0;
 }
 
+/* Root's rights are the tool's, not ours. */
+static bool can_make_taps(const struct keeper *keeper)
+{
+    return access(VMTAP_DEVICE, keeper_is_root(keeper) ? F_OK : R_OK | W_OK) == 0;
+}
+
 int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, struct err *err)
 {
     struct vm *vm = xzalloc(sizeof(*vm));
@@ -895,7 +901,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
                                         .dir = xasprintf("%s/vm", opt->data_dir),
                                         .data_fd = NO_FD,
                                         .run_fd = NO_FD,
-                                        .has_taps = number == VMWIRE_QEMU && access(VMTAP_DEVICE, F_OK) == 0,
+                                        .has_taps = number == VMWIRE_QEMU && can_make_taps(opt->keeper),
                                         .calls = { .loop = l, .keeper = opt->keeper, .job = opt->tool_job } };
     int r = make_folders(vm, err);
     if (r < 0) {

@@ -59,7 +59,7 @@ TEST(a_machine_has_nothing_more)
     const char *text = line_of(0);
     CHECK(strstr(text, "\n-nodefaults\n") && strstr(text, "\n-no-user-config\n"));
     CHECK(strstr(text, "\n-sandbox\non,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny\n"));
-    CHECK(!strstr(text, "-net") && !strstr(text, "vhost") && !strstr(text, "virtfs") && !strstr(text, "-usb"));
+    CHECK(!strstr(text, "-netdev") && !strstr(text, "vhost") && !strstr(text, "virtfs") && !strstr(text, "-usb"));
     char base[300], disk[300];
     (void)snprintf(base, sizeof(base), "\nfd=%d,set=1\n", VMM_FD(VMWIRE_FD_BASE));
     (void)snprintf(disk, sizeof(disk), "\nfd=%d,set=2\n", VMM_FD(VMWIRE_FD_DISK));
@@ -67,6 +67,22 @@ TEST(a_machine_has_nothing_more)
     CHECK(strstr(text, "node-name=base,read-only=on,discard=unmap,file.driver=file,file.filename=/dev/fdset/1,"
                        "file.locking=off,file.read-only=on\n"));
     CHECK(strstr(text, "node-name=disk,read-only=off,"));
+}
+
+/* Interfaces are always there, since saved machines need the same devices; behind them is a tap each, or nothing. */
+TEST(a_machine_has_its_interfaces)
+{
+    char device[100], tap[100];
+    for (unsigned i = 0; i < VMWIRE_NICS; i++) {
+        const char *text = line_of(0);
+        (void)snprintf(device, sizeof(device), "\n-device\nvirtio-net-device,mac=02:69:76:6d:00:0%u\n", i);
+        CHECK(strstr(text, device));
+        text = line_of(VMWIRE_TAPS);
+        (void)snprintf(tap, sizeof(tap), "\n-netdev\ntap,id=nic%u,fd=%d,vhost=off\n", i, VMM_TAP_FD(i));
+        (void)snprintf(device, sizeof(device), ",mac=02:69:76:6d:00:0%u,netdev=nic%u\n", i, i);
+        CHECK(strstr(text, tap) && strstr(text, device));
+    }
+    CHECK(!strstr(line_of(VMWIRE_TAPS), "02:69:76:6d:00:05"));
 }
 
 TEST(too_many_arguments_are_seen)
@@ -424,6 +440,7 @@ int main(void)
 {
     RUN(a_machine_has_what_it_was_given);
     RUN(a_machine_has_nothing_more);
+    RUN(a_machine_has_its_interfaces);
     RUN(too_many_arguments_are_seen);
     RUN(monitors_by_name_and_number);
     RUN(pause_and_resume);

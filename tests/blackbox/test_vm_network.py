@@ -1,0 +1,151 @@
+"""Networks and the way out of virtual machines: what a machine's kernel may send when it obeys nobody, and how many networks there are for it.
+All else about them is in the files that every backend passes."""
+import ctypes
+import os
+import re
+import socket
+import struct
+import threading
+
+import pytest
+
+import harness
+import leak
+import vmwatch
+
+pytestmark = pytest.mark.skipif(harness.BACKEND != "qemu", reason="about the QEMU backend: III_TEST_BACKEND=qemu")
+PORT = 7000
+
+
+def connect(client, nid, sid):
+    return client.post(f"/networks/{nid}/connect", {"sandboxId": sid})
+
+
+@pytest.fixture
+def outside():
+    """Greets whoever connects; the port is the host's loopback's."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def greet():
+        while True:
+            try:
+                conn, _ = listener.accept()
+            except OSError:
+                return
+            with conn:
+                conn.sendall(b"hello from outside\n")
+
+    threading.Thread(target=greet, daemon=True).start()
+    yield listener.getsockname()[1]
+    listener.close()
+
+
+def test_one_network_and_one_way_out(outside):
+    """A machine with both reaches its peer and what the policy opens; its peer has no way out."""
+    with harness.Server(env={"III_GATEWAY_PORTS": str(outside)}) as server:
+        client = server.client()
+        web, both = client.create(name="web")["id"], client.create(name="both", network=True)["id"]
+        nid = client.ok("POST", "/networks", {"name": "n"})["id"]
+        for sid in (web, both):
+            assert connect(client, nid, sid).json() == {"connected": True}
+        serve = f"import socket\ns = socket.create_server(('', {PORT}))\nprint('up', flush=True)\nwhile True: s.accept()[0].sendall(b'hello from web')"
+        job = client.ok("POST", f"/sandboxes/{web}/exec/background", {"command": ["python3", "-c", serve]})
+        harness.wait_until(lambda: client.ok("GET", f"/exec/background/{job['id']}/logs")["output"] == "up\n", "the listener")
+
+        def read(sid, host, port):
+            return client.exec(sid, ["timeout", "20", "bash", "-c", f"read -t 15 -n 14 x < /dev/tcp/{host}/{port} && echo $x"])["stdout"]
+
+        assert read(both, "web", PORT) == "hello from web\n"
+        assert read(both, "100.96.0.1", outside) == "hello from out\n"
+        assert read(web, "100.96.0.1", outside) == ""
+        figures = client.ok("GET", f"/sandboxes/{both}/metrics")
+        assert figures["networkRxBytes"] > 0 and figures["networkTxBytes"] > 0
+        for sid in (web, both):
+            client.ok("DELETE", f"/sandboxes/{sid}")
+        client.ok("DELETE", f"/networks/{nid}")
+
+
+def test_as_many_networks_as_interfaces(client, new_sandbox):
+    sid, nets = new_sandbox()["id"], [client.ok("POST", "/networks", {"name": f"n{i}"})["id"] for i in range(5)]
+    try:
+        assert [connect(client, nid, sid).status for nid in nets[:4]] == [200] * 4
+        reply = connect(client, nets[4], sid)
+        assert reply.status == 503 and sid in reply.error and "4 networks" in reply.error
+        assert client.post(f"/networks/{nets[1]}/disconnect", {"sandboxId": sid}).status == 200
+        assert connect(client, nets[4], sid).status == 200
+        names = re.findall(r"^ *(\w+):", client.exec(sid, "cat /proc/net/dev")["stdout"], re.M)
+        assert sorted(names) == ["lo", "net0", "net2", "net3", "net4", "nic0"]
+    finally:
+        for nid in nets:
+            client.ok("DELETE", f"/networks/{nid}")
+    names = re.findall(r"^ *(\w+):", client.exec(sid, "cat /proc/net/dev")["stdout"], re.M)
+    assert sorted(names) == ["lo", *(f"nic{i}" for i in range(5))]
+
+
+def test_a_fork_is_in_no_network_of_its_source(client, new_sandbox):
+    sid, nid = new_sandbox()["id"], client.ok("POST", "/networks", {"name": "n"})["id"]
+    assert connect(client, nid, sid).status == 200
+    clone = client.ok("POST", f"/sandboxes/{sid}/clone")["id"]
+    try:
+        seen = client.exec(clone, "cat /proc/net/dev /proc/net/fib_trie")["stdout"]
+        assert "net0" not in seen and "10.64." not in seen and "nic1" in seen
+        assert "net0" in client.exec(sid, "cat /proc/net/dev")["stdout"]
+        assert connect(client, nid, clone).status == 200
+        assert "10.64.0.3" in client.exec(clone, "cat /proc/net/fib_trie")["stdout"]
+    finally:
+        client.ok("DELETE", f"/sandboxes/{clone}")
+        client.ok("DELETE", f"/networks/{nid}")
+
+
+class Tap:
+    """The far end of a machine's interface: what is written here is what the machine sends."""
+
+    def __init__(self, pid, name):
+        number = next(int(fd) for fd in os.listdir(f"/proc/{pid}/fd") if f"iff:\t{name}\n" in leak.read(f"/proc/{pid}/fdinfo/{fd}"))
+        pidfd = os.pidfd_open(pid)
+        self.fd = ctypes.CDLL(None, use_errno=True).syscall(438, pidfd, number, 0)  # pidfd_getfd
+        assert self.fd >= 0, os.strerror(ctypes.get_errno())
+        os.close(pidfd)
+
+    def udp(self, mac, source, target, text, ether=0x0800):
+        """A datagram to PORT of target, whose hardware address follows from it."""
+        body = struct.pack("!HHHH", PORT, PORT, 8 + len(text), 0) + text
+        head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, 17, 0, socket.inet_aton(source), socket.inet_aton(target))
+        total = sum(struct.unpack("!10H", head))
+        total = (total & 0xffff) + (total >> 16)
+        head = head[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xffff) + head[12:]
+        os.write(self.fd, b"\x02\x69" + socket.inet_aton(target) + mac + struct.pack("!H", ether) + head + body)
+
+
+def monitors(server):
+    """Pids of machines' monitors in the order of their start."""
+    found = vmwatch.monitors(server)
+    return sorted(found, key=found.get)
+
+
+def test_a_machine_sends_only_by_its_own_name(server, client, new_sandbox):
+    """Frames as a machine would send whose kernel was taken over: of them only those with its own addresses arrive."""
+    before = monitors(server)
+    peer, liar = new_sandbox(name="peer")["id"], new_sandbox(name="liar")["id"]
+    nid = client.ok("POST", "/networks", {"name": "n"})["id"]
+    for sid in (peer, liar):
+        assert connect(client, nid, sid).status == 200
+    own, source, target = b"\x02\x69" + socket.inet_aton("10.64.0.3"), "10.64.0.3", "10.64.0.2"
+    listen = f"import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.bind(('', {PORT}))\nprint('up', flush=True)\nwhile True: print(s.recv(99).decode(), flush=True)"
+    job = client.ok("POST", f"/sandboxes/{peer}/exec/background", {"command": ["python3", "-c", listen]})
+    output = lambda: client.ok("GET", f"/exec/background/{job['id']}/logs")["output"].split()
+    harness.wait_until(lambda: output() == ["up"], "the listener")
+    tap = Tap([p for p in monitors(server) if p not in before][1], "tap1")
+    try:
+        tap.udp(own, source, target, b"first")
+        harness.wait_until(lambda: output() == ["up", "first"], "what the machine may send")
+        tap.udp(own, "10.64.0.9", target, b"address")
+        tap.udp(b"\x02\x69" + socket.inet_aton("10.64.0.9"), source, target, b"hardware")
+        tap.udp(own, source, target, b"tagged", ether=0x8100)
+        tap.udp(own, source, target, b"inet6", ether=0x86dd)
+        tap.udp(own, source, target, b"last")
+        harness.wait_until(lambda: output()[-1:] == ["last"], "the last of them")
+        assert output() == ["up", "first", "last"]
+    finally:
+        os.close(tap.fd)
+        client.ok("DELETE", f"/networks/{nid}")
