@@ -16,7 +16,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "sandbox/boxusage.h"
 
+#define BARE_PACKET   66    /* Ethernet, IP and TCP heads with a time stamp */
 #define REAP_GRACE_MS 60000 /* beyond the longest command, for a sandbox whose command never ends */
 
 struct fn_door {
@@ -140,12 +142,37 @@ static void on_leave(void *arg, struct sandbox *s)
     free(b);
 }
 
-static bool is_idle(const struct fn_set *f, const struct fn_box *b, int64_t now_us)
+/* Whether data went over its network since the last look. Packets that carry none (acknowledgements, keep-alives, ARP)
+ * have at most that many bytes each. */
+static bool has_traffic(struct sandbox *s, struct fn_box *b)
+{
+    struct box_stats st = { 0 };
+    struct err err = ERR_INIT;
+    if (!json_get_bool(s->config, "network", false) || !s->box || boxusage_get(s, &st, &err) < 0)
+        return false;
+    uint64_t bytes = st.rx_bytes + st.tx_bytes, packets = st.rx_packets + st.tx_packets;
+    bool has_more = bytes > b->net_bytes && bytes - b->net_bytes > (packets - b->net_packets) * BARE_PACKET;
+    b->net_bytes = bytes;
+    b->net_packets = packets;
+    return has_more;
+}
+
+/* What came in by another door is use as well: a command or file call over REST, a terminal, a port. */
+static void note_use(struct sandbox *s, struct fn_box *b, int64_t now_us)
+{
+    int64_t used_us = s->link ? guest_link_used_ms(s->link) * 1000 : 0;
+    if (has_traffic(s, b))
+        used_us = now_us;
+    b->touched_us = used_us > b->touched_us ? used_us : b->touched_us;
+}
+
+static bool is_idle(const struct fn_set *f, struct sandbox *s, struct fn_box *b, int64_t now_us)
 {
     int64_t limit_ms = b->idle_ms;
     if (limit_ms < 0)
         return false;
-    if (b->execs)
+    note_use(s, b, now_us);
+    if (b->execs || (s->link && guest_link_is_busy(s->link)))
         limit_ms += f->policy.settings->fn_max_exec_ms + REAP_GRACE_MS;
     return (now_us - b->touched_us) / 1000 > limit_ms;
 }
@@ -158,7 +185,7 @@ static void reap(void *arg)
         struct sandbox *s = it.value;
         struct fn_box *b = map_get(f->boxes, s->id);
         struct err err = ERR_INIT;
-        if (!b || (!b->is_stopped && !is_idle(f, b, now_us)))
+        if (!b || (!b->is_stopped && !is_idle(f, s, b, now_us)))
             continue;
         b->is_stopped = true; /* also when it cannot be removed now: the next scan tries again */
         if (manager_kill(f->manager, s, "sandbox.expired", &err) < 0)

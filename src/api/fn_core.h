@@ -36,7 +36,8 @@ struct fn_box {
     int64_t idle_ms; /* < 0: never reaped (not made by a function) */
     int64_t touched_us, busy_us;
     unsigned execs;
-    bool is_stopped; /* the reaper has decided */
+    uint64_t net_bytes, net_packets; /* through its network interfaces when the reaper looked last */
+    bool is_stopped;                 /* the reaper has decided */
 };
 
 struct fn_set {

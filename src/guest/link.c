@@ -48,6 +48,7 @@ struct guest_link {
     int64_t busy_us, looked_us; /* time its frames have cost lately; up to when that was reckoned */
     struct timer *rest_timer;   /* made at the first rest */
     bool is_resting;            /* nothing is read: others have their turn */
+    int64_t used_ms;            /* see guest_link_used_ms() */
     struct link_time time;
     struct link_jobs jobs;
 };
@@ -291,6 +292,7 @@ void link_post(struct link_stream *s, uint16_t type, const struct proto_writer *
     assert(s->id);
     struct iovec first = fields ? piece(fields->data, fields->len) : piece(NULL, 0);
     struct proto_header h = { .length = (uint32_t)(first.iov_len + len), .stream = s->id, .type = type };
+    s->link->used_ms = loop_now_ms(s->link->loop);
     post(s->link, &h, first, piece(data, len));
 }
 
@@ -330,8 +332,20 @@ int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, con
         return -EBUSY;
     add_stream(g, s);
     link_time_begin(s, type);
+    if (type != PROTO_PING && type != PROTO_USAGE && type != PROTO_RESEED && type != PROTO_HOSTNAME)
+        g->used_ms = loop_now_ms(g->loop);
     post_request(g, s->id, type, first, piece(data, len));
     return 0; /* a send that failed has broken the link, and s fails with all others */
+}
+
+int64_t guest_link_used_ms(const struct guest_link *g)
+{
+    return g->used_ms;
+}
+
+bool guest_link_is_busy(const struct guest_link *g)
+{
+    return g->stream_count > 0;
 }
 
 static void send_hello(struct guest_link *g)

@@ -33,6 +33,10 @@ struct guest_tunnel;
 typedef void guest_gone_fn(void *arg, const struct err *err);
 int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, struct guest_link **ret);
 struct guest_link *guest_link_free(struct guest_link *g); /* pending calls fail; no on_gone */
+/* When somebody last used the sandbox (monotonic): a call began, or data went over an open one. What the host asks on
+ * its own account (ping, usage, seed, clock) does not count. */
+int64_t guest_link_used_ms(const struct guest_link *g);
+bool guest_link_is_busy(const struct guest_link *g); /* a call is open: a command, a terminal, a tunnel, a file */
 /* Ends it for a reason that somebody else found: pending calls fail with it, then comes on_gone. */
 void guest_link_fail(struct guest_link *g, const struct err *err);
 /* fn may say more about why the link ends, before pending calls are told; it gets the arg of on_gone. */

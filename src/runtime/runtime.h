@@ -34,6 +34,7 @@ struct box_stats {
     uint64_t cpu_usage_us; /* since the box was made */
     uint64_t memory_bytes, memory_limit_bytes;
     uint64_t rx_bytes, tx_bytes;
+    uint64_t rx_packets, tx_packets;
     uint32_t pids;
     uint64_t oom_kills;
     uint64_t disk_bytes; /* of a disk of its own, as the host has it; without one: as last measured, 0 = never */

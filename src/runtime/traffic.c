@@ -9,14 +9,14 @@
 #include "base/cleanup.h"
 
 struct sum {
-    uint64_t in, out;
+    uint64_t in, out, packets_in, packets_out;
 };
 
-/* Of an interface's numbers the first counts the bytes received and the ninth those sent. */
+/* Of an interface's numbers the first two count the bytes and packets received, the ninth and tenth those sent. */
 static void add_counters(char *text, struct sum *ret)
 {
-    unsigned long long counters[9];
-    for (int i = 0; i < 9; i++) {
+    unsigned long long counters[10];
+    for (int i = 0; i < 10; i++) {
         char *end;
         counters[i] = strtoull(text, &end, 10);
         if (end == text)
@@ -25,6 +25,8 @@ static void add_counters(char *text, struct sum *ret)
     }
     ret->in += counters[0];
     ret->out += counters[8];
+    ret->packets_in += counters[1];
+    ret->packets_out += counters[9];
 }
 
 /* Sums every interface with that prefix but the loopback: "  eth0: rx_bytes 7 more tx_bytes ...". */
@@ -55,6 +57,8 @@ void traffic_read(pid_t pid, struct box_stats *ret)
     struct sum sum = read_all(pid, "");
     ret->rx_bytes += sum.in;
     ret->tx_bytes += sum.out;
+    ret->rx_packets += sum.packets_in;
+    ret->tx_packets += sum.packets_out;
 }
 
 void traffic_read_behind(pid_t pid, const char *prefix, struct box_stats *ret)
@@ -62,4 +66,6 @@ void traffic_read_behind(pid_t pid, const char *prefix, struct box_stats *ret)
     struct sum sum = read_all(pid, prefix);
     ret->rx_bytes += sum.out;
     ret->tx_bytes += sum.in;
+    ret->rx_packets += sum.packets_out;
+    ret->tx_packets += sum.packets_in;
 }

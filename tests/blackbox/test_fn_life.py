@@ -1,5 +1,6 @@
 """sandbox::create, stop, list, catalog::list; ids of both doors; the idle reaper; limits and their order."""
 import re
+import time
 import uuid
 
 import pytest
@@ -160,6 +161,30 @@ def test_an_idle_sandbox_goes_and_a_busy_one_stays(fn):
     asked = fn.ask("exec", sandbox_id=running, cmd="sleep 3")
     assert fn.answer(asked)["success"], "a running command keeps its sandbox"
     assert fn.call("exec", sandbox_id=kept, cmd="true")["success"]
+
+
+def test_use_through_the_other_door_keeps_a_sandbox(fn, client):
+    sid = fn.create(idle_timeout_secs=1)
+    assert client.exec(sid, "sleep 3; echo done")["stdout"] == "done\n", "a running command keeps its sandbox"
+    for _ in range(8):
+        assert client.post(f"/sandboxes/{sid}/files/list", {"path": "/workspace"}).status == 200
+        time.sleep(0.3)
+    harness.wait_until(lambda: client.get(f"/sandboxes/{sid}").status == 404, "the reaper")
+
+
+@harness.needs("network")
+def test_data_on_its_network_keeps_a_sandbox(fn):
+    """Datagrams to its own gateway; the process that sends them is detached, so no command runs."""
+    talk = "import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n" \
+           "for n in range(15):\n    s.sendto(bytes(%d), ('100.96.0.1', 9))\n    time.sleep(0.2)\n"
+    listed = lambda: [r["sandbox_id"] for r in fn.call("list")["sandboxes"]]  # noqa: E731
+    loud, bare = fn.create(idle_timeout_secs=1, network=True), fn.create(idle_timeout_secs=1, network=True)
+    for sid, size in ((loud, 200), (bare, 0)):
+        fn.call("fs::write", sandbox_id=sid, path="/tmp/talk.py", content=talk % size)
+        fn.call("exec", sandbox_id=sid, argv=["sh", "-c", "nohup python3 /tmp/talk.py >/dev/null 2>&1 &"])
+    harness.wait_until(lambda: bare not in listed(), "the reaper: packets without data are no use")
+    assert loud in listed(), "data on the network is use"
+    harness.wait_until(lambda: loud not in listed(), "the reaper")
 
 
 def test_one_log_record_for_each_call(fn, server, sb):

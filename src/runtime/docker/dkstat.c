@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "runtime/docker/docker_core.h"
+#include "runtime/traffic.h"
 
 #define FILE_MAX  8192
 #define PATH_MAX_ 512
@@ -92,26 +93,6 @@ static bool read_group(const struct box *box, char *line, struct box_stats *st)
     return true;
 }
 
-static void read_network(pid_t pid, struct box_stats *st)
-{
-    char path[64], text[FILE_MAX], *rest = text;
-    (void)snprintf(path, sizeof(path), "/proc/%d/net/dev", (int)pid);
-    if (read_text(path, text, sizeof(text)) <= 0)
-        return;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        char *numbers = strchr(line, ':');
-        uint64_t rx, tx;
-        if (!numbers || strncmp(line + strspn(line, " "), "lo:", 3) == 0)
-            continue;
-        rx = strtoull(numbers + 1, &numbers, 10);
-        for (int i = 0; i < 7; i++)
-            (void)strtoull(numbers, &numbers, 10);
-        tx = strtoull(numbers, &numbers, 10);
-        st->rx_bytes += rx;
-        st->tx_bytes += tx;
-    }
-}
-
 int dkstat_read(const struct box *box, struct box_stats *ret, struct err *err)
 {
     char path[64], text[FILE_MAX], *rest = text;
@@ -127,7 +108,7 @@ int dkstat_read(const struct box *box, struct box_stats *ret, struct err *err)
             "usage of container %.12s is not to be seen from here: the server has to run on the engine's host, in "
             "its process namespace",
             box->container);
-    read_network(box->agent.pid, &st);
+    traffic_read(box->agent.pid, &st);
     *ret = st;
     return 0;
 }
