@@ -4,10 +4,14 @@
 #pragma once
 #include <stddef.h>
 
+#include "base/json.h"
+
 struct vmcheck_parts {
     const char *data_dir; /* whose kernel is used when it has one; may be missing */
     const void *program;  /* a static program that stays when asked to: the image is that and nothing else */
     size_t program_len;
+    /* What this backend needs of the host before anything is tried: rows as of doctor_print(). Caller owns. */
+    json_t *(*needs)(const char *data_dir, const char *backend);
 };
 
 /* argv[0] is the verb. Options: --vm, --backend NAME, --json, --help. Exit code as doctor_print(). */

@@ -40,30 +40,41 @@ static void add_docker(json_t *checks)
     (void)json_array_extend(checks, rows);
 }
 
-static int check_machines(const char *data_dir, int argc, char **argv)
-{
-    struct vmcheck_parts parts = { .data_dir = data_dir };
-    parts.program = vminitrd_agent(&parts.program_len);
-    return vmcheck_main(&parts, argc, argv);
-}
-
 static const char *env_text(const char *name)
 {
     const char *value = getenv(name);
     return value ? value : "";
 }
 
+static struct vmdoctor_options vm_options(const char *data_dir, const char *backends)
+{
+    return (struct vmdoctor_options){ .data_dir = data_dir,
+                                      .backends = backends,
+                                      .firecracker = env_text("III_VM_FIRECRACKER"),
+                                      .libkrun = env_text("III_VM_LIBKRUN"),
+                                      .kernel = env_text("III_VM_KERNEL"),
+                                      .jailer = env_text("III_VM_JAILER") };
+}
+
 static void add_vm(json_t *checks, const char *data_dir)
 {
     CLEANUP(free_p) char *wanted = xasprintf("%s,%s", env_text("III_ISOLATION_BACKEND"), env_text("III_BACKENDS"));
-    struct vmdoctor_options opt = { .data_dir = data_dir,
-                                    .backends = wanted,
-                                    .firecracker = env_text("III_VM_FIRECRACKER"),
-                                    .libkrun = env_text("III_VM_LIBKRUN"),
-                                    .kernel = env_text("III_VM_KERNEL"),
-                                    .jailer = env_text("III_VM_JAILER") };
+    struct vmdoctor_options opt = vm_options(data_dir, wanted);
     JSON_OWNED rows = vmdoctor_rows(&opt);
     (void)json_array_extend(checks, rows);
+}
+
+static json_t *vm_needs(const char *data_dir, const char *backend)
+{
+    struct vmdoctor_options opt = vm_options(data_dir, backend);
+    return vmdoctor_needs(&opt);
+}
+
+static int check_machines(const char *data_dir, int argc, char **argv)
+{
+    struct vmcheck_parts parts = { .data_dir = data_dir, .needs = vm_needs };
+    parts.program = vminitrd_agent(&parts.program_len);
+    return vmcheck_main(&parts, argc, argv);
 }
 
 static int run_doctor(int argc, char **argv)

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import fckit
+import fcprogram
 import harness
 from fckit import Stage
 
@@ -95,6 +96,13 @@ def test_machines_outlive_the_server_and_their_end_is_seen(stage):
     assert stage.run(box, "echo still")["stdout"] == "still\n"
 
 
+def test_a_firecracker_that_is_too_old_is_refused_with_its_version():
+    made = Stage(FCCHECKER_VERSION="1.7.9")
+    reply = made.client.post("/sandboxes", {"image": "test/base:1"})
+    assert reply.status == 501 and "Firecracker 1.7.9 is too old: 1.8 or newer" in reply.error, reply
+    made.end()
+
+
 def test_what_firecracker_complains_of_reaches_the_caller():
     made = Stage(FCCHECKER_FAULT="PUT /boot-source 400")
     reply = made.client.post("/sandboxes", {"image": "test/base:1"})
@@ -131,10 +139,35 @@ def test_a_server_without_root_has_machines_too():
     made.end()
 
 
-def test_what_libkrun_complains_of_reaches_the_caller(tmp_path):
+def krun_stage(tmp_path, *flags):
     library = tmp_path / "libkrun.so.1"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, fckit.VMM / "standin_krun.c"], check=True)
-    made = Stage(env={"III_ISOLATION_BACKEND": "krun", "III_VM_LIBKRUN": str(library)})
+    subprocess.run(["cc", "-shared", "-fPIC", *flags, "-o", library, fckit.VMM / "standin_krun.c"], check=True)
+    return Stage(env={"III_ISOLATION_BACKEND": "krun", "III_VM_LIBKRUN": str(library)})
+
+
+def test_a_machine_of_libkrun_lives_and_dies_as_a_process(tmp_path):
+    """With a guest in the stand-in: it has no control socket, so its end is seen by its process alone."""
+    fcprogram.build(tmp_path / "guest", fckit.AGENT, entry="krun_main")
+    made = krun_stage(tmp_path, f'-DGUEST="{tmp_path}/guest"')
+    box = made.create()
+    uid = int(made.run(box, "id -u; echo dying words > /dev/stderr")["stdout"])
+    assert made.client.post(f"/sandboxes/{box}/pause").status == 200
+    assert made.client.post(f"/sandboxes/{box}/resume").status == 200
+    assert made.client.post(f"/sandboxes/{box}/snapshots", {}).status == 501
+    made.server.kill()
+    made.server.start()
+    made.client = made.server.client()
+    assert made.run(box, "echo adopted")["stdout"] == "adopted\n"
+    os.kill(fckit.monitor_of(uid, b"--krun-guest"), signal.SIGKILL)
+    harness.wait_until(lambda: made.client.get(f"/sandboxes/{box}").status == 404, "its end is seen")
+    assert "sandbox.died" in made.server.log()
+    other = made.create()
+    assert made.client.call("DELETE", f"/sandboxes/{other}").status == 200
+    made.end()
+
+
+def test_what_libkrun_complains_of_reaches_the_caller(tmp_path):
+    made = krun_stage(tmp_path)
     reply = made.client.post("/sandboxes", {"image": "test/base:1"})  # of a size that the stand-in does not take
     assert reply.status == 502 and "libkrun: set CPUs and memory: Invalid argument" in reply.error, reply
     made.end()

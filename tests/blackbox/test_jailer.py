@@ -143,6 +143,17 @@ def test_the_doctor_says_which_jail_it_is(setting, is_good, said, tmp_path):
     assert {"firecracker", "microVM KVM", "microVM kernel"} <= rows.keys()
 
 
+def test_the_check_by_boot_names_what_is_missing_before_it_tries(tmp_path):
+    env = harness.clean_env({"III_VM_JAILER": "/nowhere/jailer", "III_VM_FIRECRACKER": "/nowhere/firecracker", "TMPDIR": str(tmp_path)})
+    done = subprocess.run([harness.BINARY, "doctor", "--vm", "--backend", "firecracker", "--json"], capture_output=True, text=True,
+                          env=env, timeout=60, check=False)
+    rows = {row["name"]: row for row in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 1 and set(rows) == {"firecracker", "firecracker jail", "microVM KVM"}, rows
+    for name in ("firecracker", "firecracker jail"):
+        assert not rows[name]["ok"] and "/nowhere/" in rows[name]["detail"] and rows[name]["fix"], rows[name]
+    assert not list(tmp_path.iterdir())
+
+
 # --- the stand-in itself ---
 
 GOOD = {"--id": "m1", "--exec-file": "/usr/bin/true-firecracker", "--uid": "1", "--gid": "1"}

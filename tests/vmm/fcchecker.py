@@ -9,7 +9,7 @@ Names in requests are names in the monitor's root; outside of a confinement FCCH
 FCCHECKER_AGENT: the agent's socket. FCCHECKER_HELLO=1: the machine's first process, which takes the host's hello before
 the agent speaks (src/os/vmhello.h), is played here, too. FCCHECKER_FAULT="METHOD /path HOW": how one call goes wrong (400, hang, close,
 garbage, huge, truncated; late: it is done, and a while later said so); FCCHECKER_VSOCK: how the handshake does (refuse, garbage, hang, long).
-FCCHECKER_LOG: a file to which each request and its answer are appended."""
+FCCHECKER_VERSION: what it says it is. FCCHECKER_LOG: a file to which each request and its answer are appended."""
 
 import http.server
 import json
@@ -72,7 +72,7 @@ class Machine:
             return getattr(self, "do_" + re.sub(r"\W+", "_", f"{method}{row}").strip("_").lower())(path, body)
 
     def do_get(self, path, body):
-        return {"app_name": "Firecracker", "id": self.name, "state": self.state, "vmm_version": "1.17.0-checker"}
+        return {"app_name": "Firecracker", "id": self.name, "state": self.state, "vmm_version": ENV.get("FCCHECKER_VERSION", "1.17.0-checker")}
 
     def do_get_version(self, path, body):
         return {"firecracker_version": "1.17.0-checker"}
@@ -183,9 +183,13 @@ class Machine:
         if line != b"CONNECT %d\n" % PORT or fault == "refuse" or self.state != "Running":
             conn.close()  # nobody listens there
             return
+        self.lead(conn, b"OK 1073741824\n")
+
+    def lead(self, conn, first=b""):
+        """To the agent, once the host has said who the machine is."""
         try:
             agent = connect_agent()
-            conn.sendall(b"OK 1073741824\n")
+            conn.sendall(first)
             is_served = "FCCHECKER_HELLO" not in ENV or self.enter(conn)
         except OSError:
             is_served = False
@@ -340,6 +344,16 @@ def main():
     api, name = arguments(sys.argv[1:])
     MACHINE = Machine(name)
     Server(real(api), Handler).serve_forever()
+
+
+def krun_main():
+    """The guest of a stand-in for libkrun: its port is a socket that leads to the agent without a handshake."""
+    machine, listener = Machine("krun"), socket.socket(socket.AF_UNIX)
+    listener.bind("/box/vsock.sock")
+    listener.listen()
+    while True:
+        conn, _ = listener.accept()
+        threading.Thread(target=machine.lead, args=(conn,), daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -23,14 +23,14 @@ for name, text in SOURCES.items():
     module = sys.modules[name] = types.ModuleType(name)
     module.__file__ = __file__
     exec(compile(text, name, "exec"), module.__dict__)
-sys.modules["fcchecker"].main()
+sys.modules["fcchecker"].{entry}()
 """
 
 
-def build(path, agent, **settings):
+def build(path, agent, entry="main", **settings):
     """settings: FCCHECKER_... as the checker knows them."""
     settings = {"FCCHECKER_AGENT": "/box/agent.sock", "FCCHECKER_HELLO": "1", **settings}
     sources = {name: (HERE / f"{name}.py").read_text() for name in ("fcrules", "fcchecker")}
-    text = MAIN.format(sources=sources, agent=base64.b85encode(pathlib.Path(agent).read_bytes()).decode(), settings=settings)
+    text = MAIN.format(sources=sources, agent=base64.b85encode(pathlib.Path(agent).read_bytes()).decode(), settings=settings, entry=entry)
     path.write_text(text)
     path.chmod(0o755)

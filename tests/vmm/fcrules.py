@@ -66,7 +66,15 @@ bucket = record({"refill_time": number(), "size": number()}, {"one_time_burst": 
 limiter = record({}, {"bandwidth": bucket, "ops": bucket})
 templates = one_of("C3", "T2", "T2S", "T2CL", "T2A", "V1N1", "None")
 pages = one_of("None", "Transparent", "2M")
-machine = {"vcpu_count": number(1, 32), "mem_size_mib": number(1)}
+
+
+def vcpus(value, name):
+    number(1, 32)(value, name)
+    if value > 1 and value % 2:
+        raise Refused(f"{name}: {value} is neither 1 nor even")
+
+
+machine = {"vcpu_count": vcpus, "mem_size_mib": number(1)}
 machine_more = {"smt": boolean, "track_dirty_pages": boolean, "cpu_template": templates, "huge_pages": pages}
 
 RULES = {

@@ -25,6 +25,8 @@
 #define STATE_MAX    (64u << 20)
 #define CID          3 /* every monitor has a vsock of its own: guests cannot mix them up */
 #define CPUS_MAX     32
+#define MAJOR_MIN    1
+#define MINOR_MIN    8
 #define STATE_FILE   "state"
 #define MEMORY_FILE  "memory"
 #define IN_BOX(name) VMM_BOX_PATH "/" name
@@ -115,6 +117,8 @@ static void put(struct vmm *m, const char *path, json_t *body, fccall_fn *fn)
 static json_t *machine_config(const struct vmm *m)
 {
     uint32_t cpus = m->q.cpus < CPUS_MAX ? m->q.cpus : CPUS_MAX;
+    if (cpus > 1)
+        cpus += cpus % 2; /* one, or an even number; the control group holds it to its limit */
     /* Dirty pages are tracked for differences between snapshots only, and at a cost; ours are always whole. */
     return json_pack("{s:i, s:i, s:b, s:b}", "vcpu_count", (int)cpus, "mem_size_mib", (int)m->q.memory_mb, "smt", 0,
                      "track_dirty_pages", 0);
@@ -214,15 +218,32 @@ static struct vmm *make(const struct vmm_start *s, vmm_fn *fn, void *arg)
     return m;
 }
 
+/* "1.8.0-dev"; what does not begin with two numbers is taken for a build of one's own. */
+static bool is_too_old(const char *version)
+{
+    char *end;
+    long major = strtol(version, &end, 10);
+    if (end == version || *end != '.')
+        return false;
+    long minor = strtol(end + 1, NULL, 10);
+    return major < MAJOR_MIN || (major == MAJOR_MIN && minor < MINOR_MIN);
+}
+
 /* Is it the machine that we mean, in the state that we think it is in? */
 static int check_state(const struct vmm *m, const json_t *info, bool is_new, struct err *err)
 {
-    const char *state = json_get_str(info, "state", "");
+    const char *state = json_get_str(info, "state", ""), *version = json_get_str(info, "vmm_version", "");
     bool is_fresh = strcmp(state, "Not started") == 0;
     bool is_running = strcmp(state, "Running") == 0 || strcmp(state, "Paused") == 0;
     if (strcmp(json_get_str(info, "id", ""), m->q.name) != 0)
         return err_set(err, ERR_UPSTREAM, 0, "the Firecracker behind the API socket is not that of machine %s",
                        m->q.name);
+    if (is_new && is_too_old(version))
+        return err_set(
+            err, ERR_UNSUPPORTED, 0,
+            "Firecracker %.40s is too old: %d.%d or newer is needed, since guests do not find the devices of "
+            "older ones",
+            version, MAJOR_MIN, MINOR_MIN);
     if (is_new ? !is_fresh : !is_running)
         return err_set(err, ERR_UPSTREAM, 0, "the Firecracker of machine %s is %s", m->q.name,
                        is_fresh     ? "not started"

@@ -107,6 +107,19 @@ static void add_kvm(json_t *rows, const struct vmdoctor_options *o, const struct
         "firecracker and krun run on hosts with hardware virtualization only; the qemu backend emulates without it");
 }
 
+json_t *vmdoctor_needs(const struct vmdoctor_options *o)
+{
+    json_t *rows = json_array();
+    CLEANUP(vmkit_done) struct vmkit kit = { 0 };
+    struct err err = ERR_INIT;
+    bool is_firecracker = strcmp(o->backends, "firecracker") == 0;
+    if (!is_firecracker && strcmp(o->backends, "krun") != 0)
+        return rows;
+    (void)(is_firecracker ? add_firecracker(rows, o) : add_krun(rows, o)); /* both do, for it is named */
+    add_kvm(rows, o, vmkit_open(o->data_dir, o->kernel, &kit, &err) >= 0 ? &kit : NULL);
+    return rows;
+}
+
 json_t *vmdoctor_rows(const struct vmdoctor_options *o)
 {
     json_t *rows = json_array();

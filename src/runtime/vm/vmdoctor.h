@@ -11,3 +11,6 @@ struct vmdoctor_options {
 };
 /* [{name, ok, required, detail, fix}]; empty when nobody wants any. Loads libkrun into this process. Caller owns. */
 json_t *vmdoctor_rows(const struct vmdoctor_options *o);
+/* The same of the one backend that `backends` names, without its kernel; of a QEMU nothing, its packages are named by
+ * `iii vm setup`. Caller owns. */
+json_t *vmdoctor_needs(const struct vmdoctor_options *o);

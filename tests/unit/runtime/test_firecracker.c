@@ -302,7 +302,7 @@ TEST(a_machine_is_configured_in_order_and_started)
     static const char *const wanted[] = {
         "> GET /",
         "\"state\": \"Not started\"",
-        "> PUT /machine-config {\"mem_size_mib\": 64, \"smt\": false, \"track_dirty_pages\": false, \"vcpu_count\": 3}",
+        "> PUT /machine-config {\"mem_size_mib\": 64, \"smt\": false, \"track_dirty_pages\": false, \"vcpu_count\": 4}",
         "< 204",
         "> PUT /boot-source {\"boot_args\": \"console=ttyS0 \\\"quiet\\\"\", \"initrd_path\": \"/initramfs\", "
         "\"kernel_image_path\": \"/kernel\"}",
