@@ -2,6 +2,7 @@
 import inspect
 import threading
 
+import httpx
 import pytest
 from conftest import RECORD, hang_up, reply, stream
 
@@ -59,6 +60,17 @@ def test_every_status_has_its_class_and_code(fake, status):
         client.http.post("/x")
     assert (caught.value.code, caught.value.status, caught.value.reason) == (code, status, "because")
     assert str(caught.value) == f"POST /x failed: {status} because"
+    assert isinstance(caught.value, httpx.HTTPStatusError), "as in programs that know httpx only"
+    assert caught.value.response.status_code == status and caught.value.response.json() == {"error": "because"}
+    assert caught.value.request.url.path == "/x"
+
+
+def test_no_answer_is_an_error_of_httpx_too(fake):
+    server = fake(hang_up)
+    with client_of(server) as client, pytest.raises(httpx.TransportError) as caught:
+        client.http.post("/x")
+    assert isinstance(caught.value, iii_sandbox.ConnectionFailed) and not isinstance(caught.value, httpx.TimeoutException)
+    assert issubclass(iii_sandbox.RequestTimeout, httpx.TimeoutException)
 
 
 def test_an_unknown_status_and_a_text_that_is_not_json(fake):

@@ -78,8 +78,8 @@ def request_for(config: ClientConfig, op: Operation, fields: dict[str, Any], opt
     return Request(made.verb, made.method, made.path, made.body, made.headers, timeout, config.max_retries if repeatable else 0)
 
 
-def failure_of(request: Request, status: int, text: str) -> ApiError:
-    reason = text
+def failure_of(request: Request, response: httpx.Response, text: str) -> ApiError:
+    reason, status = text, response.status_code
     try:
         parsed = json.loads(text)
         if isinstance(parsed, dict) and isinstance(parsed.get("error"), str):
@@ -87,7 +87,7 @@ def failure_of(request: Request, status: int, text: str) -> ApiError:
     except ValueError:
         pass  # some proxy in between answered, and its text is the reason
     code, make = BY_STATUS.get(status, (f"http_{status}", ApiError))
-    return make(request.verb, request.path, status, code, reason)
+    return make(request.verb, request.path, response, code, reason)
 
 
 def lost(request: Request, error: Exception) -> SandboxError:
@@ -124,8 +124,8 @@ def parse(request: Request, text: bytes | str, kind: Any) -> Any:
 class EventReader:
     """Puts the lines of server-sent events together."""
 
-    def __init__(self, request: Request, kind: Any) -> None:
-        self.request, self.kind, self.data = request, kind, list[str]()
+    def __init__(self, request: Request, kind: Any, sent: httpx.Request) -> None:
+        self.request, self.kind, self.sent, self.data = request, kind, sent, list[str]()
 
     def line(self, text: str) -> list[Any]:
         """The events that end with this line: none or one. One that says why the stream ends is raised."""
@@ -142,5 +142,7 @@ class EventReader:
         if isinstance(value, dict) and value.get("type") == "error" and isinstance(value.get("error"), str):
             code = value.get("code", "internal")
             status = STATUS_OF.get(code, 500)
-            raise BY_STATUS[status][1]("STREAM", self.request.path, status, code, value["error"])
+            # The stream itself began with 200: this is the answer it would have been, had the error come first.
+            response = httpx.Response(status, request=self.sent, json={"error": value["error"]})
+            raise BY_STATUS[status][1]("STREAM", self.request.path, response, code, value["error"])
         return parse(self.request, text, self.kind)

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import httpx
 
 from .. import _wire as wire
-from .._errors import ConnectionFailed
+from .._errors import ApiError, ConnectionFailed, SandboxError
 from .._operation import CallOptions, Operation
 from .._wire import ClientConfig
 
@@ -110,7 +110,9 @@ class HttpClient:
                 wait = wire.pause_asked_for(response)
                 text = await response.aread()
                 if left == 0 or wait is None:
-                    raise wire.failure_of(request, response.status_code, text.decode(errors="replace"))
+                    raise wire.failure_of(request, response, text.decode(errors="replace"))
+            except ApiError:
+                raise
             except httpx.HTTPError as error:
                 if left == 0 or isinstance(error, httpx.ReadTimeout):
                     raise wire.lost(request, error) from error
@@ -130,11 +132,13 @@ class HttpClient:
 
     async def _read(self, request: wire.Request, kind: Any) -> AsyncGenerator[Any, None]:
         response = await self._head(request)
-        reader = wire.EventReader(request, kind)
+        reader = wire.EventReader(request, kind, response.request)
         try:
             async for line in response.aiter_lines():
                 for event in reader.line(line):
                     yield event
+        except SandboxError:
+            raise
         except httpx.HTTPError as error:
             raise wire.lost(request, error) from error
         finally:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import httpx
 
 from .. import _wire as wire
-from .._errors import ConnectionFailed
+from .._errors import ApiError, ConnectionFailed, SandboxError
 from .._operation import CallOptions, Operation
 from .._wire import ClientConfig
 
@@ -111,7 +111,9 @@ class HttpClient:
                 wait = wire.pause_asked_for(response)
                 text = response.read()
                 if left == 0 or wait is None:
-                    raise wire.failure_of(request, response.status_code, text.decode(errors="replace"))
+                    raise wire.failure_of(request, response, text.decode(errors="replace"))
+            except ApiError:
+                raise
             except httpx.HTTPError as error:
                 if left == 0 or isinstance(error, httpx.ReadTimeout):
                     raise wire.lost(request, error) from error
@@ -131,11 +133,13 @@ class HttpClient:
 
     def _read(self, request: wire.Request, kind: Any) -> Generator[Any, None]:
         response = self._head(request)
-        reader = wire.EventReader(request, kind)
+        reader = wire.EventReader(request, kind, response.request)
         try:
             for line in response.iter_lines():
                 for event in reader.line(line):
                     yield event
+        except SandboxError:
+            raise
         except httpx.HTTPError as error:
             raise wire.lost(request, error) from error
         finally:
