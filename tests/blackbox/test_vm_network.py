@@ -97,6 +97,18 @@ def test_a_fork_is_in_no_network_of_its_source(client, new_sandbox):
         client.ok("DELETE", f"/networks/{nid}")
 
 
+def test_connected_while_it_stands_still(client, new_sandbox):
+    sid, nid = new_sandbox()["id"], client.ok("POST", "/networks", {"name": "n"})["id"]
+    client.ok("POST", f"/sandboxes/{sid}/pause")
+    assert connect(client, nid, sid).status == 200
+    client.ok("POST", f"/sandboxes/{sid}/resume")
+    harness.wait_until(lambda: "10.64.0.2" in client.exec(sid, "cat /proc/net/fib_trie")["stdout"], "the machine to be connected")
+    client.ok("POST", f"/sandboxes/{sid}/pause")
+    client.ok("DELETE", f"/networks/{nid}")
+    client.ok("POST", f"/sandboxes/{sid}/resume")
+    assert client.exec(sid, "echo on")["stdout"] == "on\n"
+
+
 class Tap:
     """The far end of a machine's interface: what is written here is what the machine sends."""
 

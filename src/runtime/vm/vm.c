@@ -524,6 +524,8 @@ static void on_pause_done(void *arg, const struct err *err)
     *at = p->next;
     if (!err)
         p->box->is_paused = p->is_pause;
+    if (!err && !p->is_pause)
+        vmnet_resumed(p->box);
     if (!err && !p->is_pause && p->box->on_late)
         p->box->on_late(p->box->late_arg);
     if (p->fn)

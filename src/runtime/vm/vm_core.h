@@ -67,7 +67,7 @@ struct box {
     struct vmvolume *volumes;          /* those it has */
     struct vmvolume_op *volume_ops;    /* those that come or go */
     char nets[VMWIRE_NICS][IDENT_MAX]; /* the network that an interface is for; "": none */
-    uint32_t subnets[VMWIRE_NICS];
+    struct box_plug plugs[VMWIRE_NICS];
     struct vmnet_op *net_ops; /* joins and leaves, the first under way */
     struct pausing *pausings;
     loop_fn *on_gone, *on_late;
@@ -138,6 +138,7 @@ void vmnet_create(struct runtime *rt, const struct box_plug *net, box_done_fn *f
 void vmnet_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg);
 void vmnet_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
 void vmnet_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
+void vmnet_resumed(struct box *box);
 void vmnet_open_egress(struct box *box, box_egress_fn *fn, void *arg);
 void vmnet_greet(const struct box *box, bool has_network,
                  struct vmhello *h);    /* its way out, in what it is told first */

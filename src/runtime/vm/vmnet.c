@@ -61,13 +61,38 @@ static struct vmnet_switch *find(const struct vm *vm, const char *id)
 
 /* --- the switch --- */
 
+/* Nobody is told from inside a call, so that nothing changes under our hands. Counted as work: the driver stays until
+ * it is done. */
+struct telling {
+    struct vm *vm;
+    box_done_fn *fn;
+    void *arg;
+    struct err err;
+};
+
+static void tell(void *arg)
+{
+    CLEANUP(free_p) struct telling *t = arg;
+    t->vm->n_works--;
+    if (!t->vm->is_ending)
+        t->fn(t->arg, t->err.code ? &t->err : NULL);
+}
+
+static void tell_later(struct vm *vm, box_done_fn *fn, void *arg, const struct err *err)
+{
+    if (!fn || vm->is_ending)
+        return;
+    struct telling *t = xzalloc(sizeof(*t));
+    *t = (struct telling){ .vm = vm, .fn = fn, .arg = arg, .err = err ? *err : (struct err)ERR_INIT };
+    vm->n_works++;
+    loop_defer(vm->base.loop, tell, t);
+}
+
 static void tell_waiters(struct vmnet_switch *s, const struct err *err)
 {
-    bool is_ending = s->vm->is_ending;
     for (struct waiter *w = STEAL(s->waiters), *next; w; w = next) {
         next = w->next;
-        if (w->fn && !is_ending)
-            w->fn(w->arg, err);
+        tell_later(s->vm, w->fn, w->arg, err);
         free(w);
     }
 }
@@ -117,22 +142,15 @@ static void drop_unused(struct vm *vm)
         next = s->next;
         if (!s->is_deleted || s->ns < 0 || is_used(vm, s->id))
             continue;
-        box_done_fn *fn = vm->is_ending ? NULL : s->fn;
-        void *arg = s->arg;
+        tell_later(vm, s->fn, s->arg, NULL);
         switch_free(s);
-        if (fn) {
-            fn(arg, NULL);
-            next = vm->switches; /* whoever was told may have changed the list */
-        }
     }
 }
 
 static void wake_all(struct vm *vm)
 {
-    for (struct box *b = vm->boxes, *next; b; b = next) {
-        next = b->next;
+    for (struct box *b = vm->boxes; b; b = b->next)
         go_on(b);
-    }
 }
 
 static void on_switch(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
@@ -141,42 +159,15 @@ static void on_switch(void *arg, const struct vmwire_reply *reply, const int *fd
     struct vm *vm = s->vm;
     (void)reply;
     if (err) {
-        struct err why = *err;
-        box_done_fn *fn = vm->is_ending ? NULL : s->fn;
-        void *to = s->arg;
-        tell_waiters(s, &why);
+        tell_waiters(s, err);
+        tell_later(vm, s->fn, s->arg, NULL); /* it was to go, and is not there */
         switch_free(s);
-        if (fn)
-            fn(to, NULL); /* it was to go, and is not there */
     } else {
         s->ns = fds[0];
         tell_waiters(s, NULL);
     }
     wake_all(vm);
     drop_unused(vm);
-}
-
-struct telling {
-    struct vm *vm;
-    box_done_fn *fn;
-    void *arg;
-    struct err err;
-};
-
-static void tell(void *arg)
-{
-    CLEANUP(free_p) struct telling *t = arg;
-    if (!t->vm->is_ending)
-        t->fn(t->arg, t->err.code ? &t->err : NULL);
-}
-
-static void tell_later(struct vm *vm, box_done_fn *fn, void *arg, const struct err *err)
-{
-    if (!fn)
-        return;
-    struct telling *t = xzalloc(sizeof(*t));
-    *t = (struct telling){ .vm = vm, .fn = fn, .arg = arg, .err = err ? *err : (struct err)ERR_INIT };
-    loop_defer(vm->base.loop, tell, t);
 }
 
 void vmnet_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg)
@@ -213,7 +204,7 @@ void vmnet_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void 
         struct box_plug plug = { .net_id = s->id };
         for (unsigned i = 0; i < VMWIRE_NICS; i++)
             if (strcmp(b->nets[i], s->id) == 0) {
-                plug.subnet = b->subnets[i];
+                plug.subnet = b->plugs[i].subnet;
                 vmnet_detach(b, &plug, NULL, NULL);
             }
     }
@@ -235,17 +226,14 @@ static void op_free(struct vmnet_op *op)
 
 static void finish(struct vmnet_op *op, const struct err *err)
 {
-    struct err why = err ? *err : (struct err)ERR_INIT;
     struct vm *vm = op->vm;
     struct box *box = op->box;
-    box_done_fn *fn = vm->is_ending ? NULL : op->fn;
-    void *arg = op->arg;
-    if (!op->is_join && !err)
+    /* With the switch all of its cables go, whatever became of one. */
+    if (!op->is_join && (!err || !find(vm, op->net_id)))
         box->nets[op->nic][0] = '\0';
+    tell_later(vm, op->fn, op->arg, err);
     op_free(op);
-    go_on(box); /* before anybody is told, who may end the box */
-    if (fn)
-        fn(arg, err ? &why : NULL);
+    go_on(box);
     drop_unused(vm);
 }
 
@@ -340,7 +328,7 @@ static void begin_join(struct vmnet_op *op)
 {
     struct box *box = op->box;
     struct err err = ERR_INIT;
-    struct vmnet_switch *s = find(op->vm, op->net_id);
+    const struct vmnet_switch *s = find(op->vm, op->net_id);
     if (s && s->ns < 0)
         return; /* on_switch() comes here again */
     op->is_begun = true;
@@ -349,21 +337,21 @@ static void begin_join(struct vmnet_op *op)
         op->nic = nic_of(box, "");
     if (!s)
         (void)err_set(&err, ERR_NOT_FOUND, 0, "network %s is not set up", op->net_id);
-    else if (box->is_paused)
-        (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is paused: its machine cannot be connected before it goes on",
-                      box->id);
     else if (op->nic == VMWIRE_NICS)
         (void)err_set(&err, ERR_CAPACITY, 0,
                       "sandbox %s is in %u networks, as many as a virtual machine has interfaces for: disconnect it "
                       "from one",
                       box->id, VMWIRE_NICS - 1);
-    if (err.code) {
+    if (!s || err.code) {
         finish(op, &err);
         return;
     }
     (void)snprintf(box->nets[op->nic], sizeof(box->nets[op->nic]), "%s", op->net_id);
-    box->subnets[op->nic] = op->plug.subnet;
-    ask(op, VMWIRE_JOIN, s->ns, on_joined);
+    box->plugs[op->nic] = op->plug;
+    if (box->is_paused)
+        finish(op, NULL); /* vmnet_resumed() does it */
+    else
+        ask(op, VMWIRE_JOIN, s->ns, on_joined);
 }
 
 static void begin_leave(struct vmnet_op *op)
@@ -393,7 +381,9 @@ static void go_on(struct box *box)
 
 static void go_on_later(void *arg)
 {
-    wake_all(arg);
+    struct vm *vm = arg;
+    vm->n_works--;
+    wake_all(vm);
 }
 
 static void add_op(struct box *box, const struct box_plug *plug, bool is_join, box_done_fn *fn, void *arg)
@@ -405,7 +395,8 @@ static void add_op(struct box *box, const struct box_plug *plug, bool is_join, b
     while (*at)
         at = &(*at)->next;
     *at = op;
-    loop_defer(box->vm->base.loop, go_on_later, box->vm); /* nobody is told from inside the call */
+    box->vm->n_works++;
+    loop_defer(box->vm->base.loop, go_on_later, box->vm);
 }
 
 void vmnet_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg)
@@ -416,6 +407,17 @@ void vmnet_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn,
 void vmnet_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg)
 {
     add_op(box, plug, false, fn, arg);
+}
+
+/* Those that it was connected to while it stood still, and no harm to the others. */
+void vmnet_resumed(struct box *box)
+{
+    for (unsigned i = VMWIRE_NIC_OUT + 1; i < VMWIRE_NICS; i++) {
+        struct box_plug plug = box->plugs[i];
+        plug.net_id = box->nets[i];
+        if (*plug.net_id)
+            vmnet_attach(box, &plug, NULL, NULL);
+    }
 }
 
 void vmnet_forget_box(struct box *box)
@@ -431,6 +433,7 @@ void vmnet_forget_box(struct box *box)
             op_free(op);
     }
     memset(box->nets, 0, sizeof(box->nets));
+    drop_unused(box->vm);
 }
 
 void vmnet_end_all(struct vm *vm)
