@@ -52,7 +52,16 @@ QEMU = {
     "vm_memory": ("forks_of_a_snapshot_go_on_from_the_same_number",),
 }
 ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "test_vm_guest.py", "test_vm_memory.py", "test_vm_network.py", "test_vm_volumes.py")  # these mean nothing without one
-QEMU_ALL = DOCKER + DOCKER_ALL + ("escape_files", "escape_vm", "vm_death", "vm_guest", "vm_memory", "vm_network", "vm_volumes")
+# With --all every file runs on machines, but for these.
+NOT_ON_MACHINES = {
+    "docker*": "about a Docker engine",
+    "firecracker jailer vm_setup vmm_protocol": "bring monitors of their own",
+    "courtesy launcher_death old_kernel privilege": "about processes and control groups of the native backend; those of machines are in vm_death and escape_vm",
+    "escape escape_build escape_images escape_kill escape_races": "about the walls of the native backend; those of machines are in escape_vm",
+    "scale": "a thousand machines are a thousand kernels",
+    "dist docs readme": "about packages and pages, with the default backend",
+    "iii_sdk mcp_sdk schemathesis": "clients of the same interface: they ask nothing new of a backend",
+}
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")
@@ -70,7 +79,8 @@ CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_ch
 RERUN_MAX = 8
 WORKERS = 4  # test files at the same time
 # These take longest and begin first, so that the others fill the end.
-LONG = ("mcp_sdk", "schemathesis", "docs", "docker_outage", "docker_engine", "docker", "contract", "rust", "sdk_tls", "networks", "snapshots", "lifecycle", "fn_exec", "restart")
+LONG = ("mcp_sdk", "schemathesis", "docs", "docker_outage", "docker_engine", "docker", "contract", "rust", "sdk_tls", "networks", "snapshots", "lifecycle", "fn_exec", "restart",
+        "leak", "contexts", "damaged_state", "faults")
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -413,7 +423,9 @@ def qemu_file(stem):
 def qemu_cases(is_all):
     """Files, and of some only cases by name."""
     if is_all:
-        return [qemu_file(stem) for stem in QEMU_ALL]
+        others = [pattern for patterns in NOT_ON_MACHINES for pattern in patterns.split()]
+        files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py"))
+        return [f for f in files if not any(f.match(f"test_{pattern}.py") for pattern in others)]
     return [qemu_file(stem) + (f"::test_{name}" if name else "") for stem, names in QEMU.items() for name in names or ("",)]
 
 
@@ -440,7 +452,8 @@ def packages(tally, binary, expr):
 def passes_alone(tally, node, env):
     xml = BUILD / "rerun.xml"
     xml.unlink(missing_ok=True)
-    code, _ = run(pytest_argv([node], xml, None, 1), min(120, max(tally.left_s(), 1)), env)
+    limit_s = 480 if env.get("III_TEST_BACKEND") == "qemu" else 120
+    code, _ = run(pytest_argv([node], xml, None, 1), min(limit_s, max(tally.left_s(), 1)), env)
     cases = read_junit(xml)
     return code == 0 and bool(cases) and all(c[2] == "passed" for c in cases)
 

@@ -94,9 +94,10 @@ static int make_box(struct buildstep_place *p, const struct work *w, json_t **re
     int r = image_compose(p->store, &like, name, NULL, err);
     if (r < 0)
         return r;
-    JSON_OWNED body = json_pack("{s:s, s:s, s:b, s:i, s:i, s:{s:s}}", "image", name, "workdir", "/", "network",
-                                p->options->has_network, "timeout", STEP_S, "memory", MEMORY_MB, "metadata", "purpose",
-                                "image build");
+    /* Of the backends only this one makes layers; a server without it says so. */
+    JSON_OWNED body = json_pack("{s:s, s:s, s:s, s:b, s:i, s:i, s:{s:s}}", "backend", "native", "image", name,
+                                "workdir", "/", "network", p->options->has_network, "timeout", STEP_S, "memory",
+                                MEMORY_MB, "metadata", "purpose", "image build");
     r = buildserver_call(&p->server, "POST", "/sandboxes", body, ret, err);
     struct err ignored = ERR_INIT;
     (void)image_remove(p->store, name, &ignored); /* the sandbox holds the layers itself; else the next prune does it */

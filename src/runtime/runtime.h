@@ -55,6 +55,7 @@ struct box_stats {
     X(can_rename, "hostname")      /* a running box gets another */      \
     X(can_measure, "diskWatch")    /* see measure() */                   \
     X(has_store, "imageStore")     /* it runs images of our own store */ \
+    X(has_host, "hostFiles")       /* and the host's own files */        \
     X(has_layers, "layers")        /* what it captures is a layer: only what changed */
 
 struct runtime_caps {

@@ -24,9 +24,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = pathlib.Path(os.environ.get("III_BIN") or ROOT / "build" / "iii").resolve()
 IS_SANITIZED = os.environ.get("III_SANITIZED") == "1"
 IS_ROOT = os.geteuid() == 0
-# Deadlines are for broken servers only: no test asserts how long something takes.
 BACKEND = os.environ.get("III_TEST_BACKEND") or "native"
-DEADLINE_S = 60 if IS_SANITIZED or BACKEND != "native" else 30
+# How much longer than natively anything may take; a machine is emulated, and others are beside it.
+SLOWNESS = 6 if BACKEND == "qemu" else 2 if IS_SANITIZED or BACKEND != "native" else 1
+# Deadlines are for broken servers only: no test asserts how long something takes.
+DEADLINE_S = 30 * SLOWNESS
 REPORTS = ("AddressSanitizer", "LeakSanitizer", "UndefinedBehaviorSanitizer", "runtime error:", "Assertion `")
 PREFIX = "/sandbox"
 UNKNOWN = "sbx_" + "0" * 24

@@ -93,7 +93,7 @@ def test_builds_with_a_server_of_its_own_then_from_the_cache(data_dir, context):
     assert_nothing_left(data_dir)
 
 
-@harness.needs("imageStore")
+@harness.needs("imageStore", "hostFiles")
 def test_the_image_runs_with_its_files_and_configuration(data_dir, context):
     assert build(data_dir, context, "--build-arg", "VERSION=7").returncode == 0
     with harness.Server(data_dir=data_dir) as server, server.client() as client:
@@ -112,7 +112,7 @@ def test_the_image_runs_with_its_files_and_configuration(data_dir, context):
     assert config["labels"] == {"org.example.a": "b c"} and config["exposedPorts"] == ["80/tcp", "53/udp"]
 
 
-@harness.needs("imageStore")
+@harness.needs("imageStore", "layers")
 def test_uses_a_running_server_of_the_data_folder(context):
     with harness.Server() as server:
         env = {"III_REST_PORT": str(server.port)}

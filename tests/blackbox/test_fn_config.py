@@ -80,6 +80,7 @@ class Hello(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.mark.skipif(not harness.IS_ROOT, reason="needs root: sandboxes with network")
+@harness.needs("egress")
 def test_localhost_of_a_networked_sandbox_is_the_gateway():
     host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello)
     shut = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello)

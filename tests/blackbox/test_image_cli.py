@@ -131,6 +131,7 @@ def test_usage_errors(image, tmp_path):
         assert done.returncode != 0 and (done.stderr + done.stdout).strip(), args
 
 
+@harness.needs("hostFiles")
 def test_the_presets_are_listed_and_work(image, new_sandbox, client):
     listed = image("ls").stdout
     for name in ("python", "shell"):

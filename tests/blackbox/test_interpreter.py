@@ -8,7 +8,7 @@ import harness
 
 from harness import UNKNOWN, Server, wait_until
 
-SERVER_ENV = {"III_MAX_CMD_TIMEOUT": "20"}
+SERVER_ENV = {"III_MAX_CMD_TIMEOUT": str(20 * harness.SLOWNESS)}
 
 
 def run(client, sid, code, **fields):

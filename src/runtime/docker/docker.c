@@ -539,6 +539,7 @@ static const struct runtime_lack lacks[] = {
     { "hostname", "a container keeps the hostname it was made with" },
     { "diskWatch", "files are on the engine's disk, not in the data folder" },
     { "imageStore", "images are the engine's own" },
+    { "hostFiles", "images are the engine's own" },
     { NULL, NULL },
 };
 

@@ -673,6 +673,7 @@ static struct runtime_caps native_caps(struct runtime *rt)
                                   .can_rename = true,
                                   .can_measure = true,
                                   .has_store = true,
+                                  .has_host = true,
                                   .has_layers = true };
 }
 

@@ -431,11 +431,7 @@ static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready
     m->is_busy = true;
     const char *layer = plan->n_layers ? plan->layers[0] : "";
     if (plan->is_host)
-        (void)err_set(
-            &err, ERR_UNSUPPORTED, 0,
-            "the %s backend runs images of the store, not the host's own files: `iii image pull` or `iii image "
-            "import` one under this name first",
-            rt->ops->name);
+        (void)runtime_cannot(rt, "hostFiles", "run the host's own files", &err);
     else if (*layer == '/') {
         vmsource_get(vm, plan, on_image, m);
         return;
@@ -732,10 +728,12 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
 
 /* --- the driver --- */
 
+#define NO_FILES "its machines run images of the store: `iii image pull` or `iii image import` one under this name first"
 /* clang-format off */
 #define LACKS                                                                                   \
     { "volume", "this monitor takes no drives while a machine runs" },                          \
-    { "layers", "a snapshot is a whole machine: its memory and its drive" }
+    { "layers", "a snapshot is a whole machine: its memory and its drive" },                    \
+    { "hostFiles", NO_FILES }
 #define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
 /* clang-format on */
 #define NO_TAPS "this host has no " VMTAP_DEVICE " that the server may use, and a machine's interfaces are made with it"
