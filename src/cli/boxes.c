@@ -81,7 +81,8 @@ static int create_payload(const struct verbs_args *a, json_t **ret)
     return 0;
 }
 
-/* A line on a terminal while a sandbox is long in coming: its image is being pulled then. */
+/* A line on a terminal while a sandbox is long in coming: its image is being pulled then, or booted as a microVM for
+ * the first time. */
 struct patience {
     const char *image;
     int64_t start_us;
@@ -92,7 +93,7 @@ static void draw_patience(void *arg)
 {
     struct patience *p = arg;
     CLEANUP(free_p) char *image = face_clean(p->image);
-    (void)fprintf(stderr, "\r\033[Kwaiting for %s, which may have to be pulled: %llds", image,
+    (void)fprintf(stderr, "\r\033[Kwaiting for %s, which may have to be pulled, or booted once: %llds", image,
                   (long long)((clock_mono_us() - p->start_us) / 1000000));
     p->is_drawn = true;
 }

@@ -157,7 +157,7 @@ const struct op *opverb_find(const char *name)
 
 /* --- calls --- */
 
-static const char *way_out(int status)
+static const char *way_out(int status, const char *error)
 {
     switch (status) {
     case 401:
@@ -165,7 +165,7 @@ static const char *way_out(int status)
     case 403:
         return "this token or server does not allow it; `iii-sandbox token list` shows roles to an admin";
     case 404:
-        return "`iii-sandbox list` shows the sandboxes that exist";
+        return strncmp(error, "sandbox ", 8) == 0 ? "`iii-sandbox list` shows the sandboxes that exist" : NULL;
     case 429:
         return "wait a little, or ask for a higher rate";
     case 413:
@@ -212,7 +212,7 @@ int opverb_verdict(const struct restlink *l, const struct restlink_answer *answe
         return EXIT_SIGNALLED + answer->signal;
     if (answer->status < 400)
         return 0;
-    const char *out = way_out(answer->status);
+    const char *out = way_out(answer->status, answer->error);
     CLEANUP(free_p) char *clean = face_clean(answer->error);
     (void)fprintf(stderr, "%serror:%s %s (%d)%s%s\n", face_on(stderr, FACE_BAD), face_off(stderr), clean,
                   answer->status, out ? "; " : "", out ? out : "");

@@ -11,10 +11,13 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "http/client.h"
 #include "loop/loop.h"
 
-#define DEFAULT_URL "http://localhost:3111"
+#define PATIENCE_MS      3000
+#define PATIENCE_STEP_MS 1000
+#define DEFAULT_URL      "http://localhost:3111"
 enum {
     ANSWER_MAX = 256 << 20, /* a file of the largest size, in base64 */
     EVENT_MAX = 32 << 20,
@@ -108,6 +111,8 @@ struct waiting {
     struct restlink_answer *answer;
     bool is_events, is_json;
     struct err err;
+    int64_t start_us;
+    bool is_drawn;
 };
 
 void restlink_answer_done(struct restlink_answer *a)
@@ -198,6 +203,26 @@ static void read_body(struct waiting *w)
                        json_get_str(a->body, "error", "the server refused and did not say why"));
 }
 
+/* A line on a terminal while an answer is long in coming: an image is pulled, a machine booted for the first time. */
+static void draw_patience(void *arg)
+{
+    struct waiting *w = arg;
+    (void)fprintf(stderr, "\r\033[Kwaiting for the server: %llds",
+                  (long long)((clock_mono_us() - w->start_us) / 1000000));
+    w->is_drawn = true;
+}
+
+static void wait_for_end(struct waiting *w, bool is_quiet)
+{
+    struct timer *t =
+        is_quiet || !isatty(STDERR_FILENO) ? NULL : timer_new(w->loop, PATIENCE_MS, PATIENCE_STEP_MS, draw_patience, w);
+    w->start_us = clock_mono_us();
+    loop_run(w->loop);
+    timer_free(t);
+    if (w->is_drawn)
+        (void)fprintf(stderr, "\r\033[K");
+}
+
 int restlink_run(const struct restlink *l, const struct restlink_request *req, struct restlink_answer *ret,
                  struct err *err)
 {
@@ -229,7 +254,7 @@ int restlink_run(const struct restlink *l, const struct restlink_request *req, s
         (void)loop_on_signal(w.loop, SIGTERM, on_terminate, &w);
     }
     if (r == 0) {
-        loop_run(w.loop);
+        wait_for_end(&w, l->is_json || req->on_event);
         if (w.err.code)
             r = err_set(err, w.err.code, w.err.sys, "%s", w.err.msg);
         else

@@ -274,13 +274,19 @@ static void resolve_alias(int argc, char **argv, char path[PATH_MAX_BYTES], int 
     }
 }
 
-/* The command below a group, by its name or by the shorter one that people type. */
+/* For a shorter name that people type; NULL: it is none. */
+static const char *longer_name(const char *word)
+{
+    return strcmp(word, "ls") == 0 ? "list" : strcmp(word, "rm") == 0 ? "delete" : NULL;
+}
+
+/* The command below a group. */
 static const struct verbs_verb *find_below(const struct verbs_program *p, const struct verbs_verb *group,
                                            const char *word)
 {
     CLEANUP(free_p) char *path = xasprintf("%s %s", group->path, word);
     const struct verbs_verb *found = verbs_find(p, path);
-    const char *longer = strcmp(word, "ls") == 0 ? "list" : strcmp(word, "rm") == 0 ? "delete" : NULL;
+    const char *longer = longer_name(word);
     if (found || !longer)
         return found;
     CLEANUP(free_p) char *other = xasprintf("%s %s", group->path, longer);
@@ -293,6 +299,8 @@ static const struct verbs_verb *find_verb(const struct verbs_program *p, int arg
     char path[PATH_MAX_BYTES];
     resolve_alias(argc, argv, path, ret_n);
     const struct verbs_verb *v = verbs_find(p, path);
+    if (!v && longer_name(path))
+        v = verbs_find(p, longer_name(path));
     if (!v) {
         (void)fprintf(stderr, "%s: unknown command \"%s\"; `%s help` lists them\n", p->name, argv[0], p->name);
         if (!p->serves_alone)

@@ -105,6 +105,17 @@ void backends_tls_done(struct docker_tls *tls)
     *tls = (struct docker_tls){ 0 };
 }
 
+static void log_template(const struct vm_template *t)
+{
+    char memory[16], cpus[16], took[24];
+    (void)snprintf(memory, sizeof(memory), "%u", t->memory_mb);
+    (void)snprintf(cpus, sizeof(cpus), "%u", t->cpus);
+    (void)snprintf(took, sizeof(took), "%lld", (long long)t->took_ms);
+    bool is_done = t->took_ms >= 0;
+    log_event(LOG_INFO, is_done ? "vm.template.made" : "vm.template.making", "backend", t->backend, "base", t->base,
+              "memory_mb", memory, "cpus", cpus, is_done ? "ms" : NULL, took, NULL);
+}
+
 int backends_open(struct loop *l, const struct settings *s, const struct docker_tls *tls,
                   const struct native_options *native, struct backends *ret, struct err *err)
 {
@@ -120,6 +131,7 @@ int backends_open(struct loop *l, const struct settings *s, const struct docker_
                              .kernel = s->vm_kernel,
                              .firecracker = s->vm_firecracker,
                              .has_templates = s->vm_templates,
+                             .on_template = log_template,
                              .volume_mb = (uint32_t)s->vm_volume_mb,
                              .keeper = native->keeper,
                              .tool_job = PRIVILEGE_VM,

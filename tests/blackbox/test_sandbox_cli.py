@@ -457,6 +457,20 @@ def test_colours_on_a_terminal_only(cli, env, sandbox):
         assert term.exit_code() == 0 and ESCAPE.encode() not in term.got and sandbox.encode() in term.got
 
 
+def test_an_answer_that_is_long_in_coming_is_waited_for_in_sight(cli, env, sandbox):
+    with Terminal(env, "iii-sandbox", "api", "cmd_run", "--id", sandbox, "--command", "sleep 5") as term:
+        assert term.exit_code() == 0 and b"waiting for the server: 3s" in term.got, term.got
+    done = cli("api", "cmd_run", "--id", sandbox, "--command", "sleep 4")
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_short_names_of_commands(cli, sandbox):
+    assert ok(cli("ls")) == ok(cli("list")) and sandbox in ok(cli("ls"))
+    told = failed(cli("kill", harness.UNKNOWN), harness.UNKNOWN)
+    assert "iii-sandbox list" in told
+    assert "iii-sandbox list" not in failed(cli("create", "no-such-image"), "no-such-image")
+
+
 def test_tables_fit_the_terminal(env, sandbox):
     with Terminal(env, "iii-sandbox", "process", "list", sandbox, size=(24, 60)) as term:
         assert term.exit_code() == 0

@@ -893,6 +893,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
     vm->cgroups = opt->cgroups;
     vm->volume_mb = opt->volume_mb;
     vm->has_templates = opt->has_templates && vmm->can_save;
+    vm->on_template = opt->on_template;
     vm->pins = json_object();
     vm->host_cpus = cpus > 0 ? (uint32_t)cpus : 1;
     vm->site = (struct vmmachine_site){ .loop = l,

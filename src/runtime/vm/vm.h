@@ -6,6 +6,14 @@
 #include "os/keeper.h"
 #include "runtime/runtime.h"
 
+/* A template begins to be made (took_ms is -1), or is there: the first create of an image and size takes that long. */
+struct vm_template {
+    const char *backend, *base; /* base: of the image's files */
+    uint32_t memory_mb, cpus;
+    int64_t took_ms;
+};
+typedef void vm_template_fn(const struct vm_template *t);
+
 struct vm_options {
     const char *backend;               /* "qemu", … */
     const char *data_dir;              /* vm/ lives below it */
@@ -17,6 +25,7 @@ struct vm_options {
     unsigned tool_job;                 /* which of the keeper's jobs it is */
     const struct cgroup_host *cgroups; /* borrowed */
     bool has_templates;                /* sandboxes are restored, where the monitor can save; else booted */
+    vm_template_fn *on_template;       /* or NULL */
 };
 
 bool vm_is_backend(const char *name);

@@ -30,6 +30,7 @@ struct vm {
     char *program; /* of the monitor, where the operator has it; "": where it usually is */
     const struct cgroup_host *cgroups;
     bool has_templates;
+    vm_template_fn *on_template;
     struct vmkit kit;
     bool has_kit;
     char slow_why[240];         /* why machines are emulated; "" when the CPU runs them, or while that is found out */

@@ -42,7 +42,7 @@ static int open_kit(const char *data_dir, bool is_made, struct err *err)
         return err_sys(err, -errno, "make %s/" VMKIT_FOLDER, data_dir);
     int kit = mount_open_beneath(data, VMKIT_FOLDER, O_RDONLY | O_DIRECTORY, 0);
     if (kit == -ENOENT)
-        return err_set(err, ERR_UNSUPPORTED, 0, "there is no kernel for microVMs in %s/" VMKIT_FOLDER ": " WAY_OUT,
+        return err_set(err, ERR_UNSUPPORTED, 0, "there is no kernel for microVMs: run `iii vm setup --data-dir %s`",
                        data_dir);
     return kit < 0 ? err_sys(err, kit, "open %s/" VMKIT_FOLDER, data_dir) : kit;
 }

@@ -37,6 +37,7 @@ struct vmsource {
     int ram, disk, probe;
     bool is_busy; /* something under way will call us, so that we have to be there */
     struct waiter *waiters;
+    int64_t since_ms;
 };
 
 static void begin(struct vmsource *s);
@@ -74,10 +75,25 @@ static void source_free(struct vmsource *s)
     free(s);
 }
 
+/* took_ms: -1 at its begin. */
+static void tell_of(const struct vmsource *s, int64_t took_ms)
+{
+    const struct vm *vm = s->vm;
+    struct vm_template t = { .backend = vm->base.ops->name,
+                             .base = s->image.base,
+                             .memory_mb = s->image.memory_mb - VM_KERNEL_MB,
+                             .cpus = s->image.cpus,
+                             .took_ms = took_ms };
+    if (vm->on_template && vm->has_templates && !vm->is_ending)
+        vm->on_template(&t);
+}
+
 static void finish(struct vmsource *s, const struct err *err)
 {
     struct waiter *w = s->waiters;
     struct vm *vm = s->vm;
+    if (!err)
+        tell_of(s, loop_now_ms(vm->base.loop) - s->since_ms);
     struct vmimage made = s->image;
     struct err why = err ? *err : (struct err)ERR_INIT;
     CLEANUP(free_p) char *path = template_path(vm, s->key);
@@ -397,7 +413,9 @@ static void find(struct vmsource *s, vmsource_fn *fn, void *arg)
         vmfile_remove(path); /* damaged, of another CPU, or written to by a monitor that was taken over */
     s->next = vm->sources;
     vm->sources = s;
+    s->since_ms = loop_now_ms(vm->base.loop);
     wait_for(s, fn, arg);
+    tell_of(s, -1);
     begin(s);
 }
 
