@@ -1,5 +1,4 @@
 """The `iii` command line as people type it: lines of the documentation run by a shell with jq, and each command's exit codes."""
-import fcntl
 import json
 import os
 import pathlib
@@ -8,9 +7,7 @@ import re
 import shutil
 import signal
 import socket
-import struct
 import subprocess
-import termios
 import threading
 import uuid
 
@@ -229,9 +226,9 @@ def test_an_interrupted_exec_ends_its_command(server, env, sh, sb):
 
 def test_interactive_terminal(server, env, sb):
     with Terminal(env, "iii", "sandbox", "exec", "-it", sb) as term:
-        fcntl.ioctl(term.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 43, 132, 0, 0))
         term.type(b"test -t 0 && echo is''tty\n")
         term.until(b"istty")
+        term.resize(43, 132)
         term.type(b"while [ \"$(stty size)\" != '43 132' ]; do sleep 0.05; done; echo si''zed\n")
         term.until(b"sized")
         term.type(b"exit 5\n")
