@@ -728,7 +728,8 @@ static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, 
 
 /* --- the driver --- */
 
-#define NO_FILES "its machines run images of the store: `iii image pull` or `iii image import` one under this name first"
+#define NO_FILES \
+    "its machines run images of the store: `iii image pull` or `iii image import` one under this name first"
 /* clang-format off */
 #define LACKS                                                                                   \
     { "volume", "this monitor takes no drives while a machine runs" },                          \
