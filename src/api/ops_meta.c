@@ -8,10 +8,37 @@
 #include "sandbox/pool.h"
 #include "store/store.h"
 
+static bool is_by_design(const struct runtime *rt, const char *name)
+{
+    for (const struct runtime_lack *l = rt->ops->lacks; l && l->name; l++)
+        if (strcmp(l->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What the default backend can do elsewhere and not here: for want of root, of a control group, of a file system. */
+static json_t *missing_json(const struct manager *m)
+{
+    json_t *missing = json_array();
+    struct runtime *rt = m->n_runtimes ? m->runtimes[0] : NULL;
+    if (!rt)
+        return missing;
+    const struct runtime_caps can = rt->ops->caps(rt);
+#define RUNTIME_CAP(field, name)               \
+    if (!can.field && !is_by_design(rt, name)) \
+        (void)json_array_append_new(missing, json_string(name));
+    RUNTIME_CAPS(RUNTIME_CAP)
+#undef RUNTIME_CAP
+    return missing;
+}
+
 void api_health(struct call *c)
 {
     const struct store *s = call_manager(c)->store;
-    json_t *answer = json_pack("{s:s}", "status", "healthy");
+    json_t *answer = json_pack("{s:s}", "status", "healthy"), *missing = missing_json(call_manager(c));
+    if (json_array_size(missing))
+        (void)json_object_set(answer, "missing", missing);
+    json_decref(missing);
     if (store_was_rescued(s)) {
         const char *name = strrchr(store_rescued_path(s), '/'); /* the folder is nobody's business here */
         char text[200];

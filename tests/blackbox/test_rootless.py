@@ -100,6 +100,13 @@ def test_the_hosts_files_are_out_of_reach(rootless, caller):
     caller.ok("DELETE", f"/sandboxes/{sid}")
 
 
+def test_health_names_what_is_missing(caller):
+    health = caller.ok("GET", "/health")
+    assert health["status"] == "healthy" and {"network", "limitDisk"} <= set(health["missing"])
+    can = caller.ok("GET", "/metrics")["backends"][0]["can"]
+    assert not any(can[name] for name in health["missing"])
+
+
 def test_doctor_reports_what_is_missing(rootless):
     done = harness.run_cli("doctor", env={"III_DATA_DIR": rootless.data_dir, "HOME": rootless.home}, user=USER)
     assert done.returncode in (0, 1) and "cgroup" in (done.stdout + done.stderr).lower()

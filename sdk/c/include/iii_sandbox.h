@@ -902,12 +902,15 @@ struct iii_global_metrics {
     size_t quota_count;
 };
 
-/* The server answers; problems: what an operator should look at */
+/* The server answers; problems: what an operator should look at; missing: what its backend could do and this host
+ * does not let it */
 struct iii_health {
     const char *status;
     size_t status_len;
     const char *const *problems;
     size_t problems_count;
+    const char *const *missing;
+    size_t missing_count;
 };
 
 /* Entries of the warm pool */

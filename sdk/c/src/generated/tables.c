@@ -621,8 +621,9 @@ const struct table_type iii_type_global_metrics = {"GlobalMetrics", sizeof(struc
 static const struct table_field fields_health[] = {
     {"status", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_health, status), offsetof(struct iii_health, status_len), NULL},
     {"problems", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_health, problems), offsetof(struct iii_health, problems_count), NULL},
+    {"missing", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_health, missing), offsetof(struct iii_health, missing_count), NULL},
 };
-const struct table_type iii_type_health = {"Health", sizeof(struct iii_health), fields_health, 2, false};
+const struct table_type iii_type_health = {"Health", sizeof(struct iii_health), fields_health, 3, false};
 
 static const struct table_field fields_pool_status[] = {
     {"total", KIND_INTEGER, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_pool_status, total), 0, NULL},

@@ -696,10 +696,11 @@ class GlobalMetrics(Model):
 
 
 class Health(Model):
-    """The server answers; problems: what an operator should look at."""
+    """The server answers; problems: what an operator should look at; missing: what its backend could do and this host does not let it."""
 
     status: str
     problems: list[str] | None = None
+    missing: list[str] | None = None
 
 
 class PoolStatus(Model):

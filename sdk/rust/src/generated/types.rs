@@ -854,13 +854,15 @@ pub struct GlobalMetrics {
     pub quota: Option<BTreeMap<String, f64>>,
 }
 
-/// The server answers; problems: what an operator should look at
+/// The server answers; problems: what an operator should look at; missing: what its backend could do and this host does not let it
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     pub status: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<String>>,
 }
 
 /// Entries of the warm pool

@@ -603,10 +603,11 @@ export interface GlobalMetrics {
   quota?: Record<string, number>;
 }
 
-/** The server answers; problems: what an operator should look at */
+/** The server answers; problems: what an operator should look at; missing: what its backend could do and this host does not let it */
 export interface Health {
   status: string;
   problems?: string[];
+  missing?: string[];
 }
 
 /** Entries of the warm pool */
