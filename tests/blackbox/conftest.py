@@ -34,22 +34,8 @@ def server(request):
     """The file's server. A file sets SERVER_ENV or SERVER_FLAGS to change it."""
     made = harness.Server(env={"III_MAX_SANDBOXES": "200", **getattr(request.module, "SERVER_ENV", {})},
                           flags=getattr(request.module, "SERVER_FLAGS", ()), token=getattr(request.module, "TOKEN", None))
-    held = leak.Holdings(made.data_dir)
-    try:
-        made.start()
-        made.held = held
+    with leak.watched(made):
         yield made
-        held.look(made.pid)
-        made.stop()
-        held.assert_nothing_left()
-    finally:
-        if made.proc and made.proc.poll() is None:
-            made.proc.terminate()
-            try:
-                made.proc.wait(harness.DEADLINE_S)
-            except Exception:  # the folders go either way; the test has failed already
-                pass
-        made.remove()
 
 
 @pytest.fixture

@@ -222,6 +222,19 @@ class Engine:
             for one in self.networks():
                 self.call("DELETE", f"/networks/{one['Id']}")
 
+    def __enter__(self):
+        """With the image that tests run."""
+        try:
+            self.start()
+            self.add_image()
+        except BaseException:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
     def remove(self):
         """Also after a test that failed half-way: its containers and their mounts go, too."""
         try:

@@ -363,9 +363,13 @@ class Server:
         assert self.proc.returncode == 0, f"exit code {self.proc.returncode}:\n{self.log()}"
 
     def remove(self):
-        """Ends what is still running and removes the folders."""
+        """Ends what is still running, with its sandboxes if it can, and removes the folders."""
         if self.proc and self.proc.poll() is None:
-            self.kill()
+            self.proc.terminate()
+            try:
+                self.proc.wait(DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def __enter__(self):
@@ -376,12 +380,6 @@ class Server:
             if kind is None:
                 self.stop()
         finally:
-            if self.proc.poll() is None:
-                self.proc.terminate()
-                try:
-                    self.proc.wait(DEADLINE_S)
-                except subprocess.TimeoutExpired:
-                    self.kill()
             self.remove()
 
 

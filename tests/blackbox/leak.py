@@ -4,9 +4,11 @@ Parallel tests must not count each other's things, so everything is keyed: proce
 start time, collected while they live, since orphans move to init), cgroups by what those processes were in,
 mounts, sockets and folders by the data folder's path. Numbers of namespaces are used again by the kernel at once, so they are counted only
 while the server lives; a namespace that outlived its processes would need a mount or a descriptor, and both are looked for."""
+import contextlib
 import os
 import pathlib
 import re
+import signal
 
 import harness
 
@@ -199,3 +201,21 @@ def counts(server):
         "fds": fds(server.pid), "launcher fds": sum(fds(p) for p in below if (stat_fields(p) or [None])[0] == server.pid),
         "folders": len(folders(server.data_dir)), "loop devices": len(loops(server.data_dir)),
     }
+
+
+@contextlib.contextmanager
+def watched(server):
+    """A server from its start to its end: it has to stop when it is told to, and to leave nothing. Its folders go either way."""
+    server.held = Holdings(server.data_dir)
+    try:
+        yield server.start()
+        server.held.look(server.pid)
+        server.stop()
+        server.held.assert_nothing_left()
+    except BaseException:
+        if server.proc and server.proc.poll() == -signal.SIGKILL:  # by a test that failed then: nobody else ends its sandboxes
+            with contextlib.suppress(AssertionError):
+                server.start()
+        raise
+    finally:
+        server.remove()

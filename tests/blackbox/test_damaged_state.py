@@ -35,16 +35,8 @@ def cut_off(db):
 
 @pytest.fixture
 def server():
-    made = harness.Server()
-    held = leak.Holdings(made.data_dir)
-    try:
-        made.start()
+    with leak.watched(harness.Server()) as made:
         yield made
-        held.look(made.pid)
-        made.stop()
-        held.assert_nothing_left()
-    finally:
-        made.remove()
 
 
 def settle(server):

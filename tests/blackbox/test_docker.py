@@ -22,14 +22,9 @@ PROGRAMS = ["sh", "-c"]
 
 @pytest.fixture(scope="module")
 def engine():
-    made = dockerkit.Engine()
-    try:
-        made.start()
-        made.add_image()
+    with dockerkit.Engine() as made:
         made.add_image("withuser", changes=['USER nobody', 'WORKDIR /srv', 'ENV COLOUR=red', 'ENTRYPOINT ["/bin/false"]'])
         yield made
-    finally:
-        made.remove()
 
 
 def serve(engine, **env):

@@ -46,13 +46,8 @@ python('chown', lambda: os.chown('/tmp', 65534, 65534))
 @pytest.fixture(scope="module")
 def engine():
     """In a network namespace of its own, with the default bridge there."""
-    made = dockerkit.Engine(bridge=BRIDGE)
-    try:
-        made.start()
-        made.add_image()
+    with dockerkit.Engine(bridge=BRIDGE) as made:
         yield made
-    finally:
-        made.remove()
 
 
 @pytest.fixture(scope="module")

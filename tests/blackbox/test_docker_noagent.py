@@ -21,13 +21,8 @@ WORDS = "withoutAgent"
 
 @pytest.fixture(scope="module")
 def engine():
-    made = dockerkit.Engine()
-    try:
-        made.start()
-        made.add_image()
+    with dockerkit.Engine() as made:
         yield made
-    finally:
-        made.remove()
 
 
 @contextlib.contextmanager

@@ -11,13 +11,8 @@ pytestmark = [pytest.mark.skipif(otherengines.Podman.lacks() is not None, reason
 
 @pytest.fixture(scope="module")
 def engine():
-    made = otherengines.RootlessPodman()
-    try:
-        made.start()
-        made.add_image()
+    with otherengines.RootlessPodman() as made:
         yield made
-    finally:
-        made.remove()
 
 
 def judge_limits(engine, client, sid):

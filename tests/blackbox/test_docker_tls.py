@@ -28,12 +28,8 @@ def engine(authority):
     made = dockerkit.Engine()
     made.port = free_port()
     made.flags = ["-H", f"tcp://127.0.0.1:{made.port}", "-H", f"tcp://127.0.0.2:{made.port}", "--tlsverify", "--tlscacert", authority.cert, "--tlscert", cert, "--tlskey", key]
-    try:
-        made.start()
-        made.add_image()
+    with made:
         yield made
-    finally:
-        made.remove()
 
 
 def folder_of(path, trusted, cert, key):

@@ -99,12 +99,8 @@ def test_the_examples_of(page, server, tmp_path):
 @pytest.mark.parametrize("page", USER_PAGES, ids=[page.stem for page in USER_PAGES])
 def test_the_examples_as_an_ordinary_user_of(page):
     user = str(test_rootless.USER)
-    server = harness.Server(user=test_rootless.USER)
-    server.held = leak.Holdings(server.data_dir)
-    with server:
+    with leak.watched(harness.Server(user=test_rootless.USER)) as server:
         run_page(page, RUN_AS_USER, server, server.home, ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"])
-        server.stop()
-        server.held.assert_nothing_left()
 
 
 PROGRAMS = [(page, text) for page in sorted(WRITTEN) for language, text, _ in fences(page) if language == RUN_BY_NODE]

@@ -250,10 +250,7 @@ def test_a_paused_sandbox(sandbox, client):
 
 
 def test_it_outlives_the_server():
-    server = harness.Server()
-    server.held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server()) as server:
         with harness.Client(server.port) as caller:
             sid = caller.create()["id"]
             fed = start(caller, sid, "read a; echo got $a; read b; echo got $b; exit 4", stdin=True, execId="fed")
@@ -270,10 +267,3 @@ def test_it_outlives_the_server():
             done = ended(caller, fed)
             assert done["exitCode"] == 4 and output(caller, fed)["output"] == "got one\ngot two\n"
             assert ended(caller, quick)["exitCode"] == 6 and output(caller, quick)["output"] == "unseen\n"
-            server.held.look(server.pid)
-        server.stop()
-        server.held.assert_nothing_left()
-    finally:
-        if server.proc.poll() is None:
-            server.stop()
-        server.remove()

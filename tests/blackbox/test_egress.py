@@ -168,27 +168,13 @@ def world():
 
 
 def serve(world, **kw):
-    server = InsideServer(world, **kw, env={"III_EGRESS_DNS": "198.51.100.10:53", "III_EGRESS_CONNECTIONS": "4"})
-    server.held = leak.Holdings(server.data_dir)
-    return server.start()
-
-
-def finish(server):
-    try:
-        server.held.look(server.pid)
-        server.stop()
-        server.held.assert_nothing_left()
-    finally:
-        server.remove()
+    return leak.watched(InsideServer(world, **kw, env={"III_EGRESS_DNS": "198.51.100.10:53", "III_EGRESS_CONNECTIONS": "4"}))
 
 
 @pytest.fixture(scope="module")
 def server(world):
-    made = serve(world)
-    try:
+    with serve(world) as made:
         yield made
-    finally:
-        finish(made)
 
 
 @pytest.fixture
@@ -331,8 +317,7 @@ def test_bad_policies(client, box_with_network, body, word):
 
 
 def test_policy_and_way_out_survive_a_crash(world):
-    server = serve(world)
-    try:
+    with serve(world) as server:
         caller = server.client()
         sid = caller.create(network=True)["id"]
         policy(caller, sid, "deny", {"action": "allow", "domain": "web.test"})
@@ -346,10 +331,6 @@ def test_policy_and_way_out_survive_a_crash(world):
         harness.wait_until(lambda: caller.ok("GET", f"/sandboxes/{sid}/egress")["active"], "the way out")
         assert fetch(caller, sid, "web.test", said="web.test") == "hello 198.51.100.10"
         assert is_no(fetch(caller, sid, "198.51.100.11"))
-    finally:
-        if server.proc.poll() is not None:
-            server.start()
-        finish(server)
 
 
 def test_a_clone_and_a_restored_sandbox_keep_the_policy(client, networked):
@@ -368,12 +349,9 @@ def test_a_clone_and_a_restored_sandbox_keep_the_policy(client, networked):
 @pytest.mark.skipif(harness.BACKEND == "qemu", reason="what machines are made from is kept for servers of root")
 @pytest.mark.skipif(bool(test_rootless.WHY_NOT), reason=test_rootless.WHY_NOT or "runs")
 def test_as_an_ordinary_user(world):
-    server = serve(world, user=test_rootless.USER)
-    try:
+    with serve(world, user=test_rootless.USER) as server:
         caller = server.client()
         sid = caller.create(network=True)["id"]
         assert fetch(caller, sid, "web.test") == "hello 198.51.100.10"
         for address in ("198.51.100.1", "10.0.0.5", "169.254.169.254", "127.0.0.1"):
             assert is_no(fetch(caller, sid, address))
-    finally:
-        finish(server)

@@ -32,16 +32,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @contextlib.contextmanager
 def serving(**kw):
-    server = harness.Server(**kw)
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server(**kw)) as server:
         yield server
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        server.remove()
 
 
 def on_tmpfs(server, options, **kw):

@@ -45,10 +45,7 @@ def test_a_sandbox_that_dies_under_a_command():
 
 
 def test_a_stop_that_keeps_sandboxes_ends_a_run_under_way():
-    server = harness.Server(flags=["--keep"])
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server(flags=["--keep"])) as server:
         fn = Functions(server.engine_port)
         fn.ask("run", image="python", lang="shell", code="echo up > /tmp/up; sleep 99966", name="running")
         with harness.Client(server.port) as caller:
@@ -56,13 +53,8 @@ def test_a_stop_that_keeps_sandboxes_ends_a_run_under_way():
                 found = [r["id"] for r in caller.ok("GET", "/sandboxes")["items"] if r["name"] == "running"]
                 return found and caller.exec(found[0], "cat /tmp/up")["exitCode"] == 0
             harness.wait_until(is_up, "the command of the run")
-        held.look(server.pid)
+        server.held.look(server.pid)
         server.stop()  # its exit code tells
         fn.worker.cut()
         server.flags.remove("--keep")
         server.start()
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        server.remove()

@@ -31,10 +31,7 @@ def kill_launcher(server):
 
 
 def test_sandboxes_live_on_and_new_ones_are_made():
-    server = harness.Server(env={"III_MAX_SANDBOXES": "60"})
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server(env={"III_MAX_SANDBOXES": "60"})) as server:
         with harness.Client(server.port) as caller:
             ids = [caller.create()["id"] for _ in range(4)]
             for number, sid in enumerate(ids):
@@ -42,7 +39,7 @@ def test_sandboxes_live_on_and_new_ones_are_made():
             paused = caller.create()["id"]
             caller.ok("POST", f"/sandboxes/{paused}/pause")
             job = caller.ok("POST", f"/sandboxes/{ids[0]}/exec/background", {"command": "sleep 99964"})
-            held.look(server.pid)
+            server.held.look(server.pid)
             for _ in range(2):
                 kill_launcher(server)
                 for number, sid in enumerate(ids):
@@ -51,7 +48,7 @@ def test_sandboxes_live_on_and_new_ones_are_made():
                 assert caller.exec(fresh, "echo fresh")["stdout"] == "fresh\n"
                 ids.append(fresh)
                 caller.exec(fresh, f"echo {len(ids) - 1} > /workspace/f")
-            held.look(server.pid)
+            server.held.look(server.pid)
             assert caller.ok("GET", f"/exec/background/{job['id']}/status")["running"] is True
             assert caller.ok("GET", f"/sandboxes/{paused}")["status"] == "paused"
             assert caller.ok("POST", f"/sandboxes/{paused}/resume")["status"] == "running"
@@ -60,18 +57,10 @@ def test_sandboxes_live_on_and_new_ones_are_made():
             assert caller.exec(child["id"], "cat /workspace/f")["stdout"] == "1\n"
             for sid in [*ids, paused, child["id"]]:
                 caller.ok("DELETE", f"/sandboxes/{sid}")
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        server.remove()
 
 
 def test_creates_under_way_are_made_by_the_next_one():
-    server = harness.Server(env={"III_MAX_SANDBOXES": "200"})
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server(env={"III_MAX_SANDBOXES": "200"})) as server:
         made, errors, stop = [], [], threading.Event()
 
         def churn():
@@ -103,11 +92,6 @@ def test_creates_under_way_are_made_by_the_next_one():
             for record in items:
                 assert caller.exec(record["id"], "echo up")["stdout"] == "up\n"
                 caller.ok("DELETE", f"/sandboxes/{record['id']}")
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        server.remove()
 
 
 def test_killed_in_the_middle_of_snapshots():
@@ -238,10 +222,7 @@ def test_a_volume_that_a_dying_launcher_left_out_is_mounted_again():
 
 @pytest.mark.skipif(not harness.IS_ROOT, reason="networks need a server that runs as root")
 def test_members_of_a_network_are_connected_again():
-    server = harness.Server()
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server()) as server:
         with harness.Client(server.port) as caller:
             web, other = (caller.create(name=name)["id"] for name in ("web", "other"))
             nid = caller.ok("POST", "/networks", {"name": "n"})["id"]
@@ -249,12 +230,7 @@ def test_members_of_a_network_are_connected_again():
                 assert test_networks.connect(caller, nid, sid).status == 200
             test_networks.listen(caller, web)
             assert test_networks.fetch(caller, other, "web").startswith("hello")
-            held.look(server.pid)
+            server.held.look(server.pid)
             kill_launcher(server)
             harness.wait_until(lambda: test_networks.fetch(caller, other, "web").startswith("hello"), "the members to be connected again")
             assert test_networks.disconnect(caller, nid, web).status == 200
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        server.remove()

@@ -184,10 +184,7 @@ def test_limits(client, new_sandbox, new_network):
 
 
 def test_connected_again_after_a_crash_of_the_server():
-    server = harness.Server()
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server()) as server:
         with harness.Client(server.port) as caller:
             web, other = (caller.create(name=name)["id"] for name in ("web", "other"))
             nid = caller.ok("POST", "/networks", {"name": "n"})["id"]
@@ -196,7 +193,7 @@ def test_connected_again_after_a_crash_of_the_server():
             listen(caller, web)
             before = fetch(caller, other, "web")
             assert before.startswith("hello 10.64.")
-        held.look(server.pid)
+        server.held.look(server.pid)
         server.kill()
         server.start()
         with harness.Client(server.port) as caller:
@@ -205,13 +202,6 @@ def test_connected_again_after_a_crash_of_the_server():
             assert disconnect(caller, nid, web).status == 200
             assert fetch(caller, other, "web").startswith("no:")
             caller.ok("DELETE", f"/networks/{nid}")
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        if server.proc.poll() is not None:
-            server.start()
-        server.remove()
 
 
 def test_connected_again_after_a_restore(client, new_sandbox, new_network):

@@ -34,19 +34,8 @@ def answer_as_before(command):
 
 
 def serve(command, user=None):
-    server = harness.Server(user=user, before_exec=answer_as_before(command))
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server(user=user, before_exec=answer_as_before(command))) as server:
         yield server
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        if server.proc and server.proc.poll() is None:
-            server.proc.terminate()
-            server.proc.wait(harness.DEADLINE_S)
-        server.remove()
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The process that reads foreign bytes has given up what only its helpers need: as root, as root whose data folder is out of
 the new user's reach, and as an ordinary user."""
+import contextlib
 import os
 import signal
 
@@ -50,22 +51,8 @@ def use(server):
 @pytest.fixture
 def started():
     """Starts servers; each must stop cleanly and leave nothing."""
-    made = []
-
-    def start(**kw):
-        server = harness.Server(**kw)
-        server.held = leak.Holdings(server.data_dir)
-        made.append(server)
-        return server.start()
-
-    yield start
-    for server in made:
-        try:
-            server.held.look(server.pid)
-            server.stop()
-            server.held.assert_nothing_left()
-        finally:
-            server.remove()
+    with contextlib.ExitStack() as all_of_them:
+        yield lambda **kw: all_of_them.enter_context(leak.watched(harness.Server(**kw)))
 
 
 def test_root_becomes_a_user_of_its_own(started):

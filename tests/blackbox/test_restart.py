@@ -11,24 +11,11 @@ import leak
 
 
 def serve(**kw):
-    server = harness.Server(env={"III_MAX_SANDBOXES": "200"}, **kw)
-    server.held = leak.Holdings(server.data_dir)
-    return server
-
-
-def finish(server):
-    try:
-        server.held.look(server.pid)
-        server.stop()
-        server.held.assert_nothing_left()
-    finally:
-        server.remove()
+    return leak.watched(harness.Server(env={"III_MAX_SANDBOXES": "200"}, **kw))
 
 
 def test_killed_during_fifty_concurrent_commands():
-    server = serve()
-    try:
-        server.start()
+    with serve() as server:
         with harness.Client(server.port) as caller:
             records = [caller.create(name=f"r{i}", env={"N": str(i)}) for i in range(10)]
             for number, record in enumerate(records):
@@ -73,16 +60,10 @@ def test_killed_during_fifty_concurrent_commands():
             server.held.look(server.pid)
             for sid in [*listed, fresh["id"]]:
                 caller.ok("DELETE", f"/sandboxes/{sid}")
-    finally:
-        if server.proc.poll() is not None:
-            server.start()
-        finish(server)
 
 
 def test_killed_while_creating_and_deleting():
-    server = serve()
-    try:
-        server.start()
+    with serve() as server:
         stop = threading.Event()
         known = []
 
@@ -112,16 +93,10 @@ def test_killed_while_creating_and_deleting():
                 assert caller.exec(record["id"], "echo up")["stdout"] == "up\n"
                 caller.ok("DELETE", f"/sandboxes/{record['id']}")
             assert caller.ok("GET", "/sandboxes")["total"] == 0
-    finally:
-        if server.proc.poll() is not None:
-            server.start()
-        finish(server)
 
 
 def test_a_sandbox_that_died_with_its_daemon_is_dropped():
-    server = serve()
-    try:
-        server.start()
+    with serve() as server:
         with harness.Client(server.port) as caller:
             sid = caller.create()["id"]
         server.held.look(server.pid)
@@ -135,16 +110,10 @@ def test_a_sandbox_that_died_with_its_daemon_is_dropped():
         with harness.Client(server.port) as caller:
             assert caller.get(f"/sandboxes/{sid}").status == 404
             assert caller.create()["status"] == "running"
-    finally:
-        if server.proc.poll() is not None:
-            server.start()
-        finish(server)
 
 
 def test_two_servers_do_not_share_a_data_folder():
-    server = serve()
-    try:
-        server.start()
+    with serve() as server:
         again = harness.Server(data_dir=server.data_dir)
         try:
             again.start()
@@ -156,15 +125,11 @@ def test_two_servers_do_not_share_a_data_folder():
             again.remove()
         with harness.Client(server.port) as caller:
             assert caller.create()["status"] == "running"
-    finally:
-        finish(server)
 
 
 def test_a_paused_sandbox_survives_many_restarts():
     """Its agent takes no connection while it is frozen: those of the servers before fill its queue."""
-    server = serve()
-    try:
-        server.start()
+    with serve() as server:
         with harness.Client(server.port) as caller:
             sid = caller.create()["id"]
             caller.exec(sid, "echo kept > /workspace/f")
@@ -178,7 +143,3 @@ def test_a_paused_sandbox_survives_many_restarts():
             assert caller.post(f"/sandboxes/{sid}/exec", {"command": "true"}).status == 409
             caller.ok("POST", f"/sandboxes/{sid}/resume")
             assert caller.exec(sid, "cat /workspace/f")["stdout"] == "kept\n"
-    finally:
-        if server.proc.poll() is not None:
-            server.start()
-        finish(server)

@@ -29,19 +29,8 @@ pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "runs")
 
 @pytest.fixture(scope="module")
 def rootless():
-    server = harness.Server(user=USER)
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server(user=USER)) as server:
         yield server
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        if server.proc and server.proc.poll() is None:
-            server.proc.terminate()
-            server.proc.wait(harness.DEADLINE_S)
-        server.remove()
 
 
 @pytest.fixture(scope="module")
@@ -113,23 +102,15 @@ def test_doctor_reports_what_is_missing(rootless):
 
 
 def test_a_kept_sandbox_survives_a_kill(tmp_path):
-    server = harness.Server(user=USER)
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server(user=USER)) as server:
         with harness.Client(server.port) as own:
             sid = own.create()["id"]
             own.exec(sid, "echo kept > /workspace/f")
-        held.look(server.pid)
+        server.held.look(server.pid)
         server.kill()
         server.start()
         with harness.Client(server.port) as own:
             assert own.exec(sid, "cat /workspace/f")["stdout"] == "kept\n"
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        server.remove()
 
 
 def test_the_data_folder_is_private(rootless):

@@ -77,17 +77,8 @@ def files(authority, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(files):
-    made = harness.Server(flags=["--tls-cert", str(files[0]), "--tls-key", str(files[1]), "--auth-token", TOKEN])
-    held = leak.Holdings(made.data_dir)
-    try:
-        made.start()
-        made.held = held
+    with leak.watched(harness.Server(flags=["--tls-cert", str(files[0]), "--tls-key", str(files[1]), "--auth-token", TOKEN])) as made:
         yield made
-        held.look(made.pid)
-        made.stop()
-        held.assert_nothing_left()
-    finally:
-        made.remove()
 
 
 @pytest.fixture(scope="module", autouse=True)

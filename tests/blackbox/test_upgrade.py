@@ -1,4 +1,5 @@
 """`iii serve --takeover`: another server goes on with ports, connections and sandboxes; one that cannot changes nothing."""
+import contextlib
 import http.client
 import json
 import os
@@ -31,22 +32,8 @@ def note(kind, version=VERSION, agent=0, boxes=0, schema=1, program=b"9.9.9", te
 @pytest.fixture
 def serve():
     """Servers that end without leaving anything; the test may have several, one after the other on the same folder."""
-    made = []
-
-    def start(**kw):
-        server = harness.Server(**kw)
-        server.held = leak.Holdings(server.data_dir)
-        made.append(server)
-        return server.start()
-
-    yield start
-    for server in made:
-        try:
-            server.held.look(server.pid)
-            server.stop()
-            server.held.assert_nothing_left()
-        finally:
-            server.remove()
+    with contextlib.ExitStack() as all_of_them:
+        yield lambda **kw: all_of_them.enter_context(leak.watched(harness.Server(**kw)))
 
 
 class Load:

@@ -71,10 +71,7 @@ def settled(server, before):
 
 
 def test_creates_and_deletes_add_nothing_up():
-    server = harness.Server(env={"III_MAX_SANDBOXES": "50", "III_BLANK_POOL": str(BLANKS), "III_MAX_EVENTS": "100", "III_MAX_TRACES": "100"})
-    held = leak.Holdings(server.data_dir)
-    try:
-        server.start()
+    with leak.watched(harness.Server(env={"III_MAX_SANDBOXES": "50", "III_BLANK_POOL": str(BLANKS), "III_MAX_EVENTS": "100", "III_MAX_TRACES": "100"})) as server:
         row(server, max(CREATES // 10, 80))
         wait_for_blanks(server)
         counts, memory = settled(server, {"folders": 10}), figures(server)  # the blanks have some
@@ -85,11 +82,6 @@ def test_creates_and_deletes_add_nothing_up():
         assert {k: v for k, v in after.items() if v > counts[k]} == {}, f"{counts} -> {after}"
         if not harness.IS_SANITIZED:  # freed memory stays in quarantine there
             assert {k: v - memory[k] for k, v in then.items() if v - memory[k] > GROWTH_KB} == {}, f"{memory} -> {then}"
-        held.look(server.pid)
-        server.stop()
-        held.assert_nothing_left()
-    finally:
-        server.remove()
 
 
 def test_pauses_and_resumes_change_no_file():

@@ -15,19 +15,8 @@ TOKEN = "contract-admin-token"
 
 @pytest.fixture(scope="session")
 def server():
-    made = harness.Server(env={"III_MAX_SANDBOXES": "200", "III_AUTH_TOKEN": TOKEN}, token=TOKEN)
-    held = leak.Holdings(made.data_dir)
-    try:
-        made.start()
+    with leak.watched(harness.Server(env={"III_MAX_SANDBOXES": "200", "III_AUTH_TOKEN": TOKEN}, token=TOKEN)) as made:
         yield made
-        held.look(made.pid)
-        made.stop()
-        held.assert_nothing_left()
-    finally:
-        if made.proc and made.proc.poll() is None:
-            made.proc.terminate()
-            made.proc.wait(harness.DEADLINE_S)
-        made.remove()
 
 
 @pytest.fixture(scope="session")

@@ -124,7 +124,7 @@ TEST(lies)
         uint32_t value;
     } wrong[] = { { 0x248, 0xffffffff }, { 0x248, (uint32_t)len }, { 0x24c, 0xffffffff },
                   { 0x24c, 0 },          { 0x24c, (uint32_t)len }, { 0x202, 0 },
-                  { 0x206, 0x01 } };
+                  { 0x206, 0x01 },       { 0x206, 0x207 } };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         (void)vmfixture_bzimage(image, packed, n + 10);
         put32(wrong[i].at, wrong[i].value);
@@ -137,6 +137,42 @@ TEST(lies)
     for (size_t cut = 0; cut < len; cut += 7)
         CHECK(bzimage_parse(image, cut, &b, &err) == -EINVAL);
     image[0x600] = '/'; /* it would become a folder's name */
+    CHECK_INT(bzimage_parse(image, len, &b, &err), 0);
+    CHECK_STR(b.version, "");
+}
+
+TEST(nothing_is_read_beyond_the_end)
+{
+    uint8_t packed[1024];
+    struct err err = ERR_INIT;
+    struct bzimage b;
+    bool is_pvh;
+    size_t n = vmfixture_vmlinux(elf, 18), len = vmfixture_bzimage(image, packed, vmfixture_lz4(packed, elf, n));
+    for (size_t cut = 0; cut < len; cut++)
+        CHECK(bzimage_parse(vmfixture_guarded(image, cut), cut, &b, &err) == -EINVAL);
+    size_t needed =
+        sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + 20; /* with the note; then comes a text that no header names */
+    for (size_t cut = 0; cut < needed; cut++)
+        CHECK(bzimage_check_elf(vmfixture_guarded(elf, cut), cut, &is_pvh, &err) == -EINVAL);
+    CHECK_INT(bzimage_check_elf(vmfixture_guarded(elf, needed), needed, &is_pvh, &err), 0);
+    Elf64_Ehdr *e = (Elf64_Ehdr *)(void *)elf;
+    e->e_phoff = n + 1;
+    CHECK(bzimage_check_elf(vmfixture_guarded(elf, n), n, &is_pvh, &err) == -EINVAL);
+}
+
+/* It names a folder. */
+TEST(a_version_is_text_of_the_setup_part)
+{
+    uint8_t packed[1024];
+    struct err err = ERR_INIT;
+    struct bzimage b;
+    size_t n = vmfixture_vmlinux(elf, 18), len = vmfixture_bzimage(image, packed, vmfixture_lz4(packed, elf, n));
+    memcpy(image + 0x600, "..", 3);
+    CHECK_INT(bzimage_parse(image, len, &b, &err), 0);
+    CHECK_STR(b.version, "");
+    (void)vmfixture_bzimage(image, packed, n + 10);
+    memcpy(image + 0x20e, "\x14", 2); /* into the header */
+    memcpy(image + 0x214, "6.1", 4);
     CHECK_INT(bzimage_parse(image, len, &b, &err), 0);
     CHECK_STR(b.version, "");
 }
@@ -163,6 +199,10 @@ TEST(hostile_elf)
     e->e_phoff = UINT64_MAX - 8;
     CHECK(bzimage_check_elf(elf, n, &is_pvh, &err) == -EINVAL);
     (void)vmfixture_vmlinux(elf, 18);
+    p->p_offset = UINT64_MAX - 3;
+    p->p_filesz = 0;
+    CHECK(bzimage_check_elf(elf, n, &is_pvh, &err) == -EINVAL);
+    (void)vmfixture_vmlinux(elf, 18);
     p->p_filesz = UINT64_MAX;
     CHECK(bzimage_check_elf(elf, n, &is_pvh, &err) == -EINVAL);
     (void)vmfixture_vmlinux(elf, 18);
@@ -180,6 +220,8 @@ int main(void)
     RUN(elf_as_it_is);
     RUN(no_pvh);
     RUN(lies);
+    RUN(nothing_is_read_beyond_the_end);
+    RUN(a_version_is_text_of_the_setup_part);
     RUN(bombs_and_rubbish);
     RUN(hostile_elf);
     return tap_done();

@@ -124,8 +124,10 @@ TEST(commands_go_one_at_a_time_and_in_order)
     greet();
     const char *text = heard();
     CHECK(strstr(text, "first") && !strstr(text, "second"));
-    say("{\"event\": \"STOP\"}\n" DONE);
+    say("{\"event\": \"STOP\"}\n");
     CHECK_INT(events, 1);
+    CHECK_STR(heard(), ""); /* nothing twice */
+    say(DONE);
     CHECK_INT(answered, 1);
     CHECK(strstr(heard(), "second") != NULL);
     say("{\"error\": {\"class\": \"GenericError\", \"desc\": \"no \\u001b[2J such\"}}\r\n");
@@ -262,8 +264,9 @@ TEST(closing_from_inside_an_answer)
     qmp_run(qmp, "one", NULL, NO_FD, (struct qmp_then){ .fn = on_answer, .arg = &answered });
     ask("two");
     turn();
-    say(DONE DONE "garbage\n");
+    say(DONE "{\"event\": \"STOP\"}\n" DONE "garbage\n");
     CHECK_INT(answered, 1);
+    CHECK_INT(events, 0);
     CHECK_INT(lost, 0);
     end();
 }

@@ -206,7 +206,9 @@ static void expect_refusal(int32_t result, int sys)
     CHECK_INT(got_fd, NO_FD);
     CHECK_INT(got_err.code, ERR_UPSTREAM);
     CHECK_INT(got_err.sys, sys);
-    CHECK(strstr(got_err.msg, "?[2Jaaa") && !strchr(got_err.msg, '\x1b'));
+    const char *text = strstr(got_err.msg, "?[2Jaaa");
+    CHECK(text && !strchr(got_err.msg, '\x1b'));
+    CHECK_INT(text ? strspn(text + 4, "a") : 0, sizeof(reply.text) - 5); /* ended where it must be */
     (void)close(fd);
 }
 

@@ -248,6 +248,39 @@ TEST(hostile_modules)
     CHECK(vmmodule_depends(m, n, depends, sizeof(depends), &err) == -EINVAL);
 }
 
+TEST(nothing_is_read_beyond_a_module)
+{
+    uint8_t m[1024];
+    char depends[64];
+    struct err err = ERR_INIT;
+    size_t n = vmfixture_module(m, "a,b");
+    Elf64_Ehdr *e = (Elf64_Ehdr *)(void *)m;
+    for (size_t cut = 0; cut < n; cut++)
+        CHECK(vmmodule_depends(vmfixture_guarded(m, cut), cut, depends, sizeof(depends), &err) == -EINVAL);
+    e->e_shoff = n + 1;
+    CHECK(vmmodule_depends(vmfixture_guarded(m, n), n, depends, sizeof(depends), &err) == -EINVAL);
+    n = vmfixture_module(m, "a,b");
+    e->e_shstrndx = 10;
+    CHECK(vmmodule_depends(vmfixture_guarded(m, n), n, depends, sizeof(depends), &err) == -EINVAL);
+}
+
+/* As many sections as a module has, and not as many as a file can claim. */
+TEST(sections_are_counted)
+{
+    static uint8_t m[1024 + 600 * sizeof(Elf64_Shdr)];
+    char depends[64];
+    struct err err = ERR_INIT;
+    size_t n = vmfixture_module(m, "a,b");
+    Elf64_Ehdr *e = (Elf64_Ehdr *)(void *)m;
+    memcpy(m + 1024, m + e->e_shoff, e->e_shnum * sizeof(Elf64_Shdr)); /* room for more behind them */
+    e->e_shoff = 1024;
+    CHECK(n <= 1024);
+    e->e_shnum = 512;
+    CHECK_INT(vmmodule_depends(m, sizeof(m), depends, sizeof(depends), &err), 0);
+    e->e_shnum = 513;
+    CHECK(vmmodule_depends(m, sizeof(m), depends, sizeof(depends), &err) == -EINVAL);
+}
+
 /* Modules that need each other end as well. */
 TEST(circle)
 {
@@ -279,6 +312,8 @@ int main(void)
     RUN(missing_module);
     RUN(swept);
     RUN(hostile_modules);
+    RUN(nothing_is_read_beyond_a_module);
+    RUN(sections_are_counted);
     RUN(circle);
     close_fd_p(&at);
     if (tree_remove(AT_FDCWD, folder, &err) < 0)

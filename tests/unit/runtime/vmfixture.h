@@ -3,7 +3,9 @@
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define VMFIXTURE_VERSION "9.9.9-test-cloud-amd64"
 
@@ -80,4 +82,19 @@ static inline size_t vmfixture_module(uint8_t *out, const char *depends)
     memcpy(out + sizeof(e) + sizeof(s), info, n);
     memcpy(out + sizeof(e) + sizeof(s) + n, names, sizeof(names));
     return sizeof(e) + sizeof(s) + n + sizeof(names);
+}
+
+#define VMFIXTURE_GUARDED_MAX 16384
+/* A copy whose end is the end of what may be read; good until the next. */
+static inline const uint8_t *vmfixture_guarded(const uint8_t *data, size_t len)
+{
+    static uint8_t *pages;
+    if (!pages) {
+        pages = mmap(NULL, VMFIXTURE_GUARDED_MAX + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED || mprotect(pages + VMFIXTURE_GUARDED_MAX, 4096, PROT_NONE) < 0)
+            abort();
+    }
+    uint8_t *copy = pages + VMFIXTURE_GUARDED_MAX - len;
+    memcpy(copy, data, len);
+    return copy;
 }
