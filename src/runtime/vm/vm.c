@@ -7,7 +7,6 @@
  * sandbox's record says which process it is. What no record names is killed by sweep(). */
 #include "runtime/vm/vm.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/strlist.h"
 #include "runtime/traffic.h"
 #include "runtime/vm/vm_core.h"
 #include "runtime/vm/vmclock.h"
@@ -81,11 +79,6 @@ static void box_free(struct box *box)
     free(box);
 }
 
-static char *box_folder(const struct vm *vm, const char *name)
-{
-    return xasprintf("%s/boxes/%s", vm->site.dir, name);
-}
-
 /* --- the end of a box --- */
 
 struct ending {
@@ -121,7 +114,7 @@ static void end_machine(struct box *box, box_done_fn *fn, void *arg)
     struct ending *e = xzalloc(sizeof(*e));
     vmsnap_forget_box(box);
     *e = (struct ending){
-        .vm = box->vm, .machine = box->machine, .folder = box_folder(box->vm, box->name), .fn = fn, .arg = arg
+        .vm = box->vm, .machine = box->machine, .folder = vmfile_box_folder(box->vm, box->name), .fn = fn, .arg = arg
     };
     bool is_flushing = vmvolume_flush(box, kill_machine, e);
     vmvolume_forget_box(box);
@@ -366,7 +359,7 @@ static void on_image(void *arg, const struct vmimage *image, const struct err *e
     struct box *box = m->box;
     struct err why = ERR_INIT;
     m->is_busy = false;
-    CLEANUP(free_p) char *folder = box_folder(box->vm, box->name);
+    CLEANUP(free_p) char *folder = vmfile_box_folder(box->vm, box->name);
     if (!err && mkdir(folder, 0700) < 0)
         (void)err_sys(&why, -errno, "make %s", folder);
     if (err || why.code) {
@@ -608,124 +601,6 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
     vmcall_start(&box->vm->site.calls, &q, "", NULL, 0, on_limited, l);
 }
 
-/* --- what a crash left --- */
-
-struct sweeping {
-    struct vm *vm;
-    unsigned pending;
-    box_done_fn *fn;
-    void *arg;
-};
-
-struct sweep_one {
-    struct sweeping *s;
-    char *folder;
-};
-
-static void sweep_step(struct sweeping *s)
-{
-    if (--s->pending)
-        return;
-    if (s->fn && !s->vm->is_ending)
-        s->fn(s->arg, NULL);
-    free(s);
-}
-
-static void on_swept(void *arg, const struct err *err)
-{
-    struct sweep_one *o = arg;
-    if (!err)
-        vmfile_remove_later(o->s->vm, o->folder);
-    sweep_step(o->s);
-    free(o->folder);
-    free(o);
-}
-
-static bool is_ours(const struct vm *vm, const char *name)
-{
-    for (const struct box *b = vm->boxes; b; b = b->next)
-        if (strcmp(b->name, name) == 0)
-            return true;
-    return false;
-}
-
-static int add_group(const struct cgroup *cg, void *arg)
-{
-    char ***names = arg;
-    const char *dash = strchr(cg->name, '-');
-    if (dash)
-        strlist_add(names, dash + 1);
-    return 0;
-}
-
-static void add_files(const char *dir, char ***names)
-{
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        CLEANUP(free_p) char *name = xstrndup(e->d_name, strcspn(e->d_name, "."));
-        if (strlen(name) == VMWIRE_NAME_MAX - 4)
-            strlist_add(names, name);
-    }
-    if (d)
-        (void)closedir(d);
-}
-
-static bool is_first(char *const *names, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (strcmp(names[i], names[at]) == 0)
-            return false;
-    return true;
-}
-
-/* What was to get its name when it was done. Snapshots are looked after by vmsnap_collect(). */
-static void sweep_half_made(struct vm *vm, const char *folder)
-{
-    static const char ending[] = ".new";
-    CLEANUP(free_p) char *dir = xasprintf("%s/%s", vm->site.dir, folder);
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        size_t len = strlen(e->d_name), tail = sizeof(ending) - 1;
-        if (len <= tail || strcmp(e->d_name + len - tail, ending) != 0)
-            continue;
-        CLEANUP(free_p) char *path = xasprintf("%s/%s", dir, e->d_name);
-        if (unlink(path) < 0)
-            vmfile_remove_later(vm, path);
-    }
-    if (d)
-        (void)closedir(d);
-}
-
-static void vm_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg)
-{
-    struct vm *vm = vm_of(rt);
-    char prefix[CGROUP_NAME_MAX];
-    CLEANUP(strlist_free_p) char **names = NULL;
-    struct sweeping *s = xzalloc(sizeof(*s));
-    *s = (struct sweeping){ .vm = vm, .pending = 1, .fn = fn, .arg = arg };
-    (void)kept_ids; /* the boxes that were adopted */
-    (void)n;
-    static const char *const folders[] = { "run", "boxes" };
-    for (size_t i = 0; i < 2; i++) {
-        CLEANUP(free_p) char *dir = xasprintf("%s/%s", vm->site.dir, folders[i]);
-        add_files(dir, &names);
-    }
-    if (vmwire_group_prefix(vm->site.data_fd, prefix) == 0)
-        (void)cgroup_list(vm->cgroups, prefix, add_group, &names);
-    for (size_t i = 0; names && names[i]; i++) {
-        if (is_ours(vm, names[i]) || !is_first(names, i))
-            continue;
-        struct sweep_one *o = xzalloc(sizeof(*o));
-        *o = (struct sweep_one){ .s = s, .folder = box_folder(vm, names[i]) };
-        s->pending++;
-        vmmachine_kill_name(&vm->site, names[i], on_swept, o);
-    }
-    sweep_half_made(vm, "templates");
-    sweep_half_made(vm, "bases");
-    vm->is_collect_due = true;
-    sweep_step(s);
-}
-
 /* --- the driver --- */
 
 #define NO_FILES \
@@ -851,7 +726,7 @@ static void on_tick(void *arg)
         .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vmsnap_ops, .caps = vm_caps,      \
         .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late, \
         .last_words = vm_last_words, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,            \
-        .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep,                \
+        .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vmsweep_run,             \
         .mount_volume = vmvolume_mount, .unmount_volume = vmvolume_unmount, .remove_volume = vmvolume_remove,  \
         .net_create = vmnet_create, .net_delete = vmnet_delete, .net_attach = vmnet_attach,                    \
         .net_detach = vmnet_detach, .open_egress = vmnet_open_egress, .free = vm_free                          \

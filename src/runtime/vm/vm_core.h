@@ -81,6 +81,7 @@ static inline struct vm *vm_of(struct runtime *rt)
 }
 
 /* --- vmfile.c: files and folders of the driver --- */
+char *vmfile_box_folder(const struct vm *vm, const char *name); /* of a machine; caller frees */
 /* A new file of that size that a monitor may write to. Returns the descriptor. */
 int vmfile_make(const char *path, uint64_t bytes, struct err *err);
 int vmfile_open(const char *folder, const char *name, struct err *err); /* for reading and writing */
@@ -112,6 +113,9 @@ int vmready_open(struct vm *vm, struct err *err);
 /* fn: it is known, or the server ends (is_ending). Only while is_probing. */
 void vmready_when(struct vm *vm, loop_fn *fn, void *arg);
 void vmready_end(struct vm *vm); /* tells those that wait */
+
+/* --- vmsweep.c: what a crash left --- */
+void vmsweep_run(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg);
 
 /* --- vmprune.c: what nothing is made from any more --- */
 void vmprune_run(struct vm *vm);

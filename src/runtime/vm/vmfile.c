@@ -15,6 +15,11 @@
 #define META     "meta.json"
 #define META_MAX 4096
 
+char *vmfile_box_folder(const struct vm *vm, const char *name)
+{
+    return xasprintf("%s/boxes/%s", vm->site.dir, name);
+}
+
 int vmfile_make(const char *path, uint64_t bytes, struct err *err)
 {
     CLEANUP(close_fd_p) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
