@@ -11,6 +11,7 @@
 #include "cli/engine_wire.h"
 #include "cli/face.h"
 #include "cli/reach.h"
+#include "os/whole.h"
 
 enum { PIECE = 65536, MARK = 1024 * 1024, SILENCE_MS = 60000, CALL_WAIT_MS = 60000 };
 
@@ -275,18 +276,12 @@ static void on_content(void *arg, struct ws *ws, bool is_text, const char *data,
         take_trouble(c, data, len);
         return;
     }
-    while (len > 0) {
-        ssize_t n = write(c->fd, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            fail_sink(c, strerror(errno));
-            return;
-        }
-        data += n;
-        len -= (size_t)n;
-        c->done += n;
+    int r = whole_write(c->fd, data, len);
+    if (r < 0) {
+        fail_sink(c, strerror(-r));
+        return;
     }
+    c->done += (int64_t)len;
     face_bar_move(&c->bar, c->done);
 }
 

@@ -1,6 +1,5 @@
 #include "cli/boxexec.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/buf.h"
 #include "cli/face.h"
 #include "cli/reach.h"
+#include "os/whole.h"
 
 enum {
     SERVER_DEADLINE_MS = 300000,
@@ -31,19 +31,6 @@ json_t *boxexec_env(const struct verbs_args *a)
 
 /* --- output --- */
 
-static void write_all(int fd, const char *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return; /* nobody reads any more; the command goes on to its end */
-        data += n;
-        len -= (size_t)n;
-    }
-}
-
 /* The command's output on its way to us. */
 struct outflow {
     struct wire *w;
@@ -55,7 +42,7 @@ static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, 
 {
     (void)arg, (void)ws;
     if (!is_text && len > 1 && (data[0] == 1 || data[0] == 2))
-        write_all(data[0], data + 1, len - 1);
+        (void)whole_write(data[0], data + 1, len - 1);
 }
 
 static void on_output_end(void *arg, struct ws *ws, int code, const char *reason)
@@ -92,7 +79,7 @@ static void print_text(const json_t *from, const char *key, int fd)
 {
     const json_t *text = json_get(from, key);
     if (json_is_string(text))
-        write_all(fd, json_string_value(text), json_string_length(text));
+        (void)whole_write(fd, json_string_value(text), json_string_length(text));
 }
 
 /* --- the call --- */

@@ -16,6 +16,7 @@
 #include "cli/opshow.h"
 #include "cli/opverb.h"
 #include "cli/reach.h"
+#include "os/whole.h"
 
 static const struct op *const upload_op = &spec_ops[OP_ID_fs_upload], *const download_op = &spec_ops[OP_ID_fs_download];
 
@@ -157,25 +158,11 @@ static int copy_in(const struct verbs_args *a, const char *local, const char *to
     return code != 0 ? code : say(a, answer.body, text);
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        data += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 static int save(const char *path, const struct buf *bytes)
 {
     bool is_stdout = strcmp(path, "-") == 0;
     int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int r = fd < 0 ? -errno : write_all(fd, buf_text(bytes), bytes->len);
+    int r = fd < 0 ? -errno : whole_write(fd, buf_text(bytes), bytes->len);
     if (fd >= 0 && !is_stdout && close(fd) < 0 && r == 0)
         r = -errno;
     if (r < 0)

@@ -6,6 +6,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "os/whole.h"
+
 enum { COLS = 80, ROWS = 24 };
 
 void rawtty_size(int *ret_cols, int *ret_rows)
@@ -44,15 +46,7 @@ void rawtty_done(struct rawtty *t)
 
 static void show(const char *data, size_t len)
 {
-    while (len > 0) {
-        ssize_t n = write(STDOUT_FILENO, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return; /* our own terminal is gone: SIGHUP follows */
-        data += n;
-        len -= (size_t)n;
-    }
+    (void)whole_write(STDOUT_FILENO, data, len); /* our own terminal is gone: SIGHUP follows */
 }
 
 /* Swallows output until the mark has come; a shell that never says it is shown after all. */

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "cli/doctor.h"
 #include "cli/restlink.h"
+#include "os/whole.h"
 
 #define TAR_BLOCK 512
 #define READY_MS  60000
@@ -107,15 +108,6 @@ static bool run_tool(const char *const *argv)
 
 /* --- what the server needs --- */
 
-static bool write_all(int fd, const void *data, size_t len)
-{
-    const char *p = data;
-    for (ssize_t n; len; p += n, len -= (size_t)n)
-        if ((n = write(fd, p, len)) <= 0)
-            return false;
-    return true;
-}
-
 /* An archive of one program. */
 static bool write_image(const struct check *c, const char *path)
 {
@@ -136,8 +128,9 @@ static bool write_image(const struct check *c, const char *path)
     (void)snprintf(head + 148, 8, "%06o", sum);
     size_t rest = (TAR_BLOCK - c->parts->program_len % TAR_BLOCK) % TAR_BLOCK;
     CLEANUP(close_fd_p) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    return fd >= 0 && write_all(fd, head, sizeof(head)) && write_all(fd, c->parts->program, c->parts->program_len) &&
-           write_all(fd, pad, rest + (size_t)2 * TAR_BLOCK);
+    return fd >= 0 && whole_write(fd, head, sizeof(head)) == 0 &&
+           whole_write(fd, c->parts->program, c->parts->program_len) == 0 &&
+           whole_write(fd, pad, rest + (size_t)2 * TAR_BLOCK) == 0;
 }
 
 static void prepare(struct check *c)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "os/whole.h"
 
 #define CHUNK (256 * 1024)
 
@@ -120,13 +121,9 @@ static int take_piece(void *arg, const void *data, size_t len)
     if ((int64_t)len > f->blob.size - f->have)
         return err_set(&f->cause, ERR_UPSTREAM, 0, "blob %.12s has more than the %lld bytes its manifest states",
                        f->blob.hex, (long long)f->blob.size);
-    for (size_t at = 0; at < len;) {
-        ssize_t n = pwrite(f->fd, (const char *)data + at, len - at, f->have + (int64_t)at);
-        if (n < 0 && errno != EINTR)
-            return err_set(&f->cause, err_from_errno(errno), errno, "write blob %.12s in %s", f->blob.hex,
-                           f->store->dir);
-        at += n > 0 ? (size_t)n : 0;
-    }
+    int r = whole_pwrite(f->fd, data, len, f->have);
+    if (r < 0)
+        return err_set(&f->cause, err_from_errno(-r), -r, "write blob %.12s in %s", f->blob.hex, f->store->dir);
     digest_add(&f->digest, data, len);
     grow(f, len);
     return 0;

@@ -14,6 +14,7 @@
 #include "image/digest.h"
 #include "image/image_remote.h"
 #include "image/layertree.h"
+#include "os/whole.h"
 
 #define SKELETON_VERSION "1" /* a change of what is generated below changes this */
 #define COPY_FILE_MAX    (16 << 20)
@@ -134,12 +135,9 @@ static int add_file(struct builder *b, const char *path, mode_t mode, const char
     CLEANUP(close_fd_p) int fd = openat(b->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno == EEXIST ? 0 : -errno; /* one of our own files stands first */
-    for (size_t at = 0; at < len;) {
-        ssize_t n = write(fd, data + at, len - at);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        at += n > 0 ? (size_t)n : 0;
-    }
+    int r = whole_write(fd, data, len);
+    if (r < 0)
+        return r;
     b->bytes += (int64_t)len;
     hash_entry(b, "f", path, mode, data, len);
     return fchmod(fd, mode) < 0 ? -errno : 0;

@@ -18,6 +18,7 @@
 #include "image/tarstream.h"
 #include "image/unpack.h"
 #include "image/wordlist.h"
+#include "os/whole.h"
 
 enum kind { KIND_ROOTFS, KIND_DOCKER, KIND_OCI };
 
@@ -111,16 +112,11 @@ static int spread_file(struct importer *im, struct tarstream *t, struct blob *b,
         }
         digest_add(&d, data, len);
         b->size += (int64_t)len;
-        for (size_t at = 0; at < len;) {
-            ssize_t n = write(fd, (const char *)data + at, len - at);
-            if (n < 0 && errno != EINTR) {
-                r = err_set(err, err_from_errno(errno), errno, "\"%.200s\": unpack", b->path);
-                break;
-            }
-            at += n > 0 ? (size_t)n : 0;
-        }
-        if (r < 0)
+        int written = whole_write(fd, data, len);
+        if (written < 0) {
+            r = err_set(err, err_from_errno(-written), -written, "\"%.200s\": unpack", b->path);
             break;
+        }
     }
     digest_hex(&d, b->hex);
     digest_done(&d);

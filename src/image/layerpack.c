@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "image/image_limits.h"
+#include "os/whole.h"
 
 #define DEPTH_MAX   1024
 #define ENTRIES_MAX 4000000
@@ -36,13 +37,10 @@ struct packer {
 static la_ssize_t put(struct archive *a, void *arg, const void *data, size_t len)
 {
     struct packer *p = arg;
-    for (size_t at = 0; at < len;) {
-        ssize_t n = write(p->out_fd, (const char *)data + at, len - at);
-        if (n < 0 && errno != EINTR) {
-            archive_set_error(a, errno, "%s", strerror(errno));
-            return -1;
-        }
-        at += n > 0 ? (size_t)n : 0;
+    int r = whole_write(p->out_fd, data, len);
+    if (r < 0) {
+        archive_set_error(a, -r, "%s", strerror(-r));
+        return -1;
     }
     digest_add(&p->digest, data, len);
     p->bytes += (int64_t)len;

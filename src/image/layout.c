@@ -13,6 +13,7 @@
 #include "base/ident.h"
 #include "image/digest.h"
 #include "image/layertree.h"
+#include "os/whole.h"
 
 #define PARTIAL_KEEP_S (7 * 86400)
 
@@ -244,16 +245,8 @@ static int write_file(int dir_fd, const char *name, const char *text, size_t len
         return -errno;
     if (for_fd != dir_fd)
         share(fd, for_fd);
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0) {
-            text += n;
-            len -= (size_t)n;
-        }
-    }
-    return is_durable && fsync(fd) < 0 ? -errno : 0;
+    int r = whole_write(fd, text, len);
+    return r == 0 && is_durable && fsync(fd) < 0 ? -errno : r;
 }
 
 int layout_write_json(struct image_store *s, int dir_fd, const char *name, const json_t *doc, bool is_durable,

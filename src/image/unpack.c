@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "image/layertree.h"
 #include "image/tarstream.h"
+#include "os/whole.h"
 
 #define OPAQUE_MARK     ".wh..wh..opq"
 #define WHITEOUT_PREFIX ".wh."
@@ -279,21 +280,6 @@ static int count_bytes(struct unpacker *u, const struct item *it, int64_t bytes,
     return 0;
 }
 
-static int write_all(int fd, const char *data, size_t len, int64_t offset)
-{
-    while (len > 0) {
-        ssize_t n = pwrite(fd, data, len, offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        data += n;
-        len -= (size_t)n;
-        offset += n;
-    }
-    return 0;
-}
-
 static int write_content(struct unpacker *u, const struct item *it, int fd, int64_t size, struct err *err)
 {
     const void *data;
@@ -305,7 +291,7 @@ static int write_content(struct unpacker *u, const struct item *it, int fd, int6
         if (offset < 0 || (int64_t)len > size || offset > size - (int64_t)len)
             return err_set(err, ERR_INVALID, 0, "\"%.200s\": content beyond its stated %lld bytes", it->path,
                            (long long)size);
-        int w = write_all(fd, data, len, offset);
+        int w = whole_pwrite(fd, data, len, offset);
         if (w < 0)
             return err_set(err, err_from_errno(-w), -w, "\"%.200s\": write", it->path);
     }

@@ -13,20 +13,14 @@
 #include <unistd.h>
 
 #include "guest/agent/ag_stream.h"
+#include "os/whole.h"
 
 #define STEP_MAX 320
 
 static void write_all(int fd, const uint8_t *data, size_t len)
 {
-    while (len > 0) {
-        ssize_t n = write(fd, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            _exit(1); /* the agent has dropped this request */
-        data += n;
-        len -= (size_t)n;
-    }
+    if (whole_write(fd, data, len) < 0)
+        _exit(1); /* the agent has dropped this request */
 }
 
 void ag_reply_frame(struct ag_reply *r, const void *frame, size_t len)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/whole.h"
+
 #define COPY_BYTES (64u * 1024)
 
 static bool is_dots(const char *name)
@@ -151,13 +153,8 @@ static int copy_bytes(int from, int to)
             break;
         if (n < 0)
             r = -errno;
-        for (ssize_t at = 0; r == 0 && at < n;) {
-            ssize_t w = write(to, buf + at, (size_t)(n - at));
-            if (w < 0)
-                r = -errno;
-            else
-                at += w;
-        }
+        else
+            r = whole_write(to, buf, (size_t)n);
     }
     free(buf);
     return r;

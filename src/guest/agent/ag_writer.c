@@ -11,6 +11,7 @@
 
 #include "guest/agent/ag_fs.h"
 #include "guest/agent/ag_stream.h"
+#include "os/whole.h"
 
 #define TRIES 16
 
@@ -122,20 +123,6 @@ static int open_draft(struct draft *d, const char *path, uint32_t mode, uint8_t 
     return r;
 }
 
-static int write_all(int fd, const uint8_t *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        data += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 /* A file that something is mounted on, as an engine does with /etc/hosts, cannot be replaced: the one that is there
  * gets the contents. */
 static int pour(struct draft *d)
@@ -148,7 +135,7 @@ static int pour(struct draft *d)
         return -errno;
     for (ssize_t n = 1; n > 0 && r == 0; at += n) {
         n = pread(d->fd, piece, sizeof(piece), at);
-        r = n < 0 ? -errno : write_all(old, piece, (size_t)n);
+        r = n < 0 ? -errno : whole_write(old, piece, (size_t)n);
     }
     if (r == 0 && ftruncate(old, at) < 0)
         r = -errno;
@@ -197,7 +184,7 @@ void ag_writer_put(struct ag_reply *r, const uint8_t *data, size_t len)
     }
     int result = open_draft(&d, path, mode, PROTO_WRITE_PARENTS);
     if (result == 0)
-        result = write_all(d.fd, bytes, n);
+        result = whole_write(d.fd, bytes, n);
     if (result == 0)
         result = publish(&d);
     else
@@ -234,7 +221,7 @@ static int on_frame(struct ag_stream *s, uint16_t type, const uint8_t *data, siz
     }
     if (type != PROTO_FS_DATA || ag_stream_take(s, len) < 0)
         return -EBADMSG;
-    int r = write_all(w->draft.fd, data, len);
+    int r = whole_write(w->draft.fd, data, len);
     if (r < 0)
         end_writer(w, r);
     else

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
+#include "os/whole.h"
 
 #define AGENT      "guest"
 #define TAG_BYTES  8
@@ -40,19 +41,6 @@ struct dkdoor_wait {
     void *arg;
 };
 
-static int write_all(int fd, const void *data, size_t len)
-{
-    const char *p = data;
-    while (len) {
-        ssize_t n = write(fd, p, len);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        p += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 /* Written beside and moved into place: a container may be running the one that is there. */
 static int put_file(int dir_fd, const char *name, const void *data, size_t len, mode_t mode)
 {
@@ -61,7 +49,7 @@ static int put_file(int dir_fd, const char *name, const void *data, size_t len, 
     CLEANUP(close_fd_p) int fd = openat(dir_fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
         return -errno;
-    int r = write_all(fd, data, len);
+    int r = whole_write(fd, data, len);
     if (r == 0 && (fchmod(fd, mode) < 0 || renameat(dir_fd, fresh, dir_fd, name) < 0))
         r = -errno;
     return r;

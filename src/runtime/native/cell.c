@@ -22,6 +22,7 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/stage_plan.h"
+#include "os/whole.h"
 #include "runtime/native/boxdisk.h"
 
 #define BOX_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
@@ -83,18 +84,11 @@ int cell_memory_file(const char *name, const void *data, size_t len, bool is_pro
         fd = memfd_create(name, flags);
     if (fd < 0)
         return -errno;
-    for (size_t done = 0; done < len;) {
-        ssize_t n = write(fd, (const char *)data + done, len - done);
-        if (n <= 0) {
-            int r = n < 0 ? -errno : -EIO;
-            (void)close(fd); /* incomplete */
-            return r;
-        }
-        done += (size_t)n;
-    }
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) {
-        int r = -errno;
-        (void)close(fd); /* unusable unless sealed */
+    int r = whole_write(fd, data, len);
+    if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        r = -errno;
+    if (r < 0) {
+        (void)close(fd); /* incomplete, or unusable unless sealed */
         return r;
     }
     return fd;

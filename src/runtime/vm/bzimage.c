@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "os/whole.h"
 
 #define SETUP_SECTS    0x1f1u
 #define BOOT_FLAG      0x1feu
@@ -103,20 +104,6 @@ static int add_filters(struct archive *a)
     return archive_read_support_format_raw(a) == ARCHIVE_OK ? 0 : -ENOMEM;
 }
 
-static int write_all(int fd, const uint8_t *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        data += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 static int copy_out(struct archive *a, int out, size_t max, const char *what, struct err *err)
 {
     static __thread uint8_t chunk[CHUNK];
@@ -126,7 +113,7 @@ static int copy_out(struct archive *a, int out, size_t max, const char *what, st
         total += (size_t)n;
         if (total > max)
             return err_set(err, ERR_TOO_LARGE, 0, "%s unpacks to more than %zu MiB", what, max >> 20);
-        int r = write_all(out, chunk, (size_t)n);
+        int r = whole_write(out, chunk, (size_t)n);
         if (r < 0)
             return err_sys(err, r, "write what %s unpacks to", what);
     }
@@ -238,7 +225,7 @@ int bzimage_to_elf(int from, int out, char version[64], struct err *err)
     if (r < 0)
         return r;
     if (bzimage_is_elf(v.data, v.len)) {
-        r = write_all(out, v.data, v.len);
+        r = whole_write(out, v.data, v.len);
         r = r < 0 ? err_sys(err, r, "copy the kernel") : 0;
     } else {
         r = bzimage_parse(v.data, v.len, &b, err);

@@ -8,27 +8,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/whole.h"
 
 #define BLOCK (64u * 1024)
 
 static bool is_zero(const char *data, size_t len)
 {
     return len == 0 || (data[0] == 0 && memcmp(data, data + 1, len - 1) == 0);
-}
-
-static int put(int to, const char *data, size_t len, off_t at)
-{
-    while (len) {
-        ssize_t n = pwrite(to, data, len, at);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0) {
-            data += n;
-            at += n;
-            len -= (size_t)n;
-        }
-    }
-    return 0;
 }
 
 /* The next data at or after `at`; size when there is none. */
@@ -57,7 +43,7 @@ static int copy(int from, int to, int64_t size)
             continue;
         if (n <= 0)
             return n < 0 ? -errno : -EBADMSG; /* it became shorter under our hands */
-        int r = is_zero(block, (size_t)n) ? 0 : put(to, block, (size_t)n, at);
+        int r = is_zero(block, (size_t)n) ? 0 : whole_pwrite(to, block, (size_t)n, at);
         if (r < 0)
             return r;
         at += n;

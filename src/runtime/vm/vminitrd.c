@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "os/filter.h"
 #include "os/mount.h"
+#include "os/whole.h"
 #include "runtime/vm/vmcpio.h"
 #include "runtime/vm/vmmodule.h"
 
@@ -110,13 +111,8 @@ int vminitrd_write(int modules, int out, struct err *err)
         return r;
     if ((r = vmcpio_end(&c)) < 0)
         return err_sys(err, r, "make the first root");
-    for (size_t at = 0; at < c.out.len;) {
-        ssize_t n = write(out, c.out.data + at, c.out.len - at);
-        if (n <= 0)
-            return err_sys(err, n < 0 ? -errno : -EIO, "write the first root");
-        at += (size_t)n;
-    }
-    return 0;
+    r = whole_write(out, c.out.data, c.out.len);
+    return r < 0 ? err_sys(err, r, "write the first root") : 0;
 }
 
 const void *vminitrd_agent(size_t *ret_len)
