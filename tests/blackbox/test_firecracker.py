@@ -3,6 +3,7 @@ place of the firecracker program: the server's confinement, folders and records 
 "guest" runs; a boot is not. What the checker does not allow makes a test here fail."""
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -154,6 +155,8 @@ def test_a_machine_of_libkrun_lives_and_dies_as_a_process(tmp_path):
     assert made.client.post(f"/sandboxes/{box}/pause").status == 200
     assert made.client.post(f"/sandboxes/{box}/resume").status == 200
     assert made.client.post(f"/sandboxes/{box}/snapshots", {}).status == 501
+    lines = pathlib.Path(f"/proc/{fckit.monitor_of(uid, b'--krun-guest')}/status").read_text().splitlines()
+    assert {"Seccomp:\t2", "NoNewPrivs:\t1", "CapEff:\t" + "0" * 16} <= set(lines)
     made.server.kill()
     made.server.start()
     made.client = made.server.client()
