@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <linux/kvm.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "os/confine.h"
 #include "os/proc.h"
 #include "os/program.h"
 #include "os/vmhello.h"
@@ -341,17 +343,42 @@ static gid_t kvm_group(void)
     return stat("/dev/kvm", &st) == 0 && (st.st_mode & 0060) == 0060 && st.st_gid ? st.st_gid : (gid_t)-1;
 }
 
-int vmprobe_become_owner(const char *data_dir, struct err *err)
+/* False: there is no folder yet. */
+static bool find_owner(const char *data_dir, struct confine_who *ret)
 {
     struct stat st;
     CLEANUP(free_p) char *kit = xasprintf("%s/" VMKIT_FOLDER, data_dir);
     CLEANUP(free_p) char *above = xasprintf("%s/vm", data_dir);
     gid_t kvm = kvm_group();
-    if (geteuid() != 0 || (lstat(kit, &st) < 0 && lstat(above, &st) < 0) || st.st_uid == 0)
+    if (lstat(kit, &st) < 0 && lstat(above, &st) < 0)
+        return false;
+    *ret = (struct confine_who){ .uid = st.st_uid, .gid = st.st_gid, .has_group = kvm != (gid_t)-1, .group = kvm };
+    return true;
+}
+
+int vmprobe_become_owner(const char *data_dir, struct err *err)
+{
+    struct confine_who who;
+    if (geteuid() != 0 || !find_owner(data_dir, &who) || who.uid == 0)
         return 0;
-    if (setgroups(kvm != (gid_t)-1, &kvm) < 0 || setgid(st.st_gid) < 0 || setuid(st.st_uid) < 0)
-        return err_sys(err, -errno, "become user %u, whose %s is", (unsigned)st.st_uid, kit);
+    if (setgroups(who.has_group, &who.group) < 0 || setgid(who.gid) < 0 || setuid(who.uid) < 0)
+        return err_sys(err, -errno, "become user %u, whose %s/" VMKIT_FOLDER " is", (unsigned)who.uid, data_dir);
     return 0;
+}
+
+int vmprobe_confine(const char *data_dir, struct err *err)
+{
+    struct confine_who who;
+    if (geteuid() != 0)
+        return 0;
+    if (!find_owner(data_dir, &who))
+        return err_set(err, ERR_UNSUPPORTED, 0, "there is no %s/" VMKIT_FOLDER ": run `iii vm setup`", data_dir);
+    if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
+        return err_sys(err, -errno, "leave the host's network");
+    int r = confine_identity(&who, 0, err);
+    if (r >= 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0) /* descriptors are opened again, by /proc/self */
+        r = err_sys(err, -errno, "look at itself");
+    return r;
 }
 
 /* --- what was found --- */

@@ -29,5 +29,8 @@ int vmprobe_refresh(const char *data_dir, const struct vmkit *k, struct err *err
 /* The kit of a server that is not root is worked on as that user: root does not follow names in a folder of another.
  * What it may do with KVM stays, since the server's machines are started by root. */
 int vmprobe_become_owner(const char *data_dir, struct err *err);
+/* The same for good, for a probe that a server asks for and whose kit it could have changed: that user without any
+ * capability, and without a network. */
+int vmprobe_confine(const char *data_dir, struct err *err);
 /* One boot. On failure err has the last words of the console. */
 int vmprobe_boot(const struct vmkit *k, bool is_kvm, int64_t limit_ms, int64_t *ret_ms, struct err *err);

@@ -213,11 +213,11 @@ static int base(struct tool *t, struct err *err)
     return vmbase_build(t->image_dir, (const char *const *)layers, t->q.n_layers, t->fds[VMWIRE_FD_OUT], err);
 }
 
-/* As the user whose kit it is: a guest is booted, and the answer written there. */
+/* As the user whose kit it is, and no more than that: a guest is booted, and the answer written there. */
 static int probe(struct tool *t, struct err *err)
 {
     CLEANUP(vmkit_done) struct vmkit kit = { 0 };
-    int r = vmprobe_become_owner(t->data_dir, err);
+    int r = vmprobe_confine(t->data_dir, err);
     if (r >= 0)
         r = vmkit_open(t->data_dir, NULL, &kit, err);
     return r < 0 ? r : vmprobe_refresh(t->data_dir, &kit, err);
