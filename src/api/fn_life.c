@@ -130,8 +130,8 @@ static void find_root(struct creation *n)
         return;
     }
     if (!m->settings->fn_auto_install || !pulls_is_allowed(m->pulls)) {
-        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and auto_install is off", n->image,
-                           n->source);
+        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, n->source,
+                           m->settings->fn_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
         creation_fail(n);
         return;
     }

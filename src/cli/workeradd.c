@@ -230,6 +230,8 @@ static int add_block_to_file(const struct verbs_args *a)
                   done == WORKERADD_KEPT    ? " (its settings were kept; --force --reset-config restores the defaults)"
                   : done == WORKERADD_RESET ? " (the defaults were restored)"
                                             : "");
+    if (done != WORKERADD_KEPT)
+        (void)fprintf(stderr, "a server that runs with this file takes it at its next start\n");
     return 0;
 }
 

@@ -348,6 +348,14 @@ static int bind_low_ports(struct daemon *d, struct err *err)
     return 0;
 }
 
+/* Without certificates there is nothing to read again, and a server must not die of the question. When it was started
+ * in a terminal the signal says that this is gone: then it stops. */
+static void on_hangup_signal(void *arg)
+{
+    (void)arg;
+    log_event(LOG_INFO, "server.hangup", "msg", "there are no certificates to read again", NULL);
+}
+
 /* Opens everything, serves until something stops it. The caller closes the parts. */
 static int serve(struct daemon *d, struct err *err)
 {
@@ -358,6 +366,8 @@ static int serve(struct daemon *d, struct err *err)
         r = loop_on_signal(d->loop, SIGTERM, on_stop_signal, d);
     if (r == 0)
         r = loop_on_signal(d->loop, SIGINT, on_stop_signal, d);
+    if (r == 0 && !d->tls)
+        r = loop_on_signal(d->loop, SIGHUP, isatty(STDERR_FILENO) ? on_stop_signal : on_hangup_signal, d);
     if (r < 0)
         return r;
     manager_recover(d->manager, on_recovered, d);

@@ -68,7 +68,8 @@ def test_images_outside_the_allowlist_are_refused(fn, image):
 
 
 def test_an_image_that_is_not_there_and_may_not_be_pulled(fn):
-    assert "lost" in fn.fault("create", "S101", image="lost")["message"]
+    refused = fn.fault("create", "S101", image="lost")["message"]
+    assert "lost" in refused and "III_PULL" in refused, "auto_install is on: it is the other switch"
 
 
 @pytest.mark.parametrize("fields, code", [

@@ -267,6 +267,15 @@ def test_only_allowed_images():
         assert caller.ok("GET", "/sandboxes")["total"] == 2
 
 
+def test_a_hangup_does_not_end_a_server_without_certificates():
+    import signal
+    with harness.Server() as server, harness.Client(server.port) as caller:
+        sid = caller.create()["id"]
+        server.proc.send_signal(signal.SIGHUP)
+        harness.wait_until(lambda: "evt=server.hangup" in server.log(), "the server to say that it read the signal")
+        assert caller.exec(sid, "echo here")["stdout"] == "here\n"
+
+
 def test_stop_by_sigint_ends_the_sandboxes():
     import signal
     server = harness.Server()
