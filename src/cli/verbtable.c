@@ -359,7 +359,7 @@ const struct verbs_verb verbtable_rows[] = {
     { "audit verify", "", "Check that no line was changed, removed or put in", NULL, audit_verify_options,
       "iii audit verify", "0 the chain holds, 1 it does not, 2 wrong usage", auditcmd_verify, 0, 0, 0 },
     { "doctor", "[--escape | --vm] [--json]", "Say what this host can do and what is missing",
-      "With --escape: try to get out of sandboxes made for that, and say what was reached.\n"
+      "With --escape: try to get out of sandboxes of --backend NAME (native), and say what was reached.\n"
       "With --vm: boot, use, save, restore and fork a virtual machine of --backend NAME (qemu).",
       NULL, "iii doctor\niii doctor --escape\niii doctor --vm",
       "0 sandboxes can be made here (nothing got out), 1 they cannot, 2 wrong usage", run_doctor,

@@ -6,18 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "escape/suite.h"
+#include "escape/escapevm.h"
 
 static const char help[] =
-    "Usage: iii doctor --escape [--json] [--all]\n"
+    "Usage: iii doctor --escape [--backend NAME] [--json] [--all]\n"
     "\n"
     "Starts a server of its own in a throw-away folder, runs hostile programs in its sandboxes and\n"
     "looks from outside at what they reached. Nothing of a running server is touched; nothing is\n"
     "sent to the network. Run it on the host, and as the user, that the server will run as.\n"
     "\n"
-    "  --json   the same as JSON: {\"ok\", \"rows\": [{item, name, result, detail}]}\n"
-    "  --all    every try, not only what was reached or skipped\n"
-    "  --help   this text\n"
+    "  --backend NAME   native, qemu, firecracker or krun; else III_ISOLATION_BACKEND, else native.\n"
+    "                   Virtual machines run an image made of the host's busybox\n"
+    "  --json           the same as JSON: {\"ok\", \"rows\": [{item, name, result, detail}]}\n"
+    "  --all            every try, not only what was reached or skipped\n"
+    "  --help           this text\n"
     "\n"
     "Exit code: 0 nothing got out, 1 something did or the suite could not run, 2 wrong usage.\n";
 
@@ -34,7 +36,8 @@ static const struct {
               { 12, "Forks" },
               { 14, "Shared page cache" },
               { 15, "Kill" },
-              { 17, "Side doors" } };
+              { 17, "Side doors" },
+              { 18, "Monitors of virtual machines" } };
 
 struct style {
     const char *good, *bad, *weak, *bold, *off;
@@ -96,16 +99,57 @@ static void print_report(const json_t *rows, bool wants_all, const struct style 
         printf("\n%sNothing got out:%s %zu tries, all denied.\n", st->good, st->off, denied);
 }
 
-static int play(const char *data_dir, struct suite *s, struct err *err)
+static int play(const char *data_dir, const char *backend, struct suite *s, struct err *err)
 {
     static suite_scene *const scenes[] = { scenes_probes, scenes_files, scenes_neighbours, scenes_forks, scenes_kill };
-    int r = suite_open(s, data_dir, err);
+    int r = suite_open(s, data_dir, backend, err);
     if (r < 0)
         return r;
     if (!(s->box = suite_create(s, NULL, err)) || !(s->neighbour = suite_create(s, NULL, err)))
         return -EIO;
     for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
         scenes[i](s);
+    if (s->is_vm) {
+        escapevm_monitors(s);
+        escapevm_judge(s);
+    }
+    return 0;
+}
+
+struct arguments {
+    bool wants_json, wants_all, wants_help;
+    const char *backend;
+};
+
+/* -EINVAL: it has said what is wrong. */
+static int parse(int argc, char **argv, struct arguments *a)
+{
+    const char *configured = getenv("III_ISOLATION_BACKEND");
+    a->backend = configured && escapevm_is(configured) ? configured : "native";
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        bool is_backend = strcmp(word, "--backend") == 0 && i + 1 < argc;
+        a->wants_help |= strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+        a->wants_json |= strcmp(word, "--json") == 0;
+        a->wants_all |= strcmp(word, "--all") == 0;
+        if (is_backend)
+            a->backend = argv[++i];
+        if (is_backend && !escapevm_is(a->backend) && strcmp(a->backend, "native") != 0) {
+            (void)fprintf(stderr,
+                          "iii doctor: --escape knows the backends native, qemu, firecracker and krun, not \"%s\"\n",
+                          a->backend);
+            return -EINVAL;
+        }
+        if (!is_backend && !a->wants_help && strcmp(word, "--json") != 0 && strcmp(word, "--all") != 0 &&
+            strcmp(word, "--escape") != 0) {
+            (void)fprintf(
+                stderr,
+                "iii doctor: unknown argument \"%s\"; with --escape it takes --backend NAME, --json, --all and "
+                "--help\n",
+                word);
+            return -EINVAL;
+        }
+    }
     return 0;
 }
 
@@ -113,32 +157,24 @@ int escape_main(const char *data_dir, int argc, char **argv)
 {
     static const struct style plain = { "", "", "", "", "" },
                               coloured = { "\033[32m", "\033[31m", "\033[33m", "\033[1m", "\033[0m" };
-    bool wants_json = false, wants_all = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            (void)fputs(help, stdout);
-            return 0;
-        }
-        wants_json |= strcmp(argv[i], "--json") == 0;
-        wants_all |= strcmp(argv[i], "--all") == 0;
-        if (strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--all") != 0 && strcmp(argv[i], "--escape") != 0) {
-            (void)fprintf(stderr,
-                          "iii doctor: unknown argument \"%s\"; with --escape it takes --json, --all and --help\n",
-                          argv[i]);
-            return 2;
-        }
+    struct arguments a = { 0 };
+    if (parse(argc, argv, &a) < 0)
+        return 2;
+    if (a.wants_help) {
+        (void)fputs(help, stdout);
+        return 0;
     }
     struct err err = ERR_INIT;
     CLEANUP(suite_close) struct suite s = { 0 };
-    if (play(data_dir, &s, &err) < 0) {
+    if (play(data_dir, a.backend, &s, &err) < 0) {
         (void)fprintf(stderr, "iii doctor: the escape suite could not run: %s\n", err.msg);
         return 1;
     }
     bool is_ok = count(s.rows, 0, "reached") == 0 && count(s.rows, 0, "denied") > 0;
-    if (wants_json) {
+    if (a.wants_json) {
         JSON_OWNED answer = json_pack("{s:b, s:O}", "ok", is_ok, "rows", s.rows);
         return json_dumpf(answer, stdout, JSON_INDENT(1)) < 0 || putchar('\n') == EOF || !is_ok;
     }
-    print_report(s.rows, wants_all, isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &coloured : &plain);
+    print_report(s.rows, a.wants_all, isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? &coloured : &plain);
     return !is_ok;
 }

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/ident.h"
+#include "escape/escapevm.h"
 #include "os/tree.h"
 
 #define PROBE_PATH "/workspace/iii-probe"
@@ -33,11 +34,11 @@ void suite_row(struct suite *s, int item, const char *name, enum suite_result re
                                                    words[result], "detail", json_text(detail, len)));
 }
 
-/* The settings of this user's server are not meant for ours. */
+/* The settings of this user's server are not meant for ours, but for where its monitors are. */
 static void clean_environment(void)
 {
     for (char **e = environ; *e;) {
-        if (strncmp(*e, "III_", 4) != 0) {
+        if (strncmp(*e, "III_", 4) != 0 || strncmp(*e, "III_VM_", 7) == 0) {
             e++;
             continue;
         }
@@ -55,11 +56,14 @@ static int write_marker(struct suite *s, struct err *err)
     return 0;
 }
 
-int suite_open(struct suite *s, const char *data_dir, struct err *err)
+int suite_open(struct suite *s, const char *data_dir, const char *backend, struct err *err)
 {
     unsigned char random[(SUITE_SECRET - 1) / 2];
     char token[sizeof(random) * 2 + 1];
-    *s = (struct suite){ .rows = json_array(), .dir = xasprintf("%s/escape-XXXXXX", data_dir) };
+    *s = (struct suite){ .rows = json_array(),
+                         .dir = xasprintf("%s/escape-XXXXXX", data_dir),
+                         .backend = backend,
+                         .is_vm = escapevm_is(backend) };
     if (!mkdtemp(s->dir)) {
         int r = err_set(err, ERR_INTERNAL, errno, "make a folder in %s (III_DATA_DIR names another place)", data_dir);
         s->dir[0] = '\0';
@@ -74,8 +78,11 @@ int suite_open(struct suite *s, const char *data_dir, struct err *err)
     if (r < 0)
         return r;
     clean_environment();
-    if (setenv("III_AUTH_TOKEN", token, 1) < 0 || setenv("III_PULL", "never", 1) < 0)
+    if (setenv("III_AUTH_TOKEN", token, 1) < 0 || setenv("III_PULL", "never", 1) < 0 ||
+        setenv("III_ISOLATION_BACKEND", backend, 1) < 0)
         return err_set(err, ERR_INTERNAL, errno, "set the server's environment");
+    if (s->is_vm && (r = escapevm_prepare(s, data_dir, err)) < 0)
+        return r;
     CLEANUP(free_p) char *data = xasprintf("%s/data", s->dir);
     return buildserver_open(data, NULL, &s->server, err);
 }

@@ -17,6 +17,8 @@ struct suite {
     struct buildserver server;
     json_t *rows; /* [{item, name, result, detail}] */
     char *box, *neighbour;
+    const char *backend;
+    bool is_vm; /* it has kernels of its own (escapevm.h) */
 };
 
 enum suite_result { SUITE_DENIED, SUITE_REACHED, SUITE_SKIPPED };
@@ -24,7 +26,7 @@ enum suite_result { SUITE_DENIED, SUITE_REACHED, SUITE_SKIPPED };
 void suite_row(struct suite *s, int item, const char *name, enum suite_result result, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
 
-int suite_open(struct suite *s, const char *data_dir, struct err *err);
+int suite_open(struct suite *s, const char *data_dir, const char *backend, struct err *err);
 void suite_close(struct suite *s); /* ends the server and removes the folder; for CLEANUP() too */
 
 /* A new sandbox; its id, or NULL with err. Caller frees. fields: more of the create body, taken over; or NULL. */

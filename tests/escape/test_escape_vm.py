@@ -29,7 +29,7 @@ ANSWER_S = 5  # the slowest answer of a neighbour, on a machine that emulates tw
 @pytest.fixture(scope="module")
 def server():
     """Its machines of MEMORY_MB are hostile; all others come from a template that is well."""
-    made = harness.Server()
+    made = harness.Server(env={"III_AGENT_GRACE": "4", "III_AGENT_TIMEOUT": "30", "III_VM_VOLUME_MB": "24"})
     made.held = leak.Holdings(made.data_dir)
     try:
         harness.qemukit.fill(made.data_dir, made.binary, harness.make_template)
@@ -70,6 +70,14 @@ def watch(server, caller, sid, seconds):
     return took, share, most - before
 
 
+def made_hostile(server, what):
+    """The id of a hostile machine that is somebody's sandbox."""
+    answers, work = hostile(server, what)
+    work.join(150)
+    assert answers and answers[0].status == 200, answers
+    return answers[0].json()["id"]
+
+
 def hostile(server, what):
     """Makes a hostile machine in the background. Its answer is in the list when it has come."""
     answers, caller = [], server.client(timeout_s=150)
@@ -79,12 +87,12 @@ def hostile(server, what):
     return answers, work
 
 
-@pytest.mark.parametrize("what", ["frames", "mute", "console", "garbage", "noise", "registers"])
+@pytest.mark.parametrize("what", ["frames", "mute", "console", "garbage", "noise", "registers", "unasked", "huge", "notes", "memory"])
 def test_a_guest_that_was_taken_over_hurts_nobody_else(server, neighbour, what, record_property):
     caller, sid = neighbour
     known = set(vmwatch.monitors(server))
     answers, work = hostile(server, what)
-    if what in ("frames", "mute", "console", "registers"):
+    if what in ("frames", "mute", "console", "registers", "notes", "memory"):
         work.join(150)
         assert answers and answers[0].status == 200, answers
     took, share, growth = watch(server, caller, sid, SECONDS)
@@ -95,7 +103,7 @@ def test_a_guest_that_was_taken_over_hurts_nobody_else(server, neighbour, what, 
     assert share < 0.6  # it has turns left for others, whatever one guest sends
     work.join(150)
     assert answers
-    if what in ("garbage", "noise") and answers[0].status != 200:
+    if what in ("garbage", "noise", "unasked", "huge") and answers[0].status != 200:
         assert "virtual machine" in answers[0].error or "died" in answers[0].error, answers
     elif answers[0].status == 200:
         bad = answers[0].json()["id"]
@@ -106,6 +114,101 @@ def test_a_guest_that_was_taken_over_hurts_nobody_else(server, neighbour, what, 
             assert any(word in event["data"]["console"] for word in ("Cannot map", "irtio", "hostile: device")), event  # it had them in its hands
         assert caller.delete(f"/sandboxes/{bad}").status in (200, 404)
     harness.wait_until(lambda: len(vmwatch.machines(server)) == 1, "only the neighbour is left")
+    assert caller.exec(sid, "echo on")["stdout"] == "on\n"
+
+
+@pytest.mark.parametrize("what", ["mute", "silent", "twice"])
+def test_callers_of_a_guest_that_was_taken_over_are_answered(server, neighbour, what):
+    """By the server, when the guest says nothing; once, when it says it twice."""
+    caller, sid = neighbour
+    bad = made_hostile(server, what)
+    started = time.monotonic()
+    replies = [caller.post(f"/sandboxes/{bad}/exec", {"command": "true", "timeout": 1}), caller.post(f"/sandboxes/{bad}/files/delete", {"path": "/workspace/x"})]
+    if what == "twice":
+        assert [reply.status for reply in replies] == [200, 200], replies
+    else:
+        assert [reply.status for reply in replies] == [504, 504] and "agent" in replies[0].error, replies
+        assert time.monotonic() - started > 5
+    assert caller.exec(sid, "echo on")["stdout"] == "on\n"
+    caller.ok("DELETE", f"/sandboxes/{bad}")
+
+
+class Loops:
+    """Whether a file of a folder ever becomes a device of the host, or the host mounts anything: looked at all the time."""
+
+    def __init__(self, server):
+        self.seen, self.server, self.is_over = set(), server, False
+        self.before = self.mounts()
+        self.work = threading.Thread(target=self.look, daemon=True)
+
+    def mounts(self):
+        own = [self.server.pid, *(pid for pid in leak.descendants(self.server.pid) if not vmwatch.is_monitor(pid) and leak.inner_pid(pid) is None)]
+        return {line.split(" ", 4)[4] for pid in [1, "self", *own] for line in leak.read(f"/proc/{pid}/mountinfo").splitlines()}
+
+    def look(self):
+        while not self.is_over:
+            self.seen |= {str(path) for path in pathlib.Path("/sys/block").glob("loop*/loop/backing_file") if str(self.server.data_dir) in leak.read(path)}
+            self.seen |= self.mounts() - self.before
+            time.sleep(0.02)
+
+    def __enter__(self):
+        self.work.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over = True
+        self.work.join(10)
+
+
+def test_the_host_reads_nothing_that_a_guest_wrote_to_its_drives(server, neighbour):
+    """A guest spoils its own drive, and a volume that is plugged into it; saved, cloned, and given to a neighbour, only guests ever look at them."""
+    caller, sid = neighbour
+    vid = caller.ok("POST", "/volumes", {"name": "spoiled"})["id"]
+    caller.ok("POST", f"/volumes/{vid}/attach", {"sandboxId": sid, "mountPath": "/data"})
+    caller.exec(sid, "echo kept > /data/f")
+    caller.ok("POST", f"/volumes/{vid}/detach")
+    drive = pathlib.Path(server.data_dir) / "vm" / "volumes" / vid / "disk"
+    good = drive.read_bytes()[:4096]
+    slow = server.client(timeout_s=150)
+    with Loops(server) as loops:
+        bad = made_hostile(server, "drives")
+        assert slow.post(f"/volumes/{vid}/attach", {"sandboxId": bad, "mountPath": "/data"}).status >= 400  # nobody in there answers
+        harness.wait_until(lambda: drive.read_bytes()[:4096] != good, "the guest to spoil the volume")
+        saved = slow.post(f"/sandboxes/{bad}/snapshots", {"name": "spoiled"})
+        assert saved.status in (200, 409, 500, 502, 504), saved
+        slow.ok("DELETE", f"/sandboxes/{bad}")
+        slow.post(f"/volumes/{vid}/detach")
+        spoiled = slow.post(f"/volumes/{vid}/attach", {"sandboxId": sid, "mountPath": "/data"})
+        assert spoiled.status in (400, 409, 500, 502, 504), spoiled  # its kernel finds no file system
+        assert caller.exec(sid, "echo on")["stdout"] == "on\n"
+        if saved.status == 200:
+            slow.delete(f"/snapshots/{saved.json()['id']}")
+        assert slow.delete(f"/volumes/{vid}").status == 200
+    assert not loops.seen, loops.seen
+
+
+def limit_memory(pid, more_mb):
+    """So much more than it has now is all that the control group of a monitor gets."""
+    for folder in map(pathlib.Path, leak.cgroup_folders(pid)):
+        used, limit = folder / "memory.current", folder / "memory.max"
+        if not used.exists():
+            used, limit = folder / "memory.usage_in_bytes", folder / "memory.limit_in_bytes"
+        if used.exists():
+            limit.write_text(str(int(used.read_text()) + (more_mb << 20)))
+            return True
+    return False
+
+
+def test_a_monitor_without_memory_is_a_death_with_its_reason(server, neighbour):
+    caller, sid = neighbour
+    known = set(vmwatch.monitors(server))
+    bad = caller.create()["id"]
+    (pid,) = set(vmwatch.monitors(server)) - known
+    if not limit_memory(pid, 8):
+        pytest.skip("no control group for memory here")
+    caller.post(f"/sandboxes/{bad}/exec", {"command": ["python3", "-c", "print(len(bytearray(b'x') * (200 << 20)))"]})
+    event = harness.wait_until(lambda: caller.ok("GET", f"/events/history?sandboxId={bad}&topic=sandbox.error")["events"], "its end")[0]
+    assert "used up its memory" in event["data"]["console"], event
     assert caller.exec(sid, "echo on")["stdout"] == "on\n"
 
 

@@ -15,7 +15,9 @@ struct probe_ctx {
     const char *secret; /* its content */
     const char *host;   /* the host's name */
     long uptime_s;      /* the host's, when the probe was started; 0: not given */
-    int port;           /* where the server listens on the host's loopback; 0: not given */
+    const char *socket; /* it stands for a monitor; NULL: it does not */
+    const char *machine;
+    int port; /* where the server listens on the host's loopback; 0: not given */
 };
 
 __attribute__((format(printf, 4, 5))) void probe_row(int item, const char *name, enum probe_result result,

@@ -1,4 +1,6 @@
-/* iii-probe [--outside] [--marker PATH --secret TEXT] [--host NAME] [--uptime S] [--port N] */
+/* iii-probe [--outside] [--marker PATH --secret TEXT] [--host NAME] [--uptime S] [--port N]
+ * In the place of a virtual machine's monitor (--api-sock PATH --id NAME, as Firecracker is started) it is a monitor
+ * that was taken over: its rows go to the file `report` beside that socket, and it stays. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -128,6 +130,10 @@ static int read_args(int argc, char **argv, struct probe_ctx *ctx)
             ctx->uptime_s = strtol(value, NULL, 10);
         else if (strcmp(argv[i], "--port") == 0)
             ctx->port = (int)strtol(value, NULL, 10);
+        else if (strcmp(argv[i], "--api-sock") == 0)
+            ctx->socket = value;
+        else if (strcmp(argv[i], "--id") == 0)
+            ctx->machine = value;
         else
             return -EINVAL;
         i++;
@@ -141,6 +147,17 @@ static int who(void)
     const char *text = probe_text("/proc/self/status"), *at = text ? strstr(text, "CapEff:") : NULL;
     bool has_caps = at && strtoull(at + 7, NULL, 16) != 0;
     return geteuid() == 0 ? 64 : has_caps ? 66 : 65;
+}
+
+static int open_report(const char *socket)
+{
+    char path[256];
+    const char *slash = strrchr(socket, '/');
+    snprintf(path, sizeof(path), "%.*s/report", slash ? (int)(slash - socket) : 0, socket);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 || dup2(fd, 1) < 0)
+        return -1;
+    return close(fd); /* what is open is looked at */
 }
 
 int main(int argc, char **argv)
@@ -158,7 +175,13 @@ int main(int argc, char **argv)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    if (ctx.socket && open_report(ctx.socket) < 0)
+        return 1;
     for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
         run_group(&groups[i], &ctx);
+    if (ctx.socket)
+        probe_row(18, "done", PROBE_DENIED, "machine %s", ctx.machine ? ctx.machine : "");
+    while (ctx.socket)
+        (void)pause();
     return 0;
 }

@@ -105,7 +105,7 @@ static void on_done(void *arg, struct http_client *http, const struct err *err)
     else if (is_get && (json_read(buf_text(&c->answer), c->answer.len, &answer, NULL) < 0 || !json_is_object(answer)))
         (void)err_set(&why, ERR_UPSTREAM, 0, "Firecracker answers GET %s with something that is no JSON object",
                       j->path);
-    finish(c, answer, why.code ? &why : NULL);
+    finish(c, why.code ? NULL : answer, why.code ? &why : NULL);
 }
 
 static void on_turn(void *arg)

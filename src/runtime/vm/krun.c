@@ -15,7 +15,7 @@ struct vmm {
 
 static void krun_argv(const struct vmwire_request *q, const char *command_line, struct vmm_args *a)
 {
-    vmm_args_add(a, "iii");
+    vmm_args_add(a, "%s", q->name); /* by which vmtool.c finds it */
     vmm_args_add(a, "--krun-vm");
     vmm_args_add(a, "%u", q->cpus);
     vmm_args_add(a, "%u", q->memory_mb);

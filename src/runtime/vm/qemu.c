@@ -104,6 +104,8 @@ static void qemu_argv(const struct vmwire_request *q, const char *command_line, 
 {
     bool is_kvm = q->flags & VMWIRE_KVM;
     vmm_args_add(a, "qemu-system-x86_64");
+    vmm_args_add(a, "-name");
+    vmm_args_add(a, "%s", q->name); /* by which vmtool.c finds it */
     vmm_args_add(a, "-machine");
     vmm_args_add(a, "microvm,pit=on,pic=on,rtc=on,acpi=on,isa-serial=on,memory-backend=mem");
     vmm_args_add(a, "-accel");

@@ -497,11 +497,6 @@ static void vm_on_late(struct box *box, loop_fn *fn, void *arg)
     box->late_arg = arg;
 }
 
-static char *vm_last_words(struct box *box)
-{
-    return vmmachine_words(box->machine);
-}
-
 /* --- while it runs --- */
 
 static void on_pause_done(void *arg, const struct err *err)
@@ -559,6 +554,17 @@ static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
     if (stat(disk, &st) == 0)
         ret->disk_bytes = (uint64_t)st.st_blocks * 512;
     return 0;
+}
+
+static char *vm_last_words(struct box *box)
+{
+    CLEANUP(free_p) char *words = vmmachine_words(box->machine);
+    struct box_stats st = { 0 };
+    if (vm_stats(box, &st, NULL) < 0 || !st.oom_kills)
+        return STEAL(words);
+    return xasprintf(
+        "%s%sthe host's kernel ended its monitor, which had used up its memory: %u MiB for the machine and %u", words,
+        *words ? "\n" : "", box->memory_mb, VMWIRE_OVERHEAD_MB);
 }
 
 struct limiting {

@@ -91,6 +91,8 @@ void vmfile_remove_later(struct vm *vm, const char *folder);            /* the s
 int vmfile_seal(const char *folder, const char *to, const struct vmimage *image, struct err *err);
 /* ERR_NOT_FOUND: there is none. ERR_CONFLICT: its memory was written to since it was sealed, so it is not used. */
 int vmfile_load(const char *folder, struct vmimage *ret, struct err *err);
+/* What stands in such a folder's record; the image gets no folder. ret_changed: when its memory was written last. */
+int vmfile_parse(const char *text, size_t len, struct vmimage *ret, int64_t *ret_changed, struct err *err);
 void vmfile_done(struct vmimage *i);
 /* Copies the drive of an image into a new file on a pool thread. fn gets the new file's descriptor. */
 typedef void vmfile_fn(void *arg, int fd, const struct err *err);

@@ -110,30 +110,54 @@ int vmfile_seal(const char *folder, const char *to, const struct vmimage *image,
     return 0;
 }
 
+static bool is_base(const char *text)
+{
+    size_t len = strlen(text);
+    return len > 0 && len < VMKIT_HEX && strspn(text, "0123456789abcdef") == len;
+}
+
+int vmfile_parse(const char *text, size_t len, struct vmimage *ret, int64_t *ret_changed, struct err *err)
+{
+    JSON_OWNED record = NULL;
+    int r = json_read(text, len, &record, err);
+    if (r < 0)
+        return r;
+    int64_t memory_mb = json_get_int(record, "memoryMb", 0), cpus = json_get_int(record, "cpus", 0),
+            disk_mb = json_get_int(record, "diskMb", 0);
+    const char *base = json_get_str(record, "base", "");
+    if (memory_mb < VMWIRE_MEMORY_MIN || memory_mb > VMWIRE_MEMORY_MAX || cpus < 1 || cpus > VMWIRE_CPUS_MAX ||
+        disk_mb < 0 || disk_mb > VMWIRE_DISK_MB || !is_base(base)) /* the last is part of a path */
+        return err_set(err, ERR_CONFLICT, 0, "it describes no machine that could be");
+    *ret = (struct vmimage){ .memory_mb = (uint32_t)memory_mb,
+                             .cpus = (uint32_t)cpus,
+                             .disk_mb = (uint32_t)disk_mb,
+                             .is_kvm = json_get_bool(record, "kvm", false),
+                             .shape = (unsigned)json_get_int(record, "shape", 0) };
+    (void)snprintf(ret->cpu, sizeof(ret->cpu), "%s", json_get_str(record, "cpu", ""));
+    (void)snprintf(ret->base, sizeof(ret->base), "%s", base);
+    *ret_changed = json_get_int(record, "ramChanged", 0);
+    return 0;
+}
+
 int vmfile_load(const char *folder, struct vmimage *ret, struct err *err)
 {
     struct stat st;
     char text[META_MAX];
-    JSON_OWNED record = NULL;
+    struct vmimage image = { 0 };
+    int64_t changed = 0;
     CLEANUP(free_p) char *ram = xasprintf("%s/ram", folder);
     CLEANUP(free_p) char *meta = xasprintf("%s/" META, folder);
     CLEANUP(close_fd_p) int fd = open(meta, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
     if (n < 0 || stat(ram, &st) < 0)
         return err_set(err, ERR_NOT_FOUND, 0, "there is no machine in %s", folder);
-    int r = json_read(text, (size_t)n, &record, err);
+    int r = vmfile_parse(text, (size_t)n, &image, &changed, err);
     if (r < 0)
         return err_wrap(err, r, "%s", meta);
-    if (json_get_int(record, "ramChanged", 0) != changed_ns(&st))
+    if (changed != changed_ns(&st))
         return err_set(err, ERR_CONFLICT, 0, "the memory in %s was written to after it was saved", folder);
-    *ret = (struct vmimage){ .folder = xstrdup(folder),
-                             .memory_mb = (uint32_t)json_get_int(record, "memoryMb", 0),
-                             .cpus = (uint32_t)json_get_int(record, "cpus", 0),
-                             .disk_mb = (uint32_t)json_get_int(record, "diskMb", 0),
-                             .is_kvm = json_get_bool(record, "kvm", false),
-                             .shape = (unsigned)json_get_int(record, "shape", 0) };
-    (void)snprintf(ret->cpu, sizeof(ret->cpu), "%s", json_get_str(record, "cpu", ""));
-    (void)snprintf(ret->base, sizeof(ret->base), "%s", json_get_str(record, "base", ""));
+    image.folder = xstrdup(folder);
+    *ret = image;
     return 0;
 }
 

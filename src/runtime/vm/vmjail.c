@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "os/confine.h"
+#include "os/filter.h"
 #include "os/mount.h"
 #include "os/proc.h"
 #include "runtime/vm/vmjailer.h"
@@ -38,6 +39,7 @@ struct jail {
     int taps[VMWIRE_NICS], n_taps; /* behind its interfaces, unless it opens them itself */
     int usr, kvm, null, named[VMWIRE_FDS], extra[EXTRAS];
     const char *extra_from[EXTRAS]; /* NULL: not wanted */
+    struct filter filter;
     uid_t uid; /* as seen from outside: in a user namespace of its own nobody has one before it is mapped */
     gid_t gid;
     bool is_root;
@@ -340,6 +342,8 @@ static int become_monitor(struct jail *j, const char *program, struct vmm_args *
         r = enter_root(j, err);
     if (r >= 0)
         r = settle(j, err);
+    if (r >= 0 && !has_jailer(j) && (r = filter_install(&j->filter)) < 0) /* a jailer has mounts to make */
+        return err_sys(err, r, "install the system call filter");
     if (r < 0)
         return r;
     (void)execve(program, args->list, no_env);
@@ -358,7 +362,7 @@ static const char *find_program(const char *name, char *buf, size_t size)
 }
 
 /* The name is random: so is the id, and a machine that has the same one still sees none of its files and processes. */
-static uid_t uid_of(const char *name)
+uid_t vmjail_uid_of(const char *name)
 {
     return VMJAIL_UID_BASE + (uid_t)(strtoull(name, NULL, 16) % VMJAIL_UIDS);
 }
@@ -442,7 +446,7 @@ int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int f
     if (!program)
         return err_set(err, ERR_UNSUPPORTED, 0, "%s is not installed", j.vmm ? j.vmm->program : "this monitor");
     memcpy(j.fds, plan->fds, sizeof(j.fds));
-    j.uid = j.is_root ? uid_of(q->name) : getuid();
+    j.uid = j.is_root ? vmjail_uid_of(q->name) : getuid();
     j.gid = j.is_root ? j.uid : getgid();
     if (has_jailer(&j) && (vmjailer_check(plan->site->jailer, j.is_root, err) < 0 ||
                            vmjailer_look(j.extra_from[EXTRA_JAILED], &j.jailed, err) < 0))
@@ -454,12 +458,15 @@ int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int f
         j.vmm->argv(q, line, &args);
     int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the monitor's command line is too long") : 0;
     if (r >= 0)
+        r = filter_build(&j.filter, err); /* that of commands: what a monitor adds itself comes on top */
+    if (r >= 0)
         r = group ? cgroup_join_open(group, &j.join, err) : (j.join.clone_into = NO_FD, 0);
     if (r >= 0 && j.is_root)
         r = clone_mounts(&j, err);
     if (r >= 0)
         r = launch(&j, program, &args, fds_back, err);
     cgroup_join_done(&j.join);
+    filter_done(&j.filter);
     vmm_args_done(&args);
     if (r < 0)
         return r;

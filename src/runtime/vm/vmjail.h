@@ -24,5 +24,6 @@ struct vmjail_plan {
 /* Starts the monitor as a child of our own parent. fds_back: the caller's, also when it fails. */
 int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int fds_back[VMWIRE_REPLY_FDS],
                  struct err *err);
-/* A user id that only machines have. */
+/* A user id that only machines have; that of this one, when root starts it. */
 bool vmjail_is_uid(uid_t uid);
+uid_t vmjail_uid_of(const char *name);

@@ -16,6 +16,7 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "os/unixsock.h"
+#include "runtime/vm/vmwords.h"
 
 #define CONSOLE_MS    50 /* a guest may write as fast as it can: what is read is bounded, the rest waits or is lost */
 #define CONSOLE_BYTES 16384
@@ -37,8 +38,7 @@ struct vmmachine {
     int box_fd; /* the monitor's folder, or NO_FD */
     int console, errors;
     struct timer *console_timer;
-    char words[VMMACHINE_WORDS_MAX];
-    size_t n_words;
+    struct vmwords words;
     bool is_starting; /* the tool has not answered yet */
     bool is_unwanted; /* killed before it did */
     vmmachine_fn *fn; /* of the start */
@@ -99,31 +99,16 @@ struct vmchannel *vmmachine_note(struct vmmachine *m, struct vmchannel_options *
 
 /* --- the console --- */
 
-static void remember(struct vmmachine *m, const char *data, size_t n)
-{
-    if (n > sizeof(m->words)) {
-        data += n - sizeof(m->words);
-        n = sizeof(m->words);
-    }
-    if (m->n_words + n > sizeof(m->words)) {
-        size_t drop = m->n_words + n - sizeof(m->words);
-        memmove(m->words, m->words + drop, m->n_words - drop);
-        m->n_words -= drop;
-    }
-    memcpy(m->words + m->n_words, data, n);
-    m->n_words += n;
-}
-
 /* False: there was nothing. */
 static bool read_piece(struct vmmachine *m)
 {
     char piece[CONSOLE_BYTES];
     ssize_t n = m->console < 0 ? -1 : read(m->console, piece, sizeof(piece)); /* both never make us wait */
     if (n > 0)
-        remember(m, piece, (size_t)n);
+        vmwords_add(&m->words, piece, (size_t)n);
     ssize_t more = m->errors < 0 ? -1 : read(m->errors, piece, sizeof(piece));
     if (more > 0)
-        remember(m, piece, (size_t)more);
+        vmwords_add(&m->words, piece, (size_t)more);
     return n > 0 || more > 0;
 }
 
@@ -139,30 +124,10 @@ static void read_rest(struct vmmachine *m)
         ;
 }
 
-static char *last_lines(char *text)
-{
-    size_t lines = 0, at = strlen(text);
-    while (at > 0 && (text[at - 1] != '\n' || ++lines < VMMACHINE_WORDS_LINES))
-        at--;
-    memmove(text, text + at, strlen(text + at) + 1);
-    return text;
-}
-
 char *vmmachine_words(struct vmmachine *m)
 {
     read_rest(m);
-    char *text = xzalloc(m->n_words + 1);
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_words; i++) {
-        unsigned char c = (unsigned char)m->words[i];
-        if (c == '\n' || (c >= ' ' && c <= '~'))
-            text[n++] = (char)c;
-        else if (c == '\t')
-            text[n++] = ' ';
-    }
-    while (n && text[n - 1] == '\n')
-        text[--n] = '\0';
-    return last_lines(text);
+    return vmwords_text(&m->words);
 }
 
 static int dial_console(const struct vmmachine *m)

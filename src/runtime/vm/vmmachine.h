@@ -10,9 +10,6 @@
 #include "runtime/vm/vmchannel.h"
 #include "runtime/vm/vmm.h"
 
-#define VMMACHINE_WORDS_MAX   4096
-#define VMMACHINE_WORDS_LINES 32
-
 /* What all machines of a driver share. */
 struct vmmachine_site {
     struct loop *loop;
@@ -66,8 +63,8 @@ void vmmachine_resume(struct vmmachine *m, vmmachine_fn *fn, void *arg);
 struct vmchannel *vmmachine_greet(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg);
 /* The same to its warden, for a note; only where the monitor has that port (plug of vmm.h). */
 struct vmchannel *vmmachine_note(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg);
-/* The last lines of its console, and what its monitor complained of: printable, at most VMMACHINE_WORDS_LINES and
- * VMMACHINE_WORDS_MAX bytes. Caller frees. */
+/* The last lines of its console, and what its monitor complained of: as vmwords.h makes
+ * them fit. Caller frees. */
 char *vmmachine_words(struct vmmachine *m);
 
 /* Kills what is called so, without a handle: what a crash left. */

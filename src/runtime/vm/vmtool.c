@@ -2,6 +2,7 @@
  * every field checked before anything is done. */
 #include "runtime/vm/vmtool.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,11 +29,10 @@
 #include "runtime/vm/vmprobe.h"
 #include "runtime/vm/vmtap.h"
 
-#define SOCKET_FD   3
-#define OVERHEAD_MB 512 /* of a monitor beside its guest's memory: translated code, buffers, page tables */
-#define KILL_MS     10000
-#define FREEZE_MS   5000
-#define PIDS_MAX    64 /* of a monitor: it has one process */
+#define SOCKET_FD 3
+#define KILL_MS   10000
+#define FREEZE_MS 5000
+#define PIDS_MAX  64 /* of a monitor: it has one process */
 
 struct tool {
     const char *data_dir, *image_dir;
@@ -57,7 +57,7 @@ static int start(struct tool *t, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
     struct cgroup group;
-    struct cgroup_limits limits = { .memory_mb = t->q.memory_mb + OVERHEAD_MB, .cpu_milli = t->q.cpu_milli };
+    struct cgroup_limits limits = { .memory_mb = t->q.memory_mb + VMWIRE_OVERHEAD_MB, .cpu_milli = t->q.cpu_milli };
     int r = group_name(t, name, err);
     if (r >= 0)
         r = cgroup_make(&t->host, name, &limits, &group, err);
@@ -107,10 +107,81 @@ static int kill_process(const struct tool *t, struct err *err)
     return 0;
 }
 
+/* --- one that nobody has named by its process --- */
+
+/* Its parent has not asked for its end yet. */
+static bool is_zombie(const char *pid)
+{
+    char path[40], text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    const char *state = proc_stat_field(text, 3);
+    return !state || *state == 'Z';
+}
+
+static bool has_argument(const char *pid, const char *name)
+{
+    char path[40], text[8192];
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    for (const char *p = text; p < text + n; p += strlen(p) + 1)
+        if (strcmp(p, name) == 0)
+            return true;
+    return false;
+}
+
+/* Root's machines have a user id that their name gives, which they cannot change. An ordinary user's have only the name
+ * among their arguments, and a user namespace that is not ours. */
+static bool is_machine(const char *pid, const char *name)
+{
+    char path[40];
+    struct stat st, ours, theirs;
+    (void)snprintf(path, sizeof(path), "/proc/%.20s", pid);
+    if (stat(path, &st) < 0 || is_zombie(pid))
+        return false;
+    if (geteuid() == 0)
+        return st.st_uid == vmjail_uid_of(name);
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/ns/user", pid);
+    return has_argument(pid, name) && stat(path, &theirs) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+           theirs.st_ino != ours.st_ino;
+}
+
+static unsigned kill_all_named(const char *name)
+{
+    DIR *d = opendir("/proc");
+    unsigned n = 0;
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        if (e->d_name[0] < '1' || e->d_name[0] > '9')
+            continue;
+        CLEANUP(close_fd_p) int pidfd = proc_open((pid_t)strtol(e->d_name, NULL, 10));
+        if (pidfd < 0 || !is_machine(e->d_name, name)) /* looked at while we hold it: it is the same process */
+            continue;
+        n++;
+        (void)proc_signal(pidfd, SIGKILL); /* gone is what it shall be */
+    }
+    if (d)
+        (void)closedir(d);
+    return n;
+}
+
 static void nap(void)
 {
     struct timespec ts = { .tv_nsec = 2000000 };
     (void)nanosleep(&ts, NULL);
+}
+
+static int kill_named(const struct tool *t, struct err *err)
+{
+    for (int waited = 0; waited < KILL_MS; waited += 2) {
+        if (kill_all_named(t->q.name) == 0)
+            return 0;
+        nap();
+    }
+    return err_set(err, ERR_INTERNAL, EBUSY, "the processes of machine %s do not end", t->q.name);
 }
 
 static int end_processes(struct tool *t, struct err *err)
@@ -121,7 +192,7 @@ static int end_processes(struct tool *t, struct err *err)
     if (r < 0)
         return r;
     if (cgroup_open(&t->host, name, &group) < 0)
-        return kill_process(t, err);
+        return t->q.pid ? kill_process(t, err) : kill_named(t, err);
     for (int waited = 0; waited < KILL_MS; waited += 2) {
         (void)cgroup_kill(&group); /* empty is fine */
         r = cgroup_is_empty(&group) ? cgroup_remove(&group) : -EBUSY;
@@ -165,7 +236,7 @@ static int limit(struct tool *t, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
     struct cgroup group;
-    struct cgroup_limits limits = { .memory_mb = t->q.memory_mb ? t->q.memory_mb + OVERHEAD_MB : 0,
+    struct cgroup_limits limits = { .memory_mb = t->q.memory_mb ? t->q.memory_mb + VMWIRE_OVERHEAD_MB : 0,
                                     .cpu_milli = t->q.cpu_milli };
     int r = group_name(t, name, err);
     if (r >= 0 && (r = cgroup_open(&t->host, name, &group)) < 0)

@@ -8,17 +8,18 @@
 
 #include "base/err.h"
 
-#define VMWIRE_VERSION    1u
-#define VMWIRE_NAME_MAX   20 /* 16 hex digits and NUL */
-#define VMWIRE_EXTRA_MAX  65536u
-#define VMWIRE_LAYERS_MAX 230u /* as many as one overlay takes */
-#define VMWIRE_MEMORY_MIN 64u
-#define VMWIRE_MEMORY_MAX 1048576u
-#define VMWIRE_CPUS_MAX   64u
-#define VMWIRE_DISK_MB    16777216u
-#define VMWIRE_MILLI_MAX  4096000u /* of a limit of CPU time */
-#define VMWIRE_RUN        "vm/run" /* below the data folder: sockets of machines, and their folders */
-#define VMWIRE_BOX_SUFFIX ".box"
+#define VMWIRE_VERSION     1u
+#define VMWIRE_NAME_MAX    20 /* 16 hex digits and NUL */
+#define VMWIRE_EXTRA_MAX   65536u
+#define VMWIRE_LAYERS_MAX  230u /* as many as one overlay takes */
+#define VMWIRE_MEMORY_MIN  64u
+#define VMWIRE_MEMORY_MAX  1048576u
+#define VMWIRE_CPUS_MAX    64u
+#define VMWIRE_DISK_MB     16777216u
+#define VMWIRE_MILLI_MAX   4096000u /* of a limit of CPU time */
+#define VMWIRE_OVERHEAD_MB 512u     /* of a monitor beside its guest's memory: translated code, buffers, page tables */
+#define VMWIRE_RUN         "vm/run" /* below the data folder: sockets of machines, and their folders */
+#define VMWIRE_BOX_SUFFIX  ".box"
 /* Interfaces of every machine, since none can come later: the first leads out, each other one to one network. */
 #define VMWIRE_NIC_OUT 0u
 #define VMWIRE_NICS    5u
