@@ -40,6 +40,12 @@ struct fccall {
 
 /* --- what it says --- */
 
+/* U+0080 to U+009F: terminals take some of them for the begin of a command. */
+static bool is_late_control(const char *c)
+{
+    return (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 && (unsigned char)c[1] < 0xa0;
+}
+
 /* Control characters would reach a terminal or a log; a letter is not cut in the middle. */
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -47,9 +53,12 @@ static void copy_text(char *to, size_t size, const char *from)
     n = utf8_whole(from, n < size ? n : size - 1);
     memcpy(to, from, n);
     to[n] = '\0';
-    for (char *c = to; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+    for (char *c = to; *c; c++) {
+        if (is_late_control(c))
+            c[0] = c[1] = ' ';
+        else if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = ' ';
+    }
 }
 
 void fccall_fault(const char *method, const char *path, int status, const char *body, size_t len, struct err *err)

@@ -30,8 +30,8 @@ static void turn(void)
 
 static void check(const struct err *err)
 {
-    for (const char *p = err ? err->msg : ""; *p; p++)
-        MUST(*p >= ' ' && *p <= '~');
+    for (const unsigned char *p = (const unsigned char *)(err ? err->msg : ""); *p; p++)
+        MUST(*p >= ' ' && *p != 0x7f && !(p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0));
 }
 
 static void on_wait(void *arg, json_t *answer, const struct err *err)
