@@ -10,12 +10,12 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "blackbox"))
 
+import fckit  # noqa: E402
 import harness  # noqa: E402
 import leak  # noqa: E402
-import test_firecracker  # noqa: E402
 import vmwatch  # noqa: E402
 
-pytestmark = test_firecracker.pytestmark
+pytestmark = fckit.marks
 
 PROBE = harness.BINARY.parent / "src" / "escape" / "iii-probe"
 
@@ -32,7 +32,7 @@ def report(server):
 @pytest.fixture
 def taken(bait):
     """A server whose Firecracker is the probe, the rows that it has written, and its process."""
-    stage = test_firecracker.Stage(program=PROBE)
+    stage = fckit.Stage(program=PROBE)
     answers = []
     work = threading.Thread(target=lambda: answers.append(stage.server.client(timeout_s=200).post("/sandboxes", {"image": "test/base:1"})))
     try:
