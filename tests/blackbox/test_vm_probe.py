@@ -9,6 +9,7 @@ import pytest
 
 import fckit
 import harness
+import qemukit
 
 pytestmark = fckit.marks[1:]
 BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -41,6 +42,10 @@ def test_the_answer_of_another_boot_is_asked_for_again():
     assert found["kvm"] is False and found["why"], found
     harness.wait_until(lambda: "backend.slow" in server.log(), "one warning says so")
     assert found["why"][:40] in server.log() and server.log().count("backend.slow") == 1
+    if not qemukit.lacks():
+        done = harness.run_cli("vm", "status", "--json", "--data-dir", server.data_dir, env={"III_VM_JAILER": "/nowhere/jailer"})
+        said = json.loads(done.stdout)
+        assert done.returncode == 0 and said["acceleration"] == "tcg" and "/nowhere/jailer cannot be used" in said["firecrackerJail"], said
     stamp = (server.data_dir / "vm/kit/probe.json").stat().st_mtime_ns
     server.stop()
     server.start()

@@ -122,6 +122,7 @@ int vmsetup_run(const char *data_dir, const char *kernel, bool is_json)
 int vmsetup_status(const char *data_dir, const char *jailer, bool is_json)
 {
     char jail[512];
+    (void)vmjailer_say(jailer, jail, sizeof(jail)); /* as who we are now; what it lacks is no fault of the kit */
     struct err err = ERR_INIT;
     CLEANUP(vmkit_done) struct vmkit k = { 0 };
     struct vmprobe p = { 0 };
@@ -139,7 +140,6 @@ int vmsetup_status(const char *data_dir, const char *jailer, bool is_json)
     if (r < 0)
         return fail(is_json, &err);
     JSON_OWNED doc = kit_json(&k, &p);
-    (void)vmjailer_say(jailer, jail, sizeof(jail)); /* what it lacks is no fault of the kit */
     (void)json_object_set_new(doc, "firecrackerJail", json_text(jail, strlen(jail)));
     if (is_json)
         return print_json(doc);

@@ -131,6 +131,8 @@ TEST(an_end_and_a_limit_bring_no_descriptors)
     CHECK(passes(&q, "", 0) && !passes(&q, "", 1));
     q.op = VMWIRE_THAW;
     CHECK(passes(&q, "", 0) && !passes(&q, "", 1));
+    const struct vmwire_request probe = { .version = VMWIRE_VERSION, .op = VMWIRE_PROBE }; /* of no machine */
+    CHECK(passes(&probe, "", 0) && !passes(&probe, "", 1));
     q.op = VMWIRE_LIMIT;
     q.memory_mb = VMWIRE_MEMORY_MAX;
     q.cpu_milli = VMWIRE_MILLI_MAX;
