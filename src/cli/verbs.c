@@ -12,6 +12,7 @@
 #include "cli/boxprogram.h"
 #include "cli/usage.h"
 
+#define MCP_NAME       "iii-sandbox-mcp"
 #define PATH_MAX_BYTES 64
 #define PROBE_FILE     "config.yaml" /* what `iii` alone starts with, when it is there */
 
@@ -415,9 +416,21 @@ static int run_program(const struct verbs_program *p, int argc, char **argv, con
     return run_verb(&a, argc, argv);
 }
 
+/* The name of the published MCP server: `iii-sandbox-mcp …` is `iii mcp …`. */
+static int run_mcp(int argc, char **argv, const struct verbs_hooks *hooks)
+{
+    char verb[] = "mcp";
+    CLEANUP(free_p) char **all = xzalloc(((size_t)argc + 2) * sizeof(*all));
+    all[0] = argv[0], all[1] = verb;
+    memcpy(all + 2, argv + 1, ((size_t)argc - 1) * sizeof(*all));
+    return run_program(&verbtable_program, argc + 1, all, hooks);
+}
+
 int verbs_main(int argc, char **argv, const struct verbs_hooks *hooks)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL, *name = slash ? slash + 1 : argc > 0 ? argv[0] : "";
+    if (strcmp(name, MCP_NAME) == 0)
+        return run_mcp(argc, argv, hooks);
     if (strcmp(name, BOXPROGRAM_NAME) != 0)
         return run_program(&verbtable_program, argc, argv, hooks);
     struct boxprogram *box = boxprogram_new();

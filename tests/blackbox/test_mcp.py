@@ -40,6 +40,13 @@ def test_versions(url, asked, given):
         assert ("outputSchema" in tools[0]) == (given >= "2025-06-18")
 
 
+def test_the_name_of_the_published_server(url, tmp_path):
+    (tmp_path / "iii-sandbox-mcp").symlink_to(harness.BINARY)
+    done = subprocess.run([str(tmp_path / "iii-sandbox-mcp")], input=json.dumps(request("ping")) + "\n", capture_output=True, text=True, check=False,
+                          env=harness.clean_env({"III_SANDBOX_URL": url, "III_DATA_DIR": tmp_path / "never"}), timeout=harness.DEADLINE_S)
+    assert done.returncode == 0 and json.loads(done.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
 def test_the_contract_tools_come_first(mcp):
     tools = mcp.ask("tools/list")["result"]["tools"]
     assert [t["name"] for t in tools[:39]] == [f"sandbox_{name}" for name in CONTRACT]
