@@ -121,6 +121,7 @@ TEST(monitors_by_name_and_number)
 
 /* --- its control --- */
 
+static const struct vmwire_request booted = { .op = VMWIRE_START };
 static struct loop *loop;
 static struct vmm *vmm;
 static int monitor = NO_FD, came_fd = NO_FD, done, failed, lost;
@@ -206,7 +207,7 @@ static void begin(bool is_reopened)
     (void)snprintf(path, sizeof(path), "%s/s", folder);
     int listener = unixsock_listen(path, 0, 1);
     CHECK_INT(loop_new(&loop, &err), 0);
-    struct vmm_start s = { .loop = loop, .control = path, .on_lost = on_lost };
+    struct vmm_start s = { .loop = loop, .control = path, .request = &booted, .on_lost = on_lost };
     vmm = is_reopened ? ops->reopen(&s, on_done, NULL) : ops->open(&s, on_done, NULL);
     monitor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     CHECK(monitor >= 0);
@@ -330,7 +331,7 @@ TEST(nobody_listens)
     struct err err = ERR_INIT;
     done = failed = 0;
     CHECK_INT(loop_new(&loop, &err), 0);
-    struct vmm_start s = { .loop = loop, .control = "/tmp/iii-qemu-nobody" };
+    struct vmm_start s = { .loop = loop, .control = "/tmp/iii-qemu-nobody", .request = &booted };
     vmm = ops->open(&s, on_done, NULL);
     CHECK_INT(done, 0); /* never from inside the call */
     turn();
