@@ -41,6 +41,19 @@ def import_image(data, folder, user):
                    capture_output=True, env=harness.clean_env({"HOME": str(data.parent)}))
 
 
+OPEN = []  # servers of the test that runs
+
+
+@pytest.fixture(autouse=True)
+def no_server_is_left():
+    """Of a test that failed half-way. Import it beside Stage."""
+    yield
+    while OPEN:
+        proc = OPEN.pop().proc
+        proc.terminate()  # it ends its machines
+        proc.wait(harness.DEADLINE_S)
+
+
 class Stage:
     """A server whose firecracker is the checker."""
 
@@ -57,6 +70,7 @@ class Stage:
         if user:
             subprocess.run(["chown", "-R", f"{user}:{user}", self.server.data_dir], check=True)
         import_image(self.server.data_dir, self.server.home, user)
+        OPEN.append(self.server)
         self.server.start()
         self.client = self.server.client()
 
@@ -73,6 +87,7 @@ class Stage:
     def end(self):
         self.client.close()
         self.server.stop()
+        OPEN.remove(self.server)
         self.held.assert_nothing_left()
         self.server.remove()
 

@@ -12,7 +12,7 @@ import pytest
 import fckit
 import fcprogram
 import harness
-from fckit import Stage
+from fckit import Stage, no_server_is_left  # noqa: F401
 
 pytestmark = fckit.marks
 

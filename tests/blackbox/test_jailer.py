@@ -12,7 +12,7 @@ import pytest
 
 import fckit
 import harness
-from fckit import Stage
+from fckit import Stage, no_server_is_left  # noqa: F401
 
 pytestmark = fckit.marks
 ROOT = {"base", "box", "dev", "disk", "firecracker", "initramfs", "kernel", "ram", "run"}  # of a program that is one file

@@ -10,6 +10,7 @@ import pytest
 import fckit
 import harness
 import qemukit
+from fckit import no_server_is_left  # noqa: F401
 
 pytestmark = fckit.marks[1:]
 BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -28,6 +29,7 @@ def start(probe=None, user=None):
     fckit.make_kit(server.data_dir)
     if probe:
         (server.data_dir / "vm/kit/probe.json").write_text(json.dumps(probe))
+    fckit.OPEN.append(server)
     return server.start()
 
 
@@ -53,4 +55,5 @@ def test_the_answer_of_another_boot_is_asked_for_again():
     time.sleep(0.3)  # one that asked would have written by now: nothing is booted here
     assert (server.data_dir / "vm/kit/probe.json").stat().st_mtime_ns == stamp
     server.stop()
+    fckit.OPEN.remove(server)
     server.remove()
