@@ -126,7 +126,7 @@ class World:
     def volume(self, mount_path=None):
         vol = self.ok("POST", "/volumes", {"name": "v"})["id"]
         if mount_path:
-            self.ok("POST", f"/volumes/{vol}/attach", {"sandboxId": self.box, "mountPath": mount_path})
+            self.ok("POST", f"/volumes/{vol}/attach", {"sandboxId": self.new_box(), "mountPath": mount_path})  # a machine with volumes cannot be saved
         return vol
 
     def fake_npm(self):
