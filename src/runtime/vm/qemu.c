@@ -82,7 +82,8 @@ static void add_fixed(struct vmm_args *a)
 }
 
 /* Last, so that the others stay where they are. Without a header for offloads: the host's kernel gets whole frames,
- * never a guest's word about how to cut one. */
+ * never a guest's word about how to cut one. Without announcements: after a restore each would wake its guest, five
+ * times, to tell peers that it does not have. */
 static void add_nics(struct vmm_args *a, bool has_taps)
 {
     for (unsigned i = 0; i < VMWIRE_NICS; i++) {
@@ -95,8 +96,8 @@ static void add_nics(struct vmm_args *a, bool has_taps)
             vmm_args_add(a, "tap,id=nic%u,fd=%d,vhost=off", i, VMM_TAP_FD(i));
         }
         vmm_args_add(a, "-device");
-        vmm_args_add(a, "virtio-net-device,mac=%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1], mac[2], mac[3], mac[4],
-                     mac[5], behind);
+        vmm_args_add(a, "virtio-net-device,guest_announce=off,mac=%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1],
+                     mac[2], mac[3], mac[4], mac[5], behind);
     }
 }
 
@@ -504,7 +505,7 @@ static void qemu_has_drive(struct vmm *m, const char *id, vmm_fn *fn, void *arg)
 }
 
 const struct vmm_ops qemu_ops = { .name = "qemu",
-                                  .shape = 3,
+                                  .shape = 4,
                                   .program = "qemu-system-x86_64",
                                   .can_save = true,
                                   .can_save_live = true,

@@ -75,7 +75,8 @@ TEST(a_machine_has_its_interfaces)
     char device[100], tap[100];
     for (unsigned i = 0; i < VMWIRE_NICS; i++) {
         const char *text = line_of(0);
-        (void)snprintf(device, sizeof(device), "\n-device\nvirtio-net-device,mac=02:69:76:6d:00:0%u\n", i);
+        (void)snprintf(device, sizeof(device),
+                       "\n-device\nvirtio-net-device,guest_announce=off,mac=02:69:76:6d:00:0%u\n", i);
         CHECK(strstr(text, device));
         text = line_of(VMWIRE_TAPS);
         (void)snprintf(tap, sizeof(tap), "\n-netdev\ntap,id=nic%u,fd=%d,vhost=off\n", i, VMM_TAP_FD(i));
