@@ -123,7 +123,6 @@ struct row vmrows_peers[] = {
 static pid_t parent_of(pid_t pid, char *comm, size_t size)
 {
     char path[64], text[512] = "";
-    int parent = 0;
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     FILE *f = fopen(path, "r");
     size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
@@ -133,8 +132,7 @@ static pid_t parent_of(pid_t pid, char *comm, size_t size)
     if (!n || !open || !close)
         return 0;
     (void)snprintf(comm, size, "%.*s", (int)(close - open - 1), open + 1);
-    (void)sscanf(close + 1, " %*c %d", &parent);
-    return parent;
+    return strlen(close) > 3 ? (pid_t)strtol(close + 3, NULL, 10) : 0; /* ") S 17 …" */
 }
 
 /* Monitors that the server has started: they are its children. */
