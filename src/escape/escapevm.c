@@ -27,7 +27,8 @@ static const char *const applets[] = { "sh", "cat",   "chmod", "cksum", "echo", 
 static const struct {
     const char *name, *why;
 } own_kernel[] = {
-    { "socket option: netfilter tables", "the guest's own kernel, which has no network" },
+    { "socket option: netfilter tables", "those of the guest's own kernel" },
+    { "network interfaces", "the machine's own, which lead nowhere until it is let into a network" },
     { "oom_score_adj -1000", "whom the guest's own kernel ends when its memory is full" },
 };
 

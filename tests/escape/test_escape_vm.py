@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(harness.BACKEND != "qemu", reason="about virtual
 
 PROBE = harness.BINARY.parent / "src" / "escape" / "iii-probe"
 # What only concerns the kernel that the guest has for itself.
-OWN_KERNEL = {"socket option: netfilter tables": "it has none", "oom_score_adj -1000": "whom it kills when the guest's memory is full"}
+OWN_KERNEL = {"socket option: netfilter tables": "its own", "network interfaces": "they lead nowhere until it is let into a network", "oom_score_adj -1000": "whom it kills when the guest's memory is full"}
 SECONDS = 4  # that a flood lasts
 DAEMON_MB = 64  # that the daemon may grow by; what it holds for one link is bounded far below
 ANSWER_S = 5  # the slowest answer of a neighbour, on a machine that emulates two guests and is busy with other tests
