@@ -213,6 +213,7 @@ def test_below_the_reserve_nothing_new_is_made():
 @harness.needs("limitDisk", "diskWatch")
 def test_an_ordinary_user_is_told():
     with harness.Server(user=65534) as server:
+        can = server.client().ok("GET", "/metrics")["backends"][0]["can"]["limitDisk"]
         reply = server.client().post("/sandboxes", {"image": "python", "diskMb": 100})
-        assert reply.status == 501 and "root" in reply.error
-        assert server.client().ok("GET", "/metrics")["backends"][0]["can"]["limitDisk"] is False
+        assert can is (harness.BACKEND == "qemu")  # a machine's drive needs no rights
+        assert reply.status == 200 if can else reply.status == 501 and "root" in reply.error, reply

@@ -14,6 +14,8 @@
 
 #define RETRY_MS 20
 #define LAST_MS  12000 /* longer than a kill may take */
+#define TURN_MS \
+    60000 /* a machine that cannot be started for so long is refused; all else waits, as it has to be done */
 
 struct vmcall {
     struct vmcall *next;
@@ -23,6 +25,7 @@ struct vmcall {
     int theirs; /* the tool's end, until it is started */
     struct watch *watch;
     struct timer *refusal; /* it never began, or has to wait for its turn */
+    int64_t ends_ms;       /* until when it waits for that; 0: for ever */
     struct err err;
     vmcall_fn *fn;
     void *arg;
@@ -107,9 +110,12 @@ static void on_refusal(void *arg)
     if (c->theirs >= 0) {
         c->err = (struct err)ERR_INIT;
         int r = start_tool(c);
-        if (r == -EAGAIN)
+        bool is_over = c->ends_ms && loop_now_ms(c->set->loop) >= c->ends_ms;
+        if (r == -EAGAIN && is_over)
+            c->err.code = ERR_CAPACITY;
+        else if (r == -EAGAIN)
             timer_set(c->refusal, RETRY_MS, 0);
-        if (r >= 0 || r == -EAGAIN)
+        if (r >= 0 || (r == -EAGAIN && !is_over))
             return;
     }
     refuse(c);
@@ -137,6 +143,8 @@ void vmcall_start(struct vmcall_set *set, const struct vmwire_request *q, const 
         .next = set->first, .set = set, .fd = NO_FD, .theirs = NO_FD, .pidfd = NO_FD, .fn = fn, .arg = arg
     };
     set->first = c;
+    if (q->op == VMWIRE_START)
+        c->ends_ms = loop_now_ms(set->loop) + TURN_MS;
     if (begin(c, q, extra, fds, n_fds) < 0)
         c->refusal = timer_new(set->loop, 0, 0, on_refusal, c);
 }
