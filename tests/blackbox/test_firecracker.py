@@ -1,11 +1,14 @@
 """The firecracker backend from the REST interface down to the API socket, with the strict checker (tests/vmm) in the
 place of the firecracker program: the server's confinement, folders and records are real, and so is the agent that its
 "guest" runs; a boot is not. What the checker does not allow makes a test here fail."""
+import contextlib
 import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -30,10 +33,45 @@ def test_a_sandbox_lives_behind_the_api_and_the_handshake(stage):
     lines = done["stdout"].split("\n")
     assert lines[0] == "42" and int(lines[1]) >= 0x71000000  # a user that nothing else has
     assert lines[2] == "/base /bin /box /dev /disk /initramfs /kernel /lib /lib64 /monitor /ram /sbin /usr"
-    assert lines[3:-1] == ["kvm"] * os.path.exists("/dev/kvm") + ["null", "written"] and "Read-only file system" in done["stderr"]
+    assert lines[3:-1] == ["kvm"] * os.path.exists("/dev/kvm") + ["net", "null", "written"] and "Read-only file system" in done["stderr"]
     assert stage.client.post(f"/sandboxes/{box}/pause").status == 200
     assert stage.client.post(f"/sandboxes/{box}/resume").status == 200
     assert stage.run(box, "cat /box/y && echo back")["stdout"] == "back\n"
+
+
+@pytest.fixture
+def outside():
+    """A port of the host's loopback at which somebody says hello."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def greet():
+            with contextlib.suppress(OSError):
+                while True:
+                    with listener.accept()[0] as conn:
+                        conn.sendall(b"hello from outside\n")
+        threading.Thread(target=greet, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_the_way_out_by_a_tap(outside):
+    """The guest's frames are played, all else is real: the tap that the monitor opens as its own user, the rules behind it, and the server's policy."""
+    made = Stage(env={"III_GATEWAY_PORTS": str(outside)}, FCCHECKER_DIAL=str(outside))
+    for box in (made.create(network=True), made.client.ok("POST", f"/sandboxes/{made.create(network=True)}/clone", {})["id"]):
+        harness.wait_until(lambda box=box: made.run(box, "cat /box/heard")["exitCode"] == 0, "an end of the connection")
+        assert made.run(box, "cat /box/heard")["stdout"] == "hello from outside\n"
+    closed = made.create()
+    assert made.run(closed, "ls -l /dev/net; cat /box/heard")["stdout"].count("tun") == 1  # the interface is there, and leads nowhere
+    reply = made.client.post("/networks", {"name": "n"})
+    assert reply.status == 501 and "one interface, which leads out" in reply.error, reply
+    made.end()
+
+
+def test_the_policy_holds_for_the_way_out(outside):
+    made = Stage(FCCHECKER_DIAL=str(outside))  # no port of the gateway is open
+    box = made.create(network=True)
+    harness.wait_until(lambda: made.run(box, "cat /box/heard")["exitCode"] == 0, "an end of the connection")
+    assert "hello" not in made.run(box, "cat /box/heard")["stdout"]
+    made.end()
 
 
 def test_a_snapshot_is_loaded_by_new_processes(stage):

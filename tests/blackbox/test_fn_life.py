@@ -176,15 +176,16 @@ def test_use_through_the_other_door_keeps_a_sandbox(fn, client):
 @harness.needs("network")
 def test_data_on_its_network_keeps_a_sandbox(fn):
     """Datagrams to its own gateway; the process that sends them is detached, so no command runs."""
-    talk = "import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n" \
-           "for n in range(15):\n    s.sendto(bytes(%d), ('100.96.0.1', 9))\n    time.sleep(0.2)\n"
+    talk = "import os, socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n" \
+           "while not os.path.exists('/tmp/enough'):\n    s.sendto(bytes(%d), ('100.96.0.1', 9))\n    time.sleep(0.2)\n"
     listed = lambda: [r["sandbox_id"] for r in fn.call("list")["sandboxes"]]  # noqa: E731
-    loud, bare = fn.create(idle_timeout_secs=1, network=True), fn.create(idle_timeout_secs=1, network=True)
+    loud, bare = fn.create(idle_timeout_secs=3, network=True), fn.create(idle_timeout_secs=3, network=True)
     for sid, size in ((loud, 200), (bare, 0)):
         fn.call("fs::write", sandbox_id=sid, path="/tmp/talk.py", content=talk % size)
         fn.call("exec", sandbox_id=sid, argv=["sh", "-c", "nohup python3 /tmp/talk.py >/dev/null 2>&1 &"])
     harness.wait_until(lambda: bare not in listed(), "the reaper: packets without data are no use")
     assert loud in listed(), "data on the network is use"
+    fn.call("fs::write", sandbox_id=loud, path="/tmp/enough", content="")
     harness.wait_until(lambda: loud not in listed(), "the reaper")
 
 

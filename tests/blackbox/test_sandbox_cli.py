@@ -146,8 +146,8 @@ def test_list(cli, sandbox):
 
 def test_logs(cli, new_sandbox):
     sid = new_sandbox(entrypoint=["sh", "-c", "echo one; echo two >&2; exec sleep 1000"])["id"]
-    wanted = ["[stdout] one", "[stdout] two", "[stdout] "]
-    harness.wait_until(lambda: ok(cli("logs", sid)).splitlines() == wanted, "both lines in the logs")
+    wanted = ["[stderr] two", "[stdout] ", "[stdout] one"]
+    harness.wait_until(lambda: sorted(ok(cli("logs", sid)).splitlines()) == wanted, "both lines in the logs")
     assert len(ok(cli("logs", "-n", 1, sid)).splitlines()) == 2
 
 

@@ -9,8 +9,10 @@ Names in requests are names in the monitor's root; outside of a confinement FCCH
 FCCHECKER_AGENT: the agent's socket. FCCHECKER_HELLO=1: the machine's first process, which takes the host's hello before
 the agent speaks (src/os/vmhello.h), is played here, too. FCCHECKER_FAULT="METHOD /path HOW": how one call goes wrong (400, hang, close,
 garbage, huge, truncated; late: it is done, and a while later said so); FCCHECKER_VSOCK: how the handshake does (refuse, garbage, hang, long).
-FCCHECKER_VERSION: what it says it is. FCCHECKER_LOG: a file to which each request and its answer are appended."""
+FCCHECKER_NICS=1: interfaces are opened as well (fcguest.py); FCCHECKER_DIAL=PORT: its guest reads from that port of its gateway into
+/box/heard as soon as it has an address. FCCHECKER_VERSION: what it says it is. FCCHECKER_LOG: a file to which each request and its answer are appended."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -26,6 +28,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import fcguest  # noqa: E402
 import fcrules  # noqa: E402
 from fcrules import Refused  # noqa: E402
 
@@ -54,7 +57,7 @@ class Machine:
 
     def __init__(self, name):
         self.name, self.state, self.lock = name, "Not started", threading.Lock()
-        self.config, self.is_over, self.token = {}, False, None
+        self.config, self.is_over, self.token, self.tap = {}, False, None, None
 
     # --- one function for each thing that a request does; what it raises is the fault_message ---
 
@@ -84,7 +87,7 @@ class Machine:
         self.config[path] = body
 
     do_put_machine_config = do_patch_machine_config = do_put_entropy = do_put_serial = do_put_logger = keep
-    do_put_network_interfaces_iface_id = do_patch_drives_drive_id = keep
+    do_patch_drives_drive_id = keep
 
     def do_put_boot_source(self, path, body):
         must_open(body["kernel_image_path"], os.O_RDONLY, "The kernel file cannot be opened")
@@ -97,6 +100,21 @@ class Machine:
             raise Refused("Unable to create the block device: neither virtio nor vhost-user")
         must_open(body["path_on_host"], os.O_RDONLY if body["is_read_only"] else os.O_RDWR, "Error opening backing file")
         self.keep(path, body)
+
+    def do_put_network_interfaces_iface_id(self, path, body):
+        self.open_tap(body, "Could not create the network device")
+        self.keep(path, body)
+
+    def open_tap(self, body, what):
+        if "FCCHECKER_NICS" not in ENV:
+            return
+        with contextlib.suppress(PermissionError):
+            fcguest.open_tap("another")
+            raise Refused("this process can make taps of its own: it has rights that a monitor must not have")
+        try:
+            self.tap = fcguest.open_tap(body["host_dev_name"])
+        except OSError as e:
+            raise Refused(f"{what}: open tap device failed: {e.strerror}: {body['host_dev_name']}") from None
 
     def do_put_vsock(self, path, body):
         self.keep(path, body)
@@ -145,6 +163,8 @@ class Machine:
         self.config = saved["config"]
         for drive in (value for key, value in self.config.items() if key.startswith("/drives/")):
             must_open(drive["path_on_host"], os.O_RDONLY if drive["is_read_only"] else os.O_RDWR, "Load snapshot error")
+        for nic in (value for key, value in self.config.items() if key.startswith("/network-interfaces/")):
+            self.open_tap(nic, "Load snapshot error")
         self.open_vsock()
         self.state = "Running" if body.get("resume_vm") else "Paused"
 
@@ -200,6 +220,15 @@ class Machine:
             threading.Thread(target=pump, args=(here, there), daemon=True).start()
 
 
+    def dial(self, mac, address, gateway):
+        try:
+            heard = fcguest.Wire(self.tap, mac, address, gateway).read_from(int(ENV["FCCHECKER_DIAL"]))
+        except OSError as e:
+            heard = f"{e}\n".encode()
+        with open("/box/heard.new", "wb") as file:
+            file.write(heard)
+        os.rename("/box/heard.new", "/box/heard")
+
     def enter(self, conn):
         """Answers hellos until one makes this connection a link. False: the host hung up."""
         while True:
@@ -209,19 +238,21 @@ class Machine:
                 if not piece:
                     return False
                 data += piece
-            magic, version, what, nonce, _, token = HELLO.unpack(data)
+            magic, version, what, nonce, _, token, mac, _, address, gateway = HELLO.unpack(data)
             if (magic, version) != (HELLO_MAGIC, 1):
                 raise OSError("no hello")
             is_known = what != HELLO_REJOIN or token == self.token
             if what == HELLO_ENTER:
                 self.token = token
+            if what == HELLO_ENTER and address and "FCCHECKER_DIAL" in ENV:
+                threading.Thread(target=self.dial, args=(mac, address, gateway), daemon=True).start()
             conn.sendall(HELLO_REPLY.pack(magic, version, 0 if is_known else -13, nonce, b""))
             if what != HELLO_PROBE:
                 return is_known
 
 
 # struct vmhello as far as it matters here, and its reply
-HELLO, HELLO_REPLY, HELLO_MAGIC = struct.Struct("<8sIIQQ16s1200x"), struct.Struct("<8sIiQ240s"), b"\x02iii-vm\n"
+HELLO, HELLO_REPLY, HELLO_MAGIC = struct.Struct("<8sIIQQ16s80x6sHII1104x"), struct.Struct("<8sIiQ240s"), b"\x02iii-vm\n"
 HELLO_ENTER, HELLO_PROBE, HELLO_REJOIN = 1, 2, 3
 
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "os/vmhello.h"
 #include "runtime/vm/fccall.h"
 #include "runtime/vm/vmcopy.h"
 #include "runtime/vm/vmm.h"
@@ -29,6 +30,7 @@
 #define MINOR_MIN    8
 #define STATE_FILE   "state"
 #define MEMORY_FILE  "memory"
+#define NIC_ID       "out"
 #define IN_BOX(name) VMM_BOX_PATH "/" name
 
 struct job; /* files on their way, on a pool thread */
@@ -39,8 +41,6 @@ struct vmm {
     struct vmwire_request q;
     int box_fd; /* borrowed */
     char *command_line;
-    struct vmm_nic nics[VMM_NICS_MAX];
-    size_t n_nics;
     int64_t call_ms;
     unsigned step; /* of the boot */
     vmm_fn *fn;    /* of the opening, or of the transfer under way */
@@ -160,10 +160,22 @@ static json_t *entropy(const struct vmm *m)
     return json_object();
 }
 
+/* The way out. It opens the tap by its name, in its own network namespace; so does whoever loads what it saved. */
+static json_t *interface(const struct vmm *m)
+{
+    uint8_t mac[6];
+    char text[18];
+    (void)m;
+    vmhello_mac(VMWIRE_NIC_OUT, mac);
+    (void)snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+    return json_pack("{s:s, s:s, s:s}", "iface_id", NIC_ID, "host_dev_name", VMWIRE_TAP "0", "guest_mac", text);
+}
+
 /* The order in which the guest sees its drives is that in which they are added. */
 static const struct step {
     const char *path;
     json_t *(*body)(const struct vmm *m);
+    uint32_t flag; /* of the request: only then; 0: always */
 } steps[] = {
     { "/machine-config", machine_config },
     { "/boot-source", boot_source },
@@ -171,30 +183,21 @@ static const struct step {
     { "/drives/disk", disk_drive },
     { "/vsock", vsock },
     { "/entropy", entropy },
+    { "/network-interfaces/" NIC_ID, interface, VMWIRE_TAPS },
 };
 #define STEPS (sizeof(steps) / sizeof(*steps))
-
-static void put_nic(struct vmm *m, const struct vmm_nic *nic, unsigned number, fccall_fn *fn)
-{
-    char path[48], id[16], mac[18];
-    (void)snprintf(id, sizeof(id), "eth%u", number);
-    (void)snprintf(path, sizeof(path), "/network-interfaces/%s", id);
-    (void)snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", nic->mac[0], nic->mac[1], nic->mac[2],
-                   nic->mac[3], nic->mac[4], nic->mac[5]);
-    put(m, path, json_pack("{s:s, s:s, s:s}", "iface_id", id, "host_dev_name", nic->tap, "guest_mac", mac), fn);
-}
 
 static void on_step(void *arg, json_t *answer, const struct err *err)
 {
     struct vmm *m = arg;
-    unsigned at = m->step++;
     (void)answer;
+    while (m->step < STEPS && steps[m->step].flag && !(m->q.flags & steps[m->step].flag))
+        m->step++;
+    unsigned at = m->step++;
     if (err)
         finish(m, err);
     else if (at < STEPS)
         put(m, steps[at].path, steps[at].body(m), on_step);
-    else if (at < STEPS + m->n_nics)
-        put_nic(m, &m->nics[at - STEPS], (unsigned)(at - STEPS), on_step);
     else
         put(m, "/actions", json_pack("{s:s}", "action_type", "InstanceStart"), on_answer);
 }
@@ -208,12 +211,9 @@ static struct vmm *make(const struct vmm_start *s, vmm_fn *fn, void *arg)
                        .q = *s->request,
                        .box_fd = s->box_fd,
                        .command_line = xstrdup(s->command_line ? s->command_line : ""),
-                       .n_nics = s->n_nics < VMM_NICS_MAX ? s->n_nics : VMM_NICS_MAX,
                        .call_ms = s->answer_ms ? s->answer_ms : CALL_MS,
                        .fn = fn,
                        .arg = arg };
-    if (m->n_nics)
-        memcpy(m->nics, s->nics, m->n_nics * sizeof(*m->nics));
     m->api = fccall_new(s->loop, s->box_fd, VMM_API_NAME);
     return m;
 }
@@ -545,7 +545,8 @@ static void firecracker_close(struct vmm *m)
     free(m);
 }
 
-const struct vmm_ops firecracker_ops = { .name = "firecracker",
+const struct vmm_ops firecracker_ops = { .shape = 1,
+                                         .name = "firecracker",
                                          .program = "firecracker",
                                          .has_vsock = true,
                                          .can_save = true,

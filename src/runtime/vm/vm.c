@@ -619,7 +619,8 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
 #define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
 /* clang-format on */
 #define NO_TAPS "this host has no " VMTAP_DEVICE " that the server may use, and a machine's interfaces are made with it"
-#define NO_NIC  "its machines have no network interface; ports and the proxy work, they go through the agent"
+#define NO_NODE "a machine's interface needs a server that runs as root, and " VMTAP_DEVICE
+#define NO_MORE "its machines have one interface, which leads out: use the qemu backend for networks"
 static const struct runtime_lack qemu_lacks[] = {
     LACKS,
     { "egress", NO_TAPS },
@@ -627,7 +628,9 @@ static const struct runtime_lack qemu_lacks[] = {
     { "limitRate", NO_TAPS },
     { NULL, NULL }
 };
-static const struct runtime_lack firecracker_lacks[] = { LACKS, NO_NETS(NO_NIC), { NULL, NULL } };
+static const struct runtime_lack firecracker_lacks[] = {
+    LACKS, { "egress", NO_NODE }, { "network", NO_MORE }, { "limitRate", NO_NODE }, { NULL, NULL }
+};
 static const struct runtime_lack krun_lacks[] = {
     LACKS,
     NO_NETS("libkrun takes no interface of this host's for a machine; ports and the proxy work, through the agent"),
@@ -756,8 +759,10 @@ static int make_folders(struct vm *vm, struct err *err)
 }
 
 /* Root's rights are the tool's, not ours. */
-static bool can_make_taps(const struct keeper *keeper)
+static bool can_make_taps(uint32_t vmm, const struct keeper *keeper)
 {
+    if (vmm == VMWIRE_KRUN || (vmm == VMWIRE_FIRECRACKER && !keeper_is_root(keeper)))
+        return false;
     return access(VMTAP_DEVICE, keeper_is_root(keeper) ? F_OK : R_OK | W_OK) == 0;
 }
 
@@ -784,7 +789,7 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
                                         .dir = xasprintf("%s/vm", opt->data_dir),
                                         .data_fd = NO_FD,
                                         .run_fd = NO_FD,
-                                        .has_taps = number == VMWIRE_QEMU && can_make_taps(opt->keeper),
+                                        .has_taps = can_make_taps(number, opt->keeper),
                                         .calls = { .loop = l, .keeper = opt->keeper, .job = opt->tool_job } };
     int r = make_folders(vm, err);
     if (r < 0) {

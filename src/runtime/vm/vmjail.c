@@ -37,7 +37,7 @@ struct jail {
     int report;                    /* a struct err, when it fails; closed by exec */
     int complaints;                /* what the monitor says on its standard error; nobody has to read it */
     int taps[VMWIRE_NICS], n_taps; /* behind its interfaces, unless it opens them itself */
-    int usr, kvm, null, named[VMWIRE_FDS], extra[EXTRAS];
+    int usr, kvm, tun, null, named[VMWIRE_FDS], extra[EXTRAS];
     const char *extra_from[EXTRAS]; /* NULL: not wanted */
     struct filter filter;
     uid_t uid; /* as seen from outside: in a user namespace of its own nobody has one before it is mapped */
@@ -94,6 +94,8 @@ static int clone_mounts(struct jail *j, struct err *err)
         return err_sys(err, j->null, "clone /dev/null");
     if (j->q->flags & VMWIRE_KVM && !has_jailer(j)) /* it makes its own */
         j->kvm = mount_clone(AT_FDCWD, "/dev/kvm");
+    if (j->q->flags & VMWIRE_TAPS && j->vmm->has_vsock && !has_jailer(j) && (j->tun = vmtap_device(j->uid)) < 0)
+        return err_sys(err, j->tun, "make " VMTAP_DEVICE " for the monitor");
     for (size_t i = 0; i < EXTRAS; i++) {
         CLEANUP(close_fd_p) int at = j->extra_from[i] ? open(j->extra_from[i], O_PATH | O_CLOEXEC) : NO_FD;
         j->extra[i] = j->extra_from[i] && at < 0 ? -errno : at < 0 ? NO_FD : mount_clone(at, "");
@@ -193,6 +195,8 @@ static int fill_root(struct jail *j, int root)
         r = hang(root, "/dev/null", j->null, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     if (r >= 0 && j->kvm >= 0 && (r = make_file(root, "/dev/kvm")) >= 0)
         r = hang(root, "/dev/kvm", j->kvm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (r >= 0 && j->tun >= 0 && (r = mkdirat(root, VMTAP_FOLDER + 1, 0755) < 0 ? -errno : 0) >= 0)
+        r = hang(root, VMTAP_FOLDER, j->tun, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     for (size_t i = 0; r >= 0 && i < EXTRAS; i++)
         if (j->extra[i] >= 0 && (r = make_file(root, extra_path[i])) >= 0)
             r = hang(root, extra_path[i], j->extra[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
@@ -249,11 +253,13 @@ static int open_console(const struct jail *j)
     return r < 0 ? r : fd;
 }
 
-/* In its own network namespace; the device's node is not in its root. */
+/* In its own network namespace. Who gets them by descriptor has no node of the device in its root. */
 static int open_taps(struct jail *j)
 {
-    if (!(j->q->flags & VMWIRE_TAPS) || j->vmm->has_vsock)
+    if (!(j->q->flags & VMWIRE_TAPS))
         return 0;
+    if (j->vmm->has_vsock)
+        return vmtap_keep(VMWIRE_NIC_OUT, j->uid);
     for (; j->n_taps < (int)VMWIRE_NICS; j->n_taps++) {
         int fd = vmtap_open((unsigned)j->n_taps);
         if (fd < 0)
@@ -439,7 +445,7 @@ int vmjail_start(const struct vmjail_plan *plan, struct vmwire_reply *ret, int f
 {
     const struct vmwire_request *q = plan->q;
     const struct cgroup *group = plan->group;
-    struct jail j = { .q = q, .vmm = vmm_by_number(q->vmm), .is_root = geteuid() == 0, .kvm = NO_FD };
+    struct jail j = { .q = q, .vmm = vmm_by_number(q->vmm), .is_root = geteuid() == 0, .kvm = NO_FD, .tun = NO_FD };
     struct vmm_args args = { 0 };
     char where[4096], line[VMM_LINE_MAX];
     const char *program = j.vmm ? pick_program(&j, plan->site, where, sizeof(where)) : NULL;

@@ -46,7 +46,6 @@ void vmm_args_done(struct vmm_args *a);
 struct vmm;                                            /* one machine's control */
 typedef void vmm_fn(void *arg, const struct err *err); /* err NULL: done. Once, never from inside the call */
 
-#define VMM_NICS_MAX 2
 /* A drive that comes while the machine runs. */
 struct vmm_drive {
     const char *id; /* the guest knows it by this as its serial number; at most 30 letters, digits, "_" */
@@ -54,16 +53,9 @@ struct vmm_drive {
     bool is_readonly;
 };
 
-struct vmm_nic {
-    char tap[16]; /* in the monitor's network namespace */
-    uint8_t mac[6];
-};
-
 struct vmm_start {
     struct loop *loop;
-    int box_fd; /* the folder behind VMM_BOX_PATH, borrowed while the machine's control lives; or NO_FD */
-    const struct vmm_nic *nics;
-    size_t n_nics;
+    int box_fd;               /* the folder behind VMM_BOX_PATH, borrowed while the machine's control lives; or NO_FD */
     int64_t answer_ms;        /* how long one answer may take; 0: as long as the monitor's driver thinks */
     const char *control;      /* path of its control socket */
     const char *command_line; /* of the kernel */

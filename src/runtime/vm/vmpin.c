@@ -51,21 +51,27 @@ uint32_t vmpin_program(const struct vm *vm)
     return (uint32_t)(both ^ both >> 32);
 }
 
+/* Interfaces are devices, too, and a host may come to have what they are made with. */
+static unsigned shape_of(const struct vm *vm)
+{
+    return vm->site.vmm->shape * 2 + vm->site.has_taps;
+}
+
 void vmpin_note(const struct vm *vm, bool is_kvm, struct vmimage *image)
 {
     image->is_kvm = is_kvm;
-    image->shape = vm->site.vmm->shape;
+    image->shape = shape_of(vm);
     (void)snprintf(image->cpu, sizeof(image->cpu), "%s", is_kvm ? vm->cpu : "");
 }
 
 int vmpin_check(const struct vm *vm, const struct vmimage *image, struct err *err)
 {
-    if (image->shape != vm->site.vmm->shape)
+    if (image->shape != shape_of(vm))
         return err_set(
             err, ERR_CONFLICT, 0,
             "it was saved by another version of this server, whose machines have other devices (%u, not %u): "
             "restore it there, or make it anew",
-            image->shape, vm->site.vmm->shape);
+            image->shape, shape_of(vm));
     if (image->is_kvm && !vm->site.is_kvm)
         return err_set(err, ERR_CONFLICT, 0,
                        "it was saved while the CPU ran it, and here machines are emulated (%.120s)", vm->slow_why);

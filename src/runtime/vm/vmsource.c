@@ -352,9 +352,9 @@ static void set_key(struct vmsource *s)
 {
     const struct vm *vm = s->vm;
     vmpin_note(vm, vm->site.is_kvm, &s->image);
-    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s-%08x%s", vm->base.ops->name,
-                   vm->site.vmm->shape, s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
-                   vmpin_program(vm), s->image.is_kvm ? "-kvm" : "");
+    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s-%08x%s", vm->base.ops->name, s->image.shape,
+                   s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key, vmpin_program(vm),
+                   s->image.is_kvm ? "-kvm" : "");
 }
 
 struct telling {

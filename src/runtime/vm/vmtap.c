@@ -18,9 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/mount.h"
 #include "os/nft.h"
 #include "os/vmhello.h"
 #include "runtime/switchnet.h"
@@ -50,6 +52,32 @@ int vmtap_open(unsigned nic)
     if (fd < 0 || ioctl(fd, TUNSETIFF, &req) < 0)
         return -errno;
     return steal_fd(&fd);
+}
+
+int vmtap_keep(unsigned nic, uid_t owner)
+{
+    CLEANUP(close_fd_p) int fd = vmtap_open(nic);
+    if (fd < 0)
+        return fd;
+    if (ioctl(fd, TUNSETOWNER, (unsigned long)owner) < 0 || ioctl(fd, TUNSETPERSIST, 1ul) < 0)
+        return -errno;
+    return 0;
+}
+
+int vmtap_device(uid_t owner)
+{
+    struct stat st;
+    CLEANUP(close_fd_p) int fs = mount_fs_open("tmpfs");
+    int r = fs < 0 ? fs : mount_fs_string(fs, "mode", "0755");
+    if (r >= 0)
+        r = mount_fs_string(fs, "size", "4k");
+    CLEANUP(close_fd_p) int top = r < 0 ? r : mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (top < 0)
+        return top;
+    if (stat(VMTAP_DEVICE, &st) < 0 || mknodat(top, "tun", S_IFCHR | 0600, st.st_rdev) < 0 ||
+        fchownat(top, "tun", owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return steal_fd(&top);
 }
 
 /* --- rules --- */

@@ -11,10 +11,16 @@
 
 _Static_assert((int)OUTLET_FDS == (int)VMWIRE_REPLY_FDS, "a reply brings both sockets of a way out");
 
-#define VMTAP_DEVICE "/dev/net/tun"
+#define VMTAP_FOLDER "/dev/net"
+#define VMTAP_DEVICE VMTAP_FOLDER "/tun"
 
 /* In the monitor's namespace, before its privileges go. The descriptor is the tap: it goes with the last of them. */
 int vmtap_open(unsigned nic);
+/* For a monitor that opens it itself, by its name and as that user: it goes with the namespace. */
+int vmtap_keep(unsigned nic, uid_t owner);
+/* Where such a monitor finds the device: a file system with one node, that user's alone, to be hung at VMTAP_FOLDER.
+ * The host's own is often root's. */
+int vmtap_device(uid_t owner);
 
 /* A machine that runs: its monitor. */
 struct vmtap_machine {

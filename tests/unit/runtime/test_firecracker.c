@@ -317,18 +317,16 @@ TEST(a_machine_is_configured_in_order_and_started)
         "< 204",
         "> PUT /entropy {}",
         "< 204",
-        "> PUT /network-interfaces/eth0 {\"guest_mac\": \"02:00:00:00:00:0a\", \"host_dev_name\": \"tap7\", "
-        "\"iface_id\": \"eth0\"}",
+        "> PUT /network-interfaces/out {\"guest_mac\": \"02:69:76:6d:00:00\", \"host_dev_name\": \"tap0\", "
+        "\"iface_id\": \"out\"}",
         "< 204",
         "> PUT /actions {\"action_type\": \"InstanceStart\"}",
         "< 204",
         NULL
     };
-    static const struct vmm_nic nic = { .tap = "tap7", .mac = { 2, 0, 0, 0, 0, 10 } };
     struct rig r;
     rig_init(&r);
-    r.start.nics = &nic;
-    r.start.n_nics = 1;
+    r.q.flags |= VMWIRE_TAPS;
     keep_log(&r);
     boot(&r);
     good(&r);
