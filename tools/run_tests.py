@@ -480,7 +480,7 @@ def stages(tally, beside, wanted, args):
     if "sdk" in wanted:
         beside.add([sys.executable, str(CONTRACT / "sdkkit.py")])
     sanitized = beside.add(*build_argvs(ASAN, ASAN_OPTIONS)) if "asan" in wanted else None
-    tidy = beside.add([sys.executable, "tools/lint.py", "--only", "tidy", "--all"]) if "lint" in wanted and built else None
+    tidy = beside.add([sys.executable, "tools/lint.py", "--only", "tidy", "--all", *([] if args.all else ["--light"])]) if "lint" in wanted and built else None
     beside.thread.start()
     if "lint" in wanted:
         guarded(tally, "lint", lint)
