@@ -165,9 +165,9 @@ def test_an_idle_sandbox_goes_and_a_busy_one_stays(fn):
 
 
 def test_use_through_the_other_door_keeps_a_sandbox(fn, client):
-    sid = fn.create(idle_timeout_secs=1)
-    assert client.exec(sid, "sleep 3; echo done")["stdout"] == "done\n", "a running command keeps its sandbox"
-    for _ in range(8):
+    sid = fn.create(idle_timeout_secs=3)  # seconds, so that a busy machine does not make a pause of it
+    assert client.exec(sid, "sleep 5; echo done")["stdout"] == "done\n", "a running command keeps its sandbox"
+    for _ in range(15):
         assert client.post(f"/sandboxes/{sid}/files/list", {"path": "/workspace"}).status == 200
         time.sleep(0.3)
     harness.wait_until(lambda: client.get(f"/sandboxes/{sid}").status == 404, "the reaper")
