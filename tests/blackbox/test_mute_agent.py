@@ -11,7 +11,7 @@ import route_examples
 import test_routes
 
 LIMITS = {"III_AGENT_TIMEOUT": "6", "III_AGENT_GRACE": "4", "III_MAX_CMD_TIMEOUT": "8", "III_BLANK_POOL": "0"}
-ANSWER_S = 40  # the longest of those limits, one after the other in some calls, on a busy machine
+ANSWER_S = 90  # an interpreter has a minute to start, notes to a machine as long; some calls wait twice, on a busy machine
 # What needs the agent, or could have needed it. Streams of events without an end, and calls that end sandboxes, are not among them.
 GROUPS = ("cmd_", "exec_", "fs_", "env_", "proc_", "git_", "proxy_", "terminal_", "interp_", "context_", "metrics_", "queue_submit", "queue_status",
           "stream_logs", "port_", "sandbox_get", "sandbox_list", "network_connect", "network_disconnect", "alert_set", "health")
