@@ -1,6 +1,9 @@
 """Fixtures: one server per test file, sandboxes that are deleted again, and a check that the server left nothing."""
-import sys
+import contextlib
 import pathlib
+import socket
+import sys
+import threading
 
 import pytest
 
@@ -71,6 +74,20 @@ def box(server):
     server.held.look(server.pid)
     assert caller.delete(f"/sandboxes/{sid}").status in (200, 404)
     caller.close()
+
+
+@pytest.fixture
+def outside():
+    """A port of the host's loopback at which somebody says hello to whoever connects."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def greet():
+            with contextlib.suppress(OSError):
+                while True:
+                    with listener.accept()[0] as conn:
+                        conn.sendall(b"hello from outside\n")
+        threading.Thread(target=greet, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.fixture

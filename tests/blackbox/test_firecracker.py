@@ -1,14 +1,11 @@
 """The firecracker backend from the REST interface down to the API socket, with the strict checker (tests/vmm) in the
 place of the firecracker program: the server's confinement, folders and records are real, and so is the agent that its
 "guest" runs; a boot is not. What the checker does not allow makes a test here fail."""
-import contextlib
 import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
-import threading
 
 import pytest
 
@@ -37,20 +34,6 @@ def test_a_sandbox_lives_behind_the_api_and_the_handshake(stage):
     assert stage.client.post(f"/sandboxes/{box}/pause").status == 200
     assert stage.client.post(f"/sandboxes/{box}/resume").status == 200
     assert stage.run(box, "cat /box/y && echo back")["stdout"] == "back\n"
-
-
-@pytest.fixture
-def outside():
-    """A port of the host's loopback at which somebody says hello."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        def greet():
-            with contextlib.suppress(OSError):
-                while True:
-                    with listener.accept()[0] as conn:
-                        conn.sendall(b"hello from outside\n")
-        threading.Thread(target=greet, daemon=True).start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
 
 
 def test_the_way_out_by_a_tap(outside):

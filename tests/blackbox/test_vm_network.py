@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import struct
-import threading
 
 import pytest
 
@@ -19,25 +18,6 @@ PORT = 7000
 
 def connect(client, nid, sid):
     return client.post(f"/networks/{nid}/connect", {"sandboxId": sid})
-
-
-@pytest.fixture
-def outside():
-    """Greets whoever connects; the port is the host's loopback's."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def greet():
-        while True:
-            try:
-                conn, _ = listener.accept()
-            except OSError:
-                return
-            with conn:
-                conn.sendall(b"hello from outside\n")
-
-    threading.Thread(target=greet, daemon=True).start()
-    yield listener.getsockname()[1]
-    listener.close()
 
 
 def test_one_network_and_one_way_out(outside):
