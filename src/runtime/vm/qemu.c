@@ -16,6 +16,8 @@
 #define TARGETS      255u /* of a SCSI controller */
 #define TARGET_TRIES 64u
 #define RETRY_MS     1000
+#define AGAIN_MS     10
+#define AGAIN_TRIES  3000u
 
 struct unplugging {
     struct unplugging *next;
@@ -26,8 +28,19 @@ struct unplugging {
     void *arg;
 };
 
+struct resuming {
+    struct resuming *next;
+    struct vmm *m;
+    struct timer *again;
+    unsigned tries;
+    struct err err; /* of the last try */
+    vmm_fn *fn;
+    void *arg;
+};
+
 struct vmm {
     struct qmp *qmp;
+    struct loop *loop;
     loop_fn *on_lost;
     void *arg;
     vmm_fn *fn; /* of the transfer under way, which ends by an event; NULL: none */
@@ -36,6 +49,7 @@ struct vmm {
     /* Its guest stands still because the host's disk is full: tried again until there is room. */
     struct timer *retry;
     loop_fn *on_late;
+    struct resuming *resumings;
     struct unplugging *unpluggings;
     uint8_t next_target; /* no number twice in a row: the guest may still be busy with the end of the last drive */
 };
@@ -185,10 +199,76 @@ static void finish_transfer(struct vmm *m, const struct err *err)
 static void on_deleted(struct vmm *m, const char *id);
 static void unplug_over(struct unplugging *u, const struct err *err);
 
-static void on_retried(void *arg, json_t *value, const struct err *err)
+/* --- going on --- */
+
+static void resuming_free(struct resuming *r)
+{
+    struct resuming **at = &r->m->resumings;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    timer_free(r->again);
+    free(r);
+}
+
+static void resume_over(struct resuming *r, const struct err *err)
+{
+    vmm_fn *fn = r->fn;
+    void *arg = r->arg;
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    resuming_free(r);
+    fn(arg, err ? &why : NULL);
+}
+
+/* QEMU tells of a transfer's end a little before it is through with it, and until then refuses to go on. */
+static void on_refused(void *arg, json_t *value, const struct err *err)
+{
+    struct resuming *r = arg;
+    bool is_ending = !err && strcmp(json_get_str(value, "status", ""), "finish-migrate") == 0;
+    if (is_ending && r->tries++ < AGAIN_TRIES)
+        timer_set(r->again, AGAIN_MS, 0);
+    else
+        resume_over(r, &r->err);
+}
+
+static void on_cont(void *arg, json_t *value, const struct err *err)
+{
+    struct resuming *r = arg;
+    (void)value;
+    if (!err) {
+        resume_over(r, NULL);
+        return;
+    }
+    r->err = *err;
+    qmp_run(r->m->qmp, "query-status", NULL, NO_FD, (struct qmp_then){ .fn = on_refused, .arg = r });
+}
+
+static void try_resume(struct resuming *r)
+{
+    qmp_run(r->m->qmp, "cont", NULL, NO_FD, (struct qmp_then){ .fn = on_cont, .arg = r });
+}
+
+static void on_again(void *arg)
+{
+    struct resuming *r = arg;
+    if (r->m->should_run)
+        try_resume(r);
+    else
+        resume_over(r, &r->err); /* it was paused meanwhile */
+}
+
+static void go_on(struct vmm *m, vmm_fn *fn, void *arg)
+{
+    struct resuming *r = xzalloc(sizeof(*r));
+    *r = (struct resuming){ .next = m->resumings, .m = m, .fn = fn, .arg = arg };
+    r->again = timer_new(m->loop, -1, 0, on_again, r);
+    m->resumings = r;
+    try_resume(r);
+}
+
+static void on_gone_on(void *arg, const struct err *err)
 {
     struct vmm *m = arg;
-    (void)value;
     if (!err && m->on_late)
         m->on_late(m->arg); /* an event says so if it stands still again */
 }
@@ -197,7 +277,7 @@ static void on_retry(void *arg)
 {
     struct vmm *m = arg;
     if (m->should_run && !m->fn) /* else it goes on when that is over */
-        qmp_run(m->qmp, "cont", NULL, NO_FD, (struct qmp_then){ .fn = on_retried, .arg = m });
+        go_on(m, on_gone_on, m);
 }
 
 /* A guest that were told of an error would give up its file systems for want of room on a disk it does not know of. */
@@ -211,7 +291,7 @@ static void on_migration(struct vmm *m, const char *status)
 {
     struct err err = ERR_INIT;
     if (!m->fn && m->should_run) { /* a server before us began to save it: it stands still at the end of that */
-        qmp_run(m->qmp, "cont", NULL, NO_FD, (struct qmp_then){ 0 });
+        go_on(m, on_gone_on, m);
     } else if (strcmp(status, "completed") == 0) {
         finish_transfer(m, NULL);
     } else if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0) {
@@ -259,7 +339,7 @@ static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
 {
     struct vmm *m = xzalloc(sizeof(*m));
     struct err err = ERR_INIT;
-    *m = (struct vmm){ .on_lost = s->on_lost, .on_late = s->on_late, .arg = s->arg };
+    *m = (struct vmm){ .loop = s->loop, .on_lost = s->on_lost, .on_late = s->on_late, .arg = s->arg };
     m->should_run = !(s->request->flags & VMWIRE_INCOMING);
     m->retry = timer_new(s->loop, -1, 0, on_retry, m);
     ident_random(&m->next_target, sizeof(m->next_target)); /* a server before us may have used the low ones */
@@ -292,6 +372,8 @@ static void qemu_close(struct vmm *m)
     m->fn = NULL;
     timer_free(m->retry);
     qmp_close(m->qmp);
+    while (m->resumings)
+        resuming_free(m->resumings);
     for (struct unplugging *u; (u = m->unpluggings);) {
         m->unpluggings = u->next;
         free(u);
@@ -308,7 +390,7 @@ static void qemu_pause(struct vmm *m, vmm_fn *fn, void *arg)
 static void qemu_resume(struct vmm *m, vmm_fn *fn, void *arg)
 {
     m->should_run = true;
-    qmp_run(m->qmp, "cont", NULL, NO_FD, then_tell(fn, arg));
+    go_on(m, fn, arg);
 }
 
 /* A refused step ends the transfer; one that was taken leaves it to the event. */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "runtime/vm/vm_core.h"
 
 enum { PART_LOAD = 1, PART_SEND = 2 };
@@ -76,7 +77,9 @@ static void saving_free(struct vmsaving *s)
 static void on_source_on(void *arg, const struct err *err)
 {
     struct box *box = arg;
-    if (!err && box->on_late) /* else it is gone, and that is told elsewhere */
+    if (err)
+        log_event(LOG_WARN, "vm.stands_still", "id", box->id, "why", err->msg, NULL);
+    else if (box->on_late)
         box->on_late(box->late_arg);
 }
 

@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -157,6 +158,13 @@ static void turn(void)
     }
 }
 
+static void pass_ms(int64_t ms)
+{
+    struct timer *t = timer_new(loop, ms, 0, stop, NULL);
+    loop_run(loop);
+    timer_free(t);
+}
+
 static void say(const char *text)
 {
     CHECK(send(monitor, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
@@ -197,6 +205,21 @@ static void expect(const char *command, const char *args, const char *answer)
     }
     if (answer)
         say(answer);
+}
+
+/* Until the monitor is told something of itself. */
+static void wait_for_command(void)
+{
+    struct pollfd p = { .fd = monitor, .events = POLLIN };
+    for (int i = 0; i < 1000 && poll(&p, 1, 0) == 0; i++)
+        pass_ms(5);
+    CHECK(p.revents & POLLIN);
+}
+
+static void refuse_cont(void)
+{
+    expect("cont", "{}", "{\"error\": {\"desc\": \"Migration is not finalized yet\"}}\n");
+    expect("query-status", "{}", "{\"return\": {\"status\": \"finish-migrate\"}}\n");
 }
 
 static void begin(bool is_reopened)
@@ -242,9 +265,53 @@ TEST(pause_and_resume)
     CHECK_INT(done, 1);
     ops->resume(vmm, on_done, NULL);
     expect("cont", "{}", "{\"error\": {\"desc\": \"no\"}}\n");
+    expect("query-status", "{}", "{\"return\": {\"status\": \"paused\"}}\n");
     CHECK_INT(done, 2);
     CHECK_INT(failed, 1);
+    CHECK_STR(said, "cont: no");
     CHECK(next() == NULL);
+    end();
+}
+
+/* The end of a transfer is told before the machine may go on. */
+TEST(a_resume_waits_for_the_end_of_a_transfer)
+{
+    begin(false);
+    ops->resume(vmm, on_done, NULL);
+    for (int i = 0; i < 3; i++) {
+        refuse_cont();
+        CHECK_INT(done, 0);
+        wait_for_command();
+    }
+    expect("cont", "{}", OK);
+    CHECK_INT(done, 1);
+    CHECK_INT(failed, 0);
+    ops->resume(vmm, on_done, NULL);
+    refuse_cont();
+    ops->pause(vmm, on_done, NULL); /* whoever asked before is told, and it stays as it is */
+    expect("stop", "{}", OK);
+    for (int i = 0; i < 1000 && done < 3; i++)
+        pass_ms(5);
+    CHECK(next() == NULL);
+    CHECK_INT(done, 3);
+    CHECK_INT(failed, 1);
+    ops->resume(vmm, on_done, NULL);
+    refuse_cont();
+    end(); /* while it waits */
+    CHECK_INT(done, 3);
+}
+
+TEST(a_monitor_that_goes_ends_a_resume)
+{
+    begin(false);
+    ops->resume(vmm, on_done, NULL);
+    refuse_cont();
+    (void)close(monitor);
+    monitor = NO_FD;
+    for (int i = 0; i < 100 && !done; i++)
+        pass_ms(5);
+    CHECK_INT(done, 1);
+    CHECK_INT(failed, 1);
     end();
 }
 
@@ -446,6 +513,8 @@ int main(void)
     RUN(too_many_arguments_are_seen);
     RUN(monitors_by_name_and_number);
     RUN(pause_and_resume);
+    RUN(a_resume_waits_for_the_end_of_a_transfer);
+    RUN(a_monitor_that_goes_ends_a_resume);
     RUN(a_transfer_ends_by_its_event);
     RUN(a_monitor_that_goes_ends_a_transfer);
     RUN(a_machine_that_was_being_saved_goes_on);
