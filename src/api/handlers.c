@@ -48,6 +48,17 @@ void handlers_success(void *arg, const struct err *err)
         call_ok(c, json_pack("{s:b}", "success", 1));
 }
 
+void handlers_answer(void *arg, struct sandbox *s, const struct err *err)
+{
+    struct call *c = arg;
+    if (!s) {
+        call_fail(c, err);
+        return;
+    }
+    call_set_sandbox(c, s->id);
+    call_ok(c, sandbox_json(s));
+}
+
 bool handlers_failed(struct call *c, int r, const char *what)
 {
     if (r >= 0)

@@ -15,6 +15,8 @@ size_t handlers_active(const struct call *c);
 char **handlers_env(struct call *c, struct sandbox *s);
 /* guest_done_fn that answers {"success":true} or the error; arg is the call. */
 void handlers_success(void *arg, const struct err *err);
+/* Answers with the sandbox's record, or the error without one; arg is the call. */
+void handlers_answer(void *arg, struct sandbox *s, const struct err *err);
 /* For calls into guest/ that return a negative number at once: answers and returns true. */
 bool handlers_failed(struct call *c, int r, const char *what);
 /* The number of a signal of the contract ("TERM"). 0: the call was answered with 400. */

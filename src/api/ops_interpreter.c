@@ -18,16 +18,21 @@ static void emit_code(struct call *c, const char *language, int64_t duration_ms)
     (void)eventlog_emit(m->events, "sandbox.exec", call_str(c, "id", ""), data);
 }
 
-static void on_interpreted(void *arg, json_t *reply, const struct err *err)
+static void end_code(struct call *c, const char *language, json_t *reply, const struct err *err)
 {
-    struct call *c = arg;
     call_on_cancel(c, NULL, NULL);
     if (!reply) {
         call_fail(c, err);
         return;
     }
-    emit_code(c, call_str(c, "language", "python"), json_get_int(reply, "executionTime", 0));
+    emit_code(c, language, json_get_int(reply, "executionTime", 0));
     call_ok(c, json_incref(reply));
+}
+
+static void on_interpreted(void *arg, json_t *reply, const struct err *err)
+{
+    struct call *c = arg;
+    end_code(c, call_str(c, "language", "python"), reply, err);
 }
 
 static void on_installed(void *arg, json_t *reply, const struct err *err)
@@ -173,14 +178,7 @@ static int64_t timeout_of(struct call *c)
 
 static void on_executed(void *arg, json_t *result, const struct err *err)
 {
-    struct call *c = arg;
-    call_on_cancel(c, NULL, NULL);
-    if (!result) {
-        call_fail(c, err);
-        return;
-    }
-    emit_code(c, "context", json_get_int(result, "executionTime", 0));
-    call_ok(c, json_incref(result));
+    end_code(arg, "context", result, err);
 }
 
 static void on_execute_cancel(void *arg)

@@ -8,17 +8,6 @@
 #include "sandbox/manager.h"
 #include "sandbox/templates.h"
 
-static void answer_sandbox(void *arg, struct sandbox *s, const struct err *err)
-{
-    struct call *c = arg;
-    if (!s) {
-        call_fail(c, err);
-        return;
-    }
-    call_set_sandbox(c, s->id);
-    call_ok(c, sandbox_json(s));
-}
-
 void api_sandbox_create(struct call *c)
 {
     struct err err = ERR_INIT;
@@ -28,7 +17,7 @@ void api_sandbox_create(struct call *c)
         return;
     }
     struct create_plan plan = { .config = config, .by = call_by(c) };
-    manager_create(call_manager(c), &plan, answer_sandbox, c);
+    manager_create(call_manager(c), &plan, handlers_answer, c);
 }
 
 static bool metadata_matches(const struct sandbox *s, const json_t *wanted)
@@ -92,14 +81,14 @@ void api_sandbox_pause(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
     if (s)
-        manager_pause(call_manager(c), s, answer_sandbox, c);
+        manager_pause(call_manager(c), s, handlers_answer, c);
 }
 
 void api_sandbox_resume(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
     if (s)
-        manager_resume(call_manager(c), s, answer_sandbox, c);
+        manager_resume(call_manager(c), s, handlers_answer, c);
 }
 
 void api_sandbox_renew(struct call *c)
@@ -120,7 +109,7 @@ void api_sandbox_clone(struct call *c)
     if (!s)
         return;
     struct manager_fork_plan plan = { .count = 1, .name = call_str(c, "name", NULL), .by = call_by(c) };
-    manager_clone(call_manager(c), s, &plan, answer_sandbox, c);
+    manager_clone(call_manager(c), s, &plan, handlers_answer, c);
 }
 
 static void answer_fork(void *arg, struct sandbox *const *children, size_t n, const struct err *err)

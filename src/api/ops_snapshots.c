@@ -13,17 +13,6 @@ static void answer_snapshot(void *arg, const json_t *snapshot, const struct err 
         call_fail(c, err);
 }
 
-static void answer_sandbox(void *arg, struct sandbox *s, const struct err *err)
-{
-    struct call *c = arg;
-    if (!s) {
-        call_fail(c, err);
-        return;
-    }
-    call_set_sandbox(c, s->id);
-    call_ok(c, sandbox_json(s));
-}
-
 void api_snapshot_create(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
@@ -54,13 +43,13 @@ void api_snapshot_restore(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
     if (s)
-        snapshots_restore(call_manager(c)->snapshots, s, call_str(c, "snapshotId", ""), answer_sandbox, c);
+        snapshots_restore(call_manager(c)->snapshots, s, call_str(c, "snapshotId", ""), handlers_answer, c);
 }
 
 void api_snapshot_clone(struct call *c)
 {
     struct snapshots_plan plan = { .name = call_str(c, "name", NULL), .by = call_by(c) };
-    snapshots_clone(call_manager(c)->snapshots, call_str(c, "snapshotId", ""), &plan, answer_sandbox, c);
+    snapshots_clone(call_manager(c)->snapshots, call_str(c, "snapshotId", ""), &plan, handlers_answer, c);
 }
 
 void api_snapshot_delete(struct call *c)

@@ -53,6 +53,17 @@ void link_error(const uint8_t *payload, size_t len, struct err *ret)
     (void)err_set(ret, kind_of((int)sys), (int)sys, "%.300s", step);
 }
 
+bool link_failed(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
+{
+    struct err err = ERR_INIT;
+    if (h->type != PROTO_ERROR)
+        return false;
+    link_error(payload, h->length, &err);
+    link_close(s);
+    s->kind->on_fail(s, &err);
+    return true;
+}
+
 bool link_exit_get(struct proto_reader *r, struct guest_exit *ret)
 {
     struct proto_exit x;
@@ -175,15 +186,10 @@ static void usage_fail(struct link_stream *s, const struct err *err)
 
 static int usage_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
 {
-    struct err err = ERR_INIT;
     struct guest_usage usage = { 0 };
     struct proto_reader r;
-    if (h->type == PROTO_ERROR) {
-        link_error(payload, h->length, &err);
-        link_close(s);
-        usage_fail(s, &err);
+    if (link_failed(s, h, payload))
         return 0;
-    }
     if (h->type != PROTO_USAGE_REPLY)
         return -EBADMSG;
     proto_reader_init(&r, payload, h->length);

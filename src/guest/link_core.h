@@ -75,6 +75,8 @@ bool link_is_broken(const struct guest_link *g);
 
 /* An ERROR payload as a struct err: the guest's errno picks the kind, its step becomes the text. */
 void link_error(const uint8_t *payload, size_t len, struct err *ret);
+/* Whether the frame is an ERROR: the call is over then, its kind's on_fail was told. */
+bool link_failed(struct link_stream *s, const struct proto_header *h, const uint8_t *payload);
 
 /* --- windows of one stream's data --- */
 struct link_flow {

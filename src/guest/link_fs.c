@@ -86,12 +86,8 @@ static int stats_frame(struct link_stream *s, const struct proto_header *h, cons
 {
     struct stats_call *c = (struct stats_call *)s;
     struct err err = ERR_INIT;
-    if (h->type == PROTO_ERROR) {
-        link_error(payload, h->length, &err);
-        link_close(s);
-        stats_fail(s, &err);
+    if (link_failed(s, h, payload))
         return 0;
-    }
     size_t n;
     if (h->type != PROTO_FS_STATS || count_records(c, payload, h->length, &n) < 0 || n > c->max - c->count)
         return -EBADMSG;

@@ -31,14 +31,9 @@ static void state_fail(struct link_stream *s, const struct err *err)
 
 static int state_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
 {
-    struct err err = ERR_INIT;
     struct guest_job job = { 0 };
-    if (h->type == PROTO_ERROR) {
-        link_error(payload, h->length, &err);
-        link_close(s);
-        state_fail(s, &err);
+    if (link_failed(s, h, payload))
         return 0;
-    }
     struct proto_reader r;
     proto_reader_init(&r, payload, h->length);
     job.is_running = proto_get_u8(&r) != 0;

@@ -78,12 +78,8 @@ static int proc_frame(struct link_stream *s, const struct proto_header *h, const
     struct err err = ERR_INIT;
     struct proto_reader r;
     size_t n, len;
-    if (h->type == PROTO_ERROR) {
-        link_error(payload, h->length, &err);
-        link_close(s);
-        proc_fail(s, &err);
+    if (link_failed(s, h, payload))
         return 0;
-    }
     if (h->type != PROTO_PROC_LIST_REPLY)
         return -EBADMSG;
     proto_reader_init(&r, payload, h->length);

@@ -64,12 +64,8 @@ static int rows_frame(struct link_stream *s, const struct proto_header *h, const
 {
     struct rows_call *c = (struct rows_call *)s;
     struct err err = ERR_INIT;
-    if (h->type == PROTO_ERROR) {
-        link_error(payload, h->length, &err);
-        link_close(s);
-        rows_fail(s, &err);
+    if (link_failed(s, h, payload))
         return 0;
-    }
     if (h->type != PROTO_FS_ROWS)
         return -EBADMSG;
     if (buf_add(&c->bytes, payload, h->length) < 0) {

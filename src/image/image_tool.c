@@ -301,17 +301,6 @@ static bool serve(void *arg, int call, int confined, const struct err *why)
     return !t->has_read_foreign;
 }
 
-/* Children inherit it: to install it costs each of them more than most calls do. */
-static int filter_self(struct err *err)
-{
-    struct filter filter = { 0 };
-    int r = filter_build(&filter, err);
-    if (r >= 0 && (r = filter_install(&filter)) < 0)
-        (void)err_sys(err, r, "install the system call filter");
-    filter_done(&filter);
-    return r;
-}
-
 int image_tool_main(int argc, char **argv)
 {
     struct err err = ERR_INIT;
@@ -329,7 +318,7 @@ int image_tool_main(int argc, char **argv)
     if (layout_open(dir, &t.store, &err) < 0 ||
         confine_identity(&(struct confine_who){ .uid = geteuid(), .gid = getegid() }, geteuid() == 0 ? kept_caps : 0,
                          &err) < 0 ||
-        filter_self(&err) < 0) {
+        filter_self(&err) < 0) { /* children inherit it: to install it costs each of them more than most calls do */
         (void)fprintf(stderr, "image tool: %s\n", err.msg);
         return 1;
     }

@@ -126,12 +126,8 @@ int privilege_prepare(struct settings *s, const char *data_dir, struct privilege
 /* What the server opens besides its data folder: names, certificates, the C library's modules, figures of boxes.
  * Folders where they can be, since a file that is replaced is another file. */
 static const struct confine_place places[] = {
-    { "/etc", CONFINE_READ },
     { "/run/systemd/resolve", CONFINE_READ },
-    { "/run/NetworkManager", CONFINE_READ },
     { "/usr", CONFINE_READ },
-    { "/run/resolvconf", CONFINE_READ },
-    { "/var/run/netconfig", CONFINE_READ },
     { "/lib", CONFINE_READ },
     { "/lib64", CONFINE_READ },
     { "/proc", CONFINE_READ },
@@ -140,28 +136,20 @@ static const struct confine_place places[] = {
     { "/sys/fs/cgroup", CONFINE_READ },
 };
 
+static const struct confine_place own_places[] = {
+    { "/etc", CONFINE_READ },
+    { "/run/NetworkManager", CONFINE_READ },
+    { "/run/resolvconf", CONFINE_READ },
+    { "/var/run/netconfig", CONFINE_READ },
+};
+
 /* uid 0 may read all of /etc, so that one gets single files. One of them that is replaced is not seen before the next
  * start: the price of this case. */
 static const struct confine_place root_places[] = {
-    { "/etc/ssl", CONFINE_READ },
-    { "/etc/pki", CONFINE_READ },
-    { "/etc/ca-certificates", CONFINE_READ },
-    { "/etc/resolv.conf", CONFINE_READ },
-    { "/etc/hosts", CONFINE_READ },
-    { "/etc/nsswitch.conf", CONFINE_READ },
-    { "/etc/host.conf", CONFINE_READ },
-    { "/etc/gai.conf", CONFINE_READ },
-    { "/etc/services", CONFINE_READ },
-    { "/etc/ld.so.cache", CONFINE_READ },
-    { "/etc/localtime", CONFINE_READ },
-    { "/run/systemd/resolve", CONFINE_READ },
-    { "/usr", CONFINE_READ },
-    { "/lib", CONFINE_READ },
-    { "/lib64", CONFINE_READ },
-    { "/proc", CONFINE_READ },
-    { "/dev/null", CONFINE_WRITE },
-    { "/dev/urandom", CONFINE_READ },
-    { "/sys/fs/cgroup", CONFINE_READ },
+    { "/etc/ssl", CONFINE_READ },         { "/etc/pki", CONFINE_READ },       { "/etc/ca-certificates", CONFINE_READ },
+    { "/etc/resolv.conf", CONFINE_READ }, { "/etc/hosts", CONFINE_READ },     { "/etc/nsswitch.conf", CONFINE_READ },
+    { "/etc/host.conf", CONFINE_READ },   { "/etc/gai.conf", CONFINE_READ },  { "/etc/services", CONFINE_READ },
+    { "/etc/ld.so.cache", CONFINE_READ }, { "/etc/localtime", CONFINE_READ },
 };
 
 #define SCHED_RESET_FLAG 1u /* SCHED_FLAG_RESET_ON_FORK */
@@ -172,12 +160,13 @@ static const struct confine_place root_places[] = {
 /* 0 when this kernel has none. */
 static int confine_to_folder(const char *data_dir, bool is_root, struct err *err)
 {
-    const struct confine_place *list = is_root ? root_places : places;
-    size_t n = is_root ? COUNT(root_places) : COUNT(places);
-    CLEANUP(free_p) struct confine_place *all = xzalloc((n + 1) * sizeof(*all));
-    memcpy(all, list, n * sizeof(*all));
-    all[n] = (struct confine_place){ .path = data_dir, .may = CONFINE_WRITE };
-    int r = confine_files(all, n + 1, err);
+    const struct confine_place *more = is_root ? root_places : own_places;
+    size_t n = COUNT(places), n_more = is_root ? COUNT(root_places) : COUNT(own_places);
+    CLEANUP(free_p) struct confine_place *all = xzalloc((n + n_more + 1) * sizeof(*all));
+    memcpy(all, places, n * sizeof(*all));
+    memcpy(all + n, more, n_more * sizeof(*all));
+    all[n + n_more] = (struct confine_place){ .path = data_dir, .may = CONFINE_WRITE };
+    int r = confine_files(all, n + n_more + 1, err);
     if (r != -EOPNOTSUPP)
         return r;
     log_event(LOG_WARN, "server.landlock", "state", "off", "why",

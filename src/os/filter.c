@@ -421,3 +421,13 @@ int filter_install(const struct filter *f)
         return -errno;
     return 0;
 }
+
+int filter_self(struct err *err)
+{
+    struct filter filter = { 0 };
+    int r = filter_build(&filter, err);
+    if (r >= 0 && (r = filter_install(&filter)) < 0)
+        (void)err_sys(err, r, "install the system call filter");
+    filter_done(&filter);
+    return r;
+}

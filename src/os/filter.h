@@ -34,6 +34,8 @@ void filter_done(struct filter *f);
 int filter_memfd(const struct filter *f, struct err *err);
 /* no_new_privs and the program on the calling thread. Async-signal-safe. 0 or -errno. */
 int filter_install(const struct filter *f);
+/* All of it for the calling thread, and what it starts: build, install, free. */
+int filter_self(struct err *err);
 
 /* The table, for documentation and tests: name of row i, its errno (EPERM or ENOSYS) and reason; NULL past the end. */
 const char *filter_row(size_t i, int *ret_errno, const char **ret_reason);

@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import engineclient  # noqa: E402
 import harness  # noqa: E402
 import leak  # noqa: E402
 import otherengines  # noqa: E402
@@ -63,6 +64,20 @@ def new_sandbox(server):
     for sid in made:
         assert caller.delete(f"/sandboxes/{sid}").status in (200, 404)
     caller.close()
+
+
+@pytest.fixture
+def new_worker(server):
+    """Makes connected workers; all are cut after the test."""
+    made = []
+
+    def connect(**options):
+        made.append(engineclient.Worker(server.engine_port, **options))
+        return made[-1]
+
+    yield connect
+    for one in made:
+        one.cut()
 
 
 @pytest.fixture(scope="module")

@@ -5,32 +5,17 @@ import uuid
 import pytest
 
 import harness
-from engineclient import Worker
 
 
-@pytest.fixture
-def worker(server):
-    """Makes connected workers; all are cut after the test."""
-    made = []
-
-    def connect(**options):
-        made.append(Worker(server.engine_port, **options))
-        return made[-1]
-
-    yield connect
-    for one in made:
-        one.cut()
-
-
-def test_greeting(worker):
-    w = worker()
+def test_greeting(new_worker):
+    w = new_worker()
     assert set(w.greeting) == {"type", "worker_id", "reattach_token"}
     assert str(uuid.UUID(w.id)) == w.id and uuid.UUID(w.id).version == 4
     assert w.token != w.id
 
 
-def test_call_between_workers(worker):
-    executor, caller = worker(), worker()
+def test_call_between_workers(new_worker):
+    executor, caller = new_worker(), new_worker()
     executor.register("demo::add", description="adds")
     call = caller.ask("demo::add", {"a": 2, "b": 3}, metadata={"who": "me"}, traceparent="00-ab-cd-01", baggage="k=v")
     asked = executor.serve("demo::add", lambda data: {"sum": data["a"] + data["b"]})
@@ -41,8 +26,8 @@ def test_call_between_workers(worker):
 
 
 @pytest.mark.parametrize("data", [[1, 2], "text", 7, 1.5, None, True])
-def test_other_payloads_pass_untouched(worker, data):
-    w = worker()
+def test_other_payloads_pass_untouched(new_worker, data):
+    w = new_worker()
     w.register("demo::echo")
     call = str(uuid.uuid4())
     w.send(type="invokefunction", invocation_id=call, function_id="demo::echo", data=data)
@@ -52,16 +37,16 @@ def test_other_payloads_pass_untouched(worker, data):
     assert w.answer_to(call) == data
 
 
-def test_missing_payload_is_an_empty_object(worker):
-    w = worker()
+def test_missing_payload_is_an_empty_object(new_worker):
+    w = new_worker()
     w.register("demo::none")
     call = w.ask("demo::none")
     assert w.asked("demo::none")["data"] == {"_caller_worker_id": w.id}
     assert call
 
 
-def test_calls_finish_out_of_order_and_own_functions_can_be_called(worker):
-    w = worker()
+def test_calls_finish_out_of_order_and_own_functions_can_be_called(new_worker):
+    w = new_worker()
     w.register("demo::self")
     first, second = w.ask("demo::self", {"n": 1}), w.ask("demo::self", {"n": 2})
     one, two = w.asked("demo::self"), w.asked("demo::self")
@@ -70,8 +55,8 @@ def test_calls_finish_out_of_order_and_own_functions_can_be_called(worker):
     assert w.answer_to(second) == "two" and w.answer_to(first) == "one"
 
 
-def test_result_may_be_missing(worker):
-    w = worker()
+def test_result_may_be_missing(new_worker):
+    w = new_worker()
     w.register("demo::nothing")
     call = w.ask("demo::nothing", {})
     asked = w.asked()
@@ -80,8 +65,8 @@ def test_result_may_be_missing(worker):
     assert "result" not in message and "error" not in message
 
 
-def test_errors_are_relayed_without_null_stacktrace(worker):
-    w = worker()
+def test_errors_are_relayed_without_null_stacktrace(new_worker):
+    w = new_worker()
     w.register("demo::bad")
     for stack, wanted in ((None, {"code": "boom", "message": "it broke"}),
                           ("at x", {"code": "boom", "message": "it broke", "stacktrace": "at x"})):
@@ -90,13 +75,13 @@ def test_errors_are_relayed_without_null_stacktrace(worker):
         assert w.expect("invocationresult", invocation_id=call)["error"] == wanted
 
 
-def test_unknown_function(worker):
-    why = worker().fail("demo::missing", {})
+def test_unknown_function(new_worker):
+    why = new_worker().fail("demo::missing", {})
     assert why.code == "function_not_found" and "demo::missing" in why.message
 
 
-def test_void_is_never_answered(worker):
-    executor, caller = worker(), worker()
+def test_void_is_never_answered(new_worker):
+    executor, caller = new_worker(), new_worker()
     executor.register("demo::void")
     caller.void("demo::void", {"n": 1})
     caller.void("demo::nobody", {"n": 1})
@@ -108,8 +93,8 @@ def test_void_is_never_answered(worker):
     assert caller.seen == []
 
 
-def test_worker_that_dies_in_the_middle(worker):
-    executor, caller = worker(), worker()
+def test_worker_that_dies_in_the_middle(new_worker):
+    executor, caller = new_worker(), new_worker()
     executor.register("demo::slow")
     call = caller.ask("demo::slow", {})
     executor.asked("demo::slow")
@@ -119,8 +104,8 @@ def test_worker_that_dies_in_the_middle(worker):
     assert caller.fail("demo::slow", {}).code == "function_not_found"
 
 
-def test_caller_that_leaves(worker):
-    executor, caller, other = worker(), worker(), worker()
+def test_caller_that_leaves(new_worker):
+    executor, caller, other = new_worker(), new_worker(), new_worker()
     executor.register("demo::late")
     caller.ask("demo::late", {})
     asked = executor.asked("demo::late")
@@ -133,8 +118,8 @@ def test_caller_that_leaves(worker):
     assert other.answer_to(call) == "fine"
 
 
-def test_only_the_executor_may_answer(worker):
-    executor, caller, thief = worker(), worker(), worker()
+def test_only_the_executor_may_answer(new_worker):
+    executor, caller, thief = new_worker(), new_worker(), new_worker()
     executor.register("demo::mine")
     call = caller.ask("demo::mine", {})
     asked = executor.asked("demo::mine")
@@ -144,8 +129,8 @@ def test_only_the_executor_may_answer(worker):
     assert caller.answer_to(call) == "real"
 
 
-def test_same_invocation_id_of_two_callers(worker):
-    executor, one, two = worker(), worker(), worker()
+def test_same_invocation_id_of_two_callers(new_worker):
+    executor, one, two = new_worker(), new_worker(), new_worker()
     executor.register("demo::twin")
     call = one.ask("demo::twin", {"n": 1})
     first = executor.asked()
@@ -157,8 +142,8 @@ def test_same_invocation_id_of_two_callers(worker):
     assert one.answer_to(call) == "for one" and two.answer_to(call) == "for two"
 
 
-def test_newcomer_wins_and_loser_leaves_it_alone(worker):
-    old, new, caller = worker(), worker(), worker()
+def test_newcomer_wins_and_loser_leaves_it_alone(new_worker):
+    old, new, caller = new_worker(), new_worker(), new_worker()
     old.register("demo::who")
     new.register("demo::who")
     old.cut()
@@ -166,7 +151,7 @@ def test_newcomer_wins_and_loser_leaves_it_alone(worker):
     call = caller.ask("demo::who", {})
     new.serve("demo::who", lambda data: "new")
     assert caller.answer_to(call) == "new"
-    old2 = worker()
+    old2 = new_worker()
     old2.send(type="unregisterfunction", id="demo::who")  # not its own
     old2.sync()
     call = caller.ask("demo::who", {})
@@ -177,14 +162,14 @@ def test_newcomer_wins_and_loser_leaves_it_alone(worker):
     assert caller.fail("demo::who", {}).code == "function_not_found"
 
 
-def test_functions_of_the_engine_cannot_be_taken(worker):
-    w = worker()
+def test_functions_of_the_engine_cannot_be_taken(new_worker):
+    w = new_worker()
     w.register("engine::functions::list")
     assert "functions" in w.call("engine::functions::list", {})
 
 
-def test_function_of_the_server_comes_back(worker):
-    w, caller = worker(), worker()
+def test_function_of_the_server_comes_back(new_worker):
+    w, caller = new_worker(), new_worker()
     w.register("lifecycle::health")
     call = caller.ask("lifecycle::health", {})
     w.serve("lifecycle::health", lambda data: "mine")
@@ -193,14 +178,14 @@ def test_function_of_the_server_comes_back(worker):
     assert isinstance(caller.call("lifecycle::health", {}), dict)
 
 
-def test_http_invoked_functions_are_refused(worker):
-    w = worker()
+def test_http_invoked_functions_are_refused(new_worker):
+    w = new_worker()
     w.register("demo::http", invocation={"url": "http://127.0.0.1:1/"})
     assert w.fail("demo::http", {}).code == "function_not_invokable"
 
 
-def test_namespaces(worker):
-    w = worker()
+def test_namespaces(new_worker):
+    w = new_worker()
     w.register("demo::ns", namespace="default")
     call = w.ask("demo::ns", {}, namespace="default")
     w.serve("demo::ns", lambda data: 1)
@@ -209,8 +194,8 @@ def test_namespaces(worker):
     assert w.fail("demo::ns", {}, namespace="  ").code == "INVALID_NAMESPACE"
 
 
-def test_bad_messages_are_dropped_and_the_connection_stays(worker):
-    w = worker()
+def test_bad_messages_are_dropped_and_the_connection_stays(new_worker):
+    w = new_worker()
     for text in ("", "  \n", "{", "[]", "7", "{}", '{"type":7}', '{"type":"nonsense"}', '{"type":"unregistertriggertype","id":"x"}',
                  '{"type":"registerfunction"}', '{"type":"registerfunction","id":"  "}', '{"type":"registerfunction","id":7}',
                  '{"type":"invokefunction","function_id":"x","invocation_id":"not-a-uuid","data":{}}',
@@ -222,24 +207,24 @@ def test_bad_messages_are_dropped_and_the_connection_stays(worker):
     assert w.seen == []
 
 
-def test_messages_in_binary_frames_and_stray_telemetry(worker):
-    w = worker()
+def test_messages_in_binary_frames_and_stray_telemetry(new_worker):
+    w = new_worker()
     w.ws.send(b"OTLP{}")
     w.ws.send(json.dumps({"type": "ping"}).encode())
     w.expect("pong")
 
 
-def test_upper_case_uuid_is_answered_as_spelled(worker):
-    w = worker()
+def test_upper_case_uuid_is_answered_as_spelled(new_worker):
+    w = new_worker()
     call = str(uuid.uuid4()).upper()
     w.send(type="invokefunction", invocation_id=call, function_id="engine::workers::list", data={})
     assert w.expect("invocationresult", invocation_id=call)["result"]["workers"]
 
 
-def test_reattach_retires_the_old_connection(server, worker):
-    old = worker()
+def test_reattach_retires_the_old_connection(server, new_worker):
+    old = new_worker()
     old.register("demo::re")
-    new, caller = worker(), worker()
+    new, caller = new_worker(), new_worker()
     new.send(type="reattach", previous_worker_id=old.id, reattach_token=str(uuid.uuid4()))
     new.sync()
     call = caller.ask("demo::re", {})
@@ -253,8 +238,8 @@ def test_reattach_retires_the_old_connection(server, worker):
     assert caller.answer_to(call) == "again"
 
 
-def test_introspection(worker):
-    w = worker(name="shop\u202e\x07-worker")
+def test_introspection(new_worker):
+    w = new_worker(name="shop\u202e\x07-worker")
     w.register("shop::buy", description="Buys things", request_format={"type": "object"}, metadata={"v": 1})
     w.register("shop::secret", metadata={"internal": True})
     trigger = w.bind("subscribe", "shop::buy", {"topic": "t"})
@@ -285,12 +270,12 @@ def test_introspection(worker):
     assert "cron" in [t["id"] for t in w.call("engine::triggers::list", {})["triggers"]]
     assert w.call("engine::triggers::info", {"id": "subscribe"})["instance_count"] == 1
     assert w.fail("engine::triggers::info", {"id": "nope"}).code == "NOT_FOUND"
-    silent = worker()
+    silent = new_worker()
     assert silent.id not in [x["id"] for x in w.call("engine::workers::list", {})["workers"]]
 
 
-def test_rest_functions_are_callable(worker):
-    w = worker()
+def test_rest_functions_are_callable(new_worker):
+    w = new_worker()
     assert w.call("lifecycle::health", {})["status"]
     why = w.fail("sandbox::get", {"id": harness.UNKNOWN})
     assert why.code == "not_found" and harness.UNKNOWN in why.message
@@ -298,8 +283,8 @@ def test_rest_functions_are_callable(worker):
     assert info["request_schema"]["properties"]["command"]
 
 
-def test_rest_functions_work_on_a_sandbox(worker, box):
-    w = worker()
+def test_rest_functions_work_on_a_sandbox(new_worker, box):
+    w = new_worker()
     assert w.call("cmd::run", {"id": box, "command": "echo $((6*7))"})["stdout"] == "42\n"
     why = w.fail("cmd::run", {"id": box})
     assert why.code == "invalid_argument" and "command" in why.message

@@ -10,19 +10,6 @@ import harness
 from engineclient import Worker, open_channel
 
 
-@pytest.fixture
-def worker(server):
-    made = []
-
-    def connect(**options):
-        made.append(Worker(server.engine_port, **options))
-        return made[-1]
-
-    yield connect
-    for one in made:
-        one.cut()
-
-
 def failure_of(w, kind, config):
     trigger = w.bind(kind, "t::f", config)
     return w.expect("triggerregistrationresult", id=trigger)["error"]
@@ -30,8 +17,8 @@ def failure_of(w, kind, config):
 
 # --- types of workers ---
 
-def test_binding_is_handed_to_the_provider(worker):
-    provider, consumer = worker(), worker()
+def test_binding_is_handed_to_the_provider(new_worker):
+    provider, consumer = new_worker(), new_worker()
     provider.send(type="registertriggertype", id="t::custom", description="custom")
     provider.sync()
     consumer.register("t::handler")
@@ -45,15 +32,15 @@ def test_binding_is_handed_to_the_provider(worker):
     assert provider.expect("unregistertrigger", id=trigger)["trigger_type"] == "t::custom"
 
 
-def test_binding_without_a_type_is_parked(worker):
-    consumer = worker()
+def test_binding_without_a_type_is_parked(new_worker):
+    consumer = new_worker()
     trigger = consumer.bind("t::later", "t::handler", {})
     assert consumer.seen == []
-    provider = worker()
+    provider = new_worker()
     provider.send(type="registertriggertype", id="t::later", description="")
     provider.expect("registertrigger", id=trigger)
     provider.close()
-    provider = worker()  # comes back: the same binding is handed over again
+    provider = new_worker()  # comes back: the same binding is handed over again
     provider.send(type="registertriggertype", id="t::later", description="")
     provider.expect("registertrigger", id=trigger)
     provider.send(type="unregistertriggertype", id="t::later")
@@ -63,8 +50,8 @@ def test_binding_without_a_type_is_parked(worker):
     provider.expect("unregistertrigger", id=trigger)
 
 
-def test_providers_error_reaches_the_consumer(worker):
-    provider, consumer, thief = worker(), worker(), worker()
+def test_providers_error_reaches_the_consumer(new_worker):
+    provider, consumer, thief = new_worker(), new_worker(), new_worker()
     provider.send(type="registertriggertype", id="t::picky", description="")
     provider.sync()
     trigger = consumer.bind("t::picky", "t::handler", {})
@@ -79,15 +66,15 @@ def test_providers_error_reaches_the_consumer(worker):
     assert consumer.expect("triggerregistrationresult", id=trigger)["error"] == {"code": "no", "message": "not today"}
 
 
-def test_types_of_the_engine_cannot_be_taken(worker):
-    w = worker()
+def test_types_of_the_engine_cannot_be_taken(new_worker):
+    w = new_worker()
     w.send(type="registertriggertype", id="cron", description="mine")
     w.sync()
     assert w.call("engine::triggers::info", {"id": "cron"})["worker_name"] == "iii-sandbox"
 
 
-def test_trigger_of_another_worker_is_left_alone(worker):
-    one, two = worker(), worker()
+def test_trigger_of_another_worker_is_left_alone(new_worker):
+    one, two = new_worker(), new_worker()
     trigger = one.bind("t::nobody", "t::handler", {})
     two.send(type="unregistertrigger", id=trigger)
     two.sync()
@@ -96,11 +83,11 @@ def test_trigger_of_another_worker_is_left_alone(worker):
     assert two.expect("triggerregistrationresult", id=trigger)["error"]["code"] == "trigger_registration_failed"
 
 
-def test_trigger_that_stays(worker):
-    w = worker()
+def test_trigger_that_stays(new_worker):
+    w = new_worker()
     trigger = w.call("engine::register_trigger", {"trigger_type": "subscribe", "function_id": "t::stays", "config": {"topic": "s"}})["id"]
     w.close()
-    w = worker()
+    w = new_worker()
     assert w.call("engine::registered-triggers::info", {"id": trigger})["function_id"] == "t::stays"
     assert w.call("engine::unregister_trigger", {"id": trigger}) == {"removed": True}
     assert w.call("engine::unregister_trigger", {"id": trigger}) == {"removed": False}
@@ -110,8 +97,8 @@ def test_trigger_that_stays(worker):
 
 # --- subscribe ---
 
-def test_publish_reaches_all_subscribers(worker):
-    one, two = worker(), worker()
+def test_publish_reaches_all_subscribers(new_worker):
+    one, two = new_worker(), new_worker()
     for w, name in ((one, "t::one"), (two, "t::two")):
         w.register(name)
         w.bind("subscribe", name, {"topic": "news"}, metadata={"for": name})
@@ -127,8 +114,8 @@ def test_publish_reaches_all_subscribers(worker):
 
 
 @pytest.mark.parametrize("answer, is_called", [(False, False), (True, True), (None, True), (0, True)])
-def test_condition(worker, answer, is_called):
-    w = worker()
+def test_condition(new_worker, answer, is_called):
+    w = new_worker()
     w.register("t::condition")
     w.register("t::guarded")
     w.bind("subscribe", "t::guarded", {"topic": "guarded", "condition_function_id": "t::condition"})
@@ -142,8 +129,8 @@ def test_condition(worker, answer, is_called):
 
 # --- state ---
 
-def test_state_and_its_events(worker):
-    w = worker()
+def test_state_and_its_events(new_worker):
+    w = new_worker()
     scope = uuid.uuid4().hex
     w.register("t::state")
     w.bind("state", "t::state", {"scope": scope})
@@ -170,8 +157,8 @@ def test_state_and_its_events(worker):
 
 # --- cron ---
 
-def test_cron(worker):
-    w = worker()
+def test_cron(new_worker):
+    w = new_worker()
     w.register("t::tick")
     trigger = w.bind("cron", "t::tick", {"expression": "* * * * * * *"})
     data = w.asked("t::tick")["data"]
@@ -186,8 +173,8 @@ def test_cron(worker):
 
 # --- the queue ---
 
-def test_enqueue(worker):
-    executor, caller = worker(), worker()
+def test_enqueue(new_worker):
+    executor, caller = new_worker(), new_worker()
     executor.register("t::job")
     receipt = caller.call("t::job", {"n": 1}, action={"type": "enqueue", "queue": "q1"}, metadata={"m": 1})
     assert list(receipt) == ["messageReceiptId"] and uuid.UUID(receipt["messageReceiptId"])
@@ -199,16 +186,16 @@ def test_enqueue(worker):
     assert caller.fail("engine::queue::enqueue", {"queue": "q1"}).code == "deserialization_error"
 
 
-def test_job_waits_for_its_function(worker):
-    caller = worker()
+def test_job_waits_for_its_function(new_worker):
+    caller = new_worker()
     caller.call("t::absent", {"n": 7}, action={"type": "enqueue", "queue": "q2"})
-    late = worker()
+    late = new_worker()
     late.register("t::absent")
     late.serve("t::absent", lambda data: data["n"])
 
 
-def test_job_is_tried_again_then_kept_as_dead_letter(worker):
-    w = worker()
+def test_job_is_tried_again_then_kept_as_dead_letter(new_worker):
+    w = new_worker()
     w.register("t::fails")
     w.bind("durable:subscriber", "t::fails", {"topic": "hard", "queue_config": {"max_retries": 2, "backoff_ms": 10}})
     w.call("iii::durable::publish", {"topic": "hard", "data": {"n": 1}})
@@ -226,19 +213,19 @@ def test_job_is_tried_again_then_kept_as_dead_letter(worker):
     assert w.fail("engine::queue::redrive", {"id": letter["id"]}).code == "NOT_FOUND"
 
 
-def test_worker_that_dies_has_its_job_tried_again(worker):
-    first, caller = worker(), worker()
+def test_worker_that_dies_has_its_job_tried_again(new_worker):
+    first, caller = new_worker(), new_worker()
     first.register("t::fragile")
     caller.call("t::fragile", {"n": 1}, action={"type": "enqueue", "queue": "q3"})
     first.asked("t::fragile")
     first.cut()
-    second = worker()
+    second = new_worker()
     second.register("t::fragile")
     second.serve("t::fragile", lambda data: data["n"])
 
 
-def test_message_waits_for_its_first_subscriber(worker):
-    w = worker()
+def test_message_waits_for_its_first_subscriber(new_worker):
+    w = new_worker()
     topic = uuid.uuid4().hex
     w.call("iii::durable::publish", {"topic": topic, "data": "early"})
     w.register("t::subscriber")
@@ -247,8 +234,8 @@ def test_message_waits_for_its_first_subscriber(worker):
     assert w.fail("iii::durable::publish", {"data": 1}).code == "deserialization_error"
 
 
-def test_fifo_runs_one_after_the_other(worker):
-    w = worker()
+def test_fifo_runs_one_after_the_other(new_worker):
+    w = new_worker()
     w.register("t::fifo")
     w.bind("durable:subscriber", "t::fifo", {"topic": "line", "queue_config": {"type": "fifo"}})
     for n in range(3):
@@ -276,13 +263,13 @@ def test_jobs_and_state_survive_a_kill():
 
 # --- who is there ---
 
-def test_presence(worker):
-    watcher = worker()
+def test_presence(new_worker):
+    watcher = new_worker()
     watcher.register("t::watch")
     watcher.bind("engine::workers-available", "t::watch", {})
     watcher.register("t::functions")
     watcher.bind("engine::functions-available", "t::functions", {})
-    other = worker()
+    other = new_worker()
     assert watcher.asked("t::watch")["data"] == {"event": "worker_connected", "worker_id": other.id}
     other.describe(name="other")
     assert watcher.asked("t::watch")["data"] == {"event": "worker_metadata_updated", "worker_id": other.id}
@@ -298,8 +285,8 @@ def test_presence(worker):
 class Route:
     """A worker with one route, and a client that asks it from another thread."""
 
-    def __init__(self, server, worker, path, method="GET", **config):
-        self.server, self.w = server, worker()
+    def __init__(self, server, new_worker, path, method="GET", **config):
+        self.server, self.w = server, new_worker()
         self.name = "t::" + uuid.uuid4().hex
         self.w.register(self.name)
         self.w.bind("http", self.name, {"api_path": path, "http_method": method, **config})
@@ -319,8 +306,8 @@ class Route:
         return self.answer
 
 
-def test_http_route(server, worker):
-    route = Route(server, worker, "/shop/:item/buy", "POST")
+def test_http_route(server, new_worker):
+    route = Route(server, new_worker, "/shop/:item/buy", "POST")
     route.ask("POST", "/shop/red%20car/buy?n=2&n=3", {"price": 5}, {"X-Thing": "yes"})
     asked = route.w.asked(route.name)
     data = asked["data"]
@@ -340,8 +327,8 @@ def test_http_route(server, worker):
     ({"body": "text"}, 200, b'"text"', "application/json"),
     (["bare"], 200, b'["bare"]', "application/json"),
 ])
-def test_http_answers(server, worker, result, status, body, kind):
-    route = Route(server, worker, "answers")
+def test_http_answers(server, new_worker, result, status, body, kind):
+    route = Route(server, new_worker, "answers")
     route.ask("GET", "/answers")
     route.w.reply(route.w.asked(route.name), result)
     answer = route.got()
@@ -350,8 +337,8 @@ def test_http_answers(server, worker, result, status, body, kind):
         assert answer.body == body and answer.headers["content-type"] == kind
 
 
-def test_http_body_and_response_through_channels(server, worker):
-    route = Route(server, worker, "/stream", "POST")
+def test_http_body_and_response_through_channels(server, new_worker):
+    route = Route(server, new_worker, "/stream", "POST")
     sent = bytes(range(256)) * 4000
     route.ask("POST", "/stream", sent, {"Content-Type": "application/octet-stream"})
     asked = route.w.asked(route.name)
@@ -371,8 +358,8 @@ def test_http_body_and_response_through_channels(server, worker):
     assert answer.status == 202 and answer.body == sent and answer.headers["content-type"] == "text/x" and answer.headers["x-a"] == "b"
 
 
-def test_http_errors(server, worker):
-    route = Route(server, worker, "/errors")
+def test_http_errors(server, new_worker):
+    route = Route(server, new_worker, "/errors")
     route.ask("GET", "/errors")
     route.w.reply(route.w.asked(route.name), error={"code": "boom", "message": "it broke"})
     answer = route.got()
@@ -385,11 +372,11 @@ def test_http_errors(server, worker):
         harness.wait_until(lambda: client.call("GET", "/errors").status == 404, "the route goes with its worker")
 
 
-def test_http_condition_and_middleware(server, worker):
-    helper = worker()
+def test_http_condition_and_middleware(server, new_worker):
+    helper = new_worker()
     helper.register("t::allow")
     helper.register("t::middle")
-    route = Route(server, worker, "/guarded/:id", condition_function_id="t::allow", middleware_function_ids=["t::middle"])
+    route = Route(server, new_worker, "/guarded/:id", condition_function_id="t::allow", middleware_function_ids=["t::middle"])
     route.ask("GET", "/guarded/7?a=b")
     asked = helper.asked("t::middle")
     assert asked["data"]["phase"] == "preHandler" and asked["data"]["context"] == {}
@@ -404,19 +391,19 @@ def test_http_condition_and_middleware(server, worker):
     assert answer.status == 401 and answer.json() == {"no": 1}
 
 
-def test_http_routes_conflict_and_precedence(server, worker):
-    param = Route(server, worker, "/p/:a")
+def test_http_routes_conflict_and_precedence(server, new_worker):
+    param = Route(server, new_worker, "/p/:a")
     assert failure_of(param.w, "http", {"api_path": "p/:b"})["code"] == "trigger_registration_failed"
     for config in ({}, {"api_path": "/x", "http_method": "FLY"}, {"api_path": "/a" * 65}):
         assert failure_of(param.w, "http", config)["code"] == "trigger_registration_failed"
-    literal = Route(server, worker, "/p/exact")
+    literal = Route(server, new_worker, "/p/exact")
     literal.ask("GET", "/p/exact")
     literal.w.serve(literal.name, lambda data: {"body": "literal"})
     assert literal.got().json() == "literal"
 
 
-def test_http_routes_cannot_hide_the_api(server, worker, client):
-    w = worker()
+def test_http_routes_cannot_hide_the_api(server, new_worker, client):
+    w = new_worker()
     w.register("t::spoof")
     w.bind("http", "t::spoof", {"api_path": "/sandbox/health"})
     assert client.get("/health").json()["status"]
@@ -424,8 +411,8 @@ def test_http_routes_cannot_hide_the_api(server, worker, client):
     assert w.seen == []
 
 
-def test_http_client_that_leaves(server, worker):
-    route = Route(server, worker, "/leaver")
+def test_http_client_that_leaves(server, new_worker):
+    route = Route(server, new_worker, "/leaver")
     client = harness.Client(server.port, prefix="")
     client.conn = None
     import http.client

@@ -132,18 +132,6 @@ static int configure(const struct lib *lib, uint32_t ctx, unsigned long cpus, un
     return r < 0 ? complain("add the console", r) : 0;
 }
 
-/* Other monitors bring a system call filter; the library has none. That of sandboxes' commands denies nothing that a
- * machine with two drives, a port and a console needs. Before the library makes its threads. */
-static int confine(struct err *err)
-{
-    struct filter filter = { 0 };
-    int r = filter_build(&filter, err);
-    if (r >= 0 && (r = filter_install(&filter)) < 0)
-        (void)err_sys(err, r, "install the system call filter");
-    filter_done(&filter);
-    return r;
-}
-
 int krunvm_main(int argc, char **argv)
 {
     struct err err = ERR_INIT;
@@ -159,7 +147,9 @@ int krunvm_main(int argc, char **argv)
         (void)fprintf(stderr, "libkrun.so.1 %s%s\n", r == -ENOENT ? "is not installed" : "is too old: it lacks ", lack);
         return 1;
     }
-    if (confine(&err) < 0) {
+    /* Other monitors bring a system call filter; the library has none. That of sandboxes' commands denies nothing that
+     * a machine with two drives, a port and a console needs. Before the library makes its threads. */
+    if (filter_self(&err) < 0) {
         (void)fprintf(stderr, "libkrun: %s\n", err.msg);
         return 1;
     }

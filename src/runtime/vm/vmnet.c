@@ -267,16 +267,23 @@ static void note(struct vmnet_op *op, vmchannel_fn *fn)
     op->channel = vmmachine_note(op->box->machine, &opt, fn, op);
 }
 
+/* The tool is done with it. False: so is everybody else, the box has gone meanwhile. */
+static bool is_back(struct vmnet_op *op)
+{
+    bool has_box = op->box != NULL;
+    op->is_in_tool = false;
+    if (!has_box)
+        op_free(op);
+    return has_box;
+}
+
 static void on_left(void *arg, const struct vmwire_reply *reply, const int *fds, const struct err *err)
 {
     struct vmnet_op *op = arg;
     (void)reply;
     (void)fds;
-    op->is_in_tool = false;
-    if (!op->box) {
-        op_free(op);
+    if (!is_back(op))
         return;
-    }
     if (op->is_join) { /* taken back: why is what counts */
         op->box->nets[op->nic][0] = '\0';
         err = &op->err;
@@ -304,10 +311,9 @@ static void on_joined(void *arg, const struct vmwire_reply *reply, const int *fd
     struct vmnet_op *op = arg;
     (void)reply;
     (void)fds;
-    op->is_in_tool = false;
-    if (!op->box) {
-        op_free(op);
-    } else if (err) {
+    if (!is_back(op))
+        return;
+    if (err) {
         op->box->nets[op->nic][0] = '\0';
         finish(op, err);
     } else {

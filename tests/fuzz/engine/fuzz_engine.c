@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/trigger.h"
 #include "engine/worker.h"
+#include "loopturn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,18 +19,6 @@ static void echo(void *arg, struct engine_call *c, json_t *payload)
 {
     (void)arg;
     engine_ok(c, json_incref(payload));
-}
-
-static void stop(void *arg)
-{
-    loop_stop(arg);
-}
-
-/* Deferred work runs before the function that stops. */
-static void turn(struct loop *l)
-{
-    loop_defer(l, stop, l);
-    loop_run(l);
 }
 
 static void feed(struct worker *const w[2], const char *text, size_t size)
@@ -63,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < 2; i++)
         (void)memcpy(ids[i], w[i]->id, UUID_MAX);
     feed(w, text, size);
-    turn(loop);
+    loopturn_deferred(loop);
     for (int i = 0; i < 2; i++) {
         struct worker *left = map_get(e->workers, ids[i]);
         if (left)
@@ -71,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (map_count(e->remote) || map_count(e->calls))
         abort();
-    turn(loop);
+    loopturn_deferred(loop);
     engine_free(e);
     channel_hub_free(channels);
     return 0;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "http/http_conn.h"
+#include "loopturn.h"
 
 static struct loop *loop;
 static struct http_server *server;
@@ -62,20 +63,6 @@ static void start(void)
         abort();
 }
 
-static void stop(void *arg)
-{
-    loop_stop(arg);
-}
-
-/* Runs deferred calls and closes: a deferred stop comes after what was deferred before it. */
-static void turn(void)
-{
-    for (int i = 0; i < 3; i++) {
-        loop_defer(loop, stop, loop);
-        loop_run(loop);
-    }
-}
-
 static void drop_output(int fd)
 {
     char out[65536];
@@ -104,12 +91,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             http_conn_feed(c, (const char *)data + off, part);
         if (mode & 4 && c->req)
             http_req_hold(c->req, false);
-        turn();
+        loopturn_deferred(loop);
         drop_output(fds[1]);
     }
     http_conn_drop(c, true);
     http_conn_unref(c);
-    turn();
+    loopturn_deferred(loop);
     close(fds[1]);
     return 0;
 }

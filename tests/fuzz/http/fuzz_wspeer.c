@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "http/ws_conn.h"
+#include "loopturn.h"
 
 #define MESSAGE_MAX 4096
 #define INPUT_MAX   (32u * 1024)
@@ -43,19 +44,6 @@ static void on_close(void *arg, struct ws *w, int code, const char *reason)
     loop_stop(o->loop);
 }
 
-static void stop(void *arg)
-{
-    loop_stop(arg);
-}
-
-static void turn(struct loop *l)
-{
-    for (int i = 0; i < 3; i++) {
-        loop_defer(l, stop, l);
-        loop_run(l);
-    }
-}
-
 static void drop_output(int fd)
 {
     char out[8192];
@@ -77,13 +65,13 @@ static struct outcome run(const char *data, size_t size, unsigned mode, size_t s
         size_t part = size - at < step ? size - at : step;
         if (send(fds[1], data + at, part, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
             break;
-        turn(o.loop);
+        loopturn_deferred(o.loop);
         drop_output(fds[1]);
     }
     (void)close(fds[1]); /* no one there any more: the connection must notice */
     if (!o.closes)
         loop_run(o.loop);
-    turn(o.loop);
+    loopturn_deferred(o.loop);
     MUST(o.closes == 1);
     loop_free(o.loop);
     return o;

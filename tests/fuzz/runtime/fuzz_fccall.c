@@ -8,25 +8,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "loopturn.h"
 #include "runtime/vm/fccall.h"
 
 #define TURNS 400 /* of the loop, in which everything that can happen has happened */
 
 static struct loop *loop;
 static int answers, waits;
-
-static void stop(void *arg)
-{
-    (void)arg;
-    loop_stop(loop);
-}
-
-static void turn(void)
-{
-    struct timer *t = timer_new(loop, 0, 0, stop, NULL);
-    loop_run(loop);
-    timer_free(t);
-}
 
 static void check(const struct err *err)
 {
@@ -59,7 +47,7 @@ static void serve(int listener, const uint8_t *data, size_t size)
         return;
     (void)!send(peer, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     for (int i = 0; i < 4; i++)
-        turn();
+        loopturn_ms(loop, 0);
     (void)close(peer);
 }
 
@@ -77,19 +65,19 @@ static void try_api(const uint8_t *data, size_t size)
     answers = waits = 0;
     fccall_wait(c, 5000, on_wait, NULL);
     for (int i = 0; i < TURNS && !waits; i++)
-        turn();
+        loopturn_ms(loop, 0);
     MUST(waits == 1);
     (void)close(accept4(listener, NULL, NULL, SOCK_CLOEXEC)); /* the look whether somebody listens */
     fccall_run(c, &(struct fccall_request){ .method = "GET", .path = "/", .timeout_ms = 5000 }, on_answer, &numbers[0]);
     fccall_run(c, &(struct fccall_request){ .method = "PUT", .path = "/x", .body = json_object(), .timeout_ms = 5000 },
                on_answer, &numbers[1]);
     for (int i = 0; i < TURNS && answers < 2; i++) {
-        turn();
+        loopturn_ms(loop, 0);
         serve(listener, answers ? data + size / 2 : data, answers ? size - size / 2 : size / 2);
     }
     MUST(answers == 2);
     (void)fccall_free(c);
-    turn();
+    loopturn_ms(loop, 0);
     (void)close(listener);
     (void)close(folder_fd);
     (void)unlink(addr.sun_path);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "loopturn.h"
 #include "os/unixsock.h"
 #include "runtime/vm/qmp.h"
 #include "runtime/vm/vmchannel.h"
@@ -17,21 +18,6 @@
 
 static struct loop *loop;
 static int answers, losses;
-
-static void stop(void *arg)
-{
-    (void)arg;
-    loop_stop(loop);
-}
-
-static void turn(void)
-{
-    for (int i = 0; i < 2; i++) {
-        struct timer *t = timer_new(loop, 0, 0, stop, NULL);
-        loop_run(loop);
-        timer_free(t);
-    }
-}
 
 static void on_lost(void *arg)
 {
@@ -83,12 +69,12 @@ static void try_monitor(const uint8_t *data, size_t size)
     for (int i = 0; i < COMMANDS; i++)
         qmp_run(qmp, "query-status", NULL, NO_FD, (struct qmp_then){ .fn = on_answer });
     (void)!send(peer, data, half, MSG_NOSIGNAL);
-    turn();
+    loopturn_few(loop);
     (void)!send(peer, data + half, size - half, MSG_NOSIGNAL);
-    turn();
+    loopturn_few(loop);
     MUST(losses <= 1 && answers <= COMMANDS && (!losses || answers == COMMANDS));
     (void)close(peer);
-    turn();
+    loopturn_few(loop);
     MUST(losses == 1 && answers == COMMANDS);
     (void)qmp_close(qmp);
 }

@@ -63,7 +63,7 @@ static void hang_up(struct peer *p)
 static bool wait_for(const struct buf *log, const char *text)
 {
     for (int i = 0; i < 5000 && !strstr(buf_text(log), text); i++)
-        fixture_turn_once(&fx, 1);
+        loopturn_ms(fx.loop, 1);
     return strstr(buf_text(log), text) != NULL;
 }
 
@@ -140,7 +140,7 @@ TEST(a_local_writer_reaches_a_remote_reader)
     CHECK(wait_for(&h.log, "drain;"));
     CHECK(wait_for(&h.log, "drain;"));
     for (int i = 0; i < 2000 && p.bytes < (8 << 20); i++)
-        fixture_turn_once(&fx, 1);
+        loopturn_ms(fx.loop, 1);
     CHECK_INT(p.bytes, (8 << 20) + 4);
     free(big);
     channel_close(h.channel, 1000, "done");
@@ -180,12 +180,12 @@ TEST(a_slow_reader_holds_the_writer)
     for (int i = 0; i < 64 && queued < 8 << 20; i++) {
         queued = ws_send(writer.ws, false, block, 1 << 20);
         sent += 1 << 20;
-        fixture_turn_once(&fx, 2);
+        loopturn_ms(fx.loop, 2);
     }
     CHECK(queued > 0); /* it piles up at the writer, not in the middle */
     ws_hold(reader.ws, false);
     for (int i = 0; i < 5000 && reader.bytes < sent; i++)
-        fixture_turn_once(&fx, 1);
+        loopturn_ms(fx.loop, 1);
     CHECK_INT(reader.bytes, sent);
     ws_drop(STEAL(writer.ws)); /* a cut ends the stream too */
     CHECK(wait_for(&reader.log, "close:"));

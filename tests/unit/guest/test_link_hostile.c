@@ -9,7 +9,8 @@
 
 #include "base/buf.h"
 #include "guest/link_core.h"
-#include "tap.h"
+#include "loopturn.h"
+#include "mutepeer.h"
 
 #define STARTED "\1\0\0\0"
 #define WAIT_MS 5000
@@ -131,14 +132,8 @@ static const struct guest_tunnel_events tunnel_events = { .on_data = on_data, .o
 
 static void rig_init(struct rig *r)
 {
-    struct err err = ERR_INIT;
-    int fds[2];
-    *r = (struct rig){ .peer = -1 };
-    CHECK_INT(loop_new(&r->loop, &err), 0);
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    r->peer = fds[1];
-    CHECK_INT(fcntl(r->peer, F_SETFL, O_NONBLOCK), 0);
-    CHECK_INT(guest_link_new(r->loop, fds[0], on_gone, r, &r->g), 0);
+    *r = (struct rig){ 0 };
+    r->peer = mutepeer_new(on_gone, r, &r->loop, &r->g);
 }
 
 static void rig_done(struct rig *r)
@@ -163,20 +158,7 @@ static void wait_for(struct rig *r, const int *count, int n)
 
 static void send_frame(struct rig *r, uint32_t stream, uint16_t type, uint16_t flags, const void *payload, size_t len)
 {
-    uint8_t header[PROTO_HEADER];
-    proto_header_put(header, &(struct proto_header){ (uint32_t)len, stream, type, flags });
-    CHECK_INT(write(r->peer, header, sizeof(header)), sizeof(header));
-    if (len)
-        CHECK_INT(write(r->peer, payload, len), len);
-}
-
-static void send_hello(struct rig *r)
-{
-    uint8_t mem[32];
-    struct proto_writer w;
-    proto_writer_init(&w, mem, sizeof(mem));
-    proto_put_hello(&w, 0);
-    send_frame(r, 0, PROTO_HELLO, 0, mem, w.len);
+    mutepeer_send(r->peer, (struct proto_header){ (uint32_t)len, stream, type, flags }, payload);
 }
 
 static void send_error(struct rig *r, uint32_t stream, uint32_t sys, const char *step)
@@ -256,7 +238,7 @@ TEST(frames_that_no_exec_gets_end_the_link)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig r;
         rig_init(&r);
-        send_hello(&r);
+        mutepeer_hello(r.peer);
         start_exec(&r);
         send_frame(&r, cases[i].stream, cases[i].type, cases[i].flags, cases[i].payload, cases[i].len);
         check_broken(&r);
@@ -282,7 +264,7 @@ TEST(frames_that_a_started_exec_does_not_get_end_the_link)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig r;
         rig_init(&r);
-        send_hello(&r);
+        mutepeer_hello(r.peer);
         start_exec(&r);
         send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
         send_frame(&r, 1, cases[i].type, 0, cases[i].payload, cases[i].len);
@@ -305,7 +287,7 @@ TEST(what_a_machine_uses_is_three_numbers_or_ends_the_link)
                                "\2\0\0\0\0\0\0";
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     CHECK_INT(guest_usage(r.g, on_usage, &r), 0);
     send_frame(&r, 1, PROTO_USAGE_REPLY, 0, good, 20);
     wait_for(&r, &r.done, 1);
@@ -317,7 +299,7 @@ TEST(what_a_machine_uses_is_three_numbers_or_ends_the_link)
     } bad[] = { { PROTO_USAGE_REPLY, 0, 19 }, { PROTO_USAGE_REPLY, PROTO_MORE, 20 }, { PROTO_DONE, 0, 0 } };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         rig_init(&r);
-        send_hello(&r);
+        mutepeer_hello(r.peer);
         CHECK_INT(guest_usage(r.g, on_usage, &r), 0);
         send_frame(&r, 1, bad[i].type, bad[i].flags, good, bad[i].len);
         check_broken(&r);
@@ -329,7 +311,7 @@ TEST(an_exit_code_no_kernel_gives_ends_the_link)
 {
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     start_exec(&r);
     send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
     send_exit(&r, 1, 256);
@@ -359,7 +341,7 @@ TEST(an_oversized_length_ends_the_link_at_once)
 {
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     start_exec(&r);
     uint8_t header[PROTO_HEADER];
     proto_header_put(header, &(struct proto_header){ PROTO_PAYLOAD_MAX + 1, 1, PROTO_EXEC_OUTPUT, 0 });
@@ -374,7 +356,7 @@ TEST(output_beyond_the_window_ends_the_link)
     static char chunk[32769] = { 1 };
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     start_exec(&r);
     send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
     for (int i = 0; i < 8; i++) { /* just the window: fine */
@@ -393,7 +375,7 @@ TEST(credited_output_goes_on_for_ever)
     static char chunk[65536] = { 1 };
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     start_exec(&r);
     send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
     for (int i = 0; i < 40; i++) {
@@ -413,16 +395,13 @@ TEST(a_frame_may_come_byte_by_byte)
 {
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     CHECK_INT(guest_ping(r.g, on_done, &r), 0);
     uint8_t frame[PROTO_HEADER];
     proto_header_put(frame, &(struct proto_header){ 0, 1, PROTO_DONE, 0 });
     for (size_t i = 0; i < sizeof(frame); i++) {
         CHECK_INT(write(r.peer, frame + i, 1), 1);
-        struct timer *t = timer_new(r.loop, 1, 0, on_timeout, &r);
-        loop_run(r.loop);
-        timer_free(t);
-        r.is_timed_out = false;
+        loopturn_ms(r.loop, 1);
     }
     wait_for(&r, &r.done, 1);
     CHECK_INT(r.failed, 0);
@@ -433,7 +412,7 @@ TEST(frames_under_way_for_a_dropped_call_are_ignored)
 {
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     start_exec(&r);
     guest_exec_drop(r.x);
     send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
@@ -450,7 +429,7 @@ TEST(every_open_call_fails_once_when_the_agent_leaves)
     struct rig r;
     const char *paths[] = { "/a" };
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     start_exec(&r);
     for (int i = 0; i < 100; i++)
         CHECK_INT(guest_ping(r.g, on_done, &r), 0);
@@ -514,7 +493,7 @@ TEST(the_link_may_be_freed_inside_a_callback)
 {
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     CHECK_INT(guest_ping(r.g, free_link_when_done, &r), 0);
     CHECK_INT(guest_ping(r.g, on_done, &r), 0);
     send_frame(&r, 1, PROTO_DONE, 0, "", 0);
@@ -543,16 +522,13 @@ TEST(a_list_of_100000_entries_is_taken_and_one_more_is_not)
     for (int extra = 0; extra < 2; extra++) {
         struct rig r;
         rig_init(&r);
-        send_hello(&r);
+        mutepeer_hello(r.peer);
         CHECK_INT(guest_fs_list(r.g, "/", on_stats, &r), 0);
         size_t len = put_entries(mem, "n", 1000);
         for (int i = 0; i < 100; i++) {
             send_frame(&r, 1, PROTO_FS_STATS, PROTO_MORE, mem, len);
-            struct timer *t = timer_new(r.loop, 3, 0, on_timeout, &r); /* lets the link take it, also after a rest */
-            loop_run(r.loop);
-            timer_free(t);
+            loopturn_ms(r.loop, 3); /* lets the link take it, also after a rest */
         }
-        r.is_timed_out = false;
         send_frame(&r, 1, PROTO_FS_STATS, 0, mem, put_entries(mem, "n", extra));
         if (extra) {
             check_broken(&r);
@@ -571,7 +547,7 @@ TEST(names_that_lead_out_of_a_folder_end_the_link)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct rig r;
         rig_init(&r);
-        send_hello(&r);
+        mutepeer_hello(r.peer);
         CHECK_INT(guest_fs_list(r.g, "/", on_stats, &r), 0);
         send_frame(&r, 1, PROTO_FS_STATS, 0, mem, put_entries(mem, names[i], 1));
         check_broken(&r);
@@ -579,7 +555,7 @@ TEST(names_that_lead_out_of_a_folder_end_the_link)
     }
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     CHECK_INT(guest_fs_search(r.g, "/", "*", on_stats, &r), 0);
     send_frame(&r, 1, PROTO_FS_STATS, 0, mem, put_entries(mem, "relative", 1));
     check_broken(&r);
@@ -593,7 +569,7 @@ TEST(stat_answers_as_many_as_were_asked)
     for (int n = 1; n <= 3; n++) {
         struct rig r;
         rig_init(&r);
-        send_hello(&r);
+        mutepeer_hello(r.peer);
         CHECK_INT(guest_fs_stat(r.g, paths, 2, on_stats, &r), 0);
         send_frame(&r, 1, PROTO_FS_STATS, 0, mem, put_entries(mem, "/a", n));
         if (n == 2)
@@ -609,7 +585,7 @@ TEST(more_log_than_asked_for_ends_the_link)
     for (int extra = 0; extra < 2; extra++) {
         struct rig r;
         rig_init(&r);
-        send_hello(&r);
+        mutepeer_hello(r.peer);
         CHECK_INT(guest_job_log(r.g, "t", 0, 10, on_bytes, &r), 0);
         send_frame(&r, 1, PROTO_JOB_LOG_REPLY, PROTO_MORE, "123456", 6);
         send_frame(&r, 1, PROTO_JOB_LOG_REPLY, 0, "78901", 4 + (size_t)extra);
@@ -628,7 +604,7 @@ TEST(more_than_4096_processes_end_the_link)
     static uint8_t mem[PROTO_PAYLOAD_MAX];
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     CHECK_INT(guest_processes(r.g, on_processes, &r), 0);
     struct proto_writer w;
     proto_writer_init(&w, mem, sizeof(mem));
@@ -638,11 +614,8 @@ TEST(more_than_4096_processes_end_the_link)
     CHECK(!w.is_full);
     for (int i = 0; i < 4; i++) {
         send_frame(&r, 1, PROTO_PROC_LIST_REPLY, PROTO_MORE, mem, w.len);
-        struct timer *t = timer_new(r.loop, 0, 0, on_timeout, &r);
-        loop_run(r.loop);
-        timer_free(t);
+        loopturn_ms(r.loop, 0);
     }
-    r.is_timed_out = false;
     CHECK_INT(r.gone, 0);
     send_frame(&r, 1, PROTO_PROC_LIST_REPLY, 0, mem, w.len);
     check_broken(&r);
@@ -656,7 +629,7 @@ TEST(a_file_longer_than_asked_for_ends_the_link)
     uint8_t mem[PROTO_PAYLOAD_MAX];
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     CHECK_INT(guest_fs_read(r.g, "/a", 0, 3, &read_events, &r, &r.reader), 0);
     send_frame(&r, 1, PROTO_FS_OPENED, 0, mem, put_entries(mem, "/a", 1));
     send_frame(&r, 1, PROTO_FS_DATA, 0, "1234", 4);
@@ -669,7 +642,7 @@ TEST(a_write_is_not_done_before_its_end)
 {
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     CHECK_INT(guest_fs_write(r.g, "/a", 0, false, on_done, &r, &r.writer), 0);
     send_frame(&r, 1, PROTO_DONE, 0, "", 0);
     check_broken(&r);
@@ -692,7 +665,7 @@ TEST(tunnel_frames_out_of_order_end_the_link)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig r;
         rig_init(&r);
-        send_hello(&r);
+        mutepeer_hello(r.peer);
         CHECK_INT(guest_tunnel_open(r.g, cases[i].is_udp, NULL, 80, &tunnel_events, &r, &r.tunnel), 0);
         send_frame(&r, 1, cases[i].first, 0, "", 0);
         if (cases[i].second)
@@ -712,7 +685,7 @@ TEST(errors_of_the_guest_become_kinds)
                   { EROFS, ERR_FORBIDDEN },  { 0, ERR_INTERNAL },       { 70000, ERR_INTERNAL } };
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         CHECK_INT(guest_fs_move(r.g, "/a", "/b", on_done, &r), 0);
         send_error(&r, i + 1, cases[i].sys, "open /a");
@@ -767,7 +740,7 @@ TEST(input_stops_at_the_window_and_goes_on_after_credit)
     static char data[GUEST_WINDOW + 100];
     struct rig r;
     rig_init(&r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     start_exec(&r);
     guest_exec_on_writable(r.x, on_writable, &r);
     size_t n = guest_exec_write(r.x, data, sizeof(data));
@@ -794,9 +767,7 @@ TEST(data_waits_while_the_queue_is_long_and_goes_on_when_it_drains)
     CHECK_INT(guest_writer_send(r.writer, data, 10), 0);
     for (int i = 0; i < 1000 && !r.writable; i++) {
         discard_input(&r);
-        struct timer *t = timer_new(r.loop, 1, 0, on_timeout, &r);
-        loop_run(r.loop);
-        timer_free(t);
+        loopturn_ms(r.loop, 1);
     }
     CHECK_INT(r.writable, 1);
     CHECK_INT(guest_writer_send(r.writer, data, 10), 10);
@@ -834,7 +805,7 @@ TEST(the_end_of_a_durable_command_is_told)
     struct rig r;
     rig_init(&r);
     guest_on_job_exit(r.g, on_job_exit, &r);
-    send_hello(&r);
+    mutepeer_hello(r.peer);
     proto_writer_init(&w, mem, sizeof(mem));
     proto_put_str(&w, "job1");
     proto_put_exit(&w, &(struct proto_exit){ .code = 7 });

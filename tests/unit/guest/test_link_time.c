@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "guest/link_core.h"
-#include "tap.h"
+#include "mutepeer.h"
 
 #define ANSWER_MS 200
 #define GRACE_MS  100
@@ -75,22 +75,10 @@ static void on_late(void *arg)
 
 static void rig_init(struct rig *r)
 {
-    struct err err = ERR_INIT;
-    int fds[2];
-    *r = (struct rig){ .peer = -1 };
-    CHECK_INT(loop_new(&r->loop, &err), 0);
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    r->peer = fds[1];
-    CHECK_INT(fcntl(r->peer, F_SETFL, O_NONBLOCK), 0);
-    CHECK_INT(guest_link_new(r->loop, fds[0], on_gone, r, &r->g), 0);
+    *r = (struct rig){ 0 };
+    r->peer = mutepeer_new(on_gone, r, &r->loop, &r->g);
     guest_link_patience(r->g, ANSWER_MS, GRACE_MS);
-    uint8_t mem[32], header[PROTO_HEADER];
-    struct proto_writer w;
-    proto_writer_init(&w, mem, sizeof(mem));
-    proto_put_hello(&w, 0);
-    proto_header_put(header, &(struct proto_header){ (uint32_t)w.len, 0, PROTO_HELLO, 0 });
-    CHECK_INT(write(r->peer, header, sizeof(header)), sizeof(header));
-    CHECK_INT(write(r->peer, mem, w.len), w.len);
+    mutepeer_hello(r->peer);
 }
 
 static void rig_done(struct rig *r)
@@ -120,10 +108,7 @@ static void wait_for(struct rig *r, const int *count, int n)
 
 static void send_frame(struct rig *r, uint32_t stream, uint16_t type, const void *payload, size_t len)
 {
-    uint8_t header[PROTO_HEADER];
-    proto_header_put(header, &(struct proto_header){ (uint32_t)len, stream, type, 0 });
-    CHECK_INT(write(r->peer, header, sizeof(header)), sizeof(header));
-    CHECK_INT(write(r->peer, payload, len), len);
+    mutepeer_send(r->peer, (struct proto_header){ (uint32_t)len, stream, type, 0 }, payload);
 }
 
 static const struct guest_exec_events exec_events = { .on_output = on_output,

@@ -7,7 +7,8 @@
 
 #include "guest/link.h"
 #include "guest/link_core.h"
-#include "tap.h"
+#include "loopturn.h"
+#include "mutepeer.h"
 
 struct rig {
     struct loop *loop;
@@ -35,14 +36,8 @@ static const struct guest_exec_events exec_events = { .on_failed = on_done };
 
 static void rig_init(struct rig *r)
 {
-    struct err err = ERR_INIT;
-    int fds[2];
-    *r = (struct rig){ .peer = -1 };
-    CHECK_INT(loop_new(&r->loop, &err), 0);
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    r->peer = fds[1];
-    CHECK_INT(fcntl(r->peer, F_SETFL, O_NONBLOCK), 0);
-    CHECK_INT(guest_link_new(r->loop, fds[0], on_gone, r, &r->g), 0);
+    *r = (struct rig){ 0 };
+    r->peer = mutepeer_new(on_gone, r, &r->loop, &r->g);
 }
 
 static void rig_done(struct rig *r)
@@ -50,11 +45,6 @@ static void rig_done(struct rig *r)
     guest_link_free(r->g);
     loop_free(r->loop);
     close(r->peer);
-}
-
-static void stop_loop(void *arg)
-{
-    loop_stop(((struct rig *)arg)->loop);
 }
 
 /* The next n bytes at the peer; the loop runs while more has to be sent. */
@@ -66,9 +56,7 @@ static bool read_bytes(struct rig *r, uint8_t *mem, size_t n)
         at += got > 0 ? (size_t)got : 0;
         if (got > 0)
             continue;
-        struct timer *t = timer_new(r->loop, 1, 0, stop_loop, r);
-        loop_run(r->loop);
-        timer_free(t);
+        loopturn_ms(r->loop, 1);
     }
     return at == n;
 }

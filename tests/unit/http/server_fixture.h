@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "http/server.h"
-#include "loop/loop.h"
+#include "loopturn.h"
 #include "tap.h"
 
 struct fixture {
@@ -25,24 +25,12 @@ struct fixture {
     struct buf in; /* what the client has received */
 };
 
-static inline void fixture_stop(void *arg)
-{
-    loop_stop(arg);
-}
-
-static inline void fixture_turn_once(struct fixture *f, int64_t ms)
-{
-    struct timer *t = timer_new(f->loop, ms, 0, fixture_stop, f->loop);
-    loop_run(f->loop);
-    (void)timer_free(t);
-}
-
 /* Turns the loop for about ms, and a few times more: on a busy machine the time may pass in one turn. */
 static inline void fixture_turn(struct fixture *f, int64_t ms)
 {
-    fixture_turn_once(f, ms);
+    loopturn_ms(f->loop, ms);
     for (int i = 0; i < 4; i++)
-        fixture_turn_once(f, 0);
+        loopturn_ms(f->loop, 0);
 }
 
 static inline void fixture_init(struct fixture *f, const struct http_app *app, const struct http_limits *limits)

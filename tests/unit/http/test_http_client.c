@@ -97,7 +97,7 @@ static void call(const struct http_client_request *req)
     CHECK_INT(http_client_start(fx.loop, req, &events, NULL, &c, &err), 0);
     CHECK_INT(done_count, before);
     for (int i = 0; i < 1000 && done_count == before; i++)
-        fixture_turn_once(&fx, 5);
+        loopturn_ms(fx.loop, 5);
     CHECK_INT(done_count, before + 1);
 }
 
@@ -190,7 +190,7 @@ TEST(freeing_a_call_at_any_time_is_silent)
         struct http_client_request req = { .method = "GET", .url = url("/hang") };
         CHECK_INT(http_client_start(fx.loop, &req, &events, NULL, &c, &err), 0);
         for (int i = 0; i < turns; i++)
-            fixture_turn_once(&fx, 2);
+            loopturn_ms(fx.loop, 2);
         (void)http_client_free(c);
     }
     struct http_client *named = NULL;
@@ -235,7 +235,7 @@ static void check_answer(const char *text, enum err_code code, const char *want)
     close(peer);
     close(fd);
     for (int i = 0; i < 500 && done_count == before; i++)
-        fixture_turn_once(&fx, 2);
+        loopturn_ms(fx.loop, 2);
     CHECK_INT(done_count, before + 1);
     if (last_err.code != code)
         printf("# %s\n# %s\n", text, last_err.msg);

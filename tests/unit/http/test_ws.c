@@ -123,7 +123,7 @@ static bool wait_log(const struct side *s, const char *text)
     for (int i = 0; i < 1000; i++) {
         if (strstr(buf_text(&s->log), text))
             return true;
-        fixture_turn_once(&fx, 5);
+        loopturn_ms(fx.loop, 5);
     }
     printf("# log: %.200s\n", buf_text(&s->log));
     return false;
@@ -251,7 +251,7 @@ TEST(client_and_server_talk_and_close)
     client_side.byte_count = 0;
     (void)ws_send(client_side.ws, true, big, len);
     for (int i = 0; i < 2000 && client_side.byte_count < len; i++)
-        fixture_turn_once(&fx, 2);
+        loopturn_ms(fx.loop, 2);
     CHECK_INT(client_side.byte_count, len);
     free(big);
     ws_close(client_side.ws, 4001, "enough");
@@ -314,7 +314,7 @@ TEST(a_slow_reader_passes_the_mark_and_drains)
     CHECK_INT(server_side.drains, 0);
     for (int i = 0; i < 5000 && !server_side.drains; i++) {
         (void)fixture_read_some(&fx, fd);
-        fixture_turn_once(&fx, 0);
+        loopturn_ms(fx.loop, 0);
     }
     CHECK_INT(server_side.drains, 1);
     close(fd);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "loopturn.h"
 #include "os/seqsock.h"
 #include "os/unixsock.h"
 #include "runtime/vm/vmm.h"
@@ -143,32 +144,9 @@ static void on_done(void *arg, const struct err *err)
     (void)snprintf(said, sizeof(said), "%s", err ? err->msg : "");
 }
 
-static void stop(void *arg)
-{
-    (void)arg;
-    loop_stop(loop);
-}
-
-static void turn(void)
-{
-    for (int i = 0; i < 3; i++) {
-        struct timer *t = timer_new(loop, 0, 0, stop, NULL);
-        loop_run(loop);
-        timer_free(t);
-    }
-}
-
-static void pass_ms(int64_t ms)
-{
-    struct timer *t = timer_new(loop, ms, 0, stop, NULL);
-    loop_run(loop);
-    timer_free(t);
-}
-
 static void say(const char *text)
 {
-    CHECK(send(monitor, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
-    turn();
+    CHECK(loopturn_say(loop, monitor, text));
 }
 
 /* The next command, without an answer yet; NULL: there is none. came_fd: what came along. */
@@ -212,7 +190,7 @@ static void wait_for_command(void)
 {
     struct pollfd p = { .fd = monitor, .events = POLLIN };
     for (int i = 0; i < 1000 && poll(&p, 1, 0) == 0; i++)
-        pass_ms(5);
+        loopturn_ms(loop, 5);
     CHECK(p.revents & POLLIN);
 }
 
@@ -291,7 +269,7 @@ TEST(a_resume_waits_for_the_end_of_a_transfer)
     ops->pause(vmm, on_done, NULL); /* whoever asked before is told, and it stays as it is */
     expect("stop", "{}", OK);
     for (int i = 0; i < 1000 && done < 3; i++)
-        pass_ms(5);
+        loopturn_ms(loop, 5);
     CHECK(next() == NULL);
     CHECK_INT(done, 3);
     CHECK_INT(failed, 1);
@@ -309,7 +287,7 @@ TEST(a_monitor_that_goes_ends_a_resume)
     (void)close(monitor);
     monitor = NO_FD;
     for (int i = 0; i < 100 && !done; i++)
-        pass_ms(5);
+        loopturn_ms(loop, 5);
     CHECK_INT(done, 1);
     CHECK_INT(failed, 1);
     end();
@@ -370,7 +348,7 @@ TEST(a_monitor_that_goes_ends_a_transfer)
     expect_transfer("migrate", WAY("true"), OK);
     (void)close(monitor);
     monitor = NO_FD;
-    turn();
+    loopturn_few(loop);
     CHECK_INT(done, 1);
     CHECK_INT(failed, 1);
     CHECK_INT(lost, 1);
@@ -402,7 +380,7 @@ TEST(nobody_listens)
     struct vmm_start s = { .loop = loop, .control = "/tmp/iii-qemu-nobody", .request = &booted };
     vmm = ops->open(&s, on_done, NULL);
     CHECK_INT(done, 0); /* never from inside the call */
-    turn();
+    loopturn_few(loop);
     CHECK_INT(done, 1);
     CHECK_INT(failed, 1);
     end();

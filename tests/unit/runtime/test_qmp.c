@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "loopturn.h"
 #include "os/unixsock.h"
 #include "runtime/vm/qmp.h"
 #include "tap.h"
@@ -44,25 +45,9 @@ static void on_answer(void *arg, json_t *value, const struct err *err)
         qmp = qmp_close(qmp);
 }
 
-static void stop(void *arg)
-{
-    (void)arg;
-    loop_stop(loop);
-}
-
-static void turn(void)
-{
-    for (int i = 0; i < 3; i++) {
-        struct timer *t = timer_new(loop, 0, 0, stop, NULL);
-        loop_run(loop);
-        timer_free(t);
-    }
-}
-
 static void say(const char *text)
 {
-    CHECK(send(monitor, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
-    turn();
+    CHECK(loopturn_say(loop, monitor, text));
 }
 
 /* Everything that the monitor was told so far. */
@@ -119,7 +104,7 @@ TEST(commands_go_one_at_a_time_and_in_order)
     begin();
     ask("first");
     ask("second");
-    turn();
+    loopturn_few(loop);
     CHECK_STR(heard(), ""); /* nothing before the greeting */
     greet();
     const char *text = heard();
@@ -161,14 +146,14 @@ static void expect_loss(const char *text, bool is_greeted)
         greet();
     ask("one");
     ask("two");
-    turn();
+    loopturn_few(loop);
     say(text);
     if (lost != 1 || answered != 2 || failed != 2) {
         printf("# %.40s: lost %d times, %d answers, %d of them errors\n", text, lost, answered, failed);
         tap_bad = 1;
     }
     ask("three"); /* also later ones */
-    turn();
+    loopturn_few(loop);
     CHECK_INT(failed, 3);
     CHECK_INT(lost, 1);
     end();
@@ -218,7 +203,7 @@ TEST(a_line_without_end_ends_it)
     memset(block, 'x', sizeof(block) - 1);
     for (int i = 0; i < 64 && !lost; i++) { /* 1 MB at most */
         (void)send(monitor, block, sizeof(block) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        turn();
+        loopturn_few(loop);
     }
     CHECK_INT(lost, 1);
     CHECK_INT(failed, 1);
@@ -238,7 +223,7 @@ TEST(its_end_is_told_at_every_point)
             say("{\"return\": ");
         (void)close(monitor);
         monitor = NO_FD;
-        turn();
+        loopturn_few(loop);
         CHECK_INT(lost, 1);
         CHECK_INT(failed, 1);
         end();
@@ -251,7 +236,7 @@ TEST(who_closes_hears_nothing_more)
     greet();
     ask("one");
     qmp = qmp_close(qmp);
-    turn();
+    loopturn_few(loop);
     CHECK_INT(answered, 0);
     CHECK_INT(lost, 0);
     end();
@@ -263,7 +248,7 @@ TEST(closing_from_inside_an_answer)
     greet();
     qmp_run(qmp, "one", NULL, NO_FD, (struct qmp_then){ .fn = on_answer, .arg = &answered });
     ask("two");
-    turn();
+    loopturn_few(loop);
     say(DONE "{\"event\": \"STOP\"}\n" DONE "garbage\n");
     CHECK_INT(answered, 1);
     CHECK_INT(events, 0);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "loopturn.h"
 #include "os/unixsock.h"
 #include "runtime/vm/vmchannel.h"
 #include "tap.h"
@@ -137,19 +138,6 @@ static struct vmchannel *begin(int64_t first_ms, int64_t deadline_ms)
     return vmchannel_open(&opt, on_end, NULL);
 }
 
-static void stop(void *arg)
-{
-    (void)arg;
-    loop_stop(loop);
-}
-
-static void turn(int ms)
-{
-    struct timer *t = timer_new(loop, ms, 0, stop, NULL);
-    loop_run(loop);
-    timer_free(t);
-}
-
 /* The next connection and the hello on it; the loop runs until they are there. */
 static int take_hello(struct vmhello *ret)
 {
@@ -159,7 +147,7 @@ static int take_hello(struct vmhello *ret)
             return fd;
         if (fd >= 0)
             (void)close(fd);
-        turn(10);
+        loopturn_ms(loop, 10);
     }
     return NO_FD;
 }
@@ -168,7 +156,7 @@ static void give(int fd, const void *data, size_t len)
 {
     CHECK(send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len);
     for (int i = 0; i < 5 && !calls; i++)
-        turn(10);
+        loopturn_ms(loop, 10);
 }
 
 TEST(an_answer_hands_the_stream_over)
@@ -258,7 +246,7 @@ TEST(who_is_silent_is_greeted_again_on_another_stream)
 TEST(nobody_is_waited_for_longer_than_the_deadline)
 {
     struct vmchannel *c = begin(100000, 300);
-    turn(20000);
+    loopturn_ms(loop, 20000);
     CHECK_INT(calls, 1);
     CHECK_INT(got_err.code, ERR_TIMEOUT);
     CHECK_INT(got_fd, NO_FD);
@@ -266,12 +254,12 @@ TEST(nobody_is_waited_for_longer_than_the_deadline)
     (void)close(fd);
     (void)unlink(path); /* nor where nobody listens */
     (void)begin(10, 300);
-    turn(20000);
+    loopturn_ms(loop, 20000);
     CHECK_INT(calls, 1);
     CHECK_INT(got_err.code, ERR_TIMEOUT);
     c = begin(10, 100);
     vmchannel_cancel(c);
-    turn(300);
+    loopturn_ms(loop, 300);
     CHECK_INT(calls, 0);
 }
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loop/loop.h"
+#include "loopturn.h"
 #include "runtime/vm/vmclock.h"
 #include "tap.h"
 
@@ -59,17 +59,10 @@ static void on_news(void *arg)
     news++;
 }
 
-static void on_time(void *arg)
-{
-    loop_stop(arg);
-}
-
 /* What is to come has come by then: nothing else is under way. */
 static void turn(void)
 {
-    struct timer *t = timer_new(loop, 50, 0, on_time, loop);
-    loop_run(loop);
-    timer_free(t);
+    loopturn_ms(loop, 50);
 }
 
 TEST(every_jump_is_told_once)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "loopturn.h"
 #include "os/tree.h"
 #include "runtime/vm/vm_core.h"
 #include "tap.h"
@@ -149,19 +150,11 @@ TEST(what_is_no_machine)
     }
 }
 
-static void stop(void *arg)
-{
-    loop_stop(arg);
-}
-
 /* Until the work on pool threads is done. */
 static void settle(void)
 {
-    while (vm.n_works) {
-        struct timer *t = timer_new(vm.base.loop, 5, 0, stop, vm.base.loop);
-        loop_run(vm.base.loop);
-        timer_free(t);
-    }
+    while (vm.n_works)
+        loopturn_ms(vm.base.loop, 5);
 }
 
 static int copied_fd;

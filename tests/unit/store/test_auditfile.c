@@ -1,10 +1,10 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "scrapfolder.h"
 #include "store/auditfile.h"
 #include "tap.h"
 
@@ -121,12 +121,6 @@ TEST(every_byte_counts)
     CHECK_INT(verify(dir, &v), 0);
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
-
 int main(void)
 {
     if (!mkdtemp(folder))
@@ -135,6 +129,6 @@ int main(void)
     RUN(full_files_are_renamed_and_the_oldest_go);
     RUN(a_torn_line_is_cut_off);
     RUN(every_byte_counts);
-    (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scrapfolder_remove(folder);
     return tap_done();
 }

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sqlite3.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "scrapfolder.h"
 #include "store/store.h"
 #include "tap.h"
 
@@ -302,11 +302,6 @@ TEST(the_file_is_private_and_a_missing_folder_is_named)
     CHECK(strstr(err.msg, missing) != NULL);
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    return remove(path);
-}
-
 int main(void)
 {
     if (!mkdtemp(folder))
@@ -323,6 +318,6 @@ int main(void)
     RUN(refuses_a_newer_schema_and_leaves_it_alone);
     RUN(refuses_keys_over_the_limit);
     RUN(the_file_is_private_and_a_missing_folder_is_named);
-    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    scrapfolder_remove(folder);
     return tap_done();
 }

@@ -1,11 +1,11 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "scrapfolder.h"
 #include "store/tokenfile.h"
 #include "tap.h"
 
@@ -114,12 +114,6 @@ TEST(quotas_are_checked_by_kind)
     CHECK_INT(quota_check(&q, QUOTA_PORTS, 9, 9, &err), 0);
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
-
 int main(void)
 {
     if (!mkdtemp(folder))
@@ -130,6 +124,6 @@ int main(void)
     RUN(what_is_no_secret);
     RUN(a_file_is_read_whole_or_not_at_all);
     RUN(quotas_are_checked_by_kind);
-    (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scrapfolder_remove(folder);
     return tap_done();
 }

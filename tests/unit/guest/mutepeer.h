@@ -1,0 +1,42 @@
+/* A guest that is only a descriptor: the far end of a link, which says what a test has it say and nothing by itself.
+ * May include: guest/. */
+#pragma once
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "guest/link.h"
+#include "guest/proto.h"
+#include "tap.h"
+
+/* A loop, a link in it and the link's far end, which is returned and does not block. */
+static inline int mutepeer_new(guest_gone_fn *on_gone, void *arg, struct loop **ret_loop, struct guest_link **ret_link)
+{
+    struct err err = ERR_INIT;
+    int fds[2] = { -1, -1 };
+    CHECK_INT(loop_new(ret_loop, &err), 0);
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    CHECK_INT(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+    CHECK_INT(guest_link_new(*ret_loop, fds[0], on_gone, arg, ret_link), 0);
+    return fds[1];
+}
+
+/* One frame, whatever it is. */
+static inline void mutepeer_send(int peer, struct proto_header h, const void *payload)
+{
+    uint8_t header[PROTO_HEADER];
+    proto_header_put(header, &h);
+    CHECK_INT(write(peer, header, sizeof(header)), sizeof(header));
+    if (h.length)
+        CHECK_INT(write(peer, payload, h.length), h.length);
+}
+
+static inline void mutepeer_hello(int peer)
+{
+    uint8_t mem[32];
+    struct proto_writer w;
+    proto_writer_init(&w, mem, sizeof(mem));
+    proto_put_hello(&w, 0);
+    mutepeer_send(peer, (struct proto_header){ (uint32_t)w.len, 0, PROTO_HELLO, 0 }, mem);
+}
