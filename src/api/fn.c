@@ -166,6 +166,12 @@ static void note_use(struct sandbox *s, struct fn_box *b, int64_t now_us)
     b->touched_us = used_us > b->touched_us ? used_us : b->touched_us;
 }
 
+/* Commands have the time that was allowed when they began. */
+static int64_t longest_ms(const struct fn_set *f, const struct fn_box *b)
+{
+    return b->execs && b->exec_ms > f->policy->max_exec_ms ? b->exec_ms : f->policy->max_exec_ms;
+}
+
 static bool is_idle(const struct fn_set *f, struct sandbox *s, struct fn_box *b, int64_t now_us)
 {
     int64_t limit_ms = b->idle_ms;
@@ -173,7 +179,7 @@ static bool is_idle(const struct fn_set *f, struct sandbox *s, struct fn_box *b,
         return false;
     note_use(s, b, now_us);
     if (b->execs || (s->link && guest_link_is_busy(s->link)))
-        limit_ms += f->policy.settings->fn_max_exec_ms + REAP_GRACE_MS;
+        limit_ms += longest_ms(f, b) + REAP_GRACE_MS;
     return (now_us - b->touched_us) / 1000 > limit_ms;
 }
 
@@ -195,11 +201,13 @@ static void reap(void *arg)
 
 /* --- calls --- */
 
-static struct fn_call *call_new(struct fn_set *f, const struct fn_row *row, json_t *in, struct caller *who)
+static struct fn_call *call_new(struct fn_set *f, const struct fn_row *row, json_t *in, struct caller *who,
+                                struct fn_policy *policy)
 {
     struct fn_call *c = xzalloc(sizeof(*c));
     *c = (struct fn_call){ .set = f, .row = row, .in = in, .begun_us = loop_now_ms(f->manager->loop) * 1000 };
     c->who = who ? caller_ref(who) : NULL;
+    c->policy = fn_policy_ref(policy);
     return c;
 }
 
@@ -217,7 +225,7 @@ static void on_call(void *arg, struct engine_call *ec, json_t *payload)
     struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
     bool is_in = engine_door_admit(d->set->api, ec, &who, &err) == 0;
-    struct fn_call *c = call_new(d->set, d->row, is_object ? json_copy(payload) : json_object(), who);
+    struct fn_call *c = call_new(d->set, d->row, is_object ? json_copy(payload) : json_object(), who, d->set->policy);
     c->engine_call = ec;
     if (!is_in)
         fn_fail(c, err.code == ERR_RATE_LIMITED ? "S400" : "S001", "%s", err.msg);
@@ -236,16 +244,36 @@ void fn_step(struct fn_call *of, const char *id, json_t *in, fn_done_fn *done, v
     const struct fn_row *row = fn_rows;
     while (strcmp(row->id, id) != 0)
         row++;
-    struct fn_call *c = call_new(of->set, row, in, of->who);
+    struct fn_call *c = call_new(of->set, row, in, of->who, of->policy);
     c->done = done;
     c->arg = arg;
     row->fn(c);
 }
 
+static void warn_no_slot(const struct settings *s)
+{
+    if (s->fn_max_execs == 0)
+        log_event(LOG_WARN, "config", "msg", "max_concurrent_exec_per_sandbox is 0: 1 is used", NULL);
+}
+
+int fn_reload(struct fn_set *f, const struct settings *s, struct err *err)
+{
+    struct fn_policy *next = NULL;
+    int r = fn_policy_new(s, &next, err);
+    if (r < 0)
+        return r;
+    if (f->reaper && next->idle_scan_ms != f->policy->idle_scan_ms)
+        timer_set(f->reaper, next->idle_scan_ms, next->idle_scan_ms);
+    warn_no_slot(s);
+    (void)fn_policy_unref(f->policy);
+    f->policy = next;
+    return 0;
+}
+
 int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **ret, struct err *err)
 {
     struct fn_set *f = xzalloc(sizeof(*f));
-    int r = fn_policy_init(&f->policy, m->settings, err);
+    int r = fn_policy_new(m->settings, &f->policy, err);
     if (r < 0) {
         free(f);
         return r;
@@ -267,9 +295,8 @@ int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **r
     }
     manager_on_enter(m, on_enter, f);
     manager_on_leave(m, on_leave, f);
-    if (m->settings->fn_max_execs == 0)
-        log_event(LOG_WARN, "config", "msg", "max_concurrent_exec_per_sandbox is 0: 1 is used", NULL);
-    f->reaper = timer_new(m->loop, m->settings->fn_idle_scan_ms, m->settings->fn_idle_scan_ms, reap, f);
+    warn_no_slot(m->settings);
+    f->reaper = timer_new(m->loop, f->policy->idle_scan_ms, f->policy->idle_scan_ms, reap, f);
     *ret = f;
     return 0;
 }
@@ -288,7 +315,7 @@ struct fn_set *fn_free(struct fn_set *f)
     for (struct map_iter it = map_iter(f->boxes); map_next(&it);)
         free(it.value);
     map_free(f->boxes);
-    fn_policy_done(&f->policy);
+    (void)fn_policy_unref(f->policy);
     free(f->doors);
     free(f);
     return NULL;

@@ -36,6 +36,7 @@ struct fn_box {
     int64_t idle_ms; /* < 0: never reaped (not made by a function) */
     int64_t touched_us, busy_us;
     unsigned execs;
+    int64_t exec_ms;                 /* the longest that those may take */
     uint64_t net_bytes, net_packets; /* through its network interfaces when the reaper looked last */
     bool is_stopped;                 /* the reaper has decided */
 };
@@ -44,9 +45,9 @@ struct fn_set {
     struct engine *engine;
     struct manager *manager;
     struct api *api;
-    struct audit *audit; /* borrowed; NULL: off */
-    struct fn_policy policy;
-    struct map *boxes; /* sandbox id -> struct fn_box */
+    struct audit *audit;      /* borrowed; NULL: off */
+    struct fn_policy *policy; /* for calls that begin now; what one began with is in the call */
+    struct map *boxes;        /* sandbox id -> struct fn_box */
     struct timer *reaper;
     unsigned n_made, n_creating; /* sandboxes of the functions: alive, and on their way */
     struct fn_door *doors;       /* one for each row */
@@ -57,6 +58,7 @@ struct fn_call {
     const struct fn_row *row;
     struct engine_call *engine_call; /* NULL: a step */
     struct caller *who;              /* referenced; NULL: nobody who had to show a token */
+    struct fn_policy *policy;        /* referenced */
     json_t *in;                      /* the payload, an object of our own */
     fn_done_fn *done;                /* of a step */
     void *arg;

@@ -198,14 +198,15 @@ static char **make_env(const struct sandbox *s, json_t *vars)
 static int take_slot(struct exec *e)
 {
     struct fn_call *c = e->c;
-    int64_t cap = c->set->policy.settings->fn_max_execs;
+    const struct fn_policy *p = c->policy;
     struct fn_box *b = fn_box(c->set, e->s);
-    cap = cap < 1 ? 1 : cap;
-    if (b->execs >= cap)
+    if (b->execs >= p->max_execs)
         return fn_set_fault(
             c, "S003",
             "sandbox %s already runs %lld commands (max_concurrent_exec_per_sandbox); commands are not queued",
-            c->sandbox_id, (long long)cap);
+            c->sandbox_id, (long long)p->max_execs);
+    if (b->execs == 0 || b->exec_ms < p->max_exec_ms)
+        b->exec_ms = p->max_exec_ms;
     b->execs++;
     e->has_slot = true;
     return 0;
@@ -239,7 +240,7 @@ static int prepare(struct exec *e)
 {
     struct fn_call *c = e->c;
     const char *input = "";
-    int64_t max_ms = c->set->policy.settings->fn_max_exec_ms;
+    int64_t max_ms = c->policy->max_exec_ms;
     JSON_OWNED vars = NULL;
     e->timeout_ms = max_ms;
     e->workdir = "/";

@@ -117,6 +117,7 @@ static void finish(struct fn_call *c, json_t *result)
     json_decref(c->fault.extra);
     json_decref(c->in);
     (void)caller_unref(c->who);
+    (void)fn_policy_unref(c->policy);
     free(c);
 }
 

@@ -119,7 +119,7 @@ static void find_root(struct creation *n)
 {
     struct manager *m = n->c->set->manager;
     struct err err = ERR_INIT;
-    n->source = fn_policy_reference(&n->c->set->policy, n->image);
+    n->source = fn_policy_reference(n->c->policy, n->image);
     if (is_here(n, n->source)) {
         boot(n);
         return;
@@ -129,9 +129,9 @@ static void find_root(struct creation *n)
         boot(n);
         return;
     }
-    if (!m->settings->fn_auto_install || !pulls_is_allowed(m->pulls)) {
+    if (!n->c->policy->is_auto_install || !pulls_is_allowed(m->pulls)) {
         (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, n->source,
-                           m->settings->fn_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
+                           n->c->policy->is_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
         creation_fail(n);
         return;
     }
@@ -147,10 +147,9 @@ static void find_root(struct creation *n)
 static int read_creation(struct creation *n)
 {
     struct fn_call *c = n->c;
-    const struct settings *s = c->set->policy.settings;
-    n->cpus = s->fn_default_cpus;
-    n->memory_mb = s->fn_default_memory_mb;
-    n->idle_s = s->fn_idle_timeout_s;
+    n->cpus = c->policy->default_cpus;
+    n->memory_mb = c->policy->default_memory_mb;
+    n->idle_s = c->policy->idle_timeout_s;
     int r = fn_args_str(c, "image", FN_ARG_REQUIRED, &n->image);
     if (r == 0)
         r = fn_args_int(c, "cpus", 1, INT32_MAX, &n->cpus);
@@ -167,8 +166,7 @@ static int read_creation(struct creation *n)
 
 static int check_cap(struct creation *n, const char *what, int64_t asked, int64_t server_max)
 {
-    const struct fn_policy *p = &n->c->set->policy;
-    int64_t cap = fn_policy_cap(p, n->image, what, server_max);
+    int64_t cap = fn_policy_cap(n->c->policy, n->image, what, server_max);
     if (cap > server_max)
         cap = server_max;
     if (asked <= cap)
@@ -181,10 +179,11 @@ static int check_limits(struct creation *n)
 {
     struct fn_call *c = n->c;
     const struct fn_set *f = c->set;
-    int64_t max = f->policy.settings->fn_max_sandboxes;
+    const struct fn_policy *p = c->policy;
+    int64_t max = p->max_sandboxes;
     if ((int64_t)f->n_made + f->n_creating > max) /* this one is counted already */
         return fn_set_fault(c, "S400", "resource limit exceeded: max_concurrent_sandboxes is %lld", (long long)max);
-    if (!fn_policy_reference(&f->policy, n->image) || !fn_policy_allows(&f->policy, n->image))
+    if (!fn_policy_reference(p, n->image) || !fn_policy_allows(p, n->image))
         return fn_set_fault(c, "S100", "image '%.200s' is unknown or not in image_allowlist; presets are: python, node",
                             n->image);
     int r = check_cap(n, "max_cpus", n->cpus, CPUS_MAX);
@@ -241,9 +240,8 @@ static json_t *row_json(struct fn_set *f, const struct sandbox *s)
 {
     const json_t *made = json_get(s->extra, "engine");
     const struct fn_box *b = fn_box(f, s);
-    int64_t cap = f->policy.settings->fn_max_execs, age_ms = clock_wall_ms() - s->created_at;
+    int64_t cap = f->policy->max_execs, age_ms = clock_wall_ms() - s->created_at;
     const char *name = made ? json_get_str(made, "name", NULL) : strcmp(s->name, s->id) != 0 ? s->name : NULL;
-    cap = cap < 1 ? 1 : cap;
     bool is_stopped = b->is_stopped || s->status == SANDBOX_EXPIRED;
     return json_pack("{s:s, s:s?, s:s, s:I, s:b, s:I, s:I, s:b}", "sandbox_id", s->uuid, "name", name, "image",
                      json_get_str(made, "image", s->image), "age_secs", (json_int_t)(age_ms > 0 ? age_ms / 1000 : 0),
@@ -268,5 +266,5 @@ void fn_life_list(struct fn_call *c)
 
 void fn_life_catalog(struct fn_call *c)
 {
-    fn_ok(c, json_pack("{s:o}", "images", fn_policy_catalogue(&c->set->policy)));
+    fn_ok(c, json_pack("{s:o}", "images", fn_policy_catalogue(c->policy)));
 }

@@ -79,24 +79,46 @@ static int add_cap(struct fn_policy *p, char *entry, struct err *err)
     return r < 0 ? r : set_cap(caps, "max_memory_mb", colon + 1, err);
 }
 
-int fn_policy_init(struct fn_policy *p, const struct settings *s, struct err *err)
+int fn_policy_new(const struct settings *s, struct fn_policy **ret, struct err *err)
 {
-    *p = (struct fn_policy){ s, json_object(), json_object(), json_object() };
+    CLEANUP(fn_policy_unref_p) struct fn_policy *p = xzalloc(sizeof(*p));
+    *p = (struct fn_policy){ .refs = 1,
+                             .is_auto_install = s->fn_auto_install,
+                             .idle_timeout_s = s->fn_idle_timeout_s,
+                             .idle_scan_ms = s->fn_idle_scan_ms,
+                             .max_sandboxes = s->fn_max_sandboxes,
+                             .max_execs = s->fn_max_execs < 1 ? 1 : s->fn_max_execs,
+                             .max_exec_ms = s->fn_max_exec_ms,
+                             .default_cpus = s->fn_default_cpus,
+                             .default_memory_mb = s->fn_default_memory_mb,
+                             .custom = json_object(),
+                             .caps = json_object(),
+                             .allowed = json_object() };
     int r = each_entry(s->fn_image_allowlist, add_allowed, p, err);
     if (r == 0)
         r = each_entry(s->fn_custom_images, add_custom, p, err);
     if (r == 0)
         r = each_entry(s->fn_image_caps, add_cap, p, err);
-    if (r < 0)
-        fn_policy_done(p);
+    if (r == 0)
+        *ret = STEAL(p);
     return r;
 }
 
-void fn_policy_done(struct fn_policy *p)
+struct fn_policy *fn_policy_ref(struct fn_policy *p)
 {
-    p->custom = json_unref(p->custom);
-    p->caps = json_unref(p->caps);
-    p->allowed = json_unref(p->allowed);
+    p->refs++;
+    return p;
+}
+
+struct fn_policy *fn_policy_unref(struct fn_policy *p)
+{
+    if (p && --p->refs == 0) {
+        json_decref(p->custom);
+        json_decref(p->caps);
+        json_decref(p->allowed);
+        free(p);
+    }
+    return NULL;
 }
 
 const char *fn_policy_reference(const struct fn_policy *p, const char *name)
