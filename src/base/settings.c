@@ -42,6 +42,37 @@ void settings_done(struct settings *s)
     }
 }
 
+static size_t size_of(const struct settings_row *row)
+{
+    return row->type == TYPE_STR ? sizeof(char *) : row->type == TYPE_INT ? sizeof(int64_t) : sizeof(bool);
+}
+
+void settings_copy(struct settings *to, const struct settings *from)
+{
+    memcpy(to, from, sizeof(*to));
+    for (const struct settings_row *row = settings_rows; row->field; row++) {
+        char **slot = slot_of(to, row);
+        if (row->type == TYPE_STR)
+            *slot = xstrdup(*slot);
+    }
+}
+
+bool settings_is_same(const struct settings *a, const struct settings *b, const struct settings_row *row)
+{
+    const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
+    if (row->type == TYPE_STR)
+        return strcmp(*(char *const *)x, *(char *const *)y) == 0;
+    return memcmp(x, y, size_of(row)) == 0;
+}
+
+void settings_swap(struct settings *a, struct settings *b, const struct settings_row *row)
+{
+    char kept[sizeof(int64_t)];
+    memcpy(kept, slot_of(a, row), size_of(row));
+    memcpy(slot_of(a, row), slot_of(b, row), size_of(row));
+    memcpy(slot_of(b, row), kept, size_of(row));
+}
+
 static int parse_bool(const char *text, bool *ret)
 {
     if (strcmp(text, "true") == 0 || strcmp(text, "1") == 0)

@@ -26,6 +26,9 @@ extern const struct settings_row settings_rows[]; /* ended by field NULL */
 
 void settings_init(struct settings *s); /* defaults */
 void settings_done(struct settings *s);
+void settings_copy(struct settings *to, const struct settings *from); /* to is taken as empty */
+bool settings_is_same(const struct settings *a, const struct settings *b, const struct settings_row *row);
+void settings_swap(struct settings *a, struct settings *b, const struct settings_row *row); /* one row's values */
 /* Sets one row from text. -EINVAL: unchanged, err names the row, the value and what is allowed. */
 int settings_set(struct settings *s, const struct settings_row *row, const char *text, struct err *err);
 /* All rows from the environment: an empty string counts as unset; values that do not parse are left at the default and

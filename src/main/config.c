@@ -197,16 +197,13 @@ static int expand(const char *path, const struct buf *from, struct buf *to, stru
     return r < 0 ? err_set(err, ERR_INVALID, 0, "%s: larger than %u bytes", path, FILE_MAX) : 0;
 }
 
-static int read_file(const char *path, struct settings *s, struct err *err)
+static int read_settings(const char *path, const struct buf *raw, struct settings *s, struct err *err)
 {
-    CLEANUP(buf_done) struct buf raw = BUF_INIT(FILE_MAX), text = BUF_INIT(FILE_MAX);
+    CLEANUP(buf_done) struct buf text = BUF_INIT(FILE_MAX);
     struct file f = { path, s, err };
-    int r = read_text(path, &raw, err);
-    if (r < 0)
-        return r;
-    if (raw.len > 0 && memchr(raw.data, '\0', raw.len))
+    if (raw->len > 0 && memchr(raw->data, '\0', raw->len))
         return err_set(err, ERR_INVALID, 0, "%s: holds a NUL byte: not a text file", path);
-    r = expand(path, &raw, &text, err);
+    int r = expand(path, raw, &text, err);
     if (r < 0)
         return r;
     if (buf_text(&text)[0] == '%' || strstr(buf_text(&text), "\n%")) /* libfyaml 0.7 does not come back from some */
@@ -311,25 +308,57 @@ static void warn_env(void *arg, const char *text)
     log_event(LOG_WARN, "config.env", "msg", text, "then", "the default is used", NULL);
 }
 
-int config_load(int argc, char **argv, struct settings *ret, struct err *err)
+typedef void env_warn_fn(void *arg, const char *text);
+
+/* Defaults, then the file's text (path NULL: none), the environment, the flags. */
+static int make(const struct config *c, const struct buf *text, env_warn_fn *warn, struct settings *ret,
+                struct err *err)
 {
     const char *path = NULL;
     struct settings s;
-    int r = read_flags(argc, argv, NULL, &path, err);
-    if (r > 0)
-        print_help();
-    if (r != 0)
-        return r;
     settings_init(&s);
-    if (path)
-        r = read_file(path, &s, err);
+    int r = c->path ? read_settings(c->path, text, &s, err) : 0;
     if (r == 0) {
-        settings_from_env(&s, warn_env, NULL);
-        r = read_flags(argc, argv, &s, &path, err);
+        settings_from_env(&s, warn, NULL);
+        r = read_flags(c->argc, c->argv, &s, &path, err);
     }
     if (r < 0)
         settings_done(&s);
     else
         *ret = s;
     return r;
+}
+
+int config_load(int argc, char **argv, struct config *from, struct settings *ret, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT(FILE_MAX);
+    struct config c = { .argc = argc, .argv = argv };
+    int r = read_flags(argc, argv, NULL, &c.path, err);
+    if (r > 0)
+        print_help();
+    if (r == 0 && c.path)
+        r = read_text(c.path, &text, err);
+    if (r == 0)
+        r = make(&c, &text, warn_env, ret, err);
+    if (r == 0 && from) {
+        c.text = buf_steal(&text, &c.len);
+        settings_copy(&c.started, ret);
+        *from = c;
+    }
+    return r;
+}
+
+int config_again(const struct config *from, const char *text, size_t len, struct settings *ret, struct err *err)
+{
+    CLEANUP(buf_done) struct buf copy = BUF_INIT(FILE_MAX);
+    if (buf_add(&copy, text, len) < 0)
+        return err_set(err, ERR_INVALID, 0, "%s: larger than %u bytes", from->path, FILE_MAX);
+    return make(from, &copy, NULL, ret, err);
+}
+
+void config_done(struct config *from)
+{
+    free(from->text);
+    from->text = NULL;
+    settings_done(&from->started);
 }

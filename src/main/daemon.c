@@ -28,6 +28,7 @@
 #include "main/handover.h"
 #include "main/heirdoor.h"
 #include "main/privilege.h"
+#include "main/reload.h"
 #include "main/takeover.h"
 #include "main/tlsport.h"
 #include "os/inherit.h"
@@ -40,6 +41,7 @@
 #define LOW_PORTS 1024
 
 struct daemon {
+    struct config config;
     struct settings settings;
     char *data_dir;
     int lock_fd;
@@ -54,7 +56,8 @@ struct daemon {
     struct observe *observe;
     struct http_server *rest;
     struct engine_port *engine;
-    struct tlsport *tls; /* NULL: plain ports */
+    struct tlsport *tls;   /* NULL: plain ports */
+    struct reload *reload; /* NULL: no configuration file */
     struct heirdoor *door;
     struct inherit *inherited; /* of the server we took over from, or our own again */
     struct inherit *leaving;   /* for the one that takes over from us */
@@ -123,11 +126,16 @@ static int open_parts(struct daemon *d, struct err *err)
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
     struct http_app app = api_http_app(d->api);
     r = http_server_new(d->loop, &app, &limits, &d->rest, err);
-    return r < 0 ? r : engine_port_new(d->manager, d->api, &d->engine, err);
+    if (r == 0)
+        r = engine_port_new(d->manager, d->api, &d->engine, err);
+    if (r == 0 && d->config.path)
+        d->reload = reload_new(d->loop, &d->config, &d->settings, d->engine, d->privilege.keeper);
+    return r;
 }
 
 static void close_parts(struct daemon *d)
 {
+    d->reload = reload_free(d->reload);
     d->door = heirdoor_close(d->door);
     http_server_free(d->rest);
     engine_port_close(d->engine);
@@ -165,6 +173,7 @@ static void close_rest(struct daemon *d)
         (void)close(d->lock_fd);
     free(d->data_dir);
     settings_done(&d->settings);
+    config_done(&d->config);
 }
 
 static void on_boxes_gone(void *arg)
@@ -348,12 +357,18 @@ static int bind_low_ports(struct daemon *d, struct err *err)
     return 0;
 }
 
-/* Without certificates there is nothing to read again, and a server must not die of the question. When it was started
- * in a terminal the signal says that this is gone: then it stops. */
+/* Reads again what can be; with nothing there, a server must not die of the question. When it was started in a terminal
+ * the signal says that this is gone: then it stops, unless certificates say that it is a service. */
 static void on_hangup_signal(void *arg)
 {
-    (void)arg;
-    log_event(LOG_INFO, "server.hangup", "msg", "there are no certificates to read again", NULL);
+    struct daemon *d = arg;
+    if (d->tls)
+        tlsport_reload(d->tls);
+    if (d->reload)
+        reload_ask(d->reload);
+    if (!d->tls && !d->reload)
+        log_event(LOG_INFO, "server.hangup", "msg", "there are no certificates and no configuration to read again",
+                  NULL);
 }
 
 /* Opens everything, serves until something stops it. The caller closes the parts. */
@@ -366,8 +381,8 @@ static int serve(struct daemon *d, struct err *err)
         r = loop_on_signal(d->loop, SIGTERM, on_stop_signal, d);
     if (r == 0)
         r = loop_on_signal(d->loop, SIGINT, on_stop_signal, d);
-    if (r == 0 && !d->tls)
-        r = loop_on_signal(d->loop, SIGHUP, isatty(STDERR_FILENO) ? on_stop_signal : on_hangup_signal, d);
+    if (r == 0)
+        r = loop_on_signal(d->loop, SIGHUP, !d->tls && isatty(STDERR_FILENO) ? on_stop_signal : on_hangup_signal, d);
     if (r < 0)
         return r;
     manager_recover(d->manager, on_recovered, d);
@@ -382,7 +397,7 @@ static int settle_in(struct daemon *d, struct err *err)
     if (r == 0)
         r = bind_low_ports(d, err);
     if (r == 0)
-        r = privilege_prepare(&d->settings, d->data_dir, &d->privilege, err);
+        r = privilege_prepare(&d->settings, d->data_dir, d->config.path, &d->privilege, err);
     return r < 0 ? r : privilege_drop(&d->privilege, d->data_dir, err);
 }
 
@@ -417,7 +432,7 @@ int daemon_main(int argc, char **argv)
 {
     struct daemon d = { .lock_fd = NO_FD, .heir_conn = NO_FD };
     struct err err = ERR_INIT;
-    int r = config_load(argc, argv, &d.settings, &err);
+    int r = config_load(argc, argv, &d.config, &d.settings, &err);
     if (r != 0) {
         settings_done(&d.settings);
         if (r > 0)

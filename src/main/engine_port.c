@@ -86,6 +86,11 @@ void engine_port_give(struct engine_port *p, int fd, const char *peer)
     http_server_give(p->server, fd, peer);
 }
 
+int engine_port_reload(struct engine_port *p, const struct settings *s, struct err *err)
+{
+    return fn_reload(p->functions, s, err);
+}
+
 static void on_drained(void *arg)
 {
     (void)arg; /* nobody waits for it: the REST listener's drain decides */

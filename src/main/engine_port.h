@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "base/err.h"
+#include "base/settings.h"
 #include "os/inherit.h"
 #include "sandbox/manager.h"
 
@@ -15,6 +16,7 @@ struct engine *engine_port_engine(struct engine_port *p);
 int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_t *ret_port, struct err *err);
 void engine_port_leave(struct engine_port *p, struct inherit *to); /* listener and quiet connections, before the stop */
 void engine_port_give(struct engine_port *p, int fd, const char *peer); /* a connection that was accepted elsewhere */
-void engine_port_stop(struct engine_port *p);                           /* workers are told; nothing new comes */
-void engine_port_close(struct engine_port *p);                          /* before the api and the manager are freed */
+int engine_port_reload(struct engine_port *p, const struct settings *s, struct err *err); /* fn_reload() */
+void engine_port_stop(struct engine_port *p);                /* workers are told; nothing new comes */
+void engine_port_close(struct engine_port *p);               /* before the api and the manager are freed */
 struct engine_port *engine_port_free(struct engine_port *p); /* after them: they may answer calls until then */

@@ -13,6 +13,7 @@
 #include "escape/escape.h"
 #include "image/image.h"
 #include "main/backends.h"
+#include "main/confreader.h"
 #include "main/daemon.h"
 #include "main/datadir.h"
 #include "runtime/docker/docker.h"
@@ -122,6 +123,8 @@ int main(int argc, char **argv)
         return native_launcher_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--tls-door") == 0)
         return tlsdoor_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--config-reader") == 0)
+        return confreader_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--vm-tool") == 0)
         return vmtool_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--krun-vm") == 0)

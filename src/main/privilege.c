@@ -1,6 +1,6 @@
 /* The stages, and why in this order:
  *  1. folders, control groups: need root, read nothing that is not ours;
- *  2. the keeper: forked before any foreign byte was read, with the launcher and the image tool as its only jobs;
+ *  2. the keeper: forked before any foreign byte was read, with a fixed list of jobs;
  *  3. the data folder is handed over (ownership.c): needs root, comes last because it names the user;
  *  4. landlock while paths can still be looked at, then identity and capabilities, then the system call filter, which
  *     forbids the calls that the other two need. */
@@ -29,7 +29,8 @@
 
 #define CARRIED_MAX (1u << 20) /* bytes of a file with certificates */
 
-static int start_keeper(const struct settings *s, const char *data_dir, struct privilege *p, struct err *err)
+static int start_keeper(const struct settings *s, const char *data_dir, const char *config, struct privilege *p,
+                        struct err *err)
 {
     CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
     const struct native_options native = { .data_dir = data_dir,
@@ -42,12 +43,13 @@ static int start_keeper(const struct settings *s, const char *data_dir, struct p
         [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir } },
         [PRIVILEGE_VM] = { .args = { "--vm-tool", data_dir, images, s->vm_firecracker, s->vm_libkrun, s->vm_jailer },
                            .is_many = true },
-        [PRIVILEGE_DOOR] = { .args = { "--tls-door", s->tls_cert, s->tls_key, s->tls_client_ca },
+        [PRIVILEGE_DOOR] = { .args = { tlsport_is_wanted(s) ? "--tls-door" : NULL, s->tls_cert, s->tls_key,
+                                       s->tls_client_ca },
                              .is_many = true,
-                             .is_bare = true }
+                             .is_bare = true },
+        [PRIVILEGE_CONFIG] = { .args = { config ? "--config-reader" : NULL, config }, .is_bare = true },
     };
-    size_t n = sizeof(jobs) / sizeof(*jobs) - (tlsport_is_wanted(s) ? 0 : 1);
-    int r = keeper_new(jobs, n, &p->keeper, err);
+    int r = keeper_new(jobs, sizeof(jobs) / sizeof(*jobs), &p->keeper, err);
     native_job_done(&launcher);
     return r;
 }
@@ -93,14 +95,15 @@ static int carry_file(char **path, const struct runas *who, struct err *err)
     return 0;
 }
 
-int privilege_prepare(struct settings *s, const char *data_dir, struct privilege *ret, struct err *err)
+int privilege_prepare(struct settings *s, const char *data_dir, const char *config, struct privilege *ret,
+                      struct err *err)
 {
     struct runas who;
     int r = runas_pick(s->run_as, &who, err);
     if (r == 0)
         r = make_store(data_dir, err);
     if (r == 0)
-        r = start_keeper(s, data_dir, ret, err);
+        r = start_keeper(s, data_dir, config, ret, err);
     if (r == 0)
         r = cgroup_host_init(&ret->cgroups, NULL, err);
     if (r < 0)

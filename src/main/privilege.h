@@ -9,7 +9,13 @@
 #include "os/keeper.h"
 #include "runtime/docker/docker.h"
 
-enum privilege_job { PRIVILEGE_LAUNCHER, PRIVILEGE_IMAGES, PRIVILEGE_VM, PRIVILEGE_DOOR /* with TLS only */ };
+enum privilege_job {
+    PRIVILEGE_LAUNCHER,
+    PRIVILEGE_IMAGES,
+    PRIVILEGE_VM,
+    PRIVILEGE_DOOR,  /* with TLS only */
+    PRIVILEGE_CONFIG /* with a configuration file only */
+};
 
 struct privilege {
     struct keeper *keeper;
@@ -20,8 +26,9 @@ struct privilege {
 
 /* While still privileged and single-threaded, with the data folder locked: makes its folders, starts the keeper, picks
  * the user and hands over to it what is the server's in the data folder. Files that the server reads as a TLS client
- * are read now: their settings then name the copies. */
-int privilege_prepare(struct settings *s, const char *data_dir, struct privilege *ret, struct err *err);
+ * are read now: their settings then name the copies. config: the configuration file, or NULL. */
+int privilege_prepare(struct settings *s, const char *data_dir, const char *config, struct privilege *ret,
+                      struct err *err);
 /* From here on there is nothing left. Logs once what holds and what this kernel lacks. */
 int privilege_drop(const struct privilege *p, const char *data_dir, struct err *err);
 void privilege_done(struct privilege *p); /* after everything that the keeper started has ended */

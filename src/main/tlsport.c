@@ -1,7 +1,6 @@
 #include "main/tlsport.h"
 
 #include <errno.h>
-#include <signal.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -35,9 +34,8 @@ static void on_note(void *arg, bool is_bad, const char *what, const char *text)
     log_event(is_bad ? LOG_WARN : LOG_INFO, "tls.door", "what", what, "msg", text, NULL);
 }
 
-static void on_hangup_signal(void *arg)
+void tlsport_reload(struct tlsport *t)
 {
-    struct tlsport *t = arg;
     doorkeep_reload(t->keep);
 }
 
@@ -51,8 +49,6 @@ int tlsport_new(struct loop *l, const struct settings *s, struct keeper *keeper,
     const struct doorkeep_events events = { .on_conn = on_conn, .on_note = on_note, .arg = t };
     t->settings = s;
     int r = doorkeep_new(l, &start, &events, &t->keep, err);
-    if (r == 0 && (r = loop_on_signal(l, SIGHUP, on_hangup_signal, t)) < 0)
-        (void)err_sys(err, r, "listen for SIGHUP");
     if (r < 0)
         (void)tlsport_free(t);
     else

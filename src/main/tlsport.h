@@ -9,8 +9,9 @@ struct keeper;
 struct tlsport;
 
 bool tlsport_is_wanted(const struct settings *s);
-/* Starts the door; the files are read now. Nothing is accepted yet. SIGHUP reads them again from then on. */
+/* Starts the door; the files are read now. Nothing is accepted yet. */
 int tlsport_new(struct loop *l, const struct settings *s, struct keeper *keeper, struct tlsport **ret, struct err *err);
+void tlsport_reload(struct tlsport *t); /* reads them again; connections stay */
 /* inherited: what a former server left, or NULL. */
 int tlsport_listen(struct tlsport *t, struct http_server *rest, struct engine_port *engine, struct inherit *inherited,
                    uint16_t ret_ports[2], struct err *err);

@@ -161,7 +161,7 @@ static bool serve_one(struct den *d)
         kill_one(d, q.pid);
         return true;
     }
-    if (q.op != KEEPER_RUN || q.job >= d->n_jobs || owned < 0)
+    if (q.op != KEEPER_RUN || q.job >= d->n_jobs || !d->jobs[q.job].args[0] || owned < 0)
         return false;
     struct running *r = NULL;
     struct answer a = { .result = run_job(d, q.job, owned, &r) };

@@ -8,11 +8,11 @@
 
 #include "base/err.h"
 
-#define KEEPER_JOBS_MAX 4
+#define KEEPER_JOBS_MAX 5
 #define KEEPER_ARGS_MAX 8
 #define KEEPER_RUN_MAX  32 /* processes at the same time */
 
-/* One program. args: after the program's name, NULL-ended; copied by the fork. */
+/* One program. args: after the program's name, NULL-ended; copied by the fork. Without any it is never started. */
 struct keeper_job {
     const char *args[KEEPER_ARGS_MAX];
     bool is_many; /* several of it may run at the same time; else a new one ends the former */

@@ -37,7 +37,7 @@ static void try_file(const char *bytes, size_t len)
     MUST(fd >= 0 && write(fd, bytes, len) == (ssize_t)len);
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     char *argv[] = { verb, flag, path, NULL };
-    check(&s, config_load(3, argv, &s, &err), &err);
+    check(&s, config_load(3, argv, NULL, &s, &err), &err);
 }
 
 static void try_options(const char *bytes, size_t len)
@@ -51,7 +51,7 @@ static void try_options(const char *bytes, size_t len)
     for (char *word; argc < ARGS_MAX && (word = feed_line(&rest));)
         if (!strstr(word, "config") && !strstr(word, "-c") && !strstr(word, "help") && !strstr(word, "-h"))
             argv[argc++] = word; /* no file of this machine, and no help text for each input */
-    check(&s, config_load(argc, argv, &s, &err), &err);
+    check(&s, config_load(argc, argv, NULL, &s, &err), &err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -64,6 +64,29 @@ TEST(the_environment_falls_back_with_a_warning)
     settings_done(&s);
 }
 
+TEST(copies_are_compared_and_swapped_by_the_row)
+{
+    static const char *const changes[][2] = { { "host", "::1" }, { "rest_port", "7" }, { "log_json", "true" } };
+    struct settings a, b;
+    settings_init(&a);
+    settings_copy(&b, &a);
+    for (const struct settings_row *row = settings_rows; row->field; row++)
+        CHECK(settings_is_same(&a, &b, row));
+    for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+        const struct settings_row *row = row_of(changes[i][0]);
+        CHECK_INT(settings_set(&b, row, changes[i][1], NULL), 0);
+        CHECK(!settings_is_same(&a, &b, row));
+        settings_swap(&a, &b, row);
+        CHECK(!settings_is_same(&a, &b, row));
+    }
+    CHECK_STR(a.host, "::1");
+    CHECK_STR(b.host, "127.0.0.1");
+    CHECK(a.rest_port == 7 && b.rest_port == 3111 && a.log_json && !b.log_json);
+    CHECK_INT(a.engine_port, 49134); /* the neighbours stay */
+    settings_done(&a);
+    settings_done(&b);
+}
+
 TEST(ids_have_their_form)
 {
     char a[IDENT_MAX], b[IDENT_MAX];
@@ -110,6 +133,7 @@ int main(void)
     RUN(every_default_is_valid);
     RUN(wrong_values_change_nothing_and_name_the_limit);
     RUN(the_environment_falls_back_with_a_warning);
+    RUN(copies_are_compared_and_swapped_by_the_row);
     RUN(ids_have_their_form);
     RUN(errors_carry_kind_cause_and_context);
     RUN(maps_keep_the_order_and_survive_removal_while_walking);

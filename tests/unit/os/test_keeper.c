@@ -53,7 +53,8 @@ static int ended_with(struct started *s)
 }
 
 static const struct keeper_job jobs[] = { { .args = { "--job", "first" } },
-                                          { .args = { "--job", "second" }, .is_many = true, .is_bare = true } };
+                                          { .args = { "--job", "second" }, .is_many = true, .is_bare = true },
+                                          { .args = { NULL, "--job" } } }; /* one that is not wanted here */
 
 TEST(jobs_are_our_children_and_outlive_the_keeper)
 {
@@ -128,6 +129,17 @@ TEST(a_job_that_is_not_on_the_list_ends_the_keeper)
     CHECK(keeper_new(jobs, KEEPER_JOBS_MAX + 1, &k, &err) < 0);
 }
 
+TEST(a_job_without_arguments_is_none)
+{
+    struct keeper *k = NULL;
+    struct started a;
+    CHECK_INT(keeper_new(jobs, 3, &k, NULL), 0);
+    CHECK(start(k, 2, &a) < 0);
+    close_fd_p(&a.sock);
+    keeper_free(k);
+    CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD); /* nothing was started */
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "--job") == 0)
@@ -136,5 +148,6 @@ int main(int argc, char **argv)
     RUN(one_process_for_each_job);
     RUN(several_processes_of_a_job_that_may_be_many);
     RUN(a_job_that_is_not_on_the_list_ends_the_keeper);
+    RUN(a_job_without_arguments_is_none);
     return tap_done();
 }

@@ -1,0 +1,369 @@
+/* Theory: a file is replaced by rename as often as it is written in place, by way of links too (a mounted Kubernetes
+ * volume is a chain of two). So the folders of every link on the way are watched, and the file itself, which may be a
+ * mount of its own. Landlock allows these folders only, by their identity: when the way leads elsewhere, this process
+ * has to be started anew, while there is still the right to look. */
+#include "main/confreader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "os/confine.h"
+#include "os/seqsock.h"
+#include "os/whole.h"
+
+enum {
+    SERVER_FD = 3,
+    LINKS_MAX = 8,
+    QUIET_MS = 100,   /* without a change, then it is read */
+    OPEN_MS = 1000,   /* the same while somebody seems to be writing */
+    SETTLE_MS = 3000, /* at the latest */
+    AGAIN_MS = 2000,  /* until the next look for a folder that is not there */
+};
+
+#define WRITING    (IN_CREATE | IN_MODIFY)
+#define WRITTEN    (IN_CLOSE_WRITE | IN_MOVED_TO)
+#define GONE       (IN_DELETE_SELF | IN_MOVE_SELF | IN_ATTRIB)
+#define IN_FOLDERS (IN_CREATE | WRITTEN | IN_MOVED_FROM | IN_DELETE | GONE | IN_ONLYDIR)
+#define IN_FILE    (IN_MODIFY | IN_CLOSE_WRITE | GONE)
+
+struct way {
+    size_t n; /* folders; 0: the first is not there */
+    char dirs[LINKS_MAX][PATH_MAX];
+    struct {
+        dev_t dev;
+        ino_t ino;
+    } ids[LINKS_MAX];
+};
+
+struct reader {
+    const char *path;
+    struct way way; /* as it was when the rights were given up */
+    int inotify;    /* NO_FD: only when asked */
+    int file_wd;    /* the watch on the file itself; negative: none */
+    bool is_being_written;
+    int64_t first_ms, due_ms; /* of a look; due_ms < 0: none */
+    bool is_asked;
+    struct buf last;
+    bool has_last;
+};
+
+/* --- the way to the file --- */
+
+/* The folder of path, with a length that snprintf takes. */
+static int folder_of(const char *path, const char **ret)
+{
+    const char *slash = strrchr(path, '/');
+    *ret = slash ? path : ".";
+    return !slash ? 1 : slash == path ? 1 : (int)(slash - path);
+}
+
+static void find_way(const char *path, struct way *w)
+{
+    char at[PATH_MAX], next[PATH_MAX];
+    w->n = 0;
+    (void)snprintf(at, sizeof(at), "%s", path);
+    while (w->n < LINKS_MAX) {
+        const char *folder;
+        struct stat st;
+        int len = folder_of(at, &folder);
+        char *dir = w->dirs[w->n];
+        (void)snprintf(dir, PATH_MAX, "%.*s", len, folder);
+        if (stat(dir, &st) < 0)
+            return;
+        w->ids[w->n].dev = st.st_dev;
+        w->ids[w->n++].ino = st.st_ino;
+        ssize_t n = readlink(at, next, sizeof(next) - 1);
+        if (n <= 0)
+            return; /* no link, or nothing */
+        next[n] = '\0';
+        n = *next == '/' ? snprintf(at, sizeof(at), "%s", next) : snprintf(at, sizeof(at), "%s/%s", dir, next);
+        if (n >= (ssize_t)sizeof(at))
+            return;
+    }
+}
+
+static bool is_same_way(const struct way *a, const struct way *b)
+{
+    for (size_t i = 0; i < a->n && i < b->n; i++)
+        if (a->ids[i].dev != b->ids[i].dev || a->ids[i].ino != b->ids[i].ino)
+            return false;
+    return a->n == b->n;
+}
+
+/* --- words to the server --- */
+
+static void say(enum confreader_kind kind, const char *text, int fd)
+{
+    struct confreader_msg m = { .kind = kind };
+    struct iovec parts[2] = { { &m, sizeof(m) }, { NULL, 0 } };
+    (void)snprintf(m.text, sizeof(m.text), "%s", text);
+    if (seqsock_send(SERVER_FD, parts, &fd, fd >= 0) < 0)
+        _exit(0); /* the server has gone */
+}
+
+static void hand_over(const struct buf *text)
+{
+    CLEANUP(close_fd_p) int fd = memfd_create("config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || whole_write(fd, buf_text(text), text->len) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        say(CONFREADER_TROUBLE, strerror(errno), NO_FD);
+    else
+        say(CONFREADER_FILE, "", fd);
+}
+
+/* --- looking --- */
+
+/* NULL, or why not. */
+static const char *read_file(const char *path, struct buf *out)
+{
+    struct stat st;
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return strerror(errno);
+    if (!S_ISREG(st.st_mode))
+        return "not a file that can be read again";
+    for (;;) {
+        char piece[16384];
+        ssize_t n = read(fd, piece, sizeof(piece));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return strerror(errno);
+        if (n == 0)
+            return NULL;
+        if (buf_add(out, piece, (size_t)n) < 0)
+            return "larger than 1048576 bytes";
+    }
+}
+
+/* Another inode may be behind the name now; watches on former ones would add up. */
+static void watch_file(struct reader *r)
+{
+    int wd = r->inotify >= 0 ? inotify_add_watch(r->inotify, r->path, IN_FILE) : -1;
+    if (r->file_wd >= 0 && wd != r->file_wd)
+        (void)inotify_rm_watch(r->inotify, r->file_wd); /* gone with its file, or to be let go */
+    r->file_wd = wd;
+}
+
+static void look(struct reader *r)
+{
+    static struct way now;
+    CLEANUP(buf_done) struct buf text = BUF_INIT(CONFREADER_FILE_MAX);
+    find_way(r->path, &now);
+    if (!is_same_way(&r->way, &now)) {
+        say(CONFREADER_MOVED, "", NO_FD);
+        _exit(0);
+    }
+    watch_file(r); /* before it is read, so that no change is missed in between */
+    const char *why = read_file(r->path, &text);
+    bool is_same =
+        !why && r->has_last && text.len == r->last.len && memcmp(buf_text(&text), buf_text(&r->last), text.len) == 0;
+    if (why)
+        say(CONFREADER_TROUBLE, why, NO_FD);
+    else if (!is_same || r->is_asked)
+        hand_over(&text);
+    r->is_asked = false;
+    r->has_last = !why; /* what comes back after a trouble is told, too */
+    buf_done(&r->last);
+    r->last = text;
+    text = (struct buf)BUF_INIT(0);
+}
+
+/* --- waiting --- */
+
+static void put_off(struct reader *r, int64_t now)
+{
+    if (r->due_ms < 0)
+        r->first_ms = now;
+    int64_t latest = r->first_ms + SETTLE_MS, quiet = now + (r->is_being_written ? OPEN_MS : QUIET_MS);
+    r->due_ms = quiet < latest ? quiet : latest;
+}
+
+static void take_events(struct reader *r, int64_t now)
+{
+    _Alignas(struct inotify_event) char bytes[4096];
+    for (ssize_t n; (n = read(r->inotify, bytes, sizeof(bytes))) > 0;) {
+        for (ssize_t at = 0; at < n;) {
+            const struct inotify_event *e = (const struct inotify_event *)(const void *)(bytes + at);
+            if (e->mask & WRITING)
+                r->is_being_written = true;
+            if (e->mask & WRITTEN)
+                r->is_being_written = false;
+            at += (ssize_t)(sizeof(*e) + e->len);
+        }
+    }
+    put_off(r, now);
+}
+
+static void take_word(struct reader *r, int64_t now)
+{
+    struct confreader_msg m;
+    size_t n_fds = 0;
+    int fd = NO_FD;
+    ssize_t n = seqsock_recv(SERVER_FD, &m, sizeof(m), &fd, 1, &n_fds);
+    seqsock_close_all(&fd, n_fds);
+    if (n == -EAGAIN)
+        return;
+    if (n != (ssize_t)sizeof(m) || m.kind != CONFREADER_ASK)
+        _exit(0); /* the server has gone */
+    r->is_asked = true;
+    r->due_ms = now;
+}
+
+__attribute__((noreturn)) static void keep_looking(struct reader *r)
+{
+    for (;;) {
+        int64_t now = clock_mono_us() / 1000;
+        if (r->due_ms >= 0 && now >= r->due_ms) {
+            r->due_ms = -1;
+            r->is_being_written = false;
+            look(r);
+            continue;
+        }
+        struct pollfd p[2] = { { .fd = SERVER_FD, .events = POLLIN }, { .fd = r->inotify, .events = POLLIN } };
+        if (poll(p, 2, r->due_ms < 0 ? -1 : (int)(r->due_ms - now)) <= 0)
+            continue;
+        now = clock_mono_us() / 1000;
+        if (p[1].revents)
+            take_events(r, now);
+        if (p[0].revents)
+            take_word(r, now);
+    }
+}
+
+/* --- giving up rights --- */
+
+/* What the lines above need, and malloc. Nothing is executed, made, signalled or connected to. */
+static const int allowed_calls[] = {
+    SCMP_SYS(read),
+    SCMP_SYS(write),
+    SCMP_SYS(close),
+    SCMP_SYS(fstat),
+    SCMP_SYS(stat),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(statx),
+    SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(inotify_add_watch),
+    SCMP_SYS(inotify_rm_watch),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(memfd_create),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(brk),
+    SCMP_SYS(mmap),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(mprotect),
+    SCMP_SYS(madvise),
+    SCMP_SYS(futex),
+    SCMP_SYS(getrandom),
+    SCMP_SYS(getpid),
+    SCMP_SYS(gettid),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+};
+
+static int refuse_calls(void)
+{
+    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    if (!ctx)
+        return -ENOMEM;
+    struct scmp_arg_cmp only_reads = SCMP_A2_64(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | O_PATH, O_RDONLY);
+    int r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &only_reads);
+    for (size_t i = 0; r == 0 && i < sizeof(allowed_calls) / sizeof(*allowed_calls); i++)
+        if (allowed_calls[i] >= 0) /* negative: this architecture has no such call */
+            r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed_calls[i], 0);
+    if (r == 0)
+        r = seccomp_load(ctx);
+    seccomp_release(ctx);
+    return r == -EINVAL || r == -ENOSYS ? 0 : r; /* a kernel without: the server says so */
+}
+
+/* Root keeps the right to read what is not its own, and nothing else. A container's root may have it only together with
+ * the right to write, of which the other two then leave nothing. */
+static uint64_t right_to_read(void)
+{
+    bool has_plain = prctl(PR_CAPBSET_READ, CAP_DAC_READ_SEARCH, 0, 0, 0) == 1;
+    return UINT64_C(1) << (has_plain ? CAP_DAC_READ_SEARCH : CAP_DAC_OVERRIDE);
+}
+
+static int give_up(const struct way *w, struct err *err)
+{
+    const struct rlimit none = { 0, 0 };
+    const struct confine_who same = { .uid = geteuid(), .gid = getegid() };
+    struct confine_place places[LINKS_MAX];
+    for (size_t i = 0; i < w->n; i++)
+        places[i] = (struct confine_place){ .path = w->dirs[i], .may = CONFINE_READ };
+    int r = confine_files(places, w->n, err);
+    if (r == -EOPNOTSUPP) /* no landlock in this kernel: the server says so */
+        r = 0;
+    if (r >= 0)
+        r = confine_identity(&same, right_to_read(), err);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    if (r == 0 && (r = refuse_calls()) < 0)
+        (void)err_sys(err, r, "system call filter");
+    return r;
+}
+
+/* Nothing can be watched: another process looks again in a while. */
+__attribute__((noreturn)) static void wait_for_folder(void)
+{
+    struct pollfd p = { .fd = SERVER_FD, .events = POLLRDHUP };
+    say(CONFREADER_TROUBLE, "its folder is not there", NO_FD);
+    if (poll(&p, 1, AGAIN_MS) == 0)
+        say(CONFREADER_MOVED, "", NO_FD);
+    _exit(0);
+}
+
+int confreader_main(int argc, char **argv)
+{
+    static struct reader r = { .inotify = NO_FD, .file_wd = -1 };
+    struct err err = ERR_INIT;
+    if (argc != 3)
+        return 2;
+    (void)signal(SIGPIPE, SIG_IGN); /* none of these can fail; the end is the server's to decide */
+    (void)signal(SIGHUP, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)prctl(PR_SET_NAME, "iii-config"); /* for ps only */
+    r.path = argv[2];
+    find_way(r.path, &r.way);
+    r.inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (give_up(&r.way, &err) < 0) {
+        say(CONFREADER_TROUBLE, err.msg, NO_FD);
+        _exit(1);
+    }
+    if (r.way.n == 0)
+        wait_for_folder();
+    for (size_t i = 0; i < r.way.n && r.inotify >= 0; i++)
+        if (inotify_add_watch(r.inotify, r.way.dirs[i], IN_FOLDERS) < 0)
+            say(CONFREADER_TROUBLE, "changes are not seen by themselves (inotify): send SIGHUP", NO_FD);
+    if (r.inotify < 0)
+        say(CONFREADER_TROUBLE, "changes are not seen by themselves (inotify): send SIGHUP", NO_FD);
+    r.due_ms = 0;
+    keep_looking(&r);
+}
