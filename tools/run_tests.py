@@ -28,7 +28,7 @@ DOCKER = ("background", "diskwatch", "durable", "egress", "env", "events", "exec
           "fn_life", "fn_restart", "fork", "git", "interpreter", "lifecycle", "limits", "netrate", "networks", "pool",
           "ports", "processes", "prometheus", "proxy", "proxy_websocket", "pull", "restart", "routes", "snapshots", "stream_logs",
           "templates", "terminal", "traces", "ttl", "upgrade", "validation", "volumes", "workers")
-BLACKBOX_ALL = ("test_docker_fallback.py", "test_escape_monitor.py", "test_mute_agent.py")  # with --all: they wait for deadlines of their own
+BLACKBOX_ALL = ("test_docker_fallback.py", "test_escape_monitor.py", "test_fc_network.py", "test_mute_agent.py")  # with --all: they wait for deadlines of their own
 DOCKER_ALL = ("alerts", "audit", "contexts", "engine_calls", "fn_files", "fn_text", "idempotency", "iii_cli", "leak", "mute_agent", "otlp", "queue", "stream_metrics", "tenants", "tokens")  # with --all: they add little
 # On the QEMU backend every case runs a virtual machine, mostly by emulation: these cases of these files (none named: all), the rest with --all.
 QEMU = {
@@ -55,7 +55,7 @@ ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "t
 # With --all every file runs on machines, but for these.
 NOT_ON_MACHINES = {
     "docker*": "about a Docker engine",
-    "escape_monitor firecracker jailer vm_setup vmm_protocol": "bring monitors of their own",
+    "escape_monitor fc_network firecracker jailer vm_setup vmm_protocol": "bring monitors of their own",
     "courtesy launcher_death old_kernel privilege": "about processes and control groups of the native backend; those of machines are in vm_death and escape_vm",
     "scale": "a thousand machines are a thousand kernels",
     "dist docs readme": "about packages and pages, with the default backend",
@@ -70,7 +70,7 @@ LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
-NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_escape_monitor.py", "test_firecracker.py", "test_iii_sdk.py", "test_jailer.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
+NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_escape_monitor.py", "test_fc_network.py", "test_firecracker.py", "test_iii_sdk.py", "test_jailer.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
 # The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.
 SANITIZED = ("background", "durable", "engine_calls", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fork", "http", "lifecycle", "mcp",
              "networks", "pool", "processes", "proxy", "routes", "snapshots", "terminal", "volumes")

@@ -8,11 +8,12 @@
 #pragma once
 #include <stdint.h>
 
-#define VMHELLO_VERSION   1u
-#define VMHELLO_MAGIC     "\x02iii-vm\n" /* as the begin of a frame it would be refused: see PROTO_FRAME_MAX */
-#define VMHELLO_MAGIC_LEN 8
-#define VMHELLO_PORT      52u /* where the agent listens when the stream is a vsock */
-#define VMHELLO_NICS      2u
+#define VMHELLO_VERSION    1u
+#define VMHELLO_MAGIC      "\x02iii-vm\n" /* as the begin of a frame it would be refused: see PROTO_FRAME_MAX */
+#define VMHELLO_MAGIC_LEN  8
+#define VMHELLO_PORT       52u /* where the agent listens when the stream is a vsock, */
+#define VMHELLO_NOTES_PORT 53u /* and its warden for notes */
+#define VMHELLO_NICS       2u
 
 enum vmhello_what {
     VMHELLO_ENTER = 1, /* the machine has just been booted or restored: take this identity, then serve */

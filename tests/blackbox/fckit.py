@@ -15,12 +15,14 @@ VMM = pathlib.Path(__file__).resolve().parent.parent / "vmm"
 sys.path.insert(0, str(VMM))
 
 import fcprogram  # noqa: E402
+import fcwarden  # noqa: E402
 
 AGENT = harness.BINARY.parent / "src/guest/iii-guest"
 marks = [pytest.mark.skipif(not AGENT.exists(), reason="the agent is not beside the binary: run ./dev build"),
          pytest.mark.skipif(not harness.IS_ROOT, reason="monitors have users of their own only where root starts them"),
          pytest.mark.skipif(harness.BACKEND != "native", reason="this file brings its own backend")]
 KEY = "0123456789abcdef"
+TALK = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\ns.sendall(sys.argv[2].encode() + b'\\n')\nprint(s.makefile().readline())"
 
 
 def make_kit(data):
@@ -83,6 +85,20 @@ class Stage:
         reply = self.client.post(f"/sandboxes/{box}/exec", {"command": command})
         assert reply.status == 200, reply
         return reply.json()
+
+    def connect(self, net, box):
+        return self.client.post(f"/networks/{net}/connect", {"sandboxId": box})
+
+    def wire(self, box, do, **what):
+        """Has the guest's kernel, which is played, do something with its interfaces (fcwarden.py)."""
+        done = self.run(box, ["python3", "-c", TALK, fcwarden.TALK, json.dumps({"do": do, **what})])
+        assert done["exitCode"] == 0, done
+        return json.loads(done["stdout"])
+
+    def restart(self):
+        self.server.kill()
+        self.server.start()
+        self.client = self.server.client()
 
     def end(self):
         self.client.close()

@@ -44,9 +44,26 @@ def test_the_way_out_by_a_tap(outside):
         assert made.run(box, "cat /box/heard")["stdout"] == "hello from outside\n"
     closed = made.create()
     assert made.run(closed, "ls -l /dev/net; cat /box/heard")["stdout"].count("tun") == 1  # the interface is there, and leads nowhere
-    reply = made.client.post("/networks", {"name": "n"})
-    assert reply.status == 501 and "one interface, which leads out" in reply.error, reply
     made.end()
+
+
+def test_machines_of_one_network_reach_each_other(stage):
+    """By frames through the taps that their monitors opened, and by notes through a second port of their vsocks."""
+    web, caller = stage.create(name="web"), stage.create(name="caller")
+    net = stage.client.ok("POST", "/networks", {"name": "n"})["id"]
+    for box in (web, caller):
+        assert stage.connect(net, box).json() == {"connected": True}
+    assert stage.wire(caller, "nics") == {"net0": "10.64.0.3/24"}
+    assert stage.wire(caller, "ask", nic="net0", to="10.64.0.2", text="hello") == "again hello"
+    stage.wire(caller, "send", nic=1, mac="02690a400003", source="10.64.0.9", to="10.64.0.2", text="a lie")
+    stage.wire(caller, "send", nic=1, mac="02690a400003", source="10.64.0.3", to="10.64.0.2", text="the truth")
+    harness.wait_until(lambda: stage.wire(web, "heard"), "what the machine may send")
+    assert stage.wire(web, "heard") == [["udp", "10.64.0.3", 9, "the truth"]]
+    stage.client.ok("POST", f"/networks/{net}/disconnect", {"sandboxId": web})
+    seen = stage.wire(web, "seen")
+    assert stage.wire(web, "nics") == {} and seen > 0
+    assert "nobody answers" in stage.wire(caller, "ask", nic="net0", to="10.64.0.2", wait=1)["error"]
+    assert stage.wire(web, "seen") == seen
 
 
 def test_the_policy_holds_for_the_way_out(outside):

@@ -3,6 +3,7 @@
 fcchecker.py stands for Firecracker: here it is shown that it refuses what the API description does not allow, so that
 the driver's test (tests/unit/runtime/test_firecracker.c), which has to get past it, can fail. standin_krun.c stands for
 libkrun: `iii --krun-vm` has to make its calls with the right values in the right order."""
+import errno
 import http.client
 import json
 import os
@@ -11,12 +12,16 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 import harness
 
 VMM = pathlib.Path(__file__).resolve().parent.parent / "vmm"
+sys.path.insert(0, str(VMM))
+
+import fcwarden  # noqa: E402
 
 
 class Checker:
@@ -72,6 +77,10 @@ def drive(name, is_readonly):
     return {"drive_id": name, "path_on_host": f"/{name}", "is_root_device": False, "is_read_only": is_readonly}
 
 
+def nic(number, **more):
+    return {"iface_id": f"nic{number}", "host_dev_name": f"tap{number}", "guest_mac": f"02:69:76:6d:00:0{number}", **more}
+
+
 @pytest.fixture
 def checker(tmp_path):
     made = Checker(tmp_path / "root")
@@ -91,6 +100,12 @@ BAD = [
     ("PUT", "/boot-source", {"kernel_image_path": "/nowhere"}, "cannot be opened"),
     ("PUT", "/drives/other", drive("base", True), "does not match"),
     ("PUT", "/drives/base", {"drive_id": "base", "is_root_device": False}, "neither virtio"),
+    ("PUT", "/network-interfaces/nic0", nic(0, iface_id="nic1"), "does not match"),
+    ("PUT", "/network-interfaces/nic-0", nic(0), "Invalid request method"),
+    ("PUT", "/network-interfaces/nic0", {"iface_id": "nic0"}, "missing field `host_dev_name`"),
+    ("PUT", "/network-interfaces/nic0", nic(0, guest_mac="02:69:76:6d:00"), "invalid MAC"),
+    ("PUT", "/network-interfaces/nic0", nic(0, guest_mac=None), "guest_mac: invalid type"),
+    ("PUT", "/network-interfaces/nic0", nic(0, fd=3), "unknown field `fd`"),
     ("PUT", "/vsock", {"guest_cid": 2, "uds_path": "/box/v"}, "not in 3.."),
     ("PUT", "/vsock", {"guest_cid": 3}, "missing field `uds_path`"),
     ("PUT", "/entropy", [], "invalid type"),
@@ -112,6 +127,27 @@ def test_the_checker_refuses_what_the_description_does_not_allow(checker):
     assert checker.call("PUT", "/entropy", text="{")[0] == 400
     assert "larger than the limit" in checker.call("PUT", "/entropy", text=" " * 60000)[1]
     assert "Content-Type" in checker.call("PUT", "/entropy", text="{}", headers={"Content-Type": "text/plain"})[1]
+
+
+def test_the_checker_refuses_interfaces_that_are_alike(checker, tmp_path):
+    for number in range(2):
+        checker.good("PUT", f"/network-interfaces/nic{number}", nic(number))
+    for more, fault in (({"guest_mac": nic(1)["guest_mac"]}, "already in use"), ({"host_dev_name": "tap1"}, "Resource busy")):
+        assert fault in checker.call("PUT", "/network-interfaces/nic2", nic(2, **more))[1]
+    checker.good("PUT", "/network-interfaces/nic1", nic(1))  # the same again is no other one
+    checker.start()
+    assert "after starting" in checker.call("PUT", "/network-interfaces/nic2", nic(2))[1]
+    checker.good("PATCH", "/vm", {"state": "Paused"})
+    checker.good("PUT", "/snapshot/create", {"mem_file_path": "/box/m", "snapshot_path": "/box/s"})
+    other = Checker(tmp_path / "other")
+    try:
+        for name in "ms":
+            (other.root / "box" / name).write_bytes((checker.root / "box" / name).read_bytes())
+        load = {"snapshot_path": "/box/s", "mem_backend": {"backend_type": "File", "backend_path": "/box/m"}}
+        change = {"network_overrides": [{"iface_id": "nic2", "host_dev_name": "tap2"}]}
+        assert "Unknown Network Device: nic2" in other.call("PUT", "/snapshot/load", {**load, **change})[1]
+    finally:
+        other.stop()
 
 
 def test_the_checker_refuses_the_wrong_order(checker, tmp_path):
@@ -151,12 +187,32 @@ def test_the_checker_takes_one_handshake_only(checker):
     agent.bind(str(checker.root / "agent.sock"))
     agent.listen()
     vsock = str(checker.root / "box/v")
-    assert handshake(vsock, b"CONNECT 52\n") == b"OK 1073741824\n"
-    for line in (b"CONNECT 53\n", b"connect 52\n", b"CONNECT 52\r\n", b"CONNECT  52\n", b"x" * 32):
+    assert handshake(vsock, b"CONNECT 52\n") == b"OK 1073741824\n" and handshake(vsock, b"CONNECT 53\n") == b"OK 1073741825\n"
+    for line in (b"CONNECT 54\n", b"CONNECT 5\n", b"connect 52\n", b"CONNECT 52\r\n", b"CONNECT  52\n", b"x" * 32):
         assert handshake(vsock, line) == b""
     checker.good("PATCH", "/vm", {"state": "Paused"})
-    assert handshake(vsock, b"CONNECT 52\n") == b""
+    assert handshake(vsock, b"CONNECT 52\n") == handshake(vsock, b"CONNECT 53\n") == b""
     agent.close()
+
+
+def note(**more):
+    """A good one: the interface is given back."""
+    return {**dict.fromkeys(("nofile", "shm", "pids", "flags", "zero", "prefix", "address", "gateway"), 0), "what": fcwarden.UNPLUG, "realtime": time.time_ns(),
+            "token": b"t" * 16, "seed": b"s" * 64, "mac": bytes([2, 0x69, 0x76, 0x6D, 0, 1]), "nic2": bytes(16), "hostname": b"", "workdir": bytes(1024), **more}
+
+
+def test_the_played_warden_takes_notes_only():
+    warden = fcwarden.Warden(lambda: True)
+    warden.taps = {note()["mac"][:5] + bytes([i]): None for i in range(5)}
+    assert warden.take(note()) == -errno.EACCES  # nobody has entered
+    warden.token = b"t" * 16
+    assert warden.take(note()) == 0 and warden.take(note(token=b"x" * 16)) == -errno.EACCES
+    plug = {"what": fcwarden.PLUG, "address": 0x0A400002, "prefix": 24, "hostname": b"net0"}
+    for more in ({"what": fcwarden.ENTER}, {"what": 10}, {"realtime": 0}, {"seed": bytes(64)}, {"nofile": 1}, {"flags": 1}, {"zero": 1}, {"nic2": b"1" * 16},
+                 {"workdir": b"/" * 1024}, {"mac": bytes([2, 0x69, 0x76, 0x6D, 0, 0])}, {"mac": bytes([2, 0x69, 0x76, 0x6D, 0, 5])}, {"address": 1},
+                 {"hostname": b"net0"}, {**plug, "address": 0}, {**plug, "prefix": 0}, {**plug, "prefix": 33}, {**plug, "hostname": b""}, {**plug, "hostname": b"eth0"}, {**plug, "gateway": 1}):
+        with pytest.raises(fcwarden.NoNote):
+            warden.take(note(**more))
 
 
 # --- libkrun ---

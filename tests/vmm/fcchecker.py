@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Stands where the firecracker program would and believes nothing: a server of its API on a unix socket that refuses
 every request which the description (fcrules.py) does not allow, in its form, its order or its moment, and speaks the
-vsock's handshake. There is no machine behind it: a stream to port 52 is led to a socket at which an agent listens.
+vsock's handshake. There is no machine behind it: a stream to port 52 is led to a socket at which an agent listens, one
+to port 53 to a warden that is played (fcwarden.py).
 
     fcchecker.py --api-sock PATH --id NAME
 
@@ -9,7 +10,7 @@ Names in requests are names in the monitor's root; outside of a confinement FCCH
 FCCHECKER_AGENT: the agent's socket. FCCHECKER_HELLO=1: the machine's first process, which takes the host's hello before
 the agent speaks (src/os/vmhello.h), is played here, too. FCCHECKER_FAULT="METHOD /path HOW": how one call goes wrong (400, hang, close,
 garbage, huge, truncated; late: it is done, and a while later said so); FCCHECKER_VSOCK: how the handshake does (refuse, garbage, hang, long).
-FCCHECKER_NICS=1: interfaces are opened as well (fcguest.py); FCCHECKER_DIAL=PORT: its guest reads from that port of its gateway into
+FCCHECKER_NOTES: how notes do (hang, deny, flood, late). FCCHECKER_NICS=1: interfaces are opened as well (fcguest.py); FCCHECKER_DIAL=PORT: its guest reads from that port of its gateway into
 /box/heard as soon as it has an address. FCCHECKER_VERSION: what it says it is. FCCHECKER_LOG: a file to which each request and its answer are appended."""
 
 import contextlib
@@ -20,7 +21,6 @@ import pathlib
 import re
 import socket
 import socketserver
-import struct
 import sys
 import threading
 import time
@@ -30,10 +30,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import fcguest  # noqa: E402
 import fcrules  # noqa: E402
+import fcwarden  # noqa: E402
 from fcrules import Refused  # noqa: E402
 
 BODY_MAX = 51200  # of the real one's server
-PORT, LATE_S = 52, 0.7
+LATE_S = fcwarden.LATE_S
 ENV = os.environ
 
 
@@ -57,7 +58,8 @@ class Machine:
 
     def __init__(self, name):
         self.name, self.state, self.lock = name, "Not started", threading.Lock()
-        self.config, self.is_over, self.token, self.tap = {}, False, None, None
+        self.config, self.is_over, self.taps = {}, False, {}
+        self.warden = fcwarden.Warden(lambda: self.state == "Running")
 
     # --- one function for each thing that a request does; what it raises is the fault_message ---
 
@@ -101,18 +103,28 @@ class Machine:
         must_open(body["path_on_host"], os.O_RDONLY if body["is_read_only"] else os.O_RDWR, "Error opening backing file")
         self.keep(path, body)
 
+    def interfaces(self):
+        return [value for key, value in self.config.items() if key.startswith("/network-interfaces/")]
+
     def do_put_network_interfaces_iface_id(self, path, body):
+        others = [nic for nic in self.interfaces() if nic["iface_id"] != body["iface_id"]]
+        if any(nic.get("guest_mac") == body["guest_mac"] for nic in others if "guest_mac" in body):
+            raise Refused(f"The MAC address is already in use: {body['guest_mac']}")
+        if any(nic["host_dev_name"] == body["host_dev_name"] for nic in others):
+            raise Refused(f"Could not create the network device: open tap device failed: Resource busy: {body['host_dev_name']}")
         self.open_tap(body, "Could not create the network device")
         self.keep(path, body)
 
     def open_tap(self, body, what):
         if "FCCHECKER_NICS" not in ENV:
             return
+        if body["iface_id"] in self.taps:
+            os.close(self.taps.pop(body["iface_id"]))
         with contextlib.suppress(PermissionError):
             fcguest.open_tap("another")
             raise Refused("this process can make taps of its own: it has rights that a monitor must not have")
         try:
-            self.tap = fcguest.open_tap(body["host_dev_name"])
+            self.taps[body["iface_id"]] = fcguest.open_tap(body["host_dev_name"])
         except OSError as e:
             raise Refused(f"{what}: open tap device failed: {e.strerror}: {body['host_dev_name']}") from None
 
@@ -127,7 +139,12 @@ class Machine:
         if "/boot-source" not in self.config:
             raise Refused("Cannot start microvm without kernel configuration.")
         self.open_vsock()
+        self.wake_guest()
         self.state = "Running"
+
+    def wake_guest(self):
+        self.warden.set_taps({bytes.fromhex(nic["guest_mac"].replace(":", "")): self.taps[nic["iface_id"]]
+                              for nic in self.interfaces() if nic["iface_id"] in self.taps})
 
     def do_patch_vm(self, path, body):
         self.state = {"Paused": "Paused", "Resumed": "Running"}[body["state"]]
@@ -141,7 +158,7 @@ class Machine:
             memory.write(seal)
             memory.truncate(size)
         with open(real(body["snapshot_path"]), "wb") as state:
-            state.write(as_text({"config": self.config, "seal": seal.hex()}).encode())
+            state.write(as_text({"config": self.config, "seal": seal.hex(), "guest": self.warden.memory()}).encode())
 
     def do_put_snapshot_load(self, path, body):
         if set(self.config) - {"/logger"}:
@@ -163,9 +180,16 @@ class Machine:
         self.config = saved["config"]
         for drive in (value for key, value in self.config.items() if key.startswith("/drives/")):
             must_open(drive["path_on_host"], os.O_RDONLY if drive["is_read_only"] else os.O_RDWR, "Load snapshot error")
-        for nic in (value for key, value in self.config.items() if key.startswith("/network-interfaces/")):
+        for change in body.get("network_overrides", []):
+            path = f"/network-interfaces/{change['iface_id']}"
+            if path not in self.config:
+                raise Refused(f"Load snapshot error: Unknown Network Device: {change['iface_id']}")
+            self.config[path] = {**self.config[path], **change}
+        for nic in self.interfaces():
             self.open_tap(nic, "Load snapshot error")
         self.open_vsock()
+        self.wake_guest()
+        self.warden.remember(saved["guest"])
         self.state = "Running" if body.get("resume_vm") else "Paused"
 
     # --- the vsock ---
@@ -200,17 +224,21 @@ class Machine:
         if fault in ("garbage", "long"):
             conn.sendall(b"HTTP/1.1 400 Bad Request\r\n" if fault == "garbage" else b"OK 1" + b"0" * 4096)
             time.sleep(3600)
-        if line != b"CONNECT %d\n" % PORT or fault == "refuse" or self.state != "Running":
+        lines = {b"CONNECT %d\n" % port: port for port in (fcwarden.AGENT_PORT, fcwarden.NOTES_PORT)}
+        if line not in lines or fault == "refuse" or self.state != "Running":
             conn.close()  # nobody listens there
-            return
-        self.lead(conn, b"OK 1073741824\n")
+        elif lines[line] == fcwarden.AGENT_PORT:
+            self.lead(conn, b"OK 1073741824\n")
+        else:
+            conn.sendall(b"OK 1073741825\n")
+            self.warden.notes(conn)
 
     def lead(self, conn, first=b""):
         """To the agent, once the host has said who the machine is."""
         try:
             agent = connect_agent()
             conn.sendall(first)
-            is_served = "FCCHECKER_HELLO" not in ENV or self.enter(conn)
+            is_served = "FCCHECKER_HELLO" not in ENV or self.warden.enter(conn)
         except OSError:
             is_served = False
         if not is_served:
@@ -218,42 +246,6 @@ class Machine:
             return
         for here, there in ((conn, agent), (agent, conn)):
             threading.Thread(target=pump, args=(here, there), daemon=True).start()
-
-
-    def dial(self, mac, address, gateway):
-        try:
-            heard = fcguest.Wire(self.tap, mac, address, gateway).read_from(int(ENV["FCCHECKER_DIAL"]))
-        except OSError as e:
-            heard = f"{e}\n".encode()
-        with open("/box/heard.new", "wb") as file:
-            file.write(heard)
-        os.rename("/box/heard.new", "/box/heard")
-
-    def enter(self, conn):
-        """Answers hellos until one makes this connection a link. False: the host hung up."""
-        while True:
-            data = b""
-            while len(data) < HELLO.size:
-                piece = conn.recv(HELLO.size - len(data))
-                if not piece:
-                    return False
-                data += piece
-            magic, version, what, nonce, _, token, mac, _, address, gateway = HELLO.unpack(data)
-            if (magic, version) != (HELLO_MAGIC, 1):
-                raise OSError("no hello")
-            is_known = what != HELLO_REJOIN or token == self.token
-            if what == HELLO_ENTER:
-                self.token = token
-            if what == HELLO_ENTER and address and "FCCHECKER_DIAL" in ENV:
-                threading.Thread(target=self.dial, args=(mac, address, gateway), daemon=True).start()
-            conn.sendall(HELLO_REPLY.pack(magic, version, 0 if is_known else -13, nonce, b""))
-            if what != HELLO_PROBE:
-                return is_known
-
-
-# struct vmhello as far as it matters here, and its reply
-HELLO, HELLO_REPLY, HELLO_MAGIC = struct.Struct("<8sIIQQ16s80x6sHII1104x"), struct.Struct("<8sIiQ240s"), b"\x02iii-vm\n"
-HELLO_ENTER, HELLO_PROBE, HELLO_REJOIN = 1, 2, 3
 
 
 def connect_agent():

@@ -30,7 +30,7 @@ sys.modules["fcchecker"].{entry}()
 def build(path, agent, entry="main", **settings):
     """settings: FCCHECKER_... as the checker knows them."""
     settings = {"FCCHECKER_AGENT": "/box/agent.sock", "FCCHECKER_HELLO": "1", "FCCHECKER_NICS": "1", **settings}
-    sources = {name: (HERE / f"{name}.py").read_text() for name in ("fcrules", "fcguest", "fcchecker")}
+    sources = {name: (HERE / f"{name}.py").read_text() for name in ("fcrules", "fcguest", "fcwarden", "fcchecker")}
     text = MAIN.format(sources=sources, agent=base64.b85encode(pathlib.Path(agent).read_bytes()).decode(), settings=settings, entry=entry)
     path.write_text(text)
     path.chmod(0o755)

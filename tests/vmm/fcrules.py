@@ -22,6 +22,12 @@ def _kind(wanted, what):
 text, boolean = _kind(str, "a string"), _kind(bool, "a boolean")
 
 
+def mac(value, name):
+    text(value, name)
+    if not re.fullmatch(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", value):
+        raise Refused(f"{name}: invalid MAC address {value}")
+
+
 def number(low=0, high=2**63 - 1):
     def check(value, name):
         _kind(int, "an integer")(value, name)
@@ -90,7 +96,7 @@ RULES = {
     ("PATCH", "/drives/{drive_id}"): (AFTER, record({"drive_id": text},
                                                     {"path_on_host": text, "rate_limiter": limiter})),
     ("PUT", "/network-interfaces/{iface_id}"): (BEFORE, record({"iface_id": text, "host_dev_name": text}, {
-        "guest_mac": text, "mtu": number(68, 65535), "rx_rate_limiter": limiter, "tx_rate_limiter": limiter})),
+        "guest_mac": mac, "mtu": number(68, 65535), "rx_rate_limiter": limiter, "tx_rate_limiter": limiter})),
     ("PUT", "/vsock"): (BEFORE, record({"guest_cid": number(3), "uds_path": text}, {"vsock_id": text})),
     ("PUT", "/entropy"): (BEFORE, record({}, {"rate_limiter": limiter})),
     ("PUT", "/serial"): (BEFORE, record({}, {"serial_out_path": text, "rate_limiter": bucket})),

@@ -215,12 +215,11 @@ static void set_limits(void)
     (void)vm_warden_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_NEVER); /* the agent's own start sees to it, too */
 }
 
-static int open_notes(const struct boot *b)
+static void open_notes(struct boot *b)
 {
-    int fd = b->notes[0] ? open(b->notes, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -EBADF;
-    if (b->notes[0] && fd < 0)
-        vm_warden_end("open %s: %s", b->notes, strerror(errno));
-    return fd;
+    int r = b->notes[0] ? vm_notes_serial(&b->warden.notes, b->notes) : vm_notes_vsock(&b->warden.notes);
+    if (r < 0)
+        vm_warden_end("open the port of notes%s%s: %s", b->notes[0] ? ", " : "", b->notes, strerror(-r));
 }
 
 static int start_agent(struct boot *b, int ret_ends[2])
@@ -260,7 +259,7 @@ void vm_boot_run(struct vm_boot *ret)
         (void)close(b.root.filter);
         b.warden.control = ends[0];
         b.warden.agent = pid;
-        b.warden.notes = open_notes(&b);
+        open_notes(&b);
         vm_warden_run(&b.warden);
     }
     (void)close(ends[0]);

@@ -21,8 +21,6 @@
 #include "guest/proto_vm.h"
 #include "os/seqsock.h"
 
-#define NOTE_BYTES 2048
-
 struct state {
     struct vm_warden *with;
     struct boxroot box; /* its shm, and the step that failed */
@@ -217,32 +215,11 @@ static void on_control(struct state *s)
     (void)seqsock_send(s->with->control, parts, NULL, 0); /* an agent that is gone is seen above */
 }
 
-/* Every change of the port is reported once, so everything there is has to be read; 0 is a port without a host. */
-static void on_notes(struct state *s)
+static void on_note(void *arg, struct vmhello *note, struct vmhello_reply *ret)
 {
-    static struct proto_vm scan;
-    struct vmhello_reply reply;
-    uint8_t data[NOTE_BYTES];
-    ssize_t n;
-    if (!scan.want)
-        proto_vm_init(&scan, sizeof(struct vmhello));
-    while ((n = read(s->with->notes, data, sizeof(data))) > 0)
-        for (size_t at = 0; at < (size_t)n;) {
-            at += proto_vm_feed(&scan, data + at, (size_t)n - at);
-            if (!proto_vm_is_whole(&scan))
-                continue;
-            s->is_note = true;
-            reply_to(s, &scan.msg.hello, &reply);
-            proto_vm_init(&scan, sizeof(struct vmhello));
-            (void)!write(s->with->notes, &reply, sizeof(reply)); /* a host that does not hear it asks again */
-        }
-}
-
-static void watch_port(int epoll, int fd, uint32_t events)
-{
-    struct epoll_event e = { .events = events, .data.fd = fd };
-    if (fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) < 0)
-        vm_warden_end("watch descriptor %d: %s", fd, strerror(errno));
+    struct state *s = arg;
+    s->is_note = true;
+    reply_to(s, note, ret);
 }
 
 _Noreturn void vm_warden_run(struct vm_warden *w)
@@ -254,8 +231,12 @@ _Noreturn void vm_warden_run(struct vm_warden *w)
     (void)reboot(RB_DISABLE_CAD); /* three keys on a console that nobody has */
     wait_for_agent(&s);
     (void)vm_nic_reset(&s.box); /* done again by whoever enters: then it has to work */
-    watch_port(epoll, w->control, EPOLLIN);
-    watch_port(epoll, w->notes, EPOLLIN | EPOLLET);
+    struct epoll_event control = { .events = EPOLLIN, .data.fd = w->control };
+    int r = epoll_ctl(epoll, EPOLL_CTL_ADD, w->control, &control) < 0 ? -errno : 0;
+    if (r >= 0)
+        r = vm_notes_watch(&w->notes, epoll, on_note, &s);
+    if (r < 0)
+        vm_warden_end("watch the ports: %s", strerror(-r));
     for (;;) {
         int n = epoll_wait(epoll, &e, 1, -1);
         if (n < 0 && errno != EINTR)
@@ -263,6 +244,6 @@ _Noreturn void vm_warden_run(struct vm_warden *w)
         if (n > 0 && e.data.fd == w->control)
             on_control(&s);
         else if (n > 0)
-            on_notes(&s);
+            vm_notes_event(&w->notes, e.data.fd);
     }
 }

@@ -1,16 +1,19 @@
 /* The warden: PID 1 of a virtual machine once the agent runs. It does for the agent what needs privilege: taking the
  * identity that a hello brings, and mounting drives when the host says so. Nothing else of the agent's is done here,
- * and no process of the box can see or signal us: it is in another pid namespace. May include: os/vmhello.h. */
+ * and no process of the box can see or signal us: it is in another pid namespace. May include: guest/agent/vm_notes.h,
+ * os/vmhello.h. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "guest/agent/vm_notes.h"
+
 struct vm_warden {
     int control; /* SEQPACKET: struct vmhello in, struct vmhello_reply out */
-    int notes;   /* the port on which the host asks for more while a link is served, or -EBADF */
     int group;   /* the agent's control group, or -EBADF */
     pid_t agent;
+    struct vm_notes notes; /* what the host asks for while a link is served */
 };
 
 _Noreturn void vm_warden_run(struct vm_warden *w);

@@ -30,7 +30,6 @@
 #define MINOR_MIN    8
 #define STATE_FILE   "state"
 #define MEMORY_FILE  "memory"
-#define NIC_ID       "out"
 #define IN_BOX(name) VMM_BOX_PATH "/" name
 
 struct job; /* files on their way, on a pool thread */
@@ -160,22 +159,21 @@ static json_t *entropy(const struct vmm *m)
     return json_object();
 }
 
-/* The way out. It opens the tap by its name, in its own network namespace; so does whoever loads what it saved. */
-static json_t *interface(const struct vmm *m)
+/* It opens the tap by its name, in its own network namespace; so does whoever loads what it saved. */
+static json_t *interface(unsigned nic, const char *id)
 {
     uint8_t mac[6];
-    char text[18];
-    (void)m;
-    vmhello_mac(VMWIRE_NIC_OUT, mac);
+    char text[18], tap[16];
+    vmhello_mac(nic, mac);
+    (void)snprintf(tap, sizeof(tap), VMWIRE_TAP "%u", nic);
     (void)snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-    return json_pack("{s:s, s:s, s:s}", "iface_id", NIC_ID, "host_dev_name", VMWIRE_TAP "0", "guest_mac", text);
+    return json_pack("{s:s, s:s, s:s}", "iface_id", id, "host_dev_name", tap, "guest_mac", text);
 }
 
 /* The order in which the guest sees its drives is that in which they are added. */
 static const struct step {
     const char *path;
     json_t *(*body)(const struct vmm *m);
-    uint32_t flag; /* of the request: only then; 0: always */
 } steps[] = {
     { "/machine-config", machine_config },
     { "/boot-source", boot_source },
@@ -183,21 +181,30 @@ static const struct step {
     { "/drives/disk", disk_drive },
     { "/vsock", vsock },
     { "/entropy", entropy },
-    { "/network-interfaces/" NIC_ID, interface, VMWIRE_TAPS },
 };
 #define STEPS (sizeof(steps) / sizeof(*steps))
+
+static void on_step(void *arg, json_t *answer, const struct err *err);
+
+/* After the others, so that a guest numbers its devices alike with them and without. */
+static void put_interface(struct vmm *m, unsigned nic)
+{
+    char path[48];
+    (void)snprintf(path, sizeof(path), "/network-interfaces/nic%u", nic);
+    put(m, path, interface(nic, strrchr(path, '/') + 1), on_step);
+}
 
 static void on_step(void *arg, json_t *answer, const struct err *err)
 {
     struct vmm *m = arg;
+    unsigned nics = m->q.flags & VMWIRE_TAPS ? VMWIRE_NICS : 0, at = m->step++;
     (void)answer;
-    while (m->step < STEPS && steps[m->step].flag && !(m->q.flags & steps[m->step].flag))
-        m->step++;
-    unsigned at = m->step++;
     if (err)
         finish(m, err);
     else if (at < STEPS)
         put(m, steps[at].path, steps[at].body(m), on_step);
+    else if (at < STEPS + nics)
+        put_interface(m, at - (unsigned)STEPS);
     else
         put(m, "/actions", json_pack("{s:s}", "action_type", "InstanceStart"), on_answer);
 }
@@ -545,7 +552,7 @@ static void firecracker_close(struct vmm *m)
     free(m);
 }
 
-const struct vmm_ops firecracker_ops = { .shape = 1,
+const struct vmm_ops firecracker_ops = { .shape = 2,
                                          .name = "firecracker",
                                          .program = "firecracker",
                                          .has_vsock = true,

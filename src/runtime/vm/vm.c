@@ -618,18 +618,14 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
     { "hostFiles", NO_FILES }
 #define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
 /* clang-format on */
-#define NO_TAPS "this host has no " VMTAP_DEVICE " that the server may use, and a machine's interfaces are made with it"
-#define NO_NODE "a machine's interface needs a server that runs as root, and " VMTAP_DEVICE
-#define NO_MORE "its machines have one interface, which leads out: use the qemu backend for networks"
+#define NO_TAPS   "this host has no " VMTAP_DEVICE " that the server may use, and a machine's interfaces are made with it"
+#define NO_SWITCH "networks of virtual machines need a server that runs as root, and " VMTAP_DEVICE
+#define NO_NODE   "a machine's interface needs a server that runs as root, and " VMTAP_DEVICE
 static const struct runtime_lack qemu_lacks[] = {
-    LACKS,
-    { "egress", NO_TAPS },
-    { "network", "networks of virtual machines need a server that runs as root, and " VMTAP_DEVICE },
-    { "limitRate", NO_TAPS },
-    { NULL, NULL }
+    LACKS, { "egress", NO_TAPS }, { "network", NO_SWITCH }, { "limitRate", NO_TAPS }, { NULL, NULL }
 };
 static const struct runtime_lack firecracker_lacks[] = {
-    LACKS, { "egress", NO_NODE }, { "network", NO_MORE }, { "limitRate", NO_NODE }, { NULL, NULL }
+    LACKS, { "egress", NO_NODE }, { "network", NO_SWITCH }, { "limitRate", NO_NODE }, { NULL, NULL }
 };
 static const struct runtime_lack krun_lacks[] = {
     LACKS,
@@ -652,8 +648,7 @@ static struct runtime_caps vm_caps(struct runtime *rt)
                                   .can_mount = vm->site.vmm->plug != NULL,
                                   .can_rename = true,
                                   .can_measure = true, /* its drive is a file: every look at its stats counts it */
-                                  .can_network =
-                                      vm->site.has_taps && vm->site.vmm->plug && keeper_is_root(vm->site.calls.keeper),
+                                  .can_network = vm->site.has_taps && keeper_is_root(vm->site.calls.keeper),
                                   .can_limit_rate = vm->site.has_taps,
                                   .can_egress = vm->site.has_taps,
                                   .has_store = true };

@@ -15,7 +15,8 @@
 #include "runtime/vm/vsockdoor.h"
 
 #define REST_MS     60 /* how long the stream stays closed before another try: long enough for the guest to see it */
-#define DROPPED_MAX (64u << 20)
+#define DROPPED_MAX (64u << 20) /* a serial port may hold what an earlier link left, */
+#define FRESH_MAX   4096u       /* a connection of its own nothing but the reply */
 
 struct vmchannel {
     struct vmchannel_options opt;
@@ -141,7 +142,7 @@ static void on_readable(void *arg, int events)
     c->dropped += (size_t)n;
     if (vmchannel_scan_added(&c->scan, (size_t)n, c->opt.hello.nonce)) {
         take_reply(c);
-    } else if (c->dropped > DROPPED_MAX) {
+    } else if (c->dropped > (c->path ? DROPPED_MAX : FRESH_MAX)) {
         (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's agent talks, but does not answer");
         finish(c, &err);
     }

@@ -258,13 +258,12 @@ static int open_taps(struct jail *j)
 {
     if (!(j->q->flags & VMWIRE_TAPS))
         return 0;
-    if (j->vmm->has_vsock)
-        return vmtap_keep(VMWIRE_NIC_OUT, j->uid);
-    for (; j->n_taps < (int)VMWIRE_NICS; j->n_taps++) {
-        int fd = vmtap_open((unsigned)j->n_taps);
-        if (fd < 0)
-            return fd;
-        j->taps[j->n_taps] = fd;
+    for (unsigned i = 0; i < VMWIRE_NICS; i++) {
+        int r = j->vmm->has_vsock ? vmtap_keep(i, j->uid) : vmtap_open(i);
+        if (r < 0)
+            return r;
+        if (!j->vmm->has_vsock)
+            j->taps[j->n_taps++] = r;
     }
     return 0;
 }

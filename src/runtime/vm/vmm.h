@@ -71,7 +71,7 @@ struct vmm_ops {
     const char *program; /* looked for in /usr/bin, /usr/local/bin, /usr/sbin */
     bool has_vsock;      /* the agent listens on a vsock behind the agent socket, else a serial port */
     bool can_save_live;  /* with hardware virtualization */
-    bool has_own_port;   /* with has_vsock: the socket leads to the agent's port by itself */
+    bool has_own_port;   /* with has_vsock: the socket leads to the agent's port by itself, and to no other */
     bool can_save;       /* memory snapshots; else machines are booted, never restored */
     /* In the tool. */
     void (*argv)(const struct vmwire_request *q, const char *command_line, struct vmm_args *args);

@@ -78,23 +78,27 @@ static char *own_path(const struct vmmachine *m, const char *which)
     return socket_path(m->site, m->name, which);
 }
 
-struct vmchannel *vmmachine_greet(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg)
+/* To a port of its guest's: a serial one, by its socket, or one of the vsock. */
+static struct vmchannel *dial(struct vmmachine *m, const char *which, uint32_t port, struct vmchannel_options *opt,
+                              vmchannel_fn *fn, void *arg)
 {
-    const struct vmm_ops *vmm = m->site->vmm;
-    CLEANUP(free_p) char *path = vmm->has_vsock ? NULL : own_path(m, "agent");
+    CLEANUP(free_p) char *path = m->site->vmm->has_vsock ? NULL : own_path(m, which);
     opt->loop = m->site->loop;
     opt->path = path;
     opt->box_fd = m->box_fd;
-    opt->port = vmm->has_own_port ? 0 : VMHELLO_PORT;
+    opt->port = port;
     return vmchannel_open(opt, fn, arg);
+}
+
+struct vmchannel *vmmachine_greet(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg)
+{
+    const struct vmm_ops *vmm = m->site->vmm;
+    return dial(m, "agent", vmm->has_own_port ? 0 : VMHELLO_PORT, opt, fn, arg);
 }
 
 struct vmchannel *vmmachine_note(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg)
 {
-    CLEANUP(free_p) char *path = own_path(m, "notes");
-    opt->loop = m->site->loop;
-    opt->path = path;
-    return vmchannel_open(opt, fn, arg);
+    return dial(m, "notes", VMHELLO_NOTES_PORT, opt, fn, arg);
 }
 
 /* --- the console --- */

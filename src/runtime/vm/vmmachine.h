@@ -61,7 +61,7 @@ void vmmachine_pause(struct vmmachine *m, vmmachine_fn *fn, void *arg);
 void vmmachine_resume(struct vmmachine *m, vmmachine_fn *fn, void *arg);
 /* vmchannel_open() to its agent: fills in the way there. */
 struct vmchannel *vmmachine_greet(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg);
-/* The same to its warden, for a note; only where the monitor has that port (plug of vmm.h). */
+/* The same to its warden, for a note; where the monitor has that port (not has_own_port of vmm.h). */
 struct vmchannel *vmmachine_note(struct vmmachine *m, struct vmchannel_options *opt, vmchannel_fn *fn, void *arg);
 /* The last lines of its console, and what its monitor complained of: as vmwords.h makes
  * them fit. Caller frees. */

@@ -317,8 +317,18 @@ TEST(a_machine_is_configured_in_order_and_started)
         "< 204",
         "> PUT /entropy {}",
         "< 204",
-        "> PUT /network-interfaces/out {\"guest_mac\": \"02:69:76:6d:00:00\", \"host_dev_name\": \"tap0\", "
-        "\"iface_id\": \"out\"}",
+        "> PUT /network-interfaces/nic0 {\"guest_mac\": \"02:69:76:6d:00:00\", \"host_dev_name\": \"tap0\", "
+        "\"iface_id\": \"nic0\"}",
+        "< 204",
+        "> PUT /network-interfaces/nic1 {\"guest_mac\": \"02:69:76:6d:00:01\", \"host_dev_name\": \"tap1\", "
+        "\"iface_id\": \"nic1\"}",
+        "< 204",
+        "> PUT /network-interfaces/nic2",
+        "< 204",
+        "> PUT /network-interfaces/nic3",
+        "< 204",
+        "> PUT /network-interfaces/nic4 {\"guest_mac\": \"02:69:76:6d:00:04\", \"host_dev_name\": \"tap4\", "
+        "\"iface_id\": \"nic4\"}",
         "< 204",
         "> PUT /actions {\"action_type\": \"InstanceStart\"}",
         "< 204",
@@ -332,7 +342,19 @@ TEST(a_machine_is_configured_in_order_and_started)
     good(&r);
     CLEANUP(free_p) char *log = log_of(&r);
     check_order(log, wanted);
-    CHECK(!strstr(log, "< 400"));
+    CHECK(!strstr(log, "< 400") && !strstr(log, "nic5"));
+    rig_done(&r);
+}
+
+TEST(without_taps_it_has_no_interface)
+{
+    struct rig r;
+    rig_init(&r);
+    keep_log(&r);
+    boot(&r);
+    good(&r);
+    CLEANUP(free_p) char *log = log_of(&r);
+    CHECK(strstr(log, "InstanceStart") && !strstr(log, "/network-interfaces/"));
     rig_done(&r);
 }
 
@@ -658,6 +680,7 @@ int main(void)
     }
     RUN(an_answer_is_a_line_with_a_port_and_nothing_else);
     RUN(a_machine_is_configured_in_order_and_started);
+    RUN(without_taps_it_has_no_interface);
     RUN(a_command_runs_through_the_handshake_and_the_machine_pauses);
     RUN(a_saved_machine_is_loaded_by_another_process);
     RUN(a_damaged_state_or_foreign_memory_is_refused);

@@ -11,6 +11,7 @@
 #include "loopturn.h"
 #include "os/unixsock.h"
 #include "runtime/vm/vmchannel.h"
+#include "runtime/vm/vmm.h"
 #include "tap.h"
 
 #define NONCE 0x1122334455667788u
@@ -290,6 +291,36 @@ TEST(who_talks_without_end_is_not_listened_to)
     (void)close(fd);
 }
 
+/* Behind a vsock each connection is one of its own: nothing that an earlier one left is on it. */
+TEST(a_fresh_connection_has_the_reply_and_hardly_anything_else)
+{
+    static char noise[4096];
+    CLEANUP(close_fd_p) int box = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct vmchannel_options opt = {
+        .loop = loop, .box_fd = box, .first_ms = 10000, .deadline_ms = 10000, .hello.what = VMHELLO_PROBE
+    };
+    char name[96];
+    struct vmhello hello;
+    (void)snprintf(name, sizeof(name), "%s/" VMM_VSOCK_NAME, folder);
+    listener = unixsock_listen(name, SOCK_NONBLOCK, 4);
+    for (int is_too_much = 0; is_too_much < 2; is_too_much++) {
+        calls = 0;
+        (void)vmchannel_open(&opt, on_end, NULL);
+        int fd = take_hello(&hello);
+        give(fd, noise, sizeof(noise));
+        CHECK_INT(calls, 0);
+        struct vmhello_reply reply = reply_of(hello.nonce);
+        give(fd, is_too_much ? noise : (char *)&reply, sizeof(reply));
+        CHECK_INT(calls, 1);
+        CHECK_INT(got_err.code, is_too_much ? ERR_UPSTREAM : ERR_NONE);
+        if (got_fd >= 0)
+            (void)close(got_fd);
+        (void)close(fd);
+    }
+    (void)close(listener);
+    (void)unlink(name);
+}
+
 int main(void)
 {
     struct err err = ERR_INIT;
@@ -309,6 +340,7 @@ int main(void)
     RUN(who_is_silent_is_greeted_again_on_another_stream);
     RUN(nobody_is_waited_for_longer_than_the_deadline);
     (void)close(listener);
+    RUN(a_fresh_connection_has_the_reply_and_hardly_anything_else);
     RUN(who_talks_without_end_is_not_listened_to);
     (void)close(listener);
     loop_free(loop);
