@@ -23,7 +23,8 @@
 #include "image/wordlist.h"
 #include "os/tree.h"
 
-#define OWNER_MAX 128
+#define OWNER_MAX  128
+#define PIN_SHARED ".same-" /* and a digest of the layers: what owners of the same share */
 
 struct image *image_free(struct image *i)
 {
@@ -313,6 +314,31 @@ static int check_owner(const char *owner, struct err *err)
     return 0;
 }
 
+/* Owners of the same layers share one file by hard links, of which one has the layers' name. A new file for each costs
+ * much more: a file system looks for an inode that was not just freed, among all those of sandboxes that came and went.
+ */
+static int write_pin(struct image_store *s, const json_t *layers, const char *owner, struct err *err)
+{
+    char shared[sizeof(PIN_SHARED) + DIGEST_HEX] = PIN_SHARED;
+    struct digest sum;
+    digest_init(&sum);
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        const char *hex = json_get_str(json_array_get(layers, i), "digest", "");
+        digest_add(&sum, hex, strlen(hex));
+    }
+    digest_hex(&sum, shared + strlen(PIN_SHARED));
+    digest_done(&sum);
+    if (linkat(s->pins_fd, shared, s->pins_fd, owner, 0) == 0)
+        return 0;
+    if (errno == EMLINK)
+        (void)unlinkat(s->pins_fd, shared, 0); /* the next ones share ours */
+    JSON_OWNED doc = json_pack("{s:O}", "layers", layers);
+    int r = layout_write_json(s, s->pins_fd, owner, doc, false, err);
+    if (r == 0)
+        (void)!linkat(s->pins_fd, owner, s->pins_fd, shared, 0); /* there may be one; a file each works, too */
+    return r;
+}
+
 int image_pin(struct image_store *s, const struct image *i, const char *owner, struct err *err)
 {
     int r = check_owner(owner, err);
@@ -330,8 +356,7 @@ int image_pin(struct image_store *s, const struct image *i, const char *owner, s
             return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", i->name);
         json_array_append_new(list, json_pack("{s:s}", "digest", hex));
     }
-    JSON_OWNED doc = json_pack("{s:O}", "layers", list);
-    return layout_write_json(s, s->pins_fd, owner, doc, false, err);
+    return write_pin(s, list, owner, err);
 }
 
 int image_unpin_lazy(struct image_store *s, const char *owner, struct err *err)
@@ -362,7 +387,8 @@ int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const ch
         return err_set(err, ERR_INTERNAL, errno, "read %s/pins", s->dir);
     }
     for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d)) {
-        if (strncmp(e->d_name, LAYOUT_PART, strlen(LAYOUT_PART)) == 0)
+        bool is_part = strncmp(e->d_name, LAYOUT_PART, strlen(LAYOUT_PART)) == 0;
+        if (is_part || strncmp(e->d_name, PIN_SHARED, strlen(PIN_SHARED)) == 0)
             (void)unlinkat(s->pins_fd, e->d_name, 0); /* of a server that died; tried again at the next start */
         else if (e->d_name[0] != '.' && !is_alive(arg, e->d_name))
             r = image_unpin_lazy(s, e->d_name, err);

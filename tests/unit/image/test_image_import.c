@@ -186,6 +186,42 @@ TEST(pins_keep_layers_until_the_last_owner_is_gone)
     CHECK_INT(count_folder(store_dir, "tmp"), 0);
 }
 
+static struct stat stat_pin(const char *owner)
+{
+    CLEANUP(free_p) char *path = xasprintf("%s/pins/%s", store_dir, owner);
+    struct stat st = { 0 };
+    (void)stat(path, &st);
+    return st;
+}
+
+/* A sandbox costs no file of its own, and what they share holds nothing by itself. */
+TEST(owners_of_the_same_layers_share_a_pin)
+{
+    CLEANUP(free_p) char *one = rootfs_archive("one.tar", "one");
+    CLEANUP(free_p) char *two = rootfs_archive("two.tar", "two");
+    CLEANUP(image_free_p) struct image *first = NULL;
+    CLEANUP(image_free_p) struct image *second = NULL;
+    struct err err = ERR_INIT;
+    CHECK_INT(image_import(store, one, "first", &first, &err), 0);
+    CHECK_INT(image_import(store, two, "second", &second, &err), 0);
+    CHECK_INT(image_pin(store, first, "sbx_a", &err), 0);
+    CHECK_INT(image_pin(store, first, "sbx_b", &err), 0);
+    CHECK_INT(image_pin(store, second, "sbx_c", &err), 0);
+    CHECK(stat_pin("sbx_a").st_ino && stat_pin("sbx_a").st_ino == stat_pin("sbx_b").st_ino);
+    CHECK(stat_pin("sbx_a").st_ino != stat_pin("sbx_c").st_ino);
+    CHECK_INT(image_pin(store, second, "sbx_a", &err), 0); /* the later one counts, for this owner alone */
+    CHECK_INT(image_remove(store, "first", &err), 0);
+    CHECK(access(first->layers[0], F_OK) == 0);
+    CHECK_INT(image_unpin(store, "sbx_b", &err), 0);
+    CHECK(access(first->layers[0], F_OK) < 0);
+    CHECK_INT(image_remove(store, "second", &err), 0);
+    CHECK_INT(image_unpin(store, "sbx_c", &err), 0);
+    CHECK(access(second->layers[0], F_OK) == 0);
+    CHECK_INT(image_sweep_pins(store, is_alive, (char[]){ "nobody" }, &err), 0);
+    CHECK(access(second->layers[0], F_OK) < 0);
+    CHECK_INT(count_folder(store_dir, "pins"), 0);
+}
+
 TEST(a_captured_folder_becomes_a_layer_up_to_the_limit)
 {
     CLEANUP(image_free_p) struct image *base = NULL;
@@ -288,6 +324,7 @@ int main(void)
     RUN(refuses_damaged_archives_and_leaves_nothing);
     RUN(imports_packed_root_file_systems);
     RUN(pins_keep_layers_until_the_last_owner_is_gone);
+    RUN(owners_of_the_same_layers_share_a_pin);
     RUN(a_captured_folder_becomes_a_layer_up_to_the_limit);
     RUN(presets_come_from_the_host_until_the_store_has_the_name);
     RUN(another_process_sees_an_import_and_tmp_of_the_dead_is_swept);
