@@ -1,5 +1,8 @@
 """Inside a virtual machine: the same confinement as in a native sandbox, and nothing of the machine itself in sight."""
+import contextlib
+import ctypes
 import json
+import os
 
 import pytest
 
@@ -113,3 +116,32 @@ def test_after_another_boot_of_the_host_a_create_waits_for_the_probe(server):
     asked = json.loads(kept.read_text())
     assert (asked["bootId"], asked["kvm"]) == (found["bootId"], found["kvm"])
     assert client.call("DELETE", f"/sandboxes/{reply.json()['id']}").status == 200
+
+
+class Made:
+    """The names that anybody makes in a folder."""
+
+    def __init__(self, folder):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        assert libc.inotify_add_watch(self.fd, os.fsencode(folder), 0x100) > 0  # IN_CREATE
+
+    def names(self):
+        found = b""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                found += os.read(self.fd, 1 << 20)
+        return found
+
+
+def test_nothing_is_left_of_a_probe_that_is_stopped(server):
+    """It boots a guest without a folder in /tmp, which nobody would remove when it is killed."""
+    kept = server.data_dir / "vm/kit/probe.json"
+    found = json.loads(kept.read_text())
+    kept.write_text(json.dumps({**found, "bootId": "of another boot"}))
+    made = Made("/tmp")
+    done = harness.run_cli("vm", "setup", "--json", "--data-dir", server.data_dir)
+    assert done.returncode == 0 and json.loads(done.stdout)["bootMs"] > 0, done
+    assert json.loads(kept.read_text())["bootId"] == found["bootId"]
+    assert b"iii-vm" not in made.names()
+    os.close(made.fd)

@@ -27,6 +27,7 @@
 #include "os/proc.h"
 #include "os/program.h"
 #include "os/vmhello.h"
+#include "runtime/vm/mkerofs.h"
 #include "runtime/vm/vmdisk.h"
 #include "runtime/vm/vmm.h"
 
@@ -108,22 +109,6 @@ static void guest_done(struct guest *g)
         close_fd_p(&fds[i]);
 }
 
-/* An erofs with nothing in it: the kernel's and the agent's part is what is tried. */
-static int make_base(int fd, struct err *err)
-{
-    char folder[] = "/tmp/iii-vm-XXXXXX";
-    static const char *const argv[] = { "mkfs.erofs", "--quiet", "/proc/self/fd/3", ".", NULL };
-    if (!mkdtemp(folder))
-        return err_sys(err, -errno, "make a folder in /tmp");
-    CLEANUP(close_fd_p) int cwd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const struct program_call call = {
-        .argv = argv, .package = "erofs-utils", .cwd = cwd, .fd = fd, .limit_ms = KVM_MS
-    };
-    int r = cwd < 0 ? err_sys(err, -errno, "open %s", folder) : program_run(&call, err);
-    (void)rmdir(folder); /* empty, and ours */
-    return r;
-}
-
 /* The monitor opens a drive as the descriptor is open: one to read from must not be writable. */
 static int open_to_read(int fd)
 {
@@ -140,8 +125,8 @@ static int make_drives(struct guest *g, struct err *err)
     if (g->base < 0 || g->disk < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, g->agent) < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, g->console) < 0)
         return err_sys(err, -errno, "make the drives of a guest");
-    int r = make_base(base, err);
-    return r < 0 ? r : vmdisk_make(g->disk, VMDISK_MB_MIN, err);
+    int r = mkerofs_empty(base); /* the kernel's and the agent's part is what is tried */
+    return r < 0 ? err_sys(err, r, "make the drives of a guest") : vmdisk_make(g->disk, VMDISK_MB_MIN, err);
 }
 
 __attribute__((noreturn)) static void become_monitor(struct guest *g, const char *path, const struct vmkit *k,

@@ -11,6 +11,7 @@
 
 #define ANSWER_MS 200
 #define GRACE_MS  100
+#define LONG_MS   500
 #define WAIT_MS   10000
 
 struct rig {
@@ -236,14 +237,26 @@ TEST(time_stands_still_with_the_sandbox)
 {
     struct rig r;
     rig_init(&r);
-    CHECK_INT(guest_ping(r.g, on_done, &r), 0);
+    guest_link_patience(r.g, LONG_MS, GRACE_MS); /* far from the least time between two looks at the calls */
+    CHECK_INT(guest_fs_put(r.g, "/f", "x", 1, 0644, on_done, &r), 0);
     guest_link_stand_still(r.g, true);
-    run_for(&r, 4 * (int64_t)GRACE_MS);
+    run_for(&r, 2 * (int64_t)LONG_MS);
     CHECK(r.is_late && r.failed == 0);
     int64_t begun = loop_now_ms(r.loop);
     guest_link_stand_still(r.g, false);
     wait_for(&r, &r.failed, 1);
-    CHECK(loop_now_ms(r.loop) - begun >= GRACE_MS - 20);
+    CHECK(loop_now_ms(r.loop) - begun >= LONG_MS - 50); /* all of what it had left */
+    rig_done(&r);
+}
+
+TEST(what_is_only_a_look_is_given_up_long_before_work_that_began_earlier)
+{
+    struct rig r;
+    rig_init(&r);
+    guest_link_patience(r.g, 10 * WAIT_MS, GRACE_MS);
+    CHECK_INT(guest_fs_put(r.g, "/f", "x", 1, 0644, on_done, &r), 0);
+    CHECK_INT(guest_ping(r.g, on_done, &r), 0);
+    wait_for(&r, &r.failed, 1);
     rig_done(&r);
 }
 
@@ -268,6 +281,7 @@ int main(void)
     RUN(every_other_call_fails);
     RUN(a_writer_waits_for_its_user);
     RUN(time_stands_still_with_the_sandbox);
+    RUN(what_is_only_a_look_is_given_up_long_before_work_that_began_earlier);
     RUN(a_link_may_be_freed_by_who_is_told);
     return tap_done();
 }

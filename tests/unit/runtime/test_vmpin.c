@@ -1,5 +1,5 @@
-/* The name of a CPU, as saved machines carry it. */
-#include "runtime/vm/vmpin.h"
+/* The name of a CPU, as saved machines carry it, and where one of them may go on. */
+#include "runtime/vm/vm_core.h"
 #include "tap.h"
 
 static void check(const char *text, const char *expected)
@@ -29,9 +29,37 @@ TEST(this_host_has_one)
     CHECK(*first && strcmp(first, again) == 0);
 }
 
+static int check_there(const struct vm *vm, const struct vmimage *image, const char *why)
+{
+    struct err err = ERR_INIT;
+    int r = vmpin_check(vm, image, &err);
+    CHECK(r == 0 ? !*why : err.code == ERR_CONFLICT && strstr(err.msg, why));
+    return r;
+}
+
+TEST(a_saved_machine_goes_on_only_where_all_of_it_is_there)
+{
+    static struct vm here = { .site = { .vmm = &qemu_ops, .is_kvm = true }, .cpu = "Maker 1 2 3" };
+    static struct vm emulated = { .site.vmm = &qemu_ops, .cpu = "Maker 1 2 3", .slow_why = "no /dev/kvm" };
+    static struct vm elsewhere = { .site = { .vmm = &qemu_ops, .is_kvm = true }, .cpu = "Maker 1 2 4" };
+    static struct vm wired = { .site = { .vmm = &qemu_ops, .is_kvm = true, .has_taps = true }, .cpu = "Maker 1 2 3" };
+    static struct vm other = { .site = { .vmm = &firecracker_ops, .is_kvm = true }, .cpu = "Maker 1 2 3" };
+    struct vmimage fast = { 0 }, slow = { 0 };
+    vmpin_note(&here, true, &fast);
+    CHECK_INT(check_there(&here, &fast, ""), 0);
+    CHECK(check_there(&emulated, &fast, "here machines are emulated (no /dev/kvm)") < 0);
+    CHECK(check_there(&elsewhere, &fast, "\"Maker 1 2 3\", and this one is \"Maker 1 2 4\"") < 0);
+    CHECK(check_there(&wired, &fast, "other devices") < 0);
+    CHECK((qemu_ops.shape == firecracker_ops.shape) == (check_there(&other, &fast, "other devices") == 0));
+    vmpin_note(&emulated, false, &slow); /* its CPU is made by the monitor */
+    CHECK_INT(check_there(&emulated, &slow, ""), 0);
+    CHECK_INT(check_there(&elsewhere, &slow, ""), 0);
+}
+
 int main(void)
 {
     RUN(names);
     RUN(this_host_has_one);
+    RUN(a_saved_machine_goes_on_only_where_all_of_it_is_there);
     return tap_done();
 }
