@@ -150,6 +150,7 @@ static const struct verbs_option add_options[] = {
     { "no-wait", 0, NULL, "Accepted for older scripts; nothing is waited for" },
     { "yes", 'y', NULL, "Accepted for older scripts; nothing is asked" },
     { "host", 0, "HOST[:PORT]", "Accepted for older scripts; a running server reads the file by itself" },
+    { "json", 0, NULL, "Print what was done as JSON: worker, done, config, lock" },
     END,
 };
 static const struct verbs_option serve_options[] = {
@@ -303,6 +304,7 @@ const struct verbs_verb verbtable_rows[] = {
     { "worker add", "iii-sandbox|IMAGE...", "Add the sandbox worker to config.yaml, or pull an image",
       "iii-sandbox: writes the worker's block with its defaults into the file of\n"
       "`iii -c FILE`, else $III_CONFIG_PATH, else config.yaml here; an entry that is there is kept.\n"
+      "iii.lock beside it says which version added it. A running server reads the file by itself.\n"
       "IMAGE (with a / or a tag): pulls it into the store, so that no sandbox has to wait.",
       add_options,
       "iii worker add iii-sandbox\n"

@@ -1,18 +1,15 @@
 #include "cli/workeradd.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "cli/projectfile.h"
+#include "cli/workerlock.h"
 
-#define WORKER   "iii-sandbox"
-#define FILE_MAX (1u << 20)
+#define WORKER "iii-sandbox"
 
 /* The defaults of the contract. Each line is indented by the list's own indent. */
 static const char *const block[] = {
@@ -166,41 +163,15 @@ int workeradd_edit(const char *text, bool is_reset, struct buf *out, enum worker
                    "the list of workers is written in one line; write one entry a line, then try again");
 }
 
-/* --- the file --- */
-
-static int read_config(const char *path, struct buf *out, struct err *err)
+const char *workeradd_entry(const char *text, size_t *ret_len)
 {
-    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char piece[4096];
-    ssize_t n = 0;
-    if (fd < 0)
-        return errno == ENOENT ? 0 : err_set(err, ERR_INVALID, errno, "open %s", path);
-    while ((n = read(fd, piece, sizeof(piece))) > 0)
-        if (buf_add(out, piece, (size_t)n) < 0)
-            return err_set(err, ERR_TOO_LARGE, 0, "%s: larger than %u bytes", path, FILE_MAX);
-    if (n < 0)
-        return err_set(err, ERR_INVALID, errno, "read %s", path);
-    if (out->len > 0 && memchr(out->data, '\0', out->len))
-        return err_set(err, ERR_INVALID, 0, "%s: not a text file", path);
-    return 0;
+    const char *list = find_list(text), *ours = list ? scan_list(list).ours : NULL;
+    if (ours)
+        *ret_len = (size_t)(entry_end(ours) - ours);
+    return ours;
 }
 
-/* Whole or not at all: a server may read it at any moment. */
-static int write_config(const char *path, const struct buf *text, struct err *err)
-{
-    CLEANUP(free_p) char *draft = xasprintf("%s.new", path);
-    struct stat st;
-    mode_t mode = stat(path, &st) == 0 ? st.st_mode & 0777 : 0644;
-    CLEANUP(close_fd_p) int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    if (fd < 0)
-        return err_set(err, ERR_INVALID, errno, "write %s", draft);
-    if (write(fd, buf_text(text), text->len) != (ssize_t)text->len || fsync(fd) < 0 || rename(draft, path) < 0) {
-        int r = err_set(err, ERR_INVALID, errno, "write %s", path);
-        (void)unlink(draft);
-        return r;
-    }
-    return 0;
-}
+/* --- the files --- */
 
 static const char *config_path(const struct verbs_args *a)
 {
@@ -210,28 +181,66 @@ static const char *config_path(const struct verbs_args *a)
     return env && *env ? env : "config.yaml";
 }
 
-static int add_block_to_file(const struct verbs_args *a)
+/* lock NULL: none was written. */
+static void report(const struct verbs_args *a, const char *config, const char *lock, enum workeradd_done done)
 {
-    CLEANUP(buf_done) struct buf before = BUF_INIT(FILE_MAX), after = BUF_INIT(2 * FILE_MAX);
-    bool is_reset = verbs_value(a, "force") && verbs_value(a, "reset-config");
-    const char *path = config_path(a);
-    struct err err = ERR_INIT;
-    enum workeradd_done done = WORKERADD_KEPT;
-    int r = read_config(path, &before, &err);
-    if (r == 0)
-        r = workeradd_edit(buf_text(&before), is_reset, &after, &done, &err);
-    if (r == 0 && done != WORKERADD_KEPT)
-        r = write_config(path, &after, &err);
-    if (r < 0) {
-        (void)fprintf(stderr, "error: %s\n", err.msg);
-        return 1;
-    }
-    (void)fprintf(stderr, "%s " WORKER " in %s%s\n", done == WORKERADD_ADDED ? "added" : "updated", path,
+    static const char *const words[] = {
+        [WORKERADD_ADDED] = "added", [WORKERADD_KEPT] = "kept", [WORKERADD_RESET] = "reset"
+    };
+    (void)fprintf(stderr, "%s " WORKER " in %s%s\n", done == WORKERADD_ADDED ? "added" : "updated", config,
                   done == WORKERADD_KEPT    ? " (its settings were kept; --force --reset-config restores the defaults)"
                   : done == WORKERADD_RESET ? " (the defaults were restored)"
                                             : "");
+    if (lock)
+        (void)fprintf(stderr, "locked in %s\n", lock);
     if (done != WORKERADD_KEPT)
-        (void)fprintf(stderr, "a server that runs with this file takes it at its next start\n");
+        (void)fprintf(stderr, "a server that runs with this file reads it by itself\n");
+    if (!verbs_value(a, "json"))
+        return;
+    JSON_OWNED all =
+        json_pack("{s:s, s:s, s:s, s:s?}", "worker", WORKER, "done", words[done], "config", config, "lock", lock);
+    (void)json_dumpf(all, stdout, JSON_SORT_KEYS);
+    (void)printf("\n");
+}
+
+static int edit_config(const struct verbs_args *a, const char *config, struct buf *after, enum workeradd_done *ret,
+                       struct err *err)
+{
+    CLEANUP(buf_done) struct buf before = BUF_INIT(PROJECTFILE_MAX);
+    bool is_reset = verbs_value(a, "force") && verbs_value(a, "reset-config");
+    int r = projectfile_read(config, &before, err);
+    if (r == 0)
+        r = workeradd_edit(buf_text(&before), is_reset, after, ret, err);
+    return r == 0 && *ret != WORKERADD_KEPT ? projectfile_write(config, after, err) : r;
+}
+
+static int lock_entry(const struct verbs_args *a, const char *config, const char *text, const char *path,
+                      struct err *err)
+{
+    struct workerlock_entry entry = { .name = WORKER, .version = a->hooks->version, .config = config };
+    JSON_OWNED lock = NULL;
+    int r = workerlock_load(path, &lock, err);
+    if (r < 0)
+        return r;
+    entry.text = workeradd_entry(text, &entry.len);
+    return workerlock_put(path, lock, &entry, err);
+}
+
+static int add_block_to_file(const struct verbs_args *a)
+{
+    const char *config = config_path(a);
+    CLEANUP(free_p) char *lock = workerlock_path(config);
+    CLEANUP(buf_done) struct buf text = BUF_INIT(2 * PROJECTFILE_MAX);
+    struct err err = ERR_INIT;
+    enum workeradd_done done = WORKERADD_KEPT;
+    if (edit_config(a, config, &text, &done, &err) < 0) {
+        (void)fprintf(stderr, "error: %s\n", err.msg);
+        return 1;
+    }
+    bool is_locked = lock_entry(a, config, buf_text(&text), lock, &err) == 0;
+    if (!is_locked) /* the worker is there all the same */
+        (void)fprintf(stderr, "warning: %s\n", err.msg);
+    report(a, config, is_locked ? lock : NULL, done);
     return 0;
 }
 
@@ -244,9 +253,10 @@ static bool is_reference(const char *name)
 
 static int pull(const struct verbs_args *a, char *name)
 {
-    char verb[] = "image", command[] = "pull";
-    char *argv[] = { verb, command, name, NULL };
-    return a->hooks->image(3, argv) == 0 ? 0 : 1; /* what went wrong was said */
+    char verb[] = "image", command[] = "pull", json[] = "--json";
+    bool is_json = verbs_value(a, "json");
+    char *argv[] = { verb, command, name, is_json ? json : NULL, NULL };
+    return a->hooks->image(is_json ? 4 : 3, argv) == 0 ? 0 : 1; /* what went wrong was said */
 }
 
 static int add_one(const struct verbs_args *a, char *name)

@@ -1,4 +1,5 @@
 """The `iii` command line as people type it: lines of the documentation run by a shell with jq, and each command's exit codes."""
+import hashlib
 import json
 import os
 import pathlib
@@ -460,6 +461,29 @@ def test_worker_add_writes_the_block(sh, tmp_path):
     assert "updated" in sh("iii worker add iii-sandbox").stderr and (tmp_path / "config.yaml").read_text() == changed
     assert sh("iii worker add iii-sandbox --force --reset-config").returncode == 0 and (tmp_path / "config.yaml").read_text() == text
     assert sh("iii -c other.yaml worker add iii-sandbox").returncode == 0 and (tmp_path / "other.yaml").read_text() == text
+
+
+def test_worker_add_keeps_a_lock(sh, tmp_path):
+    lock = lambda: json.loads((tmp_path / "iii.lock").read_text())  # noqa: E731
+    (tmp_path / "iii.lock").write_text('{"version": 1, "workers": {"other": {"version": "2"}}, "more": true}')
+    done = sh("iii worker add iii-sandbox --json")
+    assert json.loads(done.stdout) == {"worker": "iii-sandbox", "done": "added", "config": "config.yaml", "lock": "iii.lock"}
+    first = lock()
+    entry = first["workers"]["iii-sandbox"]
+    text = (tmp_path / "config.yaml").read_text()
+    assert entry == {"version": sh("iii --version").stdout.split()[-1], "source": "builtin", "config": "config.yaml",
+                     "digest": "sha256:" + hashlib.sha256(text[text.index("  - name"):].encode()).hexdigest()}
+    assert first["more"] is True and first["workers"]["other"] == {"version": "2"}
+    (tmp_path / "config.yaml").write_text(text.replace("300", "77"))
+    assert json.loads(sh("iii worker add iii-sandbox --json").stdout)["done"] == "kept" and lock() != first
+    assert json.loads(sh("iii worker add iii-sandbox -f --reset-config --json").stdout)["done"] == "reset" and lock() == first
+    for foreign in ("workers:\n- a\n", "[]", '{"version": 2}', '{"version": 1, "workers": []}'):
+        (tmp_path / "iii.lock").write_text(foreign)
+        done = sh("iii worker add iii-sandbox --json")
+        assert done.returncode == 0 and "iii.lock" in done.stderr and json.loads(done.stdout)["lock"] is None
+        assert (tmp_path / "iii.lock").read_text() == foreign
+    (tmp_path / "sub").mkdir()
+    assert json.loads(sh("iii -c sub/other.yaml worker add iii-sandbox --json").stdout)["lock"] == "sub/iii.lock"
 
 
 def test_iii_alone_serves_with_the_file_of_its_folder(sh, env, tmp_path):

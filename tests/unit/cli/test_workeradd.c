@@ -54,8 +54,21 @@ TEST(lists_in_one_line_are_refused)
     CHECK(strstr(edited("workers: [{name: a}]\n", false), "one entry a line"));
 }
 
+TEST(the_entry_of_a_text)
+{
+    static const char text_of_three[] =
+        "workers:\n- name: a\n- name: iii-sandbox\n  config:\n    x: 1\n\n# mine\n- name: b\n";
+    size_t len = 0;
+    const char *at = workeradd_entry(text_of_three, &len);
+    CHECK(at && strncmp(at, "- name: iii-sandbox\n  config:\n    x: 1\n", len) == 0);
+    CHECK_INT(len, strlen("- name: iii-sandbox\n  config:\n    x: 1\n"));
+    CHECK(!workeradd_entry("port: 1\n", &len));
+    CHECK(!workeradd_entry("workers:\n  - name: a\n", &len));
+}
+
 int main(void)
 {
+    RUN(the_entry_of_a_text);
     RUN(new_files);
     RUN(lists_keep_their_indent_and_neighbours);
     RUN(an_entry_is_kept_or_reset);

@@ -1,0 +1,11 @@
+/* Small text files of the user's project that a command edits: read whole, replaced whole. May include: base/. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+#define PROJECTFILE_MAX (1u << 20)
+
+/* Adds the file's text to out (with at least that maximum); a file that is not there is empty. */
+int projectfile_read(const char *path, struct buf *out, struct err *err);
+/* Whole or not at all: a server may read it at any moment. Its mode stays. */
+int projectfile_write(const char *path, const struct buf *text, struct err *err);
