@@ -115,10 +115,13 @@ static void on_again(void *arg)
     start(arg);
 }
 
+/* One that ended for cause is no sign of trouble: the operator has moved things, or it has waited itself. */
 static void start_later(struct confkeep *k)
 {
     bool was_well = k->begun_ms && loop_now_ms(k->loop) - k->begun_ms >= WELL_MS;
-    k->again_ms = was_well || !k->again_ms ? AGAIN_MS : k->again_ms * 2 < AGAIN_MAX_MS ? k->again_ms * 2 : AGAIN_MAX_MS;
+    k->again_ms = was_well || k->is_moved || !k->again_ms ? AGAIN_MS
+                  : k->again_ms * 2 < AGAIN_MAX_MS        ? k->again_ms * 2
+                                                          : AGAIN_MAX_MS;
     if (!k->again)
         k->again = timer_new(k->loop, k->again_ms, 0, on_again, k);
     else

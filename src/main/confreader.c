@@ -1,18 +1,18 @@
-/* Theory: a file is replaced by rename as often as it is written in place, by way of links too (a mounted Kubernetes
- * volume is a chain of two). So the folders of every link on the way are watched, and the file itself, which may be a
- * mount of its own. Landlock allows these folders only, by their identity: when the way leads elsewhere, this process
- * has to be started anew, while there is still the right to look. */
+/* Theory: the folders of every link on the way to the file are watched, and the file itself, which may be a mount of
+ * its own. Landlock allows these folders only, by their identity: when the way leads elsewhere, this process has to be
+ * started anew, while there is still the right to look. As root it reads what the server may not: so it does nothing
+ * where the server could say what that is. */
 #include "main/confreader.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
@@ -23,17 +23,17 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "main/confway.h"
 #include "os/confine.h"
 #include "os/seqsock.h"
 #include "os/whole.h"
 
 enum {
     SERVER_FD = 3,
-    LINKS_MAX = 8,
     QUIET_MS = 100,   /* without a change, then it is read */
     OPEN_MS = 1000,   /* the same while somebody seems to be writing */
     SETTLE_MS = 3000, /* at the latest */
-    AGAIN_MS = 2000,  /* until the next look for a folder that is not there */
+    AGAIN_MS = 1000,  /* until the next look for a folder that is not there */
 };
 
 #define WRITING    (IN_CREATE | IN_MODIFY)
@@ -42,69 +42,17 @@ enum {
 #define IN_FOLDERS (IN_CREATE | WRITTEN | IN_MOVED_FROM | IN_DELETE | GONE | IN_ONLYDIR)
 #define IN_FILE    (IN_MODIFY | IN_CLOSE_WRITE | GONE)
 
-struct way {
-    size_t n; /* folders; 0: the first is not there */
-    char dirs[LINKS_MAX][PATH_MAX];
-    struct {
-        dev_t dev;
-        ino_t ino;
-    } ids[LINKS_MAX];
-};
-
 struct reader {
     const char *path;
-    struct way way; /* as it was when the rights were given up */
-    int inotify;    /* NO_FD: only when asked */
-    int file_wd;    /* the watch on the file itself; negative: none */
+    struct confway way; /* as it was when the rights were given up */
+    int inotify;        /* NO_FD: only when asked */
+    int file_wd;        /* the watch on the file itself; negative: none */
     bool is_being_written;
     int64_t first_ms, due_ms; /* of a look; due_ms < 0: none */
     bool is_asked;
     struct buf last;
     bool has_last;
 };
-
-/* --- the way to the file --- */
-
-/* The folder of path, with a length that snprintf takes. */
-static int folder_of(const char *path, const char **ret)
-{
-    const char *slash = strrchr(path, '/');
-    *ret = slash ? path : ".";
-    return !slash ? 1 : slash == path ? 1 : (int)(slash - path);
-}
-
-static void find_way(const char *path, struct way *w)
-{
-    char at[PATH_MAX], next[PATH_MAX];
-    w->n = 0;
-    (void)snprintf(at, sizeof(at), "%s", path);
-    while (w->n < LINKS_MAX) {
-        const char *folder;
-        struct stat st;
-        int len = folder_of(at, &folder);
-        char *dir = w->dirs[w->n];
-        (void)snprintf(dir, PATH_MAX, "%.*s", len, folder);
-        if (stat(dir, &st) < 0)
-            return;
-        w->ids[w->n].dev = st.st_dev;
-        w->ids[w->n++].ino = st.st_ino;
-        ssize_t n = readlink(at, next, sizeof(next) - 1);
-        if (n <= 0)
-            return; /* no link, or nothing */
-        next[n] = '\0';
-        n = *next == '/' ? snprintf(at, sizeof(at), "%s", next) : snprintf(at, sizeof(at), "%s/%s", dir, next);
-        if (n >= (ssize_t)sizeof(at))
-            return;
-    }
-}
-
-static bool is_same_way(const struct way *a, const struct way *b)
-{
-    for (size_t i = 0; i < a->n && i < b->n; i++)
-        if (a->ids[i].dev != b->ids[i].dev || a->ids[i].ino != b->ids[i].ino)
-            return false;
-    return a->n == b->n;
-}
 
 /* --- words to the server --- */
 
@@ -163,10 +111,10 @@ static void watch_file(struct reader *r)
 
 static void look(struct reader *r)
 {
-    static struct way now;
+    static struct confway now;
     CLEANUP(buf_done) struct buf text = BUF_INIT(CONFREADER_FILE_MAX);
-    find_way(r->path, &now);
-    if (!is_same_way(&r->way, &now)) {
+    confway_find(r->path, &now);
+    if (!confway_is_same(&r->way, &now)) {
         say(CONFREADER_MOVED, "", NO_FD);
         _exit(0);
     }
@@ -311,11 +259,11 @@ static uint64_t right_to_read(void)
     return UINT64_C(1) << (has_plain ? CAP_DAC_READ_SEARCH : CAP_DAC_OVERRIDE);
 }
 
-static int give_up(const struct way *w, struct err *err)
+static int give_up(const struct confway *w, struct err *err)
 {
     const struct rlimit none = { 0, 0 };
     const struct confine_who same = { .uid = geteuid(), .gid = getegid() };
-    struct confine_place places[LINKS_MAX];
+    struct confine_place places[CONFWAY_MAX];
     for (size_t i = 0; i < w->n; i++)
         places[i] = (struct confine_place){ .path = w->dirs[i], .may = CONFINE_READ };
     int r = confine_files(places, w->n, err);
@@ -329,13 +277,14 @@ static int give_up(const struct way *w, struct err *err)
     return r;
 }
 
-/* Nothing can be watched: another process looks again in a while. */
-__attribute__((noreturn)) static void wait_for_folder(void)
+/* Nothing is to be read here: another process looks again in a while, or when the server asks. */
+__attribute__((noreturn)) static void wait_for_better(const char *why, int ms)
 {
-    struct pollfd p = { .fd = SERVER_FD, .events = POLLRDHUP };
-    say(CONFREADER_TROUBLE, "its folder is not there", NO_FD);
-    if (poll(&p, 1, AGAIN_MS) == 0)
-        say(CONFREADER_MOVED, "", NO_FD);
+    struct pollfd p = { .fd = SERVER_FD, .events = POLLIN };
+    say(CONFREADER_TROUBLE, why, NO_FD);
+    while (poll(&p, 1, ms) < 0) {
+    }
+    say(CONFREADER_MOVED, "", NO_FD);
     _exit(0);
 }
 
@@ -343,22 +292,30 @@ int confreader_main(int argc, char **argv)
 {
     static struct reader r = { .inotify = NO_FD, .file_wd = -1 };
     struct err err = ERR_INIT;
-    if (argc != 3)
+    if (argc != 6)
         return 2;
     (void)signal(SIGPIPE, SIG_IGN); /* none of these can fail; the end is the server's to decide */
     (void)signal(SIGHUP, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGTERM, SIG_IGN);
     (void)prctl(PR_SET_NAME, "iii-config"); /* for ps only */
+    const struct confway_guest server = { .home = argv[3],
+                                          .uid = (uid_t)strtoul(argv[4], NULL, 10),
+                                          .gid = (gid_t)strtoul(argv[5], NULL, 10) };
     r.path = argv[2];
-    find_way(r.path, &r.way);
+    confway_find(r.path, &r.way);
+    bool is_open = geteuid() == 0 && confway_is_open_to(&r.way, &server);
     r.inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (give_up(&r.way, &err) < 0) {
         say(CONFREADER_TROUBLE, err.msg, NO_FD);
         _exit(1);
     }
     if (r.way.n == 0)
-        wait_for_folder();
+        wait_for_better("its folder is not there", AGAIN_MS);
+    if (is_open)
+        wait_for_better("the server itself could put another file there, so changes are not read: move it to a folder "
+                        "that only its owner may write to, outside of the data folder, and send SIGHUP",
+                        -1);
     for (size_t i = 0; i < r.way.n && r.inotify >= 0; i++)
         if (inotify_add_watch(r.inotify, r.way.dirs[i], IN_FOLDERS) < 0)
             say(CONFREADER_TROUBLE, "changes are not seen by themselves (inotify): send SIGHUP", NO_FD);

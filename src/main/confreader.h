@@ -1,7 +1,7 @@
-/* `iii --config-reader FILE`, a job of the keeper: the one process that may still read the operator's configuration
- * file once the server has given up its rights. It parses nothing. It looks at the file when something in its folder
- * changes or when it is asked, and hands the bytes over descriptor 3; it ends with the server. Its words and the
- * server's are one struct of fixed size. */
+/* `iii --config-reader FILE DATA_DIR UID GID`, a job of the keeper: the one process that may still read the operator's
+ * configuration file once the server (of that folder, user and group) has given up its rights. It parses nothing. It
+ * looks at the file when something in its folder changes or when it is asked, and hands the bytes over descriptor 3; it
+ * ends with the server. Its words and the server's are one struct of fixed size. */
 #pragma once
 #include <stdint.h>
 

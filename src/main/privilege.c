@@ -29,9 +29,12 @@
 
 #define CARRIED_MAX (1u << 20) /* bytes of a file with certificates */
 
-static int start_keeper(const struct settings *s, const char *data_dir, const char *config, struct privilege *p,
-                        struct err *err)
+static int start_keeper(const struct settings *s, const char *data_dir, const char *config, const struct runas *who,
+                        struct privilege *p, struct err *err)
 {
+    char uid[24], gid[24];
+    (void)snprintf(uid, sizeof(uid), "%u", (unsigned)who->uid);
+    (void)snprintf(gid, sizeof(gid), "%u", (unsigned)who->gid);
     CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
     const struct native_options native = { .data_dir = data_dir,
                                            .image_dir = images,
@@ -47,7 +50,8 @@ static int start_keeper(const struct settings *s, const char *data_dir, const ch
                                        s->tls_client_ca },
                              .is_many = true,
                              .is_bare = true },
-        [PRIVILEGE_CONFIG] = { .args = { config ? "--config-reader" : NULL, config }, .is_bare = true },
+        [PRIVILEGE_CONFIG] = { .args = { config ? "--config-reader" : NULL, config, data_dir, uid, gid },
+                               .is_bare = true },
     };
     int r = keeper_new(jobs, sizeof(jobs) / sizeof(*jobs), &p->keeper, err);
     native_job_done(&launcher);
@@ -103,7 +107,7 @@ int privilege_prepare(struct settings *s, const char *data_dir, const char *conf
     if (r == 0)
         r = make_store(data_dir, err);
     if (r == 0)
-        r = start_keeper(s, data_dir, config, ret, err);
+        r = start_keeper(s, data_dir, config, &who, ret, err);
     if (r == 0)
         r = cgroup_host_init(&ret->cgroups, NULL, err);
     if (r < 0)

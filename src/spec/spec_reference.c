@@ -148,7 +148,10 @@ char *spec_settings_md(void)
         "counts "
         "as not set; a number in the environment that cannot be used is reported and left at its default. Booleans are "
         "`true` "
-        "or `1`, `false` or `0`.\n\n| Environment | Flag | File | Default | Allowed | Meaning "
+        "or `1`, `false` or `0`.\n\nA running server reads the file again when it changes; what is in the rows "
+        "`functions.*` is in force from the next call on, other rows at the next start: "
+        "[operations](operations.md#a-configuration-that-changes).\n\n| Environment | Flag | File | Default | Allowed "
+        "| Meaning "
         "|\n|---|---|---|---|---|---|\n");
     for (const struct settings_row *row = settings_rows; row->field; row++) {
         PUT("| `%s` | ", row->env);
