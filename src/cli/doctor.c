@@ -12,13 +12,15 @@ struct style {
 static const struct style plain = { "", "", "", "", "", "" };
 static const struct style coloured = { "\033[32m", "\033[31m", "\033[33m", "\033[2m", "\033[1m", "\033[0m" };
 
-static const char help[] = "Usage: iii doctor [--escape | --vm] [--json]\n"
+static const char help[] = "Usage: iii doctor [--escape | --vm] [--config FILE] [--data-dir FOLDER] [--json]\n"
                            "\n"
                            "Tries what this host lets the native driver do: namespaces, mounts, control groups,\n"
                            "system call filters, networks, disk. Every line is the result of trying it just now.\n"
                            "\n"
                            "  --escape  try instead to get out of sandboxes made for that (--escape --help)\n"
                            "  --vm      boot, use, save and restore a virtual machine instead (--vm --help)\n"
+                           "  --config FILE, --data-dir FOLDER\n"
+                           "            the settings of the server that is to run here, as of `iii serve`\n"
                            "  --json    the same as JSON: {\"ok\", \"checks\": [{name, ok, required, detail, fix}]}\n"
                            "  --help    this text\n"
                            "\n"
@@ -106,7 +108,9 @@ int doctor_print(const json_t *checks, int argc, char **argv)
             return 0;
         }
         if (strcmp(argv[i], "--json") != 0) {
-            (void)fprintf(stderr, "iii doctor: unknown argument \"%s\"; it takes --escape, --vm, --json and --help\n",
+            (void)fprintf(stderr,
+                          "iii doctor: unknown argument \"%s\"; it takes --escape, --vm, --config, --data-dir, --json "
+                          "and --help\n",
                           argv[i]);
             return 2;
         }

@@ -360,7 +360,9 @@ const struct verbs_verb verbtable_rows[] = {
       "iii audit tail -f --tenant ci", NULL, auditcmd_tail, 0, 0, 0 },
     { "audit verify", "", "Check that no line was changed, removed or put in", NULL, audit_verify_options,
       "iii audit verify", "0 the chain holds, 1 it does not, 2 wrong usage", auditcmd_verify, 0, 0, 0 },
-    { "doctor", "[--escape | --vm] [--json]", "Say what this host can do and what is missing",
+    { "doctor", "[--escape | --vm] [--config FILE] [--data-dir FOLDER] [--json]",
+      "Say what this host can do and what is missing",
+      "--config FILE and --data-dir FOLDER are those of the server that is to run here (`iii serve`).\n"
       "With --escape: try to get out of sandboxes of --backend NAME (native), and say what was reached.\n"
       "With --vm: boot, use, save, restore and fork a virtual machine of --backend NAME (qemu).",
       NULL, "iii doctor\niii doctor --escape\niii doctor --vm",

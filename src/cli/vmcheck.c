@@ -25,13 +25,14 @@
 #define PROGRAM   "/agent"
 #define MARK      "/tmp/iii-doctor"
 
-static const char help[] = "Usage: iii doctor --vm [--backend qemu|firecracker|krun] [--json]\n"
-                           "\n"
-                           "Boots a virtual machine in a folder of its own, runs a command in it, writes a file,\n"
-                           "pauses it, saves it with a process running, restores and forks it, and ends it.\n"
-                           "Every line is the result of doing it just now, with the time it took.\n"
-                           "\n"
-                           "Exit code: 0 all of it works here, 1 it does not, 2 wrong usage.\n";
+static const char help[] =
+    "Usage: iii doctor --vm [--backend qemu|firecracker|krun] [--config FILE] [--data-dir FOLDER] [--json]\n"
+    "\n"
+    "Boots a virtual machine in a folder of its own, runs a command in it, writes a file,\n"
+    "pauses it, saves it with a process running, restores and forks it, and ends it.\n"
+    "Every line is the result of doing it just now, with the time it took.\n"
+    "\n"
+    "Exit code: 0 all of it works here, 1 it does not, 2 wrong usage.\n";
 
 struct check {
     const struct vmcheck_parts *parts;
@@ -67,7 +68,7 @@ static void look_at_host(struct check *c)
 {
     size_t i;
     json_t *row;
-    JSON_OWNED rows = c->parts->needs(c->parts->data_dir, c->backend);
+    JSON_OWNED rows = c->parts->needs(c->parts->needs_arg, c->parts->data_dir, c->backend);
     json_array_foreach(rows, i, row) add_row(c, json_get_str(row, "name", ""), json_get_bool(row, "ok", false),
                                              json_get_str(row, "detail", ""), json_get_str(row, "fix", ""));
 }

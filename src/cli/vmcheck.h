@@ -11,7 +11,8 @@ struct vmcheck_parts {
     const void *program;  /* a static program that stays when asked to: the image is that and nothing else */
     size_t program_len;
     /* What this backend needs of the host before anything is tried: rows as of doctor_print(). Caller owns. */
-    json_t *(*needs)(const char *data_dir, const char *backend);
+    json_t *(*needs)(const void *arg, const char *data_dir, const char *backend);
+    const void *needs_arg;
 };
 
 /* argv[0] is the verb. Options: --vm, --backend NAME, --json, --help. Exit code as doctor_print(). */
