@@ -121,6 +121,31 @@ def test_a_saved_machine_goes_on_only_with_what_it_was_saved_on(stage):
     assert len(list((data / "vm/templates").glob("*/meta.json"))) == 2
 
 
+def collected(snaps):
+    """What nobody needs was looked for just now: a folder that is nobody's is gone."""
+    nobodys = snaps / ("0" * 16)
+    nobodys.mkdir()
+    harness.wait_until(lambda: not nobodys.exists(), "what nobody needs to be removed")
+    return True
+
+
+def test_the_files_of_a_snapshot_stay_as_long_as_somebody_needs_them(stage):
+    box, snaps = stage.create(), stage.server.data_dir / "vm/snaps"
+    snapshot = stage.client.post(f"/sandboxes/{box}/snapshots", {}).json()
+    kept = only(snaps).parent
+    stage.server.kill()
+    stage.server.start()
+    stage.client = stage.server.client()
+    assert collected(snaps) and kept.exists()  # the snapshot's record needs it
+    other = stage.create()
+    assert stage.client.post(f"/sandboxes/{other}/snapshots/restore", {"snapshotId": snapshot["id"]}).status == 200
+    assert stage.client.delete(f"/snapshots/{snapshot['id']}").status == 200
+    assert collected(snaps) and kept.exists()  # the machine that was made of it does
+    assert stage.client.delete(f"/sandboxes/{other}").status == 200
+    harness.wait_until(lambda: not list(snaps.iterdir()), "the files to go with the last who needs them")
+    assert stage.run(box, "echo here")["stdout"] == "here\n"
+
+
 def test_machines_outlive_the_server_and_their_end_is_seen(stage):
     box, other = stage.create(), stage.create()
     stage.server.kill()
