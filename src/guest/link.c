@@ -37,7 +37,7 @@ struct guest_link {
     unsigned version; /* agreed with the agent; 0 before its HELLO */
 
     struct link_stream **buckets; /* NULL while no call is open; a power of two of them */
-    uint32_t bucket_count, stream_count, last_id;
+    uint32_t bucket_count, stream_count, own_count, last_id;
     bool has_wrapped; /* last_id passed 2^32: any id may have been used */
     struct link_stream *waiting;
 
@@ -207,6 +207,7 @@ void link_close(struct link_stream *s)
         at = &(*at)->next;
     *at = s->next;
     s->link->stream_count--;
+    s->link->own_count -= s->is_own;
     s->id = 0;
 }
 
@@ -330,9 +331,11 @@ int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, con
         return -EINVAL;
     if (queued(g) + total > LINK_QUEUE_REQUEST || g->stream_count >= LINK_STREAMS_MAX)
         return -EBUSY;
+    s->is_own = type == PROTO_PING || type == PROTO_USAGE || type == PROTO_RESEED || type == PROTO_HOSTNAME;
     add_stream(g, s);
+    g->own_count += s->is_own;
     link_time_begin(s, type);
-    if (type != PROTO_PING && type != PROTO_USAGE && type != PROTO_RESEED && type != PROTO_HOSTNAME)
+    if (!s->is_own)
         g->used_ms = loop_now_ms(g->loop);
     post_request(g, s->id, type, first, piece(data, len));
     return 0; /* a send that failed has broken the link, and s fails with all others */
@@ -345,7 +348,7 @@ int64_t guest_link_used_ms(const struct guest_link *g)
 
 bool guest_link_is_busy(const struct guest_link *g)
 {
-    return g->stream_count > 0;
+    return g->stream_count > g->own_count;
 }
 
 static void send_hello(struct guest_link *g)

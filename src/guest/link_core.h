@@ -37,7 +37,7 @@ struct link_stream {
     struct link_stream *waiting_prev, *waiting_next; /* while the queue is too long for its data */
     int64_t due_ms;                                  /* when its time is over; 0: never */
     uint32_t id;                                     /* 0: not in the table */
-    bool is_waiting;
+    bool is_waiting, is_own; /* own: asked on the host's own account, which is no use of the sandbox */
 };
 
 /* Opens s and sends its request: fields, then data. 0, -EPIPE (link broken), -EBUSY (queue or table full), -EINVAL (a

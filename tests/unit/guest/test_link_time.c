@@ -194,6 +194,24 @@ static void on_usage(void *arg, const struct guest_usage *usage, const struct er
     on_done(arg, err);
 }
 
+/* What the host asks on its own account is no use of the sandbox, also while its answer is awaited. */
+TEST(a_look_at_its_usage_is_no_use)
+{
+    struct rig r;
+    rig_init(&r);
+    int64_t used = guest_link_used_ms(r.g);
+    run_for(&r, 5);
+    CHECK_INT(guest_usage(r.g, on_usage, &r), 0);
+    CHECK(!guest_link_is_busy(r.g));
+    CHECK_INT(guest_link_used_ms(r.g), used);
+    start_exec(&r, 0, GUEST_EXEC_PTY);
+    CHECK(guest_link_is_busy(r.g));
+    CHECK(guest_link_used_ms(r.g) > used);
+    wait_for(&r, &r.failed, 2);
+    CHECK(!guest_link_is_busy(r.g));
+    rig_done(&r);
+}
+
 TEST(every_other_call_fails)
 {
     static const struct guest_read_events read_events = { .on_data = on_data, .on_done = on_done };
@@ -278,6 +296,7 @@ int main(void)
     RUN(a_command_that_was_never_begun_fails);
     RUN(without_a_limit_it_goes_on_once_begun);
     RUN(output_that_nobody_takes_is_not_the_guests_fault);
+    RUN(a_look_at_its_usage_is_no_use);
     RUN(every_other_call_fails);
     RUN(a_writer_waits_for_its_user);
     RUN(time_stands_still_with_the_sandbox);
