@@ -50,7 +50,8 @@ struct volume_change {
     char id[IDENT_MAX];
     struct sandbox *s; /* attach, detach; a reference */
     char target[PATH_MAX_BYTES + 1];
-    bool is_readonly;
+    bool is_readonly, is_first; /* is_first: of no backend until this attach */
+    size_t n_asked;             /* delete: backends that have removed what they had of it */
     volumes_done_fn *fn;
     void *arg;
 };
@@ -384,6 +385,8 @@ static void on_mounted(void *arg, const struct err *err)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", c->s->id);
         err = &why;
     }
+    if (err && c->is_first)
+        (void)json_object_del(vol->record, "backend"); /* nothing was written there: it may begin elsewhere */
     if (err)
         forget_place(vol);
     finish(c, err);
@@ -391,14 +394,17 @@ static void on_mounted(void *arg, const struct err *err)
 
 /* The record goes first: a crash in between must not leave a mount that nobody knows of. One that is noted and not made
  * is made when the sandbox enters again. */
-static int note_place(struct volume *vol, const struct volume_change *c, struct err *err)
+static int note_place(struct volume *vol, struct volume_change *c, struct err *err)
 {
+    c->is_first = !json_object_get(vol->record, "backend");
     (void)json_object_set_new(vol->record, "sandboxId", json_string(c->s->id));
     (void)json_object_set_new(vol->record, "mountPath", json_string(c->target));
     (void)json_object_set_new(vol->record, "backend", json_string(c->s->runtime->ops->name));
     if (c->is_readonly)
         (void)json_object_set_new(vol->record, "readOnly", json_true());
     int r = save(vol, err);
+    if (r < 0 && c->is_first)
+        (void)json_object_del(vol->record, "backend");
     if (r < 0)
         forget_place(vol);
     return r;
@@ -465,17 +471,34 @@ void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void
     s->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
 }
 
+static void on_removed(void *arg, const struct err *err);
+
 /* The files go first: a crash in between leaves an empty volume that can be deleted again, never a folder without
- * owner. */
+ * owner. Of every backend: a first attach that failed may have left an empty place in another one. */
+static void remove_next(struct volume_change *c)
+{
+    const struct manager *m = c->v->m;
+    struct err why = ERR_INIT;
+    while (c->n_asked < m->n_runtimes) {
+        struct runtime *rt = m->runtimes[c->n_asked++];
+        if (!rt->ops->remove_volume)
+            continue;
+        rt->ops->remove_volume(rt, c->id, on_removed, c);
+        return;
+    }
+    int r = store_delete(m->store, SCOPE, c->id, &why);
+    if (r == 0)
+        volume_free(map_remove(c->v->by_id, c->id));
+    finish(c, r < 0 ? &why : NULL);
+}
+
 static void on_removed(void *arg, const struct err *err)
 {
     struct volume_change *c = arg;
-    struct err why = ERR_INIT;
-    if (!err && store_delete(c->v->m->store, SCOPE, c->id, &why) < 0)
-        err = &why;
-    if (!err)
-        volume_free(map_remove(c->v->by_id, c->id));
-    finish(c, err);
+    if (err)
+        finish(c, err);
+    else
+        remove_next(c);
 }
 
 void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
@@ -487,15 +510,10 @@ void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void
         return;
     }
     const char *backend = json_get_str(vol->record, "backend", NULL);
-    struct runtime *rt = backend ? manager_runtime(v->m, backend, &err) : v->m->runtime;
-    if (!rt) { /* its files would stay behind */
+    if (backend && !manager_runtime(v->m, backend, &err)) { /* its files would stay behind */
         (void)err_wrap(&err, 0, "volume %s has its files in the %s backend", id, backend);
         fn(arg, &err);
         return;
     }
-    struct volume_change *c = begin(vol, NULL, fn, arg);
-    if (rt->ops->remove_volume)
-        rt->ops->remove_volume(rt, c->id, on_removed, c);
-    else
-        on_removed(c, NULL);
+    remove_next(begin(vol, NULL, fn, arg));
 }

@@ -68,7 +68,7 @@ def test_a_killed_monitor_frees_it(server, client, new_sandbox, new_volume):  # 
     harness.wait_until(lambda: all("sandboxId" not in v for v in client.ok("GET", "/volumes")["volumes"]), "the volume to be free")
     second = new_sandbox()["id"]
     reply = attach(client, vid, second, readOnly=True)
-    assert reply.status == 502 and "attach it once for writing" in reply.error  # its journal has to be replayed
+    assert reply.status == 409 and vid in reply.error and "attach it once without readOnly, detach it, then" in reply.error, reply
     assert attach(client, vid, second).status == 200
     assert client.exec(second, "cat /data/f")["stdout"] == "kept\n"
     client.ok("POST", f"/volumes/{vid}/detach")
@@ -121,6 +121,8 @@ def test_its_size_ends(server, client, new_sandbox, new_volume):  # noqa: F811
 def test_of_the_backend_it_was_used_on_first(server, client, new_sandbox, new_volume):  # noqa: F811
     vid, other = new_volume(), new_volume()
     sid, native = new_sandbox()["id"], new_sandbox(backend="native")["id"]
+    assert attach(client, vid, native, "/etc/passwd").status == 400  # fails, so it is of no backend yet
+    assert attach(client, other, sid, "/etc/passwd").status == 400
     assert attach(client, vid, sid).status == 200
     client.ok("POST", f"/volumes/{vid}/detach")
     reply = attach(client, vid, native)
@@ -129,8 +131,8 @@ def test_of_the_backend_it_was_used_on_first(server, client, new_sandbox, new_vo
     client.ok("POST", f"/volumes/{other}/detach")
     reply = attach(client, other, sid)
     assert reply.status == 409 and "native" in reply.error
-    places = (folder(server) / vid, pathlib.Path(server.data_dir) / "volumes" / other)
-    assert all(place.is_dir() for place in places)
+    assert (folder(server) / vid).is_dir() and (pathlib.Path(server.data_dir) / "volumes" / other).is_dir()
+    places = [top / one for top in (folder(server), pathlib.Path(server.data_dir) / "volumes") for one in (vid, other)]
     for one in (vid, other):
         client.ok("DELETE", f"/volumes/{one}")
     assert not any(place.exists() for place in places)

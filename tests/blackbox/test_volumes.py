@@ -124,7 +124,9 @@ def test_links_and_files_are_refused(client, new_volume, sandbox):
     for path in ("/link", "/link/x", "/d/link", "/root-link/tmp", "/file", "/file/x"):
         reply = attach(client, vid, sandbox, path)
         assert reply.status == 400 and path in reply.error, (path, reply)
+    assert "backend" not in listed(client, vid)  # nowhere yet: it may begin on any
     assert attach(client, vid, sandbox, "/d/real/").status == 200
+    assert "backend" in listed(client, vid)
     assert client.exec(sandbox, "grep -c ' /d/real ' /proc/mounts")["stdout"] == "1\n"
 
 

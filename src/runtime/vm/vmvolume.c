@@ -136,7 +136,12 @@ static void place_error(struct vmvolume_op *op, const struct err *err)
 {
     int why = err->sys;
     op->err = *err;
-    if (op->is_mount && (why == ELOOP || why == EXDEV || why == ENOTDIR || why == ENOENT || why == ENAMETOOLONG))
+    if (op->is_mount && op->is_readonly && why == EROFS)
+        (void)err_set(&op->err, ERR_CONFLICT, 0,
+                      "volume %s was written to by a machine that did not unmount it; its journal is replayed by an "
+                      "attach for writing only: attach it once without readOnly, detach it, then attach it read-only",
+                      op->id);
+    else if (op->is_mount && (why == ELOOP || why == EXDEV || why == ENOTDIR || why == ENOENT || why == ENAMETOOLONG))
         (void)volplace_failed(-why, op->target, &op->err);
 }
 
