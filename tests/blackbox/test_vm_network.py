@@ -90,6 +90,10 @@ def test_a_network_of_a_machine_that_stands_still(client, new_sandbox):
     assert client.exec(sid, "echo on")["stdout"] == "on\n"
 
 
+def mac_of(address):
+    return b"\x02\x69" + socket.inet_aton(address)
+
+
 class Tap:
     """The far end of a machine's interface: what is written here is what the machine sends."""
 
@@ -107,7 +111,37 @@ class Tap:
         total = sum(struct.unpack("!10H", head))
         total = (total & 0xffff) + (total >> 16)
         head = head[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xffff) + head[12:]
-        os.write(self.fd, b"\x02\x69" + socket.inet_aton(target) + mac + struct.pack("!H", ether) + head + body)
+        os.write(self.fd, mac_of(target) + mac + struct.pack("!H", ether) + head + body)
+
+    def arp(self, mac, says, source, target, text):
+        """Who has target? Asked by says with source, in a frame of mac."""
+        body = struct.pack("!HHBBH", 1, 0x0800, 6, 4, 1) + says + socket.inet_aton(source) + bytes(6) + socket.inet_aton(target)
+        os.write(self.fd, mac_of(target) + mac + struct.pack("!H", 0x0806) + body + text)
+
+
+class Ear:
+    """All frames on their way to a machine, whatever its kernel makes of them."""
+
+    def __init__(self, pid, name):
+        libc = ctypes.CDLL(None, use_errno=True)
+        own, its = os.open("/proc/self/ns/net", os.O_RDONLY), os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+        assert libc.setns(its, 0) == 0, os.strerror(ctypes.get_errno())
+        try:
+            self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # ETH_P_ALL
+        finally:
+            assert libc.setns(own, 0) == 0
+            os.close(own)
+            os.close(its)
+        self.sock.bind((name, 3))
+        self.sock.setblocking(False)
+
+    def heard(self):
+        frames = []
+        while True:
+            try:
+                frames.append(self.sock.recv(2048))
+            except BlockingIOError:
+                return b"".join(frames)
 
 
 def monitors(server):
@@ -123,22 +157,33 @@ def test_a_machine_sends_only_by_its_own_name(server, client, new_sandbox):
     nid = client.ok("POST", "/networks", {"name": "n"})["id"]
     for sid in (peer, liar):
         assert connect(client, nid, sid).status == 200
-    own, source, target = b"\x02\x69" + socket.inet_aton("10.64.0.3"), "10.64.0.3", "10.64.0.2"
+    source, other, target = "10.64.0.3", "10.64.0.9", "10.64.0.2"
+    own, foreign = mac_of(source), mac_of(other)
     listen = f"import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.bind(('', {PORT}))\nprint('up', flush=True)\nwhile True: print(s.recv(99).decode(), flush=True)"
     job = client.ok("POST", f"/sandboxes/{peer}/exec/background", {"command": ["python3", "-c", listen]})
     output = lambda: client.ok("GET", f"/exec/background/{job['id']}/logs")["output"].split()
     harness.wait_until(lambda: output() == ["up"], "the listener")
-    tap = Tap([p for p in monitors(server) if p not in before][1], "tap1")
+    first, second = (p for p in monitors(server) if p not in before)
+    ear, tap = Ear(first, "tap1"), Tap(second, "tap1")
     try:
+        tap.arp(own, own, source, target, b"its own question")
         tap.udp(own, source, target, b"first")
         harness.wait_until(lambda: output() == ["up", "first"], "what the machine may send")
-        tap.udp(own, "10.64.0.9", target, b"address")
-        tap.udp(b"\x02\x69" + socket.inet_aton("10.64.0.9"), source, target, b"hardware")
+        tap.udp(own, other, target, b"address")
+        tap.udp(foreign, source, target, b"hardware")
         tap.udp(own, source, target, b"tagged", ether=0x8100)
         tap.udp(own, source, target, b"inet6", ether=0x86dd)
+        tap.arp(own, own, other, target, b"question of another address")
+        tap.arp(own, foreign, source, target, b"question for other hardware")
+        tap.arp(foreign, foreign, source, target, b"question of other hardware")
         tap.udp(own, source, target, b"last")
         harness.wait_until(lambda: output()[-1:] == ["last"], "the last of them")
         assert output() == ["up", "first", "last"]
+        heard = ear.heard()
+        assert all(text in heard for text in (b"its own question", b"first", b"last"))
+        said = (b"address", b"hardware", b"tagged", b"inet6", b"question of", b"question for")
+        assert [text for text in said if text in heard] == []
     finally:
+        ear.sock.close()
         os.close(tap.fd)
         client.ok("DELETE", f"/networks/{nid}")

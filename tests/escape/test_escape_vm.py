@@ -234,6 +234,7 @@ def test_where_a_monitor_runs(server, neighbour):
         assert len(both) == 2 and len({vmwatch.field(pid, "Uid") for pid in both}) == 2
         for pid in both:
             assert vmwatch.field(pid, "Seccomp") == "2" and vmwatch.field(pid, "NoNewPrivs") == "1"
+            assert int(vmwatch.field(pid, "Seccomp_filters")) >= 2  # the server's, and the monitor's own on top
             assert all(int(vmwatch.field(pid, name), 16) == 0 for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"))
             assert len(set(vmwatch.field(pid, "Uid").split())) == 1 and vmwatch.field(pid, "Groups").strip() == ""
             assert all(name not in leak.namespaces("self") for name in leak.namespaces(pid) if name.split(":")[0] in ("mnt", "pid", "net", "ipc", "uts"))
