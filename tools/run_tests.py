@@ -55,6 +55,7 @@ ABOUT_MACHINES = ("test_escape_vm.py", "test_vm_death.py", "test_vm_disk.py", "t
 # With --all every file runs on machines, but for these.
 NOT_ON_MACHINES = {
     "docker*": "about a Docker engine",
+    "config_reload": "about the server and a file, of which no backend knows",
     "escape_monitor fc_network firecracker jailer vm_setup vmm_protocol": "bring monitors of their own",
     "courtesy launcher_death old_kernel privilege": "about processes and control groups of the native backend; those of machines are in vm_death and escape_vm",
     "scale": "a thousand machines are a thousand kernels",

@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,14 +32,21 @@ int projectfile_read(const char *path, struct buf *out, struct err *err)
 
 int projectfile_write(const char *path, const struct buf *text, struct err *err)
 {
-    CLEANUP(free_p) char *draft = xasprintf("%s.new", path);
+    CLEANUP(free_p) char *real = realpath(path, NULL);
+    const char *target = real ? real : path; /* a new file */
+    CLEANUP(free_p) char *draft = xasprintf("%s.new", target);
     struct stat st;
-    mode_t mode = stat(path, &st) == 0 ? st.st_mode & 0777 : 0644;
-    CLEANUP(close_fd_p) int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    bool is_new = stat(target, &st) < 0;
+    CLEANUP(close_fd_p)
+    int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, is_new ? 0644 : st.st_mode & 0777);
     if (fd < 0)
         return err_set(err, ERR_INVALID, errno, "write %s", draft);
     int r = whole_write(fd, buf_text(text), text->len);
-    if (r == 0 && (fsync(fd) < 0 || rename(draft, path) < 0))
+    if (r == 0 && !is_new) { /* root edits the files of others; who may not give a file away keeps it */
+        (void)(fchown(fd, st.st_uid, st.st_gid) < 0);
+        r = fchmod(fd, st.st_mode & 0777) < 0 ? -errno : 0;
+    }
+    if (r == 0 && (fsync(fd) < 0 || rename(draft, target) < 0))
         r = -errno;
     if (r == 0)
         return 0;

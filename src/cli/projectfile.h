@@ -7,5 +7,6 @@
 
 /* Adds the file's text to out (with at least that maximum); a file that is not there is empty. */
 int projectfile_read(const char *path, struct buf *out, struct err *err);
-/* Whole or not at all: a server may read it at any moment. Its mode stays. */
+/* Whole or not at all: a server may read it at any moment. Its mode stays, and its owner if that can be; where it is a
+ * link, what that leads to is replaced. */
 int projectfile_write(const char *path, const struct buf *text, struct err *err);

@@ -483,7 +483,11 @@ def test_worker_add_keeps_a_lock(sh, tmp_path):
         assert done.returncode == 0 and "iii.lock" in done.stderr and json.loads(done.stdout)["lock"] is None
         assert (tmp_path / "iii.lock").read_text() == foreign
     (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "other.yaml").symlink_to(tmp_path / "real.yaml")
+    (tmp_path / "real.yaml").touch(0o640)
     assert json.loads(sh("iii -c sub/other.yaml worker add iii-sandbox --json").stdout)["lock"] == "sub/iii.lock"
+    assert (tmp_path / "sub" / "other.yaml").is_symlink() and (tmp_path / "real.yaml").read_text() == text
+    assert (tmp_path / "real.yaml").stat().st_mode & 0o777 == 0o640
 
 
 def test_iii_alone_serves_with_the_file_of_its_folder(sh, env, tmp_path):

@@ -2,7 +2,9 @@
 the new user's reach, and as an ordinary user."""
 import contextlib
 import os
+import pathlib
 import signal
+import tempfile
 
 import pytest
 
@@ -132,8 +134,22 @@ def test_a_data_folder_out_of_reach_leaves_root_without_rights(started):
     held.assert_nothing_left()
 
 
-def test_an_ordinary_user_is_confined_alike(started):
-    server = started(user=USER)
+@pytest.fixture
+def config():
+    """A configuration file that every user can read."""
+    with tempfile.TemporaryDirectory(prefix="iii-t-") as folder:
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(folder, "config.yaml")
+        path.write_text("sandbox: {max_jobs: 7}\n")
+        yield path
+
+
+def test_an_ordinary_user_is_confined_alike(config, started):
+    server = started(user=USER, flags=["--config", str(config)])
+    config.write_text("sandbox: {max_jobs: 8}\n")
+    harness.wait_until(lambda: "keys=sandbox.max_jobs" in server.log(), "the file to be read again")
+    reader = status(helper(server, "iii-config"))
+    assert reader["Uid"] == [str(USER)] * 4 and reader["Seccomp"] == ["2"] and int(reader["CapPrm"][0], 16) == 0
     client = server.client()
     box = client.create()["id"]
     assert client.exec(box, "echo hello")["stdout"] == "hello\n"
@@ -229,11 +245,12 @@ def test_only_root_can_become_another(tmp_path):
         server.remove()
 
 
-def test_nothing_is_left_when_the_server_is_killed(started):
-    server = started()
+def test_nothing_is_left_when_the_server_is_killed(config, started):
+    server = started(flags=["--config", str(config)])
     server.client().create()
     server.held.look(server.pid)
-    helpers = [helper(server, name) for name in ("iii-keeper", "iii-images", "iii-launcher")]
+    harness.wait_until(lambda: helper(server, "iii-config"), "the reader of its configuration")
+    helpers = [helper(server, name) for name in ("iii-keeper", "iii-images", "iii-launcher", "iii-config")]
     assert all(helpers)
     server.kill()
     harness.wait_until(lambda: not any(leak.read(f"/proc/{pid}/comm").startswith("iii-") for pid in helpers), "the helpers to end")
