@@ -230,6 +230,7 @@ static const int allowed_calls[] = {
     SCMP_SYS(sched_yield),
     SCMP_SYS(rt_sigprocmask),
     SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sigaltstack),
     SCMP_SYS(restart_syscall),
     SCMP_SYS(exit),
     SCMP_SYS(exit_group),
