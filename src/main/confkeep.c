@@ -16,7 +16,7 @@
 #include "main/confreader.h"
 #include "os/seqsock.h"
 
-enum { AGAIN_MS = 50, AGAIN_MAX_MS = 5000, WELL_MS = 10000, END_MS = 3000, KILL_MS = 1000, BATCH = 8 };
+enum { AGAIN_MS = 50, AGAIN_MAX_MS = 5000, WELL_MS = 10000, END_MS = 500, KILL_MS = 500, BATCH = 8 };
 
 struct confkeep {
     struct loop *loop;

@@ -22,4 +22,4 @@ struct confkeep_events {
 struct confkeep *confkeep_new(struct loop *l, struct keeper *keeper, unsigned job,
                               const struct confkeep_events *events);
 void confkeep_ask(struct confkeep *k);
-struct confkeep *confkeep_free(struct confkeep *k); /* waits for the process to end, at most 4 s */
+struct confkeep *confkeep_free(struct confkeep *k); /* waits for the process to end, at most 1 s */

@@ -8,7 +8,7 @@ IS_POSSIBLE = platform.machine() == "x86_64"
 ATTACH, DETACH, GETREGS, SETREGS, PEEK, POKE, STEP = 16, 17, 12, 13, 1, 4, 9
 REGS = ("r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss fs_base gs_base ds es fs gs").split()
 SYSCALL = b"\x0f\x05"
-OPENAT, SOCKET, EXECVE, KILL, MKDIR = 257, 41, 59, 62, 83
+WRITE, OPENAT, SOCKET, EXECVE, KILL, MKDIR = 1, 257, 41, 59, 62, 83
 
 
 class Regs(ctypes.Structure):
@@ -45,8 +45,11 @@ class Taken:
         return self
 
     def __exit__(self, *_):
-        ptrace(SETREGS, self.pid, None, ctypes.byref(self.before))
-        ptrace(DETACH, self.pid)
+        try:
+            ptrace(SETREGS, self.pid, None, ctypes.byref(self.before))
+            ptrace(DETACH, self.pid)
+        except ProcessLookupError:
+            os.waitpid(self.pid, 0)  # killed meanwhile: its parent learns of it after us
 
     def _put(self, data, at):
         data += bytes(-len(data) % 8)

@@ -18,6 +18,7 @@ from fnclient import Functions
 from test_privilege import helper, status
 
 READER = "iii-config"
+TAKES_OVER = pytest.mark.skipif(not (harness.IS_ROOT and inject.IS_POSSIBLE), reason="takes another process over: root, x86-64")
 # The environment wins over the file, at a reload too; the name in ${} is taken from it.
 ENV = {"III_MAX_EXECS": "7", "MY_IMAGE": "python", "III_FN_MAX_SANDBOXES": "no number"}
 
@@ -266,7 +267,7 @@ def test_the_reader_has_one_right(op):
     assert leak.read(f"/proc/{pid}/environ") == ""
 
 
-@pytest.mark.skipif(not (harness.IS_ROOT and inject.IS_POSSIBLE), reason="takes another process over: root, x86-64")
+@TAKES_OVER
 def test_a_reader_that_was_taken_over_reads_its_folder_only(op, tmp_path):
     (tmp_path / "other").write_text("")
     at = -100  # AT_FDCWD
@@ -282,6 +283,17 @@ def test_a_reader_that_was_taken_over_reads_its_folder_only(op, tmp_path):
         assert taken.call(inject.KILL, op.server.pid, 0) == -errno.EPERM
     op.replace(block(["python"]))
     op.wait("python")
+
+
+@TAKES_OVER
+def test_a_reader_that_talks_nonsense_is_ended(op):
+    old, since = op.reader(), op.mark()
+    with inject.Taken(old) as taken:
+        assert taken.call(inject.WRITE, 3, "nonsense", 8) == 8
+    op.wait_said("was killed", since)
+    op.replace(block(["python"]))
+    op.wait("python")
+    assert op.reader() != old
 
 
 def test_a_server_that_takes_over_has_a_reader_of_its_own(op):
