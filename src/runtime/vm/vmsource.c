@@ -1,8 +1,8 @@
 /* Theory of operation. A new machine is never booted but restored: from a template, which is a machine of the same
  * image and sizes that was booted once, up to the point where its agent waits to be told who it is. Building one: the
  * image's layers as one read-only drive (base)  →  an empty writable drive of that size (blank), copied →  boot  →  the
- * agent answers a probe  →  pause  →  save  →  end  →  the folder gets its name. Those who want the same one wait for
- * the same build. What a crash leaves has a name that no template has. */
+ * agent answers a probe  →  a rest  →  pause  →  save  →  end  →  the folder gets its name. Those who want the same one
+ * wait for the same build. What a crash leaves has a name that no template has. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +17,9 @@
 #include "runtime/vm/vmbase.h"
 
 #define WORDS_SHORT 200 /* of a console, in an error */
+/* Work that a kernel puts off while it boots (links that came up, modules that settle) is done once, before it is
+ * saved, and not by every machine that is made of it: an emulated one took a third longer to be ready. */
+#define REST_MS 500
 
 struct waiter {
     struct waiter *next;
@@ -34,6 +37,7 @@ struct vmsource {
     char *pending; /* path of the file that the tool fills; then it gets its name */
     struct vmmachine *machine;
     struct vmchannel *channel;
+    struct timer *rest; /* between boot and save */
     int ram, disk, probe;
     bool is_busy; /* something under way will call us, so that we have to be there */
     struct waiter *waiters;
@@ -69,6 +73,7 @@ static void source_free(struct vmsource *s)
         if (fds[i] >= 0)
             (void)close(fds[i]); /* the machine has its own */
     vmchannel_cancel(s->channel);
+    timer_free(s->rest);
     vmfile_done(&s->image);
     free(s->extra);
     free(s->pending);
@@ -166,6 +171,13 @@ static void boot_failed(struct vmsource *s, const struct err *err)
     finish(s, &why);
 }
 
+static void on_rested(void *arg)
+{
+    struct vmsource *s = arg;
+    s->rest = timer_free(s->rest);
+    vmmachine_pause(s->machine, on_paused, s);
+}
+
 static void on_probed(void *arg, int fd, const struct err *err)
 {
     struct vmsource *s = arg;
@@ -174,7 +186,7 @@ static void on_probed(void *arg, int fd, const struct err *err)
     if (err)
         boot_failed(s, err);
     else
-        vmmachine_pause(s->machine, on_paused, s);
+        s->rest = timer_new(s->vm->base.loop, REST_MS, 0, on_rested, s);
 }
 
 static void on_died(void *arg)
