@@ -77,7 +77,9 @@ def files(authority, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(files):
-    with leak.watched(harness.Server(flags=["--tls-cert", str(files[0]), "--tls-key", str(files[1]), "--auth-token", TOKEN])) as made:
+    config = files[0].with_name("config.yaml")
+    config.write_text(f"tls: {{cert: {files[0]}, key: {files[1]}}}\n")
+    with leak.watched(harness.Server(flags=["--config", str(config), "--auth-token", TOKEN])) as made:
         yield made
 
 
@@ -307,6 +309,7 @@ def test_reload_on_hangup(server, trust, authority, files, client, box):
     shutil.copy2(key, files[1])
     server.proc.send_signal(signal.SIGHUP)
     wait_until(lambda: serial(server.port, trust) != old, "the new certificate")
+    wait_until(lambda: "evt=config.reloaded" in server.log(), "the configuration to be read again, too")
     kept.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert harness.status_of(harness.drain(kept)) == 200, "a connection from before the reload"
     kept.close()
