@@ -179,7 +179,7 @@ def test_data_on_its_network_keeps_a_sandbox(fn):
     talk = "import os, socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n" \
            "while not os.path.exists('/tmp/enough'):\n    s.sendto(bytes(%d), ('100.96.0.1', 9))\n    time.sleep(0.2)\n"
     listed = lambda: [r["sandbox_id"] for r in fn.call("list")["sandboxes"]]  # noqa: E731
-    loud, bare = fn.create(idle_timeout_secs=3, network=True), fn.create(idle_timeout_secs=3, network=True)
+    loud, bare = (fn.create(idle_timeout_secs=5, network=True) for _ in range(2))  # seconds, in which a busy machine starts a Python
     for sid, size in ((loud, 200), (bare, 0)):
         fn.call("fs::write", sandbox_id=sid, path="/tmp/talk.py", content=talk % size)
         fn.call("exec", sandbox_id=sid, argv=["sh", "-c", "nohup python3 /tmp/talk.py >/dev/null 2>&1 &"])
