@@ -51,7 +51,7 @@ class H(http.server.BaseHTTPRequestHandler):
             while left:
                 piece = self.rfile.read(min(left, 65536)); left -= len(piece); total += len(piece)
             return self.answer(200, str(total).encode())
-        told = {"method": self.command, "path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()}, "body": self.body().decode("latin-1")}
+        told = {"method": self.command, "path": self.path, "headers": {k.lower(): ", ".join(self.headers.get_all(k)) for k in self.headers}, "body": self.body().decode("latin-1")}
         self.answer(int(self.headers.get("X-Want-Status") or 200), json.dumps(told).encode(), [("Content-Type", "application/json"), ("X-Inside", "yes")])
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = do_OPTIONS = any
 s = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), H)

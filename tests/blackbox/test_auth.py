@@ -37,6 +37,8 @@ def test_near_misses(server, value):
 
 def test_an_unknown_sandbox_is_only_shown_to_those_who_may_ask(server, client):
     assert client.get(f"/sandboxes/{harness.UNKNOWN}").status == 404
+    with harness.Client(server.port) as anyone:
+        assert anyone.get(f"/sandboxes/{harness.UNKNOWN}").status == 401
 
 
 def test_an_empty_token_means_none():

@@ -192,8 +192,9 @@ def test_exec_stdin(sh, sb):
 
 
 def test_exec_json(sh, sb):
-    answer = json.loads(sh(f"iii sandbox exec --json {sb} -- sh -c 'echo x; exit 3'").stdout)
-    assert answer["stdout"] == "x\n" and answer["exit_code"] == 3
+    done = sh(f"iii sandbox exec --json {sb} -- sh -c 'echo x; exit 3'")
+    answer = json.loads(done.stdout)
+    assert answer["stdout"] == "x\n" and answer["exit_code"] == 3 and done.returncode == 3
 
 
 def test_run_gives_the_commands_code_and_stops_its_sandbox(sh):

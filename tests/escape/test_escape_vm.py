@@ -1,5 +1,6 @@
 """Virtual machines (checklist 18): the same hostile programs in a guest, a guest that was taken over, and the place its monitor runs in."""
 import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -160,6 +161,10 @@ class Loops:
         self.work.join(10)
 
 
+def base_drives(server):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (server.data_dir / "vm" / "bases").glob("*.erofs")}
+
+
 def test_the_host_reads_nothing_that_a_guest_wrote_to_its_drives(server, neighbour):
     """A guest spoils its own drive, and a volume that is plugged into it; saved, cloned, and given to a neighbour, only guests ever look at them."""
     caller, sid = neighbour
@@ -168,7 +173,7 @@ def test_the_host_reads_nothing_that_a_guest_wrote_to_its_drives(server, neighbo
     caller.exec(sid, "echo kept > /data/f")
     caller.ok("POST", f"/volumes/{vid}/detach")
     drive = pathlib.Path(server.data_dir) / "vm" / "volumes" / vid / "disk"
-    good = drive.read_bytes()[:4096]
+    good, bases = drive.read_bytes()[:4096], base_drives(server)
     slow = server.client(timeout_s=150)
     with Loops(server) as loops:
         bad = made_hostile(server, "drives")
@@ -185,6 +190,7 @@ def test_the_host_reads_nothing_that_a_guest_wrote_to_its_drives(server, neighbo
             slow.delete(f"/snapshots/{saved.json()['id']}")
         assert slow.delete(f"/volumes/{vid}").status == 200
     assert not loops.seen, loops.seen
+    assert bases and base_drives(server) == bases  # which neighbours read
 
 
 def limit_memory(pid, more_mb):
