@@ -133,6 +133,9 @@ def test_the_files_of_a_snapshot_stay_as_long_as_somebody_needs_them(stage):
     box, snaps = stage.create(), stage.server.data_dir / "vm/snaps"
     snapshot = stage.client.post(f"/sandboxes/{box}/snapshots", {}).json()
     kept = only(snaps).parent
+    second = stage.client.post(f"/sandboxes/{box}/snapshots", {}).json()
+    assert stage.client.delete(f"/snapshots/{second['id']}").status == 200
+    harness.wait_until(lambda: list(snaps.iterdir()) == [kept], "only the second to go")
     stage.server.kill()
     stage.server.start()
     stage.client = stage.server.client()

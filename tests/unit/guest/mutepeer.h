@@ -40,3 +40,17 @@ static inline void mutepeer_hello(int peer)
     proto_put_hello(&w, 0);
     mutepeer_send(peer, (struct proto_header){ (uint32_t)w.len, 0, PROTO_HELLO, 0 }, mem);
 }
+
+/* How many frames of a type the link has sent, of those that nobody has read yet. */
+static inline int mutepeer_heard(int peer, uint16_t type)
+{
+    uint8_t mem[4096];
+    int found = 0;
+    ssize_t n = read(peer, mem, sizeof(mem));
+    struct proto_header h = { 0 };
+    for (size_t at = 0; n > 0 && at + PROTO_HEADER <= (size_t)n; at += PROTO_HEADER + h.length) {
+        CHECK_INT(proto_header_get(mem + at, &h), 0);
+        found += h.type == type;
+    }
+    return found;
+}

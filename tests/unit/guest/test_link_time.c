@@ -148,6 +148,7 @@ TEST(a_command_that_was_never_begun_fails)
     start_exec(&r, 100, 0);
     wait_for(&r, &r.failed, 1);
     CHECK_INT(r.err.code, ERR_TIMEOUT);
+    CHECK_INT(mutepeer_heard(r.peer, PROTO_DROP), 1); /* should it listen after all */
     start_exec(&r, 0, GUEST_EXEC_PTY);
     wait_for(&r, &r.failed, 2);
     start_exec(&r, 50, GUEST_EXEC_LOG);
