@@ -142,16 +142,19 @@ static void on_leave(void *arg, struct sandbox *s)
     free(b);
 }
 
-/* Whether data went over its network since the last look. Packets that carry none (acknowledgements, keep-alives, ARP)
- * have at most that many bytes each. */
+/* Whether data went over its networks or the way out since the last look. Packets that carry none (acknowledgements,
+ * keep-alives, ARP) have at most that many bytes each. */
 static bool has_traffic(struct sandbox *s, struct fn_box *b)
 {
     struct box_stats st = { 0 };
     struct err err = ERR_INIT;
     if (!json_get_bool(s->config, "network", false) || !s->box || boxusage_get(s, &st, &err) < 0)
         return false;
-    uint64_t bytes = st.rx_bytes + st.tx_bytes, packets = st.rx_packets + st.tx_packets;
-    bool has_more = bytes > b->net_bytes && bytes - b->net_bytes > (packets - b->net_packets) * BARE_PACKET;
+    uint64_t relayed = s->relayed[0] + s->relayed[1];
+    uint64_t bytes = st.rx_bytes + st.tx_bytes - relayed, packets = st.rx_packets + st.tx_packets;
+    bool has_more = (bytes > b->net_bytes && bytes - b->net_bytes > (packets - b->net_packets) * BARE_PACKET) ||
+                    relayed > b->relayed;
+    b->relayed = relayed;
     b->net_bytes = bytes;
     b->net_packets = packets;
     return has_more;

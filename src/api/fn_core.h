@@ -36,9 +36,9 @@ struct fn_box {
     int64_t idle_ms; /* < 0: never reaped (not made by a function) */
     int64_t touched_us, busy_us;
     unsigned execs;
-    int64_t exec_ms;                 /* the longest that those may take */
-    uint64_t net_bytes, net_packets; /* through its network interfaces when the reaper looked last */
-    bool is_stopped;                 /* the reaper has decided */
+    int64_t exec_ms;                          /* the longest that those may take */
+    uint64_t net_bytes, net_packets, relayed; /* through its networks and the way out when the reaper looked last */
+    bool is_stopped;                          /* the reaper has decided */
 };
 
 struct fn_set {

@@ -1,6 +1,7 @@
 #include "runtime/traffic.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,14 @@ static void add_counters(char *text, struct sum *ret)
     ret->packets_out += counters[9];
 }
 
-/* Sums every interface with that prefix but the loopback: "  eth0: rx_bytes 7 more tx_bytes ...". */
-static struct sum read_all(pid_t pid, const char *prefix)
+static bool is_named(const char *line, const char *name)
+{
+    size_t len = strlen(name);
+    return strncmp(line, name, len) == 0 && line[len] == ':';
+}
+
+/* Sums every interface with that prefix but the loopback and one more: "  eth0: rx_bytes 7 more tx_bytes ...". */
+static struct sum read_all(pid_t pid, const char *prefix, const char *but)
 {
     char path[48], text[8192];
     struct sum sum = { 0 };
@@ -44,7 +51,7 @@ static struct sum read_all(pid_t pid, const char *prefix)
         end = strchr(line, '\n');
         line += strspn(line, " ");
         char *colon = strchr(line, ':');
-        if (!colon || (end && colon > end) || strncmp(line, "lo:", 3) == 0 ||
+        if (!colon || (end && colon > end) || is_named(line, "lo") || (but && is_named(line, but)) ||
             strncmp(line, prefix, strlen(prefix)) != 0)
             continue;
         add_counters(colon + 1, &sum);
@@ -52,18 +59,18 @@ static struct sum read_all(pid_t pid, const char *prefix)
     return sum;
 }
 
-void traffic_read(pid_t pid, struct box_stats *ret)
+void traffic_read(pid_t pid, const char *but, struct box_stats *ret)
 {
-    struct sum sum = read_all(pid, "");
+    struct sum sum = read_all(pid, "", but);
     ret->rx_bytes += sum.in;
     ret->tx_bytes += sum.out;
     ret->rx_packets += sum.packets_in;
     ret->tx_packets += sum.packets_out;
 }
 
-void traffic_read_behind(pid_t pid, const char *prefix, struct box_stats *ret)
+void traffic_read_behind(pid_t pid, const char *prefix, const char *but, struct box_stats *ret)
 {
-    struct sum sum = read_all(pid, prefix);
+    struct sum sum = read_all(pid, prefix, but);
     ret->rx_bytes += sum.out;
     ret->tx_bytes += sum.in;
     ret->rx_packets += sum.packets_out;

@@ -45,6 +45,8 @@ static bool ask(struct sandbox *s, loop_fn *fn, void *arg)
 int boxusage_get(struct sandbox *s, struct box_stats *ret, struct err *err)
 {
     int r = s->runtime->ops->stats(s->box, ret, err);
+    ret->tx_bytes += s->relayed[0];
+    ret->rx_bytes += s->relayed[1];
     if (r < 0 || !s->runtime->ops->counts_inside)
         return r;
     if (s->inside.is_known) {

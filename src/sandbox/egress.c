@@ -167,9 +167,11 @@ static void take_connection(struct outlet *o, struct egressflow **slot, int fd)
         reset(fd); /* someone inside connected to the listener itself */
         return;
     }
-    struct egressflow_plan plan = {
-        .client_fd = fd, .address = ntohl(to.sin_addr.s_addr), .port = ntohs(to.sin_port), .rate = &o->rate
-    };
+    struct egressflow_plan plan = { .client_fd = fd,
+                                    .address = ntohl(to.sin_addr.s_addr),
+                                    .port = ntohs(to.sin_port),
+                                    .rate = &o->rate,
+                                    .moved = o->s->relayed };
     if (is_open_gateway(o, &plan)) {
         plan.address = INADDR_LOOPBACK;
         *slot = egressflow_new(o->e->m->loop, &plan, &events, o);
@@ -203,6 +205,12 @@ static void on_connection(void *arg, int events)
 
 /* --- lookups --- */
 
+static void send_reply(struct outlet *o, const void *reply, size_t len, const struct sockaddr_in *to)
+{
+    o->s->relayed[1] += len;
+    (void)sendto(o->dns, reply, len, MSG_NOSIGNAL, (const struct sockaddr *)to, sizeof(*to)); /* it asks again */
+}
+
 static void on_answer(void *arg, struct egresslookup *k, uint8_t *reply, size_t len)
 {
     struct outlet *o = arg;
@@ -213,8 +221,7 @@ static void on_answer(void *arg, struct egresslookup *k, uint8_t *reply, size_t 
         size_t n = egressdns_addresses(reply, len, &q, addresses, ADDRESSES_MAX);
         for (size_t i = 0; i < n; i++)
             learn(o, addresses[i], q.name);
-        (void)sendto(o->dns, reply, len, MSG_NOSIGNAL, (const struct sockaddr *)from,
-                     sizeof(*from)); /* it asks again */
+        send_reply(o, reply, len, from);
     }
     for (size_t i = 0; i < LOOKUPS_MAX; i++)
         if (o->lookups[i] == k)
@@ -232,7 +239,7 @@ static void answer_query(struct outlet *o, uint8_t *msg, size_t len, const struc
     bool may_resolve = egresspolicy_may_resolve(o->policy, q.name);
     if (!may_resolve || q.type == TYPE_AAAA) { /* IPv6 has no way out, so its addresses would only cost time */
         len = egressdns_refuse(msg, &q, may_resolve ? 0 : NO_SUCH_NAME);
-        (void)sendto(o->dns, msg, len, MSG_NOSIGNAL, (const struct sockaddr *)from, sizeof(*from)); /* it asks again */
+        send_reply(o, msg, len, from);
         return;
     }
     while (slot < LOOKUPS_MAX && o->lookups[slot])
@@ -255,6 +262,7 @@ static void on_query(void *arg, int events)
         ssize_t n = recvfrom(o->dns, msg, sizeof(msg), 0, (struct sockaddr *)&from, &from_len);
         if (n < 0)
             return;
+        o->s->relayed[0] += (uint64_t)n;
         answer_query(o, msg, (size_t)n, &from);
     }
 }

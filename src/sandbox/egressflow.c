@@ -138,6 +138,7 @@ static bool fill(struct egressflow *f, int way)
     if (n > 0) {
         h->data.len += (size_t)n;
         h->data.data[h->data.len] = '\0';
+        f->plan.moved[way] += (uint64_t)n;
         if (f->plan.rate)
             f->plan.rate->left[way] -= n;
     }

@@ -18,6 +18,7 @@ struct egressflow_plan {
     uint32_t address; /* host order */
     uint16_t port;
     struct egressflow_rate *rate; /* outlives the flow; NULL: none */
+    uint64_t *moved;              /* [2], as in the rate: all bytes so far; outlives the flow */
     bool must_name;               /* port 443 or 80: nothing is connected before the client has said whom it wants */
 };
 struct egressflow_events {

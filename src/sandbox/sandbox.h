@@ -53,6 +53,7 @@ struct sandbox {
         uint32_t pids;
         uint64_t memory_bytes, oom_kills;
     } inside;
+    uint64_t relayed[2];      /* bytes that the way out carried from it and to it since this server has it: egress.c */
     struct capture *captures; /* private: capture.c */
     struct {                  /* private: snapshots.c */
         char *layer;          /* the topmost captured layer that was counted; or NULL */

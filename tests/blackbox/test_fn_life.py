@@ -1,5 +1,8 @@
 """sandbox::create, stop, list, catalog::list; ids of both doors; the idle reaper; limits and their order."""
+import contextlib
 import re
+import socket
+import threading
 import time
 import uuid
 
@@ -9,7 +12,8 @@ import harness
 from fnclient import UNKNOWN, Functions, fn, sb  # noqa: F401
 
 SERVER_ENV = {"III_FN_MAX_SANDBOXES": "4", "III_IDLE_SCAN_MS": "100", "III_IMAGE_ALLOWLIST": "python,node,lost",
-              "III_CUSTOM_IMAGES": "lost=registry.invalid/lost:1,other=registry.invalid/other:2", "III_IMAGE_CAPS": "python=2:1024"}
+              "III_CUSTOM_IMAGES": "lost=registry.invalid/lost:1,other=registry.invalid/other:2", "III_IMAGE_CAPS": "python=2:1024",
+              "III_GATEWAY_PORTS": "*"}
 
 
 def test_create_answers_a_uuid_and_the_image(fn):
@@ -173,18 +177,40 @@ def test_use_through_the_other_door_keeps_a_sandbox(fn, client):
     harness.wait_until(lambda: client.get(f"/sandboxes/{sid}").status == 404, "the reaper")
 
 
+@pytest.fixture
+def sink():
+    """A port of the host's loopback that takes all there is."""
+    def take(conn):
+        with conn, contextlib.suppress(OSError):
+            while conn.recv(65536):
+                pass
+
+    def accept(listener):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=take, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, args=(listener,), daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.skipif(not harness.IS_ROOT, reason="needs root: sandboxes with network")
 @harness.needs("egress")
-def test_data_on_its_network_keeps_a_sandbox(fn):
-    """Datagrams to its own gateway, which only the relay has; the process that sends them is detached, so no command runs."""
-    talk = "import os, socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n" \
-           "while not os.path.exists('/tmp/enough'):\n    s.sendto(bytes(%d), ('100.96.0.1', 9))\n    time.sleep(0.2)\n"
+def test_data_on_the_way_out_keeps_a_sandbox(fn, client, sink):
+    """Both have a connection, by a process that is detached, so no command runs; one says something."""
+    talk = f"import os, socket, time\ns = socket.create_connection(('100.96.0.1', {sink}))\n" \
+           "while not os.path.exists('/tmp/enough'):\n    s.sendall(bytes(%d))\n    time.sleep(0.2)\n"
     listed = lambda: [r["sandbox_id"] for r in fn.call("list")["sandboxes"]]  # noqa: E731
-    loud, bare = (fn.create(idle_timeout_secs=5, network=True) for _ in range(2))  # seconds, in which a busy machine starts a Python
-    for sid, size in ((loud, 200), (bare, 0)):
+    loud, mute = (fn.create(idle_timeout_secs=4, network=True) for _ in range(2))  # seconds, in which a busy machine starts a Python
+    for sid, size in ((loud, 2000), (mute, 0)):
         fn.call("fs::write", sandbox_id=sid, path="/tmp/talk.py", content=talk % size)
         fn.call("exec", sandbox_id=sid, argv=["sh", "-c", "nohup python3 /tmp/talk.py >/dev/null 2>&1 &"])
-    harness.wait_until(lambda: bare not in listed(), "the reaper: packets without data are no use")
-    assert loud in listed(), "data on the network is use"
+    harness.wait_until(lambda: mute not in listed(), "the reaper: a connection without data is no use")
+    time.sleep(5)
+    assert loud in listed(), "data on the way out is use"
+    assert client.ok("GET", f"/sandboxes/{loud}/metrics")["networkTxBytes"] >= 20000
     fn.call("fs::write", sandbox_id=loud, path="/tmp/enough", content="")
     harness.wait_until(lambda: loud not in listed(), "the reaper")
 

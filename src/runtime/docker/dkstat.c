@@ -108,7 +108,7 @@ int dkstat_read(const struct box *box, struct box_stats *ret, struct err *err)
             "usage of container %.12s is not to be seen from here: the server has to run on the engine's host, in "
             "its process namespace",
             box->container);
-    traffic_read(box->agent.pid, &st);
+    traffic_read(box->agent.pid, NULL, &st);
     *ret = st;
     return 0;
 }

@@ -18,8 +18,6 @@
 #include "runtime/switchnet.h"
 #include "runtime/visit.h"
 
-#define SINK "eth0"
-
 _Static_assert(VISIT_FDS_MAX == (int)OUTLET_FDS, "a visit brings both sockets of a way out");
 
 struct boxnet {
@@ -104,19 +102,20 @@ static int make_sink(void)
     CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
     if (nl < 0)
         return nl;
-    int index = netlink_index(SINK), r = 0;
-    if (index < 0 && (r = netlink_bridge(nl, SINK)) >= 0)
-        index = netlink_index(SINK);
+    int index = netlink_index(WIRE_SINK), r = 0;
+    if (index < 0 && (r = netlink_bridge(nl, WIRE_SINK)) >= 0)
+        index = netlink_index(WIRE_SINK);
     if (index < 0)
         return r < 0 ? r : index;
-    if ((r = netlink_address(nl, index, OUTLET_ADDRESS, 32)) < 0 || (r = netlink_up(nl, index, 0)) < 0)
+    if ((r = netlink_no_inet6(nl, index)) < 0 || (r = netlink_address(nl, index, OUTLET_ADDRESS, 32)) < 0 ||
+        (r = netlink_up(nl, index, 0)) < 0)
         return r;
     return netlink_default_route(nl, index);
 }
 
 static int open_inside(void *arg, struct err *err)
 {
-    static const struct outlet_way way = { .device = SINK, .address = INADDR_LOOPBACK };
+    static const struct outlet_way way = { .device = WIRE_SINK, .address = INADDR_LOOPBACK };
     struct cell *c = arg;
     int fds[OUTLET_FDS], r = cellvisit_join(c, CLONE_NEWNET, err);
     if (r < 0)

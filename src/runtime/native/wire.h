@@ -20,6 +20,7 @@
 #define WIRE_INODES     268435456u
 #define WIRE_NOFILE     1048576u
 #define WIRE_SHM_MB     1048576u
+#define WIRE_SINK       "eth0" /* the interface by which a box has its way out: what is sent into it goes nowhere */
 
 enum wire_op {
     WIRE_HELLO, /* launcher to daemon, once: ready. Reply only */

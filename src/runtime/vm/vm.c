@@ -550,7 +550,7 @@ static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
                                .memory_bytes = s.memory_bytes,
                                .memory_limit_bytes = (uint64_t)(box->memory_mb - VM_KERNEL_MB) << 20,
                                .oom_kills = s.oom_kills };
-    traffic_read_behind(vmmachine_pid(box->machine), VMWIRE_TAP, ret);
+    traffic_read_behind(vmmachine_pid(box->machine), VMWIRE_TAP, VMWIRE_TAP_OUT, ret);
     if (stat(disk, &st) == 0)
         ret->disk_bytes = (uint64_t)st.st_blocks * 512;
     return 0;

@@ -280,7 +280,7 @@ static int leave_inside(void *arg, struct err *err)
 
 static int open_inside(void *arg, struct err *err)
 {
-    static const struct outlet_way way = { .device = VMWIRE_TAP "0", .is_gateway = true, .address = OUTLET_GATEWAY };
+    static const struct outlet_way way = { .device = VMWIRE_TAP_OUT, .is_gateway = true, .address = OUTLET_GATEWAY };
     const struct place *p = arg;
     int fds[OUTLET_FDS], r = enter(p->machine, err);
     if (r < 0)

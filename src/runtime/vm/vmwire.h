@@ -24,6 +24,7 @@
 #define VMWIRE_NIC_OUT 0u
 #define VMWIRE_NICS    5u
 #define VMWIRE_TAP     "tap" /* and the number: what is behind an interface, in the monitor's network namespace */
+#define VMWIRE_TAP_OUT VMWIRE_TAP "0"
 
 enum vmwire_op {
     VMWIRE_START = 1, /* a machine; the reply has its pid, and a pidfd comes along */
