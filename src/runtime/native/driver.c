@@ -482,7 +482,7 @@ static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
     int r = b->has_cgroup ? cgroup_stats_get(&b->cgroup, &cg) : 0;
     if (r < 0 && r != -ENOENT)
         return err_sys(err, r, "read the figures of box %s", b->name);
-    traffic_read(b->pid, WIRE_SINK, &out); /* what goes out is counted by who carries it */
+    traffic_read(b->pid, WIRE_SINK, &out);       /* what goes out is counted by who carries it */
     if (r == -ENOENT || poll(&alive, 1, 0) != 0) /* asked last, so that no other process's figures get through */
         return err_set(err, ERR_GONE, 0, "box %s has ended", b->name);
     out.cpu_usage_us = cg.cpu_usage_us;
