@@ -62,6 +62,14 @@ NOT_ON_MACHINES = {
     "dist docs readme": "about packages and pages, with the default backend",
     "iii_sdk mcp_sdk schemathesis": "clients of the same interface: they ask nothing new of a backend",
 }
+# With --all these run once more with QEMU behind Firecracker's API (tests/vmm/fcqemu.py): every machine is booted, none can be saved.
+FIRECRACKER = {
+    "exec": ("output_and_exit_code", "timeout_kills_the_whole_tree", "long_arguments"),
+    "netrate": ("between_sandboxes",),
+    "networks": ("members_reach_each_other_and_nothing_else", "two_networks_are_apart", "connected_again_after_a_crash_of_the_server"),
+    "ports": ("megabytes_both_ways",),
+    "vm_network": ("one_network_and_one_way_out", "as_many_networks_as_interfaces", "a_network_of_a_machine_that_stands_still"),
+}
 # A core of the files on engines and runtimes that are not Docker's own (tests/blackbox/otherengines.py).
 ENGINES = {"runsc": ("exec", "env", "exec_stream", "files"), "podman": ("lifecycle", "exec", "fork", "files")}
 STAGES = ("lint", "unit", "blackbox", "sdk", "docker", "engines", "qemu", "asan")
@@ -426,7 +434,11 @@ def qemu_cases(is_all):
         others = [pattern for patterns in NOT_ON_MACHINES for pattern in patterns.split()]
         files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py"))
         return [f for f in files if not any(f.match(f"test_{pattern}.py") for pattern in others)]
-    return [qemu_file(stem) + (f"::test_{name}" if name else "") for stem, names in QEMU.items() for name in names or ("",)]
+    return machine_cases(QEMU)
+
+
+def machine_cases(table):
+    return [qemu_file(stem) + (f"::test_{name}" if name else "") for stem, names in table.items() for name in names or ("",)]
 
 
 def qemu(tally, binary, expr, is_all):
@@ -440,6 +452,10 @@ def qemu(tally, binary, expr, is_all):
     say("qemu: black-box tests")
     env = environment(binary, III_TEST_BACKEND="qemu")
     settle(tally, "qemu", pytest_run(tally, "qemu", qemu_cases(is_all), env, expr, 2, "machines" if is_all else "blackbox"), env)
+    if is_all:
+        say("qemu: behind Firecracker's API")
+        env = environment(binary, III_TEST_BACKEND="firecracker")
+        settle(tally, "firecracker", pytest_run(tally, "firecracker", machine_cases(FIRECRACKER), env, expr, 2, "blackbox"), env)
 
 
 def packages(tally, binary, expr):
@@ -452,7 +468,7 @@ def packages(tally, binary, expr):
 def passes_alone(tally, node, env):
     xml = BUILD / "rerun.xml"
     xml.unlink(missing_ok=True)
-    limit_s = 480 if env.get("III_TEST_BACKEND") == "qemu" else 120
+    limit_s = 480 if env.get("III_TEST_BACKEND") in ("qemu", "firecracker") else 120
     code, _ = run(pytest_argv([node], xml, None, 1), min(limit_s, max(tally.left_s(), 1)), env)
     cases = read_junit(xml)
     return code == 0 and bool(cases) and all(c[2] == "passed" for c in cases)

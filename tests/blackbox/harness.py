@@ -26,7 +26,8 @@ IS_SANITIZED = os.environ.get("III_SANITIZED") == "1"
 IS_ROOT = os.geteuid() == 0
 BACKEND = os.environ.get("III_TEST_BACKEND") or "native"
 # How much longer than natively anything may take; a machine is emulated, and others are beside it.
-SLOWNESS = 6 if BACKEND == "qemu" else 2 if IS_SANITIZED or BACKEND != "native" else 1
+IN_MACHINES = BACKEND in ("qemu", "firecracker")
+SLOWNESS = 6 if IN_MACHINES else 2 if IS_SANITIZED or BACKEND != "native" else 1
 # Deadlines are for broken servers only: no test asserts how long something takes.
 DEADLINE_S = 30 * SLOWNESS
 REPORTS = ("AddressSanitizer", "LeakSanitizer", "UndefinedBehaviorSanitizer", "runtime error:", "Assertion `")
@@ -76,7 +77,9 @@ def node_image():
 
 def backend_env():
     """Settings that make a server run on the backend under test."""
-    assert BACKEND in ("native", "docker", "qemu"), f"III_TEST_BACKEND is native, docker or qemu, not {BACKEND}"
+    assert BACKEND in ("native", "docker", "qemu", "firecracker"), f"III_TEST_BACKEND is native, docker, qemu or firecracker, not {BACKEND}"
+    if BACKEND == "firecracker":
+        return {"III_ISOLATION_BACKEND": BACKEND, "III_VM_FIRECRACKER": str(qemukit.firecracker()), "III_VM_TEMPLATES": "false"}
     if BACKEND == "docker":
         return {"III_ISOLATION_BACKEND": "docker", "DOCKER_HOST": engine().host, **engine().server_env}
     return {} if BACKEND == "native" else {"III_ISOLATION_BACKEND": BACKEND}
@@ -84,13 +87,13 @@ def backend_env():
 
 def make_template(data_dir):
     """A sandbox of the usual size comes and goes: what it was restored from stays."""
-    with Server(data_dir=data_dir) as server, Client(server.port, timeout_s=qemukit.MAKE_S) as caller:
+    with Server(data_dir=data_dir, env={"III_ISOLATION_BACKEND": "qemu", "III_VM_TEMPLATES": "true"}) as server, Client(server.port, timeout_s=qemukit.MAKE_S) as caller:
         caller.delete(f"/sandboxes/{caller.create()['id']}")
 
 
 def fill(data_dir, binary=BINARY, user=None):
     """What sandboxes of the backend under test need in a data folder that is not there yet."""
-    if BACKEND == "qemu":
+    if IN_MACHINES:
         qemukit.fill(data_dir, binary, make_template, user)
 
 

@@ -1,12 +1,15 @@
 """What servers on the QEMU backend are given before they start: a kernel, images made of this machine's programs, and a template, so that
 no test waits for a boot. Made once for each binary, below build/; every data folder gets a copy of its own."""
+import atexit
 import fcntl
+import functools
 import hashlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import dockerkit
@@ -122,6 +125,18 @@ def _make(binary, start_server, target):
         _import(binary, data_dir, "node", dockerkit.node_rootfs())
         start_server(data_dir)
         _fill(data_dir, target)
+
+
+@functools.lru_cache(maxsize=1)
+def firecracker():
+    """A program that stands where firecracker would, with QEMU behind its API (tests/vmm/fcqemu.py)."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "vmm"))
+    import fcprogram
+    import fcqemu
+    folder = tempfile.mkdtemp(prefix="iii-t-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.chmod(folder, 0o711)
+    return fcprogram.build(pathlib.Path(folder) / "firecracker", None, where="fcqemu", FCQEMU_WORDS=fcqemu.emulated())
 
 
 def _mark(binary):

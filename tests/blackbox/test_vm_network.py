@@ -12,7 +12,7 @@ import harness
 import leak
 import vmwatch
 
-pytestmark = pytest.mark.skipif(harness.BACKEND != "qemu", reason="about the QEMU backend: III_TEST_BACKEND=qemu")
+pytestmark = pytest.mark.skipif(not harness.IN_MACHINES, reason="about virtual machines: III_TEST_BACKEND=qemu")
 PORT = 7000
 
 

@@ -227,7 +227,11 @@ class Machine:
         lines = {b"CONNECT %d\n" % port: port for port in (fcwarden.AGENT_PORT, fcwarden.NOTES_PORT)}
         if line not in lines or fault == "refuse" or self.state != "Running":
             conn.close()  # nobody listens there
-        elif lines[line] == fcwarden.AGENT_PORT:
+        else:
+            self.lead_to(conn, lines[line])
+
+    def lead_to(self, conn, port):
+        if port == fcwarden.AGENT_PORT:
             self.lead(conn, b"OK 1073741824\n")
         else:
             conn.sendall(b"OK 1073741825\n")
@@ -362,10 +366,10 @@ def arguments(argv):
     return given["--api-sock"], given["--id"]
 
 
-def main():
+def main(kind=Machine):
     global MACHINE
     api, name = arguments(sys.argv[1:])
-    MACHINE = Machine(name)
+    MACHINE = kind(name)
     Server(real(api), Handler).serve_forever()
 
 
