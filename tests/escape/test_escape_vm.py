@@ -88,6 +88,10 @@ def hostile(server, what):
     return answers, work
 
 
+def error_event(caller, sid):
+    return harness.wait_until(lambda: caller.ok("GET", f"/events/history?sandboxId={sid}&topic=sandbox.error")["events"], "its end")[0]
+
+
 @pytest.mark.parametrize("what", ["frames", "mute", "console", "garbage", "noise", "registers", "unasked", "huge", "notes", "memory"])
 def test_a_guest_that_was_taken_over_hurts_nobody_else(server, neighbour, what, record_property):
     caller, sid = neighbour
@@ -104,14 +108,19 @@ def test_a_guest_that_was_taken_over_hurts_nobody_else(server, neighbour, what, 
     assert share < 0.6  # it has turns left for others, whatever one guest sends
     work.join(150)
     assert answers
-    if what in ("garbage", "noise", "unasked", "huge") and answers[0].status != 200:
+    if what == "noise":
+        assert answers[0].status == 502 and "talks, but does not answer" in answers[0].error, answers
+    elif what in ("garbage", "unasked", "huge") and answers[0].status != 200:
         assert "virtual machine" in answers[0].error or "died" in answers[0].error, answers
     elif answers[0].status == 200:
         bad = answers[0].json()["id"]
+        if what in ("garbage", "unasked", "huge"):
+            event = error_event(caller, bad)
+            assert "broke the protocol" in event["data"]["error"], event
         if what == "registers":
             for pid in set(vmwatch.monitors(server)) - known:
                 os.kill(pid, signal.SIGKILL)  # unless its guest has ended it by now: its memory is full of what devices wrote
-            event = harness.wait_until(lambda: caller.ok("GET", f"/events/history?sandboxId={bad}&topic=sandbox.error")["events"], "its end")[0]
+            event = error_event(caller, bad)
             assert any(word in event["data"]["console"] for word in ("Cannot map", "irtio", "hostile: device")), event  # it had them in its hands
         assert caller.delete(f"/sandboxes/{bad}").status in (200, 404)
     harness.wait_until(lambda: len(vmwatch.machines(server)) == 1, "only the neighbour is left")
@@ -213,7 +222,7 @@ def test_a_monitor_without_memory_is_a_death_with_its_reason(server, neighbour):
     if not limit_memory(pid, 8):
         pytest.skip("no control group for memory here")
     caller.post(f"/sandboxes/{bad}/exec", {"command": ["python3", "-c", "print(len(bytearray(b'x') * (200 << 20)))"]})
-    event = harness.wait_until(lambda: caller.ok("GET", f"/events/history?sandboxId={bad}&topic=sandbox.error")["events"], "its end")[0]
+    event = error_event(caller, bad)
     assert "used up its memory" in event["data"]["console"], event
     assert caller.exec(sid, "echo on")["stdout"] == "on\n"
 
