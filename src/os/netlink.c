@@ -174,6 +174,10 @@ int netlink_bridge(int fd, const char *name)
     netlink_attr_str(&m, IFLA_IFNAME, name);
     size_t info = netlink_nest(&m, IFLA_LINKINFO);
     netlink_attr_str(&m, IFLA_INFO_KIND, "bridge");
+    uint8_t off = 0; /* who looks for groups joins some, and says so to all */
+    size_t data = netlink_nest(&m, IFLA_INFO_DATA);
+    netlink_attr(&m, IFLA_BR_MCAST_SNOOPING, &off, sizeof(off));
+    netlink_end(&m, data);
     netlink_end(&m, info);
     return ask_one(fd, &m);
 }

@@ -22,7 +22,9 @@ static int build(void *arg, struct err *err)
     CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
     int r = nl < 0 ? nl : netlink_bridge(nl, BRIDGE);
     int index = r < 0 ? r : netlink_index(BRIDGE);
-    r = index < 0 ? index : netlink_up(nl, index, 0);
+    r = index < 0 ? index : netlink_no_inet6(nl, index); /* it says nothing of its own, and is nobody to talk to */
+    if (r >= 0)
+        r = netlink_up(nl, index, 0);
     if (r < 0)
         return err_sys(err, r, "make the bridge of a network (does the kernel have bridges?)");
     CLEANUP(close_fd_p) int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -82,6 +84,8 @@ static int plug_switch(const struct switchnet_cable *k)
     if (master < 0 || index < 0)
         return master < 0 ? master : index;
     r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* what the member receives */
+    if (r >= 0)
+        r = netlink_no_inet6(nl, index);
     return r < 0 ? r : netlink_up(nl, index, master);
 }
 
@@ -96,8 +100,8 @@ static int plug_far(const struct switchnet_cable *k)
     int r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* what it sends; it has no right to change that */
     if (r >= 0 && k->prefix)
         r = netlink_address(nl, index, k->address, k->prefix);
-    if (r >= 0 && !k->prefix)
-        r = netlink_no_inet6(nl, index); /* nobody of ours speaks there */
+    if (r >= 0) /* what a kernel says there by itself would be taken for use of the box */
+        r = netlink_no_inet6(nl, index);
     return r < 0 ? r : netlink_up(nl, index, 0);
 }
 

@@ -67,6 +67,13 @@ def address(client, sid, name):
     return client.exec(sid, ["python3", "-c", f"import socket; print(socket.gethostbyname({name!r}))"])["stdout"].strip()
 
 
+def test_nobody_says_anything_by_itself(new_network, sandbox, client):
+    """Kernels with IPv6 on an interface look for routers within seconds, which would be taken for use of the sandbox."""
+    assert connect(client, new_network("quiet"), sandbox).status == 200
+    seen = client.exec(sandbox, "sleep 3; grep net[0-9] /proc/net/dev")["stdout"].split()
+    assert (seen[2], seen[10]) == ("0", "0"), "packets that nobody has sent"
+
+
 def host_addresses():
     out = subprocess.run(["ip", "-4", "-o", "addr", "show", "scope", "global"], capture_output=True, text=True, check=True).stdout
     return re.findall(r"inet (\S+)/", out)

@@ -15,6 +15,7 @@
 #include "runtime/vm/vsockdoor.h"
 
 #define REST_MS     60 /* how long the stream stays closed before another try: long enough for the guest to see it */
+#define LOOK_BYTES  65536
 #define DROPPED_MAX (64u << 20) /* a serial port may hold what an earlier link left, */
 #define FRESH_MAX   4096u       /* a connection of its own nothing but the reply */
 
@@ -127,20 +128,38 @@ static void take_reply(struct vmchannel *c)
     finish(c, &err);
 }
 
+/* Looks at what is there and takes all up to the end of the reply: much at a time, since the scan alone would take a
+ * stream of false beginnings in pieces of a few bytes. 1: the reply is whole. 0: not yet. -errno: nothing there. */
+static int take_in(struct vmchannel *c)
+{
+    static unsigned char piece[LOOK_BYTES];
+    ssize_t n = recv(c->fd, piece, sizeof(piece), MSG_DONTWAIT | MSG_PEEK);
+    if (n <= 0)
+        return n < 0 ? -errno : -EPIPE;
+    size_t at = 0;
+    int is_whole = 0;
+    while (!is_whole && at < (size_t)n) {
+        size_t room = vmchannel_scan_room(&c->scan), more = (size_t)n - at < room ? (size_t)n - at : room;
+        memcpy(c->scan.bytes + c->scan.have, piece + at, more);
+        at += more;
+        is_whole = vmchannel_scan_added(&c->scan, more, c->opt.hello.nonce);
+    }
+    c->dropped += at;
+    n = recv(c->fd, piece, at, MSG_DONTWAIT); /* only we read from it */
+    return n == (ssize_t)at ? is_whole : -EPIPE;
+}
+
 static void on_readable(void *arg, int events)
 {
     struct vmchannel *c = arg;
     struct err err = ERR_INIT;
     (void)events;
-    ssize_t n = recv(c->fd, c->scan.bytes + c->scan.have, vmchannel_scan_room(&c->scan), MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    int r = take_in(c);
+    if (r == -EAGAIN || r == -EINTR)
         return;
-    if (n <= 0) {
+    if (r < 0) {
         rest(c);
-        return;
-    }
-    c->dropped += (size_t)n;
-    if (vmchannel_scan_added(&c->scan, (size_t)n, c->opt.hello.nonce)) {
+    } else if (r > 0) {
         take_reply(c);
     } else if (c->dropped > (c->path ? DROPPED_MAX : FRESH_MAX)) {
         (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's agent talks, but does not answer");

@@ -180,6 +180,28 @@ TEST(an_answer_hands_the_stream_over)
     (void)close(fd);
 }
 
+/* What an earlier link left, false beginnings without end, and in the same breath what the next link is to read. */
+TEST(nothing_behind_the_reply_is_taken)
+{
+    enum { NOISE = 70000, BEHIND = 9 };
+    static unsigned char stream[NOISE + sizeof(struct vmhello_reply) + BEHIND];
+    struct vmhello hello;
+    char rest[BEHIND + 1] = "";
+    (void)begin(10000, 10000);
+    int fd = take_hello(&hello);
+    struct vmhello_reply reply = reply_of(hello.nonce);
+    for (size_t i = 0; i < NOISE; i++)
+        stream[i] = (unsigned char)VMHELLO_MAGIC[i % VMHELLO_MAGIC_LEN];
+    memcpy(stream + NOISE, &reply, sizeof(reply));
+    memcpy(stream + NOISE + sizeof(reply), "the link.", BEHIND);
+    give(fd, stream, sizeof(stream));
+    CHECK_INT(calls, 1);
+    CHECK(got_fd >= 0 && recv(got_fd, rest, BEHIND, MSG_DONTWAIT) == BEHIND);
+    CHECK_STR(rest, "the link.");
+    (void)close(got_fd);
+    (void)close(fd);
+}
+
 /* A guest's text is read by people, and its number is not believed. */
 static void expect_refusal(int32_t result, int sys)
 {
@@ -335,6 +357,7 @@ int main(void)
     listener = unixsock_listen(path, SOCK_NONBLOCK, 4);
     CHECK_INT(loop_new(&loop, &err), 0);
     RUN(an_answer_hands_the_stream_over);
+    RUN(nothing_behind_the_reply_is_taken);
     RUN(a_refusal_is_told);
     RUN(who_hangs_up_is_greeted_again);
     RUN(who_is_silent_is_greeted_again_on_another_stream);
