@@ -171,7 +171,7 @@ class Loops:
 
 
 def base_drives(server):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (server.data_dir / "vm" / "bases").glob("*.erofs")}
+    return {path.name: (path.stat().st_mode & 0o777, hashlib.sha256(path.read_bytes()).hexdigest()) for path in (server.data_dir / "vm" / "bases").glob("*.erofs")}
 
 
 def test_the_host_reads_nothing_that_a_guest_wrote_to_its_drives(server, neighbour):
@@ -200,6 +200,7 @@ def test_the_host_reads_nothing_that_a_guest_wrote_to_its_drives(server, neighbo
         assert slow.delete(f"/volumes/{vid}").status == 200
     assert not loops.seen, loops.seen
     assert bases and base_drives(server) == bases  # which neighbours read
+    assert {mode for mode, _ in bases.values()} == {0o444}
 
 
 def limit_memory(pid, more_mb):

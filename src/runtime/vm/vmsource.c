@@ -255,7 +255,8 @@ static void on_filled(void *arg, const struct vmwire_reply *reply, const int *fd
     if (s->vm->is_ending)
         (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
     CLEANUP(free_p) char *to = xstrndup(pending, strlen(pending) - strlen(".new"));
-    if (!err && !why.code && rename(pending, to) < 0)
+    /* Many machines read it, so nobody writes to it any more, whoever gets hold of it. */
+    if (!err && !why.code && (chmod(pending, 0444) < 0 || rename(pending, to) < 0))
         (void)err_sys(&why, -errno, "keep %s", to);
     if (err || why.code) {
         (void)unlink(pending); /* half-made */
