@@ -23,8 +23,7 @@
 #include "image/wordlist.h"
 #include "os/tree.h"
 
-#define OWNER_MAX  128
-#define PIN_SHARED ".same-" /* and a digest of the layers: what owners of the same share */
+#define OWNER_MAX 128
 
 struct image *image_free(struct image *i)
 {
@@ -319,14 +318,14 @@ static int check_owner(const char *owner, struct err *err)
  */
 static int write_pin(struct image_store *s, const json_t *layers, const char *owner, struct err *err)
 {
-    char shared[sizeof(PIN_SHARED) + DIGEST_HEX] = PIN_SHARED;
+    char shared[sizeof(LAYOUT_SHARED) + DIGEST_HEX] = LAYOUT_SHARED;
     struct digest sum;
     digest_init(&sum);
     for (size_t i = 0; i < json_array_size(layers); i++) {
         const char *hex = json_get_str(json_array_get(layers, i), "digest", "");
         digest_add(&sum, hex, strlen(hex));
     }
-    digest_hex(&sum, shared + strlen(PIN_SHARED));
+    digest_hex(&sum, shared + strlen(LAYOUT_SHARED));
     digest_done(&sum);
     if (linkat(s->pins_fd, shared, s->pins_fd, owner, 0) == 0)
         return 0;
@@ -388,7 +387,7 @@ int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const ch
     }
     for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d)) {
         bool is_part = strncmp(e->d_name, LAYOUT_PART, strlen(LAYOUT_PART)) == 0;
-        if (is_part || strncmp(e->d_name, PIN_SHARED, strlen(PIN_SHARED)) == 0)
+        if (is_part || strncmp(e->d_name, LAYOUT_SHARED, strlen(LAYOUT_SHARED)) == 0)
             (void)unlinkat(s->pins_fd, e->d_name, 0); /* of a server that died; tried again at the next start */
         else if (e->d_name[0] != '.' && !is_alive(arg, e->d_name))
             r = image_unpin_lazy(s, e->d_name, err);

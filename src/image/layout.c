@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,6 +17,7 @@
 #include "os/whole.h"
 
 #define PARTIAL_KEEP_S (7 * 86400)
+#define SHARED_S       60
 
 static int make_path(const char *dir, struct err *err)
 {
@@ -341,6 +343,24 @@ static int mark_folder(int dir_fd, json_t *used, struct err *err)
     return r;
 }
 
+/* What no pin has shared for a while. Sooner it would be made again for the next one. */
+static void drop_shared(struct image_store *s)
+{
+    int fd = openat(s->pins_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    time_t now = time(NULL);
+    struct stat st;
+    if (!d)
+        close_fd_p(&fd);
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+        if (strncmp(e->d_name, LAYOUT_SHARED, strlen(LAYOUT_SHARED)) == 0 &&
+            fstatat(s->pins_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1 &&
+            now - st.st_ctime > SHARED_S)
+            (void)unlinkat(s->pins_fd, e->d_name, 0); /* holds nothing; the next collection tries again */
+    if (d)
+        closedir(d);
+}
+
 int layout_collect(struct image_store *s, struct layout_tmp *trash, struct err *err)
 {
     JSON_OWNED used = json_object();
@@ -350,6 +370,7 @@ int layout_collect(struct image_store *s, struct layout_tmp *trash, struct err *
         r = mark_folder(s->pins_fd, used, err);
     if (r < 0)
         return r;
+    drop_shared(s);
     if (layout_read_json(s->dir_fd, "host.json", &host, NULL) == 0)
         mark_used(used, host);
     int fd = openat(s->layers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -16,7 +16,8 @@
 #define LAYOUT_MAGIC      0x494d4753u
 #define LAYOUT_EXPORT_PIN "export_" /* and the name of the export's folder in tmp/: both go together */
 
-#define LAYOUT_PART ".part-" /* begins what an attached store has not written whole yet */
+#define LAYOUT_PART   ".part-" /* begins what an attached store has not written whole yet */
+#define LAYOUT_SHARED ".same-" /* … and a digest of layers: what pins of the same share; no pin by itself */
 
 struct layout_layer {
     char hex[DIGEST_HEX];
