@@ -220,12 +220,16 @@ static void resume_over(struct resuming *r, const struct err *err)
     fn(arg, err ? &why : NULL);
 }
 
-/* QEMU tells of a transfer's end a little before it is through with it, and until then refuses to go on. */
+/* QEMU tells of a transfer's end a little before it is through with it, and until then refuses to go on. It may have
+ * come through between the refusal and this look at it. */
 static void on_refused(void *arg, json_t *value, const struct err *err)
 {
     struct resuming *r = arg;
-    bool is_ending = !err && strcmp(json_get_str(value, "status", ""), "finish-migrate") == 0;
-    if (is_ending && r->tries++ < AGAIN_TRIES)
+    const char *status = err ? "" : json_get_str(value, "status", "");
+    bool is_saved = strcmp(status, "finish-migrate") == 0 || strcmp(status, "postmigrate") == 0;
+    if (strcmp(status, "running") == 0)
+        resume_over(r, NULL);
+    else if (is_saved && r->tries++ < AGAIN_TRIES)
         timer_set(r->again, AGAIN_MS, 0);
     else
         resume_over(r, &r->err);

@@ -194,10 +194,12 @@ static void wait_for_command(void)
     CHECK(p.revents & POLLIN);
 }
 
-static void refuse_cont(void)
+static void refuse_cont(const char *status)
 {
+    char answer[64];
+    (void)snprintf(answer, sizeof(answer), "{\"return\": {\"status\": \"%s\"}}\n", status);
     expect("cont", "{}", "{\"error\": {\"desc\": \"Migration is not finalized yet\"}}\n");
-    expect("query-status", "{}", "{\"return\": {\"status\": \"finish-migrate\"}}\n");
+    expect("query-status", "{}", answer);
 }
 
 static void begin(bool is_reopened)
@@ -257,7 +259,7 @@ TEST(a_resume_waits_for_the_end_of_a_transfer)
     begin(false);
     ops->resume(vmm, on_done, NULL);
     for (int i = 0; i < 3; i++) {
-        refuse_cont();
+        refuse_cont(i < 2 ? "finish-migrate" : "postmigrate"); /* the last: it is through with it by now */
         CHECK_INT(done, 0);
         wait_for_command();
     }
@@ -265,7 +267,7 @@ TEST(a_resume_waits_for_the_end_of_a_transfer)
     CHECK_INT(done, 1);
     CHECK_INT(failed, 0);
     ops->resume(vmm, on_done, NULL);
-    refuse_cont();
+    refuse_cont("finish-migrate");
     ops->pause(vmm, on_done, NULL); /* whoever asked before is told, and it stays as it is */
     expect("stop", "{}", OK);
     for (int i = 0; i < 1000 && done < 3; i++)
@@ -274,16 +276,20 @@ TEST(a_resume_waits_for_the_end_of_a_transfer)
     CHECK_INT(done, 3);
     CHECK_INT(failed, 1);
     ops->resume(vmm, on_done, NULL);
-    refuse_cont();
+    refuse_cont("running"); /* of itself */
+    CHECK_INT(done, 4);
+    CHECK_INT(failed, 1);
+    ops->resume(vmm, on_done, NULL);
+    refuse_cont("finish-migrate");
     end(); /* while it waits */
-    CHECK_INT(done, 3);
+    CHECK_INT(done, 4);
 }
 
 TEST(a_monitor_that_goes_ends_a_resume)
 {
     begin(false);
     ops->resume(vmm, on_done, NULL);
-    refuse_cont();
+    refuse_cont("finish-migrate");
     (void)close(monitor);
     monitor = NO_FD;
     for (int i = 0; i < 100 && !done; i++)
