@@ -1,4 +1,5 @@
 """System calls in the name of another process, by ptrace: what it may do is asked of the kernel, not read off a list."""
+import contextlib
 import ctypes
 import os
 import platform
@@ -49,7 +50,8 @@ class Taken:
             ptrace(SETREGS, self.pid, None, ctypes.byref(self.before))
             ptrace(DETACH, self.pid)
         except ProcessLookupError:
-            os.waitpid(self.pid, 0)  # killed meanwhile: its parent learns of it after us
+            with contextlib.suppress(ChildProcessError):  # killed meanwhile: its parent learns of it after us
+                os.waitpid(self.pid, 0)
 
     def _put(self, data, at):
         data += bytes(-len(data) % 8)
@@ -67,6 +69,9 @@ class Taken:
         regs.rax, regs.orig_rax, regs.rip = number, (1 << 64) - 1, self.before.rip - len(SYSCALL)
         ptrace(SETREGS, self.pid, None, ctypes.byref(regs))
         ptrace(STEP, self.pid)
-        assert os.WSTOPSIG(os.waitpid(self.pid, 0)[1]) == signal.SIGTRAP
+        status = os.waitpid(self.pid, 0)[1]
+        if os.WIFSIGNALED(status):
+            return None  # for what it did, before anybody could look
+        assert os.WSTOPSIG(status) == signal.SIGTRAP
         ptrace(GETREGS, self.pid, None, ctypes.byref(regs))
         return ctypes.c_longlong(regs.rax).value
