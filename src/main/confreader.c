@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "main/confway.h"
 #include "os/confine.h"
+#include "os/onlycalls.h"
 #include "os/seqsock.h"
 #include "os/whole.h"
 
@@ -197,58 +198,16 @@ __attribute__((noreturn)) static void keep_looking(struct reader *r)
 
 /* --- giving up rights --- */
 
-/* What the lines above need, and malloc. Nothing is executed, made, signalled or connected to. */
+/* What the lines above need besides. Nothing is executed, made, signalled or connected to. */
 static const int allowed_calls[] = {
-    SCMP_SYS(read),
-    SCMP_SYS(write),
-    SCMP_SYS(close),
-    SCMP_SYS(fstat),
-    SCMP_SYS(stat),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(statx),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),
-    SCMP_SYS(inotify_add_watch),
-    SCMP_SYS(inotify_rm_watch),
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(sendmsg),
+    SCMP_SYS(fstat),        SCMP_SYS(stat),       SCMP_SYS(newfstatat),        SCMP_SYS(statx),
+    SCMP_SYS(readlink),     SCMP_SYS(readlinkat), SCMP_SYS(inotify_add_watch), SCMP_SYS(inotify_rm_watch),
     SCMP_SYS(memfd_create),
-    SCMP_SYS(fcntl),
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(brk),
-    SCMP_SYS(mmap),
-    SCMP_SYS(munmap),
-    SCMP_SYS(mremap),
-    SCMP_SYS(mprotect),
-    SCMP_SYS(madvise),
-    SCMP_SYS(futex),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(getpid),
-    SCMP_SYS(gettid),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(sigaltstack),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
 };
 
 static int refuse_calls(void)
 {
-    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    if (!ctx)
-        return -ENOMEM;
-    struct scmp_arg_cmp only_reads = SCMP_A2_64(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | O_PATH, O_RDONLY);
-    int r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &only_reads);
-    for (size_t i = 0; r == 0 && i < sizeof(allowed_calls) / sizeof(*allowed_calls); i++)
-        if (allowed_calls[i] >= 0) /* negative: this architecture has no such call */
-            r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed_calls[i], 0);
-    if (r == 0)
-        r = seccomp_load(ctx);
-    seccomp_release(ctx);
+    int r = onlycalls_enter(allowed_calls, sizeof(allowed_calls) / sizeof(*allowed_calls), true);
     return r == -EINVAL || r == -ENOSYS ? 0 : r; /* a kernel without: the server says so */
 }
 

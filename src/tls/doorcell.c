@@ -9,54 +9,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/onlycalls.h"
+
 enum { NOBODY = 65534, CAP_LAST = 63 };
 
-/* Everything that the loop, OpenSSL with its files already read, and malloc need. Nothing opens, executes or signals.
- */
+/* What the loop and OpenSSL with its files already read need besides. Nothing opens, executes or signals. */
 static const int allowed_calls[] = {
-    SCMP_SYS(read),
-    SCMP_SYS(write),
-    SCMP_SYS(readv),
-    SCMP_SYS(writev),
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(sendto),
-    SCMP_SYS(sendmsg),
-    SCMP_SYS(accept4),
-    SCMP_SYS(shutdown),
-    SCMP_SYS(socketpair),
-    SCMP_SYS(setsockopt),
-    SCMP_SYS(getsockopt),
-    SCMP_SYS(close),
-    SCMP_SYS(fcntl),
-    SCMP_SYS(ioctl),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(epoll_pwait),
-    SCMP_SYS(epoll_ctl),
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(gettimeofday),
-    SCMP_SYS(time),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(futex),
-    SCMP_SYS(brk),
-    SCMP_SYS(mmap),
-    SCMP_SYS(munmap),
-    SCMP_SYS(mremap),
-    SCMP_SYS(mprotect),
-    SCMP_SYS(madvise),
-    SCMP_SYS(getpid),
-    SCMP_SYS(gettid),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(sigaltstack),
+    SCMP_SYS(readv),        SCMP_SYS(writev),          SCMP_SYS(recvfrom),     SCMP_SYS(sendto),
+    SCMP_SYS(accept4),      SCMP_SYS(shutdown),        SCMP_SYS(socketpair),   SCMP_SYS(setsockopt),
+    SCMP_SYS(getsockopt),   SCMP_SYS(ioctl),           SCMP_SYS(epoll_wait),   SCMP_SYS(epoll_pwait),
+    SCMP_SYS(epoll_ctl),    SCMP_SYS(clock_nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time),
     SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
 };
 
 static int change_user(void)
@@ -77,21 +40,6 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
-static int install_filter(void)
-{
-    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    if (!ctx)
-        return -ENOMEM;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < sizeof allowed_calls / sizeof *allowed_calls; i++)
-        if (allowed_calls[i] >= 0) /* negative: this architecture has no such call */
-            r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed_calls[i], 0);
-    if (r == 0)
-        r = seccomp_load(ctx);
-    seccomp_release(ctx);
-    return r;
-}
-
 int doorcell_enter(struct err *err)
 {
     const struct rlimit none = { 0, 0 };
@@ -107,6 +55,6 @@ int doorcell_enter(struct err *err)
     (void)setrlimit(RLIMIT_CORE, &none);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return err_sys(err, -errno, "TLS door: give up new privileges");
-    r = install_filter();
+    r = onlycalls_enter(allowed_calls, sizeof(allowed_calls) / sizeof(*allowed_calls), false);
     return r < 0 ? err_sys(err, r, "TLS door: system call filter") : 0;
 }
