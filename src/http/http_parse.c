@@ -133,6 +133,8 @@ static int on_body(llhttp_t *p, const char *at, size_t len)
 {
     struct http_conn *c = p->data;
     struct http_req *r = c->req;
+    if (!len)
+        return 0; /* resumed inside a piece before more of it came: to data_fn no bytes are the end */
     c->body_bytes += len;
     if (c->is_discarding)
         return c->body_bytes > HTTP_STASH_BYTES ? refuse(p, 413, "body after the reply") : 0;

@@ -75,7 +75,8 @@ const char *http_req_body(const struct http_req *r, size_t *ret_len);        /* 
 const char *http_req_peer(const struct http_req *r);                         /* "127.0.0.1:4242" or "unix" */
 bool http_req_wants_upgrade(const struct http_req *r, const char *protocol); /* "websocket" */
 
-/* Streamed body: data pieces, then one call with (NULL, 0) at the end, or (NULL, -1) when the client left. */
+/* Streamed body: data pieces, none of them empty, then one call with (NULL, 0) at the end, or (NULL, -1) when the
+ * client left. */
 typedef void http_data_fn(void *arg, const char *data, ssize_t len);
 void http_req_read(struct http_req *r, http_data_fn *fn, void *arg);
 void http_req_hold(struct http_req *r, bool is_held); /* pause and resume reading of the body */

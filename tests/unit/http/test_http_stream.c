@@ -148,6 +148,37 @@ TEST(a_held_body_stops_within_a_piece_and_goes_on)
     end();
 }
 
+/* A hold inside a piece that has not come whole: resuming finds nothing to read, which is not the end of the body. */
+TEST(resuming_a_held_body_without_new_bytes_is_not_its_end)
+{
+    static const struct {
+        const char *first, *second;
+    } bodies[] = {
+        { "Transfer-Encoding: chunked\r\n\r\n6\r\nabc", "def\r\n0\r\n\r\n" },
+        { "Content-Length: 6\r\n\r\nabc", "def" },
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        begin();
+        holds_each = true;
+        int fd = fixture_connect(&fx);
+        fixture_say(fd, "PUT /up HTTP/1.1\r\nHost: x\r\n");
+        fixture_say(fd, bodies[i].first);
+        fixture_turn(&fx, 10);
+        CHECK_STR(buf_text(&got), "abc");
+        http_req_hold(upload, false);
+        fixture_turn(&fx, 10);
+        CHECK_INT(end_seen, 0);
+        fixture_say(fd, bodies[i].second);
+        fixture_turn(&fx, 10);
+        CHECK_STR(buf_text(&got), "abcdef");
+        if (!end_seen)
+            http_req_hold(upload, false);
+        CHECK(fixture_wait(&fx, fd, "got it"));
+        close(fd);
+        end();
+    }
+}
+
 static void on_slow_data(void *arg, const char *data, ssize_t len)
 {
     (void)arg;
@@ -381,6 +412,7 @@ int main(void)
 {
     RUN(a_streamed_body_arrives_whole_and_in_order);
     RUN(a_held_body_stops_within_a_piece_and_goes_on);
+    RUN(resuming_a_held_body_without_new_bytes_is_not_its_end);
     RUN(a_late_reader_gets_everything_while_the_sender_is_slowed);
     RUN(small_streams_are_chunked_and_keep_the_connection);
     RUN(a_client_that_leaves_is_noticed_while_the_reply_is_pending);
