@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "http/httplines.h"
 #include "http/outq.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -75,7 +76,7 @@ struct http_conn {
     size_t head_bytes, url_bytes, linger_bytes;
     int fail_status; /* set by a parser callback together with fail_text */
     const char *fail_text;
-    char last_byte; /* of the head seen so far */
+    struct httplines lines;
     bool is_closed, is_processing, is_process_due, is_flush_due, is_paused_at_head, is_paused_at_end, can_step;
     bool is_eof, is_hup, will_close, is_rejected, is_discarding;
     const char *rest; /* while processing: what the parser has not seen yet */

@@ -1,12 +1,14 @@
 /* llhttp behind three functions. Theory: the parser pauses at the end of the head and at the end of the message, so
- * that users' functions run outside of it; each message begins with a parser made anew. llhttp was generated in its
- * loose mode (it lets bare LF, folded lines and blanks in names through), so those are refused here on the raw bytes.
+ * that users' functions run outside of it; each message begins with a parser made anew. What llhttp lets pass though
+ * a request could then be read in two ways (httplines.h, http_parse_check_head()) is refused on the raw bytes.
  */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "http/http_conn.h"
+
+static const char bad_line[] = "lines of a request end in CR LF and do not begin with a blank";
 
 static int fail(struct http_conn *c, int status, const char *text)
 {
@@ -133,6 +135,8 @@ static int on_body(llhttp_t *p, const char *at, size_t len)
 {
     struct http_conn *c = p->data;
     struct http_req *r = c->req;
+    if (!httplines_skip(&c->lines, at, len))
+        return refuse(p, 400, bad_line);
     if (!len)
         return 0; /* resumed inside a piece before more of it came: to data_fn no bytes are the end */
     c->body_bytes += len;
@@ -177,29 +181,10 @@ void http_parse_start(struct http_conn *c)
     c->head_bytes = c->url_bytes = 0;
     c->body_bytes = c->side_bytes = 0;
     c->body_ms = 0;
-    c->last_byte = '\0';
+    c->lines = (struct httplines){ 0 };
     c->fail_status = 0;
     c->fail_text = NULL;
     c->is_paused_at_head = c->is_paused_at_end = c->is_discarding = false;
-}
-
-/* Lines end in CRLF, no line begins with a blank: what llhttp lets pass in its loose mode. */
-static int check_lines(struct http_conn *c, const char *data, size_t len)
-{
-    const char *p = data, *end = data + len;
-    if (len && c->last_byte == '\n' && (*p == ' ' || *p == '\t'))
-        return fail(c, 400, "folded header lines are not allowed");
-    while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
-        char before = p > data ? p[-1] : c->last_byte;
-        if (before != '\r')
-            return fail(c, 400, "lines of the request head must end in CR LF");
-        p++;
-        if (p < end && (*p == ' ' || *p == '\t'))
-            return fail(c, 400, "folded header lines are not allowed");
-    }
-    if (len)
-        c->last_byte = data[len - 1];
-    return 0;
 }
 
 static int explain(struct http_conn *c, llhttp_errno_t code)
@@ -208,6 +193,9 @@ static int explain(struct http_conn *c, llhttp_errno_t code)
     case HPE_INVALID_METHOD:
         return fail(c, 501, "request method is not known");
     case HPE_INVALID_VERSION:
+        if (c->parser.http_major == 1 && c->parser.http_minor <= 1)
+            return fail(c, 400, bad_line); /* the version is right, what follows it is not */
+        /* fall through */
     case HPE_PAUSED_H2_UPGRADE:
         return fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
     case HPE_UNEXPECTED_CONTENT_LENGTH:
@@ -221,6 +209,10 @@ static int explain(struct http_conn *c, llhttp_errno_t code)
         return fail(c, 400, "request target is not a valid URL: percent-encode other bytes");
     case HPE_INVALID_CHUNK_SIZE:
         return fail(c, 400, "chunk size is not a hexadecimal number in range");
+    case HPE_STRICT:
+    case HPE_CR_EXPECTED:
+    case HPE_LF_EXPECTED:
+        return fail(c, 400, bad_line);
     default:
         return fail(c, 400, "not a valid HTTP/1.1 request");
     }
@@ -232,13 +224,14 @@ int http_parse_run(struct http_conn *c, const char *data, size_t len, size_t *re
     c->is_paused_at_head = c->is_paused_at_end = c->can_step = false;
     if (llhttp_get_errno(&c->parser) == HPE_PAUSED)
         llhttp_resume(&c->parser);
+    c->lines.at = data;
     llhttp_errno_t code = llhttp_execute(&c->parser, data, len);
     size_t used = len;
     if (code != HPE_OK && llhttp_get_error_pos(&c->parser))
         used = (size_t)(llhttp_get_error_pos(&c->parser) - data);
     *ret_used = used < len ? used : len;
-    if (was_in_head && check_lines(c, data, *ret_used) < 0)
-        return -EINVAL;
+    if (!httplines_check(&c->lines, data + *ret_used))
+        return fail(c, 400, bad_line);
     if (code == HPE_PAUSED)
         return HPE_PAUSED;
     if (code != HPE_OK)

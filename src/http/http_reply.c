@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "http/httplines.h"
 
 enum { HEAD_BYTES = 65536, FIELDS_MAX = 100 };
 
@@ -13,6 +14,7 @@ struct http_reply {
     struct http_reply_events events;
     void *arg;
     llhttp_t parser;
+    struct httplines lines;
     struct buf head; /* names and values, each ended by a NUL */
     size_t names[FIELDS_MAX], values[FIELDS_MAX];
     unsigned field_count;
@@ -21,6 +23,8 @@ struct http_reply {
     bool is_name_open, is_head_method, is_in_body, is_complete, is_stopped;
     const char *problem;
 };
+
+static const char bad_line[] = "lines of a response end in CR LF and do not begin with a blank";
 
 /* --- the parser's callbacks --- */
 
@@ -100,6 +104,8 @@ static int on_headers_complete(llhttp_t *p)
 static int on_body(llhttp_t *p, const char *at, size_t len)
 {
     struct http_reply *r = p->data;
+    if (!httplines_skip(&r->lines, at, len))
+        return refuse(r, bad_line);
     if (r->events.on_data)
         r->events.on_data(r->arg, r, at, len);
     return r->is_stopped ? HPE_USER : 0;
@@ -155,12 +161,16 @@ static int broken(struct http_reply *r, const char *text)
 
 int http_reply_feed(struct http_reply *r, const char *data, size_t len, size_t *ret_used)
 {
+    r->lines.at = data;
     llhttp_errno_t code = llhttp_execute(&r->parser, data, len);
     const char *stop = code == HPE_OK ? NULL : llhttp_get_error_pos(&r->parser);
+    size_t used = stop && stop >= data && stop <= data + len ? (size_t)(stop - data) : len;
     if (ret_used)
-        *ret_used = stop && stop >= data && stop <= data + len ? (size_t)(stop - data) : len;
+        *ret_used = used;
     if (r->is_stopped)
         return HTTP_REPLY_STOPPED;
+    if (!httplines_check(&r->lines, data + used))
+        return broken(r, bad_line);
     if (code == HPE_PAUSED_UPGRADE && r->status == 101)
         return HTTP_REPLY_UPGRADED;
     if (r->is_complete && r->status == 101)

@@ -4,7 +4,8 @@
 #include "base/alloc.h"
 #include "http/server_fixture.h"
 
-#define HEAD "GET / HTTP/1.1\r\nHost: x\r\n"
+#define HEAD    "GET / HTTP/1.1\r\nHost: x\r\n"
+#define CHUNKED "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 static struct fixture fx;
 static unsigned request_count;
@@ -70,61 +71,85 @@ static void check_refused(const char *what, const char *text, int status)
     CHECK(is_right);
 }
 
+static const struct {
+    const char *what, *text;
+    int status;
+} cases[] = {
+    { "two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", 400 },
+    { "different lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400 },
+    { "list of lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1, 1\r\n\r\na", 400 },
+    { "signed length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\na", 400 },
+    { "negative length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\na", 400 },
+    { "empty length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n\r\na", 400 },
+    { "length and encoding",
+      "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400 },
+    { "encoding and length",
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n", 400 },
+    { "gzip, chunked", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400 },
+    { "chunked, identity", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 400 },
+    { "gzip", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 400 },
+    { "two encodings",
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400 },
+    { "encoding in 1.0", "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400 },
+    { "folded line", HEAD "A: b\r\n c\r\n\r\n", 400 },
+    { "folded line by tab", HEAD "A: b\r\n\tc\r\n\r\n", 400 },
+    { "blank first line", "GET / HTTP/1.1\r\n Host: x\r\n\r\n", 400 },
+    { "no host", "GET / HTTP/1.1\r\nA: b\r\n\r\n", 400 },
+    { "two hosts", HEAD "Host: x\r\n\r\n", 400 },
+    { "host with path", "GET / HTTP/1.1\r\nHost: x/y\r\n\r\n", 400 },
+    { "blank before colon", HEAD "Content-Length : 1\r\n\r\na", 400 },
+    { "blank in name", HEAD "A B: c\r\n\r\n", 400 },
+    { "slash in name", HEAD "A/B: c\r\n\r\n", 400 },
+    { "high byte in name", HEAD "A\xff: c\r\n\r\n", 400 },
+    { "empty name", HEAD ": c\r\n\r\n", 400 },
+    { "control in value", HEAD "A: b\001c\r\n\r\n", 400 },
+    { "bare CR in value", HEAD "A: b\rc\r\n\r\n", 400 },
+    { "bare CR ends the head", HEAD "\rXGET /second HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
+    { "bare CR ends a line", "GET / HTTP/1.1\rXHost: x\r\n\r\n", 400 },
+    { "bare CR ends a header", HEAD "A: b\rX: c\r\n\r\n", 400 },
+    { "bare CR before the request", "\rGET / HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
+    { "LF ends the head", HEAD "\n", 400 },
+    { "CR CR LF", HEAD "A: b\r\r\n\r\n", 400 },
+    { "CR ends a chunk size", CHUNKED "3\rXabc\r\n0\r\n\r\n", 400 },
+    { "LF ends a chunk size", CHUNKED "3\nabc\r\n0\r\n\r\n", 400 },
+    { "CR ends an extension", CHUNKED "3;a=b\rXabc\r\n0\r\n\r\n", 400 },
+    { "LF ends an extension", CHUNKED "3;a\nabc\r\n0\r\n\r\n", 400 },
+    { "blank before a chunk size", CHUNKED " 3\r\nabc\r\n0\r\n\r\n", 400 },
+    { "blank after a chunk size", CHUNKED "3 \r\nabc\r\n0\r\n\r\n", 400 },
+    { "sign before a chunk size", CHUNKED "+3\r\nabc\r\n0\r\n\r\n", 400 },
+    { "0x before a chunk size", CHUNKED "0x3\r\nabc\r\n0\r\n\r\n", 400 },
+    { "empty chunk size", CHUNKED "\r\n0\r\n\r\n", 400 },
+    { "other bytes after chunk data", CHUNKED "3\r\nabcXX0\r\n\r\n", 400 },
+    { "CR and a byte after chunk data", CHUNKED "3\r\nabc\rX0\r\n\r\n", 400 },
+    { "LF after chunk data", CHUNKED "3\r\nabc\n0\r\n\r\n", 400 },
+    { "CR ends the last chunk", CHUNKED "0\rX\r\n", 400 },
+    { "LF ends the last chunk", CHUNKED "0\n\r\n", 400 },
+    { "CR and a byte end the body", CHUNKED "0\r\n\rXGET /second HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
+    { "LF ends the body", CHUNKED "0\r\n\n", 400 },
+    { "CR ends a trailer", CHUNKED "0\r\nT: a\rXU: b\r\n\r\n", 400 },
+    { "LF ends a trailer", CHUNKED "0\r\nT: a\n\r\n", 400 },
+    { "folded trailer", CHUNKED "0\r\nT: a\r\n b\r\n\r\n", 400 },
+    { "bare LF", "GET / HTTP/1.1\nHost: x\n\n", 400 },
+    { "bare LF after a header", HEAD "A: b\nB: c\r\n\r\n", 400 },
+    { "fragment", "GET /a#b HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
+    { "high byte in path", "GET /\xc3\xa4 HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
+    { "no slash", "GET a HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
+    { "bad chunk size", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400 },
+    { "endless chunk size", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\n",
+      400 },
+    { "connect", "CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n", 501 },
+    { "unknown method", "BREW / HTTP/1.1\r\nHost: x\r\n\r\n", 501 },
+    { "HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505 },
+    { "HTTP/0.9", "GET / HTTP/0.9\r\nHost: x\r\n\r\n", 505 },
+    { "HTTP/1.2", "GET / HTTP/1.2\r\nHost: x\r\n\r\n", 505 },
+    { "not HTTP", "\x16\x03\x01\x02", 501 },
+    { "body past the rule", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n", 413 },
+    { "chunks past the rule", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n",
+      413 },
+};
+
 TEST(smuggling_and_malformed_heads_are_refused)
 {
-    static const struct {
-        const char *what, *text;
-        int status;
-    } cases[] = {
-        { "two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", 400 },
-        { "different lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400 },
-        { "list of lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1, 1\r\n\r\na", 400 },
-        { "signed length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\na", 400 },
-        { "negative length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\na", 400 },
-        { "empty length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n\r\na", 400 },
-        { "length and encoding",
-          "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400 },
-        { "encoding and length",
-          "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n", 400 },
-        { "gzip, chunked", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400 },
-        { "chunked, identity", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-          400 },
-        { "gzip", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 400 },
-        { "two encodings",
-          "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-          400 },
-        { "encoding in 1.0", "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400 },
-        { "folded line", HEAD "A: b\r\n c\r\n\r\n", 400 },
-        { "folded line by tab", HEAD "A: b\r\n\tc\r\n\r\n", 400 },
-        { "blank first line", "GET / HTTP/1.1\r\n Host: x\r\n\r\n", 400 },
-        { "no host", "GET / HTTP/1.1\r\nA: b\r\n\r\n", 400 },
-        { "two hosts", HEAD "Host: x\r\n\r\n", 400 },
-        { "host with path", "GET / HTTP/1.1\r\nHost: x/y\r\n\r\n", 400 },
-        { "blank before colon", HEAD "Content-Length : 1\r\n\r\na", 400 },
-        { "blank in name", HEAD "A B: c\r\n\r\n", 400 },
-        { "slash in name", HEAD "A/B: c\r\n\r\n", 400 },
-        { "high byte in name", HEAD "A\xff: c\r\n\r\n", 400 },
-        { "empty name", HEAD ": c\r\n\r\n", 400 },
-        { "control in value", HEAD "A: b\001c\r\n\r\n", 400 },
-        { "bare CR in value", HEAD "A: b\rc\r\n\r\n", 400 },
-        { "bare LF", "GET / HTTP/1.1\nHost: x\n\n", 400 },
-        { "bare LF after a header", HEAD "A: b\nB: c\r\n\r\n", 400 },
-        { "fragment", "GET /a#b HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
-        { "high byte in path", "GET /\xc3\xa4 HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
-        { "no slash", "GET a HTTP/1.1\r\nHost: x\r\n\r\n", 400 },
-        { "bad chunk size", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400 },
-        { "endless chunk size", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\n",
-          400 },
-        { "connect", "CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n", 501 },
-        { "unknown method", "BREW / HTTP/1.1\r\nHost: x\r\n\r\n", 501 },
-        { "HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505 },
-        { "HTTP/0.9", "GET / HTTP/0.9\r\nHost: x\r\n\r\n", 505 },
-        { "HTTP/1.2", "GET / HTTP/1.2\r\nHost: x\r\n\r\n", 505 },
-        { "not HTTP", "\x16\x03\x01\x02", 501 },
-        { "body past the rule", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n", 413 },
-        { "chunks past the rule",
-          "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n", 413 },
-    };
     begin();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_refused(cases[i].what, cases[i].text, cases[i].status);

@@ -45,6 +45,8 @@ static int feed(struct http_reply *r, const char *text, size_t step, size_t *ret
     return state;
 }
 
+#define OK_CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
 struct shape {
     const char *text;
     bool is_head_method;
@@ -69,6 +71,18 @@ static const struct shape shapes[] = {
     { "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", false, -EPROTO, 0, "" },
     { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", false, -EPROTO, 0, "" },
     { "HTTP/1.1 101 Switching Protocols\r\n\r\n", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\rXa", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nA: b\rXContent-Length: 1\r\n\r\na", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\nContent-Length: 1\r\n\r\na", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\na", false, -EPROTO, 0, "" },
+    { "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 1\r\n\r\na", false, -EPROTO, 0, "" },
+    { OK_CHUNKED "3\rXabc\r\n0\r\n\r\n", false, -EPROTO, 0, "" },
+    { OK_CHUNKED "3\nabc\r\n0\r\n\r\n", false, -EPROTO, 0, "" },
+    { OK_CHUNKED "3\r\nabcXX0\r\n\r\n", false, -EPROTO, 0, "abc" },
+    { OK_CHUNKED "3\r\nabc\n0\r\n\r\n", false, -EPROTO, 0, "abc" },
+    { OK_CHUNKED "0\rX\r\n", false, -EPROTO, 0, "" },
+    { OK_CHUNKED "0\r\n\rX", false, -EPROTO, 0, "" },
+    { OK_CHUNKED "0\r\nT: a\n\r\n", false, -EPROTO, 0, "" },
 };
 
 TEST(responses_of_every_shape)
