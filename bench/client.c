@@ -57,7 +57,8 @@ int client_send(struct client *c, const char *method, const char *path, const ch
     size_t body_len = body ? strlen(body) : 0;
     char *req = NULL;
     int n = asprintf(
-        &req, "%s /sandbox%s HTTP/1.1\r\nHost: b\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+        &req,
+        "%s /sandbox%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
         method, path, body_len, body ? body : "");
     int r = n < 0 ? -1 : send_all(c->fd, req, (size_t)n);
     free(req);

@@ -73,7 +73,7 @@ static bool read_text(char *buf)
 
 static bool open_worker(const struct bench *b)
 {
-    static const char hello[] = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    static const char hello[] = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n";
     char head[4096];
     size_t len = 0;

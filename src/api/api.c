@@ -11,6 +11,7 @@
 #include "api/access.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
+#include "api/hostguard.h"
 #include "api/mcp_door.h"
 #include "api/params.h"
 #include "api/rawproxy.h"
@@ -317,6 +318,10 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
     struct api *a = arg;
     struct err err = ERR_INIT;
     struct http_body_rule rule = { .max_bytes = (size_t)a->settings->max_body_mb * MIB };
+    if (hostguard_check(a, r, &err) < 0) {
+        refuse(a, r, &err);
+        return rule;
+    }
     const struct api_door *door = door_for(a, r);
     if (door) {
         rule.is_streamed = door->is_raw;

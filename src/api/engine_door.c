@@ -5,6 +5,8 @@
 
 #include "api/api_core.h"
 #include "api/call.h"
+#include "api/call_core.h"
+#include "api/hostguard.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "engine/chanend.h"
@@ -236,6 +238,19 @@ enum engine_verdict engine_door_auth(void *arg, const char *token, const char *p
     }
     (void)snprintf(ret_id, ENGINE_ID_MAX, "%s", who->id);
     return who->role == TOKENFILE_ADMIN ? ENGINE_FULL : ENGINE_LIMITED;
+}
+
+void engine_door_head(void *arg, struct http_req *r)
+{
+    struct api *a = arg;
+    struct err err = ERR_INIT;
+    if (hostguard_check(a, r, &err) == 0)
+        return;
+    struct audit_line line = { .remote = http_req_peer(r),
+                               .operation = "engine::connect",
+                               .status = err_status(err.code) };
+    audit_refused(a->audit, &line);
+    call_refuse(r, &err);
 }
 
 void engine_door_refused(void *arg, const char *identity, const char *peer, const char *what)

@@ -11,9 +11,10 @@
 struct engine_door;
 struct engine_door *engine_door_new(struct engine *e, struct api *a, const char *prefix);
 struct engine_door *engine_door_free(struct engine_door *d); /* when no call can come any more */
-/* engine_options.auth and on_refused; arg is the struct api. What is refused is in the audit log. */
+/* engine_options.auth, on_refused and on_head; arg is the struct api. What is refused is in the audit log. */
 engine_auth_fn engine_door_auth;
 engine_refused_fn engine_door_refused;
+engine_head_fn engine_door_head;
 /* Who calls, and one call less of its quota; *ret NULL: nobody who had to show a token. Caller drops the reference.
  * ERR_FORBIDDEN: its token is worth nothing any more. ERR_RATE_LIMITED. */
 struct caller;

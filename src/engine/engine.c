@@ -47,6 +47,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     e->channels = o->channels;
     e->trust = o->trust;
     e->auth = o->auth;
+    e->on_head = o->on_head;
     e->auth_arg = o->auth_arg;
     e->on_refused = o->on_refused;
     e->name = xstrdup(o->name);
@@ -215,7 +216,9 @@ static void refuse_token(struct engine *e, struct http_req *r)
 
 static struct http_body_rule on_head(void *arg, struct http_req *r)
 {
-    (void)arg, (void)r;
+    struct engine *e = arg;
+    if (e->on_head)
+        e->on_head(e->auth_arg, r);
     return (struct http_body_rule){ .max_bytes = BODY_MAX };
 }
 

@@ -29,6 +29,9 @@ typedef enum engine_verdict engine_auth_fn(void *arg, const char *token, const c
 /* A worker with limited rights asked for more: what is a function, or the kind of a message. */
 typedef void engine_refused_fn(void *arg, const char *identity, const char *peer, const char *what);
 
+/* Sees the head of every request to the port; answers those that must not come. */
+typedef void engine_head_fn(void *arg, struct http_req *r);
+
 struct engine_options {
     struct loop *loop;
     struct store *store;          /* queue and state are kept here */
@@ -37,7 +40,8 @@ struct engine_options {
      * the port may connect, with all rights. */
     engine_auth_fn *auth;
     engine_refused_fn *on_refused; /* may be NULL */
-    void *auth_arg;                /* of both */
+    engine_head_fn *on_head;       /* may be NULL */
+    void *auth_arg;                /* of all three */
     const char *name;              /* worker name of the functions of this process, "iii-sandbox" */
     const char *version;
     const struct tlsctx_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */

@@ -75,6 +75,7 @@ struct engine {
     struct channel_hub *channels;
     engine_auth_fn *auth;
     engine_refused_fn *on_refused;
+    engine_head_fn *on_head;
     void *auth_arg;
     char *name, *version;
     const struct tlsctx_trust *trust;

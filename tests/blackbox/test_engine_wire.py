@@ -55,9 +55,9 @@ def test_other_paths_and_methods(server):
         with pytest.raises(wsclient.Refused) as why:
             wsclient.WebSocket(server.engine_port, path)
         assert why.value.status == status, path
-    plain = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    plain = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     assert harness.status_of(harness.raw(server.engine_port, plain)) == 426
-    old = (b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n"
+    old = (b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n"
            b"Sec-WebSocket-Key: QUJDREVGR0hJSktMTU5PUA==\r\n\r\n")
     with socket.create_connection(("127.0.0.1", server.engine_port), timeout=harness.DEADLINE_S) as sock:
         sock.sendall(old)

@@ -100,7 +100,7 @@ def test_ten_at_once(server, box):
 def test_a_client_that_leaves_ends_its_command(server, box, client):
     body = json.dumps({"command": "sleep 99905"}).encode()
     sock = socket.create_connection(("127.0.0.1", server.port))
-    sock.sendall(b"POST /sandbox/sandboxes/%s/exec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+    sock.sendall(b"POST /sandbox/sandboxes/%s/exec HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                  % (box.encode(), len(body), body))
     harness.wait_until(lambda: processes_with(client, box, "99905"), "the command to start")
     sock.close()

@@ -66,7 +66,7 @@ def test_large_output_is_whole(box, client):
 def open_stream(server, sid, command):
     body = json.dumps({"command": command, "timeout": 120}).encode()
     sock = socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S)
-    sock.sendall(b"POST /sandbox/sandboxes/%s/exec/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    sock.sendall(b"POST /sandbox/sandboxes/%s/exec/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                  b"Content-Length: %d\r\n\r\n%s" % (sid.encode(), len(body), body))
     return sock
 

@@ -269,7 +269,7 @@ def test_a_body_that_does_not_fit_into_memory():
         size = int(leak.read(f"/proc/{server.pid}/statm").split()[0]) * 4096
         resource.prlimit(server.pid, resource.RLIMIT_AS, (size + (64 << 20), resource.RLIM_INFINITY))
         with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
-            sock.sendall(b"POST /sandbox/sandboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 400000000\r\n\r\n")
+            sock.sendall(f"POST /sandbox/sandboxes/{sid}/files/write HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 400000000\r\n\r\n".encode())
             answer = b""
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 for _ in range(400):

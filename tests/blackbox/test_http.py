@@ -10,7 +10,7 @@ import pytest
 import harness
 from harness import raw, status_of
 
-HEALTH = b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n"
+HEALTH = b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n"
 OK_BODY = b'{"status":"healthy"}'
 SERVER_ENV = {"III_MAX_BODY_MB": "1"}
 
@@ -22,7 +22,7 @@ def still_serving(client):
 
 
 def request(head, body=b"", method=b"POST", path=b"/sandbox/sandboxes"):
-    return method + b" " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + head + b"\r\n" + body
+    return method + b" " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + head + b"\r\n" + body
 
 
 REFUSED = [
@@ -46,10 +46,10 @@ REFUSED = [
     ("no Host", b"GET /sandbox/health HTTP/1.1\r\nConnection: close\r\n\r\n"),
     ("two Hosts", b"GET /sandbox/health HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n"),
     ("no version", b"GET /sandbox/health\r\n\r\n"),
-    ("another version", b"GET /sandbox/health HTTP/3.7\r\nHost: x\r\n\r\n"),
+    ("another version", b"GET /sandbox/health HTTP/3.7\r\nHost: localhost\r\n\r\n"),
     ("another protocol", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 40),
     ("binary noise", bytes(range(256)) * 4 + b"\r\n\r\n"),
-    ("a NUL in the path", b"GET /sandbox/he\0alth HTTP/1.1\r\nHost: x\r\n\r\n"),
+    ("a NUL in the path", b"GET /sandbox/he\0alth HTTP/1.1\r\nHost: localhost\r\n\r\n"),
 ]
 
 
@@ -63,15 +63,15 @@ def test_refused_and_closed(server, name, data):
 
 
 def test_smuggled_requests_are_not_answered(server):
-    inner = b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n\r\n"
-    data = (b"POST /sandbox/sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % (5 + len(inner))) + inner
+    inner = b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    data = (b"POST /sandbox/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % (5 + len(inner))) + inner
     assert OK_BODY not in raw(server.port, data, shut=True)
 
 
 CAPS = [
-    ("header bytes", b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 200_000 + b"\r\n\r\n", 431),
-    ("header count", b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: 1\r\n" % i for i in range(500)) + b"\r\n", 431),
-    ("url", b"GET /sandbox/health?" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
+    ("header bytes", b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"a" * 200_000 + b"\r\n\r\n", 431),
+    ("header count", b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X-%d: 1\r\n" % i for i in range(500)) + b"\r\n", 431),
+    ("url", b"GET /sandbox/health?" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
     ("body by length", request(b"Content-Type: application/json\r\nContent-Length: 5000000\r\n"), 413),
     ("body by chunks", request(b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", (b"10000\r\n" + b"a" * 65536 + b"\r\n") * 40), 413),
 ]
@@ -83,7 +83,7 @@ def test_caps(server, name, data, status):
 
 
 def test_pipelined_requests_are_answered_in_order(server, box):
-    body = b"".join(b"POST /sandbox/sandboxes/%s/exec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+    body = b"".join(b"POST /sandbox/sandboxes/%s/exec HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                     % (box.encode(), len(text), text) for text in (json.dumps({"command": f"echo n{i}"}).encode() for i in range(20)))
     answer = raw(server.port, body + HEALTH + b"Connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 OK") == 21
@@ -128,7 +128,7 @@ def test_expect_with_a_body_that_is_too_large_is_refused_at_once(server):
 
 
 def test_head_has_no_body(server):
-    answer = raw(server.port, b"HEAD /sandbox/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    answer = raw(server.port, b"HEAD /sandbox/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert status_of(answer) in (200, 405) and answer.endswith(b"\r\n\r\n") and b"healthy" not in answer
 
 
@@ -139,7 +139,7 @@ def test_headers_of_a_reply(client):
 
 
 def test_http_1_0_and_connection_close(server):
-    assert raw(server.port, b"GET /sandbox/health HTTP/1.0\r\nHost: x\r\n\r\n").endswith(OK_BODY)
+    assert raw(server.port, b"GET /sandbox/health HTTP/1.0\r\nHost: localhost\r\n\r\n").endswith(OK_BODY)
     assert raw(server.port, HEALTH + b"Connection: close\r\n\r\n" + HEALTH + b"\r\n").count(OK_BODY) == 1
 
 
@@ -154,13 +154,13 @@ def test_upgrade_is_ignored_on_an_ordinary_route(server):
 
 def test_connect_and_odd_methods(server):
     for line in (b"CONNECT x:1 HTTP/1.1", b"TRACE /sandbox/health HTTP/1.1", b"BREW /sandbox/health HTTP/1.1", b"OPTIONS * HTTP/1.1"):
-        answer = raw(server.port, line + b"\r\nHost: x\r\nConnection: close\r\n\r\n", shut=True)
+        answer = raw(server.port, line + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n", shut=True)
         assert status_of(answer) in (200, 204, 400, 404, 405, 501), answer[:100]
 
 
 def test_paths_are_not_decoded_before_routing(server):
     for path in (b"/sandbox/%68ealth", b"/sandbox//health", b"/sandbox/./health", b"/sandbox/../sandbox/health"):
-        assert status_of(raw(server.port, b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path)) == 404, path
+        assert status_of(raw(server.port, b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path)) == 404, path
 
 
 def test_bodies_of_get_and_delete_count(client, box):
@@ -208,7 +208,7 @@ def drip(port, start, piece):
 def test_slow_heads_and_slow_bodies_are_cut_off(server):
     """Both deadlines are absolute: a byte now and then does not extend them."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        head = pool.submit(drip, server.port, b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nX-A: ", b"a")
+        head = pool.submit(drip, server.port, b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\nX-A: ", b"a")
         body = pool.submit(drip, server.port, request(b"Content-Type: application/json\r\nContent-Length: 100000\r\n", b"{"), b" ")
         assert status_of(head.result()) in (408, None)
         assert status_of(body.result()) in (408, None)

@@ -33,7 +33,7 @@ def abandon(server, sid, command):
     """A client that leaves while its stream runs."""
     body = json.dumps({"command": command}).encode()
     with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
-        sock.sendall(b"POST /sandbox/sandboxes/%s/exec/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+        sock.sendall(b"POST /sandbox/sandboxes/%s/exec/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                      % (sid.encode(), len(body), body))
         sock.recv(1024)
 

@@ -9,7 +9,7 @@ import pytest
 import harness
 import inside
 
-SERVER_ENV = {"III_PROXY_BODY_MB": "1"}
+SERVER_ENV = {"III_PROXY_BODY_MB": "1", "III_ALLOWED_ORIGINS": "https://a.example"}  # without a token
 PORT = 8080
 CLOSED_PORT = 8099
 
@@ -211,7 +211,7 @@ def test_a_slow_reader_does_not_make_the_server_buffer(server, web):
         pytest.skip("resident memory says nothing under a sanitizer")
     before = resident_kb(server.pid)
     with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
-        sock.sendall(f"GET /sandbox/proxy/{web}/{PORT}/big?{256 * 1024 * 1024} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        sock.sendall(f"GET /sandbox/proxy/{web}/{PORT}/big?{256 * 1024 * 1024} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         sock.recv(1000)
         for _ in range(20):  # other requests are served meanwhile
             with server.client() as other:
@@ -221,7 +221,7 @@ def test_a_slow_reader_does_not_make_the_server_buffer(server, web):
 
 def test_an_answer_may_come_before_the_body_was_read(server, client, web):
     with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
-        sock.sendall(f"PUT /sandbox/proxy/{web}/{PORT}/redirect HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\n\r\n".encode())
+        sock.sendall(f"PUT /sandbox/proxy/{web}/{PORT}/redirect HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000000\r\n\r\n".encode())
         got = b""
         try:
             while b"\r\n\r\n" not in got:
@@ -246,7 +246,7 @@ def test_events_arrive_while_the_answer_is_running(client, server, web):
 def test_a_client_that_leaves_frees_the_server_inside(server, client, web):
     client.exec(web, "rm -f /tmp/go /tmp/streaming")
     with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
-        sock.sendall(f"GET /sandbox/proxy/{web}/{PORT}/events HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        sock.sendall(f"GET /sandbox/proxy/{web}/{PORT}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert b"200" in sock.recv(1000)
     assert client.get(f"/proxy/{web}/{PORT}/ok").status == 200
     client.exec(web, "touch /tmp/go")

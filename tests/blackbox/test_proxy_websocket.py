@@ -103,7 +103,7 @@ def test_another_protocol(server, client, new_sandbox):
     inside.start(client, sid, source, PORT)
     inside.expose(client, sid, PORT)
     with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as sock:
-        sock.sendall(f"GET /sandbox/proxy/{sid}/{PORT}/ HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\nearly ".encode())
+        sock.sendall(f"GET /sandbox/proxy/{sid}/{PORT}/ HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\nearly ".encode())
         got = b""
         while b"\r\n\r\n" not in got:
             got += sock.recv(65536)

@@ -319,7 +319,7 @@ def test_a_client_that_leaves_cancels_nothing(server, client, registry):
     name = f"{registry.host}/made/big:v1"
     body = json.dumps({"image": name})
     with socket.create_connection(("127.0.0.1", server.port)) as sock:
-        sock.sendall(f"POST /sandbox/images/pull HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        sock.sendall(f"POST /sandbox/images/pull HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                      f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
     reply = client.post("/images/pull", {"image": name})
     assert reply.status == 200 and reply.json()["name"] == name

@@ -182,7 +182,7 @@ def test_clients_refuse_a_stranger(server, tmp_path):
 
 def test_plain_http_is_told(server, trust):
     for port in (server.port, server.engine_port):
-        answer = harness.raw(port, b"POST /sandbox/sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", shut=True)
+        answer = harness.raw(port, b"POST /sandbox/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", shut=True)
         head, body = answer.split(b"\r\n\r\n", 1)
         assert harness.status_of(answer) == 400 and b"TLS required" in head.split(b"\r\n")[0]
         assert f"Content-Length: {len(body)}".encode() in head
@@ -262,7 +262,7 @@ def test_a_slow_reader_gets_everything(server, trust, client, box):
     client.exec(box, "head -c 6000000 /dev/zero | tr '\\0' x > /workspace/letters")
     body = json.dumps({"path": "/workspace/letters"})
     with connect(server.port, trust) as sock:
-        sock.sendall(f"POST /sandbox/sandboxes/{box}/files/read HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n"
+        sock.sendall(f"POST /sandbox/sandboxes/{box}/files/read HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n"
                      f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         time.sleep(0.5)  # all buffers on the way fill up
         assert client.get("/health").status == 200
@@ -284,7 +284,7 @@ def test_terminal_over_wss(server, trust, client, box):
 def test_a_client_that_leaves_ends_its_command(server, trust, client, box):
     with connect(server.port, trust) as sock:
         body = json.dumps({"command": "sleep 4242"})
-        sock.sendall(f"POST /sandbox/sandboxes/{box}/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+        sock.sendall(f"POST /sandbox/sandboxes/{box}/exec HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
                      f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
         wait_until(lambda: "sleep 4242" in client.exec(box, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; true")["stdout"].replace("cmdline", ""), "the command")
     wait_until(lambda: client.exec(box, "pgrep -f '^sleep 4242' | wc -l")["stdout"].strip() == "0", "the command to end with its client")
@@ -310,7 +310,7 @@ def test_reload_on_hangup(server, trust, authority, files, client, box):
     server.proc.send_signal(signal.SIGHUP)
     wait_until(lambda: serial(server.port, trust) != old, "the new certificate")
     wait_until(lambda: "evt=config.reloaded" in server.log(), "the configuration to be read again, too")
-    kept.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    kept.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert harness.status_of(harness.drain(kept)) == 200, "a connection from before the reload"
     kept.close()
     new = serial(server.port, trust)
@@ -347,7 +347,7 @@ def test_client_certificates(authority, tmp_path, trust):
         for context in (trust, wrong):  # with TLS 1.3 a client hears of it when it reads
             with pytest.raises((ssl.SSLError, ConnectionResetError, BrokenPipeError)):
                 with connect(made.port, context) as sock:
-                    sock.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\n\r\n")
+                    sock.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     sock.recv(1)
 
 

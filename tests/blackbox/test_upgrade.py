@@ -338,7 +338,7 @@ def test_tls_ports_go_to_the_next_door(serve, tmp_path):
     def health():
         with socket.create_connection(("127.0.0.1", server.port), timeout=harness.DEADLINE_S) as plain:
             with trust.wrap_socket(plain, server_hostname="localhost") as sock:
-                sock.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                sock.sendall(b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 return harness.status_of(sock.recv(4096))
 
     assert health() == 200

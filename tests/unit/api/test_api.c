@@ -68,8 +68,8 @@ static void ask(struct rig *r, const char *line, const char *headers, const char
                 const char *expected)
 {
     CLEANUP(free_p)
-    char *text = xasprintf("%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: %zu\r\n\r\n%s", line,
-                           headers, strlen(body), body);
+    char *text = xasprintf("%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%sContent-Length: %zu\r\n\r\n%s",
+                           line, headers, strlen(body), body);
     CLEANUP(free_p) char *first = xasprintf("HTTP/1.1 %d ", status);
     CHECK(fixture_exchange(&r->f, text));
     const char *reply = buf_text(&r->f.in), *got = strstr(reply, "\r\n\r\n");
@@ -127,13 +127,13 @@ TEST(large_bodies_are_refused_by_their_head)
     struct rig r;
     rig_init(&r, "");
     int fd = fixture_connect(&r.f);
-    fixture_say(fd, "POST /sandbox/sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 1048577\r\n\r\n");
+    fixture_say(fd, "POST /sandbox/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048577\r\n\r\n");
     CHECK(fixture_wait(&r.f, fd,
                        "{\"error\":\"request body: 1048577 bytes, at most 1048576 are allowed (III_MAX_BODY_MB)\"}"));
     CHECK(fixture_has(&r.f, "HTTP/1.1 413 "));
     close(fd);
     fd = fixture_connect(&r.f);
-    fixture_say(fd, "POST /sandbox/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n");
+    fixture_say(fd, "POST /sandbox/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n");
     CHECK(fixture_wait(&r.f, fd, "HTTP/1.1 404 "));
     close(fd);
     rig_done(&r);
@@ -150,7 +150,7 @@ TEST(rates_are_limited_with_retry_after)
     bool is_limited = false;
     for (int i = 0; i < 100 && !is_limited; i++) {
         CHECK(fixture_exchange(
-            &r.f, "GET /sandbox/nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: k\r\n\r\n"));
+            &r.f, "GET /sandbox/nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: k\r\n\r\n"));
         is_limited = fixture_has(&r.f, "HTTP/1.1 429 ");
     }
     CHECK(is_limited && fixture_has(&r.f, "Retry-After: 1\r\n") &&
@@ -209,7 +209,7 @@ TEST(streams_are_server_sent_events)
     rig_init(&r, "");
     api_add_side_door(r.api, "/held", hold_call, &h, false);
     int fd = fixture_connect(&r.f);
-    fixture_say(fd, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n");
+    fixture_say(fd, "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n");
     fixture_turn(&r.f, 50);
     CHECK(h.call != NULL);
     call_stream_begin(h.call);
@@ -233,7 +233,7 @@ TEST(a_client_that_leaves_cancels_its_call_once)
     rig_init(&r, "");
     api_add_side_door(r.api, "/held", hold_call, &h, false);
     int fd = fixture_connect(&r.f);
-    fixture_say(fd, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n");
+    fixture_say(fd, "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n");
     fixture_turn(&r.f, 50);
     CHECK(h.call != NULL);
     CHECK_INT(api_calls_running(r.api), 1);

@@ -1,0 +1,16 @@
+/* Keeps web pages away from a server without tokens. Such a server trusts whoever reaches it, and a browser on this
+ * machine reaches it for every page it shows: directly (Origin, Sec-Fetch-Site), or after the page's own host name was
+ * rebound to a loopback address (Host). Every listener asks here with the head of each request. Clients that are no
+ * browsers send no Origin and are not affected. Untrusted: every header. May include: base/, http/, api/. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct api;
+struct http_req;
+
+/* 0, or -EPERM (403): err says which header it is and how to allow it. */
+int hostguard_check(const struct api *a, const struct http_req *r, struct err *err);
+/* Whether a server that listens on listen_host answers to this Host header; allowed: comma list of more names, or *. */
+bool hostguard_knows(const char *host_header, const char *listen_host, const char *allowed);
