@@ -89,6 +89,13 @@ static int work_create(struct change *c)
 void api_token_create(struct call *call)
 {
     struct err err = ERR_INIT;
+    if (keyring_is_open(call_api(call)->keys)) {
+        /* Whoever made it would lock out the owner, so it takes access to the data folder. */
+        call_error(call, ERR_FORBIDDEN,
+                   "this server has no tokens: create the first one on its host with "
+                   "`iii token create NAME --role admin --data-dir DIR`");
+        return;
+    }
     struct change *c = xzalloc(sizeof(*c));
     c->name = xstrdup(call_str(call, "name", ""));
     c->role = xstrdup(call_str(call, "role", NULL));

@@ -1,5 +1,6 @@
 """API tokens: made, shown once, checked, rotated, revoked, expired; roles; requests a minute."""
 import json
+import subprocess
 import threading
 import time
 
@@ -226,7 +227,8 @@ def test_once_a_token_exists_everyone_needs_one():
     with harness.Server() as server:
         anyone, watcher = server.client(), server.client()
         stream = watcher.open("GET", "/stream/events")
-        first = anyone.ok("POST", "/tokens", {"name": "first", "role": "admin"})  # the answer arrives though it locks its caller out
+        first = json.loads(subprocess.run([harness.BINARY, "token", "create", "first", "--role", "admin", "--json", "--data-dir", server.data_dir],
+                                          env=harness.clean_env(), capture_output=True, check=True).stdout)
         assert anyone.get("/sandboxes").status == 401
         assert stream_ended(stream)
         with server.client(first["secret"]) as admin:
@@ -280,3 +282,14 @@ def test_the_number_of_tokens_has_a_limit():
         client.ok("DELETE", f"/tokens/{made['id']}")  # a revoked one makes room
         make(client, "one more")
         assert client.get(f"/tokens/{made['id']}").status == 404
+
+
+def test_the_first_token_is_not_made_over_http():
+    with harness.Server() as server:
+        with server.client() as anyone, engineclient.Worker(server.engine_port) as worker:
+            reply = anyone.post("/tokens", {"name": "first", "role": "admin"})
+            assert reply.status == 403 and "iii token create" in reply.error
+            failed = worker.fail("token::create", {"name": "first", "role": "admin"})
+            assert "iii token create" in failed.message
+            assert anyone.ok("GET", "/tokens") == {"tokens": []}
+        assert not (server.data_dir / "tokens.json").exists()
