@@ -334,10 +334,13 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
     }
     const struct op *op = find_op(a, r, NULL, &err);
     if (op) {
+        bool is_content = op->flags & (OP_RAW_BODY | OP_LARGE_BODY) || rule.max_bytes <= SPEC_JSON_MAX;
         rule.is_streamed = op->flags & OP_RAW_BODY;
+        rule.max_bytes = is_content ? rule.max_bytes : SPEC_JSON_MAX;
         if (announced(r) > rule.max_bytes && !rule.is_streamed) {
-            (void)err_set(&err, ERR_TOO_LARGE, 0, "request body: %llu bytes, at most %zu are allowed (III_MAX_BODY_MB)",
-                          (unsigned long long)announced(r), rule.max_bytes);
+            (void)err_set(&err, ERR_TOO_LARGE, 0, "request body: %llu bytes, at most %zu are allowed (%s)",
+                          (unsigned long long)announced(r), rule.max_bytes,
+                          is_content ? "III_MAX_BODY_MB" : "send content with fs::write or fs::upload");
             refuse_early(a, r, &err);
         }
         return rule;

@@ -57,7 +57,8 @@ struct field {
     double entry_max; /* bytes of each entry of FIELD_STR_LIST and each value of FIELD_STR_MAP; 0: SPEC_ENTRY_MAX */
     enum field_ref ref;
 };
-#define SPEC_ENTRY_MAX 131072 /* what the kernel takes as one argument or variable */
+#define SPEC_ENTRY_MAX 131072  /* what the kernel takes as one argument or variable */
+#define SPEC_JSON_MAX  2097152 /* bytes of a JSON body: parsing a longer one would hold up every other request */
 
 enum op_flag {
     OP_NO_AUTH = 1, /* health */
@@ -70,10 +71,11 @@ enum op_flag {
     OP_NOT_JSON = 128,   /* the reply is not JSON (metrics text, raw downloads) */
     OP_IDEMPOTENT = 256, /* takes an Idempotency-Key header */
     OP_MAY_STREAM = 512, /* answers with server-sent events when asked to, else with its reply */
-    OP_ADMIN = 1024,  /* about the whole server: for admins only. Else OP_MUTATES needs a user, the rest may be read */
-    OP_WATCH = 2048,  /* with OP_ADMIN: a read-only token for all tenants may see it, too */
-    OP_SLOW = 65536,  /* works as long as a registry or a copy of files takes; so does what has OP_RATE_EXEC */
-    OP_BACKEND = 4096 /* not every backend can do it */
+    OP_ADMIN = 1024, /* about the whole server: for admins only. Else OP_MUTATES needs a user, the rest may be read */
+    OP_WATCH = 2048, /* with OP_ADMIN: a read-only token for all tenants may see it, too */
+    OP_SLOW = 65536, /* works as long as a registry or a copy of files takes; so does what has OP_RATE_EXEC */
+    OP_LARGE_BODY = 131072, /* carries content: its JSON may be as long as III_MAX_BODY_MB, else SPEC_JSON_MAX */
+    OP_BACKEND = 4096       /* not every backend can do it */
 };
 
 enum op_id {
