@@ -73,14 +73,14 @@ static bool read_text(char *buf)
 
 static bool open_worker(const struct bench *b)
 {
-    static const char hello[] = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n";
+    static const char handshake[] = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                                    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n";
     char head[4096];
     size_t len = 0;
     if (worker.is_open)
         return true;
     if (client_open(&worker.c, b->engine_port) < 0 ||
-        send(worker.c.fd, hello, sizeof(hello) - 1, MSG_NOSIGNAL) != sizeof(hello) - 1)
+        send(worker.c.fd, handshake, sizeof(handshake) - 1, MSG_NOSIGNAL) != sizeof(handshake) - 1)
         return false;
     while (len < 4 || memcmp(head + len - 4, "\r\n\r\n", 4) != 0)
         if (len == sizeof(head) || !read_all(worker.c.fd, head + len++, 1))

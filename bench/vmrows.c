@@ -8,10 +8,10 @@
 
 #include "ratios.h"
 
-#define IDLE_MACHINES 4
-#define FORKS         100 /* of one sample in the guest */
-#define COMM          "qemu-system-x86"
-#define MONITORS_MAX  64
+#define IDLE_INSTANCES 4
+#define FORKS          100 /* of one sample in the guest */
+#define COMM           "qemu-system-x86"
+#define VMMS_MAX       64
 
 static struct bench cold; /* the second server */
 /* Pages that only this monitor has and that no file holds, and all others: of the template's memory and of the
@@ -136,7 +136,7 @@ static pid_t parent_of(pid_t pid, char *comm, size_t size)
 }
 
 /* Monitors that the server has started: they are its children. */
-static int find_monitors(const struct bench *b, pid_t *ret, int max)
+static int find_vmms(const struct bench *b, pid_t *ret, int max)
 {
     char comm[64];
     int n = 0;
@@ -164,15 +164,15 @@ static void add(struct memory *m, pid_t pid)
 /* Those that were there before are worn: they have run commands and were saved, which reads all of their memory. */
 void vmrows_memory(struct bench *b)
 {
-    char ids[IDLE_MACHINES][64];
-    pid_t before[MONITORS_MAX], all[MONITORS_MAX];
+    char ids[IDLE_INSTANCES][64];
+    pid_t before[VMMS_MAX], all[VMMS_MAX];
     int made = 0, n_before;
-    for (int i = 0; (n_before = find_monitors(b, before, MONITORS_MAX)) > 1 && i < 100; i++)
+    for (int i = 0; (n_before = find_vmms(b, before, VMMS_MAX)) > 1 && i < 100; i++)
         (void)usleep(100000); /* those of the last rows end */
-    while (made < IDLE_MACHINES && rows_make_box(b, ids[made], ""))
+    while (made < IDLE_INSTANCES && rows_make_box(b, ids[made], ""))
         made++;
     (void)sleep(3);
-    int n = find_monitors(b, all, MONITORS_MAX);
+    int n = find_vmms(b, all, VMMS_MAX);
     for (int i = 0; i < n; i++) {
         bool is_worn = false;
         for (int k = 0; k < n_before; k++)

@@ -107,12 +107,18 @@ def rooms():
     return found
 
 
+# Folders whose symbols begin with a prefix of their own, so that a file's name can be one plain word.
+PREFIXES = {"agent": "agent_", "runtime/docker": "docker_", "runtime/native": "native_", "vm": "vm_"}
+
+
 def stems():
-    """File stem = symbol prefix, so a stem may exist once only."""
+    """A file's stem is the prefix of what it exports, so a stem exists once; in a folder with a prefix of its own, once there."""
     seen, found = {}, []
     for path in sorted((ROOT / "src").rglob("*.c")):
-        other = seen.setdefault(path.stem, path)
-        if other != path and "agent" not in path.parts and "main" not in path.parts:
+        folder = str(path.parent.relative_to(ROOT / "src"))
+        space = next((p for p in PREFIXES if folder == p or folder.startswith(p + "/")), "")
+        other = seen.setdefault((space, path.stem), path)
+        if other != path:
             found.append(f"{relative(path)}: the stem {path.stem} is taken by {relative(other)}")
     return found
 

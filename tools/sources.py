@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Print the C files of one folder of the tree, sorted: meson.build's way to take a room as it is.
 
-src/guest/agent and src/escape/probe are left out of their rooms: musl builds them into programs of their own."""
+src/agent and src/escape/probe are left out of their rooms: musl builds them into programs of their own."""
 import pathlib
 import sys
 

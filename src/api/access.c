@@ -2,29 +2,29 @@
 
 #include <string.h>
 
-#include "sandbox/alerts.h"
-#include "sandbox/background.h"
-#include "sandbox/networks.h"
-#include "sandbox/queue.h"
-#include "sandbox/snapshots.h"
-#include "sandbox/templates.h"
-#include "sandbox/volumes.h"
+#include "sandbox/exec/background.h"
+#include "sandbox/exec/queue.h"
+#include "sandbox/lifecycle/templates.h"
+#include "sandbox/net/networks.h"
+#include "sandbox/observe/alerts.h"
+#include "sandbox/storage/snapshots.h"
+#include "sandbox/storage/volumes.h"
 
 int access_need(const struct caller *who, bool is_write, bool is_admin, const char *what, struct err *err)
 {
-    if (!who || who->role == TOKENFILE_ADMIN)
+    if (!who || who->role == TOKEN_FILE_ADMIN)
         return 0;
     if (is_admin)
         return err_set(err, ERR_FORBIDDEN, 0, "%s is for admins: the token \"%s\" has the role %s", what, who->name,
-                       tokenfile_role_name(who->role));
-    if (is_write && who->role == TOKENFILE_READONLY)
+                       token_file_role_name(who->role));
+    if (is_write && who->role == TOKEN_FILE_READONLY)
         return err_set(err, ERR_FORBIDDEN, 0, "%s changes something: the token \"%s\" is read-only", what, who->name);
     return 0;
 }
 
 int access_role(const struct caller *who, const struct op *op, struct err *err)
 {
-    bool is_watcher = who && who->role == TOKENFILE_READONLY && !who->by.view;
+    bool is_watcher = who && who->role == TOKEN_FILE_READONLY && !who->by.view;
     bool is_admin = op->flags & OP_ADMIN && !(op->flags & OP_WATCH && is_watcher);
     return access_need(who, op->flags & OP_MUTATES, is_admin, op->fn, err);
 }

@@ -5,7 +5,7 @@
 #pragma once
 #include "api/keyring.h"
 #include "base/json.h"
-#include "sandbox/manager.h"
+#include "sandbox/lifecycle/manager.h"
 #include "spec/spec.h"
 
 /* ERR_FORBIDDEN when the role does not cover the row. who NULL: the server itself, which may do all. */

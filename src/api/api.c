@@ -12,10 +12,10 @@
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "api/hostguard.h"
-#include "api/mcp_door.h"
+#include "api/mcp_entry.h"
 #include "api/params.h"
-#include "api/rawproxy.h"
-#include "api/wsdoor.h"
+#include "api/raw_proxy.h"
+#include "api/ws_upgrade.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -33,9 +33,9 @@ static void on_token_ended(void *arg, const char *token_id)
 {
     struct api *a = arg;
     call_end_of(a, token_id);
-    wsdoor_end_of(a->wsdoor, token_id);
-    rawproxy_end_of(a->rawproxy, token_id);
-    mcp_door_end_of(a->mcp, token_id);
+    ws_upgrade_end_of(a->ws_upgrade, token_id);
+    raw_proxy_end_of(a->raw_proxy, token_id);
+    mcp_entry_end_of(a->mcp, token_id);
 }
 
 int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
@@ -52,9 +52,9 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
     keyring_on_ended(keys, on_token_ended, a);
     a->idempotency = idempotency_new(m->store, s->idempotency_keep);
     a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
-    a->rawproxy = rawproxy_new(a);
-    a->wsdoor = wsdoor_new(a);
-    a->mcp = mcp_door_new(a);
+    a->raw_proxy = raw_proxy_new(a);
+    a->ws_upgrade = ws_upgrade_new(a);
+    a->mcp = mcp_entry_new(a);
     *ret = a; /* on failure, too: the caller frees it like the rest */
     return audit_new(l, s, keyring_dir(keys), &a->audit, err);
 }
@@ -62,9 +62,9 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
 struct api *api_free(struct api *a)
 {
     if (a) {
-        a->mcp = mcp_door_free(a->mcp);
-        a->wsdoor = wsdoor_free(a->wsdoor);
-        a->rawproxy = rawproxy_free(a->rawproxy);
+        a->mcp = mcp_entry_free(a->mcp);
+        a->ws_upgrade = ws_upgrade_free(a->ws_upgrade);
+        a->raw_proxy = raw_proxy_free(a->raw_proxy);
         a->sweep = timer_free(a->sweep);
         a->gate = gate_free(a->gate);
         a->audit = audit_free(a->audit);
@@ -77,7 +77,7 @@ struct api *api_free(struct api *a)
 
 void api_stop(struct api *a)
 {
-    mcp_door_stop(a->mcp);
+    mcp_entry_stop(a->mcp);
 }
 
 unsigned api_calls_running(const struct api *a)
@@ -91,23 +91,23 @@ void api_on_trace(struct api *a, api_trace_fn *fn, void *arg)
     a->trace_arg = arg;
 }
 
-void api_add_side_door(struct api *a, const char *path_prefix, api_side_door_fn *fn, void *arg, bool needs_auth)
+void api_add_path(struct api *a, const char *path_prefix, api_entry_fn *fn, void *arg, bool needs_auth)
 {
-    api_add_door(a, &(struct api_door){ .path_prefix = path_prefix, .fn = fn, .arg = arg, .needs_auth = needs_auth });
+    api_add_entry(a, &(struct api_entry){ .path_prefix = path_prefix, .fn = fn, .arg = arg, .needs_auth = needs_auth });
 }
 
-void api_add_door(struct api *a, const struct api_door *door)
+void api_add_entry(struct api *a, const struct api_entry *entry)
 {
-    assert(a->n_doors < API_DOORS_MAX); /* doors are added at start, by us */
-    a->doors[a->n_doors++] = *door;
+    assert(a->n_entries < API_ENTRIES_MAX); /* doors are added at start, by us */
+    a->entries[a->n_entries++] = *entry;
 }
 
 /* --- HTTP --- */
 
-static const struct api_door *door_for(const struct api *a, struct http_req *r)
+static const struct api_entry *entry_for(const struct api *a, struct http_req *r)
 {
-    for (size_t i = 0; i < a->n_doors; i++) {
-        const struct api_door *d = &a->doors[i];
+    for (size_t i = 0; i < a->n_entries; i++) {
+        const struct api_entry *d = &a->entries[i];
         if (strncmp(http_req_path(r), d->path_prefix, strlen(d->path_prefix)) == 0 &&
             (!d->claims || d->claims(d->arg, r)))
             return d;
@@ -250,43 +250,44 @@ static void run_op(struct api *a, struct http_req *r)
 }
 
 /* What is outside the table is about the whole server: for admins, and to be read by who may see everything. */
-static int check_door(const struct api_door *door, const struct caller *who, const struct http_req *r, struct err *err)
+static int check_entry(const struct api_entry *entry, const struct caller *who, const struct http_req *r,
+                       struct err *err)
 {
     bool is_read = strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
-    if (door->is_watchable && is_read && !who->by.view)
+    if (entry->is_watchable && is_read && !who->by.view)
         return 0;
     return access_need(who, !is_read, true, http_req_path(r), err);
 }
 
-static bool use_side_door(struct api *a, struct http_req *r)
+static bool use_entry(struct api *a, struct http_req *r)
 {
     struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
-    const struct api_door *door = door_for(a, r);
-    if (!door || door->is_raw)
+    const struct api_entry *entry = entry_for(a, r);
+    if (!entry || entry->is_raw)
         return false;
-    if (door->needs_auth && (check_token(a, r, &who, &err) < 0 || check_door(door, who, r, &err) < 0)) {
+    if (entry->needs_auth && (check_token(a, r, &who, &err) < 0 || check_entry(entry, who, r, &err) < 0)) {
         refuse(a, r, &err);
         return true;
     }
-    return door->fn(door->arg, r);
+    return entry->fn(entry->arg, r);
 }
 
-static bool use_raw_door(struct api *a, struct http_req *r)
+static bool use_raw_entry(struct api *a, struct http_req *r)
 {
-    const struct api_door *door = door_for(a, r);
-    return door && door->is_raw && door->fn(door->arg, r);
+    const struct api_entry *entry = entry_for(a, r);
+    return entry && entry->is_raw && entry->fn(entry->arg, r);
 }
 
 static void on_request(void *arg, struct http_req *r)
 {
     struct api *a = arg;
-    if (use_raw_door(a, r))
+    if (use_raw_entry(a, r))
         return;
     add_cors(r);
     if (strcmp(http_req_method(r), "OPTIONS") == 0)
         answer_preflight(r);
-    else if (!use_side_door(a, r))
+    else if (!use_entry(a, r))
         run_op(a, r);
 }
 
@@ -322,10 +323,10 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
         refuse(a, r, &err);
         return rule;
     }
-    const struct api_door *door = door_for(a, r);
-    if (door) {
-        rule.is_streamed = door->is_raw;
-        rule.max_bytes = door->is_raw ? SIZE_MAX : rule.max_bytes;
+    const struct api_entry *entry = entry_for(a, r);
+    if (entry) {
+        rule.is_streamed = entry->is_raw;
+        rule.max_bytes = entry->is_raw ? SIZE_MAX : rule.max_bytes;
         return rule;
     }
     if (strcmp(http_req_method(r), "OPTIONS") == 0 || is_small(a, r)) {

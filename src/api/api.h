@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/settings.h"
 #include "http/server.h"
-#include "sandbox/manager.h"
+#include "sandbox/lifecycle/manager.h"
 #include "spec/spec.h"
 
 struct api;
@@ -19,19 +19,19 @@ struct http_app api_http_app(struct api *a); /* to be given to http_server_new()
 void api_stop(struct api *a);                /* before the listener drains: ends what would stay open for ever */
 unsigned api_calls_running(const struct api *a);
 /* Routes outside the table (MCP, console, raw proxy): tried first. Returns true when it has taken the request. */
-typedef bool api_side_door_fn(void *arg, struct http_req *req);
-void api_add_side_door(struct api *a, const char *path_prefix, api_side_door_fn *fn, void *arg, bool needs_auth);
+typedef bool api_entry_fn(void *arg, struct http_req *req);
+void api_add_path(struct api *a, const char *path_prefix, api_entry_fn *fn, void *arg, bool needs_auth);
 /* The same with more to choose. The strings and functions must outlive the server. */
-struct api_door {
+struct api_entry {
     const char *path_prefix;
-    api_side_door_fn *claims; /* by the head alone: whether the request is for this door. NULL: the prefix decides */
-    api_side_door_fn *fn;
+    api_entry_fn *claims; /* by the head alone: whether the request is for this door. NULL: the prefix decides */
+    api_entry_fn *fn;
     void *arg;
     bool needs_auth;
     bool is_watchable; /* a read-only token for all tenants may GET it; else only admins */
     bool is_raw;       /* fn comes with the head, the body by http_req_read(), of any length; CORS is fn's own */
 };
-void api_add_door(struct api *a, const struct api_door *door);
+void api_add_entry(struct api *a, const struct api_entry *entry);
 /* A trace of each finished call; valid during the call of fn only. */
 struct span;
 struct api_trace {

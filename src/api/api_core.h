@@ -10,13 +10,13 @@
 #include "api/keyring.h"
 #include "api/routes.h"
 
-#define API_HTTP_MAX  1024 /* requests at the same time: more are answered 503 */
-#define API_DOORS_MAX 16
-#define API_SMALL     65536 /* bytes of body that are read before a request is refused */
+#define API_HTTP_MAX    1024 /* requests at the same time: more are answered 503 */
+#define API_ENTRIES_MAX 16
+#define API_SMALL       65536 /* bytes of body that are read before a request is refused */
 
-struct rawproxy;
-struct wsdoor;
-struct mcp_door;
+struct raw_proxy;
+struct ws_upgrade;
+struct mcp_entry;
 
 struct api {
     struct loop *loop;
@@ -28,11 +28,11 @@ struct api {
     struct gate *gate;
     struct idempotency *idempotency;
     struct timer *sweep;
-    struct api_door doors[API_DOORS_MAX];
-    size_t n_doors;
-    struct rawproxy *rawproxy;
-    struct wsdoor *wsdoor;
-    struct mcp_door *mcp;
+    struct api_entry entries[API_ENTRIES_MAX];
+    size_t n_entries;
+    struct raw_proxy *raw_proxy;
+    struct ws_upgrade *ws_upgrade;
+    struct mcp_entry *mcp;
     api_trace_fn *on_trace;
     void *trace_arg;
     struct observe *observe; /* NULL in tests that need none */

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/auditfile.h"
+#include "store/audit_file.h"
 
 #define MIB        1048576
 #define REFUSED_PM 600 /* lines of refused requests a minute, and at once */
@@ -16,7 +16,7 @@
 
 struct audit {
     struct loop *loop;
-    struct auditfile *file;
+    struct audit_file *file;
     struct bucket *refusals;
     struct timer *flush; /* at the end of the turn; later again while the disk takes nothing */
     bool is_strict, is_due, is_failing;
@@ -29,7 +29,7 @@ static void on_flush(void *arg)
     struct audit *a = arg;
     struct err err = ERR_INIT;
     a->is_due = false;
-    if (auditfile_flush(a->file, &err) == 0) {
+    if (audit_file_flush(a->file, &err) == 0) {
         if (a->is_failing)
             log_event(LOG_INFO, "audit.write", "msg", "the audit log is written again", NULL);
         a->is_failing = false;
@@ -46,7 +46,7 @@ static void on_flush(void *arg)
 int audit_new(struct loop *l, const struct settings *s, const char *dir, struct audit **ret, struct err *err)
 {
     bool is_torn = false;
-    struct auditfile_options o = { .dir = dir, .max_bytes = s->audit_max_mb * MIB, .keep = s->audit_files };
+    struct audit_file_options o = { .dir = dir, .max_bytes = s->audit_max_mb * MIB, .keep = s->audit_files };
     *ret = NULL;
     if (!dir || !s->audit)
         return 0;
@@ -55,7 +55,7 @@ int audit_new(struct loop *l, const struct settings *s, const char *dir, struct 
     a->is_strict = s->audit_strict;
     int r = bucket_new(REFUSED_PM, REFUSED_PM, &a->refusals, err);
     if (r == 0)
-        r = auditfile_open(&o, &a->file, &is_torn, err);
+        r = audit_file_open(&o, &a->file, &is_torn, err);
     if (r < 0) {
         bucket_free(a->refusals);
         free(a);
@@ -74,7 +74,7 @@ struct audit *audit_free(struct audit *a)
         return NULL;
     on_flush(a);
     timer_free(a->flush);
-    auditfile_close(a->file);
+    audit_file_close(a->file);
     bucket_free(a->refusals);
     free(a);
     return NULL;
@@ -115,7 +115,7 @@ static void queue(struct audit *a, const struct audit_line *l)
         (void)json_object_set_new(j, "refusedBefore", json_integer(a->suppressed));
     a->suppressed = 0;
     a->counts.lines++;
-    auditfile_add(a->file, j);
+    audit_file_add(a->file, j);
 }
 
 int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
@@ -126,7 +126,7 @@ int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
     queue(a, l);
     if (a->is_strict) {
         struct err why = ERR_INIT;
-        if (auditfile_flush(a->file, &why) == 0)
+        if (audit_file_flush(a->file, &why) == 0)
             return 0;
         a->counts.failures++;
         on_flush(a); /* logs it, and goes on trying */

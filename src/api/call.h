@@ -16,8 +16,8 @@
 struct call;
 struct api;
 struct caller;    /* api/keyring.h */
-struct manager;   /* sandbox/manager.h */
-struct tenant_by; /* sandbox/tenant.h */
+struct manager;   /* sandbox/lifecycle/manager.h */
+struct tenant_by; /* sandbox/lifecycle/tenant.h */
 struct http_req;  /* http/server.h */
 
 typedef void op_fn(struct call *c);

@@ -8,7 +8,7 @@
 
 #include "api/access.h"
 #include "api/api_core.h"
-#include "api/engine_door.h"
+#include "api/engine_entry.h"
 #include "api/fn_args.h"
 #include "api/fn_handlers.h"
 #include "api/fn_schema.h"
@@ -16,12 +16,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "sandbox/boxusage.h"
+#include "sandbox/observe/sandbox_usage.h"
 
 #define BARE_PACKET   66    /* Ethernet, IP and TCP heads with a time stamp */
 #define REAP_GRACE_MS 60000 /* beyond the longest command, for a sandbox whose command never ends */
 
-struct fn_door {
+struct fn_entry {
     struct fn_set *set;
     const struct fn_row *row;
 };
@@ -148,7 +148,7 @@ static bool has_traffic(struct sandbox *s, struct fn_box *b)
 {
     struct box_stats st = { 0 };
     struct err err = ERR_INIT;
-    if (!json_get_bool(s->config, "network", false) || !s->box || boxusage_get(s, &st, &err) < 0)
+    if (!json_get_bool(s->config, "network", false) || !s->box || sandbox_usage_get(s, &st, &err) < 0)
         return false;
     uint64_t relayed = s->relayed[0] + s->relayed[1];
     uint64_t bytes = st.rx_bytes + st.tx_bytes - relayed, packets = st.rx_packets + st.tx_packets;
@@ -223,11 +223,11 @@ static int begin_record(const struct fn_call *c, struct err *err)
 
 static void on_call(void *arg, struct engine_call *ec, json_t *payload)
 {
-    const struct fn_door *d = arg;
+    const struct fn_entry *d = arg;
     bool is_object = json_is_object(payload);
     struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
-    bool is_in = engine_door_admit(d->set->api, ec, &who, &err) == 0;
+    bool is_in = engine_entry_admit(d->set->api, ec, &who, &err) == 0;
     struct fn_call *c = call_new(d->set, d->row, is_object ? json_copy(payload) : json_object(), who, d->set->policy);
     c->engine_call = ec;
     if (!is_in)
@@ -286,15 +286,15 @@ int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **r
     f->api = a;
     f->audit = a->audit;
     f->boxes = map_new();
-    f->doors = xzalloc(sizeof(fn_rows) / sizeof(fn_rows[0]) * sizeof(*f->doors));
+    f->entries = xzalloc(sizeof(fn_rows) / sizeof(fn_rows[0]) * sizeof(*f->entries));
     for (size_t i = 0; fn_rows[i].id; i++) {
         JSON_OWNED request = fn_schema_make(fn_rows[i].fields);
         JSON_OWNED answer = fn_schema_make(fn_rows[i].answer);
         struct engine_about about = {
             .description = fn_rows[i].help, .request_schema = request, .response_schema = answer, .checks_caller = true
         };
-        f->doors[i] = (struct fn_door){ f, &fn_rows[i] };
-        engine_add_function(e, fn_rows[i].id, &about, on_call, &f->doors[i]);
+        f->entries[i] = (struct fn_entry){ f, &fn_rows[i] };
+        engine_add_function(e, fn_rows[i].id, &about, on_call, &f->entries[i]);
     }
     manager_on_enter(m, on_enter, f);
     manager_on_leave(m, on_leave, f);
@@ -319,7 +319,7 @@ struct fn_set *fn_free(struct fn_set *f)
         free(it.value);
     map_free(f->boxes);
     (void)fn_policy_unref(f->policy);
-    free(f->doors);
+    free(f->entries);
     free(f);
     return NULL;
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/err.h"
 #include "engine/engine.h"
-#include "sandbox/manager.h"
+#include "sandbox/lifecycle/manager.h"
 
 struct fn_set;
 struct api;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/access.h"
-#include "api/fn_words.h"
+#include "api/shell_words.h"
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/strlist.h"
@@ -265,7 +265,7 @@ int fn_args_env(struct fn_call *c, json_t **ret)
 
 static int split_command(struct fn_call *c, const char *cmd, char ***ret)
 {
-    int r = fn_words_split(cmd, ret);
+    int r = shell_words_split(cmd, ret);
     if (r < 0)
         return fn_set_fault(c, "S001", "invalid request: `cmd` has an unbalanced quote or backslash: \"%.200s\"", cmd);
     if (!*ret)
@@ -292,7 +292,7 @@ int fn_args_command(struct fn_call *c, char ***ret)
         *ret = STEAL(argv);
         return 0;
     }
-    bool has_space = fn_words_has_space(cmd);
+    bool has_space = shell_words_has_space(cmd);
     if (has_space && args)
         return fn_set_fault(
             c, "S001",

@@ -50,7 +50,7 @@ struct fn_set {
     struct map *boxes;        /* sandbox id -> struct fn_box */
     struct timer *reaper;
     unsigned n_made, n_creating; /* sandboxes of the functions: alive, and on their way */
-    struct fn_door *doors;       /* one for each row */
+    struct fn_entry *entries;    /* one for each row */
 };
 
 struct fn_call {

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "sandbox/egress.h"
+#include "sandbox/net/egress.h"
 
 #define VALUE_MAX (64u * 1024 * 1024)
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/image.h"
-#include "sandbox/pulls.h"
+#include "sandbox/storage/pulls.h"
 
 #define CPUS_MAX      4
 #define MEMORY_MAX_MB 4096

@@ -10,7 +10,7 @@
 #include "api/fn_handlers.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "engine/chanend.h"
+#include "engine/channel_handle.h"
 
 #define BODY_MAX    (1024u * 1024) /* a file of this size has no body any more */
 #define CHUNK_BYTES 65536u
@@ -19,7 +19,7 @@ struct reading {
     struct fn_call *c; /* NULL once answered */
     struct sandbox *s; /* a reference */
     struct guest_reader *reader;
-    struct chanend *out;
+    struct channel_handle *out;
     json_t *answer;
     struct buf body; /* what was read before the answer */
     uint64_t size;
@@ -31,7 +31,7 @@ static void reading_free(struct reading *r)
 {
     if (r->reader)
         guest_reader_drop(r->reader);
-    chanend_finish(r->out);
+    channel_handle_finish(r->out);
     sandbox_unref(r->s);
     json_decref(r->answer);
     buf_done(&r->body);
@@ -54,15 +54,15 @@ static void tell_failure(struct reading *r, const char *why)
 {
     JSON_OWNED message = json_pack("{s:s, s:s, s:s}", "error", "S216", "code", "S216", "message", why);
     CLEANUP(free_p) char *text = json_write(message, NULL);
-    (void)chanend_send(r->out, true, text, strlen(text));
+    (void)channel_handle_send(r->out, true, text, strlen(text));
 }
 
 static void pass_on(struct reading *r, const char *data, size_t len)
 {
     size_t waiting = 0;
     for (size_t at = 0; at < len; at += CHUNK_BYTES)
-        waiting = chanend_send(r->out, false, data + at, len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES);
-    if (waiting > CHANEND_MARK)
+        waiting = channel_handle_send(r->out, false, data + at, len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES);
+    if (waiting > CHANNEL_HANDLE_MARK)
         r->uncredited += len;
     else
         guest_reader_credit(r->reader, len);
@@ -84,7 +84,7 @@ static void on_channel_end(void *arg)
     reading_free(r);
 }
 
-static const struct chanend_events channel_events = { .on_end = on_channel_end, .on_drain = on_channel_drain };
+static const struct channel_handle_events channel_events = { .on_end = on_channel_end, .on_drain = on_channel_drain };
 
 /* --- the answer --- */
 
@@ -97,8 +97,8 @@ static void answer(struct reading *r)
         (void)json_object_set_new(result, "body", json_stringn(buf_text(&r->body), r->body.len));
     fn_ok(c, result);
     for (size_t at = 0; at < r->body.len; at += CHUNK_BYTES)
-        (void)chanend_send(r->out, false, r->body.data + at,
-                           r->body.len - at < CHUNK_BYTES ? r->body.len - at : CHUNK_BYTES);
+        (void)channel_handle_send(r->out, false, r->body.data + at,
+                                  r->body.len - at < CHUNK_BYTES ? r->body.len - at : CHUNK_BYTES);
     buf_done(&r->body);
     if (r->is_read)
         reading_free(r);

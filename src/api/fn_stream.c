@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/chanend.h"
+#include "engine/channel_handle.h"
 
 #define PIECE 32768 /* well below the size at which a channel cuts frames: each needs its first byte */
 
 struct fn_stream {
-    struct chanend *end; /* NULL: the reader has left */
+    struct channel_handle *end; /* NULL: the reader has left */
     loop_fn *on_room, *on_gone;
     void *arg;
 };
@@ -29,7 +29,7 @@ static void on_drain(void *arg)
 
 int fn_stream_open(struct fn_call *c, loop_fn *on_room, loop_fn *on_gone, void *arg, struct fn_stream **ret)
 {
-    static const struct chanend_events events = { .on_end = on_end, .on_drain = on_drain };
+    static const struct channel_handle_events events = { .on_end = on_end, .on_drain = on_drain };
     const json_t *ref = json_get(c->in, "stream");
     struct err err = ERR_INIT;
     if (!ref || !c->engine_call) /* a step of sandbox::run has no caller of its own */
@@ -56,17 +56,17 @@ bool fn_stream_send(struct fn_stream *st, int fd, const char *data, size_t len)
     while (len > 0 && st->end) {
         size_t n = len < PIECE ? len : PIECE;
         memcpy(frame + 1, data, n);
-        queued = chanend_send(st->end, false, frame, n + 1);
+        queued = channel_handle_send(st->end, false, frame, n + 1);
         data += n;
         len -= n;
     }
-    return !st->end || queued <= CHANEND_MARK;
+    return !st->end || queued <= CHANNEL_HANDLE_MARK;
 }
 
 struct fn_stream *fn_stream_finish(struct fn_stream *st)
 {
     if (st) {
-        chanend_finish(st->end);
+        channel_handle_finish(st->end);
         free(st);
     }
     return NULL;

@@ -7,10 +7,10 @@
 #include "api/fn_args.h"
 #include "api/fn_handlers.h"
 #include "base/alloc.h"
-#include "engine/chanend.h"
+#include "engine/channel_handle.h"
 #include "image/image.h"
-#include "sandbox/limits.h"
-#include "sandbox/manager.h"
+#include "sandbox/lifecycle/limits.h"
+#include "sandbox/lifecycle/manager.h"
 
 #define STALL_MS    5000
 #define PENDING_MAX (64u * 1024 * 1024) /* one message of the channel, or the body of a request */
@@ -21,7 +21,7 @@ struct writing {
     struct sandbox *s; /* a reference */
     const char *path;
     struct guest_writer *writer;
-    struct chanend *in; /* NULL: the body is in the request, or the channel has ended */
+    struct channel_handle *in; /* NULL: the body is in the request, or the channel has ended */
     struct timer *stall;
     struct buf pending; /* not taken by the agent yet */
     uint64_t total;
@@ -34,7 +34,7 @@ static struct fn_call *writing_free(struct writing *w)
     struct fn_call *c = w->c;
     if (w->writer)
         guest_writer_drop(w->writer);
-    chanend_finish(w->in);
+    channel_handle_finish(w->in);
     timer_free(w->stall);
     sandbox_unref(w->s);
     buf_done(&w->pending);
@@ -88,7 +88,7 @@ static void pump(void *arg)
         guest_writer_on_writable(w->writer, NULL, NULL);
         guest_writer_end(w->writer);
     } else if (w->in) {
-        chanend_hold(w->in, false);
+        channel_handle_hold(w->in, false);
         timer_set(w->stall, STALL_MS, 0);
     }
 }
@@ -108,14 +108,14 @@ static void on_data(void *arg, bool is_text, const char *data, size_t len)
         abort_channel(w, "a message is larger than 64 MiB");
         return;
     }
-    chanend_hold(w->in, true);
+    channel_handle_hold(w->in, true);
     timer_set(w->stall, -1, 0); /* now it is the sandbox that is slow */
 }
 
 static void on_channel_end(void *arg)
 {
     struct writing *w = arg;
-    int code = chanend_end_code(w->in);
+    int code = channel_handle_end_code(w->in);
     w->in = NULL;
     w->stall = timer_free(w->stall);
     if (code == LOST || code == 0) {
@@ -133,7 +133,7 @@ static void on_stall(void *arg)
 
 static void open_channel(struct writing *w, const json_t *ref)
 {
-    static const struct chanend_events events = { .on_data = on_data, .on_end = on_channel_end };
+    static const struct channel_handle_events events = { .on_data = on_data, .on_end = on_channel_end };
     struct err err = ERR_INIT;
     JSON_OWNED whole = json_copy((json_t *)(uintptr_t)ref);
     (void)json_object_set_new(whole, "direction", json_string("read"));

@@ -2,7 +2,7 @@
  * May include: api/, sandbox/, guest/. */
 #pragma once
 #include "api/call.h"
-#include "sandbox/manager.h"
+#include "sandbox/lifecycle/manager.h"
 
 /* The sandbox of the path's :id. NULL: the call was answered with 404. */
 struct sandbox *handlers_sandbox(struct call *c);

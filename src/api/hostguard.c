@@ -8,7 +8,7 @@
 #include "api/api_core.h"
 #include "api/keyring.h"
 #include "http/server.h"
-#include "mcp/mcphttp.h"
+#include "mcp/mcp_http.h"
 
 #define NAME_MAX_BYTES 256
 #define CURE           "create a token with `iii token create`, or allow it in "
@@ -68,8 +68,8 @@ static bool is_origin_known(const struct api *a, const struct http_req *r, const
     const char *rest = strstr(origin, "://");
     bool is_same = rest && host && strcasecmp(rest + 3, host) == 0;
     bool is_mcp = strncmp(http_req_path(r), "/mcp", 4) == 0;
-    return is_same || mcphttp_allows(origin, a->settings->allowed_origins) ||
-           (is_mcp && mcphttp_allows(origin, a->settings->mcp_origins));
+    return is_same || mcp_http_allows(origin, a->settings->allowed_origins) ||
+           (is_mcp && mcp_http_allows(origin, a->settings->mcp_origins));
 }
 
 int hostguard_check(const struct api *a, const struct http_req *r, struct err *err)

@@ -12,7 +12,7 @@
 #include "base/map.h"
 
 #define WATCHERS_MAX 4
-#define HEX_MAX      (2 * TOKENFILE_HASH + 1)
+#define HEX_MAX      (2 * TOKEN_FILE_HASH + 1)
 
 /* One token of the file. */
 struct key {
@@ -26,8 +26,8 @@ struct keyring {
     char *dir; /* or NULL */
     char *secret;
     struct caller *root, *anyone; /* who shows III_AUTH_TOKEN; everyone where nothing is asked for */
-    struct tokenfile file;
-    struct tokenfile_stamp stamp;
+    struct token_file file;
+    struct token_file_stamp stamp;
     struct map *by_hash, *by_id; /* struct key; by_id owns */
     struct timer *poll;
     struct {
@@ -50,7 +50,7 @@ struct caller *caller_unref(struct caller *c)
     return NULL;
 }
 
-static struct caller *caller_new(const char *id, const char *name, enum tokenfile_role role, const char *tenant)
+static struct caller *caller_new(const char *id, const char *name, enum token_file_role role, const char *tenant)
 {
     struct caller *c = xzalloc(sizeof(*c));
     c->refs = 1;
@@ -58,8 +58,8 @@ static struct caller *caller_new(const char *id, const char *name, enum tokenfil
     memcpy(c->name, name, strnlen(name, sizeof(c->name) - 1));
     memcpy(c->tenant, tenant, strnlen(tenant, sizeof(c->tenant) - 1));
     c->role = role;
-    bool sees_all = role == TOKENFILE_ADMIN || strcmp(tenant, TOKENFILE_ALL) == 0;
-    c->by = (struct tenant_by){ .tenant = sees_all && role != TOKENFILE_ADMIN ? "" : c->tenant,
+    bool sees_all = role == TOKEN_FILE_ADMIN || strcmp(tenant, TOKEN_FILE_ALL) == 0;
+    c->by = (struct tenant_by){ .tenant = sees_all && role != TOKEN_FILE_ADMIN ? "" : c->tenant,
                                 .view = sees_all ? NULL : c->tenant };
     return c;
 }
@@ -71,7 +71,7 @@ static bool is_good(const struct key *k, int64_t now_ms)
     return !k->revoked && (!k->expires || now_ms < k->expires);
 }
 
-static struct key *key_new(const struct tokenfile_token *t)
+static struct key *key_new(const struct token_file_token *t)
 {
     struct key *k = xzalloc(sizeof(*k));
     k->caller = caller_new(t->id, t->name, t->role, t->tenant);
@@ -102,12 +102,12 @@ static void free_keys(struct map *by_id)
     map_free(by_id);
 }
 
-static void take_file(struct keyring *k, struct tokenfile *f)
+static void take_file(struct keyring *k, struct token_file *f)
 {
     struct map *before = k->by_id;
     bool was_open = before && !*k->secret && k->file.n == 0;
     map_free(k->by_hash);
-    tokenfile_done(&k->file);
+    token_file_done(&k->file);
     k->file = *f;
     k->by_hash = map_new();
     k->by_id = map_new();
@@ -132,9 +132,9 @@ static void take_file(struct keyring *k, struct tokenfile *f)
 
 static int load(struct keyring *k, struct err *err)
 {
-    struct tokenfile f = TOKENFILE_INIT;
-    struct tokenfile_stamp stamp;
-    int r = tokenfile_read(k->dir, &f, &stamp, err);
+    struct token_file f = TOKEN_FILE_INIT;
+    struct token_file_stamp stamp;
+    int r = token_file_read(k->dir, &f, &stamp, err);
     if (r < 0)
         return r;
     k->stamp = stamp;
@@ -152,8 +152,8 @@ void keyring_reload(struct keyring *k)
 /* A look at the file costs a microsecond; it is read only when it is another one. */
 static void refresh(struct keyring *k)
 {
-    struct tokenfile_stamp now;
-    if (!k->dir || tokenfile_stamp(k->dir, &now) < 0 || tokenfile_is_same(&now, &k->stamp))
+    struct token_file_stamp now;
+    if (!k->dir || token_file_stamp(k->dir, &now) < 0 || token_file_is_same(&now, &k->stamp))
         return;
     k->stamp = now; /* a damaged one is complained about once */
     keyring_reload(k);
@@ -176,11 +176,11 @@ static void on_poll(void *arg)
 int keyring_new(struct loop *l, const char *dir, const char *secret, struct keyring **ret, struct err *err)
 {
     struct keyring *k = xzalloc(sizeof(*k));
-    struct tokenfile none = TOKENFILE_INIT;
+    struct token_file none = TOKEN_FILE_INIT;
     k->dir = xstrdup(dir);
     k->secret = xstrdup(secret ? secret : "");
-    k->root = caller_new("env", "III_AUTH_TOKEN", TOKENFILE_ADMIN, "");
-    k->anyone = caller_new("", "anyone", TOKENFILE_ADMIN, "");
+    k->root = caller_new("env", "III_AUTH_TOKEN", TOKEN_FILE_ADMIN, "");
+    k->anyone = caller_new("", "anyone", TOKEN_FILE_ADMIN, "");
     int r = 0;
     if (dir)
         r = load(k, err);
@@ -203,7 +203,7 @@ struct keyring *keyring_free(struct keyring *k)
     if (k->by_id)
         free_keys(k->by_id);
     map_free(k->by_hash);
-    tokenfile_done(&k->file);
+    token_file_done(&k->file);
     caller_unref(k->root);
     caller_unref(k->anyone);
     explicit_bzero(k->secret, strlen(k->secret));
@@ -263,10 +263,10 @@ int keyring_check(struct keyring *k, const char *token, struct caller **ret, str
         *ret = caller_ref(k->root);
         return 0;
     }
-    if (tokenfile_is_secret(token)) {
-        unsigned char digest[TOKENFILE_HASH];
+    if (token_file_is_secret(token)) {
+        unsigned char digest[TOKEN_FILE_HASH];
         char hex[HEX_MAX];
-        tokenfile_hash(token, digest);
+        token_file_hash(token, digest);
         ident_hex(digest, sizeof(digest), hex);
         struct key *key = map_get(k->by_hash, hex);
         if (key)
@@ -286,7 +286,7 @@ struct caller *keyring_by_id(struct keyring *k, const char *id)
     return is_open && !*id ? caller_ref(k->anyone) : NULL;
 }
 
-const struct tokenfile *keyring_tokens(struct keyring *k)
+const struct token_file *keyring_tokens(struct keyring *k)
 {
     refresh(k);
     return &k->file;

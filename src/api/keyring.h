@@ -1,23 +1,23 @@
 /* Who calls: the tokens of the data folder as the server knows them, read again whenever the file has changed, so that
  * `iii token revoke` counts from the next request on. Untrusted: the token a client shows. May include: base/, store/,
- * loop/, sandbox/tenant.h. Invariants: (1) secrets are only here as digests, and a token is found by its digest, so
- * that no comparison tells how much of it was right; (2) a file that cannot be read changes nothing: the tokens
- * that were known stay in force. */
+ * loop/, sandbox/lifecycle/tenant.h. Invariants: (1) secrets are only here as digests, and a token is found by its
+ * digest, so that no comparison tells how much of it was right; (2) a file that cannot be read changes nothing: the
+ * tokens that were known stay in force. */
 #pragma once
 #include "base/err.h"
 #include "loop/loop.h"
-#include "sandbox/tenant.h"
-#include "store/tokenfile.h"
+#include "sandbox/lifecycle/tenant.h"
+#include "store/token_file.h"
 
 #define KEYRING_POLL_MS 500 /* between looks at the file and at expiries, for streams that are open */
 
 /* One who may call. Held by reference: a call keeps it after the token was revoked. */
 struct caller {
     unsigned refs;
-    char id[IDENT_MAX];                /* of the token; "" without authentication */
-    char name[TOKENFILE_NAME_MAX + 1]; /* for the audit log and for messages */
-    enum tokenfile_role role;
-    char tenant[TOKENFILE_TENANT_MAX + 1];
+    char id[IDENT_MAX];                 /* of the token; "" without authentication */
+    char name[TOKEN_FILE_NAME_MAX + 1]; /* for the audit log and for messages */
+    enum token_file_role role;
+    char tenant[TOKEN_FILE_TENANT_MAX + 1];
     struct tenant_by by; /* the same for sandbox/; points into this struct */
 };
 struct caller *caller_ref(struct caller *c);
@@ -40,7 +40,7 @@ int keyring_check(struct keyring *k, const char *token, struct caller **ret, str
 /* One that is good now, by its id ("" for who needs none); a reference, or NULL. */
 struct caller *keyring_by_id(struct keyring *k, const char *id);
 void keyring_reload(struct keyring *k); /* now, after a change of our own */
-const struct tokenfile *keyring_tokens(struct keyring *k);
+const struct token_file *keyring_tokens(struct keyring *k);
 int64_t keyring_last_used(const struct keyring *k, const char *id); /* ms since the epoch, since the start; 0: not */
 /* Told when a token is worth nothing any more, or has another secret: what it has open is to be closed. */
 typedef void keyring_ended_fn(void *arg, const char *token_id);

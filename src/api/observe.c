@@ -8,7 +8,7 @@
 #include "api/prometheus.h"
 #include "api/traces.h"
 #include "base/alloc.h"
-#include "sandbox/alerts.h"
+#include "sandbox/observe/alerts.h"
 
 #define METRICS_PATH "/metrics"
 #define PAGE_MAX     (8u << 20)
@@ -44,7 +44,7 @@ static int write_page(struct observe *o, struct buf *page)
     struct otlp_counts spans = otlp_counts(o->otlp);
     const struct prometheus_extra extra[] = {
         { "iii_calls_running", "Calls being carried out, streams included.", false, o->api->n_calls },
-        { "iii_events_total", "Events since the start.", true, eventlog_count(m->events) },
+        { "iii_events_total", "Events since the start.", true, event_log_count(m->events) },
         { "iii_alerts_fired_total", "Alerts that fired since the start.", true, alerts_fired(m->alerts) },
         { "iii_otlp_spans_sent_total", "Spans a collector took.", true, spans.sent },
         { "iii_otlp_spans_dropped_total", "Spans that were given up.", true, spans.dropped },
@@ -83,8 +83,8 @@ int observe_new(struct api *a, struct observe **ret, struct err *err)
     a->observe = o;
     a->has_spans = o->otlp != NULL;
     api_on_trace(a, on_trace, o);
-    api_add_door(
-        a, &(struct api_door){
+    api_add_entry(
+        a, &(struct api_entry){
                .path_prefix = METRICS_PATH, .fn = on_metrics, .arg = o, .needs_auth = true, .is_watchable = true });
     *ret = o;
     return 0;

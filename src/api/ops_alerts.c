@@ -1,7 +1,7 @@
 /* Handlers of alerts. */
 #include "api/call.h"
 #include "api/handlers.h"
-#include "sandbox/alerts.h"
+#include "sandbox/observe/alerts.h"
 
 void api_alert_set(struct call *c)
 {

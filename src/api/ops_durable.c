@@ -10,7 +10,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "sandbox/background.h"
+#include "sandbox/exec/background.h"
 
 #define OUTPUT_MAX  (1024 * 1024) /* bytes in one answer */
 #define PIECE_MAX   (256 * 1024)  /* bytes in one event */

@@ -1,6 +1,6 @@
 /* Handlers of what a sandbox may connect to. */
 #include "api/handlers.h"
-#include "sandbox/egress.h"
+#include "sandbox/net/egress.h"
 
 void api_egress_get(struct call *c)
 {

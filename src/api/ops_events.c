@@ -13,12 +13,12 @@
 void api_event_history(struct call *c)
 {
     struct err err = ERR_INIT;
-    struct eventlog_query q = { .sandbox_id = call_str(c, "sandboxId", NULL),
-                                .topic = call_str(c, "topic", NULL),
-                                .tenant = call_view(c),
-                                .limit = call_int(c, "limit", 50),
-                                .offset = call_int(c, "offset", 0) };
-    json_t *page = eventlog_page(call_manager(c)->events, &q, &err);
+    struct event_log_query q = { .sandbox_id = call_str(c, "sandboxId", NULL),
+                                 .topic = call_str(c, "topic", NULL),
+                                 .tenant = call_view(c),
+                                 .limit = call_int(c, "limit", 50),
+                                 .offset = call_int(c, "offset", 0) };
+    json_t *page = event_log_page(call_manager(c)->events, &q, &err);
     if (page)
         call_ok(c, page);
     else
@@ -28,11 +28,11 @@ void api_event_history(struct call *c)
 void api_event_publish(struct call *c)
 {
     struct err err = ERR_INIT;
-    struct eventlog_news news = { .topic = call_str(c, "topic", ""),
-                                  .sandbox_id = call_str(c, "sandboxId", ""),
-                                  .data = json_get(call_params(c), "data"),
-                                  .tenant = call_by(c) ? call_by(c)->tenant : "" };
-    json_t *event = eventlog_publish(call_manager(c)->events, &news, &err);
+    struct event_log_news news = { .topic = call_str(c, "topic", ""),
+                                   .sandbox_id = call_str(c, "sandboxId", ""),
+                                   .data = json_get(call_params(c), "data"),
+                                   .tenant = call_by(c) ? call_by(c)->tenant : "" };
+    json_t *event = event_log_publish(call_manager(c)->events, &news, &err);
     if (event)
         call_ok(c, json_incref(event));
     else
@@ -45,11 +45,11 @@ void api_event_publish(struct call *c)
  * after it had to wait, so a slow reader misses only what the log no longer keeps. */
 struct listener {
     struct call *c;
-    struct eventlog *log;
-    struct eventlog_sub *sub;
+    struct event_log *log;
+    struct event_log_sub *sub;
     struct timer *ping;
     char *topic, *tenant; /* NULL: all */
-    struct eventlog_query query;
+    struct event_log_query query;
     int64_t place;
     bool has_ids; /* asked for id lines: readers that know only data lines get none */
     bool is_held; /* its queue is full: on_drain goes on */
@@ -67,7 +67,7 @@ static void on_event(void *arg, json_t *event)
     if (l->is_held)
         return;
     l->place++;
-    if (eventlog_wants(&l->query, event))
+    if (event_log_wants(&l->query, event))
         send_event(l, event);
 }
 
@@ -76,7 +76,7 @@ static void catch_up(void *arg)
     struct listener *l = arg;
     l->is_held = false;
     while (!l->is_held) {
-        JSON_OWNED event = eventlog_next(l->log, &l->query, &l->place);
+        JSON_OWNED event = event_log_next(l->log, &l->query, &l->place);
         if (!event)
             break;
         send_event(l, event);
@@ -93,7 +93,7 @@ static void on_listener_gone(void *arg)
 {
     struct listener *l = arg;
     struct call *c = l->c;
-    eventlog_unsubscribe(l->sub);
+    event_log_unsubscribe(l->sub);
     timer_free(l->ping);
     free(l->topic);
     free(l->tenant);
@@ -108,9 +108,9 @@ void api_stream_events(struct call *c)
     *l = (struct listener){ .c = c, .log = call_manager(c)->events, .topic = xstrdup(call_str(c, "topic", NULL)) };
     l->has_ids = last || call_bool(c, "ids", false);
     l->tenant = xstrdup(call_view(c));
-    l->query = (struct eventlog_query){ .topic = l->topic, .tenant = l->tenant };
-    l->place = last && ident_is("evt", last) ? eventlog_after(l->log, last) : eventlog_end(l->log);
-    l->sub = eventlog_subscribe(l->log, on_event, l);
+    l->query = (struct event_log_query){ .topic = l->topic, .tenant = l->tenant };
+    l->place = last && ident_is("evt", last) ? event_log_after(l->log, last) : event_log_end(l->log);
+    l->sub = event_log_subscribe(l->log, on_event, l);
     l->ping = timer_new(call_loop(c), PING_MS, PING_MS, on_ping, l);
     call_stream_begin(c);
     call_on_cancel(c, on_listener_gone, l);

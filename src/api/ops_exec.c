@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/strlist.h"
 #include "base/utf8.h"
-#include "sandbox/background.h"
-#include "sandbox/command.h"
+#include "sandbox/exec/background.h"
+#include "sandbox/exec/command.h"
 
 #define STREAM_MARK (1024 * 1024) /* queued bytes past which the command has to wait for its reader */
 #define LOG_MAX     (1024 * 1024) /* bytes of a background log in one answer */
@@ -27,7 +27,7 @@ static void emit_exec(struct call *c, const struct command_result *res)
 {
     struct manager *m = call_manager(c);
     json_t *data = json_pack("{s:i, s:I}", "exitCode", res->exit.code, "duration", (json_int_t)res->duration_ms);
-    (void)eventlog_emit(m->events, "sandbox.exec", call_str(c, "id", ""), data);
+    (void)event_log_emit(m->events, "sandbox.exec", call_str(c, "id", ""), data);
 }
 
 static void on_run_done(void *arg, const struct command_result *res, const struct err *err)

@@ -8,9 +8,9 @@
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "image/image.h"
-#include "sandbox/limits.h"
-#include "sandbox/manager.h"
-#include "sandbox/workpath.h"
+#include "sandbox/lifecycle/limits.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/storage/work_path.h"
 
 #define INLINE_MAX (1024 * 1024)       /* one frame to the agent; more is streamed */
 #define READ_MAX   (64u * 1024 * 1024) /* largest file in one JSON answer */
@@ -90,7 +90,7 @@ static void start_read(struct call *c, bool is_base64)
     if (!s)
         return;
     CLEANUP(free_p) char *path = NULL;
-    if (workpath_resolve(s, call_str(c, "path", ""), &path, &err) < 0) {
+    if (work_path_resolve(s, call_str(c, "path", ""), &path, &err) < 0) {
         call_fail(c, &err);
         return;
     }
@@ -189,7 +189,7 @@ static struct sandbox *target(struct call *c, char **ret_path)
     struct err err = ERR_INIT;
     struct sandbox *s = handlers_running(c);
     if (s && (limits_check_write(image_store_free_mb(s->manager->images), s->config, s->manager->settings, &err) < 0 ||
-              workpath_resolve(s, call_str(c, "path", ""), ret_path, &err) < 0)) {
+              work_path_resolve(s, call_str(c, "path", ""), ret_path, &err) < 0)) {
         call_fail(c, &err);
         return NULL;
     }

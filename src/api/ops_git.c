@@ -8,8 +8,8 @@
 #include "api/handlers.h"
 #include "base/alloc.h"
 #include "base/strlist.h"
-#include "sandbox/command.h"
-#include "sandbox/git.h"
+#include "sandbox/exec/command.h"
+#include "sandbox/exec/git.h"
 
 #define TIME_MS 30000 /* the contract's limit for one git command */
 

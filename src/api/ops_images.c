@@ -8,10 +8,10 @@
 #include "base/buf.h"
 #include "http/url.h"
 #include "image/image.h"
-#include "sandbox/allowlist.h"
-#include "sandbox/manager.h"
-#include "sandbox/offload.h"
-#include "sandbox/pulls.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/lifecycle/offload.h"
+#include "sandbox/storage/image_allowlist.h"
+#include "sandbox/storage/pulls.h"
 
 /* Looking into many records and removing layers read and write the disk: off the loop. */
 struct task {
@@ -210,7 +210,7 @@ void api_image_pull(struct call *c)
     w->is_stream = wants_events(c);
     int r = image_name_check(name, &err);
     if (r == 0)
-        r = allowlist_check(m->settings->allowed_images, name, &err);
+        r = image_allowlist_check(m->settings->allowed_images, name, &err);
     if (r == 0)
         r = pulls_start(m->pulls, name, &(struct pulls_how){ .progress = w->is_stream ? on_progress : NULL }, on_done,
                         w, &w->wait, &err);

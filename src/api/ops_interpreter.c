@@ -6,8 +6,8 @@
 #include "api/handlers.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "sandbox/context.h"
-#include "sandbox/interpreter.h"
+#include "sandbox/exec/context.h"
+#include "sandbox/exec/interpreter.h"
 
 /* --- a fresh interpreter --- */
 
@@ -15,7 +15,7 @@ static void emit_code(struct call *c, const char *language, int64_t duration_ms)
 {
     struct manager *m = call_manager(c);
     json_t *data = json_pack("{s:s, s:I}", "language", language, "duration", (json_int_t)duration_ms);
-    (void)eventlog_emit(m->events, "sandbox.exec", call_str(c, "id", ""), data);
+    (void)event_log_emit(m->events, "sandbox.exec", call_str(c, "id", ""), data);
 }
 
 static void end_code(struct call *c, const char *language, json_t *reply, const struct err *err)

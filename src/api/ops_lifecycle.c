@@ -5,8 +5,8 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "base/alloc.h"
-#include "sandbox/manager.h"
-#include "sandbox/templates.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/lifecycle/templates.h"
 
 void api_sandbox_create(struct call *c)
 {

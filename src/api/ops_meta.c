@@ -4,8 +4,8 @@
 #include "api/version.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "sandbox/boxusage.h"
-#include "sandbox/pool.h"
+#include "sandbox/lifecycle/pool.h"
+#include "sandbox/observe/sandbox_usage.h"
 #include "store/store.h"
 
 static bool is_by_design(const struct runtime *rt, const char *name)
@@ -121,7 +121,7 @@ void api_metrics_sandbox(struct call *c)
         return;
     struct measured *m = xzalloc(sizeof(*m));
     *m = (struct measured){ .c = c, .s = sandbox_ref(s) };
-    boxusage_refresh(s, on_measured, m);
+    sandbox_usage_refresh(s, on_measured, m);
 }
 
 void api_pool_status(struct call *c)

@@ -1,7 +1,7 @@
 /* Handlers of networks. */
 #include "api/call.h"
-#include "sandbox/manager.h"
-#include "sandbox/networks.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/net/networks.h"
 
 static void on_created(void *arg, json_t *record, const struct err *err)
 {
@@ -23,8 +23,8 @@ void api_network_list(struct call *c)
 
 static void tell(struct call *c, const char *topic)
 {
-    (void)eventlog_emit(call_manager(c)->events, topic, call_str(c, "sandboxId", ""),
-                        json_pack("{s:s}", "networkId", call_str(c, "networkId", "")));
+    (void)event_log_emit(call_manager(c)->events, topic, call_str(c, "sandboxId", ""),
+                         json_pack("{s:s}", "networkId", call_str(c, "networkId", "")));
 }
 
 static void on_connected(void *arg, const struct err *err)

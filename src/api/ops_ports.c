@@ -3,7 +3,7 @@
 
 #include "api/call.h"
 #include "api/handlers.h"
-#include "sandbox/ports.h"
+#include "sandbox/net/ports.h"
 
 void api_port_expose(struct call *c)
 {

@@ -1,4 +1,4 @@
-/* Handlers of the proxy: the JSON envelope and the settings. What passes through as it is, is in rawproxy.c. */
+/* Handlers of the proxy: the JSON envelope and the settings. What passes through as it is, is in raw_proxy.c. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,10 +6,10 @@
 
 #include "api/api_core.h"
 #include "api/handlers.h"
-#include "api/rawproxy.h"
+#include "api/raw_proxy.h"
 #include "base/alloc.h"
-#include "sandbox/ports.h"
-#include "sandbox/upstream.h"
+#include "sandbox/net/ports.h"
+#include "sandbox/net/upstream.h"
 
 #define MIB        1048576
 #define METHOD_MAX 16
@@ -134,7 +134,7 @@ static int add_headers(const json_t *headers, struct buf *out, struct err *err)
     json_object_foreach((json_t *)(uintptr_t)headers, name, value)
     {
         const char *text = json_string_value(value);
-        if (!text || rawproxy_is_hop(name) || strcasecmp(name, "content-length") == 0)
+        if (!text || raw_proxy_is_hop(name) || strcasecmp(name, "content-length") == 0)
             continue;
         if (!is_token(name) || !is_printable(text, true))
             return err_set(err, ERR_INVALID, 0, "headers: \"%.64s\" is no header that can be sent", name);
@@ -194,7 +194,7 @@ static int start(struct envelope *e, struct sandbox *s, struct err *err)
     e->url = xasprintf("http://localhost:%d%s", port, path);
     struct upstream_plan plan = { .port = (uint16_t)port,
                                   .is_head_method = strcmp(e->method, "HEAD") == 0,
-                                  .timeout_ms = rawproxy_config(s).timeout_ms,
+                                  .timeout_ms = raw_proxy_config(s).timeout_ms,
                                   .queue_max = HEAD_MAX + body_len };
     r = make_head(e, path, body_len, &head, err);
     if (r == 0)
@@ -262,7 +262,7 @@ void api_proxy_config(struct call *c)
         call_fail(c, &err);
         return;
     }
-    struct rawproxy_config config = rawproxy_config(s);
+    struct raw_proxy_config config = raw_proxy_config(s);
     CLEANUP(free_p) char *base = xasprintf("%s/proxy/%s", call_manager(c)->settings->api_prefix, s->id);
     call_ok(c, json_pack("{s:s, s:s, s:s, s:b, s:I}", "sandboxId", s->id, "proxyBase", base, "cors", config.cors,
                          "requireAuth", config.needs_auth, "timeout", (json_int_t)config.timeout_ms));

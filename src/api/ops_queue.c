@@ -1,7 +1,7 @@
 /* Handlers of queued commands. */
 #include "api/call.h"
 #include "api/handlers.h"
-#include "sandbox/queue.h"
+#include "sandbox/exec/queue.h"
 
 #define DEFAULT_TRIES 3
 

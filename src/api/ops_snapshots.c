@@ -1,5 +1,5 @@
 /* Handlers of snapshots. */
-#include "sandbox/snapshots.h"
+#include "sandbox/storage/snapshots.h"
 
 #include "api/call.h"
 #include "api/handlers.h"

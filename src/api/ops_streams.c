@@ -58,7 +58,7 @@ static json_t *log_event_json(const char *type, const char *data, size_t len)
                      (json_int_t)clock_wall_ms());
 }
 
-/* A line of the log begins with the number of its stream (guest/agent/ag_mark.h); one that an older agent wrote does
+/* A line of the log begins with the number of its stream (agent/log_mark.h); one that an older agent wrote does
  * not, and nobody knows which it was. */
 static json_t *line_json(const char *line, size_t len)
 {

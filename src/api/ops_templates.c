@@ -1,7 +1,7 @@
 /* Handlers of templates. */
 #include "api/call.h"
-#include "sandbox/manager.h"
-#include "sandbox/templates.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/lifecycle/templates.h"
 
 static void answer_record(struct call *c, json_t *record, const struct err *err)
 {

@@ -1,8 +1,8 @@
-/* Handlers of terminals; the WebSockets are in wsdoor.c. */
+/* Handlers of terminals; the WebSockets are in ws_upgrade.c. */
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/keyring.h"
-#include "sandbox/terminal.h"
+#include "sandbox/exec/terminal.h"
 
 static struct terminal *find(struct call *c)
 {

@@ -7,15 +7,15 @@
 #include "api/call_core.h"
 #include "api/keyring.h"
 #include "base/alloc.h"
-#include "sandbox/manager.h"
-#include "sandbox/offload.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/lifecycle/offload.h"
 
 struct change {
     struct call *call;
     char *dir, *id, *name, *role, *tenant;
-    struct tokenfile_wish wish;
-    struct tokenfile_token token;
-    char secret[TOKENFILE_SECRET_MAX]; /* "" when there is none to show */
+    struct token_file_wish wish;
+    struct token_file_token token;
+    char secret[TOKEN_FILE_SECRET_MAX]; /* "" when there is none to show */
     int (*work)(struct change *c);
     int result;
     struct err err;
@@ -32,13 +32,13 @@ static void change_free(struct change *c)
     free(c);
 }
 
-static json_t *token_json(struct call *c, const struct tokenfile_token *t)
+static json_t *token_json(struct call *c, const struct token_file_token *t)
 {
-    json_t *j = tokenfile_json(t);
+    json_t *j = token_file_json(t);
     int64_t used = keyring_last_used(call_api(c)->keys, t->id);
     if (used)
         (void)json_object_set_new(j, "lastUsed", json_integer(used));
-    if (t->role == TOKENFILE_USER || (*t->tenant && strcmp(t->tenant, TOKENFILE_ALL) != 0))
+    if (t->role == TOKEN_FILE_USER || (*t->tenant && strcmp(t->tenant, TOKEN_FILE_ALL) != 0))
         (void)json_object_set_new(j, "usage", tenant_usage_json(call_manager(c), t->tenant));
     return j;
 }
@@ -83,7 +83,7 @@ static void start(struct call *call, struct change *c, int (*work)(struct change
 
 static int work_create(struct change *c)
 {
-    return tokenfile_create(c->dir, &c->wish, &c->token, c->secret, &c->err);
+    return token_file_create(c->dir, &c->wish, &c->token, c->secret, &c->err);
 }
 
 void api_token_create(struct call *call)
@@ -100,7 +100,7 @@ void api_token_create(struct call *call)
     c->name = xstrdup(call_str(call, "name", ""));
     c->role = xstrdup(call_str(call, "role", NULL));
     c->tenant = xstrdup(call_str(call, "tenant", NULL));
-    c->wish = (struct tokenfile_wish){
+    c->wish = (struct token_file_wish){
         .name = c->name, .role = c->role, .tenant = c->tenant, .expires = call_int(call, "expires", 0)
     };
     if (quota_read(json_get(call_params(call), "quota"), &c->wish.quota, &err) < 0) {
@@ -113,12 +113,12 @@ void api_token_create(struct call *call)
 
 static int work_revoke(struct change *c)
 {
-    return tokenfile_revoke(c->dir, c->id, &c->token, &c->err);
+    return token_file_revoke(c->dir, c->id, &c->token, &c->err);
 }
 
 static int work_rotate(struct change *c)
 {
-    return tokenfile_rotate(c->dir, c->id, &c->token, c->secret, &c->err);
+    return token_file_rotate(c->dir, c->id, &c->token, c->secret, &c->err);
 }
 
 static void start_by_id(struct call *call, int (*work)(struct change *c))
@@ -140,7 +140,7 @@ void api_token_rotate(struct call *c)
 
 void api_token_list(struct call *c)
 {
-    const struct tokenfile *f = keyring_tokens(call_api(c)->keys);
+    const struct token_file *f = keyring_tokens(call_api(c)->keys);
     json_t *list = json_array();
     for (size_t i = 0; i < f->n; i++)
         (void)json_array_append_new(list, token_json(c, &f->rows[i]));
@@ -150,8 +150,8 @@ void api_token_list(struct call *c)
 void api_token_get(struct call *c)
 {
     struct err err = ERR_INIT;
-    const struct tokenfile_token *t =
-        tokenfile_find(keyring_tokens(call_api(c)->keys), call_str(c, "tokenId", ""), &err);
+    const struct token_file_token *t =
+        token_file_find(keyring_tokens(call_api(c)->keys), call_str(c, "tokenId", ""), &err);
     if (t)
         call_ok(c, token_json(c, t));
     else

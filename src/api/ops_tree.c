@@ -8,7 +8,7 @@
 #include "api/handlers.h"
 #include "base/alloc.h"
 #include "base/strlist.h"
-#include "sandbox/workpath.h"
+#include "sandbox/storage/work_path.h"
 
 /* "-rw-r--r--" from a mode. */
 static void permissions(uint32_t mode, char out[11])
@@ -39,7 +39,7 @@ static json_t *metadata_json(const struct guest_stat *st)
 static int resolve_param(struct call *c, struct sandbox *s, const char *field, const char *fallback, char **ret)
 {
     struct err err = ERR_INIT;
-    int r = workpath_resolve(s, call_str(c, field, fallback), ret, &err);
+    int r = work_path_resolve(s, call_str(c, field, fallback), ret, &err);
     if (r < 0)
         call_fail(c, &err);
     return r;
@@ -138,7 +138,7 @@ static char **resolved_paths(struct call *c, struct sandbox *s)
     }
     for (char **p = given; *p; p++) {
         CLEANUP(free_p) char *path = NULL;
-        if (workpath_resolve(s, *p, &path, &err) < 0) {
+        if (work_path_resolve(s, *p, &path, &err) < 0) {
             call_fail(c, &err);
             return strlist_free(out);
         }
@@ -242,7 +242,7 @@ static int add_move(struct sandbox *s, const json_t *move, char ***paths, struct
         const char *given = json_get_str(move, ends[i], NULL);
         if (!given)
             return err_set(err, ERR_INVALID, 0, "moves: each entry needs \"from\" and \"to\"");
-        int r = workpath_resolve(s, given, &path, err);
+        int r = work_path_resolve(s, given, &path, err);
         if (r < 0)
             return r;
         strlist_add(paths, path);

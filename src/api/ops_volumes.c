@@ -1,7 +1,7 @@
 /* Handlers of volumes. */
 #include "api/call.h"
-#include "sandbox/manager.h"
-#include "sandbox/volumes.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/storage/volumes.h"
 
 void api_volume_create(struct call *c)
 {
@@ -39,7 +39,7 @@ static void on_attached(void *arg, const struct err *err)
         call_fail(c, err);
         return;
     }
-    (void)eventlog_emit(
+    (void)event_log_emit(
         call_manager(c)->events, "volume.attached", call_str(c, "sandboxId", ""),
         json_pack("{s:s, s:s}", "volumeId", call_str(c, "volumeId", ""), "mountPath", call_str(c, "mountPath", "")));
     call_ok(c, json_pack("{s:b, s:s}", "attached", 1, "mountPath", call_str(c, "mountPath", "")));

@@ -1,7 +1,7 @@
 /* Handlers of workers. */
 #include "api/call.h"
-#include "sandbox/manager.h"
-#include "sandbox/workers.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/observe/workers.h"
 
 static void answer(struct call *c, json_t *(*fn)(struct workers *w, struct err *err))
 {

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "http/client.h"
-#include "tls/tlsctx.h"
+#include "tls/tls_context.h"
 
 #define FLUSH_MS    1000
 #define TIMEOUT_MS  10000
@@ -23,7 +23,7 @@
 
 struct otlp {
     struct loop *loop;
-    struct tlsctx_trust trust; /* of the settings, which outlive this */
+    struct tls_context_trust trust; /* of the settings, which outlive this */
     char *url, **headers, *service;
     json_t *queue; /* array of spans as OTLP wants them, oldest first */
     json_t *batch; /* under way, or waiting to be tried again; NULL: none */
@@ -72,7 +72,7 @@ int otlp_new(struct loop *l, const struct settings *s, struct otlp **ret, struct
     struct otlp *o = xzalloc(sizeof(*o));
     size_t len = strlen(s->otlp_endpoint);
     o->loop = l;
-    o->trust = (struct tlsctx_trust){ s->ca_cert, s->client_cert, s->client_key };
+    o->trust = (struct tls_context_trust){ s->ca_cert, s->client_cert, s->client_key };
     o->url = xasprintf("%.*s/v1/traces", (int)(len - (s->otlp_endpoint[len - 1] == '/')), s->otlp_endpoint);
     o->service = xstrdup(s->otlp_service);
     o->queue = json_array();

@@ -10,8 +10,8 @@
 
 #include "api/version.h"
 #include "base/alloc.h"
-#include "sandbox/boxusage.h"
-#include "sandbox/pool.h"
+#include "sandbox/lifecycle/pool.h"
+#include "sandbox/observe/sandbox_usage.h"
 
 /* Upper ends of the latency buckets, microseconds: from a call that touches memory only to one that runs a program. */
 static const int64_t bucket_us[] = { 100,    250,    500,    1000,    2500,    5000,    10000,    25000,    50000,
@@ -252,7 +252,7 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
     for (struct map_iter it = map_iter(p->m->sandboxes); n < PROMETHEUS_BOXES_MAX && map_next(&it);) {
         struct sandbox *s = it.value;
         seen[n] = (struct looked_at){ .id = s->id, .config = s->config };
-        if (s->box && boxusage_get(s, &seen[n].st, NULL) == 0)
+        if (s->box && sandbox_usage_get(s, &seen[n].st, NULL) == 0)
             n++;
     }
     for (int which = 0; which < BOX_SERIES && n > 0; which++) {

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "sandbox/manager.h"
+#include "sandbox/lifecycle/manager.h"
 #include "spec/spec.h"
 
 #define PROMETHEUS_TYPE      "text/plain; version=0.0.4; charset=utf-8"

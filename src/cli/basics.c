@@ -7,14 +7,14 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cli/boxinput.h"
-#include "cli/boxshell.h"
+#include "cli/display.h"
 #include "cli/duration.h"
-#include "cli/face.h"
-#include "cli/opargs.h"
-#include "cli/opshow.h"
-#include "cli/opverb.h"
-#include "cli/reach.h"
+#include "cli/engine_connect.h"
+#include "cli/exec_input.h"
+#include "cli/exec_terminal.h"
+#include "cli/operation_args.h"
+#include "cli/operation_output.h"
+#include "cli/operation_verb.h"
 
 #define DEFAULT_IMAGE "python:3.12-slim"
 
@@ -31,31 +31,32 @@ static void print_created(const json_t *box)
     if (gmtime_r(&s, &tm))
         (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
     CLEANUP(free_p)
-    char *image = face_clean(json_get_str(box, "image", "")), *state = face_clean(json_get_str(box, "status", ""));
-    CLEANUP(free_p) char *id = face_clean(json_get_str(box, "id", ""));
+    char *image = display_clean(json_get_str(box, "image", "")),
+         *state = display_clean(json_get_str(box, "status", ""));
+    CLEANUP(free_p) char *id = display_clean(json_get_str(box, "id", ""));
     (void)printf("Created sandbox: %s\n  Image: %s\n  Status: %s%s%s\n  Expires: %s.%03dZ\n", id, image,
-                 opshow_colour(state, stdout), state, *opshow_colour(state, stdout) ? face_off(stdout) : "", when,
-                 (int)(ms % 1000));
+                 operation_output_colour(state, stdout), state,
+                 *operation_output_colour(state, stdout) ? display_off(stdout) : "", when, (int)(ms % 1000));
 }
 
 int basics_create(const struct verbs_args *a)
 {
     JSON_OWNED params = json_object();
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
-    int code = opargs_take(a, params);
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
+    int code = operation_args_take(a, params);
     if (code == 0 && a->n_words > 0)
         (void)json_object_set_new(params, "image", json_string(a->words[0]));
     if (!json_object_get(params, "image") && !json_object_get(params, "template"))
         (void)json_object_set_new(params, "image", json_string(DEFAULT_IMAGE));
     if (code == 0)
-        code = opverb_link(a, &link);
+        code = operation_verb_link(a, &link);
     if (code == 0)
-        code = opverb_call(&link, a->verb->op, params, &answer);
+        code = operation_verb_call(&link, a->verb->op, params, &answer);
     if (code != 0)
         return code;
     if (verbs_value(a, "json"))
-        face_json(answer.body, stdout);
+        display_json(answer.body, stdout);
     else
         print_created(answer.body);
     return fflush(stdout) == EOF ? 1 : 0;
@@ -67,68 +68,69 @@ static void print_box(const json_t *box)
     time_t s = (time_t)(json_get_int(box, "expiresAt", 0) / 1000);
     struct tm tm;
     CLEANUP(free_p)
-    char *image = face_clean(json_get_str(box, "image", "")), *state = face_clean(json_get_str(box, "status", ""));
-    const char *colour = opshow_colour(state, stdout);
+    char *image = display_clean(json_get_str(box, "image", "")),
+         *state = display_clean(json_get_str(box, "status", ""));
+    const char *colour = operation_output_colour(state, stdout);
     if (localtime_r(&s, &tm))
         (void)strftime(when, sizeof(when), "%H:%M:%S", &tm);
-    CLEANUP(free_p) char *id = face_clean(json_get_str(box, "id", ""));
-    (void)printf("%-32s%-24s %s%-10s%s%s\n", id, image, colour, state, *colour ? face_off(stdout) : "", when);
+    CLEANUP(free_p) char *id = display_clean(json_get_str(box, "id", ""));
+    (void)printf("%-32s%-24s %s%-10s%s%s\n", id, image, colour, state, *colour ? display_off(stdout) : "", when);
 }
 
 int basics_list(const struct verbs_args *a)
 {
     JSON_OWNED params = json_object();
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
-    int code = opargs_take(a, params);
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
+    int code = operation_args_take(a, params);
     if (code == 0)
-        code = opverb_link(a, &link);
+        code = operation_verb_link(a, &link);
     if (code == 0)
-        code = opverb_call(&link, a->verb->op, params, &answer);
+        code = operation_verb_call(&link, a->verb->op, params, &answer);
     if (code != 0)
         return code;
     const json_t *items = json_get(answer.body, "items");
     size_t n = json_array_size(items), total = (size_t)json_get_int(answer.body, "total", 0);
     if (verbs_value(a, "json")) {
-        face_json(answer.body, stdout);
+        display_json(answer.body, stdout);
         return fflush(stdout) == EOF ? 1 : 0;
     }
     if (n == 0) {
         (void)puts("No active sandboxes");
         return 0;
     }
-    (void)printf("%s%-32s%-25s%-10s%s%s\n", face_on(stdout, FACE_BOLD), "ID", "IMAGE", "STATUS", "EXPIRES",
-                 face_off(stdout));
+    (void)printf("%s%-32s%-25s%-10s%s%s\n", display_on(stdout, DISPLAY_BOLD), "ID", "IMAGE", "STATUS", "EXPIRES",
+                 display_off(stdout));
     for (size_t i = 0; i < n; i++)
         print_box(json_array_get(items, i));
-    if (n < total && face_is_terminal(stderr))
+    if (n < total && display_is_terminal(stderr))
         (void)fprintf(stderr, "%zu of %zu; --page and --page-size show the others\n", n, total);
     return fflush(stdout) == EOF ? 1 : 0;
 }
 
 /* The contract's first step of every command on a sandbox: is it there? */
-static int find_box(const struct verbs_args *a, struct restlink *link, const char *id)
+static int find_box(const struct verbs_args *a, struct rest_client *link, const char *id)
 {
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     JSON_OWNED params = json_pack("{s:s}", "id", id);
-    int code = link->url ? 0 : opverb_link(a, link);
+    int code = link->url ? 0 : operation_verb_link(a, link);
     if (!params)
-        return reach_fail_text("the id is not UTF-8");
-    return code != 0 ? code : opverb_call(link, get_op, params, &answer);
+        return engine_connect_fail_text("the id is not UTF-8");
+    return code != 0 ? code : operation_verb_call(link, get_op, params, &answer);
 }
 
 int basics_kill(const struct verbs_args *a)
 {
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
     int code = 0;
     for (int i = 0; i < a->n_words; i++) {
-        CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+        CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
         int r = find_box(a, &link, a->words[i]);
         JSON_OWNED params = json_pack("{s:s}", "id", a->words[i]);
         if (r == 0)
-            r = opverb_call(&link, a->verb->op, params, &answer);
+            r = operation_verb_call(&link, a->verb->op, params, &answer);
         if (r == 0 && verbs_value(a, "json"))
-            face_json(answer.body, stdout);
+            display_json(answer.body, stdout);
         else if (r == 0)
             (void)printf("Killed sandbox: %s\n", a->words[i]);
         code = r != 0 ? r : code;
@@ -138,8 +140,8 @@ int basics_kill(const struct verbs_args *a)
 
 int basics_renew(const struct verbs_args *a)
 {
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     struct err err = ERR_INIT;
     int64_t ms;
     char *end;
@@ -149,10 +151,10 @@ int basics_renew(const struct verbs_args *a)
     else if (duration_parse(a->words[1], &ms, &err) < 0)
         return verbs_usage_error(a->verb, "%s", err.msg);
     JSON_OWNED params = json_pack("{s:s, s:I}", "id", a->words[0], "expiresAt", (json_int_t)(clock_wall_ms() + ms));
-    int code = opverb_link(a, &link);
+    int code = operation_verb_link(a, &link);
     if (code == 0)
-        code = opverb_call(&link, a->verb->op, params, &answer);
-    return code != 0 ? code : opverb_show(a, a->verb->op, answer.body);
+        code = operation_verb_call(&link, a->verb->op, params, &answer);
+    return code != 0 ? code : operation_verb_show(a, a->verb->op, answer.body);
 }
 
 /* --- commands and code --- */
@@ -174,37 +176,38 @@ static int on_piece(void *arg, const json_t *event)
         (void)json_dumpf(event, stdout, JSON_COMPACT);
         (void)fputc('\n', stdout);
     } else if (to == stderr || strcmp(type, "stdout") == 0) {
-        opshow_raw(data, to);
+        operation_output_raw(data, to);
     } else if (strcmp(type, "error") == 0) {
-        (void)reach_fail_text(json_get_str(event, "error", "the command's stream failed"));
+        (void)engine_connect_fail_text(json_get_str(event, "error", "the command's stream failed"));
     }
     return fflush(to) == EOF; /* nobody reads any more */
 }
 
-static int exec_streamed(const struct verbs_args *a, const struct restlink *link, const json_t *params)
+static int exec_streamed(const struct verbs_args *a, const struct rest_client *link, const json_t *params)
 {
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     struct streaming s = { .is_json = verbs_value(a, "json"), .code = -2 };
     struct err err = ERR_INIT;
-    int r = restlink_op(link,
-                        &(struct restlink_call){
-                            .op = &spec_ops[OP_ID_cmd_run_stream], .params = params, .on_event = on_piece, .arg = &s },
-                        &answer, &err);
-    int code = opverb_verdict(link, &answer, r, &err);
+    int r =
+        rest_client_op(link,
+                       &(struct rest_client_call){
+                           .op = &spec_ops[OP_ID_cmd_run_stream], .params = params, .on_event = on_piece, .arg = &s },
+                       &answer, &err);
+    int code = operation_verb_verdict(link, &answer, r, &err);
     if (code != 0)
         return code;
     if (s.code == -1)
-        return reach_fail_text("the command took longer than its time and was ended; --timeout gives it more");
-    return s.code < 0 ? reach_fail_text("the stream ended before the command") : s.code & 0xff;
+        return engine_connect_fail_text("the command took longer than its time and was ended; --timeout gives it more");
+    return s.code < 0 ? engine_connect_fail_text("the stream ended before the command") : s.code & 0xff;
 }
 
 /* One word is a line for the sandbox's shell, several are a program and its arguments. */
 static int command_of(const struct verbs_args *a, json_t *params)
 {
-    const struct field *f = opargs_field(a->verb->op, "command");
+    const struct field *f = operation_args_field(a->verb->op, "command");
     struct err err = ERR_INIT;
     for (int i = 1; i < a->n_words; i++)
-        if (opargs_put(params, f, a->words[i], &err) < 0)
+        if (operation_args_put(params, f, a->words[i], &err) < 0)
             return verbs_usage_error(a->verb, "%s", err.msg);
     return 0;
 }
@@ -221,15 +224,15 @@ static int check_tty(const struct verbs_args *a)
 
 int basics_exec(const struct verbs_args *a)
 {
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     JSON_OWNED params = json_object();
     bool is_tty = verbs_value(a, "tty"), is_fed = verbs_value(a, "interactive");
     if (a->n_words < 2 && !is_tty)
         return verbs_usage_error(a->verb, "missing operand: %s exec ID COMMAND", a->program->name);
     int code = is_tty ? check_tty(a) : 0;
     if (code == 0)
-        code = opargs_take(a, params);
+        code = operation_args_take(a, params);
     if (code == 0)
         code = command_of(a, params);
     if (code == 0)
@@ -238,29 +241,29 @@ int basics_exec(const struct verbs_args *a)
         return code;
     (void)json_object_set_new(params, "id", json_string(a->words[0]));
     if (is_tty)
-        return boxshell_run(&link, a->words[0], a->words + 1, a->n_words - 1);
+        return exec_terminal_run(&link, a->words[0], a->words + 1, a->n_words - 1);
     if (is_fed)
-        return boxinput_run(a, &link, params);
+        return exec_input_run(a, &link, params);
     if (verbs_value(a, "stream"))
         return exec_streamed(a, &link, params);
-    code = opverb_call(&link, a->verb->op, params, &answer);
+    code = operation_verb_call(&link, a->verb->op, params, &answer);
     if (code != 0)
         return code;
-    code = opverb_show(a, a->verb->op, answer.body);
+    code = operation_verb_show(a, a->verb->op, answer.body);
     return verbs_value(a, "json") && code == 0 ? (int)json_get_int(answer.body, "exitCode", 1) & 0xff : code;
 }
 
 /* The contract: the output and a line end when there is output; exit 1 when the code failed. */
 int basics_run(const struct verbs_args *a)
 {
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     CLEANUP(free_p) char *code_text = NULL;
     JSON_OWNED params = json_object();
     size_t len = 0;
     bool is_stdin = a->n_words < 2 || strcmp(a->words[1], "-") == 0;
-    int code = opargs_take(a, params);
-    if (code == 0 && is_stdin && opargs_slurp("-", &code_text, &len) < 0)
+    int code = operation_args_take(a, params);
+    if (code == 0 && is_stdin && operation_args_slurp("-", &code_text, &len) < 0)
         return 1;
     const char *text = is_stdin ? code_text : a->words[1];
     if (code == 0)
@@ -269,16 +272,16 @@ int basics_run(const struct verbs_args *a)
         return code;
     (void)json_object_set_new(params, "id", json_string(a->words[0]));
     if (json_object_set_new(params, "code", json_stringn(text, is_stdin ? len : strlen(text))) < 0)
-        return reach_fail_text("the code is not UTF-8");
-    code = opverb_call(&link, a->verb->op, params, &answer);
+        return engine_connect_fail_text("the code is not UTF-8");
+    code = operation_verb_call(&link, a->verb->op, params, &answer);
     if (code != 0)
         return code;
     const json_t *output = json_get(answer.body, "output");
     const char *error = json_get_str(answer.body, "error", NULL);
     if (verbs_value(a, "json"))
-        face_json(answer.body, stdout);
+        display_json(answer.body, stdout);
     else if (json_string_length(output) > 0)
-        opshow_raw(output, stdout), (void)fputc('\n', stdout);
+        operation_output_raw(output, stdout), (void)fputc('\n', stdout);
     if (error && !verbs_value(a, "json"))
         (void)fprintf(stderr, "%s\n", error);
     return fflush(stdout) == EOF || error ? 1 : 0;

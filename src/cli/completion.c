@@ -45,7 +45,7 @@ static void each_option(const struct verbs_verb *v, word_fn *fn, void *arg)
 /* Whether this program knows `worker sandbox` for `sandbox`. */
 static bool has_alias(const struct verbs_program *p)
 {
-    return p == &verbtable_program;
+    return p == &verb_table_program;
 }
 
 static void each_command(const struct verbs_program *p, const char *parent, word_fn *fn, void *arg)

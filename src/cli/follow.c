@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/face.h"
-#include "cli/opargs.h"
-#include "cli/opshow.h"
-#include "cli/opverb.h"
-#include "cli/reach.h"
+#include "cli/display.h"
+#include "cli/engine_connect.h"
+#include "cli/operation_args.h"
+#include "cli/operation_output.h"
+#include "cli/operation_verb.h"
 
 struct watching {
     const struct verbs_args *a;
@@ -26,19 +26,19 @@ static int print_json_line(const json_t *event)
 
 static int say_error(struct watching *w, const json_t *event)
 {
-    w->code = reach_fail_text(json_get_str(event, "error", "the stream failed"));
+    w->code = engine_connect_fail_text(json_get_str(event, "error", "the stream failed"));
     return 1;
 }
 
 /* Runs a stream to its end. Returns the exit code. */
-static int watch(struct watching *w, const struct restlink *link, const struct op *op, const json_t *params,
-                 restlink_event_fn *fn)
+static int watch(struct watching *w, const struct rest_client *link, const struct op *op, const json_t *params,
+                 rest_client_event_fn *fn)
 {
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     struct err err = ERR_INIT;
-    int r = restlink_op(link, &(struct restlink_call){ .op = op, .params = params, .on_event = fn, .arg = w }, &answer,
-                        &err);
-    int code = opverb_verdict(link, &answer, r, &err);
+    int r = rest_client_op(link, &(struct rest_client_call){ .op = op, .params = params, .on_event = fn, .arg = w },
+                           &answer, &err);
+    int code = operation_verb_verdict(link, &answer, r, &err);
     return code != 0 ? code : w->code;
 }
 
@@ -54,28 +54,28 @@ static int on_line(void *arg, const json_t *event)
     if (strcmp(type, "error") == 0)
         return say_error(w, event);
     bool is_err = strcmp(type, "stderr") == 0;
-    (void)printf("%s[%s]%s ", face_on(stdout, is_err ? FACE_BAD : FACE_FAINT), is_err ? "stderr" : "stdout",
-                 face_off(stdout));
+    (void)printf("%s[%s]%s ", display_on(stdout, is_err ? DISPLAY_BAD : DISPLAY_FAINT), is_err ? "stderr" : "stdout",
+                 display_off(stdout));
     if (json_is_string(json_get(event, "data")))
-        opshow_raw(json_get(event, "data"), stdout);
+        operation_output_raw(json_get(event, "data"), stdout);
     (void)fputc('\n', stdout);
     return fflush(stdout) == EOF;
 }
 
 int follow_logs(const struct verbs_args *a)
 {
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
-    CLEANUP(restlink_answer_done) struct restlink_answer found = { 0 };
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer found = { 0 };
     struct watching w = { .a = a };
     JSON_OWNED params = json_pack("{s:s, s:i, s:b}", "id", a->words[0], "tail", 100, "follow", 0);
     if (!params)
-        return reach_fail_text("the id is not UTF-8");
-    int code = opargs_take(a, params);
+        return engine_connect_fail_text("the id is not UTF-8");
+    int code = operation_args_take(a, params);
     if (code == 0)
-        code = opverb_link(a, &link);
+        code = operation_verb_link(a, &link);
     JSON_OWNED box = json_pack("{s:s}", "id", a->words[0]);
     if (code == 0)
-        code = opverb_call(&link, &spec_ops[OP_ID_sandbox_get], box, &found);
+        code = operation_verb_call(&link, &spec_ops[OP_ID_sandbox_get], box, &found);
     return code != 0 ? code : watch(&w, &link, a->verb->op, params, on_line);
 }
 
@@ -88,34 +88,34 @@ static int on_happening(void *arg, const json_t *event)
         return 0;
     if (verbs_value(w->a, "json"))
         return print_json_line(event);
-    opshow_event(event, stdout);
+    operation_output_event(event, stdout);
     return ferror(stdout);
 }
 
 int follow_events(const struct verbs_args *a)
 {
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     struct watching w = { .a = a, .box = verbs_value(a, "sandbox-id") };
     JSON_OWNED params = json_object();
-    int code =
-        a->n_words > 0 ? verbs_usage_error(a->verb, "unknown command \"%s\"", a->words[0]) : opargs_take(a, params);
+    int code = a->n_words > 0 ? verbs_usage_error(a->verb, "unknown command \"%s\"", a->words[0])
+                              : operation_args_take(a, params);
     if (code == 0 && verbs_value(a, "follow") && (verbs_value(a, "limit") || verbs_value(a, "offset")))
         code = verbs_usage_error(a->verb, "-f shows what comes: --limit and --offset are for what was");
     if (code == 0)
-        code = opverb_link(a, &link);
+        code = operation_verb_link(a, &link);
     if (code != 0)
         return code;
     if (verbs_value(a, "follow")) {
         JSON_OWNED filter = json_pack("{s:O*}", "topic", json_object_get(params, "topic"));
         return watch(&w, &link, &spec_ops[OP_ID_stream_events], filter, on_happening);
     }
-    code = opverb_call(&link, a->verb->op, params, &answer);
+    code = operation_verb_call(&link, a->verb->op, params, &answer);
     if (code != 0 || verbs_value(a, "json"))
-        return code != 0 ? code : opverb_show(a, a->verb->op, answer.body);
+        return code != 0 ? code : operation_verb_show(a, a->verb->op, answer.body);
     const json_t *events = json_get(answer.body, "events");
     for (size_t i = json_array_size(events); i > 0; i--) /* newest at the bottom, where people look */
-        opshow_event(json_array_get(events, i - 1), stdout);
+        operation_output_event(json_array_get(events, i - 1), stdout);
     return fflush(stdout) == EOF ? 1 : 0;
 }
 
@@ -129,8 +129,8 @@ static int on_sample(void *arg, const json_t *sample)
     if (verbs_value(w->a, "json"))
         return print_json_line(sample);
     if (!w->has_header)
-        (void)printf("%s%8s %14s %6s %12s %12s%s\n", face_on(stdout, FACE_BOLD), "CPU %", "MEMORY MB", "PIDS",
-                     "RX BYTES", "TX BYTES", face_off(stdout));
+        (void)printf("%s%8s %14s %6s %12s %12s%s\n", display_on(stdout, DISPLAY_BOLD), "CPU %", "MEMORY MB", "PIDS",
+                     "RX BYTES", "TX BYTES", display_off(stdout));
     w->has_header = true;
     (void)printf("%8.1f %6lld /%6lld %6lld %12lld %12lld\n", json_get_num(sample, "cpuPercent", 0),
                  (long long)json_get_int(sample, "memoryUsageMb", 0),
@@ -142,18 +142,18 @@ static int on_sample(void *arg, const json_t *sample)
 
 int follow_metrics(const struct verbs_args *a)
 {
-    CLEANUP(restlink_done) struct restlink link = RESTLINK_INIT;
-    CLEANUP(restlink_answer_done) struct restlink_answer answer = { 0 };
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     struct watching w = { .a = a };
     JSON_OWNED params = json_object();
     bool is_followed = verbs_value(a, "follow");
-    int code = opargs_take(a, params);
+    int code = operation_args_take(a, params);
     if (code == 0 && is_followed && a->n_words == 0)
         code = verbs_usage_error(a->verb, "-f follows one sandbox: give its id, or use `%s top`", a->program->name);
     if (code == 0 && !is_followed && verbs_value(a, "interval"))
         code = verbs_usage_error(a->verb, "--interval is for -f");
     if (code == 0)
-        code = opverb_link(a, &link);
+        code = operation_verb_link(a, &link);
     if (code != 0)
         return code;
     if (a->n_words > 0)
@@ -161,6 +161,6 @@ int follow_metrics(const struct verbs_args *a)
     if (is_followed)
         return watch(&w, &link, a->verb->op, params, on_sample);
     const struct op *op = &spec_ops[a->n_words > 0 ? OP_ID_metrics_sandbox : OP_ID_metrics_global];
-    code = opverb_call(&link, op, params, &answer);
-    return code != 0 ? code : opverb_show(a, op, answer.body);
+    code = operation_verb_call(&link, op, params, &answer);
+    return code != 0 ? code : operation_verb_show(a, op, answer.body);
 }

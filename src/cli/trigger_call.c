@@ -6,10 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "cli/engine_wire.h"
-#include "cli/face.h"
+#include "cli/display.h"
+#include "cli/engine_client.h"
+#include "cli/engine_connect.h"
 #include "cli/payload.h"
-#include "cli/reach.h"
 #include "cli/usage.h"
 
 enum { TIMEOUT_MS = 30000, HELP_WAIT_MS = 3000, STDIN_MAX = 64 * 1024 * 1024, NAME_MAX_BYTES = 40 };
@@ -52,8 +52,8 @@ static void print_error(const json_t *error)
     const json_t *stack = json_get(error, "stacktrace");
     JSON_OWNED shown = json_pack("{s:s, s:s, s:O}", "code", json_get_str(error, "code", "UNKNOWN"), "message",
                                  json_get_str(error, "message", ""), "stacktrace", stack ? stack : json_null());
-    (void)fprintf(stderr, "%sError:%s ", face_on(stderr, FACE_BAD), face_off(stderr));
-    face_json(shown, stderr);
+    (void)fprintf(stderr, "%sError:%s ", display_on(stderr, DISPLAY_BAD), display_off(stderr));
+    display_json(shown, stderr);
 }
 
 static int late(const struct wire_where *where, int64_t timeout_ms)
@@ -73,7 +73,7 @@ static int call_and_print(const struct verbs_args *a, const char *function, cons
     CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
     long long timeout_ms = TIMEOUT_MS;
     if (verbs_number(a, "timeout-ms", 1, INT64_MAX / 2000, &timeout_ms) < 0 ||
-        reach_where(a, "localhost", "iii-cli:trigger", &where) != 0)
+        engine_connect_where(a, "localhost", "iii-cli:trigger", &where) != 0)
         return 2;
     where.patience_ms = timeout_ms;
     int r = wire_open(&where, &w, &err);
@@ -90,7 +90,7 @@ static int call_and_print(const struct verbs_args *a, const char *function, cons
         return 1;
     }
     if (answer.result)
-        face_json(answer.result, stdout);
+        display_json(answer.result, stdout);
     return fflush(stdout) == 0 ? 0 : complain("standard output: cannot write");
 }
 
@@ -124,7 +124,7 @@ static char *type_text(const json_t *about)
     }
     if (out.len == 0)
         (void)buf_add_str(&out, "any");
-    char *text = buf_steal(&out, NULL), *clean = face_clean(text);
+    char *text = buf_steal(&out, NULL), *clean = display_clean(text);
     free(text);
     return clean;
 }
@@ -145,9 +145,9 @@ static int widest(const json_t *properties)
 
 static void print_row(const json_t *schema, const char *name, const json_t *about, int width)
 {
-    CLEANUP(free_p) char *shown = face_clean(name), *type = type_text(about);
-    CLEANUP(free_p) char *help = face_clean(json_get_str(about, "description", ""));
-    printf("  %s%-*s%s  %-16s  %-8s  %s\n", face_on(stdout, FACE_BOLD), width, shown, face_off(stdout), type,
+    CLEANUP(free_p) char *shown = display_clean(name), *type = type_text(about);
+    CLEANUP(free_p) char *help = display_clean(json_get_str(about, "description", ""));
+    printf("  %s%-*s%s  %-16s  %-8s  %s\n", display_on(stdout, DISPLAY_BOLD), width, shown, display_off(stdout), type,
            is_needed(schema, name) ? "required" : "", help);
 }
 
@@ -173,9 +173,10 @@ static void print_parameters(const json_t *schema)
 
 static void print_function(const struct verbs_verb *v, const char *id, const json_t *info)
 {
-    CLEANUP(free_p) char *title = face_clean(id), *about = face_clean(json_get_str(info, "description", ""));
-    CLEANUP(free_p) char *worker = face_clean(json_get_str(info, "worker_name", ""));
-    printf("%s%s%s%s%s\n", face_on(stdout, FACE_BOLD), title, face_off(stdout), *worker ? "  by worker " : "", worker);
+    CLEANUP(free_p) char *title = display_clean(id), *about = display_clean(json_get_str(info, "description", ""));
+    CLEANUP(free_p) char *worker = display_clean(json_get_str(info, "worker_name", ""));
+    printf("%s%s%s%s%s\n", display_on(stdout, DISPLAY_BOLD), title, display_off(stdout), *worker ? "  by worker " : "",
+           worker);
     if (*about)
         printf("\n%s\n", about);
     printf("\nUsage: iii trigger %s [KEY=VALUE]... [--json TEXT]\n", title);
@@ -189,7 +190,7 @@ static int function_help(const struct verbs_args *a)
     struct err err = ERR_INIT;
     CLEANUP(wire_close_p) struct wire *w = NULL;
     CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
-    if (reach_where(a, "localhost", "iii-cli:trigger", &where) != 0)
+    if (engine_connect_where(a, "localhost", "iii-cli:trigger", &where) != 0)
         return 2;
     JSON_OWNED question = json_pack("{s:s}", "function_id", a->words[0]);
     int r = question ? wire_open(&where, &w, &err) : err_set(&err, ERR_INVALID, 0, "the name is not UTF-8");
@@ -201,7 +202,7 @@ static int function_help(const struct verbs_args *a)
         return 0;
     }
     if (answer.error) {
-        CLEANUP(free_p) char *id = face_clean(a->words[0]);
+        CLEANUP(free_p) char *id = display_clean(a->words[0]);
         (void)fprintf(
             stderr,
             "Error: function \"%s\" was not found. `iii trigger engine::functions::list` lists what there is.\n", id);

@@ -1,4 +1,4 @@
-/* The parser. The table is in verbtable.c. */
+/* The parser. The table is in verb_table.c. */
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "cli/boxprogram.h"
+#include "cli/sandbox_program.h"
 #include "cli/usage.h"
 
 #define MCP_NAME       "iii-sandbox-mcp"
@@ -48,7 +48,7 @@ bool verbs_is_below(const struct verbs_verb *child, const char *parent)
 
 static const struct verbs_program *program_of(const struct verbs_verb *v)
 {
-    return v && v->program ? v->program : &verbtable_program;
+    return v && v->program ? v->program : &verb_table_program;
 }
 
 const char *verbs_program_name(const struct verbs_verb *v)
@@ -423,7 +423,7 @@ static int run_mcp(int argc, char **argv, const struct verbs_hooks *hooks)
     CLEANUP(free_p) char **all = xzalloc(((size_t)argc + 2) * sizeof(*all));
     all[0] = argv[0], all[1] = verb;
     memcpy(all + 2, argv + 1, ((size_t)argc - 1) * sizeof(*all));
-    return run_program(&verbtable_program, argc + 1, all, hooks);
+    return run_program(&verb_table_program, argc + 1, all, hooks);
 }
 
 int verbs_main(int argc, char **argv, const struct verbs_hooks *hooks)
@@ -431,10 +431,10 @@ int verbs_main(int argc, char **argv, const struct verbs_hooks *hooks)
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL, *name = slash ? slash + 1 : argc > 0 ? argv[0] : "";
     if (strcmp(name, MCP_NAME) == 0)
         return run_mcp(argc, argv, hooks);
-    if (strcmp(name, BOXPROGRAM_NAME) != 0)
-        return run_program(&verbtable_program, argc, argv, hooks);
-    struct boxprogram *box = boxprogram_new();
-    int r = run_program(boxprogram_get(box), argc, argv, hooks);
-    boxprogram_free(box);
+    if (strcmp(name, SANDBOX_PROGRAM_NAME) != 0)
+        return run_program(&verb_table_program, argc, argv, hooks);
+    struct sandbox_program *box = sandbox_program_new();
+    int r = run_program(sandbox_program_get(box), argc, argv, hooks);
+    sandbox_program_free(box);
     return r;
 }

@@ -51,7 +51,7 @@ struct verbs_verb {
     const struct op *op;                 /* the operation it was made from, or NULL */
     const struct verbs_program *program; /* whose it is; NULL: iii's */
 };
-extern const struct verbs_verb verbtable_rows[];
+extern const struct verbs_verb verb_table_rows[];
 
 /* A name of the binary, and what it can do under that name. */
 struct verbs_program {
@@ -63,7 +63,7 @@ struct verbs_program {
     int usage_exit;                     /* exit code of wrong usage */
     bool serves_alone;                  /* without a command the server runs */
 };
-extern const struct verbs_program verbtable_program; /* iii */
+extern const struct verbs_program verb_table_program; /* iii */
 
 #define VERBS_GIVEN_MAX 256
 struct verbs_given {

@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "http/url.h"
 #include "http/ws.h"
-#include "http/wsbye.h"
+#include "http/ws_closing.h"
 
 #define PATH          "/ws/channels/"
 #define UUID_MAX      37
@@ -41,7 +41,7 @@ struct channel_hub {
     struct loop *loop;
     struct map *channels; /* id -> struct channel */
     struct timer *sweep;
-    struct wsbye *parting;
+    struct ws_closing *parting;
     int64_t claim_ms;
 };
 
@@ -81,7 +81,7 @@ static void release(struct end *e, int code, const char *reason)
 {
     struct ws *w = STEAL(e->ws);
     if (w)
-        wsbye_add(e->channel->hub->parting, w, code, reason);
+        ws_closing_add(e->channel->hub->parting, w, code, reason);
 }
 
 static void drop(struct channel *c, int code, const char *reason)
@@ -124,7 +124,7 @@ struct channel_hub *channel_hub_new(struct loop *l, int64_t claim_ms)
     h->loop = l;
     h->claim_ms = claim_ms;
     h->channels = map_new();
-    h->parting = wsbye_new();
+    h->parting = ws_closing_new();
     h->sweep = timer_new(l, claim_ms / SWEEPS + 1, claim_ms / SWEEPS + 1, sweep, h);
     return h;
 }
@@ -136,7 +136,7 @@ struct channel_hub *channel_hub_free(struct channel_hub *h)
     for (struct map_iter it = map_iter(h->channels); map_next(&it);)
         drop(it.value, 1001, "the server stops");
     map_free(h->channels);
-    wsbye_free(h->parting);
+    ws_closing_free(h->parting);
     timer_free(h->sweep);
     free(h);
     return NULL;
@@ -246,7 +246,7 @@ static void claim(struct end *e, struct http_req *r)
     if (ws_accept(c->hub->loop, r, MESSAGE_MAX, &ws_events, e, &w) < 0)
         return;
     if (was_claimed) {
-        wsbye_add(c->hub->parting, w, 1008, "this end of the channel was claimed before");
+        ws_closing_add(c->hub->parting, w, 1008, "this end of the channel was claimed before");
         return;
     }
     e->is_claimed = true;

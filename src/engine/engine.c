@@ -8,24 +8,24 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/chanend_core.h"
 #include "engine/channel.h"
-#include "engine/crontrigger.h"
+#include "engine/channel_handle_core.h"
+#include "engine/cron_trigger.h"
 #include "engine/engine_core.h"
 #include "engine/enqueue.h"
+#include "engine/http_route.h"
 #include "engine/introspect.h"
 #include "engine/invocation.h"
 #include "engine/kv.h"
-#include "engine/outside.h"
 #include "engine/presence.h"
 #include "engine/pubsub.h"
 #include "engine/registry.h"
+#include "engine/remote_engine.h"
 #include "engine/telemetry.h"
 #include "engine/trigger.h"
-#include "engine/webroute.h"
 #include "engine/worker.h"
 #include "http/url.h"
-#include "http/wsbye.h"
+#include "http/ws_closing.h"
 
 #define PING_MS   30000 /* a peer that vanished without a word is found out by the kernel when something is sent */
 #define BODY_MAX  4096  /* nobody sends a body to this port */
@@ -56,7 +56,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     uuid_new(e->id);
     e->workers = map_new();
     e->calls = map_new();
-    e->parting = wsbye_new();
+    e->parting = ws_closing_new();
     LIST_INIT(&e->inside);
     LIST_INIT(&e->ends);
     LIST_INIT(&e->telemetry);
@@ -66,8 +66,8 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     introspect_init(e);
     pubsub_init(e);
     kv_init(e);
-    crontrigger_init(e);
-    webroute_init(e);
+    cron_trigger_init(e);
+    http_route_init(e);
     enqueue_init(e); /* last: it may run jobs of the store */
     e->ping_timer = timer_new(e->loop, PING_MS, PING_MS, on_ping_timer, e);
     *ret = e;
@@ -80,11 +80,11 @@ void engine_stop(struct engine *e)
         return;
     e->is_stopping = true;
     enqueue_stop(e);
-    webroute_stop(e);
+    http_route_stop(e);
     telemetry_stop(e);
     for (struct map_iter it = map_iter(e->workers); map_next(&it);)
         worker_retire(it.value, 1001, "the server stops");
-    chanend_stop_all(e);
+    channel_handle_stop_all(e);
 }
 
 struct engine *engine_free(struct engine *e)
@@ -97,12 +97,12 @@ struct engine *engine_free(struct engine *e)
     presence_done(e);
     pubsub_done(e);
     kv_done(e);
-    webroute_done(e);
+    http_route_done(e);
     enqueue_done(e);
     registry_done(e);
     map_free(e->workers);
     map_free(e->calls);
-    wsbye_free(e->parting);
+    ws_closing_free(e->parting);
     timer_free(e->ping_timer);
     free(e->name);
     free(e->version);
@@ -119,13 +119,13 @@ bool engine_is_channel_ref(const json_t *value)
            (strcmp(direction, "read") == 0 || strcmp(direction, "write") == 0);
 }
 
-int engine_call_open_channel(struct engine_call *c, const json_t *ref, const struct chanend_events *ev, void *arg,
-                             struct chanend **ret, struct err *err)
+int engine_call_open_channel(struct engine_call *c, const json_t *ref, const struct channel_handle_events *ev,
+                             void *arg, struct channel_handle **ret, struct err *err)
 {
-    const char *base_url = c->outside ? outside_url(c->outside) : NULL;
-    int r = chanend_open(c->engine, base_url, ref, ev, arg, ret, err);
+    const char *base_url = c->outside ? remote_engine_url(c->outside) : NULL;
+    int r = channel_handle_open(c->engine, base_url, ref, ev, arg, ret, err);
     if (r == 0 && c->has_identity)
-        chanend_set_identity(*ret, c->identity);
+        channel_handle_set_identity(*ret, c->identity);
     return r;
 }
 
@@ -154,7 +154,7 @@ void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void 
     struct new_channel *n = xzalloc(sizeof(*n));
     *n = (struct new_channel){ .fn = fn, .arg = arg };
     if (c->outside)
-        outside_invoke(c->outside, "engine::channels::create", NULL, on_channel, n);
+        remote_engine_invoke(c->outside, "engine::channels::create", NULL, on_channel, n);
     else
         engine_invoke(c->engine, "engine::channels::create", NULL, NULL, on_channel, n);
 }
@@ -187,7 +187,7 @@ void engine_end_of(struct engine *e, const char *identity)
         if (w->has_identity && strcmp(w->identity, identity) == 0)
             worker_retire(w, 1008, "the token was revoked");
     }
-    chanend_end_of(e, identity); /* what was handed over lives longer than the call */
+    channel_handle_end_of(e, identity); /* what was handed over lives longer than the call */
 }
 
 static void on_nothing(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
@@ -211,7 +211,7 @@ static void refuse_token(struct engine *e, struct http_req *r)
     if (ws_accept(e->loop, r, BODY_MAX, &events, NULL, &w) < 0)
         return;
     (void)ws_send(w, true, text, sizeof(text) - 1);
-    wsbye_add(e->parting, w, 1008, "AUTH_ERROR");
+    ws_closing_add(e->parting, w, 1008, "AUTH_ERROR");
 }
 
 static struct http_body_rule on_head(void *arg, struct http_req *r)

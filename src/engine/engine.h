@@ -19,7 +19,7 @@ struct engine;
 struct engine_call; /* one call of a function of this process */
 struct channel_hub; /* engine/channel.h */
 
-struct tlsctx_trust;
+struct tls_context_trust;
 
 #define ENGINE_ID_MAX 40
 enum engine_verdict { ENGINE_REFUSED, ENGINE_LIMITED, ENGINE_FULL };
@@ -44,7 +44,7 @@ struct engine_options {
     void *auth_arg;                /* of all three */
     const char *name;              /* worker name of the functions of this process, "iii-sandbox" */
     const char *version;
-    const struct tlsctx_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */
+    const struct tls_context_trust *trust; /* borrowed; for wss:// of another engine. NULL: the system's store */
 };
 
 int engine_new(const struct engine_options *o, struct engine **ret, struct err *err);
@@ -94,8 +94,8 @@ void engine_fail_text(struct engine_call *c, const char *code, const char *text)
 /* A call that came through an outside engine (III_ENGINE_URL) has its channels there: always go through these, never
  * through channel.h. A channel end lives on after its call was answered. */
 
-struct chanend; /* engine/chanend.h: sending, holding, ending */
-struct chanend_events;
+struct channel_handle; /* engine/channel_handle.h: sending, holding, ending */
+struct channel_handle_events;
 
 /* Both refs are borrowed {channel_id, access_key, direction}; NULL with err. */
 typedef void engine_channel_fn(void *arg, json_t *writer_ref, json_t *reader_ref, const struct err *err);
@@ -104,8 +104,8 @@ void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void 
 /* Takes the end that ref names ("read": this function reads; "write": it writes). -EINVAL when ref is no channel
  * reference, -ENOENT when there is no such channel or that end is taken; an outside one that cannot be reached ends
  * with on_end. */
-int engine_call_open_channel(struct engine_call *c, const json_t *ref, const struct chanend_events *ev, void *arg,
-                             struct chanend **ret, struct err *err);
+int engine_call_open_channel(struct engine_call *c, const json_t *ref, const struct channel_handle_events *ev,
+                             void *arg, struct channel_handle **ret, struct err *err);
 bool engine_is_channel_ref(const json_t *value); /* an object of the shape of a reference */
 
 /* --- calling --- */

@@ -25,8 +25,8 @@ struct pubsub;
 struct kv;
 struct enqueue;
 struct presence;
-struct webroute;
-struct wsbye;
+struct http_route;
+struct ws_closing;
 struct telemetry;
 struct exchange;
 
@@ -66,8 +66,8 @@ struct engine_call {
     LIST_ENTRY(engine_call) of_caller, of_executor;
 };
 
-struct chanend;
-LIST_HEAD(chanend_list, chanend);
+struct channel_handle;
+LIST_HEAD(channel_handle_list, channel_handle);
 
 struct engine {
     struct loop *loop;
@@ -78,7 +78,7 @@ struct engine {
     engine_head_fn *on_head;
     void *auth_arg;
     char *name, *version;
-    const struct tlsctx_trust *trust;
+    const struct tls_context_trust *trust;
     char id[UUID_MAX]; /* this process as a worker */
     int64_t started_ms;
     bool is_stopping;
@@ -87,16 +87,16 @@ struct engine {
     struct map *remote;      /* id -> struct function of a worker: wins over a local one, but for engine:: */
     struct map *calls;       /* id -> struct engine_call that a worker carries out */
     struct call_list inside; /* calls that this process carries out */
-    struct chanend_list ends;
+    struct channel_handle_list ends;
     LIST_HEAD(exchange_list, exchange) exchanges;
     LIST_HEAD(telemetry_list, telemetry) telemetry;
     size_t n_telemetry;
-    struct wsbye *parting;
+    struct ws_closing *parting;
     struct timer *ping_timer;
     struct triggers *triggers;
     struct pubsub *pubsub;
     struct kv *kv;
     struct enqueue *enqueue;
     struct presence *presence;
-    struct webroute *webroute;
+    struct http_route *http_route;
 };

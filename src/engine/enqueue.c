@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/bindset.h"
+#include "engine/binding_set.h"
 #include "engine/invocation.h"
 #include "engine/message.h"
 #include "engine/registry.h"
@@ -56,7 +56,7 @@ struct enqueue {
     TAILQ_HEAD(, lane) due; /* to be looked at by the next pump() */
     struct job_list delayed;
     struct timer *timer;
-    struct bindset subscribers;
+    struct binding_set subscribers;
     bool is_pump_due, is_over;
 };
 
@@ -444,7 +444,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     l->parallel = is_fifo ? 1 : (unsigned)config_int(config, "concurrency", ENQUEUE_PARALLEL, 1, 1000);
     l->retries = (unsigned)config_int(config, "max_retries", ENQUEUE_RETRIES, 0, RETRIES_MAX);
     l->pause_ms = config_int(config, "backoff_ms", ENQUEUE_PAUSE_MS, 1, PAUSE_MAX);
-    bindset_add(&q->subscribers, b);
+    binding_set_add(&q->subscribers, b);
     adopt(q, l, b, topic);
     pump_later(l, q);
     return 0;
@@ -452,7 +452,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
 
 static void unbind(struct engine *e, struct binding *b)
 {
-    bindset_remove(&e->enqueue->subscribers, b);
+    binding_set_remove(&e->enqueue->subscribers, b);
 }
 
 static const struct trigger_provider durable_type = {
@@ -585,7 +585,7 @@ void enqueue_done(struct engine *e)
     map_free(q->jobs);
     map_free(q->lanes);
     map_free(q->shelves);
-    bindset_done(&q->subscribers);
+    binding_set_done(&q->subscribers);
     timer_free(q->timer);
     free(q);
     e->enqueue = NULL;

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/bindset.h"
+#include "engine/binding_set.h"
 #include "engine/registry.h"
 
 #define SCOPES "engine_state_scopes"
 #define PREFIX "engine_state:" /* a scope of the store for each of ours */
 
 struct kv {
-    struct bindset watchers;
+    struct binding_set watchers;
 };
 
 /* --- trigger type state --- */
@@ -19,13 +19,13 @@ struct kv {
 static int bind(struct engine *e, struct binding *b, struct err *err)
 {
     (void)err;
-    bindset_add(&e->kv->watchers, b);
+    binding_set_add(&e->kv->watchers, b);
     return 0;
 }
 
 static void unbind(struct engine *e, struct binding *b)
 {
-    bindset_remove(&e->kv->watchers, b);
+    binding_set_remove(&e->kv->watchers, b);
 }
 
 static const struct trigger_provider state_type = {
@@ -43,10 +43,10 @@ static bool is_watched(const struct binding *b, const char *scope, const char *k
 
 static void tell(struct engine *e, const char *scope, const char *key, json_t *old, json_t *new)
 {
-    struct bindset chosen = { 0 };
+    struct binding_set chosen = { 0 };
     for (size_t i = 0; i < e->kv->watchers.n; i++)
         if (is_watched(e->kv->watchers.items[i], scope, key))
-            bindset_add(&chosen, e->kv->watchers.items[i]);
+            binding_set_add(&chosen, e->kv->watchers.items[i]);
     if (chosen.n) {
         const char *event = !new ? "state:deleted" : old ? "state:updated" : "state:created";
         JSON_OWNED payload = json_pack("{s:s, s:s, s:s, s:s, s:O?, s:O?}", "type", "state", "event_type", event,
@@ -56,9 +56,9 @@ static void tell(struct engine *e, const char *scope, const char *key, json_t *o
         if (payload && !new)
             (void)json_object_set_new(payload, "new_value", json_null());
         if (payload)
-            bindset_fire(e, &chosen, payload);
+            binding_set_fire(e, &chosen, payload);
     }
-    bindset_done(&chosen);
+    binding_set_done(&chosen);
 }
 
 /* --- the store --- */
@@ -349,7 +349,7 @@ void kv_init(struct engine *e)
 
 void kv_done(struct engine *e)
 {
-    bindset_done(&e->kv->watchers);
+    binding_set_done(&e->kv->watchers);
     free(e->kv);
     e->kv = NULL;
 }

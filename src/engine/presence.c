@@ -3,39 +3,39 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "engine/bindset.h"
+#include "engine/binding_set.h"
 #include "engine/introspect.h"
 #include "engine/trigger.h"
 
 #define SETTLE_MS 500 /* a worker registers its functions one by one: they are told of together */
 
 struct presence {
-    struct bindset functions, workers;
+    struct binding_set functions, workers;
     struct timer *timer;
 };
 
 static int bind_functions(struct engine *e, struct binding *b, struct err *err)
 {
     (void)err;
-    bindset_add(&e->presence->functions, b);
+    binding_set_add(&e->presence->functions, b);
     return 0;
 }
 
 static void unbind_functions(struct engine *e, struct binding *b)
 {
-    bindset_remove(&e->presence->functions, b);
+    binding_set_remove(&e->presence->functions, b);
 }
 
 static int bind_workers(struct engine *e, struct binding *b, struct err *err)
 {
     (void)err;
-    bindset_add(&e->presence->workers, b);
+    binding_set_add(&e->presence->workers, b);
     return 0;
 }
 
 static void unbind_workers(struct engine *e, struct binding *b)
 {
-    bindset_remove(&e->presence->workers, b);
+    binding_set_remove(&e->presence->workers, b);
 }
 
 static const struct trigger_provider functions_type = {
@@ -59,7 +59,7 @@ static void on_timer(void *arg)
     JSON_OWNED payload = json_object();
     (void)json_object_set_new(payload, "event", json_string("functions_changed"));
     (void)json_object_set_new(payload, "functions", introspect_functions(e, NULL));
-    bindset_fire(e, &e->presence->functions, payload);
+    binding_set_fire(e, &e->presence->functions, payload);
 }
 
 void presence_init(struct engine *e)
@@ -73,8 +73,8 @@ void presence_init(struct engine *e)
 void presence_done(struct engine *e)
 {
     timer_free(e->presence->timer);
-    bindset_done(&e->presence->functions);
-    bindset_done(&e->presence->workers);
+    binding_set_done(&e->presence->functions);
+    binding_set_done(&e->presence->workers);
     free(e->presence);
     e->presence = NULL;
 }
@@ -90,5 +90,5 @@ void presence_worker(struct engine *e, const char *event, const char *worker_id)
     if (!e->presence || e->presence->workers.n == 0)
         return;
     JSON_OWNED payload = json_pack("{s:s, s:s}", "event", event, "worker_id", worker_id);
-    bindset_fire(e, &e->presence->workers, payload);
+    binding_set_fire(e, &e->presence->workers, payload);
 }

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "engine/bindset.h"
+#include "engine/binding_set.h"
 #include "engine/registry.h"
 
 struct pubsub {
-    struct bindset listeners;
+    struct binding_set listeners;
 };
 
 static int bind(struct engine *e, struct binding *b, struct err *err)
@@ -15,13 +15,13 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     const char *topic = trigger_config_str(b, "topic", NULL);
     if (!topic || !*topic)
         return err_set(err, ERR_INVALID, 0, "a subscribe trigger needs config.topic, a text that is not empty");
-    bindset_add(&e->pubsub->listeners, b);
+    binding_set_add(&e->pubsub->listeners, b);
     return 0;
 }
 
 static void unbind(struct engine *e, struct binding *b)
 {
-    bindset_remove(&e->pubsub->listeners, b);
+    binding_set_remove(&e->pubsub->listeners, b);
 }
 
 static const struct trigger_provider subscribe_type = {
@@ -41,7 +41,7 @@ static void publish(void *arg, struct engine_call *c, json_t *payload)
         return;
     }
     JSON_OWNED message = data ? json_incref(data) : json_null();
-    (void)bindset_fire_topic(e, &e->pubsub->listeners, topic, message); /* no one listening is no error */
+    (void)binding_set_fire_topic(e, &e->pubsub->listeners, topic, message); /* no one listening is no error */
     engine_ok(c, json_null());
 }
 
@@ -54,7 +54,7 @@ void pubsub_init(struct engine *e)
 
 void pubsub_done(struct engine *e)
 {
-    bindset_done(&e->pubsub->listeners);
+    binding_set_done(&e->pubsub->listeners);
     free(e->pubsub);
     e->pubsub = NULL;
 }

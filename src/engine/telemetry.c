@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "http/ws.h"
-#include "http/wsbye.h"
+#include "http/ws_closing.h"
 
 struct telemetry {
     LIST_ENTRY(telemetry) link;
@@ -47,7 +47,7 @@ void telemetry_stop(struct engine *e)
 {
     struct telemetry *t;
     while ((t = LIST_FIRST(&e->telemetry))) {
-        wsbye_add(e->parting, t->ws, 1001, "the server stops");
+        ws_closing_add(e->parting, t->ws, 1001, "the server stops");
         forget(t);
     }
 }

@@ -12,7 +12,7 @@
 #include "engine/presence.h"
 #include "engine/registry.h"
 #include "engine/trigger.h"
-#include "http/wsbye.h"
+#include "http/ws_closing.h"
 
 #define WORKER_MAGIC 0x4a0c1e77u
 #define QUEUE_MARK   (1024 * 1024) /* where ws_send() asks the source to pause */
@@ -82,7 +82,7 @@ void worker_retire(struct worker *w, int code, const char *reason)
 {
     struct ws *ws = STEAL(w->ws);
     if (ws)
-        wsbye_add(w->engine->parting, ws, code, reason);
+        ws_closing_add(w->engine->parting, ws, code, reason);
     forget(w);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "escape/escapevm.h"
+#include "escape/escape_vm.h"
 
 static const char help[] =
     "Usage: iii doctor --escape [--backend NAME] [--json] [--all]\n"
@@ -110,8 +110,8 @@ static int play(const char *data_dir, const char *backend, struct suite *s, stru
     for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
         scenes[i](s);
     if (s->is_vm) {
-        escapevm_monitors(s);
-        escapevm_judge(s);
+        escape_vm_vmms(s);
+        escape_vm_judge(s);
     }
     return 0;
 }
@@ -125,7 +125,7 @@ struct arguments {
 static int parse(int argc, char **argv, struct arguments *a)
 {
     const char *configured = getenv("III_ISOLATION_BACKEND");
-    a->backend = configured && escapevm_is(configured) ? configured : "native";
+    a->backend = configured && escape_vm_is(configured) ? configured : "native";
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         bool is_backend = strcmp(word, "--backend") == 0 && i + 1 < argc;
@@ -134,7 +134,7 @@ static int parse(int argc, char **argv, struct arguments *a)
         a->wants_all |= strcmp(word, "--all") == 0;
         if (is_backend)
             a->backend = argv[++i];
-        if (is_backend && !escapevm_is(a->backend) && strcmp(a->backend, "native") != 0) {
+        if (is_backend && !escape_vm_is(a->backend) && strcmp(a->backend, "native") != 0) {
             (void)fprintf(stderr,
                           "iii doctor: --escape knows the backends native, qemu, firecracker and krun, not \"%s\"\n",
                           a->backend);

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "escape/escapevm.h"
+#include "escape/escape_vm.h"
 
 #define TEXT_MAX (1u << 20)
 #define CATCH_US 1500000
@@ -238,7 +238,7 @@ void scenes_forks(struct suite *s)
     for (size_t i = 0; r == 0 && i < 2; i++) {
         JSON_OWNED made = NULL;
         JSON_OWNED body = json_object();
-        r = buildserver_call(&s->server, "POST", path, body, &made, &err);
+        r = build_server_call(&s->server, "POST", path, body, &made, &err);
         if (r == 0) {
             ids[i] = xstrdup(json_get_str(made, "id", ""));
             r = suite_shell(s, ids[i], identity, &told[i + 1], &err);
@@ -310,13 +310,13 @@ void scenes_kill(struct suite *s)
         return;
     }
     /* Those of a machine are in its own kernel: there they are counted, and outside its monitor. */
-    unsigned machines = s->is_vm ? escapevm_count(s) : 0;
+    unsigned instances = s->is_vm ? escape_vm_count(s) : 0;
     unsigned there = s->is_vm ? count_inside(s, id, word) : count_clinging(word), left = there;
     int64_t start = clock_mono_us();
     suite_delete(s, id);
     while (left && (clock_mono_us() - start) / 1000 < 20 * KILL_MS) {
         (void)usleep(5000); /* a look at all of /proc is not free */
-        left = s->is_vm ? escapevm_count(s) >= machines : count_clinging(word);
+        left = s->is_vm ? escape_vm_count(s) >= instances : count_clinging(word);
     }
     int64_t took = (clock_mono_us() - start) / 1000;
     double load = 0;

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/ident.h"
-#include "escape/escapevm.h"
+#include "escape/escape_vm.h"
 #include "os/tree.h"
 
 #define PROBE_PATH "/workspace/iii-probe"
@@ -63,7 +63,7 @@ int suite_open(struct suite *s, const char *data_dir, const char *backend, struc
     *s = (struct suite){ .rows = json_array(),
                          .dir = xasprintf("%s/escape-XXXXXX", data_dir),
                          .backend = backend,
-                         .is_vm = escapevm_is(backend) };
+                         .is_vm = escape_vm_is(backend) };
     if (!mkdtemp(s->dir)) {
         int r = err_set(err, ERR_INTERNAL, errno, "make a folder in %s (III_DATA_DIR names another place)", data_dir);
         s->dir[0] = '\0';
@@ -81,15 +81,15 @@ int suite_open(struct suite *s, const char *data_dir, const char *backend, struc
     if (setenv("III_AUTH_TOKEN", token, 1) < 0 || setenv("III_PULL", "never", 1) < 0 ||
         setenv("III_ISOLATION_BACKEND", backend, 1) < 0)
         return err_set(err, ERR_INTERNAL, errno, "set the server's environment");
-    if (s->is_vm && (r = escapevm_prepare(s, data_dir, err)) < 0)
+    if (s->is_vm && (r = escape_vm_prepare(s, data_dir, err)) < 0)
         return r;
     CLEANUP(free_p) char *data = xasprintf("%s/data", s->dir);
-    return buildserver_open(data, NULL, &s->server, err);
+    return build_server_open(data, NULL, &s->server, err);
 }
 
 void suite_close(struct suite *s)
 {
-    buildserver_done(&s->server);
+    build_server_done(&s->server);
     if (s->dir && s->dir[0])
         (void)tree_remove(AT_FDCWD, s->dir, NULL); /* what is left is the user's to see */
     free(s->dir);
@@ -106,7 +106,7 @@ char *suite_create(struct suite *s, json_t *fields, struct err *err)
     JSON_OWNED made = NULL;
     if (!json_get(body, "image"))
         (void)json_object_set_new(body, "image", json_string("shell"));
-    if (buildserver_call(&s->server, "POST", "/sandboxes", body, &made, err) < 0)
+    if (build_server_call(&s->server, "POST", "/sandboxes", body, &made, err) < 0)
         return NULL;
     return xstrdup(json_get_str(made, "id", ""));
 }
@@ -115,7 +115,7 @@ void suite_delete(struct suite *s, const char *id)
 {
     struct err ignored = ERR_INIT;
     CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s", id);
-    (void)buildserver_call(&s->server, "DELETE", path, NULL, NULL, &ignored); /* all go with the server */
+    (void)build_server_call(&s->server, "DELETE", path, NULL, NULL, &ignored); /* all go with the server */
 }
 
 int suite_exec(struct suite *s, const char *id, const char *const *argv, char **ret_out, struct err *err)
@@ -126,7 +126,7 @@ int suite_exec(struct suite *s, const char *id, const char *const *argv, char **
         (void)json_array_append_new(words, json_string(*argv));
     JSON_OWNED body = json_pack("{s:o, s:i}", "command", words, "timeout", 120);
     CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s/exec", id);
-    int r = buildserver_call(&s->server, "POST", path, body, &done, err);
+    int r = build_server_call(&s->server, "POST", path, body, &done, err);
     if (r == 0 && ret_out)
         *ret_out = xstrdup(json_get_str(done, "stdout", ""));
     return r;
@@ -144,7 +144,7 @@ int suite_post(struct suite *s, const char *id, const char *tail, json_t *body, 
     JSON_OWNED own = body;
     JSON_OWNED answer = NULL;
     CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s/%s", id, tail);
-    int r = buildserver_call(&s->server, "POST", path, own, &answer, &err);
+    int r = build_server_call(&s->server, "POST", path, own, &answer, &err);
     if (ret)
         *ret = r < 0 ? xstrdup(err.msg) : json_write(answer, NULL);
     return r;
@@ -158,6 +158,6 @@ int suite_load_probe(struct suite *s, const char *id, struct err *err)
     base64_encode(probe_blob, probe_blob_size(), text);
     JSON_OWNED body = json_pack("{s:s, s:s}", "path", PROBE_PATH, "content", text);
     CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s/files/upload", id);
-    int r = buildserver_call(&s->server, "POST", path, body, NULL, err);
+    int r = build_server_call(&s->server, "POST", path, body, NULL, err);
     return r < 0 ? r : suite_shell(s, id, "chmod 755 " PROBE_PATH, NULL, err);
 }

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "image/buildserver.h"
+#include "image/build_server.h"
 
 #define SUITE_SECRET 33 /* 32 hex digits and the end */
 
@@ -14,11 +14,11 @@ struct suite {
     char *dir;    /* throw-away: data/, the bait */
     char *marker; /* a file of the host that holds the secret */
     char secret[SUITE_SECRET];
-    struct buildserver server;
+    struct build_server server;
     json_t *rows; /* [{item, name, result, detail}] */
     char *box, *neighbour;
     const char *backend;
-    bool is_vm; /* it has kernels of its own (escapevm.h) */
+    bool is_vm; /* it has kernels of its own (escape_vm.h) */
 };
 
 enum suite_result { SUITE_DENIED, SUITE_REACHED, SUITE_SKIPPED };

@@ -33,7 +33,7 @@ struct guest_link {
     guest_why_fn *on_why;
     void *arg;
     struct err err; /* why it broke */
-    bool is_broken, is_freed, has_hello;
+    bool is_broken, is_freed, has_handshake;
     unsigned version; /* agreed with the agent; 0 before its HELLO */
 
     struct link_stream **buckets; /* NULL while no call is open; a power of two of them */
@@ -351,13 +351,13 @@ bool guest_link_is_busy(const struct guest_link *g)
     return g->stream_count > g->own_count;
 }
 
-static void send_hello(struct guest_link *g)
+static void send_handshake(struct guest_link *g)
 {
     uint8_t mem[64];
     struct proto_writer w;
     proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_hello(&w, 0);
-    int n = proto_frame_end(&w, 0, PROTO_HELLO, 0);
+    proto_put_handshake(&w, 0);
+    int n = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     assert(n > 0);
     struct iovec iov = { .iov_base = mem, .iov_len = (size_t)n };
     send_frame(g, &iov, 1);
@@ -416,18 +416,18 @@ static int on_connection_frame(struct guest_link *g, const struct proto_header *
 {
     if (h->type == PROTO_JOB_EXIT)
         return link_jobs_on_exit(&g->jobs, payload, h->length);
-    if (h->type != PROTO_HELLO || g->has_hello)
+    if (h->type != PROTO_HANDSHAKE || g->has_handshake)
         return -EBADMSG;
     struct proto_reader r;
-    struct proto_hello hello;
+    struct proto_handshake handshake;
     proto_reader_init(&r, payload, h->length);
-    proto_get_hello(&r, &hello);
-    if (hello.magic != PROTO_MAGIC)
+    proto_get_handshake(&r, &handshake);
+    if (handshake.magic != PROTO_MAGIC)
         return -EBADMSG;
-    g->version = proto_agree(&hello);
+    g->version = proto_agree(&handshake);
     if (g->version == 0)
         return -EPROTONOSUPPORT;
-    g->has_hello = true;
+    g->has_handshake = true;
     return 0;
 }
 
@@ -441,7 +441,7 @@ static int on_frame(struct guest_link *g, const struct proto_header *h, const ui
 {
     if (proto_check(PROTO_FROM_GUEST, h->type, payload, h->length) < 0)
         return -EBADMSG;
-    if (((h->flags & PROTO_MORE) && !proto_can_have_more(h->type)) || (!g->has_hello && h->type != PROTO_HELLO))
+    if (((h->flags & PROTO_MORE) && !proto_can_have_more(h->type)) || (!g->has_handshake && h->type != PROTO_HANDSHAKE))
         return -EBADMSG;
     if (h->stream == 0)
         return on_connection_frame(g, h, payload);
@@ -579,7 +579,7 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
         return r;
     }
     g->fd = fd;
-    send_hello(g);
+    send_handshake(g);
     *ret = g;
     return 0;
 }

@@ -58,7 +58,7 @@ enum {
     GUEST_EXEC_MERGE = 8, /* stderr into stdout */
     GUEST_EXEC_WAIT_EOF = 16, /* exit only when stdout and stderr are closed too (default: short drain after exit) */
     GUEST_EXEC_MARKS =
-        32, /* with LOG: each line of the log begins with the byte 1 (stdout) or 2 (stderr); see ag_mark.h.
+        32, /* with LOG: each line of the log begins with the byte 1 (stdout) or 2 (stderr); see log_mark.h.
              * An agent of an older release does not know it and writes the lines as they are */
 };
 struct guest_exec_plan {

@@ -154,7 +154,7 @@ void proto_put_process(struct proto_writer *w, const struct proto_process *p)
         w->len = start;
 }
 
-void proto_put_hello(struct proto_writer *w, uint32_t caps)
+void proto_put_handshake(struct proto_writer *w, uint32_t caps)
 {
     proto_put_u32(w, PROTO_MAGIC);
     proto_put_u16(w, PROTO_VERSION);
@@ -309,7 +309,7 @@ void proto_get_process(struct proto_reader *r, struct proto_process *ret)
     ret->state = (char)proto_get_u8(r);
 }
 
-void proto_get_hello(struct proto_reader *r, struct proto_hello *ret)
+void proto_get_handshake(struct proto_reader *r, struct proto_handshake *ret)
 {
     ret->magic = proto_get_u32(r);
     ret->version = proto_get_u16(r);
@@ -319,7 +319,7 @@ void proto_get_hello(struct proto_reader *r, struct proto_hello *ret)
         ret->oldest = ret->version;
 }
 
-unsigned proto_agree(const struct proto_hello *peer)
+unsigned proto_agree(const struct proto_handshake *peer)
 {
     unsigned version = peer->version < PROTO_VERSION ? peer->version : PROTO_VERSION;
     bool is_known = version >= PROTO_OLDEST && version >= peer->oldest;
@@ -343,7 +343,7 @@ static const struct message {
     uint8_t rules;
     const char *name, *layout;
 } messages[] = {
-    { PROTO_HELLO, HOST | GUEST, "HELLO", "whhw" },
+    { PROTO_HANDSHAKE, HOST | GUEST, "HELLO", "whhw" },
     { PROTO_DONE, GUEST, "DONE", "" },
     { PROTO_ERROR, GUEST, "ERROR", "ws" },
     { PROTO_CREDIT, HOST | GUEST, "CREDIT", "w" },

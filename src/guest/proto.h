@@ -82,7 +82,7 @@ enum { PROTO_EXIT_TIMEOUT = 1, PROTO_EXIT_OOM = 2 }; /* flags of an exit block *
 /* H>G is sent by the host, G>H by the agent. "-> X" names the reply; every request may be answered by ERROR instead. */
 enum proto_type {
     /* stream 0, both ways: u32 PROTO_MAGIC, u16 PROTO_VERSION, u16 PROTO_OLDEST (0: the same), u32 caps */
-    PROTO_HELLO = 1,
+    PROTO_HANDSHAKE = 1,
     PROTO_DONE = 2,   /* G>H: empty. Done well; ends the stream */
     PROTO_ERROR = 3,  /* G>H: u32 errno (1..4095), str step ("open /x": no errno text in it). Ends the stream */
     PROTO_CREDIT = 4, /* both ways: u32 bytes (> 0) of the other side's data were passed on */
@@ -201,7 +201,7 @@ struct proto_row {
     bool is_set;
 };
 
-struct proto_hello {
+struct proto_handshake {
     uint32_t magic, caps;
     uint16_t version, oldest;
 };
@@ -234,7 +234,7 @@ void proto_put_exit(struct proto_writer *w, const struct proto_exit *x);
 void proto_put_stat(struct proto_writer *w, const struct proto_stat *st);      /* whole or nothing */
 void proto_put_process(struct proto_writer *w, const struct proto_process *p); /* whole or nothing */
 void proto_put_row(struct proto_writer *w, const struct proto_row *row);       /* whole or nothing */
-void proto_put_hello(struct proto_writer *w, uint32_t caps);
+void proto_put_handshake(struct proto_writer *w, uint32_t caps);
 
 /* One frame in place: begin leaves room for the header, end fills it in. mem of PROTO_FRAME_MAX holds any frame. */
 void proto_frame_begin(struct proto_writer *w, void *mem, size_t cap);
@@ -262,9 +262,9 @@ void proto_get_exit(struct proto_reader *r, struct proto_exit *ret);
 void proto_get_stat(struct proto_reader *r, struct proto_stat *ret);
 void proto_get_process(struct proto_reader *r, struct proto_process *ret);
 void proto_get_row(struct proto_reader *r, struct proto_row *ret);
-void proto_get_hello(struct proto_reader *r, struct proto_hello *ret);
+void proto_get_handshake(struct proto_reader *r, struct proto_handshake *ret);
 /* The version to speak with this peer, 0 when there is none that both know. */
-unsigned proto_agree(const struct proto_hello *peer);
+unsigned proto_agree(const struct proto_handshake *peer);
 int proto_reader_end(const struct proto_reader *r); /* 0 when nothing was bad and nothing is left; else -EBADMSG */
 
 /* --- checking a whole message at once, so that the reads after it cannot fail --- */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <wctype.h>
 
-struct machine {
+struct instance {
     struct proto_regex *re;
     const char *text;
     size_t len, n_saves;
@@ -84,7 +84,7 @@ static bool takes(const struct proto_regex *re, const struct regex_op *op, uint3
 
 /* --- states --- */
 
-static bool is_boundary(const struct machine *m, size_t at)
+static bool is_boundary(const struct instance *m, size_t at)
 {
     uint32_t before = 0, after = 0;
     if (at > 0) {
@@ -98,7 +98,7 @@ static bool is_boundary(const struct machine *m, size_t at)
     return (at > 0 && is_word(before)) != (at < m->len && is_word(after));
 }
 
-static bool holds(const struct machine *m, const struct regex_op *op, size_t at)
+static bool holds(const struct instance *m, const struct regex_op *op, size_t at)
 {
     switch (op->kind) {
     case OP_START:
@@ -112,7 +112,7 @@ static bool holds(const struct machine *m, const struct regex_op *op, size_t at)
     }
 }
 
-static size_t *saves_of(const struct machine *m, const struct regex_states *l, size_t slot)
+static size_t *saves_of(const struct instance *m, const struct regex_states *l, size_t slot)
 {
     return l->saves + slot * m->n_saves;
 }
@@ -131,7 +131,7 @@ static bool is_marked(struct regex_states *l, uint32_t pc)
 }
 
 /* Follows all jumps from pc and adds the states that wait for a letter, in order of preference. */
-static void add(struct machine *m, struct regex_states *l, uint32_t first, size_t at, size_t *saves)
+static void add(struct instance *m, struct regex_states *l, uint32_t first, size_t at, size_t *saves)
 {
     struct todo *stack = m->re->stack;
     size_t n = 0;
@@ -169,7 +169,7 @@ static void add(struct machine *m, struct regex_states *l, uint32_t first, size_
 }
 
 /* Moves all states over one letter. True: one of them was the end of the pattern; best is filled. */
-static bool step(struct machine *m, struct regex_states *now, struct regex_states *next, size_t at, size_t *best)
+static bool step(struct instance *m, struct regex_states *now, struct regex_states *next, size_t at, size_t *best)
 {
     uint32_t c = 0;
     size_t n = at < m->len ? proto_regex_decode(m->text + at, m->len - at, &c) : 0;
@@ -186,7 +186,7 @@ static bool step(struct machine *m, struct regex_states *now, struct regex_state
 }
 
 /* Where a match can start, by the bytes it can begin with; len + 1 when nowhere. */
-static size_t next_start(const struct machine *m, size_t at)
+static size_t next_start(const struct instance *m, size_t at)
 {
     if (!m->re->has_first)
         return at;
@@ -204,7 +204,7 @@ bool proto_regex_find(struct proto_regex *re, const char *text, size_t len, size
 {
     size_t best[2 * PROTO_REGEX_GROUPS], fresh[2 * PROTO_REGEX_GROUPS];
     size_t groups = n < re->n_groups ? n : re->n_groups;
-    struct machine m = { .re = re, .text = text, .len = len, .n_saves = 2 * (groups ? groups : 1) };
+    struct instance m = { .re = re, .text = text, .len = len, .n_saves = 2 * (groups ? groups : 1) };
     struct regex_states *now = &re->lists[0], *next = &re->lists[1];
     bool is_found = false;
     now->n = 0;
@@ -273,7 +273,7 @@ static void add_first(struct proto_regex *re, const struct regex_op *op)
 /* Fills in what every match begins with; nothing when it can be empty. */
 static void find_first(struct proto_regex *re)
 {
-    struct machine m = { .re = re, .text = "", .len = 0, .n_saves = 0 };
+    struct instance m = { .re = re, .text = "", .len = 0, .n_saves = 0 };
     struct regex_states *l = &re->lists[0];
     l->n = 0;
     re->is_scanning = true; /* edges and ends are passed: they only narrow what can match */

@@ -9,7 +9,7 @@
 #define REALTIME_MIN 1600000000000000000ull /* 2020: a host without a clock has no business here */
 #define REALTIME_MAX 7258118400000000000ull /* 2200 */
 
-static const char magic[VMHELLO_MAGIC_LEN + 1] = VMHELLO_MAGIC;
+static const char magic[VM_HANDSHAKE_MAGIC_LEN + 1] = VM_HANDSHAKE_MAGIC;
 
 void proto_vm_init(struct proto_vm *v, size_t want)
 {
@@ -19,7 +19,7 @@ void proto_vm_init(struct proto_vm *v, size_t want)
 
 bool proto_vm_is_magic(const void *data, size_t len)
 {
-    return memcmp(data, magic, len < VMHELLO_MAGIC_LEN ? len : VMHELLO_MAGIC_LEN) == 0;
+    return memcmp(data, magic, len < VM_HANDSHAKE_MAGIC_LEN ? len : VM_HANDSHAKE_MAGIC_LEN) == 0;
 }
 
 bool proto_vm_is_whole(const struct proto_vm *v)
@@ -46,7 +46,8 @@ static size_t find_magic(const uint8_t *bytes, size_t from, size_t len)
 static size_t last_magic(const uint8_t *bytes, size_t from, size_t len)
 {
     size_t last = 0;
-    for (size_t at = find_magic(bytes, from, len); at + VMHELLO_MAGIC_LEN <= len; at = find_magic(bytes, at + 1, len))
+    for (size_t at = find_magic(bytes, from, len); at + VM_HANDSHAKE_MAGIC_LEN <= len;
+         at = find_magic(bytes, at + 1, len))
         last = at;
     return last;
 }
@@ -67,7 +68,7 @@ size_t proto_vm_feed(struct proto_vm *v, const void *data, size_t len)
         memcpy(v->msg.bytes + before, (const uint8_t *)data + at, n);
         v->have += n;
         at += n;
-        size_t from = before > VMHELLO_MAGIC_LEN ? before - VMHELLO_MAGIC_LEN + 1 : 1; /* looked at already */
+        size_t from = before > VM_HANDSHAKE_MAGIC_LEN ? before - VM_HANDSHAKE_MAGIC_LEN + 1 : 1; /* looked at already */
         if (!proto_vm_is_magic(v->msg.bytes, v->have)) {
             drop_before(v, find_magic(v->msg.bytes, 0, v->have));
             from = 1;
@@ -101,7 +102,7 @@ static bool is_name(const char *s)
     return s[0] != '\0';
 }
 
-static const char *nic_complaint(const struct vmhello_nic *n)
+static const char *nic_complaint(const struct vm_handshake_nic *n)
 {
     static const uint8_t none[6];
     if (n->zero)
@@ -113,7 +114,7 @@ static const char *nic_complaint(const struct vmhello_nic *n)
     return NULL;
 }
 
-static const char *identity_complaint(const struct vmhello *h)
+static const char *identity_complaint(const struct vm_handshake *h)
 {
     if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
         return "host name that is not 1 to 63 letters, digits, dots, dashes or underscores";
@@ -126,41 +127,41 @@ static const char *identity_complaint(const struct vmhello *h)
     if (h->pids_max > PIDS_MAX)
         return "number of processes above 4194304";
     const char *why = NULL;
-    for (unsigned i = 0; !why && i < VMHELLO_NICS; i++)
+    for (unsigned i = 0; !why && i < VM_HANDSHAKE_NICS; i++)
         why = nic_complaint(&h->nic[i]);
     return why;
 }
 
-bool proto_vm_is_note(const struct vmhello *h)
+bool proto_vm_is_note(const struct vm_handshake *h)
 {
-    return h->what >= VMHELLO_MOUNT && !proto_vm_is_inner(h);
+    return h->what >= VM_HANDSHAKE_MOUNT && !proto_vm_is_inner(h);
 }
 
-bool proto_vm_is_inner(const struct vmhello *h)
+bool proto_vm_is_inner(const struct vm_handshake *h)
 {
-    return h->what == VMHELLO_CLOCK || h->what == VMHELLO_NAME;
+    return h->what == VM_HANDSHAKE_CLOCK || h->what == VM_HANDSHAKE_NAME;
 }
 
-static bool is_note_of_nic(const struct vmhello *h)
+static bool is_note_of_nic(const struct vm_handshake *h)
 {
-    return h->what == VMHELLO_PLUG || h->what == VMHELLO_UNPLUG;
+    return h->what == VM_HANDSHAKE_PLUG || h->what == VM_HANDSHAKE_UNPLUG;
 }
 
-static const char *plug_complaint(const struct vmhello *h)
+static const char *plug_complaint(const struct vm_handshake *h)
 {
-    const struct vmhello_nic *n = &h->nic[0];
+    const struct vm_handshake_nic *n = &h->nic[0];
     const char *why = nic_complaint(n);
     if (why)
         return why;
-    if (!n->mac[0] || (n->address != 0) != (h->what == VMHELLO_PLUG))
+    if (!n->mac[0] || (n->address != 0) != (h->what == VM_HANDSHAKE_PLUG))
         return "interface or address that is missing, or one too many";
-    if (h->what == VMHELLO_PLUG &&
+    if (h->what == VM_HANDSHAKE_PLUG &&
         (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname) || strlen(h->hostname) > NIC_NAME_MAX))
         return "name of an interface that is not 1 to 15 letters, digits, dots, dashes or underscores";
     return NULL;
 }
 
-static const char *place_complaint(const struct vmhello *h)
+static const char *place_complaint(const struct vm_handshake *h)
 {
     if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
         return "drive that is not named by 1 to 63 letters, digits, dots, dashes or underscores";
@@ -169,17 +170,17 @@ static const char *place_complaint(const struct vmhello *h)
     return NULL;
 }
 
-const char *proto_vm_complaint(const struct vmhello *h)
+const char *proto_vm_complaint(const struct vm_handshake *h)
 {
-    if (h->version != VMHELLO_VERSION)
+    if (h->version != VM_HANDSHAKE_VERSION)
         return "version that this agent does not speak (host and guest image are of different releases)";
-    if (h->what < VMHELLO_ENTER || proto_vm_is_inner(h) || h->what > VMHELLO_UNPLUG)
+    if (h->what < VM_HANDSHAKE_ENTER || proto_vm_is_inner(h) || h->what > VM_HANDSHAKE_UNPLUG)
         return "unknown kind";
-    if (h->flags & ~(h->what == VMHELLO_MOUNT ? VMHELLO_READONLY : 0))
+    if (h->flags & ~(h->what == VM_HANDSHAKE_MOUNT ? VM_HANDSHAKE_READONLY : 0))
         return "flag that is not known";
     if (h->realtime_ns < REALTIME_MIN || h->realtime_ns > REALTIME_MAX)
         return "clock that is not between 2020 and 2200";
     if (proto_vm_is_note(h))
         return is_note_of_nic(h) ? plug_complaint(h) : place_complaint(h);
-    return h->what == VMHELLO_ENTER ? identity_complaint(h) : NULL;
+    return h->what == VM_HANDSHAKE_ENTER ? identity_complaint(h) : NULL;
 }

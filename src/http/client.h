@@ -11,7 +11,7 @@
 
 struct http_client; /* one call */
 
-struct tlsctx_trust;
+struct tls_context_trust;
 
 struct http_client_request {
     const char *method;    /* "GET" */
@@ -20,9 +20,9 @@ struct http_client_request {
     const char *const *headers; /* "Name: value", ended by NULL; or NULL. Host and Content-Length are set here */
     const char *body;           /* copied; NULL for none */
     size_t body_len;
-    int64_t timeout_ms;               /* for all of it; 0 means 30 s, less than 0 no limit once connected */
-    size_t body_max;                  /* response bytes; 0 means no limit: on_data bounds what it keeps */
-    const struct tlsctx_trust *trust; /* for https://; NULL: the system's store */
+    int64_t timeout_ms;                    /* for all of it; 0 means 30 s, less than 0 no limit once connected */
+    size_t body_max;                       /* response bytes; 0 means no limit: on_data bounds what it keeps */
+    const struct tls_context_trust *trust; /* for https://; NULL: the system's store */
 };
 
 struct http_client_events {

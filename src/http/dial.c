@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "os/unixsock.h"
-#include "tls/tlspump.h"
+#include "tls/tls_pump.h"
 
 /* What the pool thread works on; it may outlive the dial. */
 struct lookup {
@@ -30,7 +30,7 @@ struct dial {
     char *name;                   /* for messages */
     char *host;                   /* with ctx: whose certificate is wanted */
     SSL_CTX *ctx;                 /* NULL: plain */
-    struct tlspump *pump;         /* while it shakes hands */
+    struct tls_pump *pump;        /* while it shakes hands */
     int fd;
     struct watch *watch;
     struct timer *timer;
@@ -65,7 +65,7 @@ struct dial *dial_free(struct dial *d)
         d->lookup->dial = NULL; /* its thread is running */
     d->watch = watch_free(d->watch);
     d->timer = timer_free(d->timer);
-    d->pump = tlspump_free(d->pump);
+    d->pump = tls_pump_free(d->pump);
     if (d->fd >= 0)
         (void)close(d->fd);
     if (d->list)
@@ -96,15 +96,15 @@ static void finish(struct dial *d, int sys, const char *what)
 
 /* --- TLS, on top of a connected socket --- */
 
-static void on_secure(void *arg, struct tlspump *p, int plain_fd)
+static void on_secure(void *arg, struct tls_pump *p, int plain_fd)
 {
     struct dial *d = arg;
     d->pump = NULL;
-    tlspump_let_go(p);
+    tls_pump_let_go(p);
     finish_with(d, plain_fd, NULL);
 }
 
-static void on_insecure(void *arg, struct tlspump *p, const char *why)
+static void on_insecure(void *arg, struct tls_pump *p, const char *why)
 {
     struct dial *d = arg;
     struct err err = ERR_INIT;
@@ -116,12 +116,12 @@ static void on_insecure(void *arg, struct tlspump *p, const char *why)
 
 static void shake_hands(struct dial *d)
 {
-    static const struct tlspump_events events = { .on_ready = on_secure, .on_end = on_insecure };
-    int r = tlspump_new(d->loop, d->ctx, steal_fd(&d->fd), d->host, &d->pump);
+    static const struct tls_pump_events events = { .on_ready = on_secure, .on_end = on_insecure };
+    int r = tls_pump_new(d->loop, d->ctx, steal_fd(&d->fd), d->host, &d->pump);
     if (r < 0)
         finish(d, -r, "connect to");
     else
-        tlspump_start(d->pump, &events, d);
+        tls_pump_start(d->pump, &events, d);
 }
 
 /* --- connecting --- */

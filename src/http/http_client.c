@@ -10,9 +10,9 @@
 #include "http/client.h"
 #include "http/dial.h"
 #include "http/http_reply.h"
-#include "http/outq.h"
+#include "http/output_queue.h"
 #include "http/url.h"
-#include "tls/tlsctx.h"
+#include "tls/tls_context.h"
 
 enum { CLIENT_MAGIC = 0xc11e4701, READ_BYTES = 65536, TIMEOUT_MS = 30000 };
 
@@ -26,7 +26,7 @@ struct http_client {
     int fd;
     struct watch *watch;
     struct timer *timer;
-    struct outq out;
+    struct output_queue out;
     struct http_reply *reply;
     size_t body_max, body_bytes;
     bool is_closed, is_held, is_too_long;
@@ -41,7 +41,7 @@ static void unref(struct http_client *c)
         return;
     c->magic = 0;
     c->reply = http_reply_free(c->reply);
-    outq_done(&c->out);
+    output_queue_done(&c->out);
     free(c->name);
     free(c);
 }
@@ -172,8 +172,8 @@ static void on_event(void *arg, int events)
     if (events & LOOP_WRITE) {
         /* A server may answer and close before it has read everything: its answer counts, so a broken output is not
          * the end; reading finds that. */
-        if (outq_flush(&c->out, c->fd) < 0)
-            outq_done(&c->out);
+        if (output_queue_flush(&c->out, c->fd) < 0)
+            output_queue_done(&c->out);
         update_watch(c);
     }
     if (!c->is_closed && !c->is_held && events & LOOP_READ)
@@ -193,8 +193,8 @@ static void on_dialed(void *arg, int fd, const struct err *err)
     }
     c->fd = fd;
     int r = watch_new(c->loop, fd, LOOP_READ, on_event, c, &c->watch);
-    if (r == 0 && outq_flush(&c->out, fd) < 0)
-        outq_done(&c->out); /* as in on_event() */
+    if (r == 0 && output_queue_flush(&c->out, fd) < 0)
+        output_queue_done(&c->out); /* as in on_event() */
     if (r < 0)
         fail(c, ERR_INTERNAL, -r, "watch the connection");
     else
@@ -261,14 +261,14 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
     SSL_CTX *ctx = NULL;
     int r = read_target(req, &u, err);
     if (r == 0 && u.is_secure)
-        r = tlsctx_client(req->trust, &ctx, err);
+        r = tls_context_client(req->trust, &ctx, err);
     if (r < 0)
         return r;
     struct http_client *c = xzalloc(sizeof *c);
     *c = (struct http_client){ .magic = CLIENT_MAGIC, .refs = 1, .loop = l, .events = *ev, .arg = arg, .fd = NO_FD };
     c->name = xasprintf("%s %.200s", req->method, req->url);
     c->body_max = req->body_max;
-    outq_init(&c->out);
+    output_queue_init(&c->out);
     c->reply = http_reply_new(strcmp(req->method, "HEAD") == 0, &reply_events, c);
     r = make_request(c, req, &u);
     if (r < 0) {

@@ -29,7 +29,7 @@ int http_conn_new(struct http_server *s, int fd, const char *peer, struct http_c
     c->server = http_server_ref(s);
     c->fd = fd;
     buf_init(&c->stash, HTTP_STASH_BYTES);
-    outq_init(&c->out);
+    output_queue_init(&c->out);
     (void)snprintf(c->peer, sizeof c->peer, "%s", peer);
     c->deadline_ms = loop_now_ms(s->loop) + s->limits.head_ms;
     *ret = c;
@@ -64,7 +64,7 @@ static void retire(struct http_conn *c)
     c->is_closed = true;
     c->watch = watch_free(c->watch);
     buf_done(&c->stash);
-    outq_done(&c->out);
+    output_queue_done(&c->out);
     http_server_forget(c->server, c);
 }
 
@@ -89,7 +89,7 @@ void http_conn_leave(struct http_conn *c)
 {
     bool is_quiet = c->phase == HTTP_PHASE_IDLE && !c->req && !c->is_eof && !c->is_hup && !c->will_close &&
                     !c->is_rejected && !c->is_processing && !c->is_process_due && !c->is_flush_due &&
-                    c->stash.len == 0 && outq_len(&c->out) == 0;
+                    c->stash.len == 0 && output_queue_len(&c->out) == 0;
     if (c->is_closed || !is_quiet)
         return;
     struct http_server *s = http_server_ref(c->server);
@@ -150,7 +150,7 @@ void http_conn_break(struct http_conn *c)
 void http_conn_write(struct http_conn *c, const struct iovec *pieces, size_t count)
 {
     bool was_blocked = c->out.is_blocked;
-    if (outq_send(&c->out, c->fd, pieces, count) < 0) {
+    if (output_queue_send(&c->out, c->fd, pieces, count) < 0) {
         http_conn_break(c);
         return;
     }
@@ -186,15 +186,15 @@ static void after_flush(struct http_conn *c, bool is_drain_told)
 
 static void flush(struct http_conn *c)
 {
-    size_t before = outq_len(&c->out);
-    if (outq_flush(&c->out, c->fd) < 0) {
+    size_t before = output_queue_len(&c->out);
+    if (output_queue_flush(&c->out, c->fd) < 0) {
         http_conn_drop(c, true);
         return;
     }
-    if (outq_len(&c->out) < before)
+    if (output_queue_len(&c->out) < before)
         c->write_deadline_ms = now(c) + c->server->limits.idle_ms;
     http_conn_watch(c);
-    if (outq_len(&c->out) == 0)
+    if (output_queue_len(&c->out) == 0)
         after_flush(c, before > 0);
 }
 
@@ -234,7 +234,7 @@ static void close_after_output(struct http_conn *c, bool is_input_left)
     } else {
         c->will_close = true;
     }
-    if (outq_len(&c->out) == 0)
+    if (output_queue_len(&c->out) == 0)
         http_conn_flush_later(c); /* the user who finished the reply may be on the stack */
 }
 
@@ -314,7 +314,7 @@ void http_conn_fail(struct http_conn *c, int status, const char *text)
     c->deadline_ms = now(c) + c->server->limits.idle_ms;
     if (!is_begun)
         send_error(c, status, text);
-    if (outq_len(&c->out) == 0)
+    if (output_queue_len(&c->out) == 0)
         start_linger(c);
 }
 
@@ -433,7 +433,7 @@ static void check_eof(struct http_conn *c)
     if (c->is_closed || !c->is_eof)
         return;
     bool is_input_left = c->phase == HTTP_PHASE_BODY && (c->stash.len || c->can_step) && !can_parse(c);
-    bool is_output_left = (c->will_close || c->phase == HTTP_PHASE_LINGER) && outq_len(&c->out);
+    bool is_output_left = (c->will_close || c->phase == HTTP_PHASE_LINGER) && output_queue_len(&c->out);
     if (!is_input_left && !is_output_left)
         http_conn_drop(c, true);
 }
@@ -503,7 +503,7 @@ static void on_readable(struct http_conn *c)
             http_conn_drop(c, true);
         return;
     }
-    if (c->phase == HTTP_PHASE_LINGER && outq_len(&c->out) == 0) {
+    if (c->phase == HTTP_PHASE_LINGER && output_queue_len(&c->out) == 0) {
         linger(c, n);
     } else if (n == 0) {
         c->is_eof = true;
@@ -543,7 +543,7 @@ static void on_event(void *arg, int events)
 static void check_body_rate(struct http_conn *c, int64_t now_ms)
 {
     const struct http_limits *lim = &c->server->limits;
-    if (can_parse(c) && outq_len(&c->out) == 0)
+    if (can_parse(c) && output_queue_len(&c->out) == 0)
         c->body_ms += now_ms - c->body_clock_ms;
     c->body_clock_ms = now_ms;
     if (c->body_ms > lim->body_grace_ms && (int64_t)c->body_bytes < lim->body_min_bytes_s * (c->body_ms / 1000))

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "http/httplines.h"
-#include "http/outq.h"
+#include "http/output_queue.h"
 #include "http/server.h"
 #include "loop/loop.h"
 
@@ -67,7 +67,7 @@ struct http_conn {
     enum http_phase phase;
     struct http_req *req;
     struct buf stash;
-    struct outq out;
+    struct output_queue out;
     int64_t deadline_ms;             /* of the phase; 0 is none */
     int64_t write_deadline_ms;       /* while output is blocked */
     int64_t body_clock_ms;           /* when the body's rate was last counted */

@@ -359,11 +359,11 @@ void http_req_begin(struct http_req *r, int status, const char *content_type, in
         return;
     char head[HEAD_TEXT];
     size_t head_len = make_head(r, status, content_type, total, head);
-    struct outq *q = &r->conn->out;
+    struct output_queue *q = &r->conn->out;
     r->is_begun = true;
     r->reply_left = total;
-    if (outq_add(q, head, head_len) < 0 || outq_add(q, buf_text(&r->extra), r->extra.len) < 0 ||
-        outq_add(q, "\r\n", 2) < 0)
+    if (output_queue_add(q, head, head_len) < 0 || output_queue_add(q, buf_text(&r->extra), r->extra.len) < 0 ||
+        output_queue_add(q, "\r\n", 2) < 0)
         http_conn_break(r->conn);
     else
         http_conn_flush_later(r->conn);
@@ -373,14 +373,14 @@ void http_req_begin(struct http_req *r, int status, const char *content_type, in
 static void gather(struct http_conn *c, const struct iovec *pieces, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (outq_add(&c->out, pieces[i].iov_base, pieces[i].iov_len) < 0) {
+        if (output_queue_add(&c->out, pieces[i].iov_base, pieces[i].iov_len) < 0) {
             http_conn_break(c);
             return;
         }
     }
-    if (outq_len(&c->out) >= GATHER_MAX_BYTES && !c->out.is_blocked)
+    if (output_queue_len(&c->out) >= GATHER_MAX_BYTES && !c->out.is_blocked)
         http_conn_write(c, NULL, 0);
-    if (outq_len(&c->out))
+    if (output_queue_len(&c->out))
         http_conn_flush_later(c);
 }
 
@@ -394,10 +394,10 @@ size_t http_req_send(struct http_req *r, const char *data, size_t len)
         r->reply_left -= (int64_t)len;
     }
     if (!len || r->is_bodiless)
-        return outq_len(&c->out);
-    if (outq_len(&c->out) > c->server->limits.queued_bytes + OVERRUN_BYTES) {
+        return output_queue_len(&c->out);
+    if (output_queue_len(&c->out) > c->server->limits.queued_bytes + OVERRUN_BYTES) {
         http_conn_break(c);
-        return outq_len(&c->out);
+        return output_queue_len(&c->out);
     }
     char size[24];
     int size_len = r->is_chunked ? snprintf(size, sizeof size, "%zx\r\n", len) : 0;
@@ -409,7 +409,7 @@ size_t http_req_send(struct http_req *r, const char *data, size_t len)
         gather(c, pieces, 3);
     else
         http_conn_write(c, pieces, 3);
-    return outq_len(&c->out);
+    return output_queue_len(&c->out);
 }
 
 void http_req_on_drain(struct http_req *r, loop_fn *fn, void *arg)
@@ -444,7 +444,7 @@ int http_req_take(struct http_req *r, int *ret_fd, struct buf *ret_rest)
     struct http_conn *c = r->conn;
     if (!c || r->is_begun || c->phase != HTTP_PHASE_WAIT)
         return -EINVAL;
-    if (outq_len(&c->out))
+    if (output_queue_len(&c->out))
         return -EBUSY; /* replies to pipelined requests are still on their way */
     int fd = http_conn_release(c, ret_rest);
     if (fd < 0)

@@ -420,7 +420,7 @@ void http_server_drain(struct http_server *s, int64_t grace_ms, loop_fn *done, v
     s->grace = timer_new(s->loop, grace_ms, 0, on_grace_over, s);
     for (struct http_conn *c = s->conns, *next; c; c = next) {
         next = c->next; /* dropping an idle connection calls nobody */
-        if (c->phase == HTTP_PHASE_IDLE && outq_len(&c->out) == 0)
+        if (c->phase == HTTP_PHASE_IDLE && output_queue_len(&c->out) == 0)
             http_conn_drop(c, false);
         else if (c->phase == HTTP_PHASE_IDLE && !s->leave_fn)
             c->will_close = true;

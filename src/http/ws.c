@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/ident.h"
 #include "http/ws_conn.h"
-#include "http/wskey.h"
+#include "http/ws_key.h"
 
 enum {
     WS_MAGIC = 0x3b50c001,
@@ -32,9 +32,9 @@ struct ws *ws_new(struct loop *l, bool is_client, size_t message_max, const stru
     w->arg = arg;
     w->fd = NO_FD;
     w->is_client = is_client;
-    wsframe_reader_init(&w->reader, !is_client, message_max);
+    ws_frame_reader_init(&w->reader, !is_client, message_max);
     buf_init(&w->stash, READ_BYTES);
-    outq_init(&w->out);
+    output_queue_init(&w->out);
     w->out.is_blocked = true;
     return w;
 }
@@ -45,9 +45,9 @@ static void unref(struct ws *w)
     if (--w->refs)
         return;
     w->magic = 0;
-    wsframe_reader_done(&w->reader);
+    ws_frame_reader_done(&w->reader);
     buf_done(&w->stash);
-    outq_done(&w->out);
+    output_queue_done(&w->out);
     free(w);
 }
 
@@ -107,32 +107,32 @@ static void update_watch(struct ws *w)
     watch_set(w->watch, (w->is_held ? 0 : LOOP_READ) | (w->out.is_blocked ? LOOP_WRITE : 0));
 }
 
-static void send_masked(struct ws *w, enum wsframe_op op, const char *data, size_t len)
+static void send_masked(struct ws *w, enum ws_frame_op op, const char *data, size_t len)
 {
-    uint8_t head[WSFRAME_HEAD_MAX], mask[4];
+    uint8_t head[WS_FRAME_HEAD_MAX], mask[4];
     ident_random(mask, sizeof mask);
-    size_t head_len = wsframe_head(op, len, mask, head);
-    if (outq_add(&w->out, head, head_len) < 0 || outq_add(&w->out, data, len) < 0) {
+    size_t head_len = ws_frame_head(op, len, mask, head);
+    if (output_queue_add(&w->out, head, head_len) < 0 || output_queue_add(&w->out, data, len) < 0) {
         break_later(w);
         return;
     }
-    wsframe_mask(w->out.bytes.data + w->out.bytes.len - len, len, mask, 0);
-    if (outq_send(&w->out, w->fd, NULL, 0) < 0)
+    ws_frame_mask(w->out.bytes.data + w->out.bytes.len - len, len, mask, 0);
+    if (output_queue_send(&w->out, w->fd, NULL, 0) < 0)
         break_later(w);
 }
 
-static void send_frame(struct ws *w, enum wsframe_op op, const char *data, size_t len)
+static void send_frame(struct ws *w, enum ws_frame_op op, const char *data, size_t len)
 {
     if (w->is_client) {
         send_masked(w, op, data, len);
     } else {
-        uint8_t head[WSFRAME_HEAD_MAX];
-        size_t head_len = wsframe_head(op, len, NULL, head);
+        uint8_t head[WS_FRAME_HEAD_MAX];
+        size_t head_len = ws_frame_head(op, len, NULL, head);
         struct iovec pieces[] = { { head, head_len }, { (void *)(uintptr_t)data, len } };
-        if (outq_send(&w->out, w->fd, pieces, 2) < 0)
+        if (output_queue_send(&w->out, w->fd, pieces, 2) < 0)
             break_later(w);
     }
-    if (outq_len(&w->out) > MARK_BYTES)
+    if (output_queue_len(&w->out) > MARK_BYTES)
         w->is_over_mark = true;
     update_watch(w);
 }
@@ -141,29 +141,29 @@ size_t ws_send(struct ws *w, bool is_text, const char *data, size_t len)
 {
     if (w->is_closed || w->is_closing)
         return 0;
-    if (outq_len(&w->out) > OVERRUN_BYTES)
+    if (output_queue_len(&w->out) > OVERRUN_BYTES)
         break_later(w);
     else
-        send_frame(w, is_text ? WSFRAME_TEXT : WSFRAME_BINARY, data, len);
-    return outq_len(&w->out);
+        send_frame(w, is_text ? WS_FRAME_TEXT : WS_FRAME_BINARY, data, len);
+    return output_queue_len(&w->out);
 }
 
 size_t ws_queued(const struct ws *w)
 {
-    return outq_len(&w->out);
+    return output_queue_len(&w->out);
 }
 
 void ws_ping(struct ws *w)
 {
     if (!w->is_closed && !w->is_closing)
-        send_frame(w, WSFRAME_PING, "", 0);
+        send_frame(w, WS_FRAME_PING, "", 0);
 }
 
 /* What was sent before the close must not be lost to a reader that is slow. */
 static void on_close_late(void *arg)
 {
     struct ws *w = arg;
-    size_t left = outq_len(&w->out);
+    size_t left = output_queue_len(&w->out);
     bool is_moving = left < w->close_left;
     w->close_left = left;
     w->close_ticks = is_moving ? 0 : w->close_ticks + 1;
@@ -177,23 +177,23 @@ void ws_close(struct ws *w, int code, const char *reason)
 {
     if (w->is_closed || w->is_closing)
         return;
-    char payload[WSFRAME_CONTROL_MAX];
-    size_t len = wsframe_close_make(code, reason, payload);
-    send_frame(w, WSFRAME_CLOSE, payload, len);
+    char payload[WS_FRAME_CONTROL_MAX];
+    size_t len = ws_frame_close_make(code, reason, payload);
+    send_frame(w, WS_FRAME_CLOSE, payload, len);
     w->is_closing = true;
-    w->close_left = outq_len(&w->out);
+    w->close_left = output_queue_len(&w->out);
     w->timer = timer_new(w->loop, CLOSE_MS, 0, on_close_late, w);
     ws_hold(w, false); /* the peer's answer must be read */
 }
 
 static void flush(struct ws *w)
 {
-    if (outq_flush(&w->out, w->fd) < 0) {
+    if (output_queue_flush(&w->out, w->fd) < 0) {
         ws_finish(w, 1006, "connection lost");
         return;
     }
     update_watch(w);
-    if (outq_len(&w->out) == 0 && w->is_over_mark) {
+    if (output_queue_len(&w->out) == 0 && w->is_over_mark) {
         w->is_over_mark = false;
         if (w->events.on_drain)
             w->events.on_drain(w->arg, w);
@@ -202,41 +202,41 @@ static void flush(struct ws *w)
 
 /* --- input --- */
 
-static void on_peer_close(struct ws *w, const struct wsframe_item *item)
+static void on_peer_close(struct ws *w, const struct ws_frame_item *item)
 {
     int code = 0;
-    char reason[WSFRAME_CONTROL_MAX], payload[WSFRAME_CONTROL_MAX];
-    int r = wsframe_close_parse(item->data, item->len, &code, reason);
+    char reason[WS_FRAME_CONTROL_MAX], payload[WS_FRAME_CONTROL_MAX];
+    int r = ws_frame_close_parse(item->data, item->len, &code, reason);
     if (r < 0) {
         code = -r;
         (void)snprintf(reason, sizeof reason, "bad close frame");
     }
     if (!w->is_closing)
-        send_frame(w, WSFRAME_CLOSE, payload, wsframe_close_make(code, r < 0 ? reason : "", payload));
+        send_frame(w, WS_FRAME_CLOSE, payload, ws_frame_close_make(code, r < 0 ? reason : "", payload));
     ws_finish(w, code, reason);
 }
 
 static void on_bad_frame(struct ws *w, int code)
 {
-    const char *reason = code == WSFRAME_TOO_BIG    ? "message is larger than the limit"
-                         : code == WSFRAME_NOT_UTF8 ? "text is not UTF-8"
-                                                    : "protocol error";
-    char payload[WSFRAME_CONTROL_MAX];
+    const char *reason = code == WS_FRAME_TOO_BIG    ? "message is larger than the limit"
+                         : code == WS_FRAME_NOT_UTF8 ? "text is not UTF-8"
+                                                     : "protocol error";
+    char payload[WS_FRAME_CONTROL_MAX];
     if (!w->is_closing)
-        send_frame(w, WSFRAME_CLOSE, payload, wsframe_close_make(code, reason, payload));
+        send_frame(w, WS_FRAME_CLOSE, payload, ws_frame_close_make(code, reason, payload));
     ws_finish(w, code, reason);
 }
 
-static void on_item(struct ws *w, const struct wsframe_item *item)
+static void on_item(struct ws *w, const struct ws_frame_item *item)
 {
-    if (item->op == WSFRAME_CLOSE)
+    if (item->op == WS_FRAME_CLOSE)
         on_peer_close(w, item);
     else if (w->is_closing)
         return; /* what comes after our close is not wanted any more */
-    else if (item->op == WSFRAME_PING && outq_len(&w->out) <= MARK_BYTES)
-        send_frame(w, WSFRAME_PONG, item->data, item->len); /* a peer that pings without reading gets none */
-    else if (item->op == WSFRAME_TEXT || item->op == WSFRAME_BINARY)
-        w->events.on_message(w->arg, w, item->op == WSFRAME_TEXT, item->data, item->len);
+    else if (item->op == WS_FRAME_PING && output_queue_len(&w->out) <= MARK_BYTES)
+        send_frame(w, WS_FRAME_PONG, item->data, item->len); /* a peer that pings without reading gets none */
+    else if (item->op == WS_FRAME_TEXT || item->op == WS_FRAME_BINARY)
+        w->events.on_message(w->arg, w, item->op == WS_FRAME_TEXT, item->data, item->len);
 }
 
 /* Handles whole items until held or closed; returns what was used. */
@@ -244,9 +244,9 @@ static size_t process(struct ws *w, const char *data, size_t len)
 {
     size_t off = 0;
     while (!w->is_closed && !w->is_held && off < len) {
-        struct wsframe_item item;
+        struct ws_frame_item item;
         size_t used = 0;
-        int r = wsframe_read(&w->reader, data + off, len - off, &used, &item);
+        int r = ws_frame_read(&w->reader, data + off, len - off, &used, &item);
         off += used;
         if (r < 0)
             on_bad_frame(w, -r);
@@ -329,7 +329,7 @@ int ws_open(struct ws *w, int fd, const struct buf *rest)
     w->out.is_blocked = false;
     if (w->stash.len)
         process_later(w);
-    if (outq_flush(&w->out, fd) < 0)
+    if (output_queue_flush(&w->out, fd) < 0)
         break_later(w);
     if (w->is_over_mark)
         w->out.is_blocked = true; /* even if all went out just now: the next turn tells the source with on_drain */
@@ -356,10 +356,10 @@ int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const stru
         return refuse(r, 426, "this address speaks WebSocket: send GET with Upgrade: websocket");
     if (!version || strcmp(version, "13") != 0)
         return refuse(r, 426, "Sec-WebSocket-Version must be 13");
-    if (!key || !wskey_is_valid(key))
+    if (!key || !ws_key_is_valid(key))
         return refuse(r, 400, "Sec-WebSocket-Key must be 16 bytes in base64");
-    char accept_key[WSKEY_ACCEPT_MAX], head[256];
-    wskey_accept(key, accept_key);
+    char accept_key[WS_KEY_ACCEPT_MAX], head[256];
+    ws_key_accept(key, accept_key);
     CLEANUP(close_fd_p) int fd = NO_FD;
     CLEANUP(buf_done) struct buf rest = BUF_INIT(0);
     int taken = http_req_take(r, &fd, &rest);
@@ -371,7 +371,7 @@ int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const stru
                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                        "Sec-WebSocket-Accept: %s\r\n\r\n",
                        accept_key);
-    int opened = outq_add(&w->out, head, (size_t)len);
+    int opened = output_queue_add(&w->out, head, (size_t)len);
     if (opened == 0)
         opened = ws_open(w, fd, &rest); /* flushes the head */
     if (opened < 0) {

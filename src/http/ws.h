@@ -23,13 +23,13 @@ struct ws_events {
 int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const struct ws_events *ev, void *arg,
               struct ws **ret);
 
-struct tlsctx_trust;
+struct tls_context_trust;
 
 struct ws_target {
     const char *url;            /* ws://host:port/path, wss:// with TLS */
     const char *const *headers; /* NULL-terminated "Name: value" list, or NULL */
     size_t message_max;
-    const struct tlsctx_trust *trust; /* for wss://; NULL: the system's store */
+    const struct tls_context_trust *trust; /* for wss://; NULL: the system's store */
 };
 
 /* Client: connects. on_close with code 1006 when it cannot. to is not kept. */

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 
 #include "http/dial.h"
-#include "http/outq.h"
+#include "http/output_queue.h"
 #include "http/ws.h"
-#include "http/wsframe.h"
+#include "http/ws_frame.h"
 
 struct ws_handshake;
 
@@ -20,9 +20,9 @@ struct ws {
     struct timer *timer; /* bounds the closing handshake */
     size_t close_left;   /* bytes behind which the close frame waited when the timer last looked */
     int close_ticks;
-    struct wsframe_reader reader;
-    struct buf stash; /* read, but held back */
-    struct outq out;  /* counts as blocked until a client's handshake is over */
+    struct ws_frame_reader reader;
+    struct buf stash;        /* read, but held back */
+    struct output_queue out; /* counts as blocked until a client's handshake is over */
     struct ws_handshake *handshake;
     bool is_client, is_open, is_closed, is_held, is_closing, is_over_mark, is_process_due;
 };

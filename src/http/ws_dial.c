@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "http/url.h"
 #include "http/ws_conn.h"
-#include "http/wskey.h"
-#include "tls/tlsctx.h"
+#include "http/ws_key.h"
+#include "tls/tls_context.h"
 
 enum { HANDSHAKE_MS = 10000, ANSWER_BYTES = 16384 };
 
@@ -20,9 +20,9 @@ struct ws_handshake {
     int fd;
     struct watch *watch;
     struct timer *timer;
-    struct outq out;
+    struct output_queue out;
     struct buf answer;
-    char key[WSKEY_MAX];
+    char key[WS_KEY_MAX];
     bool is_secure;
 };
 
@@ -35,7 +35,7 @@ void ws_dial_free(struct ws_handshake *h)
     h->timer = timer_free(h->timer);
     if (h->fd >= 0)
         (void)close(h->fd);
-    outq_done(&h->out);
+    output_queue_done(&h->out);
     buf_done(&h->answer);
     free(h);
 }
@@ -65,9 +65,9 @@ static bool is_field(const char *head, const char *name, const char *want)
 /* Whether the complete head (NUL-terminated) agrees to the upgrade. */
 static bool is_agreed(const struct ws_handshake *h, const char *head)
 {
-    char expected[WSKEY_ACCEPT_MAX];
+    char expected[WS_KEY_ACCEPT_MAX];
     size_t len;
-    wskey_accept(h->key, expected);
+    ws_key_accept(h->key, expected);
     const char *accepted = find_field(head, "Sec-WebSocket-Accept", &len);
     return strncmp(head, "HTTP/1.1 101", 12) == 0 && is_field(head, "Upgrade", "websocket") &&
            is_field(head, "Connection", "Upgrade") && accepted && len == strlen(expected) &&
@@ -111,7 +111,7 @@ static const char *lost(const struct ws_handshake *h)
 static void on_event(void *arg, int events)
 {
     struct ws_handshake *h = arg;
-    if (events & LOOP_WRITE && outq_flush(&h->out, h->fd) < 0) {
+    if (events & LOOP_WRITE && output_queue_flush(&h->out, h->fd) < 0) {
         ws_finish(h->ws, 1006, lost(h));
         return;
     }
@@ -137,7 +137,7 @@ static void on_dialed(void *arg, int fd, const struct err *err)
         return;
     }
     h->fd = fd;
-    if (watch_new(h->ws->loop, fd, LOOP_READ, on_event, h, &h->watch) < 0 || outq_flush(&h->out, fd) < 0) {
+    if (watch_new(h->ws->loop, fd, LOOP_READ, on_event, h, &h->watch) < 0 || output_queue_flush(&h->out, fd) < 0) {
         ws_finish(h->ws, 1006, lost(h));
         return;
     }
@@ -171,7 +171,7 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
     if (url_parse_either(to->url, "ws", &u) < 0)
         return err_set(err, ERR_INVALID, 0, "\"%s\" is no WebSocket address: ws:// or wss://host:port/path is needed",
                        to->url);
-    int r = u.is_secure ? tlsctx_client(to->trust, &ctx, err) : 0;
+    int r = u.is_secure ? tls_context_client(to->trust, &ctx, err) : 0;
     if (r < 0)
         return r;
     struct ws *w = ws_new(l, true, to->message_max, ev, arg);
@@ -180,9 +180,9 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
     h->fd = NO_FD;
     h->is_secure = u.is_secure;
     w->handshake = h;
-    outq_init(&h->out);
+    output_queue_init(&h->out);
     buf_init(&h->answer, ANSWER_BYTES);
-    wskey_new(h->key);
+    ws_key_new(h->key);
     r = make_request(h, &u, to->headers);
     if (r < 0) {
         SSL_CTX_free(ctx);

@@ -14,13 +14,13 @@
 #include "base/ident.h"
 #include "base/strlist.h"
 #include "base/utf8.h"
-#include "image/hostview.h"
+#include "image/host_view.h"
 #include "image/image_remote.h"
-#include "image/layersum.h"
-#include "image/layertree.h"
+#include "image/layer_digest.h"
+#include "image/layer_tree.h"
 #include "image/layout.h"
 #include "image/record.h"
-#include "image/wordlist.h"
+#include "image/word_list.h"
 #include "os/tree.h"
 
 #define OWNER_MAX 128
@@ -31,11 +31,11 @@ struct image *image_free(struct image *i)
         return NULL;
     free(i->name);
     free(i->id);
-    wordlist_free(i->layers);
+    word_list_free(i->layers);
     free(i->layer_bytes);
-    wordlist_free(i->env);
-    wordlist_free(i->entrypoint);
-    wordlist_free(i->cmd);
+    word_list_free(i->env);
+    word_list_free(i->entrypoint);
+    word_list_free(i->cmd);
     free(i->user);
     free(i->workdir);
     (void)image_helper_unref(i->helper);
@@ -145,7 +145,7 @@ static int find_record(struct image_store *s, const char *name, json_t **ret, st
 static json_t *host_record(const char *name, const struct layout_layer *layer)
 {
     CLEANUP(manifest_config_done) struct manifest_config config = { 0 };
-    hostview_config(&config);
+    host_view_config(&config);
     json_t *record = record_new(name, "host", layer, 1, &config);
     json_object_set_new(record, "id", json_string("host"));
     return record;
@@ -167,10 +167,10 @@ static int find_or_host(struct image_store *s, const char *name, json_t **ret, s
         r = find_record(s, name, ret, err);
     if (r != -ENOENT)
         return r;
-    if (!hostview_fits(name))
+    if (!host_view_fits(name))
         return not_found(name, err);
     struct layout_layer layer;
-    r = hostview_layer(s, &layer, err);
+    r = host_view_layer(s, &layer, err);
     if (r == 0)
         *ret = host_record(name, &layer);
     return r;
@@ -210,11 +210,11 @@ static void add_presets(struct image_store *s, json_t *by_name)
 {
     static const char *const presets[] = { "node", "python", "shell" };
     struct layout_layer layer;
-    if (hostview_layer(s, &layer, NULL) < 0)
+    if (host_view_layer(s, &layer, NULL) < 0)
         return;
     for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
         CLEANUP(free_p) char *latest = xasprintf("%s:latest", presets[i]);
-        if (json_object_get(by_name, presets[i]) || json_object_get(by_name, latest) || !hostview_fits(presets[i]))
+        if (json_object_get(by_name, presets[i]) || json_object_get(by_name, latest) || !host_view_fits(presets[i]))
             continue;
         JSON_OWNED record = host_record(presets[i], &layer);
         (void)add_to_list(by_name, record);
@@ -264,7 +264,7 @@ static int remove_record(struct image_store *s, const char *name, struct err *er
     JSON_OWNED record = NULL;
     char file[RECORD_FILE];
     int r = find_record(s, name, &record, err);
-    if (r == -ENOENT && hostview_fits(name))
+    if (r == -ENOENT && host_view_fits(name))
         return err_set(err, ERR_INVALID, 0,
                        "\"%s\" is this host's own view, not a stored image: there is nothing to remove", name);
     if (r == -ENOENT)
@@ -543,7 +543,7 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
     /* Hashing a captured layer would read all of it on the way of a snapshot: a random name is as unique, and nobody
      * else could have the same content to share. */
     unsigned char raw[32];
-    struct layout_layer top = { .size_bytes = layertree_size_at(AT_FDCWD, folder) };
+    struct layout_layer top = { .size_bytes = layer_tree_size_at(AT_FDCWD, folder) };
     ident_random(raw, sizeof(raw));
     ident_hex(raw, sizeof(raw), top.hex);
     JSON_OWNED record = layered_record(s, base, name, &top);
@@ -564,7 +564,7 @@ int image_sum(struct image_store *s, char *const *layers, struct image_helper *h
               char ret[DIGEST_HEX], struct err *err)
 {
     if (!s->remote)
-        return layersum_of(layers, stop, ret, err);
+        return layer_digest_of(layers, stop, ret, err);
     JSON_OWNED answer = NULL;
     json_t *list = digests_of(s, layers, strlist_count(layers));
     if (!list)
@@ -583,7 +583,7 @@ int64_t image_bytes(struct image_store *s, char *const *layers, struct image_hel
 {
     JSON_OWNED answer = NULL;
     if (!s->remote)
-        return layersum_bytes(layers, strlist_count(layers));
+        return layer_digest_bytes(layers, strlist_count(layers));
     json_t *list = digests_of(s, layers, strlist_count(layers));
     if (!list || image_remote_work(s->remote, json_pack("{s:s, s:o}", "op", "bytes", "layers", list),
                                    &(struct image_remote_how){ .helper = helper }, &answer, NULL) < 0)

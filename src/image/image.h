@@ -95,7 +95,7 @@ int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const ch
 struct image_helper *image_helper_ref(struct image_helper *h);
 struct image_helper *image_helper_unref(struct image_helper *h);
 
-/* What layers hold, in one number, and how many bytes (layersum.h). Both block. */
+/* What layers hold, in one number, and how many bytes (layer_digest.h). Both block. */
 int image_sum(struct image_store *s, char *const *layers, struct image_helper *helper, const atomic_bool *stop,
               char ret[DIGEST_HEX], struct err *err);
 int64_t image_bytes(struct image_store *s, char *const *layers, struct image_helper *helper);

@@ -1,5 +1,5 @@
 /* Theory of operation. The layers and the configuration so far are one struct image (`place.now`). Instructions that
- * only change the configuration change it there; RUN, COPY, ADD and WORKDIR put a layer on it (buildstep.c). The last
+ * only change the configuration change it there; RUN, COPY, ADD and WORKDIR put a layer on it (build_step.c). The last
  * one leads to a record under the name asked for. Nothing of the Dockerfile is ever run outside a sandbox. */
 #include "image/image_build.h"
 
@@ -16,13 +16,13 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/strlist.h"
-#include "image/buildstep.h"
+#include "image/build_step.h"
 #include "image/dockerfile.h"
 #include "image/image_cli.h"
 #include "image/image_limits.h"
 
 struct build {
-    struct buildstep_place place;
+    struct build_step_place place;
     const struct image_build_options *options;
     char **globals; /* ARGs before FROM */
     char **args;    /* ARGs after it */
@@ -178,7 +178,7 @@ static int do_run(struct build *b, const struct dockerfile_step *step, struct er
     JSON_OWNED command = r ? strlist_to_json(words) : json_string(step->args);
     if (!command)
         return err_set(err, ERR_INVALID, 0, "the command is not UTF-8");
-    return buildstep_run(&b->place, command, env, &b->is_cached, err);
+    return build_step_run(&b->place, command, env, &b->is_cached, err);
 }
 
 static int do_workdir(struct build *b, char *const *words, struct err *err)
@@ -186,8 +186,8 @@ static int do_workdir(struct build *b, char *const *words, struct err *err)
     int r = one_word(words, "a folder", err);
     if (r < 0)
         return r;
-    CLEANUP(free_p) char *path = buildstep_path(b->place.now, words[0]);
-    r = buildstep_mkdir(&b->place, path, &b->is_cached, err);
+    CLEANUP(free_p) char *path = build_step_path(b->place.now, words[0]);
+    r = build_step_mkdir(&b->place, path, &b->is_cached, err);
     if (r == 0)
         replace(&b->place.now->workdir, path);
     return r;
@@ -214,7 +214,7 @@ static int do_add(struct build *b, char *const *words, struct err *err)
             return err_set(err, ERR_INVALID, 0,
                            "%.100s: archives are not unpacked: COPY it and unpack it in a RUN step", words[i]);
     }
-    return buildstep_copy(&b->place, words, &b->is_cached, err);
+    return build_step_copy(&b->place, words, &b->is_cached, err);
 }
 
 /* --- one after the other --- */
@@ -236,7 +236,7 @@ static int apply_words(struct build *b, const struct dockerfile_step *step, char
     case DOCKERFILE_WORKDIR:
         return do_workdir(b, words, err);
     case DOCKERFILE_COPY:
-        return buildstep_copy(&b->place, words, &b->is_cached, err);
+        return build_step_copy(&b->place, words, &b->is_cached, err);
     case DOCKERFILE_ADD:
         return do_add(b, words, err);
     default:
@@ -315,8 +315,8 @@ static int finish(struct build *b, struct image **ret, struct err *err)
 static void build_done(struct build *b)
 {
     if (b->place.has_server)
-        buildserver_done(&b->place.server);
-    buildcontext_done(&b->place.context);
+        build_server_done(&b->place.server);
+    build_context_done(&b->place.context);
     image_free(b->place.now);
     strlist_free(b->globals);
     strlist_free(b->args);
@@ -337,7 +337,7 @@ int image_build(struct image_store *s, const struct image_build_options *options
     if (r == 0)
         r = read_dockerfile(options, &d, err);
     if (r == 0)
-        r = buildcontext_open(options->context, &b.place.context, err);
+        r = build_context_open(options->context, &b.place.context, err);
     if (r == 0)
         r = apply_all(&b, &d, err);
     if (r == 0)

@@ -1,6 +1,6 @@
 /* `iii image build`: what its two files share. image_build.c reads the Dockerfile and keeps the configuration;
- * buildstep.c runs one step that changes files in a sandbox, or takes its layers from the cache. Private to image/. May
- * include: base/, image/. */
+ * build_step.c runs one step that changes files in a sandbox, or takes its layers from the cache. Private to image/.
+ * May include: base/, image/. */
 #pragma once
 #include <stdbool.h>
 

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/strlist.h"
 #include "image/image.h"
-#include "image/layertree.h"
+#include "image/layer_tree.h"
 #include "image/layout.h"
 #include "image/record.h"
 
@@ -84,7 +84,7 @@ int image_from_pin(struct image_store *s, const char *owner, const struct image 
             return err_set(err, ERR_INVALID, 0, "pin %s names a layer that cannot be", owner);
         made->layers[made->n_layers++] = layout_layer_path(s, hex);
         bool is_known = i < base->n_layers && strcmp(base->layers[i], made->layers[i]) == 0 && base->layer_bytes;
-        made->layer_bytes[i] = is_known ? base->layer_bytes[i] : layertree_size_at(s->layers_fd, hex);
+        made->layer_bytes[i] = is_known ? base->layer_bytes[i] : layer_tree_size_at(s->layers_fd, hex);
         made->size_bytes += made->layer_bytes[i];
     }
     made->name = xstrdup(base->name);

@@ -14,10 +14,10 @@
 #include "base/cleanup.h"
 #include "base/ident.h"
 #include "image/image.h"
-#include "image/layerpack.h"
+#include "image/layer_pack.h"
 #include "image/layout.h"
 #include "image/manifest.h"
-#include "image/wordlist.h"
+#include "image/word_list.h"
 
 #define TYPE_INDEX    "application/vnd.oci.image.index.v1+json"
 #define TYPE_MANIFEST "application/vnd.oci.image.manifest.v1+json"
@@ -104,7 +104,7 @@ static int put_layer(struct exporter *x, const char *folder, struct err *err)
     CLEANUP(close_fd_p) int fd = openat(x->tmp.fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (root < 0 || fd < 0)
         return err_set(err, err_from_errno(errno), errno, "open %s", root < 0 ? folder : "a file in tmp");
-    int r = layerpack_write(root, x->store->is_rootless, fd, hex, &size, err);
+    int r = layer_pack_write(root, x->store->is_rootless, fd, hex, &size, err);
     if (r < 0)
         return r;
     (void)snprintf(path, sizeof(path), "blobs/sha256/%s", hex);
@@ -118,11 +118,11 @@ static json_t *config_doc(struct exporter *x)
     const struct image *i = x->image;
     json_t *cfg = json_object();
     if (i->env)
-        (void)json_object_set_new(cfg, "Env", wordlist_to_json(i->env));
+        (void)json_object_set_new(cfg, "Env", word_list_to_json(i->env));
     if (i->entrypoint)
-        (void)json_object_set_new(cfg, "Entrypoint", wordlist_to_json(i->entrypoint));
+        (void)json_object_set_new(cfg, "Entrypoint", word_list_to_json(i->entrypoint));
     if (i->cmd)
-        (void)json_object_set_new(cfg, "Cmd", wordlist_to_json(i->cmd));
+        (void)json_object_set_new(cfg, "Cmd", word_list_to_json(i->cmd));
     if (*i->user)
         (void)json_object_set_new(cfg, "User", json_string(i->user));
     if (*i->workdir)

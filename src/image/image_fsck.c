@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "image/image.h"
-#include "image/layertree.h"
+#include "image/layer_tree.h"
 #include "image/layout.h"
 #include "image/record.h"
 
@@ -145,7 +145,7 @@ static void check_layer(struct check *c, const char *name)
         return;
     complain(c, "layers/%s: %s", name, digest_is_hex(name) ? "belongs to no image" : "is no layer");
     if (c->is_repair)
-        (void)layertree_remove_at(c->store->layers_fd, name); /* stays named by the problem */
+        (void)layer_tree_remove_at(c->store->layers_fd, name); /* stays named by the problem */
 }
 
 /* A folder whose lock can be had belongs to nobody; opening the store has removed those before us. */

@@ -15,10 +15,10 @@
 #include "image/image.h"
 #include "image/layout.h"
 #include "image/staging.h"
-#include "image/tarstream.h"
+#include "image/tar_stream.h"
 #include "image/unpack.h"
-#include "image/wordlist.h"
-#include "os/whole.h"
+#include "image/word_list.h"
+#include "os/write_all.h"
 
 enum kind { KIND_ROOTFS, KIND_DOCKER, KIND_OCI };
 
@@ -61,15 +61,15 @@ static int detect(struct importer *im, enum kind *ret, struct err *err)
 {
     static const char *const rootfs_names[] = { "bin", "dev",  "etc", "home", "lib", "lib64", "proc", "root",
                                                 "run", "sbin", "sys", "tmp",  "usr", "var",   NULL };
-    CLEANUP(tarstream_close_p) struct tarstream *t = NULL;
+    CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
     bool has_layout = false, has_index = false, has_manifest = false;
     struct archive_entry *entry;
     int64_t seen = 0;
-    const struct tarstream_source source = { .fd = im->fd };
-    int r = tarstream_open(&source, &im->store->limits, &t, err);
+    const struct tar_stream_source source = { .fd = im->fd };
+    int r = tar_stream_open(&source, &im->store->limits, &t, err);
     if (r < 0)
         return r;
-    while ((r = tarstream_next(t, &entry, err)) > 0) {
+    while ((r = tar_stream_next(t, &entry, err)) > 0) {
         const char *name = archive_entry_pathname(entry);
         if (++seen > im->store->limits.entries || !name)
             break; /* unpacking will say so, with the entry */
@@ -92,7 +92,7 @@ static void blob_file(size_t index, char ret[32])
     (void)snprintf(ret, 32, "blob-%zu", index);
 }
 
-static int spread_file(struct importer *im, struct tarstream *t, struct blob *b, struct err *err)
+static int spread_file(struct importer *im, struct tar_stream *t, struct blob *b, struct err *err)
 {
     char file[32];
     blob_file((size_t)(b - im->blobs), file);
@@ -105,14 +105,14 @@ static int spread_file(struct importer *im, struct tarstream *t, struct blob *b,
     size_t len;
     int64_t offset;
     int r;
-    while ((r = tarstream_data(t, &data, &len, &offset, err)) > 0) {
+    while ((r = tar_stream_data(t, &data, &len, &offset, err)) > 0) {
         if (offset != b->size) {
             r = err_set(err, ERR_INVALID, 0, "\"%.200s\": a sparse file is no part of an image", b->path);
             break;
         }
         digest_add(&d, data, len);
         b->size += (int64_t)len;
-        int written = whole_write(fd, data, len);
+        int written = write_all_write(fd, data, len);
         if (written < 0) {
             r = err_set(err, err_from_errno(-written), -written, "\"%.200s\": unpack", b->path);
             break;
@@ -123,7 +123,7 @@ static int spread_file(struct importer *im, struct tarstream *t, struct blob *b,
     return r;
 }
 
-static int spread_entry(struct importer *im, struct tarstream *t, struct archive_entry *entry, struct err *err)
+static int spread_entry(struct importer *im, struct tar_stream *t, struct archive_entry *entry, struct err *err)
 {
     const char *name = archive_entry_pathname(entry);
     char path[IMAGE_LIMITS_PATH_BYTES + 1] = "";
@@ -150,18 +150,18 @@ static int spread_entry(struct importer *im, struct tarstream *t, struct archive
 
 static int spread(struct importer *im, struct err *err)
 {
-    CLEANUP(tarstream_close_p) struct tarstream *t = NULL;
+    CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
     struct archive_entry *entry;
-    const struct tarstream_source source = { .fd = im->fd };
-    int r = tarstream_open(&source, &im->store->limits, &t, err);
+    const struct tar_stream_source source = { .fd = im->fd };
+    int r = tar_stream_open(&source, &im->store->limits, &t, err);
     if (r < 0)
         return r;
     im->blobs = xzalloc(IMAGE_LIMITS_BLOBS * sizeof(*im->blobs));
-    while ((r = tarstream_next(t, &entry, err)) > 0) {
+    while ((r = tar_stream_next(t, &entry, err)) > 0) {
         r = spread_entry(im, t, entry, err);
         if (r < 0)
             return r;
-        show_progress(im, tarstream_packed_bytes(t));
+        show_progress(im, tar_stream_packed_bytes(t));
     }
     im->is_spread = true;
     return r;
@@ -225,7 +225,7 @@ static int read_blob(const struct importer *im, const char *path, char **ret, si
 
 static int import_layer(struct importer *im, int fd, const char *expected, struct err *err)
 {
-    const struct tarstream_source source = { .fd = fd };
+    const struct tar_stream_source source = { .fd = fd };
     return staging_add(&im->staging, &source, expected, err);
 }
 
@@ -238,7 +238,7 @@ static int import_parts(struct importer *im, const struct manifest_parts *parts,
         r = manifest_parse_config(text, len, &im->staging.config, err);
     if (r < 0)
         return r;
-    size_t n = wordlist_len(parts->layers), n_ids = wordlist_len(im->staging.config.diff_ids);
+    size_t n = word_list_len(parts->layers), n_ids = word_list_len(im->staging.config.diff_ids);
     if (n != n_ids)
         return err_set(err, ERR_INVALID, 0, "the manifest has %zu layers, the image config %zu", n, n_ids);
     for (size_t i = 0; parts->layers && parts->layers[i]; i++) {

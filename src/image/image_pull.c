@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "image/blobfetch.h"
+#include "image/blob_fetch.h"
 #include "image/image.h"
 #include "image/image_remote.h"
 #include "image/manifest.h"
@@ -17,7 +17,7 @@
 #include "image/reference.h"
 #include "image/registry_client.h"
 #include "image/staging.h"
-#include "image/wordlist.h"
+#include "image/word_list.h"
 
 #define FETCHERS    3
 #define INDEX_DEPTH 3
@@ -33,7 +33,7 @@ struct puller {
     json_t *known;                                /* {packed digest: layer} of the images that are here */
     struct layout_layer layers[IMAGE_LAYERS_MAX]; /* those of them that are known */
     size_t n_known;                               /* how many at the bottom are, without a gap */
-    struct blobfetch *fetches[IMAGE_LAYERS_MAX];  /* NULL: the layer is known */
+    struct blob_fetch *fetches[IMAGE_LAYERS_MAX]; /* NULL: the layer is known */
     atomic_size_t next;
     pthread_t threads[FETCHERS];
     size_t n_threads;
@@ -129,7 +129,7 @@ static int read_config(struct puller *p, struct err *err)
     r = check_platform(buf_text(&text), text.len, err);
     if (r == 0)
         r = manifest_parse_config(buf_text(&text), text.len, &p->staging.config, err);
-    size_t n_ids = wordlist_len(p->staging.config.diff_ids);
+    size_t n_ids = word_list_len(p->staging.config.diff_ids);
     if (r == 0 && n_ids != p->manifest.n_layers)
         r = err_set(err, ERR_UPSTREAM, 0, "its manifest has %zu layers, its config %zu", p->manifest.n_layers, n_ids);
     return r;
@@ -158,8 +158,8 @@ static void *fetch_layers(void *arg)
         if (!p->fetches[at])
             continue;
         if (atomic_load(&p->state->is_stopped))
-            blobfetch_fail(p->fetches[at], &stopped);
-        else if (blobfetch_run(p->fetches[at], NULL) < 0)
+            blob_fetch_fail(p->fetches[at], &stopped);
+        else if (blob_fetch_run(p->fetches[at], NULL) < 0)
             atomic_store(&p->state->is_stopped, true); /* the others cannot save the image */
     }
     return NULL;
@@ -173,7 +173,7 @@ static int start_fetching(struct puller *p, struct err *err)
         p->staging.blobs[i] = xstrdup(p->manifest.layers[i].hex);
         if (is_known(p, i))
             continue;
-        p->fetches[i] = blobfetch_new(p->store, p->registry, &p->manifest.layers[i], &p->state->done_bytes);
+        p->fetches[i] = blob_fetch_new(p->store, p->registry, &p->manifest.layers[i], &p->state->done_bytes);
         total += p->manifest.layers[i].size;
         n_missing++;
     }
@@ -192,17 +192,17 @@ static int start_fetching(struct puller *p, struct err *err)
 
 static int unpack_one(struct puller *p, size_t at, struct err *err)
 {
-    struct blobfetch *f = p->fetches[at];
+    struct blob_fetch *f = p->fetches[at];
     const char *diff_id = p->staging.config.diff_ids[at];
     if (!f)
         return staging_add_known(&p->staging, p->layers[at].hex) ? 0 : -EAGAIN;
-    const struct tarstream_source source = { .read = blobfetch_read, .arg = f };
+    const struct tar_stream_source source = { .read = blob_fetch_read, .arg = f };
     int r = staging_add(&p->staging, &source, diff_id, err);
     bool was_stopped = atomic_load(&p->state->is_stopped);
     if (r < 0)
         atomic_store(&p->state->is_stopped, true);
     struct err why = ERR_INIT;
-    int fetched = blobfetch_wait(f, &why);
+    int fetched = blob_fetch_wait(f, &why);
     if (fetched < 0 && (fetched != -ECANCELED || was_stopped || r == 0)) {
         *err = why; /* what unpacking says of bytes that never came explains nothing */
         return fetched;
@@ -215,7 +215,7 @@ static int first_cause(struct puller *p, int r, struct err *err)
 {
     for (size_t i = 0; r == -ECANCELED && i < p->manifest.n_layers; i++) {
         struct err why = ERR_INIT;
-        int fetched = p->fetches[i] ? blobfetch_wait(p->fetches[i], &why) : 0;
+        int fetched = p->fetches[i] ? blob_fetch_wait(p->fetches[i], &why) : 0;
         if (fetched < 0 && fetched != -ECANCELED) {
             *err = why;
             return fetched;
@@ -251,8 +251,8 @@ static void puller_done(struct puller *p, bool is_keeping)
 {
     for (size_t i = 0; i < p->manifest.n_layers; i++) {
         if (p->fetches[i] && !is_keeping)
-            blobfetch_discard(p->fetches[i]);
-        (void)blobfetch_free(p->fetches[i]);
+            blob_fetch_discard(p->fetches[i]);
+        (void)blob_fetch_free(p->fetches[i]);
     }
     staging_done(&p->staging);
     manifest_image_done(&p->manifest);

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "image/image_spares.h"
+#include "image/image_tool_pool.h"
 #include "os/seqsock.h"
 
 #define LOOK_MS 100 /* how often a long call looks whether it is still wanted */
@@ -218,8 +218,9 @@ static int call_once(const struct call *c, json_t **ret, struct err *err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "socket pair for the image tool");
     int r = seqsock_send(pair[0], parts, NULL, 0);
-    r = r < 0 ? err_sys(err, r, "ask the image tool")
-              : hand_over(c->remote, pair[1], c->how.is_foreign ? IMAGE_SPARES_FOREIGN : IMAGE_SPARES_PLAIN, err);
+    r = r < 0
+            ? err_sys(err, r, "ask the image tool")
+            : hand_over(c->remote, pair[1], c->how.is_foreign ? IMAGE_TOOL_POOL_UNTRUSTED : IMAGE_TOOL_POOL_PLAIN, err);
     (void)close(pair[1]); /* the tool's */
     if (r == 0)
         r = await(c, pair[0], ret, err);

@@ -1,6 +1,6 @@
 /* `iii --image-tool DATA_DIR`: the process that works on the image store for the server. It takes calls, each a socket,
- * on descriptor 3 and gives each to a child (image_spares.c); only the child reads what the server says, parses what a
- * registry or an archive holds, and answers, until the socket ends: what the server asks on the same one is about the
+ * on descriptor 3 and gives each to a child (image_tool_pool.c); only the child reads what the server says, parses what
+ * a registry or an archive holds, and answers, until the socket ends: what the server asks on the same one is about the
  * same layers. The server is not believed: folders of boxes are named by a fixed pattern and opened beneath the data
  * folder, layers by their digest.
  */
@@ -22,11 +22,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/strlist.h"
-#include "image/hostview.h"
+#include "image/host_view.h"
 #include "image/image.h"
 #include "image/image_remote.h"
-#include "image/image_spares.h"
-#include "image/layersum.h"
+#include "image/image_tool_pool.h"
+#include "image/layer_digest.h"
 #include "image/layout.h"
 #include "os/confine.h"
 #include "os/filter.h"
@@ -43,7 +43,7 @@ struct tool {
     struct image_store *store;
     /* in a child: */
     int call_fd;
-    bool has_read_foreign; /* bytes of a registry or an archive */
+    bool has_read_untrusted; /* bytes of a registry or an archive */
     /* long work: */
     struct image_pull_state pull;
     atomic_bool is_unwanted;
@@ -137,7 +137,7 @@ static int op_host(struct tool *t, const json_t *q, json_t *answer, struct err *
     struct layout_layer layer;
     (void)q;
     (void)answer;
-    return hostview_layer(t->store, &layer, err);
+    return host_view_layer(t->store, &layer, err);
 }
 
 /* Absolute folders of the layers that are named by digest. */
@@ -164,7 +164,7 @@ static int op_sum(struct tool *t, const json_t *q, json_t *answer, struct err *e
     CLEANUP(strlist_free_p) char **layers = NULL;
     int r = read_layers(t, q, &layers, err);
     if (r == 0)
-        r = layersum_of(layers, &t->is_unwanted, hex, err);
+        r = layer_digest_of(layers, &t->is_unwanted, hex, err);
     if (r == 0)
         (void)json_object_set_new(answer, "sum", json_string(hex));
     return r;
@@ -175,7 +175,7 @@ static int op_bytes(struct tool *t, const json_t *q, json_t *answer, struct err 
     CLEANUP(strlist_free_p) char **layers = NULL;
     int r = read_layers(t, q, &layers, err);
     if (r == 0)
-        (void)json_object_set_new(answer, "bytes", json_integer(layersum_bytes(layers, strlist_count(layers))));
+        (void)json_object_set_new(answer, "bytes", json_integer(layer_digest_bytes(layers, strlist_count(layers))));
     return r;
 }
 
@@ -244,7 +244,7 @@ static int op_discard(struct tool *t, const json_t *q, json_t *answer, struct er
 static const struct {
     const char *name;
     op_fn *fn;
-    bool is_long, reads_foreign;
+    bool is_long, reads_untrusted;
 } ops[] = { { "pull", op_pull, true, true },       { "sum", op_sum, true, false },
             { "remove", op_remove, false, false }, { "collect", op_collect, false, false },
             { "host", op_host, false, false },     { "bytes", op_bytes, false, false },
@@ -256,7 +256,7 @@ static int carry_out(struct tool *t, const json_t *q, json_t *answer, struct err
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         if (strcmp(ops[i].name, name) != 0)
             continue;
-        t->has_read_foreign |= ops[i].reads_foreign;
+        t->has_read_untrusted |= ops[i].reads_untrusted;
         return ops[i].is_long ? run_attended(t, ops[i].fn, q, answer, err) : ops[i].fn(t, q, answer, err);
     }
     return err_set(err, ERR_INVALID, 0, "the image tool knows no \"%.40s\"", name);
@@ -298,7 +298,7 @@ static bool serve(void *arg, int call, int confined, const struct err *why)
     bool is_wanted = true;
     while (is_wanted)
         is_wanted = serve_call(t, confined, why);
-    return !t->has_read_foreign;
+    return !t->has_read_untrusted;
 }
 
 int image_tool_main(int argc, char **argv)
@@ -322,7 +322,7 @@ int image_tool_main(int argc, char **argv)
         (void)fprintf(stderr, "image tool: %s\n", err.msg);
         return 1;
     }
-    image_spares_run(argv[2], CONTROL_FD, serve, &t);
+    image_tool_pool_run(argv[2], CONTROL_FD, serve, &t);
     (void)layout_close(t.store);
     return 0;
 }

@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/ident.h"
 #include "image/digest.h"
-#include "image/layertree.h"
-#include "os/whole.h"
+#include "image/layer_tree.h"
+#include "os/write_all.h"
 
 #define PARTIAL_KEEP_S (7 * 86400)
 #define SHARED_S       60
@@ -70,7 +70,7 @@ static bool sweep_tmp(struct image_store *s)
         if (made >= 0 && flock(made, LOCK_EX | LOCK_NB) < 0)
             continue; /* its maker is alive */
         has_dead = true;
-        (void)layertree_remove_at(s->tmp_fd, e->d_name); /* what stays is tried again at the next open */
+        (void)layer_tree_remove_at(s->tmp_fd, e->d_name); /* what stays is tried again at the next open */
         char pin[64];
         (void)snprintf(pin, sizeof(pin), LAYOUT_EXPORT_PIN "%.40s", e->d_name);
         (void)unlinkat(s->pins_fd, pin, 0); /* it had one only if it was an export */
@@ -227,7 +227,7 @@ void layout_tmp_done(struct layout_tmp *t)
 {
     if (!t->store)
         return;
-    (void)layertree_remove_at(t->store->tmp_fd, t->name); /* what stays goes at the next open */
+    (void)layer_tree_remove_at(t->store->tmp_fd, t->name); /* what stays goes at the next open */
     close_fd_p(&t->fd);
     t->store = NULL;
 }
@@ -247,7 +247,7 @@ static int write_file(int dir_fd, const char *name, const char *text, size_t len
         return -errno;
     if (for_fd != dir_fd)
         share(fd, for_fd);
-    int r = whole_write(fd, text, len);
+    int r = write_all_write(fd, text, len);
     return r == 0 && is_durable && fsync(fd) < 0 ? -errno : r;
 }
 

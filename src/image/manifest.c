@@ -7,23 +7,23 @@
 #include "base/json.h"
 #include "image/image.h"
 #include "image/image_limits.h"
-#include "image/wordlist.h"
+#include "image/word_list.h"
 
 #define BLOB_FOLDER "blobs/sha256/"
 
 void manifest_parts_done(struct manifest_parts *p)
 {
     free(p->config);
-    wordlist_free(p->layers);
+    word_list_free(p->layers);
     *p = (struct manifest_parts){ 0 };
 }
 
 void manifest_config_done(struct manifest_config *c)
 {
-    wordlist_free(c->env);
-    wordlist_free(c->entrypoint);
-    wordlist_free(c->cmd);
-    wordlist_free(c->diff_ids);
+    word_list_free(c->env);
+    word_list_free(c->entrypoint);
+    word_list_free(c->cmd);
+    word_list_free(c->diff_ids);
     free(c->user);
     free(c->workdir);
     *c = (struct manifest_config){ 0 };
@@ -64,12 +64,12 @@ int manifest_parse_docker(const char *text, size_t len, struct manifest_parts *r
     const char *config = json_get_str(first, "Config", NULL);
     if (!config || strlen(config) > IMAGE_LIMITS_PATH_BYTES)
         return err_set(err, ERR_INVALID, 0, "manifest.json names no Config");
-    CLEANUP(wordlist_free_p) char **layers = NULL;
-    r = wordlist_from_json(json_get(first, "Layers"), "manifest.json: Layers", IMAGE_LAYERS_MAX,
-                           IMAGE_LIMITS_PATH_BYTES, &layers, err);
+    CLEANUP(word_list_free_p) char **layers = NULL;
+    r = word_list_from_json(json_get(first, "Layers"), "manifest.json: Layers", IMAGE_LAYERS_MAX,
+                            IMAGE_LIMITS_PATH_BYTES, &layers, err);
     if (r < 0)
         return r;
-    if (wordlist_len(layers) == 0)
+    if (word_list_len(layers) == 0)
         return err_set(err, ERR_INVALID, 0, "manifest.json: the image has no layers");
     ret->config = xstrdup(config);
     ret->layers = STEAL(layers);
@@ -212,8 +212,8 @@ static int read_text(const json_t *obj, const char *key, size_t max, char **ret,
 
 static int read_diff_ids(const json_t *doc, struct manifest_config *c, struct err *err)
 {
-    int r = wordlist_from_json(json_get(json_get(doc, "rootfs"), "diff_ids"), "image config: diff_ids",
-                               IMAGE_LAYERS_MAX, 128, &c->diff_ids, err);
+    int r = word_list_from_json(json_get(json_get(doc, "rootfs"), "diff_ids"), "image config: diff_ids",
+                                IMAGE_LAYERS_MAX, 128, &c->diff_ids, err);
     for (size_t i = 0; r == 0 && c->diff_ids && c->diff_ids[i]; i++) {
         const char *hex = digest_from_ref(c->diff_ids[i]);
         if (!hex)
@@ -242,16 +242,16 @@ int manifest_parse_config(const char *text, size_t len, struct manifest_config *
     CLEANUP(manifest_config_done) struct manifest_config c = { 0 };
     r = read_diff_ids(doc, &c, err);
     if (r == 0)
-        r = wordlist_from_json(json_get(cfg, "Env"), "image config: Env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES,
-                               &c.env, err);
+        r = word_list_from_json(json_get(cfg, "Env"), "image config: Env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES,
+                                &c.env, err);
     if (r == 0)
         r = check_env(c.env, err);
     if (r == 0)
-        r = wordlist_from_json(json_get(cfg, "Entrypoint"), "image config: Entrypoint", IMAGE_LIMITS_ARGS,
-                               IMAGE_LIMITS_WORD_BYTES, &c.entrypoint, err);
+        r = word_list_from_json(json_get(cfg, "Entrypoint"), "image config: Entrypoint", IMAGE_LIMITS_ARGS,
+                                IMAGE_LIMITS_WORD_BYTES, &c.entrypoint, err);
     if (r == 0)
-        r = wordlist_from_json(json_get(cfg, "Cmd"), "image config: Cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
-                               &c.cmd, err);
+        r = word_list_from_json(json_get(cfg, "Cmd"), "image config: Cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
+                                &c.cmd, err);
     if (r == 0)
         r = read_text(cfg, "User", 255, &c.user, err);
     if (r == 0)

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "image/wordlist.h"
+#include "image/word_list.h"
 
 void record_file(const char *name, char ret[RECORD_FILE])
 {
@@ -48,8 +48,8 @@ json_t *record_new(const char *name, const char *source, const struct layout_lay
         size += layers[i].size_bytes;
     }
     json_t *cfg =
-        json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "env", wordlist_to_json(config->env), "entrypoint",
-                  wordlist_to_json(config->entrypoint), "cmd", wordlist_to_json(config->cmd), "user",
+        json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "env", word_list_to_json(config->env), "entrypoint",
+                  word_list_to_json(config->entrypoint), "cmd", word_list_to_json(config->cmd), "user",
                   json_text(config->user ? config->user : "", config->user ? strlen(config->user) : 0), "workdir",
                   json_text(config->workdir ? config->workdir : "", config->workdir ? strlen(config->workdir) : 0),
                   "isHost", config->is_host);
@@ -104,12 +104,12 @@ int record_to_image(struct image_store *s, const json_t *record, const char *ask
     i->size_bytes = json_get_int(record, "size", 0);
     int r = read_layers(s, record, i, err);
     if (r == 0)
-        r = wordlist_from_json(json_get(cfg, "env"), "env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES, &i->env, err);
+        r = word_list_from_json(json_get(cfg, "env"), "env", IMAGE_LIMITS_ENV, IMAGE_LIMITS_WORD_BYTES, &i->env, err);
     if (r == 0)
-        r = wordlist_from_json(json_get(cfg, "entrypoint"), "entrypoint", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
-                               &i->entrypoint, err);
+        r = word_list_from_json(json_get(cfg, "entrypoint"), "entrypoint", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES,
+                                &i->entrypoint, err);
     if (r == 0)
-        r = wordlist_from_json(json_get(cfg, "cmd"), "cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES, &i->cmd, err);
+        r = word_list_from_json(json_get(cfg, "cmd"), "cmd", IMAGE_LIMITS_ARGS, IMAGE_LIMITS_WORD_BYTES, &i->cmd, err);
     if (r < 0)
         return r;
     *ret = STEAL(i);

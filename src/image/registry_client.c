@@ -13,9 +13,9 @@
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/ident.h"
-#include "image/dockercred.h"
+#include "image/docker_credentials.h"
 #include "image/image_limits.h"
-#include "image/regauth.h"
+#include "image/registry_auth.h"
 
 #define ENDPOINTS_MAX 8
 #define TRIES_MAX     5   /* in a row without a byte of progress */
@@ -78,7 +78,7 @@ static int add_endpoint(struct registry *r, const char *address, size_t len, str
         rest_len--;
     e->host = xstrndup(rest, host_len);
     bool is_plain = scheme ? text[4] == ':' : is_listed(r->options->plain_hosts, e->host);
-    e->may_be_plain = !scheme && !is_plain && regcurl_is_loopback(e->host);
+    e->may_be_plain = !scheme && !is_plain && registry_http_is_loopback(e->host);
     e->base = xasprintf("%s://%.*s", is_plain ? "http" : "https", (int)rest_len, rest);
     return 0;
 }
@@ -164,7 +164,7 @@ void registry_doc_done(struct registry_doc *d)
 
 /* --- login --- */
 
-static char *basic_header(const struct dockercred *c)
+static char *basic_header(const struct docker_credentials *c)
 {
     CLEANUP(free_p) char *plain = xasprintf("%s:%s", c->user, c->secret);
     size_t len = strlen(plain);
@@ -176,16 +176,16 @@ static char *basic_header(const struct dockercred *c)
     return header;
 }
 
-static char *token_query(const struct registry *r, const struct regauth_challenge *c)
+static char *token_query(const struct registry *r, const struct registry_auth_challenge *c)
 {
     CLEANUP(free_p) char *own_scope = xasprintf("repository:%s:pull", r->ref.repository);
-    CLEANUP(free_p) char *scope = regcurl_escape(*c->scope ? c->scope : own_scope);
-    CLEANUP(free_p) char *service = regcurl_escape(c->service);
+    CLEANUP(free_p) char *scope = registry_http_escape(*c->scope ? c->scope : own_scope);
+    CLEANUP(free_p) char *service = registry_http_escape(c->service);
     return xasprintf("service=%s&scope=%s", service, scope);
 }
 
-static int fetch_token(struct registry *r, const struct regauth_challenge *c, const struct dockercred *cred,
-                       struct err *err)
+static int fetch_token(struct registry *r, const struct registry_auth_challenge *c,
+                       const struct docker_credentials *cred, struct err *err)
 {
     const struct endpoint *e = &r->endpoints[r->at];
     if (strncmp(c->realm, "http://", 7) == 0 && strncmp(e->base, "https://", 8) == 0)
@@ -195,18 +195,18 @@ static int fetch_token(struct registry *r, const struct regauth_challenge *c, co
     CLEANUP(free_p) char *basic = NULL;
     CLEANUP(free_p) char *url = NULL;
     if (cred->secret && cred->is_identity) {
-        CLEANUP(free_p) char *secret = regcurl_escape(cred->secret);
+        CLEANUP(free_p) char *secret = registry_http_escape(cred->secret);
         form = xasprintf("grant_type=refresh_token&client_id=iii-sandbox&refresh_token=%s&%s", secret, query);
         url = xstrdup(c->realm);
     } else {
         basic = cred->secret ? basic_header(cred) : NULL;
         url = xasprintf("%s%c%s", c->realm, strchr(c->realm, '?') ? '&' : '?', query);
     }
-    CLEANUP(regcurl_reply_done) struct regcurl_reply reply = { 0 };
-    const struct regcurl_request req = {
+    CLEANUP(registry_http_reply_done) struct registry_http_reply reply = { 0 };
+    const struct registry_http_request req = {
         .url = url, .authorization = basic, .form = form, .is_cancelled = r->options->is_cancelled
     };
-    int result = regcurl_do(&req, 1 << 20, &reply, err);
+    int result = registry_http_do(&req, 1 << 20, &reply, err);
     if (result < 0)
         return err_wrap(err, result, "log in to %s", e->host);
     if (reply.status == 401 || reply.status == 403)
@@ -215,7 +215,7 @@ static int fetch_token(struct registry *r, const struct regauth_challenge *c, co
     if (reply.status != 200)
         return err_set(err, ERR_UPSTREAM, 0, "log in to %s: its token service answered %d", e->host, reply.status);
     CLEANUP(free_p) char *token = NULL;
-    result = regauth_parse_token(buf_text(&reply.body), reply.body.len, &token, err);
+    result = registry_auth_parse_token(buf_text(&reply.body), reply.body.len, &token, err);
     if (result == 0)
         set_authorization(r, xasprintf("Bearer %s", token));
     return result;
@@ -223,12 +223,12 @@ static int fetch_token(struct registry *r, const struct regauth_challenge *c, co
 
 static int login(struct registry *r, const char *challenge, struct err *err)
 {
-    struct regauth_challenge *c = xzalloc(sizeof(*c)); /* too big for a worker's stack to be proud of */
-    CLEANUP(dockercred_done) struct dockercred cred = { 0 };
+    struct registry_auth_challenge *c = xzalloc(sizeof(*c)); /* too big for a worker's stack to be proud of */
+    CLEANUP(docker_credentials_done) struct docker_credentials cred = { 0 };
     const struct endpoint *e = &r->endpoints[r->at];
-    int result = regauth_parse_challenge(challenge, c, err);
+    int result = registry_auth_parse_challenge(challenge, c, err);
     if (result == 0)
-        result = dockercred_find(r->options->docker_config, e->host, &cred, err);
+        result = docker_credentials_find(r->options->docker_config, e->host, &cred, err);
     if (result == 0 && !c->is_basic)
         result = fetch_token(r, c, &cred, err);
     else if (result == 0 && cred.secret)
@@ -244,7 +244,7 @@ static int login(struct registry *r, const char *challenge, struct err *err)
 /* --- requests --- */
 
 struct counted {
-    regcurl_sink_fn *sink;
+    registry_http_sink_fn *sink;
     void *arg;
     int64_t offset;
 };
@@ -273,7 +273,7 @@ static void pause_ms(const struct registry *r, int64_t ms)
 }
 
 /* 0: it was waited for, try again. */
-static int wait_for_retry(const struct registry *r, const struct regcurl_reply *reply, int tries, struct err *err)
+static int wait_for_retry(const struct registry *r, const struct registry_http_reply *reply, int tries, struct err *err)
 {
     if (reply->retry_after_s > WAIT_MAX_S)
         return err_set(err, ERR_UPSTREAM, 0, "%s limits the rate: it wants %lld seconds of peace; try then, or log in",
@@ -286,7 +286,7 @@ static int wait_for_retry(const struct registry *r, const struct regcurl_reply *
     return is_cancelled(r) ? err_set(err, ERR_CAPACITY, ECANCELED, "the pull was cancelled") : 0;
 }
 
-static int explain_status(const struct registry *r, const struct regcurl_reply *reply, struct err *err)
+static int explain_status(const struct registry *r, const struct registry_http_reply *reply, struct err *err)
 {
     const struct endpoint *e = &r->endpoints[r->at];
     switch (reply->status) {
@@ -307,22 +307,22 @@ static int explain_status(const struct registry *r, const struct regcurl_reply *
 }
 
 /* One answer, with a login when the registry asks for one. */
-static int exchange(struct registry *r, struct regcurl_request *req, size_t body_max, struct regcurl_reply *reply,
-                    struct err *err)
+static int exchange(struct registry *r, struct registry_http_request *req, size_t body_max,
+                    struct registry_http_reply *reply, struct err *err)
 {
     for (int round = 0;; round++) {
         CLEANUP(free_p) char *authorization = get_authorization(r);
         req->authorization = authorization;
-        int result = regcurl_do(req, body_max, reply, err);
+        int result = registry_http_do(req, body_max, reply, err);
         req->authorization = NULL;
         if (result < 0 || reply->status != 401 || round == 1 || !*reply->challenge)
             return result;
         char *challenge = xstrdup(reply->challenge);
-        regcurl_reply_done(reply);
+        registry_http_reply_done(reply);
         result = login(r, challenge, err);
         free(challenge);
         if (result < 0) {
-            *reply = (struct regcurl_reply){ 0 };
+            *reply = (struct registry_http_reply){ 0 };
             return result;
         }
     }
@@ -342,8 +342,8 @@ static bool try_plain(struct registry *r)
 }
 
 /* Until 200 or 206; failures that may pass are tried again from where the body stood. */
-static int get(struct registry *r, const char *path, struct regcurl_request *req, size_t body_max,
-               struct regcurl_reply *reply, struct err *err)
+static int get(struct registry *r, const char *path, struct registry_http_request *req, size_t body_max,
+               struct registry_http_reply *reply, struct err *err)
 {
     struct counted counted = { .sink = req->sink, .arg = req->sink_arg, .offset = req->offset };
     if (req->sink) {
@@ -371,7 +371,7 @@ static int get(struct registry *r, const char *path, struct regcurl_request *req
         if (!reply->is_passing || tries >= TRIES_MAX || calls >= CALLS_MAX)
             return result < 0 ? result : explain_status(r, reply, err);
         result = wait_for_retry(r, reply, tries, err);
-        regcurl_reply_done(reply);
+        registry_http_reply_done(reply);
         if (result < 0)
             return result;
     }
@@ -381,8 +381,8 @@ static int manifest_here(struct registry *r, const char *hex, struct registry_do
                          struct err *err)
 {
     CLEANUP(free_p) char *path = *hex ? xasprintf("manifests/sha256:%s", hex) : xasprintf("manifests/%s", r->ref.tag);
-    CLEANUP(regcurl_reply_done) struct regcurl_reply reply = { 0 };
-    struct regcurl_request req = { .accept = MANIFEST_ACCEPT };
+    CLEANUP(registry_http_reply_done) struct registry_http_reply reply = { 0 };
+    struct registry_http_request req = { .accept = MANIFEST_ACCEPT };
     int result = get(r, path, &req, IMAGE_LIMITS_JSON_BYTES, &reply, err);
     *ret_is_unreachable = reply.is_unreachable;
     if (result < 0)
@@ -420,11 +420,11 @@ int registry_manifest(struct registry *r, const char *hex, struct registry_doc *
     }
 }
 
-int registry_blob(struct registry *r, const char *hex, int64_t offset, regcurl_sink_fn *sink, void *arg,
+int registry_blob(struct registry *r, const char *hex, int64_t offset, registry_http_sink_fn *sink, void *arg,
                   struct err *err)
 {
     CLEANUP(free_p) char *path = xasprintf("blobs/sha256:%s", hex);
-    CLEANUP(regcurl_reply_done) struct regcurl_reply reply = { 0 };
-    struct regcurl_request req = { .offset = offset, .sink = sink, .sink_arg = arg };
+    CLEANUP(registry_http_reply_done) struct registry_http_reply reply = { 0 };
+    struct registry_http_request req = { .offset = offset, .sink = sink, .sink_arg = arg };
     return get(r, path, &req, ERROR_BYTES, &reply, err);
 }

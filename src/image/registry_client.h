@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "image/digest.h"
 #include "image/reference.h"
-#include "image/regcurl.h"
+#include "image/registry_http.h"
 
 struct registry_options {
     const char *mirrors;       /* "docker.io=mirror.example,ghcr.io=http://10.0.0.1:5000"; NULL or "": none */
@@ -38,5 +38,5 @@ void registry_doc_done(struct registry_doc *d); /* for CLEANUP() too */
  * ERR_UPSTREAM: it answered, but not usably. */
 int registry_manifest(struct registry *r, const char *hex, struct registry_doc *ret, struct err *err);
 /* The blob's bytes from offset on, once each and in order, over as many connections as it takes. */
-int registry_blob(struct registry *r, const char *hex, int64_t offset, regcurl_sink_fn *sink, void *arg,
+int registry_blob(struct registry *r, const char *hex, int64_t offset, registry_http_sink_fn *sink, void *arg,
                   struct err *err);

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "image/layertree.h"
+#include "image/layer_tree.h"
 #include "image/record.h"
 
 int staging_init(struct staging *st, struct image_store *s, struct err *err)
@@ -44,14 +44,14 @@ void staging_chain_hex(const struct layout_layer *below, size_t n_below, const c
 
 /* The digest of a layer that is already unpacked is still computed from the bytes at hand: an archive that merely
  * states the digest of somebody's layer must not be given that layer. */
-static int hash_layer(struct staging *st, const struct tarstream_source *source, char ret[DIGEST_HEX], struct err *err)
+static int hash_layer(struct staging *st, const struct tar_stream_source *source, char ret[DIGEST_HEX], struct err *err)
 {
-    CLEANUP(tarstream_close_p) struct tarstream *t = NULL;
-    int r = tarstream_open(source, &st->store->limits, &t, err);
-    return r < 0 ? r : tarstream_finish(t, ret, err);
+    CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
+    int r = tar_stream_open(source, &st->store->limits, &t, err);
+    return r < 0 ? r : tar_stream_finish(t, ret, err);
 }
 
-static int unpack(struct staging *st, const struct tarstream_source *source, struct layout_layer *layer,
+static int unpack(struct staging *st, const struct tar_stream_source *source, struct layout_layer *layer,
                   struct err *err)
 {
     char name[32];
@@ -78,7 +78,7 @@ static int open_known(struct staging *st, const char *hex)
     return openat(st->store->layers_fd, hex, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-int staging_add(struct staging *st, const struct tarstream_source *source, const char *expected, struct err *err)
+int staging_add(struct staging *st, const struct tar_stream_source *source, const char *expected, struct err *err)
 {
     if (st->n_layers == IMAGE_LAYERS_MAX)
         return err_set(err, ERR_TOO_LARGE, 0, "the image has over %d layers", IMAGE_LAYERS_MAX);
@@ -89,7 +89,7 @@ int staging_add(struct staging *st, const struct tarstream_source *source, const
     if (r == 0 && expected && strcmp(layer.hex, expected) != 0)
         r = err_set(err, ERR_INVALID, 0, "its digest is %s, the image says %s", layer.hex, expected);
     if (r == 0 && is_known) {
-        layer.size_bytes = layertree_size_at(st->store->layers_fd, layer.hex);
+        layer.size_bytes = layer_tree_size_at(st->store->layers_fd, layer.hex);
         st->layer_fds[at] = open_known(st, layer.hex);
     }
     if (r == 0 && st->is_staged[at] && st->job.has_lower_links) {
@@ -111,7 +111,7 @@ bool staging_add_known(struct staging *st, const char *hex)
         return false;
     struct layout_layer *layer = &st->layers[st->n_layers];
     memcpy(layer->hex, hex, DIGEST_HEX);
-    layer->size_bytes = layertree_size_at(st->store->layers_fd, hex);
+    layer->size_bytes = layer_tree_size_at(st->store->layers_fd, hex);
     st->layer_fds[st->n_layers++] = fd;
     return true;
 }

@@ -9,7 +9,7 @@
 #include "image/image.h"
 #include "image/layout.h"
 #include "image/manifest.h"
-#include "image/tarstream.h"
+#include "image/tar_stream.h"
 #include "image/unpack.h"
 
 struct staging {
@@ -28,7 +28,7 @@ int staging_init(struct staging *st, struct image_store *s, struct err *err);
 void staging_done(struct staging *st); /* removes what was not committed; fine after a failed init */
 
 /* The next layer, read from source. expected: the digest the image's config states for the unpacked stream, or NULL. */
-int staging_add(struct staging *st, const struct tarstream_source *source, const char *expected, struct err *err);
+int staging_add(struct staging *st, const struct tar_stream_source *source, const char *expected, struct err *err);
 /* The next layer is the store's own hex, known to be right: nothing is read. False when it is not there (any more). */
 bool staging_add_known(struct staging *st, const char *hex);
 /* The name of a layer that depends on those below (a hard link into them, say) and so is only right above exactly

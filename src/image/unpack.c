@@ -19,9 +19,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "image/layertree.h"
-#include "image/tarstream.h"
-#include "os/whole.h"
+#include "image/layer_tree.h"
+#include "image/tar_stream.h"
+#include "os/write_all.h"
 
 #define OPAQUE_MARK     ".wh..wh..opq"
 #define WHITEOUT_PREFIX ".wh."
@@ -35,7 +35,7 @@ struct folder_fix {
 
 struct unpacker {
     struct unpack_job *job;
-    struct tarstream *stream;
+    struct tar_stream *stream;
     struct folder_fix *fixes;
     size_t n_fixes, cap_fixes;
     struct map *by_path; /* path -> its own copy; the last entry of a folder is the one that counts */
@@ -206,7 +206,7 @@ static int remove_existing(struct unpacker *u, const struct item *it, struct err
 {
     if (unlinkat(it->parent_fd, it->name, 0) == 0 || errno == ENOENT)
         return 0;
-    int r = layertree_remove_at(it->parent_fd, it->name);
+    int r = layer_tree_remove_at(it->parent_fd, it->name);
     return r < 0 ? err_set(err, err_from_errno(-r), -r, "\"%.200s\": replace", it->path) : 0;
 }
 
@@ -287,11 +287,11 @@ static int write_content(struct unpacker *u, const struct item *it, int fd, int6
     int64_t offset;
     int r;
 
-    while ((r = tarstream_data(u->stream, &data, &len, &offset, err)) > 0) {
+    while ((r = tar_stream_data(u->stream, &data, &len, &offset, err)) > 0) {
         if (offset < 0 || (int64_t)len > size || offset > size - (int64_t)len)
             return err_set(err, ERR_INVALID, 0, "\"%.200s\": content beyond its stated %lld bytes", it->path,
                            (long long)size);
-        int w = whole_pwrite(fd, data, len, offset);
+        int w = write_all_pwrite(fd, data, len, offset);
         if (w < 0)
             return err_set(err, err_from_errno(-w), -w, "\"%.200s\": write", it->path);
     }
@@ -533,7 +533,7 @@ static int fix_folders(struct unpacker *u, struct err *err)
 
 static void report(struct unpacker *u)
 {
-    int64_t packed = tarstream_packed_bytes(u->stream);
+    int64_t packed = tar_stream_packed_bytes(u->stream);
     if (!u->job->on_progress || packed < u->next_progress)
         return;
     u->next_progress = packed + PROGRESS_STEP;
@@ -544,22 +544,22 @@ static int unpack_all(struct unpacker *u, char ret_hex[DIGEST_HEX], struct err *
 {
     struct archive_entry *entry;
     int r;
-    while ((r = tarstream_next(u->stream, &entry, err)) > 0) {
+    while ((r = tar_stream_next(u->stream, &entry, err)) > 0) {
         r = unpack_entry(u, entry, err);
         if (r < 0)
             return r;
         report(u);
     }
     if (r == 0)
-        r = tarstream_finish(u->stream, ret_hex, err);
+        r = tar_stream_finish(u->stream, ret_hex, err);
     return r < 0 ? r : fix_folders(u, err);
 }
 
-int unpack_layer(struct unpack_job *job, const struct tarstream_source *source, char ret_hex[DIGEST_HEX],
+int unpack_layer(struct unpack_job *job, const struct tar_stream_source *source, char ret_hex[DIGEST_HEX],
                  struct err *err)
 {
-    CLEANUP(tarstream_close_p) struct tarstream *stream = NULL;
-    int r = tarstream_open(source, job->limits, &stream, err);
+    CLEANUP(tar_stream_close_p) struct tar_stream *stream = NULL;
+    int r = tar_stream_open(source, job->limits, &stream, err);
     if (r < 0)
         return r;
     struct unpacker *u = xzalloc(sizeof(*u));

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "image/digest.h"
 #include "image/image_limits.h"
-#include "image/tarstream.h"
+#include "image/tar_stream.h"
 
 typedef void unpack_progress_fn(void *arg, int64_t packed_bytes);
 
@@ -26,7 +26,7 @@ struct unpack_job {
 };
 
 /* source: the archive, plain or packed. ret_hex: digest of the unpacked stream ("diff id"). */
-int unpack_layer(struct unpack_job *job, const struct tarstream_source *source, char ret_hex[DIGEST_HEX],
+int unpack_layer(struct unpack_job *job, const struct tar_stream_source *source, char ret_hex[DIGEST_HEX],
                  struct err *err);
 
 /* "a//./b/" becomes "a/b", "" for the top folder. Absolute names, "..", and what passes a limit are refused.

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "main/privilege.h"
-#include "runtime/vm/vm.h"
+#include "vm/vm.h"
 
 /* The default, then those of III_BACKENDS, each once. */
 static char **names_of(const struct settings *s)

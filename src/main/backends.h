@@ -3,7 +3,7 @@
 #include "base/settings.h"
 #include "runtime/docker/docker.h"
 #include "runtime/native/native.h"
-#include "sandbox/manager.h"
+#include "sandbox/lifecycle/manager.h"
 
 struct backends {
     struct runtime *all[MANAGER_RUNTIMES_MAX];

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "main/workerblock.h"
+#include "main/worker_settings.h"
 
 #define FILE_MAX  (1u << 20)
 #define KEY_MAX   128
@@ -93,7 +93,7 @@ static int read_pair(const struct file *f, struct fy_node_pair *pair, const char
     int n =
         snprintf(key, sizeof(key), "%s%s%.*s", parent, *parent ? "." : "", (int)(len < KEY_MAX ? len : KEY_MAX), text);
     if (strcmp(key, "workers") == 0 || strcmp(key, "modules") == 0) /* the second is an older name of it */
-        return workerblock_read(f->path, value, f->settings, f->err);
+        return worker_settings_read(f->path, value, f->settings, f->err);
     const struct settings_row *row = n >= 0 && (size_t)n < sizeof(key) ? row_for(key) : NULL;
     if (row)
         return set_value(f, row, key_node, value);

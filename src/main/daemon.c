@@ -23,18 +23,18 @@
 #include "loop/loop.h"
 #include "main/backends.h"
 #include "main/config.h"
-#include "main/datadir.h"
+#include "main/data_dir.h"
 #include "main/engine_port.h"
 #include "main/handover.h"
-#include "main/heirdoor.h"
 #include "main/privilege.h"
 #include "main/reload.h"
 #include "main/takeover.h"
-#include "main/tlsport.h"
+#include "main/takeover_socket.h"
+#include "main/tls_ports.h"
 #include "os/inherit.h"
 #include "runtime/native/native.h"
-#include "sandbox/manager.h"
-#include "sandbox/ports.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/net/ports.h"
 #include "store/store.h"
 
 #define DRAIN_MS  5000
@@ -56,12 +56,12 @@ struct daemon {
     struct observe *observe;
     struct http_server *rest;
     struct engine_port *engine;
-    struct tlsport *tls;   /* NULL: plain ports */
+    struct tls_ports *tls; /* NULL: plain ports */
     struct reload *reload; /* NULL: no configuration file */
-    struct heirdoor *door;
+    struct takeover_socket *listener;
     struct inherit *inherited; /* of the server we took over from, or our own again */
     struct inherit *leaving;   /* for the one that takes over from us */
-    int heir_conn;             /* to the other server, while one takes over from the other */
+    int successor_conn;        /* to the other server, while one takes over from the other */
     uint16_t rest_port, engine_port;
     bool is_stopping, was_keep;
     int exit_code;
@@ -81,7 +81,7 @@ static int take_lock(struct daemon *d, struct err *err)
 {
     if (d->lock_fd < 0)
         d->lock_fd = inherit_take(d->inherited, INHERIT_LOCK);
-    return d->lock_fd < 0 ? datadir_lock(d->data_dir, &d->lock_fd, err) : 0;
+    return d->lock_fd < 0 ? data_dir_lock(d->data_dir, &d->lock_fd, err) : 0;
 }
 
 static int open_state(struct daemon *d, struct err *err)
@@ -105,8 +105,8 @@ static int open_parts(struct daemon *d, struct err *err)
                                      .launcher_job = PRIVILEGE_LAUNCHER,
                                      .cgroups = &d->privilege.cgroups };
     int r = loop_new(&d->loop, err);
-    if (r == 0 && tlsport_is_wanted(&d->settings))
-        r = tlsport_new(d->loop, &d->settings, d->privilege.keeper, &d->tls, err);
+    if (r == 0 && tls_ports_is_wanted(&d->settings))
+        r = tls_ports_new(d->loop, &d->settings, d->privilege.keeper, &d->tls, err);
     if (r == 0)
         r = backends_open(d->loop, &d->settings, &d->privilege.docker_tls, &native, &d->backends, err);
     if (r == 0)
@@ -136,11 +136,11 @@ static int open_parts(struct daemon *d, struct err *err)
 static void close_parts(struct daemon *d)
 {
     d->reload = reload_free(d->reload);
-    d->door = heirdoor_close(d->door);
+    d->listener = takeover_socket_close(d->listener);
     http_server_free(d->rest);
     engine_port_close(d->engine);
     manager_disconnect(d->manager);
-    tlsport_free(d->tls); /* after both have closed their connections: it sends what they said last */
+    tls_ports_free(d->tls); /* after both have closed their connections: it sends what they said last */
     observe_free(d->observe);
     api_free(d->api);
     manager_free(d->manager);
@@ -167,8 +167,8 @@ static void close_rest(struct daemon *d)
 {
     inherit_free(d->inherited);
     privilege_done(&d->privilege);
-    if (d->heir_conn >= 0)
-        (void)close(d->heir_conn); /* a takeover that failed: the other one goes on */
+    if (d->successor_conn >= 0)
+        (void)close(d->successor_conn); /* a takeover that failed: the other one goes on */
     if (d->lock_fd >= 0)
         (void)close(d->lock_fd);
     free(d->data_dir);
@@ -194,10 +194,10 @@ static void on_stop_signal(void *arg)
     if (d->is_stopping)
         return;
     d->is_stopping = true;
-    if (d->heir_conn >= 0)
+    if (d->successor_conn >= 0)
         d->settings.keep_sandboxes = true; /* they are still the other server's */
     log_event(LOG_INFO, "server.stop", "sandboxes", d->settings.keep_sandboxes ? "kept" : "ended", NULL);
-    tlsport_stop(d->tls);
+    tls_ports_stop(d->tls);
     engine_port_stop(d->engine);
     api_stop(d->api);
     http_server_drain(d->rest, DRAIN_MS, on_drained, d);
@@ -225,13 +225,13 @@ static void on_go(void *arg)
     if (d->is_stopping)
         return; /* the connection ends with us, and the other one starts alone */
     d->is_stopping = true;
-    d->heir_conn = heirdoor_take(d->door);
+    d->successor_conn = takeover_socket_take(d->listener);
     d->leaving = inherit_new();
     d->was_keep = d->settings.keep_sandboxes;
     d->settings.keep_sandboxes = true;
     log_event(LOG_INFO, "server.takeover", "sandboxes", "handed over", NULL);
     if (d->tls) { /* connections end with the door that holds their keys */
-        tlsport_leave(d->tls, d->leaving);
+        tls_ports_leave(d->tls, d->leaving);
     } else {
         http_server_leave(d->rest, leave_rest, d);
         engine_port_leave(d->engine, d->leaving);
@@ -249,8 +249,8 @@ static void on_go(void *arg)
 static bool hand_over(struct daemon *d)
 {
     struct err err = ERR_INIT;
-    bool is_taken = handover_finish(d->heir_conn, d->leaving, &err);
-    (void)close(steal_fd(&d->heir_conn));
+    bool is_taken = handover_finish(d->successor_conn, d->leaving, &err);
+    (void)close(steal_fd(&d->successor_conn));
     inherit_free(d->inherited);
     d->inherited = STEAL(d->leaving);
     d->settings.keep_sandboxes = d->was_keep;
@@ -265,13 +265,13 @@ static bool hand_over(struct daemon *d)
 static int listen_all(struct daemon *d, struct err *err)
 {
     const struct settings *s = &d->settings;
-    const struct heirdoor_events events = { .fill = fill_offer, .on_go = on_go, .arg = d };
-    int r = heirdoor_open(d->loop, d->data_dir, &events, &d->door, err);
+    const struct takeover_socket_events events = { .fill = fill_offer, .on_go = on_go, .arg = d };
+    int r = takeover_socket_open(d->loop, d->data_dir, &events, &d->listener, err);
     if (r < 0)
         return r;
     if (d->tls) {
         uint16_t ports[2];
-        r = tlsport_listen(d->tls, d->rest, d->engine, d->inherited, ports, err);
+        r = tls_ports_listen(d->tls, d->rest, d->engine, d->inherited, ports, err);
         d->rest_port = r < 0 ? 0 : ports[0];
         d->engine_port = r < 0 ? 0 : ports[1];
         return r;
@@ -305,7 +305,7 @@ static void on_recovered(void *arg)
     printf("ready rest=http%s://%s:%u engine=ws%s://%s:%u\n", s, d->settings.host, d->rest_port, s, d->settings.host,
            d->engine_port);
     (void)fflush(stdout);
-    takeover_ready(&d->heir_conn);
+    takeover_ready(&d->successor_conn);
 }
 
 /* A sandbox costs two descriptors: take what the hard limit allows. */
@@ -320,17 +320,17 @@ static void raise_fd_limit(void)
 
 static int check_exposure(const struct settings *s, struct err *err)
 {
-    CLEANUP(free_p) char *dir = datadir_nearest(s->data_dir); /* nothing is made for a server that is refused */
-    struct tokenfile_stamp tokens;
+    CLEANUP(free_p) char *dir = data_dir_nearest(s->data_dir); /* nothing is made for a server that is refused */
+    struct token_file_stamp tokens;
     bool is_loopback = strncmp(s->host, "127.", 4) == 0 || strcmp(s->host, "::1") == 0;
-    bool has_tokens = tokenfile_stamp(dir, &tokens) == 0 && tokens.inode;
+    bool has_tokens = token_file_stamp(dir, &tokens) == 0 && tokens.inode;
     if (!is_loopback && !*s->auth_token && !has_tokens && !s->insecure_listen)
         return err_set(
             err, ERR_INVALID, 0,
             "refusing to listen on %s without a token: set III_AUTH_TOKEN, make one with `iii token create`, "
             "or pass --insecure-listen",
             s->host);
-    if (!is_loopback && !tlsport_is_wanted(s))
+    if (!is_loopback && !tls_ports_is_wanted(s))
         log_event(LOG_WARN, "server.exposed", "host", s->host, "msg",
                   "who sees the wire reads the token and all data: set --tls-cert and --tls-key", NULL);
     return 0;
@@ -363,7 +363,7 @@ static void on_hangup_signal(void *arg)
 {
     struct daemon *d = arg;
     if (d->tls)
-        tlsport_reload(d->tls);
+        tls_ports_reload(d->tls);
     if (d->reload)
         reload_ask(d->reload);
     if (!d->tls && !d->reload)
@@ -412,10 +412,10 @@ static int run(struct daemon *d, struct err *err)
     if (r == 0)
         r = backends_check(&d->settings, err);
     if (r == 0)
-        r = datadir_make(d->settings.data_dir, &d->data_dir, err);
+        r = data_dir_make(d->settings.data_dir, &d->data_dir, err);
     if (r == 0 && d->settings.takeover) {
         d->inherited = inherit_new();
-        r = takeover_begin(&d->settings, d->data_dir, d->inherited, &d->heir_conn, err);
+        r = takeover_begin(&d->settings, d->data_dir, d->inherited, &d->successor_conn, err);
     }
     if (r == 0)
         r = settle_in(d, err);
@@ -430,7 +430,7 @@ static int run(struct daemon *d, struct err *err)
 
 int daemon_main(int argc, char **argv)
 {
-    struct daemon d = { .lock_fd = NO_FD, .heir_conn = NO_FD };
+    struct daemon d = { .lock_fd = NO_FD, .successor_conn = NO_FD };
     struct err err = ERR_INIT;
     int r = config_load(argc, argv, &d.config, &d.settings, &err);
     if (r != 0) {

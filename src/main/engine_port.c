@@ -2,23 +2,23 @@
 
 #include <stdlib.h>
 
-#include "api/engine_door.h"
+#include "api/engine_entry.h"
 #include "api/fn.h"
 #include "api/version.h"
 #include "base/alloc.h"
 #include "base/settings.h"
 #include "engine/engine.h"
-#include "engine/outside.h"
+#include "engine/remote_engine.h"
 #include "http/server.h"
-#include "tls/tlsctx.h"
+#include "tls/tls_context.h"
 
 #define WORKER_NAME "iii-sandbox"
 
 struct engine_port {
     const struct settings *settings;
-    struct tlsctx_trust trust;
+    struct tls_context_trust trust;
     struct engine *engine;
-    struct engine_door *door;
+    struct engine_entry *listener;
     struct fn_set *functions;
     struct http_server *server;
     struct outside *outside; /* NULL without III_ENGINE_URL */
@@ -30,13 +30,13 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     const struct settings *s = m->settings;
     struct engine_port *p = xzalloc(sizeof(*p));
     p->settings = s;
-    p->trust = (struct tlsctx_trust){ s->ca_cert, s->client_cert, s->client_key };
+    p->trust = (struct tls_context_trust){ s->ca_cert, s->client_cert, s->client_key };
     struct engine_options options = { .loop = m->loop,
                                       .store = m->store,
                                       .channels = m->channels,
-                                      .auth = engine_door_auth,
-                                      .on_refused = engine_door_refused,
-                                      .on_head = engine_door_head,
+                                      .auth = engine_entry_auth,
+                                      .on_refused = engine_entry_refused,
+                                      .on_head = engine_entry_head,
                                       .auth_arg = a,
                                       .name = WORKER_NAME,
                                       .version = API_VERSION,
@@ -44,14 +44,14 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     int r = engine_new(&options, &p->engine, err);
     if (r == 0) {
         struct http_app app = engine_http_app(p->engine);
-        p->door = engine_door_new(p->engine, a, s->api_prefix);
+        p->listener = engine_entry_new(p->engine, a, s->api_prefix);
         r = fn_new(p->engine, m, a, &p->functions,
                    err); /* after the door: sandbox::create and list are the engine's own */
         if (r == 0)
             r = http_server_new(m->loop, &app, &limits, &p->server, err);
     }
     if (r == 0 && *s->engine_url)
-        r = outside_new(p->engine, s->engine_url, s->engine_token, &p->outside, err);
+        r = remote_engine_new(p->engine, s->engine_url, s->engine_token, &p->outside, err);
     *ret = p; /* on failure, too: the caller closes and frees it like the rest */
     return r;
 }
@@ -110,7 +110,7 @@ void engine_port_close(struct engine_port *p)
     if (p->engine)
         engine_stop(p->engine);
     fn_stop(p->functions);
-    p->outside = outside_free(p->outside);
+    p->outside = remote_engine_free(p->outside);
     p->server = http_server_free(p->server);
 }
 
@@ -119,7 +119,7 @@ struct engine_port *engine_port_free(struct engine_port *p)
     if (p) {
         engine_port_close(p);
         engine_free(p->engine);
-        engine_door_free(p->door);
+        engine_entry_free(p->listener);
         fn_free(p->functions);
         free(p);
     }

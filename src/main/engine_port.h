@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/settings.h"
 #include "os/inherit.h"
-#include "sandbox/manager.h"
+#include "sandbox/lifecycle/manager.h"
 
 struct engine_port;
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "runtime/vm/vmwire.h"
+#include "vm/tool_wire.h"
 
 #define TREE_DEPTH 4
 
@@ -102,8 +102,8 @@ static int give_files(int at, const char *name, struct owner to, mode_t mode, st
 /* Of a machine's monitor, which may be running: what is in it is of its user. */
 static bool is_box(const char *name)
 {
-    size_t n = strlen(name), end = strlen(VMWIRE_BOX_SUFFIX);
-    return n > end && strcmp(name + n - end, VMWIRE_BOX_SUFFIX) == 0;
+    size_t n = strlen(name), end = strlen(VM_TOOL_WIRE_BOX_SUFFIX);
+    return n > end && strcmp(name + n - end, VM_TOOL_WIRE_BOX_SUFFIX) == 0;
 }
 
 /* A folder with all that is in it, modes as they are; the driver makes it at most TREE_DEPTH deep. */

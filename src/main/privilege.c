@@ -22,14 +22,14 @@
 #include "image/image.h"
 #include "main/backends.h"
 #include "main/ownership.h"
-#include "main/runas.h"
-#include "main/tlsport.h"
+#include "main/run_as.h"
+#include "main/tls_ports.h"
 #include "os/confine.h"
 #include "runtime/native/native.h"
 
 #define CARRIED_MAX (1u << 20) /* bytes of a file with certificates */
 
-static int start_keeper(const struct settings *s, const char *data_dir, const char *config, const struct runas *who,
+static int start_keeper(const struct settings *s, const char *data_dir, const char *config, const struct run_as *who,
                         struct privilege *p, struct err *err)
 {
     char uid[24], gid[24];
@@ -46,10 +46,10 @@ static int start_keeper(const struct settings *s, const char *data_dir, const ch
         [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir } },
         [PRIVILEGE_VM] = { .args = { "--vm-tool", data_dir, images, s->vm_firecracker, s->vm_libkrun, s->vm_jailer },
                            .is_many = true },
-        [PRIVILEGE_DOOR] = { .args = { tlsport_is_wanted(s) ? "--tls-door" : NULL, s->tls_cert, s->tls_key,
-                                       s->tls_client_ca },
-                             .is_many = true,
-                             .is_bare = true },
+        [PRIVILEGE_LISTENER] = { .args = { tls_ports_is_wanted(s) ? "--tls-door" : NULL, s->tls_cert, s->tls_key,
+                                           s->tls_client_ca },
+                                 .is_many = true,
+                                 .is_bare = true },
         [PRIVILEGE_CONFIG] = { .args = { config ? "--config-reader" : NULL, config, data_dir, uid, gid },
                                .is_bare = true },
     };
@@ -82,7 +82,7 @@ static int copy_to_memory(int from, int to)
 
 /* A file of the operator's that will be out of reach: its bytes go along in a sealed memory file. One that cannot be
  * read now keeps its name, and whoever wants it says what is wrong. */
-static int carry_file(char **path, const struct runas *who, struct err *err)
+static int carry_file(char **path, const struct run_as *who, struct err *err)
 {
     CLEANUP(close_fd_p) int from = *path && **path ? open(*path, O_RDONLY | O_CLOEXEC) : NO_FD;
     if (from < 0)
@@ -102,8 +102,8 @@ static int carry_file(char **path, const struct runas *who, struct err *err)
 int privilege_prepare(struct settings *s, const char *data_dir, const char *config, struct privilege *ret,
                       struct err *err)
 {
-    struct runas who;
-    int r = runas_pick(s->run_as, &who, err);
+    struct run_as who;
+    int r = run_as_pick(s->run_as, &who, err);
     if (r == 0)
         r = make_store(data_dir, err);
     if (r == 0)
@@ -112,13 +112,13 @@ int privilege_prepare(struct settings *s, const char *data_dir, const char *conf
         r = cgroup_host_init(&ret->cgroups, NULL, err);
     if (r < 0)
         return r;
-    if (who.uid != 0 && geteuid() == 0 && !runas_can_enter(data_dir, &who)) {
+    if (who.uid != 0 && geteuid() == 0 && !run_as_can_enter(data_dir, &who)) {
         log_event(
             LOG_WARN, "server.user", "user", "root", "why",
             "a folder above the data folder lets only root in: give the server a --data-dir that others may enter "
             "(like /var/lib/iii-sandbox) and it runs as a user of its own",
             NULL);
-        who = (struct runas){ 0 };
+        who = (struct run_as){ 0 };
     }
     ret->who = (struct confine_who){ .uid = who.uid, .gid = who.gid };
     ret->who.has_group = backends_group(s, &ret->who.group);

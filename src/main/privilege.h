@@ -13,8 +13,8 @@ enum privilege_job {
     PRIVILEGE_LAUNCHER,
     PRIVILEGE_IMAGES,
     PRIVILEGE_VM,
-    PRIVILEGE_DOOR,  /* with TLS only */
-    PRIVILEGE_CONFIG /* with a configuration file only */
+    PRIVILEGE_LISTENER, /* with TLS only */
+    PRIVILEGE_CONFIG    /* with a configuration file only */
 };
 
 struct privilege {

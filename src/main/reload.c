@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "main/confkeep.h"
-#include "main/confreader.h"
+#include "main/config_keeper.h"
+#include "main/config_reader.h"
 #include "main/privilege.h"
 
 #define NAMES_MAX 16384u /* of all rows together */
@@ -17,7 +17,7 @@ struct reload {
     const struct config *from;
     struct settings *settings;
     struct engine_port *engine;
-    struct confkeep *keep;
+    struct config_keeper *keep;
     struct buf seen;    /* the text that was taken or refused last */
     struct buf waiting; /* keys that were said to need a restart */
 };
@@ -92,29 +92,29 @@ struct reload *reload_new(struct loop *l, const struct config *from, struct sett
 {
     CLEANUP(buf_done) struct buf changed = BUF_INIT(NAMES_MAX);
     struct reload *r = xzalloc(sizeof(*r));
-    const struct confkeep_events events = { .on_file = on_file, .on_trouble = on_trouble, .arg = r };
+    const struct config_keeper_events events = { .on_file = on_file, .on_trouble = on_trouble, .arg = r };
     *r = (struct reload){ .from = from,
                           .settings = s,
                           .engine = engine,
-                          .seen = BUF_INIT(CONFREADER_FILE_MAX),
+                          .seen = BUF_INIT(CONFIG_READER_FILE_MAX),
                           .waiting = BUF_INIT(NAMES_MAX) };
     list_changes(&from->started, s, true, &changed);
     if (changed.len ==
         0) /* else a takeover has failed after a change: whatever is in the file now is to be looked at */
         (void)buf_add(&r->seen, from->text, from->len);
-    r->keep = confkeep_new(l, keeper, PRIVILEGE_CONFIG, &events);
+    r->keep = config_keeper_new(l, keeper, PRIVILEGE_CONFIG, &events);
     return r;
 }
 
 void reload_ask(struct reload *r)
 {
-    confkeep_ask(r->keep);
+    config_keeper_ask(r->keep);
 }
 
 struct reload *reload_free(struct reload *r)
 {
     if (r) {
-        (void)confkeep_free(r->keep);
+        (void)config_keeper_free(r->keep);
         buf_done(&r->seen);
         buf_done(&r->waiting);
         free(r);

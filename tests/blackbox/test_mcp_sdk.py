@@ -1,5 +1,5 @@
 """The published MCP clients and the MCP Inspector, unchanged, against this server: every tool is listed and called, over standard input and
-output and over HTTP. Arguments come from the good call that each operation has in route_examples.py, by the rows of mcptools.def."""
+output and over HTTP. Arguments come from the good call that each operation has in route_examples.py, by the rows of mcp_tools.def."""
 import base64
 import json
 import os
@@ -22,7 +22,7 @@ ROW = re.compile(r'^TOOL\((\w+), "[^"]*", (\w+), "([^"]*)",', re.M)
 
 def rows():
     """[(tool, operation, {field: argument})] as the table says."""
-    text = (harness.ROOT / "src" / "mcp" / "mcptools.def").read_text()
+    text = (harness.ROOT / "src" / "mcp" / "mcp_tools.def").read_text()
     found = []
     for name, op, words in ROW.findall(text):
         names = {}

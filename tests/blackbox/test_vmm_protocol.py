@@ -1,7 +1,7 @@
 """The monitors that cannot be had on a build machine, spoken to as their descriptions say.
 
 fcchecker.py stands for Firecracker: here it is shown that it refuses what the API description does not allow, so that
-the driver's test (tests/unit/runtime/test_firecracker.c), which has to get past it, can fail. standin_krun.c stands for
+the driver's test (tests/unit/vm/test_firecracker.c), which has to get past it, can fail. standin_krun.c stands for
 libkrun: `iii --krun-vm` has to make its calls with the right values in the right order."""
 import errno
 import http.client

@@ -7,7 +7,7 @@
 
 #include "fault.h"
 #include "image/image.h"
-#include "image/layersum.h"
+#include "image/layer_digest.h"
 #include "tarmake.h"
 
 #define OWNER "sbx_owner"
@@ -320,8 +320,8 @@ static int run_sum(const char *dir, struct err *err)
     if (r == 0)
         r = image_resolve(s, "one", &i, err);
     if (r == 0)
-        r = layersum_of(i->layers, NULL, sum, err);
-    if (r == 0 && layersum_of(i->layers, NULL, again, NULL) == 0 && strcmp(again, sum) != 0)
+        r = layer_digest_of(i->layers, NULL, sum, err);
+    if (r == 0 && layer_digest_of(i->layers, NULL, again, NULL) == 0 && strcmp(again, sum) != 0)
         abort(); /* a file that could not be read was left out of the sum */
     return r;
 }

@@ -8,7 +8,7 @@ to port 53 to a warden that is played (fcwarden.py).
 
 Names in requests are names in the monitor's root; outside of a confinement FCCHECKER_ROOT is put before them.
 FCCHECKER_AGENT: the agent's socket. FCCHECKER_HELLO=1: the machine's first process, which takes the host's hello before
-the agent speaks (src/os/vmhello.h), is played here, too. FCCHECKER_FAULT="METHOD /path HOW": how one call goes wrong (400, hang, close,
+the agent speaks (src/os/vm_handshake.h), is played here, too. FCCHECKER_FAULT="METHOD /path HOW": how one call goes wrong (400, hang, close,
 garbage, huge, truncated; late: it is done, and a while later said so); FCCHECKER_VSOCK: how the handshake does (refuse, garbage, hang, long).
 FCCHECKER_NOTES: how notes do (hang, deny, flood, late). FCCHECKER_NICS=1: interfaces are opened as well (fcguest.py); FCCHECKER_DIAL=PORT: its guest reads from that port of its gateway into
 /box/heard as soon as it has an address. FCCHECKER_VERSION: what it says it is. FCCHECKER_LOG: a file to which each request and its answer are appended."""

@@ -1,4 +1,4 @@
-"""The first process of a guest, played: it takes hellos on the agent's port and notes on a port of its own (src/os/vmhello.h), and refuses what does
+"""The first process of a guest, played: it takes hellos on the agent's port and notes on a port of its own (src/os/vm_handshake.h), and refuses what does
 not belong there. The guest's interfaces are fcguest.py's; a test tells them what to send through a socket in the machine's folder."""
 
 import contextlib

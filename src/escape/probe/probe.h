@@ -16,7 +16,7 @@ struct probe_ctx {
     const char *host;   /* the host's name */
     long uptime_s;      /* the host's, when the probe was started; 0: not given */
     const char *socket; /* it stands for a monitor; NULL: it does not */
-    const char *machine;
+    const char *instance;
     int port; /* where the server listens on the host's loopback; 0: not given */
 };
 

@@ -133,7 +133,7 @@ static int read_args(int argc, char **argv, struct probe_ctx *ctx)
         else if (strcmp(argv[i], "--api-sock") == 0)
             ctx->socket = value;
         else if (strcmp(argv[i], "--id") == 0)
-            ctx->machine = value;
+            ctx->instance = value;
         else
             return -EINVAL;
         i++;
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
         run_group(&groups[i], &ctx);
     if (ctx.socket)
-        probe_row(18, "done", PROBE_DENIED, "machine %s", ctx.machine ? ctx.machine : "");
+        probe_row(18, "done", PROBE_DENIED, "machine %s", ctx.instance ? ctx.instance : "");
     while (ctx.socket)
         (void)pause();
     return 0;

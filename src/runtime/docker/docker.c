@@ -1,8 +1,8 @@
 /* Theory of operation. A box is a container named iii-sbx-ID whose first process is our agent; the agent calls us (see
- * dkdoor.h), and from then on exec, files and terminals never touch the engine. Labels on the container name the box
- * and the data folder, so that what a crash left half-made is found again: a sweep (dkend.c) removes every labelled
- * container that no box of ours names. The same sweep is what is left to do when the engine could not be reached for a
- * removal: it is tried again until the engine answers.
+ * agent_socket.h), and from then on exec, files and terminals never touch the engine. Labels on the container name the
+ * box and the data folder, so that what a crash left half-made is found again: a sweep (removal.c) removes every
+ * labelled container that no box of ours names. The same sweep is what is left to do when the engine could not be
+ * reached for a removal: it is tried again until the engine answers.
  *
  * Adoption needs no engine: the socket is put where it was and the agent, if it lives, calls within a moment. The
  * engine is only asked so that the dead are known at once and the paused are woken for the call. */
@@ -29,9 +29,9 @@
 /* A box on its way: created, or found again. */
 struct making {
     struct box *box;
-    struct dkdoor_wait *wait;
+    struct docker_agent_socket_wait *wait;
     struct timer *deadline;
-    struct dkcall *call;
+    struct docker_call *call;
     json_t *body; /* of the create, for a second one */
     box_ready_fn *fn;
     void *arg;
@@ -45,7 +45,7 @@ static void box_free(struct box *box)
     while (*at != box)
         at = &(*at)->next;
     *at = box->next;
-    dkproxy_free(box->proxy);
+    docker_agentless_free(box->proxy);
     free(box);
 }
 
@@ -59,27 +59,27 @@ static struct box *box_new(struct docker *d, const char *id)
     return box;
 }
 
-static struct dkcall *call_box(struct box *box, const char *method, const char *action, const json_t *body,
-                               dkcall_fn *fn, void *arg)
+static struct docker_call *call_box(struct box *box, const char *method, const char *action, const json_t *body,
+                                    docker_call_fn *fn, void *arg)
 {
     CLEANUP(free_p) char *path = xasprintf("/containers/%s%s", box->container, action);
     CLEANUP(free_p) char *what = xasprintf("sandbox %s", box->id);
-    struct dkcall_request req = { .method = method, .path = path, .body = body, .what = what };
-    return dkcall_start(&box->d->calls, &req, fn, arg);
+    struct docker_call_request req = { .method = method, .path = path, .body = body, .what = what };
+    return docker_call_start(&box->d->calls, &req, fn, arg);
 }
 
 /* --- the end of a box --- */
 
 static void docker_destroy(struct box *box, box_done_fn *fn, void *arg)
 {
-    struct dkend_target target = { .id = box->id, .container = box->container, .is_paused = box->is_paused };
-    dkend_remove(box->d, &target, fn, arg);
+    struct docker_removal_target target = { .id = box->id, .container = box->container, .is_paused = box->is_paused };
+    docker_removal_remove(box->d, &target, fn, arg);
     box_free(box);
 }
 
 static void docker_forget(struct box *box)
 {
-    dkend_keep(box->d, box->id);
+    docker_removal_keep(box->d, box->id);
     box_free(box);
 }
 
@@ -87,10 +87,10 @@ static void docker_forget(struct box *box)
 
 static void making_free(struct making *m)
 {
-    dkdoor_close(m->wait);
+    docker_agent_socket_close(m->wait);
     timer_free(m->deadline);
     if (m->call)
-        dkcall_cancel(m->call);
+        docker_call_cancel(m->call);
     json_decref(m->body);
     free(m);
 }
@@ -110,15 +110,15 @@ static void fail(struct making *m, const struct err *err)
     if (m->fd >= 0)
         (void)close(m->fd);
     if (!m->is_adoption && !*m->box->container && is_unanswered(err))
-        dkend_doubt(m->box->d, m->box->id);
-    if (m->is_adoption && dkcall_is_over(err))
+        docker_removal_doubt(m->box->d, m->box->id);
+    if (m->is_adoption && docker_call_is_over(err))
         docker_forget(m->box); /* it may well live */
-    else if (m->is_adoption || dkcall_is_over(err))
+    else if (m->is_adoption || docker_call_is_over(err))
         box_free(m->box); /* a sweep takes what there is of it */
     else
         docker_destroy(m->box, NULL, NULL);
     making_free(m);
-    if (!dkcall_is_over(&why))
+    if (!docker_call_is_over(&why))
         fn(arg, NULL, NO_FD, &why);
 }
 
@@ -129,7 +129,7 @@ static void succeed(struct making *m)
     void *arg = m->arg;
     int fd = m->fd;
     if (m->call && !m->is_adoption)
-        m->call = dkcall_let_go(m->call); /* the engine says later that it has started what has called already */
+        m->call = docker_call_let_go(m->call); /* the engine says later that it has started what has called already */
     making_free(m);
     fn(arg, box, fd, NULL);
 }
@@ -156,12 +156,12 @@ static void step(struct making *m)
         m->call = call_box(m->box, "POST", "/pause", NULL, on_paused_again, m);
 }
 
-static void on_agent(void *arg, const struct dkdoor_caller *caller)
+static void on_agent(void *arg, const struct docker_agent_socket_caller *caller)
 {
     struct making *m = arg;
     m->fd = caller->fd;
-    m->box->agent = (struct dkdoor_caller){ .fd = NO_FD, .pid = caller->pid, .since = caller->since };
-    m->wait = dkdoor_close(m->wait);
+    m->box->agent = (struct docker_agent_socket_caller){ .fd = NO_FD, .pid = caller->pid, .since = caller->since };
+    m->wait = docker_agent_socket_close(m->wait);
     step(m);
 }
 
@@ -177,7 +177,7 @@ static void on_seen(void *arg, json_t *body, const struct err *err)
         (void)err_set(&why, m->is_adoption ? ERR_GONE : ERR_UPSTREAM, 0,
                       "container %.12s has ended; it has no agent: %.100s", m->box->container, m->box->no_agent);
     if (!err && why.code == ERR_NONE)
-        (void)dkproxy_new(&m->box->d->calls, m->box->container, &m->box->proxy, &m->fd, &why);
+        (void)docker_agentless_new(&m->box->d->calls, m->box->container, &m->box->proxy, &m->fd, &why);
     if (err || why.code != ERR_NONE) {
         fail(m, err ? err : &why);
         return;
@@ -206,15 +206,15 @@ static void fall_back(struct making *m, const char *why)
 {
     struct box *box = m->box;
     (void)snprintf(box->no_agent, sizeof(box->no_agent), "%s", why);
-    m->wait = dkdoor_close(m->wait);
-    dkdoor_remove(box->d->door, box->id);
+    m->wait = docker_agent_socket_close(m->wait);
+    docker_agent_socket_remove(box->d->agent_socket, box->id);
     (void)json_object_set_new(m->body, "Entrypoint", json_pack("[s,s,s]", "tail", "-f", "/dev/null"));
     (void)json_object_del(json_get(m->body, "HostConfig"), "Mounts");
     timer_set(m->deadline, -1, 0);
     CLEANUP(free_p) char *path = xasprintf("/containers/iii-sbx-%s?force=1&v=1", box->id);
     CLEANUP(free_p) char *what = xasprintf("make sandbox %s again", box->id);
-    struct dkcall_request req = { .method = "DELETE", .path = path, .what = what };
-    m->call = dkcall_start(&box->d->calls, &req, on_cleared, m);
+    struct docker_call_request req = { .method = "DELETE", .path = path, .what = what };
+    m->call = docker_call_start(&box->d->calls, &req, on_cleared, m);
 }
 
 /* What the engine says when the agent cannot be there, or cannot be run: it names one or the other. */
@@ -222,8 +222,8 @@ static bool is_agents_fault(const struct making *m, const struct err *err)
 {
     if (!err || *m->box->no_agent || !m->body)
         return false;
-    CLEANUP(free_p) char *folder = dkdoor_folder(m->box->d->door, m->box->id);
-    return strstr(err->msg, DKREPLY_GUEST "/guest") || strstr(err->msg, "bind source path does not exist") ||
+    CLEANUP(free_p) char *folder = docker_agent_socket_folder(m->box->d->agent_socket, m->box->id);
+    return strstr(err->msg, DOCKER_MESSAGES_GUEST "/guest") || strstr(err->msg, "bind source path does not exist") ||
            strstr(err->msg, folder);
 }
 
@@ -264,7 +264,7 @@ static void on_made(void *arg, json_t *body, const struct err *err)
         fall_back(m, "the engine does not see the server's data folder");
         return;
     }
-    if (err || dkreply_id(body, "Id", m->box->container, &why) < 0) {
+    if (err || docker_messages_id(body, "Id", m->box->container, &why) < 0) {
         fail(m, err ? err : &why);
         return;
     }
@@ -275,8 +275,8 @@ static void make(struct making *m)
 {
     CLEANUP(free_p) char *path = xasprintf("/containers/create?name=iii-sbx-%s", m->box->id);
     CLEANUP(free_p) char *what = xasprintf("create sandbox %s", m->box->id);
-    struct dkcall_request req = { .method = "POST", .path = path, .body = m->body, .what = what };
-    m->call = dkcall_start(&m->box->d->calls, &req, on_made, m);
+    struct docker_call_request req = { .method = "POST", .path = path, .body = m->body, .what = what };
+    m->call = docker_call_start(&m->box->d->calls, &req, on_made, m);
 }
 
 static struct making *begin(struct box *box, box_ready_fn *fn, void *arg)
@@ -295,18 +295,20 @@ static void docker_create(struct runtime *rt, const struct box_plan *plan, box_r
     struct making *m = begin(box_new(d, plan->id), fn, arg);
     int r = strncmp(image, "docker:", 7) != 0
                 ? err_set(&err, ERR_INVALID, 0, "the docker backend runs images of its engine")
-                : dkdoor_open(d->door, plan->id, NULL, on_agent, m, &m->wait, &err);
+                : docker_agent_socket_open(d->agent_socket, plan->id, NULL, on_agent, m, &m->wait, &err);
     if (r < 0) {
         m->is_adoption = true; /* there is no container to remove */
-        dkdoor_remove(d->door, plan->id);
+        docker_agent_socket_remove(d->agent_socket, plan->id);
         fail(m, &err);
         return;
     }
-    CLEANUP(free_p) char *folder = dkdoor_folder(d->door, plan->id);
-    struct dkreply_box box = {
-        .plan = plan, .image = image + 7, .folder = folder, .tag = dkdoor_tag(d->door), .runtime = d->runtime
-    };
-    m->body = dkreply_container(&box);
+    CLEANUP(free_p) char *folder = docker_agent_socket_folder(d->agent_socket, plan->id);
+    struct docker_messages_box box = { .plan = plan,
+                                       .image = image + 7,
+                                       .folder = folder,
+                                       .tag = docker_agent_socket_tag(d->agent_socket),
+                                       .runtime = d->runtime };
+    m->body = docker_messages_container(&box);
     make(m);
 }
 
@@ -329,11 +331,11 @@ static void on_inspected(void *arg, json_t *body, const struct err *err)
     struct err why = ERR_INIT;
     const json_t *state = json_get(body, "State");
     m->call = NULL;
-    if (err && err->code != ERR_NOT_FOUND && !dkcall_is_over(err)) {
+    if (err && err->code != ERR_NOT_FOUND && !docker_call_is_over(err)) {
         step(m); /* the engine is away: the agent may still call */
         return;
     }
-    if (err && dkcall_is_over(err)) {
+    if (err && docker_call_is_over(err)) {
         fail(m, err);
         return;
     }
@@ -353,15 +355,15 @@ static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
     struct docker *d = docker_of(rt);
     struct err err = ERR_INIT;
     struct making *m = begin(box_new(d, json_get_str(record, "id", "")), fn, arg);
-    struct dkdoor_caller only = { .fd = NO_FD,
-                                  .pid = (pid_t)json_get_int(record, "pid", 0),
-                                  .since = (uint64_t)json_get_int(record, "since", 0) };
+    struct docker_agent_socket_caller only = { .fd = NO_FD,
+                                               .pid = (pid_t)json_get_int(record, "pid", 0),
+                                               .since = (uint64_t)json_get_int(record, "since", 0) };
     m->is_adoption = true;
     m->box->is_paused = json_get_bool(record, "paused", false);
     (void)snprintf(m->box->no_agent, sizeof(m->box->no_agent), "%s", json_get_str(record, "noAgent", ""));
-    int r = dkreply_id(record, "container", m->box->container, &err);
+    int r = docker_messages_id(record, "container", m->box->container, &err);
     if (r == 0 && !*m->box->no_agent)
-        r = dkdoor_open(d->door, m->box->id, &only, on_agent, m, &m->wait, &err);
+        r = docker_agent_socket_open(d->agent_socket, m->box->id, &only, on_agent, m, &m->wait, &err);
     if (r < 0) {
         fail(m, &err);
         return;
@@ -413,7 +415,7 @@ static void on_did(void *arg, json_t *body, const struct err *err)
     for (struct box *b = a->d->boxes; !err && a->change && b; b = b->next)
         if (strcmp(b->id, a->id) == 0)
             b->is_paused = a->change == CHANGE_PAUSED;
-    if (a->fn && !dkcall_is_over(err))
+    if (a->fn && !docker_call_is_over(err))
         a->fn(a->arg, err);
 }
 
@@ -445,7 +447,7 @@ static void docker_resume(struct box *box, box_done_fn *fn, void *arg)
 static void docker_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max,
                               box_done_fn *fn, void *arg)
 {
-    JSON_OWNED body = dkreply_limits(memory_mb, cpu_milli, pids_max);
+    JSON_OWNED body = docker_messages_limits(memory_mb, cpu_milli, pids_max);
     act(box, "/update", body, fn, arg);
 }
 
@@ -458,7 +460,7 @@ static void docker_rename(struct box *box, const char *hostname, box_done_fn *fn
 
 static int docker_stats(struct box *box, struct box_stats *ret, struct err *err)
 {
-    return dkstat_read(box, ret, err);
+    return docker_stat_read(box, ret, err);
 }
 
 /* --- what the engine can do --- */
@@ -470,7 +472,7 @@ struct asking {
     bool is_start;
 };
 
-static void tell_limits(const struct dkreply_powers *g)
+static void tell_limits(const struct docker_messages_powers *g)
 {
     if (!g->can_memory || !g->can_cpu || !g->can_pids)
         log_event(LOG_WARN, "docker.limits", "memory", g->can_memory ? "enforced" : "not enforced", "cpu",
@@ -484,25 +486,25 @@ static void on_info(void *arg, json_t *body, const struct err *err)
     struct docker *d = a->d;
     d->are_powers_due = err;
     if (!err) {
-        struct dkreply_powers now = dkreply_powers(body);
+        struct docker_messages_powers now = docker_messages_powers(body);
         if (memcmp(&now, &d->powers, sizeof(now)) != 0)
             tell_limits(&now);
         d->powers = now;
     }
-    if (a->is_start && !dkcall_is_over(err))
-        dkend_first_sweep(d, a->fn, a->arg);
+    if (a->is_start && !docker_call_is_over(err))
+        docker_removal_first_sweep(d, a->fn, a->arg);
 }
 
 static void ask_powers(struct docker *d, const struct asking *what)
 {
     struct asking *a = xzalloc(sizeof(*a));
-    struct dkcall_request req = {
+    struct docker_call_request req = {
         .method = "GET", .path = "/info", .what = "ask what the engine can do", .timeout_ms = INFO_MS
     };
     *a = *what;
     a->d = d;
     d->are_powers_due = false;
-    (void)dkcall_start(&d->calls, &req, on_info, a);
+    (void)docker_call_start(&d->calls, &req, on_info, a);
 }
 
 /* --- what nobody names --- */
@@ -519,8 +521,8 @@ static void on_tick(void *arg)
     struct docker *d = arg;
     if (d->are_powers_due)
         ask_powers(d, &(struct asking){ 0 });
-    if (!dkend_tick(d) && d->is_collect_due && !d->is_collecting)
-        dkimage_collect(d);
+    if (!docker_removal_tick(d) && d->is_collect_due && !d->is_collecting)
+        docker_image_collect(d);
 }
 
 /* --- the driver --- */
@@ -545,7 +547,7 @@ static const struct runtime_lack lacks[] = {
 
 static struct runtime_caps docker_caps(struct runtime *rt)
 {
-    const struct dkreply_powers *p = &docker_of(rt)->powers;
+    const struct docker_messages_powers *p = &docker_of(rt)->powers;
     return (struct runtime_caps){ .can_pause = p->can_pause,
                                   .can_capture = p->can_pause,
                                   .can_limit_memory = p->can_memory,
@@ -558,19 +560,19 @@ static struct runtime_caps docker_caps(struct runtime *rt)
 static struct runtime *docker_free(struct runtime *rt)
 {
     struct docker *d = docker_of(rt);
-    dkcall_end_all(&d->calls);
-    dknet_drop_jobs(d);
-    dkend_last(d);
+    docker_call_end_all(&d->calls);
+    docker_net_drop_jobs(d);
+    docker_removal_last(d);
     timer_free(d->tick);
     while (d->boxes)
         box_free(d->boxes);
-    dkdoor_free(d->door);
+    docker_agent_socket_free(d->agent_socket);
     json_decref(d->pins);
     json_decref(d->nets);
     json_decref(d->captured);
     json_decref(d->end.doubted);
     json_decref(d->end.kept);
-    dkhost_done(&d->host);
+    docker_host_done(&d->host);
     free(d->runtime);
     free(d);
     return NULL;
@@ -578,8 +580,8 @@ static struct runtime *docker_free(struct runtime *rt)
 
 static const struct runtime_ops docker_ops = { .name = "docker",
                                                .lacks = lacks,
-                                               .images = &dkimage_ops,
-                                               .saves = &dkimage_saves,
+                                               .images = &docker_image_ops,
+                                               .saves = &docker_image_saves,
                                                .caps = docker_caps,
                                                .create = docker_create,
                                                .adopt = docker_adopt,
@@ -594,10 +596,10 @@ static const struct runtime_ops docker_ops = { .name = "docker",
                                                .set_limits = docker_set_limits,
                                                .rename = docker_rename,
                                                .sweep = docker_sweep,
-                                               .net_create = dknet_create,
-                                               .net_delete = dknet_delete,
-                                               .net_attach = dknet_attach,
-                                               .net_detach = dknet_detach,
+                                               .net_create = docker_net_create,
+                                               .net_delete = docker_net_delete,
+                                               .net_attach = docker_net_attach,
+                                               .net_detach = docker_net_detach,
                                                .free = docker_free };
 
 int docker_new(struct loop *l, const struct docker_options *opt, struct runtime **ret, struct err *err)
@@ -608,13 +610,13 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
     d->pins = json_object();
     d->nets = json_object();
     d->captured = json_object();
-    d->powers = (struct dkreply_powers){ true, true, true, true, true };
+    d->powers = (struct docker_messages_powers){ true, true, true, true, true };
     d->end.doubted = json_object();
     d->end.kept = json_object();
-    d->calls = (struct dkcall_set){ .loop = l, .host = &d->host };
-    int r = dkhost_parse(opt->host, opt->is_tls, &opt->tls, &d->host, err);
+    d->calls = (struct docker_call_set){ .loop = l, .host = &d->host };
+    int r = docker_host_parse(opt->host, opt->is_tls, &opt->tls, &d->host, err);
     if (r == 0)
-        r = dkdoor_new(l, opt->data_dir, &d->door, err);
+        r = docker_agent_socket_new(l, opt->data_dir, &d->agent_socket, err);
     if (r < 0) {
         (void)docker_free(&d->base);
         return err_wrap(err, r, "docker backend");
@@ -628,10 +630,10 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
 
 struct check {
     struct loop *loop;
-    struct dkcall_set *calls;
+    struct docker_call_set *calls;
     json_t *rows;
     const struct docker_options *opt;
-    struct dkhost host;
+    struct docker_host host;
 };
 
 static void add_row(struct check *c, const char *name, bool is_ok, const char *detail, const char *fix)
@@ -643,7 +645,7 @@ static void add_row(struct check *c, const char *name, bool is_ok, const char *d
 static void on_limits(void *arg, json_t *body, const struct err *err)
 {
     struct check *c = arg;
-    const struct dkreply_powers g = dkreply_powers(body);
+    const struct docker_messages_powers g = docker_messages_powers(body);
     CLEANUP(free_p)
     char *detail = err ? xstrdup(err->msg)
                        : xasprintf("memory: %s, CPU: %s, processes: %s, pause: %s", g.can_memory ? "yes" : "no",
@@ -660,14 +662,14 @@ static void on_version(void *arg, json_t *body, const struct err *err)
                        : xasprintf("%s: version %.40s, API %.20s, %.20s/%.20s", c->opt->host,
                                    json_get_str(body, "Version", "?"), json_get_str(body, "ApiVersion", "?"),
                                    json_get_str(body, "Os", "?"), json_get_str(body, "Arch", "?"));
-    struct dkcall_request req = {
+    struct docker_call_request req = {
         .method = "GET", .path = "/info", .what = "ask what the engine can do", .timeout_ms = DOCTOR_MS
     };
     add_row(c, "docker engine", !err, detail, "start the engine, or set DOCKER_HOST; only the docker backend needs it");
     if (err)
         loop_stop(c->loop);
     else
-        (void)dkcall_start(c->calls, &req, on_limits, c);
+        (void)docker_call_start(c->calls, &req, on_limits, c);
 }
 
 json_t *docker_doctor(const struct docker_options *opt)
@@ -675,23 +677,23 @@ json_t *docker_doctor(const struct docker_options *opt)
     struct check c = { .rows = json_array(), .opt = opt };
     struct err err = ERR_INIT;
     CLEANUP(loop_free_p) struct loop *loop = NULL;
-    int r = dkhost_parse(opt->host, opt->is_tls, &opt->tls, &c.host, &err);
+    int r = docker_host_parse(opt->host, opt->is_tls, &opt->tls, &c.host, &err);
     if (r == 0)
         r = loop_new(&loop, &err);
     c.loop = loop;
     if (r < 0) {
         (void)json_array_append_new(c.rows, json_pack("{s:s, s:b, s:b, s:s}", "name", "docker engine", "ok", 0,
                                                       "required", 0, "detail", err.msg));
-        dkhost_done(&c.host);
+        docker_host_done(&c.host);
         return c.rows;
     }
-    struct dkcall_set calls = { .loop = loop, .host = &c.host };
+    struct docker_call_set calls = { .loop = loop, .host = &c.host };
     c.calls = &calls;
-    struct dkcall_request req = {
+    struct docker_call_request req = {
         .method = "GET", .path = "/version", .what = "ask for its version", .timeout_ms = DOCTOR_MS
     };
-    (void)dkcall_start(&calls, &req, on_version, &c);
+    (void)docker_call_start(&calls, &req, on_version, &c);
     loop_run(loop);
-    dkhost_done(&c.host);
+    docker_host_done(&c.host);
     return c.rows;
 }

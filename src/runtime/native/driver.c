@@ -17,14 +17,14 @@
 #include "os/keeper.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
-#include "runtime/native/boxplan.h"
 #include "runtime/native/native.h"
+#include "runtime/native/plan.h"
 #include "runtime/native/wire.h"
 #include "runtime/traffic.h"
 
 #define NATIVE_MAGIC   0x6e617469u
 #define BOX_MAGIC      0x6e626f78u
-#define HELLO_MS       60000 /* that of a killed server may still be at its end */
+#define HANDSHAKE_MS   60000 /* that of a killed server may still be at its end */
 #define END_MS         30000 /* the launcher removes the folders of the last boxes before it ends */
 #define SWEEP_CHUNK    60000u
 #define REPLIES_A_TURN 64
@@ -308,7 +308,7 @@ static void on_socket(void *arg, int events)
             on_launcher_gone(n);
             return;
         }
-        if (rep.op == WIRE_HELLO) { /* of one that was started again */
+        if (rep.op == WIRE_HANDSHAKE) { /* of one that was started again */
             if (rep.result >= 0)
                 continue;
             log_event(LOG_DEBUG, "launcher.start", "error", rep.text, NULL);
@@ -379,13 +379,13 @@ static void native_create(struct runtime *rt, const struct box_plan *plan, box_r
     struct native *n = native_of(rt);
     struct err err = ERR_INIT;
     size_t bytes = 0;
-    if (boxplan_check(plan, &bytes, &err) < 0) {
+    if (native_plan_check(plan, &bytes, &err) < 0) {
         refuse(n, &err, fn, arg);
         return;
     }
     struct message *m = message_new(WIRE_CREATE, bytes);
     struct wire_request *q = &m->request;
-    boxplan_put(plan, q);
+    native_plan_put(plan, q);
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(p->id, q->id, sizeof(p->id));
     p->on_ready = fn;
@@ -539,7 +539,7 @@ static void native_promote(struct box *b, const char *const *layers, size_t n_la
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(m->request.name, b->name, sizeof(b->name));
     if (is_short)
-        boxplan_put_layers((char *)(m + 1), layers, n_layers);
+        native_plan_put_layers((char *)(m + 1), layers, n_layers);
     p->on_promote = fn;
     p->arg = arg;
     submit(n, m, p);
@@ -625,7 +625,7 @@ static void native_open_egress(struct box *b, box_egress_fn *fn, void *arg)
     struct pending *p = xzalloc(sizeof(*p));
     p->on_egress = fn;
     p->arg = arg;
-    submit(box_owner(b), box_message(b, WIRE_OUTLET), p);
+    submit(box_owner(b), box_message(b, WIRE_EGRESS_REDIRECT), p);
 }
 
 static void native_sweep(struct runtime *rt, const char *const *kept_ids, size_t count, box_done_fn *fn, void *arg)
@@ -758,12 +758,12 @@ static int spawn_launcher(struct native *n, struct err *err)
     return r < 0 ? err_wrap(err, r, "start the launcher") : 0;
 }
 
-static int await_hello(struct native *n, struct err *err)
+static int await_handshake(struct native *n, struct err *err)
 {
     struct wire_reply rep;
     size_t n_fds = 0;
     struct pollfd p = { .fd = n->sock, .events = POLLIN };
-    int r = poll(&p, 1, HELLO_MS);
+    int r = poll(&p, 1, HANDSHAKE_MS);
     if (r <= 0)
         return err_sys(err, r < 0 ? -errno : -ETIMEDOUT, "wait for the launcher");
     ssize_t got = seqsock_recv(n->sock, &rep, sizeof(rep), NULL, 0, &n_fds);
@@ -972,7 +972,7 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     if (r >= 0)
         r = spawn_launcher(n, &own);
     if (r >= 0)
-        r = await_hello(n, &own);
+        r = await_handshake(n, &own);
     if (r >= 0) {
         r = watch_new(l, n->sock, LOOP_READ, on_socket, n, &n->watch);
         if (r < 0)

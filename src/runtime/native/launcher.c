@@ -25,38 +25,38 @@
 #include "os/seqsock.h"
 #include "os/stage_plan.h"
 #include "os/tree.h"
-#include "runtime/native/boxdisk.h"
-#include "runtime/native/boxnet.h"
-#include "runtime/native/cell.h"
-#include "runtime/native/chore.h"
-#include "runtime/native/courtesy.h"
+#include "runtime/native/box.h"
+#include "runtime/native/cpu_priority.h"
+#include "runtime/native/disk.h"
 #include "runtime/native/native.h"
+#include "runtime/native/net.h"
 #include "runtime/native/promote.h"
 #include "runtime/native/sweep.h"
-#include "runtime/native/volmount.h"
+#include "runtime/native/task.h"
+#include "runtime/native/volume_mount.h"
 
-#define CONTROL_FD       3
-#define POOL_MAX         256
-#define POLL_EXTRA       2
-#define RETRY_MS         2  /* a cgroup whose last process is just leaving */
-#define END_MS           20 /* until a process that lost its namespaces is a dead one */
-#define STOP_US          20000000
-#define BLANK_BACKOFF_US 1000000
-#define FREEZE_MS        5000
-#define BLANK_QUIET_US   4000
-#define LOCK_TRIES       10000 /* of 5 ms */
+#define CONTROL_FD          3
+#define POOL_MAX            256
+#define POLL_EXTRA          2
+#define RETRY_MS            2  /* a cgroup whose last process is just leaving */
+#define END_MS              20 /* until a process that lost its namespaces is a dead one */
+#define STOP_US             20000000
+#define PREPARED_BACKOFF_US 1000000
+#define FREEZE_MS           5000
+#define PREPARED_QUIET_US   4000
+#define LOCK_TRIES          10000 /* of 5 ms */
 
 extern const unsigned char guest_blob[];
 size_t guest_blob_size(void);
 
 struct launcher {
-    struct cell_site site;
-    struct cell *cells;
-    struct chore_list chores;
-    struct boxnet *nets;
-    struct courtesy courtesy;
-    unsigned pool, blanks;
-    int64_t no_blank_until_us;
+    struct native_box_site site;
+    struct native_box *box_list;
+    struct native_task_list tasks;
+    struct native_net *nets;
+    struct cpu_priority cpu_priority;
+    unsigned pool, prepareds;
+    int64_t no_prepared_until_us;
     int64_t heard_us; /* when anyone last said anything */
     struct buf kept;  /* ids of a sweep, NUL-ended, while they arrive */
     union {
@@ -86,7 +86,7 @@ static void reply_error(uint32_t op, uint64_t number, int r, const struct err *e
 
 /* A box that is killed in the middle of something makes its calls fail in odd ways: then this is the reason to tell.
  * Its first process loses its namespaces a moment before it counts as ended. */
-static void reply_box_error(const struct cell *c, const struct wire_request *q, int r, struct err *err)
+static void reply_box_error(const struct native_box *c, const struct wire_request *q, int r, struct err *err)
 {
     struct pollfd ended = { .fd = c->pidfd, .events = POLLIN };
     if (err->code == ERR_INTERNAL && poll(&ended, 1, END_MS) > 0)
@@ -100,42 +100,42 @@ static void reply_done(uint32_t op, uint64_t number)
     reply(&p, NULL, 0);
 }
 
-static struct cell *find(struct launcher *l, const char *name)
+static struct native_box *find(struct launcher *l, const char *name)
 {
-    for (struct cell *c = l->cells; c; c = c->next)
-        if (c->state != CELL_DYING && c->state != CELL_BLANK && strcmp(c->name, name) == 0)
+    for (struct native_box *c = l->box_list; c; c = c->next)
+        if (c->state != NATIVE_BOX_DYING && c->state != NATIVE_BOX_PREPARED && strcmp(c->name, name) == 0)
             return c;
     return NULL;
 }
 
-static void add(struct launcher *l, struct cell *c)
+static void add(struct launcher *l, struct native_box *c)
 {
-    c->next = l->cells;
-    l->cells = c;
+    c->next = l->box_list;
+    l->box_list = c;
 }
 
-static void end_cell(struct launcher *l, struct cell *c)
+static void end_box(struct launcher *l, struct native_box *c)
 {
-    l->blanks -= c->state == CELL_BLANK;
-    cell_kill(c);
+    l->prepareds -= c->state == NATIVE_BOX_PREPARED;
+    native_box_kill(c);
 }
 
-static void take_blank(struct launcher *l, int r, struct cell *c, const struct err *err)
+static void take_prepared(struct launcher *l, int r, struct native_box *c, const struct err *err)
 {
     add(l, c);
     if (r >= 0) {
-        c->state = CELL_BLANK;
-        l->blanks++;
+        c->state = NATIVE_BOX_PREPARED;
+        l->prepareds++;
         return;
     }
     log_event(LOG_DEBUG, "launcher.blank_failed", "error", err->msg, NULL);
-    cell_kill(c);
-    l->no_blank_until_us = clock_mono_us() + BLANK_BACKOFF_US;
+    native_box_kill(c);
+    l->no_prepared_until_us = clock_mono_us() + PREPARED_BACKOFF_US;
 }
 
 /* --- requests --- */
 
-static void send_box(const struct cell *c, uint32_t op, uint64_t number, const char *leftover)
+static void send_box(const struct native_box *c, uint32_t op, uint64_t number, const char *leftover)
 {
     struct wire_reply p = {
         .version = WIRE_VERSION, .op = op, .number = number, .pid = c->pid, .slot = c->slot, .start_time = c->start_time
@@ -145,76 +145,76 @@ static void send_box(const struct cell *c, uint32_t op, uint64_t number, const c
         memcpy(p.cgroup, c->cgroup.name, sizeof(p.cgroup));
     snprintf(p.folder, sizeof(p.folder), "%s", leftover);
     char path[WIRE_NAME_MAX + 16];
-    snprintf(path, sizeof(path), "%s/" BOXDISK_IMAGE, c->name);
+    snprintf(path, sizeof(path), "%s/" NATIVE_DISK_IMAGE, c->name);
     CLEANUP(close_fd_p)
-    int image = c->has_disk ? openat(c->site->boxes_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : NO_FD;
+    int image = c->has_disk ? openat(c->site->cmd_sandbox_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : NO_FD;
     int fds[WIRE_FDS_MAX] = { c->conn, c->pidfd, image };
     reply(&p, fds, image >= 0 ? 3 : 2);
 }
 
 /* A disk takes milliseconds to make: the create waits, the launcher does not. */
-static int furnish(struct launcher *l, struct cell *c, const struct wire_request *q, struct err *err)
+static int furnish(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
 {
-    int r = boxdisk_check(err);
+    int r = native_disk_check(err);
     if (r >= 0)
-        r = boxdisk_start(&l->site, c, q, err);
+        r = native_disk_start(&l->site, c, q, err);
     if (r < 0)
         return r;
     c->waiting = xzalloc(sizeof(*q) + q->extra_len);
     memcpy(c->waiting, q, sizeof(*q) + q->extra_len);
-    c->state = CELL_FURNISHING;
+    c->state = NATIVE_BOX_FURNISHING;
     return 0;
 }
 
 static void on_create(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
-    struct cell *c = NULL;
-    for (struct cell *at = l->cells; at; at = at->next)
-        if (at->state == CELL_BLANK)
+    struct native_box *c = NULL;
+    for (struct native_box *at = l->box_list; at; at = at->next)
+        if (at->state == NATIVE_BOX_PREPARED)
             c = at; /* the oldest: its agent has been waiting longest, so it surely is up */
     if (!c) {
-        int r = cell_new_blank(&l->site, &c, &err);
-        take_blank(l, r, c, &err);
+        int r = native_box_new_prepared(&l->site, &c, &err);
+        take_prepared(l, r, c, &err);
         if (r < 0) {
             reply_error(WIRE_CREATE, q->number, r, &err);
             return;
         }
     }
     if (q->is_host && c->usr < 0 && l->site.is_root) { /* blanks made before the first such create have none yet */
-        int r = cellroot_usr(&l->site, c, &err);
+        int r = native_box_root_usr(&l->site, c, &err);
         if (r < 0) {
             reply_error(WIRE_CREATE, q->number, r, &err);
             return;
         }
     }
     c->number = q->number;
-    int r = q->disk_mb ? furnish(l, c, q, &err) : cell_start(&l->site, c, q, &err);
+    int r = q->disk_mb ? furnish(l, c, q, &err) : native_box_start(&l->site, c, q, &err);
     if (r < 0) {
-        end_cell(l, c);
+        end_box(l, c);
         reply_error(WIRE_CREATE, q->number, r, &err);
         return;
     }
-    l->blanks--;
+    l->prepareds--;
 }
 
 /* The disk of a cell is there, or it is not to be had. */
-static void on_furnished(struct launcher *l, struct cell *c)
+static void on_furnished(struct launcher *l, struct native_box *c)
 {
     struct err err = ERR_INIT;
-    int disk = boxdisk_take(c, &err);
-    int r = disk < 0 ? disk : cellroot_use_disk(c, c->waiting, disk, &err);
+    int disk = native_disk_take(c, &err);
+    int r = disk < 0 ? disk : native_box_root_use_disk(c, c->waiting, disk, &err);
     if (r >= 0)
-        r = cell_start(&l->site, c, c->waiting, &err);
+        r = native_box_start(&l->site, c, c->waiting, &err);
     free(STEAL(c->waiting));
     if (r < 0) {
-        end_cell(l, c);
+        end_box(l, c);
         reply_error(WIRE_CREATE, c->number, r, &err);
     }
 }
 
 /* The stage has reported, or died without a word. */
-static void on_stage(struct launcher *l, struct cell *c)
+static void on_stage(struct launcher *l, struct native_box *c)
 {
     struct stage_report rep;
     struct err err = ERR_INIT;
@@ -222,11 +222,11 @@ static void on_stage(struct launcher *l, struct cell *c)
     ssize_t n = seqsock_recv(c->control, &rep, sizeof(rep), NULL, 0, &n_fds);
     if (n == -EAGAIN)
         return;
-    bool is_waited_for = c->state == CELL_STARTING;
+    bool is_waited_for = c->state == NATIVE_BOX_STARTING;
     if (is_waited_for && n == (ssize_t)sizeof(rep) && rep.version == STAGE_PLAN_VERSION && rep.result == 0) {
-        c->state = CELL_RUNNING;
+        c->state = NATIVE_BOX_RUNNING;
         send_box(c, WIRE_CREATE, c->number, "");
-        cell_close_start(c);
+        native_box_close_start(c);
         return;
     }
     if (n == (ssize_t)sizeof(rep) && rep.version == STAGE_PLAN_VERSION) {
@@ -237,20 +237,20 @@ static void on_stage(struct launcher *l, struct cell *c)
         err_set(&err, ERR_CAPACITY, 0,
                 "the box ended while it was made: it was killed, or its memory limit is too small; try again");
     }
-    end_cell(l, c);
+    end_box(l, c);
     if (is_waited_for)
         reply_error(WIRE_CREATE, c->number, -EIO, &err);
     else
-        l->no_blank_until_us = clock_mono_us() + BLANK_BACKOFF_US;
+        l->no_prepared_until_us = clock_mono_us() + PREPARED_BACKOFF_US;
 }
 
-static void unfreeze(struct cell *c)
+static void unfreeze(struct native_box *c)
 {
     if (c->has_cgroup && !c->is_paused)
         (void)cgroup_thaw(&c->cgroup); /* it was running before; a cgroup that is gone has nothing frozen */
 }
 
-static int freeze(struct cell *c, struct err *err)
+static int freeze(struct native_box *c, struct err *err)
 {
     if (!c->has_cgroup)
         return err_set(err, ERR_UNSUPPORTED, 0, "this host gives us no control group to pause boxes with");
@@ -264,9 +264,9 @@ static int freeze(struct cell *c, struct err *err)
 static void on_adopt(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
-    struct cell *c = NULL;
+    struct native_box *c = NULL;
     int r = find(l, q->name) ? err_set(&err, ERR_CONFLICT, 0, "box %s is adopted already", q->name)
-                             : cell_adopt(&l->site, q, &c, &err);
+                             : native_box_adopt(&l->site, q, &c, &err);
     if (r < 0 || !c) {
         reply_error(WIRE_ADOPT, q->number, r, &err);
         return;
@@ -284,12 +284,12 @@ static void on_adopt(struct launcher *l, const struct wire_request *q)
         return;
     }
     send_box(c, WIRE_ADOPT, q->number, leftover);
-    cell_close_start(c);
+    native_box_close_start(c);
 }
 
 /* Joining the box's user namespace, which an ordinary user's launcher must do first, is a way without return: in a
  * child. */
-static bool rename_in_child(const struct cell *c, const char *hostname)
+static bool rename_in_child(const struct native_box *c, const char *hostname)
 {
     pid_t pid = fork();
     int status = 0;
@@ -301,7 +301,7 @@ static bool rename_in_child(const struct cell *c, const char *hostname)
 }
 
 /* Root goes in and out by itself: this is on the path of a create from the warm pool. */
-static bool rename_here(const struct cell *c, const char *hostname)
+static bool rename_here(const struct native_box *c, const char *hostname)
 {
     int own = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
     bool is_done = own >= 0 && setns(c->pidfd, CLONE_NEWUTS) == 0;
@@ -315,14 +315,14 @@ static bool rename_here(const struct cell *c, const char *hostname)
     return is_done;
 }
 
-static int rename_box(const struct cell *c, const char *hostname, struct err *err)
+static int rename_box(const struct native_box *c, const char *hostname, struct err *err)
 {
     if (geteuid() == 0 ? rename_here(c, hostname) : rename_in_child(c, hostname))
         return 0;
     return err_set(err, ERR_INTERNAL, 0, "box %s did not take the name %s", c->name, hostname);
 }
 
-static int change(struct cell *c, const struct wire_request *q, struct err *err)
+static int change(struct native_box *c, const struct wire_request *q, struct err *err)
 {
     struct cgroup_limits limits = { q->memory_mb, q->cpu_milli, q->pids_max };
     int r = 0;
@@ -343,32 +343,32 @@ static int change(struct cell *c, const struct wire_request *q, struct err *err)
 }
 
 /* Volumes and networks of a running box. */
-static int extend(struct launcher *l, struct cell *c, const struct wire_request *q, struct err *err)
+static int extend(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
 {
     if (q->op == WIRE_MOUNT)
-        return volmount_attach(c, q, err);
+        return native_volume_mount_attach(c, q, err);
     if (q->op == WIRE_UNMOUNT)
-        return volmount_detach(c, q, err);
-    return q->op == WIRE_NET_JOIN ? boxnet_join(l->nets, c, q, err) : boxnet_leave(c, q, err);
+        return native_volume_mount_detach(c, q, err);
+    return q->op == WIRE_NET_JOIN ? native_net_join(l->nets, c, q, err) : native_net_leave(c, q, err);
 }
 
-static void on_outlet(struct cell *c, const struct wire_request *q)
+static void on_egress_redirect(struct native_box *c, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number };
-    int fds[OUTLET_FDS];
-    int r = boxnet_outlet(c, fds, &err);
+    int fds[EGRESS_REDIRECT_FDS];
+    int r = native_net_egress_redirect(c, fds, &err);
     if (r < 0) {
         reply_box_error(c, q, r, &err);
         return;
     }
-    reply(&p, fds, OUTLET_FDS);
-    seqsock_close_all(fds, OUTLET_FDS);
+    reply(&p, fds, EGRESS_REDIRECT_FDS);
+    seqsock_close_all(fds, EGRESS_REDIRECT_FDS);
 }
 
 /* What a former promote left has to be taken first: it is between the layers that the daemon knows and the files of
  * now. */
-static bool refuse_leftover(const struct cell *c, const struct wire_request *q)
+static bool refuse_leftover(const struct native_box *c, const struct wire_request *q)
 {
     struct wire_reply p = {
         .version = WIRE_VERSION, .op = q->op, .number = q->number, .result = -EEXIST, .code = ERR_CONFLICT
@@ -380,7 +380,7 @@ static bool refuse_leftover(const struct cell *c, const struct wire_request *q)
     return true;
 }
 
-static void on_capture(struct launcher *l, struct cell *c, const struct wire_request *q)
+static void on_capture(struct launcher *l, struct native_box *c, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number, .is_shared = 1 };
@@ -400,7 +400,7 @@ static void on_capture(struct launcher *l, struct cell *c, const struct wire_req
     }
     if (err.code)
         log_event(LOG_DEBUG, "launcher.copies", "box", c->name, "why", err.msg, NULL);
-    r = chore_copy(&l->chores, &l->site, c, q->number, &err); /* thawed by on_chore() */
+    r = native_task_copy(&l->tasks, &l->site, c, q->number, &err); /* thawed by on_task() */
     if (r < 0) {
         unfreeze(c);
         reply_box_error(c, q, r, &err);
@@ -410,7 +410,7 @@ static void on_capture(struct launcher *l, struct cell *c, const struct wire_req
 static void on_box_request(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
-    struct cell *c = find(l, q->name);
+    struct native_box *c = find(l, q->name);
     if (!c) {
         int r = err_set(&err, ERR_GONE, 0, "box %s is gone", q->name);
         if (q->op == WIRE_DESTROY)
@@ -420,16 +420,16 @@ static void on_box_request(struct launcher *l, const struct wire_request *q)
         return;
     }
     if (q->op == WIRE_DESTROY) {
-        end_cell(l, c);
+        end_box(l, c);
         reply_done(q->op, q->number);
     } else if (q->op == WIRE_CAPTURE || q->op == WIRE_PROMOTE) {
         on_capture(l, c, q);
     } else if (q->op == WIRE_MEASURE) {
-        int r = chore_count(&l->chores, &l->site, c, q->number, &err); /* answered by on_chore() */
+        int r = native_task_count(&l->tasks, &l->site, c, q->number, &err); /* answered by on_task() */
         if (r < 0)
             reply_box_error(c, q, r, &err);
-    } else if (q->op == WIRE_OUTLET) {
-        on_outlet(c, q);
+    } else if (q->op == WIRE_EGRESS_REDIRECT) {
+        on_egress_redirect(c, q);
     } else {
         int r = q->op >= WIRE_MOUNT ? extend(l, c, q, &err) : change(c, q, &err);
         if (r < 0)
@@ -444,11 +444,11 @@ static void on_common_request(struct launcher *l, const struct wire_request *q)
     struct err err = ERR_INIT;
     int r = 0;
     if (q->op == WIRE_NET_MAKE)
-        r = boxnet_make(&l->nets, &l->site, q, &err);
+        r = native_net_make(&l->nets, &l->site, q, &err);
     else if (q->op == WIRE_NET_REMOVE)
-        boxnet_remove(&l->nets, q->object);
+        native_net_remove(&l->nets, q->object);
     else
-        r = volmount_remove(&l->site, q, &l->chores, &err);
+        r = native_volume_mount_remove(&l->site, q, &l->tasks, &err);
     if (r < 0)
         reply_error(q->op, q->number, r, &err);
     else
@@ -464,12 +464,12 @@ static void on_sweep(struct launcher *l, const struct wire_request *q)
         return;
     }
     if (q->is_last) {
-        for (struct cell *c = l->cells; c; c = c->next)
-            if ((c->state == CELL_RUNNING || c->state == CELL_STARTING) && !sweep_is_kept(&l->kept, c->id))
-                end_cell(l, c);
-        struct cell *found = sweep_run(&l->site, l->cells, &l->kept, &l->chores);
+        for (struct native_box *c = l->box_list; c; c = c->next)
+            if ((c->state == NATIVE_BOX_RUNNING || c->state == NATIVE_BOX_STARTING) && !sweep_is_kept(&l->kept, c->id))
+                end_box(l, c);
+        struct native_box *found = sweep_run(&l->site, l->box_list, &l->kept, &l->tasks);
         while (found) {
-            struct cell *next = found->next;
+            struct native_box *next = found->next;
             add(l, found);
             found = next;
         }
@@ -497,7 +497,7 @@ static bool take_request(struct launcher *l)
     int r = wire_request_check(q, (size_t)n, &err);
     if (r < 0) {
         if ((size_t)n >= sizeof(*q))
-            reply_error(q->op < WIRE_OPS ? q->op : WIRE_HELLO, q->number, r, &err);
+            reply_error(q->op < WIRE_OPS ? q->op : WIRE_HANDSHAKE, q->number, r, &err);
         return (size_t)n >= sizeof(*q);
     }
     if (q->op == WIRE_CREATE && is_orphan())
@@ -517,10 +517,10 @@ static bool take_request(struct launcher *l)
 
 /* --- the loop --- */
 
-static void on_chore(void *arg, const struct chore_result *res)
+static void on_task(void *arg, const struct native_task_result *res)
 {
     struct launcher *l = arg;
-    struct cell *c = find(l, res->name);
+    struct native_box *c = find(l, res->name);
     uint32_t op = res->is_count ? WIRE_MEASURE : WIRE_CAPTURE;
     if (c && !res->is_count)
         unfreeze(c);
@@ -537,16 +537,16 @@ static void on_chore(void *arg, const struct chore_result *res)
 static bool collect(struct launcher *l)
 {
     bool is_waiting = false;
-    for (struct cell **at = &l->cells; *at;) {
-        struct cell *c = *at;
-        if (c->state != CELL_DYING || !cell_is_over(c)) {
-            is_waiting |= c->state == CELL_DYING && c->is_ended;
+    for (struct native_box **at = &l->box_list; *at;) {
+        struct native_box *c = *at;
+        if (c->state != NATIVE_BOX_DYING || !native_box_is_over(c)) {
+            is_waiting |= c->state == NATIVE_BOX_DYING && c->is_ended;
             at = &c->next;
             continue;
         }
         *at = c->next;
-        chore_remove(&l->chores, c->name);
-        cell_free(c);
+        native_task_remove(&l->tasks, c->name);
+        native_box_free(c);
     }
     return is_waiting;
 }
@@ -554,10 +554,10 @@ static bool collect(struct launcher *l)
 static size_t fill_poll(struct launcher *l, struct pollfd **set, size_t *cap)
 {
     size_t n = POLL_EXTRA;
-    for (struct cell *c = l->cells; c; c = c->next) {
-        int fd = c->state == CELL_DYING        ? (c->is_ended ? NO_FD : c->pidfd)
-                 : c->state == CELL_FURNISHING ? c->maker
-                                               : c->control;
+    for (struct native_box *c = l->box_list; c; c = c->next) {
+        int fd = c->state == NATIVE_BOX_DYING        ? (c->is_ended ? NO_FD : c->pidfd)
+                 : c->state == NATIVE_BOX_FURNISHING ? c->maker
+                                                     : c->control;
         if (fd < 0)
             continue;
         if (n == *cap) {
@@ -567,25 +567,25 @@ static size_t fill_poll(struct launcher *l, struct pollfd **set, size_t *cap)
         (*set)[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
     }
     (*set)[0] = (struct pollfd){ .fd = CONTROL_FD, .events = POLLIN };
-    (*set)[1] = (struct pollfd){ .fd = chore_fd(&l->chores), .events = POLLIN };
+    (*set)[1] = (struct pollfd){ .fd = native_task_fd(&l->tasks), .events = POLLIN };
     return n;
 }
 
 static void refill(struct launcher *l)
 {
     struct err err = ERR_INIT;
-    struct cell *c = NULL;
-    int r = cell_new_blank(&l->site, &c, &err);
-    take_blank(l, r, c, &err);
+    struct native_box *c = NULL;
+    int r = native_box_new_prepared(&l->site, &c, &err);
+    take_prepared(l, r, c, &err);
 }
 
 static void hear_stages(struct launcher *l, const struct pollfd *set, size_t n)
 {
-    for (struct cell *c = l->cells; c; c = c->next) {
+    for (struct native_box *c = l->box_list; c; c = c->next) {
         size_t i = POLL_EXTRA;
-        if (c->state != CELL_BLANK && c->state != CELL_STARTING && c->state != CELL_FURNISHING)
+        if (c->state != NATIVE_BOX_PREPARED && c->state != NATIVE_BOX_STARTING && c->state != NATIVE_BOX_FURNISHING)
             continue;
-        bool is_furnishing = c->state == CELL_FURNISHING;
+        bool is_furnishing = c->state == NATIVE_BOX_FURNISHING;
         while (i < n && set[i].fd != (is_furnishing ? c->maker : c->control))
             i++;
         if (i < n && set[i].revents && is_furnishing)
@@ -597,8 +597,8 @@ static void hear_stages(struct launcher *l, const struct pollfd *set, size_t n)
 
 static bool has_starting(const struct launcher *l)
 {
-    const struct cell *c = l->cells;
-    while (c && c->state != CELL_STARTING)
+    const struct native_box *c = l->box_list;
+    while (c && c->state != NATIVE_BOX_STARTING)
         c = c->next;
     return c != NULL;
 }
@@ -606,12 +606,12 @@ static bool has_starting(const struct launcher *l)
 /* How long until a blank may be made: 0 now, -1 none is wanted. Making one takes a millisecond or two, in which nobody
  * is heard: so never while a create waits for its stage, and not at once after one, when its client sends the first
  * command. */
-static int blank_wait_ms(const struct launcher *l)
+static int prepared_wait_ms(const struct launcher *l)
 {
-    if (l->blanks >= l->pool || has_starting(l))
+    if (l->prepareds >= l->pool || has_starting(l))
         return -1;
-    int64_t quiet = l->blanks ? l->heard_us + BLANK_QUIET_US : 0;
-    int64_t at = quiet > l->no_blank_until_us ? quiet : l->no_blank_until_us;
+    int64_t quiet = l->prepareds ? l->heard_us + PREPARED_QUIET_US : 0;
+    int64_t at = quiet > l->no_prepared_until_us ? quiet : l->no_prepared_until_us;
     int64_t left = at - clock_mono_us();
     return left <= 0 ? 0 : (int)((left + 999) / 1000);
 }
@@ -628,11 +628,12 @@ static void run(struct launcher *l)
     CLEANUP(free_p) struct pollfd *set = xzalloc(cap * sizeof(*set));
     bool is_waiting = false;
     for (;;) {
-        int blank_ms = blank_wait_ms(l);
+        int prepared_ms = prepared_wait_ms(l);
         size_t n = fill_poll(l, &set, &cap);
-        int timeout = sooner(is_waiting ? RETRY_MS : -1, sooner(blank_ms, courtesy_wait_ms(&l->courtesy, l->cells)));
+        int timeout = sooner(is_waiting ? RETRY_MS : -1,
+                             sooner(prepared_ms, native_cpu_priority_wait_ms(&l->cpu_priority, l->box_list)));
         int ready = poll(set, n, timeout);
-        if (ready == 0 && blank_wait_ms(l) == 0)
+        if (ready == 0 && prepared_wait_ms(l) == 0)
             refill(l);
         if (ready > 0 && set[0].revents && !take_request(l))
             return;
@@ -641,8 +642,8 @@ static void run(struct launcher *l)
             l->heard_us = clock_mono_us();
         }
         is_waiting = collect(l);
-        chore_step(&l->chores, &l->site, on_chore, l);
-        courtesy_step(&l->courtesy, &l->site, l->cells);
+        native_task_step(&l->tasks, &l->site, on_task, l);
+        native_cpu_priority_step(&l->cpu_priority, &l->site, l->box_list);
     }
 }
 
@@ -695,53 +696,53 @@ static int lock_folder(int run_fd, struct err *err)
     return 0; /* held, and never closed, until the process ends */
 }
 
-static int open_folders(struct cell_site *s, struct err *err)
+static int open_folders(struct native_box_site *s, struct err *err)
 {
     struct stat st;
     CLEANUP(close_fd_p) int data = open(s->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP(close_fd_p) int blank = NO_FD;
+    CLEANUP(close_fd_p) int prepared = NO_FD;
     if (data < 0 || fstat(data, &st) < 0)
         return err_sys(err, -errno, "open data folder %s", s->data_dir);
     snprintf(s->tag, sizeof(s->tag), "%llx",
              (unsigned long long)(st.st_ino * 2654435761u ^ st.st_dev) & 0xffffffffffull);
-    int r = open_folder(data, "boxes", &s->boxes_fd, err);
+    int r = open_folder(data, "boxes", &s->cmd_sandbox_fd, err);
     if (r >= 0) {
-        tree_spread(s->boxes_fd);
+        tree_spread(s->cmd_sandbox_fd);
         r = open_folder(data, "run", &s->run_fd, err);
     }
     if (r >= 0)
         r = lock_folder(s->run_fd, err);
     if (r >= 0)
-        r = open_folder(s->run_fd, "root", &blank, err);
+        r = open_folder(s->run_fd, "root", &prepared, err);
     if (r < 0)
         return r;
     s->image_fd = open(s->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     s->usr_fd = open("/usr", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (s->image_fd < 0)
         return err_sys(err, -errno, "open image folder %s", s->image_dir);
-    if (fchmod(blank, 0755) < 0 ||
-        fchdir(blank) < 0) /* every stage inherits it: an empty folder to hang its new root on */
+    if (fchmod(prepared, 0755) < 0 ||
+        fchdir(prepared) < 0) /* every stage inherits it: an empty folder to hang its new root on */
         return err_sys(err, -errno, "enter the run folder");
     return 0;
 }
 
-static int open_programs(struct cell_site *s, struct err *err)
+static int open_programs(struct native_box_site *s, struct err *err)
 {
     struct filter filter = { 0 };
-    s->agent_fd = cell_memory_file("iii-guest", guest_blob, guest_blob_size(), true);
+    s->agent_fd = native_box_memory_file("iii-guest", guest_blob, guest_blob_size(), true);
     if (s->agent_fd < 0)
         return err_sys(err, s->agent_fd, "unpack the agent");
     int r = filter_build(&filter, err);
     if (r < 0)
         return r;
-    s->filter_fd = cell_memory_file("filter", filter.insn, filter.count * sizeof(*filter.insn), false);
+    s->filter_fd = native_box_memory_file("filter", filter.insn, filter.count * sizeof(*filter.insn), false);
     filter_done(&filter);
     return s->filter_fd < 0 ? err_sys(err, s->filter_fd, "unpack the system call filter") : 0;
 }
 
 static int start(struct launcher *l, int argc, char **argv, struct err *err)
 {
-    struct cell_site *s = &l->site;
+    struct native_box_site *s = &l->site;
     struct rlimit files;
     if (argc != 5 || strlen(argv[2]) >= sizeof(s->data_dir) || strlen(argv[3]) >= sizeof(s->image_dir))
         return err_set(err, ERR_INVALID, 0, "the launcher is started by the server only: iii serve");
@@ -760,11 +761,11 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
     if (r >= 0)
         r = cgroup_host_init(&s->cgroups, NULL, err);
     if (r >= 0)
-        cgroup_host_yield(&s->cgroups, false); /* what a launcher that was killed left; see courtesy.h */
+        cgroup_host_yield(&s->cgroups, false); /* what a launcher that was killed left; see cpu_priority.h */
     if (r >= 0)
         r = open_programs(s, err);
     if (r >= 0 && s->is_root)
-        r = cellroot_shared(s, err);
+        r = native_box_root_shared(s, err);
     ident_random(&s->next_slot, sizeof(s->next_slot));
     if (r >= 0)
         sweep_reserve(s);
@@ -773,25 +774,25 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
 
 static void stop(struct launcher *l)
 {
-    for (struct cell *c = l->cells; c; c = c->next)
-        if (c->state == CELL_BLANK || c->state == CELL_STARTING || c->state == CELL_FURNISHING)
-            end_cell(l, c);
+    for (struct native_box *c = l->box_list; c; c = c->next)
+        if (c->state == NATIVE_BOX_PREPARED || c->state == NATIVE_BOX_STARTING || c->state == NATIVE_BOX_FURNISHING)
+            end_box(l, c);
     for (int64_t end = clock_mono_us() + STOP_US; clock_mono_us() < end;) { /* a busy host takes its time */
         (void)collect(l);
-        struct cell *c = l->cells;
-        while (c && c->state != CELL_DYING)
+        struct native_box *c = l->box_list;
+        while (c && c->state != NATIVE_BOX_DYING)
             c = c->next;
         if (!c)
             break;
         (void)poll(NULL, 0, 1); /* only a pause */
     }
-    chore_finish(&l->chores, &l->site);
-    l->nets = boxnet_free(l->nets);
+    native_task_finish(&l->tasks, &l->site);
+    l->nets = native_net_free(l->nets);
     cgroup_host_yield(&l->site.cgroups, false);
-    while (l->cells) {
-        struct cell *c = l->cells;
-        l->cells = c->next;
-        cell_free(c);
+    while (l->box_list) {
+        struct native_box *c = l->box_list;
+        l->box_list = c->next;
+        native_box_free(c);
     }
 }
 
@@ -805,14 +806,16 @@ int native_launcher_main(int argc, char **argv)
     (void)signal(SIGTERM, SIG_IGN);           /* manager that signals the whole group does not */
     (void)umask(022);
     l.kept = (struct buf)BUF_INIT(16u << 20);
-    chore_init(&l.chores);
+    native_task_init(&l.tasks);
     int r = start(&l, argc, argv, &err);
-    struct wire_reply hello = { .version = WIRE_VERSION, .op = WIRE_HELLO, .result = r < 0 ? r : 0, .code = err.code };
-    hello.can_idmap = l.site.is_root;
-    hello.can_disk = boxdisk_check(NULL) >= 0;
-    hello.has_uid_range = l.site.is_root || l.site.own.how == IDRANGE_SUBID;
-    snprintf(hello.text, sizeof(hello.text), "%s", err.msg);
-    reply(&hello, NULL, 0);
+    struct wire_reply handshake = {
+        .version = WIRE_VERSION, .op = WIRE_HANDSHAKE, .result = r < 0 ? r : 0, .code = err.code
+    };
+    handshake.can_idmap = l.site.is_root;
+    handshake.can_disk = native_disk_check(NULL) >= 0;
+    handshake.has_uid_range = l.site.is_root || l.site.own.how == IDRANGE_SUBID;
+    snprintf(handshake.text, sizeof(handshake.text), "%s", err.msg);
+    reply(&handshake, NULL, 0);
     if (r < 0)
         return 1;
     run(&l);

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "os/cgroup.h"
-#include "runtime/native/boxdisk.h"
+#include "runtime/native/disk.h"
 #include "runtime/native/doctor_probe.h"
 #include "runtime/native/native.h"
 
@@ -176,7 +176,7 @@ static void check_cgroups(json_t *list)
 static void check_disk(json_t *list)
 {
     struct err err = ERR_INIT;
-    struct answer a = { .result = boxdisk_check(&err) };
+    struct answer a = { .result = native_disk_check(&err) };
     (void)snprintf(a.detail, sizeof a.detail, "%s", a.result < 0 ? err.msg : "ext4 on loop devices");
     report(list, "disk limit (diskMb)", &a, false, "run as root, with loop devices (modprobe loop) and e2fsprogs");
 }

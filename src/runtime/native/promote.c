@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "os/mount.h"
 #include "os/tree.h"
-#include "runtime/native/cellvisit.h"
+#include "runtime/native/box_visit.h"
 #include "runtime/visit.h"
 
 #define MOUNTS_MAX     64
@@ -40,7 +40,7 @@ struct moved {
 };
 
 struct swap {
-    const struct cell *c;
+    const struct native_box *c;
     int root; /* the new one, detached */
     int old;
     struct place at; /* of the old one */
@@ -252,7 +252,7 @@ static int pivot(struct swap *s, struct err *err)
 static int swap_inside(void *arg, struct err *err)
 {
     struct swap *s = arg;
-    int r = cellvisit_join(s->c, CLONE_NEWNS, err);
+    int r = native_box_visit_join(s->c, CLONE_NEWNS, err);
     if (r < 0)
         return r;
     s->old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -270,7 +270,7 @@ static int swap_inside(void *arg, struct err *err)
 
 /* --- folders, in the launcher --- */
 
-int promote_upper(const struct cell *c, char ret[32], struct err *err)
+int promote_upper(const struct native_box *c, char ret[32], struct err *err)
 {
     static char text[MOUNTINFO_MAX];
     char path[48], *save = NULL;
@@ -299,13 +299,13 @@ static unsigned generation(const char *upper)
     return upper[5] == '-' ? (unsigned)strtoul(upper + 6, NULL, 10) : 0;
 }
 
-bool promote_leftover(const struct cell *c, char ret[PROMOTE_FOLDER])
+bool promote_leftover(const struct native_box *c, char ret[PROMOTE_FOLDER])
 {
     char now[32] = "";
     struct err ignored = ERR_INIT;
     if (!c->site->is_root || promote_upper(c, now, &ignored) < 0 || generation(now) == 0)
         return false;
-    int fd = openat(c->site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(c->site->cmd_sandbox_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     CLEANUP(close_dir_p) DIR *d = fd < 0 ? NULL : fdopendir(fd);
     for (struct dirent *e; d && (e = readdir(d));)
         if (strncmp(e->d_name, "upper", 5) == 0 && generation(e->d_name) < generation(now)) {
@@ -316,7 +316,7 @@ bool promote_leftover(const struct cell *c, char ret[PROMOTE_FOLDER])
 }
 
 /* New folders under names never used: an attempt that failed may have left some. */
-static int make_folders(struct cell *c, const char *former, char upper[32], char work[32], struct err *err)
+static int make_folders(struct native_box *c, const char *former, char upper[32], char work[32], struct err *err)
 {
     struct stat st;
     if (fstatat(c->box, former, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -337,7 +337,7 @@ static int make_folders(struct cell *c, const char *former, char upper[32], char
 /* A visitor that was killed, or took too long, may have come as far as the pivot: then the box writes to the new
  * folder.
  */
-static int after_failure(const struct cell *c, const char *upper, const char *work, int r)
+static int after_failure(const struct native_box *c, const char *upper, const char *work, int r)
 {
     char now[32] = "";
     if (promote_upper(c, now, NULL) < 0)
@@ -349,30 +349,30 @@ static int after_failure(const struct cell *c, const char *upper, const char *wo
     return r;
 }
 
-static int run(struct cell_site *site, struct cell *c, const struct wire_request *q, const char *former,
+static int run(struct native_box_site *site, struct native_box *c, const struct wire_request *q, const char *former,
                struct err *err)
 {
     char upper[32], work[32];
     static struct swap s;
-    c->userns = cellvisit_open(c, "user", err);
+    c->userns = native_box_visit_open(c, "user", err);
     if (c->userns < 0)
         return steal_fd(&c->userns);
-    int r = cellroot_reopen(site, c, err);
+    int r = native_box_root_reopen(site, c, err);
     if (r >= 0)
         r = make_folders(c, former, upper, work, err);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int root = NO_FD;
-    const struct cellroot_upper folders = { .upper = upper, .work = work, .former = former };
-    r = cellroot_overlay(site, c, q, &folders, &root, err);
+    const struct native_box_root_upper folders = { .upper = upper, .work = work, .former = former };
+    r = native_box_root_overlay(site, c, q, &folders, &root, err);
     s = (struct swap){ .c = c, .root = root };
     if (r >= 0)
         r = visit_run(swap_inside, &s, NULL, err);
     return r < 0 ? after_failure(c, upper, work, r) : 0;
 }
 
-int promote_run(struct cell_site *site, struct cell *c, const struct wire_request *q, char ret_folder[PROMOTE_FOLDER],
-                struct err *err)
+int promote_run(struct native_box_site *site, struct native_box *c, const struct wire_request *q,
+                char ret_folder[PROMOTE_FOLDER], struct err *err)
 {
     char former[32] = "";
     if (!site->is_root)
@@ -381,7 +381,7 @@ int promote_run(struct cell_site *site, struct cell *c, const struct wire_reques
     if (r < 0)
         return r;
     r = run(site, c, q, former, err);
-    cell_close_start(c); /* what was opened for this */
+    native_box_close_start(c); /* what was opened for this */
     if (r >= 0)
         snprintf(ret_folder, PROMOTE_FOLDER, "boxes/%s/%s", c->name, former);
     return r;

@@ -10,12 +10,12 @@
 #include "base/cleanup.h"
 
 struct sweep {
-    struct cell_site *site;
-    const struct cell *known;
-    struct cell *found;
+    struct native_box_site *site;
+    const struct native_box *known;
+    struct native_box *found;
 };
 
-static bool is_known(const struct cell *list, const char *name)
+static bool is_known(const struct native_box *list, const char *name)
 {
     while (list && strcmp(list->name, name) != 0)
         list = list->next;
@@ -30,11 +30,11 @@ bool sweep_is_kept(const struct buf *kept, const char *id)
     return false;
 }
 
-static bool is_kept_box(const struct cell_site *site, const char *name, const struct buf *kept)
+static bool is_kept_box(const struct native_box_site *site, const char *name, const struct buf *kept)
 {
     char path[WIRE_NAME_MAX + 8], id[IDENT_MAX];
     snprintf(path, sizeof(path), "%.16s/id", name); /* wire_is_name() was asked */
-    ssize_t n = readlinkat(site->boxes_fd, path, id, sizeof(id) - 1);
+    ssize_t n = readlinkat(site->cmd_sandbox_fd, path, id, sizeof(id) - 1);
     if (n <= 0)
         return false;
     id[n] = '\0';
@@ -43,8 +43,8 @@ static bool is_kept_box(const struct cell_site *site, const char *name, const st
 
 static void doom(struct sweep *s, const char *name)
 {
-    struct cell *c = cell_orphan(s->site, name);
-    cell_kill(c);
+    struct native_box *c = native_box_orphan(s->site, name);
+    native_box_kill(c);
     c->next = s->found;
     s->found = c;
 }
@@ -55,17 +55,17 @@ static DIR *list_folder(int fd)
     return again < 0 ? NULL : fdopendir(again);
 }
 
-static void sweep_boxes(struct sweep *s, const struct buf *kept, struct chore_list *chores)
+static void sweep_boxes(struct sweep *s, const struct buf *kept, struct native_task_list *tasks)
 {
     char own[32];
-    DIR *d = list_folder(s->site->boxes_fd);
+    DIR *d = list_folder(s->site->cmd_sandbox_fd);
     snprintf(own, sizeof(own), "tmp-%d-", (int)getpid());
     for (struct dirent *e; d && (e = readdir(d));) {
         if (wire_is_name(e->d_name)) {
             if (!is_known(s->known, e->d_name) && !is_kept_box(s->site, e->d_name, kept))
                 doom(s, e->d_name);
         } else if (strncmp(e->d_name, "tmp-", 4) == 0 && strncmp(e->d_name, own, strlen(own)) != 0) {
-            chore_remove(chores, e->d_name);
+            native_task_remove(tasks, e->d_name);
         }
     }
     if (d)
@@ -82,7 +82,8 @@ static void sweep_sockets(struct sweep *s)
         if (len != sizeof(name) - 4 + 5 || strcmp(e->d_name + len - 5, ".sock") != 0)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(len - 5), e->d_name);
-        if (wire_is_name(name) && faccessat(s->site->boxes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+        if (wire_is_name(name) && faccessat(s->site->cmd_sandbox_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+            errno == ENOENT)
             (void)unlinkat(s->site->run_fd, e->d_name, 0); /* gone already is fine */
     }
     if (d)
@@ -95,29 +96,29 @@ static int sweep_group(const struct cgroup *cg, void *userdata)
     const char *name = strchr(cg->name, '-');
     if (!name || !wire_is_name(++name) || is_known(s->known, name) || is_known(s->found, name))
         return 0;
-    if (faccessat(s->site->boxes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+    if (faccessat(s->site->cmd_sandbox_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
         doom(s, name);
     return 0;
 }
 
-struct cell *sweep_run(struct cell_site *site, const struct cell *known, const struct buf *kept,
-                       struct chore_list *chores)
+struct native_box *sweep_run(struct native_box_site *site, const struct native_box *known, const struct buf *kept,
+                             struct native_task_list *tasks)
 {
     char prefix[CGROUP_NAME_MAX];
     struct sweep s = { .site = site, .known = known };
-    sweep_boxes(&s, kept, chores);
+    sweep_boxes(&s, kept, tasks);
     sweep_sockets(&s);
     snprintf(prefix, sizeof(prefix), "%s-", site->tag);
     (void)cgroup_list(&site->cgroups, prefix, sweep_group, &s); /* what cannot be listed cannot be ours */
     return s.found;
 }
 
-void sweep_reserve(struct cell_site *site)
+void sweep_reserve(struct native_box_site *site)
 {
-    DIR *d = list_folder(site->boxes_fd);
+    DIR *d = list_folder(site->cmd_sandbox_fd);
     for (struct dirent *e; d && (e = readdir(d));)
         if (wire_is_name(e->d_name))
-            cell_reserve(site, e->d_name);
+            native_box_reserve(site, e->d_name);
     if (d)
         (void)closedir(d); /* read only */
 }

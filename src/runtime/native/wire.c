@@ -29,14 +29,14 @@ static int bad(struct err *err, const char *what)
 static int check_object(const struct wire_request *q, struct err *err)
 {
     bool is_mount = q->op == WIRE_MOUNT || q->op == WIRE_UNMOUNT;
-    bool is_cable = q->op == WIRE_NET_JOIN || q->op == WIRE_NET_LEAVE;
+    bool is_veth = q->op == WIRE_NET_JOIN || q->op == WIRE_NET_LEAVE;
     bool is_wanted =
-        is_mount || is_cable || q->op == WIRE_VOLUME_REMOVE || q->op == WIRE_NET_MAKE || q->op == WIRE_NET_REMOVE;
+        is_mount || is_veth || q->op == WIRE_VOLUME_REMOVE || q->op == WIRE_NET_MAKE || q->op == WIRE_NET_REMOVE;
     if (is_wanted ? !wire_is_id(q->object) : q->object[0] != '\0')
         return bad(err, "volume or network");
     if (is_mount && q->workdir[0] != '/')
         return bad(err, "place to mount on");
-    if (is_cable && (q->address == 0 || q->prefix < 8 || q->prefix > 30 || q->subnet >= WIRE_SUBNETS))
+    if (is_veth && (q->address == 0 || q->prefix < 8 || q->prefix > 30 || q->subnet >= WIRE_SUBNETS))
         return bad(err, "address");
     return 0;
 }
@@ -59,7 +59,7 @@ int wire_request_check(const struct wire_request *q, size_t len, struct err *err
 {
     if (len < sizeof(*q) || q->version != WIRE_VERSION)
         return bad(err, "size or version");
-    if (q->op <= WIRE_HELLO || q->op >= WIRE_OPS)
+    if (q->op <= WIRE_HANDSHAKE || q->op >= WIRE_OPS)
         return bad(err, "operation");
     if (q->extra_len > WIRE_EXTRA_MAX || len != sizeof(*q) + q->extra_len)
         return bad(err, "length");

@@ -23,7 +23,7 @@
 #define WIRE_SINK       "eth0" /* the interface by which a box has its way out: what is sent into it goes nowhere */
 
 enum wire_op {
-    WIRE_HELLO, /* launcher to daemon, once: ready. Reply only */
+    WIRE_HANDSHAKE, /* launcher to daemon, once: ready. Reply only */
     WIRE_CREATE,
     WIRE_ADOPT,
     WIRE_DESTROY,
@@ -37,9 +37,9 @@ enum wire_op {
     WIRE_UNMOUNT,  /* the same off it */
     WIRE_NET_JOIN, /* the network `object` */
     WIRE_NET_LEAVE,
-    WIRE_OUTLET,        /* the way out; the reply carries { TCP listener, DNS socket } */
-    WIRE_MEASURE,       /* what it takes of the host's disk; the reply has size_bytes */
-    WIRE_VOLUME_REMOVE, /* from here on no box is named */
+    WIRE_EGRESS_REDIRECT, /* the way out; the reply carries { TCP listener, DNS socket } */
+    WIRE_MEASURE,         /* what it takes of the host's disk; the reply has size_bytes */
+    WIRE_VOLUME_REMOVE,   /* from here on no box is named */
     WIRE_NET_MAKE,
     WIRE_NET_REMOVE,
     WIRE_SWEEP, /* ids come in any number of requests; is_last runs it */
@@ -82,7 +82,7 @@ struct wire_reply {
     int32_t pid;
     uint32_t slot;
     uint8_t can_idmap, has_uid_range; /* hello */
-    uint8_t can_disk;                 /* hello: boxdisk.h */
+    uint8_t can_disk;                 /* hello: disk.h */
     uint8_t is_shared;                /* promote: folder is a layer of the running box */
     uint8_t zero[4];
 };

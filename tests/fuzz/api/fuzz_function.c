@@ -3,7 +3,7 @@
 #include "../feed.h"
 
 #include "api/fn_args.h"
-#include "api/fn_words.h"
+#include "api/shell_words.h"
 #include "base/strlist.h"
 
 static void check(struct fn_call *c, int r)
@@ -63,7 +63,7 @@ static void read_lists(struct fn_call *c)
 static void split_words(const char *text)
 {
     CLEANUP(strlist_free_p) char **words = NULL;
-    if (fn_words_split(text, &words) < 0)
+    if (shell_words_split(text, &words) < 0)
         return;
     size_t total = 0;
     for (char **w = words; w && *w; w++)
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP(free_p) char *text = feed_text(data, size);
     split_words(text);
-    (void)fn_words_has_space(text);
+    (void)shell_words_has_space(text);
     JSON_OWNED in = NULL;
     if (json_read((const char *)data, size, &in, NULL) < 0 || !json_is_object(in))
         return 0;

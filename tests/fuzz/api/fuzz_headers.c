@@ -5,7 +5,7 @@
 #include "api/gate.h"
 #include "api/idempotency.h"
 #include "api/span.h"
-#include "sandbox/eventlog.h"
+#include "sandbox/observe/event_log.h"
 
 static void try_traceparent(const char *text)
 {
@@ -73,15 +73,15 @@ static void try_last_event(const char *text)
     CLEANUP(store_close_p) struct store *store = NULL;
     struct err err = ERR_INIT;
     MUST(store_open(STORE_IN_MEMORY, &store, &err) == 0);
-    struct eventlog *e = eventlog_new(store);
+    struct event_log *e = event_log_new(store);
     for (int i = 0; i < 3; i++)
-        (void)eventlog_emit(e, "t", "sbx", NULL);
-    const struct eventlog_query all = { 0 };
-    int64_t place = eventlog_after(e, text), seen = 0;
-    for (json_t *event; (event = eventlog_next(e, &all, &place)); seen++)
+        (void)event_log_emit(e, "t", "sbx", NULL);
+    const struct event_log_query all = { 0 };
+    int64_t place = event_log_after(e, text), seen = 0;
+    for (json_t *event; (event = event_log_next(e, &all, &place)); seen++)
         json_decref(event);
-    MUST(seen == 3 && place == eventlog_end(e)); /* an id it does not know is no reason to leave events out */
-    (void)eventlog_free(e);
+    MUST(seen == 3 && place == event_log_end(e)); /* an id it does not know is no reason to leave events out */
+    (void)event_log_free(e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

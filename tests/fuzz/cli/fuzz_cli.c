@@ -12,11 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cli/display.h"
 #include "cli/duration.h"
-#include "cli/face.h"
+#include "cli/engine_connect.h"
 #include "cli/payload.h"
-#include "cli/reach.h"
-#include "cli/workeradd.h"
+#include "cli/worker_add.h"
 
 #define WORDS_MAX 40
 
@@ -110,12 +110,12 @@ static void try_file(char *text)
     CLEANUP(buf_done) struct buf once = BUF_INIT(1 << 20);
     CLEANUP(buf_done) struct buf twice = BUF_INIT(1 << 20);
     struct err err = ERR_INIT;
-    enum workeradd_done done;
-    if (workeradd_edit(text, false, &once, &done, &err) < 0) {
+    enum worker_add_done done;
+    if (worker_add_edit(text, false, &once, &done, &err) < 0) {
         MUST(err.code == ERR_INVALID);
         return;
     }
-    MUST(workeradd_edit(buf_text(&once), false, &twice, &done, &err) == 0 && done == WORKERADD_KEPT);
+    MUST(worker_add_edit(buf_text(&once), false, &twice, &done, &err) == 0 && done == WORKER_ADD_KEPT);
     MUST(strcmp(buf_text(&once), buf_text(&twice)) == 0); /* adding twice is adding once */
 }
 
@@ -123,9 +123,9 @@ static void try_answer(char *text)
 {
     JSON_OWNED error = json_pack("{s:o}", "message", json_text(text, strlen(text)));
     JSON_OWNED envelope = NULL;
-    const char *code = reach_code(error, &envelope);
+    const char *code = engine_connect_code(error, &envelope);
     MUST(!code || envelope);
-    CLEANUP(free_p) char *clean = face_clean(json_get_str(error, "message", ""));
+    CLEANUP(free_p) char *clean = display_clean(json_get_str(error, "message", ""));
     for (const char *p = clean; *p; p++)
         MUST((unsigned char)*p >= 0x20 && *p != 0x7f); /* nothing that moves a terminal's cursor */
 }

@@ -19,10 +19,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "guest/agent/ag_conn.h"
-#include "guest/agent/ag_exec.h"
-#include "guest/agent/ag_job.h"
-#include "guest/agent/ag_spawn.h"
+#include "agent/conn.h"
+#include "agent/exec.h"
+#include "agent/job.h"
+#include "agent/spawn.h"
 #include "os/tree.h"
 
 #define INPUT_MAX (96u * 1024) /* fits the socket's buffer, so that one write is enough */
@@ -78,8 +78,8 @@ static void send_input(int fd, const uint8_t *data, size_t size)
     uint8_t mem[32];
     struct proto_writer w;
     proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_hello(&w, 0);
-    int n = proto_frame_end(&w, 0, PROTO_HELLO, 0);
+    proto_put_handshake(&w, 0);
+    int n = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     if (data[0] & 1)
         MUST(write(fd, mem, (size_t)n) == n);
     if (size > 1)
@@ -92,7 +92,7 @@ static void before_sleep(void *arg)
 {
     struct agent *a = arg;
     char out[65536];
-    ag_conn_settle(a);
+    agent_conn_settle(a);
     while (recv(a->signals.fd, out, sizeof(out), MSG_DONTWAIT) > 0)
         continue;
 }
@@ -103,14 +103,14 @@ static void serve(const uint8_t *data, size_t size)
     struct agent a = { .listener.fd = -EBADF };
     MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
     a.signals.fd = fds[1]; /* the place of the signal descriptor, which this agent has none of */
-    MUST(ag_loop_init(&a.loop) == 0 && ag_conn_new(&a, fds[0]) == 0);
+    MUST(agent_loop_init(&a.loop) == 0 && agent_conn_new(&a, fds[0]) == 0);
     send_input(fds[1], data, size);
-    ag_loop_run(&a.loop, before_sleep, &a); /* until its only link is gone */
+    agent_loop_run(&a.loop, before_sleep, &a); /* until its only link is gone */
     MUST(!a.conns && !a.execs);
-    ag_conn_end_all(&a);
-    ag_exec_end_all(&a);
-    ag_job_end_all(&a);
-    ag_loop_done(&a.loop);
+    agent_conn_end_all(&a);
+    agent_exec_end_all(&a);
+    agent_job_end_all(&a);
+    agent_loop_done(&a.loop);
     (void)close(fds[1]);
 }
 
@@ -160,8 +160,8 @@ static void begin(void)
     MUST(mkdtemp(turn.folder));
     turn.root_fd = open(turn.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     MUST(turn.root_fd >= 0);
-    ag_spawn_init();
-    (void)ag_spawn_null(); /* while /dev is there */
+    agent_spawn_init();
+    (void)agent_spawn_null(); /* while /dev is there */
     MUST(sem_init(&turn.begin, 0, 0) == 0 && sem_init(&turn.done, 0, 0) == 0);
     MUST(pthread_create(&turn.thread, NULL, live, NULL) == 0);
     MUST(atexit(leave) == 0);

@@ -147,8 +147,8 @@ static void send_all(int fd, const uint8_t *data, size_t size)
     uint8_t mem[32];
     struct proto_writer w;
     proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_hello(&w, 0);
-    int n = proto_frame_end(&w, 0, PROTO_HELLO, 0);
+    proto_put_handshake(&w, 0);
+    int n = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
     if ((data[0] & 1) && send(fd, mem, (size_t)n, MSG_NOSIGNAL) != n)
         abort();
     if (size > 1 && send(fd, data + 1, size - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)

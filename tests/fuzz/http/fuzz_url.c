@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "http/url.h"
-#include "http/wskey.h"
+#include "http/ws_key.h"
 
 static void walk_query(const char *query)
 {
@@ -38,7 +38,7 @@ static void parse(const char *text, const char *scheme)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char accept[WSKEY_ACCEPT_MAX];
+    char accept[WS_KEY_ACCEPT_MAX];
     if (size < 1)
         return 0;
     CLEANUP(free_p) char *text = feed_text(data + 1, size - 1);
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(!memchr(buf_text(&out), '\0', out.len));
     parse(text, data[0] & 1 ? "ws" : "http");
     walk_query(text);
-    if (wskey_is_valid(text))
-        wskey_accept(text, accept);
+    if (ws_key_is_valid(text))
+        ws_key_accept(text, accept);
     return 0;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "http/wsframe.h"
+#include "http/ws_frame.h"
 
 enum { MESSAGE_MAX = 4096 };
 
@@ -14,28 +14,28 @@ struct outcome {
     size_t bytes;
 };
 
-static void check_item(const struct wsframe_item *item)
+static void check_item(const struct ws_frame_item *item)
 {
     int code;
-    char reason[WSFRAME_CONTROL_MAX];
-    bool is_control = item->op >= WSFRAME_CLOSE;
-    if (item->len > (is_control ? WSFRAME_CONTROL_MAX : MESSAGE_MAX))
+    char reason[WS_FRAME_CONTROL_MAX];
+    bool is_control = item->op >= WS_FRAME_CLOSE;
+    if (item->len > (is_control ? WS_FRAME_CONTROL_MAX : MESSAGE_MAX))
         abort();
-    if (item->op == WSFRAME_TEXT && !utf8_is_valid(item->data, item->len))
+    if (item->op == WS_FRAME_TEXT && !utf8_is_valid(item->data, item->len))
         abort();
-    if (item->op == WSFRAME_CLOSE)
-        (void)wsframe_close_parse(item->data, item->len, &code, reason);
+    if (item->op == WS_FRAME_CLOSE)
+        (void)ws_frame_close_parse(item->data, item->len, &code, reason);
 }
 
 static struct outcome run(const char *data, size_t size, bool is_mask_expected, size_t step)
 {
-    struct wsframe_reader reader;
+    struct ws_frame_reader reader;
     struct outcome o = { 0 };
-    wsframe_reader_init(&reader, is_mask_expected, MESSAGE_MAX);
+    ws_frame_reader_init(&reader, is_mask_expected, MESSAGE_MAX);
     for (size_t off = 0; off < size && o.result >= 0;) {
         size_t part = size - off < step ? size - off : step, used = 0;
-        struct wsframe_item item;
-        o.result = wsframe_read(&reader, data + off, part, &used, &item);
+        struct ws_frame_item item;
+        o.result = ws_frame_read(&reader, data + off, part, &used, &item);
         if (used > part || (o.result == 0 && used != part))
             abort();
         off += used;
@@ -45,7 +45,7 @@ static struct outcome run(const char *data, size_t size, bool is_mask_expected, 
             o.bytes += item.len;
         }
     }
-    wsframe_reader_done(&reader);
+    ws_frame_reader_done(&reader);
     return o;
 }
 

@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "image/buildcontext.h"
-#include "image/dockercred.h"
+#include "image/build_context.h"
+#include "image/docker_credentials.h"
 #include "image/record.h"
-#include "image/wordlist.h"
+#include "image/word_list.h"
 
 static void try_record(const char *bytes, size_t len)
 {
@@ -23,19 +23,19 @@ static void try_record(const char *bytes, size_t len)
     int r = record_to_image(&store, record, "asked", &image, &err);
     MUST((r == 0) == (err.code == ERR_NONE) && (r == 0) == (image != NULL));
     if (image)
-        MUST(image->n_layers == 0 && wordlist_len(image->env) <= IMAGE_LIMITS_ENV); /* no layer is there to be found */
+        MUST(image->n_layers == 0 && word_list_len(image->env) <= IMAGE_LIMITS_ENV); /* no layer is there to be found */
 }
 
 static void try_credentials(const char *bytes, size_t len)
 {
     CLEANUP(close_fd_p) int fd = memfd_create("config.json", MFD_CLOEXEC);
-    CLEANUP(dockercred_done) struct dockercred found = { 0 };
+    CLEANUP(docker_credentials_done) struct docker_credentials found = { 0 };
     struct err err = ERR_INIT;
     char path[64];
     (void)setenv("PATH", "/nonexistent", 1); /* a helper it names is not to be found */
     MUST(fd >= 0 && write(fd, bytes, len) == (ssize_t)len);
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    int r = dockercred_find(path, len % 2 ? "docker.io" : "localhost:5000", &found, &err);
+    int r = docker_credentials_find(path, len % 2 ? "docker.io" : "localhost:5000", &found, &err);
     MUST((r == 0) == (err.code == ERR_NONE));
     MUST(r < 0 || (found.user != NULL) == (found.secret != NULL));
 }
@@ -45,13 +45,13 @@ static void try_ignore(const char *bytes, size_t len)
     CLEANUP(free_p) char *text = feed_text(bytes, len);
     char *rest = text;
     const char *path = feed_line(&rest), *patterns = rest ? rest : "";
-    bool is_out = buildcontext_is_ignored(patterns, path);
+    bool is_out = build_context_is_ignored(patterns, path);
     if (!strpbrk(patterns, "*?[\\!") && is_out && *path) { /* plain names: a line is the path or begins it */
         const char *first = strchr(path, '/');
         size_t n = first ? (size_t)(first - path) : strlen(path);
         MUST(n == 0 || memmem(patterns, strlen(patterns), path, n));
     }
-    (void)buildcontext_is_ignored(text, path);
+    (void)build_context_is_ignored(text, path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "image/manifest.h"
-#include "image/regauth.h"
+#include "image/registry_auth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CLEANUP(free_p) char *text = calloc(1, size);
     CLEANUP(free_p) char *token = NULL;
     CLEANUP(manifest_image_done) struct manifest_image image = { 0 };
-    static struct regauth_challenge challenge;
+    static struct registry_auth_challenge challenge;
     char hex[DIGEST_HEX];
     bool is_index;
     if (!text)
@@ -27,10 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, bytes, size - 1);
     switch (data[0] % 4) {
     case 0:
-        (void)regauth_parse_challenge(text, &challenge, &err);
+        (void)registry_auth_parse_challenge(text, &challenge, &err);
         break;
     case 1:
-        (void)regauth_parse_token(bytes, size - 1, &token, &err);
+        (void)registry_auth_parse_token(bytes, size - 1, &token, &err);
         break;
     case 2:
         if (manifest_is_index(bytes, size - 1))

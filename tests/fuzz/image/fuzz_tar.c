@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "image/layerpack.h"
-#include "image/layersum.h"
-#include "image/layertree.h"
+#include "image/layer_digest.h"
+#include "image/layer_pack.h"
+#include "image/layer_tree.h"
 #include "image/unpack.h"
 
 #define INPUT_MAX (1 << 20)
@@ -23,7 +23,7 @@ static const struct image_limits limits = {
 static int unpack(int fd, char folder[40], struct unpack_job *job, struct err *err)
 {
     char hex[DIGEST_HEX];
-    const struct tarstream_source source = { .fd = fd };
+    const struct tar_stream_source source = { .fd = fd };
     (void)snprintf(folder, 40, "/dev/shm/fuzz_tar.XXXXXX");
     MUST(lseek(fd, 0, SEEK_SET) == 0 && mkdtemp(folder));
     job->limits = &limits;
@@ -39,14 +39,14 @@ static int unpack(int fd, char folder[40], struct unpack_job *job, struct err *e
 static void done(const char *folder, struct unpack_job *job)
 {
     (void)close(job->root_fd);
-    MUST(layertree_remove_at(AT_FDCWD, folder) == 0);
+    MUST(layer_tree_remove_at(AT_FDCWD, folder) == 0);
 }
 
 static void sum_of(char *folder, char ret[DIGEST_HEX])
 {
     char *folders[] = { folder, NULL };
     struct err err = ERR_INIT;
-    MUST(layersum_of(folders, NULL, ret, &err) == 0);
+    MUST(layer_digest_of(folders, NULL, ret, &err) == 0);
 }
 
 static void pack_again(char *folder, const struct unpack_job *job)
@@ -56,7 +56,7 @@ static void pack_again(char *folder, const struct unpack_job *job)
     int64_t bytes = 0;
     struct unpack_job job2 = { 0 };
     struct err err = ERR_INIT;
-    MUST(fd >= 0 && layerpack_write(job->root_fd, job->is_rootless, fd, hex, &bytes, &err) == 0);
+    MUST(fd >= 0 && layer_pack_write(job->root_fd, job->is_rootless, fd, hex, &bytes, &err) == 0);
     if (unpack(fd, again, &job2, &err) == 0) {
         sum_of(folder, first);
         sum_of(again, second);

@@ -5,8 +5,8 @@
 
 #include "../../unit/mcp/fakeback.h"
 #include "base/json.h"
-#include "mcp/mcphttp.h"
-#include "mcp/mcpsession_core.h"
+#include "mcp/mcp_http.h"
+#include "mcp/mcp_session_core.h"
 
 #define LINES_MAX 64
 
@@ -33,21 +33,21 @@ static void on_end(void *arg)
     s->exchange = NULL;
 }
 
-static void take(struct mcpsession *session, struct sender *s, const char *text)
+static void take(struct mcp_session *session, struct sender *s, const char *text)
 {
     JSON_OWNED message = NULL;
     if (s->is_waiting || json_read(text, strlen(text), &message, NULL) < 0)
         return;
-    const struct mcpsession_sink sink = { .send = on_send, .end = on_end, .arg = s };
+    const struct mcp_session_sink sink = { .send = on_send, .end = on_end, .arg = s };
     *s = (struct sender){ .is_waiting = true };
-    s->exchange = mcpsession_take(session, message, &sink);
+    s->exchange = mcp_session_take(session, message, &sink);
     MUST((s->exchange == NULL) == s->has_ended);
 }
 
 static void leave(struct sender *s)
 {
     if (s->exchange)
-        mcpsession_leave(s->exchange);
+        mcp_session_leave(s->exchange);
     *s = (struct sender){ .has_ended = true };
 }
 
@@ -76,10 +76,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fakeback f;
     struct sender senders[2] = { { .has_ended = true }, { .has_ended = true } };
     CLEANUP(free_p) char *text = feed_text(data, size);
-    (void)mcphttp_allows(text, "https://a.example, *.b");
+    (void)mcp_http_allows(text, "https://a.example, *.b");
     MUST(loop_new(&loop, &err) == 0);
     fakeback_init(&f);
-    struct mcpsession *session = mcpsession_new(loop, &f.back);
+    struct mcp_session *session = mcp_session_new(loop, &f.back);
     char *rest = text, *line;
     for (unsigned i = 0; i < LINES_MAX && (line = feed_line(&rest)); i++) {
         if (*line == '=')
@@ -87,14 +87,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (*line == '+')
             event(&f, line + 1);
         else if (*line == '~')
-            mcpwork_tick(session);
+            mcp_work_tick(session);
         else if (*line == '-')
             leave(&senders[i % 2]);
         else
             take(session, &senders[i % 2], line);
-        MUST(mcpsession_running(session) == f.n);
+        MUST(mcp_session_running(session) == f.n);
     }
-    (void)mcpsession_free(session);
+    (void)mcp_session_free(session);
     MUST(f.n == 0 && !senders[0].is_waiting && !senders[1].is_waiting);
     return 0;
 }

@@ -5,7 +5,7 @@
 #include "../feed.h"
 
 #include "base/cleanup.h"
-#include "runtime/native/cell.h"
+#include "runtime/native/box.h"
 #include "runtime/native/wire.h"
 
 static void try_request(const uint8_t *data, size_t size, bool is_helped)
@@ -26,9 +26,9 @@ static void try_request(const uint8_t *data, size_t size, bool is_helped)
     }
     uint32_t at = 0;
     size_t total = 0;
-    for (const char *s; (s = cellroot_next(q, &at));)
+    for (const char *s; (s = native_box_root_next(q, &at));)
         total += strlen(s) + 1;
-    MUST(total == q->extra_len && q->op > WIRE_HELLO && q->op < WIRE_OPS);
+    MUST(total == q->extra_len && q->op > WIRE_HANDSHAKE && q->op < WIRE_OPS);
     MUST(strlen(q->hostname) < sizeof(q->hostname) && strlen(q->workdir) < sizeof(q->workdir));
     MUST(!q->object[0] || wire_is_id(q->object));
     MUST(!q->name[0] || wire_is_name(q->name));

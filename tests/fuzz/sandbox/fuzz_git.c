@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sandbox/git.h"
+#include "sandbox/exec/git.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
  * is taken must be written the same again. */
 #include "../feed.h"
 
-#include "sandbox/manager.h"
-#include "sandbox/workpath.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/storage/work_path.h"
 
 static struct manager *get_manager(void)
 {
@@ -26,13 +26,13 @@ static void try_path(const struct sandbox *s, const char *path)
     CLEANUP(free_p) char *once = NULL;
     CLEANUP(free_p) char *twice = NULL;
     struct err err = ERR_INIT;
-    if (workpath_resolve(s, path, &once, &err) < 0) {
+    if (work_path_resolve(s, path, &once, &err) < 0) {
         MUST(err.code == ERR_INVALID);
         return;
     }
     MUST(once[0] == '/' && !strstr(once, "//") && !strstr(once, ".."));
-    if (strlen(once) < WORKPATH_MAX) /* a relative one may have grown past the limit */
-        MUST(workpath_resolve(s, once, &twice, &err) == 0 && strcmp(once, twice) == 0);
+    if (strlen(once) < WORK_PATH_MAX) /* a relative one may have grown past the limit */
+        MUST(work_path_resolve(s, once, &twice, &err) == 0 && strcmp(once, twice) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

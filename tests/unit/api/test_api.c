@@ -160,7 +160,7 @@ TEST(rates_are_limited_with_retry_after)
     rig_done(&r);
 }
 
-static bool open_door(void *arg, struct http_req *req)
+static bool open_entry(void *arg, struct http_req *req)
 {
     if (strcmp(http_req_path(req), "/door/pass") == 0)
         return false;
@@ -168,13 +168,13 @@ static bool open_door(void *arg, struct http_req *req)
     return true;
 }
 
-TEST(side_doors_are_tried_first)
+TEST(side_entries_are_tried_first)
 {
     static char word[] = "side";
     struct rig r;
     rig_init(&r, "secret");
-    api_add_side_door(r.api, "/door/", open_door, word, true);
-    api_add_side_door(r.api, "/free", open_door, word, false);
+    api_add_path(r.api, "/door/", open_entry, word, true);
+    api_add_path(r.api, "/free", open_entry, word, false);
     ask(&r, "GET /door/x", "", "", 401, NULL);
     ask(&r, "GET /door/x", "Authorization: secret\r\n", "", 200, "side");
     ask(&r, "GET /door/pass", "Authorization: secret\r\n", "", 404, NULL);
@@ -207,7 +207,7 @@ TEST(streams_are_server_sent_events)
     struct rig r;
     struct held h = { .rig = &r };
     rig_init(&r, "");
-    api_add_side_door(r.api, "/held", hold_call, &h, false);
+    api_add_path(r.api, "/held", hold_call, &h, false);
     int fd = fixture_connect(&r.f);
     fixture_say(fd, "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n");
     fixture_turn(&r.f, 50);
@@ -231,7 +231,7 @@ TEST(a_client_that_leaves_cancels_its_call_once)
     struct rig r;
     struct held h = { .rig = &r };
     rig_init(&r, "");
-    api_add_side_door(r.api, "/held", hold_call, &h, false);
+    api_add_path(r.api, "/held", hold_call, &h, false);
     int fd = fixture_connect(&r.f);
     fixture_say(fd, "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n");
     fixture_turn(&r.f, 50);
@@ -288,7 +288,7 @@ int main(void)
     RUN(tokens_come_before_routes);
     RUN(large_bodies_are_refused_by_their_head);
     RUN(rates_are_limited_with_retry_after);
-    RUN(side_doors_are_tried_first);
+    RUN(side_entries_are_tried_first);
     RUN(streams_are_server_sent_events);
     RUN(a_client_that_leaves_cancels_its_call_once);
     RUN(requests_at_the_same_time_are_bounded);

@@ -40,14 +40,14 @@ static bool is_good_until(struct loop *l, const char *secret, const char *id, in
 
 TEST(a_date_is_past_or_to_come)
 {
-    char secret[TOKENFILE_SECRET_MAX];
+    char secret[TOKEN_FILE_SECRET_MAX];
     struct loop *l = NULL;
     struct err err = ERR_INIT;
-    struct tokenfile_token t = { 0 };
+    struct token_file_token t = { 0 };
     int64_t now = clock_wall_ms();
-    struct tokenfile_wish wish = { .name = "a", .tenant = "t", .expires = now + HOUR_MS };
+    struct token_file_wish wish = { .name = "a", .tenant = "t", .expires = now + HOUR_MS };
     CHECK_INT(loop_new(&l, &err), 0);
-    CHECK_INT(tokenfile_create(folder, &wish, &t, secret, &err), 0);
+    CHECK_INT(token_file_create(folder, &wish, &t, secret, &err), 0);
     CHECK(is_good_until(l, secret, t.id, now + HOUR_MS));
     CHECK(is_good_until(l, secret, t.id, now + 10 * 365 * 24 * HOUR_MS));
     CHECK(!is_good_until(l, secret, t.id, now)); /* over since this moment */

@@ -32,13 +32,13 @@ static inline void mutepeer_send(int peer, struct proto_header h, const void *pa
         CHECK_INT(write(peer, payload, h.length), h.length);
 }
 
-static inline void mutepeer_hello(int peer)
+static inline void mutepeer_handshake(int peer)
 {
     uint8_t mem[32];
     struct proto_writer w;
     proto_writer_init(&w, mem, sizeof(mem));
-    proto_put_hello(&w, 0);
-    mutepeer_send(peer, (struct proto_header){ (uint32_t)w.len, 0, PROTO_HELLO, 0 }, mem);
+    proto_put_handshake(&w, 0);
+    mutepeer_send(peer, (struct proto_header){ (uint32_t)w.len, 0, PROTO_HANDSHAKE, 0 }, mem);
 }
 
 /* How many frames of a type the link has sent, of those that nobody has read yet. */

@@ -80,20 +80,20 @@ static void send_range(int fd, uint32_t magic, uint16_t version, uint16_t oldest
     proto_put_u16(&w, version);
     proto_put_u16(&w, oldest);
     proto_put_u32(&w, 0);
-    send_frame(fd, 0, PROTO_HELLO, mem, w.len);
+    send_frame(fd, 0, PROTO_HANDSHAKE, mem, w.len);
 }
 
-static void send_hello(int fd, uint32_t magic, uint16_t version)
+static void send_handshake(int fd, uint32_t magic, uint16_t version)
 {
     send_range(fd, magic, version, 0);
 }
 
-static int greet(void)
+static int handshake(void)
 {
     int fd = dial();
 
-    send_hello(fd, PROTO_MAGIC, PROTO_VERSION);
-    CHECK_INT(next_type(fd), PROTO_HELLO);
+    send_handshake(fd, PROTO_MAGIC, PROTO_VERSION);
+    CHECK_INT(next_type(fd), PROTO_HANDSHAKE);
     return fd;
 }
 
@@ -134,32 +134,32 @@ static void check_ended(int fd)
     for (uint16_t type = 1; type;) /* what was under way may come first */
         type = next_type(fd);
     (void)close(fd);
-    fd = greet();
+    fd = handshake();
     send_frame(fd, 1, PROTO_PING, "", 0);
     CHECK_INT(next_type(fd), PROTO_DONE);
     (void)close(fd);
 }
 
-TEST(a_wrong_greeting_ends_the_link)
+TEST(a_wrong_handshake_ends_the_link)
 {
     int fd = dial();
-    send_hello(fd, PROTO_MAGIC + 1, PROTO_VERSION);
+    send_handshake(fd, PROTO_MAGIC + 1, PROTO_VERSION);
     check_ended(fd);
     fd = dial();
-    send_hello(fd, PROTO_MAGIC, PROTO_VERSION + 1);
+    send_handshake(fd, PROTO_MAGIC, PROTO_VERSION + 1);
     check_ended(fd);
     fd = dial();
     send_frame(fd, 1, PROTO_PING, "", 0);
     check_ended(fd);
-    fd = greet();
-    send_hello(fd, PROTO_MAGIC, PROTO_VERSION);
+    fd = handshake();
+    send_handshake(fd, PROTO_MAGIC, PROTO_VERSION);
     check_ended(fd);
 }
 
 TEST(a_frame_above_the_limit_ends_the_link)
 {
     static const uint8_t huge[PROTO_HEADER] = { 1, 0, 1, 0, 1, 0, 0, 0, PROTO_PING };
-    int fd = greet();
+    int fd = handshake();
 
     CHECK_INT(send(fd, huge, sizeof(huge), MSG_NOSIGNAL), sizeof(huge));
     check_ended(fd);
@@ -167,17 +167,17 @@ TEST(a_frame_above_the_limit_ends_the_link)
 
 TEST(a_reply_type_or_unknown_type_ends_the_link)
 {
-    int fd = greet();
+    int fd = handshake();
     send_frame(fd, 1, PROTO_DONE, "", 0);
     check_ended(fd);
-    fd = greet();
+    fd = handshake();
     send_frame(fd, 1, 999, "", 0);
     check_ended(fd);
 }
 
 TEST(a_stream_in_use_cannot_be_opened_again)
 {
-    int fd = greet();
+    int fd = handshake();
 
     start(fd, 1, 0, "", "sleep 20");
     send_frame(fd, 1, PROTO_PING, "", 0);
@@ -186,7 +186,7 @@ TEST(a_stream_in_use_cannot_be_opened_again)
 
 TEST(credit_beyond_the_window_ends_the_link)
 {
-    int fd = greet();
+    int fd = handshake();
 
     start(fd, 1, 0, "", "sleep 20");
     send_credit(fd, 1, 1);
@@ -196,7 +196,7 @@ TEST(credit_beyond_the_window_ends_the_link)
 TEST(input_beyond_the_window_ends_the_link)
 {
     static uint8_t block[PROTO_PAYLOAD_MAX];
-    int fd = greet();
+    int fd = handshake();
 
     /* A pipe holds 64 KiB: the rest stays unread, so one window and a pipe are surely too much. */
     start(fd, 1, PROTO_WITH_STDIN, "", "sleep 20");
@@ -207,7 +207,7 @@ TEST(input_beyond_the_window_ends_the_link)
 
 TEST(frames_for_streams_that_are_gone_are_ignored)
 {
-    int fd = greet();
+    int fd = handshake();
 
     send_credit(fd, 7, 5);
     send_frame(fd, 7, PROTO_DROP, "", 0);
@@ -225,7 +225,7 @@ static int run(const char *user, const char *command, char *text, size_t size)
     struct proto_reader r;
     struct proto_exit end = { 0 };
     size_t len = 0;
-    int fd = greet(), result = -EPIPE;
+    int fd = handshake(), result = -EPIPE;
 
     start(fd, 1, 0, user, command);
     for (uint16_t type; result == -EPIPE && (type = next_frame(fd, payload, &h));) {
@@ -250,7 +250,7 @@ TEST(a_later_host_that_speaks_our_version_is_served)
     int fd = dial();
 
     send_range(fd, PROTO_MAGIC, PROTO_VERSION + 1, PROTO_VERSION);
-    CHECK_INT(next_type(fd), PROTO_HELLO);
+    CHECK_INT(next_type(fd), PROTO_HANDSHAKE);
     start(fd, 1, 0, "", "exit 0");
     CHECK_INT(next_type(fd), PROTO_EXEC_STARTED);
     CHECK_INT(next_type(fd), PROTO_EXEC_EXIT);
@@ -299,7 +299,7 @@ int main(void)
         execl(program, program, "--listen-unix", socket_path, (char *)NULL);
         _exit(127);
     }
-    RUN(a_wrong_greeting_ends_the_link);
+    RUN(a_wrong_handshake_ends_the_link);
     RUN(a_frame_above_the_limit_ends_the_link);
     RUN(a_reply_type_or_unknown_type_ends_the_link);
     RUN(a_stream_in_use_cannot_be_opened_again);

@@ -220,28 +220,28 @@ TEST(frames_that_no_exec_gets_end_the_link)
         const char *payload;
         size_t len;
     } cases[] = {
-        { 1, 999, 0, "", 0 },                                /* unknown type */
-        { 1, PROTO_PING, 0, "", 0 },                         /* the host's own */
-        { 1, PROTO_DONE, 0, "", 0 },                         /* not an end of an exec */
-        { 1, PROTO_EXEC_STARTED, PROTO_MORE, STARTED, 4 },   /* no long message */
-        { 1, PROTO_EXEC_STARTED, 4, STARTED, 4 },            /* unknown flag */
-        { 1, PROTO_EXEC_STARTED, 0, STARTED, 3 },            /* cut short */
-        { 1, PROTO_EXEC_STARTED, 0, STARTED "x", 5 },        /* too long */
-        { 1, PROTO_EXEC_STARTED, 0, "\0\0\0\0", 4 },         /* pid 0 */
-        { 1, PROTO_EXEC_STARTED, 0, "\377\377\377\377", 4 }, /* negative pid */
-        { 1, PROTO_EXEC_OUTPUT, 0, "\1x", 2 },               /* before it started */
-        { 1, PROTO_CREDIT, 0, "\1\0\0\0", 4 },               /* nothing was sent */
-        { 1, PROTO_CREDIT, 0, "\0\0\0\0", 4 },               /* no credit at all */
-        { 0, PROTO_HELLO, 0, "iiiG\1\0\0\0\0\0\0\0", 12 },   /* twice */
-        { 0, PROTO_DONE, 0, "", 0 },                         /* nothing to be done */
-        { 99, PROTO_EXEC_STARTED, 0, STARTED, 4 },           /* a stream nobody opened */
-        { 1, PROTO_FS_DATA, 0, "x", 1 },                     /* another call's */
-        { 0, PROTO_JOB_EXIT, 0, "\0\0\0\0\0", 5 },           /* no exit block */
+        { 1, 999, 0, "", 0 },                                  /* unknown type */
+        { 1, PROTO_PING, 0, "", 0 },                           /* the host's own */
+        { 1, PROTO_DONE, 0, "", 0 },                           /* not an end of an exec */
+        { 1, PROTO_EXEC_STARTED, PROTO_MORE, STARTED, 4 },     /* no long message */
+        { 1, PROTO_EXEC_STARTED, 4, STARTED, 4 },              /* unknown flag */
+        { 1, PROTO_EXEC_STARTED, 0, STARTED, 3 },              /* cut short */
+        { 1, PROTO_EXEC_STARTED, 0, STARTED "x", 5 },          /* too long */
+        { 1, PROTO_EXEC_STARTED, 0, "\0\0\0\0", 4 },           /* pid 0 */
+        { 1, PROTO_EXEC_STARTED, 0, "\377\377\377\377", 4 },   /* negative pid */
+        { 1, PROTO_EXEC_OUTPUT, 0, "\1x", 2 },                 /* before it started */
+        { 1, PROTO_CREDIT, 0, "\1\0\0\0", 4 },                 /* nothing was sent */
+        { 1, PROTO_CREDIT, 0, "\0\0\0\0", 4 },                 /* no credit at all */
+        { 0, PROTO_HANDSHAKE, 0, "iiiG\1\0\0\0\0\0\0\0", 12 }, /* twice */
+        { 0, PROTO_DONE, 0, "", 0 },                           /* nothing to be done */
+        { 99, PROTO_EXEC_STARTED, 0, STARTED, 4 },             /* a stream nobody opened */
+        { 1, PROTO_FS_DATA, 0, "x", 1 },                       /* another call's */
+        { 0, PROTO_JOB_EXIT, 0, "\0\0\0\0\0", 5 },             /* no exit block */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig r;
         rig_init(&r);
-        mutepeer_hello(r.peer);
+        mutepeer_handshake(r.peer);
         start_exec(&r);
         send_frame(&r, cases[i].stream, cases[i].type, cases[i].flags, cases[i].payload, cases[i].len);
         check_broken(&r);
@@ -267,7 +267,7 @@ TEST(frames_that_a_started_exec_does_not_get_end_the_link)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig r;
         rig_init(&r);
-        mutepeer_hello(r.peer);
+        mutepeer_handshake(r.peer);
         start_exec(&r);
         send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
         send_frame(&r, 1, cases[i].type, 0, cases[i].payload, cases[i].len);
@@ -283,14 +283,14 @@ static void on_usage(void *arg, const struct guest_usage *usage, const struct er
     on_done(arg, err);
 }
 
-TEST(what_a_machine_uses_is_three_numbers_or_ends_the_link)
+TEST(what_a_instance_uses_is_three_numbers_or_ends_the_link)
 {
     static const char good[] = "\7\0\0\0"
                                "\0\0\20\0\0\0\0\0"
                                "\2\0\0\0\0\0\0";
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     CHECK_INT(guest_usage(r.g, on_usage, &r), 0);
     send_frame(&r, 1, PROTO_USAGE_REPLY, 0, good, 20);
     wait_for(&r, &r.done, 1);
@@ -302,7 +302,7 @@ TEST(what_a_machine_uses_is_three_numbers_or_ends_the_link)
     } bad[] = { { PROTO_USAGE_REPLY, 0, 19 }, { PROTO_USAGE_REPLY, PROTO_MORE, 20 }, { PROTO_DONE, 0, 0 } };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         rig_init(&r);
-        mutepeer_hello(r.peer);
+        mutepeer_handshake(r.peer);
         CHECK_INT(guest_usage(r.g, on_usage, &r), 0);
         send_frame(&r, 1, bad[i].type, bad[i].flags, good, bad[i].len);
         check_broken(&r);
@@ -314,7 +314,7 @@ TEST(an_exit_code_no_kernel_gives_ends_the_link)
 {
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     start_exec(&r);
     send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
     send_exit(&r, 1, 256);
@@ -322,15 +322,15 @@ TEST(an_exit_code_no_kernel_gives_ends_the_link)
     rig_done(&r);
 }
 
-TEST(the_first_frame_must_be_a_hello_of_our_version)
+TEST(the_first_frame_must_be_a_handshake_of_our_version)
 {
-    static const char *const hellos[] = { "iiiG\2\0\0\0\0\0\0\0", "iiix\1\0\0\0\0\0\0\0", NULL };
+    static const char *const handshakes[] = { "iiiG\2\0\0\0\0\0\0\0", "iiix\1\0\0\0\0\0\0\0", NULL };
     for (size_t i = 0; i < 3; i++) {
         struct rig r;
         rig_init(&r);
         start_exec(&r);
-        if (hellos[i])
-            send_frame(&r, 0, PROTO_HELLO, 0, hellos[i], 12);
+        if (handshakes[i])
+            send_frame(&r, 0, PROTO_HANDSHAKE, 0, handshakes[i], 12);
         else
             send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
         check_broken(&r);
@@ -344,7 +344,7 @@ TEST(an_oversized_length_ends_the_link_at_once)
 {
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     start_exec(&r);
     uint8_t header[PROTO_HEADER];
     proto_header_put(header, &(struct proto_header){ PROTO_PAYLOAD_MAX + 1, 1, PROTO_EXEC_OUTPUT, 0 });
@@ -359,7 +359,7 @@ TEST(output_beyond_the_window_ends_the_link)
     static char chunk[32769] = { 1 };
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     start_exec(&r);
     send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
     for (int i = 0; i < 8; i++) { /* just the window: fine */
@@ -378,7 +378,7 @@ TEST(credited_output_goes_on_for_ever)
     static char chunk[65536] = { 1 };
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     start_exec(&r);
     send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
     for (int i = 0; i < 40; i++) {
@@ -398,7 +398,7 @@ TEST(a_frame_may_come_byte_by_byte)
 {
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     CHECK_INT(guest_ping(r.g, on_done, &r), 0);
     uint8_t frame[PROTO_HEADER];
     proto_header_put(frame, &(struct proto_header){ 0, 1, PROTO_DONE, 0 });
@@ -415,7 +415,7 @@ TEST(frames_under_way_for_a_dropped_call_are_ignored)
 {
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     start_exec(&r);
     guest_exec_drop(r.x);
     send_frame(&r, 1, PROTO_EXEC_STARTED, 0, STARTED, 4);
@@ -432,7 +432,7 @@ TEST(every_open_call_fails_once_when_the_agent_leaves)
     struct rig r;
     const char *paths[] = { "/a" };
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     start_exec(&r);
     for (int i = 0; i < 100; i++)
         CHECK_INT(guest_ping(r.g, on_done, &r), 0);
@@ -496,7 +496,7 @@ TEST(the_link_may_be_freed_inside_a_callback)
 {
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     CHECK_INT(guest_ping(r.g, free_link_when_done, &r), 0);
     CHECK_INT(guest_ping(r.g, on_done, &r), 0);
     send_frame(&r, 1, PROTO_DONE, 0, "", 0);
@@ -525,7 +525,7 @@ TEST(a_list_of_100000_entries_is_taken_and_one_more_is_not)
     for (int extra = 0; extra < 2; extra++) {
         struct rig r;
         rig_init(&r);
-        mutepeer_hello(r.peer);
+        mutepeer_handshake(r.peer);
         CHECK_INT(guest_fs_list(r.g, "/", on_stats, &r), 0);
         size_t len = put_entries(mem, "n", 1000);
         for (int i = 0; i < 100; i++) {
@@ -550,7 +550,7 @@ TEST(names_that_lead_out_of_a_folder_end_the_link)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct rig r;
         rig_init(&r);
-        mutepeer_hello(r.peer);
+        mutepeer_handshake(r.peer);
         CHECK_INT(guest_fs_list(r.g, "/", on_stats, &r), 0);
         send_frame(&r, 1, PROTO_FS_STATS, 0, mem, put_entries(mem, names[i], 1));
         check_broken(&r);
@@ -558,7 +558,7 @@ TEST(names_that_lead_out_of_a_folder_end_the_link)
     }
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     CHECK_INT(guest_fs_search(r.g, "/", "*", on_stats, &r), 0);
     send_frame(&r, 1, PROTO_FS_STATS, 0, mem, put_entries(mem, "relative", 1));
     check_broken(&r);
@@ -572,7 +572,7 @@ TEST(stat_answers_as_many_as_were_asked)
     for (int n = 1; n <= 3; n++) {
         struct rig r;
         rig_init(&r);
-        mutepeer_hello(r.peer);
+        mutepeer_handshake(r.peer);
         CHECK_INT(guest_fs_stat(r.g, paths, 2, on_stats, &r), 0);
         send_frame(&r, 1, PROTO_FS_STATS, 0, mem, put_entries(mem, "/a", n));
         if (n == 2)
@@ -588,7 +588,7 @@ TEST(more_log_than_asked_for_ends_the_link)
     for (int extra = 0; extra < 2; extra++) {
         struct rig r;
         rig_init(&r);
-        mutepeer_hello(r.peer);
+        mutepeer_handshake(r.peer);
         CHECK_INT(guest_job_log(r.g, "t", 0, 10, on_bytes, &r), 0);
         send_frame(&r, 1, PROTO_JOB_LOG_REPLY, PROTO_MORE, "123456", 6);
         send_frame(&r, 1, PROTO_JOB_LOG_REPLY, 0, "78901", 4 + (size_t)extra);
@@ -607,7 +607,7 @@ TEST(more_than_4096_processes_end_the_link)
     static uint8_t mem[PROTO_PAYLOAD_MAX];
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     CHECK_INT(guest_processes(r.g, on_processes, &r), 0);
     struct proto_writer w;
     proto_writer_init(&w, mem, sizeof(mem));
@@ -632,7 +632,7 @@ TEST(a_file_longer_than_asked_for_ends_the_link)
     uint8_t mem[PROTO_PAYLOAD_MAX];
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     CHECK_INT(guest_fs_read(r.g, "/a", 0, 3, &read_events, &r, &r.reader), 0);
     send_frame(&r, 1, PROTO_FS_OPENED, 0, mem, put_entries(mem, "/a", 1));
     send_frame(&r, 1, PROTO_FS_DATA, 0, "1234", 4);
@@ -645,7 +645,7 @@ TEST(a_write_is_not_done_before_its_end)
 {
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     CHECK_INT(guest_fs_write(r.g, "/a", 0, false, on_done, &r, &r.writer), 0);
     send_frame(&r, 1, PROTO_DONE, 0, "", 0);
     check_broken(&r);
@@ -668,7 +668,7 @@ TEST(tunnel_frames_out_of_order_end_the_link)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rig r;
         rig_init(&r);
-        mutepeer_hello(r.peer);
+        mutepeer_handshake(r.peer);
         CHECK_INT(guest_tunnel_open(r.g, cases[i].is_udp, NULL, 80, &tunnel_events, &r, &r.tunnel), 0);
         send_frame(&r, 1, cases[i].first, 0, "", 0);
         if (cases[i].second)
@@ -688,7 +688,7 @@ TEST(errors_of_the_guest_become_kinds)
                   { EROFS, ERR_FORBIDDEN },  { 0, ERR_INTERNAL },       { 70000, ERR_INTERNAL } };
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         CHECK_INT(guest_fs_move(r.g, "/a", "/b", on_done, &r), 0);
         send_error(&r, i + 1, cases[i].sys, "open /a");
@@ -743,7 +743,7 @@ TEST(input_stops_at_the_window_and_goes_on_after_credit)
     static char data[GUEST_WINDOW + 100];
     struct rig r;
     rig_init(&r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     start_exec(&r);
     guest_exec_on_writable(r.x, on_writable, &r);
     size_t n = guest_exec_write(r.x, data, sizeof(data));
@@ -816,7 +816,7 @@ TEST(the_end_of_a_durable_command_is_told)
     struct rig r;
     rig_init(&r);
     guest_on_job_exit(r.g, on_job_exit, &r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     send_job_exit(&r);
     wait_for(&r, &r.done, 1);
     CHECK_STR(r.tag, "job1");
@@ -845,7 +845,7 @@ TEST(frames_that_cost_much_leave_half_of_the_time_to_others)
     struct rig r;
     rig_init(&r);
     guest_on_job_exit(r.g, burn, &r);
-    mutepeer_hello(r.peer);
+    mutepeer_handshake(r.peer);
     int64_t begun = clock_mono_us();
     burnt_us = 0;
     send_job_exit(&r);
@@ -894,9 +894,9 @@ int main(void)
 {
     RUN(frames_that_no_exec_gets_end_the_link);
     RUN(frames_that_a_started_exec_does_not_get_end_the_link);
-    RUN(what_a_machine_uses_is_three_numbers_or_ends_the_link);
+    RUN(what_a_instance_uses_is_three_numbers_or_ends_the_link);
     RUN(an_exit_code_no_kernel_gives_ends_the_link);
-    RUN(the_first_frame_must_be_a_hello_of_our_version);
+    RUN(the_first_frame_must_be_a_handshake_of_our_version);
     RUN(an_oversized_length_ends_the_link_at_once);
     RUN(output_beyond_the_window_ends_the_link);
     RUN(credited_output_goes_on_for_ever);

@@ -79,7 +79,7 @@ static void rig_init(struct rig *r)
     *r = (struct rig){ 0 };
     r->peer = mutepeer_new(on_gone, r, &r->loop, &r->g);
     guest_link_patience(r->g, ANSWER_MS, GRACE_MS);
-    mutepeer_hello(r->peer);
+    mutepeer_handshake(r->peer);
 }
 
 static void rig_done(struct rig *r)

@@ -87,7 +87,7 @@ TEST(every_simple_request_has_its_type_and_layout)
 {
     struct rig r;
     rig_init(&r);
-    check_frame(&r, 0, PROTO_HELLO);
+    check_frame(&r, 0, PROTO_HANDSHAKE);
     CHECK_INT(guest_ping(r.g, on_done, &r), 0);
     check_frame(&r, 1, PROTO_PING);
     CHECK_INT(guest_set_hostname(r.g, "box", on_done, &r), 0);
@@ -122,7 +122,7 @@ TEST(an_exec_and_what_is_sent_to_it)
     struct err err = ERR_INIT;
     struct rig r;
     rig_init(&r);
-    check_frame(&r, 0, PROTO_HELLO);
+    check_frame(&r, 0, PROTO_HANDSHAKE);
     CHECK_INT(guest_exec_start(r.g, &plan, &exec_events, &r, &x, &err), 0);
     check_frame(&r, 1, PROTO_EXEC_START);
     guest_exec_resize(x, 100, 30);
@@ -146,7 +146,7 @@ TEST(a_long_request_is_cut_into_full_frames)
     struct rig r;
     rig_init(&r);
     memset(data, 'z', sizeof(data));
-    check_frame(&r, 0, PROTO_HELLO);
+    check_frame(&r, 0, PROTO_HANDSHAKE);
     CHECK_INT(guest_fs_put(r.g, "/a", data, sizeof(data), 0644, on_done, &r), 0);
     size_t total = 0;
     struct proto_header h = { .flags = PROTO_MORE };

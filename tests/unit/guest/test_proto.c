@@ -155,17 +155,17 @@ TEST(records_survive)
     struct proto_exit x = { 137, 9, PROTO_EXIT_OOM, 1, 2, 3, UINT64_MAX }, x2;
     struct proto_stat st = { "/a", "root", "wheel", "/b", 5, -7, 0120777, 1, 2 }, st2;
     struct proto_process p = { 4, 1, 1234, 10, 20, "nobody", "sleep 5", 'S' }, p2;
-    struct proto_hello hello;
+    struct proto_handshake handshake;
     proto_writer_init(&w, mem, sizeof(mem));
     proto_put_exit(&w, &x);
     proto_put_stat(&w, &st);
     proto_put_process(&w, &p);
-    proto_put_hello(&w, 6);
+    proto_put_handshake(&w, 6);
     proto_reader_init(&r, mem, w.len);
     proto_get_exit(&r, &x2);
     proto_get_stat(&r, &st2);
     proto_get_process(&r, &p2);
-    proto_get_hello(&r, &hello);
+    proto_get_handshake(&r, &handshake);
     CHECK_INT(proto_reader_end(&r), 0);
     CHECK(memcmp(&x, &x2, sizeof(x)) == 0);
     CHECK_STR(st2.path, "/a");
@@ -176,23 +176,23 @@ TEST(records_survive)
     CHECK_STR(p2.command, "sleep 5");
     CHECK_INT(p2.cpu_centi, 1234);
     CHECK_INT(p2.state, 'S');
-    CHECK_INT(hello.magic, PROTO_MAGIC);
-    CHECK_INT(hello.version, PROTO_VERSION);
-    CHECK_INT(hello.caps, 6);
+    CHECK_INT(handshake.magic, PROTO_MAGIC);
+    CHECK_INT(handshake.version, PROTO_VERSION);
+    CHECK_INT(handshake.caps, 6);
 }
 
 TEST(two_versions_agree_on_the_lower_one_or_on_none)
 {
-    struct proto_hello peer = { .magic = PROTO_MAGIC, .version = PROTO_VERSION, .oldest = PROTO_OLDEST };
+    struct proto_handshake peer = { .magic = PROTO_MAGIC, .version = PROTO_VERSION, .oldest = PROTO_OLDEST };
     CHECK_INT(proto_agree(&peer), PROTO_VERSION);
     peer.version = PROTO_VERSION + 3; /* a later one that still speaks ours */
     peer.oldest = PROTO_VERSION;
     CHECK_INT(proto_agree(&peer), PROTO_VERSION);
     peer.oldest = PROTO_VERSION + 1;
     CHECK_INT(proto_agree(&peer), 0);
-    peer = (struct proto_hello){ .magic = PROTO_MAGIC, .version = PROTO_OLDEST - 1, .oldest = 0 };
+    peer = (struct proto_handshake){ .magic = PROTO_MAGIC, .version = PROTO_OLDEST - 1, .oldest = 0 };
     CHECK_INT(proto_agree(&peer), 0);
-    peer = (struct proto_hello){ .magic = PROTO_MAGIC + 1, .version = PROTO_VERSION, .oldest = PROTO_OLDEST };
+    peer = (struct proto_handshake){ .magic = PROTO_MAGIC + 1, .version = PROTO_VERSION, .oldest = PROTO_OLDEST };
     CHECK_INT(proto_agree(&peer), 0);
 }
 

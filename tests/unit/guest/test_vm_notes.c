@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "guest/agent/vm_notes.h"
+#include "agent/vm_notes.h"
 #include "tap.h"
 
 static struct vm_notes notes;
@@ -18,12 +18,14 @@ static struct sockaddr_un place = { .sun_family = AF_UNIX };
 static int epoll, taken;
 static uint64_t last;
 
-static void on_note(void *arg, struct vmhello *note, struct vmhello_reply *ret)
+static void on_note(void *arg, struct vm_handshake *note, struct vm_handshake_reply *ret)
 {
     CHECK(arg == &notes);
     taken++;
     last = note->nonce;
-    *ret = (struct vmhello_reply){ .magic = VMHELLO_MAGIC, .version = VMHELLO_VERSION, .nonce = note->nonce };
+    *ret = (struct vm_handshake_reply){ .magic = VM_HANDSHAKE_MAGIC,
+                                        .version = VM_HANDSHAKE_VERSION,
+                                        .nonce = note->nonce };
 }
 
 /* Until nothing is to be done any more. */
@@ -43,9 +45,11 @@ static int dial(void)
     return fd;
 }
 
-static struct vmhello note_of(uint64_t nonce)
+static struct vm_handshake note_of(uint64_t nonce)
 {
-    struct vmhello h = { .magic = VMHELLO_MAGIC, .version = VMHELLO_VERSION, .what = VMHELLO_PLUG, .nonce = nonce };
+    struct vm_handshake h = {
+        .magic = VM_HANDSHAKE_MAGIC, .version = VM_HANDSHAKE_VERSION, .what = VM_HANDSHAKE_PLUG, .nonce = nonce
+    };
     return h;
 }
 
@@ -57,7 +61,7 @@ static void put(int fd, const void *data, size_t len)
 
 static void expect_reply(int fd, uint64_t nonce)
 {
-    struct vmhello_reply reply = { 0 };
+    struct vm_handshake_reply reply = { 0 };
     CHECK(recv(fd, &reply, sizeof(reply), MSG_DONTWAIT) == (ssize_t)sizeof(reply));
     CHECK(reply.nonce == nonce);
 }
@@ -70,8 +74,8 @@ static bool is_open(int fd)
 
 TEST(a_note_is_answered_however_it_is_cut)
 {
-    for (size_t piece = 1; piece <= sizeof(struct vmhello); piece += piece < 16 ? 1 : 411) {
-        struct vmhello h = note_of(piece);
+    for (size_t piece = 1; piece <= sizeof(struct vm_handshake); piece += piece < 16 ? 1 : 411) {
+        struct vm_handshake h = note_of(piece);
         int fd = dial();
         for (size_t at = 0; at < sizeof(h); at += piece)
             put(fd, (char *)&h + at, sizeof(h) - at < piece ? sizeof(h) - at : piece);
@@ -85,7 +89,7 @@ TEST(a_note_is_answered_however_it_is_cut)
 TEST(several_on_one_connection_and_garbage_between)
 {
     static const char noise[5000] = "\x02iii-v\x02ii";
-    struct vmhello two[2] = { note_of(1), note_of(2) };
+    struct vm_handshake two[2] = { note_of(1), note_of(2) };
     int fd = dial();
     taken = 0;
     put(fd, noise, sizeof(noise));
@@ -100,7 +104,7 @@ TEST(several_on_one_connection_and_garbage_between)
 TEST(who_stays_makes_room_for_others)
 {
     int fds[VM_NOTES_LINKS + 2];
-    struct vmhello h = note_of(3);
+    struct vm_handshake h = note_of(3);
     for (size_t i = 0; i < VM_NOTES_LINKS + 2; i++) {
         fds[i] = dial();
         put(fds[i], &h, sizeof(h) / 2); /* and never the rest */
@@ -121,7 +125,7 @@ TEST(who_stays_makes_room_for_others)
 /* A host that asks and does not listen: it is not waited for, and nobody else notices. */
 TEST(who_does_not_read_hurts_nobody)
 {
-    struct vmhello h = note_of(4);
+    struct vm_handshake h = note_of(4);
     int deaf = dial(), fd = dial();
     taken = 0;
     for (int i = 0; i < 3000; i++)
@@ -137,7 +141,7 @@ TEST(who_does_not_read_hurts_nobody)
 
 TEST(who_hangs_up_before_the_answer_hurts_nobody)
 {
-    struct vmhello h = note_of(6);
+    struct vm_handshake h = note_of(6);
     for (int i = 0; i < 50; i++) {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         CHECK(connect(fd, (struct sockaddr *)&place, sizeof(place)) == 0);

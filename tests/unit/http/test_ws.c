@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "http/server_fixture.h"
 #include "http/ws.h"
-#include "http/wsframe.h"
+#include "http/ws_frame.h"
 
 #define UPGRADE                                                                                                 \
     "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
@@ -100,11 +100,11 @@ static int open_raw(void)
 static void send_masked(int fd, int first, const char *data, size_t len)
 {
     static const uint8_t mask[4] = { 1, 2, 3, 4 };
-    char *frame = xzalloc(len + WSFRAME_HEAD_MAX);
-    size_t head = wsframe_head(WSFRAME_TEXT, len, mask, (uint8_t *)frame);
+    char *frame = xzalloc(len + WS_FRAME_HEAD_MAX);
+    size_t head = ws_frame_head(WS_FRAME_TEXT, len, mask, (uint8_t *)frame);
     frame[0] = (char)first;
     memcpy(frame + head, data, len);
-    wsframe_mask(frame + head, len, mask, 0);
+    ws_frame_mask(frame + head, len, mask, 0);
     fixture_write(fd, frame, head + len);
     free(frame);
 }

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "image/digest.h"
-#include "image/layertree.h"
+#include "image/layer_tree.h"
 
 #define TAR_MAX (64u << 20)
 
@@ -94,7 +94,7 @@ static inline char *save_bytes(const char *name, const void *data, size_t len)
 
 static inline void remove_test_folder(void)
 {
-    (void)layertree_remove_at(AT_FDCWD, test_folder); /* copes with folders whose mode keeps even their owner out */
+    (void)layer_tree_remove_at(AT_FDCWD, test_folder); /* copes with folders whose mode keeps even their owner out */
 }
 
 static inline char *read_text_file(const char *folder, const char *name)

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/strlist.h"
-#include "image/buildcontext.h"
+#include "image/build_context.h"
 #include "image/dockerfile.h"
 #include "tap.h"
 
@@ -164,7 +164,7 @@ TEST(leaves_out_what_dockerignore_says)
         { "", "a", false },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        CHECK_INT(buildcontext_is_ignored(cases[i].patterns, cases[i].path), cases[i].is_ignored);
+        CHECK_INT(build_context_is_ignored(cases[i].patterns, cases[i].path), cases[i].is_ignored);
 }
 
 int main(void)

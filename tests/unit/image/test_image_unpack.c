@@ -7,7 +7,7 @@
 #include <sys/xattr.h>
 
 #include "image/image.h"
-#include "image/layertree.h"
+#include "image/layer_tree.h"
 #include "image/unpack.h"
 #include "tap.h"
 #include "tarmake.h"
@@ -28,7 +28,7 @@ static int unpack_bytes(const struct buf *tar, char **ret_folder, struct unpack_
     job->root_fd = open(*ret_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     job->limits = &limits;
     job->is_rootless = geteuid() != 0;
-    const struct tarstream_source source = { .fd = fd };
+    const struct tar_stream_source source = { .fd = fd };
     int r = unpack_layer(job, &source, hex, err);
     (void)close(fd);
     (void)close(job->root_fd);
@@ -306,7 +306,7 @@ TEST(refuses_a_compression_bomb_by_its_ratio)
     int fd = open(packed, O_RDONLY | O_CLOEXEC);
     char hex[DIGEST_HEX];
     struct err err = ERR_INIT;
-    const struct tarstream_source source = { .fd = fd };
+    const struct tar_stream_source source = { .fd = fd };
     CHECK_INT(unpack_layer(&job, &source, hex, &err), -E2BIG);
     CHECK(strstr(err.msg, "III_IMAGE_MAX_RATIO") != NULL);
     limits = usual;
@@ -343,9 +343,9 @@ TEST(removes_trees_deeper_than_any_path_and_without_permissions)
         fd = next;
     }
     (void)close(fd);
-    CHECK_INT(layertree_remove_at(AT_FDCWD, top), 0);
+    CHECK_INT(layer_tree_remove_at(AT_FDCWD, top), 0);
     CHECK(access(top, F_OK) < 0);
-    CHECK_INT(layertree_remove_at(AT_FDCWD, top), 0);
+    CHECK_INT(layer_tree_remove_at(AT_FDCWD, top), 0);
 }
 
 TEST(limits_come_from_the_environment_and_wrong_ones_are_named)

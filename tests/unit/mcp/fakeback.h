@@ -3,17 +3,17 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "mcp/mcpback.h"
+#include "mcp/mcp_backend.h"
 
 #define FAKEBACK_MAX 128
 
 struct fakeback_call {
-    struct mcpback_sink sink;
+    struct mcp_backend_sink sink;
     enum op_id op;
     json_t *params;
 };
 struct fakeback {
-    struct mcpback back;
+    struct mcp_backend back;
     struct fakeback_call *calls[FAKEBACK_MAX];
     size_t n, n_dropped;
 };
@@ -27,7 +27,7 @@ static inline void fakeback_remove(struct fakeback *f, size_t at)
         f->calls[i] = f->calls[i + 1];
 }
 
-static inline void *fakeback_start(void *arg, enum op_id op, const json_t *params, const struct mcpback_sink *sink)
+static inline void *fakeback_start(void *arg, enum op_id op, const json_t *params, const struct mcp_backend_sink *sink)
 {
     struct fakeback *f = arg;
     assert(f->n < FAKEBACK_MAX);
@@ -52,7 +52,7 @@ static inline void fakeback_drop(void *arg, void *handle)
 static inline void fakeback_init(struct fakeback *f)
 {
     *f = (struct fakeback){ 0 };
-    f->back = (struct mcpback){ .arg = f, .prefix = "sandbox", .start = fakeback_start, .drop = fakeback_drop };
+    f->back = (struct mcp_backend){ .arg = f, .prefix = "sandbox", .start = fakeback_start, .drop = fakeback_drop };
 }
 
 static inline void fakeback_event(struct fakeback *f, json_t *event)
@@ -63,7 +63,7 @@ static inline void fakeback_event(struct fakeback *f, json_t *event)
 /* Answers the oldest. */
 static inline void fakeback_answer(struct fakeback *f, int status, json_t *body)
 {
-    struct mcpback_sink sink = f->calls[0]->sink;
+    struct mcp_backend_sink sink = f->calls[0]->sink;
     fakeback_remove(f, 0);
     sink.done(sink.arg, status, body);
 }

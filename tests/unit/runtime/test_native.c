@@ -448,7 +448,7 @@ static void adopt_lie(const json_t *record, const char *key, json_int_t value, c
     CHECK_INT(g.err.code, ERR_GONE);
 }
 
-TEST(boxes_outlive_a_killed_launcher_and_are_adopted)
+TEST(cmd_sandbox_outlive_a_killed_launcher_and_are_adopted)
 {
     start(2);
     create("sbx_left");
@@ -737,7 +737,7 @@ int main(int argc, char **argv)
         RUN(what_cannot_work_is_said_and_leaves_nothing);
         RUN(pause_resume_limits_and_figures);
         RUN(a_box_that_dies_is_noticed_once);
-        RUN(boxes_outlive_a_killed_launcher_and_are_adopted);
+        RUN(cmd_sandbox_outlive_a_killed_launcher_and_are_adopted);
         if (geteuid() == 0) {
             RUN(a_captured_layer_makes_the_same_box_again);
             RUN(a_promoted_layer_is_shared_with_the_running_box);

@@ -25,7 +25,7 @@ static struct wire_request *good(uint32_t op)
         u.q.nofile = 1024;
         u.q.shm_mb = 64;
     }
-    if (op >= WIRE_MOUNT && op < WIRE_SWEEP && op != WIRE_OUTLET && op != WIRE_MEASURE)
+    if (op >= WIRE_MOUNT && op < WIRE_SWEEP && op != WIRE_EGRESS_REDIRECT && op != WIRE_MEASURE)
         snprintf(u.q.object, sizeof(u.q.object), "vol_1");
     if (op == WIRE_NET_JOIN || op == WIRE_NET_LEAVE) {
         u.q.address = 0x0a400002;
@@ -112,7 +112,7 @@ TEST(sizes_and_versions)
     CHECK_INT(check(), -EBADMSG);
     good(WIRE_OPS);
     CHECK_INT(check(), -EBADMSG);
-    good(WIRE_HELLO);
+    good(WIRE_HANDSHAKE);
     CHECK_INT(check(), -EBADMSG);
     good(WIRE_CREATE)->extra_len = WIRE_EXTRA_MAX + 1;
     CHECK_INT(check(), -EBADMSG);

@@ -1,7 +1,7 @@
 /* What git prints becomes objects; words that git would take for options do not pass. */
 #include <errno.h>
 
-#include "sandbox/git.h"
+#include "sandbox/exec/git.h"
 #include "tap.h"
 
 #define LITERAL(text) (text), sizeof(text) - 1

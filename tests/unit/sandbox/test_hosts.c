@@ -1,8 +1,8 @@
 /* The block of names in /etc/hosts, and which places a volume may be mounted on. */
 #include <errno.h>
 
-#include "sandbox/hosts.h"
-#include "sandbox/volumes.h"
+#include "sandbox/net/hosts.h"
+#include "sandbox/storage/volumes.h"
 #include "tap.h"
 
 static bool merges_to(const char *text, const char *block, const char *want)

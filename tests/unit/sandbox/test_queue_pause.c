@@ -1,7 +1,7 @@
 /* The pause before another try doubles from half a second to half a minute, whatever the number of tries. */
 #include <stdint.h>
 
-#include "sandbox/queue.h"
+#include "sandbox/exec/queue.h"
 #include "tap.h"
 
 TEST(the_pause_doubles_and_is_capped)

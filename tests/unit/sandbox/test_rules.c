@@ -3,10 +3,10 @@
 
 #include "base/alloc.h"
 #include "base/strlist.h"
-#include "sandbox/allowlist.h"
-#include "sandbox/command.h"
-#include "sandbox/manager.h"
-#include "sandbox/workpath.h"
+#include "sandbox/exec/command.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/storage/image_allowlist.h"
+#include "sandbox/storage/work_path.h"
 #include "tap.h"
 
 static struct manager *fake_manager(void)
@@ -31,20 +31,20 @@ static struct sandbox *fake_sandbox(void)
 TEST(the_allow_list_takes_exact_names_and_prefixes)
 {
     struct err err = ERR_INIT;
-    CHECK_INT(allowlist_check("*", "anything", &err), 0);
-    CHECK_INT(allowlist_check("alpine, python:* ,node", "python:3.12", &err), 0);
-    CHECK_INT(allowlist_check("alpine,python:*,node", "node", &err), 0);
-    CHECK_INT(allowlist_check("alpine,python:*", "python", &err), -EPERM);
+    CHECK_INT(image_allowlist_check("*", "anything", &err), 0);
+    CHECK_INT(image_allowlist_check("alpine, python:* ,node", "python:3.12", &err), 0);
+    CHECK_INT(image_allowlist_check("alpine,python:*,node", "node", &err), 0);
+    CHECK_INT(image_allowlist_check("alpine,python:*", "python", &err), -EPERM);
     CHECK(strstr(err.msg, "not allowed") != NULL);
-    CHECK_INT(allowlist_check("", "python", &err), -EPERM);
-    CHECK_INT(allowlist_check(" , ,", "", &err), -EPERM);
+    CHECK_INT(image_allowlist_check("", "python", &err), -EPERM);
+    CHECK_INT(image_allowlist_check(" , ,", "", &err), -EPERM);
 }
 
 static void expect_path(const struct sandbox *s, const char *given, const char *wanted)
 {
     CLEANUP(free_p) char *path = NULL;
     struct err err = ERR_INIT;
-    int r = workpath_resolve(s, given, &path, &err);
+    int r = work_path_resolve(s, given, &path, &err);
     if (wanted) {
         CHECK_INT(r, 0);
         CHECK_STR(path, wanted);

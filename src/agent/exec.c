@@ -1,0 +1,591 @@
+/* Life of a command: start -> running -> exited (reaped; what its pipes hold is still sent) -> finished (EXIT sent).
+ * Output is read only while the host's window and the link have room, so a flood stops at the pipe. */
+#include "agent/exec.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/job.h"
+#include "agent/launch.h"
+#include "agent/process_tree.h"
+#include "agent/pty.h"
+#include "agent/stream.h"
+#include "agent/vm_channel.h"
+
+#define PTY_DRAIN_MS                50
+#define PTY_DRAIN_MAX               65536u
+#define END_OF_INPUT                "\004" /* ^D */
+#define CONTAINER(ptr, type, field) ((type *)((char *)(ptr)-offsetof(type, field)))
+
+/* Input not yet taken by the command. */
+struct chunk {
+    struct chunk *next;
+    uint64_t conn_serial; /* whom to answer; 0: it is EXEC_STDIN of our stream, which gets credit */
+    uint32_t reply_stream;
+    bool is_last;
+    size_t len, at;
+    uint8_t data[];
+};
+
+struct output {
+    struct agent_watch watch;
+    struct agent_exec *exec;
+    uint8_t number;   /* 1 or 2 */
+    bool is_draining; /* the command has exited: left bytes are still to come */
+    size_t left;
+};
+
+struct agent_exec {
+    struct agent_stream stream;
+    struct agent *agent;
+    struct agent_exec *next;
+    struct agent_job *job; /* NULL: not durable */
+    pid_t pid;
+    uint32_t flags;
+    bool is_exited, is_timeout;
+    bool has_input; /* stdin pipe or terminal still open for us */
+    int status;
+    struct rusage usage;
+    uint64_t started_us, exited_us;
+    struct output out[2];
+    struct agent_watch in;
+    struct chunk *chunks;
+    struct agent_timer deadline, drain;
+};
+
+static void pump(struct output *o);
+static void finish_if_ended(struct agent_exec *x);
+static void write_input(struct agent_exec *x);
+
+static bool is_pty(const struct agent_exec *x)
+{
+    return x->flags & PROTO_WITH_PTY;
+}
+
+pid_t agent_exec_pid(const struct agent_exec *x)
+{
+    return x->pid;
+}
+
+/* --- the end --- */
+static void fill_exit(const struct agent_exec *x, struct proto_exit *end)
+{
+    bool is_signalled = WIFSIGNALED(x->status);
+
+    *end = (struct proto_exit){
+        .code = is_signalled ? 128u + (uint32_t)WTERMSIG(x->status) : (uint32_t)WEXITSTATUS(x->status),
+        .signal = is_signalled ? (uint32_t)WTERMSIG(x->status) : 0,
+        .flags = x->is_timeout ? PROTO_EXIT_TIMEOUT : 0,
+        .user_us = (uint64_t)x->usage.ru_utime.tv_sec * 1000000u + (uint64_t)x->usage.ru_utime.tv_usec,
+        .system_us = (uint64_t)x->usage.ru_stime.tv_sec * 1000000u + (uint64_t)x->usage.ru_stime.tv_usec,
+        .max_rss_kb = (uint64_t)x->usage.ru_maxrss,
+        .wall_us = x->exited_us - x->started_us,
+    };
+    if (!x->is_timeout && end->code == 128 + SIGKILL && agent_vm_channel_was_oom(x->agent))
+        end->flags |= PROTO_EXIT_OOM;
+}
+
+static void answer_chunk(struct agent_exec *x, const struct chunk *c, int error)
+{
+    if (c->conn_serial == 0) {
+        agent_stream_credit(&x->stream, (uint32_t)c->len); /* also for what nobody reads, or the sender would stall */
+        return;
+    }
+    struct agent_reply r = { .agent = x->agent,
+                             .conn = agent_conn_by_serial(x->agent, c->conn_serial),
+                             .pipe_fd = -EBADF,
+                             .stream = c->reply_stream };
+    if (!r.conn)
+        return;
+    if (error)
+        agent_reply_error(&r, error, "write to stdin");
+    else
+        agent_reply_done(&r);
+}
+
+static void drop_chunks(struct agent_exec *x)
+{
+    while (x->chunks) {
+        struct chunk *c = x->chunks;
+        x->chunks = c->next;
+        answer_chunk(x, c, EPIPE);
+        free(c);
+    }
+}
+
+static void close_input(struct agent_exec *x)
+{
+    x->has_input = false;
+    agent_loop_close(&x->agent->loop, &x->in);
+    drop_chunks(x);
+}
+
+/* Takes the command out of everything and frees it. Its process, if it still is one, is reaped as an orphan. */
+static void free_exec(struct agent_exec *x)
+{
+    struct agent_loop *loop = &x->agent->loop;
+
+    for (struct agent_exec **at = &x->agent->execs; *at; at = &(*at)->next)
+        if (*at == x) {
+            *at = x->next;
+            break;
+        }
+    agent_loop_disarm(loop, &x->deadline);
+    agent_loop_disarm(loop, &x->drain);
+    close_input(x);
+    agent_stream_close(&x->stream);
+    agent_loop_close(loop, &x->out[0].watch);
+    agent_loop_close(loop, &x->out[1].watch);
+    free(x);
+}
+
+static void finish(struct agent_exec *x)
+{
+    uint8_t frame[PROTO_HEADER + 64];
+    struct proto_exit end;
+    struct proto_writer w;
+
+    fill_exit(x, &end);
+    if (x->stream.conn) {
+        proto_frame_begin(&w, frame, sizeof(frame));
+        proto_put_exit(&w, &end);
+        int len = proto_frame_end(&w, x->stream.id, PROTO_EXEC_EXIT, 0);
+        assert(len > 0);
+        struct agent_conn *conn = x->stream.conn;
+        close_input(x); /* last credits go before the end */
+        agent_conn_send(conn, frame, (size_t)len);
+    }
+    if (x->job)
+        agent_job_ended(x->agent, x->job, &end);
+    free_exec(x);
+}
+
+static void finish_if_ended(struct agent_exec *x)
+{
+    if (x->is_exited && x->out[0].watch.fd < 0 && x->out[1].watch.fd < 0)
+        finish(x);
+}
+
+/* --- output --- */
+static void close_output(struct output *o)
+{
+    struct agent_exec *x = o->exec;
+
+    if (is_pty(x))
+        close_input(x);
+    agent_loop_close(&x->agent->loop, &o->watch);
+}
+
+static void send_output(struct agent_exec *x, struct proto_writer *w, size_t n)
+{
+    w->len += n;
+    int len = proto_frame_end(w, x->stream.id, PROTO_EXEC_OUTPUT, 0);
+    assert(len > 0);
+    x->stream.can_send -= (uint32_t)n;
+    agent_conn_send(x->stream.conn, w->data, (size_t)len);
+}
+
+/* How much may be read from o now; 0: wait for credit. */
+static size_t room_for(const struct output *o)
+{
+    const struct agent_exec *x = o->exec;
+    size_t room = PROTO_PAYLOAD_MAX - 1;
+
+    if (!x->job) {
+        if (!x->stream.conn || agent_conn_is_full(x->stream.conn))
+            return 0;
+        room = room < x->stream.can_send ? room : x->stream.can_send;
+    }
+    return room;
+}
+
+static void watch_output(struct output *o)
+{
+    struct agent_exec *x = o->exec;
+    uint32_t events = room_for(o) > 0 ? EPOLLIN : 0;
+
+    if (o->watch.fd < 0)
+        return;
+    if (is_pty(x) && x->chunks)
+        events |= EPOLLOUT;
+    if (agent_loop_watch(&x->agent->loop, &o->watch, events) < 0)
+        close_output(o); /* cannot be listened to: as good as closed */
+}
+
+/* Reads once. True when there may be more to read at once. */
+static bool pump_once(struct output *o)
+{
+    struct agent_exec *x = o->exec;
+    struct proto_writer w;
+    size_t room = room_for(o);
+
+    if (o->is_draining && o->left == 0) {
+        close_output(o);
+        return false;
+    }
+    if (room == 0)
+        return false;
+    if (o->is_draining && room > o->left)
+        room = o->left;
+    proto_frame_begin(&w, agent_conn_scratch(x->agent), PROTO_FRAME_MAX);
+    proto_put_u8(&w, o->number);
+    ssize_t n = read(o->watch.fd, w.data + w.len, room);
+    if (n < 0 && (errno == EINTR || (errno == EAGAIN && !o->is_draining)))
+        return false;
+    if (n <= 0) { /* end of file; EIO is how a terminal says it */
+        close_output(o);
+        return false;
+    }
+    x->agent->is_scratch_dirty |= n > 4096;
+    if (o->is_draining)
+        o->left -= (size_t)n;
+    if (x->job)
+        agent_job_append(x->job, o->number, w.data + w.len, (size_t)n);
+    else
+        send_output(x, &w, (size_t)n);
+    return true;
+}
+
+/* May end and free the command. */
+static void pump(struct output *o)
+{
+    /* One read a turn keeps a flood from starving others; draining is bounded by what the pipe holds. */
+    while (pump_once(o) && o->is_draining)
+        ;
+    watch_output(o);
+    finish_if_ended(o->exec);
+}
+
+static void on_output(struct agent_watch *w, uint32_t events)
+{
+    struct output *o = CONTAINER(w, struct output, watch);
+
+    if (is_pty(o->exec) && (events & EPOLLOUT))
+        write_input(o->exec);
+    if (o->watch.fd >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        pump(o);
+}
+
+/* The command is gone; background children may hold its pipes open for ever, so only what is in them now is taken. */
+static void start_drain(struct agent_exec *x)
+{
+    for (int i = 0; i < 2; i++) {
+        struct output *o = &x->out[i];
+        int left = 0;
+        if (o->watch.fd < 0 || o->is_draining)
+            continue;
+        o->is_draining = true;
+        if (is_pty(x))
+            o->left = PTY_DRAIN_MAX; /* the kernel does not count what is still on its way through the line */
+        else if (ioctl(o->watch.fd, FIONREAD, &left) == 0 && left > 0)
+            o->left = (size_t)left;
+        while (pump_once(o))
+            ;
+        watch_output(o);
+    }
+    finish_if_ended(x);
+}
+
+static void on_drain(struct agent_timer *t)
+{
+    start_drain(CONTAINER(t, struct agent_exec, drain));
+}
+
+/* --- input --- */
+static int input_fd(const struct agent_exec *x)
+{
+    return is_pty(x) ? x->out[0].watch.fd : x->in.fd;
+}
+
+static void watch_input(struct agent_exec *x)
+{
+    if (is_pty(x))
+        watch_output(&x->out[0]);
+    else if (x->in.fd >= 0 && agent_loop_watch(&x->agent->loop, &x->in, x->chunks ? EPOLLOUT : 0) < 0)
+        close_input(x);
+}
+
+static void end_input(struct agent_exec *x)
+{
+    if (is_pty(x)) {
+        (void)!write(input_fd(x), END_OF_INPUT, 1); /* a full line buffer has no room for it: nothing better exists */
+        return;
+    }
+    close_input(x);
+}
+
+static void write_input(struct agent_exec *x)
+{
+    while (x->chunks && x->has_input) {
+        struct chunk *c = x->chunks;
+        ssize_t n = c->len > c->at ? write(input_fd(x), c->data + c->at, c->len - c->at) : 0;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            break;
+        if (n < 0) {
+            close_input(x);
+            return;
+        }
+        c->at += (size_t)n;
+        if (c->at < c->len)
+            continue;
+        x->chunks = c->next;
+        answer_chunk(x, c, 0);
+        if (c->is_last)
+            end_input(x);
+        free(c);
+    }
+    watch_input(x);
+}
+
+static void on_input(struct agent_watch *w, uint32_t events)
+{
+    (void)events;
+    write_input(CONTAINER(w, struct agent_exec, in));
+}
+
+static int queue_input(struct agent_exec *x, const struct chunk *like, const uint8_t *data, size_t len)
+{
+    struct chunk **at = &x->chunks;
+    struct chunk *c = malloc(sizeof(*c) + len);
+
+    if (!c)
+        return -ENOMEM;
+    *c = *like;
+    c->next = NULL;
+    c->len = len;
+    c->at = 0;
+    if (len)
+        memcpy(c->data, data, len);
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    write_input(x);
+    return 0;
+}
+
+void agent_exec_input(struct agent_exec *x, struct agent_reply *r, const uint8_t *data, size_t len, bool is_last)
+{
+    struct chunk like = { .conn_serial = agent_conn_serial(r->conn), .reply_stream = r->stream, .is_last = is_last };
+
+    if (!x->has_input)
+        agent_reply_error(r, EPIPE, "write to stdin");
+    else if (queue_input(x, &like, data, len) < 0)
+        agent_reply_error(r, ENOMEM, "write to stdin");
+}
+
+/* --- frames of the stream --- */
+static int take_stdin(struct agent_exec *x, const uint8_t *data, size_t len, bool is_last)
+{
+    struct chunk like = { .is_last = is_last };
+
+    if (agent_stream_take(&x->stream, len) < 0)
+        return -EBADMSG;
+    if (!x->has_input) {
+        agent_stream_credit(&x->stream, (uint32_t)len);
+        return 0;
+    }
+    return queue_input(x, &like, data, len);
+}
+
+static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
+{
+    struct agent_exec *x = CONTAINER(s, struct agent_exec, stream);
+    struct proto_reader r;
+
+    proto_reader_init(&r, data, len);
+    if (type == PROTO_EXEC_STDIN)
+        return take_stdin(x, data, len, false);
+    if (type == PROTO_EXEC_STDIN_CLOSE)
+        return take_stdin(x, data, 0, true);
+    if (type == PROTO_EXEC_SIGNAL) {
+        agent_exec_signal(x, (int)proto_get_u32(&r));
+        return 0;
+    }
+    if (type != PROTO_EXEC_RESIZE)
+        return -EBADMSG;
+    uint16_t cols = proto_get_u16(&r), rows = proto_get_u16(&r);
+    if (is_pty(x) && x->out[0].watch.fd >= 0)
+        agent_pty_resize(x->out[0].watch.fd, cols, rows);
+    return 0;
+}
+
+static void on_ready(struct agent_stream *s)
+{
+    struct agent_exec *x = CONTAINER(s, struct agent_exec, stream);
+
+    if (x->job)
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct output *o = &x->out[i];
+        while (o->watch.fd >= 0 && o->is_draining && pump_once(o))
+            ;
+        watch_output(o);
+    }
+    finish_if_ended(x);
+}
+
+static void on_drop(struct agent_stream *s)
+{
+    struct agent_exec *x = CONTAINER(s, struct agent_exec, stream);
+
+    if (x->job)
+        return;
+    agent_process_tree_kill(x->pid, x->is_exited);
+    free_exec(x);
+}
+
+static const struct agent_stream_ops exec_ops = { .on_frame = on_frame, .on_ready = on_ready, .on_drop = on_drop };
+
+/* --- signals and time --- */
+void agent_exec_signal(struct agent_exec *x, int signo)
+{
+    if (signo < 1 || signo > 64)
+        return;
+    if (signo == SIGKILL) {
+        agent_process_tree_kill(x->pid, x->is_exited);
+        return;
+    }
+    if (x->is_exited)
+        return;
+    (void)kill(-x->pid, signo);
+    pid_t front = is_pty(x) && x->out[0].watch.fd >= 0 ? tcgetpgrp(x->out[0].watch.fd) : 0;
+    if (front > 1 && front != x->pid)
+        (void)kill(-front, signo); /* a job the shell on that terminal runs in front */
+}
+
+static void on_deadline(struct agent_timer *t)
+{
+    struct agent_exec *x = CONTAINER(t, struct agent_exec, deadline);
+
+    x->is_timeout = true;
+    x->flags &= ~(uint32_t)PROTO_WITH_WAIT_EOF;
+    agent_process_tree_kill(x->pid, x->is_exited);
+    if (x->is_exited)
+        start_drain(x);
+}
+
+void agent_exec_interrupt(struct agent *a)
+{
+    for (struct agent_exec *x = a->execs; x; x = x->next)
+        if (!x->job && !is_pty(x) && !x->is_exited)
+            (void)kill(-x->pid, SIGINT);
+}
+
+static void on_exited(struct agent_exec *x)
+{
+    x->is_exited = true;
+    x->exited_us = agent_loop_now_us();
+    if (!(x->flags & PROTO_WITH_WAIT_EOF))
+        agent_loop_disarm(&x->agent->loop, &x->deadline);
+    if (x->flags & PROTO_WITH_WAIT_EOF)
+        finish_if_ended(x);
+    else if (is_pty(x) && x->out[0].watch.fd >= 0)
+        agent_loop_arm(&x->agent->loop, &x->drain, PTY_DRAIN_MS);
+    else
+        start_drain(x);
+}
+
+void agent_exec_reap(struct agent *a)
+{
+    struct rusage usage;
+    int status;
+
+    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
+        struct agent_exec *x = a->execs;
+        while (x && (x->pid != pid || x->is_exited))
+            x = x->next;
+        if (!x)
+            continue;
+        x->status = status;
+        x->usage = usage;
+        on_exited(x);
+    }
+}
+
+void agent_exec_end_all(struct agent *a)
+{
+    while (a->execs) {
+        agent_process_tree_kill(a->execs->pid, a->execs->is_exited);
+        free_exec(a->execs);
+    }
+}
+
+/* --- start --- */
+static void watch_all(struct agent_exec *x, const struct agent_launch *p)
+{
+    for (int i = 0; i < 2; i++) {
+        x->out[i] = (struct output){ .exec = x, .number = (uint8_t)(i + 1) };
+        x->out[i].watch = (struct agent_watch){ .fd = p->ours[i + 1], .fn = on_output };
+    }
+    x->in = (struct agent_watch){ .fd = p->ours[0], .fn = on_input };
+    x->has_input = is_pty(x) || x->in.fd >= 0;
+    watch_output(&x->out[0]);
+    watch_output(&x->out[1]);
+}
+
+static void announce(struct agent_exec *x, struct agent_reply *r)
+{
+    uint8_t frame[PROTO_HEADER + 4];
+    struct proto_writer w;
+
+    proto_frame_begin(&w, frame, sizeof(frame));
+    proto_put_u32(&w, (uint32_t)x->pid);
+    int len = proto_frame_end(&w, r->stream, PROTO_EXEC_STARTED, 0);
+    assert(len > 0);
+    agent_conn_send(r->conn, frame, (size_t)len);
+}
+
+/* The process runs: from here on it is looked after. */
+static void enlist(struct agent_exec *x, struct agent_reply *r, const struct agent_launch *p, struct agent_job *job)
+{
+    x->agent = r->agent;
+    x->job = job;
+    x->flags = p->flags;
+    x->deadline.fn = on_deadline;
+    x->drain.fn = on_drain;
+    x->next = r->agent->execs;
+    r->agent->execs = x;
+    agent_stream_open(&x->stream, r->conn, r->stream, &exec_ops);
+    if (job)
+        agent_job_started(job, x);
+    watch_all(x, p);
+    if (p->timeout_ms)
+        agent_loop_arm(&r->agent->loop, &x->deadline, p->timeout_ms);
+    announce(x, r);
+}
+
+void agent_exec_start(struct agent_reply *r, const uint8_t *data, size_t len)
+{
+    struct agent_launch p;
+    struct agent_job *job = NULL;
+    struct agent_exec *x = calloc(1, sizeof(*x));
+    int error = -agent_launch_read(&p, r, data, len);
+
+    if (!error && !x) {
+        error = ENOMEM;
+        agent_reply_error(r, error, "start a command");
+    }
+    if (!error && (p.flags & PROTO_WITH_LOG) &&
+        (error = -agent_job_new(r->agent, p.tag, p.flags & PROTO_WITH_MARKS, &job)))
+        agent_reply_error(r, error, "job %s", p.tag);
+    if (!error) {
+        x->started_us = agent_loop_now_us();
+        x->pid = agent_launch_run(&p, r);
+        error = x->pid < 0 ? -x->pid : 0;
+    }
+    if (error) {
+        if (job)
+            agent_job_abandon(r->agent, job);
+        free(x);
+    } else {
+        enlist(x, r, &p, job);
+    }
+    agent_launch_done(&p);
+}

@@ -1,0 +1,11 @@
+/* File requests that are answered by one reply: stat, list, search, move, mkdir, remove, chmod. Paths are absolute in
+ * the sandbox's own root; what walks a tree runs in a helper process. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/reply.h"
+
+void agent_fs_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len);
+/* mkdir -p of the parents of path; path is put back as it was. 0 or -errno. */
+int agent_fs_make_parents(char *path, uint32_t mode);

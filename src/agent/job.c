@@ -1,0 +1,380 @@
+#include "agent/job.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/exec.h"
+#include "agent/log_mark.h"
+
+#define JOBS_MAX 4096
+
+/* A host that wants to know when the log grows. It may have gone meanwhile: so by serial, not by pointer. */
+struct waiter {
+    struct waiter *next;
+    uint64_t conn_serial, offset;
+    uint32_t stream;
+};
+
+struct agent_job {
+    struct agent_job *next;
+    struct agent *agent;
+    struct waiter *waiters;
+    struct agent_exec *exec; /* NULL: ended */
+    bool is_forgotten;       /* off the list; goes with its command */
+    bool is_untold;          /* ended while no host was there */
+    bool has_marks;          /* of the stream at the beginning of each line */
+    struct agent_log_mark mark;
+    int fd; /* the log */
+    uint32_t pid;
+    uint64_t log_bytes;
+    struct proto_exit end;
+    char tag[PROTO_TAG_MAX + 1];
+};
+
+static bool is_tag(const char *tag)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t len = strlen(tag);
+
+    return len > 0 && len <= PROTO_TAG_MAX && tag[0] != '.' && strspn(tag, allowed) == len;
+}
+
+static void log_path(const char *tag, char *path, size_t size)
+{
+    (void)snprintf(path, size, "/tmp/%s.log", tag);
+}
+
+static int open_log(const char *tag)
+{
+    char path[PROTO_TAG_MAX + 16];
+
+    log_path(tag, path, sizeof(path));
+    if (mkdir("/tmp", 01777) == 0)
+        (void)chmod("/tmp", 01777); /* mkdir's mode went through the umask */
+    (void)unlink(path);             /* of an earlier command, or planted: never written through */
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+static struct agent_job *find(struct agent *a, const char *tag)
+{
+    for (struct agent_job *job = a->jobs; job; job = job->next)
+        if (strcmp(job->tag, tag) == 0)
+            return job;
+    return NULL;
+}
+
+static size_t count(const struct agent *a)
+{
+    size_t n = 0;
+
+    for (const struct agent_job *job = a->jobs; job; job = job->next)
+        n++;
+    return n;
+}
+
+int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent_job **ret)
+{
+    if (!is_tag(tag))
+        return -EINVAL;
+    if (find(a, tag))
+        return -EEXIST;
+    if (count(a) >= JOBS_MAX)
+        return -EBUSY;
+    struct agent_job *job = calloc(1, sizeof(*job));
+    if (!job)
+        return -ENOMEM;
+    job->fd = open_log(tag);
+    if (job->fd < 0) {
+        int r = job->fd;
+        free(job);
+        return r;
+    }
+    job->agent = a;
+    job->has_marks = has_marks;
+    memcpy(job->tag, tag, strlen(tag));
+    job->next = a->jobs;
+    a->jobs = job;
+    *ret = job;
+    return 0;
+}
+
+/* --- those who wait for more --- */
+static void wake(struct agent_job *job, bool is_over)
+{
+    for (struct waiter **at = &job->waiters; *at;) {
+        struct waiter *w = *at;
+        if (!is_over && w->offset >= job->log_bytes) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        struct agent_reply r = { .agent = job->agent,
+                                 .conn = agent_conn_by_serial(job->agent, w->conn_serial),
+                                 .pipe_fd = -EBADF,
+                                 .stream = w->stream };
+        free(w);
+        if (r.conn)
+            agent_reply_done(&r);
+    }
+}
+
+static void wait_for_more(struct agent_reply *r, struct agent_job *job, uint64_t offset)
+{
+    if (!job->exec || offset < job->log_bytes) {
+        agent_reply_done(r);
+        return;
+    }
+    struct waiter *w = malloc(sizeof(*w));
+    if (!w) {
+        agent_reply_error(r, ENOMEM, "wait for job %s", job->tag);
+        return;
+    }
+    *w = (struct waiter){
+        .next = job->waiters, .conn_serial = agent_conn_serial(r->conn), .offset = offset, .stream = r->stream
+    };
+    job->waiters = w;
+}
+
+static void unlink_job(struct agent *a, struct agent_job *job)
+{
+    char path[PROTO_TAG_MAX + 16];
+
+    for (struct agent_job **at = &a->jobs; *at; at = &(*at)->next)
+        if (*at == job) {
+            *at = job->next;
+            break;
+        }
+    log_path(job->tag, path, sizeof(path));
+    (void)unlink(path); /* the sandbox may have removed it already */
+}
+
+static void free_job(struct agent_job *job)
+{
+    wake(job, true);
+    (void)close(job->fd);
+    agent_log_mark_done(&job->mark);
+    free(job);
+}
+
+void agent_job_abandon(struct agent *a, struct agent_job *job)
+{
+    unlink_job(a, job);
+    free_job(job);
+}
+
+void agent_job_started(struct agent_job *job, struct agent_exec *x)
+{
+    job->exec = x;
+    job->pid = (uint32_t)agent_exec_pid(x);
+}
+
+static void append(struct agent_job *job, const uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        uint64_t at = job->log_bytes % AGENT_JOB_LOG_MAX;
+        size_t piece = AGENT_JOB_LOG_MAX - at < len ? (size_t)(AGENT_JOB_LOG_MAX - at) : len;
+        ssize_t n = pwrite(job->fd, data, piece, (off_t)at);
+        if (n <= 0)
+            return; /* disk full: the command goes on, its log lacks these bytes */
+        job->log_bytes += (uint64_t)n;
+        data += n;
+        len -= (size_t)n;
+    }
+    wake(job, false);
+}
+
+void agent_job_append(struct agent_job *job, uint8_t number, const uint8_t *data, size_t len)
+{
+    size_t n = 0;
+
+    if (!job->has_marks) {
+        append(job, data, len);
+        return;
+    }
+    uint8_t *lines = agent_log_mark_lines(&job->mark, number, data, len, &n);
+    if (n > 0)
+        append(job, lines, n);
+    free(lines);
+}
+
+static void append_rest(struct agent_job *job)
+{
+    size_t n = 0;
+    uint8_t *lines = agent_log_mark_rest(&job->mark, &n);
+
+    if (n > 0)
+        append(job, lines, n);
+    free(lines);
+}
+
+static void send_exit(struct agent_job *job, struct agent_conn *c)
+{
+    uint8_t frame[PROTO_HEADER + PROTO_TAG_MAX + 80];
+    struct proto_writer w;
+
+    proto_frame_begin(&w, frame, sizeof(frame));
+    proto_put_str(&w, job->tag);
+    proto_put_exit(&w, &job->end);
+    int len = proto_frame_end(&w, 0, PROTO_JOB_EXIT, 0);
+    assert(len > 0);
+    agent_conn_send(c, frame, (size_t)len);
+}
+
+void agent_job_ended(struct agent *a, struct agent_job *job, const struct proto_exit *end)
+{
+    append_rest(job);
+    job->exec = NULL;
+    job->end = *end;
+    if (job->is_forgotten) {
+        free_job(job);
+        return;
+    }
+    job->is_untold = true;
+    for (struct agent_conn *c = a->conns; c; c = agent_conn_next(c)) {
+        if (!agent_conn_has_handshake(c))
+            continue;
+        send_exit(job, c);
+        job->is_untold = false;
+    }
+    wake(job, true); /* after the notice: who looks then knows that it has ended */
+}
+
+void agent_job_tell(struct agent *a, struct agent_conn *c)
+{
+    for (struct agent_job *job = a->jobs; job; job = job->next)
+        if (job->is_untold) {
+            send_exit(job, c);
+            job->is_untold = false;
+        }
+}
+
+void agent_job_end_all(struct agent *a)
+{
+    while (a->jobs) {
+        struct agent_job *job = a->jobs;
+        a->jobs = job->next;
+        free_job(job);
+    }
+}
+
+/* --- requests --- */
+static uint64_t log_start(const struct agent_job *job)
+{
+    return job->log_bytes > AGENT_JOB_LOG_MAX ? job->log_bytes - AGENT_JOB_LOG_MAX : 0;
+}
+
+static void reply_state(struct agent_reply *r, const struct agent_job *job)
+{
+    uint8_t frame[PROTO_HEADER + 96];
+    struct proto_writer w;
+
+    proto_frame_begin(&w, frame, sizeof(frame));
+    proto_put_u8(&w, job->exec != NULL);
+    proto_put_u32(&w, job->pid);
+    proto_put_u64(&w, job->log_bytes);
+    proto_put_u64(&w, log_start(job));
+    proto_put_exit(&w, &job->end);
+    int len = proto_frame_end(&w, r->stream, PROTO_JOB_STATE_REPLY, 0);
+    assert(len > 0);
+    agent_reply_frame(r, frame, (size_t)len);
+}
+
+/* The file may have been cut by the sandbox: then fewer bytes come than were logged. */
+static void reply_log(struct agent_reply *r, const struct agent_job *job, uint64_t offset, uint64_t max)
+{
+    struct proto_writer w;
+
+    if (offset < log_start(job)) {
+        agent_reply_error(r, ERANGE, "log of %s: bytes before %llu are gone", job->tag,
+                          (unsigned long long)log_start(job));
+        return;
+    }
+    uint64_t left = offset < job->log_bytes ? job->log_bytes - offset : 0;
+    left = left < max ? left : max;
+    for (bool has_more = true; has_more;) {
+        uint64_t at = offset % AGENT_JOB_LOG_MAX;
+        size_t piece = left < PROTO_PAYLOAD_MAX ? (size_t)left : PROTO_PAYLOAD_MAX;
+        piece = AGENT_JOB_LOG_MAX - at < piece ? (size_t)(AGENT_JOB_LOG_MAX - at) : piece;
+        proto_frame_begin(&w, agent_conn_scratch(r->agent), PROTO_FRAME_MAX);
+        ssize_t n = piece ? pread(job->fd, w.data + w.len, piece, (off_t)at) : 0;
+        n = n > 0 ? n : 0;
+        w.len += (size_t)n;
+        offset += (uint64_t)n;
+        left = n > 0 ? left - (uint64_t)n : 0;
+        has_more = left > 0;
+        int len = proto_frame_end(&w, r->stream, PROTO_JOB_LOG_REPLY, has_more ? PROTO_MORE : 0);
+        assert(len > 0);
+        agent_reply_frame(r, w.data, (size_t)len);
+    }
+    r->agent->is_scratch_dirty = true;
+}
+
+static void forget(struct agent_reply *r, struct agent_job *job)
+{
+    unlink_job(r->agent, job);
+    if (job->exec) {
+        job->is_forgotten = true;
+        agent_exec_signal(job->exec, SIGKILL);
+    } else {
+        free_job(job);
+    }
+    agent_reply_done(r);
+}
+
+static void signal_job(struct agent_reply *r, struct agent_job *job, uint32_t signo)
+{
+    if (!job->exec) {
+        agent_reply_error(r, ESRCH, "signal job %s", job->tag);
+    } else if (signo < 1 || signo > 64) {
+        agent_reply_error(r, EINVAL, "signal %u", signo);
+    } else {
+        agent_exec_signal(job->exec, (int)signo);
+        agent_reply_done(r);
+    }
+}
+
+static void input_job(struct agent_reply *r, struct agent_job *job, struct proto_reader *in, bool is_last)
+{
+    size_t len;
+    const uint8_t *data = proto_get_rest(in, &len);
+
+    if (!job->exec)
+        agent_reply_error(r, EPIPE, "write to job %s", job->tag);
+    else
+        agent_exec_input(job->exec, r, data, len, is_last);
+}
+
+void agent_job_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
+{
+    struct proto_reader in;
+
+    proto_reader_init(&in, data, len);
+    bool is_last = type == PROTO_JOB_INPUT && proto_get_u8(&in);
+    const char *tag = proto_get_str(&in, PROTO_TAG_MAX);
+    struct agent_job *job = find(r->agent, tag);
+    if (!job) {
+        agent_reply_error(r, ENOENT, "job %s", tag);
+    } else if (type == PROTO_JOB_STATE) {
+        reply_state(r, job);
+    } else if (type == PROTO_JOB_LOG) {
+        uint64_t offset = proto_get_u64(&in);
+        uint32_t max = proto_get_u32(&in);
+        reply_log(r, job, offset, max < PROTO_PUT_MAX ? max : PROTO_PUT_MAX);
+    } else if (type == PROTO_JOB_SIGNAL) {
+        signal_job(r, job, proto_get_u32(&in));
+    } else if (type == PROTO_JOB_INPUT) {
+        input_job(r, job, &in, is_last);
+    } else if (type == PROTO_JOB_WAIT) {
+        wait_for_more(r, job, proto_get_u64(&in));
+    } else {
+        forget(r, job);
+    }
+}

@@ -1,0 +1,200 @@
+/* From the EXEC_START message to a running process with its pipes or terminal. */
+#include "agent/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/pty.h"
+
+static const char default_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+static char *as_text(const char *s)
+{
+    return (char *)(uintptr_t)s; /* execve wants writable pointers and writes nothing */
+}
+
+static void use_default_env(struct agent_launch *p)
+{
+    char name[65] = "";
+
+    (void)gethostname(name, sizeof(name) - 1);
+    (void)snprintf(p->home, sizeof(p->home), "HOME=%s", p->who.home[0] ? p->who.home : "/root");
+    (void)snprintf(p->host, sizeof(p->host), "HOSTNAME=%s", name);
+    p->default_env[0] = as_text(default_path);
+    p->default_env[1] = p->home;
+    p->default_env[2] = p->host;
+    p->env = p->default_env;
+}
+
+static int read_strings(struct agent_launch *p, struct proto_reader *r)
+{
+    uint32_t argc = proto_get_count(r, PROTO_ARGS_MAX);
+    struct proto_reader rest = *r;
+
+    for (uint32_t i = 0; i < argc; i++)
+        (void)proto_get_str(&rest, PROTO_REQUEST_MAX);
+    uint32_t envc = proto_get_count(&rest, PROTO_ARGS_MAX);
+    bool has_env = envc != PROTO_NO_STRS;
+    /* One spare place before argv for agent_spawn. */
+    p->strings = calloc((size_t)argc + 2 + (has_env ? envc + 1u : 0), sizeof(char *));
+    if (!p->strings)
+        return -ENOMEM;
+    p->argv = p->strings + 1;
+    for (uint32_t i = 0; i < argc; i++)
+        p->argv[i] = as_text(proto_get_str(r, PROTO_REQUEST_MAX));
+    (void)proto_get_count(r, PROTO_ARGS_MAX);
+    if (!has_env)
+        return 0;
+    p->env = p->argv + argc + 1;
+    for (uint32_t i = 0; i < envc; i++)
+        p->env[i] = as_text(proto_get_str(r, PROTO_REQUEST_MAX));
+    return 0;
+}
+
+/* The layout was checked before; only memory can be short. */
+static int read_plan(struct agent_launch *p, const uint8_t *data, size_t len)
+{
+    struct proto_reader r;
+
+    proto_reader_init(&r, data, len);
+    p->flags = proto_get_u32(&r);
+    p->cols = proto_get_u16(&r);
+    p->rows = proto_get_u16(&r);
+    p->timeout_ms = proto_get_u32(&r);
+    p->cwd = proto_get_str(&r, PROTO_PATH_MAX);
+    p->user = proto_get_str(&r, PROTO_REQUEST_MAX);
+    p->tag = proto_get_str(&r, PROTO_TAG_MAX);
+    if (p->cwd[0] == '\0')
+        p->cwd = "/";
+    return read_strings(p, &r);
+}
+
+static int open_pipe(int *read_end, int *write_end)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -errno;
+    *read_end = fds[0];
+    *write_end = fds[1];
+    return 0;
+}
+
+static int open_pipes(struct agent_launch *p)
+{
+    int r = 0;
+
+    if (p->flags & PROTO_WITH_STDIN)
+        r = open_pipe(&p->theirs[0], &p->ours[0]);
+    else if ((p->theirs[0] = agent_spawn_null()) < 0)
+        r = p->theirs[0];
+    if (r == 0)
+        r = open_pipe(&p->ours[1], &p->theirs[1]);
+    if (r == 0 && !(p->flags & PROTO_WITH_MERGE))
+        r = open_pipe(&p->ours[2], &p->theirs[2]);
+    for (int i = 0; i < 3 && r == 0; i++)
+        if (p->ours[i] >= 0 && fcntl(p->ours[i], F_SETFL, O_NONBLOCK) < 0)
+            r = -errno;
+    return r;
+}
+
+static int open_plan(struct agent_launch *p)
+{
+    if (p->flags & PROTO_WITH_PTY)
+        return agent_pty_open(p->cols, p->rows, &p->ours[1], &p->theirs[0]);
+    return open_pipes(p);
+}
+
+static void close_ends(int *ends)
+{
+    for (int i = 0; i < 3; i++)
+        if (ends[i] >= 0 && ends[i] != agent_spawn_null()) {
+            (void)close(ends[i]);
+            ends[i] = -EBADF;
+        }
+}
+
+static const char *path_of(char **env)
+{
+    for (; *env; env++)
+        if (strncmp(*env, "PATH=", 5) == 0)
+            return *env + 5;
+    return default_path + 5;
+}
+
+static pid_t spawn(struct agent_launch *p, const char **failed_step)
+{
+    struct agent_spawn s = {
+        .argv = p->argv,
+        .env = p->env,
+        .cwd = p->cwd,
+        .path = path_of(p->env),
+        .user = p->user[0] ? &p->who : NULL,
+        .is_pty = p->flags & PROTO_WITH_PTY,
+        .fds = { p->theirs[0], p->theirs[1], p->theirs[2] },
+    };
+
+    if (s.is_pty)
+        s.fds[1] = s.fds[2] = s.fds[0];
+    else if (p->flags & PROTO_WITH_MERGE)
+        s.fds[2] = s.fds[1];
+    pid_t pid = agent_spawn_run(&s);
+    *failed_step = s.failed_step;
+    return pid;
+}
+
+/* Sentences that say what to do about the usual failures. */
+static void explain(struct agent_reply *r, const struct agent_launch *p, int error, const char *step)
+{
+    if (strcmp(step, "exec") == 0)
+        agent_reply_error(r, error, "exec %s", p->argv[0]);
+    else if (strcmp(step, "chdir") == 0)
+        agent_reply_error(r, error, "change to directory %s", p->cwd);
+    else if (strcmp(step, "fork") == 0)
+        agent_reply_error(r, error, "start %s: no process left in the sandbox (end some, or raise its limit)",
+                          p->argv[0]);
+    else
+        agent_reply_error(r, error, "start %s: %s", p->argv[0], step);
+}
+
+int agent_launch_read(struct agent_launch *p, struct agent_reply *r, const uint8_t *data, size_t len)
+{
+    *p = (struct agent_launch){ .ours = { -EBADF, -EBADF, -EBADF }, .theirs = { -EBADF, -EBADF, -EBADF } };
+    int error = -read_plan(p, data, len);
+
+    if (error) {
+        agent_reply_error(r, error, "start a command");
+    } else if (p->cwd[0] != '/') {
+        error = EINVAL;
+        agent_reply_error(r, error, "directory %s: not an absolute path", p->cwd);
+    } else if (p->user[0] && (error = -agent_spawn_user(p->user, &p->who))) {
+        agent_reply_error(r, error, "user %s: no such user, or not uid[:gid]", p->user);
+    } else if (!p->env) {
+        use_default_env(p);
+    }
+    return -error;
+}
+
+pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r)
+{
+    const char *step = "open pipes";
+    pid_t pid = open_plan(p);
+
+    if (pid == 0)
+        pid = spawn(p, &step);
+    close_ends(p->theirs);
+    if (pid < 0) {
+        close_ends(p->ours);
+        explain(r, p, -pid, step);
+    }
+    return pid;
+}
+
+void agent_launch_done(struct agent_launch *p)
+{
+    free(p->strings);
+}

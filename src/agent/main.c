@@ -1,0 +1,243 @@
+/* iii-guest: PID 1 of a sandbox. Modes:
+ *   --stage CONTROL_FD            native box: take the plan, build the root, drop privilege, then serve
+ *   --connect FD [--listen FD]    serve a connected stream, and more links from a listening socket
+ *   --listen-unix PATH            make the listening socket ourselves (tests)
+ *   --dial-unix PATH              call the host's socket, again whenever the link has gone (containers)
+ * As /init of a virtual machine it takes no options: see vm_boot.h.
+ * --files N: descriptors of a process, where nobody else sets that limit (containers) */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/conn.h"
+#include "agent/exec.h"
+#include "agent/job.h"
+#include "agent/spawn.h"
+#include "agent/stage.h"
+#include "agent/vm_boot.h"
+#include "agent/vm_channel.h"
+#include "os/unixsock.h"
+
+struct options {
+    int stage_fd, connect_fd, listen_fd;
+    int files;
+    const char *listen_path, *dial_path;
+    const struct vm_boot *vm;
+};
+
+/* Children get a clean slate without a system call each: nothing is ignored, nothing has a handler, all is blocked
+ * here. */
+static void set_signals(void)
+{
+    sigset_t all;
+
+    for (int i = 1; i < 65; i++)
+        if (i != SIGKILL && i != SIGSTOP)
+            (void)signal(i, SIG_DFL);
+    (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGSEGV);
+    (void)sigdelset(&all, SIGBUS);
+    (void)sigdelset(&all, SIGABRT);
+    (void)sigdelset(&all, SIGILL);
+    (void)sigdelset(&all, SIGFPE);
+    (void)sigdelset(&all, SIGSYS);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+static void on_signal(struct agent_watch *w, uint32_t events)
+{
+    struct agent *a = (struct agent *)((char *)w - offsetof(struct agent, signals));
+    struct signalfd_siginfo info[4];
+    ssize_t n;
+
+    (void)events;
+    do {
+        n = read(w->fd, info, sizeof(info));
+        for (ssize_t i = 0; i < n / (ssize_t)sizeof(info[0]); i++)
+            if (info[i].ssi_signo == SIGTERM)
+                agent_loop_stop(&a->loop);
+    } while (n == (ssize_t)sizeof(info));
+    agent_exec_reap(a);
+}
+
+static int watch_signals(struct agent *a)
+{
+    sigset_t ours;
+
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGCHLD);
+    if (getpid() != 1) /* inside the box anyone may send it to PID 1 */
+        (void)sigaddset(&ours, SIGTERM);
+    a->signals = (struct agent_watch){ .fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC), .fn = on_signal };
+    if (a->signals.fd < 0)
+        return -errno;
+    return agent_loop_watch(&a->loop, &a->signals, EPOLLIN);
+}
+
+static void on_listener(struct agent_watch *w, uint32_t events)
+{
+    struct agent *a = (struct agent *)((char *)w - offsetof(struct agent, listener));
+    int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    (void)events;
+    if (fd >= 0)
+        (void)agent_conn_new(a, fd); /* out of memory: the host sees the end of file */
+}
+
+static int watch_listener(struct agent *a, int fd)
+{
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        return -errno;
+    a->listener.fd = fd;
+    a->listener.fn = on_listener;
+    return agent_loop_watch(&a->loop, &a->listener, EPOLLIN);
+}
+
+static int listen_at(const char *path)
+{
+    (void)unlink(path); /* of an agent before us */
+    mode_t old = umask(0177);
+    int fd = unixsock_listen(path, 0, 16);
+    (void)umask(old);
+    return fd;
+}
+
+/* Fails while no server listens; the loop's next sleep arms the timer again. */
+static void redial(struct agent_timer *t)
+{
+    struct agent *a = (struct agent *)((char *)t - offsetof(struct agent, redial));
+    int fd = a->conns ? -EISCONN : unixsock_dial(a->dial_path);
+
+    if (fd >= 0)
+        (void)agent_conn_new(a, fd);
+}
+
+static void before_sleep(void *arg)
+{
+    agent_conn_settle(arg);
+}
+
+static int serve(struct options *o)
+{
+    struct agent a = { .listener.fd = -EBADF };
+
+    set_signals();
+    (void)prctl(PR_SET_DUMPABLE, 0); /* nobody in the box reads our memory or opens our descriptors through /proc */
+    if (getpid() != 1)
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)umask(022);
+    agent_spawn_init();
+    int r = agent_loop_init(&a.loop);
+    if (r == 0)
+        r = watch_signals(&a);
+    if (r == 0 && o->listen_fd >= 0)
+        r = watch_listener(&a, o->listen_fd);
+    if (r == 0 && o->connect_fd >= 0)
+        r = agent_conn_new(&a, o->connect_fd);
+    if (r == 0 && o->vm)
+        r = agent_vm_channel_start(&a, o->vm);
+    if (r < 0)
+        return r;
+    a.dial_path = o->dial_path;
+    a.redial.fn = redial;
+    if (a.dial_path)
+        redial(&a.redial);
+    agent_loop_run(&a.loop, before_sleep, &a);
+    agent_conn_end_all(&a);
+    agent_exec_end_all(&a);
+    agent_job_end_all(&a);
+    agent_loop_done(&a.loop);
+    return 0;
+}
+
+static int parse_fd(const char *text)
+{
+    char *end;
+    long fd = strtol(text, &end, 10);
+
+    return *text == '\0' || *end || fd < 0 || fd > INT_MAX ? -EINVAL : (int)fd;
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    for (int i = 1; i + 1 < argc; i += 2) {
+        int *fd = NULL;
+        if (strcmp(argv[i], "--stage") == 0)
+            fd = &o->stage_fd;
+        else if (strcmp(argv[i], "--connect") == 0)
+            fd = &o->connect_fd;
+        else if (strcmp(argv[i], "--listen") == 0)
+            fd = &o->listen_fd;
+        else if (strcmp(argv[i], "--files") == 0)
+            fd = &o->files;
+        else if (strcmp(argv[i], "--listen-unix") == 0)
+            o->listen_path = argv[i + 1];
+        else if (strcmp(argv[i], "--dial-unix") == 0)
+            o->dial_path = argv[i + 1];
+        else
+            return -EINVAL;
+        if (fd && (*fd = parse_fd(argv[i + 1])) < 0)
+            return -EINVAL;
+    }
+    bool has_mode = o->stage_fd >= 0 || o->connect_fd >= 0 || o->listen_fd >= 0 || o->listen_path || o->dial_path;
+    return argc % 2 == 1 && has_mode ? 0 : -EINVAL;
+}
+
+/* As a native box has them: what is less cannot be raised from here, and there are no core dumps. */
+static int set_limits(int files)
+{
+    struct rlimit all, core = { 0, 0 };
+    if (files == 0)
+        return 0;
+    if (getrlimit(RLIMIT_NOFILE, &all) < 0)
+        return -errno;
+    if (all.rlim_max > (rlim_t)files)
+        all.rlim_max = (rlim_t)files;
+    all.rlim_cur = all.rlim_max;
+    return setrlimit(RLIMIT_CORE, &core) < 0 || setrlimit(RLIMIT_NOFILE, &all) < 0 ? -errno : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { .stage_fd = -EBADF, .connect_fd = -EBADF, .listen_fd = -EBADF };
+
+    if (vm_boot_is_init(argv)) {
+        struct vm_boot vm;
+        vm_boot_run(&vm);
+        o.vm = &vm;
+        return serve(&o) < 0;
+    }
+    if (parse(argc, argv, &o) < 0) {
+        (void)fprintf(
+            stderr,
+            "usage: iii-guest --connect FD [--listen FD] | --listen-unix PATH | --dial-unix PATH | --stage FD\n");
+        return 2;
+    }
+    if (o.stage_fd >= 0) {
+        struct stage_result staged;
+        if (stage_run(o.stage_fd, &staged) < 0)
+            return 1;
+        o.connect_fd = staged.conn_fd;
+        o.listen_fd = staged.listen_fd;
+    }
+    int r = set_limits(o.files);
+    if (r < 0) {
+        (void)fprintf(stderr, "iii-guest: set resource limits: %s\n", strerror(-r));
+        return 1;
+    }
+    if (o.listen_path && (o.listen_fd = listen_at(o.listen_path)) < 0) {
+        (void)fprintf(stderr, "iii-guest: listen at %s: %s\n", o.listen_path, strerror(-o.listen_fd));
+        return 1;
+    }
+    return serve(&o) < 0;
+}

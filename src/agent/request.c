@@ -1,0 +1,71 @@
+#include "agent/request.h"
+
+#include <errno.h>
+
+#include "agent/box.h"
+#include "agent/exec.h"
+#include "agent/file_reader.h"
+#include "agent/file_writer.h"
+#include "agent/fs.h"
+#include "agent/job.h"
+#include "agent/proc.h"
+#include "agent/text.h"
+#include "agent/tunnel.h"
+
+void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
+{
+    switch (type) {
+    case PROTO_PING:
+        agent_reply_done(r);
+        break;
+    case PROTO_HOSTNAME:
+    case PROTO_RESEED:
+    case PROTO_USAGE:
+        agent_box_request(r, type, data, len);
+        break;
+    case PROTO_EXEC_START:
+        agent_exec_start(r, data, len);
+        break;
+    case PROTO_JOB_STATE:
+    case PROTO_JOB_LOG:
+    case PROTO_JOB_SIGNAL:
+    case PROTO_JOB_INPUT:
+    case PROTO_JOB_FORGET:
+    case PROTO_JOB_WAIT:
+        agent_job_request(r, type, data, len);
+        break;
+    case PROTO_FS_READ:
+        agent_file_reader_start(r, data, len);
+        break;
+    case PROTO_FS_WRITE:
+        agent_file_writer_start(r, data, len);
+        break;
+    case PROTO_FS_PUT:
+        agent_file_writer_put(r, data, len);
+        break;
+    case PROTO_FS_STAT:
+    case PROTO_FS_LIST:
+    case PROTO_FS_SEARCH:
+    case PROTO_FS_MOVE:
+    case PROTO_FS_MKDIR:
+    case PROTO_FS_REMOVE:
+    case PROTO_FS_CHMOD:
+        agent_fs_request(r, type, data, len);
+        break;
+    case PROTO_FS_GREP:
+    case PROTO_FS_SED:
+    case PROTO_FS_CHANGE:
+        agent_text_request(r, type, data, len);
+        break;
+    case PROTO_PROC_LIST:
+    case PROTO_PROC_KILL:
+    case PROTO_PROC_INTERRUPT:
+        agent_proc_request(r, type, data, len);
+        break;
+    case PROTO_TUNNEL_OPEN:
+        agent_tunnel_start(r, data, len);
+        break;
+    default:
+        agent_reply_error(r, ENOSYS, "request %u", type);
+    }
+}

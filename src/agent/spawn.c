@@ -1,0 +1,258 @@
+/* The child runs on a stack of its own inside our memory while we are stopped (CLONE_VFORK), so everything it does is a
+ * bare system call: libc wrappers such as setuid() want to talk to other threads, and malloc would be ours. */
+#include "agent/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/file.h"
+#include "guest/proto_user.h"
+
+#define CHILD_STACK_BYTES (32u * 1024)
+#define PATH_BYTES        4096
+#define USER_FILE_MAX     (1024u * 1024)
+
+/* Facts of start-up, never changed later. */
+static struct {
+    bool has_low_oom_score;
+    struct rlimit nofile;
+    bool has_raised_nofile;
+    int null_fd; /* or -errno */
+} start;
+
+void agent_spawn_init(void)
+{
+    char text[16] = "";
+
+    int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    if (fd >= 0) {
+        for (int score = -1000; score < 0; score += 500) { /* what the kernel lets us have */
+            int n = snprintf(text, sizeof(text), "%d", score);
+            if (pwrite(fd, text, (size_t)n, 0) == n)
+                break;
+        }
+        ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
+        start.has_low_oom_score = got > 0 && text[0] == '-';
+        (void)close(fd);
+    }
+    if (getrlimit(RLIMIT_NOFILE, &start.nofile) == 0 && start.nofile.rlim_cur < start.nofile.rlim_max) {
+        struct rlimit all = { .rlim_cur = start.nofile.rlim_max, .rlim_max = start.nofile.rlim_max };
+        start.has_raised_nofile = setrlimit(RLIMIT_NOFILE, &all) == 0; /* room for streams; the old limit does too */
+    }
+    start.null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (start.null_fd < 0)
+        start.null_fd = -errno;
+}
+
+int agent_spawn_null(void)
+{
+    return start.null_fd;
+}
+
+/* --- the child --- */
+static int fail(struct agent_spawn *s, const char *step)
+{
+    s->failed_errno = errno;
+    s->failed_step = step;
+    _exit(127);
+}
+
+static void reset_oom_score(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)!write(fd, "0", 1); /* a child that stays favoured is the lesser harm */
+        (void)close(fd);
+    }
+}
+
+static void set_descriptors(struct agent_spawn *s)
+{
+    int fds[3];
+
+    /* First out of the way of 0-2, so that no dup2 overwrites a source of a later one. */
+    for (int i = 0; i < 3; i++) {
+        fds[i] = s->fds[i];
+        if (fds[i] <= 2 && (fds[i] = fcntl(s->fds[i], F_DUPFD_CLOEXEC, 3)) < 0)
+            fail(s, "dup");
+    }
+    for (int i = 0; i < 3; i++)
+        if (dup2(fds[i], i) < 0)
+            fail(s, "dup2");
+    (void)syscall(SYS_close_range, 3u, ~0u, 0u); /* all of ours are close-on-exec too, should the kernel be old */
+}
+
+static void set_user(struct agent_spawn *s)
+{
+    const struct agent_spawn_user *u = s->user;
+
+    if (!u)
+        return;
+    if (syscall(SYS_setgroups, u->n_groups, u->groups) < 0 && !(errno == EPERM && u->n_groups == 0))
+        fail(s, "setgroups");
+    if (syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0)
+        fail(s, "setgid");
+    if (syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+        fail(s, "setuid");
+}
+
+static void set_directory(struct agent_spawn *s)
+{
+    char where[PATH_BYTES];
+
+    if (chdir(s->cwd) < 0)
+        fail(s, "chdir");
+    /* The kernel says "(unreachable)" for a directory outside our root: a descriptor leaked through the mount tree. */
+    if (syscall(SYS_getcwd, where, sizeof(where)) < 0)
+        fail(s, "getcwd");
+    if (where[0] != '/') {
+        errno = EXDEV;
+        fail(s, "chdir");
+    }
+}
+
+static void exec_file(struct agent_spawn *s, char *file)
+{
+    (void)execve(file, s->argv, s->env);
+    if (errno != ENOEXEC)
+        return;
+    /* A script without "#!": as execvp and every shell do, hand it to sh. */
+    char **argv = s->argv - 1;
+    char *name = argv[1];
+    argv[0] = (char[]){ "/bin/sh" };
+    argv[1] = file;
+    (void)execve("/bin/sh", argv, s->env);
+    argv[1] = name;
+}
+
+static void exec_by_path(struct agent_spawn *s)
+{
+    char file[PATH_BYTES];
+    size_t name_len = strlen(s->argv[0]);
+    int worst = ENOENT;
+
+    if (strchr(s->argv[0], '/')) {
+        exec_file(s, s->argv[0]);
+        return;
+    }
+    for (const char *p = s->path; name_len > 0;) {
+        size_t len = strcspn(p, ":");
+        if (len > 0 && len + name_len + 2 <= sizeof(file)) { /* an empty entry would mean "here": never */
+            memcpy(file, p, len);
+            file[len] = '/';
+            memcpy(file + len + 1, s->argv[0], name_len + 1);
+            exec_file(s, file);
+            if (errno == EACCES)
+                worst = EACCES;
+            else if (errno != ENOENT && errno != ENOTDIR)
+                return;
+        }
+        p += len;
+        if (*p++ == '\0')
+            break;
+    }
+    errno = worst;
+}
+
+static int child(void *arg)
+{
+    struct agent_spawn *s = arg;
+    sigset_t none;
+
+    if (setsid() < 0)
+        fail(s, "setsid");
+    if (s->is_pty && ioctl(s->fds[0], TIOCSCTTY, 0) < 0)
+        fail(s, "TIOCSCTTY");
+    if (start.has_low_oom_score)
+        reset_oom_score();
+    set_descriptors(s);
+    if (start.has_raised_nofile)
+        (void)syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &start.nofile, NULL);
+    set_user(s);
+    set_directory(s);
+    /* No signal has a handler here and none is ignored (agent_main resets all), so only the mask is left. */
+    (void)sigemptyset(&none);
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+    exec_by_path(s);
+    return fail(s, "exec");
+}
+
+pid_t agent_spawn_run(struct agent_spawn *s)
+{
+    static char stack[CHILD_STACK_BYTES]
+        __attribute__((aligned(64))); /* one child at a time: we sleep until it execs */
+
+    s->failed_step = NULL;
+    pid_t pid = clone(child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+    if (pid < 0) {
+        s->failed_errno = errno;
+        s->failed_step = "fork";
+        return -s->failed_errno;
+    }
+    if (s->failed_step) {
+        (void)waitpid(pid, NULL, 0);
+        return -s->failed_errno;
+    }
+    return pid;
+}
+
+/* --- users --- */
+static int named_user(const struct proto_user *u, const char *passwd, struct agent_spawn_user *out)
+{
+    int r = proto_user_passwd(passwd, u->name, &out->uid, &out->gid, out->home, sizeof(out->home));
+
+    /* "root" needs no file: images without /etc/passwd have it too. */
+    if (r < 0 && strcmp(u->name, "root") == 0) {
+        out->uid = out->gid = 0;
+        return 0;
+    }
+    return r;
+}
+
+int agent_spawn_user(const char *text, struct agent_spawn_user *ret)
+{
+    struct agent_spawn_user out = { 0 };
+    struct proto_user u;
+
+    int r = proto_user_parse(text, &u);
+    if (r < 0)
+        return r;
+    char *passwd = agent_file_text("/etc/passwd", USER_FILE_MAX);
+    char *group = agent_file_text("/etc/group", USER_FILE_MAX);
+    if (!passwd || !group) {
+        r = -ENOMEM;
+        goto out;
+    }
+    if (u.is_numeric) {
+        out.uid = u.uid;
+        if (proto_user_passwd_uid(passwd, u.uid, &out.gid, u.name, sizeof(u.name)) < 0)
+            out.gid = 0;
+    } else {
+        r = named_user(&u, passwd, &out);
+    }
+    if (r == 0 && u.has_group) {
+        out.gid = u.gid;
+        if (!u.is_group_numeric)
+            r = proto_user_group(group, u.group, &out.gid);
+    }
+    if (r == 0 && u.name[0] && !u.has_group)
+        out.n_groups = proto_user_members(group, u.name, out.groups, AGENT_SPAWN_MAX_GROUPS);
+    if (r == 0)
+        *ret = out;
+out:
+    free(passwd);
+    free(group);
+    return r;
+}

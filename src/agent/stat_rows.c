@@ -1,0 +1,77 @@
+#include "agent/stat_rows.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void begin(struct agent_stat_rows *s)
+{
+    proto_frame_begin(&s->frame, s->mem, PROTO_FRAME_MAX);
+}
+
+int agent_stat_rows_init(struct agent_stat_rows *s, struct agent_reply *r)
+{
+    *s = (struct agent_stat_rows){ .reply = r, .mem = malloc(PROTO_FRAME_MAX) };
+    if (!s->mem)
+        return -ENOMEM;
+    begin(s);
+    return 0;
+}
+
+void agent_stat_rows_done(struct agent_stat_rows *s)
+{
+    agent_user_names_done(&s->names);
+    free(s->mem);
+}
+
+static void send_frame(struct agent_stat_rows *s, uint16_t flags)
+{
+    int len = proto_frame_end(&s->frame, s->reply->stream, PROTO_FS_STATS, flags);
+
+    assert(len > 0);
+    agent_reply_frame(s->reply, s->mem, (size_t)len);
+}
+
+void agent_stat_rows_put(struct proto_writer *w, struct agent_user_names *names, const char *path,
+                         const struct stat *st, const char *target)
+{
+    struct proto_stat record = {
+        .path = path,
+        .size = (uint64_t)st->st_size,
+        .mode = st->st_mode,
+        .uid = st->st_uid,
+        .gid = st->st_gid,
+        .owner = agent_user_names_user(names, st->st_uid),
+        .group = agent_user_names_group(names, st->st_gid),
+        .mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000,
+        .target = target,
+    };
+
+    proto_put_stat(w, &record);
+}
+
+void agent_stat_rows_add(struct agent_stat_rows *s, int dirfd, const char *name, const char *path,
+                         const struct stat *st)
+{
+    char target[PATH_MAX] = "";
+
+    if (S_ISLNK(st->st_mode)) {
+        ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
+        target[n > 0 ? n : 0] = '\0';
+    }
+    agent_stat_rows_put(&s->frame, &s->names, path, st, target);
+    if (!s->frame.is_full)
+        return;
+    s->frame.is_full = false;
+    send_frame(s, PROTO_MORE);
+    begin(s);
+    agent_stat_rows_put(&s->frame, &s->names, path, st, target);
+    assert(!s->frame.is_full); /* two paths and two names are far below one payload */
+}
+
+void agent_stat_rows_send(struct agent_stat_rows *s)
+{
+    send_frame(s, 0);
+}

@@ -1,0 +1,24 @@
+/* Stat records: filling one, and sending many in as many frames as they take. */
+#pragma once
+#include <sys/stat.h>
+
+#include "agent/reply.h"
+#include "agent/user_names.h"
+
+struct agent_stat_rows {
+    struct agent_reply *reply;
+    struct agent_user_names names;
+    struct proto_writer frame;
+    uint8_t *mem;
+};
+
+int agent_stat_rows_init(struct agent_stat_rows *s, struct agent_reply *r); /* -ENOMEM */
+/* name below dirfd is only asked for a symlink's target; path is what the record says. */
+void agent_stat_rows_add(struct agent_stat_rows *s, int dirfd, const char *name, const char *path,
+                         const struct stat *st);
+void agent_stat_rows_send(struct agent_stat_rows *s); /* the last frame */
+void agent_stat_rows_done(struct agent_stat_rows *s);
+
+/* One record into w, target "" . */
+void agent_stat_rows_put(struct proto_writer *w, struct agent_user_names *names, const char *path,
+                         const struct stat *st, const char *target);

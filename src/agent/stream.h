@@ -1,0 +1,30 @@
+/* One stream of a link: what a request opened, with a window of data each way. Embedded in its owner's struct. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/conn.h"
+
+struct agent_stream_ops {
+    /* A frame for this stream, layout checked. -EBADMSG ends the link; the stream may be gone afterwards. */
+    int (*on_frame)(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len);
+    void (*on_ready)(struct agent_stream *s); /* credit came, or the link has room again */
+    void (*on_drop)(struct agent_stream *s);  /* the host forgot it or the link is gone: let go, send nothing */
+};
+
+struct agent_stream {
+    struct agent_conn *conn; /* NULL once closed */
+    struct agent_stream *next;
+    const struct agent_stream_ops *ops;
+    uint32_t id;
+    uint32_t can_send; /* bytes of data the host still takes */
+    uint32_t can_come; /* bytes of data the host may still send */
+};
+
+void agent_stream_open(struct agent_stream *s, struct agent_conn *c, uint32_t id, const struct agent_stream_ops *ops);
+void agent_stream_close(struct agent_stream *s); /* takes it off its link; fine when closed */
+struct agent_stream *agent_stream_find(struct agent_conn *c, uint32_t id);
+void agent_stream_credit(struct agent_stream *s, uint32_t bytes); /* gives the host its window back */
+int agent_stream_take(struct agent_stream *s, size_t len); /* counts data that came; -EBADMSG beyond the window */
+/* A CREDIT frame of the host. The stream may be gone afterwards. -EBADMSG beyond the window. */
+int agent_stream_credited(struct agent_stream *s, const uint8_t *data, size_t len);

@@ -1,0 +1,8 @@
+/* Tunnels: a TCP connection or UDP socket to a port inside the sandbox, as a stream with a window each way. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/reply.h"
+
+void agent_tunnel_start(struct agent_reply *r, const uint8_t *data, size_t len);

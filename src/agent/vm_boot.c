@@ -1,0 +1,276 @@
+#include "agent/vm_boot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/box_root.h"
+#include "agent/vm_init.h"
+#include "agent/vm_root.h"
+#include "os/mount.h"
+#include "os/proc.h"
+
+#define CMDLINE_MAX 4096
+#define ORDER_MAX   8192
+#define NAME_BYTES  128
+#define DEVICE_MS   30000 /* from the last module to the last device */
+#define DEVICE_STEP 2
+#define OOM_NEVER   "-1000"
+
+struct boot {
+    struct vm_root root;
+    struct vm_init init;
+    char cmdline[CMDLINE_MAX];
+    char port[32], notes[32];
+};
+
+bool vm_boot_is_init(char *const *argv)
+{
+    return getpid() == 1 && argv[0] && strcmp(argv[0], "/init") == 0;
+}
+
+static void read_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t len = 0;
+    for (ssize_t n = 1; fd >= 0 && n > 0 && len<size - 1; len += n> 0 ? (size_t)n : 0)
+        n = read(fd, text + len, size - 1 - len);
+    int why = errno;
+    text[len] = '\0';
+    if (fd < 0)
+        vm_init_end("open %s: %s", path, strerror(why));
+    (void)close(fd); /* read only */
+}
+
+static void mount_at(const char *type, const char *path, unsigned long flags)
+{
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        vm_init_end("make %s: %s", path, strerror(errno));
+    if (mount(type, path, type, flags | MS_NOSUID | MS_NOEXEC, NULL) < 0 && errno != EBUSY)
+        vm_init_end("mount %s: %s", path, strerror(errno));
+}
+
+/* From here on a line of ours reaches the console, whatever the kernel opened for us. */
+static void take_console(void)
+{
+    int fd = open("/dev/console", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    for (int i = 0; fd >= 0 && i <= 2; i++)
+        (void)dup3(fd, i, 0); /* without a console nobody hears of it either */
+    if (fd > 2)
+        (void)close(fd);
+}
+
+/* The value of a word KEY=VALUE of the command line; "" when there is none. */
+static void cmdline_value(const char *cmdline, const char *key, char *value, size_t size)
+{
+    size_t len = strlen(key);
+    value[0] = '\0';
+    for (const char *p = cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n"))
+        if (strncmp(p, key, len) == 0 && p[len] == '=') {
+            const char *from = strchr(p, '=') + 1; /* no key has one in it */
+            (void)snprintf(value, size, "%.*s", (int)strcspn(from, " \n"), from);
+        }
+}
+
+/* Words MODULE.PARAMETER=VALUE of the command line are for a module when it is loaded; modprobe does that elsewhere. */
+static void module_words(const char *cmdline, const char *file, char *words, size_t size)
+{
+    char key[NAME_BYTES];
+    int n = snprintf(key, sizeof(key), "%.*s.", (int)strcspn(file, "."), file);
+    size_t len = 0;
+    for (int i = 0; i < n; i++)
+        if (key[i] == '-')
+            key[i] = '_';
+    words[0] = '\0';
+    for (const char *p = cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n")) {
+        if (strncmp(p, key, (size_t)n) != 0 || len >= size)
+            continue;
+        p += n;
+        len += (size_t)snprintf(words + len, size - len, "%s%.*s", len ? " " : "", (int)strcspn(p, " \n"), p);
+    }
+}
+
+static void load_module(struct boot *b, const char *file)
+{
+    char path[NAME_BYTES + 16], words[CMDLINE_MAX];
+    if (strlen(file) >= NAME_BYTES || strchr(file, '/'))
+        vm_init_end("/modules/order: bad file name %.80s", file);
+    (void)snprintf(path, sizeof(path), "/modules/%s", file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        vm_init_end("open %s: %s", path, strerror(errno));
+    module_words(b->cmdline, file, words, sizeof(words));
+    if (syscall(SYS_finit_module, fd, words, 0) < 0 && errno != EEXIST)
+        vm_init_end("load %s: %s", path, strerror(errno));
+    (void)close(fd);    /* read only */
+    (void)unlink(path); /* gives its memory back */
+}
+
+static void load_modules(struct boot *b)
+{
+    char order[ORDER_MAX], *rest = order;
+    read_text("/modules/order", order, sizeof(order));
+    for (const char *file; (file = strsep(&rest, "\n"));)
+        if (*file)
+            load_module(b, file);
+}
+
+static void wait_a_little(int *waited_ms, const char *what)
+{
+    struct timespec step = { .tv_nsec = DEVICE_STEP * 1000000 };
+    if (*waited_ms >= DEVICE_MS)
+        vm_init_end("no %s after %d s: a device or the module for it is missing", what, DEVICE_MS / 1000);
+    (void)nanosleep(&step, NULL);
+    *waited_ms += DEVICE_STEP;
+}
+
+/* A port of the serial device, by its number there. The device's own number is not fixed: it counts all virtio devices.
+ */
+static bool find_port(const char *number, char *path, size_t size)
+{
+    DIR *dir = opendir("/dev");
+    bool is_found = false;
+    for (const struct dirent *e; dir && !is_found && (e = readdir(dir));) {
+        const char *p = e->d_name;
+        if (strncmp(p, "vport", 5) != 0)
+            continue;
+        p += 5 + strspn(p + 5, "0123456789");
+        is_found = strcmp(p, number) == 0;
+        if (is_found)
+            (void)snprintf(path, size, "/dev/%.20s", e->d_name);
+    }
+    if (dir)
+        (void)closedir(dir);
+    return is_found;
+}
+
+static void find_devices(struct boot *b)
+{
+    char channel[16];
+    struct stat st;
+    int ms = 0;
+    cmdline_value(b->cmdline, "iii.channel", channel, sizeof(channel));
+    bool is_serial = strcmp(channel, "serial") == 0;
+    if (!is_serial && strcmp(channel, "vsock") != 0)
+        vm_init_end("the kernel's command line needs iii.channel=serial or iii.channel=vsock, not \"%s\"", channel);
+    while (stat("/dev/vda", &st) < 0)
+        wait_a_little(&ms, "/dev/vda");
+    while (stat("/dev/vdb", &st) < 0)
+        wait_a_little(&ms, "/dev/vdb");
+    while (is_serial && !find_port("p1", b->port, sizeof(b->port)))
+        wait_a_little(&ms, "serial port /dev/vport*p1");
+    while (is_serial && !find_port("p2", b->notes, sizeof(b->notes)))
+        wait_a_little(&ms, "serial port /dev/vport*p2");
+    b->root.port = is_serial ? b->port : NULL;
+}
+
+/* A limit of processes needs a group of them. A kernel without is no reason to stop: a hello that asks for the limit
+ * is. The tree is mounted nowhere, so no name leads to it. */
+static void make_group(struct vm_init *w)
+{
+    struct box_root none = BOX_ROOT_INIT;
+    int top = BOX_ROOT_NONE;
+    w->group = BOX_ROOT_NONE;
+    if (box_root_detached(&none, "cgroup2", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &top) < 0)
+        return;
+    (void)vm_init_write(top, "cgroup.subtree_control", "+memory"); /* only to count: the machine's size is the limit */
+    if (vm_init_write(top, "cgroup.subtree_control", "+pids") == 0 && mkdirat(top, "box", 0700) == 0)
+        w->group = openat(top, "box", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)close(top);
+}
+
+static void open_counts(int group, int counts[VM_COUNTS])
+{
+    static const char *const names[VM_COUNTS] = { "pids.current", "memory.current", "memory.events" };
+    for (size_t i = 0; i < VM_COUNTS; i++) {
+        counts[i] = group < 0 ? -1 : openat(group, names[i], O_RDONLY | O_CLOEXEC);
+        if (counts[i] < 0)
+            counts[i] = -EBADF;
+    }
+}
+
+static void set_limits(void)
+{
+    struct rlimit files, none = { RLIM_INFINITY, RLIM_INFINITY };
+    int r = getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur =
+        files.rlim_max; /* a difference would be the agent's to keep from its children; a hello sets both */
+    if (r < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_NPROC, &none) < 0)
+        vm_init_end("set resource limits: %s", strerror(errno));
+    /* As where memory is limited from outside: what is too much is ended when it is used, not refused when asked for.
+     */
+    (void)vm_init_write(AT_FDCWD, "/proc/sys/vm/overcommit_memory", "1");
+    (void)vm_init_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_NEVER); /* the agent's own start sees to it, too */
+}
+
+static void open_notes(struct boot *b)
+{
+    int r = b->notes[0] ? vm_notes_serial(&b->init.notes, b->notes) : vm_notes_vsock(&b->init.notes);
+    if (r < 0)
+        vm_init_end("open the port of notes%s%s: %s", b->notes[0] ? ", " : "", b->notes, strerror(-r));
+}
+
+static int start_agent(struct boot *b, int ret_ends[2])
+{
+    int pidfd = -EBADF;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret_ends) < 0)
+        vm_init_end("make a socket for the agent: %s", strerror(errno));
+    pid_t pid = proc_clone(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC, b->init.group, &pidfd);
+    if (pid < 0)
+        vm_init_end("start the agent: %s", strerror(-pid));
+    if (pid > 0)
+        (void)close(pidfd); /* our only child: its end is the end of its socket */
+    return pid;
+}
+
+void vm_boot_run(struct vm_boot *ret)
+{
+    static struct boot b; /* too large for a stack */
+    int ends[2];
+
+    (void)umask(022);
+    mount_at("devtmpfs", "/dev", 0);
+    take_console();
+    mount_at("proc", "/proc", MS_NODEV);
+    mount_at("sysfs", "/sys", MS_NODEV | MS_RDONLY);
+    read_text("/proc/cmdline", b.cmdline, sizeof(b.cmdline));
+    /* Interfaces that come now are for IPv4 alone, as the walls around them: what others would say of themselves is
+     * neither heard nor use of a sandbox. The loopback is there already, and has both. */
+    (void)vm_init_write(AT_FDCWD, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    load_modules(&b);
+    find_devices(&b);
+    b.root.filter = open("/filter", O_RDONLY | O_CLOEXEC);
+    if (b.root.filter < 0)
+        vm_init_end("open /filter: %s", strerror(errno));
+    make_group(&b.init);
+    set_limits();
+    pid_t pid = start_agent(&b, ends);
+    if (pid > 0) {
+        (void)close(ends[1]);
+        (void)close(b.root.filter);
+        b.init.control = ends[0];
+        b.init.agent = pid;
+        open_notes(&b);
+        vm_init_run(&b.init);
+    }
+    (void)close(ends[0]);
+    open_counts(b.init.group, ret->counts);
+    if (b.init.group >= 0)
+        (void)close(b.init.group);
+    b.root.control = ends[1];
+    vm_root_enter(&b.root);
+    ret->control = ends[1];
+    ret->port_fd = b.root.port_fd;
+    ret->listen_fd = b.root.listen_fd;
+}

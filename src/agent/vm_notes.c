@@ -1,0 +1,139 @@
+#include "agent/vm_notes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/vm_sockets.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NOTE_BYTES 2048
+#define BACKLOG    4
+
+void vm_notes_take(struct vm_notes *n, int listener)
+{
+    n->epoll = n->port = -EBADF;
+    n->listener = listener;
+    n->next = 0;
+    proto_vm_init(&n->scan, sizeof(struct vm_handshake));
+    for (unsigned i = 0; i < VM_NOTES_LINKS; i++)
+        n->links[i].fd = -EBADF;
+}
+
+int vm_notes_serial(struct vm_notes *n, const char *path)
+{
+    vm_notes_take(n, -EBADF);
+    n->port = open(path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return n->port < 0 ? -errno : 0;
+}
+
+int vm_notes_vsock(struct vm_notes *n)
+{
+    struct sockaddr_vm addr = { .svm_family = AF_VSOCK,
+                                .svm_port = VM_HANDSHAKE_NOTES_PORT,
+                                .svm_cid = VMADDR_CID_ANY };
+    int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || listen(fd, BACKLOG) < 0)
+        return -errno; /* the machine ends with it */
+    vm_notes_take(n, fd);
+    return 0;
+}
+
+static int watch(const struct vm_notes *n, int fd, uint32_t events)
+{
+    struct epoll_event e = { .events = events, .data.fd = fd };
+    return fd >= 0 && epoll_ctl(n->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+/* Of a serial port every change is reported once: one without a host would be ready all the time. */
+int vm_notes_watch(struct vm_notes *n, int epoll, vm_notes_fn *fn, void *arg)
+{
+    n->epoll = epoll;
+    n->fn = fn;
+    n->arg = arg;
+    int r = watch(n, n->port, EPOLLIN | EPOLLET);
+    return r < 0 ? r : watch(n, n->listener, EPOLLIN);
+}
+
+/* Never waits: a host that has no room for it, or is gone, asks again. */
+static void answer(const struct vm_notes *n, int fd, const struct vm_handshake_reply *reply)
+{
+    if (fd == n->port)
+        (void)!write(fd, reply, sizeof(*reply));
+    else
+        (void)send(fd, reply, sizeof(*reply), MSG_NOSIGNAL);
+}
+
+static void feed(struct vm_notes *n, struct proto_vm *scan, int fd, const uint8_t *data, size_t len)
+{
+    struct vm_handshake_reply reply;
+    for (size_t at = 0; at < len;) {
+        at += proto_vm_feed(scan, data + at, len - at);
+        if (!proto_vm_is_whole(scan))
+            continue;
+        n->fn(n->arg, &scan->msg.handshake, &reply);
+        proto_vm_init(scan, sizeof(struct vm_handshake));
+        answer(n, fd, &reply);
+    }
+}
+
+/* Everything there is has to be read; 0 is a port without a host. */
+static void on_port(struct vm_notes *n)
+{
+    uint8_t data[NOTE_BYTES];
+    for (ssize_t got; (got = read(n->port, data, sizeof(data))) > 0;)
+        feed(n, &n->scan, n->port, data, (size_t)got);
+}
+
+static void hang_up(struct vm_notes_link *l)
+{
+    if (l->fd >= 0)
+        (void)close(l->fd); /* epoll forgets it, too */
+    l->fd = -EBADF;
+}
+
+/* No process of the box can make such a socket; who else is not the host has no business here either. */
+static void on_listener(struct vm_notes *n)
+{
+    struct sockaddr_vm from = { 0 };
+    socklen_t len = sizeof(from);
+    int fd = accept4(n->listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    struct vm_notes_link *l = &n->links[n->next];
+    bool is_stranger = from.svm_family == AF_VSOCK && from.svm_cid != VMADDR_CID_HOST;
+    if (is_stranger || watch(n, fd, EPOLLIN) < 0) {
+        (void)close(fd); /* a host sees the end of it, and calls again */
+        return;
+    }
+    hang_up(l);
+    l->fd = fd;
+    proto_vm_init(&l->scan, sizeof(struct vm_handshake));
+    n->next = (n->next + 1) % VM_NOTES_LINKS;
+}
+
+static void on_link(struct vm_notes *n, struct vm_notes_link *l)
+{
+    uint8_t data[NOTE_BYTES];
+    ssize_t got = read(l->fd, data, sizeof(data));
+    if (got > 0)
+        feed(n, &l->scan, l->fd, data, (size_t)got);
+    else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        hang_up(l); /* also after a restore, with which all connections end */
+}
+
+void vm_notes_event(struct vm_notes *n, int fd)
+{
+    if (fd < 0)
+        return;
+    if (fd == n->port)
+        on_port(n);
+    else if (fd == n->listener)
+        on_listener(n);
+    else
+        for (unsigned i = 0; i < VM_NOTES_LINKS; i++)
+            if (n->links[i].fd == fd) {
+                on_link(n, &n->links[i]);
+                return;
+            }
+}

@@ -1,0 +1,227 @@
+#include "api/mcp_entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/access.h"
+#include "api/api_core.h"
+#include "api/call.h"
+#include "api/call_core.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "mcp/mcp_http.h"
+#include "mcp/mcp_session.h"
+
+#define PATH "/mcp"
+
+struct mcp_entry {
+    struct api *api;
+    struct mcp_http *http;
+    unsigned n_running;
+};
+
+/* What one session runs on: the server itself, on behalf of who began the session. */
+struct backing {
+    struct mcp_backend back;
+    struct mcp_entry *entry;
+    struct caller *who; /* referenced */
+    char peer[64];
+};
+
+/* Who sent the message that a session may begin with. */
+struct arrival {
+    struct caller *who;
+    const char *peer;
+};
+
+/* One operation under way. */
+struct passage {
+    struct mcp_entry *entry;
+    struct mcp_backend_sink sink;
+    struct call *running; /* set and cleared by call_run_held() */
+    json_t *body;         /* of an answer that came before start() had returned */
+    int status;
+    bool is_starting, is_dropped;
+};
+
+static void passage_free(struct passage *p)
+{
+    p->entry->n_running--;
+    json_decref(p->body);
+    free(p);
+}
+
+static void deliver(void *arg)
+{
+    struct passage *p = arg;
+    struct mcp_backend_sink sink = p->sink;
+    JSON_OWNED body = STEAL(p->body);
+    int status = p->status;
+    bool is_wanted = !p->is_dropped;
+    passage_free(p);
+    if (is_wanted)
+        sink.done(sink.arg, status, body);
+}
+
+static void on_done(void *arg, int status, json_t *body)
+{
+    struct passage *p = arg;
+    p->status = status;
+    p->body = json_incref(body);
+    if (p->is_starting)
+        loop_defer(p->entry->api->loop, deliver, p);
+    else
+        deliver(p);
+}
+
+static void on_event(void *arg, json_t *event)
+{
+    struct passage *p = arg;
+    if (!p->is_dropped)
+        p->sink.on_event(p->sink.arg, event);
+}
+
+/* As for a request over REST; the token's own rate was asked when the message came. */
+static int check_rates(const struct mcp_entry *d, const struct caller *who, const struct op *op, const json_t *params,
+                       struct err *err)
+{
+    struct api *a = d->api;
+    unsigned wait_s = 0;
+    const char *id = op->flags & OP_SANDBOX ? json_get_str(params, "id", NULL) : NULL;
+    if (d->n_running > API_HTTP_MAX)
+        return err_set(err, ERR_CAPACITY, 0, "%d tool calls are under way, the most at the same time: try again",
+                       API_HTTP_MAX);
+    if (!a->settings->rate_limit || !id || !access_sandbox(a->manager, who, id, NULL))
+        return 0;
+    return gate_rate_sandbox(a->gate, op, id, (uint64_t)clock_mono_us(), &wait_s, err);
+}
+
+static void *start(void *arg, enum op_id op, const json_t *params, const struct mcp_backend_sink *sink)
+{
+    struct backing *b = arg;
+    struct passage *p = xzalloc(sizeof(*p));
+    struct err err = ERR_INIT;
+    *p = (struct passage){ .entry = b->entry, .sink = *sink, .is_starting = true };
+    p->entry->n_running++;
+    if (check_rates(b->entry, b->who, &spec_ops[op], params, &err) < 0) {
+        JSON_OWNED body = json_pack("{s:s}", "error", err.msg);
+        on_done(p, err_status(err.code), body);
+        return p;
+    }
+    JSON_OWNED copy = json_deep_copy(params);
+    const struct call_sink to = { .on_event = on_event, .done = on_done, .arg = p, .who = b->who, .remote = b->peer };
+    call_run_held(b->entry->api, op, copy, &to, &p->running);
+    p->is_starting = false;
+    return p;
+}
+
+static void drop(void *arg, void *handle)
+{
+    struct passage *p = handle;
+    p->is_dropped = true;
+    if (p->running)
+        call_cancel(p->running); /* its end, now or later, frees the passage */
+}
+
+static struct mcp_backend *open_back(void *arg, void *caller)
+{
+    struct mcp_entry *d = arg;
+    const struct arrival *from = caller;
+    struct backing *b = xzalloc(sizeof(*b));
+    b->entry = d;
+    b->who = caller_ref(from->who);
+    (void)snprintf(b->peer, sizeof(b->peer), "%s", from->peer);
+    b->back = (struct mcp_backend){ .arg = b, .prefix = d->api->settings->api_prefix, .start = start, .drop = drop };
+    return &b->back;
+}
+
+static void close_back(void *arg, struct mcp_backend *back)
+{
+    struct backing *b = back->arg;
+    b->who = caller_unref(b->who);
+    free(b);
+}
+
+/* --- the door --- */
+
+static bool claims(void *arg, struct http_req *r)
+{
+    return strcmp(http_req_path(r), PATH) == 0 || strcmp(http_req_path(r), PATH "/") == 0;
+}
+
+static int admit(struct api *a, struct http_req *r, struct caller **ret, struct err *err)
+{
+    const char *shown = http_req_header(r, "authorization");
+    uint64_t now_us = (uint64_t)clock_mono_us();
+    unsigned wait_s = 0;
+    int e = gate_auth(a->gate, shown, ret, err);
+    if (e < 0)
+        return e;
+    e = gate_rate(a->gate, shown, now_us, &wait_s, err);
+    if (e == 0)
+        e = gate_rate_quota(a->gate, *ret, now_us, &wait_s, err);
+    if (e < 0) {
+        char text[16];
+        (void)snprintf(text, sizeof(text), "%u", wait_s ? wait_s : 1);
+        http_req_add_header(r, "Retry-After", text);
+    }
+    return e;
+}
+
+static void record_refusal(struct api *a, struct http_req *r, int status)
+{
+    struct audit_line line = { .request_id = http_req_header(r, "x-request-id"),
+                               .remote = http_req_peer(r),
+                               .operation = "mcp::connect",
+                               .status = status };
+    audit_refused(a->audit, &line);
+}
+
+static bool serve(void *arg, struct http_req *r)
+{
+    struct mcp_entry *d = arg;
+    struct err err = ERR_INIT;
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
+    if (admit(d->api, r, &who, &err) == 0) {
+        struct arrival arrived = { .who = who, .peer = http_req_peer(r) };
+        mcp_http_serve(d->http, r, &(struct mcp_http_from){ .owner = who->id, .caller = &arrived });
+        return true;
+    }
+    if (err.code == ERR_UNAUTHORIZED)
+        http_req_add_header(r, "WWW-Authenticate", "Bearer");
+    if (err.code == ERR_UNAUTHORIZED || err.code == ERR_FORBIDDEN)
+        record_refusal(d->api, r, err_status(err.code));
+    call_refuse(r, &err);
+    return true;
+}
+
+struct mcp_entry *mcp_entry_new(struct api *a)
+{
+    struct mcp_entry *d = xzalloc(sizeof(*d));
+    d->api = a;
+    const struct mcp_http_host host = {
+        .arg = d, .open = open_back, .close = close_back, .origins = a->settings->mcp_origins
+    };
+    d->http = mcp_http_new(a->loop, &host);
+    api_add_entry(a, &(struct api_entry){ .path_prefix = PATH, .claims = claims, .fn = serve, .arg = d });
+    return d;
+}
+
+struct mcp_entry *mcp_entry_free(struct mcp_entry *d)
+{
+    if (d) {
+        d->http = mcp_http_free(d->http);
+        free(d);
+    }
+    return NULL;
+}
+
+void mcp_entry_end_of(struct mcp_entry *d, const char *token_id)
+{
+    mcp_http_end_of(d->http, token_id);
+}
+
+void mcp_entry_stop(struct mcp_entry *d)
+{
+    mcp_http_stop(d->http);
+}

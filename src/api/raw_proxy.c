@@ -1,0 +1,522 @@
+/* Theory: an exchange is a request of ours (http_req) joined to a request of the sandbox's server (upstream). The
+ * client's body is passed piece by piece and held while the tunnel is full; the response's bytes are credited to the
+ * tunnel once our client's queue is short. After a 101 both heads are done with: the client's socket and the tunnel
+ * become a relay. Whatever ends first ends the exchange. */
+#include "api/raw_proxy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/access.h"
+#include "api/api_core.h"
+#include "api/call_core.h"
+#include "base/alloc.h"
+#include "sandbox/net/ports.h"
+#include "sandbox/net/relay.h"
+#include "sandbox/net/upstream.h"
+
+#define EXTRA       "proxy" /* in the record: {cors, requireAuth, timeout} */
+#define TIMEOUT_MS  30000
+#define QUEUE_MARK  (1024 * 1024) /* queued bytes past which the other side waits */
+#define UPLOAD_MARK 65536
+#define UPLOAD_MAX  (512 * 1024) /* head, and the pieces of one read */
+#define HEAD_MAX    (128 * 1024)
+#define LEFT_STATUS 499 /* in the audit log: the client left before there was an answer */
+
+struct exchange {
+    struct exchange *prev, *next;
+    struct raw_proxy *proxy;
+    struct http_req *req; /* referenced; NULL after an upgrade */
+    struct upstream *up;
+    struct relay *relay; /* after an upgrade */
+    char sandbox_id[IDENT_MAX];
+    uint16_t port;
+    struct caller *who; /* who passed where a token is needed; referenced, or NULL */
+    char *cors;
+    bool wants_upgrade, is_chunked, is_begun, is_held;
+    bool is_due; /* its outcome is not in the audit log yet */
+    size_t owed; /* response bytes to credit once the client has read on */
+};
+
+struct raw_proxy {
+    struct api *api;
+    char *prefix; /* "/sandbox/proxy/" */
+    struct exchange *exchanges;
+};
+
+/* Where a request goes. */
+struct target {
+    char id[IDENT_MAX];
+    uint16_t port;
+    const char *rest; /* sub-path, "" when there is none */
+};
+
+struct raw_proxy_config raw_proxy_config(const struct sandbox *s)
+{
+    const json_t *j = json_object_get(s->extra, EXTRA);
+    return (struct raw_proxy_config){ .cors = json_get_str(j, "cors", "*"),
+                                      .needs_auth = json_get_bool(j, "requireAuth", false),
+                                      .timeout_ms = json_get_int(j, "timeout", TIMEOUT_MS) };
+}
+
+bool raw_proxy_is_hop(const char *name)
+{
+    static const char *const hops[] = {
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "transfer-encoding",
+        "trailer",    "upgrade",    "proxy-connection"
+    };
+    for (size_t i = 0; i < sizeof(hops) / sizeof(hops[0]); i++)
+        if (strcasecmp(name, hops[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the Connection header names this one as its own. */
+static bool is_listed(const char *connection, const char *name)
+{
+    size_t want = strlen(name);
+    while (connection && *connection) {
+        connection += strspn(connection, " \t,");
+        size_t len = strcspn(connection, " \t,");
+        if (len == want && strncasecmp(connection, name, len) == 0)
+            return true;
+        connection += len;
+    }
+    return false;
+}
+
+/* --- the audit log --- */
+
+static bool is_read(const struct http_req *r)
+{
+    return strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
+}
+
+/* What the proxy passes on may change anything inside, whatever the path: all but reading is in the log. */
+static struct audit_line line_of(struct http_req *r, const char *sandbox_id, uint16_t port, int status)
+{
+    return (struct audit_line){ .request_id = http_req_header(r, "x-request-id"),
+                                .remote = http_req_peer(r),
+                                .operation = "proxy::raw",
+                                .target = json_pack("{s:s, s:i, s:s}", "id", sandbox_id, "port", port, "method",
+                                                    http_req_method(r)),
+                                .status = status };
+}
+
+static int record(struct exchange *x, int status, struct err *err)
+{
+    if (!x->is_due)
+        return 0;
+    struct audit_line line = line_of(x->req, x->sandbox_id, x->port, status);
+    line.who = x->who;
+    x->is_due = status == 0; /* begun: its end is still to come */
+    return audit_add(x->proxy->api->audit, &line, err);
+}
+
+static void record_refusal(const struct raw_proxy *p, struct http_req *r, const struct target *t, int status)
+{
+    struct audit_line line = line_of(r, t->id, t->port, status);
+    if (is_read(r))
+        json_decref(line.target);
+    else
+        audit_refused(p->api->audit, &line);
+}
+
+/* --- ending --- */
+
+static void drop(struct exchange *x)
+{
+    struct raw_proxy *p = x->proxy;
+    (void)record(x, LEFT_STATUS, NULL); /* nothing was answered */
+    *(x->prev ? &x->prev->next : &p->exchanges) = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    upstream_free(x->up);
+    relay_free(x->relay);
+    if (x->req) {
+        http_req_on_gone(x->req, NULL, NULL);
+        http_req_on_drain(x->req, NULL, NULL);
+        http_req_unref(x->req);
+    }
+    (void)caller_unref(x->who);
+    free(x->cors);
+    free(x);
+}
+
+static void add_cors(struct http_req *r, const char *cors)
+{
+    if (!*cors)
+        return;
+    http_req_add_header(r, "Access-Control-Allow-Origin", cors);
+    if (strcmp(cors, "*") != 0)
+        http_req_add_header(r, "Vary", "Origin");
+}
+
+static void on_done(void *arg, const struct err *err)
+{
+    struct exchange *x = arg;
+    x->up = NULL;
+    if (!x->is_begun) {
+        (void)record(x, err_status(err->code), NULL);
+        add_cors(x->req, x->cors);
+        call_refuse(x->req, err);
+    } else if (err) {
+        http_req_abort(x->req); /* half of it is out: only a cut tells the client */
+    } else {
+        http_req_end(x->req);
+    }
+    drop(x);
+}
+
+static void on_client_gone(void *arg)
+{
+    drop(arg);
+}
+
+/* --- the response --- */
+
+static bool is_passed_back(const struct exchange *x, const char *name, const char *connection)
+{
+    if (raw_proxy_is_hop(name) || strcasecmp(name, "content-length") == 0 || strcasecmp(name, "date") == 0)
+        return false; /* ours are set by the server's own rules */
+    if (*x->cors && strcasecmp(name, "access-control-allow-origin") == 0)
+        return false;
+    return !is_listed(connection, name);
+}
+
+static void on_head(void *arg, const struct http_reply *reply)
+{
+    struct exchange *x = arg;
+    const char *name, *value, *connection = http_reply_header(reply, "connection");
+    const char *length = http_reply_header(reply, "content-length");
+    bool is_chunked = http_reply_header(reply, "transfer-encoding") != NULL;
+    add_cors(x->req, x->cors);
+    for (size_t i = 0; http_reply_header_at(reply, i, &name, &value); i++)
+        if (is_passed_back(x, name, connection))
+            http_req_add_header(x->req, name, value);
+    x->is_begun = true;
+    (void)record(x, http_reply_status(reply), NULL);
+    http_req_begin(x->req, http_reply_status(reply), NULL, length && !is_chunked ? strtoll(length, NULL, 10) : -1);
+}
+
+static void on_data(void *arg, const char *data, size_t len)
+{
+    struct exchange *x = arg;
+    x->owed += len;
+    if (http_req_send(x->req, data, len) > QUEUE_MARK)
+        return;
+    upstream_credit(x->up, x->owed);
+    x->owed = 0;
+}
+
+static void on_client_drain(void *arg)
+{
+    struct exchange *x = arg;
+    upstream_credit(x->up, x->owed);
+    x->owed = 0;
+}
+
+/* --- upgrades --- */
+
+static void on_relay_done(void *arg, struct relay *r)
+{
+    (void)r; /* freed with the exchange */
+    drop(arg);
+}
+
+static int make_101(const struct http_reply *reply, const char *rest, size_t len, struct buf *out)
+{
+    const char *name, *value;
+    int r = buf_add_str(out, "HTTP/1.1 101 Switching Protocols\r\n");
+    for (size_t i = 0; r == 0 && http_reply_header_at(reply, i, &name, &value); i++)
+        if (strcasecmp(name, "content-length") != 0 && strcasecmp(name, "transfer-encoding") != 0)
+            r = buf_addf(out, "%s: %s\r\n", name, value);
+    if (r == 0)
+        r = buf_add_str(out, "\r\n");
+    return r == 0 ? buf_add(out, rest, len) : r;
+}
+
+static void on_upgraded(void *arg, const struct http_reply *reply, const char *rest, size_t len)
+{
+    struct exchange *x = arg;
+    CLEANUP(close_fd_p) int fd = NO_FD;
+    CLEANUP(buf_done) struct buf to_client = BUF_INIT(HEAD_MAX + len), to_guest = BUF_INIT(0);
+    if (!x->wants_upgrade || make_101(reply, rest, len, &to_client) < 0 || http_req_take(x->req, &fd, &to_guest) < 0)
+        return; /* the tunnel is left, so the call fails: 502 */
+    (void)record(x, http_reply_status(reply), NULL);
+    http_req_on_gone(x->req, NULL, NULL);
+    x->req = http_req_unref(x->req);
+    struct guest_tunnel *t = upstream_take(x->up);
+    x->up = upstream_free(x->up);
+    if (relay_new(x->proxy->api->loop, fd, on_relay_done, x, &x->relay) < 0) {
+        guest_tunnel_drop(t);
+        drop(x);
+        return;
+    }
+    (void)steal_fd(&fd);
+    if (relay_join(x->relay, t, &to_client, &to_guest) < 0)
+        drop(x);
+}
+
+/* --- the request --- */
+
+static void on_body(void *arg, const char *data, ssize_t len)
+{
+    struct exchange *x = arg;
+    char size[24];
+    size_t queued = 0;
+    if (len < 0)
+        return; /* the client left: on_client_gone follows */
+    if (x->is_chunked && len > 0) {
+        int n = snprintf(size, sizeof(size), "%zx\r\n", (size_t)len);
+        (void)upstream_write(x->up, size, (size_t)n);
+    }
+    if (len > 0)
+        queued = upstream_write(x->up, data, (size_t)len);
+    if (x->is_chunked)
+        queued = upstream_write(x->up, len ? "\r\n" : "0\r\n\r\n", len ? 2 : 5);
+    if (queued > UPLOAD_MARK) {
+        x->is_held = true;
+        http_req_hold(x->req, true);
+    }
+}
+
+static void on_upload_drain(void *arg)
+{
+    struct exchange *x = arg;
+    if (x->is_held)
+        http_req_hold(x->req, false);
+    x->is_held = false;
+}
+
+static bool is_passed_in(const struct exchange *x, const char *name, const char *value, const char *connection)
+{
+    static const char *const ours[] = {
+        "host", "expect", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-prefix"
+    };
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        if (strcasecmp(name, ours[i]) == 0)
+            return false;
+    /* A token of this server is not for what runs in a sandbox. */
+    if (strcasecmp(name, "authorization") == 0 && !keyring_is_open(x->proxy->api->keys) &&
+        gate_auth(x->proxy->api->gate, value, NULL, NULL) == 0)
+        return false;
+    return !raw_proxy_is_hop(name) && !is_listed(connection, name);
+}
+
+static int add_forwarded(const struct exchange *x, const struct target *t, struct buf *out)
+{
+    const char *before = http_req_header(x->req, "x-forwarded-for"), *host = http_req_header(x->req, "host");
+    const char *peer = http_req_peer(x->req);
+    const char *colon = strrchr(peer, ':');
+    int len = colon ? (int)(colon - peer) : (int)strlen(peer);
+    int r = buf_addf(out, "X-Forwarded-For: %s%s%.*s\r\n", before ? before : "", before ? ", " : "", len, peer);
+    if (r == 0 && host)
+        r = buf_addf(out, "X-Forwarded-Host: %s\r\n", host);
+    if (r == 0)
+        r = buf_addf(out, "X-Forwarded-Proto: http\r\nX-Forwarded-Prefix: %s%s/%u\r\n", x->proxy->prefix, t->id,
+                     t->port);
+    return r;
+}
+
+static int make_head(struct exchange *x, const struct target *t, struct buf *out)
+{
+    struct http_req *q = x->req;
+    const char *name, *value, *query = http_req_query(q), *connection = http_req_header(q, "connection");
+    int r = buf_addf(out, "%s %s%s%s%s HTTP/1.1\r\nHost: localhost:%u\r\n", http_req_method(q), *t->rest ? "" : "/",
+                     t->rest, *query ? "?" : "", query, t->port);
+    for (size_t i = 0; r == 0 && http_req_header_at(q, i, &name, &value); i++)
+        if (is_passed_in(x, name, value, connection))
+            r = buf_addf(out, "%s: %s\r\n", name, value);
+    if (r == 0)
+        r = add_forwarded(x, t, out);
+    if (r == 0 && x->is_chunked)
+        r = buf_add_str(out, "Transfer-Encoding: chunked\r\n");
+    if (r == 0 && x->wants_upgrade)
+        r = buf_addf(out, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n", http_req_header(q, "upgrade"));
+    else if (r == 0)
+        r = buf_add_str(out, "Connection: close\r\n\r\n");
+    return r;
+}
+
+/* --- the door --- */
+
+/* "/sandbox/proxy/<id>/<port>[/…]". false when it is no such path. */
+static bool parse_target(const struct raw_proxy *p, const char *path, struct target *ret)
+{
+    size_t prefix = strlen(p->prefix);
+    if (strncmp(path, p->prefix, prefix) != 0)
+        return false;
+    const char *id = path + prefix;
+    size_t id_len = strcspn(id, "/");
+    const char *port = id + id_len + (id[id_len] == '/');
+    size_t digits = strspn(port, "0123456789");
+    if (id_len == 0 || id_len >= sizeof(ret->id) || digits == 0 || digits > 5 || (port[digits] && port[digits] != '/'))
+        return false;
+    long number = strtol(port, NULL, 10);
+    if (number < 1 || number > 65535)
+        return false;
+    memcpy(ret->id, id, id_len);
+    ret->id[id_len] = '\0';
+    ret->port = (uint16_t)number;
+    ret->rest = port + digits;
+    return true;
+}
+
+/* All but the envelope, which is a row of the table: POST exactly at /proxy/:id/:port. */
+static bool claims(void *arg, struct http_req *r)
+{
+    struct target t;
+    return parse_target(arg, http_req_path(r), &t) && (*t.rest || strcmp(http_req_method(r), "POST") != 0);
+}
+
+/* Where the sandbox wants a token: one that may see it, and for anything but reading one that may change it. */
+static int check_caller(const struct raw_proxy *p, struct http_req *r, const struct sandbox *s, struct caller **ret,
+                        struct err *err)
+{
+    int e = gate_auth(p->api->gate, http_req_header(r, "authorization"), ret, err);
+    if (e == 0 && !access_sandbox(p->api->manager, *ret, s->id, err))
+        return -ENOENT;
+    return e < 0 ? e : access_need(*ret, !is_read(r), false, "a request that is no GET", err);
+}
+
+static int check(const struct raw_proxy *p, const struct target *t, const struct sandbox *s, struct err *err)
+{
+    uint64_t running = 0;
+    int e = 0;
+    if (e == 0)
+        e = sandbox_need_running(s, err);
+    if (e == 0)
+        e = ports_need(s, t->port, err);
+    for (struct exchange *x = p->exchanges; x; x = x->next)
+        running += strcmp(x->sandbox_id, s->id) == 0;
+    if (e == 0 && running >= (uint64_t)p->api->settings->port_connections)
+        e = err_set(err, ERR_CAPACITY, 0, "%llu requests to %s are being proxied, the most at the same time",
+                    (unsigned long long)running, s->id);
+    return e;
+}
+
+static void answer_preflight(struct http_req *r, const char *cors)
+{
+    const char *wanted = http_req_header(r, "access-control-request-headers");
+    add_cors(r, *cors ? cors : "*");
+    http_req_add_header(r, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+    http_req_add_header(r, "Access-Control-Allow-Headers", wanted && *wanted ? wanted : "*");
+    http_req_reply(r, 200, "text/plain", "", 0);
+}
+
+static struct exchange *add_exchange(struct raw_proxy *p, struct http_req *r, const struct sandbox *s)
+{
+    struct exchange *x = xzalloc(sizeof(*x));
+    const char *connection = http_req_header(r, "connection");
+    x->proxy = p;
+    x->req = http_req_ref(r);
+    x->cors = xstrdup(raw_proxy_config(s).cors);
+    memcpy(x->sandbox_id, s->id, sizeof(x->sandbox_id));
+    x->wants_upgrade = is_listed(connection, "upgrade") && http_req_header(r, "upgrade");
+    x->is_chunked = http_req_header(r, "transfer-encoding") != NULL;
+    x->next = p->exchanges;
+    if (x->next)
+        x->next->prev = x;
+    p->exchanges = x;
+    return x;
+}
+
+static int start(struct raw_proxy *p, struct http_req *r, const struct target *t, struct sandbox *s, struct caller *who,
+                 struct err *err)
+{
+    static const struct upstream_events events = { .on_head = on_head,
+                                                   .on_data = on_data,
+                                                   .on_drain = on_upload_drain,
+                                                   .on_upgraded = on_upgraded,
+                                                   .on_done = on_done };
+    struct upstream_plan plan = { .port = t->port,
+                                  .is_head_method = strcmp(http_req_method(r), "HEAD") == 0,
+                                  .timeout_ms = raw_proxy_config(s).timeout_ms,
+                                  .is_timed_to_head = true,
+                                  .queue_max = UPLOAD_MAX };
+    CLEANUP(buf_done) struct buf head = BUF_INIT(HEAD_MAX);
+    struct exchange *x = add_exchange(p, r, s);
+    x->who = who ? caller_ref(who) : NULL;
+    x->port = t->port;
+    int e =
+        make_head(x, t, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to pass on") : 0;
+    x->is_due = e == 0 && !is_read(r);
+    if (e == 0 && audit_is_strict(p->api->audit))
+        e = record(x, 0, err);
+    if (e == 0)
+        e = upstream_new(s, &plan, &events, x, &x->up, err);
+    if (e < 0) {
+        x->is_due = false; /* refused: the caller's to tell */
+        drop(x);
+        return e;
+    }
+    (void)upstream_write(x->up, buf_text(&head), head.len);
+    http_req_on_gone(r, on_client_gone, x);
+    http_req_on_drain(r, on_client_drain, x);
+    http_req_read(r, on_body, x);
+    return 0;
+}
+
+static bool take(void *arg, struct http_req *r)
+{
+    struct raw_proxy *p = arg;
+    struct target t = { 0 };
+    struct err err = ERR_INIT;
+    if (!parse_target(p, http_req_path(r), &t))
+        return false;
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
+    struct sandbox *s = manager_find(p->api->manager, t.id, &err);
+    CLEANUP(free_p) char *cors = xstrdup(s ? raw_proxy_config(s).cors : "*");
+    bool is_options = strcmp(http_req_method(r), "OPTIONS") == 0;
+    if (is_options && http_req_header(r, "access-control-request-method")) {
+        answer_preflight(r, cors);
+        return true;
+    }
+    if (!s || (raw_proxy_config(s).needs_auth && check_caller(p, r, s, &who, &err) < 0) || check(p, &t, s, &err) < 0 ||
+        start(p, r, &t, s, who, &err) < 0) {
+        record_refusal(p, r, &t, err_status(err.code));
+        add_cors(r, cors);
+        call_refuse(r, &err);
+    }
+    return true;
+}
+
+struct raw_proxy *raw_proxy_new(struct api *a)
+{
+    struct raw_proxy *p = xzalloc(sizeof(*p));
+    p->api = a;
+    p->prefix = xasprintf("/%s/proxy/", a->settings->api_prefix);
+    api_add_entry(
+        a, &(struct api_entry){ .path_prefix = p->prefix, .claims = claims, .fn = take, .arg = p, .is_raw = true });
+    return p;
+}
+
+void raw_proxy_end_of(struct raw_proxy *p, const char *token_id)
+{
+    for (struct exchange *x = p->exchanges, *next; x; x = next) {
+        next = x->next;
+        if (!x->who || strcmp(x->who->id, token_id) != 0)
+            continue;
+        struct http_req *r = x->req ? http_req_ref(x->req) : NULL;
+        drop(x);
+        if (r) {
+            http_req_abort(r);
+            http_req_unref(r);
+        }
+    }
+}
+
+struct raw_proxy *raw_proxy_free(struct raw_proxy *p)
+{
+    if (!p)
+        return NULL;
+    while (p->exchanges)
+        drop(p->exchanges);
+    free(p->prefix);
+    free(p);
+    return NULL;
+}

@@ -1,5 +1,0 @@
-/* `iii audit`: reads the audit log of a data folder, beside a running server too. May include: base/, store/, cli/. */
-#pragma once
-#include "cli/verbs.h"
-
-verbs_fn auditcmd_show, auditcmd_tail, auditcmd_verify;

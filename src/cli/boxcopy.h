@@ -1,7 +1,0 @@
-/* `iii sandbox upload` and `download`: files of any size through channels, in constant memory. May include: base/,
- * cli/. */
-#pragma once
-#include "cli/verbs.h"
-
-int boxcopy_upload(const struct verbs_args *a);
-int boxcopy_download(const struct verbs_args *a);

@@ -1,8 +1,0 @@
-/* `iii-sandbox exec -i`: standard input handed to a command of a sandbox, of any length and in constant memory. The
- * command is a durable one, which is ended when we are. May include: base/, spec/, cli/. */
-#pragma once
-#include "base/json.h"
-#include "cli/restlink.h"
-
-/* params: id, command and what else exec takes. Returns the command's exit code, or 1 after the reason was said. */
-int boxinput_run(const struct verbs_args *a, const struct restlink *l, const json_t *params);

@@ -1,0 +1,269 @@
+#include "cli/cmd_sandbox.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "cli/display.h"
+#include "cli/duration.h"
+#include "cli/engine_connect.h"
+#include "cli/sandbox_exec.h"
+#include "cli/sandbox_terminal.h"
+
+enum { CREATE_WAIT_MS = 300000, CALL_WAIT_MS = 30000, TICK_MS = 1000, EXIT_INTERRUPTED = 130 };
+
+/* Connects; 0, or an exit code after the reason was said. */
+static int open_engine(const struct verbs_args *a, struct wire **ret)
+{
+    struct wire_where where;
+    struct err err = ERR_INIT;
+    int r = engine_connect_where(a, "127.0.0.1", "iii-cli:sandbox", &where);
+    if (r != 0)
+        return r;
+    return wire_open(&where, ret, &err) < 0 ? engine_connect_fail_text(err.msg) : 0;
+}
+
+/* One call whose answer must be a result. 0, or an exit code after the reason was said. */
+static int ask(struct wire *w, const char *function, const json_t *payload, int64_t wait_ms, json_t **ret)
+{
+    struct err err = ERR_INIT;
+    CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
+    int r = wire_call(w, function, payload, wait_ms, &answer, &err);
+    if (r == -EINTR)
+        return EXIT_INTERRUPTED;
+    if (r < 0)
+        return engine_connect_fail_text(err.msg);
+    if (answer.error)
+        return engine_connect_fail(answer.error);
+    *ret = answer.result ? STEAL(answer.result) : json_object();
+    return 0;
+}
+
+static bool wants_json(const struct verbs_args *a)
+{
+    return verbs_value(a, "json") != NULL;
+}
+
+/* --- create --- */
+
+static int add_number(const struct verbs_args *a, const char *option, json_t *payload, const char *key)
+{
+    long long n;
+    int r = verbs_number(a, option, 0, 1000000000, &n);
+    if (r == 0)
+        (void)json_object_set_new(payload, key, json_integer(n));
+    return r < 0 ? 2 : 0;
+}
+
+/* Only what was given is sent, so that the server's defaults apply to the rest. */
+static int create_payload(const struct verbs_args *a, json_t **ret)
+{
+    JSON_OWNED payload = json_pack("{s:s}", "image", a->words[0]);
+    if (!payload)
+        return verbs_usage_error(a->verb, "the image's name is not UTF-8");
+    const char *name = verbs_value(a, "name");
+    JSON_OWNED env = sandbox_exec_env(a);
+    int r = add_number(a, "cpus", payload, "cpus");
+    r = r ? r : add_number(a, "memory", payload, "memory_mb");
+    r = r ? r : add_number(a, "idle-timeout", payload, "idle_timeout_secs");
+    if (r != 0)
+        return r;
+    if (name)
+        (void)json_object_set_new(payload, "name", json_text(name, strlen(name)));
+    if (verbs_value(a, "network"))
+        (void)json_object_set_new(payload, "network", json_true());
+    if (json_array_size(env) > 0)
+        (void)json_object_set(payload, "env", env);
+    *ret = STEAL(payload);
+    return 0;
+}
+
+/* A line on a terminal while a sandbox is long in coming: its image is being pulled then, or booted as a microVM for
+ * the first time. */
+struct patience {
+    const char *image;
+    int64_t start_us;
+    bool is_drawn;
+};
+
+static void draw_patience(void *arg)
+{
+    struct patience *p = arg;
+    CLEANUP(free_p) char *image = display_clean(p->image);
+    (void)fprintf(stderr, "\r\033[Kwaiting for %s, which may have to be pulled, or booted once: %llds", image,
+                  (long long)((clock_mono_us() - p->start_us) / 1000000));
+    p->is_drawn = true;
+}
+
+static int ask_patiently(struct wire *w, struct patience *p, const json_t *payload, json_t **ret)
+{
+    struct timer *t = isatty(STDERR_FILENO) ? timer_new(wire_loop(w), TICK_MS, TICK_MS, draw_patience, p) : NULL;
+    int r = ask(w, "sandbox::create", payload, CREATE_WAIT_MS, ret);
+    timer_free(t);
+    if (p->is_drawn)
+        (void)fprintf(stderr, "\r\033[K");
+    return r;
+}
+
+/* Makes a sandbox; 0 with *ret_reply, which has an id, or an exit code. */
+static int create(const struct verbs_args *a, struct wire *w, json_t **ret_reply)
+{
+    JSON_OWNED payload = NULL;
+    JSON_OWNED reply = NULL;
+    struct patience patience = { .image = a->words[0], .start_us = clock_mono_us() };
+    int r = create_payload(a, &payload);
+    r = r ? r : ask_patiently(w, &patience, payload, &reply);
+    if (r != 0)
+        return r;
+    if (!json_get_str(reply, "sandbox_id", NULL))
+        return engine_connect_fail_text("sandbox::create answered without a sandbox_id");
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "%s\xe2\x9c\x93%s sandbox ready in %.1fs\n", display_on(stderr, DISPLAY_GOOD),
+                      display_off(stderr), (double)(clock_mono_us() - patience.start_us) / 1e6);
+    *ret_reply = STEAL(reply);
+    return 0;
+}
+
+int cmd_sandbox_create(const struct verbs_args *a)
+{
+    CLEANUP(wire_close_p) struct wire *w = NULL;
+    JSON_OWNED reply = NULL;
+    int r = open_engine(a, &w);
+    r = r ? r : create(a, w, &reply);
+    if (r != 0)
+        return r;
+    if (wants_json(a))
+        display_json(reply, stdout);
+    else
+        printf("%s\n", json_get_str(reply, "sandbox_id", ""));
+    return 0;
+}
+
+/* --- exec and run --- */
+
+/* 0, or 2 after a usage error was said. */
+static int exec_plan(const struct verbs_args *a, struct sandbox_exec_plan *ret)
+{
+    const char *timeout = verbs_value(a, "timeout");
+    struct err err = ERR_INIT;
+    *ret = (struct sandbox_exec_plan){ .argv = a->tail,
+                                       .n_argv = a->n_tail,
+                                       .timeout_ms = -1,
+                                       .workdir = verbs_value(a, "workdir"),
+                                       .has_stdin = verbs_value(a, "interactive") != NULL,
+                                       .is_json = wants_json(a) };
+    if (timeout && duration_parse(timeout, &ret->timeout_ms, &err) < 0)
+        return verbs_usage_error(a->verb, "--timeout: %s", err.msg);
+    return 0;
+}
+
+int cmd_sandbox_exec(const struct verbs_args *a)
+{
+    CLEANUP(wire_close_p) struct wire *w = NULL;
+    struct sandbox_exec_plan plan;
+    bool is_terminal = verbs_value(a, "tty") != NULL;
+    int r = exec_plan(a, &plan);
+    if (r != 0)
+        return r;
+    if (a->n_tail == 0 && !is_terminal)
+        return verbs_usage_error(a->verb, "no command was given: iii %s ID -- CMD [ARG]...", a->verb->path);
+    r = open_engine(a, &w);
+    if (r != 0)
+        return r;
+    plan.id = a->words[0];
+    if (is_terminal)
+        return sandbox_terminal_run(w, &plan);
+    JSON_OWNED env = sandbox_exec_env(a);
+    plan.env = env;
+    return sandbox_exec_run(w, &plan);
+}
+
+static void stop_quietly(struct wire *w, const char *id)
+{
+    JSON_OWNED payload = json_pack("{s:s, s:b}", "sandbox_id", id, "wait", 1);
+    JSON_OWNED reply = NULL;
+    (void)ask(w, "sandbox::stop", payload, CALL_WAIT_MS, &reply); /* what failed is said; the command's code counts */
+}
+
+int cmd_sandbox_run(const struct verbs_args *a)
+{
+    CLEANUP(wire_close_p) struct wire *w = NULL;
+    JSON_OWNED reply = NULL;
+    struct sandbox_exec_plan plan;
+    int r = exec_plan(a, &plan);
+    if (r != 0)
+        return r;
+    if (a->n_tail == 0)
+        return verbs_usage_error(a->verb, "no command was given: iii %s IMAGE -- CMD [ARG]...", a->verb->path);
+    r = open_engine(a, &w);
+    if (r == 0)
+        wire_on_interrupt(w);
+    r = r ? r : create(a, w, &reply);
+    if (r != 0)
+        return r;
+    plan.id = json_get_str(reply, "sandbox_id", "");
+    r = sandbox_exec_run(w, &plan);
+    wire_calm(w); /* a second interrupt ends us, the first one must not keep the sandbox alive */
+    stop_quietly(w, plan.id);
+    return r;
+}
+
+/* --- list and stop --- */
+
+static void print_box(const json_t *box)
+{
+    CLEANUP(free_p) char *id = display_clean(json_get_str(box, "sandbox_id", "?"));
+    CLEANUP(free_p) char *image = display_clean(json_get_str(box, "image", "?"));
+    CLEANUP(free_p) char *name = display_clean(json_get_str(box, "name", ""));
+    printf("%-36s  %-10s  %8lld  %s\n", id, image, (long long)json_get_int(box, "age_secs", 0), name);
+}
+
+int cmd_sandbox_list(const struct verbs_args *a)
+{
+    CLEANUP(wire_close_p) struct wire *w = NULL;
+    JSON_OWNED reply = NULL;
+    JSON_OWNED nothing = json_object();
+    int r = open_engine(a, &w);
+    r = r ? r : ask(w, "sandbox::list", nothing, CALL_WAIT_MS, &reply);
+    if (r != 0)
+        return r;
+    const json_t *boxes = json_get(reply, "sandboxes");
+    if (wants_json(a)) {
+        display_json(reply, stdout);
+        return 0;
+    }
+    printf("%s%-36s  %-10s  %8s  %s%s\n", display_on(stdout, DISPLAY_BOLD), "SANDBOX_ID", "IMAGE", "AGE_SECS", "NAME",
+           display_off(stdout));
+    for (size_t i = 0; i < json_array_size(boxes); i++)
+        print_box(json_array_get(boxes, i));
+    return 0;
+}
+
+static int stop_one(const struct verbs_args *a, struct wire *w, const char *id)
+{
+    JSON_OWNED payload = json_pack("{s:s, s:b}", "sandbox_id", id, "wait", 1);
+    JSON_OWNED reply = NULL;
+    int r = payload ? ask(w, "sandbox::stop", payload, CALL_WAIT_MS, &reply)
+                    : engine_connect_fail_text("the id is not UTF-8");
+    if (r != 0)
+        return r;
+    if (wants_json(a))
+        display_json(reply, stdout);
+    else
+        printf("stopped %s\n", id);
+    return 0;
+}
+
+int cmd_sandbox_stop(const struct verbs_args *a)
+{
+    CLEANUP(wire_close_p) struct wire *w = NULL;
+    int r = open_engine(a, &w), worst = r;
+    for (int i = 0; r == 0 && i < a->n_words; i++) {
+        int one = stop_one(a, w, a->words[i]);
+        worst = one ? one : worst;
+    }
+    return worst;
+}

@@ -1,0 +1,10 @@
+/* `iii sandbox …`: sandboxes from the command line, through the engine's sandbox::* functions. May include: base/,
+ * cli/. */
+#pragma once
+#include "cli/verbs.h"
+
+int cmd_sandbox_run(const struct verbs_args *a);
+int cmd_sandbox_create(const struct verbs_args *a);
+int cmd_sandbox_exec(const struct verbs_args *a);
+int cmd_sandbox_list(const struct verbs_args *a);
+int cmd_sandbox_stop(const struct verbs_args *a);

@@ -1,0 +1,6 @@
+/* `iii-sandbox top`: sandboxes, or the processes of one, drawn anew until somebody leaves. May include: base/, spec/,
+ * cli/. */
+#pragma once
+#include "cli/verbs.h"
+
+verbs_fn cmd_top_run;

@@ -1,0 +1,5 @@
+/* `iii vm …`: hands its options to the part of the program that knows microVMs. May include: base/, cli/. */
+#pragma once
+#include "cli/verbs.h"
+
+verbs_fn cmd_vm_setup, cmd_vm_status;

@@ -1,0 +1,200 @@
+#include "cli/exec_terminal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/engine_connect.h"
+#include "cli/operation_verb.h"
+#include "cli/raw_terminal.h"
+#include "http/ws.h"
+#include "loop/loop.h"
+
+enum { MESSAGE_MAX = 1 << 20, EXIT_SIGNALLED = 128 };
+
+struct shell {
+    struct loop *loop;
+    struct ws *ws; /* NULL: over */
+    struct watch *keys;
+    struct raw_terminal tty;
+    bool is_open; /* something came through */
+    int exit_code;
+    char why[200]; /* what ended it, when that was no exit */
+};
+
+static void end(struct shell *s)
+{
+    s->keys = watch_free(s->keys);
+    loop_stop(s->loop);
+}
+
+static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+{
+    struct shell *s = arg;
+    (void)ws, (void)is_text;
+    raw_terminal_show(&s->tty, data, len);
+}
+
+static void on_close(void *arg, struct ws *ws, int code, const char *reason)
+{
+    struct shell *s = arg;
+    (void)ws;
+    s->ws = NULL;
+    if (code == 1000 && reason && strncmp(reason, "exit ", 5) == 0)
+        s->exit_code = (int)strtol(reason + 5, NULL, 10) & 0xff;
+    else if (s->exit_code <= EXIT_SIGNALLED)
+        (void)snprintf(s->why, sizeof(s->why), "the terminal's connection ended: %.120s (%d)",
+                       reason && *reason ? reason : "closed", code);
+    end(s);
+}
+
+static void on_key(void *arg, int events)
+{
+    struct shell *s = arg;
+    char piece[4096];
+    (void)events;
+    ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0 && s->ws)
+        (void)ws_send(s->ws, false, piece, (size_t)n);
+    else
+        end(s); /* our own terminal is gone */
+}
+
+static void on_resize(void *arg)
+{
+    struct shell *s = arg;
+    char text[96];
+    int cols, rows;
+    raw_terminal_size(&cols, &rows);
+    int n = snprintf(text, sizeof(text), "{\"type\":\"resize\",\"cols\":%d,\"rows\":%d}", cols, rows);
+    if (s->ws)
+        (void)ws_send(s->ws, true, text, (size_t)n);
+}
+
+/* Signals that somebody sends to us are keys for the shell; in raw mode keys make no signals. */
+static void type_key(struct shell *s, char key)
+{
+    if (s->ws)
+        (void)ws_send(s->ws, false, &key, 1);
+}
+
+static void on_interrupt(void *arg)
+{
+    type_key(arg, 'C' - '@');
+}
+
+static void on_quit(void *arg)
+{
+    type_key(arg, '\\' - '@');
+}
+
+static void on_terminate(void *arg)
+{
+    struct shell *s = arg;
+    s->exit_code = EXIT_SIGNALLED + SIGTERM;
+    end(s);
+}
+
+static void on_hangup(void *arg)
+{
+    struct shell *s = arg;
+    s->exit_code = EXIT_SIGNALLED + SIGHUP;
+    end(s);
+}
+
+static void watch_signals(struct shell *s)
+{
+    (void)loop_on_signal(s->loop, SIGWINCH, on_resize, s);
+    (void)loop_on_signal(s->loop, SIGINT, on_interrupt, s);
+    (void)loop_on_signal(s->loop, SIGQUIT, on_quit, s);
+    (void)loop_on_signal(s->loop, SIGTERM, on_terminate, s);
+    (void)loop_on_signal(s->loop, SIGHUP, on_hangup, s);
+}
+
+/* Connects to the session's WebSocket: the address of the API with ws instead of http. */
+static int dial_session(struct shell *s, const struct rest_client *l, const json_t *session, struct err *err)
+{
+    static const struct ws_events events = { .on_message = on_output, .on_close = on_close };
+    bool is_secure = strncmp(l->url, "https://", 8) == 0;
+    const char *rest = strstr(l->url, "://");
+    CLEANUP(free_p)
+    char *url = xasprintf("%s%s/sandboxes/%s/terminal/%s/ws", is_secure ? "wss" : "ws", rest ? rest : "",
+                          json_get_str(session, "sandboxId", ""), json_get_str(session, "sessionId", ""));
+    CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", l->token);
+    const char *headers[] = { *l->token ? auth : NULL, NULL };
+    struct ws_target to = { .url = url, .headers = headers, .message_max = MESSAGE_MAX, .trust = &l->trust };
+    return ws_dial(s->loop, &to, &events, s, &s->ws, err);
+}
+
+/* One word is a line for a shell, several are a program and its arguments. */
+static int type_command(struct shell *s, char **words, int n_words)
+{
+    char sh[] = "/bin/sh", flag[] = "-c";
+    char *line_argv[] = { sh, flag, n_words ? words[0] : NULL };
+    CLEANUP(buf_done) struct buf line = BUF_INIT(RAW_TERMINAL_LINE_MAX);
+    int r = n_words == 1 ? raw_terminal_line(&s->tty, line_argv, 3, &line)
+                         : raw_terminal_line(&s->tty, words, n_words, &line);
+    if (r < 0)
+        return engine_connect_fail_text("the command is too long for a terminal: put it into a script in the sandbox");
+    (void)ws_send(s->ws, false, line.data, line.len);
+    return 0;
+}
+
+static int talk(struct shell *s, const struct rest_client *l, const json_t *session, char **words, int n_words)
+{
+    struct err err = ERR_INIT;
+    bool is_shell = n_words == 0 || (n_words == 1 && raw_terminal_shell(words[0]));
+    int r = loop_new(&s->loop, &err);
+    if (r == 0)
+        r = dial_session(s, l, session, &err);
+    if (r < 0)
+        return engine_connect_fail_text(err.msg);
+    r = is_shell ? 0 : type_command(s, words, n_words);
+    if (r != 0)
+        return r;
+    watch_signals(s);
+    if (raw_terminal_enter(&s->tty) < 0 || watch_new(s->loop, STDIN_FILENO, LOOP_READ, on_key, s, &s->keys) < 0)
+        return engine_connect_fail_text("this terminal cannot be switched to raw mode");
+    loop_run(s->loop);
+    raw_terminal_leave(&s->tty);
+    return *s->why ? engine_connect_fail_text(s->why) : s->exit_code;
+}
+
+static void hang_up(struct shell *s)
+{
+    s->keys = watch_free(s->keys);
+    if (s->ws)
+        ws_drop(STEAL(s->ws));
+    raw_terminal_done(&s->tty);
+    s->loop = loop_free(s->loop);
+}
+
+int exec_terminal_run(const struct rest_client *l, const char *id, char **words, int n_words)
+{
+    CLEANUP(rest_client_answer_done) struct rest_client_answer made = { 0 }, closed = { 0 };
+    struct shell s = { .exit_code = 1, .tty = RAW_TERMINAL_INIT };
+    struct err err = ERR_INIT;
+    const char *shell = n_words == 1 ? raw_terminal_shell(words[0]) : NULL;
+    int cols, rows;
+    if (!isatty(STDIN_FILENO))
+        return engine_connect_fail_text("-t needs a terminal on standard input; leave it out in scripts");
+    raw_terminal_size(&cols, &rows);
+    JSON_OWNED wanted =
+        json_pack("{s:s, s:i, s:i, s:s}", "id", id, "cols", cols, "rows", rows, "shell", shell ? shell : "/bin/sh");
+    int code = operation_verb_call(l, &spec_ops[OP_ID_terminal_create], wanted, &made);
+    if (code != 0)
+        return code;
+    code = talk(&s, l, made.body, words, n_words);
+    hang_up(&s);
+    /* A session whose shell has ended is gone already; one that we left is ended here. */
+    JSON_OWNED session = json_pack("{s:s, s:s}", "id", id, "sessionId", json_get_str(made.body, "sessionId", ""));
+    (void)rest_client_op(l, &(struct rest_client_call){ .op = &spec_ops[OP_ID_terminal_close], .params = session },
+                         &closed, &err);
+    return code;
+}

@@ -1,6 +1,0 @@
-/* `iii-sandbox top`: sandboxes, or the processes of one, drawn anew until somebody leaves. May include: base/, spec/,
- * cli/. */
-#pragma once
-#include "cli/verbs.h"
-
-verbs_fn livetop_run;

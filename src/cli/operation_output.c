@@ -1,0 +1,414 @@
+#include "cli/operation_output.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/base64.h"
+#include "base/buf.h"
+#include "cli/display.h"
+
+enum { COLUMNS_MAX = 32, NAME_MAX_BYTES = 64, LEAST_WIDTH = 12 };
+
+/* --- single values --- */
+
+const char *operation_output_time(int64_t ms, char ret[32])
+{
+    time_t s = (time_t)(ms / 1000);
+    struct tm tm;
+    if (!localtime_r(&s, &tm) || !strftime(ret, 32, "%Y-%m-%d %H:%M:%S", &tm))
+        (void)snprintf(ret, 32, "-");
+    return ret;
+}
+
+void operation_output_raw(const json_t *text, FILE *to)
+{
+    if (json_is_string(text))
+        (void)fwrite(json_string_value(text), 1, json_string_length(text), to);
+}
+
+const char *operation_output_colour(const char *state, FILE *to)
+{
+    static const struct {
+        const char *word;
+        enum display_colour colour;
+    } known[] = { { "running", DISPLAY_GOOD },  { "completed", DISPLAY_GOOD },  { "idle", DISPLAY_GOOD },
+                  { "active", DISPLAY_GOOD },   { "healthy", DISPLAY_GOOD },    { "paused", DISPLAY_FAINT },
+                  { "pending", DISPLAY_FAINT }, { "cancelled", DISPLAY_FAINT }, { "failed", DISPLAY_BAD },
+                  { "expired", DISPLAY_BAD },   { "error", DISPLAY_BAD },       { "dead", DISPLAY_BAD } };
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (strcmp(known[i].word, state) == 0)
+            return display_on(to, known[i].colour);
+    return "";
+}
+
+static bool is_time(const char *name)
+{
+    static const char *const others[] = { "timestamp",   "expires",       "created",      "lastUsed",
+                                          "lastChecked", "lastTriggered", "lastHeartbeat" };
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    return n > 2 && strcmp(name + n - 2, "At") == 0;
+}
+
+/* Strings of a list, with commas; caller frees. */
+static char *joined(const json_t *list)
+{
+    struct buf out = BUF_INIT(SIZE_MAX / 4);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        CLEANUP(free_p) char *text = json_is_string(one) ? xstrdup(json_string_value(one)) : json_write(one, NULL);
+        (void)buf_addf(&out, "%s%s", i ? "," : "", text);
+    }
+    return buf_steal(&out, NULL);
+}
+
+/* A value in a table or after a name; caller frees. */
+static char *shown(const char *name, const json_t *value)
+{
+    char when[32];
+    if (!value || json_is_null(value))
+        return xstrdup("-");
+    if (json_is_string(value))
+        return display_clean(json_string_value(value));
+    if (json_is_boolean(value))
+        return xstrdup(json_is_true(value) ? "yes" : "no");
+    if (json_is_integer(value) && is_time(name))
+        return xstrdup(json_integer_value(value) ? operation_output_time(json_integer_value(value), when) : "-");
+    if (json_is_real(value))
+        return xasprintf("%.6g", json_real_value(value));
+    CLEANUP(free_p) char *text = json_is_array(value) ? joined(value) : json_write(value, NULL);
+    return display_clean(text);
+}
+
+/* "containerPort" as a heading: "CONTAINER PORT"; "createdAt": "CREATED". */
+static void heading(const char *name, char ret[NAME_MAX_BYTES])
+{
+    size_t n = 0, len = strlen(name);
+    if (is_time(name) && len > 2 && strcmp(name + len - 2, "At") == 0)
+        len -= 2;
+    for (size_t i = 0; i < len && n + 2 < NAME_MAX_BYTES; i++) {
+        if (isupper((unsigned char)name[i]) && i)
+            ret[n++] = ' ';
+        ret[n++] = (char)toupper((unsigned char)name[i]);
+    }
+    ret[n] = '\0';
+}
+
+/* --- tables --- */
+
+struct table {
+    const char *names[COLUMNS_MAX];
+    char heads[COLUMNS_MAX][NAME_MAX_BYTES];
+    int widths[COLUMNS_MAX];
+    size_t n, n_rows;
+    char **cells; /* n_rows * n */
+};
+
+/* The schema itself, behind its references. */
+static const json_t *resolve(const json_t *schema)
+{
+    const char *ref = json_get_str(schema, "$ref", NULL);
+    const char *slash = ref ? strrchr(ref, '/') : NULL;
+    return slash ? spec_schema(slash + 1) : schema;
+}
+
+static bool is_nested(const json_t *value)
+{
+    return json_is_object(value) || (json_is_array(value) && json_is_object(json_array_get(value, 0)));
+}
+
+/* Whether a column says something: some row has it, none has a nested value, and it does not repeat the id. */
+static bool is_telling(const json_t *rows, const char *name)
+{
+    bool has_one = false, is_other = strcmp(name, "id") == 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i), *value = json_get(row, name);
+        if (is_nested(value))
+            return false;
+        has_one = has_one || value;
+        is_other = is_other || !value || !json_equal(value, json_object_get(row, "id"));
+    }
+    return has_one && is_other;
+}
+
+static void pick_columns(struct table *t, const json_t *schema, const json_t *rows)
+{
+    const json_t *properties = schema ? json_get(resolve(schema), "properties") : json_array_get(rows, 0);
+    const char *name;
+    json_t *kind;
+    json_object_foreach((json_t *)(uintptr_t)properties, name, kind)
+    {
+        const char *type = json_get_str(resolve(kind), "type", "");
+        bool is_plain = json_array_size(rows) ? is_telling(rows, name) : strcmp(type, "object") != 0;
+        if (!is_plain || t->n == COLUMNS_MAX)
+            continue;
+        heading(name, t->heads[t->n]);
+        t->names[t->n++] = name;
+    }
+}
+
+static int letters(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += (*text & 0xc0) != 0x80;
+    return n;
+}
+
+static void fill(struct table *t, const json_t *rows)
+{
+    t->n_rows = json_array_size(rows);
+    t->cells = xzalloc((t->n_rows * t->n + 1) * sizeof(*t->cells));
+    for (size_t c = 0; c < t->n; c++) {
+        t->widths[c] = letters(t->heads[c]);
+        for (size_t r = 0; r < t->n_rows; r++) {
+            char *text = shown(t->names[c], json_object_get(json_array_get(rows, r), t->names[c]));
+            t->cells[r * t->n + c] = text;
+            if (letters(text) > t->widths[c])
+                t->widths[c] = letters(text);
+        }
+    }
+}
+
+/* On a terminal the widest columns give way until a row fits on a line. */
+static void squeeze(struct table *t, FILE *to)
+{
+    struct winsize size;
+    if (!isatty(fileno(to)) || ioctl(fileno(to), TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return;
+    for (;;) {
+        int sum = 0;
+        size_t widest = 0;
+        for (size_t c = 0; c < t->n; c++) {
+            sum += t->widths[c] + 2;
+            widest = t->widths[c] > t->widths[widest] ? c : widest;
+        }
+        if (t->n == 0 || sum - 2 <= size.ws_col || t->widths[widest] <= LEAST_WIDTH)
+            return;
+        t->widths[widest]--;
+    }
+}
+
+static void print_cell(const struct table *t, size_t c, const char *text, FILE *to)
+{
+    int len = letters(text), width = t->widths[c];
+    const char *p = text;
+    for (int left = len > width ? width - 1 : len; *p && (left > 0 || (*p & 0xc0) == 0x80); p++) {
+        left -= (*p & 0xc0) != 0x80;
+        if (left < 0)
+            break;
+        (void)fputc(*p, to);
+    }
+    if (len > width)
+        (void)fputs("…", to);
+    if (c + 1 < t->n)
+        (void)fprintf(to, "%*s", len < width ? width - len + 2 : 2, "");
+}
+
+static void print_rows(const struct table *t, FILE *to)
+{
+    for (size_t c = 0; c < t->n; c++) {
+        (void)fputs(display_on(to, DISPLAY_BOLD), to);
+        print_cell(t, c, t->heads[c], to);
+        (void)fputs(display_off(to), to);
+    }
+    (void)fputc('\n', to);
+    for (size_t r = 0; r < t->n_rows; r++) {
+        for (size_t c = 0; c < t->n; c++) {
+            const char *text = t->cells[r * t->n + c], *colour = operation_output_colour(text, to);
+            (void)fputs(colour, to);
+            print_cell(t, c, text, to);
+            (void)fputs(*colour ? display_off(to) : "", to);
+        }
+        (void)fputc('\n', to);
+    }
+}
+
+static void print_table(const json_t *schema, const json_t *rows, FILE *to)
+{
+    struct table t = { .n = 0 };
+    pick_columns(&t, schema, rows);
+    fill(&t, rows);
+    squeeze(&t, to);
+    if (t.n > 0)
+        print_rows(&t, to);
+    for (size_t i = 0; i < t.n_rows * t.n; i++)
+        free(t.cells[i]);
+    free(t.cells);
+}
+
+void operation_output_table(const char *schema, const json_t *rows, FILE *to)
+{
+    print_table(schema ? spec_schema(schema) : NULL, rows, to);
+}
+
+/* --- answers --- */
+
+/* without: a member that is not shown here, or NULL. */
+static void print_pairs(const json_t *object, const char *without, FILE *to)
+{
+    const char *name;
+    json_t *value;
+    int width = 0;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) width =
+        (int)strlen(name) > width ? (int)strlen(name) : width;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        if (without && strcmp(name, without) == 0)
+            continue;
+        CLEANUP(free_p) char *text = shown(name, value), *clean = display_clean(name);
+        (void)fprintf(to, "%s%-*s%s  %s%s%s\n", display_on(to, DISPLAY_BOLD), width, clean, display_off(to),
+                      operation_output_colour(text, to), text,
+                      *operation_output_colour(text, to) ? display_off(to) : "");
+    }
+}
+
+static void print_variables(const json_t *map, FILE *to)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)map, name, value)
+    {
+        CLEANUP(free_p) char *text = shown("", value), *clean = display_clean(name);
+        (void)fprintf(to, "%s=%s\n", clean, text);
+    }
+}
+
+static void print_lines(const json_t *list, FILE *to)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        CLEANUP(free_p) char *text = shown("", json_array_get(list, i));
+        (void)fprintf(to, "%s\n", text);
+    }
+}
+
+static void print_base64(const json_t *text, FILE *to)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT(SIZE_MAX / 4);
+    if (base64_decode(json_string_value(text), json_string_length(text), &bytes) < 0)
+        operation_output_raw(text, to);
+    else
+        (void)fwrite(buf_text(&bytes), 1, bytes.len, to);
+}
+
+static int print_command(const json_t *result, FILE *to)
+{
+    operation_output_raw(json_object_get(result, "stdout"), to);
+    (void)fflush(to);
+    operation_output_raw(json_object_get(result, "stderr"), stderr);
+    if (json_get_bool(result, "stdoutTruncated", false) || json_get_bool(result, "stderrTruncated", false))
+        (void)fprintf(stderr, "note: the output was longer than the server keeps; --stream shows all of it\n");
+    return (int)json_get_int(result, "exitCode", 1) & 0xff;
+}
+
+/* The member that is a list of objects, when there is just one. */
+static const char *list_member(const json_t *schema)
+{
+    const json_t *properties = json_get(schema, "properties");
+    const char *name, *found = NULL;
+    json_t *kind;
+    json_object_foreach((json_t *)(uintptr_t)properties, name, kind)
+    {
+        const json_t *items = json_get(resolve(kind), "items");
+        if (!items || strcmp(json_get_str(resolve(items), "type", ""), "object") != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = name;
+    }
+    return found;
+}
+
+/* Whether beside the list there are only counts, which a table does not need. */
+static bool is_plain_list(const json_t *reply, const char *list)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)reply, name, value)
+    {
+        if (strcmp(name, list) != 0 && !json_is_integer(value))
+            return false;
+    }
+    return json_object_size(reply) <= 4;
+}
+
+/* What a call is about, when that is one text: a command's output, a diff. */
+static const json_t *main_text(const json_t *reply)
+{
+    const json_t *output = json_object_get(reply, "output"), *diff = json_object_get(reply, "diff");
+    return json_is_string(output) ? output : json_is_string(diff) ? diff : NULL;
+}
+
+static int print_text_answer(const json_t *reply, const json_t *text, FILE *to)
+{
+    const char *error = json_get_str(reply, "error", NULL);
+    if (json_is_string(json_get(reply, "encoding")) && strcmp(json_get_str(reply, "encoding", ""), "base64") == 0)
+        print_base64(text, to);
+    else
+        operation_output_raw(text, to);
+    (void)fflush(to);
+    if (error)
+        (void)fprintf(stderr, "%s%s", error, error[0] && error[strlen(error) - 1] == '\n' ? "" : "\n");
+    return error != NULL;
+}
+
+static int print_object(const json_t *schema, const json_t *reply, FILE *to)
+{
+    const char *list = list_member(schema);
+    const json_t *text = main_text(reply), *variables = json_get(reply, "vars");
+    if (json_is_integer(json_get(reply, "exitCode")) && json_is_string(json_get(reply, "stdout")))
+        return print_command(reply, to);
+    if (text)
+        return print_text_answer(reply, text, to);
+    if (list && json_is_array(json_get(reply, list))) {
+        if (!is_plain_list(reply, list))
+            print_pairs(reply, list, to);
+        print_table(json_get(resolve(json_get(json_get(schema, "properties"), list)), "items"), json_get(reply, list),
+                    to);
+    } else if (variables) {
+        print_variables(variables, to);
+    } else {
+        print_pairs(reply, NULL, to);
+    }
+    return 0;
+}
+
+int operation_output_reply(const char *schema, const json_t *reply, FILE *to)
+{
+    const json_t *shape = resolve(spec_schema(schema));
+    if (json_is_object(reply))
+        return print_object(shape, reply, to);
+    if (json_is_array(reply) && json_is_object(json_array_get(reply, 0))) {
+        const json_t *items = json_get(shape, "items"), *either = json_get(shape, "anyOf");
+        print_table(items ? items : json_get(json_array_get(either, 0), "items"), reply, to);
+    } else if (json_is_array(reply)) {
+        print_lines(reply, to);
+    } else if (json_is_string(reply) && strcmp(schema, "Base64") == 0) {
+        print_base64(reply, to);
+    } else if (json_is_string(reply)) {
+        operation_output_raw(reply, to);
+    } else {
+        display_json(reply, to);
+    }
+    return 0;
+}
+
+void operation_output_event(const json_t *event, FILE *to)
+{
+    char when[32];
+    CLEANUP(free_p) char *topic = display_clean(json_get_str(event, "topic", "-"));
+    CLEANUP(free_p) char *box = display_clean(json_get_str(event, "sandboxId", "-"));
+    CLEANUP(free_p) char *data = json_write(json_object_get(event, "data"), NULL);
+    CLEANUP(free_p) char *clean = display_clean(data ? data : "");
+    (void)fprintf(to, "%s%s%s  %s%-18s%s  %s  %s\n", display_on(to, DISPLAY_FAINT),
+                  operation_output_time(json_get_int(event, "timestamp", 0), when), display_off(to),
+                  display_on(to, DISPLAY_BOLD), topic, display_off(to), box, clean);
+    (void)fflush(to);
+}

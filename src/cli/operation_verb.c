@@ -1,0 +1,349 @@
+#include "cli/operation_verb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/display.h"
+#include "cli/engine_connect.h"
+#include "cli/operation_args.h"
+#include "cli/operation_output.h"
+
+enum { EXIT_SIGNALLED = 128 };
+
+/* --- names and operands --- */
+
+/* Where a command is not called like its operation, or takes other operands than the required fields. path "": a
+ * command written by hand does it. operands: "field field?"; NULL: the required ones. */
+static const struct spelling {
+    const char *op, *path, *operands;
+} spellings[] = {
+    { "sandbox_create", "", NULL },
+    { "sandbox_list", "", NULL },
+    { "sandbox_kill", "", NULL },
+    { "sandbox_renew", "", NULL },
+    { "cmd_run", "", NULL },
+    { "cmd_run_stream", "", NULL },
+    { "cmd_background", "background start", NULL },
+    { "cmd_background_status", "background status", NULL },
+    { "cmd_background_logs", "background logs", NULL },
+    { "cmd_interrupt", "interrupt", "id pid?" },
+    { "exec_start", "durable start", NULL },
+    { "exec_list", "durable list", NULL },
+    { "exec_get", "durable get", NULL },
+    { "exec_output", "durable output", NULL },
+    { "exec_input", "durable input", "execId data?" },
+    { "exec_signal", "durable signal", "execId signal?" },
+    { "fs_read", "", NULL },
+    { "fs_write", "", NULL },
+    { "fs_upload", "", NULL },
+    { "fs_list", "", NULL },
+    { "fs_move", "", NULL },
+    { "fs_info", "file info", "id paths" },
+    { "fs_mkdir", "file mkdir", "id paths" },
+    { "fs_rmdir", "file rmdir", "id paths" },
+    { "fs_search", "file search", "id pattern dir?" },
+    { "fs_chmod", "file chmod", "id mode path" },
+    { "interp_execute", "", NULL },
+    { "interp_install", "install", "id packages" },
+    { "interp_kernels", "kernels", NULL },
+    { "context_execute", "context run", NULL },
+    { "context_execute_stream", "", NULL },
+    { "git_clone", "git clone", "id url path?" },
+    { "git_branch", "git branch", "id name?" },
+    { "image_delete", "", NULL },
+    { "image_delete_query", "image delete", NULL },
+    { "metrics_sandbox", "", NULL },
+    { "metrics_global", "", NULL },
+    { "stream_logs", "", NULL },
+    { "stream_metrics", "", NULL },
+    { "stream_events", "", NULL },
+    { "snapshot_create_short", "", NULL },
+    { "snapshot_create", "snapshot create", "id name?" },
+    { "port_expose", "port expose", "id containerPort hostPort?" },
+    { "proc_kill", "process kill", "id pid signal?" },
+    { "ttl_sweep", "admin sweep", NULL },
+    { "observability_traces", "traces", NULL },
+    { "observability_metrics", "observability metrics", NULL },
+};
+/* First words of operations' names that people know by another one. */
+static const struct {
+    const char *name, *noun;
+} nouns[] = { { "fs", "file" }, { "proc", "process" }, { "event", "events" } };
+
+static const struct spelling *spelling_of(const struct op *op)
+{
+    for (size_t i = 0; i < sizeof(spellings) / sizeof(*spellings); i++)
+        if (strcmp(spellings[i].op, op->name) == 0)
+            return &spellings[i];
+    return NULL;
+}
+
+void operation_verb_path(const struct op *op, char *ret, size_t size)
+{
+    const struct spelling *s = spelling_of(op);
+    const char *line = strchr(op->name, '_');
+    if (s || !line) {
+        (void)snprintf(ret, size, "%s", s ? s->path : op->name);
+        return;
+    }
+    size_t len = (size_t)(line - op->name);
+    const char *noun = op->name;
+    for (size_t i = 0; i < sizeof(nouns) / sizeof(*nouns); i++)
+        if (strlen(nouns[i].name) == len && memcmp(nouns[i].name, noun, len) == 0) {
+            noun = nouns[i].noun;
+            len = strlen(noun);
+            break;
+        }
+    bool is_plain = len == 7 && memcmp(noun, "sandbox", 7) == 0; /* `pause`, not `sandbox pause` */
+    (void)snprintf(ret, size, "%.*s%s%s", is_plain ? 0 : (int)len, noun, is_plain ? "" : " ", line + 1);
+    for (char *p = ret; *p; p++)
+        if (*p == '_')
+            *p = '-';
+}
+
+static void add_operand(struct operation_verb_operands *o, const struct field *f, bool is_needed)
+{
+    if (o->n == OPERATION_VERB_OPERANDS_MAX)
+        return;
+    o->fields[o->n++] = f;
+    o->n_needed += is_needed;
+}
+
+static void operands_by_name(const struct op *op, const char *names, struct operation_verb_operands *ret)
+{
+    while (*names) {
+        char name[OPERATION_ARGS_NAME_MAX];
+        size_t len = strcspn(names, " ?");
+        (void)snprintf(name, sizeof(name), "%.*s", (int)len, names);
+        const struct field *f = operation_args_field(op, name);
+        if (f)
+            add_operand(ret, f, names[len] != '?');
+        names += len + strspn(names + len, "? ");
+    }
+}
+
+void operation_verb_operands(const struct op *op, struct operation_verb_operands *ret)
+{
+    const struct spelling *s = spelling_of(op);
+    const struct field *many = NULL;
+    *ret = (struct operation_verb_operands){ .n = 0 };
+    if (s && s->operands) {
+        operands_by_name(op, s->operands, ret);
+        return;
+    }
+    for (const struct field *f = op->fields; f->name; f++) {
+        bool is_word = f->type != FIELD_OBJ && f->type != FIELD_OBJ_LIST;
+        if (!(f->flags & FIELD_REQUIRED) || !is_word)
+            continue;
+        if (operation_args_takes_many(f) && !many)
+            many = f; /* takes the rest, so it comes last */
+        else if (!operation_args_takes_many(f))
+            add_operand(ret, f, true);
+    }
+    if (many)
+        add_operand(ret, many, true);
+}
+
+const struct op *operation_verb_find(const char *name)
+{
+    for (size_t i = 0; i < OP_COUNT; i++)
+        if (strcmp(spec_ops[i].name, name) == 0)
+            return &spec_ops[i];
+    return NULL;
+}
+
+/* --- calls --- */
+
+static const char *way_out(int status, const char *error)
+{
+    switch (status) {
+    case 401:
+        return "give a token: --token SECRET, or III_SANDBOX_TOKEN";
+    case 403:
+        return "this token or server does not allow it; `iii-sandbox token list` shows roles to an admin";
+    case 404:
+        return strncmp(error, "sandbox ", 8) == 0 ? "`iii-sandbox list` shows the sandboxes that exist" : NULL;
+    case 429:
+        return "wait a little, or ask for a higher rate";
+    case 413:
+        return "split it: `iii-sandbox exec -i ID 'cat >FILE' <LOCAL` takes any size";
+    default:
+        return NULL;
+    }
+}
+
+static int say_json(const char *error, int status)
+{
+    static const struct {
+        int status;
+        const char *code;
+    } codes[] = {
+#define X(name, wire, http, sys) { http, wire },
+#include "base/errors.def"
+#undef X
+    };
+    const char *code = status ? "internal" : "unreachable";
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+        if (codes[i].status == status)
+            code = codes[i].code;
+    JSON_OWNED told =
+        json_pack("{s:o, s:s, s:i}", "error", json_text(error, strlen(error)), "code", code, "status", status);
+    (void)json_dumpf(told, stderr, JSON_COMPACT);
+    (void)fputc('\n', stderr);
+    return 1;
+}
+
+int operation_verb_verdict(const struct rest_client *l, const struct rest_client_answer *answer, int r,
+                           const struct err *err)
+{
+    if (l->is_json && (r < 0 || answer->status >= 400))
+        return say_json(r < 0 ? err->msg : answer->error, r < 0 ? 0 : answer->status);
+    if (r < 0) {
+        CLEANUP(free_p) char *clean = display_clean(err->msg);
+        bool is_away = err->code == ERR_UPSTREAM || err->code == ERR_TIMEOUT || err->sys;
+        (void)fprintf(stderr, "%serror:%s %s%s%s%s\n", display_on(stderr, DISPLAY_BAD), display_off(stderr), clean,
+                      is_away ? "; is a server at " : "", is_away ? l->url : "",
+                      is_away ? "? `iii-sandbox serve` starts one, --server or III_SANDBOX_URL names another" : "");
+        return 1;
+    }
+    if (answer->signal)
+        return EXIT_SIGNALLED + answer->signal;
+    if (answer->status < 400)
+        return 0;
+    const char *out = way_out(answer->status, answer->error);
+    CLEANUP(free_p) char *clean = display_clean(answer->error);
+    (void)fprintf(stderr, "%serror:%s %s (%d)%s%s\n", display_on(stderr, DISPLAY_BAD), display_off(stderr), clean,
+                  answer->status, out ? "; " : "", out ? out : "");
+    return 1;
+}
+
+int operation_verb_link(const struct verbs_args *a, struct rest_client *ret)
+{
+    struct err err = ERR_INIT;
+    return rest_client_open(a, ret, &err) < 0 ? engine_connect_fail_text(err.msg) : 0;
+}
+
+int operation_verb_call(const struct rest_client *l, const struct op *op, const json_t *params,
+                        struct rest_client_answer *ret)
+{
+    struct err err = ERR_INIT;
+    int r = rest_client_op(l, &(struct rest_client_call){ .op = op, .params = params }, ret, &err);
+    return operation_verb_verdict(l, ret, r, &err);
+}
+
+int operation_verb_show(const struct verbs_args *a, const struct op *op, const json_t *reply)
+{
+    int code = 0;
+    if (verbs_value(a, "json"))
+        display_json(reply, stdout);
+    else
+        code = operation_output_reply(op->reply, reply, stdout);
+    return fflush(stdout) == EOF ? 1 : code;
+}
+
+/* --- running --- */
+
+struct showing {
+    const struct verbs_args *a;
+    int code; /* of a command, when its stream says it */
+};
+
+static void print_piece(const json_t *event, const char *type)
+{
+    FILE *to = strcmp(type, "stderr") == 0 ? stderr : stdout;
+    const json_t *data = json_get(event, "data");
+    if (json_is_string(data))
+        operation_output_raw(data, to);
+    (void)fflush(to);
+}
+
+static int on_event(void *arg, const json_t *event)
+{
+    struct showing *s = arg;
+    const char *type = json_get_str(event, "type", "");
+    if (strcmp(type, "exit") == 0)
+        s->code = (int)strtol(json_get_str(event, "data", "1"), NULL, 10) & 0xff;
+    if (verbs_value(s->a, "json") || !*type) {
+        (void)json_dumpf(event, stdout, JSON_COMPACT);
+        (void)fputc('\n', stdout);
+        return fflush(stdout) == EOF;
+    }
+    if (strcmp(type, "error") == 0) {
+        s->code = 1;
+        (void)engine_connect_fail_text(
+            json_get_str(event, "error", json_get_str(event, "errorValue", "the stream failed")));
+    } else if (strcmp(type, "stdout") == 0 || strcmp(type, "stderr") == 0) {
+        print_piece(event, type);
+    }
+    return 0;
+}
+
+static int run_with(const struct verbs_args *a, const json_t *params)
+{
+    const struct op *op = a->verb->op;
+    CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;
+    CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
+    struct showing showing = { .a = a };
+    struct err err = ERR_INIT;
+    bool may_stream = op->flags & (OP_STREAM | OP_MAY_STREAM);
+    int code = operation_verb_link(a, &link);
+    if (code != 0)
+        return code;
+    struct rest_client_call call = { .op = op, .params = params, .arg = &showing };
+    call.on_event = may_stream ? on_event : NULL;
+    call.wants_events = op->flags & OP_MAY_STREAM && verbs_value(a, "stream");
+    int r = rest_client_op(&link, &call, &answer, &err);
+    code = operation_verb_verdict(&link, &answer, r, &err);
+    if (code != 0)
+        return code;
+    return answer.body ? operation_verb_show(a, op, answer.body) : showing.code;
+}
+
+/* Words into the fields that are operands. 0 or an exit code. */
+static int take_words(const struct verbs_args *a, json_t *params)
+{
+    struct operation_verb_operands o;
+    struct err err = ERR_INIT;
+    operation_verb_operands(a->verb->op, &o);
+    for (int i = 0; i < a->n_words; i++) {
+        size_t at = (size_t)i < o.n ? (size_t)i : o.n - 1;
+        if (operation_args_put(params, o.fields[at], a->words[i], &err) < 0)
+            return verbs_usage_error(a->verb, "%s", err.msg);
+    }
+    return 0;
+}
+
+/* What the table requires and nobody gave. */
+static int check_needed(const struct verbs_args *a, const json_t *params)
+{
+    char kebab[OPERATION_ARGS_NAME_MAX];
+    for (const struct field *f = a->verb->op->fields; f->name; f++) {
+        if (!(f->flags & FIELD_REQUIRED) || json_object_get(params, f->name))
+            continue;
+        operation_args_kebab(f->name, kebab);
+        return verbs_usage_error(a->verb, "--%s is missing: %s", a->verb->flags & VERBS_QUIET ? f->name : kebab,
+                                 f->help);
+    }
+    return 0;
+}
+
+int operation_verb_run(const struct verbs_args *a)
+{
+    JSON_OWNED params = json_object();
+    int code = operation_args_take(a, params);
+    if (code == 0)
+        code = take_words(a, params);
+    if (code == 0)
+        code = check_needed(a, params);
+    return code != 0 ? code : run_with(a, params);
+}
+
+int operation_verb_api(const struct verbs_args *a)
+{
+    JSON_OWNED params = json_object();
+    int code = operation_args_take(a, params);
+    return code != 0 ? code : run_with(a, params);
+}

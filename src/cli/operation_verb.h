@@ -1,0 +1,36 @@
+/* Commands made from operations: what a row of the operations' table becomes on the command line, and how it is run.
+ * May include: base/, spec/, cli/. */
+#pragma once
+#include "base/json.h"
+#include "cli/rest_client.h"
+#include "cli/verbs.h"
+#include "spec/spec.h"
+
+enum { OPERATION_VERB_OPERANDS_MAX = 8 };
+
+struct operation_verb_operands {
+    const struct field *fields[OPERATION_VERB_OPERANDS_MAX];
+    size_t n, n_needed;
+};
+/* Which fields are operands, in the order in which they are typed. */
+void operation_verb_operands(const struct op *op, struct operation_verb_operands *ret);
+/* How the operation is called on the command line: "snapshot create". "" when another command does its work. */
+void operation_verb_path(const struct op *op, char *ret, size_t size);
+
+/* Runs the operation of a's row with operands and options. */
+verbs_fn operation_verb_run;
+/* The same with options only, each named like its field: `api OPERATION`. */
+verbs_fn operation_verb_api;
+
+const struct op *operation_verb_find(const char *name); /* "sandbox_create"; the name must be one of the table */
+/* Calls an operation; answer holds a success. Returns 0, or 1 after what went wrong and what to do was said. */
+int operation_verb_call(const struct rest_client *l, const struct op *op, const json_t *params,
+                        struct rest_client_answer *ret);
+/* Says what a finished call lacks: err when there was no answer. Returns 0 when nothing went wrong, else 1, or 128 and
+ * the signal that ended a stream. */
+int operation_verb_verdict(const struct rest_client *l, const struct rest_client_answer *answer, int r,
+                           const struct err *err);
+/* Connects a command to its server: 0, or 1 after the reason was said. */
+int operation_verb_link(const struct verbs_args *a, struct rest_client *ret);
+/* Prints an answer as JSON with --json, else for people. Returns the exit code. */
+int operation_verb_show(const struct verbs_args *a, const struct op *op, const json_t *reply);

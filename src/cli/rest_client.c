@@ -1,0 +1,353 @@
+#include "cli/rest_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "http/client.h"
+#include "loop/loop.h"
+
+#define PATIENCE_MS      3000
+#define PATIENCE_STEP_MS 1000
+#define DEFAULT_URL      "http://localhost:3111"
+enum {
+    ANSWER_MAX = 256 << 20, /* a file of the largest size, in base64 */
+    EVENT_MAX = 32 << 20,
+    CONFIG_MAX = 65536,
+    CALL_MAX_MS = 86400 * 1000 + 60000, /* a command may take a day */
+};
+
+/* --- where --- */
+
+static const char *first_of(const char *a, const char *b, const char *c)
+{
+    return a && *a ? a : b && *b ? b : c && *c ? c : "";
+}
+
+void rest_client_init(struct rest_client *l, const char *server, const char *token, const char *ca_file)
+{
+    const char *prefix = getenv("III_API_PREFIX");
+    size_t len = strlen(server);
+    while (len && server[len - 1] == '/')
+        len--;
+    l->url = xasprintf("%.*s/%s", (int)len, server, prefix && *prefix ? prefix : "sandbox");
+    l->token = xstrdup(token);
+    l->ca_file = xstrdup(first_of(ca_file, getenv("III_CA_CERT"), NULL));
+    l->trust = (struct tls_context_trust){ .ca_file = l->ca_file,
+                                           .cert_file = getenv("III_CLIENT_CERT"),
+                                           .key_file = getenv("III_CLIENT_KEY") };
+}
+
+void rest_client_done(struct rest_client *l)
+{
+    free(l->url);
+    free(l->token);
+    free(l->ca_file);
+    *l = (struct rest_client)REST_CLIENT_INIT;
+}
+
+/* The file is a person's own: it may hold a token, which others must not be able to read. */
+static int check_config(const json_t *config, const char *path, const struct stat *st, struct err *err)
+{
+    if (!json_is_object(config))
+        return err_set(err, ERR_INVALID, 0, "%.120s: an object like {\"url\": \"http://localhost:3111\"} is needed",
+                       path);
+    if (json_get(config, "token") && st->st_mode & 077)
+        return err_set(err, ERR_FORBIDDEN, 0, "%.120s holds a token and others can read it: chmod 600 it", path);
+    return 0;
+}
+
+static int read_config(json_t **ret, struct err *err)
+{
+    const char *named = getenv("III_SANDBOX_CONFIG"), *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    CLEANUP(free_p)
+    char *path = named && *named ? xstrdup(named)
+                 : xdg && *xdg   ? xasprintf("%s/iii-sandbox/config.json", xdg)
+                                 : xasprintf("%s/.config/iii-sandbox/config.json", home ? home : "");
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    char text[CONFIG_MAX];
+    if (fd < 0 && !(named && *named))
+        return 0; /* nobody asked for one */
+    ssize_t n = fd < 0 || fstat(fd, &st) < 0 ? -1 : read(fd, text, sizeof(text));
+    if (n < 0)
+        return err_set(err, ERR_INVALID, errno, "%.120s: cannot be read", path);
+    struct err why = ERR_INIT;
+    if (json_read(text, (size_t)n, ret, &why) < 0)
+        return err_set(err, ERR_INVALID, 0, "%.120s: %.100s", path, why.msg);
+    return check_config(*ret, path, &st, err);
+}
+
+int rest_client_open(const struct verbs_args *a, struct rest_client *ret, struct err *err)
+{
+    JSON_OWNED config = NULL;
+    int r = read_config(&config, err);
+    if (r < 0)
+        return r;
+    const char *env_token = first_of(getenv("III_SANDBOX_TOKEN"), getenv("III_AUTH_TOKEN"), NULL);
+    const char *url = first_of(verbs_value(a, "server"), getenv("III_SANDBOX_URL"), json_get_str(config, "url", NULL));
+    rest_client_init(ret, first_of(url, DEFAULT_URL, NULL),
+                     first_of(verbs_value(a, "token"), env_token, json_get_str(config, "token", NULL)),
+                     first_of(verbs_value(a, "ca-cert"), getenv("III_CA_CERT"), json_get_str(config, "caCert", NULL)));
+    ret->is_json = verbs_value(a, "json");
+    return 0;
+}
+
+/* --- one request --- */
+
+struct waiting {
+    struct loop *loop;
+    struct http_client *client;
+    const struct rest_client_request *req;
+    struct buf body;
+    struct rest_client_answer *answer;
+    bool is_events, is_json;
+    struct err err;
+    int64_t start_us;
+    bool is_drawn;
+};
+
+void rest_client_answer_done(struct rest_client_answer *a)
+{
+    json_decref(a->body);
+    a->body = NULL;
+}
+
+static void stop(struct waiting *w)
+{
+    w->client = http_client_free(w->client);
+    loop_stop(w->loop);
+}
+
+static void on_interrupt(void *arg)
+{
+    struct waiting *w = arg;
+    w->answer->signal = SIGINT;
+    stop(w);
+}
+
+static void on_terminate(void *arg)
+{
+    struct waiting *w = arg;
+    w->answer->signal = SIGTERM;
+    stop(w);
+}
+
+static void on_head(void *arg, struct http_client *c, int status)
+{
+    struct waiting *w = arg;
+    const char *type = http_client_header(c, "content-type");
+    w->answer->status = status;
+    w->is_events = status < 400 && w->req->on_event && type && strstr(type, "text/event-stream");
+    w->is_json = type && strstr(type, "json");
+}
+
+/* Takes whole lines off the buffer; a line "data: {…}" is an event. */
+static void take_events(struct waiting *w)
+{
+    char *end;
+    while (w->client && w->body.len && (end = memchr(w->body.data, '\n', w->body.len))) {
+        JSON_OWNED event = NULL;
+        size_t len = (size_t)(end - w->body.data);
+        bool is_data = len > 6 && memcmp(w->body.data, "data: ", 6) == 0;
+        if (is_data && json_read(w->body.data + 6, len - 6, &event, NULL) < 0)
+            (void)err_set(&w->err, ERR_UPSTREAM, 0, "an event that is no JSON: is that an iii-sandbox server?");
+        buf_consume(&w->body, len + 1);
+        if (w->err.code || (event && w->req->on_event(w->req->arg, event) != 0))
+            stop(w);
+    }
+}
+
+static void on_data(void *arg, struct http_client *c, const char *data, size_t len)
+{
+    struct waiting *w = arg;
+    (void)c;
+    if (buf_add(&w->body, data, len) < 0) {
+        (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the answer is larger than %zu bytes", w->body.max);
+        stop(w);
+    } else if (w->is_events) {
+        take_events(w);
+    }
+}
+
+static void on_done(void *arg, struct http_client *c, const struct err *err)
+{
+    struct waiting *w = arg;
+    (void)c;
+    w->client = NULL;
+    if (err)
+        w->err = *err;
+    loop_stop(w->loop);
+}
+
+static void read_body(struct waiting *w)
+{
+    struct rest_client_answer *a = w->answer;
+    if (w->is_events)
+        return;
+    a->is_json = w->is_json;
+    if (w->is_json)
+        (void)json_read(buf_text(&w->body), w->body.len, &a->body, NULL);
+    if (!a->body && a->status < 400)
+        a->body = json_text(buf_text(&w->body), w->body.len);
+    if (a->status >= 400)
+        (void)snprintf(a->error, sizeof(a->error), "%s",
+                       json_get_str(a->body, "error", "the server refused and did not say why"));
+}
+
+/* A line on a terminal while an answer is long in coming: an image is pulled, a machine booted for the first time. */
+static void draw_patience(void *arg)
+{
+    struct waiting *w = arg;
+    (void)fprintf(stderr, "\r\033[Kwaiting for the server: %llds",
+                  (long long)((clock_mono_us() - w->start_us) / 1000000));
+    w->is_drawn = true;
+}
+
+static void wait_for_end(struct waiting *w, bool is_quiet)
+{
+    struct timer *t =
+        is_quiet || !isatty(STDERR_FILENO) ? NULL : timer_new(w->loop, PATIENCE_MS, PATIENCE_STEP_MS, draw_patience, w);
+    w->start_us = clock_mono_us();
+    loop_run(w->loop);
+    timer_free(t);
+    if (w->is_drawn)
+        (void)fprintf(stderr, "\r\033[K");
+}
+
+int rest_client_run(const struct rest_client *l, const struct rest_client_request *req, struct rest_client_answer *ret,
+                    struct err *err)
+{
+    static const struct http_client_events events = { .on_head = on_head, .on_data = on_data, .on_done = on_done };
+    CLEANUP(free_p) char *url = xasprintf("%s%s", l->url, req->path);
+    CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", l->token);
+    CLEANUP(free_p) char *text = req->body ? json_write(req->body, NULL) : NULL;
+    const char *headers[4] = { "Content-Type: application/json" };
+    size_t n = 1;
+    if (*l->token)
+        headers[n++] = auth;
+    if (req->wants_events)
+        headers[n++] = "Accept: text/event-stream";
+    struct waiting w = { .body = BUF_INIT(req->on_event ? EVENT_MAX : ANSWER_MAX), .req = req, .answer = ret };
+    struct http_client_request wanted = { .method = req->method,
+                                          .url = url,
+                                          .headers = headers,
+                                          .body = text,
+                                          .body_len = text ? strlen(text) : 0,
+                                          .timeout_ms = req->on_event ? -1 : CALL_MAX_MS,
+                                          .trust = &l->trust };
+    *ret = (struct rest_client_answer){ 0 };
+    (void)signal(SIGPIPE, SIG_IGN);
+    int r = loop_new(&w.loop, err);
+    if (r == 0)
+        r = http_client_start(w.loop, &wanted, &events, &w, &w.client, err);
+    if (r == 0 && req->on_event) { /* so that who watches can still clear up */
+        (void)loop_on_signal(w.loop, SIGINT, on_interrupt, &w);
+        (void)loop_on_signal(w.loop, SIGTERM, on_terminate, &w);
+    }
+    if (r == 0) {
+        wait_for_end(&w, l->is_json || req->on_event);
+        if (w.err.code)
+            r = err_set(err, w.err.code, w.err.sys, "%s", w.err.msg);
+        else
+            read_body(&w);
+    }
+    w.client = http_client_free(w.client);
+    loop_free(w.loop);
+    buf_done(&w.body);
+    return r;
+}
+
+/* --- operations --- */
+
+static int add_escaped(struct buf *out, const char *text)
+{
+    int r = 0;
+    for (; r == 0 && *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-_.~", c);
+        r = is_plain ? buf_add_char(out, (char)c) : buf_addf(out, "%%%02X", c);
+    }
+    return r;
+}
+
+/* A value as a text of the path or the query; caller frees. */
+static char *plain(const json_t *value)
+{
+    return json_is_string(value) ? xstrdup(json_string_value(value)) : json_write(value, NULL);
+}
+
+char *rest_client_path(const struct op *op, const json_t *params)
+{
+    struct buf out = BUF_INIT(SIZE_MAX / 4);
+    for (const char *p = op->path; *p;) {
+        size_t n = strcspn(p, ":");
+        (void)buf_add(&out, p, n);
+        p += n;
+        if (*p != ':')
+            break;
+        n = strcspn(++p, "/");
+        CLEANUP(free_p) char *name = xstrndup(p, n);
+        CLEANUP(free_p) char *value = json_get(params, name) ? plain(json_get(params, name)) : xstrdup("");
+        (void)add_escaped(&out, value);
+        p += n;
+    }
+    return buf_steal(&out, NULL);
+}
+
+static bool is_in_path(const struct op *op, const char *name)
+{
+    for (const struct field *f = op->fields; f->name; f++)
+        if (f->flags & FIELD_PATH && strcmp(f->name, name) == 0)
+            return true;
+    return false;
+}
+
+int rest_client_op(const struct rest_client *l, const struct rest_client_call *call, struct rest_client_answer *ret,
+                   struct err *err)
+{
+    const struct op *op = call->op;
+    bool is_queried = strcmp(op->method, "GET") == 0 || strcmp(op->method, "DELETE") == 0;
+    CLEANUP(free_p) char *path = rest_client_path(op, call->params);
+    CLEANUP(buf_done) struct buf full = BUF_INIT(1 << 20);
+    JSON_OWNED body = json_object();
+    const char *name;
+    json_t *value;
+    int r = buf_add_str(&full, path);
+    char mark = '?';
+    json_object_foreach((json_t *)(uintptr_t)call->params, name, value)
+    {
+        if (is_in_path(op, name))
+            continue;
+        if (!is_queried || json_is_object(value) || json_is_array(value)) {
+            (void)json_object_set(body, name, value);
+            continue;
+        }
+        CLEANUP(free_p) char *text = plain(value);
+        r = r < 0 ? r : buf_addf(&full, "%c%s=", mark, name);
+        r = r < 0 ? r : add_escaped(&full, text);
+        mark = '&';
+    }
+    if (r < 0)
+        return err_set(err, ERR_TOO_LARGE, 0, "the parameters are too long for an address");
+    bool has_body = !is_queried || json_object_size(body) > 0;
+    struct rest_client_request req = { .method = op->method,
+                                       .path = buf_text(&full),
+                                       .body = has_body ? body : NULL,
+                                       .on_event = call->on_event,
+                                       .arg = call->arg,
+                                       .wants_events = call->wants_events };
+    r = rest_client_run(l, &req, ret, err);
+    if (r == 0 && ret->status < 400 && ret->body && !ret->is_json && !(op->flags & OP_NOT_JSON))
+        return err_set(err, ERR_UPSTREAM, 0, "%s answers with status %d and no JSON: that is no iii-sandbox server",
+                       l->url, ret->status);
+    return r;
+}

@@ -1,0 +1,365 @@
+#include "cli/sandbox_copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/display.h"
+#include "cli/engine_client.h"
+#include "cli/engine_connect.h"
+#include "os/write_all.h"
+
+enum { PIECE = 65536, MARK = 1024 * 1024, SILENCE_MS = 60000, CALL_WAIT_MS = 60000 };
+
+/* One copy, in either direction. */
+struct copy {
+    struct wire *w;
+    struct ws *ws;       /* our end of the channel; NULL: over */
+    struct watch *watch; /* of a source that is no plain file */
+    int fd;
+    const char *local, *remote, *id;
+    int64_t done, size; /* size < 0: unknown */
+    bool is_over, is_failed, is_json;
+    char why[300];
+    struct display_bar bar;
+    char piece[PIECE];
+};
+
+static int open_engine(const struct verbs_args *a, struct copy *c)
+{
+    struct wire_where where;
+    struct err err = ERR_INIT;
+    int r = engine_connect_where(a, "127.0.0.1", "iii-cli:sandbox", &where);
+    if (r != 0)
+        return r;
+    return wire_open(&where, &c->w, &err) < 0 ? engine_connect_fail_text(err.msg) : 0;
+}
+
+static void close_copy(struct copy *c)
+{
+    display_bar_end(&c->bar);
+    c->watch = watch_free(c->watch);
+    if (c->ws)
+        ws_drop(STEAL(c->ws));
+    if (c->fd > STDERR_FILENO)
+        (void)close(c->fd);
+    c->fd = NO_FD;
+    c->w = wire_close(c->w);
+}
+
+static int fail_local(const struct copy *c, const char *what)
+{
+    CLEANUP(free_p) char *text = xasprintf("%s %s: %s", what, c->local, strerror(errno));
+    return engine_connect_fail_text(text);
+}
+
+/* Waits for *until as long as bytes move. */
+static int wait_moving(struct copy *c, const bool *until, struct err *err)
+{
+    int64_t before;
+    int r;
+    do {
+        before = c->done;
+        r = wire_wait(c->w, until, SILENCE_MS, err);
+    } while (r == -ETIMEDOUT && c->done != before);
+    return r;
+}
+
+/* --- upload --- */
+
+static void stop_source(struct copy *c, const char *why)
+{
+    c->is_failed = true;
+    (void)snprintf(c->why, sizeof(c->why), "%s", why);
+    c->watch = watch_free(c->watch);
+    if (c->ws)
+        ws_drop(STEAL(c->ws)); /* cut, not closed: the server must not take what came so far for the whole */
+    c->is_over = true;
+    wire_wake(c->w);
+}
+
+/* Sends n bytes of c->piece. False: enough for now, or the end. */
+static bool send_piece(struct copy *c, ssize_t n)
+{
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n < 0) {
+        stop_source(c, strerror(errno));
+        return false;
+    }
+    if (n == 0) {
+        c->watch = watch_free(c->watch);
+        c->is_over = true;
+        ws_close(c->ws, 1000, "stream_complete");
+        return false;
+    }
+    c->done += n;
+    display_bar_move(&c->bar, c->done);
+    return ws_send(c->ws, false, c->piece, (size_t)n) <= MARK;
+}
+
+static void pump_file(struct copy *c)
+{
+    while (c->ws && !c->is_over && send_piece(c, read(c->fd, c->piece, sizeof(c->piece))))
+        continue;
+}
+
+static void on_source(void *arg, int events)
+{
+    struct copy *c = arg;
+    (void)events;
+    if (!c->ws || c->is_over)
+        return;
+    if (!send_piece(c, read(c->fd, c->piece, sizeof(c->piece))) && c->watch && !c->is_over)
+        watch_set(c->watch, 0); /* on_drain goes on */
+}
+
+static void on_drain(void *arg, struct ws *ws)
+{
+    struct copy *c = arg;
+    (void)ws;
+    if (c->watch)
+        watch_set(c->watch, LOOP_READ);
+    else
+        pump_file(c);
+}
+
+static void on_writer_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+{
+    (void)arg, (void)ws, (void)is_text, (void)data, (void)len; /* nothing comes this way */
+}
+
+static void on_writer_end(void *arg, struct ws *ws, int code, const char *reason)
+{
+    struct copy *c = arg;
+    (void)ws, (void)code, (void)reason;
+    c->ws = NULL;
+    c->watch = watch_free(c->watch);
+    c->is_over = true; /* the answer to the call says why, when it was too early */
+    wire_wake(c->w);
+}
+
+static const struct ws_events writer_events = { .on_message = on_writer_message,
+                                                .on_close = on_writer_end,
+                                                .on_drain = on_drain };
+
+static json_t *write_payload(const struct verbs_args *a, const struct copy *c)
+{
+    const char *mode = verbs_value(a, "mode");
+    json_t *payload = json_pack("{s:o, s:o}", "sandbox_id", json_text(c->id, strlen(c->id)), "path",
+                                json_text(c->remote, strlen(c->remote)));
+    if (mode)
+        (void)json_object_set_new(payload, "mode", json_text(mode, strlen(mode)));
+    if (verbs_value(a, "parents"))
+        (void)json_object_set_new(payload, "parents", json_true());
+    return payload;
+}
+
+/* The first piece decides: an empty source has no channel, whose writer would never be seen. */
+static int start_flow(struct copy *c, json_t *payload, ssize_t first, struct err *err)
+{
+    JSON_OWNED nothing = json_object();
+    CLEANUP(wire_answer_done) struct wire_answer channel = { 0 };
+    struct stat st;
+    int r = wire_call(c->w, "engine::channels::create", nothing, CALL_WAIT_MS, &channel, err);
+    if (r < 0)
+        return r;
+    if (channel.error)
+        return err_set(err, ERR_UPSTREAM, 0, "engine::channels::create: %.200s",
+                       json_get_str(channel.error, "message", ""));
+    r = wire_channel(c->w, json_get(channel.result, "writer"), &writer_events, c, &c->ws, err);
+    if (r < 0)
+        return r;
+    (void)json_object_set(payload, "content", json_get(channel.result, "reader"));
+    if (fstat(c->fd, &st) < 0 || !S_ISREG(st.st_mode))
+        (void)watch_new(wire_loop(c->w), c->fd, LOOP_READ, on_source, c, &c->watch);
+    if (send_piece(c, first) && !c->watch)
+        pump_file(c);
+    return 0;
+}
+
+static int say_uploaded(const struct copy *c, const json_t *result)
+{
+    int64_t written = json_get_int(result, "bytes_written", -1);
+    if (c->is_json)
+        display_json(result, stdout);
+    else
+        printf("uploaded %lld bytes to %s:%s\n", (long long)c->done, c->id, c->remote);
+    if (written != c->done)
+        (void)fprintf(stderr, "warning: %lld bytes were sent and %lld were written\n", (long long)c->done,
+                      (long long)written);
+    return 0;
+}
+
+static int upload(const struct verbs_args *a, struct copy *c)
+{
+    struct err err = ERR_INIT;
+    CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
+    JSON_OWNED payload = write_payload(a, c);
+    ssize_t first;
+    do
+        first = read(c->fd, c->piece, sizeof(c->piece));
+    while (first < 0 && errno == EINTR);
+    if (first < 0)
+        return fail_local(c, "read");
+    if (first == 0)
+        (void)json_object_set_new(payload, "content_b64", json_string(""));
+    int r = first ? start_flow(c, payload, first, &err) : 0;
+    if (r < 0)
+        return engine_connect_fail_text(err.msg);
+    wire_ask(c->w, "sandbox::fs::write", payload, NULL, &answer);
+    r = wait_moving(c, &answer.is_there, &err);
+    display_bar_end(&c->bar);
+    wire_forget(c->w, &answer);
+    if (c->is_failed)
+        return engine_connect_fail_text(c->why);
+    if (r < 0)
+        return engine_connect_fail_text(err.msg);
+    return answer.error ? engine_connect_fail(answer.error) : say_uploaded(c, answer.result);
+}
+
+int sandbox_copy_upload(const struct verbs_args *a)
+{
+    struct copy c = { .fd = STDIN_FILENO, .id = a->words[0], .local = a->words[1], .remote = a->words[2], .size = -1 };
+    struct stat st;
+    c.is_json = verbs_value(a, "json") != NULL;
+    if (strcmp(c.local, "-") != 0) {
+        c.fd = open(c.local, O_RDONLY | O_CLOEXEC);
+        if (c.fd < 0)
+            return fail_local(&c, "open");
+    }
+    if (fstat(c.fd, &st) == 0 && S_ISREG(st.st_mode))
+        c.size = st.st_size;
+    display_bar_start(&c.bar, "uploading", c.size);
+    int r = open_engine(a, &c);
+    r = r ? r : upload(a, &c);
+    close_copy(&c);
+    return r;
+}
+
+/* --- download --- */
+
+static void fail_sink(struct copy *c, const char *why)
+{
+    c->is_failed = true;
+    (void)snprintf(c->why, sizeof(c->why), "%s", why);
+    c->is_over = true;
+    if (c->ws)
+        ws_close(c->ws, 1000, "");
+    wire_wake(c->w);
+}
+
+/* A text frame is the server's word that the bytes end here for a bad reason. */
+static void take_trouble(struct copy *c, const char *data, size_t len)
+{
+    JSON_OWNED trouble = NULL;
+    char why[280];
+    if (json_read(data, len, &trouble, NULL) < 0 || !json_get(trouble, "error"))
+        return;
+    (void)snprintf(why, sizeof(why), "[%.10s] %.250s",
+                   json_get_str(trouble, "code", json_get_str(trouble, "error", "S216")),
+                   json_get_str(trouble, "message", "the download was cut short"));
+    fail_sink(c, why);
+}
+
+static void on_content(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+{
+    struct copy *c = arg;
+    (void)ws;
+    if (c->is_over)
+        return;
+    if (is_text) {
+        take_trouble(c, data, len);
+        return;
+    }
+    int r = write_all_write(c->fd, data, len);
+    if (r < 0) {
+        fail_sink(c, strerror(-r));
+        return;
+    }
+    c->done += (int64_t)len;
+    display_bar_move(&c->bar, c->done);
+}
+
+static void on_content_end(void *arg, struct ws *ws, int code, const char *reason)
+{
+    struct copy *c = arg;
+    (void)ws, (void)code, (void)reason;
+    c->ws = NULL;
+    c->is_over = true;
+    wire_wake(c->w);
+}
+
+static const struct ws_events reader_events = { .on_message = on_content, .on_close = on_content_end };
+
+static int receive(struct copy *c, const json_t *result)
+{
+    struct err err = ERR_INIT;
+    c->size = json_get_int(result, "size", -1);
+    display_bar_start(&c->bar, "downloading", c->size);
+    int r = wire_channel(c->w, json_get(result, "content"), &reader_events, c, &c->ws, &err);
+    if (r == 0)
+        r = wait_moving(c, &c->is_over, &err);
+    display_bar_end(&c->bar);
+    if (r < 0)
+        return engine_connect_fail_text(err.msg);
+    if (c->is_failed)
+        return engine_connect_fail_text(c->why);
+    if (c->size >= 0 && c->done != c->size)
+        (void)fprintf(stderr, "warning: the file has %lld bytes and %lld came\n", (long long)c->size,
+                      (long long)c->done);
+    return 0;
+}
+
+/* LOCAL, or the file of the same name in the folder LOCAL. Caller frees. */
+static char *target_of(const struct copy *c)
+{
+    struct stat st;
+    const char *slash = strrchr(c->remote, '/');
+    if (stat(c->local, &st) < 0 || !S_ISDIR(st.st_mode))
+        return xstrdup(c->local);
+    return xasprintf("%s/%s", c->local, slash ? slash + 1 : c->remote);
+}
+
+static int download_to(struct copy *c, const json_t *result)
+{
+    CLEANUP(free_p) char *target = target_of(c);
+    bool is_stdout = strcmp(c->local, "-") == 0;
+    c->local = target;
+    c->fd = is_stdout ? STDOUT_FILENO : open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (c->fd < 0)
+        return fail_local(c, "open");
+    int r = receive(c, result);
+    if (r == 0 && !is_stdout) {
+        if (c->is_json) {
+            JSON_OWNED said = json_pack("{s:I, s:s}", "bytes", (json_int_t)c->done, "path", target);
+            display_json(said, stdout);
+        } else {
+            printf("downloaded %lld bytes to %s\n", (long long)c->done, target);
+        }
+    }
+    return r;
+}
+
+int sandbox_copy_download(const struct verbs_args *a)
+{
+    struct copy c = { .fd = NO_FD, .id = a->words[0], .remote = a->words[1], .local = a->words[2], .size = -1 };
+    struct err err = ERR_INIT;
+    CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
+    c.is_json = verbs_value(a, "json") != NULL;
+    int r = open_engine(a, &c);
+    if (r != 0)
+        return r;
+    JSON_OWNED payload = json_pack("{s:o, s:o}", "sandbox_id", json_text(c.id, strlen(c.id)), "path",
+                                   json_text(c.remote, strlen(c.remote)));
+    if (wire_call(c.w, "sandbox::fs::read", payload, CALL_WAIT_MS, &answer, &err) < 0)
+        r = engine_connect_fail_text(err.msg);
+    else
+        r = answer.error ? engine_connect_fail(answer.error) : download_to(&c, answer.result);
+    close_copy(&c);
+    return r;
+}

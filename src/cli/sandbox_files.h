@@ -1,0 +1,10 @@
+/* Files of a sandbox by REST: `file read|write|upload|ls|mv` and `cp`. May include: base/, spec/, cli/. */
+#pragma once
+#include "cli/verbs.h"
+
+verbs_fn sandbox_files_read;
+verbs_fn sandbox_files_write;
+verbs_fn sandbox_files_upload;
+verbs_fn sandbox_files_ls;
+verbs_fn sandbox_files_mv;
+verbs_fn sandbox_files_cp;

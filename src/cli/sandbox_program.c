@@ -1,0 +1,294 @@
+#include "cli/sandbox_program.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "cli/operation_args.h"
+#include "cli/operation_verb.h"
+#include "spec/spec.h"
+
+enum { ROWS_MAX = 2 * OP_COUNT + 160, PATH_BYTES = 64 };
+
+struct sandbox_program {
+    struct verbs_program program;
+    struct verbs_verb rows[ROWS_MAX + 1];
+    size_t n;
+    void **owned; /* everything the rows point to */
+    size_t n_owned;
+};
+
+static const struct verbs_option general[] = {
+    { "server", 0, "URL", "Where the server is [III_SANDBOX_URL, else http://localhost:3111]" },
+    { "token", 0, "SECRET", "Token for it [III_SANDBOX_TOKEN, else III_AUTH_TOKEN]" },
+    { "ca-cert", 0, "FILE", "Who may have signed its certificate [III_CA_CERT, else the system's store]" },
+    { "json", 0, NULL, "Print the server's answer as JSON" },
+    { 0 },
+};
+
+static void *keep(struct sandbox_program *b, void *what)
+{
+    b->owned = xrealloc(b->owned, (b->n_owned + 1) * sizeof(*b->owned));
+    return b->owned[b->n_owned++] = what;
+}
+
+static bool has_row(const struct sandbox_program *b, const char *path)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (strcmp(b->rows[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+static struct verbs_verb *add_row(struct sandbox_program *b, const struct verbs_verb *row)
+{
+    if (b->n == ROWS_MAX || has_row(b, row->path))
+        return NULL;
+    b->rows[b->n] = *row;
+    b->rows[b->n].program = &b->program;
+    return &b->rows[b->n++];
+}
+
+/* --- options --- */
+
+struct options {
+    struct verbs_option *list;
+    size_t n;
+};
+
+static void add_option(struct options *o, struct verbs_option option)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (strcmp(o->list[i].name, option.name) == 0)
+            return; /* the one written by hand */
+    o->list = xrealloc(o->list, (o->n + 2) * sizeof(*o->list));
+    o->list[o->n++] = option;
+    o->list[o->n] = (struct verbs_option){ 0 };
+}
+
+static const char *placeholder(const struct field *f)
+{
+    switch (f->type) {
+    case FIELD_INT:
+    case FIELD_NUM:
+        return "N";
+    case FIELD_BOOL:
+        return "[=false]";
+    case FIELD_STR_MAP:
+        return "K=V";
+    case FIELD_OBJ:
+    case FIELD_OBJ_LIST:
+    case FIELD_ANY:
+        return "JSON";
+    case FIELD_STR_LIST:
+        return "TEXT...";
+    case FIELD_STR:
+    case FIELD_COMMAND:
+        break;
+    }
+    return f->choices ? f->choices : "TEXT";
+}
+
+static bool is_operand(const struct operation_verb_operands *o, const struct field *f)
+{
+    for (size_t i = 0; o && i < o->n; i++)
+        if (o->fields[i] == f)
+            return true;
+    return false;
+}
+
+static const char *option_help(struct sandbox_program *b, const struct field *f)
+{
+    bool is_many = f->type == FIELD_STR_LIST || f->type == FIELD_STR_MAP;
+    return keep(b, xasprintf("%s%s%s%s%s", f->help, is_many ? "; may be given again" : "", f->fallback ? " [" : "",
+                             f->fallback ? f->fallback : "", f->fallback ? "]" : ""));
+}
+
+/* Options for the fields of an operation that are no operands; kebab: as people type them. */
+static void add_fields(struct sandbox_program *b, struct options *o, const struct op *op,
+                       const struct operation_verb_operands * not, bool is_kebab)
+{
+    char name[OPERATION_ARGS_NAME_MAX];
+    for (const struct field *f = op->fields; f->name; f++) {
+        if (is_operand(not, f) || (is_kebab && f->flags & FIELD_PATH))
+            continue;
+        operation_args_kebab(f->name, name);
+        const char *shown = is_kebab ? keep(b, xstrdup(name)) : f->name;
+        add_option(o, (struct verbs_option){ shown, 0, placeholder(f), option_help(b, f) });
+    }
+}
+
+static void add_general(struct options *o, const struct op *op)
+{
+    if (op && op->flags & OP_MAY_STREAM)
+        add_option(o, (struct verbs_option){ "stream", 0, NULL, "Ask for events as they come, instead of one answer" });
+    for (const struct verbs_option *g = general; g->name; g++)
+        add_option(o, *g);
+}
+
+/* --- rows --- */
+
+/* Rows by hand: options of their own, then those of their operation, then the general ones. */
+static void add_by_hand(struct sandbox_program *b)
+{
+    for (const struct verbs_verb *v = sandbox_verbs_rows; v->path; v++) {
+        struct verbs_verb *row = add_row(b, v);
+        struct options o = { 0 };
+        if (!row || !row->run)
+            continue;
+        for (const struct verbs_option *own = v->options; own && own->name; own++)
+            add_option(&o, *own);
+        if (v->op) {
+            struct operation_verb_operands words;
+            operation_verb_operands(v->op, &words);
+            add_fields(b, &o, v->op, &words, true);
+        }
+        add_general(&o, NULL);
+        row->options = keep(b, o.list);
+    }
+}
+
+static char *operands_text(const struct operation_verb_operands *o)
+{
+    struct buf out = BUF_INIT(1024);
+    for (size_t i = 0; i < o->n; i++) {
+        const struct field *f = o->fields[i];
+        char name[OPERATION_ARGS_NAME_MAX];
+        bool is_many = operation_args_takes_many(f);
+        operation_args_kebab(f->name, name);
+        if (f->type == FIELD_STR_MAP)
+            (void)snprintf(name, sizeof(name), "NAME=VALUE");
+        for (char *p = name; *p; p++)
+            *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+        (void)buf_addf(&out, "%s%s%s%s%s", i ? " " : "", i >= o->n_needed ? "[" : "", name, is_many ? "..." : "",
+                       i >= o->n_needed ? "]" : "");
+    }
+    return buf_steal(&out, NULL);
+}
+
+/* Another path of an operation that came before: one command is enough. */
+static bool is_alias(const struct op *op)
+{
+    for (const struct op *other = spec_ops; other < op; other++)
+        if (strcmp(other->fn, op->fn) == 0)
+            return true;
+    return false;
+}
+
+static void add_operation(struct sandbox_program *b, const struct op *op)
+{
+    char path[PATH_BYTES];
+    struct operation_verb_operands words;
+    struct options o = { 0 };
+    operation_verb_path(op, path, sizeof(path));
+    if (!*path || has_row(b, path) || is_alias(op))
+        return;
+    operation_verb_operands(op, &words);
+    add_fields(b, &o, op, &words, true);
+    add_general(&o, op);
+    const struct field *last = words.n ? words.fields[words.n - 1] : NULL;
+    bool is_many = last && operation_args_takes_many(last);
+    struct verbs_verb row = { .path = keep(b, xstrdup(path)),
+                              .operands = keep(b, operands_text(&words)),
+                              .summary = op->help,
+                              .options = keep(b, o.list),
+                              .run = operation_verb_run,
+                              .flags = op->flags & OP_SANDBOX ? VERBS_BOX : 0u,
+                              .min_words = (int)words.n_needed,
+                              .max_words = is_many ? -1 : (int)words.n,
+                              .op = op };
+    row.examples = keep(b, xasprintf("iii-sandbox %s%s%s", path, *row.operands ? " " : "", row.operands));
+    (void)add_row(b, &row);
+}
+
+static void add_api(struct sandbox_program *b, const struct op *op)
+{
+    struct options o = { 0 };
+    if (is_alias(op))
+        return;
+    add_fields(b, &o, op, NULL, false);
+    add_option(&o,
+               (struct verbs_option){ "params", 0, "JSON|@FILE|-", "All parameters as one object; options replace" });
+    add_general(&o, op);
+    struct verbs_verb row = { .path = keep(b, xasprintf("api %s", op->name)),
+                              .operands = "",
+                              .summary = op->help,
+                              .about = keep(b, xasprintf("%s %s, the engine's %s.", op->method, op->path, op->fn)),
+                              .options = keep(b, o.list),
+                              .run = operation_verb_api,
+                              .flags = VERBS_QUIET,
+                              .op = op };
+    (void)add_row(b, &row);
+}
+
+/* A group for the first word of every path; what is below it is its summary. */
+static void add_groups(struct sandbox_program *b)
+{
+    for (size_t i = 0, n = b->n; i < n; i++) {
+        const char *blank = strchr(b->rows[i].path, ' ');
+        CLEANUP(free_p) char *noun = blank ? xstrndup(b->rows[i].path, (size_t)(blank - b->rows[i].path)) : NULL;
+        if (!noun || has_row(b, noun))
+            continue;
+        struct buf words = BUF_INIT(4096);
+        for (size_t j = 0; j < n; j++)
+            if (verbs_is_below(&b->rows[j], noun))
+                (void)buf_addf(&words, "%s%s", words.len ? ", " : "", verbs_last_word(&b->rows[j]));
+        struct verbs_verb row = { .path = keep(b, xstrdup(noun)),
+                                  .operands = "COMMAND",
+                                  .summary = keep(b, buf_steal(&words, NULL)),
+                                  .flags = VERBS_GROUP };
+        (void)add_row(b, &row);
+    }
+}
+
+struct sandbox_program *sandbox_program_new(void)
+{
+    struct sandbox_program *b = xzalloc(sizeof(*b));
+    b->program = (struct verbs_program){
+        .name = SANDBOX_PROGRAM_NAME,
+        .summary = "sandboxes of a server, from the command line",
+        .usage = "iii-sandbox [--server URL] [--token SECRET] COMMAND [OPTIONS]",
+        .about = "The server is the one of --server, of III_SANDBOX_URL or of ~/.config/iii-sandbox/config.json,\n"
+                 "else http://localhost:3111; `iii-sandbox serve` starts one. Every command takes --json.",
+        .examples = "iii-sandbox create python:3.12-slim\n"
+                    "iii-sandbox exec \"$SB\" 'echo hello | wc -c'\n"
+                    "iii-sandbox exec -it \"$SB\" bash\n"
+                    "iii-sandbox cp data.csv \"$SB\":/workspace/\n"
+                    "iii-sandbox snapshot create \"$SB\" before-upgrade\n"
+                    "iii-sandbox top",
+        .ids = "command iii-sandbox list 2>/dev/null",
+        .shown_version = "iii-sandbox/",
+        .rows = b->rows,
+        .general = general,
+        .usage_exit = 1,
+    };
+    add_by_hand(b);
+    for (size_t i = 0; i < OP_COUNT; i++)
+        add_operation(b, &spec_ops[i]);
+    add_groups(b);
+    for (const struct verbs_verb *v = verb_table_rows; v->path; v++)
+        if (v->flags & VERBS_BOTH)
+            (void)add_row(b, v);
+    for (size_t i = 0; i < OP_COUNT; i++)
+        add_api(b, &spec_ops[i]);
+    return b;
+}
+
+const struct verbs_program *sandbox_program_get(const struct sandbox_program *b)
+{
+    return &b->program;
+}
+
+struct sandbox_program *sandbox_program_free(struct sandbox_program *b)
+{
+    if (!b)
+        return NULL;
+    for (size_t i = 0; i < b->n_owned; i++)
+        free(b->owned[i]);
+    free(b->owned);
+    free(b);
+    return NULL;
+}

@@ -1,0 +1,284 @@
+#include "cli/worker_add.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "cli/project_file.h"
+#include "cli/worker_lock.h"
+
+#define WORKER "iii-sandbox"
+
+/* The defaults of the contract. Each line is indented by the list's own indent. */
+static const char *const block[] = {
+    ("- name: " WORKER),
+    "  config:",
+    "    auto_install: true",
+    "    image_allowlist:",
+    "      - python",
+    "      - node",
+    "    default_idle_timeout_secs: 300",
+    "    max_concurrent_sandboxes: 32",
+    "    default_cpus: 1",
+    "    default_memory_mb: 512",
+};
+
+/* --- the text --- */
+
+static size_t line_len(const char *line)
+{
+    size_t n = strcspn(line, "\n");
+    return n + (line[n] == '\n');
+}
+
+static size_t indent_of(const char *line)
+{
+    return strspn(line, " ");
+}
+
+static bool is_blank(const char *line)
+{
+    const char *p = line + strspn(line, " \t\r");
+    return *p == '\n' || *p == '#' || !*p;
+}
+
+static void add_block(struct buf *out, size_t indent)
+{
+    if (out->len > 0 && out->data[out->len - 1] != '\n')
+        (void)buf_add_char(out, '\n');
+    for (size_t i = 0; i < sizeof(block) / sizeof(block[0]); i++)
+        (void)buf_addf(out, "%*s%s\n", (int)indent, "", block[i]);
+}
+
+/* The line "workers:" or its older name; NULL: there is none. */
+static const char *find_list(const char *text)
+{
+    for (const char *p = text; *p; p += line_len(p))
+        if (strncmp(p, "workers:", 8) == 0 || strncmp(p, "modules:", 8) == 0)
+            return p;
+    return NULL;
+}
+
+/* What stands behind the colon, without comment: "" a block list follows, "[]" an empty one, else a flow list. */
+static enum { LIST_BLOCK, LIST_EMPTY, LIST_FLOW } list_form(const char *line)
+{
+    const char *p = line + 8 + strspn(line + 8, " \t");
+    if (is_blank(p))
+        return LIST_BLOCK;
+    size_t n = strcspn(p, " \t\r\n#");
+    bool is_empty =
+        (n == 2 && memcmp(p, "[]", 2) == 0) || (n == 1 && *p == '~') || (n == 4 && memcmp(p, "null", 4) == 0);
+    return is_empty && is_blank(p + n) ? LIST_EMPTY : LIST_FLOW;
+}
+
+static bool is_ours(const char *line)
+{
+    const char *p = line + indent_of(line);
+    if (strncmp(p, "- name:", 7) != 0)
+        return false;
+    p += 7 + strspn(p + 7, " \t\"'");
+    size_t n = strcspn(p, " \t\r\n\"'#");
+    return n == sizeof(WORKER) - 1 && memcmp(p, WORKER, n) == 0;
+}
+
+/* The first line after the entry that starts at line. */
+static const char *entry_end(const char *line)
+{
+    size_t indent = indent_of(line);
+    const char *p = line + line_len(line), *end = p;
+    for (; *p; p += line_len(p)) {
+        if (is_blank(p))
+            continue;
+        if (indent_of(p) <= indent)
+            break;
+        end = p + line_len(p);
+    }
+    return end;
+}
+
+struct spot {
+    const char *ours;  /* our entry, or NULL */
+    const char *after; /* where a new one goes */
+    size_t indent;     /* of the list's entries */
+};
+
+/* Walks a block list that begins after its key. */
+static struct spot scan_list(const char *list)
+{
+    struct spot s = { .after = list + line_len(list), .indent = 2 };
+    bool has_entry = false;
+    for (const char *p = s.after; *p; p += line_len(p)) {
+        if (is_blank(p))
+            continue;
+        if (indent_of(p) == 0 && *p != '-')
+            break; /* the next key */
+        if (!has_entry)
+            s.indent = indent_of(p);
+        has_entry = true;
+        if (indent_of(p) == s.indent && is_ours(p))
+            s.ours = p;
+        s.after = p + line_len(p);
+    }
+    return s;
+}
+
+static int edit_block_list(const char *text, const char *list, bool is_reset, struct buf *out,
+                           enum worker_add_done *ret)
+{
+    struct spot s = scan_list(list);
+    const char *cut = s.ours && is_reset ? s.ours : s.after, *go_on = s.ours && is_reset ? entry_end(s.ours) : s.after;
+    *ret = !s.ours ? WORKER_ADD_ADDED : is_reset ? WORKER_ADD_RESET : WORKER_ADD_KEPT;
+    if (*ret == WORKER_ADD_KEPT)
+        return buf_add_str(out, text);
+    (void)buf_add(out, text, (size_t)(cut - text));
+    add_block(out, s.indent);
+    return buf_add_str(out, go_on);
+}
+
+int worker_add_edit(const char *text, bool is_reset, struct buf *out, enum worker_add_done *ret, struct err *err)
+{
+    const char *list = find_list(text);
+    *ret = WORKER_ADD_ADDED;
+    if (!list) {
+        (void)buf_add_str(out, text);
+        if (out->len > 0 && out->data[out->len - 1] != '\n')
+            (void)buf_add_char(out, '\n');
+        (void)buf_add_str(out, "workers:\n");
+        add_block(out, 2);
+        return 0;
+    }
+    switch (list_form(list)) {
+    case LIST_BLOCK:
+        return edit_block_list(text, list, is_reset, out, ret);
+    case LIST_EMPTY:
+        (void)buf_add(out, text, (size_t)(list - text));
+        (void)buf_addf(out, "%.8s\n", list);
+        add_block(out, 2);
+        return buf_add_str(out, list + line_len(list));
+    case LIST_FLOW:
+        break;
+    }
+    return err_set(err, ERR_INVALID, 0,
+                   "the list of workers is written in one line; write one entry a line, then try again");
+}
+
+const char *worker_add_entry(const char *text, size_t *ret_len)
+{
+    const char *list = find_list(text), *ours = list ? scan_list(list).ours : NULL;
+    if (ours)
+        *ret_len = (size_t)(entry_end(ours) - ours);
+    return ours;
+}
+
+/* --- the files --- */
+
+static const char *config_path(const struct verbs_args *a)
+{
+    const char *env = getenv("III_CONFIG_PATH");
+    if (a->config)
+        return a->config;
+    return env && *env ? env : "config.yaml";
+}
+
+/* lock NULL: none was written. */
+static void report(const struct verbs_args *a, const char *config, const char *lock, enum worker_add_done done)
+{
+    static const char *const words[] = {
+        [WORKER_ADD_ADDED] = "added", [WORKER_ADD_KEPT] = "kept", [WORKER_ADD_RESET] = "reset"
+    };
+    (void)fprintf(stderr, "%s " WORKER " in %s%s\n", done == WORKER_ADD_ADDED ? "added" : "updated", config,
+                  done == WORKER_ADD_KEPT    ? " (its settings were kept; --force --reset-config restores the defaults)"
+                  : done == WORKER_ADD_RESET ? " (the defaults were restored)"
+                                             : "");
+    if (lock)
+        (void)fprintf(stderr, "locked in %s\n", lock);
+    if (done != WORKER_ADD_KEPT)
+        (void)fprintf(stderr, "a server that runs with this file reads it by itself\n");
+    if (!verbs_value(a, "json"))
+        return;
+    JSON_OWNED all =
+        json_pack("{s:s, s:s, s:s, s:s?}", "worker", WORKER, "done", words[done], "config", config, "lock", lock);
+    (void)json_dumpf(all, stdout, JSON_SORT_KEYS);
+    (void)printf("\n");
+}
+
+static int edit_config(const struct verbs_args *a, const char *config, struct buf *after, enum worker_add_done *ret,
+                       struct err *err)
+{
+    CLEANUP(buf_done) struct buf before = BUF_INIT(PROJECT_FILE_MAX);
+    bool is_reset = verbs_value(a, "force") && verbs_value(a, "reset-config");
+    int r = project_file_read(config, &before, err);
+    if (r == 0)
+        r = worker_add_edit(buf_text(&before), is_reset, after, ret, err);
+    return r == 0 && *ret != WORKER_ADD_KEPT ? project_file_write(config, after, err) : r;
+}
+
+static int lock_entry(const struct verbs_args *a, const char *config, const char *text, const char *path,
+                      struct err *err)
+{
+    struct worker_lock_entry entry = { .name = WORKER, .version = a->hooks->version, .config = config };
+    JSON_OWNED lock = NULL;
+    int r = worker_lock_load(path, &lock, err);
+    if (r < 0)
+        return r;
+    entry.text = worker_add_entry(text, &entry.len);
+    return worker_lock_put(path, lock, &entry, err);
+}
+
+static int add_block_to_file(const struct verbs_args *a)
+{
+    const char *config = config_path(a);
+    CLEANUP(free_p) char *lock = worker_lock_path(config);
+    CLEANUP(buf_done) struct buf text = BUF_INIT(2 * PROJECT_FILE_MAX);
+    struct err err = ERR_INIT;
+    enum worker_add_done done = WORKER_ADD_KEPT;
+    if (edit_config(a, config, &text, &done, &err) < 0) {
+        (void)fprintf(stderr, "error: %s\n", err.msg);
+        return 1;
+    }
+    bool is_locked = lock_entry(a, config, buf_text(&text), lock, &err) == 0;
+    if (!is_locked) /* the worker is there all the same */
+        (void)fprintf(stderr, "warning: %s\n", err.msg);
+    report(a, config, is_locked ? lock : NULL, done);
+    return 0;
+}
+
+/* --- the command --- */
+
+static bool is_reference(const char *name)
+{
+    return strchr(name, '/') || (strchr(name, ':') && !strchr(name, '@'));
+}
+
+static int pull(const struct verbs_args *a, char *name)
+{
+    char verb[] = "image", command[] = "pull", json[] = "--json";
+    bool is_json = verbs_value(a, "json");
+    char *argv[] = { verb, command, name, is_json ? json : NULL, NULL };
+    return a->hooks->image(is_json ? 4 : 3, argv) == 0 ? 0 : 1; /* what went wrong was said */
+}
+
+static int add_one(const struct verbs_args *a, char *name)
+{
+    if (strcmp(name, WORKER) == 0)
+        return add_block_to_file(a);
+    if (is_reference(name))
+        return pull(a, name);
+    (void)fprintf(stderr,
+                  "error: \"%s\" is no worker that can be added here: it is " WORKER ", or an image to pull, such as "
+                  "docker.io/library/%s:latest\n",
+                  name, name);
+    return 1;
+}
+
+int worker_add_run(const struct verbs_args *a)
+{
+    for (int i = 0; i < a->n_words; i++) {
+        int r = add_one(a, a->words[i]);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}

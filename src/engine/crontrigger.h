@@ -1,5 +1,0 @@
-/* Trigger type `cron`: calls at the times of an expression. Private to engine/. */
-#pragma once
-#include "engine/engine_core.h"
-
-void crontrigger_init(struct engine *e);

@@ -1,0 +1,313 @@
+#include "engine/remote_engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "engine/engine_core.h"
+#include "engine/invocation.h"
+#include "engine/message.h"
+#include "engine/worker.h"
+#include "http/url.h"
+#include "http/ws.h"
+
+#define FIRST_PAUSE_MS 1000
+#define PAUSE_MAX_MS   30000
+#define PING_MS        20000
+
+struct outside {
+    struct engine *engine;
+    char *url, *token;
+    struct ws *ws; /* NULL while it waits to connect again */
+    struct timer *retry, *ping;
+    int64_t pause_ms;
+    char *worker_id, *reattach_token; /* of the last greeting */
+    bool has_handshake;
+    struct map *pending; /* invocation id -> struct asked */
+    unsigned n_refs;     /* the owner, and each call of it that this process carries out */
+};
+
+/* A call of ours over there. */
+struct asked {
+    engine_done_fn *done;
+    void *arg;
+};
+
+/* A call of theirs over here. */
+struct served {
+    struct outside *outside;
+    char *invocation_id, *function_id;
+};
+
+static void unref(struct outside *o)
+{
+    if (--o->n_refs)
+        return;
+    map_free(o->pending);
+    free(o->url);
+    free(o->token);
+    free(o->worker_id);
+    free(o->reattach_token);
+    free(o);
+}
+
+static void send_json(struct outside *o, json_t *msg)
+{
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(msg, &len);
+    json_decref(msg);
+    if (o->ws)
+        (void)ws_send(o->ws, true, text, len);
+}
+
+/* --- their calls --- */
+
+static void on_served(void *arg, json_t *result, const struct engine_error *error)
+{
+    struct served *s = arg;
+    struct outside *o = s->outside;
+    JSON_OWNED body = error ? message_error_body(error->code, error->message, error->stacktrace) : NULL;
+    if (s->invocation_id) /* by a connection that came after the one that asked, too: ids are what callers wait for */
+        send_json(o, message_result(s->invocation_id, s->function_id, body ? NULL : result, body));
+    free(s->invocation_id);
+    free(s->function_id);
+    free(s);
+    unref(o);
+}
+
+static void serve(struct outside *o, const struct message *m)
+{
+    struct served *s = xzalloc(sizeof(*s));
+    *s = (struct served){ .outside = o,
+                          .invocation_id = xstrdup(m->invocation_id),
+                          .function_id = xstrdup(m->function_id) };
+    o->n_refs++;
+    if (json_is_object(m->data))
+        (void)json_object_del(m->data, "_caller_worker_id"); /* their id of the caller says nothing here */
+    struct invocation i = { .function_id = m->function_id,
+                            .payload = m->data,
+                            .metadata = m->metadata,
+                            .done = on_served,
+                            .arg = s,
+                            .outside = o };
+    invocation_start(o->engine, &i);
+}
+
+/* --- our calls --- */
+
+void remote_engine_invoke(struct outside *o, const char *function_id, json_t *payload, engine_done_fn *done, void *arg)
+{
+    char id[UUID_MAX];
+    JSON_OWNED empty = json_object();
+    if (!o->ws) {
+        struct engine_error error = { .code = "invocation_error", .message = "the outside engine is not connected" };
+        done(arg, NULL, &error);
+        return;
+    }
+    struct asked *a = xzalloc(sizeof(*a));
+    *a = (struct asked){ .done = done, .arg = arg };
+    uuid_new(id);
+    map_set(o->pending, id, a);
+    send_json(o, message_invoke(id, function_id, payload ? payload : empty));
+}
+
+static void on_answer(struct outside *o, const struct message *m)
+{
+    struct asked *a = map_remove(o->pending, m->uuid);
+    if (!a)
+        return;
+    struct engine_error error = { .code = json_get_str(m->error, "code", ""),
+                                  .message = json_get_str(m->error, "message", "") };
+    a->done(a->arg, m->result, m->error ? &error : NULL);
+    free(a);
+}
+
+static void fail_pending(struct outside *o)
+{
+    struct engine_error error = { .code = "invocation_error",
+                                  .message = "the connection to the outside engine was lost" };
+    for (struct map_iter it = map_iter(o->pending); map_next(&it);) {
+        struct asked *a = map_remove(o->pending, it.key);
+        a->done(a->arg, NULL, &error);
+        free(a);
+    }
+}
+
+/* --- the connection --- */
+
+static void handshake(struct outside *o, const struct message *m)
+{
+    free(o->worker_id);
+    free(o->reattach_token);
+    o->worker_id = xstrdup(m->id);
+    o->reattach_token = xstrdup(m->reattach_token);
+    o->has_handshake = true;
+    o->pause_ms = FIRST_PAUSE_MS;
+    log_event(LOG_DEBUG, "engine.outside_joined", "url", o->url, "worker", o->worker_id, NULL);
+}
+
+static void on_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+{
+    struct outside *o = arg;
+    struct err err = ERR_INIT;
+    CLEANUP(message_done) struct message m = { 0 };
+    (void)w, (void)is_text;
+    if (message_read(data, len, &m, &err) < 0) {
+        log_event(LOG_DEBUG, "engine.outside_bad_message", "error", err.msg, NULL);
+        return;
+    }
+    if (m.type == MESSAGE_WORKER_REGISTERED)
+        handshake(o, &m);
+    else if (m.type == MESSAGE_INVOKE)
+        serve(o, &m);
+    else if (m.type == MESSAGE_RESULT)
+        on_answer(o, &m);
+    else if (m.type == MESSAGE_PING)
+        send_json(o, json_pack("{s:s}", "type", "pong"));
+    else if (m.type == MESSAGE_ERROR)
+        log_event(LOG_DEBUG, "engine.outside_refused", "code", json_get_str(m.error, "code", ""), "error",
+                  json_get_str(m.error, "message", ""), NULL);
+}
+
+/* Plus or minus 30 %, so that many workers do not come back at the same moment. */
+static int64_t jittered(int64_t ms)
+{
+    uint32_t dice;
+    ident_random(&dice, sizeof(dice));
+    return ms * (700 + (int64_t)(dice % 601)) / 1000;
+}
+
+static void on_close(void *arg, struct ws *w, int code, const char *reason)
+{
+    struct outside *o = arg;
+    (void)w, (void)code;
+    o->ws = NULL;
+    o->has_handshake = false;
+    int64_t pause = jittered(o->pause_ms);
+    o->pause_ms = o->pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : o->pause_ms * 2;
+    timer_set(o->retry, pause, 0);
+    log_event(LOG_DEBUG, "engine.outside_lost", "url", o->url, "reason", reason, NULL);
+    fail_pending(o);
+    invocation_outside_left(o->engine, o);
+}
+
+static void register_functions(struct outside *o)
+{
+    for (struct map_iter it = map_iter(o->engine->local); map_next(&it);) {
+        const struct function *f = it.value;
+        if (f->is_inside)
+            continue;
+        json_t *m = json_pack("{s:s, s:s}", "type", "registerfunction", "id", f->id);
+        message_set_str(m, "description", f->description);
+        message_set(m, "request_format", f->request_schema);
+        message_set(m, "response_format", f->response_schema);
+        message_set(m, "metadata", f->metadata);
+        send_json(o, m);
+    }
+}
+
+/* What is sent before the handshake is done waits in the socket's queue: the order is the contract's. */
+static void introduce(struct outside *o)
+{
+    if (o->worker_id && o->reattach_token)
+        send_json(o, json_pack("{s:s, s:s, s:s}", "type", "reattach", "previous_worker_id", o->worker_id,
+                               "reattach_token", o->reattach_token));
+    register_functions(o);
+    JSON_OWNED about = json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", o->engine->name, "version", o->engine->version,
+                                 "runtime", "c", "os", "linux", "pid", (int)getpid());
+    json_t *m = message_invoke(NULL, "engine::workers::register", about);
+    (void)json_object_set_new(m, "action", json_pack("{s:s}", "type", "void"));
+    send_json(o, m);
+}
+
+static int connect_now(struct outside *o, struct err *err)
+{
+    static const struct ws_events events = { .on_message = on_message, .on_close = on_close };
+    CLEANUP(free_p) char *auth = o->token ? xasprintf("Authorization: Bearer %s", o->token) : NULL;
+    CLEANUP(free_p) char *url = xasprintf("%s/", o->url);
+    const char *const headers[] = { auth, NULL };
+    const struct ws_target to = {
+        .url = url, .headers = auth ? headers : NULL, .message_max = ENGINE_MESSAGE_MAX, .trust = o->engine->trust
+    };
+    int r = ws_dial(o->engine->loop, &to, &events, o, &o->ws, err);
+    if (r == 0)
+        introduce(o);
+    return r;
+}
+
+static void on_retry(void *arg)
+{
+    struct outside *o = arg;
+    struct err err = ERR_INIT;
+    if (connect_now(o, &err) < 0)
+        on_close(o, NULL, 1006, err.msg);
+}
+
+static void on_ping(void *arg)
+{
+    struct outside *o = arg;
+    if (o->ws)
+        ws_ping(o->ws);
+}
+
+/* With the port written out and no slash at the end: every connection, those of channels too, goes to the same place.
+ */
+static char *full_url(const struct url *u)
+{
+    bool is_v6 = strchr(u->host, ':') != NULL;
+    char *text = xasprintf("ws%s://%s%s%s:%u%s", u->is_secure ? "s" : "", is_v6 ? "[" : "", u->host, is_v6 ? "]" : "",
+                           u->port, u->path);
+    for (size_t n = strlen(text); n && text[n - 1] == '/'; n--)
+        text[n - 1] = '\0';
+    return text;
+}
+
+int remote_engine_new(struct engine *e, const char *url, const char *token, struct outside **ret, struct err *err)
+{
+    struct url parts;
+    bool is_plain = url_parse(url, "ws", URL_ENGINE_PORT, &parts) == 0;
+    if ((!is_plain && url_parse(url, "wss", URL_ENGINE_PORT, &parts) < 0) || strchr(parts.path, '?'))
+        return err_set(err, ERR_INVALID, 0,
+                       "engine URL \"%.200s\" is not of the form ws://host:port or wss://host:port", url);
+    struct outside *o = xzalloc(sizeof(*o));
+    o->engine = e;
+    parts.is_secure = !is_plain;
+    o->url = full_url(&parts);
+    o->token = token && *token ? xstrdup(token) : NULL;
+    o->pause_ms = FIRST_PAUSE_MS;
+    o->n_refs = 1;
+    o->pending = map_new();
+    o->retry = timer_new(e->loop, 0, 0, on_retry, o);
+    o->ping = timer_new(e->loop, PING_MS, PING_MS, on_ping, o);
+    *ret = o;
+    return 0;
+}
+
+struct outside *remote_engine_free(struct outside *o)
+{
+    if (!o)
+        return NULL;
+    struct ws *w = STEAL(o->ws);
+    if (w)
+        ws_drop(w);
+    fail_pending(o);
+    o->retry = timer_free(o->retry);
+    o->ping = timer_free(o->ping);
+    invocation_forget_outside(o->engine, o);
+    unref(o);
+    return NULL;
+}
+
+bool remote_engine_is_connected(const struct outside *o)
+{
+    return o->has_handshake;
+}
+
+const char *remote_engine_url(const struct outside *o)
+{
+    return o->url;
+}

@@ -1,8 +1,0 @@
-/* Processes of the sandbox, from /proc: list, kill, interrupt. */
-#pragma once
-#include <stddef.h>
-#include <stdint.h>
-
-#include "guest/agent/ag_reply.h"
-
-void ag_proc_request(struct ag_reply *r, uint16_t type, const uint8_t *data, size_t len);

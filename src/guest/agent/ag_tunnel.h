@@ -1,8 +1,0 @@
-/* Tunnels: a TCP connection or UDP socket to a port inside the sandbox, as a stream with a window each way. */
-#pragma once
-#include <stddef.h>
-#include <stdint.h>
-
-#include "guest/agent/ag_reply.h"
-
-void ag_tunnel_start(struct ag_reply *r, const uint8_t *data, size_t len);

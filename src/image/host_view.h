@@ -1,0 +1,16 @@
+/* The host's own /usr as an image: a generated layer with everything but /usr, which the runtime binds read-only on
+ * top. Nothing of the host's /etc that is not world-readable gets in, and of the rest only the files listed in
+ * host_view.c. May include: base/, image/. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "image/layout.h"
+#include "image/manifest.h"
+#include "image/record.h"
+
+/* Is name a preset ("host", "shell", "python", "python:…", "node", "node:…") whose program this host has? */
+bool host_view_fits(const char *name);
+/* The layer, built anew only when the host changed since (a few stat calls otherwise). */
+int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err *err);
+void host_view_config(struct manifest_config *ret); /* end with manifest_config_done() */

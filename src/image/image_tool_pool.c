@@ -1,0 +1,299 @@
+/* There is always a child that waits. One that has served a plain call waits for another, up to SPARES_MAX of them, for
+ * as long as calls keep coming: a snapshot makes several, and forking costs more than most of them do. The parent reads
+ * nothing of a call. */
+#include "image/image_tool_pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "image/docker_credentials.h"
+#include "os/confine.h"
+#include "os/seqsock.h"
+
+#define KIDS_MAX   32 /* that are known; more than that end with their call */
+#define SPARES_MAX 3
+#define QUIET_MS   1000          /* then those that have served end */
+#define RULES_US   1000000       /* places may come and go: so old, and they are looked up again for the next child */
+#define UNRULED    (-EOPNOTSUPP) /* there is no landlock, as the server has said; or a program of the site's is used */
+
+/* Which configuration of Docker there was: what a child may read depends on it. All zero: none. */
+struct stamp {
+    dev_t dev;
+    ino_t ino;
+    struct timespec changed;
+};
+
+struct kid {
+    int sock;
+    bool is_idle, has_served;
+    struct stamp stamp; /* what it was confined by */
+};
+
+struct spares {
+    const char *data_dir;
+    int control;
+    image_tool_pool_fn *fn;
+    void *arg;
+    struct kid kids[KIDS_MAX];
+    size_t n;
+    int rules; /* landlock's, for the next child: a descriptor, or why there is none */
+    struct stamp rules_stamp;
+    int64_t rules_us; /* when they were made */
+    struct err rules_err;
+};
+
+/* --- what a child may do --- */
+
+static int make_rules(const char *data_dir, struct err *err)
+{
+    CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
+    CLEANUP(free_p) char *boxes = xasprintf("%s/boxes", data_dir);
+    CLEANUP(free_p) char *docker = docker_credentials_path();
+    const struct confine_place places[] = {
+        { images, CONFINE_UNPACK },
+        { boxes, CONFINE_UNPACK }, /* alike: landlock moves nothing to where more is allowed */
+        { "/dev/null", CONFINE_WRITE },
+        { docker ? docker : "/dev/null", CONFINE_READ },
+        { "/etc", CONFINE_READ },
+        { "/usr", CONFINE_READ },
+        { "/lib", CONFINE_READ },
+        { "/lib64", CONFINE_READ },
+        { "/run/systemd/resolve", CONFINE_READ },
+        { "/run/NetworkManager", CONFINE_READ },
+        { "/run/resolvconf", CONFINE_READ },
+        { "/proc", CONFINE_READ },
+        { "/dev/urandom", CONFINE_READ }
+    };
+    if (docker_credentials_has_helper())
+        return UNRULED; /* it may need any file */
+    return confine_files_prepare(places, sizeof(places) / sizeof(*places), err);
+}
+
+static struct stamp stamp_now(void)
+{
+    struct stat st;
+    CLEANUP(free_p) char *path = docker_credentials_path();
+    if (!path || stat(path, &st) < 0)
+        return (struct stamp){ 0 };
+    return (struct stamp){ .dev = st.st_dev, .ino = st.st_ino, .changed = st.st_ctim };
+}
+
+static bool is_stamp(const struct stamp *a, const struct stamp *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static void drop_rules(struct spares *s)
+{
+    if (s->rules >= 0)
+        (void)close(s->rules); /* only a handle */
+    s->rules = UNRULED;
+}
+
+static void renew_rules(struct spares *s, const struct stamp *now)
+{
+    int64_t at = clock_mono_us();
+    if (s->rules_us && is_stamp(now, &s->rules_stamp) && at - s->rules_us < RULES_US)
+        return;
+    drop_rules(s);
+    s->rules_err = (struct err)ERR_INIT;
+    s->rules = make_rules(s->data_dir, &s->rules_err);
+    s->rules_stamp = *now;
+    s->rules_us = at;
+}
+
+/* In the child. */
+static int confine(struct spares *s, struct err *err)
+{
+    int r = s->rules;
+    if (s->rules >= 0)
+        r = confine_files_enter(s->rules, err);
+    else
+        *err = s->rules_err;
+    drop_rules(s);
+    return r == UNRULED ? 0 : r;
+}
+
+/* --- a child's life --- */
+
+/* A socket that is sent over sock; NO_FD at its end. */
+static int receive_socket(int sock, char *ret_byte)
+{
+    int fd = NO_FD;
+    size_t n_fds = 0;
+    ssize_t n = seqsock_recv(sock, ret_byte, 1, &fd, 1, &n_fds);
+    return n > 0 && n_fds == 1 ? fd : NO_FD;
+}
+
+/* The tool's control socket and those of other children are none of its business. */
+static int forget_others(struct spares *s, int sock)
+{
+    for (size_t i = 0; i < s->n; i++)
+        (void)close(s->kids[i].sock);
+    if (dup2(sock, s->control) < 0 || fcntl(s->control, F_SETFD, FD_CLOEXEC) < 0)
+        return -errno;
+    (void)close(sock);
+    return s->control;
+}
+
+/* The end of its socket means that there will be no call any more. */
+static void live(struct spares *s, int pair_end)
+{
+    struct err err = ERR_INIT;
+    char byte = 'i';
+    (void)signal(SIGCHLD, SIG_DFL); /* it may have children itself: credential helpers */
+    int sock = forget_others(s, pair_end);
+    if (sock < 0)
+        return;
+    int r = confine(s, &err), call;
+    while ((call = receive_socket(sock, &byte)) >= 0) {
+        bool is_reusable = s->fn(s->arg, call, r, &err);
+        (void)close(call); /* all was said */
+        byte = 'i';
+        if (!is_reusable || send(sock, &byte, 1, MSG_NOSIGNAL) != 1)
+            return;
+    }
+}
+
+/* --- the parent --- */
+
+static void forget(struct spares *s, size_t i)
+{
+    (void)close(s->kids[i].sock); /* its end ends the child, now or after its call */
+    s->kids[i] = s->kids[--s->n];
+}
+
+/* NULL when the system has no process or descriptor left, or too many are at work: the next call tries again. */
+static struct kid *make_kid(struct spares *s)
+{
+    int pair[2];
+    if (s->n == KIDS_MAX || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return NULL;
+    struct stamp now = stamp_now();
+    renew_rules(s, &now);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(pair[0]);
+        live(s, pair[1]);
+        _exit(0);
+    }
+    (void)close(pair[1]);
+    if (pid < 0) {
+        (void)close(pair[0]);
+        return NULL;
+    }
+    s->kids[s->n] = (struct kid){ .sock = pair[0], .is_idle = true, .stamp = now };
+    return &s->kids[s->n++];
+}
+
+/* Those that have served come first: the others stay for calls that need one. */
+static struct kid *find_idle(struct spares *s, char byte)
+{
+    struct kid *found = NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        struct kid *k = &s->kids[i];
+        if (k->is_idle && (byte == IMAGE_TOOL_POOL_PLAIN || !k->has_served) && (!found || k->has_served))
+            found = k;
+    }
+    return found;
+}
+
+static size_t count_idle(const struct spares *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->kids[i].is_idle;
+    return n;
+}
+
+static void forget_outdated(struct spares *s)
+{
+    struct stamp now = stamp_now();
+    for (size_t i = s->n; i-- > 0;)
+        if (s->kids[i].is_idle && !is_stamp(&now, &s->kids[i].stamp))
+            forget(s, i);
+}
+
+/* A child that was killed is replaced; without any the server sees the end of its call. */
+static void hand_over(struct spares *s, int call, char byte)
+{
+    struct iovec parts[2] = { { &byte, 1 }, { NULL, 0 } };
+    forget_outdated(s);
+    for (int tries = 0; tries <= SPARES_MAX; tries++) {
+        struct kid *k = find_idle(s, byte);
+        if (!k && !(k = make_kid(s)))
+            return;
+        k->is_idle = false;
+        k->has_served = true;
+        if (seqsock_send(k->sock, parts, &call, 1) >= 0)
+            return;
+        forget(s, (size_t)(k - s->kids));
+    }
+}
+
+static void hear(struct spares *s, size_t i)
+{
+    char byte;
+    if (recv(s->kids[i].sock, &byte, 1, MSG_DONTWAIT) == 1 && count_idle(s) < SPARES_MAX)
+        s->kids[i].is_idle = true;
+    else
+        forget(s, i); /* it has ended, or there are enough */
+}
+
+/* Nobody has asked for a while. */
+static void settle(struct spares *s)
+{
+    for (size_t i = s->n; i-- > 0;)
+        if (s->kids[i].is_idle && s->kids[i].has_served)
+            forget(s, i);
+}
+
+static bool has_idle_used(const struct spares *s)
+{
+    size_t i = 0;
+    while (i < s->n && !(s->kids[i].is_idle && s->kids[i].has_served))
+        i++;
+    return i < s->n;
+}
+
+static bool take_call(struct spares *s)
+{
+    char byte = 0;
+    CLEANUP(close_fd_p) int call = receive_socket(s->control, &byte); /* the child's */
+    if (call >= 0)
+        hand_over(s, call, byte);
+    return call >= 0;
+}
+
+void image_tool_pool_run(const char *data_dir, int control, image_tool_pool_fn *fn, void *arg)
+{
+    struct spares s = { .data_dir = data_dir, .control = control, .fn = fn, .arg = arg, .rules = UNRULED };
+    for (bool is_over = false; !is_over;) {
+        struct pollfd set[KIDS_MAX + 1] = { { .fd = control, .events = POLLIN } };
+        if (count_idle(&s) == 0)
+            (void)make_kid(&s);
+        size_t n = s.n;
+        for (size_t i = 0; i < n; i++)
+            set[i + 1] = (struct pollfd){ .fd = s.kids[i].sock, .events = POLLIN };
+        int ready = poll(set, n + 1, has_idle_used(&s) ? QUIET_MS : -1);
+        if (ready == 0)
+            settle(&s);
+        for (size_t i = n; ready > 0 && i-- > 0;)
+            if (set[i + 1].revents)
+                hear(&s, i);
+        is_over = ready > 0 && set[0].revents && !take_call(&s);
+    }
+    while (s.n)
+        forget(&s, 0);
+    drop_rules(&s);
+}

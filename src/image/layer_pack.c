@@ -1,0 +1,279 @@
+#include "image/layer_pack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "image/image_limits.h"
+#include "os/write_all.h"
+
+#define DEPTH_MAX   1024
+#define ENTRIES_MAX 4000000
+#define CHUNK       (128 * 1024)
+#define XATTR_LIST  65536
+
+struct packer {
+    struct archive *archive;
+    struct map *seen; /* "dev:ino" of files with several names -> first path, owned */
+    int out_fd;
+    bool is_rootless;
+    struct digest digest;
+    int64_t bytes;
+    char *chunk;
+};
+
+static la_ssize_t put(struct archive *a, void *arg, const void *data, size_t len)
+{
+    struct packer *p = arg;
+    int r = write_all_write(p->out_fd, data, len);
+    if (r < 0) {
+        archive_set_error(a, -r, "%s", strerror(-r));
+        return -1;
+    }
+    digest_add(&p->digest, data, len);
+    p->bytes += (int64_t)len;
+    return (la_ssize_t)len;
+}
+
+static int write_failed(struct packer *p, const char *path, struct err *err)
+{
+    int sys = archive_errno(p->archive);
+    return err_set(err, err_from_errno(sys ? sys : EIO), sys ? sys : EIO, "\"%.200s\": pack", path);
+}
+
+static bool is_ours(const char *name)
+{
+    return strncmp(name, "trusted.", 8) == 0 || strncmp(name, "user.overlay.", 13) == 0 ||
+           strncmp(name, "security.selinux", 16) == 0;
+}
+
+static void add_xattrs(struct archive_entry *entry, int fd)
+{
+    CLEANUP(free_p) char *names = xzalloc(XATTR_LIST);
+    CLEANUP(free_p) char *value = xzalloc(IMAGE_LIMITS_XATTR_BYTES);
+    ssize_t len = flistxattr(fd, names, XATTR_LIST - 1);
+    for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
+        ssize_t n = is_ours(names + at) ? -1 : fgetxattr(fd, names + at, value, IMAGE_LIMITS_XATTR_BYTES);
+        if (n >= 0)
+            archive_entry_xattr_add_entry(entry, names + at, value, (size_t)n);
+    }
+}
+
+static bool is_opaque(int fd)
+{
+    char value[4];
+    return fgetxattr(fd, "trusted.overlay.opaque", value, sizeof(value)) > 0 ||
+           fgetxattr(fd, "user.overlay.opaque", value, sizeof(value)) > 0;
+}
+
+static int put_mark(struct packer *p, const char *path, struct err *err)
+{
+    struct archive_entry *entry = archive_entry_new();
+    if (!entry)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "pack %s", path);
+    archive_entry_set_pathname(entry, path);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_size(entry, 0);
+    archive_entry_set_mtime(entry, 0, 0);
+    int rc = archive_write_header(p->archive, entry);
+    archive_entry_free(entry);
+    return rc < ARCHIVE_WARN ? write_failed(p, path, err) : 0;
+}
+
+static int put_content(struct packer *p, int fd, const char *path, int64_t size, struct err *err)
+{
+    while (size > 0) {
+        ssize_t n = read(fd, p->chunk, size < CHUNK ? (size_t)size : CHUNK);
+        if (n <= 0)
+            return err_set(err, ERR_INTERNAL, n < 0 ? errno : EIO, "\"%.200s\": read", path);
+        if (archive_write_data(p->archive, p->chunk, (size_t)n) != n)
+            return write_failed(p, path, err);
+        size -= n;
+    }
+    return 0;
+}
+
+/* The path under which the same file was written before, or NULL: then it is noted under this one. */
+static const char *first_name(struct packer *p, const struct stat *st, const char *path)
+{
+    char key[48];
+    if (!S_ISREG(st->st_mode) || st->st_nlink < 2)
+        return NULL;
+    (void)snprintf(key, sizeof(key), "%llx:%llx", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
+    const char *first = map_get(p->seen, key);
+    if (!first)
+        map_set(p->seen, key, xstrdup(path));
+    return first;
+}
+
+static int put_entry(struct packer *p, int dir_fd, const char *name, const char *path, const struct stat *st,
+                     struct err *err)
+{
+    char target[IMAGE_LIMITS_PATH_BYTES + 1] = "";
+    CLEANUP(close_fd_p) int fd = NO_FD;
+    struct archive_entry *entry = archive_entry_new();
+    if (!entry)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "pack %s", path);
+    const char *first = first_name(p, st, path);
+    archive_entry_copy_stat(entry, st);
+    archive_entry_set_pathname(entry, path);
+    if (p->is_rootless) {
+        archive_entry_set_uid(entry, 0);
+        archive_entry_set_gid(entry, 0);
+    }
+    int r = 0;
+    if (S_ISLNK(st->st_mode)) {
+        ssize_t n = readlinkat(dir_fd, name, target, sizeof(target) - 1);
+        r = n < 0 ? err_set(err, ERR_INTERNAL, errno, "\"%.200s\": read the link", path) : 0;
+        archive_entry_set_symlink(entry, target);
+    } else if (first) {
+        archive_entry_set_hardlink(entry, first);
+        archive_entry_set_size(entry, 0);
+    } else {
+        fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        r = fd < 0 ? err_set(err, ERR_INTERNAL, errno, "\"%.200s\": open", path) : 0;
+        if (fd >= 0)
+            add_xattrs(entry, fd);
+    }
+    if (r == 0 && archive_write_header(p->archive, entry) < ARCHIVE_WARN)
+        r = write_failed(p, path, err);
+    archive_entry_free(entry);
+    return r == 0 && S_ISREG(st->st_mode) && !first ? put_content(p, fd, path, st->st_size, err) : r;
+}
+
+static int pack_folder(struct packer *p, int fd, const char *path, int depth, struct err *err);
+
+static int pack_one(struct packer *p, int dir_fd, const char *name, const char *folder, int depth, struct err *err)
+{
+    struct stat st;
+    CLEANUP(free_p) char *path = xasprintf("%s%s%s", folder, *folder ? "/" : "", name);
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_set(err, ERR_INTERNAL, errno, "\"%.200s\": look", path);
+    if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0)) {
+        CLEANUP(free_p) char *mark = xasprintf("%s%s.wh.%s", folder, *folder ? "/" : "", name);
+        return put_mark(p, mark, err);
+    }
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
+        return 0; /* sockets and the like are no part of an image */
+    int r = put_entry(p, dir_fd, name, path, &st, err);
+    if (r < 0 || !S_ISDIR(st.st_mode))
+        return r;
+    CLEANUP(close_fd_p) int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, errno, "\"%.200s\": open", path);
+    return pack_folder(p, fd, path, depth + 1, err);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_names(int dir_fd, char ***ret, size_t *ret_n, struct err *err)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        close_fd_p(&fd);
+        return err_set(err, ERR_INTERNAL, errno, "read a layer folder");
+    }
+    size_t n = 0, cap = 0;
+    char **names = NULL;
+    for (struct dirent *e = readdir(d); e && n < ENTRIES_MAX; e = readdir(d)) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        if (n == cap) {
+            cap = cap ? cap * 2 : 64;
+            names = xrealloc(names, cap * sizeof(*names));
+        }
+        names[n++] = xstrdup(e->d_name);
+    }
+    closedir(d);
+    if (n)
+        qsort(names, n, sizeof(*names), compare);
+    *ret = names;
+    *ret_n = n;
+    return 0;
+}
+
+static int pack_folder(struct packer *p, int fd, const char *path, int depth, struct err *err)
+{
+    char **names = NULL;
+    size_t n = 0;
+    if (depth > DEPTH_MAX)
+        return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\": over %d folders deep", path, DEPTH_MAX);
+    int r = list_names(fd, &names, &n, err);
+    if (r == 0 && is_opaque(fd)) {
+        CLEANUP(free_p) char *mark = xasprintf("%s%s.wh..wh..opq", path, *path ? "/" : "");
+        r = put_mark(p, mark, err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (r == 0)
+            r = pack_one(p, fd, names[i], path, depth, err);
+        free(names[i]);
+    }
+    free(names);
+    return r;
+}
+
+static int pack_all(struct packer *p, int root_fd, struct err *err)
+{
+    struct stat st;
+    (void)archive_write_set_format_pax_restricted(p->archive); /* always there */
+    (void)archive_write_set_bytes_per_block(p->archive, CHUNK);
+    (void)archive_write_set_bytes_in_last_block(p->archive, 512);
+    if (archive_write_open(p->archive, p, NULL, put, NULL) != ARCHIVE_OK)
+        return err_set(err, ERR_INTERNAL, EIO, "start a tar");
+    if (fstat(root_fd, &st) < 0)
+        return err_set(err, ERR_INTERNAL, errno, "look at the layer");
+    int r = put_entry(p, root_fd, ".", ".", &st, err);
+    if (r == 0)
+        r = pack_folder(p, root_fd, "", 0, err);
+    if (r == 0 && archive_write_close(p->archive) != ARCHIVE_OK)
+        r = write_failed(p, "the end", err);
+    return r;
+}
+
+int layer_pack_write(int root_fd, bool is_rootless, int out_fd, char ret_hex[DIGEST_HEX], int64_t *ret_bytes,
+                     struct err *err)
+{
+    struct packer p = { .out_fd = out_fd, .is_rootless = is_rootless };
+    locale_t utf8 =
+        newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); /* names that are not ASCII would be lost in "C" */
+    locale_t old = utf8 ? uselocale(utf8) : (locale_t)0;
+    p.archive = archive_write_new();
+    p.seen = map_new();
+    p.chunk = xzalloc(CHUNK);
+    digest_init(&p.digest);
+    int r = p.archive ? pack_all(&p, root_fd, err) : err_set(err, ERR_INTERNAL, ENOMEM, "start a tar");
+    if (r < 0 && p.archive)
+        (void)archive_write_fail(p.archive); /* else freeing it would still write, into a digest that is gone */
+    if (r == 0) {
+        digest_hex(&p.digest, ret_hex);
+        *ret_bytes = p.bytes;
+    }
+    digest_done(&p.digest);
+    (void)archive_write_free(p.archive); /* after a failure its own is of no interest */
+    for (struct map_iter it = map_iter(p.seen); map_next(&it);)
+        free(it.value);
+    map_free(p.seen);
+    free(p.chunk);
+    if (utf8) {
+        (void)uselocale(old);
+        freelocale(utf8);
+    }
+    return r;
+}

@@ -1,0 +1,314 @@
+/* Redirects are followed here and not by libcurl, so that there is one place that says where credentials go: to the
+ * origin (scheme, host, port) of the first address and nowhere else. A redirect never leads from https to http. */
+#include "image/registry_http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+#define REDIRECTS_MAX   5
+#define CONNECT_S       15
+#define STALL_S         60 /* slower than STALL_BYTES a second for so long is given up (and resumed by the caller) */
+#define STALL_BYTES     512
+#define RETRY_AFTER_MAX 86400
+
+struct exchange {
+    const struct registry_http_request *req;
+    struct registry_http_reply *reply;
+    CURL *curl;
+    int64_t to_skip;      /* of a server that sent the whole although only the rest was asked for */
+    int64_t range_offset; /* what Content-Range says, or -1 */
+    bool is_over_max;
+    bool has_sink_failed;
+    bool is_body_checked;
+};
+
+static pthread_once_t global_once = PTHREAD_ONCE_INIT;
+
+static void global_init(void)
+{
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* curl_easy_init() then fails, and is checked */
+}
+
+void registry_http_reply_done(struct registry_http_reply *r)
+{
+    buf_done(&r->body);
+}
+
+bool registry_http_is_loopback(const char *host)
+{
+    size_t len = strcspn(host, ":");
+    if (len == 9 && strncasecmp(host, "localhost", 9) == 0)
+        return true;
+    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= len;
+}
+
+char *registry_http_escape(const char *text)
+{
+    (void)pthread_once(&global_once, global_init);
+    char *escaped = curl_easy_escape(NULL, text, 0);
+    char *copy = xstrdup(escaped ? escaped : "");
+    curl_free(escaped);
+    return copy;
+}
+
+static void keep_header(const char *line, size_t len, const char *name, char *ret, size_t ret_size)
+{
+    size_t n = strlen(name);
+    if (len <= n || strncasecmp(line, name, n) != 0 || line[n] != ':')
+        return;
+    line += n + 1;
+    len -= n + 1;
+    while (len && (*line == ' ' || *line == '\t')) {
+        line++;
+        len--;
+    }
+    while (len && strchr("\r\n \t", line[len - 1]))
+        len--;
+    if (len < ret_size) { /* a longer one is not usable: it counts as absent */
+        memcpy(ret, line, len);
+        ret[len] = '\0';
+    }
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *arg)
+{
+    struct exchange *x = arg;
+    size_t len = size * n;
+    char range[64] = "";
+    if (len > 5 && strncmp(line, "HTTP/", 5) == 0) { /* a new answer begins: an interim one says nothing */
+        x->reply->challenge[0] = x->reply->content_type[0] = '\0';
+        x->range_offset = -1;
+    }
+    keep_header(line, len, "WWW-Authenticate", x->reply->challenge, sizeof(x->reply->challenge));
+    keep_header(line, len, "Content-Type", x->reply->content_type, sizeof(x->reply->content_type));
+    keep_header(line, len, "Content-Range", range, sizeof(range));
+    char *end = NULL;
+    errno = 0;
+    long long from = strncmp(range, "bytes ", 6) == 0 ? strtoll(range + 6, &end, 10) : -1;
+    if (end && *end == '-' && errno == 0)
+        x->range_offset = from;
+    return len;
+}
+
+static int check_start(struct exchange *x)
+{
+    long status = 0;
+    (void)curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* 0 on failure, which is no good status */
+    x->reply->status = (int)status;
+    x->is_body_checked = true;
+    if (status == 200)
+        x->to_skip = x->req->offset;
+    else if (status == 206 && x->range_offset != x->req->offset)
+        return -EINVAL;
+    return 0;
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *arg)
+{
+    struct exchange *x = arg;
+    size_t len = size * n, given = len;
+    if (!x->is_body_checked && check_start(x) < 0)
+        return 0;
+    bool is_good = x->reply->status == 200 || x->reply->status == 206;
+    if (!is_good || !x->req->sink) {
+        if (buf_add(&x->reply->body, data, len) == 0)
+            return given;
+        x->is_over_max = is_good;
+        return is_good ? 0 : given; /* of an error page the beginning is enough */
+    }
+    if (x->to_skip >= (int64_t)len) {
+        x->to_skip -= (int64_t)len;
+        return given;
+    }
+    data += x->to_skip;
+    len -= (size_t)x->to_skip;
+    x->to_skip = 0;
+    x->has_sink_failed = x->req->sink(x->req->sink_arg, data, len) < 0;
+    return x->has_sink_failed ? 0 : given;
+}
+
+static int on_tick(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    const struct exchange *x = arg;
+    return x->req->is_cancelled && atomic_load(x->req->is_cancelled);
+}
+
+static void set_options(struct exchange *x, const char *url, struct curl_slist *headers)
+{
+    CURL *c = x->curl;
+    const char *host = strstr(url, "://");
+    (void)curl_easy_setopt(c, CURLOPT_URL, url); /* the options below exist in every libcurl we build with */
+    (void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+    (void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+    (void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+    (void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES);
+    (void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
+    (void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L * 1024);
+    (void)curl_easy_setopt(c, CURLOPT_USERAGENT, "iii-sandbox");
+    (void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    (void)curl_easy_setopt(c, CURLOPT_HEADERDATA, x);
+    (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    (void)curl_easy_setopt(c, CURLOPT_WRITEDATA, x);
+    (void)curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    (void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_tick);
+    (void)curl_easy_setopt(c, CURLOPT_XFERINFODATA, x);
+    (void)curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)0);
+    if (host && registry_http_is_loopback(host + 3))
+        (void)curl_easy_setopt(c, CURLOPT_NOPROXY, "*");
+    if (x->req->form)
+        (void)curl_easy_setopt(c, CURLOPT_POSTFIELDS, x->req->form);
+}
+
+static struct curl_slist *add_header(struct curl_slist *list, const char *name, const char *value)
+{
+    CLEANUP(free_p) char *line = xasprintf("%s: %s", name, value);
+    struct curl_slist *longer = curl_slist_append(list, line);
+    explicit_bzero(line, strlen(line));
+    return longer ? longer : list;
+}
+
+static struct curl_slist *make_headers(const struct registry_http_request *req, bool is_first_origin)
+{
+    struct curl_slist *list = NULL;
+    if (req->accept)
+        list = add_header(list, "Accept", req->accept);
+    if (req->authorization && is_first_origin)
+        list = add_header(list, "Authorization", req->authorization);
+    if (req->offset > 0) {
+        char range[48];
+        (void)snprintf(range, sizeof(range), "bytes=%lld-", (long long)req->offset);
+        list = add_header(list, "Range", range);
+    }
+    return list;
+}
+
+static void judge(struct registry_http_reply *reply, CURLcode code)
+{
+    switch ((int)code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR:
+        reply->is_unreachable = reply->is_passing = true;
+        break;
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_GOT_NOTHING:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        reply->is_passing = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static int explain(const struct exchange *x, CURLcode code, const char *url, struct err *err)
+{
+    int host_len = (int)strcspn(url + 8, "/?#") + 8; /* queries of signed addresses stay out of messages */
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return err_set(err, ERR_CAPACITY, ECANCELED, "the pull was cancelled");
+    if (x->is_over_max)
+        return err_set(err, ERR_UPSTREAM, 0, "%.*s sent more than %zu bytes where that is the limit", host_len, url,
+                       x->reply->body.max);
+    if (x->has_sink_failed)
+        return -EPIPE; /* the sink has the cause */
+    if (code == CURLE_WRITE_ERROR)
+        return err_set(err, ERR_UPSTREAM, 0, "%.*s answered with another range than was asked for", host_len, url);
+    return err_set(err, ERR_UPSTREAM, 0, "%.*s: %s", host_len, url, curl_easy_strerror(code));
+}
+
+static int one_hop(struct exchange *x, const char *url, bool is_first_origin, char **ret_next, struct err *err)
+{
+    struct registry_http_reply *reply = x->reply;
+    struct curl_slist *headers = make_headers(x->req, is_first_origin);
+    char *next = NULL;
+    long status = 0;
+    curl_off_t wait = 0;
+    buf_clear(&reply->body);
+    reply->status = 0;
+    x->range_offset = -1;
+    x->to_skip = 0;
+    x->is_body_checked = false;
+    set_options(x, url, headers);
+    CURLcode code = curl_easy_perform(x->curl);
+    curl_slist_free_all(headers);
+    if (code != CURLE_OK) {
+        judge(reply, code);
+        return explain(x, code, url, err);
+    }
+    (void)curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* each leaves its zero on failure */
+    (void)curl_easy_getinfo(x->curl, CURLINFO_REDIRECT_URL, &next);
+    (void)curl_easy_getinfo(x->curl, CURLINFO_RETRY_AFTER, &wait);
+    reply->status = (int)status;
+    reply->retry_after_s = wait < 0 ? 0 : wait > RETRY_AFTER_MAX ? RETRY_AFTER_MAX : wait;
+    reply->is_passing = status == 429 || status == 408 || status >= 500;
+    *ret_next = status >= 300 && status < 400 && next ? xstrdup(next) : NULL;
+    return 0;
+}
+
+/* Scheme, host and port of both are the same. */
+static bool is_same_origin(const char *a, const char *b)
+{
+    size_t n = 8 + strcspn(a + 8, "/?#"), m = 8 + strcspn(b + 8, "/?#");
+    return n == m && strncasecmp(a, b, n) == 0;
+}
+
+static int check_redirect(const char *from, const char *to, int hop, struct err *err)
+{
+    bool is_safe = strncmp(to, "https://", 8) == 0, is_plain = strncmp(to, "http://", 7) == 0;
+    if (strlen(from) < 9 || strlen(to) < 9 || (!is_safe && !is_plain))
+        return err_set(err, ERR_UPSTREAM, 0, "the registry redirects to something that is not http or https");
+    if (is_plain && strncmp(from, "https://", 8) == 0)
+        return err_set(err, ERR_UPSTREAM, 0, "the registry redirects from https to plain http: refused");
+    if (hop == REDIRECTS_MAX)
+        return err_set(err, ERR_UPSTREAM, 0, "the registry redirects over %d times", REDIRECTS_MAX);
+    return 0;
+}
+
+static int follow(struct exchange *x, struct err *err)
+{
+    CLEANUP(free_p) char *url = xstrdup(x->req->url);
+    bool is_first_origin = true;
+    for (int hop = 0;; hop++) {
+        CLEANUP(free_p) char *next = NULL;
+        int r = one_hop(x, url, is_first_origin, &next, err);
+        if (r < 0 || !next)
+            return r;
+        if (x->req->form)
+            return err_set(err, ERR_UPSTREAM, 0, "the registry redirects a login: refused");
+        r = check_redirect(url, next, hop, err);
+        if (r < 0)
+            return r;
+        is_first_origin = is_first_origin && is_same_origin(x->req->url, next);
+        free(url);
+        url = STEAL(next);
+    }
+}
+
+int registry_http_do(const struct registry_http_request *req, size_t body_max, struct registry_http_reply *reply,
+                     struct err *err)
+{
+    struct exchange x = { .req = req, .reply = reply };
+    *reply = (struct registry_http_reply){ .body = BUF_INIT(body_max) };
+    if (strlen(req->url) < 9)
+        return err_set(err, ERR_UPSTREAM, 0, "\"%s\" is not an address", req->url);
+    (void)pthread_once(&global_once, global_init);
+    x.curl = curl_easy_init();
+    if (!x.curl)
+        return err_set(err, ERR_INTERNAL, ENOMEM, "libcurl");
+    int r = follow(&x, err);
+    curl_easy_cleanup(x.curl);
+    return r;
+}

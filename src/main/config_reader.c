@@ -1,0 +1,286 @@
+/* Theory: the folders of every link on the way to the file are watched, and the file itself, which may be a mount of
+ * its own. Landlock allows these folders only, by their identity: when the way leads elsewhere, this process has to be
+ * started anew, while there is still the right to look. As root it reads what the server may not: so it does nothing
+ * where the server could say what that is. */
+#include "main/config_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "main/link_chain.h"
+#include "os/confine.h"
+#include "os/seqsock.h"
+#include "os/syscall_allowlist.h"
+#include "os/write_all.h"
+
+enum {
+    SERVER_FD = 3,
+    QUIET_MS = 100,   /* without a change, then it is read */
+    OPEN_MS = 1000,   /* the same while somebody seems to be writing */
+    SETTLE_MS = 3000, /* at the latest */
+    AGAIN_MS = 1000,  /* until the next look for a folder that is not there */
+};
+
+#define WRITING    (IN_CREATE | IN_MODIFY)
+#define WRITTEN    (IN_CLOSE_WRITE | IN_MOVED_TO)
+#define GONE       (IN_DELETE_SELF | IN_MOVE_SELF | IN_ATTRIB)
+#define IN_FOLDERS (IN_CREATE | WRITTEN | IN_MOVED_FROM | IN_DELETE | GONE | IN_ONLYDIR)
+#define IN_FILE    (IN_MODIFY | IN_CLOSE_WRITE | GONE)
+
+struct reader {
+    const char *path;
+    struct link_chain way; /* as it was when the rights were given up */
+    int inotify;           /* NO_FD: only when asked */
+    int file_wd;           /* the watch on the file itself; negative: none */
+    bool is_being_written;
+    int64_t first_ms, due_ms; /* of a look; due_ms < 0: none */
+    bool is_asked;
+    struct buf last;
+    bool has_last;
+};
+
+/* --- words to the server --- */
+
+static void say(enum config_reader_kind kind, const char *text, int fd)
+{
+    struct config_reader_msg m = { .kind = kind };
+    struct iovec parts[2] = { { &m, sizeof(m) }, { NULL, 0 } };
+    (void)snprintf(m.text, sizeof(m.text), "%s", text);
+    if (seqsock_send(SERVER_FD, parts, &fd, fd >= 0) < 0)
+        _exit(0); /* the server has gone */
+}
+
+static void hand_over(const struct buf *text)
+{
+    CLEANUP(close_fd_p) int fd = memfd_create("config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || write_all_write(fd, buf_text(text), text->len) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        say(CONFIG_READER_TROUBLE, strerror(errno), NO_FD);
+    else
+        say(CONFIG_READER_FILE, "", fd);
+}
+
+/* --- looking --- */
+
+/* NULL, or why not. */
+static const char *read_file(const char *path, struct buf *out)
+{
+    struct stat st;
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return strerror(errno);
+    if (!S_ISREG(st.st_mode))
+        return "not a file that can be read again";
+    for (;;) {
+        char piece[16384];
+        ssize_t n = read(fd, piece, sizeof(piece));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return strerror(errno);
+        if (n == 0)
+            return NULL;
+        if (buf_add(out, piece, (size_t)n) < 0)
+            return "larger than 1048576 bytes";
+    }
+}
+
+/* Another inode may be behind the name now; watches on former ones would add up. */
+static void watch_file(struct reader *r)
+{
+    int wd = r->inotify >= 0 ? inotify_add_watch(r->inotify, r->path, IN_FILE) : -1;
+    if (r->file_wd >= 0 && wd != r->file_wd)
+        (void)inotify_rm_watch(r->inotify, r->file_wd); /* gone with its file, or to be let go */
+    r->file_wd = wd;
+}
+
+static void look(struct reader *r)
+{
+    static struct link_chain now;
+    CLEANUP(buf_done) struct buf text = BUF_INIT(CONFIG_READER_FILE_MAX);
+    link_chain_find(r->path, &now);
+    if (!link_chain_is_same(&r->way, &now)) {
+        say(CONFIG_READER_MOVED, "", NO_FD);
+        _exit(0);
+    }
+    watch_file(r); /* before it is read, so that no change is missed in between */
+    const char *why = read_file(r->path, &text);
+    bool is_same =
+        !why && r->has_last && text.len == r->last.len && memcmp(buf_text(&text), buf_text(&r->last), text.len) == 0;
+    if (why)
+        say(CONFIG_READER_TROUBLE, why, NO_FD);
+    else if (!is_same || r->is_asked)
+        hand_over(&text);
+    r->is_asked = false;
+    r->has_last = !why; /* what comes back after a trouble is told, too */
+    buf_done(&r->last);
+    r->last = text;
+    text = (struct buf)BUF_INIT(0);
+}
+
+/* --- waiting --- */
+
+static void put_off(struct reader *r, int64_t now)
+{
+    if (r->due_ms < 0)
+        r->first_ms = now;
+    int64_t latest = r->first_ms + SETTLE_MS, quiet = now + (r->is_being_written ? OPEN_MS : QUIET_MS);
+    r->due_ms = quiet < latest ? quiet : latest;
+}
+
+static void take_events(struct reader *r, int64_t now)
+{
+    _Alignas(struct inotify_event) char bytes[4096];
+    for (ssize_t n; (n = read(r->inotify, bytes, sizeof(bytes))) > 0;) {
+        for (ssize_t at = 0; at < n;) {
+            const struct inotify_event *e = (const struct inotify_event *)(const void *)(bytes + at);
+            if (e->mask & WRITING)
+                r->is_being_written = true;
+            if (e->mask & WRITTEN)
+                r->is_being_written = false;
+            at += (ssize_t)(sizeof(*e) + e->len);
+        }
+    }
+    put_off(r, now);
+}
+
+static void take_word(struct reader *r, int64_t now)
+{
+    struct config_reader_msg m;
+    size_t n_fds = 0;
+    int fd = NO_FD;
+    ssize_t n = seqsock_recv(SERVER_FD, &m, sizeof(m), &fd, 1, &n_fds);
+    seqsock_close_all(&fd, n_fds);
+    if (n == -EAGAIN)
+        return;
+    if (n != (ssize_t)sizeof(m) || m.kind != CONFIG_READER_ASK)
+        _exit(0); /* the server has gone */
+    r->is_asked = true;
+    r->due_ms = now;
+}
+
+__attribute__((noreturn)) static void keep_looking(struct reader *r)
+{
+    for (;;) {
+        int64_t now = clock_mono_us() / 1000;
+        if (r->due_ms >= 0 && now >= r->due_ms) {
+            r->due_ms = -1;
+            r->is_being_written = false;
+            look(r);
+            continue;
+        }
+        struct pollfd p[2] = { { .fd = SERVER_FD, .events = POLLIN }, { .fd = r->inotify, .events = POLLIN } };
+        if (poll(p, 2, r->due_ms < 0 ? -1 : (int)(r->due_ms - now)) <= 0)
+            continue;
+        now = clock_mono_us() / 1000;
+        if (p[1].revents)
+            take_events(r, now);
+        if (p[0].revents)
+            take_word(r, now);
+    }
+}
+
+/* --- giving up rights --- */
+
+/* What the lines above need besides. Nothing is executed, made, signalled or connected to. */
+static const int allowed_calls[] = {
+    SCMP_SYS(fstat),        SCMP_SYS(stat),       SCMP_SYS(newfstatat),        SCMP_SYS(statx),
+    SCMP_SYS(readlink),     SCMP_SYS(readlinkat), SCMP_SYS(inotify_add_watch), SCMP_SYS(inotify_rm_watch),
+    SCMP_SYS(memfd_create),
+};
+
+static int refuse_calls(void)
+{
+    int r = syscall_allowlist_enter(allowed_calls, sizeof(allowed_calls) / sizeof(*allowed_calls), true);
+    return r == -EINVAL || r == -ENOSYS ? 0 : r; /* a kernel without: the server says so */
+}
+
+/* Root keeps the right to read what is not its own, and nothing else. A container's root may have it only together with
+ * the right to write, of which the other two then leave nothing. */
+static uint64_t right_to_read(void)
+{
+    bool has_plain = prctl(PR_CAPBSET_READ, CAP_DAC_READ_SEARCH, 0, 0, 0) == 1;
+    return UINT64_C(1) << (has_plain ? CAP_DAC_READ_SEARCH : CAP_DAC_OVERRIDE);
+}
+
+static int give_up(const struct link_chain *w, struct err *err)
+{
+    const struct rlimit none = { 0, 0 };
+    const struct confine_who same = { .uid = geteuid(), .gid = getegid() };
+    struct confine_place places[LINK_CHAIN_MAX];
+    for (size_t i = 0; i < w->n; i++)
+        places[i] = (struct confine_place){ .path = w->dirs[i], .may = CONFINE_READ };
+    int r = confine_files(places, w->n, err);
+    if (r == -EOPNOTSUPP) /* no landlock in this kernel: the server says so */
+        r = 0;
+    if (r >= 0)
+        r = confine_identity(&same, right_to_read(), err);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    if (r == 0 && (r = refuse_calls()) < 0)
+        (void)err_sys(err, r, "system call filter");
+    return r;
+}
+
+/* Nothing is to be read here: another process looks again in a while, or when the server asks. */
+__attribute__((noreturn)) static void wait_for_better(const char *why, int ms)
+{
+    struct pollfd p = { .fd = SERVER_FD, .events = POLLIN };
+    say(CONFIG_READER_TROUBLE, why, NO_FD);
+    while (poll(&p, 1, ms) < 0) {
+    }
+    say(CONFIG_READER_MOVED, "", NO_FD);
+    _exit(0);
+}
+
+int config_reader_main(int argc, char **argv)
+{
+    static struct reader r = { .inotify = NO_FD, .file_wd = -1 };
+    struct err err = ERR_INIT;
+    if (argc != 6)
+        return 2;
+    (void)signal(SIGPIPE, SIG_IGN); /* none of these can fail; the end is the server's to decide */
+    (void)signal(SIGHUP, SIG_IGN);
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)prctl(PR_SET_NAME, "iii-config"); /* for ps only */
+    const struct link_chain_guest server = { .home = argv[3],
+                                             .uid = (uid_t)strtoul(argv[4], NULL, 10),
+                                             .gid = (gid_t)strtoul(argv[5], NULL, 10) };
+    r.path = argv[2];
+    link_chain_find(r.path, &r.way);
+    bool is_open = geteuid() == 0 && link_chain_is_open_to(&r.way, &server);
+    r.inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (give_up(&r.way, &err) < 0) {
+        say(CONFIG_READER_TROUBLE, err.msg, NO_FD);
+        _exit(1);
+    }
+    if (r.way.n == 0)
+        wait_for_better("its folder is not there", AGAIN_MS);
+    if (is_open)
+        wait_for_better("the server itself could put another file there, so changes are not read: move it to a folder "
+                        "that only its owner may write to, outside of the data folder, and send SIGHUP",
+                        -1);
+    for (size_t i = 0; i < r.way.n && r.inotify >= 0; i++)
+        if (inotify_add_watch(r.inotify, r.way.dirs[i], IN_FOLDERS) < 0)
+            say(CONFIG_READER_TROUBLE, "changes are not seen by themselves (inotify): send SIGHUP", NO_FD);
+    if (r.inotify < 0)
+        say(CONFIG_READER_TROUBLE, "changes are not seen by themselves (inotify): send SIGHUP", NO_FD);
+    r.due_ms = 0;
+    keep_looking(&r);
+}

@@ -1,0 +1,160 @@
+/* Theory of operation. A host is looked at for the server that is to run on it, so the settings are read as that one
+ * reads them: the file of --config, over it the environment, over that --data-dir. Checks that start a server of their
+ * own hand on the backend and what the file says of microVMs in the environment, which such a server reads. */
+#include "main/doctor_run.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/settings.h"
+#include "cli/doctor.h"
+#include "cli/doctor_vm.h"
+#include "escape/escape.h"
+#include "main/backends.h"
+#include "main/config.h"
+#include "main/data_dir.h"
+#include "runtime/docker/docker.h"
+#include "runtime/native/native.h"
+#include "vm/boot/initrd.h"
+#include "vm/doctor.h"
+
+#define USAGE_ERROR 2
+
+/* --- settings --- */
+
+struct words {
+    int n;
+    char **list; /* of argv's words; ended by NULL */
+};
+
+static bool is_joined(const char *word)
+{
+    return strncmp(word, "--config=", 9) == 0 || strncmp(word, "--data-dir=", 11) == 0;
+}
+
+static bool takes_next(const char *word)
+{
+    return strcmp(word, "--config") == 0 || strcmp(word, "-c") == 0 || strcmp(word, "--data-dir") == 0;
+}
+
+/* What is about settings, and what is the check's own; both begin with the verb. */
+static void divide(int argc, char **argv, struct words *about, struct words *own)
+{
+    about->list[about->n++] = own->list[own->n++] = argv[0];
+    for (int i = 1; i < argc; i++) {
+        struct words *to = is_joined(argv[i]) || takes_next(argv[i]) ? about : own;
+        to->list[to->n++] = argv[i];
+        if (takes_next(argv[i]) && i + 1 < argc)
+            to->list[to->n++] = argv[++i];
+    }
+}
+
+static void set_env(const struct settings *s, const struct settings_row *row)
+{
+    const void *at = (const char *)s + row->offset;
+    char number[24];
+    const char *text = number;
+    if (row->type == 's')
+        text = *(char *const *)at;
+    else if (row->type == 'b')
+        text = *(const bool *)at ? "true" : "false";
+    else
+        (void)snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at);
+    (void)setenv(row->env, text, 1); /* without memory for it the default counts */
+}
+
+static void hand_on(const struct settings *s)
+{
+    for (const struct settings_row *row = settings_rows; row->field; row++)
+        if (strncmp(row->yaml, "vm.", 3) == 0 || strcmp(row->field, "backend") == 0)
+            set_env(s, row);
+}
+
+/* --- rows --- */
+
+/* Only where somebody seems to want it: its absence is no fault of a host. */
+static void add_docker(json_t *checks, const struct settings *s)
+{
+    static const char usual[] = "unix:///var/run/docker.sock";
+    struct docker_options opt = { .host = s->docker_host, .is_tls = *s->docker_tls_verify || *s->docker_cert_path };
+    if (strcmp(s->docker_host, usual) == 0 && access(usual + strlen("unix://"), F_OK) < 0)
+        return;
+    backends_tls(s->docker_cert_path, &opt.tls);
+    JSON_OWNED rows = docker_doctor(&opt);
+    backends_tls_done(&opt.tls);
+    (void)json_array_extend(checks, rows);
+}
+
+static struct vm_doctor_options vm_options(const struct settings *s, const char *data_dir, const char *backends)
+{
+    return (struct vm_doctor_options){ .data_dir = data_dir,
+                                       .backends = backends,
+                                       .firecracker = s->vm_firecracker,
+                                       .libkrun = s->vm_libkrun,
+                                       .kernel = s->vm_kernel,
+                                       .jailer = s->vm_jailer };
+}
+
+static void add_vm(json_t *checks, const struct settings *s, const char *data_dir)
+{
+    CLEANUP(free_p) char *wanted = xasprintf("%s,%s", s->backend, s->backends);
+    struct vm_doctor_options opt = vm_options(s, data_dir, wanted);
+    JSON_OWNED rows = vm_doctor_rows(&opt);
+    (void)json_array_extend(checks, rows);
+}
+
+static json_t *vm_needs(const void *settings, const char *data_dir, const char *backend)
+{
+    struct vm_doctor_options opt = vm_options(settings, data_dir, backend);
+    return vm_doctor_needs(&opt);
+}
+
+static bool has_word(const struct words *w, const char *word)
+{
+    for (int i = 1; i < w->n; i++)
+        if (strcmp(w->list[i], word) == 0)
+            return true;
+    return false;
+}
+
+static int run(const struct settings *s, const struct words *own)
+{
+    CLEANUP(free_p) char *dir = data_dir_nearest(s->data_dir);
+    if (has_word(own, "--escape"))
+        return escape_main(dir, own->n, own->list);
+    if (has_word(own, "--vm")) {
+        struct doctor_vm_parts parts = { .data_dir = dir, .needs = vm_needs, .needs_arg = s };
+        parts.program = vm_initrd_agent(&parts.program_len);
+        return doctor_vm_main(&parts, own->n, own->list);
+    }
+    JSON_OWNED checks = native_doctor(dir);
+    add_docker(checks, s);
+    add_vm(checks, s, dir);
+    return doctor_print(checks, own->n, own->list);
+}
+
+int doctor_run_main(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct settings s;
+    CLEANUP(free_p) char **first = xzalloc(((size_t)argc + 1) * sizeof(char *));
+    CLEANUP(free_p) char **second = xzalloc(((size_t)argc + 1) * sizeof(char *));
+    struct words about = { .list = first }, own = { .list = second };
+    divide(argc, argv, &about, &own);
+    if (config_load(about.n, about.list, NULL, &s, &err) < 0) {
+        (void)fprintf(stderr, "iii doctor: %s\n", err.msg);
+        return USAGE_ERROR;
+    }
+    if (about.n > 1)
+        hand_on(&s);
+    int code = run(&s, &own);
+    settings_done(&s);
+    return code;
+}

@@ -1,0 +1,526 @@
+/* Theory of operation. A POST brings one message. What is answered before anything else is to be told goes out as plain
+ * JSON; the first notification (progress) or the first sign of life turns the answer into a stream of events, which
+ * the final answer ends. A client that leaves before gives its requests up. GET holds a stream open for a session, on
+ * which this server has nothing to say but that it lives. */
+#include "mcp/mcp_http.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+
+#include "base/alloc.h"
+#include "base/ident.h"
+#include "base/map.h"
+#include "http/url.h"
+#include "mcp/mcp_session.h"
+
+#define CHOICE_MAX  4096
+#define JSON_TYPE   "application/json"
+#define EVENT_TYPE  "text/event-stream"
+#define NO_SESSION  (-32001)
+#define PIECE_BYTES 262144 /* of an answer that is queued at once */
+#define OUT_MAX     ((size_t)512 << 20)
+
+struct session {
+    struct mcp_http *http;
+    char id[IDENT_MAX], *owner; /* id "": for one message only, not in the map */
+    struct mcp_session *core;
+    struct mcp_backend *back;
+    struct http_req *stream; /* of GET, or NULL */
+    int64_t used_ms;
+};
+
+/* One POST that is not answered yet. */
+struct post {
+    LIST_ENTRY(post) entry;
+    struct mcp_http *http;
+    struct session *session;
+    struct http_req *req;
+    struct mcpexchange *exchange;
+    json_t *answer;  /* while it may still be plain JSON */
+    struct buf rest; /* events for the connection */
+    size_t sent;     /* of them */
+    bool is_stream, has_ended;
+    bool wants_json; /* it does not take a stream: notifications are left out */
+};
+
+struct mcp_http {
+    struct loop *loop;
+    struct mcp_http_host host;
+    struct map *sessions; /* id to struct session */
+    LIST_HEAD(post_list, post) posts;
+    struct timer *pings;
+};
+
+/* --- answers that need no session --- */
+
+static void reply_json(struct http_req *r, int status, const json_t *body)
+{
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(body, &len);
+    http_req_reply(r, status, JSON_TYPE, text, len);
+}
+
+static void refuse(struct http_req *r, int status, int code, const char *text)
+{
+    JSON_OWNED body = mcp_session_error(NULL, code, text);
+    reply_json(r, status, body);
+}
+
+static bool is_loopback(const char *origin)
+{
+    static const char *const hosts[] = { "localhost", "127.0.0.1", "[::1]" };
+    const char *host = strncmp(origin, "http://", 7) == 0    ? origin + 7
+                       : strncmp(origin, "https://", 8) == 0 ? origin + 8
+                                                             : NULL;
+    for (size_t i = 0; host && i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        size_t len = strlen(hosts[i]);
+        const char *port = host + len;
+        if (strncasecmp(host, hosts[i], len) == 0 &&
+            (!*port || (*port == ':' && !port[1 + strspn(port + 1, "0123456789")])))
+            return true;
+    }
+    return false;
+}
+
+bool mcp_http_allows(const char *origin, const char *origins)
+{
+    if (!origin || is_loopback(origin))
+        return true;
+    size_t len = strlen(origin);
+    for (const char *at = origins; *at; at += *at == ',') {
+        at += strspn(at, " ");
+        size_t n = strcspn(at, ", ");
+        if ((n == 1 && *at == '*') || (n == len && strncasecmp(at, origin, len) == 0))
+            return true;
+        at += strcspn(at, ",");
+    }
+    return false;
+}
+
+/* --- sessions --- */
+
+static void session_free(struct session *s)
+{
+    struct mcp_http *h = s->http;
+    if (*s->id)
+        (void)map_remove(h->sessions, s->id);
+    s->core = mcp_session_free(s->core); /* its posts are answered */
+    if (s->stream) {
+        http_req_on_gone(s->stream, NULL, NULL);
+        http_req_end(s->stream);
+        (void)http_req_unref(s->stream);
+    }
+    h->host.close(h->host.arg, s->back);
+    free(s->owner);
+    free(s);
+}
+
+static bool is_idle(const struct session *s)
+{
+    return mcp_session_running(s->core) == 0 && !s->stream;
+}
+
+/* The idle session that was used the longest time ago; of one owner, or of all (owner NULL). */
+static struct session *oldest_idle(const struct mcp_http *h, const char *owner, size_t *ret_count)
+{
+    struct session *oldest = NULL;
+    *ret_count = 0;
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (owner && strcmp(s->owner, owner) != 0)
+            continue;
+        (*ret_count)++;
+        if (is_idle(s) && (!oldest || s->used_ms < oldest->used_ms))
+            oldest = s;
+    }
+    return oldest;
+}
+
+/* False: all sessions are in use. */
+static bool make_room(struct mcp_http *h, const char *owner)
+{
+    size_t count;
+    struct session *s = oldest_idle(h, owner, &count);
+    if (count >= MCP_HTTP_OWNER_MAX) {
+        if (!s)
+            return false;
+        session_free(s);
+    }
+    s = oldest_idle(h, NULL, &count);
+    if (count < MCP_HTTP_SESSIONS_MAX)
+        return true;
+    if (s)
+        session_free(s);
+    return s != NULL;
+}
+
+static struct session *session_new(struct mcp_http *h, const struct http_req *r, const struct mcp_http_from *from,
+                                   bool is_kept)
+{
+    CLEANUP(buf_done) struct buf choice = BUF_INIT(CHOICE_MAX);
+    struct session *s = xzalloc(sizeof(*s));
+    s->http = h;
+    s->owner = xstrdup(from->owner);
+    s->back = h->host.open(h->host.arg, from->caller);
+    s->core = mcp_session_new(h->loop, s->back);
+    s->used_ms = loop_now_ms(h->loop);
+    if (url_query_get(http_req_query(r), "tools", &choice) == 1)
+        mcp_session_choose(s->core, buf_text(&choice));
+    if (is_kept) {
+        ident_new("mcp", s->id);
+        map_set(h->sessions, s->id, s);
+    }
+    return s;
+}
+
+/* NULL: answered. */
+static struct session *find_session(struct mcp_http *h, struct http_req *r, const char *owner)
+{
+    const char *id = http_req_header(r, "mcp-session-id"), *version = http_req_header(r, "mcp-protocol-version");
+    struct session *s = id ? map_get(h->sessions, id) : NULL;
+    if (version && !mcp_session_knows(version)) {
+        refuse(r, 400, MCP_SESSION_BUSY, "MCP-Protocol-Version: this server does not speak that version");
+        return NULL;
+    }
+    if (!id) {
+        refuse(r, 400, MCP_SESSION_BUSY, "Mcp-Session-Id: the header is missing; initialize gives one");
+        return NULL;
+    }
+    if (!s || strcmp(s->owner, owner) != 0) {
+        refuse(r, 404, NO_SESSION, "Session not found: initialize again");
+        return NULL;
+    }
+    s->used_ms = loop_now_ms(h->loop);
+    return s;
+}
+
+/* --- a post's answer --- */
+
+static void post_free(struct post *p)
+{
+    struct session *s = p->session;
+    LIST_REMOVE(p, entry);
+    if (p->exchange)
+        mcp_session_leave(STEAL(p->exchange)); /* nobody waits for it any more */
+    http_req_on_gone(p->req, NULL, NULL);
+    http_req_on_drain(p->req, NULL, NULL);
+    (void)http_req_unref(p->req);
+    json_decref(p->answer);
+    buf_done(&p->rest);
+    free(p);
+    if (!*s->id)
+        session_free(s);
+}
+
+/* Queues pieces as far as the connection takes them; the rest follows when it has. */
+static void pump(void *arg)
+{
+    struct post *p = arg;
+    size_t queued = 0;
+    while (p->sent < p->rest.len && queued <= PIECE_BYTES) {
+        size_t left = p->rest.len - p->sent, piece = left < PIECE_BYTES ? left : PIECE_BYTES;
+        queued = http_req_send(p->req, p->rest.data + p->sent, piece);
+        p->sent += piece;
+    }
+    if (p->sent > p->rest.len / 2) { /* not with each piece: the rest is moved */
+        buf_consume(&p->rest, p->sent);
+        p->sent = 0;
+    }
+    if (p->has_ended && p->rest.len == 0) {
+        http_req_end(p->req);
+        post_free(p);
+    }
+}
+
+static void begin_stream(struct post *p)
+{
+    if (p->is_stream)
+        return;
+    p->is_stream = true;
+    http_req_add_header(p->req, "Cache-Control", "no-cache");
+    http_req_begin(p->req, 200, EVENT_TYPE, -1);
+    http_req_on_drain(p->req, pump, p);
+}
+
+static void add_event(struct post *p, const json_t *message)
+{
+    size_t len;
+    CLEANUP(free_p) char *text = json_write(message, &len);
+    if (buf_add_str(&p->rest, "event: message\ndata: ") < 0 || buf_add(&p->rest, text, len) < 0 ||
+        buf_add_str(&p->rest, "\n\n") < 0)
+        p->sent = p->rest.len; /* no memory for it: the stream ends without the answer */
+}
+
+static void on_message(void *arg, const json_t *message)
+{
+    struct post *p = arg;
+    bool is_note = json_get(message, "method") != NULL;
+    if (is_note && p->wants_json)
+        return;
+    if (!is_note && !p->is_stream) {
+        p->answer = json_incref((json_t *)(uintptr_t)message); /* nobody changes it any more */
+        return;
+    }
+    begin_stream(p);
+    add_event(p, message);
+    if (is_note) /* the answer is sent with the end */
+        pump(p);
+}
+
+/* Errors of the protocol are errors of HTTP, too, where the revision says so. */
+static int status_of(const json_t *answer)
+{
+    int64_t code = json_get_int(json_get(answer, "error"), "code", 0);
+    return code == MCP_SESSION_VERSION ? 400 : 200;
+}
+
+static void on_end(void *arg)
+{
+    struct post *p = arg;
+    p->exchange = NULL;
+    p->has_ended = true;
+    if (p->is_stream) {
+        pump(p);
+        return;
+    }
+    if (p->answer)
+        reply_json(p->req, status_of(p->answer), p->answer);
+    else
+        http_req_reply(p->req, 202, JSON_TYPE, "", 0); /* notifications only, or cancelled */
+    post_free(p);
+}
+
+static void on_gone(void *arg)
+{
+    post_free(arg);
+}
+
+static bool has_word(const char *header, const char *word)
+{
+    return header && strcasestr(header, word);
+}
+
+static void take_post(struct mcp_http *h, struct session *s, struct http_req *r, const json_t *message)
+{
+    struct post *p = xzalloc(sizeof(*p));
+    *p = (struct post){ .http = h, .session = s, .req = http_req_ref(r), .rest = BUF_INIT(OUT_MAX) };
+    p->wants_json = !has_word(http_req_header(r, "accept"), EVENT_TYPE);
+    LIST_INSERT_HEAD(&h->posts, p, entry);
+    const struct mcp_session_sink sink = { .send = on_message, .end = on_end, .arg = p };
+    struct mcpexchange *x = mcp_session_take(s->core, message, &sink);
+    if (!x)
+        return; /* p is gone */
+    p->exchange = x;
+    http_req_on_gone(r, on_gone, p);
+}
+
+/* What the headers say must be what the message says: who routes by headers must not be fooled. */
+static bool check_headers(struct http_req *r, const json_t *message, const char *version)
+{
+    const json_t *params = json_get(message, "params");
+    const char *method = json_get_str(message, "method", ""), *shown = http_req_header(r, "mcp-method"),
+               *header = http_req_header(r, "mcp-protocol-version"), *name = http_req_header(r, "mcp-name");
+    const char *meant = strcmp(method, "tools/call") == 0       ? json_get_str(params, "name", "")
+                        : strcmp(method, "resources/read") == 0 ? json_get_str(params, "uri", "")
+                                                                : NULL;
+    const char *wrong = !header || strcmp(header, version) != 0        ? "MCP-Protocol-Version"
+                        : !shown || strcmp(shown, method) != 0         ? "Mcp-Method"
+                        : meant && (!name || strcmp(name, meant) != 0) ? "Mcp-Name"
+                                                                       : NULL;
+    char text[128];
+    if (!wrong)
+        return true;
+    (void)snprintf(text, sizeof(text), "%s: the header is missing, or says something else than the message", wrong);
+    JSON_OWNED body = mcp_session_error(json_get(message, "id"), MCP_SESSION_HEADERS, text);
+    reply_json(r, 400, body);
+    return false;
+}
+
+/* A session to take the message, or NULL: answered. */
+static struct session *session_for(struct mcp_http *h, struct http_req *r, const json_t *message,
+                                   const struct mcp_http_from *from)
+{
+    const char *stated = mcp_session_stated_version(message);
+    if (stated)
+        return check_headers(r, message, stated) ? session_new(h, r, from, false) : NULL;
+    if (!mcp_session_is_request(message, "initialize"))
+        return find_session(h, r, from->owner);
+    if (!make_room(h, from->owner)) {
+        refuse(r, 503, MCP_SESSION_BUSY, "all sessions are in use: end one with DELETE, or try again");
+        return NULL;
+    }
+    struct session *s = session_new(h, r, from, true);
+    http_req_add_header(r, "Mcp-Session-Id", s->id);
+    return s;
+}
+
+static void serve_post(struct mcp_http *h, struct http_req *r, const struct mcp_http_from *from)
+{
+    struct err err = ERR_INIT;
+    JSON_OWNED message = NULL;
+    size_t len;
+    const char *body = http_req_body(r, &len);
+    if (!has_word(http_req_header(r, "content-type"), JSON_TYPE)) {
+        refuse(r, 415, MCP_SESSION_INVALID, "Content-Type: application/json is needed");
+        return;
+    }
+    if (len > MCP_SESSION_MESSAGE_MAX) {
+        refuse(r, 413, MCP_SESSION_INVALID, "a message has at most 32 MiB");
+        return;
+    }
+    if (json_read(body, len, &message, &err) < 0) {
+        refuse(r, 400, MCP_SESSION_PARSE, err.msg);
+        return;
+    }
+    struct session *s = session_for(h, r, message, from);
+    if (s)
+        take_post(h, s, r, message);
+}
+
+/* --- GET and DELETE --- */
+
+static void on_stream_gone(void *arg)
+{
+    struct session *s = arg;
+    (void)http_req_unref(STEAL(s->stream));
+    s->used_ms = loop_now_ms(s->http->loop);
+}
+
+static void serve_get(struct mcp_http *h, struct http_req *r, const char *owner)
+{
+    struct session *s;
+    if (!has_word(http_req_header(r, "accept"), EVENT_TYPE)) {
+        refuse(r, 406, MCP_SESSION_BUSY, "Accept: text/event-stream is needed");
+        return;
+    }
+    s = find_session(h, r, owner);
+    if (!s)
+        return;
+    if (s->stream) {
+        refuse(r, 409, MCP_SESSION_BUSY, "this session has a stream already: one is enough");
+        return;
+    }
+    s->stream = http_req_ref(r);
+    http_req_on_gone(r, on_stream_gone, s);
+    http_req_add_header(r, "Cache-Control", "no-cache");
+    http_req_begin(r, 200, EVENT_TYPE, -1);
+    (void)http_req_send(r, ": open\n\n", 8);
+}
+
+static void serve_delete(struct mcp_http *h, struct http_req *r, const char *owner)
+{
+    struct session *s = find_session(h, r, owner);
+    if (!s)
+        return;
+    session_free(s);
+    http_req_reply(r, 200, JSON_TYPE, "", 0);
+}
+
+void mcp_http_serve(struct mcp_http *h, struct http_req *r, const struct mcp_http_from *from)
+{
+    const char *method = http_req_method(r);
+    http_req_add_header(r, "Access-Control-Expose-Headers", "Mcp-Session-Id");
+    if (!mcp_http_allows(http_req_header(r, "origin"), h->host.origins))
+        refuse(r, 403, MCP_SESSION_BUSY, "Origin: pages from there may not call; III_MCP_ORIGINS names those that may");
+    else if (strcmp(method, "POST") == 0)
+        serve_post(h, r, from);
+    else if (strcmp(method, "GET") == 0)
+        serve_get(h, r, from->owner);
+    else if (strcmp(method, "DELETE") == 0)
+        serve_delete(h, r, from->owner);
+    else {
+        http_req_add_header(r, "Allow", "GET, POST, DELETE");
+        refuse(r, 405, MCP_SESSION_BUSY, "this address takes GET, POST and DELETE");
+    }
+}
+
+/* --- the whole --- */
+
+static void drop_old(struct mcp_http *h)
+{
+    int64_t now = loop_now_ms(h->loop);
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (is_idle(s) && now - s->used_ms > MCP_HTTP_IDLE_MS)
+            session_free(s);
+    }
+}
+
+static void on_ping(void *arg)
+{
+    static const char sign[] = ": ping\n\n";
+    struct mcp_http *h = arg;
+    struct post *p, *next;
+    for (p = LIST_FIRST(&h->posts); p; p = next) {
+        next = LIST_NEXT(p, entry);
+        if (p->wants_json || p->has_ended)
+            continue;
+        begin_stream(p);
+        (void)buf_add_str(&p->rest, sign);
+        pump(p);
+    }
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (s->stream)
+            (void)http_req_send(s->stream, sign, strlen(sign));
+    }
+    drop_old(h);
+}
+
+struct mcp_http *mcp_http_new(struct loop *l, const struct mcp_http_host *host)
+{
+    struct mcp_http *h = xzalloc(sizeof(*h));
+    h->loop = l;
+    h->host = *host;
+    h->sessions = map_new();
+    LIST_INIT(&h->posts);
+    h->pings = timer_new(l, MCP_HTTP_PING_MS, MCP_HTTP_PING_MS, on_ping, h);
+    return h;
+}
+
+static void end_sessions(struct mcp_http *h, const char *owner)
+{
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (!owner || strcmp(s->owner, owner) == 0)
+            session_free(s);
+    }
+}
+
+struct mcp_http *mcp_http_free(struct mcp_http *h)
+{
+    if (h) {
+        end_sessions(h, NULL);
+        while (!LIST_EMPTY(&h->posts))
+            post_free(LIST_FIRST(&h->posts)); /* those whose answer was still on its way */
+        (void)map_free(h->sessions);
+        h->pings = timer_free(h->pings);
+        free(h);
+    }
+    return NULL;
+}
+
+void mcp_http_end_of(struct mcp_http *h, const char *owner)
+{
+    end_sessions(h, owner);
+}
+
+void mcp_http_stop(struct mcp_http *h)
+{
+    for (struct map_iter it = map_iter(h->sessions); map_next(&it);) {
+        struct session *s = it.value;
+        if (!s->stream)
+            continue;
+        http_req_on_gone(s->stream, NULL, NULL);
+        http_req_end(s->stream);
+        (void)http_req_unref(STEAL(s->stream));
+    }
+}
+
+size_t mcp_http_sessions(const struct mcp_http *h)
+{
+    return map_count(h->sessions);
+}

@@ -1,0 +1,363 @@
+/* Theory of operation. A transport hands over one parsed message with a sink. Every request in it counts as open in its
+ * exchange until it is answered or given up; the exchange ends with the last. What needs the server (tools, resources)
+ * is a struct mcpwork (mcp_work.c); all else is answered at once. */
+#include "mcp/mcp_session.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "mcp/mcp_session_core.h"
+
+#define NAME    "iii-sandbox"
+#define VERSION "0.1.0" /* of the contract's server info */
+
+#define META "io.modelcontextprotocol/"
+
+static const char *const versions[] = { MCP_SESSION_STATEFUL, "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07" };
+
+static const char *known(const char *version)
+{
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+        if (strcmp(versions[i], version) == 0)
+            return versions[i];
+    return NULL;
+}
+
+bool mcp_session_knows(const char *version)
+{
+    return known(version) != NULL;
+}
+
+bool mcp_session_is_at_least(const struct mcpexchange *x, const char *version)
+{
+    return strcmp(x->version, version) >= 0; /* dates, year first */
+}
+
+const char *mcp_session_stated_version(const json_t *message)
+{
+    const json_t *meta = json_is_object(message) ? json_get(json_get(message, "params"), "_meta") : NULL;
+    return json_get_str(meta, META "protocolVersion", NULL);
+}
+
+struct mcp_session *mcp_session_new(struct loop *l, const struct mcp_backend *back)
+{
+    struct mcp_session *s = xzalloc(sizeof(*s));
+    s->loop = l;
+    s->back = back;
+    s->version = "2025-03-26"; /* what the specification assumes of a client that has not said */
+    LIST_INIT(&s->works);
+    s->ticker = timer_new(l, MCP_WORK_TICK_MS, MCP_WORK_TICK_MS, mcp_work_tick, s);
+    timer_set(s->ticker, -1, 0); /* it runs while somebody wants to hear of progress */
+    return s;
+}
+
+void mcp_session_choose(struct mcp_session *s, const char *choice)
+{
+    free(s->choice);
+    s->choice = xstrdup(choice);
+}
+
+struct mcp_session *mcp_session_free(struct mcp_session *s)
+{
+    if (s) {
+        while (!LIST_EMPTY(&s->works))
+            mcp_work_cancel(s, LIST_FIRST(&s->works)->id);
+        s->ticker = timer_free(s->ticker);
+        free(s->choice);
+        free(s);
+    }
+    return NULL;
+}
+
+unsigned mcp_session_running(const struct mcp_session *s)
+{
+    return s->n_works;
+}
+
+const char *mcp_session_version(const struct mcp_session *s)
+{
+    return s->version;
+}
+
+/* --- answers --- */
+
+static json_t *id_or_null(const json_t *id)
+{
+    return id ? json_deep_copy(id) : json_null();
+}
+
+json_t *mcp_session_error(const json_t *id, int code, const char *text)
+{
+    return json_pack("{s:s, s:o, s:{s:i, s:o}}", "jsonrpc", "2.0", "id", id_or_null(id), "error", "code", code,
+                     "message", json_text(text, strlen(text)));
+}
+
+void mcp_session_close_one(struct mcpexchange *x)
+{
+    assert(x->n_open > 0);
+    if (--x->n_open > 0)
+        return;
+    if (!x->is_gone) {
+        if (json_array_size(x->answers) > 0)
+            x->sink.send(x->sink.arg, x->answers);
+        if (x->sink.end)
+            x->sink.end(x->sink.arg);
+    }
+    json_decref(x->answers);
+    free(x);
+}
+
+/* Takes message. */
+static void deliver(struct mcpexchange *x, json_t *message)
+{
+    if (x->answers)
+        (void)json_array_append(x->answers, message);
+    else if (!x->is_gone)
+        x->sink.send(x->sink.arg, message);
+    json_decref(message);
+    mcp_session_close_one(x);
+}
+
+static json_t *server_info(void)
+{
+    return json_pack("{s:s, s:s, s:s}", "name", NAME, "title", "iii sandboxes", "version", VERSION);
+}
+
+/* What the revision without sessions wants in every result. Lists may change at any time: they are not to be kept. */
+static void complete(const struct mcpexchange *x, json_t *result)
+{
+    (void)json_object_set_new(result, "resultType", json_string("complete"));
+    (void)json_object_set_new(result, "_meta", json_pack("{s:o}", META "serverInfo", server_info()));
+    if (x->is_cacheable) {
+        (void)json_object_set_new(result, "ttlMs", json_integer(0));
+        (void)json_object_set_new(result, "cacheScope", json_string("private"));
+    }
+}
+
+void mcp_session_answer(struct mcpexchange *x, const json_t *id, json_t *result)
+{
+    if (mcp_session_is_at_least(x, MCP_SESSION_NEWEST))
+        complete(x, result);
+    deliver(x, json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id_or_null(id), "result", result));
+}
+
+void mcp_session_refuse(struct mcpexchange *x, const json_t *id, int code, const char *text)
+{
+    bool has_own_code = !mcp_session_is_at_least(x, MCP_SESSION_NEWEST); /* later it is a wrong parameter like others */
+    deliver(x,
+            mcp_session_error(id, code == MCP_SESSION_NO_RESOURCE && !has_own_code ? MCP_SESSION_PARAMS : code, text));
+}
+
+static void refuse_version(struct mcpexchange *x, const json_t *id, const char *wanted)
+{
+    JSON_OWNED data = json_pack("{s:[s], s:s%}", "supported", MCP_SESSION_NEWEST, "requested", wanted,
+                                strnlen(wanted, MCP_SESSION_ID_MAX));
+    json_t *message = mcp_session_error(id, MCP_SESSION_VERSION, "Unsupported protocol version");
+    if (data)
+        (void)json_object_set(json_get(message, "error"), "data", data);
+    deliver(x, message);
+}
+
+/* --- methods that are answered at once --- */
+
+#define INSTRUCTIONS                                                                                                  \
+    "Isolated Linux sandboxes for running untrusted code. Start with sandbox_create; its id is the sandboxId of the " \
+    "other tools. Files live in /workspace. End with sandbox_kill."
+
+static void initialize(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    const char *wanted = known(json_get_str(params, "protocolVersion", ""));
+    x->session->version = x->version = wanted ? wanted : MCP_SESSION_STATEFUL;
+    mcp_session_answer(x, id,
+                       json_pack("{s:s, s:{s:{s:b}, s:{}}, s:o, s:s}", "protocolVersion", x->session->version,
+                                 "capabilities", "tools", "listChanged", 1, "resources", "serverInfo", server_info(),
+                                 "instructions", INSTRUCTIONS));
+}
+
+static void discover(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    mcp_session_answer(x, id,
+                       json_pack("{s:[s], s:{s:{}, s:{}}, s:s}", "supportedVersions", MCP_SESSION_NEWEST,
+                                 "capabilities", "tools", "resources", "instructions", INSTRUCTIONS));
+}
+
+static void ping(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    mcp_session_answer(x, id, json_object());
+}
+
+/* All tools are one page: many clients ask for the first one only. */
+static json_t *chosen_tools(const struct mcpexchange *x)
+{
+    json_t *all = mcp_tool_list(mcp_session_is_at_least(x, "2025-06-18"));
+    if (!x->session->choice)
+        return json_incref(all);
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(all); i++)
+        if (mcp_tool_is_chosen(&mcp_tool_rows[i], x->session->choice))
+            (void)json_array_append(list, json_array_get(all, i));
+    return list;
+}
+
+static void list_tools(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    if (json_get(params, "cursor"))
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS, "cursor: tools/list has one page");
+    else
+        mcp_session_answer(x, id, json_pack("{s:o}", "tools", chosen_tools(x)));
+}
+
+static void list_templates(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    mcp_session_answer(x, id, mcp_resource_templates());
+}
+
+/* --- messages --- */
+
+enum method_flag {
+    METHOD_OLD = 1, /* not in the revision without sessions */
+    METHOD_NEW = 2, /* only there */
+    METHOD_CACHEABLE = 4,
+};
+static const struct {
+    const char *name;
+    void (*run)(struct mcpexchange *x, const json_t *id, const json_t *params);
+    unsigned flags;
+} methods[] = {
+    { "initialize", initialize, METHOD_OLD },
+    { "ping", ping, METHOD_OLD },
+    { "server/discover", discover, METHOD_NEW | METHOD_CACHEABLE },
+    { "tools/list", list_tools, METHOD_CACHEABLE },
+    { "tools/call", mcp_work_call_tool, 0 },
+    { "resources/list", mcp_work_list_resources, METHOD_CACHEABLE },
+    { "resources/read", mcp_work_read_resource, METHOD_CACHEABLE },
+    { "resources/templates/list", list_templates, METHOD_CACHEABLE },
+};
+
+static bool is_id(const json_t *id)
+{
+    return json_is_integer(id) || json_is_real(id) ||
+           (json_is_string(id) && json_string_length(id) <= MCP_SESSION_ID_MAX);
+}
+
+static bool is_running(const struct mcp_session *s, const json_t *id)
+{
+    const struct mcp_work *w;
+    LIST_FOREACH(w, &s->works, entry)
+    {
+        if (json_equal(w->id, id))
+            return true;
+    }
+    return false;
+}
+
+static void take_request(struct mcpexchange *x, const json_t *id, const char *method, const json_t *params)
+{
+    char text[128];
+    if (params && !json_is_object(params)) {
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS, "params: an object is needed");
+        return;
+    }
+    if (is_running(x->session, id)) {
+        mcp_session_refuse(x, id, MCP_SESSION_INVALID, "id: a request with this id is still under way");
+        return;
+    }
+    if (!known(x->version) && strcmp(x->version, MCP_SESSION_NEWEST) != 0) {
+        refuse_version(x, id, x->version);
+        return;
+    }
+    unsigned other = mcp_session_is_at_least(x, MCP_SESSION_NEWEST) ? METHOD_OLD : METHOD_NEW;
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        if (strcmp(methods[i].name, method) == 0 && !(methods[i].flags & other)) {
+            x->is_cacheable = methods[i].flags & METHOD_CACHEABLE;
+            methods[i].run(x, id, params);
+            return;
+        }
+    (void)snprintf(text, sizeof(text), "%.60s: this server has no such method", method);
+    mcp_session_refuse(x, id, MCP_SESSION_NO_METHOD, text);
+}
+
+static void take_notification(struct mcp_session *s, const char *method, const json_t *params)
+{
+    if (strcmp(method, "notifications/cancelled") == 0 && json_get(params, "requestId"))
+        mcp_work_cancel(s, json_get(params, "requestId"));
+}
+
+/* One of a batch, or the only one; its place in the exchange is counted already. */
+static void take_one(struct mcpexchange *x, const json_t *m)
+{
+    const char *method = json_get_str(m, "method", NULL);
+    const json_t *id = json_object_get(m, "id");
+    if (!json_is_object(m) || strcmp(json_get_str(m, "jsonrpc", ""), "2.0") != 0) {
+        mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "a JSON-RPC 2.0 message is needed: {\"jsonrpc\": \"2.0\", …}");
+    } else if (method && id && is_id(id)) {
+        take_request(x, id, method, json_get(m, "params"));
+    } else if (method && id) {
+        mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "id: a number or a text of at most 256 bytes is needed");
+    } else if (method) {
+        take_notification(x->session, method, json_get(m, "params"));
+        mcp_session_close_one(x);
+    } else if (json_object_get(m, "result") || json_object_get(m, "error")) {
+        mcp_session_close_one(x); /* an answer, though we have asked nothing */
+    } else {
+        mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "method: it is missing");
+    }
+}
+
+static const char *check_batch(const struct mcpexchange *x, const json_t *message)
+{
+    if (!json_is_array(message))
+        return NULL;
+    if (mcp_session_is_at_least(x, "2025-06-18"))
+        return "batches are not part of this protocol version";
+    if (json_array_size(message) == 0 || json_array_size(message) > MCP_SESSION_BATCH_MAX)
+        return "a batch has 1 to 64 messages";
+    return NULL;
+}
+
+/* A version that nobody knows is looked at only as long as the message is there. */
+static const char *version_for(const struct mcp_session *s, const json_t *message)
+{
+    const char *stated = mcp_session_stated_version(message);
+    if (!stated)
+        return s->version;
+    return strcmp(stated, MCP_SESSION_NEWEST) == 0 ? MCP_SESSION_NEWEST : known(stated) ? known(stated) : stated;
+}
+
+struct mcpexchange *mcp_session_take(struct mcp_session *s, const json_t *message, const struct mcp_session_sink *sink)
+{
+    struct mcpexchange *x = xzalloc(sizeof(*x));
+    *x = (struct mcpexchange){ .session = s, .sink = *sink, .version = version_for(s, message) };
+    x->n_open = 1; /* for ourselves: it must not end early */
+    const char *complaint = check_batch(x, message);
+    size_t count = json_is_array(message) && !complaint ? json_array_size(message) : 1;
+    if (complaint) {
+        mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, complaint);
+        return NULL;
+    }
+    x->answers = json_is_array(message) ? json_array() : NULL;
+    x->n_open += (unsigned)count;
+    for (size_t i = 0; i < count; i++)
+        take_one(x, json_is_array(message) ? json_array_get(message, i) : message);
+    struct mcpexchange *rest = x->n_open > 1 ? x : NULL;
+    mcp_session_close_one(x);
+    return rest;
+}
+
+void mcp_session_leave(struct mcpexchange *x)
+{
+    x->is_gone = true;
+    x->n_open++; /* it lives until the last of its requests is taken down */
+    mcp_work_leave(x);
+    mcp_session_close_one(x);
+}
+
+bool mcp_session_is_request(const json_t *message, const char *method)
+{
+    for (size_t i = 0; i < json_array_size(message); i++)
+        if (mcp_session_is_request(json_array_get(message, i), method))
+            return true;
+    const char *name = json_is_object(message) ? json_get_str(message, "method", NULL) : NULL;
+    return name && json_object_get(message, "id") && (!method || strcmp(name, method) == 0);
+}

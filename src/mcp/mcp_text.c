@@ -1,0 +1,315 @@
+#include "mcp/mcp_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+
+#define TEXT_MAX ((size_t)256 << 20) /* the server's own limits are far below */
+
+static json_t *text_item(const char *text)
+{
+    return json_pack("{s:s, s:o}", "type", "text", "text", json_text(text, strlen(text)));
+}
+
+static json_t *image_item(const char *base64, const char *mime)
+{
+    return json_pack("{s:s, s:s, s:s}", "type", "image", "data", base64, "mimeType", mime);
+}
+
+json_t *mcp_text_failure(const char *text)
+{
+    return json_pack("{s:[o], s:b}", "content", text_item(text), "isError", 1);
+}
+
+/* --- text --- */
+
+static char *indented(const json_t *j)
+{
+    char *text = j ? json_dumps(j, JSON_INDENT(2) | JSON_ENCODE_ANY) : NULL;
+    return text ? text : xstrdup("null");
+}
+
+/* A value in the middle of a sentence: texts as they are, lists joined. */
+static void add_value(struct buf *out, const json_t *value)
+{
+    if (json_is_string(value)) {
+        (void)buf_add(out, json_string_value(value), json_string_length(value));
+    } else if (json_is_array(value)) {
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            (void)buf_add_str(out, i ? ", " : "");
+            add_value(out, json_array_get(value, i));
+        }
+    } else if (value) {
+        CLEANUP(free_p) char *text = json_write(value, NULL);
+        (void)buf_add_str(out, text);
+    }
+}
+
+static void say(struct buf *out, const char *sentence, const struct mcp_text_answer *a)
+{
+    for (const char *at = sentence; *at;) {
+        size_t plain = strcspn(at, "{");
+        (void)buf_add(out, at, plain);
+        at += plain;
+        if (*at != '{')
+            break;
+        size_t len = strcspn(at, "}") - 1;
+        CLEANUP(free_p) char *name = xstrndup(at + 1, len);
+        json_t *value = json_get(a->args, name);
+        add_value(out, value ? value : json_get(a->body, name));
+        at += len + 2;
+    }
+}
+
+/* "member|what is said when it is empty". */
+static void plain_text(struct buf *out, const struct mcp_text_answer *a)
+{
+    size_t len = strcspn(a->tool->detail, "|");
+    CLEANUP(free_p) char *name = xstrndup(a->tool->detail, len);
+    const json_t *value = *name ? json_get(a->body, name) : a->body;
+    if (json_is_string(value))
+        (void)buf_add(out, json_string_value(value), json_string_length(value));
+    if (out->len == 0 && a->tool->detail[len])
+        (void)buf_add_str(out, a->tool->detail + len + 1);
+}
+
+/* Output may hold NUL. */
+static void add_member(struct buf *out, const char *title, const json_t *body, const char *name)
+{
+    const json_t *value = json_get(body, name);
+    (void)buf_add_str(out, title);
+    if (json_is_string(value))
+        (void)buf_add(out, json_string_value(value), json_string_length(value));
+}
+
+/* true: the command failed. */
+static bool exec_text(struct buf *out, const json_t *body)
+{
+    bool has_complaint = json_string_length(json_get(body, "stderr")) > 0;
+    int64_t code = json_get_int(body, "exitCode", 0);
+    add_member(out, has_complaint ? "STDOUT:\n" : "", body, "stdout");
+    if (has_complaint)
+        add_member(out, "\n\nSTDERR:\n", body, "stderr");
+    if (code != 0 && out->len == 0)
+        (void)buf_addf(out, "exit code %lld", (long long)code);
+    return code != 0;
+}
+
+static bool code_text(struct buf *out, const json_t *body)
+{
+    bool has_failed = json_is_string(json_get(body, "error"));
+    if (has_failed)
+        add_member(out, "ERROR:\n", body, "error");
+    add_member(out, has_failed ? "\n\nOUTPUT:\n" : "", body, "output");
+    return has_failed;
+}
+
+static void env_text(struct buf *out, const json_t *body)
+{
+    const char *key = json_get_str(body, "key", "");
+    if (json_get_bool(body, "exists", false))
+        (void)buf_addf(out, "%s=%s", key, json_get_str(body, "value", ""));
+    else
+        (void)buf_addf(out, "%s is not set", key);
+}
+
+char *mcp_text_lines(const json_t *events)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        const char *type = json_get_str(event, "type", "");
+        if (strcmp(type, "end") == 0)
+            continue;
+        (void)buf_addf(&out, "%s[%s] %s", out.len ? "\n" : "", type,
+                       json_get_str(event, "data", json_get_str(event, "error", "")));
+    }
+    return buf_steal(&out, NULL);
+}
+
+/* --- results that are more than text --- */
+
+static const char *image_type(const json_t *result)
+{
+    const char *type = json_get_str(result, "type", "");
+    if (!json_is_string(json_get(result, "data")))
+        return NULL;
+    return strcmp(type, "png") == 0 ? "image/png" : strcmp(type, "jpeg") == 0 ? "image/jpeg" : NULL;
+}
+
+/* A value of the last line as text; html and the like are for eyes, and come beside a text anyway. */
+static void add_rich(struct buf *out, const json_t *result)
+{
+    const char *type = json_get_str(result, "type", "");
+    const json_t *data = json_get(result, "data");
+    if (strcmp(type, "html") == 0 || strcmp(type, "svg") == 0 || !data)
+        return;
+    (void)buf_add_str(out, out->len && out->data[out->len - 1] != '\n' ? "\n" : "");
+    add_value(out, data);
+}
+
+/* Text first, then every picture. true: the code failed. */
+static bool context_content(json_t *content, const json_t *body)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
+    const json_t *results = json_get(body, "results");
+    bool has_failed = code_text(&out, body);
+    if (json_string_length(json_get(body, "stderr")) > 0 && !has_failed)
+        add_member(&out, out.len ? "\n\nSTDERR:\n" : "STDERR:\n", body, "stderr");
+    for (size_t i = 0; i < json_array_size(results); i++)
+        if (!image_type(json_array_get(results, i)))
+            add_rich(&out, json_array_get(results, i));
+    (void)json_array_append_new(content, text_item(buf_text(&out)));
+    for (size_t i = 0; i < json_array_size(results); i++) {
+        const json_t *one = json_array_get(results, i);
+        if (image_type(one))
+            (void)json_array_append_new(content, image_item(json_get_str(one, "data", ""), image_type(one)));
+    }
+    return has_failed;
+}
+
+/* Pictures are in the content already: a second copy would only cost room. */
+static json_t *without_pictures(const json_t *body)
+{
+    json_t *copy = json_deep_copy(body), *results = json_get(copy, "results");
+    for (size_t i = 0; i < json_array_size(results); i++)
+        if (image_type(json_array_get(results, i)))
+            (void)json_object_set_new(json_array_get(results, i), "data", json_null());
+    return copy;
+}
+
+static const char *picture_type(const char *bytes, size_t len)
+{
+    static const struct {
+        const char *magic;
+        size_t len;
+        const char *mime;
+    } kinds[] = { { "\x89PNG\r\n\x1a\n", 8, "image/png" },
+                  { "\xff\xd8\xff", 3, "image/jpeg" },
+                  { "GIF87a", 6, "image/gif" },
+                  { "GIF89a", 6, "image/gif" } };
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (len >= kinds[i].len && memcmp(bytes, kinds[i].magic, kinds[i].len) == 0)
+            return kinds[i].mime;
+    return len >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0 ? "image/webp" : NULL;
+}
+
+static const char *type_by_name(const char *path)
+{
+    static const char *const types[][2] = {
+        { ".html", "text/html" },       { ".css", "text/css" },          { ".md", "text/markdown" },
+        { ".csv", "text/csv" },         { ".json", "application/json" }, { ".py", "text/x-python" },
+        { ".js", "text/javascript" },   { ".svg", "image/svg+xml" },     { ".xml", "application/xml" },
+        { ".pdf", "application/pdf" },  { ".zip", "application/zip" },   { ".yaml", "application/yaml" },
+        { ".yml", "application/yaml" },
+    };
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcmp(types[i][0], dot) == 0)
+            return types[i][1];
+    return NULL;
+}
+
+static bool is_text(const struct buf *b)
+{
+    return utf8_is_valid(buf_text(b), b->len) && !(b->len && memchr(b->data, '\0', b->len));
+}
+
+json_t *mcp_text_resource(const char *uri, const char *path, const char *base64)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT(TEXT_MAX);
+    bool is_good = base64_decode(base64, strlen(base64), &bytes) == 0;
+    const char *mime = is_good ? picture_type(buf_text(&bytes), bytes.len) : NULL;
+    if (!mime)
+        mime = type_by_name(path);
+    if (is_good && is_text(&bytes))
+        return json_pack("{s:s, s:s, s:o}", "uri", uri, "mimeType", mime ? mime : "text/plain", "text",
+                         json_text(buf_text(&bytes), bytes.len));
+    return json_pack("{s:s, s:s, s:s}", "uri", uri, "mimeType", mime ? mime : "application/octet-stream", "blob",
+                     base64);
+}
+
+static void bytes_content(json_t *content, const struct mcp_text_answer *a)
+{
+    const char *base64 = json_is_string(a->body) ? json_string_value(a->body) : "";
+    const char *path = json_get_str(a->args, "path", "");
+    CLEANUP(free_p)
+    char *uri = xasprintf("sandbox://%s/files%s%s", json_get_str(a->args, "sandboxId", ""),
+                          *path == '/' ? "" : "/workspace/", path);
+    json_t *file = mcp_text_resource(uri, path, base64);
+    const char *mime = json_get_str(file, "mimeType", "");
+    if (json_get(file, "text"))
+        (void)json_array_append_new(content, text_item(json_get_str(file, "text", "")));
+    else if (strncmp(mime, "image/", 6) == 0)
+        (void)json_array_append_new(content, image_item(base64, mime));
+    else
+        (void)json_array_append_new(content, json_pack("{s:s, s:O}", "type", "resource", "resource", file));
+    json_decref(file);
+}
+
+/* --- all of it --- */
+
+/* Fills content; true: it is an error to the model. */
+static bool fill_content(json_t *content, const struct mcp_text_answer *a)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT(TEXT_MAX);
+    bool has_failed = false;
+    switch (a->tool->form) {
+    case MCP_TOOL_JSON: {
+        CLEANUP(free_p) char *text = indented(*a->tool->detail ? json_get(a->body, a->tool->detail) : a->body);
+        (void)buf_add_str(&out, text);
+        break;
+    }
+    case MCP_TOOL_LINES: {
+        CLEANUP(free_p) char *text = mcp_text_lines(a->body);
+        (void)buf_add_str(&out, *text ? text : a->tool->detail);
+        break;
+    }
+    case MCP_TOOL_TEXT:
+        plain_text(&out, a);
+        break;
+    case MCP_TOOL_SAY:
+        say(&out, a->tool->detail, a);
+        break;
+    case MCP_TOOL_EXEC:
+        has_failed = exec_text(&out, a->body);
+        break;
+    case MCP_TOOL_CODE:
+        has_failed = code_text(&out, a->body);
+        break;
+    case MCP_TOOL_ENV:
+        env_text(&out, a->body);
+        break;
+    case MCP_TOOL_CONTEXT:
+        return context_content(content, a->body);
+    case MCP_TOOL_BYTES:
+        bytes_content(content, a);
+        return false;
+    }
+    (void)json_array_append_new(content,
+                                json_pack("{s:s, s:o}", "type", "text", "text", json_text(buf_text(&out), out.len)));
+    return has_failed;
+}
+
+static json_t *structured(const struct mcp_text_answer *a)
+{
+    if (a->tool->form == MCP_TOOL_CONTEXT)
+        return without_pictures(a->body);
+    return json_is_object(a->body) ? json_incref(a->body) : json_pack("{s:O}", "result", a->body);
+}
+
+json_t *mcp_text_result(const struct mcp_text_answer *a)
+{
+    json_t *content = json_array();
+    bool has_failed = fill_content(content, a);
+    json_t *result = json_pack("{s:o}", "content", content);
+    if (a->is_structured)
+        (void)json_object_set_new(result, "structuredContent", structured(a));
+    if (has_failed)
+        (void)json_object_set_new(result, "isError", json_true());
+    return result;
+}

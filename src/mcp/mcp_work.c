@@ -1,0 +1,293 @@
+/* Requests that need the server: one operation each, started now and answered when it is done. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "mcp/mcp_path.h"
+#include "mcp/mcp_session_core.h"
+#include "mcp/mcp_text.h"
+
+static void work_free(struct mcp_work *w)
+{
+    LIST_REMOVE(w, entry);
+    w->exchange->session->n_works--;
+    json_decref(w->id);
+    json_decref(w->progress_token);
+    json_decref(w->args);
+    json_decref(w->params);
+    json_decref(w->events);
+    if (w->output)
+        mcp_output_done(w->output);
+    free(w->output);
+    mcp_resource_done(&w->resource);
+    free(w->uri);
+    free(w);
+}
+
+/* --- the server's answer --- */
+
+/* In the words of the contract's client: which request failed, and what the server said. */
+static char *failure_text(const struct mcp_work *w, int status, const json_t *body)
+{
+    const struct op *op = &spec_ops[w->tool ? w->tool->op : w->op];
+    if (status == 0)
+        return xstrdup(json_get_str(body, "error", "no server could be asked"));
+    CLEANUP(free_p) char *path = mcp_path_of(op, w->params, w->exchange->session->back->prefix);
+    CLEANUP(free_p) char *said = json_write(body, NULL);
+    return xasprintf("%s %s failed: %d %s", op->method, path, status, said);
+}
+
+static void finish_tool(struct mcp_work *w, int status, json_t *body)
+{
+    struct mcpexchange *x = w->exchange;
+    json_t *result;
+    if (status == 0 || status >= 400) {
+        CLEANUP(free_p) char *text = failure_text(w, status, body);
+        result = mcp_text_failure(text);
+    } else {
+        struct mcp_text_answer a = { .tool = w->tool,
+                                     .args = w->args,
+                                     .body = w->events ? w->events : body,
+                                     .is_structured = mcp_session_is_at_least(x, "2025-06-18") };
+        result = mcp_text_result(&a);
+    }
+    JSON_OWNED id = json_incref(w->id);
+    work_free(w);
+    mcp_session_answer(x, id, result);
+}
+
+static void finish_resource(struct mcp_work *w, int status, json_t *body)
+{
+    struct mcpexchange *x = w->exchange;
+    JSON_OWNED id = json_incref(w->id);
+    json_t *answer = w->events ? w->events : body;
+    if (status == 0 || status >= 400) {
+        CLEANUP(free_p) char *text = failure_text(w, status, body);
+        work_free(w);
+        mcp_session_refuse(x, id, status == 404 ? MCP_SESSION_NO_RESOURCE : MCP_SESSION_INTERNAL, text);
+        return;
+    }
+    json_t *result = w->uri ? mcp_resource_contents(&w->resource, w->uri, answer) : mcp_resource_list(answer);
+    work_free(w);
+    mcp_session_answer(x, id, result);
+}
+
+static void on_done(void *arg, int status, json_t *body)
+{
+    struct mcp_work *w = arg;
+    JSON_OWNED gathered = NULL;
+    w->handle = NULL;
+    if (w->output && status == 200) {
+        status = mcp_output_answer(w->output, loop_now_ms(w->exchange->session->loop) - w->started_ms, &gathered);
+        body = gathered;
+    }
+    if (w->tool)
+        finish_tool(w, status, body);
+    else
+        finish_resource(w, status, body);
+}
+
+static void on_event(void *arg, json_t *event)
+{
+    struct mcp_work *w = arg;
+    if (w->output) {
+        mcp_output_event(w->output, event);
+        return;
+    }
+    w->event_bytes += 64 + json_string_length(json_get(event, "data"));
+    if (w->events && w->event_bytes <= MCP_WORK_EVENTS_MAX && strcmp(json_get_str(event, "type", ""), "end") != 0)
+        (void)json_array_append(w->events, event);
+}
+
+/* --- beginning --- */
+
+static bool has_room(struct mcpexchange *x, const json_t *id)
+{
+    if (x->session->n_works < MCP_SESSION_RUNNING_MAX)
+        return true;
+    mcp_session_refuse(x, id, MCP_SESSION_BUSY, "64 requests are under way in this session, the most at the same time");
+    return false;
+}
+
+/* NULL when it is missing or none that can be sent back as it is. */
+static json_t *token_of(const json_t *params)
+{
+    json_t *token = json_get(json_get(params, "_meta"), "progressToken");
+    bool is_good = json_is_integer(token) || (json_is_string(token) && json_string_length(token) <= MCP_SESSION_ID_MAX);
+    return is_good ? json_incref(token) : NULL;
+}
+
+/* Takes params. */
+static struct mcp_work *work_new(struct mcpexchange *x, const json_t *id, enum op_id op, json_t *params)
+{
+    struct mcp_work *w = xzalloc(sizeof(*w));
+    *w = (struct mcp_work){ .exchange = x, .id = json_deep_copy(id), .op = op, .params = params };
+    w->events = spec_ops[op].flags & OP_STREAM ? json_array() : NULL;
+    w->started_ms = loop_now_ms(x->session->loop);
+    LIST_INSERT_HEAD(&x->session->works, w, entry);
+    x->session->n_works++;
+    return w;
+}
+
+static void work_start(struct mcp_work *w)
+{
+    struct mcp_session *s = w->exchange->session;
+    const struct mcp_backend_sink sink = { .on_event = on_event, .done = on_done, .arg = w };
+    if (w->progress_token)
+        timer_set(s->ticker, MCP_WORK_TICK_MS, MCP_WORK_TICK_MS);
+    w->handle = s->back->start(s->back->arg, w->op, w->params, &sink);
+}
+
+/* Who wants to hear of progress sees the newest line of a command: it is run by the operation that streams. */
+static void follow(struct mcp_work *w)
+{
+    w->op = OP_ID_cmd_run_stream;
+    w->output = xzalloc(sizeof(*w->output));
+    mcp_output_init(w->output);
+}
+
+/* The newest revisions want the model to see what was wrong with its arguments, so that it can do better. */
+static void refuse_args(struct mcpexchange *x, const json_t *id, const struct mcp_tool *t, const struct err *err)
+{
+    CLEANUP(free_p) char *text = xasprintf("%s: %s", t->name, err->msg);
+    if (mcp_session_is_at_least(x, "2025-11-25"))
+        mcp_session_answer(x, id, mcp_text_failure(text));
+    else
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS, text);
+}
+
+void mcp_work_call_tool(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    const char *name = json_get_str(params, "name", "");
+    const struct mcp_tool *t = mcp_tool_find(name);
+    json_t *args = json_get(params, "arguments"), *checked = NULL;
+    struct err err = ERR_INIT;
+    if (!t || !mcp_tool_is_chosen(t, x->session->choice)) {
+        CLEANUP(free_p) char *text = xasprintf("Unknown tool: %.100s", name);
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS, text);
+        return;
+    }
+    if (mcp_tool_params(t, args, clock_wall_ms(), &checked, &err) < 0) {
+        refuse_args(x, id, t, &err);
+        return;
+    }
+    if (!has_room(x, id)) {
+        json_decref(checked);
+        return;
+    }
+    struct mcp_work *w = work_new(x, id, t->op, checked);
+    w->tool = t;
+    w->args = json_incref(args);
+    w->progress_token = token_of(params);
+    if (w->progress_token && t->op == OP_ID_cmd_run)
+        follow(w);
+    work_start(w);
+}
+
+/* A cursor is the number of a page. */
+static int page_of(const json_t *params)
+{
+    const char *cursor = json_get_str(params, "cursor", "1");
+    size_t digits = strspn(cursor, "0123456789");
+    return digits == 0 || digits > 8 || cursor[digits] ? 0 : (int)strtol(cursor, NULL, 10);
+}
+
+void mcp_work_list_resources(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    int page = page_of(params);
+    if (page < 1) {
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS, "cursor: it is none that this server gave");
+        return;
+    }
+    if (has_room(x, id))
+        work_start(
+            work_new(x, id, OP_ID_sandbox_list, json_pack("{s:i, s:i}", "page", page, "pageSize", MCP_RESOURCE_PAGE)));
+}
+
+void mcp_work_read_resource(struct mcpexchange *x, const json_t *id, const json_t *params)
+{
+    const char *uri = json_get_str(params, "uri", NULL);
+    struct mcp_resource r;
+    struct err err = ERR_INIT;
+    if (!uri) {
+        mcp_session_refuse(x, id, MCP_SESSION_PARAMS, "uri: it is required");
+        return;
+    }
+    if (mcp_resource_parse(uri, &r, &err) < 0) {
+        mcp_session_refuse(x, id, MCP_SESSION_NO_RESOURCE, err.msg);
+        return;
+    }
+    if (!has_room(x, id)) {
+        mcp_resource_done(&r);
+        return;
+    }
+    struct mcp_work *w = work_new(x, id, r.op, json_incref(r.params));
+    w->resource = r;
+    w->uri = xstrdup(uri);
+    work_start(w);
+}
+
+/* --- progress and early ends --- */
+
+static void give_up(struct mcp_work *w)
+{
+    struct mcpexchange *x = w->exchange;
+    const struct mcp_backend *back = x->session->back;
+    if (w->handle)
+        back->drop(back->arg, STEAL(w->handle));
+    work_free(w);
+    mcp_session_close_one(x);
+}
+
+void mcp_work_cancel(struct mcp_session *s, const json_t *id)
+{
+    struct mcp_work *w;
+    LIST_FOREACH(w, &s->works, entry)
+    {
+        if (json_equal(w->id, id)) {
+            give_up(w);
+            return;
+        }
+    }
+}
+
+void mcp_work_leave(struct mcpexchange *x)
+{
+    struct mcp_work *w = LIST_FIRST(&x->session->works), *next;
+    for (; w; w = next) {
+        next = LIST_NEXT(w, entry);
+        if (w->exchange == x)
+            give_up(w);
+    }
+}
+
+static void tell_progress(const struct mcp_work *w)
+{
+    const struct mcpexchange *x = w->exchange;
+    long long seconds = (loop_now_ms(x->session->loop) - w->started_ms) / 1000;
+    const char *line = w->output ? w->output->line : "";
+    json_t *words =
+        *line ? json_text(line, strlen(line)) : json_sprintf("%s: running for %lld s", w->tool->name, seconds);
+    JSON_OWNED m = json_pack("{s:s, s:s, s:{s:O, s:i, s:o}}", "jsonrpc", "2.0", "method", "notifications/progress",
+                             "params", "progressToken", w->progress_token, "progress", w->ticks, "message", words);
+    if (!x->is_gone)
+        x->sink.send(x->sink.arg, m);
+}
+
+void mcp_work_tick(void *arg)
+{
+    struct mcp_session *s = arg;
+    struct mcp_work *w;
+    bool is_wanted = false;
+    LIST_FOREACH(w, &s->works, entry)
+    {
+        if (!w->progress_token)
+            continue;
+        is_wanted = true;
+        w->ticks++;
+        tell_progress(w);
+    }
+    if (!is_wanted)
+        timer_set(s->ticker, -1, 0);
+}

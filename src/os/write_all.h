@@ -1,0 +1,39 @@
+/* Writes of all that there is, however little the kernel takes at a time. Header only: the agent (musl) uses it, too.
+ * On a descriptor that does not wait, -EAGAIN ends it like any other failure. May include: nothing. */
+#pragma once
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+/* 0, or -errno when not all was written; -EIO when nothing more is taken. */
+static inline int write_all_write(int fd, const void *data, size_t len)
+{
+    const char *p = data;
+    while (len > 0) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* The same at a place of a file, whose position stays. */
+static inline int write_all_pwrite(int fd, const void *data, size_t len, off_t at)
+{
+    const char *p = data;
+    while (len > 0) {
+        ssize_t n = pwrite(fd, p, len, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        p += n;
+        at += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}

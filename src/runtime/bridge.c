@@ -1,0 +1,161 @@
+#include "runtime/bridge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "os/netlink.h"
+#include "runtime/visit.h"
+
+#define BRIDGE "switch0"
+
+static int build(void *arg, struct err *err)
+{
+    (void)arg;
+    if (unshare(CLONE_NEWNET) < 0)
+        return err_sys(err, -errno, "make a network namespace");
+    CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
+    int r = nl < 0 ? nl : netlink_bridge(nl, BRIDGE);
+    int index = r < 0 ? r : netlink_index(BRIDGE);
+    r = index < 0 ? index : netlink_no_inet6(nl, index); /* it says nothing of its own, and is nobody to talk to */
+    if (r >= 0)
+        r = netlink_up(nl, index, 0);
+    if (r < 0)
+        return err_sys(err, r, "make the bridge of a network (does the kernel have bridges?)");
+    CLEANUP(close_fd_p) int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    r = ns < 0 ? -errno : visit_send(&ns, 1);
+    return r < 0 ? err_sys(err, r, "keep the network namespace") : 0;
+}
+
+int bridge_make(int *ret_ns, struct err *err)
+{
+    int fds[VISIT_FDS_MAX];
+    int r = visit_run(build, NULL, fds, err);
+    if (r < 0)
+        return r;
+    if (fds[0] < 0)
+        return err_set(err, ERR_INTERNAL, 0, "the network namespace got lost");
+    *ret_ns = fds[0];
+    return 0;
+}
+
+void bridge_device(uint32_t subnet, char ret[IFNAMSIZ])
+{
+    (void)snprintf(ret, IFNAMSIZ, "net%u", subnet);
+}
+
+void bridge_mac(uint32_t address, uint8_t ret[6])
+{
+    const uint8_t mac[6] = {
+        0x02, 0x69, (uint8_t)(address >> 24), (uint8_t)(address >> 16), (uint8_t)(address >> 8), (uint8_t)address
+    };
+    memcpy(ret, mac, sizeof(mac));
+}
+
+/* Not there, or gone meanwhile (with a namespace that the kernel is taking down), is as good as removed. */
+static int remove_device(int nl, const char *name)
+{
+    int index = netlink_index(name);
+    int r = index < 0 ? index : netlink_delete(nl, index);
+    return r == -ENODEV ? 0 : r;
+}
+
+static int plug_switch(const struct bridge_veth *k)
+{
+    CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
+    char port[IFNAMSIZ], device[IFNAMSIZ];
+    uint8_t mac[6];
+    if (nl < 0)
+        return nl;
+    bridge_mac(k->address, mac);
+    bridge_device(k->subnet, device);
+    (void)snprintf(port, sizeof(port), "p%08x", k->address);
+    int r = remove_device(nl, port); /* of a box that this one replaces and that is not quite gone */
+    if (r >= 0)
+        r = netlink_veth(nl, port, device, k->far_ns, mac);
+    if (r < 0)
+        return r;
+    int master = netlink_index(BRIDGE), index = netlink_index(port);
+    if (master < 0 || index < 0)
+        return master < 0 ? master : index;
+    r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* what the member receives */
+    if (r >= 0)
+        r = netlink_no_inet6(nl, index);
+    return r < 0 ? r : netlink_up(nl, index, master);
+}
+
+static int plug_far(const struct bridge_veth *k)
+{
+    char device[IFNAMSIZ];
+    bridge_device(k->subnet, device);
+    CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
+    int index = nl < 0 ? nl : netlink_index(device);
+    if (index < 0)
+        return index;
+    int r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* what it sends; it has no right to change that */
+    if (r >= 0 && k->prefix)
+        r = netlink_address(nl, index, k->address, k->prefix);
+    if (r >= 0) /* what a kernel says there by itself would be taken for use of the box */
+        r = netlink_no_inet6(nl, index);
+    return r < 0 ? r : netlink_up(nl, index, 0);
+}
+
+static int unplug(const struct bridge_veth *k)
+{
+    char device[IFNAMSIZ];
+    bridge_device(k->subnet, device);
+    CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
+    return nl < 0 ? nl : remove_device(nl, device); /* both ends go */
+}
+
+static int enter(int ns, struct err *err)
+{
+    return setns(ns, CLONE_NEWNET) < 0 ? err_sys(err, -errno, "join the network namespace of the box") : 0;
+}
+
+static int join_inside(void *arg, struct err *err)
+{
+    const struct bridge_veth *k = arg;
+    int r = enter(k->far_ns, err);
+    if (r < 0)
+        return r;
+    if ((r = unplug(k)) < 0) /* what an earlier process left; its switch is gone */
+        return err_sys(err, r, "remove the old device of network %u", k->subnet);
+    if (setns(k->switch_ns, CLONE_NEWNET) < 0)
+        return err_sys(err, -errno, "join the network's namespace");
+    if ((r = plug_switch(k)) < 0)
+        return err_sys(err, r, "connect a cable to the switch of network %u", k->subnet);
+    if ((r = enter(k->far_ns, err)) < 0)
+        return r;
+    if ((r = plug_far(k)) < 0) {
+        (void)unplug(k); /* half a cable is none */
+        return err_sys(err, r, "set up the device of network %u in the box", k->subnet);
+    }
+    return 0;
+}
+
+static int leave_inside(void *arg, struct err *err)
+{
+    const struct bridge_veth *k = arg;
+    int r = enter(k->far_ns, err);
+    if (r >= 0 && (r = unplug(k)) < 0)
+        return err_sys(err, r, "remove the device of network %u", k->subnet);
+    return r;
+}
+
+int bridge_join(const struct bridge_veth *k, struct err *err)
+{
+    struct bridge_veth copy = *k;
+    return visit_run(join_inside, &copy, NULL, err);
+}
+
+int bridge_leave(const struct bridge_veth *k, struct err *err)
+{
+    struct bridge_veth copy = *k;
+    return visit_run(leave_inside, &copy, NULL, err);
+}

@@ -1,0 +1,477 @@
+/* Theory of operation. One exec of the engine for each EXEC_START: made, then started with its output attached (see
+ * mux.h). The host's credit is kept by holding the connection. The engine
+ * cannot signal what it runs, so each command carries a word of its own in its environment, and a second exec, of the
+ * image's shell, ends every process that has it. */
+#include "runtime/docker/agentless.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/ident.h"
+#include "guest/proto.h"
+#include "runtime/docker/messages.h"
+#include "runtime/docker/mux.h"
+
+#define OUT_MAX     (16u << 20)
+#define MARK        "III_EXEC_MARK"
+#define EXIT_KILLED 137u
+#define PIECE_MAX   32768u
+#define LATE_MS     3000 /* from the attempt to end a command to the answer without it */
+#define ASK_MS      50
+#define ASK_MAX     100
+
+static const char why_not[] =
+    "this sandbox has no agent (see \"withoutAgent\" in its record): only commands without input work";
+
+struct run {
+    struct run *next;
+    struct docker_agentless *p;
+    uint32_t stream, flags;
+    char exec_id[DOCKER_MESSAGES_ID_MAX];
+    char mark[IDENT_MAX];
+    struct docker_call *call;
+    struct timer *deadline, *again;
+    char *user;
+    unsigned n_asked;
+    struct docker_mux blocks; /* output that waits for credit */
+    int64_t began_us;
+    uint32_t credit;
+    bool is_late, is_output_done;
+};
+
+struct docker_agentless {
+    struct docker_call_set *calls;
+    char container[DOCKER_MESSAGES_ID_MAX];
+    int fd;
+    struct watch *watch;
+    struct docker_call *end;     /* waits for the container's */
+    struct buf in, out, request; /* request: the joined payloads of one */
+    struct run *runs;
+};
+
+/* --- frames to the host --- */
+
+static void flush(struct docker_agentless *p)
+{
+    while (p->out.len) {
+        ssize_t n = send(p->fd, p->out.data, p->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n <= 0)
+            break; /* the host has gone, or reads later: the watch tells */
+        buf_consume(&p->out, (size_t)n);
+    }
+    watch_set(p->watch, p->out.len ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+}
+
+static void send_frame(struct docker_agentless *p, struct proto_writer *w, uint32_t stream, uint16_t type)
+{
+    int n = proto_frame_end(w, stream, type, 0);
+    if (n > 0)
+        (void)buf_add(&p->out, (const char *)w->data, (size_t)n); /* credit bounds it far below its maximum */
+    flush(p);
+}
+
+static void send_empty(struct docker_agentless *p, uint32_t stream, uint16_t type)
+{
+    uint8_t mem[PROTO_HEADER];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    send_frame(p, &w, stream, type);
+}
+
+static void send_error(struct docker_agentless *p, uint32_t stream, int sys, const char *text)
+{
+    uint8_t mem[1024];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u32(&w, (uint32_t)sys);
+    proto_put_str(&w, text);
+    send_frame(p, &w, stream, PROTO_ERROR);
+}
+
+static void send_number(struct docker_agentless *p, uint32_t stream, uint16_t type, uint32_t number)
+{
+    uint8_t mem[PROTO_HEADER + 4];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u32(&w, number);
+    send_frame(p, &w, stream, type);
+}
+
+static void send_handshake(struct docker_agentless *p)
+{
+    uint8_t mem[64];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_handshake(&w, PROTO_CAP_NONE);
+    send_frame(p, &w, 0, PROTO_HANDSHAKE);
+}
+
+/* --- a command --- */
+
+static struct run *find(struct docker_agentless *p, uint32_t stream)
+{
+    struct run *r = p->runs;
+    while (r && r->stream != stream)
+        r = r->next;
+    return r;
+}
+
+static void run_free(struct run *r)
+{
+    struct run **at = &r->p->runs;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    if (r->call)
+        docker_call_cancel(r->call);
+    timer_free(r->deadline);
+    timer_free(r->again);
+    docker_mux_done(&r->blocks);
+    free(r->user);
+    free(r);
+}
+
+static struct docker_call *ask(struct docker_agentless *p, const char *method, const char *path, const json_t *body,
+                               docker_call_fn *fn, void *arg)
+{
+    struct docker_call_request req = { .method = method, .path = path, .body = body, .what = "run a command" };
+    return docker_call_start(p->calls, &req, fn, arg);
+}
+
+static void send_exit(struct run *r, uint32_t code)
+{
+    uint8_t mem[128];
+    struct proto_writer w;
+    struct proto_exit x = { .code = r->is_late ? EXIT_KILLED : code,
+                            .signal = r->is_late ? SIGKILL : 0,
+                            .flags = r->is_late ? PROTO_EXIT_TIMEOUT : 0,
+                            .wall_us = (uint64_t)(clock_mono_us() - r->began_us) };
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_exit(&w, &x);
+    send_frame(r->p, &w, r->stream, PROTO_EXEC_EXIT);
+    run_free(r);
+}
+
+static void ask_code(struct run *r);
+
+static void on_again(void *arg)
+{
+    struct run *r = arg;
+    r->again = timer_free(r->again);
+    ask_code(r);
+}
+
+static void on_code(void *arg, json_t *body, const struct err *err)
+{
+    struct run *r = arg;
+    r->call = NULL;
+    if (docker_call_is_over(err))
+        run_free(r);
+    else if (!err && json_get_bool(body, "Running", false) && r->n_asked++ < ASK_MAX)
+        r->again = timer_new(r->p->calls->loop, ASK_MS, 0, on_again, r); /* its output ends a moment before it does */
+    else if (err) {
+        send_error(r->p, r->stream, EIO, err->msg);
+        run_free(r);
+    } else {
+        send_exit(r, (uint32_t)json_get_int(body, "ExitCode", EXIT_KILLED));
+    }
+}
+
+static void ask_code(struct run *r)
+{
+    CLEANUP(free_p) char *path = xasprintf("/exec/%s/json", r->exec_id);
+    r->call = ask(r->p, "GET", path, NULL, on_code, r);
+}
+
+static void send_output(struct run *r, const struct docker_mux_piece *piece)
+{
+    uint8_t mem[PROTO_HEADER + 1 + PIECE_MAX];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u8(&w, piece->is_stderr && !(r->flags & PROTO_WITH_MERGE) ? 2 : 1);
+    proto_put_data(&w, piece->data, piece->len);
+    send_frame(r->p, &w, r->stream, PROTO_EXEC_OUTPUT);
+    r->credit -= (uint32_t)piece->len;
+    docker_mux_take(&r->blocks, piece->len);
+}
+
+static void signal_run(struct run *r, uint32_t signo);
+
+static void give_up(struct run *r, const char *why)
+{
+    signal_run(r, SIGKILL);
+    send_error(r->p, r->stream, EIO, why);
+    run_free(r);
+}
+
+/* As much as the host has room for; a call that brings more waits. */
+static void pump(struct run *r)
+{
+    struct docker_mux_piece piece;
+    int n;
+    while ((n = docker_mux_next(&r->blocks, r->credit < PIECE_MAX ? r->credit : PIECE_MAX, &piece)) > 0)
+        send_output(r, &piece);
+    if (n < 0) {
+        give_up(r, "the engine's answer to an exec is not what its API says");
+        return;
+    }
+    if (r->call && !r->is_output_done)
+        docker_call_hold(r->call, docker_mux_is_full(&r->blocks));
+    bool is_waiting = docker_mux_next(&r->blocks, 1, &piece) > 0; /* for credit */
+    if (r->is_output_done && !r->call && !r->again && !is_waiting)
+        ask_code(r);
+}
+
+static void on_bytes(void *arg, const char *data, size_t len)
+{
+    struct run *r = arg;
+    if (docker_mux_add(&r->blocks, data, len) < 0)
+        give_up(r, "the engine does not wait with an exec's output");
+    else
+        pump(r);
+}
+
+static void on_output_done(void *arg, json_t *body, const struct err *err)
+{
+    struct run *r = arg;
+    (void)body;
+    r->call = NULL;
+    r->is_output_done = true;
+    if (docker_call_is_over(err)) {
+        run_free(r);
+    } else if (err) {
+        send_error(r->p, r->stream, err->code == ERR_INVALID ? ENOENT : EIO, err->msg);
+        run_free(r);
+    } else {
+        pump(r);
+    }
+}
+
+static void on_exec_made(void *arg, json_t *body, const struct err *err)
+{
+    struct run *r = arg;
+    struct err why = ERR_INIT;
+    r->call = NULL;
+    if (err || docker_messages_id(body, "Id", r->exec_id, &why) < 0) {
+        if (!docker_call_is_over(err))
+            send_error(r->p, r->stream, EIO, err ? err->msg : why.msg);
+        run_free(r);
+        return;
+    }
+    CLEANUP(free_p) char *path = xasprintf("/exec/%s/start", r->exec_id);
+    JSON_OWNED how = json_pack("{s:b, s:b}", "Detach", 0, "Tty", 0);
+    struct docker_call_request req = {
+        .method = "POST", .path = path, .body = how, .what = "run a command", .timeout_ms = -1, .on_bytes = on_bytes
+    };
+    send_number(r->p, r->stream, PROTO_EXEC_STARTED, 1); /* the engine knows no number inside */
+    r->call = docker_call_start(r->p->calls, &req, on_output_done, r);
+}
+
+/* --- the end of a command from outside --- */
+
+static void on_killer_started(void *arg, json_t *body, const struct err *err)
+{
+    (void)arg;
+    (void)body;
+    (void)err; /* an image without a shell: what is left ends with its container */
+}
+
+static void on_killer_made(void *arg, json_t *body, const struct err *err)
+{
+    struct docker_call_set *calls = arg;
+    char id[DOCKER_MESSAGES_ID_MAX];
+    if (err || docker_messages_id(body, "Id", id, NULL) < 0)
+        return;
+    CLEANUP(free_p) char *path = xasprintf("/exec/%s/start", id);
+    JSON_OWNED how = json_pack("{s:b, s:b}", "Detach", 1, "Tty", 0);
+    struct docker_call_request req = { .method = "POST", .path = path, .body = how, .what = "end a command" };
+    (void)docker_call_start(calls, &req, on_killer_started, NULL);
+}
+
+static void signal_run(struct run *r, uint32_t signo)
+{
+    static const char script[] = "for p in /proc/[0-9]*; do case \"$(cat $p/environ 2>/dev/null)\" in *" MARK "=$1*) "
+                                 "[ ${p#/proc/} = $$ ] || kill -$2 ${p#/proc/};; esac; done";
+    CLEANUP(free_p) char *path = xasprintf("/containers/%s/exec", r->p->container);
+    CLEANUP(free_p) char *number = xasprintf("%u", signo);
+    JSON_OWNED body =
+        json_pack("{s:s, s:[s,s,s,s,s,s]}", "User", r->user, "Cmd", "/bin/sh", "-c", script, "sh", r->mark, number);
+    struct docker_call_request req = { .method = "POST", .path = path, .body = body, .what = "end a command" };
+    (void)docker_call_start(r->p->calls, &req, on_killer_made, r->p->calls);
+}
+
+static void on_deadline(void *arg)
+{
+    struct run *r = arg;
+    if (r->is_late) { /* nothing in the image could end it */
+        send_exit(r, EXIT_KILLED);
+        return;
+    }
+    r->is_late = true;
+    signal_run(r, SIGKILL);
+    timer_set(r->deadline, LATE_MS, 0);
+}
+
+/* --- frames of the host --- */
+
+static json_t *get_strs(struct proto_reader *in)
+{
+    json_t *list = json_array();
+    uint32_t n = proto_get_count(in, PROTO_ARGS_MAX);
+    for (uint32_t i = 0; n != PROTO_NO_STRS && i < n; i++) {
+        const char *text = proto_get_str(in, PROTO_REQUEST_MAX);
+        (void)json_array_append_new(list, json_text(text, strlen(text)));
+    }
+    return list;
+}
+
+static void start_run(struct docker_agentless *p, uint32_t stream, const char *data, size_t len)
+{
+    struct proto_reader in;
+    proto_reader_init(&in, data, len);
+    uint32_t flags = proto_get_u32(&in);
+    (void)proto_get_u32(&in); /* size of a terminal */
+    uint32_t timeout_ms = proto_get_u32(&in);
+    const char *cwd = proto_get_str(&in, PROTO_PATH_MAX), *user = proto_get_str(&in, PROTO_PATH_MAX);
+    (void)proto_get_str(&in, PROTO_TAG_MAX);
+    JSON_OWNED argv = get_strs(&in);
+    JSON_OWNED env = get_strs(&in);
+    if (proto_reader_end(&in) < 0 || find(p, stream) || flags & (PROTO_WITH_STDIN | PROTO_WITH_PTY | PROTO_WITH_LOG)) {
+        send_error(p, stream, ENOSYS, why_not);
+        return;
+    }
+    struct run *r = xzalloc(sizeof(*r));
+    *r = (struct run){ .p = p, .next = p->runs, .stream = stream, .flags = flags, .credit = PROTO_WINDOW };
+    p->runs = r;
+    r->began_us = clock_mono_us();
+    r->user = xstrdup(*user ? user : "0:0");
+    docker_mux_init(&r->blocks);
+    ident_new("run", r->mark);
+    CLEANUP(free_p) char *mark = xasprintf(MARK "=%s", r->mark);
+    (void)json_array_append_new(env, json_string(mark));
+    if (timeout_ms)
+        r->deadline = timer_new(p->calls->loop, timeout_ms, 0, on_deadline, r);
+    CLEANUP(free_p) char *path = xasprintf("/containers/%s/exec", p->container);
+    JSON_OWNED body = json_pack("{s:b, s:b, s:b, s:O, s:O, s:s, s:s}", "AttachStdout", 1, "AttachStderr", 1, "Tty", 0,
+                                "Cmd", argv, "Env", env, "WorkingDir", *cwd ? cwd : "/", "User", r->user);
+    r->call = ask(p, "POST", path, body, on_exec_made, r);
+}
+
+static void take(struct docker_agentless *p, const struct proto_header *h, const char *data, size_t len)
+{
+    struct run *r = find(p, h->stream);
+    struct proto_reader in;
+    proto_reader_init(&in, data, len);
+    if (h->type == PROTO_EXEC_START)
+        start_run(p, h->stream, data, len);
+    else if (h->type == PROTO_PING || h->type == PROTO_HOSTNAME || h->type == PROTO_RESEED)
+        send_empty(p, h->stream, PROTO_DONE); /* an engine keeps clock and seeds itself */
+    else if (proto_is_request(h->type))
+        send_error(p, h->stream, ENOSYS, why_not);
+    else if (r && h->type == PROTO_CREDIT) {
+        r->credit += proto_get_u32(&in);
+        pump(r);
+    } else if (r && h->type == PROTO_EXEC_SIGNAL) {
+        signal_run(r, proto_get_u32(&in));
+    } else if (r && h->type == PROTO_DROP) {
+        signal_run(r, SIGKILL);
+        run_free(r);
+    }
+}
+
+/* All whole frames. The other end is ours: what breaks the rules is a mistake, and ends it. */
+static int take_frames(struct docker_agentless *p)
+{
+    struct proto_header h;
+    while (p->in.len >= PROTO_HEADER) {
+        if (proto_header_get((const uint8_t *)p->in.data, &h) < 0)
+            return -EBADMSG;
+        if (p->in.len < PROTO_HEADER + h.length)
+            return 0;
+        if (buf_add(&p->request, p->in.data + PROTO_HEADER, h.length) < 0)
+            return -EBADMSG;
+        buf_consume(&p->in, PROTO_HEADER + h.length);
+        if (h.flags & PROTO_MORE)
+            continue;
+        take(p, &h, buf_text(&p->request), p->request.len);
+        buf_clear(&p->request);
+    }
+    return 0;
+}
+
+static void on_io(void *arg, int events)
+{
+    struct docker_agentless *p = arg;
+    char piece[65536];
+    ssize_t n = events & LOOP_READ ? recv(p->fd, piece, sizeof(piece), MSG_DONTWAIT) : -1;
+    flush(p);
+    if (n > 0 && buf_add(&p->in, piece, (size_t)n) == 0 && take_frames(p) == 0)
+        return;
+    if (events & LOOP_READ && !(n < 0 && errno == EAGAIN))
+        watch_set(p->watch, 0); /* the host has left; its box is freed next */
+}
+
+static void on_end(void *arg, json_t *body, const struct err *err)
+{
+    struct docker_agentless *p = arg;
+    (void)body;
+    p->end = NULL;
+    if (!docker_call_is_over(err))
+        (void)shutdown(p->fd, SHUT_RDWR); /* as the end of an agent would look. An engine that is away comes with it */
+}
+
+int docker_agentless_new(struct docker_call_set *calls, const char *container, struct docker_agentless **ret,
+                         int *ret_fd, struct err *err)
+{
+    int pair[2];
+    struct docker_agentless *p = xzalloc(sizeof(*p));
+    *p = (struct docker_agentless){ .calls = calls, .fd = NO_FD };
+    (void)snprintf(p->container, sizeof(p->container), "%s", container);
+    buf_init(&p->in, 2 * PROTO_FRAME_MAX);
+    buf_init(&p->out, OUT_MAX);
+    buf_init(&p->request, PROTO_REQUEST_MAX + PROTO_PAYLOAD_MAX);
+    int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0 ? -errno : 0;
+    if (r == 0) {
+        p->fd = pair[0];
+        r = watch_new(calls->loop, p->fd, LOOP_READ, on_io, p, &p->watch);
+        if (r < 0)
+            (void)close(pair[1]);
+    }
+    if (r < 0) {
+        (void)docker_agentless_free(p);
+        return err_sys(err, r, "stand in for an agent");
+    }
+    CLEANUP(free_p) char *path = xasprintf("/containers/%s/wait?condition=not-running", p->container);
+    struct docker_call_request req = { .method = "POST", .path = path, .what = "watch a container", .timeout_ms = -1 };
+    p->end = docker_call_start(calls, &req, on_end, p);
+    *ret = p;
+    *ret_fd = pair[1];
+    send_handshake(p);
+    return 0;
+}
+
+struct docker_agentless *docker_agentless_free(struct docker_agentless *p)
+{
+    if (!p)
+        return NULL;
+    while (p->runs)
+        run_free(p->runs);
+    if (p->end)
+        docker_call_cancel(p->end);
+    watch_free(p->watch);
+    if (p->fd >= 0)
+        (void)close(p->fd);
+    buf_done(&p->in);
+    buf_done(&p->out);
+    buf_done(&p->request);
+    free(p);
+    return NULL;
+}

@@ -1,0 +1,187 @@
+#include "runtime/docker/call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "runtime/docker/messages.h"
+
+#define TIMEOUT_MS     60000
+#define LINE_MAX_BYTES (64u * 1024)
+#define ERROR_MAX      4096
+
+struct docker_call {
+    struct docker_call *next;
+    struct docker_call_set *set;
+    struct http_client *http;
+    struct timer *late; /* to tell of a call that could not even begin */
+    char *what;
+    struct buf body;
+    bool is_lines;
+    docker_call_line_fn *on_line, *on_bytes;
+    docker_call_fn *fn;
+    void *arg;
+    struct err early;
+};
+
+void docker_call_escape(struct buf *out, const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    for (; *text; text++)
+        (void)(strchr(plain, *text) ? buf_add_char(out, *text) : buf_addf(out, "%%%02X", (unsigned char)*text));
+}
+
+/* --- one call --- */
+
+static void leave(struct docker_call *c)
+{
+    struct docker_call **at = &c->set->first;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    timer_free(c->late);
+    buf_done(&c->body);
+    free(c->what);
+    free(c);
+}
+
+static void finish(struct docker_call *c, json_t *body, const struct err *err)
+{
+    docker_call_fn *fn = c->fn;
+    void *arg = c->arg;
+    leave(c);
+    fn(arg, body, err);
+}
+
+static void give_lines(struct docker_call *c)
+{
+    size_t done = 0;
+    for (const char *end; (end = memchr(c->body.data + done, '\n', c->body.len - done));) {
+        size_t len = (size_t)(end - (c->body.data + done));
+        if (len && c->body.data[done + len - 1] == '\r')
+            c->on_line(c->arg, c->body.data + done, len - 1);
+        else
+            c->on_line(c->arg, c->body.data + done, len);
+        done += (size_t)(end - (c->body.data + done)) + 1;
+        if (done >= c->body.len)
+            break;
+    }
+    buf_consume(&c->body, done);
+}
+
+static void on_data(void *arg, struct http_client *http, const char *data, size_t len)
+{
+    struct docker_call *c = arg;
+    bool is_good = http_client_status(http) < 300;
+    if (c->on_bytes && is_good) {
+        c->on_bytes(c->arg, data, len);
+        return;
+    }
+    if (c->is_lines && is_good && c->body.len + len > LINE_MAX_BYTES)
+        buf_clear(&c->body); /* no line of progress is that long: what it says is lost, not the pull */
+    if (buf_add(&c->body, data, len) < 0)
+        (void)err_set(&c->early, ERR_UPSTREAM, 0, "%s: the engine's answer is larger than %u bytes", c->what,
+                      DOCKER_CALL_BODY_MAX);
+    if (c->is_lines && is_good && c->body.len)
+        give_lines(c);
+}
+
+static void on_done(void *arg, struct http_client *http, const struct err *err)
+{
+    struct docker_call *c = arg;
+    struct err why = c->early;
+    JSON_OWNED body = NULL;
+    int status = err ? 0 : http_client_status(http);
+    c->http = NULL;
+    if (err)
+        docker_messages_unreachable(c->what, c->set->host->name, err, &why);
+    else if (why.code == ERR_NONE && status >= 300 && status != 304)
+        docker_messages_error(c->what, status, buf_text(&c->body), c->body.len, &why);
+    else if (why.code == ERR_NONE && c->body.len && !c->is_lines && status != 304 &&
+             json_read(c->body.data, c->body.len, &body, &why) < 0)
+        (void)err_set(&why, ERR_UPSTREAM, 0, "%s: the engine's answer is no JSON", c->what);
+    finish(c, body, why.code ? &why : NULL);
+}
+
+static void on_late(void *arg)
+{
+    struct docker_call *c = arg;
+    struct err err = ERR_INIT; /* bad files for TLS, no descriptors left: whoever asked cannot help it */
+    (void)err_set(&err, ERR_CAPACITY, c->early.sys, "%s: the Docker engine at %.80s cannot be asked: %.200s", c->what,
+                  c->set->host->name, c->early.msg);
+    finish(c, NULL, &err);
+}
+
+struct docker_call *docker_call_start(struct docker_call_set *set, const struct docker_call_request *req,
+                                      docker_call_fn *fn, void *arg)
+{
+    static const struct http_client_events events = { .on_data = on_data, .on_done = on_done };
+    static const char *const json_type[] = { "Content-Type: application/json", NULL };
+    const struct docker_host *h = set->host;
+    struct docker_call *c = xzalloc(sizeof(*c));
+    *c = (struct docker_call){ .set = set, .next = set->first, .what = xstrdup(req->what), .fn = fn, .arg = arg };
+    c->is_lines = req->on_line != NULL;
+    c->on_line = req->on_line;
+    c->on_bytes = req->on_bytes;
+    buf_init(&c->body, DOCKER_CALL_BODY_MAX);
+    set->first = c;
+    CLEANUP(free_p) char *url = xasprintf("%s" DOCKER_CALL_VERSION "%s", h->unix_path ? "" : h->base_url, req->path);
+    size_t len = 0;
+    CLEANUP(free_p) char *body = req->body ? json_write(req->body, &len) : NULL;
+    struct http_client_request hr = { .method = req->method,
+                                      .url = url,
+                                      .unix_path = h->unix_path,
+                                      .headers = body ? json_type : NULL,
+                                      .body = body,
+                                      .body_len = len,
+                                      .timeout_ms = req->timeout_ms ? req->timeout_ms : TIMEOUT_MS,
+                                      .body_max = req->on_line || req->on_bytes ? 0 : DOCKER_CALL_BODY_MAX,
+                                      .trust = &h->trust };
+    if (http_client_start(set->loop, &hr, &events, c, &c->http, &c->early) < 0)
+        c->late = timer_new(set->loop, 0, 0, on_late, c);
+    return c;
+}
+
+void docker_call_hold(struct docker_call *c, bool is_held)
+{
+    if (c->http)
+        http_client_hold(c->http, is_held);
+}
+
+void docker_call_cancel(struct docker_call *c)
+{
+    http_client_free(c->http);
+    leave(c);
+}
+
+static void on_nobody(void *arg, json_t *body, const struct err *err)
+{
+    (void)arg;
+    (void)body;
+    (void)err;
+}
+
+struct docker_call *docker_call_let_go(struct docker_call *c)
+{
+    c->fn = on_nobody;
+    return NULL;
+}
+
+bool docker_call_is_over(const struct err *err)
+{
+    return err && err->sys == ECANCELED;
+}
+
+void docker_call_end_all(struct docker_call_set *set)
+{
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_CAPACITY, ECANCELED, "the server is stopping");
+    while (set->first) {
+        struct docker_call *c = set->first;
+        c->http = http_client_free(c->http);
+        finish(c, NULL, &err);
+    }
+}

@@ -1,0 +1,375 @@
+/* Images of the engine. Those we commit carry the data folder's label and go when nobody pins them any more; pins are
+ * kept in memory only, since whoever holds one is in the store and pins again at the next start, before the sweep. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/strlist.h"
+#include "runtime/docker/docker_core.h"
+
+#define QUERY_MAX     4096
+#define COLLECT_TRIES 5 /* while containers that used it are still being removed */
+#define PREFIX        "docker:"
+
+/* --- look up --- */
+
+struct lookup {
+    struct docker *d;
+    box_image_fn *fn;
+    void *arg;
+};
+
+static void on_image(void *arg, json_t *body, const struct err *err)
+{
+    CLEANUP(free_p) struct lookup *l = arg;
+    struct docker_messages_image image;
+    struct err why = ERR_INIT;
+    if (err || docker_messages_image(body, &image, &why) < 0) {
+        if (!docker_call_is_over(err))
+            l->fn(l->arg, NULL, err ? err : &why);
+        return;
+    }
+    image.image.id = image.id;
+    l->fn(l->arg, &image.image, NULL);
+    docker_messages_image_done(&image);
+}
+
+/* A name in a path: its slashes are part of it. */
+static void add_name(struct buf *out, const char *name)
+{
+    if (strncmp(name, "oci:", 4) == 0)
+        name += 4;
+    else if (strncmp(name, PREFIX, strlen(PREFIX)) == 0)
+        name += strlen(PREFIX);
+    for (const char *p = name; *p; p++) {
+        char one[2] = { *p, '\0' };
+        if (strchr("/:@", *p))
+            (void)buf_add_char(out, *p);
+        else
+            docker_call_escape(out, one);
+    }
+}
+
+static void look_up(struct docker *d, const char *name, box_image_fn *fn, void *arg)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    CLEANUP(free_p) char *what = xasprintf("image %.120s", name);
+    struct lookup *l = xzalloc(sizeof(*l));
+    *l = (struct lookup){ .d = d, .fn = fn, .arg = arg };
+    (void)buf_add_str(&path, "/images/");
+    add_name(&path, name);
+    (void)buf_add_str(&path, "/json");
+    struct docker_call_request req = { .method = "GET", .path = buf_text(&path), .what = what };
+    (void)docker_call_start(&d->calls, &req, on_image, l);
+}
+
+static void docker_resolve(struct runtime *rt, const char *name, box_image_fn *fn, void *arg)
+{
+    look_up(docker_of(rt), name, fn, arg);
+}
+
+/* --- pull --- */
+
+struct box_pull {
+    struct docker *d;
+    char *name;
+    struct docker_call *call;
+    struct timer *cancel;
+    struct docker_messages_pull at;
+    box_pull_fn *progress;
+    box_image_fn *fn;
+    void *arg;
+};
+
+static void end_pull(struct box_pull *p, const struct err *err)
+{
+    struct err why = ERR_INIT;
+    if (err)
+        why = *err;
+    timer_free(p->cancel);
+    docker_messages_pull_done(&p->at);
+    if (docker_call_is_over(&why))
+        ; /* nobody is there to be told */
+    else if (err)
+        p->fn(p->arg, NULL, &why);
+    else
+        look_up(p->d, p->name, p->fn, p->arg);
+    free(p->name);
+    free(p);
+}
+
+static void on_pulled(void *arg, json_t *body, const struct err *err)
+{
+    struct box_pull *p = arg;
+    (void)body;
+    p->call = NULL;
+    end_pull(p, err ? err : p->at.err.code ? &p->at.err : NULL);
+}
+
+static void on_pull_line(void *arg, const char *line, size_t len)
+{
+    struct box_pull *p = arg;
+    docker_messages_pull_line(&p->at, line, len);
+    if (p->progress)
+        p->progress(p->arg, p->at.done_bytes, p->at.total_bytes, p->at.n_done, p->at.n);
+}
+
+static struct box_pull *docker_pull(struct runtime *rt, const char *name, box_pull_fn *progress, box_image_fn *fn,
+                                    void *arg)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    CLEANUP(free_p) char *what = xasprintf("pull %.120s", name);
+    CLEANUP(free_p) char *image = NULL;
+    CLEANUP(free_p) char *tag = NULL;
+    struct box_pull *p = xzalloc(sizeof(*p));
+    *p = (struct box_pull){ .d = docker_of(rt), .name = xstrdup(name), .progress = progress, .fn = fn, .arg = arg };
+    docker_messages_pull_init(&p->at);
+    docker_messages_split(name, &image, &tag);
+    (void)buf_add_str(&path, "/images/create?fromImage=");
+    docker_call_escape(&path, image);
+    (void)buf_add_str(&path, "&tag=");
+    docker_call_escape(&path, tag);
+    struct docker_call_request req = {
+        .method = "POST", .path = buf_text(&path), .what = what, .timeout_ms = -1, .on_line = on_pull_line
+    };
+    p->call = docker_call_start(&p->d->calls, &req, on_pulled, p);
+    return p;
+}
+
+static void on_cancelled(void *arg)
+{
+    struct box_pull *p = arg;
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_CAPACITY, 0, "the pull of %.120s was given up", p->name);
+    end_pull(p, &err);
+}
+
+static void docker_cancel(struct box_pull *p)
+{
+    if (!p->call)
+        return;
+    docker_call_cancel(p->call);
+    p->call = NULL;
+    p->cancel = timer_new(p->d->base.loop, 0, 0, on_cancelled, p);
+}
+
+/* --- pins --- */
+
+static bool is_pinned(const struct docker *d, const char *id)
+{
+    const char *owner;
+    json_t *held;
+    json_object_foreach(d->pins, owner, held)
+    {
+        if (strcmp(json_string_value(held), id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void docker_unpin(struct runtime *rt, const char *owner)
+{
+    struct docker *d = docker_of(rt);
+    JSON_OWNED held = json_incref(json_object_get(d->pins, owner));
+    (void)json_object_del(d->pins, owner);
+    if (held && json_object_get(d->captured, json_string_value(held)) && !is_pinned(d, json_string_value(held)))
+        docker_image_collect_soon(d);
+}
+
+/* --- commit --- */
+
+struct committing {
+    struct docker *d;
+    char owner[IDENT_MAX];
+    char id[sizeof(PREFIX "sha256:") + DOCKER_MESSAGES_ID_MAX];
+    box_image_fn *fn;
+    void *arg;
+};
+
+static void docker_pin(struct runtime *rt, const char *id, const char *owner)
+{
+    (void)json_object_set_new(docker_of(rt)->pins, owner, json_string(id));
+}
+
+static void on_measured(void *arg, const struct box_image *image, const struct err *err)
+{
+    CLEANUP(free_p) struct committing *c = arg;
+    if (err)
+        docker_unpin(&c->d->base, c->owner);
+    c->fn(c->arg, image, err);
+}
+
+static void on_committed(void *arg, json_t *body, const struct err *err)
+{
+    struct committing *c = arg;
+    char hex[DOCKER_MESSAGES_ID_MAX];
+    struct err why = ERR_INIT;
+    c->d->n_committing--;
+    if (err || docker_messages_id(body, "Id", hex, &why) < 0) {
+        if (!docker_call_is_over(err))
+            c->fn(c->arg, NULL, err ? err : &why);
+        free(c);
+        return;
+    }
+    (void)snprintf(c->id, sizeof(c->id), PREFIX "sha256:%s", hex);
+    (void)json_object_set_new(c->d->captured, c->id, json_true());
+    docker_pin(&c->d->base, c->id, c->owner);
+    look_up(c->d, c->id, on_measured, c);
+}
+
+static void docker_commit(struct box *box, const char *owner, box_image_fn *fn, void *arg)
+{
+    struct docker *d = box->d;
+    bool is_snapshot = strncmp(owner, "snap_", 5) == 0;
+    CLEANUP(free_p)
+    char *path =
+        xasprintf("/commit?container=%s&repo=%s&tag=%s&pause=1&changes=LABEL%%20" DOCKER_MESSAGES_LABEL_DATA "=%s",
+                  box->container, is_snapshot ? "iii-sbx-snap" : "iii-sbx-clone", owner,
+                  docker_agent_socket_tag(d->agent_socket));
+    CLEANUP(free_p) char *what = xasprintf("capture sandbox %s", box->id);
+    JSON_OWNED nothing = json_object(); /* Podman takes no call without a body here */
+    struct committing *c = xzalloc(sizeof(*c));
+    *c = (struct committing){ .d = d, .fn = fn, .arg = arg };
+    (void)snprintf(c->owner, sizeof(c->owner), "%s", owner);
+    struct docker_call_request req = {
+        .method = "POST", .path = path, .body = nothing, .what = what, .timeout_ms = 600000
+    };
+    d->n_committing++;
+    (void)docker_call_start(&d->calls, &req, on_committed, c);
+}
+
+/* --- images that nobody needs --- */
+
+void docker_image_collect_soon(struct docker *d)
+{
+    d->collect_tries = 0;
+    d->is_collect_due = true;
+}
+
+struct collecting {
+    struct docker *d;
+    unsigned pending;
+    bool has_more;
+};
+
+static void collect_done(struct collecting *c)
+{
+    struct docker *d = c->d;
+    if (--c->pending)
+        return;
+    d->is_collecting = false;
+    if (c->has_more && ++d->collect_tries < COLLECT_TRIES)
+        d->is_collect_due = true;
+    free(c);
+}
+
+static void on_collected_one(void *arg, json_t *body, const struct err *err)
+{
+    struct collecting *c = arg;
+    (void)body;
+    if (err && err->code != ERR_NOT_FOUND)
+        c->has_more = true;
+    collect_done(c);
+}
+
+static void on_images(void *arg, json_t *body, const struct err *err)
+{
+    struct collecting *c = arg;
+    size_t i;
+    json_t *row;
+    if (err)
+        c->has_more = true;
+    if (c->d->n_committing) { /* one of them may be an image that is about to be pinned */
+        docker_image_collect_soon(c->d);
+        body = NULL;
+    }
+    json_array_foreach(body, i, row)
+    {
+        char hex[DOCKER_MESSAGES_ID_MAX];
+        if (docker_messages_id(row, "Id", hex, NULL) < 0)
+            continue;
+        CLEANUP(free_p) char *id = xasprintf(PREFIX "sha256:%s", hex);
+        (void)json_object_set_new(c->d->captured, id, json_true());
+        if (is_pinned(c->d, id))
+            continue;
+        CLEANUP(free_p) char *path = xasprintf("/images/sha256:%s", hex);
+        struct docker_call_request req = { .method = "DELETE", .path = path, .what = "remove an image nobody needs" };
+        c->pending++;
+        (void)docker_call_start(&c->d->calls, &req, on_collected_one, c);
+    }
+    collect_done(c);
+}
+
+void docker_image_collect(struct docker *d)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    JSON_OWNED filter = docker_messages_filter(docker_agent_socket_tag(d->agent_socket), NULL, NULL);
+    CLEANUP(free_p) char *text = json_write(filter, NULL);
+    if (d->is_collecting)
+        return;
+    struct collecting *c = xzalloc(sizeof(*c));
+    *c = (struct collecting){ .d = d, .pending = 1 };
+    (void)buf_add_str(&path, "/images/json?filters=");
+    docker_call_escape(&path, text);
+    struct docker_call_request req = { .method = "GET", .path = buf_text(&path), .what = "list images" };
+    d->is_collecting = true;
+    d->is_collect_due = false;
+    (void)docker_call_start(&d->calls, &req, on_images, c);
+}
+
+/* --- list, remove --- */
+
+struct listing {
+    box_json_fn *fn;
+    void *arg;
+};
+
+static void on_list(void *arg, json_t *body, const struct err *err)
+{
+    CLEANUP(free_p) struct listing *l = arg;
+    if (!docker_call_is_over(err))
+        l->fn(l->arg, err ? NULL : docker_messages_image_list(body), err);
+}
+
+static void docker_list(struct runtime *rt, box_json_fn *fn, void *arg)
+{
+    struct listing *l = xzalloc(sizeof(*l));
+    *l = (struct listing){ .fn = fn, .arg = arg };
+    struct docker_call_request req = { .method = "GET", .path = "/images/json", .what = "list images" };
+    (void)docker_call_start(&docker_of(rt)->calls, &req, on_list, l);
+}
+
+struct removal {
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void on_image_removed(void *arg, json_t *body, const struct err *err)
+{
+    CLEANUP(free_p) struct removal *r = arg;
+    (void)body;
+    if (!docker_call_is_over(err))
+        r->fn(r->arg, err);
+}
+
+static void docker_remove(struct runtime *rt, const char *name, box_done_fn *fn, void *arg)
+{
+    CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
+    CLEANUP(free_p) char *what = xasprintf("remove image %.120s", name);
+    struct removal *r = xzalloc(sizeof(*r));
+    *r = (struct removal){ .fn = fn, .arg = arg };
+    (void)buf_add_str(&path, "/images/");
+    add_name(&path, name);
+    (void)buf_add_str(&path, "?force=1"); /* containers that use it go on; the name is gone */
+    struct docker_call_request req = { .method = "DELETE", .path = buf_text(&path), .what = what };
+    (void)docker_call_start(&docker_of(rt)->calls, &req, on_image_removed, r);
+}
+
+const struct runtime_images docker_image_ops = { .resolve = docker_resolve,
+                                                 .pull = docker_pull,
+                                                 .cancel = docker_cancel,
+                                                 .list = docker_list,
+                                                 .remove = docker_remove };
+
+const struct runtime_saves docker_image_saves = { .commit = docker_commit, .pin = docker_pin, .unpin = docker_unpin };

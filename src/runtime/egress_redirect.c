@@ -1,0 +1,103 @@
+/* A nat chain sends what would leave (or comes from) the box by that device to ports of ours: TCP to our listener,
+ * where SO_ORIGINAL_DST still knows the destination, UDP to port 53 to our DNS socket. IPv6 has no route. */
+#include "runtime/egress_redirect.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "os/nft.h"
+
+#define DNS_PORT     53
+#define BACKLOG      128
+#define NAT_PRIO     (-100)
+#define IFNAME_LEN   16
+#define PORT_AT      2 /* the destination's in a header of TCP or UDP */
+#define RULES_FAMILY NFPROTO_IPV4
+
+/* What goes by the device with this protocol (and, unless 0, to this port) goes to the local port instead. */
+struct turn {
+    const struct egress_redirect_way *way;
+    uint8_t protocol;
+    uint16_t to_port, local_port;
+};
+
+static void add_rule(struct netlink_msg *m, const struct nft_chain *c, const struct turn *t)
+{
+    char device[IFNAME_LEN] = "";
+    uint16_t match = htons(t->to_port), to = htons(t->local_port);
+    (void)snprintf(device, sizeof(device), "%s", t->way->device);
+    size_t list = nft_rule_begin(m, RULES_FAMILY, c);
+    nft_load_meta(m, t->way->is_gateway ? NFT_META_IIFNAME : NFT_META_OIFNAME);
+    nft_must_equal(m, device, sizeof(device));
+    nft_load_meta(m, NFT_META_L4PROTO);
+    nft_must_equal(m, &t->protocol, sizeof(t->protocol));
+    if (t->to_port) {
+        nft_load_payload(m, NFT_PAYLOAD_TRANSPORT_HEADER, PORT_AT, sizeof(match));
+        nft_must_equal(m, &match, sizeof(match));
+    }
+    nft_load_value(m, &to, sizeof(to));
+    nft_redirect(m);
+    nft_rule_end(m, list);
+}
+
+static int turn_around(const struct egress_redirect_way *way, uint16_t tcp_port)
+{
+    struct nft_chain chain = { .table = "iii",
+                               .name = "turn",
+                               .type = "nat",
+                               .hook = way->is_gateway ? NF_INET_PRE_ROUTING : NF_INET_LOCAL_OUT,
+                               .priority = NAT_PRIO };
+    struct turn dns = { way, IPPROTO_UDP, DNS_PORT, DNS_PORT }, tcp = { way, IPPROTO_TCP, 0, tcp_port };
+    struct netlink_msg m[NFT_TABLE_MSGS + 5];
+    CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_NETFILTER);
+    if (nl < 0)
+        return nl;
+    struct netlink_msg *at = m;
+    nft_batch_begin(at++);
+    nft_table_anew(at, RULES_FAMILY, chain.table);
+    at += NFT_TABLE_MSGS;
+    nft_chain_add(at++, RULES_FAMILY, &chain);
+    add_rule(at++, &chain, &dns);
+    add_rule(at++, &chain, &tcp);
+    nft_batch_end(at++);
+    return netlink_ask(nl, m, (size_t)(at - m));
+}
+
+static int open_socket(int type, uint32_t address, uint16_t port, uint16_t *ret_port)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
+    socklen_t len = sizeof(at);
+    int yes = 1;
+    at.sin_addr.s_addr = htonl(address);
+    CLEANUP(close_fd_p) int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
+        bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || (type == SOCK_STREAM && listen(fd, BACKLOG) < 0) ||
+        getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+        return -errno;
+    *ret_port = ntohs(at.sin_port);
+    return steal_fd(&fd);
+}
+
+int egress_redirect_open(const struct egress_redirect_way *way, int ret_fds[EGRESS_REDIRECT_FDS], struct err *err)
+{
+    uint16_t port = 0, dns_port = 0;
+    CLEANUP(close_fd_p) int dns = open_socket(SOCK_DGRAM, way->address, DNS_PORT, &dns_port);
+    if (dns < 0)
+        return err_sys(err, dns, "listen for DNS");
+    CLEANUP(close_fd_p) int tcp = open_socket(SOCK_STREAM, way->address, 0, &port);
+    if (tcp < 0)
+        return err_sys(err, tcp, "listen for connections");
+    int r = turn_around(way, port);
+    if (r < 0)
+        return err_sys(err, r, "redirect connections (does the kernel have nftables with nat?)");
+    ret_fds[EGRESS_REDIRECT_TCP] = steal_fd(&tcp);
+    ret_fds[EGRESS_REDIRECT_DNS] = steal_fd(&dns);
+    return 0;
+}

@@ -1,0 +1,263 @@
+#include "runtime/native/task.h"
+
+#include <errno.h>
+#include <linux/ioprio.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "os/proc.h"
+#include "os/tree.h"
+#include "runtime/native/disk.h"
+#include "runtime/native/disk_usage.h"
+#include "runtime/native/promote.h"
+
+#define DOOMED_MAX (16u << 20)
+#define HURRY_MIN \
+    (256u * 17) /* bytes of names: from this backlog on the disk counts for more than the latency of others */
+
+struct task {
+    struct task *next;
+    pid_t pid; /* not reaped yet, so it is still ours */
+    int pidfd;
+    bool is_answered; /* a copy or a count: somebody waits for its result */
+    pid_t *pids;      /* count: the box's processes */
+    size_t n_pids;
+    struct native_task_result *result; /* shared with the child */
+};
+
+void native_task_init(struct native_task_list *l)
+{
+    *l = (struct native_task_list){ .doomed = BUF_INIT(DOOMED_MAX), .epoll = epoll_create1(EPOLL_CLOEXEC) };
+}
+
+int native_task_fd(const struct native_task_list *l)
+{
+    return l->epoll;
+}
+
+void native_task_remove(struct native_task_list *l, const char *name)
+{
+    (void)buf_add(&l->doomed, name, strlen(name) + 1); /* full: the next sweep finds the folder */
+}
+
+/* Files of a box may belong to any id of its range. Root can touch them as it is; an ordinary user has to be root of a
+ * user namespace with the same range. Runs in the chore's child; returns in a grandchild, whose fate becomes the
+ * child's. */
+static void enter_range(const struct native_box_site *site)
+{
+    int pair[2], pidfd = NO_FD;
+    char go;
+    if (site->is_root || site->own.how != IDRANGE_SUBID)
+        return;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        _exit(1);
+    pid_t pid = proc_clone(CLONE_NEWUSER, NO_FD, &pidfd);
+    if (pid < 0)
+        _exit(1);
+    if (pid == 0) {
+        (void)close(pair[0]); /* so that a dead parent is an end of file */
+        if (recv(pair[1], &go, 1, 0) != 1 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+            _exit(1);
+        return;
+    }
+    int status = 1;
+    if (idrange_map(&site->own, pid, NULL) < 0 || send(pair[0], "g", 1, MSG_NOSIGNAL) != 1)
+        (void)proc_signal(pidfd, SIGKILL); /* waited for below */
+    (void)waitpid(pid, &status, 0);        /* a lost child counts as failed */
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void be_nice(void)
+{
+    (void)setpriority(PRIO_PROCESS, 0, 19);                                                        /* only a wish */
+    (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0)); /* the same */
+}
+
+static int remove_all(const struct native_box_site *site, const struct buf *names)
+{
+    int failed = 0;
+    for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1)
+        failed |= tree_remove(site->cmd_sandbox_fd, names->data + at, NULL) < 0;
+    return failed;
+}
+
+static void copy_one(const struct native_box_site *site, struct native_task_result *res)
+{
+    char from[64];
+    CLEANUP(close_fd_p) int disk = res->has_disk ? native_disk_open(site, res->name, &res->err) : NO_FD;
+    if (res->has_disk && disk < 0) {
+        res->result = disk;
+        return;
+    }
+    snprintf(from, sizeof(from), "%s%s%s", res->has_disk ? "" : res->name, res->has_disk ? "" : "/", res->upper);
+    res->result = tree_copy(res->has_disk ? disk : site->cmd_sandbox_fd, from, site->cmd_sandbox_fd,
+                            strchr(res->folder, '/') + 1, &res->bytes, &res->err);
+    if (res->result < 0)
+        (void)tree_remove(site->cmd_sandbox_fd, strchr(res->folder, '/') + 1,
+                          NULL); /* half a copy; a sweep tries again */
+}
+
+/* The child's part; never returns. */
+__attribute__((noreturn)) static void work(const struct native_task_list *l, struct native_box_site *site,
+                                           const struct task *c)
+{
+    /* Copies of the launcher's sockets would hide its death from the daemon and from the blanks. */
+    if (dup3(site->cmd_sandbox_fd, 3, O_CLOEXEC) < 0 || proc_close_from(4) < 0)
+        _exit(1);
+    site->cmd_sandbox_fd = 3;
+    enter_range(site);
+    if (c->is_answered && c->result->is_count) {
+        c->result->bytes = native_disk_usage_count(site->cmd_sandbox_fd, c->result->name, c->pids, c->n_pids);
+        c->result->result = 0;
+        _exit(0);
+    }
+    if (c->is_answered) {
+        copy_one(site, c->result);
+        _exit(0);
+    }
+    if (!l->is_ending && l->doomed.len < HURRY_MIN)
+        be_nice();
+    _exit(remove_all(site, &l->doomed));
+}
+
+static int native_task_start(struct native_task_list *l, struct native_box_site *site, struct task *c, struct err *err)
+{
+    pid_t pid = proc_clone(0, NO_FD, &c->pidfd);
+    if (pid == 0)
+        work(l, site, c);
+    if (pid < 0)
+        return err_sys(err, pid, "start a worker");
+    c->pid = pid;
+    struct epoll_event ev = { .events = EPOLLIN };
+    (void)epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->pidfd, &ev); /* failing means that it is noticed a turn later */
+    c->next = l->running;
+    l->running = c;
+    return 0;
+}
+
+static struct task *native_task_free(struct task *c)
+{
+    if (c->pidfd >= 0)
+        (void)close(c->pidfd);                   /* only a handle; leaves the epoll set with it */
+    (void)munmap(c->result, sizeof(*c->result)); /* our own mapping */
+    free(c->pids);
+    free(c);
+    return NULL;
+}
+
+static struct task *native_task_new(bool is_answered)
+{
+    struct task *c = xzalloc(sizeof(*c));
+    c->pidfd = NO_FD;
+    c->is_answered = is_answered;
+    c->result = mmap(NULL, sizeof(*c->result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (c->result == MAP_FAILED) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+int native_task_copy(struct native_task_list *l, struct native_box_site *site, const struct native_box *box,
+                     uint64_t number, struct err *err)
+{
+    char upper[32];
+    int r = promote_upper(box, upper, err);
+    if (r < 0)
+        return r;
+    struct task *c = native_task_new(true);
+    if (!c)
+        return err_sys(err, -ENOMEM, "start a worker");
+    struct native_task_result *res = c->result;
+    snprintf(res->name, sizeof(res->name), "%s", box->name);
+    snprintf(res->upper, sizeof(res->upper), "%s", upper);
+    res->has_disk = box->has_disk;
+    res->number = number;
+    res->result = err_set(&res->err, ERR_CAPACITY, 0, "the copy of box %s was cut short: try again", box->name);
+    snprintf(res->folder, sizeof(res->folder), "boxes/tmp-%d-%u", (int)getpid(), l->counter++);
+    r = native_task_start(l, site, c, err);
+    if (r < 0)
+        native_task_free(c);
+    return r;
+}
+
+int native_task_count(struct native_task_list *l, struct native_box_site *site, const struct native_box *box,
+                      uint64_t number, struct err *err)
+{
+    struct task *c = native_task_new(true);
+    if (!c)
+        return err_sys(err, -ENOMEM, "start a worker");
+    struct native_task_result *res = c->result;
+    snprintf(res->name, sizeof(res->name), "%s", box->name);
+    res->is_count = true;
+    res->number = number;
+    res->result = err_set(&res->err, ERR_CAPACITY, 0, "the count of box %s was cut short: try again", box->name);
+    c->pids = xzalloc(NATIVE_DISK_USAGE_PIDS_MAX * sizeof(*c->pids));
+    c->n_pids = box->has_cgroup ? cgroup_pids(&box->cgroup, c->pids, NATIVE_DISK_USAGE_PIDS_MAX) : 0;
+    int r = native_task_start(l, site, c, err);
+    if (r < 0)
+        native_task_free(c);
+    return r;
+}
+
+static void start_remover(struct native_task_list *l, struct native_box_site *site)
+{
+    if (l->is_removing || l->doomed.len == 0)
+        return;
+    struct task *c = native_task_new(false);
+    if (!c)
+        return;
+    if (native_task_start(l, site, c, NULL) < 0) {
+        native_task_free(c);
+        return;
+    }
+    l->is_removing = true;
+    buf_clear(&l->doomed); /* the child has its own copy */
+}
+
+void native_task_step(struct native_task_list *l, struct native_box_site *site, native_task_copied_fn *fn, void *arg)
+{
+    for (struct task **at = &l->running; *at;) {
+        struct task *c = *at;
+        siginfo_t info = { 0 };
+        if (waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        if (c->is_answered)
+            fn(arg, c->result);
+        else
+            l->is_removing = false;
+        native_task_free(c);
+    }
+    start_remover(l, site);
+}
+
+void native_task_finish(struct native_task_list *l, struct native_box_site *site)
+{
+    l->is_ending = true;
+    for (const struct task *c = l->running; c; c = c->next) { /* someone waits now; only root may: others wait longer */
+        (void)setpriority(PRIO_PROCESS, (id_t)c->pid, 0);
+        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, c->pid, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_NONE, 0));
+    }
+    start_remover(l, site);
+    while (l->running) {
+        struct task *c = l->running;
+        siginfo_t info = { 0 };
+        (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* it is our child: only an end can come */
+        l->running = c->next;
+        l->is_removing &= c->is_answered;
+        native_task_free(c);
+        start_remover(l, site);
+    }
+    buf_done(&l->doomed);
+    if (l->epoll >= 0)
+        (void)close(l->epoll); /* nothing is left in it */
+}

@@ -1,0 +1,477 @@
+#include "sandbox/exec/background.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strlist.h"
+#include "sandbox/exec/command.h"
+
+#define SCOPE             "background"
+#define BACKGROUND_ID_MAX 63 /* the agent's limit for a tag */
+
+struct background_watch {
+    struct background_watch *next;
+    struct growth *of;
+    loop_fn *fn;
+    void *arg;
+};
+
+/* Those who wait for one log to grow. It lives as long as the agent's answer is out. */
+struct growth {
+    struct background *b;
+    struct background_watch *watches;
+    char id[BACKGROUND_ID_MAX + 1];
+};
+
+struct background {
+    struct manager *m;
+    struct map *records; /* id -> json_t */
+    struct map *growing; /* id -> struct growth */
+};
+
+static void save(struct background *b, json_t *rec)
+{
+    struct err err = ERR_INIT;
+    if (store_put(b->m->store, SCOPE, json_get_str(rec, "id", ""), rec, &err) < 0)
+        log_event(LOG_ERROR, "background.save", "id", json_get_str(rec, "id", ""), "error", err.msg, NULL);
+}
+
+/* ex NULL: nobody knows how. */
+static void mark_ended(struct background *b, json_t *rec, const struct guest_exit *ex)
+{
+    struct sandbox *s = map_get(b->m->sandboxes, json_get_str(rec, "sandboxId", ""));
+    (void)json_object_set_new(rec, "running", json_false());
+    (void)json_object_set_new(rec, "exitCode", json_integer(ex ? ex->code : -1));
+    (void)json_object_set_new(rec, "finishedAt", json_integer(clock_wall_ms()));
+    if (ex) {
+        bool is_oom = ex->is_oom || (s && command_was_oom(s, ex));
+        (void)json_object_set_new(rec, "userMs", json_integer((json_int_t)(ex->user_us / 1000)));
+        (void)json_object_set_new(rec, "systemMs", json_integer((json_int_t)(ex->system_us / 1000)));
+        (void)json_object_set_new(rec, "maxRssKb", json_integer((json_int_t)ex->max_rss_kb));
+        (void)json_object_set_new(rec, "oomKilled", json_boolean(is_oom));
+        (void)json_object_set_new(rec, "timedOut", json_boolean(ex->is_timeout));
+    }
+    save(b, rec);
+}
+
+/* What the agent says about a command that may have ended unseen. */
+static void take_state(struct background *b, json_t *rec, const struct guest_job *job, const struct err *err)
+{
+    if (!err) {
+        (void)json_object_set_new(rec, "logBytes", json_integer((json_int_t)job->log_bytes));
+        (void)json_object_set_new(rec, "truncated", json_boolean(job->log_start > 0));
+    }
+    if (!json_get_bool(rec, "running", false))
+        return;
+    if (err && err->code == ERR_NOT_FOUND)
+        mark_ended(b, rec, NULL);
+    else if (!err && !job->is_running)
+        mark_ended(b, rec, &job->exit);
+}
+
+static void on_job_exit(void *arg, const char *tag, const struct guest_exit *ex)
+{
+    struct background *b = arg;
+    json_t *rec = map_get(b->records, tag);
+    if (rec && json_get_bool(rec, "running", false))
+        mark_ended(b, rec, ex);
+}
+
+struct asking {
+    struct background *b;
+    background_fn *fn; /* NULL: nobody waits */
+    void *arg;
+    char id[BACKGROUND_ID_MAX + 1];
+};
+
+static struct asking *new_asking(struct background *b, const char *id)
+{
+    struct asking *a = xzalloc(sizeof(*a));
+    a->b = b;
+    memcpy(a->id, id, strnlen(id, BACKGROUND_ID_MAX));
+    return a;
+}
+
+static void on_state(void *arg, const struct guest_job *job, const struct err *err)
+{
+    struct asking *a = arg;
+    struct err gone = ERR_INIT;
+    json_t *rec = background_find(a->b, a->id, &gone);
+    if (rec)
+        take_state(a->b, rec, job, err);
+    if (a->fn)
+        a->fn(a->arg, rec, &gone);
+    free(a);
+}
+
+static void on_enter(void *arg, struct sandbox *s)
+{
+    struct background *b = arg;
+    guest_on_job_exit(s->link, on_job_exit, b);
+    for (struct map_iter it = map_iter(b->records); map_next(&it);) {
+        json_t *rec = it.value;
+        if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) != 0 || !json_get_bool(rec, "running", false))
+            continue;
+        struct asking *a = new_asking(b, it.key); /* it may have ended while no server was there */
+        if (guest_job_state(s->link, it.key, on_state, a) < 0)
+            free(a);
+    }
+}
+
+static void on_leave(void *arg, struct sandbox *s)
+{
+    background_drop(arg, s->id);
+}
+
+struct background *background_new(struct manager *m)
+{
+    struct background *b = xzalloc(sizeof(*b));
+    b->m = m;
+    b->records = map_new();
+    b->growing = map_new();
+    manager_on_enter(m, on_enter, b);
+    manager_on_leave(m, on_leave, b);
+    return b;
+}
+
+struct background *background_free(struct background *b)
+{
+    if (!b)
+        return NULL;
+    for (struct map_iter it = map_iter(b->records); map_next(&it);)
+        json_decref(it.value);
+    map_free(b->records);
+    map_free(b->growing); /* empty: with the links all answers came, if only failures */
+    free(b);
+    return NULL;
+}
+
+static bool load_one(void *arg, const char *key, json_t *doc)
+{
+    struct background *b = arg;
+    map_set(b->records, key, json_incref(doc));
+    return true;
+}
+
+void background_load(struct background *b)
+{
+    struct err err = ERR_INIT;
+    if (store_each(b->m->store, SCOPE, false, load_one, b, &err) < 0)
+        log_event(LOG_ERROR, "background.load", "error", err.msg, NULL);
+}
+
+void background_drop(struct background *b, const char *sandbox_id)
+{
+    for (struct map_iter it = map_iter(b->records); map_next(&it);) {
+        json_t *rec = it.value;
+        if (strcmp(json_get_str(rec, "sandboxId", ""), sandbox_id) != 0)
+            continue;
+        (void)store_delete(b->m->store, SCOPE, it.key, NULL); /* an orphan row is dropped at the next start */
+        (void)map_remove(b->records, it.key);
+        json_decref(rec);
+    }
+}
+
+json_t *background_list(const struct background *b, const char *sandbox_id)
+{
+    json_t *list = json_array();
+    for (struct map_iter it = map_iter(b->records); map_next(&it);)
+        if (strcmp(json_get_str(it.value, "sandboxId", ""), sandbox_id) == 0)
+            (void)json_array_append(list, it.value);
+    return list;
+}
+
+const char *background_owner(const struct background *b, const char *id)
+{
+    const json_t *rec = map_get(b->records, id);
+    return rec ? manager_owner(b->m, json_get_str(rec, "sandboxId", "")) : NULL;
+}
+
+json_t *background_find(struct background *b, const char *id, struct err *err)
+{
+    json_t *rec = map_get(b->records, id);
+    if (!rec)
+        (void)err_set(err, ERR_NOT_FOUND, 0, "background command not found: %.64s", id);
+    return rec;
+}
+
+struct starting {
+    struct background *b;
+    struct guest_exec *exec;
+    json_t *rec;
+    background_fn *fn;
+    void *arg;
+};
+
+static void on_forgotten(void *arg, const struct err *err)
+{
+    (void)arg, (void)err; /* the log of a command nobody knows any more goes with its sandbox at the latest */
+}
+
+/* What runs without a record must not. */
+static void undo_start(struct background *b, const json_t *rec)
+{
+    const char *id = json_get_str(rec, "id", "");
+    struct sandbox *s = map_get(b->m->sandboxes, json_get_str(rec, "sandboxId", ""));
+    if (!s || !s->link)
+        return; /* it ended with its sandbox */
+    (void)guest_job_signal(s->link, id, SIGKILL, on_forgotten,
+                           NULL); /* a link that is full ends, and the box with it */
+    (void)guest_job_forget(s->link, id, on_forgotten, NULL);
+}
+
+static void on_failed(void *arg, const struct err *err)
+{
+    struct starting *st = arg;
+    struct err why = *err;
+    if (why.code == ERR_NOT_FOUND)
+        why.code = ERR_INVALID; /* the program or the folder is missing, not the sandbox */
+    st->fn(st->arg, NULL, &why);
+    json_decref(st->rec);
+    free(st);
+}
+
+static void on_started(void *arg, int pid)
+{
+    struct starting *st = arg;
+    struct background *b = st->b;
+    guest_exec_drop(st->exec); /* durable: the exit notice comes over the link */
+    (void)json_object_set_new(st->rec, "pid", json_integer(pid));
+    struct err err = ERR_INIT;
+    const char *id = json_get_str(st->rec, "id", "");
+    if (store_put(b->m->store, SCOPE, id, st->rec, &err) < 0) { /* nobody would know of it after a restart */
+        undo_start(b, st->rec);
+        on_failed(st, &err);
+        return;
+    }
+    map_set(b->records, id, json_incref(st->rec));
+    st->fn(st->arg, st->rec, NULL);
+    json_decref(st->rec);
+    free(st);
+}
+
+static void on_output(void *arg, int fd, const char *data, size_t len)
+{
+    (void)arg, (void)fd, (void)data, (void)len; /* durable commands write to their log, not to the link */
+}
+
+/* The exit of a command that ended before on_started was handled: never seen, on_started comes first by contract. */
+static void on_exited(void *arg, const struct guest_exit *ex)
+{
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_INTERNAL, 0, "the command ended with code %d before it was reported as started", ex->code);
+    on_failed(arg, &err);
+}
+
+static const struct guest_exec_events start_events = {
+    .on_started = on_started, .on_output = on_output, .on_exit = on_exited, .on_failed = on_failed
+};
+
+int background_state(struct background *b, const char *id, background_fn *fn, void *arg, struct err *err)
+{
+    json_t *rec = background_find(b, id, err);
+    if (!rec)
+        return -1;
+    struct sandbox *s = map_get(b->m->sandboxes, json_get_str(rec, "sandboxId", ""));
+    if (!s || sandbox_need_running(s, NULL) < 0) {
+        fn(arg, rec, NULL);
+        return 0;
+    }
+    struct asking *a = new_asking(b, id);
+    a->fn = fn;
+    a->arg = arg;
+    int r = guest_job_state(s->link, id, on_state, a);
+    if (r < 0) {
+        free(a);
+        return err_set(err, err_from_errno(-r), -r, "state of %s", id);
+    }
+    return 0;
+}
+
+/* --- watching --- */
+
+static void on_grown(void *arg, const struct err *err)
+{
+    struct growth *g = arg;
+    (void)err; /* whatever it is, those who look now will see it */
+    (void)map_remove(g->b->growing, g->id);
+    while (g->watches) {
+        struct background_watch *w = g->watches;
+        g->watches = w->next;
+        loop_fn *fn = w->fn;
+        void *fn_arg = w->arg;
+        free(w);
+        fn(fn_arg);
+    }
+    free(g);
+}
+
+static struct growth *ask_for_growth(struct background *b, struct sandbox *s, const char *id, uint64_t offset,
+                                     struct err *err)
+{
+    struct growth *g = xzalloc(sizeof(*g));
+    g->b = b;
+    memcpy(g->id, id, strnlen(id, BACKGROUND_ID_MAX));
+    int r = guest_job_wait(s->link, id, offset, on_grown, g);
+    if (r < 0) {
+        (void)err_set(err, err_from_errno(-r), -r, "wait for output of %s", id);
+        free(g);
+        return NULL;
+    }
+    map_set(b->growing, id, g);
+    return g;
+}
+
+struct background_watch *background_watch(struct background *b, const char *id, uint64_t offset, loop_fn *fn, void *arg,
+                                          struct err *err)
+{
+    json_t *rec = background_find(b, id, err);
+    struct sandbox *s = rec ? manager_find(b->m, json_get_str(rec, "sandboxId", ""), err) : NULL;
+    struct growth *g =
+        map_get(b->growing, id); /* it asks for an earlier offset, or this one: woken too early, never too late */
+    if (s && !s->link) {
+        (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s has no agent", s->id);
+        return NULL;
+    }
+    if (s && !g)
+        g = ask_for_growth(b, s, id, offset, err);
+    if (!s || !g)
+        return NULL;
+    struct background_watch *w = xzalloc(sizeof(*w));
+    *w = (struct background_watch){ .next = g->watches, .of = g, .fn = fn, .arg = arg };
+    g->watches = w;
+    return w;
+}
+
+struct background_watch *background_unwatch(struct background_watch *w)
+{
+    if (!w)
+        return NULL;
+    struct background_watch **at = &w->of->watches;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    free(w);
+    return NULL;
+}
+
+/* --- starting --- */
+
+/* What the agent takes as a name, less those that others use. */
+static int check_id(const struct background *b, const char *id, struct err *err)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t len = strlen(id);
+    if (len == 0 || len > BACKGROUND_ID_MAX || id[0] == '.' || strspn(id, allowed) != len || strcmp(id, "main") == 0 ||
+        strcmp(id, "background") == 0)
+        return err_set(
+            err, ERR_INVALID, 0,
+            "id: \"%.80s\" is not 1 to %d letters, digits, '_', '-' or '.' (no leading '.'; main and background "
+            "are taken)",
+            id, BACKGROUND_ID_MAX);
+    if (map_get(b->records, id))
+        return err_set(err, ERR_CONFLICT, 0, "there is a command with the id %s already", id);
+    return 0;
+}
+
+static void forget(struct background *b, struct sandbox *s, const char *id)
+{
+    json_t *rec = map_get(b->records, id);
+    (void)guest_job_forget(s->link, id, on_forgotten, NULL); /* as above */
+    (void)store_delete(b->m->store, SCOPE, id, NULL);        /* an orphan row is dropped at the next start */
+    (void)map_remove(b->records, id);
+    json_decref(rec);
+}
+
+static int make_room(struct background *b, struct sandbox *s, struct err *err)
+{
+    int64_t n = 0, max = b->m->settings->max_background;
+    const char *oldest = NULL;
+    for (struct map_iter it = map_iter(b->records); map_next(&it);) {
+        if (strcmp(json_get_str(it.value, "sandboxId", ""), s->id) != 0)
+            continue;
+        n++;
+        if (!oldest && !json_get_bool(it.value, "running", false))
+            oldest = it.key;
+    }
+    if (n < max)
+        return 0;
+    if (!oldest)
+        return err_set(
+            err, ERR_CAPACITY, 0,
+            "%lld background commands run in this sandbox, the most allowed: end one, or raise III_MAX_BACKGROUND",
+            (long long)n);
+    CLEANUP(free_p) char *id = xstrdup(oldest);
+    forget(b, s, id);
+    return 0;
+}
+
+static int make_env(struct sandbox *s, const json_t *vars, char ***ret, struct err *err)
+{
+    const char *key;
+    json_t *value;
+    CLEANUP(strlist_free_p) char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
+    json_object_foreach((json_t *)(uintptr_t)vars, key, value)
+    {
+        if (!*key || strchr(key, '='))
+            return err_set(err, ERR_INVALID, 0, "env: \"%.80s\" is not a name: it is empty or has a \"=\"", key);
+        strlist_env_set(&env, key, json_string_value(value));
+    }
+    *ret = STEAL(env);
+    return 0;
+}
+
+static json_t *new_record(const struct sandbox *s, const struct background_plan *plan, const char *id)
+{
+    return json_pack("{s:s, s:s, s:o, s:b, s:I, s:b, s:i, s:b}", "id", id, "sandboxId", s->id, "command",
+                     command_text(plan->command), "running", 1, "startedAt", (json_int_t)clock_wall_ms(), "stdin",
+                     plan->has_stdin, "logBytes", 0, "truncated", 0);
+}
+
+static int launch(struct starting *st, struct sandbox *s, const struct background_plan *plan, const char *dir,
+                  struct err *err)
+{
+    CLEANUP(strlist_free_p) char **env = NULL;
+    CLEANUP(strlist_free_p) char **argv = command_argv(plan->command, err);
+    int r = argv ? make_env(s, plan->env, &env, err) : -1;
+    if (r < 0)
+        return r;
+    struct guest_exec_plan gp = { .argv = (const char *const *)argv,
+                                  .env = (const char *const *)env,
+                                  .cwd = dir,
+                                  .user = s->user,
+                                  .flags = GUEST_EXEC_LOG | GUEST_EXEC_MERGE | (plan->has_stdin ? GUEST_EXEC_STDIN : 0),
+                                  .timeout_ms = plan->timeout_ms > 0 ? (uint32_t)plan->timeout_ms : 0,
+                                  .tag = json_get_str(st->rec, "id", "") };
+    return guest_exec_start(s->link, &gp, &start_events, st, &st->exec, err);
+}
+
+int background_start(struct background *b, struct sandbox *s, const struct background_plan *plan, background_fn *fn,
+                     void *arg, struct err *err)
+{
+    const char *dir = NULL;
+    char made[IDENT_MAX];
+    ident_new(plan->prefix, made);
+    const char *id = plan->id ? plan->id : made;
+    int r = sandbox_need_running(s, err);
+    if (r == 0)
+        r = check_id(b, id, err);
+    if (r == 0)
+        r = command_cwd(s, plan->cwd, &dir, err);
+    if (r == 0)
+        r = make_room(b, s, err);
+    if (r < 0)
+        return r;
+    struct starting *st = xzalloc(sizeof(*st));
+    *st = (struct starting){ .b = b, .rec = new_record(s, plan, id), .fn = fn, .arg = arg };
+    r = launch(st, s, plan, dir, err);
+    if (r < 0) {
+        json_decref(st->rec);
+        free(st);
+    }
+    return r;
+}

@@ -1,0 +1,35 @@
+/* Queued commands: durable, in order for each sandbox, tried again with growing pauses, kept as dead letters when they
+ * fail for good. May include: base/, loop/, store/, sandbox/. Invariants: (1) of one sandbox at most one job runs, and
+ * jobs run in the order in which they came; one that waits for its next try holds back those behind it; (2) a state the
+ * API shows is in the store first; (3) after a restart a job that was running is pending again: at least once. */
+#pragma once
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "sandbox/lifecycle/manager.h"
+
+#define QUEUE_OUTPUT_MAX (1024 * 1024) /* bytes of each stream that a job's result keeps */
+#define QUEUE_DEAD_MAX   1000          /* dead letters of sandboxes that are gone: then the oldest go */
+
+struct queue;
+
+struct queue *queue_new(struct manager *m);
+struct queue *queue_free(struct queue *q); /* what runs is killed and is pending after the next start */
+/* Jobs from the store: to be called when the sandboxes' records are known and not adopted yet. */
+void queue_load(struct queue *q);
+/* Fails what waits or runs, forgets what is over. */
+void queue_sandbox_gone(struct queue *q, const char *sandbox_id);
+
+/* All give a QueueJob the caller owns, or NULL with err. */
+json_t *queue_submit(struct queue *q, struct sandbox *s, const json_t *command, int64_t max_tries, int64_t timeout_ms,
+                     struct err *err);
+json_t *queue_status(struct queue *q, const char *id, struct err *err);
+json_t *queue_retry(struct queue *q, const char *id, struct err *err); /* a dead letter, from the beginning */
+/* {jobs, total} of the dead letters, oldest first. */
+json_t *queue_dead(struct queue *q, const struct tenant_by *by, int64_t limit, int64_t offset, struct err *err);
+const char *queue_owner(const struct queue *q, const char *id); /* "" nobody's; NULL: no such job */
+/* Waiting or running (then it is killed); ERR_CONFLICT when it is over. */
+int queue_cancel(struct queue *q, const char *id, struct err *err);
+
+int64_t queue_pause_ms(int64_t tries); /* before the next try, after so many have failed */

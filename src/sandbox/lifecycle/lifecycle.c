@@ -1,0 +1,649 @@
+/* Create, kill, pause, resume, renew, clone. Theory of operation: a create counts against the limit from its first
+ * moment (n_creating), the driver makes the box, the record goes to the store, and only then the sandbox is in the map
+ * and the caller is told. A crash between box and record leaves a box that no record names: recovery sweeps it away. */
+#include "sandbox/lifecycle/lifecycle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strlist.h"
+#include "image/reference.h"
+#include "sandbox/lifecycle/limits.h"
+#include "sandbox/lifecycle/pool.h"
+#include "sandbox/net/egress.h"
+#include "sandbox/storage/image_allowlist.h"
+#include "sandbox/storage/image_source.h"
+#include "sandbox/storage/pins.h"
+#include "sandbox/storage/pulls.h"
+
+#define MIN_TIMEOUT_S 60
+#define MAX_TIMEOUT_S 86400
+
+struct birth {
+    struct sandbox *s;
+    manager_sandbox_fn *fn;
+    void *arg;
+    int64_t begun_us;
+};
+
+/* Kept for whoever asks why it died: those whose calls were under way, the log, the event. */
+static void note_death(struct sandbox *s, const char *why)
+{
+    const struct runtime_ops *ops = s->runtime->ops;
+    if (s->why)
+        return;
+    s->why = xstrdup(why);
+    s->words = ops->last_words && s->box ? ops->last_words(s->box) : NULL;
+    log_event(LOG_WARN, "sandbox.died", "id", s->id, "error", s->why, "console", s->words, NULL);
+}
+
+/* The last of the last words: one line of them belongs into an error. */
+static void on_link_why(void *arg, struct err *err)
+{
+    struct sandbox *s = arg;
+    note_death(s, err->msg);
+    if (!s->words)
+        return;
+    size_t len = strlen(s->words);
+    const char *line = memrchr(s->words, '\n', len);
+    line = line ? line + 1 : s->words;
+    (void)err_set(err, ERR_GONE, 0, "the virtual machine died: %s%s%.200s", s->why, *line ? "; its console: " : "",
+                  line);
+}
+
+static json_t *obituary(const struct sandbox *s)
+{
+    return s->why ? json_pack("{s:s, s:s*}", "error", s->why, "console", s->words) : NULL;
+}
+
+/* It ended by itself. One that is still being born is only marked: its birth sees it and fails. */
+static void die(struct sandbox *s)
+{
+    if (map_get(s->manager->sandboxes, s->id) == s)
+        (void)manager_kill(s->manager, s, "sandbox.error",
+                           NULL); /* a store that fails now is tried again by the sweep */
+    else
+        s->is_gone = true;
+}
+
+static void on_link_gone(void *arg, const struct err *err)
+{
+    struct sandbox *s = arg;
+    (void)err; /* noted already */
+    s->link = guest_link_free(s->link);
+    die(s); /* a box without its agent is of no use to anyone */
+}
+
+static void on_box_gone(void *arg)
+{
+    struct sandbox *s = arg;
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_GONE, 0, "its first process has ended");
+    if (s->link) {
+        guest_link_fail(s->link, &err); /* one that is broken already will tell */
+        return;
+    }
+    note_death(s, err.msg);
+    die(s);
+}
+
+static void on_told(void *arg, const struct err *err)
+{
+    (void)arg;
+    (void)err; /* a link that broke tells it by itself */
+}
+
+static void on_box_late(void *arg)
+{
+    struct sandbox *s = arg;
+    uint8_t seed[32];
+    ident_random(seed, sizeof(seed));
+    if (s->link)
+        (void)guest_reseed(s->link, seed, sizeof(seed), on_told, NULL); /* the same */
+}
+
+void lifecycle_tell_still(struct sandbox *s)
+{
+    if (s->link)
+        guest_link_stand_still(s->link, s->status == SANDBOX_PAUSED || s->captures);
+}
+
+int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct err *err)
+{
+    const struct runtime_ops *ops = s->runtime->ops;
+    int r = guest_link_new(s->manager->loop, guest_fd, on_link_gone, s, &s->link);
+    if (r < 0) {
+        (void)close(guest_fd);
+        ops->destroy(box, NULL, NULL);
+        return err_sys(err, r, "link to the agent of %s", s->id);
+    }
+    s->box = box;
+    guest_link_on_why(s->link, on_link_why);
+    guest_link_patience(s->link, (uint32_t)s->manager->settings->agent_timeout_s * 1000,
+                        (uint32_t)s->manager->settings->agent_grace_s * 1000);
+    lifecycle_tell_still(s);
+    ops->on_gone(box, on_box_gone, s);
+    if (ops->on_late)
+        ops->on_late(box, on_box_late, s);
+    return 0;
+}
+
+void lifecycle_enter(struct sandbox *s)
+{
+    map_set(s->manager->sandboxes, s->id, s);
+    manager_entered(s->manager, s);
+}
+
+void lifecycle_forget(struct sandbox *s)
+{
+    s->is_gone = true;
+    s->link = guest_link_free(s->link);
+    if (s->box)
+        s->runtime->ops->forget(s->box);
+    s->box = NULL;
+    sandbox_unref(s);
+}
+
+struct box_plan lifecycle_box_plan(const struct sandbox *s)
+{
+    struct box_plan plan = { .layers = (const char *const *)s->layers,
+                             .n_layers = strlist_count(s->layers),
+                             .is_host = s->is_host,
+                             .workdir = sandbox_workdir(s),
+                             .memory_mb = (uint32_t)json_get_int(s->config, "memory", 512),
+                             .cpu_milli = (uint32_t)(json_get_num(s->config, "cpu", 1) * 1000),
+                             .has_network = json_get_bool(s->config, "network", false) };
+    limits_plan(s->config, s->manager->settings, &plan);
+    memcpy(plan.id, s->box_id, sizeof(plan.id));
+    (void)snprintf(plan.hostname, sizeof(plan.hostname), "%s", s->id);
+    return plan;
+}
+
+void lifecycle_use_image(struct sandbox *s, const struct image *image)
+{
+    for (size_t i = 0; i < image->n_layers; i++)
+        strlist_add(&s->layers, image->layers[i]);
+    s->is_host = image->is_host;
+    s->image_env = strlist_copy(image->env);
+    free(s->user);
+    s->user = xstrdup(image->user ? image->user : "");
+}
+
+static double clamp(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* Effective values of the contract: defaults filled in, numbers clamped, cpu a float. */
+static void fill_config(struct sandbox *s, const json_t *given, const struct image *image)
+{
+    const struct settings *set = s->manager->settings;
+    static const char *const kept[] = { "image", "name", "network", "env", "metadata", "entrypoint" };
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        if (json_get(given, kept[i]))
+            (void)json_object_set(s->config, kept[i], json_get(given, kept[i]));
+    double timeout =
+        clamp((double)json_get_int(given, "timeout", set->default_timeout_s), MIN_TIMEOUT_S, MAX_TIMEOUT_S);
+    double memory = clamp((double)json_get_int(given, "memory", set->default_memory_mb), 64, 4096);
+    double cpu = clamp(json_get_num(given, "cpu", (double)set->default_cpu), 0.5, 4.0);
+    const char *image_dir = image && image->workdir && *image->workdir ? image->workdir : set->workspace_dir;
+    (void)json_object_set_new(s->config, "timeout", json_integer((json_int_t)timeout));
+    (void)json_object_set_new(s->config, "memory", json_integer((json_int_t)memory));
+    (void)json_object_set_new(s->config, "cpu", json_real(cpu));
+    limits_fill(s->config, given, set);
+    (void)json_object_set_new(s->config, "workdir", json_string(json_get_str(given, "workdir", image_dir)));
+    if (json_is_object(json_get(given, "metadata")))
+        (void)json_object_update(s->metadata, json_get(given, "metadata"));
+}
+
+static void finish_birth(struct birth *b, const struct err *err)
+{
+    struct manager *m = b->s->manager;
+    m->n_creating--;
+    tenant_making(m, b->s, -1);
+    if (err) {
+        log_event(LOG_WARN, "sandbox.create", "id", b->s->id, "image", b->s->image, "error", err->msg, NULL);
+        pins_drop(m, b->s->id);
+        b->fn(b->arg, NULL, err);
+        sandbox_unref(b->s);
+    } else {
+        m->total_created++;
+        tenant_count(m, b->s->tenant, TENANT_CREATED);
+        lifecycle_enter(b->s);
+        (void)event_log_emit(m->events, "sandbox.created", b->s->id, json_pack("{s:s}", "image", b->s->image));
+        b->fn(b->arg, b->s, NULL);
+    }
+    free(b);
+}
+
+/* The image's or the request's main process: a durable command with the tag "main", whose output is the sandbox's log.
+ */
+void lifecycle_start_entrypoint(struct sandbox *s)
+{
+    CLEANUP(strlist_free_p) char **argv = strlist_from_json(json_get(s->config, "entrypoint"));
+    if (!argv || !argv[0])
+        return;
+    static const struct guest_exec_events no_events;
+    struct guest_exec_plan plan = { .argv = (const char *const *)argv,
+                                    .env = sandbox_env(s),
+                                    .cwd = sandbox_workdir(s),
+                                    .user = s->user,
+                                    .flags = GUEST_EXEC_LOG | GUEST_EXEC_MARKS,
+                                    .tag = "main" };
+    struct guest_exec *x = NULL;
+    struct err err = ERR_INIT;
+    if (guest_exec_start(s->link, &plan, &no_events, s, &x, &err) < 0)
+        log_event(LOG_WARN, "sandbox.entrypoint", "id", s->id, "error", err.msg, NULL);
+    else
+        guest_exec_drop(x);
+}
+
+static void undo_connect(struct sandbox *s)
+{
+    s->is_gone = true;
+    s->link = guest_link_free(s->link);
+    s->runtime->ops->destroy(s->box, NULL, NULL);
+    s->box = NULL;
+}
+
+static void record_birth(void *arg)
+{
+    struct birth *b = arg;
+    struct err why = ERR_INIT;
+    int r = b->s->manager->is_closing ? err_set(&why, ERR_CAPACITY, 0, "the server is stopping")
+            : b->s->is_gone ? err_set(&why, ERR_INTERNAL, 0, "sandbox %s died while it was being made: %s", b->s->id,
+                                      b->s->why ? b->s->why : "it is gone")
+                            : sandbox_save(b->s, &why);
+    if (r < 0) {
+        undo_connect(b->s);
+        finish_birth(b, &why);
+        return;
+    }
+    lifecycle_start_entrypoint(b->s);
+    finish_birth(b, NULL);
+}
+
+/* Before anyone can use it, so that the first command already has its network. */
+static void open_way_out(struct birth *b)
+{
+    if (!egress_open(b->s->manager->egress, b->s, record_birth, b))
+        record_birth(b);
+}
+
+static void on_renamed(void *arg, const struct err *err);
+
+/* It came from the pool. */
+static void give_name(struct birth *b, struct box *box)
+{
+    const struct runtime_ops *ops = b->s->runtime->ops;
+    struct err why = ERR_INIT;
+    int r = 0;
+    if (ops->rename)
+        ops->rename(box, b->s->id, on_renamed, b);
+    else
+        r = guest_set_hostname(b->s->link, b->s->id, on_renamed, b);
+    if (r < 0) {
+        (void)err_sys(&why, r, "tell the agent its name");
+        on_renamed(b, &why);
+    }
+}
+
+static void on_renamed(void *arg, const struct err *err)
+{
+    struct birth *b = arg;
+    if (err)
+        log_event(LOG_WARN, "sandbox.rename", "id", b->s->id, "error", err->msg,
+                  NULL); /* only its hostname is odd then */
+    open_way_out(b);
+}
+
+static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct err *err)
+{
+    struct birth *b = arg;
+    struct err why = ERR_INIT;
+    if (!box)
+        finish_birth(b, err);
+    else if (lifecycle_connect(b->s, box, guest_fd, &why) < 0)
+        finish_birth(b, &why);
+    else if (strcmp(b->s->box_id, b->s->id) != 0)
+        give_name(b, box);
+    else
+        open_way_out(b);
+}
+
+int lifecycle_check_room(const struct manager *m, unsigned count, struct err *err)
+{
+    int r = limits_check_reserve(image_store_free_mb(m->images), m->settings, err);
+    if (r < 0)
+        return r;
+    if (map_count(m->sandboxes) + m->n_creating + count <= (size_t)m->settings->max_sandboxes)
+        return 0;
+    return err_set(err, ERR_CAPACITY, 0, "sandbox limit reached (%lld): kill one, or raise III_MAX_SANDBOXES",
+                   (long long)m->settings->max_sandboxes);
+}
+
+/* The backend that a new sandbox is for. */
+static struct runtime *runtime_for(const struct manager *m, const struct create_plan *plan, struct err *err)
+{
+    return plan->runtime ? plan->runtime
+                         : manager_runtime(m, json_get_str(plan->config, "backend", m->runtime->ops->name), err);
+}
+
+static int resolve(struct manager *m, const struct create_plan *plan, struct image **owned, struct err *err)
+{
+    const char *name = json_get_str(plan->config, "image", "");
+    if (plan->image)
+        return 0;
+    int r = image_name_check(name, err);
+    if (r == 0 && !plan->is_unlisted)
+        r = image_allowlist_check(m->settings->allowed_images, name, err);
+    struct runtime *rt = r < 0 ? NULL : runtime_for(m, plan, err);
+    if (!rt)
+        return -EINVAL;
+    return rt->ops->images ? -ENOENT : image_resolve(m->images, name, owned, err); /* an engine has to be asked */
+}
+
+/* A create whose image is on its way. */
+struct expecting {
+    struct manager *m;
+    struct create_plan plan;
+    char *parent_id, *tenant;
+    struct tenant_by by; /* its texts are owned, too */
+    char *by_tenant, *by_view;
+    struct pulls_how pulling;
+    json_t *config, *env, *extra; /* owned copies: the plan's are the caller's */
+    manager_sandbox_fn *fn;
+    void *arg;
+};
+
+static void create_from(struct manager *m, const struct create_plan *plan, const struct image *image,
+                        manager_sandbox_fn *fn, void *arg);
+
+static void expecting_free(struct expecting *x)
+{
+    free(x->parent_id);
+    free(x->tenant);
+    free(x->by_tenant);
+    free(x->by_view);
+    json_decref(x->config);
+    json_decref(x->env);
+    json_decref(x->extra);
+    free(x);
+}
+
+static void on_pulled(void *arg, const struct image *image, const struct err *err)
+{
+    struct expecting *x = arg;
+    struct err why = ERR_INIT;
+    if (image && lifecycle_check_room(x->m, 1, &why) < 0) {
+        image = NULL;
+        err = &why;
+    }
+    if (image)
+        create_from(x->m, &x->plan, image, x->fn, x->arg);
+    else
+        x->fn(x->arg, NULL, err);
+    expecting_free(x);
+}
+
+static struct expecting *expect(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg)
+{
+    struct expecting *x = xzalloc(sizeof(*x));
+    x->m = m;
+    x->plan = *plan;
+    x->plan.parent_id = x->parent_id = xstrdup(plan->parent_id);
+    x->plan.tenant = x->tenant = xstrdup(plan->tenant);
+    if (plan->by) { /* whoever asked may be gone when the image is there */
+        x->by = *plan->by;
+        x->by.tenant = x->by_tenant = xstrdup(plan->by->tenant);
+        x->by.view = x->by_view = xstrdup(plan->by->view);
+        x->plan.by = &x->by;
+    }
+    x->plan.config = x->config = json_deep_copy(plan->config);
+    x->plan.env = x->env = json_deep_copy(plan->env);
+    x->plan.extra = x->extra = json_deep_copy(plan->extra);
+    x->fn = fn;
+    x->arg = arg;
+    return x;
+}
+
+static bool is_pullable(const struct manager *m, const char *name)
+{
+    struct reference ref;
+    return pulls_is_allowed(m->pulls) &&
+           reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, NULL) == 0;
+}
+
+/* An engine has answered what it knows of the image. */
+static void on_looked_up(void *arg, const struct image *image, const struct err *err)
+{
+    struct expecting *x = arg;
+    const char *name = json_get_str(x->config, "image", "");
+    struct err why = ERR_INIT;
+    if (!image && err->code == ERR_NOT_FOUND && is_pullable(x->m, name)) {
+        if (pulls_start(x->m->pulls, name, &x->pulling, on_pulled, x, NULL, &why) == 0)
+            return;
+        err = &why;
+    }
+    on_pulled(x, image, err);
+}
+
+/* The image is not in our store. -ENOENT, err as it was: the name is none that a registry could know, or pulling is
+ * off. */
+static int fetch_first(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg,
+                       struct err *err)
+{
+    const char *name = json_get_str(plan->config, "image", "");
+    struct runtime *rt = runtime_for(m, plan, err);
+    if (rt && rt->ops->images) {
+        struct expecting *x = expect(m, plan, fn, arg);
+        x->pulling.runtime = rt;
+        image_source_resolve(m, rt, name, on_looked_up, x);
+        return 0;
+    }
+    if (!is_pullable(m, name))
+        return -ENOENT;
+    struct expecting *x = expect(m, plan, fn, arg);
+    int r = pulls_start(m->pulls, name, NULL, on_pulled, x, NULL, err);
+    if (r < 0)
+        expecting_free(x);
+    return r;
+}
+
+void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    CLEANUP(image_free_p) struct image *owned = NULL;
+    int r = resolve(m, plan, &owned, &err);
+    bool is_missing = r == -ENOENT;
+    if (r == 0 || is_missing)
+        r = lifecycle_check_room(m, 1, &err);
+    if (r == 0 && is_missing)
+        r = fetch_first(m, plan, fn, arg, &err);
+    if (r < 0)
+        fn(arg, NULL, &err);
+    else if (!is_missing)
+        create_from(m, plan, plan->image ? plan->image : owned, fn, arg);
+}
+
+static void create_from(struct manager *m, const struct create_plan *plan, const struct image *image,
+                        manager_sandbox_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    char id[IDENT_MAX];
+    ident_new("sbx", id);
+    struct birth *b = xzalloc(sizeof(*b));
+    struct sandbox *s = sandbox_new(m, id);
+    s->runtime = runtime_for(m, plan, NULL); /* it was there a moment ago */
+    *b = (struct birth){ .s = s, .fn = fn, .arg = arg, .begun_us = clock_mono_us() };
+    s->name = xstrdup(json_get_str(plan->config, "name", id));
+    s->image = xstrdup(json_get_str(plan->config, "image", image->id));
+    s->parent_id = xstrdup(plan->parent_id);
+    free(s->tenant);
+    s->tenant = xstrdup(plan->tenant ? plan->tenant : tenant_of(plan->by));
+    fill_config(s, plan->config, image);
+    if (plan->env)
+        (void)json_object_update(s->env, plan->env);
+    if (plan->extra)
+        (void)json_object_update(s->extra, (json_t *)(uintptr_t)plan->extra);
+    lifecycle_use_image(s, image);
+    s->created_at = clock_wall_ms();
+    sandbox_expire_at(s, s->created_at + json_get_int(s->config, "timeout", 0) * 1000);
+    int r = tenant_check_sandbox(m, plan->by, s, &err); /* here, where memory and CPUs are known */
+    m->n_creating++;
+    tenant_making(m, s, 1);
+    if (r < 0 || limits_check(s->config, s->runtime, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
+        finish_birth(b, &err);
+        return;
+    }
+    if (!plan->image && s->runtime == m->runtime && pool_take(m->pool, s, on_box_ready, b))
+        return;
+    struct box_plan box = lifecycle_box_plan(s);
+    s->runtime->ops->create(s->runtime, &box, on_box_ready, b);
+}
+
+/* Someone waits for the end of a tear-down. */
+struct aftermath {
+    loop_fn *done;
+    void *arg;
+};
+
+static void on_destroyed(void *arg, const struct err *err)
+{
+    struct aftermath *a = arg;
+    if (err)
+        log_event(LOG_WARN, "sandbox.destroy", "error", err->msg, NULL); /* the driver's sweep takes the rest */
+    a->done(a->arg);
+    free(a);
+}
+
+static void destroy_box(struct sandbox *s, loop_fn *done, void *arg)
+{
+    if (!s->box) {
+        if (done)
+            loop_defer(s->manager->loop, done, arg);
+        return;
+    }
+    struct aftermath *a = done ? xzalloc(sizeof(*a)) : NULL;
+    if (a)
+        *a = (struct aftermath){ done, arg };
+    s->runtime->ops->destroy(s->box, a ? on_destroyed : NULL, a);
+    s->box = NULL;
+}
+
+int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err)
+{
+    return manager_kill_then(m, s, topic, NULL, NULL, err);
+}
+
+int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, loop_fn *done, void *arg,
+                      struct err *err)
+{
+    struct err why = ERR_INIT;
+    int r = store_delete(m->store, "sandbox", s->id, &why);
+    if (r < 0 && why.code == ERR_NO_SPACE) { /* its end makes room: the record goes as soon as there is some */
+        strlist_add(&m->undeleted, s->id);
+    } else if (r < 0) {
+        if (err)
+            *err = why;
+        return r;
+    }
+    s->is_gone = true;
+    manager_leaving(m, s);
+    (void)map_remove(m->sandboxes, s->id);
+    bool is_expired = strcmp(topic, "sandbox.expired") == 0;
+    tenant_count(m, s->tenant, is_expired ? TENANT_EXPIRED : TENANT_KILLED);
+    if (is_expired)
+        m->total_expired++;
+    else
+        m->total_killed++;
+    s->link = guest_link_free(s->link);
+    destroy_box(s, done, arg);
+    pins_drop(m, s->id);
+    event_log_emit_for(m->events, s->tenant, topic, s->id, obituary(s)); /* nobody finds its owner any more */
+    sandbox_unref(s);
+    return 0;
+}
+
+struct change {
+    struct sandbox *s;
+    enum sandbox_status to;
+    manager_sandbox_fn *fn;
+    void *arg;
+};
+
+static void on_changed(void *arg, const struct err *err)
+{
+    struct change *c = arg;
+    struct sandbox *s = c->s;
+    struct err why = ERR_INIT;
+    if (!err && s->is_gone) {
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
+        err = &why;
+    }
+    if (!err) {
+        enum sandbox_status was = s->status;
+        s->status = c->to;
+        if (sandbox_save(s, &why) < 0) {
+            const struct runtime_ops *ops = s->runtime->ops;
+            (was == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, NULL, NULL); /* as the record says */
+            s->status = was;
+            err = &why;
+        } else {
+            lifecycle_tell_still(s);
+            (void)event_log_emit(s->manager->events, c->to == SANDBOX_PAUSED ? "sandbox.paused" : "sandbox.resumed",
+                                 s->id, NULL);
+        }
+    }
+    c->fn(c->arg, err ? NULL : s, err);
+    sandbox_unref(s);
+    free(c);
+}
+
+static void change_status(struct sandbox *s, enum sandbox_status from, enum sandbox_status to, manager_sandbox_fn *fn,
+                          void *arg)
+{
+    struct err err = ERR_INIT;
+    if (s->status != from || !s->box) {
+        (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is not %s (it is %s)", s->id, sandbox_status_name(from),
+                      sandbox_status_name(s->status));
+        fn(arg, NULL, &err);
+        return;
+    }
+    const struct runtime_ops *ops = s->runtime->ops;
+    if (to == SANDBOX_PAUSED && ops->lacks && !ops->caps(s->runtime).can_pause) {
+        (void)runtime_cannot(s->runtime, "pause", "pause a sandbox", &err);
+        fn(arg, NULL, &err);
+        return;
+    }
+    struct change *c = xzalloc(sizeof(*c));
+    *c = (struct change){ .s = sandbox_ref(s), .to = to, .fn = fn, .arg = arg };
+    (to == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, on_changed, c);
+}
+
+void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg)
+{
+    change_status(s, SANDBOX_RUNNING, SANDBOX_PAUSED, fn, arg);
+}
+
+void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg)
+{
+    change_status(s, SANDBOX_PAUSED, SANDBOX_RUNNING, fn, arg);
+}
+
+int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err)
+{
+    int64_t now = clock_wall_ms(), was = s->expires_at;
+    int64_t low = now + MIN_TIMEOUT_S * 1000, high = now + MAX_TIMEOUT_S * 1000;
+    sandbox_expire_at(s, expires_at < low ? low : expires_at > high ? high : expires_at);
+    int r = sandbox_save(s, err);
+    if (r < 0)
+        sandbox_expire_at(s, was);
+    return r;
+}

@@ -1,0 +1,305 @@
+#include "sandbox/lifecycle/manager.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strlist.h"
+#include "engine/channel.h"
+#include "loop/crontimer.h"
+#include "sandbox/exec/background.h"
+#include "sandbox/exec/context.h"
+#include "sandbox/exec/queue.h"
+#include "sandbox/exec/terminal.h"
+#include "sandbox/lifecycle/lifecycle.h"
+#include "sandbox/lifecycle/pool.h"
+#include "sandbox/lifecycle/templates.h"
+#include "sandbox/net/egress.h"
+#include "sandbox/net/networks.h"
+#include "sandbox/net/ports.h"
+#include "sandbox/observe/alerts.h"
+#include "sandbox/observe/workers.h"
+#include "sandbox/storage/disk_watch.h"
+#include "sandbox/storage/pulls.h"
+#include "sandbox/storage/snapshots.h"
+#include "sandbox/storage/volumes.h"
+
+#define FLUSH_MS 100 /* lazy rows (events, traces) are on disk at the latest after this */
+
+struct hook {
+    struct hook *next;
+    manager_leave_fn *fn;
+    void *arg;
+};
+
+static void add_hook(struct hook **at, manager_leave_fn *fn, void *arg)
+{
+    while (*at)
+        at = &(*at)->next;
+    *at = xzalloc(sizeof(**at));
+    **at = (struct hook){ .fn = fn, .arg = arg };
+}
+
+static void free_hooks(struct hook *h)
+{
+    for (struct hook *next; h; h = next) {
+        next = h->next;
+        free(h);
+    }
+}
+
+void manager_on_leave(struct manager *m, manager_leave_fn *fn, void *arg)
+{
+    add_hook(&m->on_leave, fn, arg);
+}
+
+void manager_on_enter(struct manager *m, manager_leave_fn *fn, void *arg)
+{
+    add_hook(&m->on_enter, fn, arg);
+}
+
+void manager_entered(struct manager *m, struct sandbox *s)
+{
+    for (struct hook *h = m->on_enter; h; h = h->next)
+        h->fn(h->arg, s);
+}
+
+void manager_leaving(struct manager *m, struct sandbox *s)
+{
+    for (struct hook *h = m->on_leave; h; h = h->next)
+        h->fn(h->arg, s);
+}
+
+static char *default_worker_id(void)
+{
+    char host[256] = "local";
+    (void)gethostname(host, sizeof(host) - 1);
+    return xasprintf("iii-sandbox-%s", host);
+}
+
+/* One that is still there at the next start names a box that is gone, and is dropped then. */
+static void delete_rest(struct manager *m)
+{
+    CLEANUP(strlist_free_p) char **ids = STEAL(m->undeleted);
+    for (size_t i = 0; ids && ids[i]; i++)
+        if (store_delete(m->store, "sandbox", ids[i], NULL) < 0)
+            strlist_add(&m->undeleted, ids[i]);
+}
+
+static void on_flush(void *arg)
+{
+    struct manager *m = arg;
+    struct err err = ERR_INIT;
+    if (m->undeleted)
+        delete_rest(m);
+    bool is_failing = store_flush(m->store, &err) < 0;
+    if (is_failing && !m->is_flush_failing) /* once: it is tried ten times a second */
+        log_event(LOG_ERROR, "store.flush", "error", err.msg, "then", "tried again until it works", NULL);
+    else if (!is_failing && m->is_flush_failing)
+        log_event(LOG_INFO, "store.flush", "msg", "the database is written again", NULL);
+    m->is_flush_failing = is_failing;
+}
+
+static void on_sweep(void *arg)
+{
+    (void)manager_sweep(arg);
+}
+
+static const char *owner_of(void *arg, const char *sandbox_id)
+{
+    return manager_owner(arg, sandbox_id);
+}
+
+void manager_add_runtime(struct manager *m, struct runtime *rt)
+{
+    assert(m->n_runtimes < MANAGER_RUNTIMES_MAX);
+    m->runtimes[m->n_runtimes++] = rt;
+}
+
+struct runtime *manager_runtime(const struct manager *m, const char *name, struct err *err)
+{
+    CLEANUP(buf_done) struct buf names = BUF_INIT(512);
+    for (size_t i = 0; i < m->n_runtimes; i++) {
+        if (strcmp(m->runtimes[i]->ops->name, name) == 0)
+            return m->runtimes[i];
+        (void)buf_addf(&names, "%s%s", i ? ", " : "", m->runtimes[i]->ops->name);
+    }
+    (void)err_set(err, ERR_INVALID, 0, "backend \"%.32s\" is not one of those this server allows: %s (III_BACKENDS)",
+                  name, buf_text(&names));
+    return NULL;
+}
+
+int manager_new(struct loop *l, const struct settings *s, struct store *store, struct image_store *images,
+                struct runtime *rt, struct manager **ret, struct err *err)
+{
+    struct cron when;
+    int r = cron_parse(s->ttl_sweep, &when, err);
+    if (r < 0)
+        return err_wrap(err, r, "III_TTL_SWEEP");
+    r = pulls_check(s, err);
+    if (r < 0)
+        return r;
+    struct manager *m = xzalloc(sizeof(*m));
+    m->loop = l;
+    m->settings = s;
+    m->store = store;
+    m->images = images;
+    m->runtime = rt;
+    manager_add_runtime(m, rt);
+    m->sandboxes = map_new();
+    m->tenants = tenant_set_new();
+    m->events = event_log_new(store);
+    event_log_on_owner(m->events, owner_of, m);
+    event_log_set_keep(m->events, s->max_events);
+    m->started_at = clock_wall_ms();
+    m->started_us = clock_mono_us();
+    m->worker_id = *s->worker_name ? xstrdup(s->worker_name) : default_worker_id();
+    m->background = background_new(m);
+    m->channels = channel_hub_new(l, CHANNEL_CLAIM_MS);
+    m->egress = egress_new(m);
+    m->ports = ports_new(m);
+    m->pulls = pulls_new(m);
+    m->terminals = terminal_set_new(m);
+    m->contexts = context_set_new(m);
+    m->queue = queue_new(m);
+    m->snapshots = snapshots_new(m);
+    r = pool_new(m, &m->pool, err);
+    if (r == 0)
+        r = templates_new(store, s, &m->templates, err);
+    if (r == 0)
+        r = alerts_new(m, &m->alerts, err);
+    if (r == 0)
+        r = volumes_new(m, &m->volumes, err);
+    if (r == 0)
+        r = networks_new(m, &m->networks, err);
+    if (r < 0) {
+        manager_free(m);
+        return r;
+    }
+    m->workers = workers_new(m);
+    m->flush_timer = timer_new(l, FLUSH_MS, FLUSH_MS, on_flush, m);
+    m->sweep_timer = crontimer_new(l, &when, on_sweep, m);
+    m->disk_watch = disk_watch_new(m);
+    *ret = m;
+    return 0;
+}
+
+void manager_disconnect(struct manager *m)
+{
+    if (!m)
+        return;
+    m->queue = queue_free(m->queue); /* before the links go: what it runs is given up, not failed */
+    m->contexts =
+        context_set_free(m->contexts); /* also before: their calls are over, their processes end with the links */
+    m->terminals = terminal_set_free(m->terminals); /* and these: who looks at one is told that the server goes */
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        (void)map_remove(m->sandboxes, it.key);
+        lifecycle_forget(s);
+    }
+    loop_settle(m->loop);
+}
+
+struct manager *manager_free(struct manager *m)
+{
+    if (!m)
+        return NULL;
+    m->disk_watch = disk_watch_free(m->disk_watch);
+    manager_disconnect(m);
+    timer_free(m->flush_timer);
+    timer_free(m->collect_timer);
+    crontimer_free(m->sweep_timer);
+    pool_free(m->pool);
+    ports_free(m->ports);
+    pulls_free(m->pulls);
+    egress_free(m->egress);
+    channel_hub_free(m->channels);
+    alerts_free(m->alerts);
+    workers_free(m->workers);
+    volumes_free(m->volumes);
+    networks_free(m->networks);
+    background_free(m->background);
+    templates_free(m->templates);
+    snapshots_free(m->snapshots);
+    map_free(m->sandboxes);
+    tenant_set_free(m->tenants);
+    event_log_free(m->events);
+    free_hooks(m->on_leave);
+    free_hooks(m->on_enter);
+    strlist_free(m->undeleted);
+    free(m->worker_id);
+    free(m);
+    return NULL;
+}
+
+/* "sbx_" and the first 24 hex digits. */
+static void rest_id_of(const char *uuid, char out[IDENT_MAX])
+{
+    size_t n = 4;
+    memcpy(out, "sbx_", n);
+    for (; *uuid && n < 4 + IDENT_HEX; uuid++)
+        if (*uuid != '-')
+            out[n++] = *uuid;
+    out[n] = '\0';
+}
+
+struct sandbox *manager_find(struct manager *m, const char *id, struct err *err)
+{
+    char uuid[UUID_MAX], rest_id[IDENT_MAX];
+    struct sandbox *s = map_get(m->sandboxes, id);
+    if (!s && uuid_parse(id, uuid)) {
+        rest_id_of(uuid, rest_id);
+        s = map_get(m->sandboxes, rest_id);
+        if (s && strcmp(s->uuid, uuid) != 0)
+            s = NULL;
+    }
+    if (!s)
+        (void)err_set(err, ERR_NOT_FOUND, 0, "sandbox not found: %.64s", id);
+    return s;
+}
+
+const char *manager_owner(struct manager *m, const char *id)
+{
+    const struct sandbox *s = manager_find(m, id, NULL);
+    return s ? s->tenant : NULL;
+}
+
+struct sandbox *manager_find_running(struct manager *m, const char *id, struct err *err)
+{
+    struct sandbox *s = manager_find(m, id, err);
+    return s && sandbox_need_running(s, err) < 0 ? NULL : s;
+}
+
+unsigned manager_oldest_agent(const struct manager *m)
+{
+    unsigned oldest = 0;
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        const struct sandbox *s = it.value;
+        unsigned version = s->link ? guest_link_version(s->link) : 0;
+        if (version && (!oldest || version < oldest))
+            oldest = version;
+    }
+    return oldest;
+}
+
+int manager_sweep(struct manager *m)
+{
+    int64_t now = clock_mono_us();
+    int swept = 0;
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        struct err err = ERR_INIT;
+        if (s->deadline_us > now)
+            continue;
+        if (manager_kill(m, s, "sandbox.expired", &err) < 0)
+            log_event(LOG_ERROR, "sandbox.expire", "id", it.key, "error", err.msg, NULL);
+        else
+            swept++;
+    }
+    return swept;
+}

@@ -1,0 +1,155 @@
+/* All sandboxes of this server and what they share. Made once by main/ and passed down. May include: base/, loop/,
+ * store/, image/, runtime/, guest/. */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/settings.h"
+#include "image/image.h"
+#include "loop/loop.h"
+#include "runtime/runtime.h"
+#include "sandbox/lifecycle/sandbox.h"
+#include "sandbox/lifecycle/tenant.h"
+#include "sandbox/observe/event_log.h"
+#include "store/store.h"
+
+struct alerts;
+struct channel_hub;
+struct pool;
+struct ports;
+struct pulls;
+struct terminal_set;
+struct queue;
+struct snapshots;
+struct templates;
+struct background;
+struct context_set;
+struct crontimer;
+struct disk_watch;
+struct hook;
+struct inherit;
+struct egress;
+struct networks;
+struct volumes;
+struct workers;
+
+#define MANAGER_RUNTIMES_MAX 8 /* no fewer than there are backends: each is there once */
+
+struct manager {
+    struct loop *loop;
+    struct store *store;
+    struct image_store *images;
+    struct runtime *runtime; /* the default */
+    struct runtime *runtimes[MANAGER_RUNTIMES_MAX];
+    size_t n_runtimes; /* the default is the first */
+    const struct settings *settings;
+    struct inherit *inherited; /* what a former server left, borrowed; or NULL */
+    struct map *sandboxes;     /* id -> struct sandbox, in order of creation */
+    struct alerts *alerts;
+    struct event_log *events;
+    struct pool *pool;
+    struct background *background;
+    struct channel_hub *channels;
+    struct ports *ports;
+    struct pulls *pulls;
+    struct terminal_set *terminals;
+    struct context_set *contexts;
+    struct queue *queue;
+    struct snapshots *snapshots;
+    struct templates *templates;
+    struct egress *egress;
+    struct networks *networks;
+    struct volumes *volumes;
+    struct workers *workers;
+    struct tenants *tenants;
+    bool is_recovering;  /* drivers still look for what the server before left */
+    bool is_closing;     /* the server ends: what is still being born is not let in */
+    unsigned n_creating; /* not in the map yet, but counted against the limit */
+    int64_t total_created, total_killed, total_expired, started_at;
+    int64_t started_us; /* the same moment by the clock that nobody can set */
+    char *worker_id;
+    struct timer *collect_timer; /* private: pins.c */
+    bool is_collecting, is_collect_due;
+    atomic_bool is_stopping; /* private from here: offload.c */
+    unsigned n_offloaded;
+    loop_fn *on_idle;
+    void *idle_arg;
+    char **undeleted; /* records of sandboxes that ended while the disk was full */
+    struct timer *flush_timer;
+    bool is_flush_failing;
+    struct crontimer *sweep_timer;
+    struct disk_watch *disk_watch;    /* NULL: no reserve */
+    struct hook *on_leave, *on_enter; /* private */
+};
+
+int manager_new(struct loop *l, const struct settings *s, struct store *store, struct image_store *images,
+                struct runtime *rt, struct manager **ret, struct err *err);
+/* Lets go of every agent: calls that wait for one fail before this returns, while everything they use is there. The
+ * boxes go on. */
+void manager_disconnect(struct manager *m);
+struct manager *manager_free(struct manager *m);
+/* One more backend that requests may name. Before manager_recover(); borrowed. */
+void manager_add_runtime(struct manager *m, struct runtime *rt);
+/* ERR_INVALID naming those that are there. Borrowed. */
+struct runtime *manager_runtime(const struct manager *m, const char *name, struct err *err);
+
+/* Reads the records, adopts the boxes that still live, drops the others, removes what a killed server left half-made.
+ * done(arg) when everything is in place. */
+void manager_recover(struct manager *m, loop_fn *done, void *arg);
+/* The oldest protocol version that a running sandbox's agent speaks; 0: nobody has said anything. */
+unsigned manager_oldest_agent(const struct manager *m);
+/* Ends (or leaves, with keep_sandboxes) everything. done(arg) when the boxes are gone. */
+void manager_shutdown(struct manager *m, loop_fn *done, void *arg);
+
+/* Whose it is ("" nobody's), by REST id or UUID; NULL: there is no such sandbox. */
+const char *manager_owner(struct manager *m, const char *id);
+/* By REST id ("sbx_…") or UUID in any spelling. ERR_NOT_FOUND: "sandbox not found: …". Borrowed. */
+struct sandbox *manager_find(struct manager *m, const char *id, struct err *err);
+struct sandbox *manager_find_running(struct manager *m, const char *id, struct err *err); /* also ERR_CONFLICT */
+
+/* s is borrowed (in the map); NULL with err. */
+typedef void manager_sandbox_fn(void *arg, struct sandbox *s, const struct err *err);
+
+/* What a new sandbox is made from, after validation. */
+struct create_plan {
+    json_t *config;             /* borrowed: fields of SandboxConfig as given (image required) */
+    const char *parent_id;      /* lineage, or NULL */
+    const struct image *image;  /* already resolved (clone, snapshots), or NULL: config.image is resolved */
+    json_t *env;                /* overlay to start with, borrowed, or NULL */
+    const json_t *extra;        /* members of struct sandbox's extra to start with, borrowed, or NULL */
+    const struct tenant_by *by; /* borrowed; NULL: the server itself */
+    struct runtime *runtime;    /* of an image that is already resolved; NULL: config.backend */
+    const char *tenant;         /* owns it: of clones the source's owner; NULL: by's own */
+    bool is_unlisted;           /* skip the allow-list (clone of something allowed) */
+};
+void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
+/* Gone for everyone at once; tear-down goes on behind. topic: "sandbox.killed" or "sandbox.expired". */
+int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err);
+/* The same; done (may be NULL) runs later, when the box's processes, mounts and files are gone. Not on failure. */
+int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, loop_fn *done, void *arg,
+                      struct err *err);
+void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
+void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
+int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err);
+struct manager_fork_plan {
+    unsigned count;
+    const char *name;           /* or NULL */
+    const struct tenant_by *by; /* borrowed; whose quota counts */
+};
+void manager_clone(struct manager *m, struct sandbox *s, const struct manager_fork_plan *plan, manager_sandbox_fn *fn,
+                   void *arg);
+/* count new sandboxes with the files of s as they are now, all or none. Names are name, or name-1 … name-N. */
+typedef void manager_fork_fn(void *arg, struct sandbox *const *children, size_t n, const struct err *err);
+void manager_fork(struct manager *m, struct sandbox *s, const struct manager_fork_plan *plan, manager_fork_fn *fn,
+                  void *arg);
+int manager_sweep(struct manager *m); /* expired sandboxes; how many went */
+
+/* Functions to be told of each sandbox that leaves (ports, queues, volumes, …); called once, before its link is freed.
+ */
+typedef void manager_leave_fn(void *arg, struct sandbox *s);
+void manager_on_leave(struct manager *m, manager_leave_fn *fn, void *arg);
+/* … and of each that is there: after create and after adoption. */
+void manager_on_enter(struct manager *m, manager_leave_fn *fn, void *arg);

@@ -1,0 +1,230 @@
+/* Start and stop of the whole server: adopting what still runs, clearing what is half-made, ending what is ours. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "sandbox/exec/background.h"
+#include "sandbox/exec/context.h"
+#include "sandbox/exec/queue.h"
+#include "sandbox/lifecycle/lifecycle.h"
+#include "sandbox/lifecycle/offload.h"
+#include "sandbox/lifecycle/pool.h"
+#include "sandbox/net/networks.h"
+#include "sandbox/observe/alerts.h"
+#include "sandbox/storage/capture.h"
+#include "sandbox/storage/pins.h"
+#include "sandbox/storage/pulls.h"
+#include "sandbox/storage/snapshots.h"
+#include "sandbox/storage/volumes.h"
+
+#define SETTLE_MS 2 /* between two looks at what is still ending, at the server's end only */
+
+struct recovery {
+    struct manager *m;
+    loop_fn *done;
+    void *arg;
+    unsigned pending;
+    const char **kept; /* box ids; borrowed from the sandboxes */
+    size_t n_kept;
+};
+
+struct adoption {
+    struct recovery *r;
+    struct sandbox *s;
+};
+
+static void on_complete(void *arg)
+{
+    struct recovery *r = arg;
+    r->m->is_recovering = false;
+    pins_sweep(r->m);
+    pool_start(r->m->pool);
+    r->done(r->arg);
+    free(r->kept);
+    free(r);
+}
+
+static void on_swept(void *arg, const struct err *err)
+{
+    struct recovery *r = arg;
+    if (err)
+        log_event(LOG_WARN, "recover.sweep", "error", err->msg, NULL);
+    if (--r->pending > 0)
+        return;
+    volumes_when_mounted(r->m->volumes, on_complete, r); /* of a restore that the crash cut off */
+}
+
+static void sweep(struct recovery *r)
+{
+    struct manager *m = r->m;
+    r->kept = xzalloc((map_count(m->sandboxes) + 1) * sizeof(char *));
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+        r->kept[r->n_kept++] = ((struct sandbox *)it.value)->box_id;
+    r->pending = (unsigned)m->n_runtimes;
+    for (size_t i = 0; i < m->n_runtimes; i++)
+        m->runtimes[i]->ops->sweep(m->runtimes[i], r->kept, r->n_kept, on_swept, r);
+}
+
+static void drop(struct sandbox *s, const char *why)
+{
+    struct manager *m = s->manager;
+    log_event(LOG_WARN, "sandbox.lost", "id", s->id, "why", why, NULL);
+    (void)store_delete(m->store, "sandbox", s->id, NULL); /* tried again at the next start */
+    (void)map_remove(m->sandboxes, s->id);
+    alerts_drop(m->alerts, s->id);
+    background_drop(m->background, s->id);
+    context_set_drop(m->contexts, s->id);
+    queue_sandbox_gone(m->queue, s->id);
+    (void)event_log_emit(m->events, "sandbox.error", s->id, json_pack("{s:s}", "error", why));
+    sandbox_unref(s);
+}
+
+/* It expired, or the server was stopped, while the driver looked for it. */
+static void end_unwanted(const struct sandbox *s, struct box *box, int guest_fd)
+{
+    if (!box)
+        return;
+    (void)close(guest_fd); /* nobody has talked to it */
+    s->runtime->ops->destroy(box, NULL, NULL);
+}
+
+static void on_adopted(void *arg, struct box *box, int guest_fd, const struct err *err)
+{
+    struct adoption *a = arg;
+    struct recovery *r = a->r;
+    struct sandbox *s = a->s;
+    struct err why = ERR_INIT;
+    if (s->is_gone)
+        end_unwanted(s, box, guest_fd);
+    else if (!box)
+        drop(s, err->msg);
+    else if (lifecycle_connect(s, box, guest_fd, &why) < 0)
+        drop(s, why.msg);
+    else
+        manager_entered(r->m, s);
+    if (s->box && capture_recover(s, &why) < 0)
+        log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", why.msg, NULL);
+    sandbox_unref(s);
+    free(a);
+    if (--r->pending == 0)
+        sweep(r);
+}
+
+static bool load(void *arg, const char *key, json_t *doc)
+{
+    struct recovery *r = arg;
+    struct sandbox *s = NULL;
+    struct err err = ERR_INIT;
+    if (sandbox_from_record(r->m, doc, &s, &err) < 0) {
+        log_event(LOG_ERROR, "recover.record", "key", key, "error", err.msg, NULL);
+        return true;
+    }
+    map_set(r->m->sandboxes, s->id, s);
+    (void)json_object_set(s->extra, "box", json_get(json_get(doc, "internal"), "box"));
+    return true;
+}
+
+/* The driver's helper died and was started again: boxes are as they were, networks have to be made anew. */
+static void on_runtime_restart(void *arg)
+{
+    struct manager *m = arg;
+    log_event(LOG_WARN, "runtime.restart", "sandboxes", "go on", NULL);
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        networks_rejoin(m->networks, it.value);
+        volumes_remount(m->volumes, it.value); /* a mount that the old helper took with it; the others are there */
+    }
+}
+
+void manager_recover(struct manager *m, loop_fn *done, void *arg)
+{
+    for (size_t i = 0; i < m->n_runtimes; i++)
+        if (m->runtimes[i]->ops->on_restart)
+            m->runtimes[i]->ops->on_restart(m->runtimes[i], on_runtime_restart, m);
+    struct recovery *r = xzalloc(sizeof(*r));
+    m->is_recovering = true;
+    *r = (struct recovery){ .m = m, .done = done, .arg = arg, .pending = 1 };
+    struct err err = ERR_INIT;
+    if (store_each(m->store, "sandbox", false, load, r, &err) < 0)
+        log_event(LOG_ERROR, "recover.records", "error", err.msg, NULL);
+    background_load(m->background);
+    context_set_load(m->contexts);
+    queue_load(m->queue);
+    snapshots_load(m->snapshots);
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        struct sandbox *s = it.value;
+        struct adoption *a = xzalloc(sizeof(*a));
+        *a = (struct adoption){ .r = r, .s = sandbox_ref(s) };
+        json_t *box = json_incref(json_object_get(s->extra, "box"));
+        (void)json_object_del(s->extra, "box");
+        r->pending++;
+        s->runtime->ops->adopt(s->runtime, box, on_adopted, a);
+        json_decref(box);
+    }
+    if (--r->pending == 0)
+        sweep(r);
+}
+
+struct ending {
+    struct manager *m;
+    struct timer *timer;
+    loop_fn *done;
+    void *arg;
+    unsigned pending;
+};
+
+/* Births that a cut connection left behind, boxes that the pool had ordered, and those of the server before us that are
+ * to end, still have to arrive before they can. */
+static void look_again(void *arg)
+{
+    struct ending *e = arg;
+    const struct manager *m = e->m;
+    bool is_recovering = m->is_recovering && !m->settings->keep_sandboxes;
+    if (e->pending || m->n_creating || is_recovering || !pool_is_idle(m->pool)) {
+        timer_set(e->timer, SETTLE_MS, 0);
+        return;
+    }
+    timer_free(e->timer);
+    e->done(e->arg);
+    free(e);
+}
+
+static void on_ended(void *arg, const struct err *err)
+{
+    struct ending *e = arg;
+    (void)err; /* what could not be removed now is swept at the next start */
+    e->pending--;
+}
+
+static void end_one(struct manager *m, struct sandbox *s, struct ending *e)
+{
+    struct box *box = s->box;
+    struct runtime *rt = s->runtime;
+    s->box = NULL; /* so that the kill leaves the box to us, who wait for it */
+    e->pending++;
+    if (manager_kill(m, s, "sandbox.killed", NULL) < 0)
+        log_event(LOG_WARN, "sandbox.kill", "id", s->id, "error", "the store refused", NULL);
+    if (box)
+        rt->ops->destroy(box, on_ended, e);
+    else
+        on_ended(e, NULL);
+}
+
+static void on_idle(void *arg)
+{
+    on_ended(arg, NULL);
+}
+
+void manager_shutdown(struct manager *m, loop_fn *done, void *arg)
+{
+    struct ending *e = xzalloc(sizeof(*e));
+    *e = (struct ending){ .m = m, .done = done, .arg = arg, .pending = 1 };
+    e->timer = timer_new(m->loop, 0, 0, look_again, e);
+    m->is_closing = true;
+    pool_stop(m->pool);
+    pulls_stop(m->pulls);
+    if (!m->settings->keep_sandboxes)
+        for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
+            end_one(m, it.value, e);
+    offload_finish(m, on_idle, e);
+}

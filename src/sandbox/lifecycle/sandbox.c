@@ -1,0 +1,249 @@
+#include "sandbox/lifecycle/sandbox.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/strlist.h"
+#include "sandbox/lifecycle/limits.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/observe/sandbox_usage.h"
+
+#define SCOPE        "sandbox"
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define MIB          (1024 * 1024)
+
+static const char *const status_names[] = { "running", "paused", "expired" };
+
+const char *sandbox_status_name(enum sandbox_status st)
+{
+    return status_names[st];
+}
+
+/* The id's 24 hex digits and 8 more, as a UUID. */
+static void make_uuid(const char *id, char out[UUID_MAX])
+{
+    unsigned char tail[4];
+    char hex[2 * 16 + 1];
+    ident_random(tail, sizeof(tail));
+    (void)snprintf(hex, sizeof(hex), "%s", id + 4);
+    ident_hex(tail, sizeof(tail), hex + IDENT_HEX);
+    if (!uuid_parse(hex, out))
+        out[0] = '\0';
+}
+
+struct sandbox *sandbox_new(struct manager *m, const char *id)
+{
+    struct sandbox *s = xzalloc(sizeof(*s));
+    s->manager = m;
+    s->runtime = m->runtime;
+    s->refs = 1;
+    memcpy(s->id, id, strnlen(id, sizeof(s->id) - 1));
+    memcpy(s->box_id, s->id, sizeof(s->box_id));
+    if (ident_is("sbx", id))
+        make_uuid(id, s->uuid);
+    s->metadata = json_object();
+    s->env = json_object();
+    s->extra = json_object();
+    s->config = json_object();
+    s->user = xstrdup("");
+    s->tenant = xstrdup("");
+    return s;
+}
+
+struct sandbox *sandbox_ref(struct sandbox *s)
+{
+    s->refs++;
+    return s;
+}
+
+struct sandbox *sandbox_unref(struct sandbox *s)
+{
+    if (!s || --s->refs)
+        return NULL;
+    free(s->name);
+    free(s->image);
+    free(s->parent_id);
+    free(s->why);
+    free(s->words);
+    free(s->user);
+    free(s->tenant);
+    json_decref(s->config);
+    json_decref(s->metadata);
+    json_decref(s->env);
+    json_decref(s->extra);
+    strlist_free(s->image_env);
+    strlist_free(s->layers);
+    free(s->counted.layer);
+    strlist_free(s->exec_env);
+    free(s);
+    return NULL;
+}
+
+json_t *sandbox_json(const struct sandbox *s)
+{
+    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:O, s:O}", "id", s->id, "name", s->name, "image", s->image,
+                          "status", status_names[s->status], "createdAt", (json_int_t)s->created_at, "expiresAt",
+                          (json_int_t)s->expires_at, "config", s->config, "metadata", s->metadata);
+    json_t *entrypoint = json_get(s->config, "entrypoint");
+    if (entrypoint)
+        (void)json_object_set(j, "entrypoint", entrypoint);
+    if (s->parent_id)
+        (void)json_object_set_new(j, "parentId", json_string(s->parent_id));
+    if (*s->tenant)
+        (void)json_object_set_new(j, "tenant", json_string(s->tenant));
+    (void)json_object_set_new(j, "backend", json_string(s->runtime->ops->name));
+    const char *why = s->box && s->runtime->ops->without_agent ? s->runtime->ops->without_agent(s->box) : NULL;
+    if (why)
+        (void)json_object_set_new(j, "withoutAgent", json_string(why));
+    (void)json_object_set_new(j, "workerId", json_string(s->manager->worker_id));
+    return j;
+}
+
+json_t *sandbox_record(const struct sandbox *s)
+{
+    json_t *j = sandbox_json(s);
+    json_t *inner = json_pack("{s:s, s:s, s:O, s:O, s:o, s:s, s:o, s:b}", "uuid", s->uuid, "boxId", s->box_id, "env",
+                              s->env, "extra", s->extra, "imageEnv", strlist_to_json(s->image_env), "user", s->user,
+                              "layers", strlist_to_json(s->layers), "isHost", s->is_host);
+    if (s->box)
+        (void)json_object_set_new(inner, "box", s->runtime->ops->save(s->box));
+    (void)json_object_set_new(j, "internal", inner);
+    return j;
+}
+
+void sandbox_expire_at(struct sandbox *s, int64_t wall_ms)
+{
+    s->expires_at = wall_ms;
+    s->deadline_us = clock_deadline_us(wall_ms, clock_wall_ms(), clock_mono_us());
+}
+
+int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox **ret, struct err *err)
+{
+    const char *id = json_get_str(record, "id", "");
+    const json_t *inner = json_get(record, "internal");
+    if (!ident_is("sbx", id) || !inner)
+        return err_set(err, ERR_INTERNAL, 0, "sandbox record \"%s\" is damaged", id);
+    struct runtime *rt = manager_runtime(m, json_get_str(record, "backend", m->runtime->ops->name), err);
+    if (!rt)
+        return -ENOENT;
+    struct sandbox *s = sandbox_new(m, id);
+    s->runtime = rt;
+    const char *status = json_get_str(record, "status", "running"), *parent = json_get_str(record, "parentId", NULL);
+    s->status = strcmp(status, "paused") == 0    ? SANDBOX_PAUSED
+                : strcmp(status, "expired") == 0 ? SANDBOX_EXPIRED
+                                                 : SANDBOX_RUNNING;
+    s->name = xstrdup(json_get_str(record, "name", id));
+    s->image = xstrdup(json_get_str(record, "image", ""));
+    free(s->tenant);
+    s->tenant = xstrdup(json_get_str(record, "tenant", ""));
+    s->parent_id = xstrdup(parent);
+    s->created_at = json_get_int(record, "createdAt", 0);
+    sandbox_expire_at(s, json_get_int(record, "expiresAt", 0));
+    (void)json_object_update(s->config, json_get(record, "config"));
+    (void)json_object_update(s->metadata, json_get(record, "metadata"));
+    (void)json_object_update(s->env, json_get(inner, "env"));
+    (void)json_object_update(s->extra, json_get(inner, "extra"));
+    s->image_env = strlist_from_json(json_get(inner, "imageEnv"));
+    s->layers = strlist_from_json(json_get(inner, "layers"));
+    s->is_host = json_get_bool(inner, "isHost", false);
+    free(s->user);
+    s->user = xstrdup(json_get_str(inner, "user", ""));
+    (void)uuid_parse(json_get_str(inner, "uuid", ""), s->uuid);
+    const char *box_id = json_get_str(inner, "boxId", id);
+    memset(s->box_id, 0, sizeof(s->box_id));
+    memcpy(s->box_id, box_id, strnlen(box_id, sizeof(s->box_id) - 1));
+    *ret = s;
+    return 0;
+}
+
+int sandbox_save(struct sandbox *s, struct err *err)
+{
+    JSON_OWNED record = sandbox_record(s);
+    return store_put(s->manager->store, SCOPE, s->id, record, err);
+}
+
+static void overlay(char ***env, const json_t *vars)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)vars, key, value)
+    {
+        if (json_is_string(value))
+            strlist_env_set(env, key, json_string_value(value));
+        else if (*env)
+            strlist_env_unset(*env, key);
+    }
+}
+
+const char *const *sandbox_env(struct sandbox *s)
+{
+    if (!s->exec_env) {
+        char **env = NULL;
+        strlist_env_set(&env, "PATH", DEFAULT_PATH);
+        strlist_env_set(&env, "HOME", "/root");
+        strlist_env_set(&env, "HOSTNAME", s->id);
+        for (char **p = s->image_env; p && *p; p++) {
+            const char *eq = strchr(*p, '=');
+            if (!eq)
+                continue;
+            CLEANUP(free_p) char *key = xstrndup(*p, (size_t)(eq - *p));
+            strlist_env_set(&env, key, eq + 1);
+        }
+        overlay(&env, json_get(s->config, "env"));
+        overlay(&env, s->env);
+        s->exec_env = env;
+    }
+    return (const char *const *)s->exec_env;
+}
+
+void sandbox_env_changed(struct sandbox *s)
+{
+    s->exec_env = strlist_free(s->exec_env);
+}
+
+const char *sandbox_workdir(const struct sandbox *s)
+{
+    return json_get_str(s->config, "workdir", s->manager->settings->workspace_dir);
+}
+
+int sandbox_need_running(const struct sandbox *s, struct err *err)
+{
+    if (s->status == SANDBOX_RUNNING && s->link)
+        return 0;
+    return err_set(err, ERR_CONFLICT, 0, "sandbox %s is not running (it is %s)", s->id, status_names[s->status]);
+}
+
+/* Share of one CPU used since the last look, in percent; the first look averages over the sandbox's life. */
+static double cpu_percent(struct sandbox *s, uint64_t usage_us)
+{
+    int64_t now_us = clock_mono_us();
+    int64_t span_us = s->cpu_seen_at_us ? now_us - s->cpu_seen_at_us : (clock_wall_ms() - s->created_at) * 1000;
+    double used_us = (double)usage_us - (double)s->cpu_seen_us;
+    s->cpu_seen_us = (int64_t)usage_us;
+    s->cpu_seen_at_us = now_us;
+    return span_us > 0 && used_us > 0 ? round(used_us / (double)span_us * 10000) / 100 : 0;
+}
+
+json_t *sandbox_metrics(struct sandbox *s, struct err *err)
+{
+    struct box_stats st = { 0 };
+    if (!s->box) {
+        (void)err_set(err, ERR_CONFLICT, 0, "sandbox %s has no running box", s->id);
+        return NULL;
+    }
+    if (sandbox_usage_get(s, &st, err) < 0)
+        return NULL;
+    uint64_t limit =
+        st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)json_get_int(s->config, "memory", 0);
+    json_t *metrics = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "sandboxId", s->id, "cpuPercent",
+                                cpu_percent(s, st.cpu_usage_us), "memoryUsageMb", (json_int_t)(st.memory_bytes / MIB),
+                                "memoryLimitMb", (json_int_t)limit, "networkRxBytes", (json_int_t)st.rx_bytes,
+                                "networkTxBytes", (json_int_t)st.tx_bytes, "pids", (json_int_t)(st.pids ? st.pids : 1));
+    limits_metrics(metrics, s->config, &st);
+    return metrics;
+}

@@ -1,0 +1,86 @@
+/* One sandbox: its record, its box and the link to its agent. May include: base/, loop/, store/, image/, runtime/,
+ * guest/. Invariants: (1) a sandbox in the manager's map has a box and a link, unless it is being adopted; (2) what the
+ * API shows is in the store before it is acknowledged; (3) whoever keeps a pointer across a callback holds a reference.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/json.h"
+#include "base/uuid.h"
+#include "guest/link.h"
+#include "image/image.h"
+#include "runtime/runtime.h"
+
+struct capture;
+struct manager;
+
+enum sandbox_status { SANDBOX_RUNNING, SANDBOX_PAUSED, SANDBOX_EXPIRED };
+
+struct sandbox {
+    struct manager *manager;
+    struct runtime *runtime; /* the backend that its box belongs to */
+    unsigned refs;           /* private: sandbox_ref(), sandbox_unref() */
+    char id[IDENT_MAX];
+    char uuid[UUID_MAX];    /* all 128 bits of its id, of which `id` shows the first 96: what the engine calls it */
+    char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool */
+    enum sandbox_status status;
+    bool is_gone; /* killed or died; the pointer is only kept by references */
+    char *why;    /* of one that died by itself; NULL: it did not */
+    char *words;  /* what its console said last; NULL: it has none, or it did not die */
+    char *name, *image, *parent_id;
+    char *tenant;                   /* whose it is; "" is nobody's */
+    int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second */
+    int64_t deadline_us;            /* the same moment on the monotonic clock: what counts */
+    json_t *config;                 /* SandboxConfig of the contract, effective values */
+    json_t *metadata;               /* {str:str} */
+    json_t *env;                    /* overlay of the env API: {key: value or null when deleted} */
+    json_t *extra;                  /* what other features keep with the record: {feature: value} */
+    char **image_env;               /* from the image */
+    char *user;                     /* from the image; "" is root */
+    char **layers;                  /* layer folders of its root, lowest first */
+    bool is_host;
+    char **exec_env; /* private cache of the effective environment */
+    struct box *box;
+    struct guest_link *link;
+    int64_t cpu_seen_us, cpu_seen_at_us; /* private: last sample of sandbox_metrics() */
+    uint64_t oom_seen;                   /* oom kills already reported */
+    struct {                             /* private: sandbox_usage.c; what the agent said last */
+        bool is_known;
+        unsigned n_asked;
+        uint32_t pids;
+        uint64_t memory_bytes, oom_kills;
+    } inside;
+    uint64_t relayed[2];      /* bytes that the way out carried from it and to it since this server has it: egress.c */
+    struct capture *captures; /* private: capture.c */
+    struct {                  /* private: snapshots.c */
+        char *layer;          /* the topmost captured layer that was counted; or NULL */
+        size_t base;          /* how many layers of the image below were not */
+        int64_t bytes;        /* what all between hold */
+    } counted;
+    bool is_restoring; /* a new box is being made for it */
+};
+
+struct sandbox *sandbox_new(struct manager *m, const char *id);
+struct sandbox *sandbox_ref(struct sandbox *s);
+struct sandbox *sandbox_unref(struct sandbox *s);
+DEFINE_CLEANUP(struct sandbox *, sandbox_unref)
+
+json_t *sandbox_json(const struct sandbox *s);   /* the contract's Sandbox object; caller owns */
+json_t *sandbox_record(const struct sandbox *s); /* what the store keeps; caller owns */
+void sandbox_expire_at(struct sandbox *s, int64_t wall_ms);
+int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox **ret, struct err *err);
+int sandbox_save(struct sandbox *s, struct err *err); /* record into the store */
+const char *sandbox_status_name(enum sandbox_status st);
+
+/* The environment of its commands: defaults, image, config, overlay, in this order. Borrowed, valid until the next
+ * change. */
+const char *const *sandbox_env(struct sandbox *s);
+void sandbox_env_changed(struct sandbox *s);
+const char *sandbox_workdir(const struct sandbox *s); /* borrowed */
+
+/* ERR_CONFLICT unless it is running. */
+int sandbox_need_running(const struct sandbox *s, struct err *err);
+json_t *sandbox_metrics(struct sandbox *s, struct err *err); /* SandboxMetrics; NULL with err */

@@ -1,0 +1,210 @@
+#include "sandbox/lifecycle/templates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/map.h"
+
+#define SCOPE "template"
+
+struct templates {
+    struct store *store;
+    const struct settings *settings;
+    struct map *records; /* id -> json_t */
+    size_t n_own;        /* not built in */
+};
+
+static const struct {
+    const char *name, *description, *image, *variable, *value;
+    int memory_mb, timeout_s;
+    bool has_network;
+} builtins[] = {
+    { "python-data-science", "Python with room for data", "python:3.12-slim", "PYTHONUNBUFFERED", "1", 1024, 7200,
+      false },
+    { "node-web", "Node.js with network", "node:20-slim", NULL, NULL, 512, 3600, true },
+    { "go-api", "Go with network", "golang:1.22-alpine", NULL, NULL, 512, 3600, true },
+    { "rust-cli", "Rust with room to compile", "rust:1.77-slim", NULL, NULL, 1024, 7200, false },
+};
+
+static json_t *new_record(const char *id, const char *name, const char *description, json_t *config, bool is_builtin)
+{
+    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:I}", "id", id, "name", name, "description", description, "config",
+                     config, "builtin", is_builtin, "createdAt",
+                     is_builtin ? (json_int_t)0 : (json_int_t)clock_wall_ms());
+}
+
+static void add_builtins(struct templates *t)
+{
+    for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
+        CLEANUP(free_p) char *id = xasprintf("tpl_%s", builtins[i].name);
+        json_t *config = json_pack("{s:s, s:i, s:i}", "image", builtins[i].image, "memory", builtins[i].memory_mb,
+                                   "timeout", builtins[i].timeout_s);
+        if (builtins[i].has_network)
+            (void)json_object_set_new(config, "network", json_true());
+        if (builtins[i].variable)
+            (void)json_object_set_new(config, "env", json_pack("{s:s}", builtins[i].variable, builtins[i].value));
+        map_set(t->records, id, new_record(id, builtins[i].name, builtins[i].description, config, true));
+    }
+}
+
+static bool load_one(void *arg, const char *key, json_t *doc)
+{
+    struct templates *t = arg;
+    if (ident_is("tpl", key)) {
+        map_set(t->records, key, json_incref(doc));
+        t->n_own++;
+    }
+    return true;
+}
+
+int templates_new(struct store *store, const struct settings *s, struct templates **ret, struct err *err)
+{
+    struct templates *t = xzalloc(sizeof(*t));
+    t->store = store;
+    t->settings = s;
+    t->records = map_new();
+    add_builtins(t);
+    int r = store_each(store, SCOPE, false, load_one, t, err);
+    if (r < 0) {
+        templates_free(t);
+        return err_wrap(err, r, "templates");
+    }
+    *ret = t;
+    return 0;
+}
+
+struct templates *templates_free(struct templates *t)
+{
+    if (!t)
+        return NULL;
+    for (struct map_iter it = map_iter(t->records); map_next(&it);)
+        json_decref(it.value);
+    map_free(t->records);
+    free(t);
+    return NULL;
+}
+
+static const char *owner_of(const json_t *record)
+{
+    return json_get_bool(record, "builtin", false) ? TENANT_SHARED : json_get_str(record, "tenant", "");
+}
+
+json_t *templates_list(const struct templates *t, const struct tenant_by *by)
+{
+    json_t *list = json_array();
+    for (struct map_iter it = map_iter(t->records); map_next(&it);)
+        if (tenant_sees(by, owner_of(it.value)))
+            (void)json_array_append(list, it.value);
+    return list;
+}
+
+/* Every tenant has names of its own: only those that by may see count. */
+static json_t *by_name(const struct templates *t, const struct tenant_by *by, const char *name)
+{
+    for (struct map_iter it = map_iter(t->records); map_next(&it);)
+        if (tenant_sees(by, owner_of(it.value)) && strcmp(json_get_str(it.value, "name", ""), name) == 0)
+            return it.value;
+    return NULL;
+}
+
+const char *templates_owner(const struct templates *t, const char *id)
+{
+    const json_t *rec = map_get(t->records, id);
+    return rec ? owner_of(rec) : NULL;
+}
+
+const char *templates_owner_named(const struct templates *t, const struct tenant_by *by, const char *id_or_name)
+{
+    const json_t *rec = templates_find(t, by, id_or_name, NULL);
+    return rec ? owner_of(rec) : NULL;
+}
+
+json_t *templates_get(const struct templates *t, const char *id, struct err *err)
+{
+    json_t *rec = map_get(t->records, id);
+    if (!rec)
+        (void)err_set(err, ERR_NOT_FOUND, 0, "template not found: %.100s", id);
+    return rec;
+}
+
+json_t *templates_find(const struct templates *t, const struct tenant_by *by, const char *id_or_name, struct err *err)
+{
+    json_t *rec = by_name(t, by, id_or_name);
+    return rec ? rec : templates_get(t, id_or_name, err);
+}
+
+/* Only what a sandbox can be configured with: a stray field must not reach create by this way. */
+static json_t *known_fields(const json_t *config)
+{
+    static const char *const names[] = { "image", "name",      "timeout",  "memory",     "cpu",    "network",
+                                         "env",   "workdir",   "metadata", "entrypoint", "diskMb", "inodes",
+                                         "pids",  "openFiles", "shmMb",    "netMbps",    "backend" };
+    json_t *known = json_object();
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (json_get(config, names[i]))
+            (void)json_object_set(known, names[i], json_get(config, names[i]));
+    return known;
+}
+
+json_t *templates_create(struct templates *t, const struct tenant_by *by, const char *name, const char *description,
+                         const json_t *config, struct err *err)
+{
+    char id[IDENT_MAX];
+    struct tenant_by own = { .tenant = tenant_of(by), .view = tenant_of(by) };
+    if (by_name(t, &own, name)) {
+        (void)err_set(err, ERR_CONFLICT, 0, "there is a template called \"%.100s\" already", name);
+        return NULL;
+    }
+    if (t->n_own >= (size_t)t->settings->max_templates) {
+        (void)err_set(err, ERR_CAPACITY, 0, "template limit reached (%lld): delete one, or raise III_MAX_TEMPLATES",
+                      (long long)t->settings->max_templates);
+        return NULL;
+    }
+    ident_new("tpl", id);
+    json_t *rec = new_record(id, name, description, known_fields(config), false);
+    tenant_mark(by, rec);
+    if (store_put(t->store, SCOPE, id, rec, err) < 0)
+        return json_unref(rec);
+    map_set(t->records, id, rec);
+    t->n_own++;
+    return rec;
+}
+
+int templates_delete(struct templates *t, const char *id, struct err *err)
+{
+    json_t *rec = templates_get(t, id, err);
+    if (!rec)
+        return -1;
+    if (json_get_bool(rec, "builtin", false))
+        return err_set(err, ERR_CONFLICT, 0, "template %s is built in and cannot be deleted",
+                       json_get_str(rec, "name", ""));
+    int r = store_delete(t->store, SCOPE, id, err);
+    if (r < 0)
+        return r;
+    (void)map_remove(t->records, id);
+    json_decref(rec);
+    t->n_own--;
+    return 0;
+}
+
+int templates_apply(const struct templates *t, const struct tenant_by *by, const json_t *request, json_t **ret,
+                    struct err *err)
+{
+    const char *wanted = json_get_str(request, "template", NULL);
+    json_t *rec = wanted ? templates_find(t, by, wanted, err) : NULL;
+    if (wanted && !rec)
+        return -1;
+    json_t *config = rec ? json_copy(json_get(rec, "config")) : json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)request, key, value)
+    {
+        if (strcmp(key, "template") != 0 && !json_is_null(value))
+            (void)json_object_set(config, key, value);
+    }
+    *ret = config;
+    return 0;
+}

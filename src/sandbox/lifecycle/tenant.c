@@ -1,0 +1,172 @@
+#include "sandbox/lifecycle/tenant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/net/ports.h"
+#include "sandbox/storage/snapshots.h"
+#include "sandbox/storage/volumes.h"
+
+#define TENANTS_MAX 10000 /* counters kept since the start; a tenant past it is not counted, only limited */
+
+struct counts {
+    int64_t making, making_mb;
+    double making_cpus;
+    int64_t events[TENANT_EVENTS];
+};
+
+struct tenants {
+    struct map *by_name;
+};
+
+const char *tenant_of(const struct tenant_by *by)
+{
+    return by ? by->tenant : "";
+}
+
+bool tenant_sees(const struct tenant_by *by, const char *owner)
+{
+    return owner && (!by || !by->view || strcmp(owner, by->view) == 0 || strcmp(owner, TENANT_SHARED) == 0);
+}
+
+void tenant_mark(const struct tenant_by *by, json_t *record)
+{
+    if (*tenant_of(by))
+        (void)json_object_set_new(record, "tenant", json_string(by->tenant));
+}
+
+bool tenant_sees_record(const struct tenant_by *by, const json_t *record)
+{
+    return tenant_sees(by, json_get_str(record, "tenant", ""));
+}
+
+/* --- counters --- */
+
+struct tenants *tenant_set_new(void)
+{
+    struct tenants *t = xzalloc(sizeof(*t));
+    t->by_name = map_new();
+    return t;
+}
+
+struct tenants *tenant_set_free(struct tenants *t)
+{
+    if (!t)
+        return NULL;
+    for (struct map_iter it = map_iter(t->by_name); map_next(&it);)
+        free(it.value);
+    map_free(t->by_name);
+    free(t);
+    return NULL;
+}
+
+static struct counts *counts_of(struct tenants *t, const char *tenant)
+{
+    struct counts *c = map_get(t->by_name, tenant);
+    if (!c && map_count(t->by_name) < TENANTS_MAX) {
+        c = xzalloc(sizeof(*c));
+        map_set(t->by_name, tenant, c);
+    }
+    return c;
+}
+
+void tenant_making(struct manager *m, const struct sandbox *s, int count)
+{
+    struct counts *c = *s->tenant ? counts_of(m->tenants, s->tenant) : NULL;
+    if (!c)
+        return;
+    c->making += count;
+    c->making_mb += count * json_get_int(s->config, "memory", 0);
+    c->making_cpus += count * json_get_num(s->config, "cpu", 0);
+}
+
+void tenant_count(struct manager *m, const char *tenant, enum tenant_event what)
+{
+    struct counts *c = *tenant ? counts_of(m->tenants, tenant) : NULL;
+    if (c)
+        c->events[what]++;
+}
+
+int64_t tenant_counted(struct manager *m, const char *tenant, enum tenant_event what)
+{
+    const struct counts *c = map_get(m->tenants->by_name, tenant);
+    return c ? c->events[what] : 0;
+}
+
+/* --- usage --- */
+
+static double of_sandbox(const struct sandbox *s, enum quota_kind k)
+{
+    switch (k) {
+    case QUOTA_SANDBOXES:
+        return 1;
+    case QUOTA_MEMORY_MB:
+        return (double)json_get_int(s->config, "memory", 0);
+    case QUOTA_CPUS:
+        return json_get_num(s->config, "cpu", 0);
+    case QUOTA_PORTS:
+        return (double)ports_count(s);
+    case QUOTA_VOLUMES:
+    case QUOTA_SNAPSHOTS:
+    case QUOTA_REQUESTS_PER_MINUTE:
+    case QUOTA_KINDS:
+        break;
+    }
+    return 0;
+}
+
+static double on_their_way(struct manager *m, const char *tenant, enum quota_kind k)
+{
+    const struct counts *c = map_get(m->tenants->by_name, tenant);
+    if (!c)
+        return 0;
+    return k == QUOTA_SANDBOXES   ? (double)c->making
+           : k == QUOTA_MEMORY_MB ? (double)c->making_mb
+           : k == QUOTA_CPUS      ? c->making_cpus
+                                  : 0;
+}
+
+double tenant_usage(struct manager *m, const char *tenant, enum quota_kind k)
+{
+    double sum = on_their_way(m, tenant, k);
+    if (k == QUOTA_VOLUMES)
+        return (double)volumes_count(m->volumes, tenant);
+    if (k == QUOTA_SNAPSHOTS)
+        return (double)snapshots_count(m->snapshots, tenant);
+    for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
+        const struct sandbox *s = it.value;
+        if (strcmp(s->tenant, tenant) == 0)
+            sum += of_sandbox(s, k);
+    }
+    return sum;
+}
+
+json_t *tenant_usage_json(struct manager *m, const char *tenant)
+{
+    json_t *j = json_object();
+    for (int k = 0; k < QUOTA_REQUESTS_PER_MINUTE; k++) {
+        double used = tenant_usage(m, tenant, (enum quota_kind)k);
+        (void)json_object_set_new(j, quota_name((enum quota_kind)k),
+                                  k == QUOTA_CPUS ? json_real(used) : json_integer((json_int_t)used));
+    }
+    return j;
+}
+
+int tenant_check(struct manager *m, const struct tenant_by *by, enum quota_kind k, double more, struct err *err)
+{
+    if (!by || !(by->quota.set & 1u << k))
+        return 0;
+    return quota_check(&by->quota, k, tenant_usage(m, by->tenant, k), more, err);
+}
+
+int tenant_check_sandbox(struct manager *m, const struct tenant_by *by, const struct sandbox *s, struct err *err)
+{
+    static const enum quota_kind kinds[] = { QUOTA_SANDBOXES, QUOTA_MEMORY_MB, QUOTA_CPUS };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        r = tenant_check(m, by, kinds[i], of_sandbox(s, kinds[i]), err);
+    return r;
+}

@@ -1,0 +1,474 @@
+/* Theory of operation. An outlet belongs to one sandbox: a listening socket and a DNS socket that live in the sandbox's
+ * network namespace. A connection's real destination is what SO_ORIGINAL_DST says. The names of an address are those
+ * that this sandbox asked for and was answered with through us, not long ago. So a rule by name holds for addresses
+ * that the name has, and (443, 80) only for clients that also say that name. Our own addresses are closed like
+ * loopback: they lead to services of this host. */
+#include "sandbox/net/egress.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "sandbox/lifecycle/limits.h"
+#include "sandbox/lifecycle/manager.h"
+#include "sandbox/net/egress_flow.h"
+#include "sandbox/net/egress_lookup.h"
+
+#define EXTRA          "egress" /* in the record: the policy */
+#define NAMES_MAX      512      /* answers remembered for one sandbox */
+#define NAME_MS        600000   /* … for this long */
+#define LOOKUPS_MAX    64       /* queries at the same time */
+#define ACCEPTS_A_TURN 16
+#define NAMES_OF_ONE   16
+#define ADDRESSES_MAX  32
+#define ORIGINAL_DST   80 /* SO_ORIGINAL_DST of <linux/netfilter_ipv4.h>, which does not go with <netinet/in.h> */
+#define NO_SUCH_NAME   3
+#define TYPE_AAAA      28
+
+struct known_name {
+    uint32_t address;
+    int64_t until_ms;
+    char *name;
+};
+
+struct egress_redirect {
+    struct egress *e;
+    struct sandbox *s; /* borrowed: the outlet goes when the sandbox leaves */
+    struct box *box;   /* of which box it is */
+    int tcp, dns;
+    struct watch *tcp_watch, *dns_watch;
+    struct egress_policy *policy;
+    struct known_name names[NAMES_MAX];
+    size_t next_name;
+    struct egress_flow_rate rate;
+    struct egress_flow **flows; /* max_connections slots, NULL when free */
+    struct egress_lookup *lookups[LOOKUPS_MAX];
+};
+
+struct egress {
+    struct manager *m;
+    struct map *egress_redirects; /* sandbox id -> struct outlet */
+};
+
+/* An open_egress() under way. */
+struct opening {
+    struct egress *e;
+    struct sandbox *s; /* a reference */
+    struct box *box;
+    loop_fn *done;
+    void *arg;
+};
+
+static size_t max_flows(const struct egress *e)
+{
+    return (size_t)e->m->settings->egress_connections;
+}
+
+/* --- names --- */
+
+static void learn(struct egress_redirect *o, uint32_t address, const char *name)
+{
+    int64_t until = loop_now_ms(o->e->m->loop) + NAME_MS;
+    for (size_t i = 0; i < NAMES_MAX; i++) {
+        struct known_name *k = &o->names[i];
+        if (k->name && k->address == address && strcmp(k->name, name) == 0) {
+            k->until_ms = until;
+            return;
+        }
+    }
+    struct known_name *k = &o->names[o->next_name++ % NAMES_MAX];
+    free(k->name);
+    *k = (struct known_name){ .address = address, .until_ms = until, .name = xstrdup(name) };
+}
+
+static enum egress_policy_verdict judge(struct egress_redirect *o, uint32_t address, uint16_t port)
+{
+    const char *names[NAMES_OF_ONE];
+    struct egress_policy_target t = { .address = address, .port = port, .names = names };
+    int64_t now = loop_now_ms(o->e->m->loop);
+    for (size_t i = 0; i < NAMES_MAX && t.n_names < NAMES_OF_ONE; i++)
+        if (o->names[i].name && o->names[i].address == address && o->names[i].until_ms >= now)
+            names[t.n_names++] = o->names[i].name;
+    return egress_policy_judge(o->policy, &t);
+}
+
+/* --- connections --- */
+
+/* An address can be bound to only if it is this host's. */
+static bool is_own_address(uint32_t address)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    at.sin_addr.s_addr = htonl(address);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_own = fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+    if (fd >= 0)
+        (void)close(fd); /* never used */
+    return is_own;
+}
+
+static bool on_name(void *arg, struct egress_flow *f, const char *name)
+{
+    struct egress_redirect *o = arg;
+    const struct egress_flow_plan *plan = egress_flow_plan(f);
+    struct egress_policy_target t = { .address = plan->address, .port = plan->port, .names = &name, .n_names = 1 };
+    return egress_policy_judge(o->policy, &t) != EGRESS_POLICY_DENY;
+}
+
+static void on_flow_done(void *arg, struct egress_flow *f)
+{
+    struct egress_redirect *o = arg;
+    for (size_t i = 0; i < max_flows(o->e); i++)
+        if (o->flows[i] == f)
+            o->flows[i] = NULL;
+    egress_flow_free(f);
+    watch_set(o->tcp_watch, LOOP_READ);
+}
+
+static struct egress_flow **free_slot(struct egress_redirect *o)
+{
+    for (size_t i = 0; i < max_flows(o->e); i++)
+        if (!o->flows[i])
+            return &o->flows[i];
+    return NULL;
+}
+
+static void reset(int fd)
+{
+    struct linger hard = { .l_onoff = 1 };
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* else it is an ordinary close */
+    (void)close(fd);                                                  /* nothing was sent */
+}
+
+/* The gateway: services of the host that the operator has opened. */
+static bool is_open_gateway(const struct egress_redirect *o, const struct egress_flow_plan *plan)
+{
+    struct in_addr gateway;
+    if (inet_pton(AF_INET, EGRESS_GATEWAY, &gateway) != 1 || plan->address != ntohl(gateway.s_addr))
+        return false;
+    CLEANUP(free_p) char *copy = xstrdup(o->e->m->settings->gateway_ports);
+    char *rest = copy, *word;
+    while ((word = strsep(&rest, ", ")))
+        if (strcmp(word, "*") == 0 || strtoul(word, NULL, 10) == plan->port)
+            return true;
+    return false;
+}
+
+static void take_connection(struct egress_redirect *o, struct egress_flow **slot, int fd)
+{
+    static const struct egress_flow_events events = { .on_name = on_name, .on_done = on_flow_done };
+    struct sockaddr_in to;
+    socklen_t len = sizeof(to);
+    if (getsockopt(fd, SOL_IP, ORIGINAL_DST, &to, &len) < 0 || len < sizeof(to) || to.sin_family != AF_INET) {
+        reset(fd); /* someone inside connected to the listener itself */
+        return;
+    }
+    struct egress_flow_plan plan = { .client_fd = fd,
+                                     .address = ntohl(to.sin_addr.s_addr),
+                                     .port = ntohs(to.sin_port),
+                                     .rate = &o->rate,
+                                     .moved = o->s->relayed };
+    if (is_open_gateway(o, &plan)) {
+        plan.address = INADDR_LOOPBACK;
+        *slot = egress_flow_new(o->e->m->loop, &plan, &events, o);
+        return;
+    }
+    enum egress_policy_verdict v = judge(o, plan.address, plan.port);
+    if (v == EGRESS_POLICY_DENY || is_own_address(plan.address)) {
+        reset(fd);
+        return;
+    }
+    plan.must_name = v == EGRESS_POLICY_NAMED && (plan.port == 443 || plan.port == 80);
+    *slot = egress_flow_new(o->e->m->loop, &plan, &events, o);
+}
+
+static void on_connection(void *arg, int events)
+{
+    struct egress_redirect *o = arg;
+    (void)events;
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        struct egress_flow **slot = free_slot(o);
+        if (!slot) {
+            watch_set(o->tcp_watch, 0); /* the others wait in the backlog until one ends */
+            return;
+        }
+        int fd = accept4(o->tcp, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        take_connection(o, slot, fd);
+    }
+}
+
+/* --- lookups --- */
+
+static void send_reply(struct egress_redirect *o, const void *reply, size_t len, const struct sockaddr_in *to)
+{
+    o->s->relayed[1] += len;
+    (void)sendto(o->dns, reply, len, MSG_NOSIGNAL, (const struct sockaddr *)to, sizeof(*to)); /* it asks again */
+}
+
+static void on_answer(void *arg, struct egress_lookup *k, uint8_t *reply, size_t len)
+{
+    struct egress_redirect *o = arg;
+    const struct sockaddr_in *from = egress_lookup_from(k);
+    struct egress_parse_question q;
+    uint32_t addresses[ADDRESSES_MAX];
+    if (reply && egress_parse_parse(reply, len, true, &q) == 0) {
+        size_t n = egress_parse_addresses(reply, len, &q, addresses, ADDRESSES_MAX);
+        for (size_t i = 0; i < n; i++)
+            learn(o, addresses[i], q.name);
+        send_reply(o, reply, len, from);
+    }
+    for (size_t i = 0; i < LOOKUPS_MAX; i++)
+        if (o->lookups[i] == k)
+            o->lookups[i] = NULL;
+    egress_lookup_free(k);
+}
+
+static void answer_query(struct egress_redirect *o, uint8_t *msg, size_t len, const struct sockaddr_in *from)
+{
+    struct egress_parse_question q;
+    struct sockaddr_in server;
+    size_t slot = 0;
+    if (egress_parse_parse(msg, len, false, &q) < 0)
+        return;
+    bool may_resolve = egress_policy_may_resolve(o->policy, q.name);
+    if (!may_resolve || q.type == TYPE_AAAA) { /* IPv6 has no way out, so its addresses would only cost time */
+        len = egress_parse_refuse(msg, &q, may_resolve ? 0 : NO_SUCH_NAME);
+        send_reply(o, msg, len, from);
+        return;
+    }
+    while (slot < LOOKUPS_MAX && o->lookups[slot])
+        slot++;
+    if (slot == LOOKUPS_MAX || egress_lookup_server(o->e->m->settings->egress_dns, &server) < 0)
+        return;
+    o->lookups[slot] = egress_lookup_new(o->e->m->loop, &server, msg, len, on_answer, o);
+    if (o->lookups[slot])
+        egress_lookup_set_from(o->lookups[slot], from);
+}
+
+static void on_query(void *arg, int events)
+{
+    struct egress_redirect *o = arg;
+    (void)events;
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        uint8_t msg[EGRESS_PARSE_MAX];
+        struct sockaddr_in from;
+        socklen_t from_len = sizeof(from);
+        ssize_t n = recvfrom(o->dns, msg, sizeof(msg), 0, (struct sockaddr *)&from, &from_len);
+        if (n < 0)
+            return;
+        o->s->relayed[0] += (uint64_t)n;
+        answer_query(o, msg, (size_t)n, &from);
+    }
+}
+
+/* --- outlets --- */
+
+static struct egress_redirect *egress_redirect_free(struct egress_redirect *o)
+{
+    if (!o)
+        return NULL;
+    watch_free(o->tcp_watch);
+    watch_free(o->dns_watch);
+    for (size_t i = 0; o->flows && i < max_flows(o->e); i++)
+        egress_flow_free(o->flows[i]);
+    for (size_t i = 0; i < LOOKUPS_MAX; i++)
+        egress_lookup_free(o->lookups[i]);
+    for (size_t i = 0; i < NAMES_MAX; i++)
+        free(o->names[i].name);
+    free(o->flows);
+    egress_policy_free(o->policy);
+    (void)close(o->tcp); /* what waits in it is reset */
+    (void)close(o->dns);
+    free(o);
+    return NULL;
+}
+
+static void close_egress_redirect(struct egress *e, const char *sid)
+{
+    egress_redirect_free(map_remove(e->egress_redirects, sid));
+}
+
+/* A child may do no more than its parent: it starts with the parent's policy. */
+static void inherit(struct sandbox *s)
+{
+    const struct sandbox *parent = s->parent_id ? map_get(s->manager->sandboxes, s->parent_id) : NULL;
+    json_t *policy = parent ? json_object_get(parent->extra, EXTRA) : NULL;
+    struct err err = ERR_INIT;
+    if (!policy || json_object_get(s->extra, EXTRA))
+        return;
+    (void)json_object_set_new(s->extra, EXTRA, json_deep_copy(policy));
+    if (map_get(s->manager->sandboxes, s->id) == s && sandbox_save(s, &err) < 0) /* else its birth stores it */
+        log_event(LOG_WARN, "egress.inherit", "id", s->id, "error", err.msg, NULL);
+}
+
+/* Takes both descriptors. */
+static void add_egress_redirect(struct egress *e, const struct opening *w, int tcp, int dns)
+{
+    struct egress_redirect *o = xzalloc(sizeof(*o));
+    struct err err = ERR_INIT;
+    o->e = e;
+    o->s = w->s;
+    o->box = w->box;
+    o->rate.bytes_per_s = (int64_t)limits_net_kbps(w->s->config) * 125;
+    o->tcp = tcp;
+    o->dns = dns;
+    o->flows = xzalloc(max_flows(e) * sizeof(struct egress_flow *));
+    inherit(w->s);
+    int r = egress_policy_new(json_object_get(w->s->extra, EXTRA), &o->policy, &err);
+    if (r == 0)
+        r = watch_new(e->m->loop, tcp, LOOP_READ, on_connection, o, &o->tcp_watch);
+    if (r == 0)
+        r = watch_new(e->m->loop, dns, LOOP_READ, on_query, o, &o->dns_watch);
+    if (r < 0) {
+        log_event(LOG_WARN, "egress.open", "id", w->s->id, "error", err.msg, NULL);
+        egress_redirect_free(o);
+        return;
+    }
+    close_egress_redirect(e, w->s->id);
+    map_set(e->egress_redirects, w->s->id, o);
+}
+
+static void on_opened(void *arg, int tcp, int dns, const struct err *err)
+{
+    struct opening *w = arg;
+    if (err) {
+        log_event(LOG_WARN, "egress.open", "id", w->s->id, "error", err->msg, NULL);
+    } else if (w->s->is_gone || w->s->box != w->box) {
+        (void)close(tcp); /* nobody is inside any more */
+        (void)close(dns);
+    } else {
+        add_egress_redirect(w->e, w, tcp, dns);
+    }
+    if (w->done)
+        w->done(w->arg);
+    sandbox_unref(w->s);
+    free(w);
+}
+
+static bool has_way(struct runtime *rt)
+{
+    return rt->ops->open_egress && rt->ops->caps(rt).can_egress;
+}
+
+bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg)
+{
+    const struct runtime_ops *ops = s->runtime->ops;
+    if (!json_get_bool(s->config, "network", false) || !has_way(s->runtime) || !s->box)
+        return false;
+    struct opening *w = xzalloc(sizeof(*w));
+    *w = (struct opening){ .e = e, .s = sandbox_ref(s), .box = s->box, .done = done, .arg = arg };
+    ops->open_egress(s->box, on_opened, w);
+    return true;
+}
+
+/* Adopted or restored: a create has opened it before. */
+static void on_enter(void *arg, struct sandbox *s)
+{
+    struct egress *e = arg;
+    const struct egress_redirect *o = map_get(e->egress_redirects, s->id);
+    if (!o || o->box != s->box)
+        (void)egress_open(e, s, NULL, NULL); /* false: it has no network */
+}
+
+static void on_leave(void *arg, struct sandbox *s)
+{
+    close_egress_redirect(arg, s->id);
+}
+
+struct egress *egress_new(struct manager *m)
+{
+    struct egress *e = xzalloc(sizeof(*e));
+    struct sockaddr_in server;
+    e->m = m;
+    if (egress_lookup_server(m->settings->egress_dns, &server) < 0)
+        log_event(LOG_WARN, "egress.dns", "error",
+                  *m->settings->egress_dns
+                      ? "III_EGRESS_DNS is not ADDRESS or ADDRESS:PORT: sandboxes get no DNS"
+                      : "no IPv4 nameserver in /etc/resolv.conf: sandboxes get no DNS (set III_EGRESS_DNS)",
+                  NULL);
+    e->egress_redirects = map_new();
+    manager_on_enter(m, on_enter, e);
+    manager_on_leave(m, on_leave, e);
+    return e;
+}
+
+struct egress *egress_free(struct egress *e)
+{
+    if (!e)
+        return NULL;
+    for (struct map_iter it = map_iter(e->egress_redirects); map_next(&it);)
+        egress_redirect_free(it.value);
+    map_free(e->egress_redirects);
+    free(e);
+    return NULL;
+}
+
+/* --- the policy --- */
+
+int egress_check(const struct sandbox *s, struct err *err)
+{
+    return has_way(s->runtime) ? 0 : runtime_cannot(s->runtime, "egress", "hold a policy", err);
+}
+
+json_t *egress_json(struct egress *e, const struct sandbox *s)
+{
+    struct egress_policy *own = NULL;
+    const struct egress_redirect *o = map_get(e->egress_redirects, s->id);
+    size_t open = 0;
+    if (!o && egress_policy_new(json_object_get(s->extra, EXTRA), &own, NULL) < 0)
+        return json_object(); /* what was stored was checked before */
+    json_t *j = json_deep_copy((json_t *)(uintptr_t)egress_policy_json(o ? o->policy : own));
+    for (size_t i = 0; o && i < max_flows(e); i++)
+        open += o->flows[i] != NULL;
+    (void)json_object_set_new(j, "active", json_boolean(o != NULL));
+    (void)json_object_set_new(j, "connections", json_integer((json_int_t)open));
+    egress_policy_free(own);
+    return j;
+}
+
+static void cut_forbidden(struct egress_redirect *o)
+{
+    for (size_t i = 0; i < max_flows(o->e); i++) {
+        if (!o->flows[i])
+            continue;
+        const struct egress_flow_plan *plan = egress_flow_plan(o->flows[i]);
+        if (judge(o, plan->address, plan->port) == EGRESS_POLICY_DENY)
+            o->flows[i] = egress_flow_free(o->flows[i]);
+    }
+    watch_set(o->tcp_watch, LOOP_READ); /* there may be room again */
+}
+
+int egress_set(struct egress *e, struct sandbox *s, const json_t *policy, struct err *err)
+{
+    CLEANUP(egress_policy_free_p) struct egress_policy *p = NULL;
+    struct egress_redirect *o = map_get(e->egress_redirects, s->id);
+    if (egress_check(s, err) < 0)
+        return -ENOTSUP;
+    if (!json_get_bool(s->config, "network", false))
+        return err_set(err, ERR_CONFLICT, 0, "sandbox %s has no network: create it with \"network\": true", s->id);
+    int r = egress_policy_new(policy, &p, err);
+    if (r < 0)
+        return r;
+    JSON_OWNED former = json_incref(json_object_get(s->extra, EXTRA));
+    (void)json_object_set(s->extra, EXTRA, (json_t *)(uintptr_t)egress_policy_json(p));
+    r = sandbox_save(s, err);
+    if (r < 0) {
+        if (former)
+            (void)json_object_set(s->extra, EXTRA, former);
+        else
+            (void)json_object_del(s->extra, EXTRA);
+        return r;
+    }
+    if (o) {
+        egress_policy_free(o->policy);
+        o->policy = STEAL(p);
+        cut_forbidden(o);
+    }
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* The way out of sandboxes with network: every TCP connection they open, and every name they look up, comes to us, is
+ * judged by the sandbox's policy, and only then made anew from the host. No packet is forwarded, no firewall of the
+ * host is touched. May include: base/, loop/, runtime/, sandbox/. */
+#pragma once
+#include "base/err.h"
+#include "base/json.h"
+#include "sandbox/lifecycle/sandbox.h"
+
+/* Connections to this address go to the host's own loopback, to the ports that III_GATEWAY_PORTS opens. */
+#define EGRESS_GATEWAY "100.96.0.1"
+
+struct egress;
+
+struct egress *egress_new(struct manager *m);
+struct egress *egress_free(struct egress *e);
+
+/* Opens the way out of a sandbox that has a box but is not in the map yet. done comes later, always: a failure is
+ * logged and shows in egress_json(), the sandbox then has only its own loopback. Without network, or without a driver
+ * that can: false, and no callback. */
+bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg);
+
+/* ERR_UNSUPPORTED: the sandbox's backend holds no policy. */
+int egress_check(const struct sandbox *s, struct err *err);
+json_t *egress_json(struct egress *e, const struct sandbox *s); /* EgressPolicy; caller owns */
+/* Stores the policy; open connections that it does not allow are cut. ERR_INVALID, ERR_CONFLICT for one without
+ * network. */
+int egress_set(struct egress *e, struct sandbox *s, const json_t *policy, struct err *err);

@@ -1,0 +1,32 @@
+/* One connection of a sandbox to the outside: bytes both ways between the socket its connection was turned to and a
+ * socket of ours; half-closes kept, buffers bounded. Both sides are untrusted. May include: base/, loop/, sandbox/. */
+#pragma once
+#include "loop/loop.h"
+#include "sandbox/net/egress_parse.h"
+
+struct egress_flow;
+
+/* What all connections of one sandbox may move together, each way. Zero: no limit. */
+struct egress_flow_rate {
+    int64_t bytes_per_s;
+    int64_t left[2]; /* private: bytes that may be read now, from the sandbox and for it */
+    int64_t filled_us;
+};
+
+struct egress_flow_plan {
+    int client_fd;    /* non-blocking; taken, also on failure */
+    uint32_t address; /* host order */
+    uint16_t port;
+    struct egress_flow_rate *rate; /* outlives the flow; NULL: none */
+    uint64_t *moved;               /* [2], as in the rate: all bytes so far; outlives the flow */
+    bool must_name;                /* port 443 or 80: nothing is connected before the client has said whom it wants */
+};
+struct egress_flow_events {
+    bool (*on_name)(void *arg, struct egress_flow *f, const char *name); /* false: cut it */
+    void (*on_done)(void *arg, struct egress_flow *f);                   /* the receiver frees f */
+};
+/* Callbacks never come from inside this call. */
+struct egress_flow *egress_flow_new(struct loop *l, const struct egress_flow_plan *plan,
+                                    const struct egress_flow_events *ev, void *arg);
+struct egress_flow *egress_flow_free(struct egress_flow *f); /* cuts both sides with a reset; no callback */
+const struct egress_flow_plan *egress_flow_plan(const struct egress_flow *f);

@@ -1,0 +1,353 @@
+#include "sandbox/observe/alerts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/cron.h"
+#include "base/log.h"
+#include "base/strlist.h"
+#include "loop/crontimer.h"
+#include "sandbox/observe/sandbox_usage.h"
+
+#define SCOPE         "alert"
+#define HISTORY_SCOPE "alert_event"
+
+/* What belongs to one sandbox: its fired alerts, and the CPU time seen at the last check. The API's own samples are not
+ * used, since someone who looks every second would shorten the span over which an alert averages. */
+struct watched {
+    json_t *events; /* oldest first; each with the key of its row */
+    uint64_t cpu_us;
+    int64_t at_us;
+    double cpu_percent;
+};
+
+struct alerts {
+    struct manager *m;
+    struct map *rules;   /* alert id -> json_t, in order of creation */
+    struct map *watched; /* sandbox id -> struct watched */
+    struct crontimer *timer;
+    int64_t fired;
+};
+
+static struct watched *watched_of(struct alerts *a, const char *sandbox_id)
+{
+    struct watched *w = map_get(a->watched, sandbox_id);
+    if (!w) {
+        w = xzalloc(sizeof(*w));
+        w->events = json_array();
+        map_set(a->watched, sandbox_id, w);
+    }
+    return w;
+}
+
+static void free_watched(struct watched *w)
+{
+    if (w)
+        json_decref(w->events);
+    free(w);
+}
+
+static bool is_of(const json_t *rule, const char *sandbox_id)
+{
+    return strcmp(json_get_str(rule, "sandboxId", ""), sandbox_id) == 0;
+}
+
+/* --- kept with the sandbox --- */
+
+static bool load_rule(void *arg, const char *key, json_t *doc)
+{
+    struct alerts *a = arg;
+    map_set(a->rules, key, json_incref(doc));
+    return true;
+}
+
+static bool load_event(void *arg, const char *key, json_t *doc)
+{
+    struct alerts *a = arg;
+    (void)json_object_set_new(doc, "key", json_string(key));
+    (void)json_array_append(watched_of(a, json_get_str(doc, "sandboxId", ""))->events, doc);
+    return true;
+}
+
+static void forget_rule(struct alerts *a, const char *id)
+{
+    json_decref(map_remove(a->rules, id));
+}
+
+void alerts_drop(struct alerts *a, const char *sandbox_id)
+{
+    struct watched *w = map_remove(a->watched, sandbox_id);
+    for (struct map_iter it = map_iter(a->rules); map_next(&it);) {
+        if (!is_of(it.value, sandbox_id))
+            continue;
+        (void)store_delete(a->m->store, SCOPE, it.key, NULL); /* dropped at the next start otherwise */
+        forget_rule(a, it.key);
+    }
+    for (size_t i = 0; w && i < json_array_size(w->events); i++)
+        (void)store_delete(a->m->store, HISTORY_SCOPE, json_get_str(json_array_get(w->events, i), "key", ""), NULL);
+    free_watched(w);
+}
+
+static void on_leave(void *arg, struct sandbox *s)
+{
+    alerts_drop(arg, s->id);
+}
+
+static void on_cron(void *arg)
+{
+    (void)alerts_check(arg);
+}
+
+int alerts_new(struct manager *m, struct alerts **ret, struct err *err)
+{
+    struct cron when;
+    int r = cron_parse(m->settings->metrics_interval, &when, err);
+    if (r < 0)
+        return err_wrap(err, r, "III_METRICS_INTERVAL");
+    struct alerts *a = xzalloc(sizeof(*a));
+    a->m = m;
+    a->rules = map_new();
+    a->watched = map_new();
+    r = store_each(m->store, SCOPE, false, load_rule, a, err);
+    if (r == 0)
+        r = store_each(m->store, HISTORY_SCOPE, false, load_event, a, err);
+    if (r < 0) {
+        alerts_free(a);
+        return r;
+    }
+    manager_on_leave(m, on_leave, a);
+    a->timer = crontimer_new(m->loop, &when, on_cron, a);
+    *ret = a;
+    return 0;
+}
+
+struct alerts *alerts_free(struct alerts *a)
+{
+    if (!a)
+        return NULL;
+    crontimer_free(a->timer);
+    for (struct map_iter it = map_iter(a->rules); map_next(&it);)
+        json_decref(it.value);
+    for (struct map_iter it = map_iter(a->watched); map_next(&it);)
+        free_watched(it.value);
+    map_free(a->rules);
+    map_free(a->watched);
+    free(a);
+    return NULL;
+}
+
+/* --- the rules --- */
+
+/* Share of one CPU since the last look, kept in w; false when the box cannot be asked. */
+static bool sample(struct alerts *a, struct sandbox *s, struct watched *w, struct box_stats *st)
+{
+    if (!s->box || sandbox_usage_get(s, st, NULL) < 0)
+        return false;
+    int64_t now_us = clock_mono_us();
+    int64_t span_us = now_us - w->at_us;
+    bool is_first = w->at_us == 0;
+    w->cpu_percent = is_first || span_us <= 0 || st->cpu_usage_us < w->cpu_us
+                         ? 0
+                         : 100.0 * (double)(st->cpu_usage_us - w->cpu_us) / (double)span_us;
+    w->cpu_us = st->cpu_usage_us;
+    w->at_us = now_us;
+    return true;
+}
+
+static int check_threshold(const char *metric, double threshold, struct err *err)
+{
+    bool is_pids = strcmp(metric, "pids") == 0;
+    double low = is_pids ? 1 : 0, high = is_pids ? 256 : 100;
+    if (threshold >= low && threshold <= high)
+        return 0;
+    return err_set(err, ERR_INVALID, 0, "threshold: %g is out of %g to %g, the range of %s", threshold, low, high,
+                   metric);
+}
+
+static int64_t count_of(const struct alerts *a, const char *sandbox_id)
+{
+    int64_t n = 0;
+    for (struct map_iter it = map_iter(a->rules); map_next(&it);)
+        n += is_of(it.value, sandbox_id);
+    return n;
+}
+
+json_t *alerts_set(struct alerts *a, struct sandbox *s, const char *metric, double threshold, const char *action,
+                   struct err *err)
+{
+    char id[IDENT_MAX];
+    struct box_stats st;
+    if (check_threshold(metric, threshold, err) < 0)
+        return NULL;
+    if (count_of(a, s->id) >= a->m->settings->max_alerts) {
+        (void)err_set(err, ERR_CAPACITY, 0,
+                      "sandbox %s has %lld alerts, the limit: delete one, or raise III_MAX_ALERTS", s->id,
+                      (long long)a->m->settings->max_alerts);
+        return NULL;
+    }
+    ident_new("alrt", id);
+    JSON_OWNED rule =
+        json_pack("{s:s, s:s, s:s, s:f, s:s, s:b, s:I}", "id", id, "sandboxId", s->id, "metric", metric, "threshold",
+                  threshold, "action", action, "triggered", 0, "createdAt", (json_int_t)clock_wall_ms());
+    if (store_put(a->m->store, SCOPE, id, rule, err) < 0)
+        return NULL;
+    struct watched *w = watched_of(a, s->id);
+    if (w->at_us == 0)
+        (void)sample(a, s, w, &st); /* the first check averages from here on */
+    map_set(a->rules, id, json_incref(rule));
+    return map_get(a->rules, id);
+}
+
+json_t *alerts_list(const struct alerts *a, const char *sandbox_id)
+{
+    json_t *list = json_array();
+    for (struct map_iter it = map_iter(a->rules); map_next(&it);)
+        if (is_of(it.value, sandbox_id))
+            (void)json_array_append(list, it.value);
+    return list;
+}
+
+const char *alerts_owner(const struct alerts *a, const char *id)
+{
+    const json_t *rule = map_get(a->rules, id);
+    return rule ? manager_owner(a->m, json_get_str(rule, "sandboxId", "")) : NULL;
+}
+
+int alerts_delete(struct alerts *a, const char *id, struct err *err)
+{
+    if (!map_get(a->rules, id))
+        return err_set(err, ERR_NOT_FOUND, 0, "alert not found: %.64s", id);
+    int r = store_delete(a->m->store, SCOPE, id, err);
+    if (r == 0)
+        forget_rule(a, id);
+    return r;
+}
+
+json_t *alerts_history(const struct alerts *a, const char *sandbox_id, int64_t limit)
+{
+    const struct watched *w = map_get(a->watched, sandbox_id);
+    size_t total = w ? json_array_size(w->events) : 0;
+    json_t *events = json_array();
+    for (size_t i = total; i > 0 && (int64_t)json_array_size(events) < limit; i--) {
+        json_t *copy = json_copy(json_array_get(w->events, i - 1));
+        (void)json_object_del(copy, "key");
+        (void)json_array_append_new(events, copy);
+    }
+    return json_pack("{s:o, s:I}", "events", events, "total", (json_int_t)total);
+}
+
+/* --- the check --- */
+
+static double value_of(const json_t *rule, const struct watched *w, const struct box_stats *st)
+{
+    const char *metric = json_get_str(rule, "metric", "");
+    if (strcmp(metric, "cpu") == 0)
+        return w->cpu_percent;
+    if (strcmp(metric, "pids") == 0)
+        return st->pids;
+    return st->memory_limit_bytes ? 100.0 * (double)st->memory_bytes / (double)st->memory_limit_bytes : 0;
+}
+
+static void note(struct alerts *a, struct watched *w, const json_t *rule, double value)
+{
+    char key[IDENT_MAX];
+    ident_new("aevt", key);
+    json_t *event = json_pack("{s:s, s:O, s:O, s:f, s:O, s:O, s:I}", "alertId", json_get_str(rule, "id", ""),
+                              "sandboxId", json_get(rule, "sandboxId"), "metric", json_get(rule, "metric"), "value",
+                              value, "threshold", json_get(rule, "threshold"), "action", json_get(rule, "action"),
+                              "timestamp", (json_int_t)clock_wall_ms());
+    (void)store_put_lazy(a->m->store, HISTORY_SCOPE, key, event, NULL); /* the action matters more than its note */
+    (void)event_log_emit(a->m->events, "sandbox.alert", json_get_str(rule, "sandboxId", ""), json_deep_copy(event));
+    (void)json_object_set_new(event, "key", json_string(key));
+    (void)json_array_append_new(w->events, event);
+    if (json_array_size(w->events) > ALERTS_HISTORY_MAX) {
+        (void)store_delete(a->m->store, HISTORY_SCOPE, json_get_str(json_array_get(w->events, 0), "key", ""), NULL);
+        (void)json_array_remove(w->events, 0);
+    }
+    a->fired++;
+}
+
+static void on_acted(void *arg, struct sandbox *s, const struct err *err)
+{
+    (void)arg;
+    (void)s;
+    if (err)
+        log_event(LOG_WARN, "alert.pause", "error", err->msg, NULL);
+}
+
+static void act(struct alerts *a, struct sandbox *s, const char *action)
+{
+    struct err err = ERR_INIT;
+    if (strcmp(action, "pause") == 0)
+        manager_pause(a->m, s, on_acted, NULL);
+    else if (strcmp(action, "kill") == 0 && manager_kill(a->m, s, "sandbox.killed", &err) < 0)
+        log_event(LOG_ERROR, "alert.kill", "id", s->id, "error", err.msg, NULL);
+}
+
+static bool check_one(struct alerts *a, json_t *rule, struct sandbox *s, struct watched *w, const struct box_stats *st)
+{
+    double value = value_of(rule, w, st);
+    bool is_over = value >= json_get_num(rule, "threshold", 0);
+    (void)json_object_set_new(rule, "lastChecked", json_integer(clock_wall_ms()));
+    if (is_over) {
+        (void)json_object_set_new(rule, "triggered", json_true());
+        (void)json_object_set_new(rule, "lastTriggered", json_integer(clock_wall_ms()));
+    }
+    (void)store_put_lazy(a->m->store, SCOPE, json_get_str(rule, "id", ""), rule,
+                         NULL); /* said again at the next check */
+    if (is_over) {
+        log_event(LOG_WARN, "alert.fired", "id", s->id, "metric", json_get_str(rule, "metric", ""), "action",
+                  json_get_str(rule, "action", ""), NULL);
+        note(a, w, rule, value);
+        act(a, s, json_get_str(rule, "action", "notify"));
+    }
+    return is_over;
+}
+
+static int check_sandbox(struct alerts *a, struct sandbox *s, char **ids)
+{
+    struct box_stats st = { 0 };
+    int fired = 0;
+    struct watched *w = watched_of(a, s->id);
+    if (!sample(a, s, w, &st))
+        return 0;
+    for (char **id = ids; !s->is_gone && *id; id++) { /* a kill takes the other alerts of the sandbox with it */
+        json_t *rule = json_incref(map_get(a->rules, *id));
+        if (rule && is_of(rule, s->id))
+            fired += check_one(a, rule, s, w, &st);
+        json_decref(rule);
+    }
+    return fired;
+}
+
+int alerts_check(struct alerts *a)
+{
+    int fired = 0;
+    CLEANUP(strlist_free_p) char **ids = NULL, **boxes = NULL;
+    for (struct map_iter it = map_iter(a->rules); map_next(&it);) {
+        strlist_add(&ids, it.key);
+        const char *box = json_get_str(it.value, "sandboxId", "");
+        bool is_known = false;
+        for (char **b = boxes; b && *b && !is_known; b++)
+            is_known = strcmp(*b, box) == 0;
+        if (!is_known)
+            strlist_add(&boxes, box);
+    }
+    for (char **b = boxes; b && *b; b++) {
+        struct sandbox *s = manager_find(a->m, *b, NULL);
+        if (!s)
+            alerts_drop(a, *b); /* left by a server that was killed in the middle of a delete */
+        if (!s || s->status != SANDBOX_RUNNING)
+            continue;
+        CLEANUP(sandbox_unref_p) struct sandbox *held = sandbox_ref(s);
+        fired += check_sandbox(a, held, ids);
+    }
+    return fired;
+}
+
+int64_t alerts_fired(const struct alerts *a)
+{
+    return a->fired;
+}

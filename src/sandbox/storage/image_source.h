@@ -1,0 +1,17 @@
+/* Where images come from: our own store, or a backend that keeps its own (an engine). A struct image of the second kind
+ * has one layer, "BACKEND:…", where one of ours has folders; so records, snapshots and plans are the same for both.
+ * May include: base/, image/, runtime/, sandbox/. */
+#pragma once
+#include "sandbox/lifecycle/manager.h"
+
+/* image is borrowed; NULL with err. */
+typedef void image_source_fn(void *arg, const struct image *image, const struct err *err);
+/* Asks a backend with images of its own. ERR_NOT_FOUND: it has to be pulled first. */
+void image_source_resolve(struct manager *m, struct runtime *rt, const char *name, image_source_fn *fn, void *arg);
+struct image *image_source_image(const char *name, const struct box_image *from); /* caller frees */
+/* It is in our own store; else a backend keeps it. */
+bool image_source_is_stored(const struct image *image);
+/* A backend that runs this image; NULL: one that the server does not have (any more). */
+struct runtime *image_source_runtime(const struct manager *m, const struct image *image);
+/* ERR_CONFLICT when rt cannot run the image. */
+int image_source_check(const struct manager *m, const struct runtime *rt, const struct image *image, struct err *err);

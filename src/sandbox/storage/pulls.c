@@ -1,0 +1,307 @@
+/* Each pull runs on a pool thread, III_MAX_PULLS at a time, so that others find pool threads too. A timer looks at how
+ * far they are while there are any: progress goes to whoever waits and, as image.pull, to the events. */
+#include "sandbox/storage/pulls.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "sandbox/lifecycle/limits.h"
+#include "sandbox/lifecycle/offload.h"
+#include "sandbox/observe/event_log.h"
+#include "sandbox/storage/image_source.h"
+
+#define LOOK_MS     250
+#define EVENT_LOOKS 8 /* looks between two events: the log is kept, so it is not flooded */
+
+struct pulls_wait {
+    struct pull *pull;
+    struct pulls_wait *next;
+    pulls_progress_fn *progress;
+    pulls_done_fn *done;
+    void *arg;
+};
+
+struct pull {
+    struct pulls *owner;
+    char *name, *key; /* key: with the backend, unless it is the default */
+    struct runtime *rt;
+    struct box_pull *engine_pull; /* of a backend with images of its own */
+    struct image_pull_options options;
+    struct image_store *images;
+    struct image_pull_state state;
+    struct pulls_wait *waits;
+    bool is_running;
+    unsigned looks;
+    /* what the worker leaves */
+    struct image *image;
+    struct err err;
+};
+
+struct pulls {
+    struct manager *manager;
+    struct map *by_name; /* key -> struct pull, in order of arrival */
+    struct timer *timer;
+    size_t n_running;
+    bool is_stopped;
+};
+
+int pulls_check(const struct settings *s, struct err *err)
+{
+    if (strcmp(s->pull, "missing") == 0 || strcmp(s->pull, "never") == 0)
+        return 0;
+    return err_set(err, ERR_INVALID, 0, "III_PULL is \"%s\": it must be missing or never", s->pull);
+}
+
+struct pulls *pulls_new(struct manager *m)
+{
+    struct pulls *p = xzalloc(sizeof(*p));
+    p->manager = m;
+    p->by_name = map_new();
+    return p;
+}
+
+static void free_pull(struct pull *pull)
+{
+    for (struct pulls_wait *w = pull->waits, *next; w; w = next) {
+        next = w->next;
+        free(w);
+    }
+    (void)image_free(pull->image);
+    free(pull->name);
+    free(pull->key);
+    free(pull);
+}
+
+struct pulls *pulls_free(struct pulls *p)
+{
+    if (!p)
+        return NULL;
+    timer_free(p->timer);
+    assert(p->n_running == 0); /* the manager's work off the loop is over before it goes */
+    for (struct map_iter it = map_iter(p->by_name); map_next(&it);)
+        free_pull(it.value);
+    map_free(p->by_name);
+    free(p);
+    return NULL;
+}
+
+bool pulls_is_allowed(const struct pulls *p)
+{
+    return strcmp(p->manager->settings->pull, "never") != 0;
+}
+
+static void work(void *arg)
+{
+    struct pull *pull = arg;
+    (void)image_pull(pull->images, pull->name, &pull->options, &pull->state, &pull->image,
+                     &pull->err); /* see finish() */
+}
+
+static void emit(struct pull *pull, const char *state, const char *error)
+{
+    json_t *data = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "image", pull->name, "state", state, "done",
+                             (json_int_t)atomic_load(&pull->state.done_bytes), "total",
+                             (json_int_t)atomic_load(&pull->state.total_bytes), "layersDone",
+                             atomic_load(&pull->state.layers_done), "layers", atomic_load(&pull->state.layers));
+    if (error)
+        (void)json_object_set_new(data, "error", json_text(error, strlen(error)));
+    (void)event_log_emit(pull->owner->manager->events, "image.pull", "", data);
+}
+
+static void start_next(struct pulls *p);
+
+/* The pull leaves the table first: whoever is told may ask for the same name again. */
+static void finish(struct pull *pull)
+{
+    struct pulls *p = pull->owner;
+    const struct err *err = pull->image ? NULL : &pull->err;
+    (void)map_remove(p->by_name, pull->key);
+    log_event(err ? LOG_WARN : LOG_INFO, "image.pull", "image", pull->name, "error", err ? err->msg : "none", NULL);
+    emit(pull, err ? "failed" : "done", err ? err->msg : NULL);
+    while (pull->waits) {
+        struct pulls_wait *w = pull->waits;
+        pull->waits = w->next;
+        w->done(w->arg, pull->image, err);
+        free(w);
+    }
+    free_pull(pull);
+    start_next(p);
+}
+
+static void on_worked(void *arg)
+{
+    struct pull *pull = arg;
+    pull->owner->n_running--;
+    finish(pull);
+}
+
+static void look(void *arg)
+{
+    struct pulls *p = arg;
+    for (struct map_iter it = map_iter(p->by_name); map_next(&it);) {
+        struct pull *pull = it.value;
+        if (!pull->is_running)
+            continue;
+        const struct pulls_progress at = { .done_bytes = atomic_load(&pull->state.done_bytes),
+                                           .total_bytes = atomic_load(&pull->state.total_bytes),
+                                           .layers_done = atomic_load(&pull->state.layers_done),
+                                           .layers = atomic_load(&pull->state.layers) };
+        for (struct pulls_wait *w = pull->waits, *next; w; w = next) {
+            next = w->next;
+            if (w->progress)
+                w->progress(w->arg, &at);
+        }
+        if (++pull->looks % EVENT_LOOKS == 0)
+            emit(pull, "pulling", NULL);
+    }
+    if (map_count(p->by_name) == 0)
+        timer_set(p->timer, -1, 0);
+}
+
+static void on_engine_progress(void *arg, int64_t done, int64_t total, int layers_done, int layers)
+{
+    struct pull *pull = arg;
+    atomic_store(&pull->state.done_bytes, done);
+    atomic_store(&pull->state.total_bytes, total);
+    atomic_store(&pull->state.layers_done, layers_done);
+    atomic_store(&pull->state.layers, layers);
+}
+
+static void on_engine_done(void *arg, const struct box_image *image, const struct err *err)
+{
+    struct pull *pull = arg;
+    pull->engine_pull = NULL;
+    if (image)
+        pull->image = image_source_image(pull->name, image);
+    else
+        pull->err = *err;
+    on_worked(pull);
+}
+
+static int start_one(struct pulls *p, struct pull *pull)
+{
+    const struct runtime_images *engine = pull->rt->ops->images;
+    if (engine) {
+        pull->is_running = true;
+        p->n_running++;
+        emit(pull, "started", NULL);
+        pull->engine_pull = engine->pull(pull->rt, pull->name, on_engine_progress, on_engine_done, pull);
+        return 0;
+    }
+    int r = offload_run(p->manager, work, on_worked, pull);
+    if (r == -ECANCELED)
+        return err_set(&pull->err, ERR_CAPACITY, 0, "the server is stopping");
+    if (r < 0)
+        return err_sys(&pull->err, r, "start the pull of %s", pull->name);
+    pull->is_running = true;
+    p->n_running++;
+    emit(pull, "started", NULL);
+    return 0;
+}
+
+/* One ended, so one may start. */
+static void start_next(struct pulls *p)
+{
+    for (struct map_iter it = map_iter(p->by_name); map_next(&it);) {
+        struct pull *pull = it.value;
+        if (pull->is_running)
+            continue;
+        if (start_one(p, pull) < 0)
+            finish(pull); /* which looks for the next again */
+        return;
+    }
+}
+
+static void cancel(struct pull *pull)
+{
+    if (pull->engine_pull)
+        pull->rt->ops->images->cancel(pull->engine_pull);
+    else
+        image_pull_cancel(&pull->state);
+}
+
+void pulls_stop(struct pulls *p)
+{
+    p->is_stopped = true;
+    for (struct map_iter it = map_iter(p->by_name); map_next(&it);)
+        cancel(it.value);
+}
+
+static struct pull *add_pull(struct pulls *p, struct runtime *rt, const char *name, const char *key)
+{
+    const struct settings *set = p->manager->settings;
+    struct pull *pull = xzalloc(sizeof(*pull));
+    pull->owner = p;
+    pull->name = xstrdup(name);
+    pull->key = xstrdup(key);
+    pull->rt = rt;
+    pull->images = p->manager->images;
+    pull->options = (struct image_pull_options){ .mirrors = set->registry_mirrors,
+                                                 .plain_hosts = set->plain_registries,
+                                                 .disk_bytes = set->image_disk_mb << 20 };
+    map_set(p->by_name, key, pull);
+    if (!p->timer)
+        p->timer = timer_new(p->manager->loop, LOOK_MS, LOOK_MS, look, p);
+    else if (map_count(p->by_name) == 1)
+        timer_set(p->timer, LOOK_MS, LOOK_MS);
+    return pull;
+}
+
+static int check(const struct pulls *p, const char *name, const char *key, struct err *err)
+{
+    if (!pulls_is_allowed(p))
+        return err_set(err, ERR_FORBIDDEN, 0,
+                       "pulling is off (III_PULL=never): add the image with `iii image pull %s` or `iii image import`",
+                       name);
+    if (p->is_stopped)
+        return err_set(err, ERR_CAPACITY, 0, "the server is stopping");
+    if (!map_get(p->by_name, key) && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
+        return err_set(err, ERR_CAPACITY, 0, "%zu pulls are under way or waiting (III_PULL_QUEUE): try again later",
+                       map_count(p->by_name));
+    return limits_check_reserve(image_store_free_mb(p->manager->images), p->manager->settings, err);
+}
+
+int pulls_start(struct pulls *p, const char *name, const struct pulls_how *how, pulls_done_fn *done, void *arg,
+                struct pulls_wait **ret, struct err *err)
+{
+    struct runtime *rt = how && how->runtime ? how->runtime : p->manager->runtime;
+    CLEANUP(free_p)
+    char *key = rt == p->manager->runtime ? xstrdup(name) : xasprintf("%s:%s", rt->ops->name, name);
+    int r = check(p, name, key, err);
+    if (r < 0)
+        return r;
+    struct pull *pull = map_get(p->by_name, key);
+    if (!pull) {
+        pull = add_pull(p, rt, name, key);
+        if (p->n_running < (size_t)p->manager->settings->max_pulls && start_one(p, pull) < 0) {
+            *err = pull->err;
+            (void)map_remove(p->by_name, key);
+            free_pull(pull);
+            return -EAGAIN;
+        }
+    }
+    struct pulls_wait *w = xzalloc(sizeof(*w));
+    *w = (struct pulls_wait){ .pull = pull, .progress = how ? how->progress : NULL, .done = done, .arg = arg };
+    struct pulls_wait **at = &pull->waits;
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+    if (ret)
+        *ret = w;
+    return 0;
+}
+
+void pulls_leave(struct pulls_wait *w)
+{
+    for (struct pulls_wait **at = &w->pull->waits; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
+            free(w);
+            return;
+        }
+}

@@ -1,0 +1,519 @@
+#include "sandbox/storage/volumes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "sandbox/lifecycle/manager.h"
+
+#define SCOPE          "volume"
+#define PATH_MAX_BYTES 1000 /* what the driver's request holds */
+#define REMOUNT_MS     100
+#define REMOUNT_TRIES  100
+
+struct volume {
+    struct volumes *owner;
+    json_t *record; /* SandboxVolume */
+    bool is_busy;   /* the driver is at it */
+};
+
+struct waiter {
+    struct waiter *next;
+    loop_fn *fn;
+    void *arg;
+};
+
+struct volumes {
+    struct manager *m;
+    struct map *by_id;
+    struct remount *remounts;
+    struct waiter *waiters; /* until there are none of those */
+};
+
+/* One volume on its way back into a box that has it by its record. */
+struct remount {
+    struct volumes *v;
+    struct remount *next;
+    char id[IDENT_MAX], sandbox_id[IDENT_MAX];
+    unsigned tries;
+    struct timer *pause; /* NULL until the first failure */
+};
+
+/* One attach, detach or delete under way. */
+struct volume_change {
+    struct volumes *v;
+    char id[IDENT_MAX];
+    struct sandbox *s; /* attach, detach; a reference */
+    char target[PATH_MAX_BYTES + 1];
+    bool is_readonly, is_first; /* is_first: of no backend until this attach */
+    size_t n_asked;             /* delete: backends that have removed what they had of it */
+    volumes_done_fn *fn;
+    void *arg;
+};
+
+static struct volume *find(struct volumes *v, const char *id, struct err *err)
+{
+    struct volume *found = map_get(v->by_id, id);
+    if (!found)
+        (void)err_set(err, ERR_NOT_FOUND, 0, "volume not found: %.64s", id);
+    return found;
+}
+
+static int save(struct volume *vol, struct err *err)
+{
+    return store_put(vol->owner->m->store, SCOPE, json_get_str(vol->record, "id", ""), vol->record, err);
+}
+
+static void forget_place(struct volume *vol)
+{
+    struct err err = ERR_INIT;
+    (void)json_object_del(vol->record, "sandboxId"); /* absent is fine */
+    (void)json_object_del(vol->record, "mountPath");
+    (void)json_object_del(vol->record, "readOnly");
+    if (save(vol, &err) < 0)
+        log_event(LOG_WARN, "volume.save", "id", json_get_str(vol->record, "id", ""), "error", err.msg, NULL);
+}
+
+/* The sandbox it is in, or NULL. One that was lost while the server was down does not count. */
+static struct sandbox *place_of(struct volume *vol)
+{
+    const char *sid = json_get_str(vol->record, "sandboxId", NULL);
+    struct sandbox *s = sid ? map_get(vol->owner->m->sandboxes, sid) : NULL;
+    if (sid && !s)
+        forget_place(vol);
+    return s;
+}
+
+static struct volume *add(struct volumes *v, json_t *record)
+{
+    struct volume *vol = xzalloc(sizeof(*vol));
+    vol->owner = v;
+    vol->record = record;
+    map_set(v->by_id, json_get_str(record, "id", ""), vol);
+    return vol;
+}
+
+static struct volume *volume_free(struct volume *vol)
+{
+    json_decref(vol->record);
+    free(vol);
+    return NULL;
+}
+
+static bool load_one(void *arg, const char *key, json_t *doc)
+{
+    if (ident_is("vol", key) && strcmp(json_get_str(doc, "id", ""), key) == 0)
+        (void)add(arg, json_incref(doc));
+    return true;
+}
+
+static void free_remount(struct remount *m)
+{
+    struct remount **at = &m->v->remounts;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    timer_free(m->pause);
+    free(m);
+}
+
+static void end_remount(struct remount *m)
+{
+    struct volumes *v = m->v;
+    free_remount(m);
+    while (!v->remounts && v->waiters) {
+        CLEANUP(free_p) struct waiter *w = v->waiters;
+        v->waiters = w->next;
+        w->fn(w->arg);
+    }
+}
+
+static void on_remounted(void *arg, const struct err *err);
+
+static void remount(void *arg)
+{
+    struct remount *m = arg;
+    const struct volume *vol = map_get(m->v->by_id, m->id);
+    const struct sandbox *s = map_get(m->v->m->sandboxes, m->sandbox_id);
+    if (!vol || vol->is_busy || !s || !s->box || !s->runtime->ops->mount_volume ||
+        strcmp(json_get_str(vol->record, "sandboxId", ""), m->sandbox_id) != 0) {
+        end_remount(m);
+        return;
+    }
+    struct box_volume how = { .id = m->id,
+                              .target = json_get_str(vol->record, "mountPath", "/"),
+                              .is_readonly = json_get_bool(vol->record, "readOnly", false) };
+    s->runtime->ops->mount_volume(s->box, &how, on_remounted, m);
+}
+
+/* A driver whose helper just died is asked again: what the client writes must not go to the folder below. A new helper
+ * says that the box is gone until it has got to know it; one that has really ended leaves the map of sandboxes. */
+static void on_remounted(void *arg, const struct err *err)
+{
+    struct remount *m = arg;
+    bool is_passing = err && (err->sys == EPIPE || err->code == ERR_GONE);
+    if (is_passing && ++m->tries < REMOUNT_TRIES) {
+        if (!m->pause)
+            m->pause = timer_new(m->v->m->loop, REMOUNT_MS, 0, remount, m);
+        else
+            timer_set(m->pause, REMOUNT_MS, 0);
+        return;
+    }
+    if (err && err->code != ERR_CONFLICT && err->code != ERR_GONE) /* a box that lived on still has it */
+        log_event(LOG_WARN, "volume.remount", "id", m->id, "sandbox", m->sandbox_id, "error", err->msg, NULL);
+    end_remount(m);
+}
+
+void volumes_remount(struct volumes *v, const struct sandbox *s)
+{
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
+        const struct volume *vol = it.value;
+        if (strcmp(json_get_str(vol->record, "sandboxId", ""), s->id) != 0 || !s->box || vol->is_busy)
+            continue;
+        struct remount *m = xzalloc(sizeof(*m));
+        m->v = v;
+        snprintf(m->id, sizeof(m->id), "%s", it.key);
+        snprintf(m->sandbox_id, sizeof(m->sandbox_id), "%s", s->id);
+        m->next = v->remounts;
+        v->remounts = m;
+        remount(m);
+    }
+}
+
+/* After an adoption the mount is still there; after a restore the box is new. */
+static void on_enter(void *arg, struct sandbox *s)
+{
+    volumes_remount(arg, s);
+}
+
+void volumes_when_mounted(struct volumes *v, loop_fn *fn, void *arg)
+{
+    if (!v->remounts) {
+        fn(arg);
+        return;
+    }
+    struct waiter *w = xzalloc(sizeof(*w));
+    *w = (struct waiter){ .next = v->waiters, .fn = fn, .arg = arg };
+    v->waiters = w;
+}
+
+static void on_leave(void *arg, struct sandbox *s)
+{
+    struct volumes *v = arg;
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
+        struct volume *vol = it.value;
+        if (strcmp(json_get_str(vol->record, "sandboxId", ""), s->id) == 0)
+            forget_place(vol);
+    }
+}
+
+int volumes_new(struct manager *m, struct volumes **ret, struct err *err)
+{
+    struct volumes *v = xzalloc(sizeof(*v));
+    v->m = m;
+    v->by_id = map_new();
+    int r = store_each(m->store, SCOPE, false, load_one, v, err);
+    if (r < 0) {
+        volumes_free(v);
+        return err_wrap(err, r, "volumes");
+    }
+    manager_on_enter(m, on_enter, v);
+    manager_on_leave(m, on_leave, v);
+    *ret = v;
+    return 0;
+}
+
+struct volumes *volumes_free(struct volumes *v)
+{
+    if (!v)
+        return NULL;
+    while (v->remounts) /* the driver ends without an answer to them */
+        free_remount(v->remounts);
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
+        volume_free(it.value);
+    map_free(v->by_id);
+    free(v);
+    return NULL;
+}
+
+const char *volumes_owner(const struct volumes *v, const char *id)
+{
+    const struct volume *vol = map_get(v->by_id, id);
+    return vol ? json_get_str(vol->record, "tenant", "") : NULL;
+}
+
+size_t volumes_count(const struct volumes *v, const char *tenant)
+{
+    size_t n = 0;
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
+        n += strcmp(json_get_str(((struct volume *)it.value)->record, "tenant", ""), tenant) == 0;
+    return n;
+}
+
+json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const char *name, struct err *err)
+{
+    char id[IDENT_MAX];
+    long long most = v->m->settings->max_volumes;
+    if ((long long)map_count(v->by_id) >= most) {
+        (void)err_set(err, ERR_CAPACITY, 0, "volume limit reached (%lld): delete one, or raise III_MAX_VOLUMES", most);
+        return NULL;
+    }
+    if (tenant_check(v->m, by, QUOTA_VOLUMES, 1, err) < 0)
+        return NULL;
+    ident_new("vol", id);
+    CLEANUP(free_p) char *compat = xasprintf("iii-vol-%s", id);
+    json_t *rec = json_pack("{s:s, s:s, s:s, s:I}", "id", id, "name", name, "dockerVolumeName", compat, "createdAt",
+                            (json_int_t)clock_wall_ms());
+    tenant_mark(by, rec);
+    if (store_put(v->m->store, SCOPE, id, rec, err) < 0)
+        return json_unref(rec);
+    return add(v, rec)->record;
+}
+
+json_t *volumes_list(struct volumes *v, const struct tenant_by *by)
+{
+    json_t *list = json_array();
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
+        (void)place_of(it.value); /* drops a place that is gone */
+        if (tenant_sees_record(by, ((struct volume *)it.value)->record))
+            (void)json_array_append(list, ((struct volume *)it.value)->record);
+    }
+    return list;
+}
+
+int volumes_path(const char *given, char *ret, size_t size, struct err *err)
+{
+    static const char *const closed[] = { "/proc", "/sys", "/dev" };
+    size_t len = 0;
+    if (given[0] != '/')
+        return err_set(err, ERR_INVALID, 0, "mountPath must be absolute");
+    for (const char *p = given; *p;) {
+        p += strspn(p, "/");
+        size_t n = strcspn(p, "/");
+        if (n == 0)
+            break;
+        if ((n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
+            return err_set(err, ERR_INVALID, 0, "mountPath must not have \".\" or \"..\" in it");
+        if (n > 255 || len + 1 + n >= size)
+            return err_set(err, ERR_INVALID, 0, "mountPath is longer than %zu bytes, or a name in it than 255",
+                           size - 1);
+        ret[len++] = '/';
+        memcpy(ret + len, p, n);
+        len += n;
+        p += n;
+    }
+    ret[len] = '\0';
+    if (len == 0)
+        return err_set(err, ERR_INVALID, 0, "mountPath must not be the root folder");
+    for (size_t i = 0; i < sizeof(closed) / sizeof(*closed); i++) {
+        size_t n = strlen(closed[i]);
+        if (strncmp(ret, closed[i], n) == 0 && (ret[n] == '\0' || ret[n] == '/'))
+            return err_set(err, ERR_INVALID, 0, "mountPath must not be in %s", closed[i]);
+    }
+    return 0;
+}
+
+static int check_idle(struct volume *vol, struct err *err)
+{
+    const struct sandbox *s = place_of(vol);
+    const char *id = json_get_str(vol->record, "id", "");
+    if (vol->is_busy)
+        return err_set(err, ERR_CONFLICT, 0, "volume %s is being changed by another request", id);
+    if (s)
+        return err_set(err, ERR_CONFLICT, 0, "volume %s is attached to %s at %.200s: detach it first", id, s->id,
+                       json_get_str(vol->record, "mountPath", ""));
+    return 0;
+}
+
+/* Its files are that backend's, in a form that no other has. */
+static int check_backend(const struct volume *vol, const struct sandbox *s, struct err *err)
+{
+    const char *first = json_get_str(vol->record, "backend", NULL), *here = s->runtime->ops->name;
+    return !first || strcmp(first, here) == 0
+               ? 0
+               : err_set(err, ERR_CONFLICT, 0,
+                         "volume %s has its files in the %s backend, where it was used first, and sandbox %s is one of "
+                         "the %s backend: make another volume, or a sandbox with backend %s",
+                         json_get_str(vol->record, "id", ""), first, s->id, here, first);
+}
+
+static int check_room(struct volumes *v, const struct sandbox *s, struct err *err)
+{
+    long long have = 0, most = v->m->settings->max_sandbox_volumes;
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
+        have += strcmp(json_get_str(((struct volume *)it.value)->record, "sandboxId", ""), s->id) == 0;
+    return have < most ? 0
+                       : err_set(err, ERR_CAPACITY, 0,
+                                 "sandbox %s has %lld volumes already: detach one, or raise III_MAX_SANDBOX_VOLUMES",
+                                 s->id, have);
+}
+
+static struct volume_change *begin(struct volume *vol, struct sandbox *s, volumes_done_fn *fn, void *arg)
+{
+    struct volume_change *c = xzalloc(sizeof(*c));
+    c->v = vol->owner;
+    snprintf(c->id, sizeof(c->id), "%s", json_get_str(vol->record, "id", ""));
+    c->s = s ? sandbox_ref(s) : NULL;
+    c->fn = fn;
+    c->arg = arg;
+    vol->is_busy = true;
+    return c;
+}
+
+/* Frees the change; the volume may be used again. */
+static void finish(struct volume_change *c, const struct err *err)
+{
+    struct volume *vol = map_get(c->v->by_id, c->id);
+    if (vol)
+        vol->is_busy = false;
+    c->fn(c->arg, err);
+    sandbox_unref(c->s);
+    free(c);
+}
+
+static void on_mounted(void *arg, const struct err *err)
+{
+    struct volume_change *c = arg;
+    struct volume *vol = map_get(c->v->by_id, c->id); /* it is busy, so nobody deleted it */
+    struct err why = ERR_INIT;
+    if (!err && c->s->is_gone) {
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", c->s->id);
+        err = &why;
+    }
+    if (err && c->is_first)
+        (void)json_object_del(vol->record, "backend"); /* nothing was written there: it may begin elsewhere */
+    if (err)
+        forget_place(vol);
+    finish(c, err);
+}
+
+/* The record goes first: a crash in between must not leave a mount that nobody knows of. One that is noted and not made
+ * is made when the sandbox enters again. */
+static int note_place(struct volume *vol, struct volume_change *c, struct err *err)
+{
+    c->is_first = !json_object_get(vol->record, "backend");
+    (void)json_object_set_new(vol->record, "sandboxId", json_string(c->s->id));
+    (void)json_object_set_new(vol->record, "mountPath", json_string(c->target));
+    (void)json_object_set_new(vol->record, "backend", json_string(c->s->runtime->ops->name));
+    if (c->is_readonly)
+        (void)json_object_set_new(vol->record, "readOnly", json_true());
+    int r = save(vol, err);
+    if (r < 0 && c->is_first)
+        (void)json_object_del(vol->record, "backend");
+    if (r < 0)
+        forget_place(vol);
+    return r;
+}
+
+void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const struct box_volume *how,
+                    volumes_done_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    char target[PATH_MAX_BYTES + 1];
+    struct volume *vol = find(v, id, &err);
+    const struct runtime_ops *ops = s->runtime->ops;
+    int r = vol ? volumes_path(how->target, target, sizeof(target), &err) : -ENOENT;
+    if (r == 0)
+        r = check_idle(vol, &err);
+    if (r == 0)
+        r = check_backend(vol, s, &err);
+    if (r == 0)
+        r = check_room(v, s, &err);
+    if (r == 0 && (!ops->mount_volume || !ops->caps(s->runtime).can_mount))
+        r = runtime_cannot(s->runtime, "volume", "mount volumes", &err);
+    if (r < 0 || !ops->mount_volume) {
+        fn(arg, &err);
+        return;
+    }
+    struct volume_change *c = begin(vol, s, fn, arg);
+    memcpy(c->target, target, sizeof(target));
+    c->is_readonly = how->is_readonly;
+    if (note_place(vol, c, &err) < 0) {
+        finish(c, &err);
+        return;
+    }
+    struct box_volume clean = { .id = c->id, .target = c->target, .is_readonly = how->is_readonly };
+    ops->mount_volume(s->box, &clean, on_mounted, c);
+}
+
+static void on_unmounted(void *arg, const struct err *err)
+{
+    struct volume_change *c = arg;
+    struct volume *vol = map_get(c->v->by_id, c->id);
+    if (!err || c->s->is_gone) {
+        forget_place(vol);
+        err = NULL;
+    }
+    finish(c, err);
+}
+
+void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    struct volume *vol = find(v, id, &err);
+    struct sandbox *s = vol && !vol->is_busy ? place_of(vol) : NULL;
+    if (vol && vol->is_busy)
+        (void)err_set(&err, ERR_CONFLICT, 0, "volume %s is being changed by another request", id);
+    else if (vol && !s)
+        (void)err_set(&err, ERR_CONFLICT, 0, "volume %s is not attached", id);
+    if (!s) {
+        fn(arg, &err);
+        return;
+    }
+    struct volume_change *c = begin(vol, s, fn, arg);
+    snprintf(c->target, sizeof(c->target), "%s", json_get_str(vol->record, "mountPath", ""));
+    struct box_volume how = { .id = c->id, .target = c->target };
+    s->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
+}
+
+static void on_removed(void *arg, const struct err *err);
+
+/* The files go first: a crash in between leaves an empty volume that can be deleted again, never a folder without
+ * owner. Of every backend: a first attach that failed may have left an empty place in another one. */
+static void remove_next(struct volume_change *c)
+{
+    const struct manager *m = c->v->m;
+    struct err why = ERR_INIT;
+    while (c->n_asked < m->n_runtimes) {
+        struct runtime *rt = m->runtimes[c->n_asked++];
+        if (!rt->ops->remove_volume)
+            continue;
+        rt->ops->remove_volume(rt, c->id, on_removed, c);
+        return;
+    }
+    int r = store_delete(m->store, SCOPE, c->id, &why);
+    if (r == 0)
+        volume_free(map_remove(c->v->by_id, c->id));
+    finish(c, r < 0 ? &why : NULL);
+}
+
+static void on_removed(void *arg, const struct err *err)
+{
+    struct volume_change *c = arg;
+    if (err)
+        finish(c, err);
+    else
+        remove_next(c);
+}
+
+void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    struct volume *vol = find(v, id, &err);
+    if (!vol || check_idle(vol, &err) < 0) {
+        fn(arg, &err);
+        return;
+    }
+    const char *backend = json_get_str(vol->record, "backend", NULL);
+    if (backend && !manager_runtime(v->m, backend, &err)) { /* its files would stay behind */
+        (void)err_wrap(&err, 0, "volume %s has its files in the %s backend", id, backend);
+        fn(arg, &err);
+        return;
+    }
+    remove_next(begin(vol, NULL, fn, arg));
+}

@@ -1,0 +1,44 @@
+/* The audit log of a data folder: audit/current.jsonl, one JSON object a line, each with the digest of the one before
+ * it, so that a line that was changed, removed or put in shows. Full files are renamed to audit/NNNNNNNNNNNNNNNN.jsonl
+ * by the number of their first line; the chain goes on over them. audit/head names the last line written, so that lines
+ * cut off at the end show, too. Whoever may write the folder can make a new chain: keep a copy of the head elsewhere to
+ * notice that. All calls touch the disk. May include: base/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+#define AUDIT_FILE_FOLDER   "audit"
+#define AUDIT_FILE_HEX      65 /* a digest as text, and NUL */
+#define AUDIT_FILE_LINE_MAX 16384
+
+struct audit_file;
+
+/* Opens the log of a data folder to append, and makes it if need be. max_bytes: of one file; keep: full files that
+ * stay, 0: all. Goes on with the last whole line: a torn one (a crash) is cut off and told in *ret_torn. */
+struct audit_file_options {
+    const char *dir;
+    int64_t max_bytes, keep;
+};
+int audit_file_open(const struct audit_file_options *o, struct audit_file **ret, bool *ret_torn, struct err *err);
+struct audit_file *audit_file_close(struct audit_file *f);
+/* Adds seq, prev and hash to entry (borrowed, changed) and queues its line. */
+void audit_file_add(struct audit_file *f, json_t *entry);
+size_t audit_file_waiting(const struct audit_file *f); /* bytes */
+/* Writes what waits, with one write. On failure it still waits and the chain is as before. */
+int audit_file_flush(struct audit_file *f, struct err *err);
+
+/* Walks every line of every file, oldest first; stops when fn returns false. line is without its end. */
+typedef bool audit_file_line_fn(void *arg, const char *line, size_t len);
+int audit_file_each(const char *dir, audit_file_line_fn *fn, void *arg, struct err *err);
+
+struct audit_file_verdict {
+    int64_t lines, first, last; /* numbers of the first and the last line */
+    char head[AUDIT_FILE_HEX];  /* digest of the last */
+    bool is_trimmed;            /* older files were removed: the chain begins in the middle */
+};
+/* 0: the chain holds. -EBADMSG with err naming the first place where it does not. */
+int audit_file_verify(const char *dir, struct audit_file_verdict *ret, struct err *err);

@@ -1,0 +1,78 @@
+/* The API tokens of a data folder: tokens.json, replaced as a whole under a lock, so that `iii token` and a running
+ * server work on the same one. Secrets are kept only as SHA-256 (they are 256 random bits, so nothing slower is
+ * needed). Untrusted: wishes; the file is damaged at worst. All calls but token_file_parse() touch the disk.
+ * May include: base/. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/ident.h"
+#include "base/json.h"
+#include "base/quota.h"
+
+#define TOKEN_FILE_MAX        1000 /* tokens, the revoked ones too; of these the oldest make room */
+#define TOKEN_FILE_NAME_MAX   64   /* bytes of a name */
+#define TOKEN_FILE_TENANT_MAX 64
+#define TOKEN_FILE_SECRET_MAX 72 /* "iii_" and 64 hex digits, and NUL */
+#define TOKEN_FILE_HASH       32
+#define TOKEN_FILE_ALL        "*" /* the tenant of a read-only token that sees everyone's */
+
+enum token_file_role { TOKEN_FILE_ADMIN, TOKEN_FILE_USER, TOKEN_FILE_READONLY, TOKEN_FILE_ROLES };
+
+struct token_file_token {
+    char id[IDENT_MAX]; /* "tok_…" */
+    char name[TOKEN_FILE_NAME_MAX + 1], tenant[TOKEN_FILE_TENANT_MAX + 1];
+    enum token_file_role role;
+    unsigned char hash[TOKEN_FILE_HASH];
+    int64_t created, expires, revoked; /* ms since the epoch; 0: never, not */
+    struct quota quota;
+};
+
+struct token_file {
+    struct token_file_token *rows; /* oldest first */
+    size_t n;
+};
+#define TOKEN_FILE_INIT \
+    {                   \
+        NULL, 0         \
+    }
+void token_file_done(struct token_file *f);
+
+/* Tells one state of the file from the next. */
+struct token_file_stamp {
+    uint64_t inode;
+    int64_t size;
+    struct timespec changed;
+};
+
+/* What someone wants a new token to be. */
+struct token_file_wish {
+    const char *name, *role; /* role NULL: user */
+    const char *tenant;      /* NULL: an admin has none, a user one of its own */
+    int64_t expires;         /* 0: never */
+    struct quota quota;
+};
+
+const char *token_file_role_name(enum token_file_role r);  /* "read-only" */
+json_t *token_file_json(const struct token_file_token *t); /* without the hash; caller owns */
+bool token_file_is_secret(const char *text);               /* of the form of our secrets */
+void token_file_hash(const char *secret, unsigned char out[TOKEN_FILE_HASH]);
+int token_file_parse(const char *text, size_t len, struct token_file *ret, struct err *err);
+/* The stamp of what is there now; all zeros when there is no file. */
+int token_file_stamp(const char *dir, struct token_file_stamp *ret);
+bool token_file_is_same(const struct token_file_stamp *a, const struct token_file_stamp *b);
+/* No file is an empty set. -EINVAL: damaged. */
+int token_file_read(const char *dir, struct token_file *ret, struct token_file_stamp *ret_stamp, struct err *err);
+/* ret_secret is shown once and kept nowhere. */
+int token_file_create(const char *dir, const struct token_file_wish *wish, struct token_file_token *ret,
+                      char ret_secret[TOKEN_FILE_SECRET_MAX], struct err *err);
+/* The row stays, so that what it did keeps a name. By id, or by a name that is one token's only. Twice is fine. */
+int token_file_revoke(const char *dir, const char *id, struct token_file_token *ret, struct err *err);
+/* A new secret for the same token; the old one is worth nothing from now on. ERR_CONFLICT: it is revoked. */
+int token_file_rotate(const char *dir, const char *id, struct token_file_token *ret,
+                      char ret_secret[TOKEN_FILE_SECRET_MAX], struct err *err);
+/* By id or unambiguous name. ERR_NOT_FOUND, ERR_CONFLICT. Borrowed. */
+struct token_file_token *token_file_find(const struct token_file *f, const char *id, struct err *err);

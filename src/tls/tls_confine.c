@@ -1,0 +1,60 @@
+#include "tls/tls_confine.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/syscall_allowlist.h"
+
+enum { NOBODY = 65534, CAP_LAST = 63 };
+
+/* What the loop and OpenSSL with its files already read need besides. Nothing opens, executes or signals. */
+static const int allowed_calls[] = {
+    SCMP_SYS(readv),        SCMP_SYS(writev),          SCMP_SYS(recvfrom),     SCMP_SYS(sendto),
+    SCMP_SYS(accept4),      SCMP_SYS(shutdown),        SCMP_SYS(socketpair),   SCMP_SYS(setsockopt),
+    SCMP_SYS(getsockopt),   SCMP_SYS(ioctl),           SCMP_SYS(epoll_wait),   SCMP_SYS(epoll_pwait),
+    SCMP_SYS(epoll_ctl),    SCMP_SYS(clock_nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time),
+    SCMP_SYS(rt_sigaction),
+};
+
+static int change_user(void)
+{
+    if (geteuid() != 0)
+        return 0;
+    if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+        return errno == EINVAL || errno == EPERM ? 0
+                                                 : -errno; /* a user namespace without that id: stays, without powers */
+    return 0;
+}
+
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct none[2] = { 0 };
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* older kernels have none */
+    return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+int tls_confine_enter(struct err *err)
+{
+    const struct rlimit none = { 0, 0 };
+    for (int cap = 0; cap <= CAP_LAST; cap++)
+        (void)prctl(PR_CAPBSET_DROP, cap, 0, 0,
+                    0); /* not allowed to an ordinary user, who has nothing to gain from it */
+    int r = change_user();
+    if (r < 0)
+        return err_sys(err, r, "TLS door: become another user");
+    r = drop_capabilities();
+    if (r < 0)
+        return err_sys(err, r, "TLS door: give up capabilities");
+    (void)setrlimit(RLIMIT_CORE, &none);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_sys(err, -errno, "TLS door: give up new privileges");
+    r = syscall_allowlist_enter(allowed_calls, sizeof(allowed_calls) / sizeof(*allowed_calls), false);
+    return r < 0 ? err_sys(err, r, "TLS door: system call filter") : 0;
+}

@@ -1,7 +1,0 @@
-/* The TLS door: the process that holds the key. It accepts on the server's listening sockets, shakes hands, and hands
- * the server a plain socket for each finished handshake (doorwire.h), between which and the network it copies from then
- * on. It parses nothing but TLS. Untrusted: every peer. May include: base/, os/, loop/, tls/. */
-#pragma once
-
-/* `iii --tls-door CERT KEY CLIENT_CA`: CLIENT_CA may be empty. DOORWIRE_FD is its socket to the server. */
-int tlsdoor_main(int argc, char **argv);

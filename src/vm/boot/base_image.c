@@ -1,0 +1,163 @@
+/* The child that becomes mkfs.erofs goes into a mount namespace of its own (as an ordinary user into a user namespace,
+ * too), covers /tmp there by an empty file system and mounts the merged layers in it. All of that ends with it. */
+#include "vm/boot/base_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "os/mount.h"
+#include "os/overlay_compat.h"
+#include "os/program.h"
+
+#define SUPERBLOCK 1024
+#define LIMIT_MS   600000
+#define PLACE      "/tmp" /* there is one on every system */
+#define MERGED     PLACE "/merged"
+#define NOTHING    PLACE "/nothing"
+#define FORMAT     "1"                                    /* of what vm_base_image_build() makes; part of the key */
+#define FIXED_ID   "11111111-2222-4333-8444-555555555555" /* equal layers give equal bytes */
+
+int vm_base_image_key(const char *const *layers, size_t n, char ret[VM_DIGEST_HEX])
+{
+    struct vm_digest s;
+    int r = n > 0 ? 0 : -EINVAL;
+    vm_digest_init(&s);
+    vm_digest_text(&s, FORMAT);
+    for (size_t i = 0; i < n; i++) {
+        const char *base = strrchr(layers[i], '/');
+        r = base && base[1] ? r : -EINVAL;
+        vm_digest_text(&s, base ? base + 1 : layers[i]);
+    }
+    vm_digest_end(&s, ret);
+    return r;
+}
+
+/* --- in the child --- */
+
+struct plan {
+    const char *image_dir;
+    const char *const *layers;
+    size_t n;
+    uid_t uid;
+    gid_t gid;
+};
+
+/* program_run() hands standard error on to whoever asked. */
+static int complain(const char *what, int r)
+{
+    (void)dprintf(STDERR_FILENO, "%s: %s", what, strerror(-r));
+    return r;
+}
+
+static int write_text(const char *path, const char *text)
+{
+    CLEANUP(close_fd_p) int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ? -errno : 0;
+}
+
+/* Who is not root becomes it, for files of its own. */
+static int enter_namespaces(const struct plan *p)
+{
+    char uids[64], gids[64];
+    bool is_root = p->uid == 0;
+    if (unshare(CLONE_NEWNS | (is_root ? 0 : CLONE_NEWUSER)) < 0)
+        return complain(is_root ? "a mount namespace" : "a user namespace: an ordinary user needs one for this",
+                        -errno);
+    (void)snprintf(uids, sizeof(uids), "0 %u 1", (unsigned)p->uid);
+    (void)snprintf(gids, sizeof(gids), "0 %u 1", (unsigned)p->gid);
+    int r = is_root ? 0 : write_text("/proc/self/setgroups", "deny");
+    if (r >= 0 && !is_root)
+        r = write_text("/proc/self/uid_map", uids);
+    if (r >= 0 && !is_root)
+        r = write_text("/proc/self/gid_map", gids);
+    if (r < 0)
+        return complain("map this user to root", r);
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? complain("keep mounts to ourselves", -errno) : 0;
+}
+
+/* The layers as an overlay without a writable one. The empty folder below them all lets a single layer be merged like
+ * many. */
+static int merge(const struct plan *p, const int *fds, int nothing)
+{
+    struct overlay_compat o = { 0 };
+    for (size_t i = p->n; i-- > 0;)
+        overlay_compat_lower(&o, fds[i]);
+    overlay_compat_lower(&o, nothing);
+    return overlay_compat_mount(&o, MERGED, p->uid == 0 ? "redirect_dir=follow" : "userxattr");
+}
+
+static int open_layers(const struct plan *p, int *fds)
+{
+    CLEANUP(close_fd_p) int root = open(p->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    size_t len = strlen(p->image_dir);
+    if (root < 0)
+        return complain(p->image_dir, -errno);
+    for (size_t i = 0; i < p->n; i++) {
+        bool is_below = strncmp(p->layers[i], p->image_dir, len) == 0 && p->layers[i][len] == '/';
+        fds[i] = is_below ? mount_open_beneath(root, p->layers[i] + len + 1, O_PATH | O_DIRECTORY, 0) : -EXDEV;
+        if (fds[i] < 0)
+            return complain(p->layers[i], fds[i]);
+    }
+    return 0;
+}
+
+static int prepare(void *arg)
+{
+    const struct plan *p = arg;
+    int fds[VM_BASE_IMAGE_LAYERS_MAX]; /* closed by exec */
+    int r = enter_namespaces(p);
+    if (r >= 0)
+        r = open_layers(p, fds); /* in the new namespace, and before anything is covered */
+    if (r < 0)
+        return r;
+    if (mount("tmpfs", PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0 || mkdir(MERGED, 0755) < 0 ||
+        mkdir(NOTHING, 0755) < 0)
+        return complain("a place for the merged layers", -errno);
+    CLEANUP(close_fd_p) int nothing = open(NOTHING, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_fd_p) int at = open(MERGED, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_fd_p) int merged = nothing < 0 || at < 0 ? -errno : merge(p, fds, nothing);
+    r = merged < 0 ? merged : mount_attach(merged, at);
+    return r < 0 ? complain("merge the layers", r) : 0;
+}
+
+/* The superblock: magic at 0, time of making at 24 (8 bytes) and 32 (4 bytes). */
+static int fix_time(int out, struct err *err)
+{
+    static const unsigned char magic[] = { 0xe2, 0xe1, 0xf5, 0xe0 }, zero[12];
+    unsigned char found[sizeof(magic)];
+    if (pread(out, found, sizeof(found), SUPERBLOCK) != (ssize_t)sizeof(found) ||
+        memcmp(found, magic, sizeof(magic)) != 0)
+        return err_set(err, ERR_INTERNAL, 0, "mkfs.erofs made no erofs");
+    if (pwrite(out, zero, sizeof(zero), SUPERBLOCK + 24) != (ssize_t)sizeof(zero))
+        return err_sys(err, -errno, "write the root of an image");
+    return 0;
+}
+
+int vm_base_image_build(const char *image_dir, const char *const *layers, size_t n, int out, struct err *err)
+{
+    /* Times of files stay (interpreters compare them with those of what they compiled), so the time of the whole cannot
+     * be fixed by an option; without a checksum it can be afterwards. */
+    static const char *const argv[] = { "mkfs.erofs", "--quiet",     "--preserve-mtime",
+                                        "-Enosbcrc",  "-U" FIXED_ID, "/proc/self/fd/3",
+                                        MERGED,       NULL };
+    struct plan p = { .image_dir = image_dir, .layers = layers, .n = n, .uid = geteuid(), .gid = getegid() };
+    if (n == 0 || n > VM_BASE_IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_INVALID, 0, "an image for a microVM has 1 to %d layers, not %zu",
+                       VM_BASE_IMAGE_LAYERS_MAX, n);
+    const struct program_call call = { .argv = argv,
+                                       .package = "erofs-utils",
+                                       .cwd = NO_FD,
+                                       .fd = out,
+                                       .limit_ms = LIMIT_MS,
+                                       .prepare = prepare,
+                                       .arg = &p };
+    int r = program_run(&call, err);
+    return r < 0 ? err_wrap(err, r, "make the root of an image") : fix_time(out, err);
+}

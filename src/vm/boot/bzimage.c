@@ -1,0 +1,240 @@
+/* The layout of a bzImage is in the kernel's documentation, "The Linux/x86 Boot Protocol". */
+#include "vm/boot/bzimage.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "os/write_all.h"
+
+#define SETUP_SECTS    0x1f1u
+#define BOOT_FLAG      0x1feu
+#define HEADER         0x202u
+#define PROTOCOL       0x206u
+#define KERNEL_VERSION 0x20eu
+#define PAYLOAD_OFFSET 0x248u
+#define PAYLOAD_LENGTH 0x24cu
+#define SETUP_END      0x268u
+#define SECTOR         512u
+#define PROTOCOL_MIN   0x208u /* the first with a payload offset */
+#define CHUNK          (256u << 10)
+#define PVH_NOTE       18u /* XEN_ELFNOTE_PHYS32_ENTRY */
+#define NOTES_MAX      4096
+
+static uint16_t le16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static uint32_t le32(const uint8_t *p)
+{
+    return (uint32_t)le16(p) | (uint32_t)le16(p + 2) << 16;
+}
+
+bool bzimage_is_elf(const uint8_t *data, size_t len)
+{
+    return len >= sizeof(Elf64_Ehdr) && memcmp(data, ELFMAG, SELFMAG) == 0;
+}
+
+/* The first word of the version's text: it names the modules' folder, too, so no letter of it may mean more. */
+static void read_version(const uint8_t *data, size_t setup_len, char ret[64])
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_+~";
+    size_t at = (size_t)le16(data + KERNEL_VERSION) + 0x200, n = 0;
+    ret[0] = '\0';
+    if (at <= SETUP_END || at >= setup_len)
+        return;
+    while (n < 63 && at + n < setup_len && data[at + n] && strchr(good, data[at + n]))
+        n++;
+    if (n == 63 || at + n >= setup_len || data[at] == '.')
+        return;
+    memcpy(ret, data + at, n);
+    ret[n] = '\0';
+}
+
+/* All compressors but gzip, which has one of its own, get the length of the kernel behind the stream. */
+static size_t trailer_len(const uint8_t *stream)
+{
+    return stream[0] == 0x1f && stream[1] == 0x8b ? 0 : 4;
+}
+
+int bzimage_parse(const uint8_t *data, size_t len, struct bzimage *ret, struct err *err)
+{
+    if (len < SETUP_END || le16(data + BOOT_FLAG) != 0xaa55 || memcmp(data + HEADER, "HdrS", 4) != 0)
+        return err_set(err, ERR_INVALID, 0, "neither a bzImage nor an ELF kernel (vmlinux)");
+    if (le16(data + PROTOCOL) < PROTOCOL_MIN)
+        return err_set(err, ERR_INVALID, 0, "the kernel's boot protocol %x is older than %x (Linux 2.6.26)",
+                       le16(data + PROTOCOL), PROTOCOL_MIN);
+    size_t sectors = data[SETUP_SECTS] ? data[SETUP_SECTS] : 4; /* 0 means 4, for historical reasons */
+    size_t setup_len = (sectors + 1) * SECTOR;
+    size_t offset = le32(data + PAYLOAD_OFFSET), payload = le32(data + PAYLOAD_LENGTH);
+    if (setup_len >= len || offset >= len - setup_len || payload > len - setup_len - offset || payload < 16)
+        return err_set(err, ERR_INVALID, 0, "the bzImage is cut off: %zu bytes at %zu of %zu", payload,
+                       setup_len + offset, len);
+    ret->at = setup_len + offset;
+    ret->len = payload - trailer_len(data + ret->at);
+    read_version(data, setup_len, ret->version);
+    return 0;
+}
+
+/* --- unpacking --- */
+
+static struct archive *reader_free(struct archive *a)
+{
+    (void)archive_read_free(a); /* only reads memory */
+    return NULL;
+}
+DEFINE_CLEANUP(struct archive *, reader_free)
+
+static int add_filters(struct archive *a)
+{
+    int (*const add[])(struct archive *) = { archive_read_support_filter_gzip, archive_read_support_filter_xz,
+                                             archive_read_support_filter_lzma, archive_read_support_filter_zstd,
+                                             archive_read_support_filter_lz4 };
+    /* Less than OK means that it would run a program for it: then that kind is refused. */
+    for (size_t i = 0; i < sizeof(add) / sizeof(*add); i++)
+        if (add[i](a) != ARCHIVE_OK)
+            return -ENOSYS;
+    return archive_read_support_format_raw(a) == ARCHIVE_OK ? 0 : -ENOMEM;
+}
+
+static int copy_out(struct archive *a, int out, size_t max, const char *what, struct err *err)
+{
+    static __thread uint8_t chunk[CHUNK];
+    size_t total = 0;
+    la_ssize_t n;
+    while ((n = archive_read_data(a, chunk, sizeof(chunk))) > 0) {
+        total += (size_t)n;
+        if (total > max)
+            return err_set(err, ERR_TOO_LARGE, 0, "%s unpacks to more than %zu MiB", what, max >> 20);
+        int r = write_all_write(out, chunk, (size_t)n);
+        if (r < 0)
+            return err_sys(err, r, "write what %s unpacks to", what);
+    }
+    const char *why = archive_error_string(a);
+    if (n < 0)
+        return err_set(err, ERR_INVALID, 0, "%s cannot be unpacked: %s", what, why ? why : "damaged");
+    return total > 0 ? 0 : err_set(err, ERR_INVALID, 0, "%s is empty", what);
+}
+
+int bzimage_inflate(const uint8_t *data, size_t len, int out, size_t max, const char *what, struct err *err)
+{
+    struct archive_entry *entry = NULL;
+    CLEANUP(reader_free_p) struct archive *a = archive_read_new();
+    if (!a || add_filters(a) < 0)
+        return err_set(err, ERR_UNSUPPORTED, 0, "this libarchive lacks one of gzip, xz, zstd, lz4");
+    if (archive_read_open_memory(a, data, len) != ARCHIVE_OK || archive_read_next_header(a, &entry) != ARCHIVE_OK) {
+        const char *why = archive_error_string(a);
+        return err_set(err, ERR_INVALID, 0, "%s cannot be unpacked: %s", what, why ? why : "damaged");
+    }
+    if (archive_filter_count(a) < 2) /* only the one that reads: it is not compressed in a way we know */
+        return err_set(err, ERR_INVALID, 0, "%s is packed in a way other than gzip, xz, zstd or lz4", what);
+    return copy_out(a, out, max, what, err);
+}
+
+/* --- ELF --- */
+
+static bool has_pvh_note(const uint8_t *notes, size_t len)
+{
+    size_t at = 0;
+    for (int i = 0; i < NOTES_MAX && len - at >= sizeof(Elf64_Nhdr); i++) {
+        Elf64_Nhdr h;
+        memcpy(&h, notes + at, sizeof(h));
+        at += sizeof(h);
+        size_t name = ((size_t)h.n_namesz + 3) & ~3ull, desc = ((size_t)h.n_descsz + 3) & ~3ull;
+        if (name > len - at || desc > len - at - name)
+            return false;
+        if (h.n_type == PVH_NOTE && h.n_namesz == 4 && memcmp(notes + at, "Xen", 4) == 0)
+            return true;
+        at += name + desc;
+    }
+    return false;
+}
+
+int bzimage_check_elf(const uint8_t *data, size_t len, bool *ret_is_pvh, struct err *err)
+{
+    Elf64_Ehdr e;
+    if (!bzimage_is_elf(data, len))
+        return err_set(err, ERR_INVALID, 0, "the kernel is no ELF file");
+    memcpy(&e, data, sizeof(e));
+    if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != ELFDATA2LSB || e.e_machine != EM_X86_64)
+        return err_set(err, ERR_INVALID, 0, "the kernel is not one for x86-64");
+    if (e.e_phentsize != sizeof(Elf64_Phdr) || e.e_phnum == 0 || e.e_phnum > 64 || e.e_phoff > len ||
+        (size_t)e.e_phnum * sizeof(Elf64_Phdr) > len - e.e_phoff)
+        return err_set(err, ERR_INVALID, 0, "the kernel's ELF header is damaged");
+    *ret_is_pvh = false;
+    for (unsigned i = 0; i < e.e_phnum; i++) {
+        Elf64_Phdr p;
+        memcpy(&p, data + e.e_phoff + i * sizeof(p), sizeof(p));
+        if (p.p_offset > len || p.p_filesz > len - p.p_offset)
+            return err_set(err, ERR_INVALID, 0, "the kernel is cut off: part %u ends after the file", i);
+        if (p.p_type == PT_NOTE)
+            *ret_is_pvh |= has_pvh_note(data + p.p_offset, p.p_filesz);
+    }
+    return 0;
+}
+
+struct view {
+    uint8_t *data;
+    size_t len;
+};
+
+static void view_done(struct view *v)
+{
+    if (v->data)
+        (void)munmap(v->data, v->len); /* our own mapping */
+}
+
+static int view_open(int fd, size_t max, struct view *ret, struct err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
+        return err_set(err, ERR_INVALID, 0, "the kernel is no file, or an empty one");
+    if ((uint64_t)st.st_size > max)
+        return err_set(err, ERR_TOO_LARGE, 0, "the kernel is larger than %zu MiB", max >> 20);
+    void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+        return err_sys(err, -errno, "map the kernel");
+    *ret = (struct view){ .data = data, .len = (size_t)st.st_size };
+    return 0;
+}
+
+static int check_written(int out, struct err *err)
+{
+    CLEANUP(view_done) struct view v = { 0 };
+    bool is_pvh = false;
+    int r = view_open(out, BZIMAGE_ELF_MAX, &v, err);
+    if (r >= 0)
+        r = bzimage_check_elf(v.data, v.len, &is_pvh, err);
+    if (r >= 0 && !is_pvh)
+        return err_set(err, ERR_INVALID, 0, "the kernel has no PVH entry: it was built without CONFIG_PVH");
+    return r;
+}
+
+int bzimage_to_elf(int from, int out, char version[64], struct err *err)
+{
+    CLEANUP(view_done) struct view v = { 0 };
+    struct bzimage b = { 0 };
+    int r = view_open(from, BZIMAGE_ELF_MAX, &v, err);
+    if (r < 0)
+        return r;
+    if (bzimage_is_elf(v.data, v.len)) {
+        r = write_all_write(out, v.data, v.len);
+        r = r < 0 ? err_sys(err, r, "copy the kernel") : 0;
+    } else {
+        r = bzimage_parse(v.data, v.len, &b, err);
+        if (r >= 0)
+            r = bzimage_inflate(v.data + b.at, b.len, out, BZIMAGE_ELF_MAX, "the kernel", err);
+    }
+    if (r >= 0)
+        r = check_written(out, err);
+    if (r >= 0)
+        memcpy(version, b.version, sizeof(b.version));
+    return r;
+}

@@ -1,0 +1,86 @@
+#include "vm/boot/disk.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/mkext4.h"
+
+#define INODES_PER_MB 64u /* a file for every 16 KiB, as mkfs has it */
+#define INODES_MAX    (1u << 28)
+#define COPY_MAX      (1u << 30) /* bytes at once */
+
+static uint32_t inodes_of(uint64_t mb)
+{
+    uint64_t inodes = mb * INODES_PER_MB;
+    return inodes > INODES_MAX ? INODES_MAX : (uint32_t)inodes;
+}
+
+static int set_size(int fd, uint64_t mb, struct err *err)
+{
+    if (mb < VM_DISK_MB_MIN || mb > VM_DISK_MB_MAX)
+        return err_set(err, ERR_INVALID, 0, "a disk has %u to %u MB, not %llu", VM_DISK_MB_MIN, VM_DISK_MB_MAX,
+                       (unsigned long long)mb);
+    if (ftruncate(fd, (off_t)mkext4_bytes(mb, inodes_of(mb))) < 0)
+        return err_sys(err, -errno, "make a disk of %llu MB", (unsigned long long)mb);
+    return 0;
+}
+
+int vm_disk_make(int fd, uint64_t mb, struct err *err)
+{
+    static const char *const folders[] = { "upper", "work", NULL };
+    int r = set_size(fd, mb, err);
+    if (r >= 0)
+        r = mkext4_format(fd, inodes_of(mb), false, err);
+    return r < 0 ? r : mkext4_folders(fd, folders, err);
+}
+
+int vm_disk_make_volume(int fd, uint64_t mb, struct err *err)
+{
+    int r = set_size(fd, mb, err);
+    if (r >= 0)
+        r = mkext4_format(fd, inodes_of(mb), true, err);
+    return r < 0 ? r : mkext4_remove(fd, "lost+found", err);
+}
+
+static int copy_range(int from, int to, off_t at, off_t end)
+{
+    off_t in = at, out = at;
+    while (in < end) {
+        size_t want = end - in > (off_t)COPY_MAX ? COPY_MAX : (size_t)(end - in);
+        ssize_t n = copy_file_range(from, &in, to, &out, want, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO; /* it became shorter meanwhile */
+    }
+    return 0;
+}
+
+static int copy_data(int from, int to, off_t size)
+{
+    int r = 0;
+    for (off_t at = 0; r >= 0 && at < size;) {
+        off_t data = lseek(from, at, SEEK_DATA);
+        if (data < 0)
+            return errno == ENXIO ? 0 : -errno; /* only a hole is left */
+        at = lseek(from, data, SEEK_HOLE);
+        if (at < 0)
+            return -errno;
+        r = copy_range(from, to, data, at > size ? size : at);
+    }
+    return r;
+}
+
+int vm_disk_copy(int from, int to, struct err *err)
+{
+    struct stat st;
+    if (ioctl(to, FICLONE, from) == 0)
+        return 0;
+    if (fstat(from, &st) < 0 || ftruncate(to, st.st_size) < 0)
+        return err_sys(err, -errno, "copy a disk");
+    int r = copy_data(from, to, st.st_size);
+    return r < 0 ? err_sys(err, r, "copy a disk of %lld bytes", (long long)st.st_size) : 0;
+}

@@ -1,0 +1,17 @@
+/* The private disk of a guest: an ext4 in a sparse file, with the folders upper/ and work/ for the overlay that the
+ * agent mounts. Made once for each size, then copied. All of it blocks. May include: base/, os/, runtime/. */
+#pragma once
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define VM_DISK_MB_MIN 16u
+#define VM_DISK_MB_MAX (16u << 20) /* 16 TiB, the end of an ext4 with 4 KiB blocks */
+
+/* Formats the empty file for mb MiB of files: what the file system needs for itself comes on top. Runs mkfs. */
+int vm_disk_make(int fd, uint64_t mb, struct err *err);
+/* The same for a volume: empty, and with a journal, since it outlives a machine that is killed. */
+int vm_disk_make_volume(int fd, uint64_t mb, struct err *err);
+/* from as it is into the empty file to: by reference where the file system can, else what is not a hole. Needs no
+ * privilege and starts no program. */
+int vm_disk_copy(int from, int to, struct err *err);

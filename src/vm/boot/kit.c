@@ -1,0 +1,388 @@
+#include "vm/boot/kit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/ident.h"
+#include "base/json.h"
+#include "os/mount.h"
+#include "os/tree.h"
+#include "vm/boot/bzimage.h"
+#include "vm/boot/initrd.h"
+#include "vm/boot/module.h"
+
+#define FACTS          "facts.json"
+#define FACTS_MAX      65536
+#define LOCK           "lock"
+#define NEW            "new-" /* what is being made; a remainder is swept by the next run */
+#define INITRAMFS      "initramfs-"
+#define INITRAMFS_KEPT 4
+#define SWEEP_MAX      64
+#define KEY_LEN        16 /* of the kernel's folder and of the initramfs's name */
+#define WAY_OUT        "run `iii vm setup`"
+
+/* --- files of the kit --- */
+
+static int open_kit(const char *data_dir, bool is_made, struct err *err)
+{
+    CLEANUP(close_fd_p) int data = open(data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (data < 0)
+        return err_sys(err, -errno, "open the data folder %s", data_dir);
+    if (is_made && ((mkdirat(data, "vm", 0755) < 0 && errno != EEXIST) ||
+                    (mkdirat(data, VM_KIT_FOLDER, 0755) < 0 && errno != EEXIST)))
+        return err_sys(err, -errno, "make %s/" VM_KIT_FOLDER, data_dir);
+    int kit = mount_open_beneath(data, VM_KIT_FOLDER, O_RDONLY | O_DIRECTORY, 0);
+    if (kit == -ENOENT)
+        return err_set(err, ERR_UNSUPPORTED, 0, "there is no kernel for microVMs: run `iii vm setup --data-dir %s`",
+                       data_dir);
+    return kit < 0 ? err_sys(err, kit, "open %s/" VM_KIT_FOLDER, data_dir) : kit;
+}
+
+/* A file that appears whole or not at all. Returns it open; commit_file() gives it its name. */
+static int begin_file(int kit, char temporary[32])
+{
+    uint8_t random[8];
+    ident_random(random, sizeof(random));
+    memcpy(temporary, NEW, sizeof(NEW));
+    ident_hex(random, sizeof(random), temporary + strlen(NEW));
+    int fd = openat(kit, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    return fd < 0 ? -errno : fd;
+}
+
+static int commit_file(int kit, int fd, const char *temporary, const char *name)
+{
+    if (fsync(fd) == 0 && renameat(kit, temporary, kit, name) == 0)
+        return 0;
+    int r = -errno;
+    (void)unlinkat(kit, temporary, 0); /* the cause is reported */
+    return r;
+}
+
+static json_t *read_facts(int kit, struct err *err)
+{
+    json_t *facts = NULL;
+    CLEANUP(free_p) char *text = xzalloc(FACTS_MAX);
+    CLEANUP(close_fd_p) int fd = mount_open_beneath(kit, FACTS, O_RDONLY | O_NONBLOCK, 0);
+    ssize_t n = fd < 0 ? fd : read(fd, text, FACTS_MAX - 1);
+    if (n < 0 || json_read(text, (size_t)n, &facts, NULL) < 0) {
+        (void)err_set(err, ERR_UNSUPPORTED, 0, "there is no kernel for microVMs yet: " WAY_OUT);
+        return NULL;
+    }
+    return facts;
+}
+
+static int write_facts(int kit, const json_t *facts, struct err *err)
+{
+    char temporary[32];
+    size_t len = 0;
+    CLEANUP(free_p) char *text = json_write(facts, &len);
+    CLEANUP(close_fd_p) int fd = begin_file(kit, temporary);
+    int r = fd < 0 ? fd : write(fd, text, len) == (ssize_t)len ? commit_file(kit, fd, temporary, FACTS) : -EIO;
+    return r < 0 ? err_sys(err, r, "write " FACTS) : 0;
+}
+
+static bool is_key(const char *text)
+{
+    return strlen(text) == KEY_LEN && strspn(text, "0123456789abcdef") == KEY_LEN;
+}
+
+/* --- the initramfs --- */
+
+static int open_modules(int kit, const char *kernel, struct err *err)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "%s/modules", kernel);
+    int fd = mount_open_beneath(kit, path, O_RDONLY | O_DIRECTORY, 0);
+    return fd < 0 ? err_set(err, ERR_UNSUPPORTED, -fd, "the modules of the kernel for microVMs: " WAY_OUT) : fd;
+}
+
+static int make_initramfs(int kit, const char *kernel, const char *name, struct err *err)
+{
+    char temporary[32];
+    CLEANUP(close_fd_p) int modules = open_modules(kit, kernel, err);
+    if (modules < 0)
+        return modules;
+    CLEANUP(close_fd_p) int fd = begin_file(kit, temporary);
+    if (fd < 0)
+        return err_sys(err, fd, "make the first root of microVMs");
+    int r = vm_initrd_write(modules, fd, err);
+    if (r < 0) {
+        (void)unlinkat(kit, temporary, 0); /* the cause is reported */
+        return r;
+    }
+    r = commit_file(kit, fd, temporary, name);
+    return r < 0 ? err_sys(err, r, "name the first root of microVMs") : 0;
+}
+
+/* --- opening --- */
+
+static int64_t size_of(int kit, const char *path)
+{
+    struct stat st;
+    CLEANUP(close_fd_p) int fd = mount_open_beneath(kit, path, O_PATH, 0);
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : -1;
+}
+
+/* A setting that names another kernel than the one the kit was made from. */
+static int check_setting(const json_t *facts, const char *setting, struct err *err)
+{
+    const char *where = json_get_str(facts, "where", "");
+    if (!setting || !*setting)
+        return 0;
+    CLEANUP(free_p) char *real = realpath(setting, NULL);
+    if (real && strcmp(real, where) == 0)
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED, 0, "III_VM_KERNEL is %s, but the kit was made from %s: " WAY_OUT, setting,
+                   where);
+}
+
+static int open_files(int kit, const char *data_dir, const json_t *facts, struct vm_kit *ret, struct err *err)
+{
+    char path[64], key[VM_DIGEST_HEX];
+    const char *kernel = json_get_str(facts, "kernel", "");
+    int r = vm_initrd_key(kernel, key, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(path, sizeof(path), "%s/vmlinux", kernel);
+    ret->kernel_bytes = is_key(kernel) ? size_of(kit, path) : -1;
+    if (ret->kernel_bytes <= 0)
+        return err_set(err, ERR_UNSUPPORTED, 0, "the kernel for microVMs is gone from %s/" VM_KIT_FOLDER ": " WAY_OUT,
+                       data_dir);
+    ret->kernel = xasprintf("%s/" VM_KIT_FOLDER "/%s", data_dir, path);
+    (void)snprintf(path, sizeof(path), INITRAMFS "%.*s", KEY_LEN, key);
+    if (size_of(kit, path) <= 0 && (r = make_initramfs(kit, kernel, path, err)) < 0)
+        return r;
+    ret->initramfs = xasprintf("%s/" VM_KIT_FOLDER "/%s", data_dir, path);
+    ret->initramfs_bytes = size_of(kit, path);
+    ret->version = xstrdup(json_get_str(facts, "version", ""));
+    ret->source = xstrdup(json_get_str(facts, "identity", ""));
+    memcpy(ret->key, key, sizeof(key)); /* the kernel's key is part of it */
+    return 0;
+}
+
+int vm_kit_open(const char *data_dir, const char *setting, struct vm_kit *ret, struct err *err)
+{
+    struct vm_kit k = { 0 };
+    CLEANUP(close_fd_p) int kit = open_kit(data_dir, false, err);
+    if (kit < 0)
+        return kit;
+    JSON_OWNED facts = read_facts(kit, err);
+    if (!facts)
+        return -ENOSYS;
+    int r = check_setting(facts, setting, err);
+    if (r >= 0)
+        r = open_files(kit, data_dir, facts, &k, err);
+    if (r < 0)
+        vm_kit_done(&k);
+    else
+        *ret = k;
+    return r;
+}
+
+void vm_kit_done(struct vm_kit *k)
+{
+    free(k->kernel);
+    free(k->initramfs);
+    free(k->version);
+    free(k->source);
+    *k = (struct vm_kit){ 0 };
+}
+
+/* --- making --- */
+
+struct making {
+    int kit, work; /* work: kit/new-… */
+    char name[32]; /* of work */
+    vm_kernel_say_fn *say;
+    void *arg;
+    char kernel[VM_DIGEST_HEX];
+    char version[64];
+};
+
+static int begin_work(struct making *m, struct err *err)
+{
+    uint8_t random[8];
+    ident_random(random, sizeof(random));
+    memcpy(m->name, NEW, sizeof(NEW));
+    ident_hex(random, sizeof(random), m->name + strlen(NEW));
+    if (mkdirat(m->kit, m->name, 0700) < 0)
+        return err_sys(err, -errno, "make a folder in " VM_KIT_FOLDER);
+    m->work = openat(m->kit, m->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (m->work < 0 || mkdirat(m->work, "fetch", 0755) < 0 || mkdirat(m->work, "kit", 0755) < 0 ||
+        mkdirat(m->work, "kit/modules", 0755) < 0)
+        return err_sys(err, -errno, "make a folder in " VM_KIT_FOLDER);
+    return 0;
+}
+
+/* What the kernel says about itself, "Linux version 6.1.0-54-cloud-amd64 (…": also an ELF file has that. */
+static void find_version(int elf, char ret[64])
+{
+    static const char mark[] = "Linux version ";
+    struct stat st;
+    if (*ret || fstat(elf, &st) < 0 || st.st_size <= 0)
+        return;
+    const char *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, elf, 0);
+    if (data == MAP_FAILED)
+        return;
+    const char *end = data + st.st_size, *at = memmem(data, (size_t)st.st_size, mark, strlen(mark));
+    at = at ? at + strlen(mark) : NULL;
+    size_t n = 0;
+    while (at && at + n < end && n < 63 &&
+           strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_+~", at[n]) && at[n])
+        n++;
+    if (n > 0 && n < 63 && *at != '.')
+        memcpy(ret, at, n);
+    (void)munmap((void *)(uintptr_t)data, (size_t)st.st_size); /* our own mapping */
+}
+
+static int take_kernel(struct making *m, const struct vm_kernel *k, struct vm_digest *sum, struct err *err)
+{
+    CLEANUP(close_fd_p)
+    int elf = openat(m->work, "kit/vmlinux", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (elf < 0)
+        return err_sys(err, -errno, "make the file of the kernel");
+    int r = bzimage_to_elf(k->image, elf, m->version, err);
+    if (r < 0)
+        return err_wrap(err, r, "%s", k->where);
+    find_version(elf, m->version);
+    r = vm_digest_file(sum, elf);
+    if (r >= 0 && fsync(elf) < 0)
+        r = -errno;
+    return r < 0 ? err_sys(err, r, "write the kernel") : 0;
+}
+
+static int take_modules(struct making *m, const struct vm_kernel *k, struct vm_digest *sum, struct err *err)
+{
+    CLEANUP(close_fd_p) int to = openat(m->work, "kit/modules", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(close_fd_p) int from = vm_kernel_modules(k, m->version);
+    if (to < 0)
+        return err_sys(err, -errno, "open the folder of the modules");
+    if (from < 0) {
+        m->say(m->arg, "no modules folder for this kernel: everything has to be built in");
+        CLEANUP(close_fd_p) int order = openat(to, VM_MODULE_ORDER, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        return order < 0 ? err_sys(err, -errno, "write the order of the modules") : 0;
+    }
+    int r = vm_module_collect(from, to, err);
+    if (r < 0)
+        return r;
+    CLEANUP(close_fd_p) int order = openat(to, VM_MODULE_ORDER, O_RDONLY | O_CLOEXEC);
+    return order < 0 || vm_digest_file(sum, order) < 0 ? err_sys(err, -errno, "read the order of the modules") : 0;
+}
+
+static int take_all(struct making *m, struct vm_kernel *k, struct err *err)
+{
+    CLEANUP(close_fd_p) int fetch = openat(m->work, "fetch", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct vm_digest sum;
+    int r = fetch < 0 ? err_sys(err, -errno, "open the folder for the kernel")
+                      : vm_kernel_take(k, fetch, m->say, m->arg, err);
+    if (r < 0)
+        return r;
+    vm_digest_init(&sum);
+    vm_digest_text(&sum, k->identity); /* its modules come from the same place */
+    r = take_kernel(m, k, &sum, err);
+    if (r >= 0)
+        r = take_modules(m, k, &sum, err);
+    vm_digest_end(&sum, m->kernel);
+    m->kernel[KEY_LEN] = '\0';
+    if (r < 0)
+        return r;
+    if (renameat(m->work, "kit", m->kit, m->kernel) == 0)
+        return 0;
+    /* One of that name is there, and something is wrong with it: it goes with the folder we work in. */
+    if ((errno != EEXIST && errno != ENOTEMPTY) || renameat2(m->work, "kit", m->kit, m->kernel, RENAME_EXCHANGE) < 0)
+        return err_sys(err, -errno, "name the folder of the kernel");
+    return 0;
+}
+
+struct initramfs {
+    char name[32];
+    int64_t made_ns;
+};
+
+static int by_age(const void *a, const void *b)
+{
+    const struct initramfs *x = a, *y = b;
+    return (x->made_ns < y->made_ns) - (x->made_ns > y->made_ns); /* newest first */
+}
+
+/* A server that runs may use what an earlier setup made: the kernel before this one stays, and the last few first
+ * roots. Everything else goes, remains of a run that was killed too. */
+static void sweep(int kit, const char *kernel, const char *former)
+{
+    struct initramfs found[SWEEP_MAX];
+    size_t n = 0;
+    struct stat st;
+    int fd = openat(kit, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d)
+        return;
+    for (const struct dirent *e; (e = readdir(d));) {
+        bool is_old = is_key(e->d_name) && strcmp(e->d_name, kernel) != 0 && strcmp(e->d_name, former) != 0;
+        if (is_old || strncmp(e->d_name, NEW, strlen(NEW)) == 0)
+            (void)tree_remove(kit, e->d_name, NULL); /* tried again by the next run */
+        if (strncmp(e->d_name, INITRAMFS, strlen(INITRAMFS)) == 0 && strlen(e->d_name) < sizeof(found[0].name) &&
+            n < SWEEP_MAX && fstatat(kit, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            memcpy(found[n].name, e->d_name, strlen(e->d_name) + 1);
+            found[n++].made_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
+        }
+    }
+    (void)closedir(d); /* read only */
+    qsort(found, n, sizeof(*found), by_age);
+    for (size_t i = INITRAMFS_KEPT; i < n; i++)
+        (void)unlinkat(kit, found[i].name, 0); /* the same */
+}
+
+static int make(struct making *m, struct vm_kernel *k, struct err *err)
+{
+    int r = begin_work(m, err);
+    if (r >= 0)
+        r = take_all(m, k, err);
+    if (r < 0)
+        return r;
+    JSON_OWNED facts = json_pack("{s:s, s:s, s:s, s:s}", "kernel", m->kernel, "version", m->version, "where", k->where,
+                                 "identity", k->identity);
+    return write_facts(m->kit, facts, err);
+}
+
+int vm_kit_make(const char *data_dir, const char *setting, vm_kernel_say_fn *say, void *arg, bool *ret_is_new,
+                struct err *err)
+{
+    CLEANUP(vm_kernel_done) struct vm_kernel k = { .image = NO_FD, .tree = NO_FD };
+    struct making m = { .work = NO_FD, .say = say, .arg = arg };
+    struct err none = ERR_INIT;
+    struct vm_kit there = { 0 };
+    CLEANUP(close_fd_p) int kit = open_kit(data_dir, true, err);
+    if (kit < 0)
+        return kit;
+    CLEANUP(close_fd_p) int lock = openat(kit, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+        return err_set(err, ERR_CONFLICT, 0, "another `iii vm setup` is at work in %s/" VM_KIT_FOLDER, data_dir);
+    int r = vm_kernel_choose(setting, say, arg, &k, err);
+    if (r < 0)
+        return r;
+    JSON_OWNED facts = read_facts(kit, &none);
+    bool is_same = facts && strcmp(json_get_str(facts, "identity", ""), k.identity) == 0;
+    if (is_same && vm_kit_open(data_dir, NULL, &there, &none) >= 0) {
+        vm_kit_done(&there);
+        *ret_is_new = false;
+        return 0;
+    }
+    m.kit = kit;
+    r = make(&m, &k, err);
+    close_fd_p(&m.work);
+    if (*m.name)
+        (void)tree_remove(kit, m.name, NULL); /* a remainder is swept by the next run */
+    if (r >= 0)
+        sweep(kit, m.kernel, json_get_str(facts, "kernel", ""));
+    *ret_is_new = true;
+    return r;
+}

@@ -1,0 +1,116 @@
+/* Sizes are the client's choice, and every size is a template: only those that were used last are kept. A read-only
+ * drive stays as long as a machine, a template or a snapshot is on it. Running machines have their files open, so what
+ * goes here goes for nobody but the next create, which makes it again. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/strlist.h"
+#include "vm/vm_core.h"
+
+#define TEMPLATES_KEPT 16
+#define BASES_KEPT     16 /* unused ones, for images that come again */
+#define ENTRIES_MAX    4096
+
+struct entry {
+    char *path;
+    int64_t used_ns;
+};
+
+static int by_use(const void *a, const void *b)
+{
+    int64_t x = ((const struct entry *)a)->used_ns, y = ((const struct entry *)b)->used_ns;
+    return x > y ? -1 : x < y;
+}
+
+/* Everything in a folder whose name ends so, used last first. */
+static struct entry *list(const char *dir, const char *ending, size_t *ret_n)
+{
+    struct entry *all = xzalloc(ENTRIES_MAX * sizeof(*all));
+    DIR *d = opendir(dir);
+    size_t n = 0, len = strlen(ending);
+    for (struct dirent *e; d && n < ENTRIES_MAX && (e = readdir(d));) {
+        struct stat st;
+        size_t has = strlen(e->d_name);
+        if (*e->d_name == '.' || has < len || strcmp(e->d_name + has - len, ending) != 0 ||
+            (has > 4 && strcmp(e->d_name + has - 4, ".new") == 0) ||
+            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        all[n++] = (struct entry){ .path = xasprintf("%s/%s", dir, e->d_name),
+                                   .used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec };
+    }
+    if (d)
+        (void)closedir(d);
+    qsort(all, n, sizeof(*all), by_use);
+    *ret_n = n;
+    return all;
+}
+
+static void list_free(struct entry *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(all[i].path);
+    free(all);
+}
+
+/* The drives that machines at rest in this folder stand on. */
+static void add_bases(const char *dir, char ***keys)
+{
+    size_t n;
+    struct entry *all = list(dir, "", &n);
+    for (size_t i = 0; i < n; i++) {
+        struct vm_image image = { 0 };
+        if (vm_image_file_load(all[i].path, &image, NULL) == 0)
+            strlist_add(keys, image.base);
+        vm_image_file_done(&image);
+    }
+    list_free(all, n);
+}
+
+static bool is_needed(char *const *keys, const char *path)
+{
+    for (size_t i = 0; keys && keys[i]; i++)
+        if (strstr(path, keys[i]))
+            return true;
+    return false;
+}
+
+static void prune_bases(struct vm *vm, const char *templates)
+{
+    CLEANUP(strlist_free_p) char **keys = NULL;
+    CLEANUP(free_p) char *snaps = xasprintf("%s/snaps", vm->site.dir);
+    CLEANUP(free_p) char *bases = xasprintf("%s/bases", vm->site.dir);
+    size_t n, unused = 0;
+    add_bases(templates, &keys);
+    add_bases(snaps, &keys);
+    for (const struct box *b = vm->boxes; b; b = b->next)
+        if (*b->base)
+            strlist_add(&keys, b->base);
+    vm_source_add_bases(vm, &keys);
+    struct entry *all = list(bases, ".erofs", &n);
+    for (size_t i = 0; i < n; i++)
+        if (!is_needed(keys, all[i].path) && ++unused > BASES_KEPT)
+            (void)unlink(all[i].path); /* gone already is fine */
+    list_free(all, n);
+    all = list(bases, ".ext4", &n); /* empty drives: copied, then nobody needs them */
+    for (size_t i = BASES_KEPT; i < n; i++)
+        (void)unlink(all[i].path);
+    list_free(all, n);
+}
+
+void vm_prune_run(struct vm *vm)
+{
+    CLEANUP(free_p) char *templates = xasprintf("%s/templates", vm->site.dir);
+    size_t n;
+    struct entry *all = list(templates, "", &n);
+    for (size_t i = TEMPLATES_KEPT; i < n; i++)
+        vm_image_file_remove_later(vm, all[i].path);
+    list_free(all, n);
+    prune_bases(vm, templates);
+}

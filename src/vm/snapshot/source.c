@@ -1,0 +1,481 @@
+/* Theory of operation. A new machine is never booted but restored: from a template, which is a machine of the same
+ * image and sizes that was booted once, up to the point where its agent waits to be told who it is. Building one: the
+ * image's layers as one read-only drive (base)  →  an empty writable drive of that size (blank), copied →  boot  →  the
+ * agent answers a probe  →  a rest  →  pause  →  save  →  end  →  the folder gets its name. Those who want the same one
+ * wait for the same build. What a crash leaves has a name that no template has. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/strlist.h"
+#include "vm/boot/base_image.h"
+#include "vm/vm_core.h"
+
+#define WORDS_SHORT 200 /* of a console, in an error */
+/* Work that a kernel puts off while it boots (links that came up, modules that settle) is done once, before it is
+ * saved, and not by every machine that is made of it: an emulated one took a third longer to be ready. */
+#define REST_MS 500
+
+struct waiter {
+    struct waiter *next;
+    vm_source_fn *fn;
+    void *arg;
+};
+
+struct vm_source {
+    struct vm_source *next;
+    struct vm *vm;
+    char key[VM_KEY_MAX];
+    struct vm_image image; /* its folder: where it is being made */
+    char *extra;           /* names of the layers */
+    uint32_t n_layers, extra_len;
+    char *pending; /* path of the file that the tool fills; then it gets its name */
+    struct vm_instance *instance;
+    struct vm_channel *channel;
+    struct timer *rest; /* between boot and save */
+    int ram, disk, probe;
+    bool is_busy; /* something under way will call us, so that we have to be there */
+    struct waiter *waiters;
+    int64_t since_ms;
+};
+
+static void begin(struct vm_source *s);
+
+char *vm_source_base_path(const struct vm *vm, const char *key)
+{
+    return xasprintf("%s/bases/%s.erofs", vm->site.dir, key);
+}
+
+char *vm_source_empty_disk_path(const struct vm *vm, uint32_t disk_mb)
+{
+    return xasprintf("%s/bases/blank-%u.ext4", vm->site.dir, disk_mb);
+}
+
+static char *template_path(const struct vm *vm, const char *key)
+{
+    return xasprintf("%s/templates/%s", vm->site.dir, key);
+}
+
+static void source_free(struct vm_source *s)
+{
+    struct vm_source **at = &s->vm->sources;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (*at)
+        *at = s->next;
+    int fds[] = { s->ram, s->disk, s->probe };
+    for (size_t i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]); /* the machine has its own */
+    vm_channel_cancel(s->channel);
+    timer_free(s->rest);
+    vm_image_file_done(&s->image);
+    free(s->extra);
+    free(s->pending);
+    free(s);
+}
+
+/* took_ms: -1 at its begin. */
+static void tell_of(const struct vm_source *s, int64_t took_ms)
+{
+    const struct vm *vm = s->vm;
+    struct vm_template t = { .backend = vm->base.ops->name,
+                             .base = s->image.base,
+                             .memory_mb = s->image.memory_mb - VM_KERNEL_MB,
+                             .cpus = s->image.cpus,
+                             .took_ms = took_ms };
+    if (vm->on_template && vm->has_templates && !vm->is_ending)
+        vm->on_template(&t);
+}
+
+static void finish(struct vm_source *s, const struct err *err)
+{
+    struct waiter *w = s->waiters;
+    struct vm *vm = s->vm;
+    if (!err)
+        tell_of(s, loop_now_ms(vm->base.loop) - s->since_ms);
+    struct vm_image made = s->image;
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    CLEANUP(free_p) char *path = template_path(vm, s->key);
+    made.folder = NULL;
+    if (s->instance)
+        vm_instance_kill(s->instance, NULL, NULL);
+    if (err && s->image.folder)
+        vm_image_file_remove_later(vm, s->image.folder);
+    if (err && s->pending)
+        (void)unlink(s->pending); /* may not have been made */
+    source_free(s);
+    bool is_good = !err && (!vm->has_templates || vm_image_file_load(path, &made, &why) == 0);
+    if (is_good)
+        vm_prune_run(vm);
+    while (w) {
+        struct waiter *next = w->next;
+        if (!vm->is_ending)
+            w->fn(w->arg, is_good ? &made : NULL, is_good ? NULL : &why);
+        free(w);
+        w = next;
+    }
+    vm_image_file_done(&made);
+}
+
+/* --- the machine --- */
+
+static void on_template_gone(void *arg, const struct err *err)
+{
+    struct vm_source *s = arg;
+    struct err why = ERR_INIT;
+    CLEANUP(free_p) char *path = template_path(s->vm, s->key);
+    s->is_busy = false;
+    if (!err && vm_image_file_seal(s->image.folder, path, &s->image, &why) < 0)
+        err = &why;
+    finish(s, err);
+}
+
+static void on_saved(void *arg, const struct err *err)
+{
+    struct vm_source *s = arg;
+    if (err) {
+        finish(s, err);
+        return;
+    }
+    struct vm_instance *m = s->instance;
+    s->instance = NULL;
+    s->is_busy = true;
+    vm_instance_kill(m, on_template_gone, s);
+}
+
+static void on_paused(void *arg, const struct err *err)
+{
+    struct vm_source *s = arg;
+    struct err why = ERR_INIT;
+    CLEANUP(free_p) char *path = xasprintf("%s/state", s->image.folder);
+    CLEANUP(close_fd_p) int state = err ? NO_FD : vm_image_file_make(path, 0, &why);
+    if (err || state < 0)
+        finish(s, err ? err : &why);
+    else
+        s->vm->site.vmm->save(vm_instance_control(s->instance), state, false, on_saved, s);
+}
+
+static void boot_failed(struct vm_source *s, const struct err *err)
+{
+    struct err why = *err;
+    CLEANUP(free_p) char *words = vm_instance_words(s->instance);
+    size_t len = strlen(words);
+    (void)err_wrap(&why, 0, "boot a virtual machine (its console: %s)",
+                   len ? words + (len > WORDS_SHORT ? len - WORDS_SHORT : 0) : "nothing");
+    finish(s, &why);
+}
+
+static void on_rested(void *arg)
+{
+    struct vm_source *s = arg;
+    s->rest = timer_free(s->rest);
+    vm_instance_pause(s->instance, on_paused, s);
+}
+
+static void on_probed(void *arg, int fd, const struct err *err)
+{
+    struct vm_source *s = arg;
+    s->channel = NULL;
+    s->probe = fd; /* stays until it is saved: a machine that is restored then has a host from the start */
+    if (err)
+        boot_failed(s, err);
+    else
+        s->rest = timer_new(s->vm->base.loop, REST_MS, 0, on_rested, s);
+}
+
+static void on_died(void *arg)
+{
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_UPSTREAM, 0, "it has ended");
+    boot_failed(arg, &err);
+}
+
+static void on_instance(void *arg, const struct err *err)
+{
+    struct vm_source *s = arg;
+    struct err over = ERR_INIT;
+    s->is_busy = false;
+    if (err)
+        s->instance = NULL;
+    if (err || s->vm->is_ending) {
+        (void)err_set(&over, ERR_CAPACITY, 0, "the server ends");
+        finish(s, err ? err : &over);
+        return;
+    }
+    struct vm_channel_options opt = { .first_ms = VM_BOOT_MS,
+                                      .deadline_ms = VM_BOOT_MS,
+                                      .handshake.what = VM_HANDSHAKE_PROBE };
+    vm_instance_on_gone(s->instance, on_died, s); /* a kernel that panics does not let us wait */
+    s->channel = vm_instance_handshake(s->instance, &opt, on_probed, s);
+}
+
+static void on_disk(void *arg, int fd, const struct err *err)
+{
+    struct vm_source *s = arg;
+    struct vm *vm = s->vm;
+    struct err why = ERR_INIT;
+    s->is_busy = false;
+    s->disk = fd;
+    CLEANUP(free_p) char *ram = xasprintf("%s/ram", s->image.folder);
+    if (!err && !vm->is_ending)
+        s->ram = vm_image_file_make(ram, (uint64_t)s->image.memory_mb << 20, &why);
+    if (err || s->ram < 0 || vm->is_ending) {
+        finish(s, err ? err : &why);
+        return;
+    }
+    CLEANUP(free_p) char *base = vm_source_base_path(vm, s->image.base);
+    char name[VM_TOOL_WIRE_NAME_MAX];
+    vm_instance_new_name(name);
+    struct vm_instance_plan plan = { .name = name,
+                                     .memory_mb = s->image.memory_mb,
+                                     .cpus = s->image.cpus,
+                                     .is_kvm = s->image.is_kvm,
+                                     .flags = VM_TOOL_WIRE_SHARED_RAM,
+                                     .base = base,
+                                     .ram_fd = s->ram,
+                                     .disk_fd = s->disk };
+    s->is_busy = true;
+    s->instance = vm_instance_start(&vm->site, &plan, on_instance, s);
+}
+
+/* --- its drives --- */
+
+static void on_filled(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+{
+    struct vm_source *s = arg;
+    struct err why = ERR_INIT;
+    (void)reply;
+    (void)fds;
+    s->is_busy = false;
+    CLEANUP(free_p) char *pending = STEAL(s->pending);
+    if (s->vm->is_ending)
+        (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
+    CLEANUP(free_p) char *to = xstrndup(pending, strlen(pending) - strlen(".new"));
+    /* Many machines read it, so nobody writes to it any more, whoever gets hold of it. */
+    if (!err && !why.code && (chmod(pending, 0444) < 0 || rename(pending, to) < 0))
+        (void)err_sys(&why, -errno, "keep %s", to);
+    if (err || why.code) {
+        (void)unlink(pending); /* half-made */
+        finish(s, err ? err : &why);
+    } else {
+        begin(s);
+    }
+}
+
+/* Has the tool fill `path`, then goes on with begin(). */
+static void fill(struct vm_source *s, const char *path, struct vm_tool_wire_request *q, const char *extra)
+{
+    struct err err = ERR_INIT;
+    s->pending = xasprintf("%s.new", path);
+    (void)unlink(s->pending); /* of a server that was killed */
+    CLEANUP(close_fd_p) int fd = vm_image_file_make(s->pending, 0, &err);
+    if (fd < 0) {
+        finish(s, &err);
+        return;
+    }
+    q->version = VM_TOOL_WIRE_VERSION;
+    s->is_busy = true;
+    vm_tool_call_start(&s->vm->site.calls, q, extra, &fd, 1, on_filled, s);
+}
+
+static void begin(struct vm_source *s)
+{
+    struct vm *vm = s->vm;
+    struct err err = ERR_INIT;
+    CLEANUP(free_p) char *base = vm_source_base_path(vm, s->image.base);
+    CLEANUP(free_p) char *blank = vm_source_empty_disk_path(vm, s->image.disk_mb);
+    if (access(base, R_OK) < 0) {
+        struct vm_tool_wire_request q = { .op = VM_TOOL_WIRE_BASE, .n_layers = s->n_layers, .extra_len = s->extra_len };
+        fill(s, base, &q, s->extra);
+        return;
+    }
+    if (access(blank, R_OK) < 0) {
+        struct vm_tool_wire_request q = { .op = VM_TOOL_WIRE_DISK, .disk_mb = s->image.disk_mb };
+        fill(s, blank, &q, "");
+        return;
+    }
+    if (!vm->has_templates) {
+        finish(s, NULL);
+        return;
+    }
+    s->image.folder = xasprintf("%s/templates/%s.new", vm->site.dir, s->key);
+    CLEANUP(free_p) char *disk = xasprintf("%s/disk", s->image.folder);
+    vm_image_file_remove(s->image.folder); /* of a server that was killed */
+    if (mkdir(s->image.folder, 0700) < 0) {
+        (void)err_sys(&err, -errno, "make %s", s->image.folder);
+        finish(s, &err);
+        return;
+    }
+    s->is_busy = true;
+    vm_image_file_copy(vm, blank, disk, on_disk, s);
+}
+
+/* --- who wants one --- */
+
+/* Names below the image folder, which is all that the tool takes. */
+static int name_layers(struct vm_source *s, const struct box_plan *plan, struct err *err)
+{
+    size_t skip = strlen(s->vm->image_dir), len = 0;
+    s->extra = xzalloc(VM_TOOL_WIRE_EXTRA_MAX);
+    for (size_t i = 0; i < plan->n_layers; i++) {
+        const char *layer = plan->layers[i];
+        if (strncmp(layer, s->vm->image_dir, skip) != 0 || layer[skip] != '/')
+            return err_set(err, ERR_INVALID, 0, "layer %.100s is not in the image folder", layer);
+        size_t n = strlen(layer + skip + 1) + 1;
+        if (len + n > VM_TOOL_WIRE_EXTRA_MAX || i >= VM_TOOL_WIRE_LAYERS_MAX)
+            return err_set(err, ERR_TOO_LARGE, 0, "an image of %zu layers is too large for a virtual machine",
+                           plan->n_layers);
+        memcpy(s->extra + len, layer + skip + 1, n);
+        len += n;
+    }
+    s->n_layers = (uint32_t)plan->n_layers;
+    s->extra_len = (uint32_t)len;
+    int r = vm_base_image_key(plan->layers, plan->n_layers, s->image.base);
+    return r < 0 ? err_sys(err, r, "name an image of %zu layers", plan->n_layers) : 0;
+}
+
+static uint32_t cpus_of(const struct vm *vm, uint32_t cpu_milli)
+{
+    uint32_t wanted = (cpu_milli + 999) / 1000;
+    uint32_t most = vm->host_cpus < VM_TOOL_WIRE_CPUS_MAX ? vm->host_cpus : VM_TOOL_WIRE_CPUS_MAX;
+    return wanted < 1 ? 1 : wanted > most ? most : wanted;
+}
+
+static struct vm_source *source_new(struct vm *vm, const struct box_plan *plan, struct err *err)
+{
+    struct vm_source *s = xzalloc(sizeof(*s));
+    *s = (struct vm_source){ .vm = vm, .ram = NO_FD, .disk = NO_FD, .probe = NO_FD };
+    uint32_t memory = plan->memory_mb ? plan->memory_mb : VM_MEMORY_MB;
+    s->image.memory_mb = (memory < VM_TOOL_WIRE_MEMORY_MIN ? VM_TOOL_WIRE_MEMORY_MIN : memory) + VM_KERNEL_MB;
+    s->image.cpus = cpus_of(vm, plan->cpu_milli);
+    s->image.disk_mb = plan->disk_mb ? plan->disk_mb : VM_DISK_MB;
+    if (vm_ready_open(vm, err) < 0 || name_layers(s, plan, err) < 0) {
+        source_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+/* A monitor that was replaced may not be able to load what the former one saved: its templates are others. */
+static void set_key(struct vm_source *s)
+{
+    const struct vm *vm = s->vm;
+    vm_compat_note(vm, vm->site.is_kvm, &s->image);
+    (void)snprintf(s->key, sizeof(s->key), "%s%u-%.40s-m%u-c%u-d%u-%.16s-%08x%s", vm->base.ops->name, s->image.shape,
+                   s->image.base, s->image.memory_mb, s->image.cpus, s->image.disk_mb, vm->kit.key,
+                   vm_compat_program(vm), s->image.is_kvm ? "-kvm" : "");
+}
+
+struct telling {
+    vm_source_fn *fn;
+    void *arg;
+    struct err err;
+};
+
+static void tell(void *arg)
+{
+    CLEANUP(free_p) struct telling *t = arg;
+    t->fn(t->arg, NULL, &t->err);
+}
+
+static void refuse(struct vm *vm, const struct err *err, vm_source_fn *fn, void *arg)
+{
+    struct telling *t = xzalloc(sizeof(*t));
+    *t = (struct telling){ .fn = fn, .arg = arg, .err = *err };
+    loop_defer(vm->base.loop, tell, t);
+}
+
+static void wait_for(struct vm_source *s, vm_source_fn *fn, void *arg)
+{
+    struct waiter *w = xzalloc(sizeof(*w)), **at = &s->waiters;
+    *w = (struct waiter){ .fn = fn, .arg = arg };
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+}
+
+/* It is known what machines run on: is there one like it, or one under way? */
+static void find(struct vm_source *s, vm_source_fn *fn, void *arg)
+{
+    struct vm *vm = s->vm;
+    struct err err = ERR_INIT;
+    struct vm_image found = { 0 };
+    set_key(s);
+    for (struct vm_source *other = vm->sources; other; other = other->next)
+        if (strcmp(other->key, s->key) == 0) {
+            source_free(s);
+            wait_for(other, fn, arg);
+            return;
+        }
+    CLEANUP(free_p) char *path = template_path(vm, s->key);
+    int r = vm->has_templates ? vm_image_file_load(path, &found, &err) : err_set(&err, ERR_NOT_FOUND, 0, "no template");
+    if (r == 0 && (r = vm_compat_check(vm, &found, &err)) < 0)
+        vm_image_file_done(&found);
+    if (r == 0) {
+        source_free(s);
+        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used last: see prune.c */
+        fn(arg, &found, NULL);
+        vm_image_file_done(&found);
+        return;
+    }
+    if (err.code != ERR_NOT_FOUND)
+        vm_image_file_remove(path); /* damaged, of another CPU, or written to by a monitor that was taken over */
+    s->next = vm->sources;
+    vm->sources = s;
+    s->since_ms = loop_now_ms(vm->base.loop);
+    wait_for(s, fn, arg);
+    tell_of(s, -1);
+    begin(s);
+}
+
+static void on_ready(void *arg)
+{
+    struct vm_source *s = arg;
+    struct err over = { .code = ERR_CAPACITY, .sys = ECANCELED };
+    CLEANUP(free_p) struct waiter *first = s->waiters;
+    s->waiters = NULL;
+    if (s->vm->is_ending) {
+        vm_source_fn *fn = first->fn;
+        source_free(s);
+        fn(first->arg, NULL, &over);
+    } else {
+        find(s, first->fn, first->arg);
+    }
+}
+
+void vm_source_get(struct vm *vm, const struct box_plan *plan, vm_source_fn *fn, void *arg)
+{
+    struct err err = ERR_INIT;
+    struct vm_source *s = source_new(vm, plan, &err);
+    if (!s) {
+        refuse(vm, &err, fn, arg);
+    } else if (vm->is_probing) {
+        wait_for(s, fn, arg);
+        vm_ready_when(vm, on_ready, s);
+    } else {
+        find(s, fn, arg);
+    }
+}
+
+void vm_source_add_bases(const struct vm *vm, char ***keys)
+{
+    for (const struct vm_source *s = vm->sources; s; s = s->next)
+        strlist_add(keys, s->image.base);
+}
+
+void vm_source_end_all(struct vm *vm)
+{
+    struct err over = { .sys = ECANCELED };
+    struct vm_source *next;
+    for (struct vm_source *s = vm->sources; s; s = next) {
+        next = s->next;
+        if (!s->is_busy)
+            finish(s, &over);
+    }
+}

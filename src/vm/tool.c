@@ -1,0 +1,379 @@
+/* Rules of the tool: one request, one thread, no path from its client (layers are names beneath the image folder), and
+ * every field checked before anything is done. */
+#include "vm/tool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/strlist.h"
+#include "os/cgroup.h"
+#include "os/mount.h"
+#include "os/proc.h"
+#include "os/seqsock.h"
+#include "os/tree.h"
+#include "runtime/bridge.h"
+#include "vm/boot/base_image.h"
+#include "vm/boot/disk.h"
+#include "vm/boot/probe.h"
+#include "vm/net/tap.h"
+#include "vm/vmm/jail.h"
+
+#define SOCKET_FD 3
+#define KILL_MS   10000
+#define FREEZE_MS 5000
+#define PIDS_MAX  64 /* of a monitor: it has one process */
+
+struct tool {
+    const char *data_dir, *image_dir;
+    struct vm_jail_site site;
+    struct vm_tool_wire_request q;
+    char extra[VM_TOOL_WIRE_EXTRA_MAX + 1];
+    int fds[VM_TOOL_WIRE_FDS];
+    size_t n_fds;
+    struct cgroup_host host;
+    struct vm_tool_wire_reply reply;
+    int fds_back[VM_TOOL_WIRE_REPLY_FDS];
+};
+
+static int group_name(const struct tool *t, char ret[CGROUP_NAME_MAX], struct err *err)
+{
+    CLEANUP(close_fd_p) int data = open(t->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = data < 0 ? -errno : vm_tool_wire_group(data, t->q.name, ret);
+    return r < 0 ? err_sys(err, r, "open data folder %s", t->data_dir) : 0;
+}
+
+static int start(struct tool *t, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    struct cgroup_limits limits = { .memory_mb = t->q.memory_mb + VM_TOOL_WIRE_OVERHEAD_MB,
+                                    .cpu_milli = t->q.cpu_milli };
+    int r = group_name(t, name, err);
+    if (r >= 0)
+        r = cgroup_make(&t->host, name, &limits, &group, err);
+    if (r < 0)
+        return r;
+    size_t n;
+    int fds[VM_TOOL_WIRE_FDS];
+    enum vm_tool_wire_fd first = vm_tool_wire_fds(t->q.vmm, &n);
+    memset(fds, 0xff, sizeof(fds));
+    memcpy(fds + first, t->fds, n * sizeof(*fds));
+    struct vm_jail_plan plan = { .q = &t->q, .fds = fds, .site = &t->site, .group = t->host.trees ? &group : NULL };
+    r = vm_jail_start(&plan, &t->reply, t->fds_back, err);
+    if (r < 0) {
+        (void)cgroup_kill(&group);
+        (void)cgroup_remove(&group); /* empty, or the next sweep's */
+    }
+    return r;
+}
+
+/* Only a process that is a machine's, and that the daemon has named by its start, too. -ESRCH: it is gone. */
+static int open_process(const struct tool *t, struct err *err)
+{
+    char path[40];
+    struct stat st;
+    CLEANUP(close_fd_p) int pidfd = t->q.pid > 1 ? proc_open(t->q.pid) : -ESRCH;
+    if (pidfd == -ESRCH || (pidfd >= 0 && proc_start_time(t->q.pid) != t->q.start_time)) {
+        (void)err_set(err, ERR_GONE, 0, "the virtual machine has ended");
+        return -ESRCH;
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%d", t->q.pid);
+    if (pidfd < 0 || stat(path, &st) < 0)
+        return err_sys(err, pidfd < 0 ? pidfd : -errno, "look at process %d", t->q.pid);
+    if (geteuid() == 0 && !vm_jail_is_uid(st.st_uid))
+        return err_set(err, ERR_FORBIDDEN, 0, "process %d is no virtual machine", t->q.pid);
+    return steal_fd(&pidfd);
+}
+
+/* Without a control group. */
+static int kill_process(const struct tool *t, struct err *err)
+{
+    CLEANUP(close_fd_p) int pidfd = open_process(t, err);
+    if (pidfd < 0)
+        return pidfd == -ESRCH ? 0 : pidfd;
+    struct pollfd p = { .fd = pidfd, .events = POLLIN };
+    if (proc_signal(pidfd, SIGKILL) < 0 || poll(&p, 1, KILL_MS) != 1)
+        return err_set(err, ERR_INTERNAL, 0, "process %d does not end", t->q.pid);
+    return 0;
+}
+
+/* --- one that nobody has named by its process --- */
+
+/* Its parent has not asked for its end yet. */
+static bool is_zombie(const char *pid)
+{
+    char path[40], text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    const char *state = proc_stat_field(text, 3);
+    return !state || *state == 'Z';
+}
+
+static bool has_argument(const char *pid, const char *name)
+{
+    char path[40], text[8192];
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
+    CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    for (const char *p = text; p < text + n; p += strlen(p) + 1)
+        if (strcmp(p, name) == 0)
+            return true;
+    return false;
+}
+
+/* Root's machines have a user id that their name gives, which they cannot change. An ordinary user's have only the name
+ * among their arguments, and a user namespace that is not ours. */
+static bool is_instance(const char *pid, const char *name)
+{
+    char path[40];
+    struct stat st, ours, theirs;
+    (void)snprintf(path, sizeof(path), "/proc/%.20s", pid);
+    if (stat(path, &st) < 0 || is_zombie(pid))
+        return false;
+    if (geteuid() == 0)
+        return st.st_uid == vm_jail_uid_of(name);
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/ns/user", pid);
+    return has_argument(pid, name) && stat(path, &theirs) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+           theirs.st_ino != ours.st_ino;
+}
+
+static unsigned kill_all_named(const char *name)
+{
+    DIR *d = opendir("/proc");
+    unsigned n = 0;
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        if (e->d_name[0] < '1' || e->d_name[0] > '9')
+            continue;
+        CLEANUP(close_fd_p) int pidfd = proc_open((pid_t)strtol(e->d_name, NULL, 10));
+        if (pidfd < 0 || !is_instance(e->d_name, name)) /* looked at while we hold it: it is the same process */
+            continue;
+        n++;
+        (void)proc_signal(pidfd, SIGKILL); /* gone is what it shall be */
+    }
+    if (d)
+        (void)closedir(d);
+    return n;
+}
+
+static void nap(void)
+{
+    struct timespec ts = { .tv_nsec = 2000000 };
+    (void)nanosleep(&ts, NULL);
+}
+
+static int kill_named(const struct tool *t, struct err *err)
+{
+    for (int waited = 0; waited < KILL_MS; waited += 2) {
+        if (kill_all_named(t->q.name) == 0)
+            return 0;
+        nap();
+    }
+    return err_set(err, ERR_INTERNAL, EBUSY, "the processes of machine %s do not end", t->q.name);
+}
+
+static int end_processes(struct tool *t, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    int r = group_name(t, name, err);
+    if (r < 0)
+        return r;
+    if (cgroup_open(&t->host, name, &group) < 0)
+        return t->q.pid ? kill_process(t, err) : kill_named(t, err);
+    for (int waited = 0; waited < KILL_MS; waited += 2) {
+        (void)cgroup_kill(&group); /* empty is fine */
+        r = cgroup_is_empty(&group) ? cgroup_remove(&group) : -EBUSY;
+        if (r != -EBUSY)
+            return r < 0 ? err_sys(err, r, "remove control group %s", name) : 0;
+        nap();
+    }
+    return err_set(err, ERR_INTERNAL, EBUSY, "processes of control group %s do not end", name);
+}
+
+/* What the monitor made in its folder is of another user than the daemon. */
+static int remove_box(const struct tool *t, struct err *err)
+{
+    char name[VM_TOOL_WIRE_NAME_MAX + sizeof(VM_TOOL_WIRE_BOX_SUFFIX)];
+    CLEANUP(close_fd_p) int data = open(t->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_fd_p)
+    int run = data < 0 ? NO_FD : mount_open_beneath(data, VM_TOOL_WIRE_RUN, O_PATH | O_DIRECTORY, 0);
+    (void)snprintf(name, sizeof(name), "%s" VM_TOOL_WIRE_BOX_SUFFIX, t->q.name);
+    return run < 0 ? 0 : tree_remove(run, name, err);
+}
+
+static int end(struct tool *t, struct err *err)
+{
+    int r = end_processes(t, err);
+    return r < 0 ? r : remove_box(t, err);
+}
+
+static int freeze(struct tool *t, bool is_freeze, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    int r = group_name(t, name, err);
+    if (r >= 0 && (r = cgroup_open(&t->host, name, &group)) < 0)
+        return err_sys(err, r, "open control group %s", name);
+    if (r < 0)
+        return r;
+    r = is_freeze ? cgroup_freeze(&group, FREEZE_MS) : cgroup_thaw(&group);
+    return r < 0 ? err_sys(err, r, "%s control group %s", is_freeze ? "freeze" : "thaw", name) : 0;
+}
+
+static int limit(struct tool *t, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    struct cgroup_limits limits = { .memory_mb = t->q.memory_mb ? t->q.memory_mb + VM_TOOL_WIRE_OVERHEAD_MB : 0,
+                                    .cpu_milli = t->q.cpu_milli };
+    int r = group_name(t, name, err);
+    if (r >= 0 && (r = cgroup_open(&t->host, name, &group)) < 0)
+        return err_sys(err, r, "open control group %s", name);
+    return r < 0 ? r : cgroup_limits_set(&group, &limits, err);
+}
+
+/* Whether a process is in the group of that machine; true on a host without groups. */
+static bool is_member(const struct tool *t, const char *group_of_instance)
+{
+    struct cgroup group;
+    pid_t pids[PIDS_MAX];
+    if (!t->host.trees)
+        return true;
+    size_t n = cgroup_open(&t->host, group_of_instance, &group) < 0 ? 0 : cgroup_pids(&group, pids, PIDS_MAX);
+    for (size_t i = 0; i < n; i++)
+        if (pids[i] == t->q.pid)
+            return true;
+    return false;
+}
+
+static int net(struct tool *t, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    int r = group_name(t, name, err);
+    CLEANUP(close_fd_p) int pidfd = r < 0 ? r : open_process(t, err);
+    if (pidfd < 0)
+        return pidfd;
+    if (!is_member(t, name))
+        return err_set(err, ERR_FORBIDDEN, 0, "process %d is not virtual machine %s", t->q.pid, t->q.name);
+    struct vm_tap_instance m = { .pidfd = pidfd, .pid = t->q.pid, .is_root = geteuid() == 0 };
+    if (t->q.op == VM_TOOL_WIRE_EGRESS_REDIRECT)
+        return vm_tap_egress_redirect(&m, t->fds_back, err);
+    return t->q.op == VM_TOOL_WIRE_JOIN ? vm_tap_join(&m, &t->q, t->fds[VM_TOOL_WIRE_FD_OUT], err)
+                                        : vm_tap_leave(&m, &t->q, err);
+}
+
+static int base(struct tool *t, struct err *err)
+{
+    CLEANUP(strlist_free_p) char **layers = NULL;
+    const char *at = t->extra;
+    for (uint32_t i = 0; i < t->q.n_layers; i++, at += strlen(at) + 1) {
+        CLEANUP(free_p) char *path = xasprintf("%s/%s", t->image_dir, at);
+        strlist_add(&layers, path);
+    }
+    return vm_base_image_build(t->image_dir, (const char *const *)layers, t->q.n_layers, t->fds[VM_TOOL_WIRE_FD_OUT],
+                               err);
+}
+
+/* As the user whose kit it is, and no more than that: a guest is booted, and the answer written there. */
+static int probe(struct tool *t, struct err *err)
+{
+    CLEANUP(vm_kit_done) struct vm_kit kit = { 0 };
+    int r = vm_probe_confine(t->data_dir, err);
+    if (r >= 0)
+        r = vm_kit_open(t->data_dir, NULL, &kit, err);
+    return r < 0 ? r : vm_probe_refresh(t->data_dir, &kit, err);
+}
+
+static int run(struct tool *t, struct err *err)
+{
+    switch (t->q.op) {
+    case VM_TOOL_WIRE_START:
+        return start(t, err);
+    case VM_TOOL_WIRE_KILL:
+        return end(t, err);
+    case VM_TOOL_WIRE_LIMIT:
+        return limit(t, err);
+    case VM_TOOL_WIRE_FREEZE:
+    case VM_TOOL_WIRE_THAW:
+        return freeze(t, t->q.op == VM_TOOL_WIRE_FREEZE, err);
+    case VM_TOOL_WIRE_SWITCH:
+        return bridge_make(&t->fds_back[0], err);
+    case VM_TOOL_WIRE_JOIN:
+    case VM_TOOL_WIRE_LEAVE:
+    case VM_TOOL_WIRE_EGRESS_REDIRECT:
+        return net(t, err);
+    case VM_TOOL_WIRE_BASE:
+        return base(t, err);
+    case VM_TOOL_WIRE_PROBE:
+        return probe(t, err);
+    default:
+        return t->q.flags & VM_TOOL_WIRE_VOLUME ? vm_disk_make_volume(t->fds[VM_TOOL_WIRE_FD_OUT], t->q.disk_mb, err)
+                                                : vm_disk_make(t->fds[VM_TOOL_WIRE_FD_OUT], t->q.disk_mb, err);
+    }
+}
+
+static int receive(struct tool *t, struct err *err)
+{
+    struct {
+        struct vm_tool_wire_request q;
+        char extra[VM_TOOL_WIRE_EXTRA_MAX];
+    } *msg = malloc(sizeof(*msg));
+    if (!msg)
+        return err_sys(err, -ENOMEM, "receive a request");
+    ssize_t n = seqsock_recv(SOCKET_FD, msg, sizeof(*msg), t->fds, VM_TOOL_WIRE_FDS, &t->n_fds);
+    int r = 0;
+    if (n < (ssize_t)sizeof(t->q) || (size_t)n - sizeof(t->q) != msg->q.extra_len)
+        r = err_set(err, ERR_INVALID, 0, "vm tool: a request of %zd bytes", n);
+    if (r >= 0) {
+        t->q = msg->q;
+        memcpy(t->extra, msg->extra, t->q.extra_len);
+        r = vm_tool_wire_check(&t->q, t->extra, t->n_fds, err);
+    }
+    free(msg);
+    return r;
+}
+
+static void answer(struct tool *t, int r, const struct err *err)
+{
+    struct iovec parts[2] = { { &t->reply, sizeof(t->reply) }, { NULL, 0 } };
+    t->reply.version = VM_TOOL_WIRE_VERSION;
+    t->reply.result = r < 0 ? r : 0;
+    t->reply.code = r < 0 ? err->code : ERR_NONE;
+    (void)snprintf(t->reply.text, sizeof(t->reply.text), "%.399s", r < 0 ? err->msg : "");
+    size_t n = 0;
+    while (n < VM_TOOL_WIRE_REPLY_FDS && t->fds_back[n] >= 0)
+        n++;
+    (void)seqsock_send(SOCKET_FD, parts, t->fds_back, n); /* a daemon that is gone sweeps later */
+}
+
+int vm_tool_main(int argc, char **argv)
+{
+    static struct tool t = { .fds_back = { NO_FD, NO_FD } };
+    struct err err = ERR_INIT;
+    if (argc != 7)
+        return 2;
+    t.data_dir = argv[2];
+    t.image_dir = argv[3];
+    t.site = (struct vm_jail_site){ .firecracker = argv[4], .libkrun = argv[5], .jailer = argv[6] };
+    int r = receive(&t, &err);
+    if (r >= 0)
+        r = cgroup_host_init(&t.host, NULL, &err);
+    if (r >= 0)
+        r = run(&t, &err);
+    answer(&t, r, &err);
+    return r < 0;
+}

@@ -1,0 +1,817 @@
+/* Theory of operation. A box is one machine (instance.h). It is restored from a folder with a machine at rest: a
+ * template (source.c), or a sandbox that was saved while it ran (snapshot.c). Its memory is the folder's, copied page
+ * by page as it writes; its drive is a copy of the folder's. It is paused until its agent has been told who it is:
+ * name, clock, entropy, token; so two machines from one folder are never the same to anybody.
+ *
+ * A machine outlives the server. Its sockets lie in vm/run, its drive in vm/boxes, both under its own random name; the
+ * sandbox's record says which process it is. What no record names is killed by sweep(). */
+#include "vm/vm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "runtime/traffic.h"
+#include "vm/clock.h"
+#include "vm/net/tap.h"
+#include "vm/vm_core.h"
+
+#define TICK_MS        1000
+#define DEFAULT_NOFILE 65536
+#define DEFAULT_SHM_MB 64
+
+/* A box on its way: restored, or found again. */
+struct making {
+    struct making *next;
+    struct box *box;
+    struct vm_image image;
+    struct box_plan plan; /* only its numbers and names inside; what it borrows is not kept */
+    char *workdir;
+    struct vm_channel *channel;
+    int disk;
+    bool is_adoption, was_paused;
+    bool is_waking, is_answered; /* its monitor has been told to let it run; its agent has answered */
+    bool is_busy;                /* something under way will call us, so that we have to be there */
+    int guest_fd;
+    box_ready_fn *fn;
+    void *arg;
+};
+
+struct pausing {
+    struct pausing *next;
+    struct box *box;
+    bool is_pause;
+    box_done_fn *fn;
+    void *arg;
+};
+
+bool vm_is_backend(const char *name)
+{
+    uint32_t number;
+    return vmm_by_name(name, &number) != NULL;
+}
+
+static struct box *box_new(struct vm *vm, const char *id)
+{
+    struct box *box = xzalloc(sizeof(*box));
+    box->vm = vm;
+    (void)snprintf(box->id, sizeof(box->id), "%s", id);
+    box->next = vm->boxes;
+    vm->boxes = box;
+    return box;
+}
+
+static void box_free(struct box *box)
+{
+    struct box **at = &box->vm->boxes;
+    while (*at != box)
+        at = &(*at)->next;
+    *at = box->next;
+    for (struct pausing *p; (p = box->pausings);) { /* the machine went with whoever would have answered */
+        box->pausings = p->next;
+        free(p);
+    }
+    free(box);
+}
+
+/* --- the end of a box --- */
+
+struct ending {
+    struct vm *vm;
+    struct vm_instance *instance;
+    char *folder;
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void on_ended(void *arg, const struct err *err)
+{
+    struct ending *e = arg;
+    if (!err)
+        vm_image_file_remove_later(e->vm, e->folder);
+    if (e->fn && !e->vm->is_ending)
+        e->fn(e->arg, err);
+    free(e->folder);
+    free(e);
+}
+
+static void kill_instance(void *arg)
+{
+    struct ending *e = arg;
+    if (e->instance)
+        vm_instance_kill(e->instance, on_ended, e);
+    else
+        on_ended(e, NULL);
+}
+
+static void end_instance(struct box *box, box_done_fn *fn, void *arg)
+{
+    struct ending *e = xzalloc(sizeof(*e));
+    vm_snapshot_forget_box(box);
+    *e = (struct ending){ .vm = box->vm,
+                          .instance = box->instance,
+                          .folder = vm_image_file_box_folder(box->vm, box->name),
+                          .fn = fn,
+                          .arg = arg };
+    bool is_flushing = vm_volume_flush(box, kill_instance, e);
+    vm_volume_forget_box(box);
+    vm_net_forget_box(box);
+    if (!is_flushing)
+        kill_instance(e);
+    box->instance = NULL;
+}
+
+static void vm_destroy(struct box *box, box_done_fn *fn, void *arg)
+{
+    end_instance(box, fn, arg);
+    box_free(box);
+}
+
+static void vm_forget(struct box *box)
+{
+    vm_snapshot_forget_box(box);
+    vm_volume_forget_box(box);
+    vm_net_forget_box(box);
+    if (box->instance)
+        vm_instance_forget(box->instance);
+    box_free(box);
+}
+
+static void on_instance_gone(void *arg)
+{
+    struct box *box = arg;
+    box->is_dead = true;
+    if (box->on_gone)
+        box->on_gone(box->gone_arg);
+}
+
+static void on_instance_late(void *arg)
+{
+    const struct box *box = arg;
+    if (box->on_late && !box->is_paused)
+        box->on_late(box->late_arg);
+}
+
+/* --- a box on its way --- */
+
+static void making_free(struct making *m)
+{
+    struct making **at = &m->box->vm->makings;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    vm_channel_cancel(m->channel);
+    if (m->disk >= 0)
+        (void)close(m->disk); /* the machine has its own */
+    vm_image_file_done(&m->image);
+    free(m->workdir);
+    free(m);
+}
+
+static void fail(struct making *m, const struct err *err)
+{
+    struct err why = *err;
+    box_ready_fn *fn = m->fn;
+    void *arg = m->arg;
+    struct box *box = m->box;
+    bool is_ending = box->vm->is_ending;
+    if (m->guest_fd >= 0)
+        (void)close(m->guest_fd);
+    making_free(m);
+    vm_destroy(box, NULL, NULL);
+    if (!is_ending)
+        fn(arg, NULL, NO_FD, &why);
+}
+
+static void fail_with_console(struct making *m, const struct err *err)
+{
+    struct err why = *err;
+    CLEANUP(free_p) char *words = vm_instance_words(m->box->instance);
+    if (*words) {
+        size_t len = strlen(words);
+        (void)err_wrap(&why, 0, "console: %s", len > 200 ? words + len - 200 : words);
+    }
+    fail(m, &why);
+}
+
+/* Nobody will answer any more. */
+static void on_making_gone(void *arg)
+{
+    struct making *m = arg;
+    struct err err = ERR_INIT;
+    (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine has ended");
+    fail_with_console(m, &err);
+}
+
+static void succeed(struct making *m)
+{
+    struct box *box = m->box;
+    box_ready_fn *fn = m->fn;
+    void *arg = m->arg;
+    int fd = m->guest_fd;
+    making_free(m);
+    vm_instance_on_gone(box->instance, on_instance_gone, box);
+    vm_instance_on_late(box->instance, on_instance_late, box);
+    fn(arg, box, fd, NULL);
+}
+
+static void on_paused_again(void *arg, const struct err *err)
+{
+    struct making *m = arg;
+    if (err)
+        fail(m, err);
+    else
+        succeed(m);
+}
+
+static void on_both(struct making *m)
+{
+    if (m->was_paused)
+        vm_instance_pause(m->box->instance, on_paused_again, m);
+    else
+        succeed(m);
+}
+
+/* A guest may answer before its monitor has said that it runs: the one that is later goes on. */
+static void on_agent(void *arg, int fd, const struct err *err)
+{
+    struct making *m = arg;
+    m->channel = NULL;
+    m->guest_fd = fd;
+    m->is_answered = true;
+    if (err)
+        fail_with_console(m, err);
+    else if (!m->is_waking)
+        on_both(m);
+}
+
+static void handshake(struct making *m)
+{
+    struct box *box = m->box;
+    struct vm_channel_options opt = { .first_ms = VM_FIRST_REPLY_MS, .deadline_ms = VM_RESTORE_MS };
+    if (!m->image.folder && !m->is_adoption)
+        opt.first_ms = opt.deadline_ms = VM_BOOT_MS; /* its answer comes when it has booted */
+    struct vm_handshake *h = &opt.handshake;
+    h->what = m->is_adoption ? VM_HANDSHAKE_REJOIN : VM_HANDSHAKE_ENTER;
+    memcpy(h->token, box->token, sizeof(h->token));
+    h->nofile = m->plan.nofile ? m->plan.nofile : DEFAULT_NOFILE;
+    h->shm_mb = m->plan.shm_mb ? m->plan.shm_mb : DEFAULT_SHM_MB;
+    h->pids_max = box->pids_max;
+    vm_net_handshake(box, m->plan.has_network, h);
+    (void)snprintf(h->hostname, sizeof(h->hostname), "%s", *m->plan.hostname ? m->plan.hostname : box->id);
+    (void)snprintf(h->workdir, sizeof(h->workdir), "%s", m->workdir ? m->workdir : "/");
+    m->channel = vm_instance_handshake(box->instance, &opt, on_agent, m);
+}
+
+static void on_resumed(void *arg, const struct err *err)
+{
+    struct making *m = arg;
+    m->is_waking = false;
+    if (err)
+        fail_with_console(m, err);
+    else if (m->is_answered)
+        on_both(m);
+    else if (!m->channel)
+        handshake(m);
+}
+
+static void on_loaded(void *arg, const struct err *err)
+{
+    struct making *m = arg;
+    struct box *box = m->box;
+    if (err)
+        fail_with_console(m, err);
+    else
+        vm_instance_resume(box->instance, on_resumed, m);
+}
+
+static void on_instance(void *arg, const struct err *err)
+{
+    struct making *m = arg;
+    struct box *box = m->box;
+    struct err why = ERR_INIT;
+    m->is_busy = false;
+    if (err)
+        box->instance = NULL;
+    bool is_restored = m->image.folder != NULL;
+    CLEANUP(close_fd_p) int state = err || !is_restored ? NO_FD : vm_image_file_open(m->image.folder, "state", &why);
+    if (box->vm->is_ending)
+        (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
+    if (err || why.code) {
+        fail(m, err ? err : &why);
+        return;
+    }
+    vm_instance_on_gone(box->instance, on_making_gone, m);
+    m->is_waking = m->is_adoption || is_restored;
+    if (m->is_adoption) {
+        vm_instance_resume(box->instance, on_resumed, m);
+        return;
+    }
+    handshake(m); /* before it runs: it was saved with a host on its stream, and has one when it wakes */
+    if (is_restored)
+        box->vm->site.vmm->load(vm_instance_control(box->instance), state, false, on_loaded, m);
+}
+
+/* A restored machine writes to its own copy of the folder's pages, a booted one to a file of its own. */
+static int open_memory(struct making *m, struct err *err)
+{
+    struct box *box = m->box;
+    if (m->image.folder)
+        return vm_image_file_open(m->image.folder, "ram", err);
+    CLEANUP(free_p) char *path = xasprintf("%s/boxes/%s/ram", box->vm->site.dir, box->name);
+    return vm_image_file_make(path, (uint64_t)box->memory_mb << 20, err);
+}
+
+static void on_drive(void *arg, int fd, const struct err *err)
+{
+    struct making *m = arg;
+    struct box *box = m->box;
+    struct err why = ERR_INIT;
+    m->is_busy = false;
+    m->disk = fd;
+    if (box->vm->is_ending)
+        (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
+    CLEANUP(close_fd_p) int ram = err || why.code ? NO_FD : open_memory(m, &why);
+    if (err || why.code) {
+        fail(m, err ? err : &why);
+        return;
+    }
+    CLEANUP(free_p) char *base = vm_source_base_path(box->vm, box->base);
+    struct vm_instance_plan plan = { .name = box->name,
+                                     .memory_mb = box->memory_mb,
+                                     .cpus = box->cpus,
+                                     .cpu_milli = box->cpu_milli,
+                                     .is_kvm = box->is_kvm,
+                                     .flags = m->image.folder ? VM_TOOL_WIRE_INCOMING : VM_TOOL_WIRE_SHARED_RAM,
+                                     .base = base,
+                                     .ram_fd = ram,
+                                     .disk_fd = fd };
+    m->is_busy = true;
+    box->instance = vm_instance_start(&box->vm->site, &plan, on_instance, m);
+}
+
+static void on_image(void *arg, const struct vm_image *image, const struct err *err)
+{
+    struct making *m = arg;
+    struct box *box = m->box;
+    struct err why = ERR_INIT;
+    m->is_busy = false;
+    CLEANUP(free_p) char *folder = vm_image_file_box_folder(box->vm, box->name);
+    if (!err && mkdir(folder, 0700) < 0)
+        (void)err_sys(&why, -errno, "make %s", folder);
+    if (err || why.code) {
+        fail(m, err ? err : &why);
+        return;
+    }
+    m->image = *image;
+    m->image.folder = xstrdup(image->folder); /* NULL stays NULL */
+    memcpy(box->base, image->base, sizeof(box->base));
+    box->memory_mb = image->memory_mb;
+    box->cpus = image->cpus;
+    box->disk_mb = image->disk_mb;
+    box->is_kvm = image->folder ? image->is_kvm : box->vm->site.is_kvm;
+    CLEANUP(free_p)
+    char *from =
+        image->folder ? xasprintf("%s/disk", image->folder) : vm_source_empty_disk_path(box->vm, image->disk_mb);
+    CLEANUP(free_p) char *to = xasprintf("%s/disk", folder);
+    m->is_busy = true;
+    vm_image_file_copy(box->vm, from, to, on_drive, m);
+}
+
+static struct making *begin(struct box *box, box_ready_fn *fn, void *arg)
+{
+    struct making *m = xzalloc(sizeof(*m));
+    *m =
+        (struct making){ .next = box->vm->makings, .box = box, .disk = NO_FD, .guest_fd = NO_FD, .fn = fn, .arg = arg };
+    box->vm->makings = m;
+    return m;
+}
+
+/* From a snapshot, box->image. */
+static void restore(void *arg)
+{
+    struct making *m = arg;
+    struct box *box = m->box;
+    struct err err = ERR_INIT;
+    struct vm_image image = { 0 };
+    CLEANUP(free_p) char *folder = vm_snapshot_folder(box->vm, box->image);
+    int r = folder ? vm_image_file_load(folder, &image, &err)
+                   : err_set(&err, ERR_NOT_FOUND, 0, "image %.100s is no saved machine", box->image);
+    if (r == 0 && (r = vm_compat_check(box->vm, &image, &err)) < 0)
+        (void)err_wrap(&err, r, "snapshot %s", box->image);
+    if (r < 0)
+        *box->image = '\0'; /* it was not made of one */
+    on_image(m, r < 0 ? NULL : &image, r < 0 ? &err : NULL);
+    vm_image_file_done(&image);
+}
+
+static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready_fn *fn, void *arg)
+{
+    struct vm *vm = vm_of(rt);
+    struct box *box = box_new(vm, plan->id);
+    struct making *m = begin(box, fn, arg);
+    struct err err = ERR_INIT;
+    m->plan = *plan;
+    m->plan.layers = NULL;
+    m->plan.workdir = NULL;
+    m->workdir = xstrdup(plan->workdir);
+    box->cpu_milli = plan->cpu_milli;
+    box->pids_max = plan->pids_max;
+    vm_instance_new_name(box->name);
+    ident_random(box->token, sizeof(box->token));
+    m->is_busy = true;
+    const char *layer = plan->n_layers ? plan->layers[0] : "";
+    if (plan->is_host)
+        (void)runtime_cannot(rt, "hostFiles", "run the host's own files", &err);
+    else if (*layer == '/') {
+        vm_source_get(vm, plan, on_image, m);
+        return;
+    } else if (vm_ready_open(vm, &err) == 0) {
+        (void)snprintf(box->image, sizeof(box->image), "%s", layer);
+        if (vm->is_probing)
+            vm_ready_when(vm, restore, m);
+        else
+            restore(m);
+        return;
+    }
+    on_image(m, NULL, &err);
+}
+
+/* --- one that was there before us --- */
+
+/* As ident_hex() wrote it; of anything else come zeroes, which no machine takes. */
+static void read_token(const char *text, uint8_t ret[16])
+{
+    for (size_t i = 0; i < 16 && strlen(text) == 32; i++) {
+        const char pair[] = { text[2 * i], text[2 * i + 1], '\0' };
+        ret[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+}
+
+static void vm_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
+{
+    struct vm *vm = vm_of(rt);
+    struct box *box = box_new(vm, json_get_str(record, "id", ""));
+    struct making *m = begin(box, fn, arg);
+    m->is_adoption = true;
+    m->was_paused = box->is_paused = json_get_bool(record, "paused", false);
+    (void)snprintf(box->name, sizeof(box->name), "%s", json_get_str(record, "machine", ""));
+    (void)snprintf(box->image, sizeof(box->image), "%s", json_get_str(record, "image", ""));
+    (void)snprintf(box->base, sizeof(box->base), "%s", json_get_str(record, "base", ""));
+    box->memory_mb = (uint32_t)json_get_int(record, "memoryMb", 0);
+    box->cpus = (uint32_t)json_get_int(record, "cpus", 1);
+    box->cpu_milli = (uint32_t)json_get_int(record, "cpuMilli", 0);
+    box->disk_mb = (uint32_t)json_get_int(record, "diskMb", 0);
+    box->pids_max = (uint32_t)json_get_int(record, "pidsMax", 0);
+    box->is_kvm = json_get_bool(record, "kvm", vm->site.is_kvm);
+    read_token(json_get_str(record, "token", ""), box->token);
+    m->is_busy = true;
+    struct vm_instance_plan plan = { .name = box->name, .memory_mb = box->memory_mb };
+    box->instance = vm_instance_adopt(&vm->site, &plan, (pid_t)json_get_int(record, "pid", 0),
+                                      (uint64_t)json_get_int(record, "since", 0), on_instance, m);
+}
+
+static json_t *vm_save(struct box *box)
+{
+    char token[2 * sizeof(box->token) + 1];
+    ident_hex(box->token, sizeof(box->token), token);
+    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:b}", "id", box->id, "machine",
+                     box->name, "pid", (json_int_t)vm_instance_pid(box->instance), "since",
+                     (json_int_t)vm_instance_start_time(box->instance), "token", token, "image", box->image, "base",
+                     box->base, "memoryMb", (int)box->memory_mb, "cpus", (int)box->cpus, "cpuMilli",
+                     (int)box->cpu_milli, "diskMb", (int)box->disk_mb, "pidsMax", (int)box->pids_max, "paused",
+                     box->is_paused, "kvm", box->is_kvm);
+}
+
+static void vm_on_gone(struct box *box, loop_fn *fn, void *arg)
+{
+    box->on_gone = fn;
+    box->gone_arg = arg;
+}
+
+static void vm_on_late(struct box *box, loop_fn *fn, void *arg)
+{
+    box->on_late = fn;
+    box->late_arg = arg;
+}
+
+/* --- while it runs --- */
+
+static void on_pause_done(void *arg, const struct err *err)
+{
+    CLEANUP(free_p) struct pausing *p = arg;
+    struct pausing **at = &p->box->pausings;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    if (!err)
+        p->box->is_paused = p->is_pause;
+    if (!err && !p->is_pause)
+        vm_net_resumed(p->box);
+    if (!err && !p->is_pause && p->box->on_late)
+        p->box->on_late(p->box->late_arg);
+    if (p->fn)
+        p->fn(p->arg, err);
+}
+
+static struct pausing *pausing_new(struct box *box, bool is_pause, box_done_fn *fn, void *arg)
+{
+    struct pausing *p = xzalloc(sizeof(*p));
+    *p = (struct pausing){ .next = box->pausings, .box = box, .is_pause = is_pause, .fn = fn, .arg = arg };
+    box->pausings = p;
+    return p;
+}
+
+static void vm_pause(struct box *box, box_done_fn *fn, void *arg)
+{
+    vm_instance_pause(box->instance, on_pause_done, pausing_new(box, true, fn, arg));
+}
+
+static void vm_resume(struct box *box, box_done_fn *fn, void *arg)
+{
+    vm_instance_resume(box->instance, on_pause_done, pausing_new(box, false, fn, arg));
+}
+
+static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+    struct cgroup group;
+    struct cgroup_stats s = { 0 };
+    struct stat st;
+    CLEANUP(free_p) char *disk = xasprintf("%s/boxes/%s/disk", box->vm->site.dir, box->name);
+    int r = vm_tool_wire_group(box->vm->site.data_fd, box->name, name);
+    if (r >= 0 && (r = cgroup_open(box->vm->cgroups, name, &group)) >= 0)
+        r = cgroup_stats_get(&group, &s);
+    if (r < 0 && r != -ENOENT)
+        return err_sys(err, r, "read the control group of sandbox %s", box->id);
+    *ret = (struct box_stats){ .cpu_usage_us = s.cpu_usage_us,
+                               .memory_bytes = s.memory_bytes,
+                               .memory_limit_bytes = (uint64_t)(box->memory_mb - VM_KERNEL_MB) << 20,
+                               .oom_kills = s.oom_kills };
+    traffic_read_behind(vm_instance_pid(box->instance), VM_TOOL_WIRE_TAP, VM_TOOL_WIRE_TAP_OUT, ret);
+    if (stat(disk, &st) == 0)
+        ret->disk_bytes = (uint64_t)st.st_blocks * 512;
+    return 0;
+}
+
+static char *vm_last_words(struct box *box)
+{
+    CLEANUP(free_p) char *words = vm_instance_words(box->instance);
+    struct box_stats st = { 0 };
+    if (vm_stats(box, &st, NULL) < 0 || !st.oom_kills)
+        return STEAL(words);
+    return xasprintf(
+        "%s%sthe host's kernel ended its monitor, which had used up its memory: %u MiB for the machine and %u", words,
+        *words ? "\n" : "", box->memory_mb, VM_TOOL_WIRE_OVERHEAD_MB);
+}
+
+struct limiting {
+    struct box *box;
+    uint32_t cpu_milli;
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void on_limited(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+{
+    CLEANUP(free_p) struct limiting *l = arg;
+    (void)reply;
+    (void)fds;
+    if (l->box->vm->is_ending)
+        return;
+    if (!err)
+        l->box->cpu_milli = l->cpu_milli;
+    l->fn(l->arg, err);
+}
+
+static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max, box_done_fn *fn,
+                          void *arg)
+{
+    struct err err = ERR_INIT;
+    if (memory_mb + VM_KERNEL_MB != box->memory_mb || pids_max != box->pids_max) {
+        (void)err_set(&err, ERR_UNSUPPORTED, 0,
+                      "the %s backend cannot change the memory or the process limit of a running machine: make a new "
+                      "sandbox",
+                      box->vm->base.ops->name);
+        fn(arg, &err);
+        return;
+    }
+    struct limiting *l = xzalloc(sizeof(*l));
+    *l = (struct limiting){ .box = box, .cpu_milli = cpu_milli, .fn = fn, .arg = arg };
+    struct vm_tool_wire_request q = {
+        .version = VM_TOOL_WIRE_VERSION, .op = VM_TOOL_WIRE_LIMIT, .cpu_milli = cpu_milli, .memory_mb = box->memory_mb
+    };
+    memcpy(q.name, box->name, sizeof(q.name));
+    vm_tool_call_start(&box->vm->site.calls, &q, "", NULL, 0, on_limited, l);
+}
+
+/* --- the driver --- */
+
+#define NO_FILES \
+    "its machines run images of the store: `iii image pull` or `iii image import` one under this name first"
+/* clang-format off */
+#define LACKS                                                                                   \
+    { "volume", "this monitor takes no drives while a machine runs" },                          \
+    { "layers", "a snapshot is a whole machine: its memory and its drive" },                    \
+    { "hostFiles", NO_FILES }
+#define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
+/* clang-format on */
+#define NO_TAPS \
+    "this host has no " VM_TAP_DEVICE " that the server may use, and a machine's interfaces are made with it"
+#define NO_SWITCH "networks of virtual machines need a server that runs as root, and " VM_TAP_DEVICE
+#define NO_NODE   "a machine's interface needs a server that runs as root, and " VM_TAP_DEVICE
+static const struct runtime_lack qemu_lacks[] = {
+    LACKS, { "egress", NO_TAPS }, { "network", NO_SWITCH }, { "limitRate", NO_TAPS }, { NULL, NULL }
+};
+static const struct runtime_lack firecracker_lacks[] = {
+    LACKS, { "egress", NO_NODE }, { "network", NO_SWITCH }, { "limitRate", NO_NODE }, { NULL, NULL }
+};
+static const struct runtime_lack libkrun_lacks[] = {
+    LACKS,
+    NO_NETS("libkrun takes no interface of this host's for a machine; ports and the proxy work, through the agent"),
+    { "pause", "libkrun has no command for it, and there is no control group that could be frozen" },
+    { "snapshot", "libkrun cannot save a machine: use the qemu or firecracker backend" },
+    { NULL, NULL }
+};
+
+static struct runtime_caps vm_caps(struct runtime *rt)
+{
+    const struct vm *vm = vm_of(rt);
+    unsigned have = cgroup_host_controllers(vm->cgroups);
+    return (struct runtime_caps){ .can_pause = vm->site.vmm->pause || (have & 1u << CGROUP_FREEZER),
+                                  .can_capture = vm->site.vmm->can_save,
+                                  .can_limit_memory = true,
+                                  .can_limit_cpu = have & 1u << CGROUP_CPU,
+                                  .can_limit_pids = true,
+                                  .can_limit_disk = true,
+                                  .can_mount = vm->site.vmm->plug != NULL,
+                                  .can_rename = true,
+                                  .can_measure = true, /* its drive is a file: every look at its stats counts it */
+                                  .can_network = vm->site.has_taps && keeper_is_root(vm->site.calls.keeper),
+                                  .can_limit_rate = vm->site.has_taps,
+                                  .can_egress = vm->site.has_taps,
+                                  .has_store = true };
+}
+
+static bool is_idle(const struct vm *vm)
+{
+    return !vm->site.calls.first && !vm->n_works && !vm->n_flushings && !vm->sources && !vm->makings && !vm->savings;
+}
+
+static void check_idle(void *arg)
+{
+    struct vm *vm = arg;
+    if (is_idle(vm))
+        loop_stop(vm->base.loop);
+}
+
+/* What is under way is waited for: a machine that is being started has nobody else to end it. */
+static void drain(struct vm *vm)
+{
+    struct err over = { .sys = ECANCELED };
+    struct making *next;
+    vm->is_ending = true;
+    vm_ready_end(vm);
+    vm_source_end_all(vm);
+    vm_snapshot_end_all(vm);
+    for (struct making *m = vm->makings; m; m = next) {
+        next = m->next;
+        if (!m->is_busy)
+            fail(m, &over);
+    }
+    struct timer *t = timer_new(vm->base.loop, 0, 5, check_idle, vm);
+    while (!is_idle(vm)) /* the end of one thing may be the beginning of the next */
+        loop_run(vm->base.loop);
+    timer_free(t);
+}
+
+static struct runtime *vm_free(struct runtime *rt)
+{
+    struct vm *vm = vm_of(rt);
+    drain(vm);
+    vm_tool_call_end_all(&vm->site.calls);
+    vm_net_end_all(vm);
+    timer_free(vm->tick);
+    vm_clock_free(vm->clock);
+    while (vm->boxes)
+        vm_forget(vm->boxes);
+    close_fd_p(&vm->site.data_fd);
+    close_fd_p(&vm->site.run_fd);
+    vm_kit_done(&vm->kit);
+    json_decref(vm->pins);
+    free(vm->site.dir);
+    free(vm->data_dir);
+    free(vm->image_dir);
+    free(vm->kernel);
+    free(vm->program);
+    free(vm);
+    return NULL;
+}
+
+/* The host slept, or its clock was set. One that stands still is told when it goes on. */
+static void on_clock(void *arg)
+{
+    struct vm *vm = arg;
+    for (struct box *b = vm->boxes; b; b = b->next)
+        on_instance_late(b);
+}
+
+static void on_tick(void *arg)
+{
+    struct vm *vm = arg;
+    if (vm->is_collect_due)
+        vm_snapshot_collect(vm);
+}
+
+/* Each backend is a runtime of its own name; all else is the same. */
+#define VM_OPS(backend, lacks_of)                                                                                \
+    {                                                                                                            \
+        .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vm_snapshot_ops, .caps = vm_caps,   \
+        .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late,   \
+        .last_words = vm_last_words, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,              \
+        .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep_run,              \
+        .mount_volume = vm_volume_mount, .unmount_volume = vm_volume_unmount, .remove_volume = vm_volume_remove, \
+        .net_create = vm_net_create, .net_delete = vm_net_delete, .net_attach = vm_net_attach,                   \
+        .net_detach = vm_net_detach, .open_egress = vm_net_open_egress, .free = vm_free                          \
+    }
+static const struct runtime_ops vm_ops[VM_TOOL_WIRE_VMMS] = { [VM_TOOL_WIRE_QEMU] = VM_OPS("qemu", qemu_lacks),
+                                                              [VM_TOOL_WIRE_FIRECRACKER] =
+                                                                  VM_OPS("firecracker", firecracker_lacks),
+                                                              [VM_TOOL_WIRE_KRUN] = VM_OPS("krun", libkrun_lacks) };
+
+static int make_folders(struct vm *vm, struct err *err)
+{
+    static const char *const names[] = { "", "/bases", "/templates", "/snaps", "/boxes", "/run", "/volumes" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        CLEANUP(free_p) char *path = xasprintf("%s%s", vm->site.dir, names[i]);
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+            return err_sys(err, -errno, "make %s", path);
+    }
+    CLEANUP(free_p) char *run = xasprintf("%s/run", vm->site.dir);
+    vm->site.data_fd = open(vm->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    vm->site.run_fd = open(run, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return vm->site.data_fd < 0 || vm->site.run_fd < 0 ? err_sys(err, -errno, "open %s", vm->data_dir) : 0;
+}
+
+/* Root's rights are the tool's, not ours. */
+static bool can_make_taps(uint32_t vmm, const struct keeper *keeper)
+{
+    if (vmm == VM_TOOL_WIRE_KRUN || (vmm == VM_TOOL_WIRE_FIRECRACKER && !keeper_is_root(keeper)))
+        return false;
+    return access(VM_TAP_DEVICE, keeper_is_root(keeper) ? F_OK : R_OK | W_OK) == 0;
+}
+
+int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, struct err *err)
+{
+    struct vm *vm = xzalloc(sizeof(*vm));
+    uint32_t number = 0;
+    const struct vmm_ops *vmm = vmm_by_name(opt->backend, &number);
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    vm->base = (struct runtime){ .ops = &vm_ops[number], .loop = l };
+    vm->data_dir = xstrdup(opt->data_dir);
+    vm->image_dir = xstrdup(opt->image_dir);
+    vm->kernel = xstrdup(opt->kernel);
+    vm->program = xstrdup(number == VM_TOOL_WIRE_FIRECRACKER && opt->firecracker ? opt->firecracker : "");
+    vm->cgroups = opt->cgroups;
+    vm->volume_mb = opt->volume_mb;
+    vm->has_templates = opt->has_templates && vmm->can_save;
+    vm->on_template = opt->on_template;
+    vm->pins = json_object();
+    vm->host_cpus = cpus > 0 ? (uint32_t)cpus : 1;
+    vm->site = (struct vm_instance_site){ .loop = l,
+                                          .vmm = vmm,
+                                          .vmm_number = number,
+                                          .dir = xasprintf("%s/vm", opt->data_dir),
+                                          .data_fd = NO_FD,
+                                          .run_fd = NO_FD,
+                                          .has_taps = can_make_taps(number, opt->keeper),
+                                          .calls = { .loop = l, .keeper = opt->keeper, .job = opt->tool_job } };
+    int r = make_folders(vm, err);
+    if (r < 0) {
+        (void)vm_free(&vm->base);
+        return err_wrap(err, r, "%s backend", opt->backend);
+    }
+    vm->tick = timer_new(l, TICK_MS, TICK_MS, on_tick, vm);
+    vm->clock = vm_clock_new(l, on_clock, vm);
+    *ret = &vm->base;
+    return 0;
+}
+
+bool vm_can_emulate(const struct runtime *rt)
+{
+    return ((const struct vm *)rt)->site.vmm_number == VM_TOOL_WIRE_QEMU;
+}
+
+const char *vm_notice(struct runtime *rt)
+{
+    struct vm *vm = vm_of(rt);
+    struct err err = ERR_INIT;
+    if (vm_ready_open(vm, &err) < 0)
+        (void)snprintf(vm->slow_why, sizeof(vm->slow_why), "%.230s", err.msg);
+    return vm->slow_why;
+}

@@ -1,0 +1,164 @@
+#include "vm/vmm/libkrun_vm.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/filter.h"
+#include "os/vm_handshake.h"
+#include "vm/vmm/vmm.h"
+
+#define KERNEL_ELF 1 /* LIBKRUN_KERNEL_FORMAT_ELF */
+#define LOG_ERRORS 1 /* LIBKRUN_LOG_LEVEL_ERROR */
+#define NO_TSI     0 /* no socket of the guest becomes one of ours */
+
+/* libkrun's functions as its header declares them, each by its name. They are looked up at run time: the library is in
+ * few distributions, and nobody else should have to install it. */
+struct lib {
+    int32_t (*set_log_level)(uint32_t level);
+    int32_t (*create_ctx)(void);
+    int32_t (*set_vm_config)(uint32_t ctx, uint8_t cpus, uint32_t ram_mib);
+    int32_t (*add_disk)(uint32_t ctx, const char *block_id, const char *path, bool is_readonly);
+    int32_t (*set_kernel)(uint32_t ctx, const char *kernel, uint32_t format, const char *initramfs, const char *line);
+    int32_t (*disable_implicit_vsock)(uint32_t ctx);
+    int32_t (*add_vsock)(uint32_t ctx, uint32_t tsi_features);
+    int32_t (*add_vsock_port2)(uint32_t ctx, uint32_t port, const char *path, bool is_listening);
+    int32_t (*disable_implicit_console)(uint32_t ctx);
+    int32_t (*add_serial_console_default)(uint32_t ctx, int input, int output);
+    int32_t (*start_enter)(uint32_t ctx);
+};
+
+#define FUNCTION(name)                            \
+    {                                             \
+        "krun_" #name, offsetof(struct lib, name) \
+    }
+static const struct {
+    const char *name;
+    size_t at;
+} functions[] = {
+    FUNCTION(set_log_level),
+    FUNCTION(create_ctx),
+    FUNCTION(set_vm_config),
+    FUNCTION(add_disk),
+    FUNCTION(set_kernel),
+    FUNCTION(disable_implicit_vsock),
+    FUNCTION(add_vsock),
+    FUNCTION(add_vsock_port2),
+    FUNCTION(start_enter),
+    FUNCTION(disable_implicit_console),
+    FUNCTION(add_serial_console_default),
+};
+
+/* Where the operator's own is in a machine's root, then as the linker finds it, then where a build of it puts it (the
+ * linker's cache is not in that root). */
+static const char *const places[] = { VMM_LIBRARY_PATH, "libkrun.so.1", "/usr/local/lib64/libkrun.so.1",
+                                      "/usr/local/lib/libkrun.so.1", "/usr/lib64/libkrun.so.1" };
+
+static void *open_library(const char *path)
+{
+    void *found = *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    for (size_t i = 0; !found && !*path && i < sizeof(places) / sizeof(*places); i++)
+        found = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
+    return found;
+}
+
+static int load(const char *path, struct lib *lib, const char **ret_lack)
+{
+    void *library = open_library(path);
+    if (!library)
+        return -ENOENT;
+    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+        void *symbol = dlsym(library, functions[i].name);
+        if (!symbol) {
+            *ret_lack = functions[i].name;
+            return -ENOSYS;
+        }
+        memcpy((char *)lib + functions[i].at, &symbol, sizeof(symbol));
+    }
+    return 0;
+}
+
+int libkrun_vm_probe(const char *path, const char **ret_lack)
+{
+    struct lib lib;
+    return load(path, &lib, ret_lack);
+}
+
+static bool read_number(const char *text, unsigned long max, unsigned long *ret)
+{
+    char *end;
+    errno = 0;
+    *ret = strtoul(text, &end, 10);
+    return *text >= '1' && *text <= '9' && !*end && !errno && *ret <= max;
+}
+
+static int complain(const char *what, int r)
+{
+    (void)fprintf(stderr, "libkrun: %s: %s\n", what, strerror(r < 0 ? -r : EIO));
+    return 1;
+}
+
+/* The agent's port is a socket in the machine's folder at which the library listens. Without a vsock of our own making
+ * the library would make one that turns the guest's connections into connections of this process. */
+static int configure(const struct lib *lib, uint32_t ctx, unsigned long cpus, unsigned long memory_mb, const char *line)
+{
+    int32_t r = lib->set_vm_config(ctx, (uint8_t)cpus, (uint32_t)memory_mb);
+    if (r < 0)
+        return complain("set CPUs and memory", r);
+    r = lib->set_kernel(ctx, VMM_KERNEL_PATH, KERNEL_ELF, VMM_INITRD_PATH, line);
+    if (r < 0)
+        return complain("set the kernel", r);
+    r = lib->add_disk(ctx, "base", VMM_BASE_PATH, true);
+    if (r >= 0)
+        r = lib->add_disk(ctx, "disk", VMM_DISK_PATH, false);
+    if (r < 0)
+        return complain("add drives", r);
+    r = lib->disable_implicit_vsock(ctx);
+    if (r >= 0)
+        r = lib->add_vsock(ctx, NO_TSI);
+    if (r >= 0)
+        r = lib->add_vsock_port2(ctx, VM_HANDSHAKE_PORT, VMM_BOX_PATH "/" VMM_VSOCK_NAME, true);
+    if (r < 0)
+        return complain("add the agent's port", r);
+    r = lib->disable_implicit_console(ctx);
+    if (r >= 0)
+        r = lib->add_serial_console_default(ctx, STDIN_FILENO, STDOUT_FILENO);
+    return r < 0 ? complain("add the console", r) : 0;
+}
+
+int libkrun_vm_main(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct lib lib;
+    const char *lack = "";
+    unsigned long cpus, memory_mb;
+    if (argc != 5 || !read_number(argv[2], 255, &cpus) || !read_number(argv[3], VM_TOOL_WIRE_MEMORY_MAX, &memory_mb)) {
+        (void)fputs("usage: iii --krun-vm CPUS MEMORY_MB COMMAND_LINE (started by the server)\n", stderr);
+        return 2;
+    }
+    int r = load("", &lib, &lack);
+    if (r < 0) {
+        (void)fprintf(stderr, "libkrun.so.1 %s%s\n", r == -ENOENT ? "is not installed" : "is too old: it lacks ", lack);
+        return 1;
+    }
+    /* Other monitors bring a system call filter; the library has none. That of sandboxes' commands denies nothing that
+     * a machine with two drives, a port and a console needs. Before the library makes its threads. */
+    if (filter_self(&err) < 0) {
+        (void)fprintf(stderr, "libkrun: %s\n", err.msg);
+        return 1;
+    }
+    r = lib.set_log_level(LOG_ERRORS);
+    if (r < 0)
+        return complain("set its log level", r);
+    int32_t ctx = lib.create_ctx();
+    if (ctx < 0)
+        return complain("make a context", ctx);
+    r = configure(&lib, (uint32_t)ctx, cpus, memory_mb, argv[4]);
+    return r ? r : complain("start the machine", lib.start_enter((uint32_t)ctx));
+}

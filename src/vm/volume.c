@@ -1,0 +1,483 @@
+/* Theory of operation. A volume is an ext4 in a file, and a drive of the machine that it is attached to: it is plugged
+ * in while the machine runs, then a note to the machine's warden has it mounted; the other way round, the note comes
+ * first. The file is locked as long as a monitor has it open: the lock belongs to the open file, which is passed to the
+ * monitor, so it needs no record and ends with the machine, however that ends. One writer, or any number of readers.
+ * A machine that has volumes to write to is told to flush before it is ended. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "runtime/volplace.h"
+#include "vm/vm_core.h"
+
+#define NOTE_FIRST_MS 20000
+#define NOTE_MS       30000
+#define FLUSH_MS      5000
+#define LOCK_STEP_MS  50
+#define LOCK_MS       20000 /* until a machine that ends has let go of it */
+
+/* One that the box has. */
+struct vm_volume {
+    struct vm_volume *next;
+    char id[IDENT_MAX];
+    char *target;
+    bool is_readonly;
+};
+
+/* A mount or unmount under way. */
+struct vm_volume_op {
+    struct vm_volume_op *next;
+    struct vm *vm;
+    struct box *box; /* NULL: it went while the tool was at work */
+    bool is_mount, is_readonly, is_in_tool;
+    char id[IDENT_MAX];
+    char *target;
+    int fd;
+    int64_t ends_ms;
+    struct timer *timer; /* to tell err, or to try the lock again */
+    struct vm_channel *channel;
+    struct err err;
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void open_file(struct vm_volume_op *op);
+static void try_lock(struct vm_volume_op *op);
+
+static char *folder_of(const struct vm *vm, const char *id)
+{
+    return xasprintf("%s/volumes/%s", vm->site.dir, id);
+}
+
+static struct vm_volume *volume_of(const struct box *box, const char *id)
+{
+    struct vm_volume *v = box->volumes;
+    while (v && strcmp(v->id, id) != 0)
+        v = v->next;
+    return v;
+}
+
+bool vm_volume_has_any(const struct box *box)
+{
+    return box->volumes || box->volume_ops;
+}
+
+static void volume_free(struct vm_volume *v)
+{
+    free(v->target);
+    free(v);
+}
+
+static void drop_volume(struct box *box, const char *id)
+{
+    for (struct vm_volume **at = &box->volumes; *at; at = &(*at)->next)
+        if (strcmp((*at)->id, id) == 0) {
+            struct vm_volume *v = *at;
+            *at = v->next;
+            volume_free(v);
+            return;
+        }
+}
+
+static void add_volume(struct vm_volume_op *op)
+{
+    struct vm_volume *v = xzalloc(sizeof(*v));
+    drop_volume(op->box, op->id); /* of a mount that was asked for twice */
+    *v = (struct vm_volume){ .next = op->box->volumes, .target = STEAL(op->target), .is_readonly = op->is_readonly };
+    memcpy(v->id, op->id, sizeof(v->id));
+    op->box->volumes = v;
+}
+
+static void op_free(struct vm_volume_op *op)
+{
+    for (struct vm_volume_op **at = op->box ? &op->box->volume_ops : NULL; at && *at; at = &(*at)->next)
+        if (*at == op) {
+            *at = op->next;
+            break;
+        }
+    vm_channel_cancel(op->channel);
+    timer_free(op->timer);
+    if (op->fd >= 0)
+        (void)close(op->fd); /* the monitor has its own */
+    free(op->target);
+    free(op);
+}
+
+static void finish(struct vm_volume_op *op, const struct err *err)
+{
+    struct err why = err ? *err : (struct err)ERR_INIT;
+    box_done_fn *fn = op->vm->is_ending ? NULL : op->fn;
+    void *arg = op->arg;
+    op_free(op);
+    if (fn)
+        fn(arg, err ? &why : NULL);
+}
+
+static void on_timer(void *arg)
+{
+    struct vm_volume_op *op = arg;
+    struct err why = op->err;
+    if (why.code)
+        finish(op, &why);
+    else
+        try_lock(op);
+}
+
+/* --- the note --- */
+
+/* What the warden says of a place, in the words that other drivers have for it. */
+static void place_error(struct vm_volume_op *op, const struct err *err)
+{
+    int why = err->sys;
+    op->err = *err;
+    if (op->is_mount && op->is_readonly && why == EROFS)
+        (void)err_set(&op->err, ERR_CONFLICT, 0,
+                      "volume %s was written to by a machine that did not unmount it; its journal is replayed by an "
+                      "attach for writing only: attach it once without readOnly, detach it, then attach it read-only",
+                      op->id);
+    else if (op->is_mount && (why == ELOOP || why == EXDEV || why == ENOTDIR || why == ENOENT || why == ENAMETOOLONG))
+        (void)volplace_failed(-why, op->target, &op->err);
+}
+
+static void on_taken_back(void *arg, const struct err *err)
+{
+    struct vm_volume_op *op = arg;
+    struct err why = op->err;
+    (void)err; /* the first one counts */
+    finish(op, &why);
+}
+
+static void on_unplugged(void *arg, const struct err *err)
+{
+    struct vm_volume_op *op = arg;
+    if (!err)
+        drop_volume(op->box, op->id);
+    finish(op, err);
+}
+
+static void on_note(void *arg, int fd, const struct err *err)
+{
+    struct vm_volume_op *op = arg;
+    const struct vmm_ops *vmm = op->vm->site.vmm;
+    struct vmm *control = vm_instance_control(op->box->instance);
+    op->channel = NULL;
+    if (fd >= 0)
+        (void)close(fd); /* the answer was all */
+    if (err)
+        place_error(op, err);
+    if (op->is_mount && err) {
+        vmm->unplug(control, op->id, on_taken_back, op);
+    } else if (op->is_mount) {
+        add_volume(op);
+        finish(op, NULL);
+    } else if (err) {
+        finish(op, err);
+    } else {
+        vmm->unplug(control, op->id, on_unplugged, op);
+    }
+}
+
+static void note(struct vm_volume_op *op)
+{
+    struct vm_channel_options opt = { .first_ms = NOTE_FIRST_MS, .deadline_ms = NOTE_MS };
+    opt.handshake.what = op->is_mount ? VM_HANDSHAKE_MOUNT : VM_HANDSHAKE_UNMOUNT;
+    opt.handshake.flags = op->is_mount && op->is_readonly ? VM_HANDSHAKE_READONLY : 0;
+    memcpy(opt.handshake.token, op->box->token, sizeof(opt.handshake.token));
+    (void)snprintf(opt.handshake.hostname, sizeof(opt.handshake.hostname), "%s", op->id);
+    (void)snprintf(opt.handshake.workdir, sizeof(opt.handshake.workdir), "%s", op->target);
+    op->channel = vm_instance_note(op->box->instance, &opt, on_note, op);
+}
+
+/* --- the drive --- */
+
+static void on_plugged(void *arg, const struct err *err)
+{
+    struct vm_volume_op *op = arg;
+    if (err)
+        finish(op, err);
+    else
+        note(op);
+}
+
+static const struct box *holder_of(const struct vm_volume_op *op)
+{
+    for (const struct box *b = op->vm->boxes; b; b = b->next)
+        if (b != op->box && volume_of(b, op->id))
+            return b;
+    return NULL;
+}
+
+static void try_lock(struct vm_volume_op *op)
+{
+    struct vm *vm = op->vm;
+    struct vmm_drive drive = { .id = op->id, .fd = op->fd, .is_readonly = op->is_readonly };
+    if (flock(op->fd, (op->is_readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
+        vm->site.vmm->plug(vm_instance_control(op->box->instance), &drive, on_plugged, op);
+        return;
+    }
+    const struct box *other = errno == EWOULDBLOCK ? holder_of(op) : NULL;
+    if (errno != EWOULDBLOCK)
+        (void)err_sys(&op->err, -errno, "lock volume %s", op->id);
+    else if (other)
+        (void)err_set(&op->err, ERR_CONFLICT, 0, "volume %s is used by the machine of sandbox %s: detach it there",
+                      op->id, other->id);
+    else if (loop_now_ms(vm->base.loop) >= op->ends_ms)
+        (void)err_set(&op->err, ERR_CONFLICT, 0, "volume %s is still used by a machine that has not ended in %d s",
+                      op->id, LOCK_MS / 1000);
+    timer_set(op->timer, op->err.code ? 0 : LOCK_STEP_MS, 0);
+}
+
+/* --- the file --- */
+
+static void on_made(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+{
+    struct vm_volume_op *op = arg;
+    struct err why = ERR_INIT;
+    (void)reply;
+    (void)fds;
+    op->is_in_tool = false;
+    CLEANUP(free_p) char *folder = folder_of(op->vm, op->id);
+    CLEANUP(free_p) char *made = xasprintf("%s/new", folder);
+    CLEANUP(free_p) char *disk = xasprintf("%s/disk", folder);
+    if (!err && rename(made, disk) < 0)
+        (void)err_sys(&why, -errno, "keep %s", disk);
+    if (!op->box)
+        op_free(op);
+    else if (err || why.code)
+        finish(op, err ? err : &why);
+    else
+        open_file(op);
+}
+
+static void make_file(struct vm_volume_op *op)
+{
+    struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION,
+                                      .op = VM_TOOL_WIRE_DISK,
+                                      .flags = VM_TOOL_WIRE_VOLUME,
+                                      .disk_mb = op->vm->volume_mb };
+    CLEANUP(free_p) char *folder = folder_of(op->vm, op->id);
+    CLEANUP(free_p) char *path = xasprintf("%s/new", folder);
+    (void)unlink(path); /* of a server that was killed */
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+        (void)err_sys(&op->err, -errno, "make %s", folder);
+    CLEANUP(close_fd_p) int fd = op->err.code ? NO_FD : vm_image_file_make(path, 0, &op->err);
+    if (fd < 0) {
+        timer_set(op->timer, 0, 0);
+        return;
+    }
+    op->is_in_tool = true;
+    vm_tool_call_start(&op->vm->site.calls, &q, "", &fd, 1, on_made, op);
+}
+
+static void open_file(struct vm_volume_op *op)
+{
+    CLEANUP(free_p) char *folder = folder_of(op->vm, op->id);
+    CLEANUP(free_p) char *path = xasprintf("%s/disk", folder);
+    op->fd = open(path, (op->is_readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW);
+    if (op->fd >= 0) {
+        try_lock(op);
+    } else if (errno == ENOENT) {
+        make_file(op);
+    } else {
+        (void)err_sys(&op->err, -errno, "open volume %s", op->id);
+        timer_set(op->timer, 0, 0);
+    }
+}
+
+/* --- who wants it --- */
+
+/* Whether the machine has the drive: a server before us may have plugged it in. */
+static void on_looked(void *arg, const struct err *err)
+{
+    struct vm_volume_op *op = arg;
+    bool is_missing = err && err->code == ERR_NOT_FOUND;
+    if (err && !is_missing)
+        finish(op, err);
+    else if (op->is_mount && is_missing)
+        open_file(op);
+    else if (is_missing)
+        finish(op, NULL);
+    else
+        note(op);
+}
+
+static struct vm_volume_op *op_new(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg)
+{
+    struct vm_volume_op *op = xzalloc(sizeof(*op));
+    *op = (struct vm_volume_op){ .next = box->volume_ops,
+                                 .vm = box->vm,
+                                 .box = box,
+                                 .is_readonly = v->is_readonly,
+                                 .target = xstrdup(v->target),
+                                 .fd = NO_FD,
+                                 .ends_ms = loop_now_ms(box->vm->base.loop) + LOCK_MS,
+                                 .fn = fn,
+                                 .arg = arg };
+    (void)snprintf(op->id, sizeof(op->id), "%s", v->id);
+    op->timer = timer_new(box->vm->base.loop, -1, 0, on_timer, op);
+    box->volume_ops = op;
+    return op;
+}
+
+static void start(struct vm_volume_op *op)
+{
+    struct box *box = op->box;
+    const struct vmm_ops *vmm = op->vm->site.vmm;
+    if (!vmm->plug)
+        (void)runtime_cannot(&op->vm->base, "volume", "mount volumes", &op->err);
+    else if (box->is_paused)
+        (void)err_set(&op->err, ERR_CONFLICT, 0, "sandbox %s is paused: resume it first", box->id);
+    else if (vm_snapshot_is_saving(box))
+        (void)err_set(&op->err, ERR_CONFLICT, 0, "sandbox %s is being saved: try again when that is done", box->id);
+    if (op->err.code)
+        timer_set(op->timer, 0, 0);
+    else
+        vmm->has_drive(vm_instance_control(box->instance), op->id, on_looked, op);
+}
+
+void vm_volume_mount(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg)
+{
+    struct vm_volume_op *op = op_new(box, v, fn, arg);
+    op->is_mount = true;
+    start(op);
+}
+
+void vm_volume_unmount(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg)
+{
+    start(op_new(box, v, fn, arg));
+}
+
+struct removing {
+    struct vm *vm;
+    struct err err;
+    box_done_fn *fn;
+    void *arg;
+};
+
+static void tell_removed(void *arg)
+{
+    CLEANUP(free_p) struct removing *r = arg;
+    if (!r->vm->is_ending)
+        r->fn(r->arg, r->err.code ? &r->err : NULL);
+}
+
+/* Among the folders of machines first: what is there and belongs to nobody is swept by the next server. */
+void vm_volume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void *arg)
+{
+    struct vm *vm = vm_of(rt);
+    struct removing *r = xzalloc(sizeof(*r));
+    char name[VM_TOOL_WIRE_NAME_MAX];
+    vm_instance_new_name(name);
+    CLEANUP(free_p) char *folder = folder_of(vm, id);
+    CLEANUP(free_p) char *doomed = xasprintf("%s/boxes/%s", vm->site.dir, name);
+    *r = (struct removing){ .vm = vm, .fn = fn, .arg = arg };
+    if (rename(folder, doomed) == 0)
+        vm_image_file_remove_later(vm, doomed);
+    else if (errno != ENOENT) /* it was never used */
+        (void)err_sys(&r->err, -errno, "remove volume %s", id);
+    loop_defer(vm->base.loop, tell_removed, r);
+}
+
+/* --- the end of a box --- */
+
+void vm_volume_forget_box(struct box *box)
+{
+    struct err gone = ERR_INIT;
+    (void)err_set(&gone, ERR_GONE, 0, "the machine of sandbox %s has ended", box->id);
+    for (struct vm_volume_op *op; (op = box->volume_ops);) {
+        box_done_fn *fn = op->vm->is_ending ? NULL : op->fn;
+        void *arg = op->arg;
+        if (op->is_in_tool) {
+            box->volume_ops = op->next;
+            op->box = NULL;
+        } else {
+            op_free(op);
+        }
+        if (fn)
+            fn(arg, &gone);
+    }
+    while (box->volumes)
+        drop_volume(box, box->volumes->id);
+}
+
+/* One volume after the other, while the box is gone for everybody else. */
+struct flushing {
+    struct vm *vm;
+    struct vm_instance *instance;
+    uint8_t token[16];
+    struct vm_volume *volumes;
+    int64_t ends_ms;
+    vm_volume_flushed_fn *fn;
+    void *arg;
+};
+
+static void flush_next(struct flushing *f);
+
+static void on_flushed(void *arg, int fd, const struct err *err)
+{
+    struct flushing *f = arg;
+    struct vm_volume *v = f->volumes;
+    (void)err; /* a guest that does not answer loses what it had not written */
+    if (fd >= 0)
+        (void)close(fd); /* the answer was all */
+    f->volumes = v->next;
+    volume_free(v);
+    flush_next(f);
+}
+
+static void flush_next(struct flushing *f)
+{
+    int64_t left = f->ends_ms - loop_now_ms(f->vm->base.loop);
+    while (f->volumes && (f->volumes->is_readonly || left <= 0)) {
+        struct vm_volume *v = f->volumes;
+        f->volumes = v->next;
+        volume_free(v);
+    }
+    if (!f->volumes) {
+        f->vm->n_flushings--;
+        f->fn(f->arg);
+        free(f);
+        return;
+    }
+    struct vm_channel_options opt = { .first_ms = left, .deadline_ms = left };
+    opt.handshake.what = VM_HANDSHAKE_FREEZE;
+    memcpy(opt.handshake.token, f->token, sizeof(f->token));
+    (void)snprintf(opt.handshake.hostname, sizeof(opt.handshake.hostname), "%s", f->volumes->id);
+    (void)snprintf(opt.handshake.workdir, sizeof(opt.handshake.workdir), "%s", f->volumes->target);
+    (void)vm_instance_note(f->instance, &opt, on_flushed, f);
+}
+
+static void on_awake(void *arg, const struct err *err)
+{
+    (void)arg;
+    (void)err; /* then the notes say nothing either */
+}
+
+bool vm_volume_flush(struct box *box, vm_volume_flushed_fn *fn, void *arg)
+{
+    bool has_writes = false;
+    for (const struct vm_volume *v = box->volumes; v; v = v->next)
+        has_writes |= !v->is_readonly;
+    if (!has_writes || box->is_dead || !box->instance)
+        return false;
+    struct flushing *f = xzalloc(sizeof(*f));
+    *f = (struct flushing){ .vm = box->vm,
+                            .instance = box->instance,
+                            .volumes = STEAL(box->volumes),
+                            .ends_ms = loop_now_ms(box->vm->base.loop) + FLUSH_MS,
+                            .fn = fn,
+                            .arg = arg };
+    memcpy(f->token, box->token, sizeof(f->token));
+    vm_instance_hush(box->instance);
+    if (box->is_paused)
+        vm_instance_resume(box->instance, on_awake, NULL);
+    box->vm->n_flushings++;
+    flush_next(f);
+    return true;
+}
