@@ -2,32 +2,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "loop/helper.h"
 #include "main/config_reader.h"
 #include "os/seqsock.h"
 
-enum { AGAIN_MS = 50, AGAIN_MAX_MS = 5000, WELL_MS = 10000, END_MS = 500, KILL_MS = 500, BATCH = 8 };
+enum { WELL_MS = 10000, END_MS = 500, BATCH = 8 };
 
 struct config_keeper {
     struct loop *loop;
-    struct keeper *keeper;
-    unsigned job;
     struct config_keeper_events events;
-    pid_t pid; /* 0: none runs */
-    int pidfd, sock;
-    struct watch *watch, *exit_watch;
-    struct timer *again;
-    int64_t again_ms, begun_ms;
+    struct helper reader;
+    struct helper_retry retry;
+    int64_t begun_ms;
     bool is_asked, is_moved;
     char told[CONFIG_READER_TEXT_MAX + 64]; /* the last trouble; "": none */
 };
@@ -66,13 +61,13 @@ static bool take_message(struct config_keeper *k)
     struct config_reader_msg m;
     size_t n_fds = 0;
     int fd = NO_FD;
-    ssize_t n = seqsock_recv(k->sock, &m, sizeof(m), &fd, 1, &n_fds);
+    ssize_t n = seqsock_recv(k->reader.sock, &m, sizeof(m), &fd, 1, &n_fds);
     CLEANUP(close_fd_p) int owned = n_fds ? fd : NO_FD;
     if (n == -EAGAIN || n == -EBADMSG) /* the second: no descriptor was free for it */
         return n == -EBADMSG;
     if (n != (ssize_t)sizeof(m)) {
-        k->watch = watch_free(k->watch);
-        keeper_kill(k->keeper, k->pid); /* gone already, or talks nonsense: its exit is next */
+        k->reader.watch = watch_free(k->reader.watch);
+        helper_kill(&k->reader); /* gone already, or talks nonsense: its exit is next */
         return false;
     }
     m.text[sizeof(m.text) - 1] = '\0';
@@ -91,22 +86,11 @@ static void on_message(void *arg, int events)
 {
     struct config_keeper *k = arg;
     (void)events;
-    for (int i = 0; i < BATCH && k->watch && take_message(k); i++) {
+    for (int i = 0; i < BATCH && k->reader.watch && take_message(k); i++) {
     }
 }
 
 /* --- its life --- */
-
-static void let_go(struct config_keeper *k)
-{
-    k->watch = watch_free(k->watch);
-    k->exit_watch = watch_free(k->exit_watch);
-    if (k->sock >= 0)
-        (void)close(steal_fd(&k->sock));
-    if (k->pidfd >= 0)
-        (void)close(steal_fd(&k->pidfd));
-    k->pid = 0;
-}
 
 static void start(struct config_keeper *k);
 
@@ -115,66 +99,27 @@ static void on_again(void *arg)
     start(arg);
 }
 
-/* One that ended for cause is no sign of trouble: the operator has moved things, or it has waited itself. */
+/* A reader that lasted, or that exited because the operator moved things, is no sign of trouble. */
 static void start_later(struct config_keeper *k)
 {
-    bool was_well = k->begun_ms && loop_now_ms(k->loop) - k->begun_ms >= WELL_MS;
-    k->again_ms = was_well || k->is_moved || !k->again_ms ? AGAIN_MS
-                  : k->again_ms * 2 < AGAIN_MAX_MS        ? k->again_ms * 2
-                                                          : AGAIN_MAX_MS;
-    if (!k->again)
-        k->again = timer_new(k->loop, k->again_ms, 0, on_again, k);
-    else
-        timer_set(k->again, k->again_ms, 0);
+    if (k->is_moved || (k->begun_ms && loop_now_ms(k->loop) - k->begun_ms >= WELL_MS))
+        k->retry.pause_ms = 0;
+    helper_retry_later(&k->retry, k->loop, on_again, k);
 }
 
 static void on_exit_seen(void *arg)
 {
     struct config_keeper *k = arg;
-    int status = 0;
-    bool was_moved;
-    on_message(k, LOOP_READ); /* its last words */
-    was_moved = k->is_moved;
-    (void)waitpid(k->pid, &status, 0);
-    let_go(k);
-    if (!was_moved && WIFSIGNALED(status))
+    siginfo_t info = { 0 };
+    on_message(k, LOOP_READ); /* what it sent before it exited */
+    bool was_moved = k->is_moved;
+    (void)waitid(P_PID, (id_t)k->reader.pid, &info, WEXITED | WNOWAIT);
+    helper_stop(&k->reader, 0);
+    if (!was_moved && info.si_code != CLD_EXITED)
         tell(k, "its reader was killed; it is started again");
     else if (!was_moved && !k->told[0])
         tell(k, "its reader ended; it is started again");
     start_later(k);
-}
-
-static int spawn(struct config_keeper *k, struct err *err)
-{
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-        return err_sys(err, -errno, "socket pair");
-    k->sock = pair[0];
-    int r = keeper_run(k->keeper, k->job, pair[1], &k->pid, &k->pidfd, err);
-    (void)close(pair[1]);
-    if (r < 0)
-        return r;
-    r = watch_new(k->loop, k->sock, LOOP_READ, on_message, k, &k->watch);
-    if (r == 0)
-        r = loop_on_exit(k->loop, k->pidfd, on_exit_seen, k, &k->exit_watch);
-    return r < 0 ? err_sys(err, r, "watch the process") : 0;
-}
-
-/* Ends with the socket; whatever holds it up (a file system that does not answer) does not hold up the server. */
-static void end(struct config_keeper *k)
-{
-    k->watch = watch_free(k->watch);
-    k->exit_watch = watch_free(k->exit_watch);
-    if (k->sock >= 0)
-        (void)close(steal_fd(&k->sock));
-    struct pollfd p = { .fd = k->pidfd, .events = POLLIN };
-    if (k->pid > 0 && (k->pidfd < 0 || poll(&p, 1, END_MS) != 1)) {
-        keeper_kill(k->keeper, k->pid); /* not ours to signal */
-        (void)(k->pidfd >= 0 && poll(&p, 1, KILL_MS));
-    }
-    if (k->pid > 0)
-        (void)waitpid(k->pid, NULL, WNOHANG);
-    let_go(k);
 }
 
 static void start(struct config_keeper *k)
@@ -182,9 +127,10 @@ static void start(struct config_keeper *k)
     struct err err = ERR_INIT;
     k->is_moved = false;
     k->begun_ms = loop_now_ms(k->loop);
-    if (spawn(k, &err) == 0)
+    if (helper_start(&k->reader, "the configuration reader", &err) == 0 &&
+        helper_watch(&k->reader, k->loop, on_message, on_exit_seen, k, &err) == 0)
         return;
-    end(k);
+    helper_stop(&k->reader, 0);
     tell(k, err.msg);
     start_later(k);
 }
@@ -193,9 +139,7 @@ struct config_keeper *config_keeper_new(struct loop *l, struct keeper *keeper, u
                                         const struct config_keeper_events *events)
 {
     struct config_keeper *k = xzalloc(sizeof(*k));
-    *k = (struct config_keeper){
-        .loop = l, .keeper = keeper, .job = job, .events = *events, .pidfd = NO_FD, .sock = NO_FD
-    };
+    *k = (struct config_keeper){ .loop = l, .events = *events, .reader = HELPER_INIT(keeper, job) };
     start(k);
     return k;
 }
@@ -205,16 +149,15 @@ void config_keeper_ask(struct config_keeper *k)
     struct config_reader_msg m = { .kind = CONFIG_READER_ASK };
     struct iovec parts[2] = { { &m, sizeof(m) }, { NULL, 0 } };
     k->is_asked = true;
-    if (k->sock >= 0)
-        (void)seqsock_send(k->sock, parts, NULL,
-                           0); /* one that is gone is started again, and hands over what is there */
+    if (k->reader.sock >= 0)
+        (void)seqsock_send(k->reader.sock, parts, NULL, 0); /* one that is gone is restarted and hands over the file */
 }
 
 struct config_keeper *config_keeper_free(struct config_keeper *k)
 {
     if (k) {
-        end(k);
-        k->again = timer_free(k->again);
+        helper_stop(&k->reader, END_MS); /* a file system that does not respond does not hold up the server */
+        helper_retry_done(&k->retry);
         free(k);
     }
     return NULL;

@@ -6,25 +6,21 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "os/proc.h"
+#include "loop/helper.h"
 #include "os/seqsock.h"
 #include "tls/tls_wire.h"
 
-enum { START_MS = 10000, AGAIN_MS = 50, AGAIN_MAX_MS = 5000, END_MS = 3000, MAX_RETIRED = 8, BATCH = 64 };
+enum { START_MS = 10000, END_MS = 3000, MAX_RETIRED = 8, BATCH = 64 };
 
 enum state { STARTING, SERVING, RETIRED };
 
 struct process {
     struct tls_listener_client *keep;
     struct process *next;
-    pid_t pid;
-    int pidfd, sock;
-    struct watch *watch, *exit_watch;
+    struct helper helper;
     enum state state;
     bool is_reload; /* its failure is no reason to try again */
 };
@@ -36,8 +32,8 @@ struct tls_listener_client {
     unsigned job;
     char *cert;                /* for words only */
     struct process *processes; /* newest first */
-    struct timer *again, *late;
-    int64_t again_ms;
+    struct helper_retry retry;
+    struct timer *late;
     int listeners[TLS_WIRE_PORTS];
     bool is_over;
 };
@@ -59,37 +55,13 @@ static struct process *find(struct tls_listener_client *k, enum state state)
 
 /* --- starting --- */
 
-static int spawn(struct tls_listener_client *k, struct process *d, struct err *err)
-{
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-        return err_sys(err, -errno, "socket pair for the TLS door");
-    int r = keeper_run(k->keeper, k->job, pair[1], &d->pid, &d->pidfd, err);
-    (void)close(pair[1]);
-    d->sock = pair[0];
-    return r < 0 ? err_wrap(err, r, "start the TLS door") : 0;
-}
-
-/* Takes d out and lets go of it; the process ends by itself when its socket closes. is_reaped: it has ended already. */
-static void remove_process(struct process *d, bool is_reaped)
+static void process_remove(struct process *d, int wait_ms)
 {
     struct process **at = &d->keep->processes;
     while (*at != d)
         at = &(*at)->next;
     *at = d->next;
-    d->watch = watch_free(d->watch);
-    d->exit_watch = watch_free(d->exit_watch);
-    if (d->sock >= 0)
-        (void)close(d->sock);
-    if (d->pid > 0 && !is_reaped) {
-        struct pollfd p = { .fd = d->pidfd, .events = POLLIN };
-        if (d->pidfd < 0 || poll(&p, 1, END_MS) != 1)
-            keeper_kill(d->keep->keeper, d->pid); /* not ours to signal */
-    }
-    if (d->pid > 0)
-        (void)waitpid(d->pid, NULL, 0);
-    if (d->pidfd >= 0)
-        (void)close(d->pidfd);
+    helper_stop(&d->helper, wait_ms);
     free(d);
 }
 
@@ -98,7 +70,7 @@ static void send_listeners(struct process *d)
     for (unsigned i = 0; i < TLS_WIRE_PORTS; i++) {
         struct tls_wire_msg m = { .kind = TLS_WIRE_LISTEN, .port = (uint16_t)i };
         if (d->keep->listeners[i] >= 0)
-            (void)tls_wire_send(d->sock, &m, d->keep->listeners[i]); /* a door that is gone shows by its exit */
+            (void)tls_wire_send(d->helper.sock, &m, d->keep->listeners[i]); /* a door that is gone shows by its exit */
     }
 }
 
@@ -106,7 +78,7 @@ static void tell_retire(struct process *d)
 {
     struct tls_wire_msg m = { .kind = TLS_WIRE_RETIRE };
     d->state = RETIRED;
-    (void)tls_wire_send(d->sock, &m, NO_FD);
+    (void)tls_wire_send(d->helper.sock, &m, NO_FD);
 }
 
 /* --- what doors say --- */
@@ -115,9 +87,8 @@ static void limit_retired(struct tls_listener_client *k)
 {
     unsigned count = 0;
     for (struct process *d = k->processes; d; d = d->next)
-        if (d->state == RETIRED && ++count > MAX_RETIRED && d->sock >= 0) {
-            d->watch = watch_free(d->watch);
-            (void)close(steal_fd(&d->sock)); /* it cuts what is left, and its exit is seen */
+        if (d->state == RETIRED && ++count > MAX_RETIRED && d->helper.sock >= 0) {
+            helper_close(&d->helper); /* it closes the connections that are left, and its exit is seen */
         }
 }
 
@@ -126,7 +97,7 @@ static void became_ready(struct process *d, const char *text)
     struct tls_listener_client *k = d->keep;
     struct process *old = find(k, SERVING);
     k->late = timer_free(k->late);
-    k->again_ms = 0;
+    k->retry.pause_ms = 0;
     d->state = SERVING;
     send_listeners(d);
     if (old)
@@ -142,10 +113,7 @@ static void end_start(struct process *d, const char *why)
     struct tls_listener_client *k = d->keep;
     bool is_reload = d->is_reload;
     k->late = timer_free(k->late);
-    if (d->pid > 0)
-        keeper_kill(d->keep->keeper, d->pid);
-    /* not ours to signal */ /* it has ended or is about to; nothing was given to it */
-    remove_process(d, false);
+    process_remove(d, 0); /* it has exited or is about to; nothing was given to it */
     note(k, true, "refused", why);
     if (!is_reload)
         restart_later(k);
@@ -173,7 +141,7 @@ static int read_message(struct process *d, struct tls_wire_msg *m, int *ret_fd)
 {
     size_t n_fds = 0;
     int fd = NO_FD;
-    ssize_t got = seqsock_recv(d->sock, m, sizeof *m, &fd, 1, &n_fds);
+    ssize_t got = seqsock_recv(d->helper.sock, m, sizeof *m, &fd, 1, &n_fds);
     if (got == -EAGAIN || got == -EBADMSG) /* the second: no descriptor was free for it, so that connection is lost */
         return 0;
     if (got <= 0 || !tls_wire_is_from_listener(m, (size_t)got, n_fds)) {
@@ -193,8 +161,8 @@ static void on_message(void *arg, int events)
         struct tls_wire_msg m;
         int fd = NO_FD, r = read_message(d, &m, &fd);
         if (r < 0) { /* dead, or not to be believed any more: either way its exit is next */
-            d->watch = watch_free(d->watch);
-            keeper_kill(d->keep->keeper, d->pid); /* not ours to signal */
+            d->helper.watch = watch_free(d->helper.watch);
+            helper_kill(&d->helper);
         }
         if (r <= 0)
             return;
@@ -219,7 +187,7 @@ static void on_exit_seen(void *arg)
             end_start(d, "the TLS door ended while it started");
         return;
     }
-    remove_process(d, true);
+    process_remove(d, 0);
     if (state == SERVING) {
         note(k, true, "died", "connections through it are lost; it is started again");
         restart_later(k);
@@ -231,25 +199,17 @@ static void on_exit_seen(void *arg)
 static int start_process(struct tls_listener_client *k, bool is_reload, struct process **ret, struct err *err)
 {
     struct process *d = xzalloc(sizeof *d);
-    *d = (struct process){ .keep = k, .next = k->processes, .pidfd = NO_FD, .sock = NO_FD, .is_reload = is_reload };
+    *d = (struct process){
+        .keep = k, .next = k->processes, .helper = HELPER_INIT(k->keeper, k->job), .is_reload = is_reload
+    };
     k->processes = d;
-    int r = spawn(k, d, err);
+    int r = helper_start(&d->helper, "the TLS listener", err);
     if (r < 0) {
-        if (d->pid > 0)
-            keeper_kill(d->keep->keeper, d->pid); /* not ours to signal */
-        remove_process(d, false);
+        process_remove(d, 0);
         return r;
     }
     *ret = d;
     return 0;
-}
-
-static int watch_process(struct process *d, struct err *err)
-{
-    int r = watch_new(d->keep->loop, d->sock, LOOP_READ, on_message, d, &d->watch);
-    if (r == 0)
-        r = loop_on_exit(d->keep->loop, d->pidfd, on_exit_seen, d, &d->exit_watch);
-    return r < 0 ? err_sys(err, r, "watch the TLS door") : 0;
 }
 
 static void on_late(void *arg)
@@ -267,7 +227,7 @@ static void start_on_loop(struct tls_listener_client *k, bool is_reload)
     struct process *d = NULL;
     int r = start_process(k, is_reload, &d, &err);
     if (r == 0) {
-        r = watch_process(d, &err);
+        r = helper_watch(&d->helper, k->loop, on_message, on_exit_seen, d, &err);
         if (r < 0)
             end_start(d, err.msg);
         else
@@ -290,11 +250,7 @@ static void restart_later(struct tls_listener_client *k)
 {
     if (k->is_over)
         return;
-    k->again_ms = k->again_ms ? (k->again_ms * 2 < AGAIN_MAX_MS ? k->again_ms * 2 : AGAIN_MAX_MS) : AGAIN_MS;
-    if (!k->again)
-        k->again = timer_new(k->loop, k->again_ms, 0, on_again, k);
-    else
-        timer_set(k->again, k->again_ms, 0);
+    helper_retry_later(&k->retry, k->loop, on_again, k);
 }
 
 void tls_listener_client_reload(struct tls_listener_client *k)
@@ -311,7 +267,7 @@ void tls_listener_client_reload(struct tls_listener_client *k)
 
 static int wait_first(struct process *d, char *text, struct err *err)
 {
-    struct pollfd p = { .fd = d->sock, .events = POLLIN };
+    struct pollfd p = { .fd = d->helper.sock, .events = POLLIN };
     struct tls_wire_msg m;
     int fd = NO_FD, r;
     do
@@ -343,7 +299,7 @@ int tls_listener_client_new(struct loop *l, const struct tls_listener_client_sta
     if (r == 0)
         r = wait_first(d, text, err);
     if (r == 0)
-        r = watch_process(d, err);
+        r = helper_watch(&d->helper, k->loop, on_message, on_exit_seen, d, err);
     if (r < 0) {
         (void)tls_listener_client_free(k);
         return r;
@@ -359,7 +315,7 @@ void tls_listener_client_listen(struct tls_listener_client *k, enum tls_listener
     struct tls_wire_msg m = { .kind = TLS_WIRE_LISTEN, .port = (uint16_t)port };
     k->listeners[port] = fd;
     if (d)
-        (void)tls_wire_send(d->sock, &m, fd); /* a door that is gone shows by its exit */
+        (void)tls_wire_send(d->helper.sock, &m, fd); /* a door that is gone shows by its exit */
 }
 
 int tls_listener_client_lend(const struct tls_listener_client *k, enum tls_listener_client_port port)
@@ -383,14 +339,11 @@ struct tls_listener_client *tls_listener_client_free(struct tls_listener_client 
     if (!k)
         return NULL;
     tls_listener_client_retire(k);
-    for (struct process *d = k->processes; d; d = d->next) { /* all at once, so that they end side by side */
-        d->watch = watch_free(d->watch);
-        if (d->sock >= 0)
-            (void)close(steal_fd(&d->sock));
-    }
+    for (struct process *d = k->processes; d; d = d->next)
+        helper_close(&d->helper); /* all of them first, so that they exit side by side */
     while (k->processes)
-        remove_process(k->processes, false);
-    k->again = timer_free(k->again);
+        process_remove(k->processes, END_MS);
+    helper_retry_done(&k->retry);
     k->late = timer_free(k->late);
     free(k->cert);
     free(k);

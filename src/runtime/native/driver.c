@@ -13,8 +13,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "loop/helper.h"
 #include "os/cgroup.h"
-#include "os/keeper.h"
 #include "os/proc.h"
 #include "os/seqsock.h"
 #include "runtime/native/native.h"
@@ -56,9 +56,7 @@ struct pending {
 struct native {
     struct runtime rt; /* first */
     unsigned magic;
-    int sock, pidfd;
-    pid_t pid;
-    struct watch *watch;
+    struct helper launcher;
     bool is_dead;                          /* the launcher is gone, and another is started only after a pause */
     struct timer *pause;                   /* that pause */
     bool has_uid_range, is_root, can_disk; /* of the launcher */
@@ -70,8 +68,7 @@ struct native {
     unsigned quick_ends; /* launchers in a row that did not last */
     loop_fn *on_restart;
     void *restart_arg;
-    struct keeper *keeper, *own_keeper; /* who starts the launcher; the second one is freed with us */
-    unsigned launcher_job;
+    struct keeper *own_keeper; /* who starts the launcher, where the server has none; freed with us */
     struct cgroup_host cgroups;
     bool has_own_cgroups;
     char *data_dir;
@@ -275,7 +272,7 @@ static void fail_all(void *arg)
 static int send_message(struct native *n, struct message *m)
 {
     struct iovec parts[2] = { { &m->request, sizeof(m->request) }, { m + 1, m->extra_len } };
-    return seqsock_send(n->sock, parts, NULL, 0);
+    return seqsock_send(n->launcher.sock, parts, NULL, 0);
 }
 
 static void flush_out(struct native *n)
@@ -285,7 +282,7 @@ static void flush_out(struct native *n)
     }
     if (!n->out)
         n->out_end = &n->out;
-    watch_set(n->watch, LOOP_READ | (n->out ? LOOP_WRITE : 0));
+    watch_set(n->launcher.watch, LOOP_READ | (n->out ? LOOP_WRITE : 0));
 }
 
 static void on_launcher_gone(struct native *n);
@@ -300,7 +297,7 @@ static void on_socket(void *arg, int events)
     for (int i = 0; i < REPLIES_A_TURN; i++) {
         int fds[WIRE_FDS_MAX];
         size_t n_fds = 0;
-        ssize_t got = seqsock_recv(n->sock, &rep, sizeof(rep), fds, WIRE_FDS_MAX, &n_fds);
+        ssize_t got = seqsock_recv(n->launcher.sock, &rep, sizeof(rep), fds, WIRE_FDS_MAX, &n_fds);
         if (got == -EAGAIN)
             return;
         if (got <= 0 || wire_reply_check(&rep, (size_t)got, &err) < 0) {
@@ -352,7 +349,7 @@ static void submit(struct native *n, struct message *m, struct pending *p)
     m->next = NULL;
     *n->out_end = m;
     n->out_end = &m->next;
-    watch_set(n->watch, LOOP_READ | LOOP_WRITE);
+    watch_set(n->launcher.watch, LOOP_READ | LOOP_WRITE);
 }
 
 struct refusal {
@@ -680,17 +677,8 @@ static struct runtime_caps native_caps(struct runtime *rt)
 static struct runtime *native_free(struct runtime *rt)
 {
     struct native *n = native_of(rt);
-    n->watch = watch_free(n->watch);
     timer_free(n->pause);
-    if (n->sock >= 0)
-        (void)close(n->sock); /* the launcher takes it as the order to end */
-    if (n->pid > 0) {
-        struct pollfd p = { .fd = n->pidfd, .events = POLLIN };
-        if (poll(&p, 1, END_MS) == 0)
-            keeper_kill(n->keeper, n->pid); /* stuck; a sweep cleans up after it */
-        (void)waitpid(n->pid, NULL, 0);     /* our child: only an end can come */
-        (void)close(n->pidfd);              /* only a handle */
-    }
+    helper_stop(&n->launcher, END_MS); /* one that is stuck is killed: a sweep cleans up after it */
     while (n->pending) {
         struct pending *p = n->pending;
         n->pending = p->next;
@@ -748,25 +736,19 @@ static const struct runtime_ops native_ops = {
 
 static int spawn_launcher(struct native *n, struct err *err)
 {
-    int pair[2];
     n->started_us = clock_mono_us();
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_sys(err, -errno, "socket pair for the launcher");
-    int r = keeper_run(n->keeper, n->launcher_job, pair[1], &n->pid, &n->pidfd, err);
-    (void)close(pair[1]); /* the launcher's end */
-    n->sock = pair[0];
-    return r < 0 ? err_wrap(err, r, "start the launcher") : 0;
+    return helper_start(&n->launcher, "the launcher", err);
 }
 
 static int await_handshake(struct native *n, struct err *err)
 {
     struct wire_reply rep;
     size_t n_fds = 0;
-    struct pollfd p = { .fd = n->sock, .events = POLLIN };
+    struct pollfd p = { .fd = n->launcher.sock, .events = POLLIN };
     int r = poll(&p, 1, HANDSHAKE_MS);
     if (r <= 0)
         return err_sys(err, r < 0 ? -errno : -ETIMEDOUT, "wait for the launcher");
-    ssize_t got = seqsock_recv(n->sock, &rep, sizeof(rep), NULL, 0, &n_fds);
+    ssize_t got = seqsock_recv(n->launcher.sock, &rep, sizeof(rep), NULL, 0, &n_fds);
     if (got <= 0)
         return err_set(err, ERR_INTERNAL, EPIPE, "the launcher ended at its start");
     r = wire_reply_check(&rep, (size_t)got, err);
@@ -781,7 +763,7 @@ static int await_handshake(struct native *n, struct err *err)
     n->is_root = rep.can_idmap;
     n->has_uid_range = rep.has_uid_range;
     n->can_disk = rep.can_disk;
-    return fcntl(n->sock, F_SETFL, O_NONBLOCK) < 0 ? err_sys(err, -errno, "set up the launcher's socket") : 0;
+    return 0;
 }
 
 /* --- a launcher that died --- */
@@ -795,28 +777,15 @@ static bool is_repeatable(uint32_t op)
 
 static void end_launcher(struct native *n)
 {
-    n->watch = watch_free(n->watch);
     n->out = NULL;
     n->out_end = &n->out;
-    if (n->sock >= 0)
-        (void)close(steal_fd(&n->sock)); /* nothing more comes from it */
-    if (n->pid > 0) {
-        keeper_kill(n->keeper, n->pid); /* it may only have closed its socket; we may not signal root */
-        (void)waitpid(n->pid, NULL, 0); /* our child: only an end can come */
-    }
-    if (n->pidfd >= 0)
-        (void)close(steal_fd(&n->pidfd)); /* only a handle */
-    n->pid = 0;
+    helper_stop(&n->launcher, 0); /* it may only have closed its socket */
 }
 
 static int start_again(struct native *n, struct err *err)
 {
     int r = spawn_launcher(n, err);
-    if (r >= 0 && fcntl(n->sock, F_SETFL, O_NONBLOCK) < 0)
-        r = err_sys(err, -errno, "set up the launcher's socket");
-    if (r >= 0 && (r = watch_new(n->rt.loop, n->sock, LOOP_READ, on_socket, n, &n->watch)) < 0)
-        err_sys(err, r, "watch the launcher's socket");
-    return r;
+    return r < 0 ? r : helper_watch(&n->launcher, n->rt.loop, on_socket, NULL, n, err);
 }
 
 static void adopt_again(struct native *n, const struct box *b)
@@ -945,8 +914,8 @@ static int keep_ourselves(struct native *n, const struct native_options *opt, st
     native_job(opt, &job);
     int r = keeper_new(&job.job, 1, &n->own_keeper, err);
     native_job_done(&job);
-    n->keeper = n->own_keeper;
-    n->launcher_job = 0;
+    n->launcher.keeper = n->own_keeper;
+    n->launcher.job = 0;
     return r;
 }
 
@@ -956,28 +925,24 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     struct err own = ERR_INIT;
     n->rt = (struct runtime){ .ops = &native_ops, .loop = l };
     n->magic = NATIVE_MAGIC;
-    n->sock = n->pidfd = NO_FD;
     n->out_end = &n->out;
     n->data_dir = native_full_path(opt->data_dir);
-    n->keeper = opt->keeper;
-    n->launcher_job = opt->launcher_job;
+    n->launcher = (struct helper)HELPER_INIT(opt->keeper, opt->launcher_job);
+    n->launcher.is_blocking = true; /* a reply of the launcher waits until the daemon has read the ones before it */
     int r = 0;
     n->has_own_cgroups = !opt->cgroups;
     if (opt->cgroups)
         n->cgroups = *opt->cgroups;
     else
         r = cgroup_host_init(&n->cgroups, NULL, &own);
-    if (r >= 0 && !n->keeper)
+    if (r >= 0 && !n->launcher.keeper)
         r = keep_ourselves(n, opt, &own);
     if (r >= 0)
         r = spawn_launcher(n, &own);
     if (r >= 0)
         r = await_handshake(n, &own);
-    if (r >= 0) {
-        r = watch_new(l, n->sock, LOOP_READ, on_socket, n, &n->watch);
-        if (r < 0)
-            err_sys(&own, r, "watch the launcher's socket");
-    }
+    if (r >= 0)
+        r = helper_watch(&n->launcher, l, on_socket, NULL, n, &own);
     if (r < 0) {
         if (err)
             *err = own;
