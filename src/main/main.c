@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     };
     if (argc > 1 && strcmp(argv[1], "--launcher") == 0)
         return native_launcher_main(argc, argv);
-    if (argc > 1 && strcmp(argv[1], "--tls-door") == 0)
+    if (argc > 1 && strcmp(argv[1], "--tls-listener") == 0)
         return tls_listener_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--config-reader") == 0)
         return config_reader_main(argc, argv);

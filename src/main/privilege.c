@@ -46,7 +46,7 @@ static int start_keeper(const struct settings *s, const char *data_dir, const ch
         [PRIVILEGE_IMAGES] = { .args = { "--image-tool", data_dir } },
         [PRIVILEGE_VM] = { .args = { "--vm-tool", data_dir, images, s->vm_firecracker, s->vm_libkrun, s->vm_jailer },
                            .is_many = true },
-        [PRIVILEGE_LISTENER] = { .args = { tls_ports_is_wanted(s) ? "--tls-door" : NULL, s->tls_cert, s->tls_key,
+        [PRIVILEGE_LISTENER] = { .args = { tls_ports_is_wanted(s) ? "--tls-listener" : NULL, s->tls_cert, s->tls_key,
                                            s->tls_client_ca },
                                  .is_many = true,
                                  .is_bare = true },

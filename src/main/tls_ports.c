@@ -31,7 +31,7 @@ static void on_conn(void *arg, enum tls_listener_client_port port, int fd, const
 static void on_note(void *arg, bool is_bad, const char *what, const char *text)
 {
     (void)arg;
-    log_event(is_bad ? LOG_WARN : LOG_INFO, "tls.door", "what", what, "msg", text, NULL);
+    log_event(is_bad ? LOG_WARN : LOG_INFO, "tls.listener", "what", what, "msg", text, NULL);
 }
 
 void tls_ports_reload(struct tls_ports *t)

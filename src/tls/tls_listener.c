@@ -394,7 +394,7 @@ int tls_listener_main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN); /* of a terminal; the server decides when the files are read again */
     (void)signal(SIGINT, SIG_IGN);
-    (void)prctl(PR_SET_NAME, "iii-tls-door"); /* for ps only */
+    (void)prctl(PR_SET_NAME, "iii-tls"); /* for ps only */
     struct rlimit lim;
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0) {
         lim.rlim_cur = lim.rlim_max;

@@ -122,7 +122,7 @@ def doors(server):
     """Pids of the server's doors."""
     found = []
     for pid in leak.descendants(server.pid):
-        if "--tls-door" in leak.read(f"/proc/{pid}/cmdline").split("\0"):
+        if "--tls-listener" in leak.read(f"/proc/{pid}/cmdline").split("\0"):
             found.append(pid)
     return found
 
