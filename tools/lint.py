@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import check_layers  # noqa: E402
+import dist  # noqa: E402
 
 ROOT = check_layers.ROOT
 FILE_LINES, FUNCTION_LINES = 1000, 80
@@ -246,7 +247,7 @@ def tidy(is_all, is_light):
     flags = subprocess.run(["pkg-config", "--cflags", *LIBRARIES], capture_output=True, text=True, check=True).stdout.split()
     checks = ["--checks=-clang-analyzer-*"] if is_light else []
     rules.update("".join(checks).encode())
-    flags += ["-std=gnu17", "-D_GNU_SOURCE", f"-I{ROOT}/src", "-I/usr/share/include/llhttp"]
+    flags += ["-std=gnu17", "-D_GNU_SOURCE", f'-DIII_VERSION="{dist.version()}"', f"-I{ROOT}/src", "-I/usr/share/include/llhttp"]
 
     def check(path):
         key = rules.copy()
@@ -272,8 +273,38 @@ def generated():
     return [] if done.returncode == 0 else (done.stdout + done.stderr).splitlines()
 
 
+# Files that have to name the version themselves, and where it stands in them. All other places derive it from meson.build.
+VERSIONS = {
+    "CHANGELOG.md": r"^## \[(\d[^]]*)\]",  # the newest release is the first one
+    "docs/openapi.json": r'"version": "([^"]+)"',
+    "docs/packages.md": r"iii-sandbox[-_](\d+\.\d+\.\d+)",
+    "docs/sdk-python.md": r"iii_sandbox-(\d+\.\d+\.\d+)",
+    "docs/sdk-typescript.md": r"iii-sandbox-sdk-(\d+\.\d+\.\d+)",
+    "examples/typescript/package.json": r'"@iii-sandbox/sdk": "\^([^"]+)"',
+    "sdk/c/include/iii_sandbox.h": r"version (\d+\.\d+\.\d+)",
+    "sdk/c/meson.build": r"^project\([^>]* version: '([^']+)'",
+    "sdk/mcp/package.json": r'"version": "([^"]+)"',
+    "sdk/python/pyproject.toml": r'^version = "([^"]+)"',
+    "sdk/python/src/iii_sandbox/__init__.py": r'^__version__ = "([^"]+)"',
+    "sdk/rust/Cargo.lock": r'^name = "iii-sandbox"\nversion = "([^"]+)"',
+    "sdk/rust/Cargo.toml": r'^version = "([^"]+)"',
+    "sdk/typescript/package.json": r'"version": "([^"]+)"',
+}
+
+
+def versions():
+    """Every file that names the version names the one of meson.build."""
+    wanted, found = dist.version(), []
+    for name, pattern in VERSIONS.items():
+        named = re.findall(pattern, (ROOT / name).read_text(), re.M)
+        named = named[:1] if name == "CHANGELOG.md" else named
+        if set(named) != {wanted}:
+            found.append(f"{name}: names version {', '.join(sorted(set(named))) or 'none'}, meson.build has {wanted}")
+    return found
+
+
 CHECKS = {"layers": layers, "sizes": sizes, "words": words, "rooms": rooms, "stems": stems, "headers": headers,
-          "layout": layout, "scripts": scripts, "symbols": symbols, "links": links, "generated": generated}
+          "layout": layout, "scripts": scripts, "symbols": symbols, "links": links, "generated": generated, "versions": versions}
 
 
 def main():

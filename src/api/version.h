@@ -1,3 +1,3 @@
 /* The version every surface shows. May include: nothing. */
 #pragma once
-#define API_VERSION "0.1.0"
+#define API_VERSION III_VERSION /* the project version of meson.build */

@@ -9,9 +9,7 @@
 #include "base/alloc.h"
 #include "mcp/mcp_session_core.h"
 
-#define NAME    "iii-sandbox"
-#define VERSION "0.1.0" /* of the contract's server info */
-
+#define NAME "iii-sandbox"
 #define META "io.modelcontextprotocol/"
 
 static const char *const versions[] = { MCP_SESSION_STATEFUL, "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07" };
@@ -121,7 +119,7 @@ static void deliver(struct mcpexchange *x, json_t *message)
 
 static json_t *server_info(void)
 {
-    return json_pack("{s:s, s:s, s:s}", "name", NAME, "title", "iii sandboxes", "version", VERSION);
+    return json_pack("{s:s, s:s, s:s}", "name", NAME, "title", "iii sandboxes", "version", III_VERSION);
 }
 
 /* What the revision without sessions wants in every result. Lists may change at any time: they are not to be kept. */

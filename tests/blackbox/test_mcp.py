@@ -31,10 +31,11 @@ def mcp(url):
 @pytest.mark.parametrize("asked, given", [("2025-11-25", "2025-11-25"), ("2025-06-18", "2025-06-18"), ("2025-03-26", "2025-03-26"),
                                           ("2024-11-05", "2024-11-05"), ("1999-01-01", "2025-11-25"), ("", "2025-11-25")])
 def test_versions(url, asked, given):
+    version = subprocess.check_output([harness.BINARY, "version"], text=True).strip()
     with Stdio(url) as mcp:
         said = mcp.initialize(asked)
         assert said["protocolVersion"] == given
-        assert said["serverInfo"]["name"] == "iii-sandbox" and said["serverInfo"]["version"] == "0.1.0"
+        assert said["serverInfo"]["name"] == "iii-sandbox" and said["serverInfo"]["version"] == version
         assert said["capabilities"]["tools"] == {"listChanged": True} and "resources" in said["capabilities"]
         tools = mcp.ask("tools/list")["result"]["tools"]
         assert ("outputSchema" in tools[0]) == (given >= "2025-06-18")

@@ -7,11 +7,9 @@
 #include "spec/spec.h"
 #include "tap.h"
 
-#define VERSION "0.1.0"
-
 TEST(openapi_json_is_current)
 {
-    JSON_OWNED doc = spec_openapi("sandbox", VERSION);
+    JSON_OWNED doc = spec_openapi("sandbox", III_VERSION);
     CLEANUP(free_p) char *text = json_dumps(doc, JSON_INDENT(2));
     CHECK(text != NULL);
     CLEANUP(free_p) char *file = xasprintf("%s\n", text ? text : "");
@@ -78,7 +76,7 @@ static void check_operation(const char *path, const json_t *op)
 
 TEST(openapi_holds_together)
 {
-    JSON_OWNED doc = spec_openapi("p", VERSION);
+    JSON_OWNED doc = spec_openapi("p", III_VERSION);
     const char *path, *method;
     json_t *item, *op;
     size_t n = 0;
