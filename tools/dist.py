@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Everything that is released, into build/dist: a Debian package, a relocatable archive, archives of the client libraries, checksums.
 
-`./dev dist [--only deb,tarball,npm,wheel,crate,c] [--binary FILE] [--out FOLDER]`. The binary is stripped here. Times inside the archives are
-those of the last commit, so that the same tree gives the same bytes."""
-import argparse
+The binary is stripped here. Times inside the archives are those of the last commit, so that the same tree gives the same bytes."""
 import gzip
 import hashlib
 import os
@@ -15,10 +13,14 @@ import sys
 import tarfile
 import tempfile
 
+import devargs
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGING = ROOT / "packaging"
-KINDS = ("deb", "tarball", "npm", "wheel", "crate", "c")
 NAME = "iii-sandbox"
+# What each kind's archives are called: a new one replaces those of an earlier version.
+KINDS = {"deb": f"{NAME}_*.deb", "tarball": f"{NAME}-*-linux-*.tar.gz", "npm": "*.tgz", "wheel": "*.whl", "crate": "*.crate", "c": "libiiisandbox-*.tar.gz"}
+WITH_SERVER = ("deb", "tarball")  # the others hold client libraries alone
 # Parts of the C library: they come with the host, whose kernel and name service they must fit.
 HOST_LIBRARIES = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nss_\w+|anl))\.so")
 SHELLS = {"bash": "bash-completion/completions/{}", "zsh": "zsh/vendor-completions/_{}", "fish": "fish/vendor_completions.d/{}.fish"}
@@ -233,21 +235,24 @@ def checksums(out):
     write(out / "SHA256SUMS", "".join(f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.name}\n" for p in files))
 
 
+def parser():
+    found = devargs.Parser("dist", "Build what is released into build/dist, with SHA256SUMS: Debian package, relocatable archive, client libraries.",
+                           "./dev dist", "./dev dist --only deb,tarball", "./dev dist --only wheel --out /tmp/wheel")
+    found.add_list("--only", KINDS, "kind", help="default: all of them; packages of other kinds stay where they are")
+    found.add_argument("--binary", type=pathlib.Path, default=ROOT / "build" / "iii", metavar="FILE", help="server to pack (default: build/iii, built first)")
+    found.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "dist", metavar="FOLDER", help="default: build/dist")
+    return found
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="./dev dist")
-    parser.add_argument("--only", default=",".join(KINDS), help="comma list of: " + " ".join(KINDS))
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build" / "iii")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "dist")
-    args = parser.parse_args()
-    wanted = args.only.split(",")
-    if set(wanted) - set(KINDS):
-        parser.error(f"unknown kind {sorted(set(wanted) - set(KINDS))[0]}; there are: {' '.join(KINDS)}")
-    shutil.rmtree(args.out, ignore_errors=True)
-    args.out.mkdir(parents=True)
+    args = parser().parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
     out, binary, when = args.out.resolve(), args.binary.resolve(), commit_time()
     os.umask(0o022)
-    for kind in KINDS:
-        for made in globals()[kind](out, binary, when) if kind in wanted else ():
+    for kind in args.only:
+        for old in out.glob(KINDS[kind]):
+            old.unlink()
+        for made in globals()[kind](out, binary, when):
             print(made.relative_to(out), flush=True)
     checksums(out)
     return 0

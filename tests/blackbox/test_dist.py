@@ -125,6 +125,14 @@ def test_the_same_tree_gives_the_same_package(packages, tmp_path):
     assert dist(tmp_path / "again", "deb")[0].read_bytes() == packages[0].read_bytes()
 
 
+def test_other_packages_stay(packages):
+    out, old = packages[0].parent, packages[0].with_name("libiiisandbox-0.0.1.tar.gz")
+    old.write_bytes(b"an earlier version")
+    (made,) = dist(out, "c")
+    assert {path.name for path in out.iterdir()} == {made.name, "SHA256SUMS", *(path.name for path in packages)}
+    assert output("sha256sum", "-c", "SHA256SUMS", cwd=out).count(": OK") == 3
+
+
 def test_wrong_kinds_are_refused(tmp_path):
     done = subprocess.run([sys.executable, harness.ROOT / "tools" / "dist.py", "--only", "rpm", "--out", tmp_path / "x"], capture_output=True, text=True,
                           check=False, timeout=harness.DEADLINE_S)
