@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""./dev fuzz [SECONDS] [TARGET]: builds and runs the libFuzzer targets over their corpus. What crashes one is kept in
-build/fuzz/crashes: move it to tests/corpus/<target>/ and it becomes a test.
-
-./dev fuzz --merge [TARGET]: takes what earlier runs found into tests/corpus/, as few and as small inputs as reach the same code."""
+"""Runs the libFuzzer targets over their corpus. What crashes one is kept in build/fuzz/crashes: move it to tests/corpus/<target>/ and
+it becomes a test."""
 import hashlib
 import pathlib
 import subprocess
 import sys
+
+import devargs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "fuzz"
@@ -56,18 +56,24 @@ def merge(source, grown):
     print(f"{source.stem}: {files} inputs, {total} bytes")
 
 
+def parser():
+    found = devargs.Parser("fuzz", "Build and run the libFuzzer targets over their corpus; what crashes one is kept in build/fuzz/crashes.", "./dev fuzz",
+                           "./dev fuzz 300 fuzz_proto       # one target for five minutes", "./dev fuzz --merge fuzz_proto")
+    found.add_argument("word", nargs="*", metavar="SECONDS|TARGET", help="how long each runs (default: 60), and a part of the names of those that run")
+    found.add_argument("--merge", action="store_true", help="take what earlier runs found into tests/corpus/, as few and small inputs as reach the same code")
+    return found
+
+
 def main():
-    args = sys.argv[1:]
-    is_merge = args[:1] == ["--merge"]
-    if is_merge:
-        args = args[1:]
-    seconds = int(args.pop(0)) if args and args[0].isdigit() else 60
-    found = targets(args[0] if args else "")
+    args = parser().parse_args()
+    seconds = next((int(word) for word in args.word if word.isdigit()), 60)
+    wanted = next((word for word in args.word if not word.isdigit()), "")
+    found = targets(wanted)
     if not found:
-        print(f"no fuzz target is called {args[0]!r}" if args else "there are no fuzz targets")
+        print(f"no fuzz target is called {wanted!r}")
         return 1
     subprocess.run(["ninja", "-C", str(FOLDER), *(f"tests/fuzz/{p.stem}" for p in found)], check=True)
-    if is_merge:
+    if args.merge:
         for source in found:
             merge(source, FOLDER / "corpus" / source.stem)
         return 0

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """The rules that a script can check. Prints `ok lint NAME` or the complaints and `not ok lint NAME` for each.
 
---all: clang-tidy over every file, not only those changed since the last commit. --tidy: with clang-tidy. clang-tidy alone with
---only tidy. What it found clean is remembered in build/tidy until the file, a header or the rules change."""
-import argparse
+What clang-tidy found clean is remembered in build/tidy until the file, a header or the rules change."""
 import ast
 import concurrent.futures
 import hashlib
@@ -15,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import check_layers  # noqa: E402
+import devargs  # noqa: E402
 import dist  # noqa: E402
 
 ROOT = check_layers.ROOT
@@ -146,9 +145,12 @@ def headers():
     return found
 
 
+def lay_out(*options):
+    return subprocess.run(["clang-format", *options, *map(str, [*c_files("*.[ch]"), *sdk_files()])], capture_output=True, text=True, cwd=ROOT, check=False)
+
+
 def layout():
-    done = subprocess.run(["clang-format", "--dry-run", "-Werror", *map(str, [*c_files("*.[ch]"), *sdk_files()])], capture_output=True, text=True,
-                          cwd=ROOT, check=False)
+    done = lay_out("--dry-run", "-Werror")
     if done.returncode == 0:
         return []
     files = sorted(set(re.findall(rf"^{re.escape(str(ROOT))}/(\S+?):\d+", done.stderr, re.M)))
@@ -307,14 +309,22 @@ CHECKS = {"layers": layers, "sizes": sizes, "words": words, "rooms": rooms, "ste
           "layout": layout, "scripts": scripts, "symbols": symbols, "links": links, "generated": generated, "versions": versions}
 
 
+def parser():
+    found = devargs.Parser("lint", "Check the rules that a script can check: layers, sizes, headers, layout, links, generated files, versions.", "./dev lint",
+                           "./dev lint --tidy               # with clang-tidy over what you changed", "./dev lint --only links,words")
+    found.add_argument("--all", action="store_true", help="clang-tidy over every file")
+    found.add_argument("--tidy", action="store_true", help="run clang-tidy too")
+    found.add_argument("--light", action="store_true", help="clang-tidy without its analyzer: a minute instead of ten")
+    found.add_list("--only", [*CHECKS, "tidy"], "check", help="default: all but tidy", default=None)
+    found.add_argument("--fix", action="store_true", help="lay out files that are not, instead of naming them (./dev fmt)")
+    return found
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="./dev lint")
-    parser.add_argument("--all", action="store_true", help="clang-tidy over every file")
-    parser.add_argument("--tidy", action="store_true", help="run clang-tidy too")
-    parser.add_argument("--light", action="store_true", help="clang-tidy without its analyzer: a minute instead of ten")
-    parser.add_argument("--only", help="comma list of: " + " ".join([*CHECKS, "tidy"]))
-    args = parser.parse_args()
-    wanted = args.only.split(",") if args.only else [*CHECKS, *(["tidy"] if args.tidy or args.all else [])]
+    args = parser().parse_args()
+    if args.fix:
+        lay_out("-i")
+    wanted = args.only or [*CHECKS, *(["tidy"] if args.tidy or args.all else [])]
     bad = 0
     for name in wanted:
         found = tidy(args.all, args.light) if name == "tidy" else CHECKS[name]()

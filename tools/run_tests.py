@@ -3,7 +3,6 @@
 
 The last line is always `N passed, N failed, N skipped`; each failure and each skip is named before it, with its reason.
 A stage that cannot run, crashes or takes too long counts as one failure, with the end of its output."""
-import argparse
 import collections
 import contextlib
 import json
@@ -17,6 +16,8 @@ import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
+
+import devargs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLACKBOX = (ROOT / "tests" / "blackbox", ROOT / "tests" / "escape")
@@ -59,7 +60,7 @@ NOT_ON_MACHINES = {
     "escape_monitor fc_network firecracker jailer vm_setup vmm_protocol": "bring monitors of their own",
     "courtesy launcher_death old_kernel privilege": "about processes and control groups of the native backend; those of machines are in vm_death and escape_vm",
     "scale": "a thousand machines are a thousand kernels",
-    "dist docs readme": "about packages and pages, with the default backend",
+    "dev dist docs readme": "about commands, packages and pages, with the default backend",
     "iii_sdk mcp_sdk schemathesis": "clients of the same interface: they ask nothing new of a backend",
 }
 # With --all these run once more with QEMU behind Firecracker's API (tests/vmm/fcqemu.py): every machine is booted, none can be saved.
@@ -79,7 +80,7 @@ LIMIT_S = {"lint": 300, "build": 600, "unit": 300, "blackbox": 900, "alone": 600
 # These start many sandboxes, count what the whole machine holds, or kill servers: they run after the others, one at a time.
 ALONE = ("test_scale.py", "test_restart.py", "test_leak.py", "test_readme.py")
 # These wait for clocks and for other programs, or count what the kernel does: a sanitizer sees nothing new in them.
-NOT_SANITIZED = ("test_clocks.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_escape_monitor.py", "test_fc_network.py", "test_firecracker.py", "test_iii_sdk.py", "test_jailer.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
+NOT_SANITIZED = ("test_clocks.py", "test_dev.py", "test_dist.py", "test_docker*.py", "test_docs.py", "test_escape_monitor.py", "test_fc_network.py", "test_firecracker.py", "test_iii_sdk.py", "test_jailer.py", "test_mcp_sdk.py", "test_netrate.py", "test_readme.py", "test_scale.py", "test_vmm_protocol.py")
 # The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.
 SANITIZED = ("background", "durable", "engine_calls", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fork", "http", "lifecycle", "mcp",
              "networks", "pool", "processes", "proxy", "routes", "snapshots", "terminal", "volumes")
@@ -521,18 +522,20 @@ def stages(tally, beside, wanted, args):
         guarded(tally, "lint", tidy_results, tidy)
 
 
+def parser():
+    found = devargs.Parser("test", "Run everything that must hold. The last line is the count: N passed, N failed, N skipped.", "./dev test",
+                           "./dev test --only lint,unit", "./dev test --only blackbox -k 'pause or resume'", "./dev test --all                # nearly two hours")
+    found.add_list("--only", (*STAGES, "packages"), "stage", help="default: all but packages", default=list(STAGES))
+    found.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian, more files on a Docker engine and with sanitizers")
+    found.add_argument("-k", metavar="EXPR", help="only the black-box tests that match, no unit tests (pytest's -k)")
+    return found
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="./dev test")
-    parser.add_argument("--only", default=",".join(STAGES), help="comma list of: " + " ".join(STAGES))
-    parser.add_argument("--all", action="store_true", help="also what takes minutes: packages in a fresh Debian, more files on a Docker engine and with sanitizers")
-    parser.add_argument("-k", metavar="EXPR", help="only black-box tests that match (pytest's -k)")
-    args = parser.parse_args()
-    wanted = args.only.split(",")
-    if args.all:
-        wanted.append("packages")
-    unknown = [w for w in wanted if w not in (*STAGES, "packages")]
-    if unknown:
-        parser.error(f"unknown stage {unknown[0]}; there are: {' '.join(STAGES)} packages")
+    args = parser().parse_args()
+    wanted = args.only + ["packages"] * args.all
+    if args.k and set(wanted) <= {"lint", "unit"}:
+        parser().error(f"-k picks black-box tests, and --only {','.join(wanted)} runs none; for one unit test: meson test -C build NAME")
     tally = Tally(ALL_S if args.all else TOTAL_S)
     BUILD.mkdir(exist_ok=True)
     beside = Beside()

@@ -1,15 +1,13 @@
-"""python3 tools/sdkgen [--check] [LANGUAGE...]: writes the generated files of the SDKs from docs/openapi.json.
-
---check writes nothing and names the files that are not current (exit code 1)."""
-import argparse
+"""Writes the generated files of the SDKs from docs/openapi.json: ./dev sdkgen, or python3 tools/sdkgen."""
 import importlib
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import devargs  # noqa: E402
 import model  # noqa: E402
 
 LANGUAGES = ("typescript", "python", "rust", "c")
@@ -19,14 +17,18 @@ def emitters(wanted):
     return [importlib.import_module(f"emit_{name}") for name in wanted if (HERE / f"emit_{name}.py").exists()]
 
 
+def parser():
+    found = devargs.Parser("sdkgen", "Write the generated files of the SDKs from docs/openapi.json.", "./dev sdkgen", "./dev sdkgen --check", "./dev sdkgen rust c")
+    found.add_argument("--check", action="store_true", help="write nothing, name the files that are not current")
+    found.add_argument("language", nargs="*", metavar="LANGUAGE", help=f"one of: {' '.join(LANGUAGES)} (default: all)")
+    return found
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="sdkgen", description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("language", nargs="*", metavar="LANGUAGE", help=" ".join(LANGUAGES))
-    args = parser.parse_args()
-    unknown = [name for name in args.language if name not in LANGUAGES]
-    if unknown:
-        parser.error(f"unknown language {unknown[0]}; there are: {' '.join(LANGUAGES)}")
+    args = parser().parse_args()
+    for name in args.language:
+        if name not in LANGUAGES:
+            parser().error(f"unknown language {name!r}{devargs.nearest(name, LANGUAGES)}")
     table, stale = model.read(ROOT / "docs" / "openapi.json"), 0
     for emitter in emitters(args.language or LANGUAGES):
         for name, text in emitter.files(table).items():

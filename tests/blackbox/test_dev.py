@@ -1,0 +1,94 @@
+"""./dev: help and examples of every command, options in any order, options that do not exist. Nothing is built or installed: the steps
+of a command are printed, not run."""
+import re
+import shlex
+import subprocess
+
+import pytest
+
+import harness
+
+COMMANDS = ("setup", "build", "serve", "test", "dist", "bench", "sdkgen", "lint", "fmt", "fuzz")
+RUN = "build/bench/iii-bench"
+
+
+def dev(*words):
+    done = subprocess.run(["./dev", *words], cwd=harness.ROOT, capture_output=True, text=True, check=False, timeout=harness.DEADLINE_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+def steps(line):
+    """The steps of a command line, each a list of words."""
+    code, out, err = dev(*shlex.split(line), "--print-command")
+    assert code == 0, (line, err)
+    return [shlex.split(step) for step in out.splitlines()]
+
+
+def last(line):
+    words = steps(line)[-1]
+    return " ".join(words[1:] if words[0].endswith("python3") else words)
+
+
+def test_the_overview_has_every_command():
+    for words in ((), ("help",), ("--help",)):
+        code, out, _ = dev(*words)
+        assert code == 0 and re.findall(r"^  (\w+) +\S", out, re.M) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help(name):
+    code, out, err = dev(name, "--help")
+    assert (code, err) == (0, "") and out.startswith(f"usage: ./dev {name} ") and dev("help", name)[1] == out
+    examples = re.findall(r"^  \./dev (.*)$", out.partition("examples:\n")[2], re.M)
+    assert examples and all(words[0] == name and steps(shlex.join(words)) for words in (shlex.split(line, comments=True) for line in examples))
+
+
+@pytest.mark.parametrize("line, run", [
+    ("", RUN),
+    ("--quick --with-docker", f"bench/with_docker.py {RUN} --quick"),
+    ("--with-docker --only create --quick", f"bench/with_docker.py {RUN} --quick --only create"),
+    ("--backend=docker", f"bench/with_docker.py {RUN} --backend docker"),
+    ("--out x.json --backend qemu", f"bench/with_vm.py {RUN} --out x.json --backend qemu"),
+    ("--mb 10 --pull --rounds=1", "bench/pull.py --rounds 1 --mb 10"),
+])
+def test_bench_options_in_any_order(line, run):
+    assert last(f"bench {line}") == run
+
+
+def test_options_of_the_others_in_any_order():
+    assert last("test -k x --only blackbox") == "tools/run_tests.py -k x --only blackbox"
+    assert last("serve --port 0 --takeover") == "build/iii serve --port 0 --takeover"
+    assert last("fuzz fuzz_proto --merge 5") == "tools/fuzz.py fuzz_proto --merge 5"
+    assert ["./dev", "need", "test-all"] in steps("test --all") and ["./dev", "need", "test-all"] not in steps("test")
+
+
+def test_a_client_library_is_packed_without_building_the_server():
+    assert ["./dev", "compile"] not in steps("dist --only wheel,npm") and ["./dev", "compile"] in steps("dist --only wheel,deb")
+
+
+@pytest.mark.parametrize("line, why", [
+    ("bench --quik", "unknown option --quik; did you mean --quick?"),
+    ("bench --with_docker", "unknown option --with_docker; did you mean --with-docker?"),
+    ("bench --pull --quick", "--quick does not go with --pull"),
+    ("bench --mb 1", "--mb goes with --pull only"),
+    ("test --onyl=unit", "unknown option --onyl; did you mean --only?"),
+    ("test --only unti", "unknown stage 'unti'; did you mean unit?"),
+    ("test --only unit -k x", "runs none; for one unit test: meson test -C build NAME"),
+    ("dist --only whel", "unknown kind 'whel'; did you mean wheel?"),
+    ("lint --tdy", "did you mean --tidy?"),
+    ("setup biuld", "unknown group 'biuld'; did you mean build?"),
+    ("fmt src", "unexpected argument 'src'"),
+])
+def test_wrong_options_are_named(line, why):
+    code, out, err = dev(*line.split())
+    assert (code, out) == (2, "") and why in err
+
+
+def test_wrong_commands_are_named():
+    code, out, err = dev("tets")
+    assert (code, out) == (2, "") and "did you mean test?" in err
+
+
+def test_groups_of_packages_are_those_of_the_script():
+    named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"case \$1 in ([^)]*)\)", (harness.ROOT / "dev").read_text()))))
+    assert named == set(re.search(r"one of: (.*?)\(default", " ".join(dev("setup", "--help")[1].split()))[1].split())
