@@ -22,6 +22,7 @@ import qemukit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = pathlib.Path(os.environ.get("III_BIN") or ROOT / "build" / "iii").resolve()
+IS_KEEPING = bool(os.environ.get("III_TEST_KEEP"))  # servers and folders stay after a test: docs/debugging.md
 IS_SANITIZED = os.environ.get("III_SANITIZED") == "1"
 IS_ROOT = os.geteuid() == 0
 BACKEND = os.environ.get("III_TEST_BACKEND") or "native"
@@ -367,6 +368,9 @@ class Server:
 
     def remove(self):
         """Ends what is still running, with its sandboxes if it can, and removes the folders."""
+        if IS_KEEPING:
+            print(f"\nkept: pid {self.proc and self.proc.pid}, http://127.0.0.1:{self.port}, {self.home}", flush=True)
+            return
         if self.proc and self.proc.poll() is None:
             self.proc.terminate()
             try:
@@ -380,7 +384,7 @@ class Server:
 
     def __exit__(self, kind, *_):
         try:
-            if kind is None:
+            if kind is None and not IS_KEEPING:
                 self.stop()
         finally:
             self.remove()

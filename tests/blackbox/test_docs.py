@@ -197,7 +197,7 @@ def test_the_variables_that_documents_name_exist():
     for place, folders, names in itertools.chain(os.walk(harness.ROOT / "src"), os.walk(harness.ROOT / "sdk")):
         folders[:] = [name for name in folders if name not in ("node_modules", "target", ".venv")]
         files += [os.path.join(place, name) for name in names if name.endswith((".c", ".h", ".def", ".js", ".ts", ".py", ".rs"))]
-    files.append(harness.ROOT / "compose.yaml")
+    files += [harness.ROOT / "compose.yaml", harness.__file__]
     known = set(re.findall(r"\bIII_[A-Z_]*[A-Z]\b", "".join(pathlib.Path(path).read_text(errors="replace") for path in files)))
     for page in [*WRITTEN, *(DOCS / "security").glob("*.md"), harness.ROOT / "README.md", harness.ROOT / "SECURITY.md"]:
         for name in set(re.findall(r"\bIII_[A-Z_]*[A-Z]\b(?!_?\*)", page.read_text())):
