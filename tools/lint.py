@@ -305,8 +305,42 @@ def versions():
     return found
 
 
+def limit_rows():
+    """{row: the numbers it holds} of src/base/limits.def."""
+    text = (ROOT / "src/base/limits.def").read_text()
+    return {m[1]: {n for n in m[2].replace(" ", "").split(",") if n} for m in re.finditer(r"^#define LIMIT_(\w+)\(L\) L\(\w+,([^\"]*),", text, re.M)}
+
+
+def limits():
+    """A bound or a default stands in limits.def and is named everywhere else."""
+    rows = limit_rows()
+    each = re.findall(r"LIMIT_(\w+)\(L\)", (ROOT / "src/base/limits.def").read_text().split("#define LIMITS_EACH(L)")[1])
+    found = [f"src/base/limits.def: {name} is not once in LIMITS_EACH" for name in {*rows, *each} if each.count(name) != 1 or name not in rows]
+    known = {number: name for name, numbers in rows.items() for number in numbers if float(number) >= 60}
+    fields = re.sub(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', lambda m: "\n" * m[0].count("\n"), (ROOT / "src/spec/fields.c").read_text(), flags=re.S)
+    for number, line in enumerate(fields.splitlines(), 1):
+        for word in re.findall(r"(?<![\w.])\d+(?:\.\d+)?\b", line):
+            if word in known:
+                found.append(f"src/spec/fields.c:{number}: {word} is a number of limits.def ({known[word]}): name its row, or give it one of its own")
+    for number, line in enumerate((ROOT / "src/base/settings.def").read_text().splitlines(), 1):
+        row = re.match(r"S\((?:fn_)?(?:default_|max_)?(\w+), INT, (?:\"[^\"]*\", ){3}(.*?), ([^,]+), ([^,]+), \"", line)
+        name = row and row[1].upper()
+        if name in rows:
+            found += [f"src/base/settings.def:{number}: {word} is a number of the row {name} in limits.def: name it"
+                      for word in (row[3], row[4]) if word in rows[name] - {"0", "1"}]
+    for path in sorted((ROOT / "src").rglob("*.[ch]")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            macro = re.match(r"\s*#\s*define\s+(\w+)\s+\(?(\d+)[uUlL]*\b", line)
+            for name in rows if macro else ():
+                is_default = macro[1] in (f"DEFAULT_{name}", f"{name}_DEFAULT")
+                if is_default or (re.search(rf"(?:^|_){name}(?:_|$)", macro[1]) and macro[2] in rows[name] - {"0", "1"}):
+                    found.append(f"{relative(path)}:{number}: {macro[1]} is {macro[2]} again: use the row {name} of src/base/limits.def")
+    return found
+
+
 CHECKS = {"layers": layers, "sizes": sizes, "words": words, "rooms": rooms, "stems": stems, "headers": headers,
-          "layout": layout, "scripts": scripts, "symbols": symbols, "links": links, "generated": generated, "versions": versions}
+          "layout": layout, "scripts": scripts, "symbols": symbols, "links": links, "generated": generated, "versions": versions,
+          "limits": limits}
 
 
 def parser():

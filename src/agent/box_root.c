@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/limits.h"
 #include "os/mount.h"
 #include "os/sysview.h"
 
-#define SHM_MB      256u /* charged to the box's memory limit as well; a plan may want another size */
 #define SHM_SIZE    "256m"
 #define SHM_INODES  "65536"
 #define WORKDIR_MAX 1024
@@ -139,7 +139,7 @@ int box_root_prepare(struct box_root *b)
     static const struct box_root_option shm_opt[] = {
         { "mode", "1777" }, { "size", SHM_SIZE }, { "nr_inodes", SHM_INODES }, { 0 }
     };
-    b->shm_mb = SHM_MB;
+    b->shm_mb = LIMIT_DEFAULT(SHM_MB); /* charged to the box's memory limit as well; a plan may want another size */
     uint64_t inert = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
     int r = box_root_detached(b, "proc", NULL, inert, &b->proc);
     if (r >= 0)

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "agent/file.h"
+#include "base/limits.h"
 #include "os/proc.h"
 
 #define MAX_PASSES 16
-#define MAX_PIDS   65536u
 
 struct entry {
     pid_t pid, parent, session;
@@ -53,7 +53,7 @@ static int read_table(struct table *t)
     if (!dir)
         return -errno;
     t->n = 0;
-    for (struct dirent *d; (d = readdir(dir)) && t->n < MAX_PIDS;) {
+    for (struct dirent *d; (d = readdir(dir)) && t->n < LIMIT_MAX(PIDS);) {
         if (!read_entry(dirfd(dir), d->d_name, &e))
             continue;
         if (t->n == t->cap) {

@@ -17,10 +17,11 @@
 #include <unistd.h>
 
 #include "agent/file.h"
+#include "base/limits.h"
 #include "guest/proto_user.h"
 
 #define CHILD_STACK_BYTES (32u * 1024)
-#define PATH_BYTES        4096
+#define PATH_BYTES        LIMIT_MAX(PATH_BYTES)
 #define USER_FILE_MAX     (1024u * 1024)
 
 /* Facts of start-up, never changed later. */

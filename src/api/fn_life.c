@@ -9,13 +9,14 @@
 #include "api/fn_handlers.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "image/image.h"
 #include "sandbox/storage/pulls.h"
 
-#define CPUS_MAX      4
-#define MEMORY_MAX_MB 4096
-#define IDLE_MAX_S    315360000
+#define CPUS_MAX      LIMIT_MAX(CPU)
+#define MEMORY_MAX_MB LIMIT_MAX(MEMORY_MB)
+#define IDLE_MAX_S    LIMIT_MAX(FN_IDLE_S)
 #define NEVER_MS      253402300799000LL /* the end of the year 9999: the idle time-out decides, not the clock */
 
 /* --- create --- */

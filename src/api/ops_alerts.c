@@ -1,6 +1,7 @@
 /* Handlers of alerts. */
 #include "api/call.h"
 #include "api/handlers.h"
+#include "base/limits.h"
 #include "sandbox/observe/alerts.h"
 
 void api_alert_set(struct call *c)
@@ -38,5 +39,5 @@ void api_alert_history(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);
     if (s)
-        call_ok(c, alerts_history(call_manager(c)->alerts, s->id, call_int(c, "limit", 50)));
+        call_ok(c, alerts_history(call_manager(c)->alerts, s->id, call_int(c, "limit", LIMIT_DEFAULT(ENTRIES))));
 }

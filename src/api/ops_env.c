@@ -7,9 +7,10 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/strlist.h"
 
-#define ENV_MAX 1000 /* variables of one overlay */
+#define ENV_MAX LIMIT_MAX(LIST_ENTRIES) /* variables of one overlay */
 
 static int check_key(const char *key, struct err *err)
 {

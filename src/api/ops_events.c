@@ -6,6 +6,7 @@
 #include "api/handlers.h"
 #include "base/alloc.h"
 #include "base/ident.h"
+#include "base/limits.h"
 
 #define STREAM_MARK (1024 * 1024) /* queued bytes past which a reader has to catch up first */
 #define PING_MS     15000
@@ -16,7 +17,7 @@ void api_event_history(struct call *c)
     struct event_log_query q = { .sandbox_id = call_str(c, "sandboxId", NULL),
                                  .topic = call_str(c, "topic", NULL),
                                  .tenant = call_view(c),
-                                 .limit = call_int(c, "limit", 50),
+                                 .limit = call_int(c, "limit", LIMIT_DEFAULT(ENTRIES)),
                                  .offset = call_int(c, "offset", 0) };
     json_t *page = event_log_page(call_manager(c)->events, &q, &err);
     if (page)

@@ -7,6 +7,7 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "base/strlist.h"
 #include "sandbox/exec/command.h"
 #include "sandbox/exec/git.h"
@@ -213,7 +214,8 @@ void api_git_log(struct call *c)
     struct git_op *g = begin(c);
     if (!g)
         return;
-    CLEANUP(free_p) char *count = xasprintf("--max-count=%lld", (long long)call_int(c, "count", 10));
+    CLEANUP(free_p)
+    char *count = xasprintf("--max-count=%lld", (long long)call_int(c, "count", LIMIT_DEFAULT(GIT_COMMITS)));
     run(g, words_of("log", "-z", "--no-color", "--no-show-signature", "--format=" GIT_LOG_FORMAT, count, NULL),
         give_log);
 }

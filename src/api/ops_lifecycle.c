@@ -5,6 +5,7 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/lifecycle/templates.h"
 
@@ -37,7 +38,8 @@ void api_sandbox_list(struct call *c)
     const char *status = call_str(c, "status", NULL);
     const char *parent = call_str(c, "parentId", NULL);
     const json_t *wanted = json_get(call_params(c), "metadata");
-    json_int_t page = call_int(c, "page", 1), size = call_int(c, "pageSize", 20), total = 0;
+    json_int_t page = call_int(c, "page", LIMIT_DEFAULT(PAGE)),
+               size = call_int(c, "pageSize", LIMIT_DEFAULT(PAGE_SIZE)), total = 0;
     page = page < 1 ? 1 : page;
     size = size < 1 ? 1 : size > 200 ? 200 : size;
     json_t *items = json_array();
@@ -130,7 +132,7 @@ void api_sandbox_fork(struct call *c)
     struct sandbox *s = handlers_sandbox(c);
     if (!s)
         return; /* the call is gone */
-    int64_t count = call_int(c, "count", 1), limit = call_manager(c)->settings->max_fork;
+    int64_t count = call_int(c, "count", LIMIT_DEFAULT(FORK)), limit = call_manager(c)->settings->max_fork;
     if (count > limit) {
         call_error(c, ERR_INVALID, "count: %lld is more than %lld; fork several times, or raise III_MAX_FORK",
                    (long long)count, (long long)limit);

@@ -5,6 +5,7 @@
 #include "api/observe.h"
 #include "api/traces.h"
 #include "base/clock.h"
+#include "base/limits.h"
 
 static struct traces *traces_of(struct call *c)
 {
@@ -17,7 +18,7 @@ void api_observability_traces(struct call *c)
     struct traces_query q = { .sandbox_id = call_str(c, "sandboxId", NULL),
                               .fn = call_str(c, "functionId", NULL),
                               .tenant = call_view(c),
-                              .limit = call_int(c, "limit", 100),
+                              .limit = call_int(c, "limit", LIMIT_DEFAULT(TRACE_ENTRIES)),
                               .offset = call_int(c, "offset", 0) };
     json_t *page = traces_page(traces_of(c), &q, &err);
     if (page)

@@ -1,9 +1,8 @@
 /* Handlers of queued commands. */
 #include "api/call.h"
 #include "api/handlers.h"
+#include "base/limits.h"
 #include "sandbox/exec/queue.h"
-
-#define DEFAULT_TRIES 3
 
 static void answer(struct call *c, json_t *body, const struct err *err)
 {
@@ -19,8 +18,9 @@ void api_queue_submit(struct call *c)
     struct sandbox *s = handlers_sandbox(c);
     if (!s)
         return;
-    json_t *job = queue_submit(call_manager(c)->queue, s, json_get(call_params(c), "command"),
-                               call_int(c, "maxRetries", DEFAULT_TRIES), call_int(c, "timeout", 0) * 1000, &err);
+    json_t *job =
+        queue_submit(call_manager(c)->queue, s, json_get(call_params(c), "command"),
+                     call_int(c, "maxRetries", LIMIT_DEFAULT(JOB_TRIES)), call_int(c, "timeout", 0) * 1000, &err);
     answer(c, job, &err);
 }
 

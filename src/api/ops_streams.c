@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/utf8.h"
 
 #define MAIN_TAG    "main"        /* the durable command that is the sandbox's main process */
@@ -262,7 +263,7 @@ void api_stream_logs(struct call *c)
     *r = (struct log_reader){ .c = c,
                               .s = sandbox_ref(s),
                               .is_following = call_bool(c, "follow", true),
-                              .tail = call_int(c, "tail", 100),
+                              .tail = call_int(c, "tail", LIMIT_DEFAULT(LOG_LINES)),
                               .pause_ms = LOOK_MIN_MS,
                               .line = BUF_INIT(LINE_BYTES) };
     r->timer = timer_new(call_loop(c), 0, 0, look, r);
@@ -326,7 +327,7 @@ void api_stream_metrics(struct call *c)
     struct sandbox *s = handlers_running(c);
     if (!s)
         return;
-    int64_t every_ms = call_int(c, "interval", 5) * 1000;
+    int64_t every_ms = call_int(c, "interval", LIMIT_DEFAULT(SAMPLE_S)) * 1000;
     struct meter *m = xzalloc(sizeof(*m));
     *m = (struct meter){ .c = c, .s = sandbox_ref(s) };
     m->timer = timer_new(call_loop(c), 0, every_ms, on_tick, m);

@@ -2,6 +2,7 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/keyring.h"
+#include "base/limits.h"
 #include "sandbox/exec/terminal.h"
 
 static struct terminal *find(struct call *c)
@@ -41,8 +42,8 @@ void api_terminal_create(struct call *c)
     struct sandbox *s = handlers_running(c);
     if (!s)
         return;
-    struct terminal_plan plan = { .cols = (uint16_t)call_int(c, "cols", 80),
-                                  .rows = (uint16_t)call_int(c, "rows", 24),
+    struct terminal_plan plan = { .cols = (uint16_t)call_int(c, "cols", LIMIT_DEFAULT(TERMINAL_COLS)),
+                                  .rows = (uint16_t)call_int(c, "rows", LIMIT_DEFAULT(TERMINAL_ROWS)),
                                   .shell = call_str(c, "shell", "/bin/sh"),
                                   .token_id = call_who(c) ? call_who(c)->id : "" };
     if (terminal_open(call_manager(c)->terminals, s, &plan, on_open, c, &err) < 0)

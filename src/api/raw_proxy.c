@@ -14,12 +14,13 @@
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "sandbox/net/ports.h"
 #include "sandbox/net/relay.h"
 #include "sandbox/net/upstream.h"
 
 #define EXTRA       "proxy" /* in the record: {cors, requireAuth, timeout} */
-#define TIMEOUT_MS  30000
+#define TIMEOUT_MS  LIMIT_DEFAULT(PROXY_TIMEOUT_MS)
 #define QUEUE_MARK  (1024 * 1024) /* queued bytes past which the other side waits */
 #define UPLOAD_MARK 65536
 #define UPLOAD_MAX  (512 * 1024) /* head, and the pieces of one read */
@@ -357,7 +358,7 @@ static bool parse_target(const struct raw_proxy *p, const char *path, struct tar
     if (id_len == 0 || id_len >= sizeof(ret->id) || digits == 0 || digits > 5 || (port[digits] && port[digits] != '/'))
         return false;
     long number = strtol(port, NULL, 10);
-    if (number < 1 || number > 65535)
+    if (number < LIMIT_MIN(PORT) || number > LIMIT_MAX(PORT))
         return false;
     memcpy(ret->id, id, id_len);
     ret->id[id_len] = '\0';

@@ -2,17 +2,19 @@
 
 #include <math.h>
 
+#include "base/limits.h"
+
 static const struct {
     const char *name;
     double least, most;
 } kinds[QUOTA_KINDS] = {
-    [QUOTA_SANDBOXES] = { "sandboxes", 0, 100000 },
+    [QUOTA_SANDBOXES] = { "sandboxes", 0, LIMIT_MAX(SANDBOXES) },
     [QUOTA_MEMORY_MB] = { "memoryMb", 0, 1e9 },
     [QUOTA_CPUS] = { "cpus", 0, 100000 },
-    [QUOTA_VOLUMES] = { "volumes", 0, 100000 },
-    [QUOTA_SNAPSHOTS] = { "snapshots", 0, 100000 },
-    [QUOTA_PORTS] = { "ports", 0, 65536 },
-    [QUOTA_REQUESTS_PER_MINUTE] = { "requestsPerMinute", 1, 1000000 },
+    [QUOTA_VOLUMES] = { "volumes", 0, LIMIT_MAX(VOLUMES) },
+    [QUOTA_SNAPSHOTS] = { "snapshots", 0, LIMIT_MAX(SNAPSHOTS) },
+    [QUOTA_PORTS] = { "ports", 0, LIMIT_MAX(PORT) + 1 },
+    [QUOTA_REQUESTS_PER_MINUTE] = { "requestsPerMinute", LIMIT_MIN(RATE_PM), LIMIT_MAX(RATE_PM) },
 };
 
 const char *quota_name(enum quota_kind k)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 
 #define TYPE_STR  's'
 #define TYPE_INT  'i'

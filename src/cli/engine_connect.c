@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "cli/display.h"
 
 static const char envelope_mark[] = "handler error: ";
@@ -45,7 +46,7 @@ int engine_connect_where(const struct verbs_args *a, const char *host, const cha
 {
     const char *address = verbs_value(a, "address"), *ca = verbs_value(a, "ca-cert");
     long long port = default_port();
-    if (verbs_number(a, "port", 1, 65535, &port) < 0)
+    if (verbs_number(a, "port", LIMIT_MIN(PORT), LIMIT_MAX(PORT), &port) < 0)
         return 2;
     if (!address || !*address)
         address = getenv("III_URL");

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "http/client.h"
 #include "loop/loop.h"
 
@@ -22,7 +23,7 @@ enum {
     ANSWER_MAX = 256 << 20, /* a file of the largest size, in base64 */
     EVENT_MAX = 32 << 20,
     CONFIG_MAX = 65536,
-    CALL_MAX_MS = 86400 * 1000 + 60000, /* a command may take a day */
+    CALL_MAX_MS = LIMIT_MAX(COMMAND_TIMEOUT_S) * 1000 + 60000,
 };
 
 /* --- where --- */

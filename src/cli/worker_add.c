@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "cli/project_file.h"
 #include "cli/worker_lock.h"
 
@@ -19,10 +20,10 @@ static const char *const block[] = {
     "    image_allowlist:",
     "      - python",
     "      - node",
-    "    default_idle_timeout_secs: 300",
-    "    max_concurrent_sandboxes: 32",
-    "    default_cpus: 1",
-    "    default_memory_mb: 512",
+    "    default_idle_timeout_secs: " LIMIT_DEFAULT_TEXT(FN_IDLE_S),
+    "    max_concurrent_sandboxes: " LIMIT_DEFAULT_TEXT(FN_SANDBOXES),
+    "    default_cpus: " LIMIT_DEFAULT_TEXT(CPU),
+    "    default_memory_mb: " LIMIT_DEFAULT_TEXT(MEMORY_MB),
 };
 
 /* --- the text --- */

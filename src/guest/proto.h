@@ -31,6 +31,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/limits.h"
+
 #define PROTO_MAGIC       0x47696969u /* "iiiG" */
 #define PROTO_VERSION     1
 #define PROTO_OLDEST      1 /* the oldest version that this program still speaks */
@@ -40,7 +42,7 @@
 #define PROTO_REQUEST_MAX (4u * 1024 * 1024) /* joined payload of one request */
 #define PROTO_WINDOW      (256u * 1024)
 #define PROTO_PUT_MAX     (1024u * 1024) /* data of FS_PUT and JOB_INPUT; most bytes of one JOB_LOG */
-#define PROTO_TAG_MAX     63u
+#define PROTO_TAG_MAX     LIMIT_MAX(EXEC_ID_BYTES)
 #define PROTO_PATH_MAX    4095u   /* longest path, without its NUL */
 #define PROTO_ARGS_MAX    32768u  /* argv entries; env entries too */
 #define PROTO_STAT_MAX    4096u   /* paths of one FS_STAT */

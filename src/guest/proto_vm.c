@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#define NOFILE_MAX   1048576u
-#define SHM_MB_MAX   1048576u
-#define PIDS_MAX     4194304u /* the kernel's PID_MAX_LIMIT */
+#include "base/limits.h"
+
+#define PIDS_MAX     LIMIT_MAX(PROCESS_ID)
 #define NIC_NAME_MAX 15u
 #define REALTIME_MIN 1600000000000000000ull /* 2020: a host without a clock has no business here */
 #define REALTIME_MAX 7258118400000000000ull /* 2200 */
@@ -120,10 +120,10 @@ static const char *identity_complaint(const struct vm_handshake *h)
         return "host name that is not 1 to 63 letters, digits, dots, dashes or underscores";
     if (!is_text(h->workdir, sizeof(h->workdir)) || h->workdir[0] != '/')
         return "working folder that is no absolute path of at most 1023 bytes";
-    if (h->nofile < 1 || h->nofile > NOFILE_MAX)
-        return "number of descriptors that is not 1 to 1048576";
-    if (h->shm_mb < 1 || h->shm_mb > SHM_MB_MAX)
-        return "size of /dev/shm that is not 1 to 1048576 MiB";
+    if (h->nofile < 1 || h->nofile > LIMIT_MAX(OPEN_FILES))
+        return "number of descriptors that is not 1 to " LIMIT_MAX_TEXT(OPEN_FILES);
+    if (h->shm_mb < LIMIT_MIN(SHM_MB) || h->shm_mb > LIMIT_MAX(SHM_MB))
+        return "size of /dev/shm that is not " LIMIT_MIN_TEXT(SHM_MB) " to " LIMIT_MAX_TEXT(SHM_MB) " MiB";
     if (h->pids_max > PIDS_MAX)
         return "number of processes above 4194304";
     const char *why = NULL;

@@ -12,10 +12,11 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "main/worker_settings.h"
 
-#define FILE_MAX  (1u << 20)
+#define FILE_MAX  LIMIT_MAX(CONFIG_FILE_BYTES)
 #define KEY_MAX   128
 #define DEPTH_MAX 8
 
@@ -133,7 +134,7 @@ static int read_text(const char *path, struct buf *out, struct err *err)
         if (n == 0)
             return 0;
         if (buf_add(out, piece, (size_t)n) < 0)
-            return err_set(err, ERR_INVALID, 0, "%s: larger than %u bytes", path, FILE_MAX);
+            return err_set(err, ERR_INVALID, 0, "%s: larger than %d bytes", path, FILE_MAX);
     }
 }
 
@@ -194,7 +195,7 @@ static int expand(const char *path, const struct buf *from, struct buf *to, stru
     }
     if (r == 0)
         r = buf_add_str(to, at);
-    return r < 0 ? err_set(err, ERR_INVALID, 0, "%s: larger than %u bytes", path, FILE_MAX) : 0;
+    return r < 0 ? err_set(err, ERR_INVALID, 0, "%s: larger than %d bytes", path, FILE_MAX) : 0;
 }
 
 static int read_settings(const char *path, const struct buf *raw, struct settings *s, struct err *err)
@@ -352,7 +353,7 @@ int config_again(const struct config *from, const char *text, size_t len, struct
 {
     CLEANUP(buf_done) struct buf copy = BUF_INIT(FILE_MAX);
     if (buf_add(&copy, text, len) < 0)
-        return err_set(err, ERR_INVALID, 0, "%s: larger than %u bytes", from->path, FILE_MAX);
+        return err_set(err, ERR_INVALID, 0, "%s: larger than %d bytes", from->path, FILE_MAX);
     return make(from, &copy, NULL, ret, err);
 }
 

@@ -97,7 +97,7 @@ static const char *read_file(const char *path, struct buf *out)
         if (n == 0)
             return NULL;
         if (buf_add(out, piece, (size_t)n) < 0)
-            return "larger than 1048576 bytes";
+            return "larger than " LIMIT_MAX_TEXT(CONFIG_FILE_BYTES) " bytes";
     }
 }
 

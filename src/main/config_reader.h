@@ -5,7 +5,9 @@
 #pragma once
 #include <stdint.h>
 
-#define CONFIG_READER_FILE_MAX (1u << 20) /* bytes */
+#include "base/limits.h"
+
+#define CONFIG_READER_FILE_MAX LIMIT_MAX(CONFIG_FILE_BYTES)
 #define CONFIG_READER_TEXT_MAX 200
 
 enum config_reader_kind {

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "loop/loop.h"
 
 struct runtime;
@@ -84,7 +85,7 @@ struct box_plug {
     uint32_t prefix;
     uint32_t kbps; /* rate each way, kbit/s; 0 = no limit */
 };
-#define RUNTIME_SUBNETS 16384u
+#define RUNTIME_SUBNETS LIMIT_MAX(NETWORKS)
 
 /* guest_fd: a connected stream to the agent, owned by the receiver. err is set when box is NULL. */
 typedef void box_ready_fn(void *arg, struct box *box, int guest_fd, const struct err *err);

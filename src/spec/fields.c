@@ -1,6 +1,8 @@
 #include "spec/fields.h"
 
-#define REQ FIELD_REQUIRED
+#define REQ        FIELD_REQUIRED
+#define RANGE(row) LIMIT_MIN(row), LIMIT_MAX(row)
+#define SPAN(row)  LIMIT_MIN_TEXT(row) " to " LIMIT_MAX_TEXT(row)
 #define END \
     {       \
         0   \
@@ -10,41 +12,28 @@
 
 /* The configuration of a sandbox. Numbers are clamped and values of the wrong type ignored: the contract's rule for
  * create. A template keeps any number, since create clamps what comes out of it. */
+#define CONFIG_NUMBER(name, help, type, min, max, from)                           \
+    {                                                                             \
+        name, help, type, FIELD_CLAMP | FIELD_LENIENT, min, max, .fallback = from \
+    }
+#define CONFIG_BOUNDED(name, help, type, least, most, row, from) \
+    CONFIG_NUMBER(name, help, type, least(LIMIT_MIN(row)), most(LIMIT_MAX(row)), from)
 #define CONFIG_FIELDS(image_flags, least, most)                                                                         \
     { "image", "Image to start from", FIELD_STR, image_flags, 0, FIELDS_NAME_MAX },                                     \
         { "name", "Name", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "the new id" },                                 \
-        { "timeout",   "Time to live, seconds",          FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, least(60),             \
-          most(86400), .fallback = "III_DEFAULT_TIMEOUT" },                                                             \
-        { "memory",                                                                                                     \
-          "Memory, MB",                                                                                                 \
-          FIELD_INT,                                                                                                    \
-          FIELD_CLAMP | FIELD_LENIENT,                                                                                  \
-          least(64),                                                                                                    \
-          most(4096),                                                                                                   \
-          .fallback = "III_DEFAULT_MEMORY" },                                                                           \
-        { "cpu", "CPUs", FIELD_NUM, FIELD_CLAMP | FIELD_LENIENT, least(0.5), most(4), .fallback = "III_DEFAULT_CPU" },  \
-        { "diskMb",                                                                                                     \
-          "Size of a disk of its own, MB; 0: none",                                                                     \
-          FIELD_INT,                                                                                                    \
-          FIELD_CLAMP | FIELD_LENIENT,                                                                                  \
-          0,                                                                                                            \
-          FIELDS_DISK_MAX,                                                                                              \
-          .fallback = "III_DEFAULT_DISK" },                                                                             \
-        { "inodes",          "Files and folders on that disk", FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, 0,               \
-          FIELDS_INODES_MAX, .fallback = "64 for each MB" },                                                            \
-        { "pids",      "Processes and threads",   FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, least(16),                    \
-          most(65536), .fallback = "III_PIDS_MAX" },                                                                    \
-        { "openFiles",   "Open files of one process", FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, least(64),                \
-          most(1048576), .fallback = "III_OPEN_FILES" },                                                                \
-        { "shmMb",       "Size of /dev/shm, MB",  FIELD_INT, FIELD_CLAMP | FIELD_LENIENT, least(1),                     \
-          most(1048576), .fallback = "III_SHM_MB" },                                                                    \
-        { "netMbps",                                                                                                    \
-          "Network rate each way, Mbit/s; 0: no limit",                                                                 \
-          FIELD_INT,                                                                                                    \
-          FIELD_CLAMP | FIELD_LENIENT,                                                                                  \
-          0,                                                                                                            \
-          1000000,                                                                                                      \
-          .fallback = "III_NET_MBPS" },                                                                                 \
+        CONFIG_BOUNDED("timeout", "Time to live, seconds", FIELD_INT, least, most, TIMEOUT_S, "III_DEFAULT_TIMEOUT"),   \
+        CONFIG_BOUNDED("memory", "Memory, MB", FIELD_INT, least, most, MEMORY_MB, "III_DEFAULT_MEMORY"),                \
+        CONFIG_BOUNDED("cpu", "CPUs", FIELD_NUM, least, most, CPU, "III_DEFAULT_CPU"),                                  \
+        CONFIG_NUMBER("diskMb", "Size of a disk of its own, MB; 0: none", FIELD_INT, 0, LIMIT_MAX(DISK_MB),             \
+                      "III_DEFAULT_DISK"),                                                                              \
+        CONFIG_NUMBER("inodes", "Files and folders on that disk", FIELD_INT, 0, LIMIT_MAX(INODES),                      \
+                      LIMIT_DEFAULT_TEXT(INODES_PER_MB) " for each MB"),                                                \
+        CONFIG_BOUNDED("pids", "Processes and threads", FIELD_INT, least, most, PIDS, "III_PIDS_MAX"),                  \
+        CONFIG_BOUNDED("openFiles", "Open files of one process", FIELD_INT, least, most, OPEN_FILES,                    \
+                       "III_OPEN_FILES"),                                                                               \
+        CONFIG_BOUNDED("shmMb", "Size of /dev/shm, MB", FIELD_INT, least, most, SHM_MB, "III_SHM_MB"),                  \
+        CONFIG_NUMBER("netMbps", "Network rate each way, Mbit/s; 0: no limit", FIELD_INT, 0, LIMIT_MAX(NET_MBPS),       \
+                      "III_NET_MBPS"),                                                                                  \
         { "network", "Whether the sandbox has a network", FIELD_BOOL, FIELD_LENIENT, .fallback = "false" },             \
         { "env", "Environment variables", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                           \
         { "workdir", "Working folder", FIELD_STR, FIELD_LENIENT, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" }, \
@@ -52,11 +41,9 @@
     {                                                                                                                   \
         "entrypoint", "Command of the main process", FIELD_STR_LIST, FIELD_LENIENT, 0, FIELDS_LIST_MAX                  \
     }
-#define FIELDS_DISK_MAX   16777216
-#define FIELDS_INODES_MAX 268435456
-#define AS_GIVEN(x)       x
-#define ZERO(x)           0
-#define WHOLE(x)          FIELDS_WHOLE_MAX
+#define AS_GIVEN(x) x
+#define ZERO(x)     0
+#define WHOLE(x)    FIELDS_WHOLE_MAX
 
 const struct field fields_lifecycle_create[] = {
     CONFIG_FIELDS(0, AS_GIVEN, AS_GIVEN),
@@ -69,9 +56,10 @@ const struct field fields_lifecycle_create[] = {
 static const struct field config_members[] = { CONFIG_FIELDS(REQ, ZERO, WHOLE), END };
 
 const struct field fields_lifecycle_list[] = {
-    { "status", "Only sandboxes with this status", FIELD_STR, 0, 0, 64 },
-    { "page", "Page, from 1 on", FIELD_INT, FIELD_CLAMP, 1, 1000000000, .fallback = "1" },
-    { "pageSize", "Sandboxes on a page", FIELD_INT, FIELD_CLAMP, 1, 200, .fallback = "20" },
+    { "status", "Only sandboxes with this status", FIELD_STR, 0, 0, LIMIT_MAX(SHORT_BYTES) },
+    { "page", "Page, from 1 on", FIELD_INT, FIELD_CLAMP, RANGE(PAGE), .fallback = LIMIT_DEFAULT_TEXT(PAGE) },
+    { "pageSize", "Sandboxes on a page", FIELD_INT, FIELD_CLAMP, RANGE(PAGE_SIZE),
+      .fallback = LIMIT_DEFAULT_TEXT(PAGE_SIZE) },
     { "metadata", "Only sandboxes that have all these pairs", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
     { "parentId", "Only clones and forks of this sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .ref = REF_FILTER },
     END,
@@ -79,7 +67,7 @@ const struct field fields_lifecycle_list[] = {
 const struct field fields_lifecycle_id[] = { FIELDS_ID, END };
 const struct field fields_lifecycle_renew[] = {
     FIELDS_ID,
-    { "expiresAt", "New expiry, milliseconds since the epoch; moved into 60 s to 24 h from now", FIELD_INT,
+    { "expiresAt", "New expiry, milliseconds since the epoch; moved into " SPAN(TIMEOUT_S) " s from now", FIELD_INT,
       REQ | FIELD_CLAMP, 0, FIELDS_WHOLE_MAX },
     END,
 };
@@ -91,7 +79,8 @@ const struct field fields_lifecycle_clone[] = {
 
 const struct field fields_lifecycle_fork[] = {
     FIELDS_ID,
-    { "count", "How many; III_MAX_FORK is the ceiling", FIELD_INT, 0, 1, 1000, .fallback = "1" },
+    { "count", "How many; III_MAX_FORK is the ceiling", FIELD_INT, 0, RANGE(FORK),
+      .fallback = LIMIT_DEFAULT_TEXT(FORK) },
     { "name", "Name of the new sandbox; of several: name-1, name-2, …", FIELD_STR, 0, 1, FIELDS_NAME_MAX - 5,
       .fallback = "the new ids" },
     END,
@@ -104,12 +93,11 @@ const struct field fields_lifecycle_fork[] = {
         "command", "Shell command, or an array of words that is run without a shell", FIELD_COMMAND, REQ, 1, \
             FIELDS_COMMAND_MAX                                                                               \
     }
-#define COMMAND_TIMEOUT                                                                                           \
-    {                                                                                                             \
-        "timeout", "Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling", FIELD_INT, FIELD_CLAMP, 1, 86400, \
-            .fallback = "III_MAX_CMD_TIMEOUT"                                                                     \
+#define COMMAND_TIMEOUT                                                                                 \
+    {                                                                                                   \
+        "timeout", "Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling", FIELD_INT, FIELD_CLAMP, \
+            RANGE(COMMAND_TIMEOUT_S), .fallback = "III_MAX_CMD_TIMEOUT"                                 \
     }
-#define PID_MAX 4194304
 
 const struct field fields_exec_run[] = {
     FIELDS_ID,
@@ -138,12 +126,12 @@ const struct field fields_exec_background_logs[] = {
 const struct field fields_durable_start[] = {
     FIELDS_PATH_PART("id", "Sandbox id", REF_SANDBOX),
     COMMAND,
-    { "execId", "Id for the command: 1 to 63 letters, digits, _ - .", FIELD_STR, 0, 1, 63, .fallback = "a new one",
-      .ref = REF_FILTER },
+    { "execId", "Id for the command: " SPAN(EXEC_ID_BYTES) " letters, digits, _ - .", FIELD_STR, 0,
+      RANGE(EXEC_ID_BYTES), .fallback = "a new one", .ref = REF_FILTER },
     { "cwd", "Absolute folder inside the sandbox to run in", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
       .fallback = "the sandbox's workdir" },
     { "env", "Variables on top of the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
-    { "timeout", "Longest time, seconds", FIELD_INT, 0, 1, 86400, .fallback = "none" },
+    { "timeout", "Longest time, seconds", FIELD_INT, 0, RANGE(COMMAND_TIMEOUT_S), .fallback = "none" },
     { "stdin", "Keep standard input open for exec::input", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
@@ -169,28 +157,28 @@ const struct field fields_durable_signal[] = {
 };
 const struct field fields_exec_interrupt[] = {
     FIELDS_ID,
-    { "pid", "Process id inside the sandbox", FIELD_INT, 0, 1, PID_MAX, .fallback = "every running command" },
+    { "pid", "Process id inside the sandbox", FIELD_INT, 0, RANGE(PROCESS_ID), .fallback = "every running command" },
     END,
 };
 const struct field fields_queue_submit[] = {
     FIELDS_ID,
     COMMAND,
-    { "maxRetries", "Tries in all, when the command cannot be run or times out", FIELD_INT, 0, 0, 100,
-      .fallback = "3" },
+    { "maxRetries", "Tries in all, when the command cannot be run or times out", FIELD_INT, 0, RANGE(JOB_TRIES),
+      .fallback = LIMIT_DEFAULT_TEXT(JOB_TRIES) },
     COMMAND_TIMEOUT,
     END,
 };
 const struct field fields_queue_job[] = { FIELDS_PATH_PART("jobId", "Job id", REF_JOB), END };
 
-#define LIMIT(most, usual)                                                                    \
-    {                                                                                         \
-        "limit", "Most entries to return", FIELD_INT, FIELD_CLAMP, 0, most, .fallback = usual \
+#define LIMIT(row)                                                                                                 \
+    {                                                                                                              \
+        "limit", "Most entries to return", FIELD_INT, FIELD_CLAMP, RANGE(row), .fallback = LIMIT_DEFAULT_TEXT(row) \
     }
 #define OFFSET                                                                          \
     {                                                                                   \
         "offset", "Entries to skip", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "0" \
     }
-const struct field fields_queue_dlq[] = { LIMIT(1000, "50"), OFFSET, END };
+const struct field fields_queue_dlq[] = { LIMIT(ENTRIES), OFFSET, END };
 
 /* --- files --- */
 
@@ -219,7 +207,7 @@ const struct field fields_files_list[] = {
 };
 const struct field fields_files_search[] = {
     FIELDS_ID,
-    { "pattern", "Glob on the file's name; none of ; | $ ` \\", FIELD_STR, REQ, 1, 200 },
+    { "pattern", "Glob on the file's name; none of ; | $ ` \\", FIELD_STR, REQ, RANGE(PATTERN_BYTES) },
     { "dir", "Folder to search below", FIELD_STR, 0, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" },
     END,
 };
@@ -260,7 +248,7 @@ const struct field fields_env_set[] = {
 };
 const struct field fields_process_kill[] = {
     FIELDS_ID,
-    { "pid", "Process id inside the sandbox", FIELD_INT, REQ, 1, PID_MAX },
+    { "pid", "Process id inside the sandbox", FIELD_INT, REQ, RANGE(PROCESS_ID) },
     { "signal", "Signal, without SIG", FIELD_STR, 0, 1, 16, SIGNALS, "TERM" },
     END,
 };
@@ -286,12 +274,12 @@ const struct field fields_git_clone[] = {
     { "url", "Repository to clone", FIELD_STR, REQ, 1, FIELDS_PATH_MAX },
     { "path", "Folder to clone into", FIELD_STR, 0, 1, FIELDS_PATH_MAX },
     BRANCH,
-    { "depth", "Commits of history to fetch", FIELD_INT, 0, 1, 1000000000 },
+    { "depth", "Commits of history to fetch", FIELD_INT, 0, RANGE(GIT_DEPTH) },
     END,
 };
 const struct field fields_git_status[] = { FIELDS_ID, REPOSITORY, END };
 const struct field fields_git_commit[] = {
-    FIELDS_ID,  { "message", "Commit message", FIELD_STR, REQ, 1, 65536 },
+    FIELDS_ID,  { "message", "Commit message", FIELD_STR, REQ, RANGE(MESSAGE_BYTES) },
     REPOSITORY, { "all", "Stage everything first", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
@@ -305,7 +293,8 @@ const struct field fields_git_diff[] = {
 const struct field fields_git_log[] = {
     FIELDS_ID,
     REPOSITORY,
-    { "count", "Commits to show", FIELD_INT, FIELD_CLAMP, 1, 10000, .fallback = "10" },
+    { "count", "Commits to show", FIELD_INT, FIELD_CLAMP, RANGE(GIT_COMMITS),
+      .fallback = LIMIT_DEFAULT_TEXT(GIT_COMMITS) },
     END,
 };
 const struct field fields_git_branch[] = {
@@ -371,28 +360,29 @@ const struct field fields_templates_id[] = { FIELDS_PATH_PART("id", "Template id
 
 const struct field fields_ports_expose[] = {
     FIELDS_ID,
-    { "containerPort", "Port inside the sandbox", FIELD_INT, REQ, 1, 65535 },
-    { "hostPort", "Port of the host; 0 picks a free one", FIELD_INT, 0, 0, 65535, .fallback = "containerPort" },
+    { "containerPort", "Port inside the sandbox", FIELD_INT, REQ, RANGE(PORT) },
+    { "hostPort", "Port of the host; 0 picks a free one", FIELD_INT, 0, 0, LIMIT_MAX(PORT),
+      .fallback = "containerPort" },
     { "protocol", "Protocol", FIELD_STR, 0, 1, 8, "tcp|udp", "tcp" },
     END,
 };
 const struct field fields_ports_unexpose[] = {
     FIELDS_ID,
-    { "containerPort", "Port inside the sandbox", FIELD_INT, REQ, 1, 65535 },
+    { "containerPort", "Port inside the sandbox", FIELD_INT, REQ, RANGE(PORT) },
     END,
 };
 const struct field fields_terminal_create[] = {
     FIELDS_ID,
-    { "cols", "Columns", FIELD_INT, 0, 1, 1000, .fallback = "80" },
-    { "rows", "Rows", FIELD_INT, 0, 1, 1000, .fallback = "24" },
+    { "cols", "Columns", FIELD_INT, 0, RANGE(TERMINAL_COLS), .fallback = LIMIT_DEFAULT_TEXT(TERMINAL_COLS) },
+    { "rows", "Rows", FIELD_INT, 0, RANGE(TERMINAL_ROWS), .fallback = LIMIT_DEFAULT_TEXT(TERMINAL_ROWS) },
     { "shell", "/bin/sh, /bin/bash, /bin/zsh or /bin/ash", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "/bin/sh" },
     END,
 };
 const struct field fields_terminal_resize[] = {
     FIELDS_ID,
     FIELDS_PATH_PART("sessionId", "Terminal session id", REF_INNER),
-    { "cols", "Columns", FIELD_INT, REQ, 1, 1000 },
-    { "rows", "Rows", FIELD_INT, REQ, 1, 1000 },
+    { "cols", "Columns", FIELD_INT, REQ, RANGE(TERMINAL_COLS) },
+    { "rows", "Rows", FIELD_INT, REQ, RANGE(TERMINAL_ROWS) },
     END,
 };
 const struct field fields_terminal_session[] = {
@@ -402,18 +392,19 @@ const struct field fields_terminal_session[] = {
 };
 const struct field fields_proxy_request[] = {
     FIELDS_ID,
-    { "port", "Exposed port", FIELD_INT, REQ | FIELD_PATH, 1, 65535, .ref = REF_INNER },
+    { "port", "Exposed port", FIELD_INT, REQ | FIELD_PATH, RANGE(PORT), .ref = REF_INNER },
     { "method", "Method", FIELD_STR, 0, 1, 16, .fallback = "GET" },
-    { "path", "Path, starting with /", FIELD_STR, 0, 0, 16384, .fallback = "/" },
-    { "headers", "Headers; values that are not text are left out", FIELD_OBJ, 0, 0, 100 },
+    { "path", "Path, starting with /", FIELD_STR, 0, RANGE(TARGET_BYTES), .fallback = "/" },
+    { "headers", "Headers; values that are not text are left out", FIELD_OBJ, 0, RANGE(HEADERS) },
     { "body", "Body, not sent with GET and HEAD", FIELD_STR, FIELD_BYTES, 0, FIELDS_BODY_MAX },
     END,
 };
 const struct field fields_proxy_config[] = {
     FIELDS_ID,
-    { "cors", "Allowed origin", FIELD_STR, 0, 0, 1024, .fallback = "*" },
+    { "cors", "Allowed origin", FIELD_STR, 0, RANGE(ORIGIN_BYTES), .fallback = "*" },
     { "requireAuth", "Whether raw requests need the bearer token", FIELD_BOOL, 0, .fallback = "false" },
-    { "timeout", "Longest time of a request, milliseconds", FIELD_INT, 0, 1, 3600000, .fallback = "30000" },
+    { "timeout", "Longest time of a request, milliseconds", FIELD_INT, 0, RANGE(PROXY_TIMEOUT_MS),
+      .fallback = LIMIT_DEFAULT_TEXT(PROXY_TIMEOUT_MS) },
     END,
 };
 
@@ -452,7 +443,7 @@ const struct field fields_interpreter_context_execute[] = {
 const struct field fields_events_history[] = {
     { "sandboxId", "Only events of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
     { "topic", "Only events of this topic", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
-    LIMIT(1000, "50"),
+    LIMIT(ENTRIES),
     OFFSET,
     END,
 };
@@ -465,7 +456,7 @@ const struct field fields_events_publish[] = {
 const struct field fields_observability_traces[] = {
     { "sandboxId", "Only traces of this sandbox", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
     { "functionId", "Only traces of this function", FIELD_STR, 0, 0, FIELDS_NAME_MAX, .ref = REF_FILTER },
-    LIMIT(1000, "100"),
+    LIMIT(TRACE_ENTRIES),
     OFFSET,
     END,
 };
@@ -476,13 +467,15 @@ const struct field fields_observability_clear[] = {
 };
 const struct field fields_streams_logs[] = {
     FIELDS_ID,
-    { "tail", "Lines to start with", FIELD_INT, FIELD_CLAMP, 0, 100000, .fallback = "100" },
+    { "tail", "Lines to start with", FIELD_INT, FIELD_CLAMP, RANGE(LOG_LINES),
+      .fallback = LIMIT_DEFAULT_TEXT(LOG_LINES) },
     { "follow", "Go on with new lines", FIELD_BOOL, FIELD_LENIENT, .fallback = "true" },
     END,
 };
 const struct field fields_streams_metrics[] = {
     FIELDS_ID,
-    { "interval", "Seconds between samples", FIELD_INT, FIELD_CLAMP, 1, 3600, .fallback = "5" },
+    { "interval", "Seconds between samples", FIELD_INT, FIELD_CLAMP, RANGE(SAMPLE_S),
+      .fallback = LIMIT_DEFAULT_TEXT(SAMPLE_S) },
     END,
 };
 const struct field fields_streams_events[] = {
@@ -493,18 +486,19 @@ const struct field fields_streams_events[] = {
 const struct field fields_alerts_set[] = {
     FIELDS_ID,
     { "metric", "What to watch", FIELD_STR, REQ, 1, 16, "cpu|memory|pids" },
-    { "threshold", "Percent for cpu and memory (0 to 100), a count for pids (1 to 256)", FIELD_NUM, REQ, 0, 256 },
+    { "threshold", "Percent for cpu and memory (" SPAN(ALERT_PERCENT) "), a count for pids (" SPAN(ALERT_PIDS) ")",
+      FIELD_NUM, REQ, LIMIT_MIN(ALERT_PERCENT), LIMIT_MAX(ALERT_PIDS) },
     { "action", "What to do when it is passed", FIELD_STR, 0, 1, 16, "notify|pause|kill", "notify" },
     END,
 };
 const struct field fields_alerts_id[] = { FIELDS_PATH_PART("alertId", "Alert id", REF_ALERT), END };
-const struct field fields_alerts_history[] = { FIELDS_ID, LIMIT(1000, "50"), END };
+const struct field fields_alerts_history[] = { FIELDS_ID, LIMIT(ENTRIES), END };
 
 /* --- networks, volumes --- */
 
 const struct field fields_networks_create[] = {
     { "name", "Name, not used by another network", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
-    { "driver", "Driver", FIELD_STR, 0, 1, 64, .fallback = "bridge" },
+    { "driver", "Driver", FIELD_STR, 0, 1, LIMIT_MAX(SHORT_BYTES), .fallback = "bridge" },
     END,
 };
 const struct field fields_networks_id[] = { FIELDS_PATH_PART("networkId", "Network id", REF_NETWORK), END };
@@ -516,28 +510,31 @@ const struct field fields_networks_member[] = {
 static const struct field egress_members[] = {
     { "action", "What to do with a connection that matches", FIELD_STR, REQ, 1, 8, "allow|deny" },
     { "cidr", "IPv4 address or range", FIELD_STR, 0, 1, 32, .fallback = "any" },
-    { "domain", "Name that the sandbox looked up; *.name for all below it", FIELD_STR, 0, 1, 255, .fallback = "any" },
-    { "ports", "Array of up to 32 ports, or ranges like \"8000-8100\"", FIELD_ANY, 0, .fallback = "all" },
+    { "domain", "Name that the sandbox looked up; *.name for all below it", FIELD_STR, 0, RANGE(DOMAIN_BYTES),
+      .fallback = "any" },
+    { "ports", "Array of up to " LIMIT_MAX_TEXT(EGRESS_PORTS) " ports, or ranges like \"8000-8100\"", FIELD_ANY, 0,
+      .fallback = "all" },
     END,
 };
 const struct field fields_egress_set[] = {
     FIELDS_ID,
     { "default", "What to do when no rule matches", FIELD_STR, 0, 1, 8, "allow|deny", "allow" },
-    { "rules", "The first that matches decides", FIELD_OBJ_LIST, 0, 0, 256, .fallback = "none",
+    { "rules", "The first that matches decides", FIELD_OBJ_LIST, 0, RANGE(EGRESS_RULES), .fallback = "none",
       .members = egress_members },
     END,
 };
 const struct field fields_volumes_create[] = {
     { "name", "Name", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
-    { "driver", "Accepted for compatibility; there is one kind", FIELD_STR, 0, 0, 64 },
+    { "driver", "Accepted for compatibility; there is one kind", FIELD_STR, 0, RANGE(SHORT_BYTES) },
     END,
 };
 const struct field fields_volumes_id[] = { FIELDS_PATH_PART("volumeId", "Volume id", REF_VOLUME), END };
 const struct field fields_volumes_attach[] = {
     FIELDS_PATH_PART("volumeId", "Volume id", REF_VOLUME),
     { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_SANDBOX },
-    { "mountPath", "Absolute path inside the sandbox, at most 1000 bytes; missing folders are made", FIELD_STR, REQ, 1,
-      1000 },
+    { "mountPath",
+      "Absolute path inside the sandbox, at most " LIMIT_MAX_TEXT(MOUNT_PATH_BYTES) " bytes; missing folders are made",
+      FIELD_STR, REQ, RANGE(MOUNT_PATH_BYTES) },
     { "readOnly", "Mount it read-only", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
@@ -545,10 +542,10 @@ const struct field fields_volumes_attach[] = {
 /* --- tokens --- */
 
 const struct field fields_tokens_create[] = {
-    { "name", "What it is for: letters, digits, blanks and ._-@:/+", FIELD_STR, REQ, 1, 64 },
+    { "name", "What it is for: letters, digits, blanks and ._-@:/+", FIELD_STR, REQ, RANGE(TOKEN_NAME_BYTES) },
     { "role", "What it may do", FIELD_STR, 0, 1, 16, "admin|user|read-only", "user" },
-    { "tenant", "Whose things it may see: letters, digits and ._-; * with read-only is everyone's", FIELD_STR, 0, 1, 64,
-      .fallback = "a user's own id" },
+    { "tenant", "Whose things it may see: letters, digits and ._-; * with read-only is everyone's", FIELD_STR, 0,
+      RANGE(TENANT_BYTES), .fallback = "a user's own id" },
     { "expires", "When it stops working, milliseconds since the epoch", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX,
       .fallback = "never" },
     { "quota",

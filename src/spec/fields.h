@@ -1,15 +1,16 @@
 /* The field tables that the rows of ops_*.def name, and the shapes they share. Each table ends with name NULL.
  * May include: base/. */
 #pragma once
+#include "base/limits.h"
 #include "spec/spec.h"
 
-#define FIELDS_NAME_MAX    255
-#define FIELDS_PATH_MAX    4096
-#define FIELDS_COMMAND_MAX 1048576.0 /* bytes, all words of an argument list together */
-#define FIELDS_INPUT_MAX   1398104   /* bytes in one write to standard input: 1 MiB in base64 */
-#define FIELDS_LIST_MAX    1000
-#define FIELDS_BODY_MAX    4294967296.0       /* the server's own body limit is lower: rest.max_body_mb */
-#define FIELDS_WHOLE_MAX   9007199254740991.0 /* the largest whole number every JSON reader keeps exact */
+#define FIELDS_NAME_MAX    LIMIT_MAX(NAME_BYTES)
+#define FIELDS_PATH_MAX    LIMIT_MAX(PATH_BYTES)
+#define FIELDS_COMMAND_MAX LIMIT_MAX(COMMAND_BYTES)
+#define FIELDS_INPUT_MAX   LIMIT_MAX(INPUT_BYTES)
+#define FIELDS_LIST_MAX    LIMIT_MAX(LIST_ENTRIES)
+#define FIELDS_BODY_MAX    LIMIT_MAX(BODY_BYTES)
+#define FIELDS_WHOLE_MAX   LIMIT_MAX(WHOLE)
 
 #define FIELDS_PATH_PART(name, help, whose)                                                  \
     {                                                                                        \

@@ -8,8 +8,8 @@
 
 #include "spec/fields.h"
 
-#define KEY_MAX   255 /* bytes of a key in FIELD_STR_MAP */
-#define WORDS_MAX 1000
+#define KEY_MAX   LIMIT_MAX(NAME_BYTES) /* of a key in FIELD_STR_MAP */
+#define WORDS_MAX LIMIT_MAX(COMMAND_WORDS)
 #define SHOWN     40 /* bytes of a refused value that go into the message */
 
 /* What a check of one value came to. */

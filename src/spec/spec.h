@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/limits.h"
 
 enum field_type {
     FIELD_STR, /* min..max bytes */
@@ -57,7 +58,7 @@ struct field {
     double entry_max; /* bytes of each entry of FIELD_STR_LIST and each value of FIELD_STR_MAP; 0: SPEC_ENTRY_MAX */
     enum field_ref ref;
 };
-#define SPEC_ENTRY_MAX 131072  /* what the kernel takes as one argument or variable */
+#define SPEC_ENTRY_MAX LIMIT_MAX(ENTRY_BYTES)
 #define SPEC_JSON_MAX  2097152 /* bytes of a JSON body: parsing a longer one would hold up every other request */
 
 enum op_flag {
@@ -103,9 +104,10 @@ json_t *spec_openapi(const char *prefix, const char *version);
 const json_t *spec_schema(const char *name);
 /* One field as JSON Schema, with its description, limits and default. Caller owns. */
 json_t *spec_field_schema(const struct field *f);
-/* docs/api-reference.md and docs/configuration.md as text; caller frees. */
+/* docs/api-reference.md, docs/configuration.md and docs/limits-reference.md as text; caller frees. */
 char *spec_reference_md(void);
 char *spec_settings_md(void);
+char *spec_limits_md(void);
 
 /* Checks and converts merged parameters in place after the row: "12" becomes 12 where a number is meant, null members
  * go away, lenient fields of the wrong type go away, clamped ones are clamped. -EINVAL: err names field, value and

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "base/settings.h"
 #include "spec/schemas.h"
 #include "spec/spec.h"
@@ -167,5 +168,26 @@ char *spec_settings_md(void)
         put_cell(page, row->help);
         PUT(" |\n");
     }
+    return buf_steal(page, NULL);
+}
+
+char *spec_limits_md(void)
+{
+    static const struct {
+        const char *name, *min, *max, *usual, *unit, *what;
+    } rows[] = {
+#define ROW(row, min, max, usual, unit, what) { #row, #min, #max, #usual, unit, what },
+        LIMITS_EACH(ROW)
+#undef ROW
+    };
+    struct buf b = BUF_INIT(PAGE_MAX), *page = &b;
+    PUT("# Limits by number\n\nMade from `src/base/limits.def`; do not edit. The bounds and defaults that requests, "
+        "settings, "
+        "backends and documents share. An empty cell: there is no such bound, or no default. What they mean for one "
+        "sandbox is in [limits](limits.md); what an operator can change is in [configuration](configuration.md).\n\n"
+        "| Name | Smallest | Largest | Default | Unit | What |\n|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        PUT("| `%s` | %s | %s | %s | %s | %s |\n", rows[i].name, rows[i].min, rows[i].max, rows[i].usual, rows[i].unit,
+            rows[i].what);
     return buf_steal(page, NULL);
 }

@@ -11,11 +11,12 @@
 #include "base/err.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/quota.h"
 
 #define TOKEN_FILE_MAX        1000 /* tokens, the revoked ones too; of these the oldest make room */
-#define TOKEN_FILE_NAME_MAX   64   /* bytes of a name */
-#define TOKEN_FILE_TENANT_MAX 64
+#define TOKEN_FILE_NAME_MAX   LIMIT_MAX(TOKEN_NAME_BYTES)
+#define TOKEN_FILE_TENANT_MAX LIMIT_MAX(TENANT_BYTES)
 #define TOKEN_FILE_SECRET_MAX 72 /* "iii_" and 64 hex digits, and NUL */
 #define TOKEN_FILE_HASH       32
 #define TOKEN_FILE_ALL        "*" /* the tenant of a read-only token that sees everyone's */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/limits.h"
 #include "os/cgroup.h"
 #include "runtime/runtime.h"
 
@@ -101,7 +102,9 @@ int vm_tool_wire_check(const struct vm_tool_wire_request *q, const char *extra, 
     case VM_TOOL_WIRE_DISK:
         if (q->flags & ~(uint32_t)VM_TOOL_WIRE_VOLUME)
             return bad(err, "flags");
-        return n_fds == 1 && q->disk_mb >= 16 && q->disk_mb <= VM_TOOL_WIRE_DISK_MB ? 0 : bad(err, "the disk");
+        return n_fds == 1 && q->disk_mb >= LIMIT_MIN(DISK_MB) && q->disk_mb <= VM_TOOL_WIRE_DISK_MB
+                   ? 0
+                   : bad(err, "the disk");
     default:
         return bad(err, "the operation");
     }

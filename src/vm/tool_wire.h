@@ -7,15 +7,16 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 
 #define VM_TOOL_WIRE_VERSION    1u
 #define VM_TOOL_WIRE_NAME_MAX   20 /* 16 hex digits and NUL */
 #define VM_TOOL_WIRE_EXTRA_MAX  65536u
-#define VM_TOOL_WIRE_LAYERS_MAX 230u /* as many as one overlay takes */
-#define VM_TOOL_WIRE_MEMORY_MIN 64u
+#define VM_TOOL_WIRE_LAYERS_MAX LIMIT_MAX(LAYERS) /* as many as one overlay takes */
+#define VM_TOOL_WIRE_MEMORY_MIN LIMIT_MIN(MEMORY_MB)
 #define VM_TOOL_WIRE_MEMORY_MAX 1048576u
 #define VM_TOOL_WIRE_CPUS_MAX   64u
-#define VM_TOOL_WIRE_DISK_MB    16777216u
+#define VM_TOOL_WIRE_DISK_MB    LIMIT_MAX(DISK_MB)
 #define VM_TOOL_WIRE_MILLI_MAX  4096000u /* of a limit of CPU time */
 #define VM_TOOL_WIRE_OVERHEAD_MB \
     512u /* of a monitor beside its guest's memory: translated code, buffers, page tables */

@@ -16,14 +16,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "runtime/traffic.h"
 #include "vm/clock.h"
 #include "vm/net/tap.h"
 #include "vm/vm_core.h"
 
-#define TICK_MS        1000
-#define DEFAULT_NOFILE 65536
-#define DEFAULT_SHM_MB 64
+#define TICK_MS 1000
 
 /* A box on its way: restored, or found again. */
 struct making {
@@ -259,8 +258,8 @@ static void handshake(struct making *m)
     struct vm_handshake *h = &opt.handshake;
     h->what = m->is_adoption ? VM_HANDSHAKE_REJOIN : VM_HANDSHAKE_ENTER;
     memcpy(h->token, box->token, sizeof(h->token));
-    h->nofile = m->plan.nofile ? m->plan.nofile : DEFAULT_NOFILE;
-    h->shm_mb = m->plan.shm_mb ? m->plan.shm_mb : DEFAULT_SHM_MB;
+    h->nofile = m->plan.nofile ? m->plan.nofile : LIMIT_DEFAULT(OPEN_FILES);
+    h->shm_mb = m->plan.shm_mb ? m->plan.shm_mb : LIMIT_DEFAULT(SHM_MB);
     h->pids_max = box->pids_max;
     vm_net_handshake(box, m->plan.has_network, h);
     (void)snprintf(h->hostname, sizeof(h->hostname), "%s", *m->plan.hostname ? m->plan.hostname : box->id);

@@ -1,12 +1,13 @@
 /* Inside the microVM driver: what its files share. */
 #pragma once
+#include "base/limits.h"
 #include "vm/boot/kit.h"
 #include "vm/instance.h"
 #include "vm/snapshot/compat.h"
 #include "vm/vm.h"
 
 #define VM_KEY_MAX        160
-#define VM_MEMORY_MB      512  /* where a plan names none */
+#define VM_MEMORY_MB      LIMIT_DEFAULT(MEMORY_MB) /* where a plan names none */
 #define VM_KERNEL_MB      72   /* what the guest's kernel takes for itself: a machine has that more than its sandbox */
 #define VM_DISK_MB        8192 /* the writable drive: sparse, so only what is written is taken */
 #define VM_BOOT_MS        180000

@@ -5,10 +5,11 @@
  * Nothing holds the disk but the box's own mounts: the loop device is let go by the kernel (autoclear) when the last of
  * them is gone, whoever died in whatever order. */
 #pragma once
+#include "base/limits.h"
 #include "runtime/native/box.h"
 
 #define NATIVE_DISK_IMAGE      "disk.img"
-#define NATIVE_DISK_MB_MIN     16u
+#define NATIVE_DISK_MB_MIN     LIMIT_MIN(DISK_MB)
 #define NATIVE_DISK_INODES_MIN 256u
 
 /* Why a disk cannot be made here, in err; 0 when it can. */

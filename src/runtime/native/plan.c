@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_NOFILE 65536u
-#define DEFAULT_SHM_MB 256u
+#include "base/limits.h"
 
 int native_plan_check(const struct box_plan *plan, size_t *ret_bytes, struct err *err)
 {
@@ -46,8 +45,8 @@ void native_plan_put(const struct box_plan *plan, struct wire_request *q)
     q->pids_max = plan->pids_max;
     q->disk_mb = plan->disk_mb;
     q->inodes = plan->inodes;
-    q->nofile = plan->nofile ? plan->nofile : DEFAULT_NOFILE;
-    q->shm_mb = plan->shm_mb ? plan->shm_mb : DEFAULT_SHM_MB;
+    q->nofile = plan->nofile ? plan->nofile : LIMIT_DEFAULT(OPEN_FILES);
+    q->shm_mb = plan->shm_mb ? plan->shm_mb : LIMIT_DEFAULT(SHM_MB);
     q->is_host = plan->is_host;
     native_plan_put_layers((char *)(q + 1), plan->layers, plan->n_layers);
 }

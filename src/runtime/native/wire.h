@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/ident.h"
+#include "base/limits.h"
 #include "os/cgroup.h"
 
 #define WIRE_VERSION    1u
@@ -15,11 +16,11 @@
 #define WIRE_EXTRA_MAX  65536u /* bytes after a request: layer paths of a create, kept ids of a sweep */
 #define WIRE_FDS_MAX    3
 #define WIRE_LAYERS_MAX 240
-#define WIRE_SUBNETS    16384u
-#define WIRE_DISK_MB    16777216u
-#define WIRE_INODES     268435456u
-#define WIRE_NOFILE     1048576u
-#define WIRE_SHM_MB     1048576u
+#define WIRE_SUBNETS    LIMIT_MAX(NETWORKS)
+#define WIRE_DISK_MB    LIMIT_MAX(DISK_MB)
+#define WIRE_INODES     LIMIT_MAX(INODES)
+#define WIRE_NOFILE     LIMIT_MAX(OPEN_FILES)
+#define WIRE_SHM_MB     LIMIT_MAX(SHM_MB)
 #define WIRE_SINK       "eth0" /* the interface by which a box has its way out: what is sent into it goes nowhere */
 
 enum wire_op {

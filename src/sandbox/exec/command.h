@@ -8,10 +8,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "guest/link.h"
 #include "sandbox/lifecycle/sandbox.h"
 
-#define COMMAND_OUTPUT_MAX (10u * 1024 * 1024)
+#define COMMAND_OUTPUT_MAX LIMIT_MAX(OUTPUT_BYTES)
 
 struct command;
 

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/strlist.h"
 #include "image/reference.h"
@@ -21,9 +22,6 @@
 #include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pins.h"
 #include "sandbox/storage/pulls.h"
-
-#define MIN_TIMEOUT_S 60
-#define MAX_TIMEOUT_S 86400
 
 struct birth {
     struct sandbox *s;
@@ -156,8 +154,8 @@ struct box_plan lifecycle_box_plan(const struct sandbox *s)
                              .n_layers = strlist_count(s->layers),
                              .is_host = s->is_host,
                              .workdir = sandbox_workdir(s),
-                             .memory_mb = (uint32_t)json_get_int(s->config, "memory", 512),
-                             .cpu_milli = (uint32_t)(json_get_num(s->config, "cpu", 1) * 1000),
+                             .memory_mb = (uint32_t)json_get_int(s->config, "memory", LIMIT_DEFAULT(MEMORY_MB)),
+                             .cpu_milli = (uint32_t)(json_get_num(s->config, "cpu", LIMIT_DEFAULT(CPU)) * 1000),
                              .has_network = json_get_bool(s->config, "network", false) };
     limits_plan(s->config, s->manager->settings, &plan);
     memcpy(plan.id, s->box_id, sizeof(plan.id));
@@ -188,10 +186,11 @@ static void fill_config(struct sandbox *s, const json_t *given, const struct ima
     for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
         if (json_get(given, kept[i]))
             (void)json_object_set(s->config, kept[i], json_get(given, kept[i]));
-    double timeout =
-        clamp((double)json_get_int(given, "timeout", set->default_timeout_s), MIN_TIMEOUT_S, MAX_TIMEOUT_S);
-    double memory = clamp((double)json_get_int(given, "memory", set->default_memory_mb), 64, 4096);
-    double cpu = clamp(json_get_num(given, "cpu", (double)set->default_cpu), 0.5, 4.0);
+    double timeout = clamp((double)json_get_int(given, "timeout", set->default_timeout_s), LIMIT_MIN(TIMEOUT_S),
+                           LIMIT_MAX(TIMEOUT_S));
+    double memory = clamp((double)json_get_int(given, "memory", set->default_memory_mb), LIMIT_MIN(MEMORY_MB),
+                          LIMIT_MAX(MEMORY_MB));
+    double cpu = clamp(json_get_num(given, "cpu", (double)set->default_cpu), LIMIT_MIN(CPU), LIMIT_MAX(CPU));
     const char *image_dir = image && image->workdir && *image->workdir ? image->workdir : set->workspace_dir;
     (void)json_object_set_new(s->config, "timeout", json_integer((json_int_t)timeout));
     (void)json_object_set_new(s->config, "memory", json_integer((json_int_t)memory));
@@ -640,7 +639,7 @@ void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn
 int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err)
 {
     int64_t now = clock_wall_ms(), was = s->expires_at;
-    int64_t low = now + MIN_TIMEOUT_S * 1000, high = now + MAX_TIMEOUT_S * 1000;
+    int64_t low = now + LIMIT_MIN(TIMEOUT_S) * 1000, high = now + LIMIT_MAX(TIMEOUT_S) * 1000;
     sandbox_expire_at(s, expires_at < low ? low : expires_at > high ? high : expires_at);
     int r = sandbox_save(s, err);
     if (r < 0)

@@ -2,10 +2,10 @@
 
 #include <errno.h>
 
-#define MIB           (1024 * 1024)
-#define INODES_PER_MB 64 /* as mkfs does: one for each 16 KiB */
-#define INODES_LEAST  1024
-#define DISK_LEAST_MB 16
+#include "base/limits.h"
+
+#define MIB          (1024 * 1024)
+#define INODES_USUAL (4 * 1024 * 1024) /* most that a disk gets unasked */
 
 static int64_t within(int64_t v, int64_t low, int64_t high)
 {
@@ -29,17 +29,19 @@ void limits_fill(json_t *config, const json_t *given, const struct settings *set
 {
     int64_t disk = json_get_int(given, "diskMb", 0);
     disk = disk > 0 ? disk : set->default_disk_mb; /* nobody asks his way out of the operator's default */
-    disk = disk <= 0 ? 0 : within(disk, DISK_LEAST_MB, set->max_disk_mb);
+    disk = disk <= 0 ? 0 : within(disk, LIMIT_MIN(DISK_MB), set->max_disk_mb);
     int64_t inodes = json_get_int(given, "inodes", 0);
     if (disk > 0)
-        inodes = inodes > 0 ? within(inodes, INODES_LEAST, disk * INODES_PER_MB * 4)
-                            : within(disk * INODES_PER_MB, INODES_LEAST, 4 * 1024 * 1024);
+        inodes = inodes > 0 ? within(inodes, LIMIT_MIN(INODES), disk * LIMIT_MAX(INODES_PER_MB))
+                            : within(disk * LIMIT_DEFAULT(INODES_PER_MB), LIMIT_MIN(INODES), INODES_USUAL);
     set_int(config, "diskMb", disk);
     set_int(config, "inodes", disk > 0 ? inodes : 0);
-    set_int(config, "pids", within(json_get_int(given, "pids", set->pids_max), 16, set->max_pids));
-    set_int(config, "openFiles", within(json_get_int(given, "openFiles", set->open_files), 64, set->max_open_files));
-    set_int(config, "shmMb", within(json_get_int(given, "shmMb", set->shm_mb), 1, set->max_shm_mb));
-    set_int(config, "netMbps", optional(json_get_int(given, "netMbps", set->net_mbps), 1, set->max_net_mbps));
+    set_int(config, "pids", within(json_get_int(given, "pids", set->pids_max), LIMIT_MIN(PIDS), set->max_pids));
+    set_int(config, "openFiles",
+            within(json_get_int(given, "openFiles", set->open_files), LIMIT_MIN(OPEN_FILES), set->max_open_files));
+    set_int(config, "shmMb", within(json_get_int(given, "shmMb", set->shm_mb), LIMIT_MIN(SHM_MB), set->max_shm_mb));
+    set_int(config, "netMbps",
+            optional(json_get_int(given, "netMbps", set->net_mbps), LIMIT_MIN(NET_MBPS), set->max_net_mbps));
 }
 
 int limits_check(const json_t *config, struct runtime *rt, struct err *err)

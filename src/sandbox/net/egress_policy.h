@@ -9,10 +9,11 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/limits.h"
 
-#define EGRESS_POLICY_RULES 256
-#define EGRESS_POLICY_PORTS 32
-#define EGRESS_POLICY_NAME  256 /* a domain name with its NUL */
+#define EGRESS_POLICY_RULES LIMIT_MAX(EGRESS_RULES)
+#define EGRESS_POLICY_PORTS LIMIT_MAX(EGRESS_PORTS)
+#define EGRESS_POLICY_NAME  (LIMIT_MAX(DOMAIN_BYTES) + 1) /* with its NUL */
 
 struct egress_policy;
 

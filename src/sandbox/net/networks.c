@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "sandbox/lifecycle/limits.h"
@@ -23,7 +24,7 @@
 #define RANGE        0x0a400000u /* 10.64.0.0/10: one /24 for each network */
 #define PLACE_LOW    2u
 #define SUBNET_TRIES 64
-#define PLACE_HIGH   254u
+#define PLACE_HIGH   (PLACE_LOW + LIMIT_MAX(NETWORK_MEMBERS) - 1)
 
 struct network {
     char id[IDENT_MAX];

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/cron.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/strlist.h"
 #include "loop/crontimer.h"
@@ -159,7 +160,8 @@ static bool sample(struct alerts *a, struct sandbox *s, struct watched *w, struc
 static int check_threshold(const char *metric, double threshold, struct err *err)
 {
     bool is_pids = strcmp(metric, "pids") == 0;
-    double low = is_pids ? 1 : 0, high = is_pids ? 256 : 100;
+    double low = is_pids ? LIMIT_MIN(ALERT_PIDS) : LIMIT_MIN(ALERT_PERCENT);
+    double high = is_pids ? LIMIT_MAX(ALERT_PIDS) : LIMIT_MAX(ALERT_PERCENT);
     if (threshold >= low && threshold <= high)
         return 0;
     return err_set(err, ERR_INVALID, 0, "threshold: %g is out of %g to %g, the range of %s", threshold, low, high,

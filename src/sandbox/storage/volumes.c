@@ -7,12 +7,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "sandbox/lifecycle/manager.h"
 
 #define SCOPE          "volume"
-#define PATH_MAX_BYTES 1000 /* what the driver's request holds */
+#define PATH_MAX_BYTES LIMIT_MAX(MOUNT_PATH_BYTES) /* what the driver's request holds */
 #define REMOUNT_MS     100
 #define REMOUNT_TRIES  100
 

@@ -5,9 +5,10 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "vm/digest.h"
 
-#define VM_BASE_IMAGE_LAYERS_MAX 230
+#define VM_BASE_IMAGE_LAYERS_MAX LIMIT_MAX(LAYERS)
 
 /* Names the contents, by the names of the layers (last parts of their paths, lowest first), which the image store makes
  * from their contents or never uses again. 0 or -EINVAL. */

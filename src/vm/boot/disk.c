@@ -6,15 +6,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "runtime/mkext4.h"
 
-#define INODES_PER_MB 64u /* a file for every 16 KiB, as mkfs has it */
-#define INODES_MAX    (1u << 28)
-#define COPY_MAX      (1u << 30) /* bytes at once */
+#define INODES_MAX LIMIT_MAX(INODES)
+#define COPY_MAX   (1u << 30) /* bytes at once */
 
 static uint32_t inodes_of(uint64_t mb)
 {
-    uint64_t inodes = mb * INODES_PER_MB;
+    uint64_t inodes = mb * LIMIT_DEFAULT(INODES_PER_MB);
     return inodes > INODES_MAX ? INODES_MAX : (uint32_t)inodes;
 }
 

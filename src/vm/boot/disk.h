@@ -4,9 +4,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 
-#define VM_DISK_MB_MIN 16u
-#define VM_DISK_MB_MAX (16u << 20) /* 16 TiB, the end of an ext4 with 4 KiB blocks */
+#define VM_DISK_MB_MIN LIMIT_MIN(DISK_MB)
+#define VM_DISK_MB_MAX LIMIT_MAX(DISK_MB)
 
 /* Formats the empty file for mb MiB of files: what the file system needs for itself comes on top. Runs mkfs. */
 int vm_disk_make(int fd, uint64_t mb, struct err *err);

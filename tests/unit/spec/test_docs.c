@@ -20,8 +20,10 @@ TEST(reference_pages_are_current)
 {
     CLEANUP(free_p) char *api = spec_reference_md();
     CLEANUP(free_p) char *settings = spec_settings_md();
+    CLEANUP(free_p) char *limits = spec_limits_md();
     docfile_compare("docs/api-reference.md", api);
     docfile_compare("docs/configuration.md", settings);
+    docfile_compare("docs/limits-reference.md", limits);
 }
 
 /* "#/components/schemas/Sandbox" to its value. */

@@ -976,7 +976,7 @@ export interface SandboxResumeParams {
 export interface SandboxRenewParams {
   /** Sandbox id */
   id: string;
-  /** New expiry, milliseconds since the epoch; moved into 60 s to 24 h from now */
+  /** New expiry, milliseconds since the epoch; moved into 60 to 86400 s from now */
   expiresAt: number;
 }
 
