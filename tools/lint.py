@@ -335,6 +335,11 @@ def limits():
                 is_default = macro[1] in (f"DEFAULT_{name}", f"{name}_DEFAULT")
                 if is_default or (re.search(rf"(?:^|_){name}(?:_|$)", macro[1]) and macro[2] in rows[name] - {"0", "1"}):
                     found.append(f"{relative(path)}:{number}: {macro[1]} is {macro[2]} again: use the row {name} of src/base/limits.def")
+    names = re.findall(r'F\(\w+, "(\w+)"', (ROOT / "src/sandbox/lifecycle/sandbox_config.h").read_text())
+    read = re.compile(rf'json_(?:object_)?get\w*\([^,;]*\bconfig\)?, "(?:{"|".join(names)})"')
+    for path in sorted(p for room in ("sandbox", "api", "runtime") for p in (ROOT / "src" / room).rglob("*.[ch]")):
+        found += [f"{relative(path)}:{number}: reads a member of a sandbox's configuration from JSON: use struct sandbox_config"
+                  for number, line in enumerate(path.read_text().splitlines(), 1) if read.search(line)]
     return found
 
 

@@ -148,7 +148,7 @@ static bool has_traffic(struct sandbox *s, struct fn_box *b)
 {
     struct box_stats st = { 0 };
     struct err err = ERR_INIT;
-    if (!json_get_bool(s->config, "network", false) || !s->box || sandbox_usage_get(s, &st, &err) < 0)
+    if (!s->config.has_network || !s->box || sandbox_usage_get(s, &st, &err) < 0)
         return false;
     uint64_t relayed = s->relayed[0] + s->relayed[1];
     uint64_t bytes = st.rx_bytes + st.tx_bytes - relayed, packets = st.rx_packets + st.tx_packets;

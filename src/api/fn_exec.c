@@ -180,7 +180,7 @@ static char **make_env(const struct sandbox *s, json_t *vars)
 {
     char **env = NULL;
     const char *name;
-    json_t *value, *layers[] = { json_get(s->config, "env"), s->env, vars };
+    json_t *value, *layers[] = { s->config.env, s->env, vars };
     strlist_env_set(&env, "PATH", DEFAULT_PATH);
     strlist_env_set(&env, "HOME", "/root");
     for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {

@@ -78,13 +78,16 @@ static void boot(struct creation *n)
     if (n->has_network)
         fn_gateway_rewrite(n->env);
     log_event(LOG_INFO, "sandbox.progress", "kind", "booting_vm", "image", n->image, NULL);
-    JSON_OWNED config = json_pack("{s:s, s:f, s:I, s:b, s:O}", "image", n->source, "cpu", (double)n->cpus, "memory",
-                                  (json_int_t)n->memory_mb, "network", n->has_network, "env", n->env);
-    if (n->name)
-        (void)json_object_set_new(config, "name", json_string(n->name));
+    SANDBOX_CONFIG_OWNED config = { .given = SANDBOX_CONFIG_CPU | SANDBOX_CONFIG_MEMORY | SANDBOX_CONFIG_NETWORK,
+                                    .cpu = (double)n->cpus,
+                                    .memory_mb = n->memory_mb,
+                                    .has_network = n->has_network };
+    sandbox_config_set_text(&config, SANDBOX_CONFIG_IMAGE, n->source);
+    sandbox_config_set_text(&config, SANDBOX_CONFIG_NAME, n->name);
+    sandbox_config_set_map(&config, SANDBOX_CONFIG_ENV, json_incref(n->env));
     JSON_OWNED extra = json_pack("{s:{s:I, s:s, s:s?, s:b}}", "engine", "idle_secs", (json_int_t)n->idle_s, "image",
                                  n->image, "name", n->name, "gateway", n->has_network);
-    struct create_plan plan = { .config = config, .extra = extra, .by = access_by(c->who), .is_unlisted = true };
+    struct create_plan plan = { .config = &config, .extra = extra, .by = access_by(c->who), .is_unlisted = true };
     manager_create(c->set->manager, &plan, on_created, n);
 }
 

@@ -196,7 +196,7 @@ void fn_write_start(struct fn_call *c)
         return;
     }
     struct err full = ERR_INIT;
-    if (limits_check_write(image_store_free_mb(s->manager->images), s->config, s->manager->settings, &full) < 0) {
+    if (limits_check_write(image_store_free_mb(s->manager->images), &s->config, s->manager->settings, &full) < 0) {
         fn_fail_file(writing_free(w), s, &full, json_get_str(c->in, "path", ""));
         return;
     }

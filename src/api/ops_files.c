@@ -188,7 +188,7 @@ static struct sandbox *target(struct call *c, char **ret_path)
 {
     struct err err = ERR_INIT;
     struct sandbox *s = handlers_running(c);
-    if (s && (limits_check_write(image_store_free_mb(s->manager->images), s->config, s->manager->settings, &err) < 0 ||
+    if (s && (limits_check_write(image_store_free_mb(s->manager->images), &s->config, s->manager->settings, &err) < 0 ||
               work_path_resolve(s, call_str(c, "path", ""), ret_path, &err) < 0)) {
         call_fail(c, &err);
         return NULL;

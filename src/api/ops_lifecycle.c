@@ -12,12 +12,12 @@
 void api_sandbox_create(struct call *c)
 {
     struct err err = ERR_INIT;
-    JSON_OWNED config = NULL;
+    SANDBOX_CONFIG_OWNED config = { 0 };
     if (templates_apply(call_manager(c)->templates, call_by(c), call_params(c), &config, &err) < 0) {
         call_fail(c, &err);
         return;
     }
-    struct create_plan plan = { .config = config, .by = call_by(c) };
+    struct create_plan plan = { .config = &config, .by = call_by(c) };
     manager_create(call_manager(c), &plan, handlers_answer, c);
 }
 

@@ -14,8 +14,10 @@ static void answer_record(struct call *c, json_t *record, const struct err *err)
 void api_template_create(struct call *c)
 {
     struct err err = ERR_INIT;
+    SANDBOX_CONFIG_OWNED config = { 0 };
+    sandbox_config_read(&config, json_get(call_params(c), "config"));
     json_t *rec = templates_create(call_manager(c)->templates, call_by(c), call_str(c, "name", ""),
-                                   call_str(c, "description", ""), json_get(call_params(c), "config"), &err);
+                                   call_str(c, "description", ""), &config, &err);
     answer_record(c, rec, &err);
 }
 

@@ -179,7 +179,7 @@ static void write_sandboxes(const struct prometheus *p, struct buf *out)
 
 struct looked_at {
     const char *id;
-    const json_t *config;
+    const struct sandbox_config *config;
     struct box_stats st;
 };
 
@@ -215,13 +215,13 @@ static double value_of(const struct looked_at *box, int which)
                                         [BOX_TX] = (double)st->tx_bytes,
                                         [BOX_OOM] = (double)st->oom_kills,
                                         [BOX_DISK] = (double)st->disk_bytes,
-                                        [BOX_CPU_LIMIT] = json_get_num(box->config, "cpu", 0),
-                                        [BOX_PIDS_LIMIT] = json_get_num(box->config, "pids", 0),
-                                        [BOX_DISK_LIMIT] = json_get_num(box->config, "diskMb", 0) * MIB,
-                                        [BOX_INODES_LIMIT] = json_get_num(box->config, "inodes", 0),
-                                        [BOX_FILES_LIMIT] = json_get_num(box->config, "openFiles", 0),
-                                        [BOX_SHM_LIMIT] = json_get_num(box->config, "shmMb", 0) * MIB,
-                                        [BOX_NET_LIMIT] = json_get_num(box->config, "netMbps", 0) * 1e6 / 8 };
+                                        [BOX_CPU_LIMIT] = box->config->cpu,
+                                        [BOX_PIDS_LIMIT] = (double)box->config->pids,
+                                        [BOX_DISK_LIMIT] = (double)box->config->disk_mb * MIB,
+                                        [BOX_INODES_LIMIT] = (double)box->config->inodes,
+                                        [BOX_FILES_LIMIT] = (double)box->config->open_files,
+                                        [BOX_SHM_LIMIT] = (double)box->config->shm_mb * MIB,
+                                        [BOX_NET_LIMIT] = (double)box->config->net_mbps * 1e6 / 8 };
     return values[which];
 }
 
@@ -251,7 +251,7 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
     size_t n = 0;
     for (struct map_iter it = map_iter(p->m->sandboxes); n < PROMETHEUS_BOXES_MAX && map_next(&it);) {
         struct sandbox *s = it.value;
-        seen[n] = (struct looked_at){ .id = s->id, .config = s->config };
+        seen[n] = (struct looked_at){ .id = s->id, .config = &s->config };
         if (s->box && sandbox_usage_get(s, &seen[n].st, NULL) == 0)
             n++;
     }

@@ -68,9 +68,9 @@ static void create_child(struct forking *f, const struct image *image, unsigned 
     CLEANUP(free_p) char *name = NULL;
     if (f->name)
         name = f->count == 1 ? xstrdup(f->name) : xasprintf("%s-%u", f->name, index + 1);
-    JSON_OWNED config = capture_config(s->config, s->metadata, image->id, name);
+    SANDBOX_CONFIG_OWNED config = capture_config(&s->config, s->metadata, image->id, name);
     JSON_OWNED extra = json_pack("{s:O}", CAPTURE_BASE, capture_base(s));
-    struct create_plan plan = { .config = config,
+    struct create_plan plan = { .config = &config,
                                 .parent_id = s->id,
                                 .image = image,
                                 .runtime = s->runtime,

@@ -150,14 +150,15 @@ void lifecycle_forget(struct sandbox *s)
 
 struct box_plan lifecycle_box_plan(const struct sandbox *s)
 {
+    const struct sandbox_config *c = &s->config;
     struct box_plan plan = { .layers = (const char *const *)s->layers,
                              .n_layers = strlist_count(s->layers),
                              .is_host = s->is_host,
                              .workdir = sandbox_workdir(s),
-                             .memory_mb = (uint32_t)json_get_int(s->config, "memory", LIMIT_DEFAULT(MEMORY_MB)),
-                             .cpu_milli = (uint32_t)(json_get_num(s->config, "cpu", LIMIT_DEFAULT(CPU)) * 1000),
-                             .has_network = json_get_bool(s->config, "network", false) };
-    limits_plan(s->config, s->manager->settings, &plan);
+                             .memory_mb = (uint32_t)(c->memory_mb ? c->memory_mb : LIMIT_DEFAULT(MEMORY_MB)),
+                             .cpu_milli = (uint32_t)((c->cpu > 0 ? c->cpu : LIMIT_DEFAULT(CPU)) * 1000),
+                             .has_network = c->has_network };
+    limits_plan(c, s->manager->settings, &plan);
     memcpy(plan.id, s->box_id, sizeof(plan.id));
     (void)snprintf(plan.hostname, sizeof(plan.hostname), "%s", s->id);
     return plan;
@@ -171,34 +172,6 @@ void lifecycle_use_image(struct sandbox *s, const struct image *image)
     s->image_env = strlist_copy(image->env);
     free(s->user);
     s->user = xstrdup(image->user ? image->user : "");
-}
-
-static double clamp(double v, double low, double high)
-{
-    return v < low ? low : v > high ? high : v;
-}
-
-/* Effective values of the contract: defaults filled in, numbers clamped, cpu a float. */
-static void fill_config(struct sandbox *s, const json_t *given, const struct image *image)
-{
-    const struct settings *set = s->manager->settings;
-    static const char *const kept[] = { "image", "name", "network", "env", "metadata", "entrypoint" };
-    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-        if (json_get(given, kept[i]))
-            (void)json_object_set(s->config, kept[i], json_get(given, kept[i]));
-    double timeout = clamp((double)json_get_int(given, "timeout", set->default_timeout_s), LIMIT_MIN(TIMEOUT_S),
-                           LIMIT_MAX(TIMEOUT_S));
-    double memory = clamp((double)json_get_int(given, "memory", set->default_memory_mb), LIMIT_MIN(MEMORY_MB),
-                          LIMIT_MAX(MEMORY_MB));
-    double cpu = clamp(json_get_num(given, "cpu", (double)set->default_cpu), LIMIT_MIN(CPU), LIMIT_MAX(CPU));
-    const char *image_dir = image && image->workdir && *image->workdir ? image->workdir : set->workspace_dir;
-    (void)json_object_set_new(s->config, "timeout", json_integer((json_int_t)timeout));
-    (void)json_object_set_new(s->config, "memory", json_integer((json_int_t)memory));
-    (void)json_object_set_new(s->config, "cpu", json_real(cpu));
-    limits_fill(s->config, given, set);
-    (void)json_object_set_new(s->config, "workdir", json_string(json_get_str(given, "workdir", image_dir)));
-    if (json_is_object(json_get(given, "metadata")))
-        (void)json_object_update(s->metadata, json_get(given, "metadata"));
 }
 
 static void finish_birth(struct birth *b, const struct err *err)
@@ -225,7 +198,7 @@ static void finish_birth(struct birth *b, const struct err *err)
  */
 void lifecycle_start_entrypoint(struct sandbox *s)
 {
-    CLEANUP(strlist_free_p) char **argv = strlist_from_json(json_get(s->config, "entrypoint"));
+    char **argv = s->config.entrypoint;
     if (!argv || !argv[0])
         return;
     static const struct guest_exec_events no_events;
@@ -330,13 +303,19 @@ int lifecycle_check_room(const struct manager *m, unsigned count, struct err *er
 /* The backend that a new sandbox is for. */
 static struct runtime *runtime_for(const struct manager *m, const struct create_plan *plan, struct err *err)
 {
-    return plan->runtime ? plan->runtime
-                         : manager_runtime(m, json_get_str(plan->config, "backend", m->runtime->ops->name), err);
+    return plan->runtime
+               ? plan->runtime
+               : manager_runtime(m, plan->config->backend ? plan->config->backend : m->runtime->ops->name, err);
+}
+
+static const char *image_of(const struct sandbox_config *c)
+{
+    return c->image ? c->image : "";
 }
 
 static int resolve(struct manager *m, const struct create_plan *plan, struct image **owned, struct err *err)
 {
-    const char *name = json_get_str(plan->config, "image", "");
+    const char *name = image_of(plan->config);
     if (plan->image)
         return 0;
     int r = image_name_check(name, err);
@@ -356,7 +335,8 @@ struct expecting {
     struct tenant_by by; /* its texts are owned, too */
     char *by_tenant, *by_view;
     struct pulls_how pulling;
-    json_t *config, *env, *extra; /* owned copies: the plan's are the caller's */
+    struct sandbox_config config; /* these are owned copies: the plan's are the caller's */
+    json_t *env, *extra;
     manager_sandbox_fn *fn;
     void *arg;
 };
@@ -370,7 +350,7 @@ static void expecting_free(struct expecting *x)
     free(x->tenant);
     free(x->by_tenant);
     free(x->by_view);
-    json_decref(x->config);
+    sandbox_config_done(&x->config);
     json_decref(x->env);
     json_decref(x->extra);
     free(x);
@@ -404,7 +384,8 @@ static struct expecting *expect(struct manager *m, const struct create_plan *pla
         x->by.view = x->by_view = xstrdup(plan->by->view);
         x->plan.by = &x->by;
     }
-    x->plan.config = x->config = json_deep_copy(plan->config);
+    x->config = sandbox_config_copy(plan->config);
+    x->plan.config = &x->config;
     x->plan.env = x->env = json_deep_copy(plan->env);
     x->plan.extra = x->extra = json_deep_copy(plan->extra);
     x->fn = fn;
@@ -423,7 +404,7 @@ static bool is_pullable(const struct manager *m, const char *name)
 static void on_looked_up(void *arg, const struct image *image, const struct err *err)
 {
     struct expecting *x = arg;
-    const char *name = json_get_str(x->config, "image", "");
+    const char *name = image_of(&x->config);
     struct err why = ERR_INIT;
     if (!image && err->code == ERR_NOT_FOUND && is_pullable(x->m, name)) {
         if (pulls_start(x->m->pulls, name, &x->pulling, on_pulled, x, NULL, &why) == 0)
@@ -438,7 +419,7 @@ static void on_looked_up(void *arg, const struct image *image, const struct err 
 static int fetch_first(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg,
                        struct err *err)
 {
-    const char *name = json_get_str(plan->config, "image", "");
+    const char *name = image_of(plan->config);
     struct runtime *rt = runtime_for(m, plan, err);
     if (rt && rt->ops->images) {
         struct expecting *x = expect(m, plan, fn, arg);
@@ -481,23 +462,27 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     struct sandbox *s = sandbox_new(m, id);
     s->runtime = runtime_for(m, plan, NULL); /* it was there a moment ago */
     *b = (struct birth){ .s = s, .fn = fn, .arg = arg, .begun_us = clock_mono_us() };
-    s->name = xstrdup(json_get_str(plan->config, "name", id));
-    s->image = xstrdup(json_get_str(plan->config, "image", image->id));
+    s->name = xstrdup(plan->config->name ? plan->config->name : id);
+    s->image = xstrdup(plan->config->image ? plan->config->image : image->id);
     s->parent_id = xstrdup(plan->parent_id);
     free(s->tenant);
     s->tenant = xstrdup(plan->tenant ? plan->tenant : tenant_of(plan->by));
-    fill_config(s, plan->config, image);
+    s->config = sandbox_config_copy(plan->config);
+    sandbox_config_settle(&s->config, m->settings,
+                          image->workdir && *image->workdir ? image->workdir : m->settings->workspace_dir);
+    if (s->config.metadata)
+        (void)json_object_update(s->metadata, s->config.metadata);
     if (plan->env)
         (void)json_object_update(s->env, plan->env);
     if (plan->extra)
         (void)json_object_update(s->extra, (json_t *)(uintptr_t)plan->extra);
     lifecycle_use_image(s, image);
     s->created_at = clock_wall_ms();
-    sandbox_expire_at(s, s->created_at + json_get_int(s->config, "timeout", 0) * 1000);
+    sandbox_expire_at(s, s->created_at + s->config.timeout_s * 1000);
     int r = tenant_check_sandbox(m, plan->by, s, &err); /* here, where memory and CPUs are known */
     m->n_creating++;
     tenant_making(m, s, 1);
-    if (r < 0 || limits_check(s->config, s->runtime, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
+    if (r < 0 || limits_check(&s->config, s->runtime, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
         finish_birth(b, &err);
         return;
     }

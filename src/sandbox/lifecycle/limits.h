@@ -4,20 +4,20 @@
 #include "base/json.h"
 #include "base/settings.h"
 #include "runtime/runtime.h"
+#include "sandbox/lifecycle/sandbox_config.h"
 
-/* Puts the effective limits into config, out of what was given. 0 there means that there is none. */
-void limits_fill(json_t *config, const json_t *given, const struct settings *set);
 /* ERR_UNSUPPORTED when the driver cannot keep one that config has. */
-int limits_check(const json_t *config, struct runtime *rt, struct err *err);
+int limits_check(const struct sandbox_config *config, struct runtime *rt, struct err *err);
 /* The driver's part; what config lacks is the default. */
-void limits_plan(const json_t *config, const struct settings *set, struct box_plan *ret);
+void limits_plan(const struct sandbox_config *config, const struct settings *set, struct box_plan *ret);
 /* Whether a box made ahead, with the defaults, will do. */
-bool limits_are_default(const json_t *config, const struct settings *set);
+bool limits_are_default(const struct sandbox_config *config, const struct settings *set);
 /* limit and use of each, into a metrics record. */
-void limits_metrics(json_t *metrics, const json_t *config, const struct box_stats *st);
-uint32_t limits_net_kbps(const json_t *config); /* kbit/s each way; 0: no limit */
+void limits_metrics(json_t *metrics, const struct sandbox_config *config, const struct box_stats *st);
+uint32_t limits_net_kbps(const struct sandbox_config *config); /* kbit/s each way; 0: no limit */
 /* ERR_NO_SPACE when free_mb (image_store_free_mb) is less than the reserve; what is not known (-1) shows when something
  * is written. */
 int limits_check_reserve(int64_t free_mb, const struct settings *set, struct err *err);
 /* The same for what is written into a sandbox from outside: one with a disk of its own has that as its limit. */
-int limits_check_write(int64_t free_mb, const json_t *config, const struct settings *set, struct err *err);
+int limits_check_write(int64_t free_mb, const struct sandbox_config *config, const struct settings *set,
+                       struct err *err);

@@ -115,15 +115,15 @@ typedef void manager_sandbox_fn(void *arg, struct sandbox *s, const struct err *
 
 /* What a new sandbox is made from, after validation. */
 struct create_plan {
-    json_t *config;             /* borrowed: fields of SandboxConfig as given (image required) */
-    const char *parent_id;      /* lineage, or NULL */
-    const struct image *image;  /* already resolved (clone, snapshots), or NULL: config.image is resolved */
-    json_t *env;                /* overlay to start with, borrowed, or NULL */
-    const json_t *extra;        /* members of struct sandbox's extra to start with, borrowed, or NULL */
-    const struct tenant_by *by; /* borrowed; NULL: the server itself */
-    struct runtime *runtime;    /* of an image that is already resolved; NULL: config.backend */
-    const char *tenant;         /* owns it: of clones the source's owner; NULL: by's own */
-    bool is_unlisted;           /* skip the allow-list (clone of something allowed) */
+    const struct sandbox_config *config; /* borrowed; as given (image required) */
+    const char *parent_id;               /* lineage, or NULL */
+    const struct image *image;           /* already resolved (clone, snapshots), or NULL: config.image is resolved */
+    json_t *env;                         /* overlay to start with, borrowed, or NULL */
+    const json_t *extra;                 /* members of struct sandbox's extra to start with, borrowed, or NULL */
+    const struct tenant_by *by;          /* borrowed; NULL: the server itself */
+    struct runtime *runtime;             /* of an image that is already resolved; NULL: config.backend */
+    const char *tenant;                  /* owns it: of clones the source's owner; NULL: by's own */
+    bool is_unlisted;                    /* skip the allow-list (clone of something allowed) */
 };
 void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
 /* Gone for everyone at once; tear-down goes on behind. topic: "sandbox.killed" or "sandbox.expired". */

@@ -160,12 +160,9 @@ static void make_from(struct profile *f, const struct image *image)
     w->profile = f;
     ident_new("pool", w->box_id);
     struct sandbox *shape = sandbox_new(m, w->box_id); /* only to make the plan the way a create does */
-    (void)json_object_set_new(shape->config, "memory", json_integer(f->memory_mb));
-    (void)json_object_set_new(shape->config, "cpu", json_real(f->cpu));
-    (void)json_object_set_new(shape->config, "network", json_boolean(f->has_network));
-    (void)json_object_set_new(
-        shape->config, "workdir",
-        json_string(image->workdir && *image->workdir ? image->workdir : m->settings->workspace_dir));
+    shape->config = (struct sandbox_config){ .memory_mb = f->memory_mb, .cpu = f->cpu, .has_network = f->has_network };
+    if (image->workdir && *image->workdir)
+        sandbox_config_set_text(&shape->config, SANDBOX_CONFIG_WORKDIR, image->workdir);
     lifecycle_use_image(shape, image);
     struct box_plan plan = lifecycle_box_plan(shape);
     m->runtime->ops->create(m->runtime, &plan, on_warm, w);
@@ -261,9 +258,9 @@ static void hand_over(void *arg)
 
 static bool is_plain(const struct sandbox *s)
 {
-    return !json_get(s->config, "env") && !json_get(s->config, "entrypoint") && !json_object_size(s->env) &&
+    return !s->config.env && !s->config.entrypoint && !json_object_size(s->env) &&
            strcmp(sandbox_workdir(s), s->manager->settings->workspace_dir) == 0 &&
-           limits_are_default(s->config, s->manager->settings);
+           limits_are_default(&s->config, s->manager->settings);
 }
 
 bool pool_take(struct pool *p, struct sandbox *s, box_ready_fn *fn, void *arg)
@@ -271,8 +268,7 @@ bool pool_take(struct pool *p, struct sandbox *s, box_ready_fn *fn, void *arg)
     if (p->n_profiles == 0 || !is_plain(s))
         return false;
     CLEANUP(free_p)
-    char *key = profile_key(s->image, json_get_int(s->config, "memory", 0), json_get_num(s->config, "cpu", 0),
-                            json_get_bool(s->config, "network", false));
+    char *key = profile_key(s->image, s->config.memory_mb, s->config.cpu, s->config.has_network);
     for (size_t i = 0; i < p->n_profiles; i++) {
         struct profile *f = &p->profiles[i];
         struct warm *w = f->ready;

@@ -49,7 +49,6 @@ struct sandbox *sandbox_new(struct manager *m, const char *id)
     s->metadata = json_object();
     s->env = json_object();
     s->extra = json_object();
-    s->config = json_object();
     s->user = xstrdup("");
     s->tenant = xstrdup("");
     return s;
@@ -72,7 +71,7 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     free(s->words);
     free(s->user);
     free(s->tenant);
-    json_decref(s->config);
+    sandbox_config_done(&s->config);
     json_decref(s->metadata);
     json_decref(s->env);
     json_decref(s->extra);
@@ -86,12 +85,12 @@ struct sandbox *sandbox_unref(struct sandbox *s)
 
 json_t *sandbox_json(const struct sandbox *s)
 {
-    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:O, s:O}", "id", s->id, "name", s->name, "image", s->image,
-                          "status", status_names[s->status], "createdAt", (json_int_t)s->created_at, "expiresAt",
-                          (json_int_t)s->expires_at, "config", s->config, "metadata", s->metadata);
-    json_t *entrypoint = json_get(s->config, "entrypoint");
-    if (entrypoint)
-        (void)json_object_set(j, "entrypoint", entrypoint);
+    json_t *j =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:O}", "id", s->id, "name", s->name, "image", s->image, "status",
+                  status_names[s->status], "createdAt", (json_int_t)s->created_at, "expiresAt",
+                  (json_int_t)s->expires_at, "config", sandbox_config_write(&s->config), "metadata", s->metadata);
+    if (s->config.entrypoint)
+        (void)json_object_set_new(j, "entrypoint", strlist_to_json(s->config.entrypoint));
     if (s->parent_id)
         (void)json_object_set_new(j, "parentId", json_string(s->parent_id));
     if (*s->tenant)
@@ -144,7 +143,7 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     s->parent_id = xstrdup(parent);
     s->created_at = json_get_int(record, "createdAt", 0);
     sandbox_expire_at(s, json_get_int(record, "expiresAt", 0));
-    (void)json_object_update(s->config, json_get(record, "config"));
+    sandbox_config_read(&s->config, json_get(record, "config"));
     (void)json_object_update(s->metadata, json_get(record, "metadata"));
     (void)json_object_update(s->env, json_get(inner, "env"));
     (void)json_object_update(s->extra, json_get(inner, "extra"));
@@ -194,7 +193,7 @@ const char *const *sandbox_env(struct sandbox *s)
             CLEANUP(free_p) char *key = xstrndup(*p, (size_t)(eq - *p));
             strlist_env_set(&env, key, eq + 1);
         }
-        overlay(&env, json_get(s->config, "env"));
+        overlay(&env, s->config.env);
         overlay(&env, s->env);
         s->exec_env = env;
     }
@@ -208,7 +207,7 @@ void sandbox_env_changed(struct sandbox *s)
 
 const char *sandbox_workdir(const struct sandbox *s)
 {
-    return json_get_str(s->config, "workdir", s->manager->settings->workspace_dir);
+    return s->config.workdir ? s->config.workdir : s->manager->settings->workspace_dir;
 }
 
 int sandbox_need_running(const struct sandbox *s, struct err *err)
@@ -238,12 +237,11 @@ json_t *sandbox_metrics(struct sandbox *s, struct err *err)
     }
     if (sandbox_usage_get(s, &st, err) < 0)
         return NULL;
-    uint64_t limit =
-        st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)json_get_int(s->config, "memory", 0);
+    uint64_t limit = st.memory_limit_bytes ? st.memory_limit_bytes / MIB : (uint64_t)s->config.memory_mb;
     json_t *metrics = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I}", "sandboxId", s->id, "cpuPercent",
                                 cpu_percent(s, st.cpu_usage_us), "memoryUsageMb", (json_int_t)(st.memory_bytes / MIB),
                                 "memoryLimitMb", (json_int_t)limit, "networkRxBytes", (json_int_t)st.rx_bytes,
                                 "networkTxBytes", (json_int_t)st.tx_bytes, "pids", (json_int_t)(st.pids ? st.pids : 1));
-    limits_metrics(metrics, s->config, &st);
+    limits_metrics(metrics, &s->config, &st);
     return metrics;
 }

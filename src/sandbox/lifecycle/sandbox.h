@@ -13,6 +13,7 @@
 #include "guest/link.h"
 #include "image/image.h"
 #include "runtime/runtime.h"
+#include "sandbox/lifecycle/sandbox_config.h"
 
 struct capture;
 struct manager;
@@ -34,7 +35,7 @@ struct sandbox {
     char *tenant;                   /* whose it is; "" is nobody's */
     int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second */
     int64_t deadline_us;            /* the same moment on the monotonic clock: what counts */
-    json_t *config;                 /* SandboxConfig of the contract, effective values */
+    struct sandbox_config config;   /* effective values; never changed after the create */
     json_t *metadata;               /* {str:str} */
     json_t *env;                    /* overlay of the env API: {key: value or null when deleted} */
     json_t *extra;                  /* what other features keep with the record: {feature: value} */

@@ -40,13 +40,17 @@ static void add_builtins(struct templates *t)
 {
     for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
         CLEANUP(free_p) char *id = xasprintf("tpl_%s", builtins[i].name);
-        json_t *config = json_pack("{s:s, s:i, s:i}", "image", builtins[i].image, "memory", builtins[i].memory_mb,
-                                   "timeout", builtins[i].timeout_s);
-        if (builtins[i].has_network)
-            (void)json_object_set_new(config, "network", json_true());
+        SANDBOX_CONFIG_OWNED config = { .given = SANDBOX_CONFIG_MEMORY | SANDBOX_CONFIG_TIMEOUT |
+                                                 (builtins[i].has_network ? SANDBOX_CONFIG_NETWORK : 0),
+                                        .memory_mb = builtins[i].memory_mb,
+                                        .timeout_s = builtins[i].timeout_s,
+                                        .has_network = builtins[i].has_network };
+        sandbox_config_set_text(&config, SANDBOX_CONFIG_IMAGE, builtins[i].image);
         if (builtins[i].variable)
-            (void)json_object_set_new(config, "env", json_pack("{s:s}", builtins[i].variable, builtins[i].value));
-        map_set(t->records, id, new_record(id, builtins[i].name, builtins[i].description, config, true));
+            sandbox_config_set_map(&config, SANDBOX_CONFIG_ENV,
+                                   json_pack("{s:s}", builtins[i].variable, builtins[i].value));
+        map_set(t->records, id,
+                new_record(id, builtins[i].name, builtins[i].description, sandbox_config_write(&config), true));
     }
 }
 
@@ -136,21 +140,8 @@ json_t *templates_find(const struct templates *t, const struct tenant_by *by, co
     return rec ? rec : templates_get(t, id_or_name, err);
 }
 
-/* Only what a sandbox can be configured with: a stray field must not reach create by this way. */
-static json_t *known_fields(const json_t *config)
-{
-    static const char *const names[] = { "image", "name",      "timeout",  "memory",     "cpu",    "network",
-                                         "env",   "workdir",   "metadata", "entrypoint", "diskMb", "inodes",
-                                         "pids",  "openFiles", "shmMb",    "netMbps",    "backend" };
-    json_t *known = json_object();
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (json_get(config, names[i]))
-            (void)json_object_set(known, names[i], json_get(config, names[i]));
-    return known;
-}
-
 json_t *templates_create(struct templates *t, const struct tenant_by *by, const char *name, const char *description,
-                         const json_t *config, struct err *err)
+                         const struct sandbox_config *config, struct err *err)
 {
     char id[IDENT_MAX];
     struct tenant_by own = { .tenant = tenant_of(by), .view = tenant_of(by) };
@@ -164,7 +155,7 @@ json_t *templates_create(struct templates *t, const struct tenant_by *by, const 
         return NULL;
     }
     ident_new("tpl", id);
-    json_t *rec = new_record(id, name, description, known_fields(config), false);
+    json_t *rec = new_record(id, name, description, sandbox_config_write(config), false);
     tenant_mark(by, rec);
     if (store_put(t->store, SCOPE, id, rec, err) < 0)
         return json_unref(rec);
@@ -190,21 +181,14 @@ int templates_delete(struct templates *t, const char *id, struct err *err)
     return 0;
 }
 
-int templates_apply(const struct templates *t, const struct tenant_by *by, const json_t *request, json_t **ret,
-                    struct err *err)
+int templates_apply(const struct templates *t, const struct tenant_by *by, const json_t *request,
+                    struct sandbox_config *ret, struct err *err)
 {
     const char *wanted = json_get_str(request, "template", NULL);
-    json_t *rec = wanted ? templates_find(t, by, wanted, err) : NULL;
+    const json_t *rec = wanted ? templates_find(t, by, wanted, err) : NULL;
     if (wanted && !rec)
         return -1;
-    json_t *config = rec ? json_copy(json_get(rec, "config")) : json_object();
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)request, key, value)
-    {
-        if (strcmp(key, "template") != 0 && !json_is_null(value))
-            (void)json_object_set(config, key, value);
-    }
-    *ret = config;
+    sandbox_config_read(ret, json_get(rec, "config"));
+    sandbox_config_read(ret, request);
     return 0;
 }

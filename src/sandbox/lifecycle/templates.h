@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/settings.h"
+#include "sandbox/lifecycle/sandbox_config.h"
 #include "sandbox/lifecycle/tenant.h"
 #include "store/store.h"
 
@@ -22,10 +23,10 @@ json_t *templates_get(const struct templates *t, const char *id, struct err *err
 json_t *templates_find(const struct templates *t, const struct tenant_by *by, const char *id_or_name, struct err *err);
 /* Borrowed; NULL with ERR_CONFLICT for a name that is taken, ERR_CAPACITY at the limit. */
 json_t *templates_create(struct templates *t, const struct tenant_by *by, const char *name, const char *description,
-                         const json_t *config, struct err *err);
+                         const struct sandbox_config *config, struct err *err);
 int templates_delete(struct templates *t, const char *id, struct err *err); /* ERR_CONFLICT for a built-in one */
 
 /* The configuration a create asks for: the template's, with every field of the request over it. A request without
- * template is taken as it is. Caller owns *ret. */
-int templates_apply(const struct templates *t, const struct tenant_by *by, const json_t *request, json_t **ret,
-                    struct err *err);
+ * template is taken as it is. ret is empty before; the caller calls sandbox_config_done() on it. */
+int templates_apply(const struct templates *t, const struct tenant_by *by, const json_t *request,
+                    struct sandbox_config *ret, struct err *err);

@@ -79,8 +79,8 @@ void tenant_making(struct manager *m, const struct sandbox *s, int count)
     if (!c)
         return;
     c->making += count;
-    c->making_mb += count * json_get_int(s->config, "memory", 0);
-    c->making_cpus += count * json_get_num(s->config, "cpu", 0);
+    c->making_mb += count * s->config.memory_mb;
+    c->making_cpus += count * s->config.cpu;
 }
 
 void tenant_count(struct manager *m, const char *tenant, enum tenant_event what)
@@ -104,9 +104,9 @@ static double of_sandbox(const struct sandbox *s, enum quota_kind k)
     case QUOTA_SANDBOXES:
         return 1;
     case QUOTA_MEMORY_MB:
-        return (double)json_get_int(s->config, "memory", 0);
+        return (double)s->config.memory_mb;
     case QUOTA_CPUS:
-        return json_get_num(s->config, "cpu", 0);
+        return s->config.cpu;
     case QUOTA_PORTS:
         return (double)ports_count(s);
     case QUOTA_VOLUMES:

@@ -315,7 +315,7 @@ static void add_egress_redirect(struct egress *e, const struct opening *w, int t
     o->e = e;
     o->s = w->s;
     o->box = w->box;
-    o->rate.bytes_per_s = (int64_t)limits_net_kbps(w->s->config) * 125;
+    o->rate.bytes_per_s = (int64_t)limits_net_kbps(&w->s->config) * 125;
     o->tcp = tcp;
     o->dns = dns;
     o->flows = xzalloc(max_flows(e) * sizeof(struct egress_flow *));
@@ -359,7 +359,7 @@ static bool has_way(struct runtime *rt)
 bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg)
 {
     const struct runtime_ops *ops = s->runtime->ops;
-    if (!json_get_bool(s->config, "network", false) || !has_way(s->runtime) || !s->box)
+    if (!s->config.has_network || !has_way(s->runtime) || !s->box)
         return false;
     struct opening *w = xzalloc(sizeof(*w));
     *w = (struct opening){ .e = e, .s = sandbox_ref(s), .box = s->box, .done = done, .arg = arg };
@@ -450,7 +450,7 @@ int egress_set(struct egress *e, struct sandbox *s, const json_t *policy, struct
     struct egress_redirect *o = map_get(e->egress_redirects, s->id);
     if (egress_check(s, err) < 0)
         return -ENOTSUP;
-    if (!json_get_bool(s->config, "network", false))
+    if (!s->config.has_network)
         return err_set(err, ERR_CONFLICT, 0, "sandbox %s has no network: create it with \"network\": true", s->id);
     int r = egress_policy_new(policy, &p, err);
     if (r < 0)

@@ -219,7 +219,7 @@ static void on_enter(void *arg, struct sandbox *s)
         if (!s->box || s->runtime != n->m->runtime || !json_get(net->members, s->id))
             continue;
         struct box_plug plug = plug_of(net, s->id), whole = plug_of(net, NULL);
-        plug.kbps = limits_net_kbps(s->config);
+        plug.kbps = limits_net_kbps(&s->config);
         ops->net_create(n->m->runtime, &whole, on_rejoined, NULL);
         ops->net_attach(s->box, &plug, on_rejoined, NULL);
         is_member = true;
@@ -474,7 +474,7 @@ void networks_connect(struct networks *n, const char *id, struct sandbox *s, net
     }
     struct network_change *c = begin(n, net->id, s, arg);
     struct box_plug plug = plug_of(net, s->id), whole = plug_of(net, NULL);
-    plug.kbps = limits_net_kbps(s->config);
+    plug.kbps = limits_net_kbps(&s->config);
     c->fn = fn;
     ops->net_create(n->m->runtime, &whole, NULL,
                     NULL); /* there already, unless the server was restarted; else attach fails */

@@ -58,19 +58,18 @@ json_t *capture_base(struct sandbox *s)
     return base;
 }
 
-json_t *capture_config(const json_t *config, const json_t *metadata, const char *image_id, const char *name)
+struct sandbox_config capture_config(const struct sandbox_config *config, const json_t *metadata, const char *image_id,
+                                     const char *name)
 {
     static const char *const of_the_run[] = { "ports", "terminal_sessions", "proxy_cors", "proxy_auth",
                                               "proxy_timeout" };
-    json_t *made = json_copy((json_t *)(uintptr_t)config);
+    struct sandbox_config made = sandbox_config_copy(config);
     json_t *kept = metadata ? json_copy((json_t *)(uintptr_t)metadata) : json_object();
     for (size_t i = 0; i < sizeof(of_the_run) / sizeof(of_the_run[0]); i++)
         (void)json_object_del(kept, of_the_run[i]);
-    (void)json_object_set_new(made, "image", json_string(image_id));
-    (void)json_object_set_new(made, "metadata", kept);
-    (void)json_object_del(made, "name");
-    if (name)
-        (void)json_object_set_new(made, "name", json_string(name));
+    sandbox_config_set_text(&made, SANDBOX_CONFIG_IMAGE, image_id);
+    sandbox_config_set_map(&made, SANDBOX_CONFIG_METADATA, kept);
+    sandbox_config_set_text(&made, SANDBOX_CONFIG_NAME, name);
     return made;
 }
 

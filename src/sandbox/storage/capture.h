@@ -18,4 +18,5 @@ int capture_recover(struct sandbox *s, struct err *err);
 json_t *capture_base(struct sandbox *s); /* borrowed */
 /* Configuration of a new sandbox with the captured files: the source's, without what belongs to its run. Caller owns.
  */
-json_t *capture_config(const json_t *config, const json_t *metadata, const char *image_id, const char *name);
+struct sandbox_config capture_config(const struct sandbox_config *config, const json_t *metadata, const char *image_id,
+                                     const char *name);

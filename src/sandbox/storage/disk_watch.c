@@ -40,7 +40,7 @@ static void count_next(struct round *r);
 
 static bool is_shared(const struct sandbox *s)
 {
-    return s->box && json_get_int(s->config, "diskMb", 0) == 0;
+    return s->box && s->config.disk_mb == 0;
 }
 
 static int64_t use_of(const struct sandbox *s)

@@ -271,17 +271,18 @@ static void counted_bytes(void *arg)
 static json_t *new_record(const struct taking *t, const struct image *image)
 {
     struct sandbox *s = t->s;
-    json_t *rec = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:O, s:O}", "id", t->id, "snapshotId", t->id,
-                            "sandboxId", s->id, "name", t->name, "imageId", image->id, "size", 0, "createdAt",
-                            (json_int_t)clock_wall_ms(), "config", s->config, "metadata", s->metadata);
+    json_t *rec =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:O}", "id", t->id, "snapshotId", t->id, "sandboxId", s->id,
+                  "name", t->name, "imageId", image->id, "size", 0, "createdAt", (json_int_t)clock_wall_ms(), "config",
+                  sandbox_config_write(&s->config), "metadata", s->metadata);
     json_t *layers = json_array();
     for (size_t i = 0; i < image->n_layers; i++)
         (void)json_array_append_new(layers, json_string(image->layers[i]));
     json_t *inner =
         json_pack("{s:o, s:O, s:o, s:s, s:b, s:O}", "layers", layers, "env", s->env, "imageEnv",
                   strlist_to_json(s->image_env), "user", s->user, "isHost", s->is_host, CAPTURE_BASE, capture_base(s));
-    if (json_get(s->config, "entrypoint"))
-        (void)json_object_set(rec, "entrypoint", json_get(s->config, "entrypoint"));
+    if (s->config.entrypoint)
+        (void)json_object_set_new(rec, "entrypoint", strlist_to_json(s->config.entrypoint));
     (void)json_object_set_new(rec, "internal", inner);
     if (*s->tenant)
         (void)json_object_set_new(rec, "tenant", json_string(s->tenant));
@@ -463,11 +464,12 @@ static void on_opened(void *arg, const struct snapshots_opened *snap, const stru
         return;
     }
     const json_t *inner = inner_of(snap->record);
-    JSON_OWNED config =
-        capture_config(json_get(snap->record, "config"), json_get(snap->record, "metadata"), snap->image->id, name);
+    SANDBOX_CONFIG_OWNED taken = { 0 };
+    sandbox_config_read(&taken, json_get(snap->record, "config"));
+    SANDBOX_CONFIG_OWNED config = capture_config(&taken, json_get(snap->record, "metadata"), snap->image->id, name);
     JSON_OWNED extra = json_pack("{s:O}", CAPTURE_BASE, json_get(inner, CAPTURE_BASE));
     struct tenant_by by = { .tenant = json_get_str(snap->record, "tenant", ""), .quota = c->quota };
-    struct create_plan plan = { .config = config,
+    struct create_plan plan = { .config = &config,
                                 .parent_id = json_get_str(snap->record, "sandboxId", NULL),
                                 .image = snap->image,
                                 .runtime = image_source_runtime(c->sn->m, snap->image),

@@ -65,7 +65,7 @@ TEST(paths_stay_below_the_workspace_or_the_workdir)
     expect_path(s, "../../x", NULL);
     expect_path(s, "a..b", NULL);
     expect_path(s, "", NULL);
-    (void)json_object_set_new(s->config, "workdir", json_string("/app"));
+    sandbox_config_set_text(&s->config, SANDBOX_CONFIG_WORKDIR, "/app");
     expect_path(s, "/app/x", "/app/x");
     char longest[5000];
     memset(longest, 'a', sizeof(longest) - 1);
@@ -79,7 +79,7 @@ TEST(the_environment_is_defaults_image_config_overlay_in_this_order)
     strlist_add(&s->image_env, "A=image");
     strlist_add(&s->image_env, "B=image");
     strlist_add(&s->image_env, "C=image");
-    (void)json_object_set_new(s->config, "env", json_pack("{s:s, s:s}", "B", "config", "C", "config"));
+    sandbox_config_set_map(&s->config, SANDBOX_CONFIG_ENV, json_pack("{s:s, s:s}", "B", "config", "C", "config"));
     (void)json_object_set_new(s->env, "C", json_string("overlay"));
     (void)json_object_set_new(s->env, "A", json_null());
     int seen = 0;
