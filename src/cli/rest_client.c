@@ -18,7 +18,7 @@
 
 #define PATIENCE_MS      3000
 #define PATIENCE_STEP_MS 1000
-#define DEFAULT_URL      "http://localhost:3111"
+#define DEFAULT_URL      "http://localhost:" LIMIT_DEFAULT_TEXT(REST_PORT)
 enum {
     ANSWER_MAX = 256 << 20, /* a file of the largest size, in base64 */
     EVENT_MAX = 32 << 20,
@@ -59,8 +59,7 @@ void rest_client_done(struct rest_client *l)
 static int check_config(const json_t *config, const char *path, const struct stat *st, struct err *err)
 {
     if (!json_is_object(config))
-        return err_set(err, ERR_INVALID, 0, "%.120s: an object like {\"url\": \"http://localhost:3111\"} is needed",
-                       path);
+        return err_set(err, ERR_INVALID, 0, "%.120s: an object like {\"url\": \"" DEFAULT_URL "\"} is needed", path);
     if (json_get(config, "token") && st->st_mode & 077)
         return err_set(err, ERR_FORBIDDEN, 0, "%.120s holds a token and others can read it: chmod 600 it", path);
     return 0;

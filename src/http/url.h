@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 
 /* Appends the decoded bytes of a path segment. -EINVAL for a bad escape or an encoded NUL, else as buf_add(). */
 int url_decode(const char *text, size_t len, struct buf *out);
@@ -18,7 +19,7 @@ int url_query_get(const char *query, const char *key, struct buf *ret_value);
 
 enum { URL_HOST_MAX = 256 };
 
-#define URL_ENGINE_PORT 49134 /* of an engine's address that names none, ws:// or wss:// */
+#define URL_ENGINE_PORT LIMIT_DEFAULT(ENGINE_PORT) /* of an engine's address that names none, ws:// or wss:// */
 
 struct url {
     char host[URL_HOST_MAX]; /* IPv6 without brackets */

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/strlist.h"
 #include "http/client.h"
 #include "tls/tls_context.h"
@@ -165,7 +166,7 @@ int build_server_open(const char *data_dir, const char *url, struct build_server
         ret->url = xstrdup(url);
     else if (is_locked(data_dir))
         ret->url = xasprintf("http%s://%s:%s", cert && *cert ? "s" : "", host && *host ? host : "127.0.0.1",
-                             port && *port ? port : "3111");
+                             port && *port ? port : LIMIT_DEFAULT_TEXT(REST_PORT));
     else
         r = start_own(ret, data_dir, err);
     if (r == 0)
