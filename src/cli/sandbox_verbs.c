@@ -17,15 +17,15 @@ static const struct verbs_option create_options[] = {
     { "name", 0, "TEXT", "Name [the new id]" },
     { "timeout", 0, "SECONDS", "Time to live [III_DEFAULT_TIMEOUT of the server]" },
     { "memory", 0, "MB", "Memory [III_DEFAULT_MEMORY of the server]" },
-    { "network", 0, "[=false]", "Let it reach the network" },
-    { "env", 'e', "K=V", "Environment variable; may be given again" },
+    { "network", 0, "[=false]", "Give it network access" },
+    { "env", 'e', "K=V", "Environment variable; may be repeated" },
     END,
 };
 static const struct verbs_option exec_options[] = {
-    { "timeout", 0, "SECONDS", "Longest time of the command" },
-    { "stream", 0, NULL, "Show output as it comes" },
-    { "interactive", 'i', NULL, "Hand standard input to the command; its two outputs come as one" },
-    { "tty", 't', NULL, "This terminal becomes one in the sandbox: exec -it" },
+    { "timeout", 0, "SECONDS", "Timeout of the command" },
+    { "stream", 0, NULL, "Stream the output" },
+    { "interactive", 'i', NULL, "Pass standard input to the command; its two outputs are merged" },
+    { "tty", 't', NULL, "Connect this terminal to one in the sandbox: exec -it" },
     END,
 };
 static const struct verbs_option run_options[] = {
@@ -33,37 +33,37 @@ static const struct verbs_option run_options[] = {
     END,
 };
 static const struct verbs_option logs_options[] = {
-    { "follow", 'f', "[=false]", "Go on with lines as they come" },
+    { "follow", 'f', "[=false]", "Continue with new lines" },
     { "tail", 'n', "N", "Lines to start with [100]" },
     END,
 };
 static const struct verbs_option events_options[] = {
-    { "follow", 'f', NULL, "Show events as they occur, instead of those that were" },
+    { "follow", 'f', NULL, "Show new events instead of past ones" },
     { "sandbox-id", 0, "ID", "Only events of this sandbox" },
     END,
 };
 static const struct verbs_option metrics_options[] = {
-    { "follow", 'f', NULL, "Go on, with a line for each sample" },
+    { "follow", 'f', NULL, "Continue, with a line for each sample" },
     END,
 };
 static const struct verbs_option top_options[] = {
-    { "interval", 0, "SECONDS", "How often it is drawn anew [2]" },
-    { "count", 'n', "N", "How many times [until q is pressed; once in a pipe]" },
+    { "interval", 0, "SECONDS", "Refresh interval [2]" },
+    { "count", 'n', "N", "Number of refreshes [until q is pressed; once in a pipe]" },
     END,
 };
 
-#define EXEC_EXITS "the command's own; 1 also when the sandbox or the server failed"
+#define EXEC_EXITS "the command's own; 1 also if the sandbox or the server failed"
 
 const struct verbs_verb sandbox_verbs_rows[] = {
-    { "create", "[IMAGE]", "Make a sandbox", "IMAGE is python:3.12-slim unless it, or a template, is given.",
+    { "create", "[IMAGE]", "Create a sandbox", "IMAGE defaults to python:3.12-slim, unless a template is given.",
       create_options,
       "iii-sandbox create\n"
       "iii-sandbox create node:22-slim --name web --timeout 3600 --memory 1024 --network\n"
       "SB=$(iii-sandbox create --json | jq -r .id)",
       NULL, basics_create, 0, 0, 1, OP_OF(sandbox_create) },
     { "exec", "ID COMMAND [ARG]...", "Run a command in a sandbox",
-      "One word is a line for the sandbox's shell; several are a program and its\n"
-      "arguments, without a shell. Put -- before a command with options of its own.",
+      "A single argument is run by the sandbox's shell; several are a program and its\n"
+      "arguments, without a shell. Put -- before a command that has options.",
       exec_options,
       "iii-sandbox exec \"$SB\" 'echo hello | wc -c'\n"
       "iii-sandbox exec \"$SB\" --stream --timeout 60 'make test'\n"
@@ -71,26 +71,26 @@ const struct verbs_verb sandbox_verbs_rows[] = {
       "iii-sandbox exec -i \"$SB\" 'tar -x -C /srv' <files.tar\n"
       "iii-sandbox exec -it \"$SB\" bash",
       EXEC_EXITS, basics_exec, VERBS_BOX, 1, -1, OP_OF(cmd_run) },
-    { "run", "ID [CODE]", "Run a piece of code in a sandbox", "Without CODE, or with -, standard input is the code.",
+    { "run", "ID [CODE]", "Run code in a sandbox", "Without CODE, or with -, the code is read from standard input.",
       run_options,
       "iii-sandbox run \"$SB\" 'print(2 + 2)'\n"
       "iii-sandbox run \"$SB\" --language bash 'uname -r'\n"
       "iii-sandbox run \"$SB\" <script.py",
       "0 the code ran, 1 it failed", basics_run, VERBS_BOX, 1, 2, OP_OF(interp_execute) },
-    { "list", "", "List sandboxes", "Twenty on a page.", NULL,
+    { "list", "", "List sandboxes", "Twenty per page.", NULL,
       "iii-sandbox list\niii-sandbox list --status running --page-size 200", NULL, basics_list, 0, 0, 0,
       OP_OF(sandbox_list) },
     { "kill", "ID...", "Stop sandboxes and remove them", NULL, NULL, "iii-sandbox kill \"$SB\"", NULL, basics_kill,
       VERBS_BOX, 1, -1, OP_OF(sandbox_kill) },
-    { "renew", "ID DURATION", "Let a sandbox live so much longer from now on",
+    { "renew", "ID DURATION", "Set the expiry of a sandbox to DURATION from now",
       "DURATION: seconds, or 90s, 2h, 1h20min.", NULL, "iii-sandbox renew \"$SB\" 2h", NULL, basics_renew, VERBS_BOX, 2,
       2, OP_OF(sandbox_renew) },
     { "logs", "ID", "Print the output of a sandbox's main process", NULL, logs_options,
       "iii-sandbox logs \"$SB\"\niii-sandbox logs -f -n 10 \"$SB\"", NULL, follow_logs, VERBS_BOX, 1, 1,
       OP_OF(stream_logs) },
     { "cp", "FROM TO", "Copy a file into a sandbox, or out of one",
-      "One of the two is ID:PATH, the other a file here; - is standard input or output.\n"
-      "A path that ends with / takes the file's own name.",
+      "One of the two is ID:PATH, the other a local file; - is standard input or output.\n"
+      "A path that ends with / keeps the file's name.",
       NULL,
       "iii-sandbox cp data.csv \"$SB\":/workspace/\n"
       "iii-sandbox cp \"$SB\":/workspace/out.json .\n"
@@ -98,30 +98,30 @@ const struct verbs_verb sandbox_verbs_rows[] = {
       NULL, sandbox_files_cp, 0, 2, 2 },
     { "file read", "ID PATH", "Print a text file", NULL, NULL, "iii-sandbox file read \"$SB\" notes.txt", NULL,
       sandbox_files_read, VERBS_BOX, 2, 2, OP_OF(fs_read) },
-    { "file write", "ID PATH [CONTENT]", "Write a text file", "Without CONTENT standard input is written.", NULL,
+    { "file write", "ID PATH [CONTENT]", "Write a text file", "Without CONTENT, standard input is written.", NULL,
       "iii-sandbox file write \"$SB\" notes.txt 'first line'", NULL, sandbox_files_write, VERBS_BOX, 2, 3,
       OP_OF(fs_write) },
-    { "file upload", "ID LOCAL REMOTE", "Copy a file of any bytes into a sandbox", NULL, NULL,
+    { "file upload", "ID LOCAL REMOTE", "Copy a binary file into a sandbox", NULL, NULL,
       "iii-sandbox file upload \"$SB\" model.bin /workspace/model.bin", NULL, sandbox_files_upload, VERBS_BOX, 3, 3,
       OP_OF(fs_upload) },
     { "file ls", "ID [PATH]", "List a folder", NULL, NULL, "iii-sandbox file ls \"$SB\" /workspace", NULL,
       sandbox_files_ls, VERBS_BOX, 1, 2 },
     { "file mv", "ID FROM TO", "Move a file or folder", NULL, NULL, "iii-sandbox file mv \"$SB\" a.txt old/a.txt", NULL,
       sandbox_files_mv, VERBS_BOX, 3, 3 },
-    { "events", "[COMMAND]", "Show what happened to sandboxes, or with -f what happens", NULL, events_options,
+    { "events", "[COMMAND]", "Show past events of sandboxes, or with -f new ones", NULL, events_options,
       "iii-sandbox events --limit 20\niii-sandbox events -f --topic sandbox.created\n"
       "iii-sandbox events publish build.done \"$SB\" --data ok=true",
       NULL, follow_events, VERBS_GROUP, 0, -1, OP_OF(event_history) },
-    { "metrics", "[ID]", "Show what a sandbox uses, or the counters of the server", NULL, metrics_options,
+    { "metrics", "[ID]", "Show the resource use of a sandbox, or the counters of the server", NULL, metrics_options,
       "iii-sandbox metrics\niii-sandbox metrics -f --interval 1 \"$SB\"", NULL, follow_metrics, VERBS_BOX, 0, 1,
       OP_OF(stream_metrics) },
     { "top", "[ID]", "Watch all sandboxes, or the processes of one",
-      "On a terminal it is drawn anew until q is pressed.", top_options,
+      "On a terminal it is refreshed until q is pressed.", top_options,
       "iii-sandbox top\niii-sandbox top \"$SB\" --interval 1\niii-sandbox top --json", NULL, cmd_top_run, VERBS_BOX, 0,
       1 },
     { "api", "OPERATION", "Call any operation of the server by its name",
-      "Each option is a field of the operation: numbers and true or false are typed as such,\n"
-      "NAME=VALUE pairs and list entries may be given again, or all at once as JSON.",
+      "Each option is a field of the operation: numbers, true and false keep their type;\n"
+      "NAME=VALUE pairs and list entries may be repeated, or given all at once as JSON.",
       NULL,
       "iii-sandbox api sandbox_get --id=\"$SB\"\n"
       "iii-sandbox api cmd_run --id \"$SB\" --command 'echo hi' --json\n"

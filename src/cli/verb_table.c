@@ -20,68 +20,68 @@
     {       \
         0   \
     }
-#define PORT                                                               \
-    {                                                                      \
-        "port", 0, "N", "Port of the engine [III_ENGINE_PORT, else 49134]" \
+#define PORT                                                                    \
+    {                                                                           \
+        "port", 0, "N", "Port of the engine [III_ENGINE_PORT, otherwise 49134]" \
     }
-#define ADDRESS(usual)                                                                                         \
-    { "address", 0, "HOST|URL", "The engine: HOST, or wss://HOST[:PORT] with TLS [III_URL, else " usual "]" }, \
-    {                                                                                                          \
-        "ca-cert", 0, "FILE", "Who may have signed its certificate [III_CA_CERT, else the system's store]"     \
+#define ADDRESS(usual)                                                                                              \
+    { "address", 0, "HOST|URL", "The engine: HOST, or wss://HOST[:PORT] with TLS [III_URL, otherwise " usual "]" }, \
+    {                                                                                                               \
+        "ca-cert", 0, "FILE", "CA bundle to verify the server [III_CA_CERT, otherwise the system's store]"          \
     }
-#define ENV                                                           \
-    {                                                                 \
-        "env", 'e', "K=V", "Environment variable; may be given again" \
+#define ENV                                                        \
+    {                                                              \
+        "env", 'e', "K=V", "Environment variable; may be repeated" \
     }
-#define JSON                                                 \
-    {                                                        \
-        "json", 0, NULL, "Print the engine's answer as JSON" \
+#define JSON                                                   \
+    {                                                          \
+        "json", 0, NULL, "Print the engine's response as JSON" \
     }
 #define LIMITS                                                                                                       \
     { "cpus", 0, "N", "CPUs [the server's default]" }, { "memory", 0, "MIB", "Memory, MiB [the server's default]" }, \
-        { "idle-timeout", 0, "SECS", "Seconds without use after which it is stopped" },                              \
-        { "name", 0, "LABEL", "A label; need not be unique" }, { "network", 0, NULL, "Let it reach the network" }, ENV
-#define TIMEOUT                                                                 \
-    {                                                                           \
-        "timeout", 0, "DUR", "Longest time of the command: 500ms, 30s, 1h20min" \
+        { "idle-timeout", 0, "SECS", "Idle time after which it is stopped, seconds" },                               \
+        { "name", 0, "LABEL", "A label; it need not be unique" }, { "network", 0, NULL, "Give it network access" },  \
+        ENV
+#define TIMEOUT                                                            \
+    {                                                                      \
+        "timeout", 0, "DUR", "Timeout of the command: 500ms, 30s, 1h20min" \
     }
-#define WORKDIR                                                      \
-    {                                                                \
-        "workdir", 'w', "DIR", "Folder inside the sandbox to run in" \
+#define WORKDIR                                                    \
+    {                                                              \
+        "workdir", 'w', "DIR", "Working folder inside the sandbox" \
     }
 #define STDIN                                                                       \
     {                                                                               \
-        "interactive", 'i', NULL, "Hand standard input to the command, up to 3 MiB" \
+        "interactive", 'i', NULL, "Pass standard input to the command, up to 3 MiB" \
     }
 
-#define FOLDER                                                              \
-    {                                                                       \
-        "data-dir", 0, "DIR", "Data folder [III_DATA_DIR, else the user's]" \
+#define FOLDER                                                                   \
+    {                                                                            \
+        "data-dir", 0, "DIR", "Data folder [III_DATA_DIR, otherwise the user's]" \
     }
 #define SERVER                                                                             \
-    { "server", 0, "URL", "Ask this server instead, http://127.0.0.1:3111 [III_SERVER]" }, \
+    { "server", 0, "URL", "Use this server instead, http://127.0.0.1:3111 [III_SERVER]" }, \
     {                                                                                      \
-        "token", 0, "SECRET", "Admin token for it [III_AUTH_TOKEN]"                        \
+        "token", 0, "SECRET", "Admin token for the server [III_AUTH_TOKEN]"                \
     }
 #define AS_JSON                       \
     {                                 \
         "json", 0, NULL, "Print JSON" \
     }
-#define AUDIT_FILTERS                                                         \
-    { "operation", 0, "PREFIX", "Only operations that begin so: sandbox::" }, \
-        { "by", 0, "TOKEN", "Only what this token did: id or name" },         \
-        { "tenant", 0, "TENANT", "Only what was done for this tenant" },      \
-        { "status", 0, "N", "Only calls that ended with this status" },       \
-    {                                                                         \
-        "since", 0, "DUR", "Only the last 30s, 2h, 1h20min"                   \
+#define AUDIT_FILTERS                                                                                                \
+    { "operation", 0, "PREFIX", "Only operations with this prefix: sandbox::" },                                     \
+        { "by", 0, "TOKEN", "Only calls of this token: id or name" },                                                \
+        { "tenant", 0, "TENANT", "Only calls of this tenant" }, { "status", 0, "N", "Only calls with this status" }, \
+    {                                                                                                                \
+        "since", 0, "DUR", "Only the last 30s, 2h, 1h20min"                                                          \
     }
 
 static const struct verbs_option token_create_options[] = {
     { "role", 0, "ROLE", "admin, user or read-only [user]" },
-    { "tenant", 0, "TENANT", "Whose things it sees; * with read-only is everyone's [a user's own]" },
-    { "expires", 0, "DUR", "How long it is good: 12h, 30d [for ever]" },
+    { "tenant", 0, "TENANT", "Tenant whose objects it sees; * with read-only for all tenants [its own]" },
+    { "expires", 0, "DUR", "Validity: 12h, 30d [no expiry]" },
     { "quota", 0, "KIND=N",
-      "Ceiling: sandboxes, memoryMb, cpus, volumes, snapshots, ports,\nrequestsPerMinute; may be given again" },
+      "Limit: sandboxes, memoryMb, cpus, volumes, snapshots, ports,\nrequestsPerMinute; may be repeated" },
     AS_JSON,
     FOLDER,
     SERVER,
@@ -90,8 +90,8 @@ static const struct verbs_option token_create_options[] = {
 static const struct verbs_option token_options[] = { AS_JSON, FOLDER, SERVER, END };
 static const struct verbs_option audit_show_options[] = { AUDIT_FILTERS, AS_JSON, FOLDER, END };
 static const struct verbs_option audit_tail_options[] = {
-    { "lines", 'n', "N", "How many [20]" },
-    { "follow", 'f', NULL, "Go on with lines as they are written" },
+    { "lines", 'n', "N", "Number of lines [20]" },
+    { "follow", 'f', NULL, "Continue with new lines" },
     AUDIT_FILTERS,
     AS_JSON,
     FOLDER,
@@ -103,14 +103,14 @@ static const struct verbs_option trigger_options[] = {
     { "json", 0, "TEXT", "The whole payload as JSON; - reads standard input" },
     ADDRESS("localhost"),
     PORT,
-    { "timeout-ms", 0, "N", "How long to wait for the answer [30000]" },
+    { "timeout-ms", 0, "N", "Time to wait for the response, ms [30000]" },
     { "namespace", 'n', "NS", "Namespace of the function" },
     END,
 };
 static const struct verbs_option info_options[] = {
     ADDRESS("localhost"),
     PORT,
-    { "timeout-ms", 0, "N", "How long to wait for the answer [30000]" },
+    { "timeout-ms", 0, "N", "Time to wait for the response, ms [30000]" },
     { "namespace", 'n', "NS", "Namespace of the function" },
     END,
 };
@@ -129,7 +129,7 @@ static const struct verbs_option exec_options[] = {
     END,
 };
 static const struct verbs_option list_options[] = {
-    { "all", 'a', NULL, "Accepted for older scripts; every sandbox is listed anyway" },
+    { "all", 'a', NULL, "Accepted for older scripts; all sandboxes are always listed" },
     ADDRESS("127.0.0.1"),
     PORT,
     JSON,
@@ -138,19 +138,19 @@ static const struct verbs_option list_options[] = {
 static const struct verbs_option stop_options[] = { ADDRESS("127.0.0.1"), PORT, JSON, END };
 static const struct verbs_option upload_options[] = {
     { "mode", 0, "OCTAL", "Permissions of the file [0644]" },
-    { "parents", 'p', NULL, "Make missing folders" },
+    { "parents", 'p', NULL, "Create missing folders" },
     ADDRESS("127.0.0.1"),
     PORT,
     JSON,
     END,
 };
 static const struct verbs_option add_options[] = {
-    { "force", 'f', NULL, "With --reset-config: replace an entry that is there" },
+    { "force", 'f', NULL, "With --reset-config: replace an existing entry" },
     { "reset-config", 0, NULL, "With --force: restore the default settings" },
-    { "no-wait", 0, NULL, "Accepted for older scripts; nothing is waited for" },
-    { "yes", 'y', NULL, "Accepted for older scripts; nothing is asked" },
-    { "host", 0, "HOST[:PORT]", "Accepted for older scripts; a running server reads the file by itself" },
-    { "json", 0, NULL, "Print what was done as JSON: worker, done, config, lock" },
+    { "no-wait", 0, NULL, "Accepted for older scripts; the command never waits" },
+    { "yes", 'y', NULL, "Accepted for older scripts; the command never asks" },
+    { "host", 0, "HOST[:PORT]", "Accepted for older scripts; a running server rereads the file" },
+    { "json", 0, NULL, "Print the result as JSON: worker, done, config, lock" },
     END,
 };
 static const struct verbs_option serve_options[] = {
@@ -160,7 +160,7 @@ static const struct verbs_option serve_options[] = {
 
 static const struct verbs_option vm_setup_options[] = {
     { "kernel", 0, "PATH",
-      "bzImage, vmlinux, .deb, or a folder with boot/ and lib/modules/ [III_VM_KERNEL, else found or fetched]" },
+      "bzImage, vmlinux, .deb, or a folder with boot/ and lib/modules/ [III_VM_KERNEL, otherwise found or fetched]" },
     AS_JSON,
     FOLDER,
     END,
@@ -168,16 +168,16 @@ static const struct verbs_option vm_setup_options[] = {
 static const struct verbs_option vm_status_options[] = { AS_JSON, FOLDER, END };
 
 static const struct verbs_option mcp_options[] = {
-    { "server", 0, "URL", "The server [III_SANDBOX_URL, else http://localhost:3111]" },
-    { "token", 0, "SECRET", "Token for it [III_SANDBOX_TOKEN, else III_AUTH_TOKEN]" },
-    { "ca-cert", 0, "FILE", "Who may have signed its certificate [III_CA_CERT, else the system's store]" },
-    { "tools", 0, "LIST", "Only these, by commas; git_* for all that begin so [III_MCP_TOOLS, else all]" },
+    { "server", 0, "URL", "The server [III_SANDBOX_URL, otherwise http://localhost:3111]" },
+    { "token", 0, "SECRET", "Token for the server [III_SANDBOX_TOKEN, otherwise III_AUTH_TOKEN]" },
+    { "ca-cert", 0, "FILE", "CA bundle to verify the server [III_CA_CERT, otherwise the system's store]" },
+    { "tools", 0, "LIST", "Only these tools, comma list; git_* is a wildcard [III_MCP_TOOLS, otherwise all]" },
     END,
 };
 
-#define COMMAND_EXITS                                                                \
-    "the command's own; 124 its time was over, 126 not executable, 127 not found,\n" \
-    "128+n killed by signal n; 1 also when the sandbox or engine failed, 2 wrong usage"
+#define COMMAND_EXITS                                                        \
+    "the command's own; 124 timed out, 126 not executable, 127 not found,\n" \
+    "128+n killed by signal n; 1 also if the sandbox or engine failed, 2 wrong usage"
 
 /* --- commands that are small enough to live here, and those of other rooms --- */
 
@@ -233,15 +233,15 @@ const struct verbs_verb verb_table_rows[] = {
     { "serve", "", "Run the server: REST on port 3111, the engine on port 49134",
       "Settings come from flags, III_ variables and a YAML file, in this order;\n`iii serve --help` lists them all.",
       serve_options,
-      "iii serve                              # for this machine only\n"
+      "iii serve                              # for this host only\n"
       "III_AUTH_TOKEN=secret iii serve --host 0.0.0.0\n"
       "iii serve -c config.yaml --data-dir /srv/iii",
       "0 stopped, 1 failed, 2 wrong usage", run_serve, VERBS_RAW | VERBS_BOTH, 0, 0 },
     { "trigger", "FUNCTION_PATH [KEY=VALUE]...", "Call a function of the engine",
-      "A value that is JSON is sent as such, any other as a string: n=10 is a number,\n"
+      "A value that is JSON is sent as JSON, any other as a string: n=10 is a number,\n"
       "n='\"10\"' a string, mode=0644 a string, list='[1,2]' an array. Keys are literal.\n"
-      "With --json the words replace members of that object.\n"
-      "The answer is printed as JSON; an error goes to standard error.\n"
+      "With --json, KEY=VALUE arguments replace members of that object.\n"
+      "The response is printed as JSON; an error goes to standard error.\n"
       "`iii trigger FUNCTION_PATH --help` shows the parameters of a function.",
       trigger_options,
       "iii trigger sandbox::run image=python lang=python code='print(2+2)' | jq -r .stdout\n"
@@ -251,28 +251,27 @@ const struct verbs_verb verb_table_rows[] = {
       "iii trigger engine::functions::list | jq -r '.functions[].function_id'\n"
       "iii trigger sandbox::exec --help",
       NULL, trigger_run, VERBS_OWN_HELP, 0, -1 },
-    { "sandbox", "COMMAND", "Make, use and stop sandboxes",
+    { "sandbox", "COMMAND", "Create, use and stop sandboxes",
       "Needs a running server (`iii serve`). `iii worker sandbox` is the same.", NULL,
       "iii sandbox run python -- python3 -c 'print(2+2)'\n"
       "SB=$(iii sandbox create python --idle-timeout 300)\n"
       "iii sandbox exec \"$SB\" -- python3 -c 'print(2+2)'\n"
       "iii sandbox stop \"$SB\"",
       NULL, NULL, VERBS_GROUP, 0, 0 },
-    { "sandbox run", "IMAGE -- CMD [ARG]...", "Run one command in a sandbox of its own",
-      "Makes a sandbox, runs the command with its output shown as it comes, and stops\nthe sandbox in any case.",
-      run_options,
+    { "sandbox run", "IMAGE -- CMD [ARG]...", "Run one command in a new sandbox",
+      "Creates a sandbox, runs the command with streamed output, and always stops\nthe sandbox.", run_options,
       "iii sandbox run python -- python3 -c 'print(\"hi\")'\n"
       "echo 'print(6*7)' | iii sandbox run -i python -- python3 -\n"
       "iii sandbox run --timeout 10s --memory 256 node -- node -e 'console.log(1)'",
       COMMAND_EXITS, cmd_sandbox_run, VERBS_TAIL, 1, 1 },
-    { "sandbox create", "IMAGE", "Make a sandbox and print its id",
-      "Only the id goes to standard output, so that scripts can keep it.", create_options,
+    { "sandbox create", "IMAGE", "Create a sandbox and print its id",
+      "Only the id is on standard output, so that scripts can store it.", create_options,
       "SB=$(iii sandbox create python)\n"
       "iii sandbox create python --name build --idle-timeout 300 -e STAGE=test\n"
       "iii sandbox create node --network --json | jq -r .sandbox_id",
       NULL, cmd_sandbox_create, 0, 1, 1 },
     { "sandbox exec", "ID -- CMD [ARG]...", "Run a command in a sandbox",
-      "Output is shown as it comes. With -it this terminal becomes one in the sandbox,\n"
+      "Output is streamed. With -it this terminal is connected to one in the sandbox,\n"
       "with /bin/sh unless a command is given.",
       exec_options,
       "iii sandbox exec \"$SB\" -- python3 -c 'print(2+2)'\n"
@@ -303,53 +302,53 @@ const struct verbs_verb verb_table_rows[] = {
       "iii worker add iii-sandbox\niii worker sandbox list", NULL, NULL, VERBS_GROUP, 0, 0 },
     { "worker add", "iii-sandbox|IMAGE...", "Add the sandbox worker to config.yaml, or pull an image",
       "iii-sandbox: writes the worker's block with its defaults into the file of\n"
-      "`iii -c FILE`, else $III_CONFIG_PATH, else config.yaml here; an entry that is there is kept.\n"
-      "iii.lock beside it says which version added it. A running server reads the file by itself.\n"
+      "`iii -c FILE`, otherwise $III_CONFIG_PATH, otherwise ./config.yaml; an existing entry is kept.\n"
+      "iii.lock beside it records the version that added it. A running server rereads the file.\n"
       "IMAGE (with a / or a tag): pulls it into the store, so that no sandbox has to wait.",
       add_options,
       "iii worker add iii-sandbox\n"
       "iii -c /etc/iii.yaml worker add iii-sandbox --force --reset-config\n"
       "iii worker add docker.io/library/python:3.12-slim",
       NULL, worker_add_run, 0, 1, -1 },
-    { "get", "COMMAND", "Ask the engine about itself", NULL, NULL, "iii get function info sandbox::run", NULL, NULL,
-      VERBS_GROUP, 0, 0 },
-    { "get function", "COMMAND", "Ask about functions", NULL, NULL, "iii get function info sandbox::run", NULL, NULL,
-      VERBS_GROUP, 0, 0 },
-    { "get function info", "FUNCTION_PATH", "Print what the engine knows about a function, as JSON", NULL, info_options,
+    { "get", "COMMAND", "Show information about the engine", NULL, NULL, "iii get function info sandbox::run", NULL,
+      NULL, VERBS_GROUP, 0, 0 },
+    { "get function", "COMMAND", "Show information about functions", NULL, NULL, "iii get function info sandbox::run",
+      NULL, NULL, VERBS_GROUP, 0, 0 },
+    { "get function info", "FUNCTION_PATH", "Print the description of a function, as JSON", NULL, info_options,
       "iii get function info sandbox::run | jq .request_schema", NULL, trigger_info, 0, 1, 1 },
     { "image", "pull|import|build|export|ls|inspect|rm|prune|fsck [OPTIONS]",
       "Pull, import, build, list and remove images",
-      "Works on the image store, beside a running server too; `iii image --help` tells all.", NULL,
+      "Works on the image store, also beside a running server; see `iii image --help`.", NULL,
       "iii image pull python:3.12-slim\niii image ls --json",
       "0 done, 1 failed, 2 wrong usage, 3 no such image or file", run_image, VERBS_RAW, 0, 0 },
-    { "vm", "COMMAND", "Prepare this host for microVMs, and say what is there", NULL, NULL,
-      "iii vm setup\niii vm status", NULL, NULL, VERBS_GROUP, 0, 0 },
-    { "vm setup", "", "Find or fetch a kernel for microVMs and make what they boot from",
-      "Takes the kernel that is given, else a Debian cloud kernel that is installed, else\n"
+    { "vm", "COMMAND", "Prepare this host for microVMs, and show its state", NULL, NULL, "iii vm setup\niii vm status",
+      NULL, NULL, VERBS_GROUP, 0, 0 },
+    { "vm setup", "", "Find or fetch a kernel for microVMs and make their boot files",
+      "Uses the given kernel, otherwise an installed Debian cloud kernel, otherwise\n"
       "fetches Debian's linux-image-cloud-amd64 with apt and unpacks it without installing\n"
-      "it. May be run again: what is up to date stays.",
+      "it. It can be run again: what is up to date stays.",
       vm_setup_options, "iii vm setup\niii vm setup --kernel /srv/kernels/vmlinux", NULL, cmd_vm_setup, 0, 0, 0 },
-    { "vm status", "", "Say what microVMs boot from", NULL, vm_status_options, "iii vm status --json",
+    { "vm status", "", "Show what microVMs boot from", NULL, vm_status_options, "iii vm status --json",
       "0 guests can be booted, 1 something is missing, 2 wrong usage", cmd_vm_status, 0, 0, 0 },
-    { "mcp", "", "Give agents the sandboxes as MCP tools, on standard input and output",
-      "What an agent starts by itself. Needs a running server (`iii serve`), which\n"
-      "offers the same tools over HTTP at /mcp, too.",
+    { "mcp", "", "Serve the sandboxes as MCP tools on standard input and output",
+      "An AI agent starts this command. It needs a running server (`iii serve`), which\n"
+      "also offers the same tools over HTTP at /mcp.",
       mcp_options,
       "claude mcp add sandbox -- iii mcp\n"
       "III_SANDBOX_URL=https://sandboxes.example:3111 III_SANDBOX_TOKEN=... iii mcp",
       "0 the input ended, 1 failed, 2 wrong usage", cmd_mcp_run, VERBS_BOTH, 0, 0 },
-    { "token", "COMMAND", "Make, list and end API tokens",
-      "Works on a data folder, with or without a server on it, or on a server by REST.", NULL,
+    { "token", "COMMAND", "Create, list and revoke API tokens",
+      "Works on a data folder, with or without a running server, or on a server over REST.", NULL,
       "iii token create ci --tenant ci\niii token ls", NULL, NULL, VERBS_GROUP, 0, 0 },
-    { "token create", "NAME", "Make a token and print its secret, once", NULL, token_create_options,
+    { "token create", "NAME", "Create a token and print its secret, once", NULL, token_create_options,
       "iii token create ci --tenant ci --quota sandboxes=5 --expires 30d\niii token create watcher --role read-only "
       "--tenant '*'",
       NULL, cmd_token_create, 0, 1, 1 },
     { "token ls", "", "List tokens", NULL, token_options, "iii token ls --json", NULL, cmd_token_ls, 0, 0, 0 },
     { "token show", "TOKEN", "Show one token, by id or name", NULL, token_options, "iii token show ci",
       "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_show, 0, 1, 1 },
-    { "token revoke", "TOKEN", "End a token at once, its open streams too", NULL, token_options, "iii token revoke ci",
-      "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_revoke, 0, 1, 1 },
+    { "token revoke", "TOKEN", "Revoke a token at once and close its open streams", NULL, token_options,
+      "iii token revoke ci", "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_revoke, 0, 1, 1 },
     { "token rotate", "TOKEN", "Give a token a new secret and print it", NULL, token_options, "iii token rotate ci",
       "0 done, 1 failed, 2 wrong usage, 3 no such token", cmd_token_rotate, 0, 1, 1 },
     { "audit", "COMMAND", "Read and check the audit log", NULL, NULL, "iii audit tail\niii audit verify", NULL, NULL,
@@ -358,16 +357,16 @@ const struct verbs_verb verb_table_rows[] = {
       "iii audit show --operation token:: --since 24h", NULL, cmd_audit_show, 0, 0, 0 },
     { "audit tail", "", "Print the last lines of the audit log", NULL, audit_tail_options,
       "iii audit tail -f --tenant ci", NULL, cmd_audit_tail, 0, 0, 0 },
-    { "audit verify", "", "Check that no line was changed, removed or put in", NULL, audit_verify_options,
-      "iii audit verify", "0 the chain holds, 1 it does not, 2 wrong usage", cmd_audit_verify, 0, 0, 0 },
+    { "audit verify", "", "Check that no line was changed, removed or inserted", NULL, audit_verify_options,
+      "iii audit verify", "0 the chain is intact, 1 it is not, 2 wrong usage", cmd_audit_verify, 0, 0, 0 },
     { "doctor", "[--escape | --vm] [--config FILE] [--data-dir FOLDER] [--json]",
-      "Say what this host can do and what is missing",
-      "--config FILE and --data-dir FOLDER are those of the server that is to run here (`iii serve`).\n"
-      "With --escape: try to get out of sandboxes of --backend NAME (native), and say what was reached.\n"
-      "With --vm: boot, use, save, restore and fork a virtual machine of --backend NAME (qemu).",
+      "Check what this host supports and what is missing",
+      "--config FILE and --data-dir FOLDER are those of the server that will run here (`iii serve`).\n"
+      "With --escape: run the escape suite in sandboxes of --backend NAME (native), and report what was reached.\n"
+      "With --vm: boot, use, save, restore and fork a VM of --backend NAME (qemu).",
       NULL, "iii doctor\niii doctor --escape\niii doctor --vm",
-      "0 sandboxes can be made here (nothing got out), 1 they cannot, 2 wrong usage", run_doctor,
-      VERBS_RAW | VERBS_BOTH, 0, 0 },
+      "0 sandboxes can be created here (no escape), 1 they cannot, 2 wrong usage", run_doctor, VERBS_RAW | VERBS_BOTH,
+      0, 0 },
     { "completion", "bash|zsh|fish", "Print a completion script for a shell", NULL, NULL,
       "iii completion bash >/usr/share/bash-completion/completions/iii\n"
       "iii completion zsh >\"${fpath[1]}/_iii\"\n"
@@ -385,11 +384,11 @@ const struct verbs_program verb_table_program = {
     .name = "iii",
     .summary = "run untrusted code in sandboxes that start in milliseconds",
     .usage = "iii [-c FILE] [COMMAND [OPTIONS]]",
-    .about = "Without a command the server runs, with config.yaml of this folder when there is one.",
+    .about = "Without a command the server runs, with ./config.yaml if it exists.",
     .examples = "iii serve                                      # REST on port 3111, engine on port 49134\n"
                 "iii sandbox run python -- python3 -c 'print(2+2)'\n"
                 "iii trigger sandbox::run image=python lang=python code='print(2+2)' | jq -r .stdout\n"
-                "iii doctor                                     # what this host can do",
+                "iii doctor                                     # what this host supports",
     .ids = "command iii sandbox list 2>/dev/null",
     .shown_version = "",
     .rows = verb_table_rows,

@@ -24,7 +24,7 @@
         CONFIG_BOUNDED("timeout", "Time to live, seconds", FIELD_INT, least, most, TIMEOUT_S, "III_DEFAULT_TIMEOUT"),   \
         CONFIG_BOUNDED("memory", "Memory, MB", FIELD_INT, least, most, MEMORY_MB, "III_DEFAULT_MEMORY"),                \
         CONFIG_BOUNDED("cpu", "CPUs", FIELD_NUM, least, most, CPU, "III_DEFAULT_CPU"),                                  \
-        CONFIG_NUMBER("diskMb", "Size of a disk of its own, MB; 0: none", FIELD_INT, 0, LIMIT_MAX(DISK_MB),             \
+        CONFIG_NUMBER("diskMb", "Size of its own disk, MB; 0: no own disk", FIELD_INT, 0, LIMIT_MAX(DISK_MB),           \
                       "III_DEFAULT_DISK"),                                                                              \
         CONFIG_NUMBER("inodes", "Files and folders on that disk", FIELD_INT, 0, LIMIT_MAX(INODES),                      \
                       LIMIT_DEFAULT_TEXT(INODES_PER_MB) " for each MB"),                                                \
@@ -37,7 +37,7 @@
         { "network", "Whether the sandbox has a network", FIELD_BOOL, FIELD_LENIENT, .fallback = "false" },             \
         { "env", "Environment variables", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                           \
         { "workdir", "Working folder", FIELD_STR, FIELD_LENIENT, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" }, \
-        { "metadata", "Text kept with the sandbox", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                 \
+        { "metadata", "Strings stored with the sandbox", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },            \
     {                                                                                                                   \
         "entrypoint", "Command of the main process", FIELD_STR_LIST, FIELD_LENIENT, 0, FIELDS_LIST_MAX                  \
     }
@@ -47,7 +47,7 @@
 
 const struct field fields_lifecycle_create[] = {
     CONFIG_FIELDS(0, AS_GIVEN, AS_GIVEN),
-    { "backend", "Isolation backend, one of those that III_BACKENDS allows", FIELD_STR, 0, 1, 32,
+    { "backend", "Isolation backend, one that III_BACKENDS allows", FIELD_STR, 0, 1, 32,
       .fallback = "III_ISOLATION_BACKEND" },
     { "template", "Name or id of a template whose configuration is the base", FIELD_STR, 0, 1, FIELDS_NAME_MAX,
       .ref = REF_TEMPLATE_NAME },
@@ -60,7 +60,7 @@ const struct field fields_lifecycle_list[] = {
     { "page", "Page, from 1 on", FIELD_INT, FIELD_CLAMP, RANGE(PAGE), .fallback = LIMIT_DEFAULT_TEXT(PAGE) },
     { "pageSize", "Sandboxes on a page", FIELD_INT, FIELD_CLAMP, RANGE(PAGE_SIZE),
       .fallback = LIMIT_DEFAULT_TEXT(PAGE_SIZE) },
-    { "metadata", "Only sandboxes that have all these pairs", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    { "metadata", "Only sandboxes with all these pairs", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
     { "parentId", "Only clones and forks of this sandbox", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .ref = REF_FILTER },
     END,
 };
@@ -79,31 +79,30 @@ const struct field fields_lifecycle_clone[] = {
 
 const struct field fields_lifecycle_fork[] = {
     FIELDS_ID,
-    { "count", "How many; III_MAX_FORK is the ceiling", FIELD_INT, 0, RANGE(FORK),
+    { "count", "Number of sandboxes, at most III_MAX_FORK", FIELD_INT, 0, RANGE(FORK),
       .fallback = LIMIT_DEFAULT_TEXT(FORK) },
-    { "name", "Name of the new sandbox; of several: name-1, name-2, …", FIELD_STR, 0, 1, FIELDS_NAME_MAX - 5,
+    { "name", "Name of the new sandbox; several are called name-1, name-2, …", FIELD_STR, 0, 1, FIELDS_NAME_MAX - 5,
       .fallback = "the new ids" },
     END,
 };
 
 /* --- commands --- */
 
-#define COMMAND                                                                                              \
-    {                                                                                                        \
-        "command", "Shell command, or an array of words that is run without a shell", FIELD_COMMAND, REQ, 1, \
-            FIELDS_COMMAND_MAX                                                                               \
+#define COMMAND                                                                                                        \
+    {                                                                                                                  \
+        "command", "Shell command, or an array that is run without a shell", FIELD_COMMAND, REQ, 1, FIELDS_COMMAND_MAX \
     }
-#define COMMAND_TIMEOUT                                                                                 \
-    {                                                                                                   \
-        "timeout", "Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling", FIELD_INT, FIELD_CLAMP, \
-            RANGE(COMMAND_TIMEOUT_S), .fallback = "III_MAX_CMD_TIMEOUT"                                 \
+#define COMMAND_TIMEOUT                                                                                               \
+    {                                                                                                                 \
+        "timeout", "Timeout, seconds; at most III_MAX_CMD_TIMEOUT", FIELD_INT, FIELD_CLAMP, RANGE(COMMAND_TIMEOUT_S), \
+            .fallback = "III_MAX_CMD_TIMEOUT"                                                                         \
     }
 
 const struct field fields_exec_run[] = {
     FIELDS_ID,
     COMMAND,
     COMMAND_TIMEOUT,
-    { "cwd", "Absolute folder inside the sandbox to run in", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
+    { "cwd", "Absolute working folder inside the sandbox", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
       .fallback = "the sandbox's workdir" },
     END,
 };
@@ -128,10 +127,10 @@ const struct field fields_durable_start[] = {
     COMMAND,
     { "execId", "Id for the command: " SPAN(EXEC_ID_BYTES) " letters, digits, _ - .", FIELD_STR, 0,
       RANGE(EXEC_ID_BYTES), .fallback = "a new one", .ref = REF_FILTER },
-    { "cwd", "Absolute folder inside the sandbox to run in", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
+    { "cwd", "Absolute working folder inside the sandbox", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
       .fallback = "the sandbox's workdir" },
-    { "env", "Variables on top of the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
-    { "timeout", "Longest time, seconds", FIELD_INT, 0, RANGE(COMMAND_TIMEOUT_S), .fallback = "none" },
+    { "env", "Variables added to the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    { "timeout", "Timeout, seconds", FIELD_INT, 0, RANGE(COMMAND_TIMEOUT_S), .fallback = "none" },
     { "stdin", "Keep standard input open for exec::input", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
@@ -139,14 +138,14 @@ const struct field fields_durable_id[] = { EXEC_ID, END };
 const struct field fields_durable_output[] = {
     EXEC_ID,
     { "offset", "Byte offset to read from", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "0" },
-    { "follow", "Stream events until the command ends", FIELD_BOOL, 0, .fallback = "false" },
-    ENCODING("How the bytes are given"),
+    { "follow", "Stream events until the command exits", FIELD_BOOL, 0, .fallback = "false" },
+    ENCODING("Encoding of the output"),
     END,
 };
 const struct field fields_durable_input[] = {
     EXEC_ID,
-    { "data", "What to write", FIELD_STR, FIELD_BYTES, 0, FIELDS_INPUT_MAX, .fallback = "nothing" },
-    ENCODING("How data is given"),
+    { "data", "Data to write", FIELD_STR, FIELD_BYTES, 0, FIELDS_INPUT_MAX, .fallback = "nothing" },
+    ENCODING("Encoding of data"),
     { "close", "Close standard input afterwards", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
@@ -163,16 +162,16 @@ const struct field fields_exec_interrupt[] = {
 const struct field fields_queue_submit[] = {
     FIELDS_ID,
     COMMAND,
-    { "maxRetries", "Tries in all, when the command cannot be run or times out", FIELD_INT, 0, RANGE(JOB_TRIES),
+    { "maxRetries", "Attempts in all when the command cannot run or times out", FIELD_INT, 0, RANGE(JOB_TRIES),
       .fallback = LIMIT_DEFAULT_TEXT(JOB_TRIES) },
     COMMAND_TIMEOUT,
     END,
 };
 const struct field fields_queue_job[] = { FIELDS_PATH_PART("jobId", "Job id", REF_JOB), END };
 
-#define LIMIT(row)                                                                                                 \
-    {                                                                                                              \
-        "limit", "Most entries to return", FIELD_INT, FIELD_CLAMP, RANGE(row), .fallback = LIMIT_DEFAULT_TEXT(row) \
+#define LIMIT(row)                                                                                                    \
+    {                                                                                                                 \
+        "limit", "Maximum number of entries", FIELD_INT, FIELD_CLAMP, RANGE(row), .fallback = LIMIT_DEFAULT_TEXT(row) \
     }
 #define OFFSET                                                                          \
     {                                                                                   \
@@ -182,9 +181,9 @@ const struct field fields_queue_dlq[] = { LIMIT(ENTRIES), OFFSET, END };
 
 /* --- files --- */
 
-#define FILE_PATH                                                                           \
-    {                                                                                       \
-        "path", "Path, absolute or below the workspace", FIELD_STR, REQ, 1, FIELDS_PATH_MAX \
+#define FILE_PATH                                                                                 \
+    {                                                                                             \
+        "path", "Path, absolute or relative to the workspace", FIELD_STR, REQ, 1, FIELDS_PATH_MAX \
     }
 
 const struct field fields_files_path[] = { FIELDS_ID, FILE_PATH, END };
@@ -224,7 +223,7 @@ static const struct field move_members[] = {
 };
 const struct field fields_files_move[] = {
     FIELDS_ID,
-    { "moves", "Moves, done in order", FIELD_OBJ_LIST, REQ, 1, FIELDS_LIST_MAX, .members = move_members },
+    { "moves", "Moves, in order", FIELD_OBJ_LIST, REQ, 1, FIELDS_LIST_MAX, .members = move_members },
     END,
 };
 const struct field fields_files_chmod[] = {
@@ -286,7 +285,7 @@ const struct field fields_git_commit[] = {
 const struct field fields_git_diff[] = {
     FIELDS_ID,
     REPOSITORY,
-    { "staged", "Show what is staged", FIELD_BOOL, 0, .fallback = "false" },
+    { "staged", "Show staged changes", FIELD_BOOL, 0, .fallback = "false" },
     { "file", "Only this file", FIELD_STR, 0, 1, FIELDS_PATH_MAX },
     END,
 };
@@ -300,7 +299,7 @@ const struct field fields_git_log[] = {
 const struct field fields_git_branch[] = {
     FIELDS_ID,
     REPOSITORY,
-    { "name", "Branch to make and switch to, or to delete", FIELD_STR, 0, 1, FIELDS_NAME_MAX },
+    { "name", "Branch to create and switch to, or to delete", FIELD_STR, 0, 1, FIELDS_NAME_MAX },
     { "delete", "Delete the branch", FIELD_BOOL, 0, .fallback = "false" },
     END,
 };
@@ -325,12 +324,12 @@ const struct field fields_snapshots_create[] = {
 const struct field fields_snapshots_alias[] = {
     FIELDS_ID,
     { "name", "Name of the snapshot", FIELD_STR, 0, 1, FIELDS_NAME_MAX, .fallback = "comment, or its id" },
-    { "comment", "The same, as older clients call it", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
+    { "comment", "Name of the snapshot, as older clients send it", FIELD_STR, 0, 0, FIELDS_NAME_MAX },
     END,
 };
 const struct field fields_snapshots_restore[] = {
     FIELDS_ID,
-    { "snapshotId", "Snapshot to go back to", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_SNAPSHOT },
+    { "snapshotId", "Snapshot to restore", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_SNAPSHOT },
     END,
 };
 /* They outlive their sandbox, so its id may be one that is gone. */
@@ -395,7 +394,7 @@ const struct field fields_proxy_request[] = {
     { "port", "Exposed port", FIELD_INT, REQ | FIELD_PATH, RANGE(PORT), .ref = REF_INNER },
     { "method", "Method", FIELD_STR, 0, 1, 16, .fallback = "GET" },
     { "path", "Path, starting with /", FIELD_STR, 0, RANGE(TARGET_BYTES), .fallback = "/" },
-    { "headers", "Headers; values that are not text are left out", FIELD_OBJ, 0, RANGE(HEADERS) },
+    { "headers", "Headers; values that are not strings are ignored", FIELD_OBJ, 0, RANGE(HEADERS) },
     { "body", "Body, not sent with GET and HEAD", FIELD_STR, FIELD_BYTES, 0, FIELDS_BODY_MAX },
     END,
 };
@@ -403,7 +402,7 @@ const struct field fields_proxy_config[] = {
     FIELDS_ID,
     { "cors", "Allowed origin", FIELD_STR, 0, RANGE(ORIGIN_BYTES), .fallback = "*" },
     { "requireAuth", "Whether raw requests need the bearer token", FIELD_BOOL, 0, .fallback = "false" },
-    { "timeout", "Longest time of a request, milliseconds", FIELD_INT, 0, RANGE(PROXY_TIMEOUT_MS),
+    { "timeout", "Timeout of a request, milliseconds", FIELD_INT, 0, RANGE(PROXY_TIMEOUT_MS),
       .fallback = LIMIT_DEFAULT_TEXT(PROXY_TIMEOUT_MS) },
     END,
 };
@@ -428,9 +427,9 @@ const struct field fields_interpreter_install[] = {
 const struct field fields_interpreter_context_create[] = {
     FIELDS_ID,
     { "language", "Language", FIELD_STR, 0, 1, 32, "python|javascript", "python" },
-    { "cwd", "Absolute folder inside the sandbox to run in", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
+    { "cwd", "Absolute working folder inside the sandbox", FIELD_STR, 0, 1, FIELDS_PATH_MAX,
       .fallback = "the sandbox's workdir" },
-    { "env", "Variables on top of the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
+    { "env", "Variables added to the sandbox's own", FIELD_STR_MAP, 0, 0, FIELDS_LIST_MAX },
     END,
 };
 const struct field fields_interpreter_context_id[] = { FIELDS_ID, CONTEXT_ID, END };
@@ -450,7 +449,7 @@ const struct field fields_events_history[] = {
 const struct field fields_events_publish[] = {
     { "topic", "Topic", FIELD_STR, REQ, 1, FIELDS_NAME_MAX },
     { "sandboxId", "Sandbox the event is about", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_FILTER },
-    { "data", "Anything to go with it", FIELD_OBJ, 0, 0, FIELDS_LIST_MAX, .fallback = "{}" },
+    { "data", "Data of the event", FIELD_OBJ, 0, 0, FIELDS_LIST_MAX, .fallback = "{}" },
     END,
 };
 const struct field fields_observability_traces[] = {
@@ -461,7 +460,7 @@ const struct field fields_observability_traces[] = {
     END,
 };
 const struct field fields_observability_clear[] = {
-    { "before", "Delete traces strictly older, milliseconds since the epoch", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX,
+    { "before", "Delete traces older than this, milliseconds since the epoch", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX,
       .fallback = "now" },
     END,
 };
@@ -469,7 +468,7 @@ const struct field fields_streams_logs[] = {
     FIELDS_ID,
     { "tail", "Lines to start with", FIELD_INT, FIELD_CLAMP, RANGE(LOG_LINES),
       .fallback = LIMIT_DEFAULT_TEXT(LOG_LINES) },
-    { "follow", "Go on with new lines", FIELD_BOOL, FIELD_LENIENT, .fallback = "true" },
+    { "follow", "Continue with new lines", FIELD_BOOL, FIELD_LENIENT, .fallback = "true" },
     END,
 };
 const struct field fields_streams_metrics[] = {
@@ -485,10 +484,10 @@ const struct field fields_streams_events[] = {
 };
 const struct field fields_alerts_set[] = {
     FIELDS_ID,
-    { "metric", "What to watch", FIELD_STR, REQ, 1, 16, "cpu|memory|pids" },
+    { "metric", "Metric to watch", FIELD_STR, REQ, 1, 16, "cpu|memory|pids" },
     { "threshold", "Percent for cpu and memory (" SPAN(ALERT_PERCENT) "), a count for pids (" SPAN(ALERT_PIDS) ")",
       FIELD_NUM, REQ, LIMIT_MIN(ALERT_PERCENT), LIMIT_MAX(ALERT_PIDS) },
-    { "action", "What to do when it is passed", FIELD_STR, 0, 1, 16, "notify|pause|kill", "notify" },
+    { "action", "Action when the threshold is reached", FIELD_STR, 0, 1, 16, "notify|pause|kill", "notify" },
     END,
 };
 const struct field fields_alerts_id[] = { FIELDS_PATH_PART("alertId", "Alert id", REF_ALERT), END };
@@ -508,9 +507,9 @@ const struct field fields_networks_member[] = {
     END,
 };
 static const struct field egress_members[] = {
-    { "action", "What to do with a connection that matches", FIELD_STR, REQ, 1, 8, "allow|deny" },
+    { "action", "Action for a matching connection", FIELD_STR, REQ, 1, 8, "allow|deny" },
     { "cidr", "IPv4 address or range", FIELD_STR, 0, 1, 32, .fallback = "any" },
-    { "domain", "Name that the sandbox looked up; *.name for all below it", FIELD_STR, 0, RANGE(DOMAIN_BYTES),
+    { "domain", "Name that the sandbox looked up; *.name for all names below it", FIELD_STR, 0, RANGE(DOMAIN_BYTES),
       .fallback = "any" },
     { "ports", "Array of up to " LIMIT_MAX_TEXT(EGRESS_PORTS) " ports, or ranges like \"8000-8100\"", FIELD_ANY, 0,
       .fallback = "all" },
@@ -518,8 +517,8 @@ static const struct field egress_members[] = {
 };
 const struct field fields_egress_set[] = {
     FIELDS_ID,
-    { "default", "What to do when no rule matches", FIELD_STR, 0, 1, 8, "allow|deny", "allow" },
-    { "rules", "The first that matches decides", FIELD_OBJ_LIST, 0, RANGE(EGRESS_RULES), .fallback = "none",
+    { "default", "Action when no rule matches", FIELD_STR, 0, 1, 8, "allow|deny", "allow" },
+    { "rules", "Rules; the first match decides", FIELD_OBJ_LIST, 0, RANGE(EGRESS_RULES), .fallback = "none",
       .members = egress_members },
     END,
 };
@@ -533,7 +532,8 @@ const struct field fields_volumes_attach[] = {
     FIELDS_PATH_PART("volumeId", "Volume id", REF_VOLUME),
     { "sandboxId", "Sandbox", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_SANDBOX },
     { "mountPath",
-      "Absolute path inside the sandbox, at most " LIMIT_MAX_TEXT(MOUNT_PATH_BYTES) " bytes; missing folders are made",
+      "Absolute path inside the sandbox, at most " LIMIT_MAX_TEXT(
+          MOUNT_PATH_BYTES) " bytes; missing folders are created",
       FIELD_STR, REQ, RANGE(MOUNT_PATH_BYTES) },
     { "readOnly", "Mount it read-only", FIELD_BOOL, 0, .fallback = "false" },
     END,
@@ -542,14 +542,13 @@ const struct field fields_volumes_attach[] = {
 /* --- tokens --- */
 
 const struct field fields_tokens_create[] = {
-    { "name", "What it is for: letters, digits, blanks and ._-@:/+", FIELD_STR, REQ, RANGE(TOKEN_NAME_BYTES) },
-    { "role", "What it may do", FIELD_STR, 0, 1, 16, "admin|user|read-only", "user" },
-    { "tenant", "Whose things it may see: letters, digits and ._-; * with read-only is everyone's", FIELD_STR, 0,
+    { "name", "Name of the token: letters, digits, blanks and ._-@:/+", FIELD_STR, REQ, RANGE(TOKEN_NAME_BYTES) },
+    { "role", "Role of the token", FIELD_STR, 0, 1, 16, "admin|user|read-only", "user" },
+    { "tenant", "Tenant whose objects it sees: letters, digits and ._-; * with read-only for all tenants", FIELD_STR, 0,
       RANGE(TENANT_BYTES), .fallback = "a user's own id" },
-    { "expires", "When it stops working, milliseconds since the epoch", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX,
-      .fallback = "never" },
+    { "expires", "Expiry, milliseconds since the epoch", FIELD_INT, 0, 0, FIELDS_WHOLE_MAX, .fallback = "never" },
     { "quota",
-      "Ceilings: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. What is left out has none",
+      "Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. Missing ones are unlimited",
       FIELD_OBJ, 0, 0, 16, .fallback = "none" },
     END,
 };

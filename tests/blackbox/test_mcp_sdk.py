@@ -50,7 +50,7 @@ TEXTS = {
     "sandbox_network_connect": r"Sandbox sbx_\w+ connected to network \w+", "sandbox_volume_attach": r"Volume \w+ attached to sandbox sbx_\w+ at /mnt/one",
     "sandbox_delete_file": r"Deleted /workspace/gone", "sandbox_make_folder": r"Made /workspace/made", "sandbox_remove_folder": r"Removed /workspace/folder",
     "sandbox_chmod": r"Mode of /workspace/file.txt is now 644", "sandbox_download_file": r"hello\n", "sandbox_context_run": r"2",
-    "sandbox_context_delete": r"Context \w+ ended", "sandbox_port_unexpose": r"Port 9002 is not exposed any more", "sandbox_git_diff": r"(?s)diff --git.*|\(no diff\)",
+    "sandbox_context_delete": r"Context \w+ ended", "sandbox_port_unexpose": r"Port 9002 is no longer exposed", "sandbox_git_diff": r"(?s)diff --git.*|\(no diff\)",
     "sandbox_list_files": r"(?s)\[.*\"file.txt\".*\]", "sandbox_get": r"(?s)\{\n  \"id\": \"sbx_.*", "sandbox_http_request": r"(?s).*hello.*",
 }
 

@@ -92,7 +92,7 @@ struct iii_amount {
 
 /* Types of the interface */
 
-/* Configuration of a sandbox: timeout in seconds, memory in MB; a limit of 0 is none */
+/* Configuration of a sandbox: timeout in seconds, memory in MB; 0 means no limit */
 struct iii_sandbox_config {
     const char *image;
     size_t image_len;
@@ -118,7 +118,8 @@ struct iii_sandbox_config {
     const int64_t *net_mbps;
 };
 
-/* One sandbox; times are milliseconds since the epoch. withoutAgent: why it has only commands, by the engine's exec */
+/* One sandbox; times are milliseconds since the epoch. withoutAgent: why the container has no agent and runs
+ * commands by the engine's exec */
 struct iii_sandbox_info {
     const char *id;
     size_t id_len;
@@ -148,7 +149,7 @@ struct iii_sandbox_info {
     size_t without_agent_len;
 };
 
-/* The new sandboxes; parentId names where they come from */
+/* The new sandboxes; parentId is their origin */
 struct iii_sandbox_fork {
     const struct iii_sandbox_info *sandboxes;
     size_t sandboxes_count;
@@ -163,7 +164,7 @@ struct iii_sandbox_page {
     int64_t page_size;
 };
 
-/* How a command ended; times in milliseconds */
+/* Result of a command; times in milliseconds */
 struct iii_exec_result {
     int64_t exit_code;
     const char *stdout_;
@@ -179,7 +180,7 @@ struct iii_exec_result {
     const bool *oom_killed;
 };
 
-/* A piece of output; the last event is exit with the exit code as text */
+/* A piece of output; the last event is exit with the exit code as a string */
 struct iii_exec_stream_chunk {
     /* One of: stdout, stderr, exit, error */
     const char *type;
@@ -234,14 +235,14 @@ struct iii_background_exec {
     const bool *timed_out;
 };
 
-/* Output from the asked offset on, and the next offset in bytes */
+/* Output from the requested offset, and the next offset in bytes */
 struct iii_background_logs {
     const char *output;
     size_t output_len;
     int64_t cursor;
 };
 
-/* A command that outlives its connection; truncated: the oldest bytes of its output are gone */
+/* A durable command; truncated: the oldest bytes of its output were dropped */
 struct iii_durable_exec {
     const char *id;
     size_t id_len;
@@ -270,7 +271,7 @@ struct iii_durable_exec_list {
     size_t execs_count;
 };
 
-/* Output from the asked offset on, and the next offset in bytes; all is read when running is false and output is
+/* Output from the requested offset, and the next offset in bytes; it is complete when running is false and output is
  * empty */
 struct iii_exec_output {
     const char *output;
@@ -282,7 +283,7 @@ struct iii_exec_output {
     size_t encoding_len;
 };
 
-/* A piece of output and the offset behind it; the last event is exit with the exit code as text */
+/* A piece of output and the offset after it; the last event is exit with the exit code as a string */
 struct iii_exec_output_event {
     /* One of: output, exit, error */
     const char *type;
@@ -382,7 +383,7 @@ struct iii_file_metadata {
     int64_t modified_at;
 };
 
-/* An array when paths were asked for, one object for path */
+/* An array for paths, one object for path */
 struct iii_file_info_reply {
     const struct iii_file_metadata *items;
     size_t items_count;
@@ -407,7 +408,7 @@ struct iii_base64 {
     size_t value_len;
 };
 
-/* It was done */
+/* The operation succeeded */
 struct iii_success {
     bool success;
 };
@@ -482,7 +483,7 @@ struct iii_git_log {
     size_t entries_count;
 };
 
-/* All branches, with those of remotes; error: what git said when it failed */
+/* All branches, including remote ones; error: git's message when it failed */
 struct iii_git_branches {
     const char *const *branches;
     size_t branches_count;
@@ -492,7 +493,7 @@ struct iii_git_branches {
     size_t error_len;
 };
 
-/* A process; cpu and memory in percent, as text */
+/* A process; cpu and memory in percent, as strings */
 struct iii_process_info {
     int64_t pid;
     const char *user;
@@ -511,7 +512,7 @@ struct iii_process_list {
     size_t processes_count;
 };
 
-/* A process; cpu and mem in percent, as text; vsz and rss in KiB */
+/* A process; cpu and mem in percent, as strings; vsz and rss in KiB */
 struct iii_process_top_info {
     int64_t pid;
     const char *cpu;
@@ -566,13 +567,13 @@ struct iii_snapshot_list {
     size_t snapshots_count;
 };
 
-/* Id of what was deleted */
+/* Id of the deleted object */
 struct iii_deleted {
     const char *deleted;
     size_t deleted_len;
 };
 
-/* An image; source says where it came from: a registry, an archive, a sandbox, this host, or a Docker engine */
+/* An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine */
 struct iii_image {
     const char *name;
     size_t name_len;
@@ -666,7 +667,7 @@ struct iii_terminal_channel {
     size_t direction_len;
 };
 
-/* Where keys go, and where output comes from */
+/* The channels for keys and for output */
 struct iii_terminal_channels {
     const struct iii_terminal_channel *writer;
     const struct iii_terminal_channel *reader;
@@ -704,7 +705,7 @@ struct iii_terminal_closed {
     size_t closed_len;
 };
 
-/* What the server in the sandbox answered */
+/* Response of the server in the sandbox */
 struct iii_proxy_reply {
     int64_t status_code;
     const struct iii_pair *headers;
@@ -738,13 +739,13 @@ struct iii_code_result {
     int64_t execution_time;
 };
 
-/* What the package manager printed */
+/* Output of the package manager */
 struct iii_install_result {
     const char *output;
     size_t output_len;
 };
 
-/* An interpreter whose variables live between calls; why: how it died, or why it is lost. Restart brings it back */
+/* An interpreter whose variables live between calls; why: why it is dead or lost. A restart makes it usable again */
 struct iii_context {
     const char *id;
     size_t id_len;
@@ -778,7 +779,7 @@ struct iii_rich_result {
     const char *data;
 };
 
-/* What the code printed and gave; output is stdout; state: whether the context is still there */
+/* Output and results of the code; output equals stdout; state: whether the context still exists */
 struct iii_context_result {
     const char *output;
     size_t output_len;
@@ -805,7 +806,7 @@ struct iii_context_result {
     size_t state_len;
 };
 
-/* A piece of what the code gives; the last event is end */
+/* A piece of output or a result; the last event is end */
 struct iii_context_event {
     /* One of: stdout, stderr, result, error, end */
     const char *type;
@@ -829,7 +830,7 @@ struct iii_context_event {
     int64_t timestamp;
 };
 
-/* Whether something ran */
+/* Whether code was running */
 struct iii_context_interrupted {
     bool interrupted;
 };
@@ -877,7 +878,7 @@ struct iii_sandbox_metrics {
     int64_t oom_kills;
 };
 
-/* An isolation backend, what it can do here, and why it never can do the rest */
+/* An isolation backend, what it can do here, and why it cannot do the rest */
 struct iii_backend {
     const char *name;
     size_t name_len;
@@ -902,8 +903,8 @@ struct iii_global_metrics {
     size_t quota_count;
 };
 
-/* The server answers; problems: what an operator should look at; missing: what its backend could do and this host
- * does not let it */
+/* The server answers; problems: what an operator should check; missing: features of its backend that this host does
+ * not provide */
 struct iii_health {
     const char *status;
     size_t status_len;
@@ -921,7 +922,7 @@ struct iii_pool_status {
     size_t by_profile_count;
 };
 
-/* How many sandboxes were removed */
+/* Number of removed sandboxes */
 struct iii_swept {
     int64_t swept;
 };
@@ -991,7 +992,7 @@ struct iii_observability_metrics {
     size_t function_counts_count;
 };
 
-/* How many were deleted */
+/* Number of deleted traces */
 struct iii_cleared {
     int64_t cleared;
 };
@@ -1069,7 +1070,7 @@ struct iii_network_connected {
     bool connected;
 };
 
-/* The sandbox is no member any more */
+/* The sandbox is no longer a member */
 struct iii_network_disconnected {
     bool disconnected;
 };
@@ -1087,7 +1088,7 @@ struct iii_egress_rule {
     const char *ports;
 };
 
-/* What a sandbox may connect to; active: it has a way out; connections: those that are open */
+/* What a sandbox may connect to; active: it has egress; connections: open connections */
 struct iii_egress_policy {
     /* One of: allow, deny */
     const char *default_;
@@ -1133,7 +1134,7 @@ struct iii_volume_attached {
     size_t mount_path_len;
 };
 
-/* The volume is not mounted any more */
+/* The volume is unmounted */
 struct iii_volume_detached {
     bool detached;
 };
@@ -1164,14 +1165,14 @@ struct iii_worker_selected {
     size_t worker_id_len;
 };
 
-/* What was taken over */
+/* Numbers of sandboxes taken over */
 struct iii_workers_reaped {
     int64_t reaped;
     int64_t reassigned;
     int64_t expired;
 };
 
-/* How many sandboxes got an owner */
+/* Number of sandboxes that got an owner */
 struct iii_workers_migrated {
     int64_t migrated;
 };
@@ -1182,7 +1183,7 @@ struct iii_error_body {
     size_t error_len;
 };
 
-/* An API token; the secret is there only in the answer that made it */
+/* An API token; only the response that created it has the secret */
 struct iii_token {
     const char *id;
     size_t id_len;
@@ -1235,7 +1236,7 @@ struct iii_template_create_config {
     const int64_t *memory;
     /* CPUs; default: III_DEFAULT_CPU */
     const double *cpu;
-    /* Size of a disk of its own, MB; 0: none (moved into 0 to 16777216); default: III_DEFAULT_DISK */
+    /* Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK */
     const int64_t *disk_mb;
     /* Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB */
     const int64_t *inodes;
@@ -1255,7 +1256,7 @@ struct iii_template_create_config {
     /* Working folder; default: III_WORKSPACE_DIR */
     const char *workdir;
     size_t workdir_len;
-    /* Text kept with the sandbox */
+    /* Strings stored with the sandbox */
     const struct iii_pair *metadata;
     size_t metadata_count;
     /* Command of the main process */
@@ -1264,13 +1265,13 @@ struct iii_template_create_config {
 };
 
 struct iii_egress_set_rule {
-    /* What to do with a connection that matches: allow, deny */
+    /* Action for a matching connection: allow, deny */
     const char *action;
     size_t action_len;
     /* IPv4 address or range; default: any */
     const char *cidr;
     size_t cidr_len;
-    /* Name that the sandbox looked up; *.name for all below it; default: any */
+    /* Name that the sandbox looked up; *.name for all names below it; default: any */
     const char *domain;
     size_t domain_len;
     /* Array of up to 32 ports, or ranges like "8000-8100"; default: all; JSON text */
@@ -1291,7 +1292,7 @@ struct iii_sandbox_create_options {
     const int64_t *memory;
     /* CPUs (moved into 0.5 to 4); default: III_DEFAULT_CPU */
     const double *cpu;
-    /* Size of a disk of its own, MB; 0: none (moved into 0 to 16777216); default: III_DEFAULT_DISK */
+    /* Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK */
     const int64_t *disk_mb;
     /* Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB */
     const int64_t *inodes;
@@ -1311,13 +1312,13 @@ struct iii_sandbox_create_options {
     /* Working folder; default: III_WORKSPACE_DIR */
     const char *workdir;
     size_t workdir_len;
-    /* Text kept with the sandbox */
+    /* Strings stored with the sandbox */
     const struct iii_pair *metadata;
     size_t metadata_count;
     /* Command of the main process */
     const char *const *entrypoint;
     size_t entrypoint_count;
-    /* Isolation backend, one of those that III_BACKENDS allows; default: III_ISOLATION_BACKEND */
+    /* Isolation backend, one that III_BACKENDS allows; default: III_ISOLATION_BACKEND */
     const char *backend;
     size_t backend_len;
     /* Name or id of a template whose configuration is the base */
@@ -1336,7 +1337,7 @@ struct iii_sandbox_list_options {
     const int64_t *page;
     /* Sandboxes on a page */
     const int64_t *page_size;
-    /* Only sandboxes that have all these pairs */
+    /* Only sandboxes with all these pairs */
     const struct iii_pair *metadata;
     size_t metadata_count;
     /* Only clones and forks of this sandbox */
@@ -1355,9 +1356,9 @@ struct iii_sandbox_clone_options {
 
 /* Optional fields of iii_sandbox_fork() */
 struct iii_sandbox_fork_options {
-    /* How many; III_MAX_FORK is the ceiling */
+    /* Number of sandboxes, at most III_MAX_FORK */
     const int64_t *count;
-    /* Name of the new sandbox; of several: name-1, name-2, …; default: the new ids */
+    /* Name of the new sandbox; several are called name-1, name-2, …; default: the new ids */
     const char *name;
     size_t name_len;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */
@@ -1366,10 +1367,9 @@ struct iii_sandbox_fork_options {
 
 /* Optional fields of iii_cmd_run() */
 struct iii_cmd_run_options {
-    /* Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default:
-     * III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
-    /* Absolute folder inside the sandbox to run in; default: the sandbox's workdir */
+    /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
     const char *cwd;
     size_t cwd_len;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */
@@ -1378,10 +1378,9 @@ struct iii_cmd_run_options {
 
 /* Optional fields of iii_cmd_run_stream() */
 struct iii_cmd_run_stream_options {
-    /* Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default:
-     * III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
-    /* Absolute folder inside the sandbox to run in; default: the sandbox's workdir */
+    /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
     const char *cwd;
     size_t cwd_len;
 };
@@ -1409,13 +1408,13 @@ struct iii_exec_start_options {
     /* Id for the command: 1 to 63 letters, digits, _ - .; default: a new one */
     const char *exec_id;
     size_t exec_id_len;
-    /* Absolute folder inside the sandbox to run in; default: the sandbox's workdir */
+    /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
     const char *cwd;
     size_t cwd_len;
-    /* Variables on top of the sandbox's own */
+    /* Variables added to the sandbox's own */
     const struct iii_pair *env;
     size_t env_count;
-    /* Longest time, seconds; default: none */
+    /* Timeout, seconds; default: none */
     const int64_t *timeout;
     /* Keep standard input open for exec::input */
     const bool *stdin_;
@@ -1427,19 +1426,19 @@ struct iii_exec_start_options {
 struct iii_exec_output_options {
     /* Byte offset to read from */
     const int64_t *offset;
-    /* Stream events until the command ends */
+    /* Stream events until the command exits */
     const bool *follow;
-    /* How the bytes are given: utf8, base64 */
+    /* Encoding of the output: utf8, base64 */
     const char *encoding;
     size_t encoding_len;
 };
 
 /* Optional fields of iii_exec_input() */
 struct iii_exec_input_options {
-    /* What to write; default: nothing */
+    /* Data to write; default: nothing */
     const char *data;
     size_t data_len;
-    /* How data is given: utf8, base64 */
+    /* Encoding of data: utf8, base64 */
     const char *encoding;
     size_t encoding_len;
     /* Close standard input afterwards */
@@ -1455,10 +1454,9 @@ struct iii_exec_signal_options {
 
 /* Optional fields of iii_queue_submit() */
 struct iii_queue_submit_options {
-    /* Tries in all, when the command cannot be run or times out */
+    /* Attempts in all when the command cannot run or times out */
     const int64_t *max_retries;
-    /* Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default:
-     * III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
     /* The same call with the same key is carried out once; with it a call is tried again when the connection fails. */
     const char *idempotency_key;
@@ -1466,7 +1464,7 @@ struct iii_queue_submit_options {
 
 /* Optional fields of iii_queue_dlq() */
 struct iii_queue_dlq_options {
-    /* Most entries to return */
+    /* Maximum number of entries */
     const int64_t *limit;
     /* Entries to skip */
     const int64_t *offset;
@@ -1556,7 +1554,7 @@ struct iii_git_diff_options {
     /* Folder of the repository */
     const char *path;
     size_t path_len;
-    /* Show what is staged */
+    /* Show staged changes */
     const bool *staged;
     /* Only this file */
     const char *file;
@@ -1577,7 +1575,7 @@ struct iii_git_branch_options {
     /* Folder of the repository; default: the sandbox's workdir */
     const char *path;
     size_t path_len;
-    /* Branch to make and switch to, or to delete */
+    /* Branch to create and switch to, or to delete */
     const char *name;
     size_t name_len;
     /* Delete the branch */
@@ -1645,7 +1643,7 @@ struct iii_snapshot_create_short_options {
     /* Name of the snapshot; default: comment, or its id */
     const char *name;
     size_t name_len;
-    /* The same, as older clients call it */
+    /* Name of the snapshot, as older clients send it */
     const char *comment;
     size_t comment_len;
 };
@@ -1669,25 +1667,23 @@ struct iii_context_create_options {
     /* Language: python, javascript */
     const char *language;
     size_t language_len;
-    /* Absolute folder inside the sandbox to run in; default: the sandbox's workdir */
+    /* Absolute working folder inside the sandbox; default: the sandbox's workdir */
     const char *cwd;
     size_t cwd_len;
-    /* Variables on top of the sandbox's own */
+    /* Variables added to the sandbox's own */
     const struct iii_pair *env;
     size_t env_count;
 };
 
 /* Optional fields of iii_context_execute() */
 struct iii_context_execute_options {
-    /* Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default:
-     * III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
 };
 
 /* Optional fields of iii_context_execute_stream() */
 struct iii_context_execute_stream_options {
-    /* Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default:
-     * III_MAX_CMD_TIMEOUT */
+    /* Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT */
     const int64_t *timeout;
 };
 
@@ -1708,7 +1704,7 @@ struct iii_proxy_request_options {
     /* Path, starting with / */
     const char *path;
     size_t path_len;
-    /* Headers; values that are not text are left out; JSON text */
+    /* Headers; values that are not strings are ignored; JSON text */
     const char *headers;
     /* Body, not sent with GET and HEAD */
     const char *body;
@@ -1722,7 +1718,7 @@ struct iii_proxy_config_options {
     size_t cors_len;
     /* Whether raw requests need the bearer token */
     const bool *require_auth;
-    /* Longest time of a request, milliseconds */
+    /* Timeout of a request, milliseconds */
     const int64_t *timeout;
 };
 
@@ -1739,15 +1735,16 @@ struct iii_terminal_create_options {
 
 /* Optional fields of iii_token_create() */
 struct iii_token_create_options {
-    /* What it may do: admin, user, read-only */
+    /* Role of the token: admin, user, read-only */
     const char *role;
     size_t role_len;
-    /* Whose things it may see: letters, digits and ._-; * with read-only is everyone's; default: a user's own id */
+    /* Tenant whose objects it sees: letters, digits and ._-; * with read-only for all tenants; default: a user's own
+     * id */
     const char *tenant;
     size_t tenant_len;
-    /* When it stops working, milliseconds since the epoch; default: never */
+    /* Expiry, milliseconds since the epoch; default: never */
     const int64_t *expires;
-    /* Ceilings: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. What is left out has none;
+    /* Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. Missing ones are unlimited;
      * default: none; JSON text */
     const char *quota;
 };
@@ -1760,7 +1757,7 @@ struct iii_event_history_options {
     /* Only events of this topic */
     const char *topic;
     size_t topic_len;
-    /* Most entries to return */
+    /* Maximum number of entries */
     const int64_t *limit;
     /* Entries to skip */
     const int64_t *offset;
@@ -1768,7 +1765,7 @@ struct iii_event_history_options {
 
 /* Optional fields of iii_event_publish() */
 struct iii_event_publish_options {
-    /* Anything to go with it; JSON text */
+    /* Data of the event; JSON text */
     const char *data;
 };
 
@@ -1780,7 +1777,7 @@ struct iii_observability_traces_options {
     /* Only traces of this function */
     const char *function_id;
     size_t function_id_len;
-    /* Most entries to return */
+    /* Maximum number of entries */
     const int64_t *limit;
     /* Entries to skip */
     const int64_t *offset;
@@ -1788,7 +1785,7 @@ struct iii_observability_traces_options {
 
 /* Optional fields of iii_observability_clear() */
 struct iii_observability_clear_options {
-    /* Delete traces strictly older, milliseconds since the epoch; default: now */
+    /* Delete traces older than this, milliseconds since the epoch; default: now */
     const int64_t *before;
 };
 
@@ -1796,7 +1793,7 @@ struct iii_observability_clear_options {
 struct iii_stream_logs_options {
     /* Lines to start with */
     const int64_t *tail;
-    /* Go on with new lines */
+    /* Continue with new lines */
     const bool *follow;
 };
 
@@ -1817,23 +1814,23 @@ struct iii_stream_events_options {
 
 /* Optional fields of iii_alert_set() */
 struct iii_alert_set_options {
-    /* What to do when it is passed: notify, pause, kill */
+    /* Action when the threshold is reached: notify, pause, kill */
     const char *action;
     size_t action_len;
 };
 
 /* Optional fields of iii_alert_history() */
 struct iii_alert_history_options {
-    /* Most entries to return */
+    /* Maximum number of entries */
     const int64_t *limit;
 };
 
 /* Optional fields of iii_egress_set() */
 struct iii_egress_set_options {
-    /* What to do when no rule matches: allow, deny */
+    /* Action when no rule matches: allow, deny */
     const char *default_;
     size_t default_len;
-    /* The first that matches decides; default: none */
+    /* Rules; the first match decides; default: none */
     const struct iii_egress_set_rule *rules;
     size_t rules_count;
 };
@@ -1967,9 +1964,9 @@ III_API int iii_sandbox_get(const iii_sandbox *sandbox, struct iii_sandbox_info 
 III_API int iii_sandbox_kill(const iii_sandbox *sandbox, struct iii_success **ret, struct iii_error *err);
 /* Freeze all processes of a running sandbox */
 III_API int iii_sandbox_pause(const iii_sandbox *sandbox, struct iii_sandbox_info **ret, struct iii_error *err);
-/* Let a paused sandbox run again */
+/* Resume a paused sandbox */
 III_API int iii_sandbox_resume(const iii_sandbox *sandbox, struct iii_sandbox_info **ret, struct iii_error *err);
-/* Set the time at which a sandbox expires */
+/* Set the expiry of a sandbox */
 III_API int iii_sandbox_renew(const iii_sandbox *sandbox, int64_t expires_at, struct iii_sandbox_info **ret,
                               struct iii_error *err);
 /* Start a new sandbox with the files and configuration of this one */
@@ -1978,7 +1975,7 @@ III_API int iii_sandbox_clone(const iii_sandbox *sandbox, const struct iii_sandb
 /* Start several new sandboxes with the files and configuration of this one */
 III_API int iii_sandbox_fork(const iii_sandbox *sandbox, const struct iii_sandbox_fork_options *options,
                              struct iii_sandbox_fork **ret, struct iii_error *err);
-/* Run a command and wait for its end */
+/* Run a command and wait for it */
 III_API int iii_cmd_run(const iii_sandbox *sandbox, struct iii_command command,
                         const struct iii_cmd_run_options *options, struct iii_exec_result **ret,
                         struct iii_error *err);
@@ -1993,33 +1990,33 @@ III_API int iii_cmd_background(const iii_sandbox *sandbox, struct iii_command co
 /* State of a background command */
 III_API int iii_cmd_background_status(iii_client *client, const char *id, struct iii_background_exec **ret,
                                       struct iii_error *err);
-/* Output of a background command from a byte offset on */
+/* Output of a background command from a byte offset */
 III_API int iii_cmd_background_logs(iii_client *client, const char *id,
                                     const struct iii_cmd_background_logs_options *options,
                                     struct iii_background_logs **ret, struct iii_error *err);
 /* Send SIGINT to one process, or to every running command */
 III_API int iii_cmd_interrupt(const iii_sandbox *sandbox, const struct iii_cmd_interrupt_options *options,
                               struct iii_success **ret, struct iii_error *err);
-/* Start a command that outlives the connection */
+/* Start a durable command, which outlives the connection */
 III_API int iii_exec_start(const iii_sandbox *sandbox, struct iii_command command,
                            const struct iii_exec_start_options *options, struct iii_durable_exec **ret,
                            struct iii_error *err);
-/* Commands of a sandbox that outlive their connection, those that have ended too */
+/* Durable commands of a sandbox, including those that have exited */
 III_API int iii_exec_list(const iii_sandbox *sandbox, struct iii_durable_exec_list **ret, struct iii_error *err);
-/* State of such a command */
+/* State of a durable command */
 III_API int iii_exec_get(iii_client *client, const char *exec_id, struct iii_durable_exec **ret, struct iii_error *err);
-/* Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream */
+/* Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream */
 III_API int iii_exec_output(iii_client *client, const char *exec_id, const struct iii_exec_output_options *options,
                             struct iii_exec_output **ret, struct iii_error *err);
-/* Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream: each event as it
- * comes */
+/* Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream:
+ * each event as it comes */
 III_API int iii_exec_output_events(iii_client *client, const char *exec_id,
                                    const struct iii_exec_output_options *options, iii_exec_output_event_fn *on_event,
                                    void *arg, struct iii_error *err);
-/* Write to its standard input, or close it */
+/* Write to the standard input of a durable command, or close it */
 III_API int iii_exec_input(iii_client *client, const char *exec_id, const struct iii_exec_input_options *options,
                            struct iii_exec_written **ret, struct iii_error *err);
-/* Send a signal to its process group */
+/* Send a signal to the process group of a durable command */
 III_API int iii_exec_signal(iii_client *client, const char *exec_id, const struct iii_exec_signal_options *options,
                             struct iii_exec_signalled **ret, struct iii_error *err);
 /* Queue a command */
@@ -2029,24 +2026,24 @@ III_API int iii_queue_submit(const iii_sandbox *sandbox, struct iii_command comm
 /* State of a queued command */
 III_API int iii_queue_status(iii_client *client, const char *job_id, struct iii_queue_job_info **ret,
                              struct iii_error *err);
-/* Cancel a command that waits, or end one that runs */
+/* Cancel a waiting command, or terminate a running one */
 III_API int iii_queue_cancel(iii_client *client, const char *job_id, struct iii_queue_cancelled **ret,
                              struct iii_error *err);
-/* Try a command again that failed for good */
+/* Retry a command that finally failed */
 III_API int iii_queue_retry(iii_client *client, const char *job_id, struct iii_queue_job_info **ret,
                             struct iii_error *err);
-/* Commands that failed for good */
+/* Dead letters: commands that finally failed */
 III_API int iii_queue_dlq(iii_client *client, const struct iii_queue_dlq_options *options,
                           struct iii_queue_job_page **ret, struct iii_error *err);
 /* Read a text file */
 III_API int iii_fs_read(const iii_sandbox *sandbox, const char *path, struct iii_text **ret, struct iii_error *err);
-/* Write a text file, making missing parent folders */
+/* Write a text file; missing parent folders are created */
 III_API int iii_fs_write(const iii_sandbox *sandbox, const char *path, const char *content, struct iii_success **ret,
                          struct iii_error *err);
-/* Delete a file; one that is missing is no error */
+/* Delete a file; a missing one is not an error */
 III_API int iii_fs_delete(const iii_sandbox *sandbox, const char *path, struct iii_success **ret,
                           struct iii_error *err);
-/* List a folder; one that is missing is empty */
+/* List a folder; a missing one is empty */
 III_API int iii_fs_list(const iii_sandbox *sandbox, const struct iii_fs_list_options *options,
                         struct iii_file_info_list **ret, struct iii_error *err);
 /* Find regular files by a glob on their name */
@@ -2061,10 +2058,10 @@ III_API int iii_fs_download(const iii_sandbox *sandbox, const char *path, struct
 /* Describe files: an array for paths, one object for path */
 III_API int iii_fs_info(const iii_sandbox *sandbox, const struct iii_fs_info_options *options,
                         struct iii_file_info_reply **ret, struct iii_error *err);
-/* Move files one after the other, up to the first failure */
+/* Move files in order, up to the first failure */
 III_API int iii_fs_move(const iii_sandbox *sandbox, const struct iii_fs_move_move *moves, size_t moves_count,
                         struct iii_success **ret, struct iii_error *err);
-/* Make folders with their parents */
+/* Create folders with their parents */
 III_API int iii_fs_mkdir(const iii_sandbox *sandbox, const struct iii_fs_mkdir_options *options,
                          struct iii_success **ret, struct iii_error *err);
 /* Remove folders with everything in them */
@@ -2080,7 +2077,7 @@ III_API int iii_env_set(const iii_sandbox *sandbox, const struct iii_pair *vars,
                         struct iii_env_set **ret, struct iii_error *err);
 /* List the effective environment */
 III_API int iii_env_list(const iii_sandbox *sandbox, struct iii_env_list **ret, struct iii_error *err);
-/* Delete a variable; one that is not set is no error */
+/* Delete a variable; a missing one is not an error */
 III_API int iii_env_delete(const iii_sandbox *sandbox, const char *key, struct iii_env_deleted **ret,
                            struct iii_error *err);
 /* List processes */
@@ -2096,17 +2093,17 @@ III_API int iii_git_clone(const iii_sandbox *sandbox, const char *url, const str
 /* Branch and changed files */
 III_API int iii_git_status(const iii_sandbox *sandbox, const struct iii_git_status_options *options,
                            struct iii_git_status **ret, struct iii_error *err);
-/* Commit; all stages everything first */
+/* Commit; with all, stage everything first */
 III_API int iii_git_commit(const iii_sandbox *sandbox, const char *message,
                            const struct iii_git_commit_options *options, struct iii_exec_result **ret,
                            struct iii_error *err);
-/* Changes of the working tree, or of what is staged */
+/* Changes of the working tree, or staged changes */
 III_API int iii_git_diff(const iii_sandbox *sandbox, const struct iii_git_diff_options *options,
                          struct iii_git_diff **ret, struct iii_error *err);
 /* Commits, newest first */
 III_API int iii_git_log(const iii_sandbox *sandbox, const struct iii_git_log_options *options, struct iii_git_log **ret,
                         struct iii_error *err);
-/* List branches; with a name make or delete one first */
+/* List branches; with a name, create or delete that branch first */
 III_API int iii_git_branch(const iii_sandbox *sandbox, const struct iii_git_branch_options *options,
                            struct iii_git_branches **ret, struct iii_error *err);
 /* Check out a branch, tag or commit */
@@ -2132,23 +2129,22 @@ III_API int iii_template_get(iii_client *client, const char *id, struct iii_sand
 III_API int iii_template_delete(iii_client *client, const char *id, struct iii_deleted **ret, struct iii_error *err);
 /* Images in the store, and the presets this host can run */
 III_API int iii_image_list(iii_client *client, struct iii_image_list **ret, struct iii_error *err);
-/* Remove an image whose name comes in the query */
+/* Remove an image named in the query */
 III_API int iii_image_delete_query(iii_client *client, const char *name, struct iii_deleted **ret,
                                    struct iii_error *err);
-/* Get an image from its registry; with Accept: text/event-stream the progress comes as events */
+/* Pull an image from its registry; with Accept: text/event-stream the progress is streamed */
 III_API int iii_image_pull(iii_client *client, const char *image, struct iii_image **ret, struct iii_error *err);
-/* Get an image from its registry; with Accept: text/event-stream the progress comes as events: each event as it
- * comes */
+/* Pull an image from its registry; with Accept: text/event-stream the progress is streamed: each event as it comes */
 III_API int iii_image_pull_events(iii_client *client, const char *image, iii_image_event_fn *on_event, void *arg,
                                   struct iii_error *err);
-/* Remove an image; the name is percent-encoded. Sandboxes made from it go on */
+/* Remove an image; the name is percent-encoded. Running sandboxes of it continue */
 III_API int iii_image_delete(iii_client *client, const char *name, struct iii_deleted **ret, struct iii_error *err);
 /* Take a snapshot */
 III_API int iii_snapshot_create(const iii_sandbox *sandbox, const struct iii_snapshot_create_options *options,
                                 struct iii_snapshot_info **ret, struct iii_error *err);
 /* List the snapshots of a sandbox */
 III_API int iii_snapshot_list(const iii_sandbox *sandbox, struct iii_snapshot_list **ret, struct iii_error *err);
-/* Put a sandbox back to a snapshot */
+/* Restore a sandbox to a snapshot */
 III_API int iii_snapshot_restore(const iii_sandbox *sandbox, const char *snapshot_id, struct iii_sandbox_info **ret,
                                  struct iii_error *err);
 /* Start a new sandbox from a snapshot */
@@ -2172,7 +2168,7 @@ III_API int iii_health(iii_client *client, struct iii_health **ret, struct iii_e
 III_API int iii_pool_status(iii_client *client, struct iii_pool_status **ret, struct iii_error *err);
 /* Remove expired sandboxes now */
 III_API int iii_ttl_sweep(iii_client *client, struct iii_swept **ret, struct iii_error *err);
-/* This interface as an OpenAPI 3.1 document */
+/* This API as an OpenAPI 3.1 document */
 III_API int iii_openapi(iii_client *client, struct iii_open_api **ret, struct iii_error *err);
 /* Run source code */
 III_API int iii_interp_execute(const iii_sandbox *sandbox, const char *code,
@@ -2192,21 +2188,21 @@ III_API int iii_context_list(const iii_sandbox *sandbox, struct iii_context_list
 /* One context */
 III_API int iii_context_get(const iii_sandbox *sandbox, const char *context_id, struct iii_context **ret,
                             struct iii_error *err);
-/* End a context */
+/* Delete a context */
 III_API int iii_context_delete(const iii_sandbox *sandbox, const char *context_id, struct iii_context_deleted **ret,
                                struct iii_error *err);
 /* Run source code in a context */
 III_API int iii_context_execute(const iii_sandbox *sandbox, const char *context_id, const char *code,
                                 const struct iii_context_execute_options *options, struct iii_context_result **ret,
                                 struct iii_error *err);
-/* Run source code in a context and stream what it gives */
+/* Run source code in a context and stream its output and results */
 III_API int iii_context_execute_stream(const iii_sandbox *sandbox, const char *context_id, const char *code,
                                        const struct iii_context_execute_stream_options *options,
                                        iii_context_event_fn *on_event, void *arg, struct iii_error *err);
-/* Interrupt what a context runs; its variables stay */
+/* Interrupt the code that a context runs; its variables stay */
 III_API int iii_context_interrupt(const iii_sandbox *sandbox, const char *context_id,
                                   struct iii_context_interrupted **ret, struct iii_error *err);
-/* Begin a context anew: same id, no variables */
+/* Restart a context: same id, no variables */
 III_API int iii_context_restart(const iii_sandbox *sandbox, const char *context_id, struct iii_context **ret,
                                 struct iii_error *err);
 /* Expose a port */
@@ -2221,7 +2217,7 @@ III_API int iii_port_unexpose(const iii_sandbox *sandbox, int64_t container_port
 /* Send an HTTP request to an exposed port */
 III_API int iii_proxy_request(const iii_sandbox *sandbox, int64_t port, const struct iii_proxy_request_options *options,
                               struct iii_proxy_reply **ret, struct iii_error *err);
-/* Read the proxy's settings, after changing those that are given */
+/* Change the given proxy settings and return all of them */
 III_API int iii_proxy_config(const iii_sandbox *sandbox, const struct iii_proxy_config_options *options,
                              struct iii_proxy_config **ret, struct iii_error *err);
 /* Open a terminal */
@@ -2230,19 +2226,19 @@ III_API int iii_terminal_create(const iii_sandbox *sandbox, const struct iii_ter
 /* Change the size of a terminal */
 III_API int iii_terminal_resize(const iii_sandbox *sandbox, const char *session_id, int64_t cols, int64_t rows,
                                 struct iii_terminal_size **ret, struct iii_error *err);
-/* Close a terminal and end its shell */
+/* Close a terminal and terminate its shell */
 III_API int iii_terminal_close(const iii_sandbox *sandbox, const char *session_id, struct iii_terminal_closed **ret,
                                struct iii_error *err);
-/* Make a token; its secret is in this answer and never shown again */
+/* Create a token; only this response has its secret */
 III_API int iii_token_create(iii_client *client, const char *name, const struct iii_token_create_options *options,
                              struct iii_token **ret, struct iii_error *err);
 /* List tokens */
 III_API int iii_token_list(iii_client *client, struct iii_token_list **ret, struct iii_error *err);
-/* One token with its quota and what its tenant uses */
+/* One token with its quota and its tenant's usage */
 III_API int iii_token_get(iii_client *client, const char *token_id, struct iii_token **ret, struct iii_error *err);
-/* End a token at once, its open streams too */
+/* Revoke a token at once and close its open streams */
 III_API int iii_token_revoke(iii_client *client, const char *token_id, struct iii_token **ret, struct iii_error *err);
-/* Give a token a new secret; the old one is worth nothing from now on */
+/* Give a token a new secret; the old one is revoked */
 III_API int iii_token_rotate(iii_client *client, const char *token_id, struct iii_token **ret, struct iii_error *err);
 /* Past events, newest first */
 III_API int iii_event_history(iii_client *client, const struct iii_event_history_options *options,
@@ -2282,10 +2278,10 @@ III_API int iii_alert_history(const iii_sandbox *sandbox, const struct iii_alert
                               struct iii_alert_event_page **ret, struct iii_error *err);
 /* What the sandbox may connect to */
 III_API int iii_egress_get(const iii_sandbox *sandbox, struct iii_egress_policy **ret, struct iii_error *err);
-/* Change what the sandbox may connect to; open connections that are not allowed any more are cut */
+/* Change what the sandbox may connect to; open connections that the new policy denies are closed */
 III_API int iii_egress_set(const iii_sandbox *sandbox, const struct iii_egress_set_options *options,
                            struct iii_egress_policy **ret, struct iii_error *err);
-/* Make a network */
+/* Create a network */
 III_API int iii_network_create(iii_client *client, const char *name, const struct iii_network_create_options *options,
                                struct iii_sandbox_network **ret, struct iii_error *err);
 /* List networks */
@@ -2299,7 +2295,7 @@ III_API int iii_network_disconnect(iii_client *client, const char *network_id, c
 /* Disconnect all members and delete the network */
 III_API int iii_network_delete(iii_client *client, const char *network_id, struct iii_deleted **ret,
                                struct iii_error *err);
-/* Make a volume */
+/* Create a volume */
 III_API int iii_volume_create(iii_client *client, const char *name, const struct iii_volume_create_options *options,
                               struct iii_sandbox_volume **ret, struct iii_error *err);
 /* List volumes */
@@ -2316,11 +2312,11 @@ III_API int iii_volume_detach(iii_client *client, const char *volume_id, struct 
                               struct iii_error *err);
 /* List workers */
 III_API int iii_worker_list(iii_client *client, struct iii_worker_list **ret, struct iii_error *err);
-/* The worker that has most room */
+/* The worker with the most free capacity */
 III_API int iii_worker_select(iii_client *client, struct iii_worker_selected **ret, struct iii_error *err);
-/* Take over what dead workers own */
+/* Take over sandboxes of dead workers */
 III_API int iii_worker_reap(iii_client *client, struct iii_workers_reaped **ret, struct iii_error *err);
-/* Own the sandboxes here that have no owner */
+/* Take ownership of local sandboxes that have no owner */
 III_API int iii_worker_migrate(iii_client *client, struct iii_workers_migrated **ret, struct iii_error *err);
 /* Write this worker's heartbeat now */
 III_API int iii_worker_heartbeat(iii_client *client, struct iii_worker_info **ret, struct iii_error *err);

@@ -44,7 +44,7 @@ EgressSetRule = TypedDict("EgressSetRule", {
 
 
 class SandboxConfig(Model):
-    """Configuration of a sandbox: timeout in seconds, memory in MB; a limit of 0 is none."""
+    """Configuration of a sandbox: timeout in seconds, memory in MB; 0 means no limit."""
 
     image: str
     name: str | None = None
@@ -65,7 +65,7 @@ class SandboxConfig(Model):
 
 
 class SandboxInfo(Model):
-    """One sandbox; times are milliseconds since the epoch. withoutAgent: why it has only commands, by the engine's exec."""
+    """One sandbox; times are milliseconds since the epoch. withoutAgent: why the container has no agent and runs commands by the engine's exec."""
 
     id: str
     name: str
@@ -84,7 +84,7 @@ class SandboxInfo(Model):
 
 
 class SandboxFork(Model):
-    """The new sandboxes; parentId names where they come from."""
+    """The new sandboxes; parentId is their origin."""
 
     sandboxes: list[SandboxInfo]
 
@@ -99,7 +99,7 @@ class SandboxPage(Model):
 
 
 class ExecResult(Model):
-    """How a command ended; times in milliseconds."""
+    """Result of a command; times in milliseconds."""
 
     exitCode: int
     stdout: str
@@ -114,7 +114,7 @@ class ExecResult(Model):
 
 
 class ExecStreamChunk(Model):
-    """A piece of output; the last event is exit with the exit code as text."""
+    """A piece of output; the last event is exit with the exit code as a string."""
 
     type: str
     data: str | None = None
@@ -157,14 +157,14 @@ class BackgroundExec(Model):
 
 
 class BackgroundLogs(Model):
-    """Output from the asked offset on, and the next offset in bytes."""
+    """Output from the requested offset, and the next offset in bytes."""
 
     output: str
     cursor: int
 
 
 class DurableExec(Model):
-    """A command that outlives its connection; truncated: the oldest bytes of its output are gone."""
+    """A durable command; truncated: the oldest bytes of its output were dropped."""
 
     id: str
     sandboxId: str
@@ -191,7 +191,7 @@ class DurableExecList(Model):
 
 
 class ExecOutput(Model):
-    """Output from the asked offset on, and the next offset in bytes; all is read when running is false and output is empty."""
+    """Output from the requested offset, and the next offset in bytes; it is complete when running is false and output is empty."""
 
     output: str
     offset: int
@@ -200,7 +200,7 @@ class ExecOutput(Model):
 
 
 class ExecOutputEvent(Model):
-    """A piece of output and the offset behind it; the last event is exit with the exit code as text."""
+    """A piece of output and the offset after it; the last event is exit with the exit code as a string."""
 
     type: str
     data: str | None = None
@@ -279,7 +279,7 @@ class FileMetadata(Model):
 
 
 class Success(Model):
-    """It was done."""
+    """The operation succeeded."""
 
     success: bool
 
@@ -349,7 +349,7 @@ class GitLog(Model):
 
 
 class GitBranches(Model):
-    """All branches, with those of remotes; error: what git said when it failed."""
+    """All branches, including remote ones; error: git's message when it failed."""
 
     branches: list[str]
     current: str
@@ -357,7 +357,7 @@ class GitBranches(Model):
 
 
 class ProcessInfo(Model):
-    """A process; cpu and memory in percent, as text."""
+    """A process; cpu and memory in percent, as strings."""
 
     pid: int
     user: str
@@ -373,7 +373,7 @@ class ProcessList(Model):
 
 
 class ProcessTopInfo(Model):
-    """A process; cpu and mem in percent, as text; vsz and rss in KiB."""
+    """A process; cpu and mem in percent, as strings; vsz and rss in KiB."""
 
     pid: int
     cpu: str
@@ -419,13 +419,13 @@ class SnapshotList(Model):
 
 
 class Deleted(Model):
-    """Id of what was deleted."""
+    """Id of the deleted object."""
 
     deleted: str
 
 
 class Image(Model):
-    """An image; source says where it came from: a registry, an archive, a sandbox, this host, or a Docker engine."""
+    """An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine."""
 
     name: str
     id: str
@@ -504,7 +504,7 @@ class TerminalChannel(Model):
 
 
 class TerminalChannels(Model):
-    """Where keys go, and where output comes from."""
+    """The channels for keys and for output."""
 
     writer: TerminalChannel
     reader: TerminalChannel
@@ -539,7 +539,7 @@ class TerminalClosed(Model):
 
 
 class ProxyReply(Model):
-    """What the server in the sandbox answered."""
+    """Response of the server in the sandbox."""
 
     statusCode: int
     headers: dict[str, str]
@@ -567,13 +567,13 @@ class CodeResult(Model):
 
 
 class InstallResult(Model):
-    """What the package manager printed."""
+    """Output of the package manager."""
 
     output: str
 
 
 class Context(Model):
-    """An interpreter whose variables live between calls; why: how it died, or why it is lost. Restart brings it back."""
+    """An interpreter whose variables live between calls; why: why it is dead or lost. A restart makes it usable again."""
 
     id: str
     sandboxId: str
@@ -599,7 +599,7 @@ class RichResult(Model):
 
 
 class ContextResult(Model):
-    """What the code printed and gave; output is stdout; state: whether the context is still there."""
+    """Output and results of the code; output equals stdout; state: whether the context still exists."""
 
     output: str
     error: str | None
@@ -617,7 +617,7 @@ class ContextResult(Model):
 
 
 class ContextEvent(Model):
-    """A piece of what the code gives; the last event is end."""
+    """A piece of output or a result; the last event is end."""
 
     type: str
     data: str | None = None
@@ -634,7 +634,7 @@ class ContextEvent(Model):
 
 
 class ContextInterrupted(Model):
-    """Whether something ran."""
+    """Whether code was running."""
 
     interrupted: bool
 
@@ -675,7 +675,7 @@ class SandboxMetrics(Model):
 
 
 class Backend(Model):
-    """An isolation backend, what it can do here, and why it never can do the rest."""
+    """An isolation backend, what it can do here, and why it cannot do the rest."""
 
     name: str
     can: dict[str, bool]
@@ -696,7 +696,7 @@ class GlobalMetrics(Model):
 
 
 class Health(Model):
-    """The server answers; problems: what an operator should look at; missing: what its backend could do and this host does not let it."""
+    """The server answers; problems: what an operator should check; missing: features of its backend that this host does not provide."""
 
     status: str
     problems: list[str] | None = None
@@ -712,7 +712,7 @@ class PoolStatus(Model):
 
 
 class Swept(Model):
-    """How many sandboxes were removed."""
+    """Number of removed sandboxes."""
 
     swept: int
 
@@ -767,7 +767,7 @@ class ObservabilityMetrics(Model):
 
 
 class Cleared(Model):
-    """How many were deleted."""
+    """Number of deleted traces."""
 
     cleared: int
 
@@ -835,7 +835,7 @@ class NetworkConnected(Model):
 
 
 class NetworkDisconnected(Model):
-    """The sandbox is no member any more."""
+    """The sandbox is no longer a member."""
 
     disconnected: bool
 
@@ -850,7 +850,7 @@ class EgressRule(Model):
 
 
 class EgressPolicy(Model):
-    """What a sandbox may connect to; active: it has a way out; connections: those that are open."""
+    """What a sandbox may connect to; active: it has egress; connections: open connections."""
 
     default: str
     rules: list[EgressRule]
@@ -887,7 +887,7 @@ class VolumeAttached(Model):
 
 
 class VolumeDetached(Model):
-    """The volume is not mounted any more."""
+    """The volume is unmounted."""
 
     detached: bool
 
@@ -918,7 +918,7 @@ class WorkerSelected(Model):
 
 
 class WorkersReaped(Model):
-    """What was taken over."""
+    """Numbers of sandboxes taken over."""
 
     reaped: int
     reassigned: int
@@ -926,7 +926,7 @@ class WorkersReaped(Model):
 
 
 class WorkersMigrated(Model):
-    """How many sandboxes got an owner."""
+    """Number of sandboxes that got an owner."""
 
     migrated: int
 
@@ -938,7 +938,7 @@ class ErrorBody(Model):
 
 
 class Token(Model):
-    """An API token; the secret is there only in the answer that made it."""
+    """An API token; only the response that created it has the secret."""
 
     id: str
     name: str

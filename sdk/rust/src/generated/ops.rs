@@ -183,13 +183,13 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Let a paused sandbox run again
+    /// Resume a paused sandbox
     pub async fn sandbox_resume(&self, id: &str) -> Result<SandboxInfo> {
         let call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/resume", segment("id", id)?));
         self.http().json(call).await
     }
 
-    /// Set the time at which a sandbox expires
+    /// Set the expiry of a sandbox
     pub async fn sandbox_renew(&self, id: &str, expires_at: i64) -> Result<SandboxInfo> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/renew", segment("id", id)?));
         let mut body = serde_json::Map::new();
@@ -218,7 +218,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Run a command and wait for its end
+    /// Run a command and wait for it
     pub async fn cmd_run(&self, id: &str, command: impl Into<Command>, options: CmdRunOptions) -> Result<ExecResult> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/exec", segment("id", id)?));
         let mut body = object(&options)?;
@@ -257,7 +257,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Output of a background command from a byte offset on
+    /// Output of a background command from a byte offset
     pub async fn cmd_background_logs(&self, id: &str, options: CmdBackgroundLogsOptions) -> Result<BackgroundLogs> {
         let mut call = Call::new(Method::GET, format!("/sandbox/exec/background/{}/logs", segment("id", id)?));
         call.ask("cursor", options.cursor.as_ref())?;
@@ -273,7 +273,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Start a command that outlives the connection
+    /// Start a durable command, which outlives the connection
     pub async fn exec_start(&self, id: &str, command: impl Into<Command>, options: ExecStartOptions) -> Result<DurableExec> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/exec/start", segment("id", id)?));
         let mut body = object(&options)?;
@@ -284,21 +284,21 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Commands of a sandbox that outlive their connection, those that have ended too
+    /// Durable commands of a sandbox, including those that have exited
     pub async fn exec_list(&self, id: &str) -> Result<DurableExecList> {
         let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/exec/list", segment("id", id)?));
         call.safe = true;
         self.http().json(call).await
     }
 
-    /// State of such a command
+    /// State of a durable command
     pub async fn exec_get(&self, exec_id: &str) -> Result<DurableExec> {
         let mut call = Call::new(Method::GET, format!("/sandbox/exec/{}", segment("execId", exec_id)?));
         call.safe = true;
         self.http().json(call).await
     }
 
-    /// Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream
+    /// Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream
     pub async fn exec_output(&self, exec_id: &str, options: ExecOutputOptions) -> Result<ExecOutput> {
         let mut call = Call::new(Method::GET, format!("/sandbox/exec/{}/output", segment("execId", exec_id)?));
         call.ask("offset", options.offset.as_ref())?;
@@ -308,7 +308,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream
+    /// Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream
     pub async fn exec_output_events(&self, exec_id: &str, options: ExecOutputOptions) -> Result<EventStream<ExecOutputEvent>> {
         let mut call = Call::new(Method::GET, format!("/sandbox/exec/{}/output", segment("execId", exec_id)?));
         call.ask("offset", options.offset.as_ref())?;
@@ -318,7 +318,7 @@ impl Api {
         self.http().events(call).await
     }
 
-    /// Write to its standard input, or close it
+    /// Write to the standard input of a durable command, or close it
     pub async fn exec_input(&self, exec_id: &str, options: ExecInputOptions) -> Result<ExecWritten> {
         let mut call = Call::new(Method::POST, format!("/sandbox/exec/{}/input", segment("execId", exec_id)?));
         let body = object(&options)?;
@@ -326,7 +326,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Send a signal to its process group
+    /// Send a signal to the process group of a durable command
     pub async fn exec_signal(&self, exec_id: &str, options: ExecSignalOptions) -> Result<ExecSignalled> {
         let mut call = Call::new(Method::POST, format!("/sandbox/exec/{}/signal", segment("execId", exec_id)?));
         let body = object(&options)?;
@@ -352,19 +352,19 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Cancel a command that waits, or end one that runs
+    /// Cancel a waiting command, or terminate a running one
     pub async fn queue_cancel(&self, job_id: &str) -> Result<QueueCancelled> {
         let call = Call::new(Method::POST, format!("/sandbox/queue/{}/cancel", segment("jobId", job_id)?));
         self.http().json(call).await
     }
 
-    /// Try a command again that failed for good
+    /// Retry a command that finally failed
     pub async fn queue_retry(&self, job_id: &str) -> Result<QueueJobInfo> {
         let call = Call::new(Method::POST, format!("/sandbox/queue/{}/retry", segment("jobId", job_id)?));
         self.http().json(call).await
     }
 
-    /// Commands that failed for good
+    /// Dead letters: commands that finally failed
     pub async fn queue_dlq(&self, options: QueueDlqOptions) -> Result<QueueJobPage> {
         let mut call = Call::new(Method::GET, "/sandbox/queue/dlq");
         call.ask("limit", options.limit.as_ref())?;
@@ -383,7 +383,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Write a text file, making missing parent folders
+    /// Write a text file; missing parent folders are created
     pub async fn fs_write(&self, id: &str, path: &str, content: &str) -> Result<Success> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/files/write", segment("id", id)?));
         let mut body = serde_json::Map::new();
@@ -393,7 +393,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Delete a file; one that is missing is no error
+    /// Delete a file; a missing one is not an error
     pub async fn fs_delete(&self, id: &str, path: &str) -> Result<Success> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/files/delete", segment("id", id)?));
         let mut body = serde_json::Map::new();
@@ -402,7 +402,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// List a folder; one that is missing is empty
+    /// List a folder; a missing one is empty
     pub async fn fs_list(&self, id: &str, options: FsListOptions) -> Result<FileInfoList> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/files/list", segment("id", id)?));
         let body = object(&options)?;
@@ -450,7 +450,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Move files one after the other, up to the first failure
+    /// Move files in order, up to the first failure
     pub async fn fs_move(&self, id: &str, moves: &[FsMoveMove]) -> Result<Success> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/files/move", segment("id", id)?));
         let mut body = serde_json::Map::new();
@@ -459,7 +459,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Make folders with their parents
+    /// Create folders with their parents
     pub async fn fs_mkdir(&self, id: &str, options: FsMkdirOptions) -> Result<Success> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/files/mkdir", segment("id", id)?));
         let body = object(&options)?;
@@ -511,7 +511,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Delete a variable; one that is not set is no error
+    /// Delete a variable; a missing one is not an error
     pub async fn env_delete(&self, id: &str, key: &str) -> Result<EnvDeleted> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/env/delete", segment("id", id)?));
         let mut body = serde_json::Map::new();
@@ -562,7 +562,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Commit; all stages everything first
+    /// Commit; with all, stage everything first
     pub async fn git_commit(&self, id: &str, message: &str, options: GitCommitOptions) -> Result<ExecResult> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/git/commit", segment("id", id)?));
         let mut body = object(&options)?;
@@ -572,7 +572,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Changes of the working tree, or of what is staged
+    /// Changes of the working tree, or staged changes
     pub async fn git_diff(&self, id: &str, options: GitDiffOptions) -> Result<GitDiff> {
         let mut call = Call::new(Method::GET, format!("/sandbox/sandboxes/{}/git/diff", segment("id", id)?));
         call.ask("path", options.path.as_ref())?;
@@ -593,7 +593,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// List branches; with a name make or delete one first
+    /// List branches; with a name, create or delete that branch first
     pub async fn git_branch(&self, id: &str, options: GitBranchOptions) -> Result<GitBranches> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/git/branch", segment("id", id)?));
         let body = object(&options)?;
@@ -667,14 +667,14 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Remove an image whose name comes in the query
+    /// Remove an image named in the query
     pub async fn image_delete_query(&self, name: &str) -> Result<Deleted> {
         let mut call = Call::new(Method::DELETE, "/sandbox/images");
         call.ask("name", Some(&name))?;
         self.http().json(call).await
     }
 
-    /// Get an image from its registry; with Accept: text/event-stream the progress comes as events
+    /// Pull an image from its registry; with Accept: text/event-stream the progress is streamed
     pub async fn image_pull(&self, image: &str) -> Result<Image> {
         let mut call = Call::new(Method::POST, "/sandbox/images/pull");
         let mut body = serde_json::Map::new();
@@ -684,7 +684,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Get an image from its registry; with Accept: text/event-stream the progress comes as events
+    /// Pull an image from its registry; with Accept: text/event-stream the progress is streamed
     pub async fn image_pull_events(&self, image: &str) -> Result<EventStream<ImageEvent>> {
         let mut call = Call::new(Method::POST, "/sandbox/images/pull");
         let mut body = serde_json::Map::new();
@@ -694,7 +694,7 @@ impl Api {
         self.http().events(call).await
     }
 
-    /// Remove an image; the name is percent-encoded. Sandboxes made from it go on
+    /// Remove an image; the name is percent-encoded. Running sandboxes of it continue
     pub async fn image_delete(&self, name: &str) -> Result<Deleted> {
         let call = Call::new(Method::DELETE, format!("/sandbox/images/{}", segment("name", name)?));
         self.http().json(call).await
@@ -716,7 +716,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Put a sandbox back to a snapshot
+    /// Restore a sandbox to a snapshot
     pub async fn snapshot_restore(&self, id: &str, snapshot_id: &str) -> Result<SandboxInfo> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/snapshots/restore", segment("id", id)?));
         let mut body = serde_json::Map::new();
@@ -784,7 +784,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// This interface as an OpenAPI 3.1 document
+    /// This API as an OpenAPI 3.1 document
     pub async fn openapi(&self) -> Result<OpenApi> {
         let mut call = Call::new(Method::GET, "/sandbox/openapi.json");
         call.safe = true;
@@ -841,7 +841,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// End a context
+    /// Delete a context
     pub async fn context_delete(&self, id: &str, context_id: &str) -> Result<ContextDeleted> {
         let call = Call::new(Method::DELETE, format!("/sandbox/sandboxes/{}/interpret/contexts/{}", segment("id", id)?, segment("contextId", context_id)?));
         self.http().json(call).await
@@ -857,7 +857,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Run source code in a context and stream what it gives
+    /// Run source code in a context and stream its output and results
     pub async fn context_execute_stream(&self, id: &str, context_id: &str, code: &str, options: ContextExecuteStreamOptions) -> Result<EventStream<ContextEvent>> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/interpret/contexts/{}/execute/stream", segment("id", id)?, segment("contextId", context_id)?));
         let mut body = object(&options)?;
@@ -867,13 +867,13 @@ impl Api {
         self.http().events(call).await
     }
 
-    /// Interrupt what a context runs; its variables stay
+    /// Interrupt the code that a context runs; its variables stay
     pub async fn context_interrupt(&self, id: &str, context_id: &str) -> Result<ContextInterrupted> {
         let call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/interpret/contexts/{}/interrupt", segment("id", id)?, segment("contextId", context_id)?));
         self.http().json(call).await
     }
 
-    /// Begin a context anew: same id, no variables
+    /// Restart a context: same id, no variables
     pub async fn context_restart(&self, id: &str, context_id: &str) -> Result<Context> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/interpret/contexts/{}/restart", segment("id", id)?, segment("contextId", context_id)?));
         call.long = true;
@@ -912,7 +912,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Read the proxy's settings, after changing those that are given
+    /// Change the given proxy settings and return all of them
     pub async fn proxy_config(&self, id: &str, options: ProxyConfigOptions) -> Result<ProxyConfig> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/proxy/config", segment("id", id)?));
         let body = object(&options)?;
@@ -939,13 +939,13 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Close a terminal and end its shell
+    /// Close a terminal and terminate its shell
     pub async fn terminal_close(&self, id: &str, session_id: &str) -> Result<TerminalClosed> {
         let call = Call::new(Method::DELETE, format!("/sandbox/sandboxes/{}/terminal/{}", segment("id", id)?, segment("sessionId", session_id)?));
         self.http().json(call).await
     }
 
-    /// Make a token; its secret is in this answer and never shown again
+    /// Create a token; only this response has its secret
     pub async fn token_create(&self, name: &str, options: TokenCreateOptions) -> Result<Token> {
         let mut call = Call::new(Method::POST, "/sandbox/tokens");
         let mut body = object(&options)?;
@@ -961,20 +961,20 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// One token with its quota and what its tenant uses
+    /// One token with its quota and its tenant's usage
     pub async fn token_get(&self, token_id: &str) -> Result<Token> {
         let mut call = Call::new(Method::GET, format!("/sandbox/tokens/{}", segment("tokenId", token_id)?));
         call.safe = true;
         self.http().json(call).await
     }
 
-    /// End a token at once, its open streams too
+    /// Revoke a token at once and close its open streams
     pub async fn token_revoke(&self, token_id: &str) -> Result<Token> {
         let call = Call::new(Method::DELETE, format!("/sandbox/tokens/{}", segment("tokenId", token_id)?));
         self.http().json(call).await
     }
 
-    /// Give a token a new secret; the old one is worth nothing from now on
+    /// Give a token a new secret; the old one is revoked
     pub async fn token_rotate(&self, token_id: &str) -> Result<Token> {
         let call = Call::new(Method::POST, format!("/sandbox/tokens/{}/rotate", segment("tokenId", token_id)?));
         self.http().json(call).await
@@ -1091,7 +1091,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Change what the sandbox may connect to; open connections that are not allowed any more are cut
+    /// Change what the sandbox may connect to; open connections that the new policy denies are closed
     pub async fn egress_set(&self, id: &str, options: EgressSetOptions) -> Result<EgressPolicy> {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/egress", segment("id", id)?));
         let body = object(&options)?;
@@ -1099,7 +1099,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Make a network
+    /// Create a network
     pub async fn network_create(&self, name: &str, options: NetworkCreateOptions) -> Result<SandboxNetwork> {
         let mut call = Call::new(Method::POST, "/sandbox/networks");
         let mut body = object(&options)?;
@@ -1139,7 +1139,7 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// Make a volume
+    /// Create a volume
     pub async fn volume_create(&self, name: &str, options: VolumeCreateOptions) -> Result<SandboxVolume> {
         let mut call = Call::new(Method::POST, "/sandbox/volumes");
         let mut body = object(&options)?;
@@ -1184,20 +1184,20 @@ impl Api {
         self.http().json(call).await
     }
 
-    /// The worker that has most room
+    /// The worker with the most free capacity
     pub async fn worker_select(&self) -> Result<WorkerSelected> {
         let mut call = Call::new(Method::GET, "/sandbox/admin/workers/select");
         call.safe = true;
         self.http().json(call).await
     }
 
-    /// Take over what dead workers own
+    /// Take over sandboxes of dead workers
     pub async fn worker_reap(&self) -> Result<WorkersReaped> {
         let call = Call::new(Method::POST, "/sandbox/admin/workers/reap");
         self.http().json(call).await
     }
 
-    /// Own the sandboxes here that have no owner
+    /// Take ownership of local sandboxes that have no owner
     pub async fn worker_migrate(&self) -> Result<WorkersMigrated> {
         let call = Call::new(Method::POST, "/sandbox/admin/workers/migrate");
         self.http().json(call).await

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::OneOrMany;
 
-/// Configuration of a sandbox: timeout in seconds, memory in MB; a limit of 0 is none
+/// Configuration of a sandbox: timeout in seconds, memory in MB; 0 means no limit
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxConfig {
@@ -43,7 +43,7 @@ pub struct SandboxConfig {
     pub net_mbps: Option<i64>,
 }
 
-/// One sandbox; times are milliseconds since the epoch. withoutAgent: why it has only commands, by the engine's exec
+/// One sandbox; times are milliseconds since the epoch. withoutAgent: why the container has no agent and runs commands by the engine's exec
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxInfo {
@@ -70,7 +70,7 @@ pub struct SandboxInfo {
     pub without_agent: Option<String>,
 }
 
-/// The new sandboxes; parentId names where they come from
+/// The new sandboxes; parentId is their origin
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxFork {
@@ -87,7 +87,7 @@ pub struct SandboxPage {
     pub page_size: i64,
 }
 
-/// How a command ended; times in milliseconds
+/// Result of a command; times in milliseconds
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecResult {
@@ -109,7 +109,7 @@ pub struct ExecResult {
     pub oom_killed: Option<bool>,
 }
 
-/// A piece of output; the last event is exit with the exit code as text
+/// A piece of output; the last event is exit with the exit code as a string
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecStreamChunk {
@@ -176,7 +176,7 @@ pub struct BackgroundExec {
     pub timed_out: Option<bool>,
 }
 
-/// Output from the asked offset on, and the next offset in bytes
+/// Output from the requested offset, and the next offset in bytes
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackgroundLogs {
@@ -184,7 +184,7 @@ pub struct BackgroundLogs {
     pub cursor: i64,
 }
 
-/// A command that outlives its connection; truncated: the oldest bytes of its output are gone
+/// A durable command; truncated: the oldest bytes of its output were dropped
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DurableExec {
@@ -221,7 +221,7 @@ pub struct DurableExecList {
     pub execs: Vec<DurableExec>,
 }
 
-/// Output from the asked offset on, and the next offset in bytes; all is read when running is false and output is empty
+/// Output from the requested offset, and the next offset in bytes; it is complete when running is false and output is empty
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecOutput {
@@ -232,7 +232,7 @@ pub struct ExecOutput {
     pub encoding: String,
 }
 
-/// A piece of output and the offset behind it; the last event is exit with the exit code as text
+/// A piece of output and the offset after it; the last event is exit with the exit code as a string
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecOutputEvent {
@@ -334,7 +334,7 @@ pub struct FileMetadata {
     pub modified_at: i64,
 }
 
-/// An array when paths were asked for, one object for path
+/// An array for paths, one object for path
 pub type FileInfoReply = OneOrMany<FileMetadata>;
 
 /// Absolute paths
@@ -346,7 +346,7 @@ pub type Text = String;
 /// Content of a file in padded standard base64
 pub type Base64 = String;
 
-/// It was done
+/// The operation succeeded
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Success {
@@ -426,7 +426,7 @@ pub struct GitLog {
     pub entries: Vec<GitLogEntry>,
 }
 
-/// All branches, with those of remotes; error: what git said when it failed
+/// All branches, including remote ones; error: git's message when it failed
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitBranches {
@@ -436,7 +436,7 @@ pub struct GitBranches {
     pub error: Option<String>,
 }
 
-/// A process; cpu and memory in percent, as text
+/// A process; cpu and memory in percent, as strings
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessInfo {
@@ -454,7 +454,7 @@ pub struct ProcessList {
     pub processes: Vec<ProcessInfo>,
 }
 
-/// A process; cpu and mem in percent, as text; vsz and rss in KiB
+/// A process; cpu and mem in percent, as strings; vsz and rss in KiB
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessTopInfo {
@@ -509,14 +509,14 @@ pub struct SnapshotList {
     pub snapshots: Vec<SnapshotInfo>,
 }
 
-/// Id of what was deleted
+/// Id of the deleted object
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Deleted {
     pub deleted: String,
 }
 
-/// An image; source says where it came from: a registry, an archive, a sandbox, this host, or a Docker engine
+/// An image; source is its origin: a registry, an archive, a sandbox, this host, or a Docker engine
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
@@ -621,7 +621,7 @@ pub struct TerminalChannel {
     pub direction: String,
 }
 
-/// Where keys go, and where output comes from
+/// The channels for keys and for output
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalChannels {
@@ -660,7 +660,7 @@ pub struct TerminalClosed {
     pub closed: String,
 }
 
-/// What the server in the sandbox answered
+/// Response of the server in the sandbox
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProxyReply {
@@ -692,14 +692,14 @@ pub struct CodeResult {
     pub execution_time: i64,
 }
 
-/// What the package manager printed
+/// Output of the package manager
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstallResult {
     pub output: String,
 }
 
-/// An interpreter whose variables live between calls; why: how it died, or why it is lost. Restart brings it back
+/// An interpreter whose variables live between calls; why: why it is dead or lost. A restart makes it usable again
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
@@ -731,7 +731,7 @@ pub struct RichResult {
     pub data: serde_json::Value,
 }
 
-/// What the code printed and gave; output is stdout; state: whether the context is still there
+/// Output and results of the code; output equals stdout; state: whether the context still exists
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextResult {
@@ -751,7 +751,7 @@ pub struct ContextResult {
     pub state: String,
 }
 
-/// A piece of what the code gives; the last event is end
+/// A piece of output or a result; the last event is end
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextEvent {
@@ -781,7 +781,7 @@ pub struct ContextEvent {
     pub timestamp: i64,
 }
 
-/// Whether something ran
+/// Whether code was running
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextInterrupted {
@@ -829,7 +829,7 @@ pub struct SandboxMetrics {
     pub oom_kills: i64,
 }
 
-/// An isolation backend, what it can do here, and why it never can do the rest
+/// An isolation backend, what it can do here, and why it cannot do the rest
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Backend {
@@ -854,7 +854,7 @@ pub struct GlobalMetrics {
     pub quota: Option<BTreeMap<String, f64>>,
 }
 
-/// The server answers; problems: what an operator should look at; missing: what its backend could do and this host does not let it
+/// The server answers; problems: what an operator should check; missing: features of its backend that this host does not provide
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
@@ -875,7 +875,7 @@ pub struct PoolStatus {
     pub by_profile: BTreeMap<String, i64>,
 }
 
-/// How many sandboxes were removed
+/// Number of removed sandboxes
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Swept {
@@ -944,7 +944,7 @@ pub struct ObservabilityMetrics {
     pub function_counts: BTreeMap<String, i64>,
 }
 
-/// How many were deleted
+/// Number of deleted traces
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cleared {
@@ -1025,7 +1025,7 @@ pub struct NetworkConnected {
     pub connected: bool,
 }
 
-/// The sandbox is no member any more
+/// The sandbox is no longer a member
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkDisconnected {
@@ -1046,7 +1046,7 @@ pub struct EgressRule {
     pub ports: Option<Vec<serde_json::Value>>,
 }
 
-/// What a sandbox may connect to; active: it has a way out; connections: those that are open
+/// What a sandbox may connect to; active: it has egress; connections: open connections
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EgressPolicy {
@@ -1094,7 +1094,7 @@ pub struct VolumeAttached {
     pub mount_path: String,
 }
 
-/// The volume is not mounted any more
+/// The volume is unmounted
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeDetached {
@@ -1129,7 +1129,7 @@ pub struct WorkerSelected {
     pub worker_id: String,
 }
 
-/// What was taken over
+/// Numbers of sandboxes taken over
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkersReaped {
@@ -1138,7 +1138,7 @@ pub struct WorkersReaped {
     pub expired: i64,
 }
 
-/// How many sandboxes got an owner
+/// Number of sandboxes that got an owner
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkersMigrated {
@@ -1152,7 +1152,7 @@ pub struct ErrorBody {
     pub error: String,
 }
 
-/// An API token; the secret is there only in the answer that made it
+/// An API token; only the response that created it has the secret
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Token {
@@ -1211,7 +1211,7 @@ pub struct TemplateCreateConfig {
     /// CPUs; default: III_DEFAULT_CPU
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
-    /// Size of a disk of its own, MB; 0: none (moved into 0 to 16777216); default: III_DEFAULT_DISK
+    /// Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_mb: Option<i64>,
     /// Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB
@@ -1238,7 +1238,7 @@ pub struct TemplateCreateConfig {
     /// Working folder; default: III_WORKSPACE_DIR
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
-    /// Text kept with the sandbox
+    /// Strings stored with the sandbox
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, String>>,
     /// Command of the main process
@@ -1249,12 +1249,12 @@ pub struct TemplateCreateConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EgressSetRule {
-    /// What to do with a connection that matches: `allow`, `deny`
+    /// Action for a matching connection: `allow`, `deny`
     pub action: String,
     /// IPv4 address or range; default: any
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cidr: Option<String>,
-    /// Name that the sandbox looked up; *.name for all below it; default: any
+    /// Name that the sandbox looked up; *.name for all names below it; default: any
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// Array of up to 32 ports, or ranges like "8000-8100"; default: all
@@ -1281,7 +1281,7 @@ pub struct SandboxCreateOptions {
     /// CPUs (moved into 0.5 to 4); default: III_DEFAULT_CPU
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
-    /// Size of a disk of its own, MB; 0: none (moved into 0 to 16777216); default: III_DEFAULT_DISK
+    /// Size of its own disk, MB; 0: no own disk (moved into 0 to 16777216); default: III_DEFAULT_DISK
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_mb: Option<i64>,
     /// Files and folders on that disk (moved into 0 to 268435456); default: 64 for each MB
@@ -1308,13 +1308,13 @@ pub struct SandboxCreateOptions {
     /// Working folder; default: III_WORKSPACE_DIR
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
-    /// Text kept with the sandbox
+    /// Strings stored with the sandbox
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, String>>,
     /// Command of the main process
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<Vec<String>>,
-    /// Isolation backend, one of those that III_BACKENDS allows; default: III_ISOLATION_BACKEND
+    /// Isolation backend, one that III_BACKENDS allows; default: III_ISOLATION_BACKEND
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     /// Name or id of a template whose configuration is the base
@@ -1338,7 +1338,7 @@ pub struct SandboxListOptions {
     /// Sandboxes on a page
     #[serde(skip_serializing)]
     pub page_size: Option<i64>,
-    /// Only sandboxes that have all these pairs
+    /// Only sandboxes with all these pairs
     #[serde(skip_serializing)]
     pub metadata: Option<BTreeMap<String, String>>,
     /// Only clones and forks of this sandbox
@@ -1362,10 +1362,10 @@ pub struct SandboxCloneOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SandboxForkOptions {
-    /// How many; III_MAX_FORK is the ceiling
+    /// Number of sandboxes, at most III_MAX_FORK
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<i64>,
-    /// Name of the new sandbox; of several: name-1, name-2, …; default: the new ids
+    /// Name of the new sandbox; several are called name-1, name-2, …; default: the new ids
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The same call with the same key is carried out once; with it a call is tried again when the connection fails.
@@ -1377,10 +1377,10 @@ pub struct SandboxForkOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdRunOptions {
-    /// Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
-    /// Absolute folder inside the sandbox to run in; default: the sandbox's workdir
+    /// Absolute working folder inside the sandbox; default: the sandbox's workdir
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The same call with the same key is carried out once; with it a call is tried again when the connection fails.
@@ -1392,10 +1392,10 @@ pub struct CmdRunOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CmdRunStreamOptions {
-    /// Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
-    /// Absolute folder inside the sandbox to run in; default: the sandbox's workdir
+    /// Absolute working folder inside the sandbox; default: the sandbox's workdir
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }
@@ -1434,13 +1434,13 @@ pub struct ExecStartOptions {
     /// Id for the command: 1 to 63 letters, digits, _ - .; default: a new one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec_id: Option<String>,
-    /// Absolute folder inside the sandbox to run in; default: the sandbox's workdir
+    /// Absolute working folder inside the sandbox; default: the sandbox's workdir
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Variables on top of the sandbox's own
+    /// Variables added to the sandbox's own
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
-    /// Longest time, seconds; default: none
+    /// Timeout, seconds; default: none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
     /// Keep standard input open for exec::input
@@ -1458,10 +1458,10 @@ pub struct ExecOutputOptions {
     /// Byte offset to read from
     #[serde(skip_serializing)]
     pub offset: Option<i64>,
-    /// Stream events until the command ends
+    /// Stream events until the command exits
     #[serde(skip_serializing)]
     pub follow: Option<bool>,
-    /// How the bytes are given: `utf8`, `base64`
+    /// Encoding of the output: `utf8`, `base64`
     #[serde(skip_serializing)]
     pub encoding: Option<String>,
 }
@@ -1470,10 +1470,10 @@ pub struct ExecOutputOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExecInputOptions {
-    /// What to write; default: nothing
+    /// Data to write; default: nothing
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// How data is given: `utf8`, `base64`
+    /// Encoding of data: `utf8`, `base64`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
     /// Close standard input afterwards
@@ -1494,10 +1494,10 @@ pub struct ExecSignalOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueSubmitOptions {
-    /// Tries in all, when the command cannot be run or times out
+    /// Attempts in all when the command cannot run or times out
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<i64>,
-    /// Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
     /// The same call with the same key is carried out once; with it a call is tried again when the connection fails.
@@ -1509,7 +1509,7 @@ pub struct QueueSubmitOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueDlqOptions {
-    /// Most entries to return
+    /// Maximum number of entries
     #[serde(skip_serializing)]
     pub limit: Option<i64>,
     /// Entries to skip
@@ -1623,7 +1623,7 @@ pub struct GitDiffOptions {
     /// Folder of the repository
     #[serde(skip_serializing)]
     pub path: Option<String>,
-    /// Show what is staged
+    /// Show staged changes
     #[serde(skip_serializing)]
     pub staged: Option<bool>,
     /// Only this file
@@ -1650,7 +1650,7 @@ pub struct GitBranchOptions {
     /// Folder of the repository; default: the sandbox's workdir
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Branch to make and switch to, or to delete
+    /// Branch to create and switch to, or to delete
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Delete the branch
@@ -1734,7 +1734,7 @@ pub struct SnapshotCreateShortOptions {
     /// Name of the snapshot; default: comment, or its id
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The same, as older clients call it
+    /// Name of the snapshot, as older clients send it
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -1764,10 +1764,10 @@ pub struct ContextCreateOptions {
     /// Language: `python`, `javascript`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// Absolute folder inside the sandbox to run in; default: the sandbox's workdir
+    /// Absolute working folder inside the sandbox; default: the sandbox's workdir
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Variables on top of the sandbox's own
+    /// Variables added to the sandbox's own
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
 }
@@ -1776,7 +1776,7 @@ pub struct ContextCreateOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextExecuteOptions {
-    /// Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
 }
@@ -1785,7 +1785,7 @@ pub struct ContextExecuteOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextExecuteStreamOptions {
-    /// Longest time, seconds; III_MAX_CMD_TIMEOUT is the ceiling (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
+    /// Timeout, seconds; at most III_MAX_CMD_TIMEOUT (moved into 1 to 86400); default: III_MAX_CMD_TIMEOUT
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
 }
@@ -1812,7 +1812,7 @@ pub struct ProxyRequestOptions {
     /// Path, starting with /
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Headers; values that are not text are left out
+    /// Headers; values that are not strings are ignored
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, serde_json::Value>>,
     /// Body, not sent with GET and HEAD
@@ -1830,7 +1830,7 @@ pub struct ProxyConfigOptions {
     /// Whether raw requests need the bearer token
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_auth: Option<bool>,
-    /// Longest time of a request, milliseconds
+    /// Timeout of a request, milliseconds
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
 }
@@ -1854,16 +1854,16 @@ pub struct TerminalCreateOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenCreateOptions {
-    /// What it may do: `admin`, `user`, `read-only`
+    /// Role of the token: `admin`, `user`, `read-only`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Whose things it may see: letters, digits and ._-; * with read-only is everyone's; default: a user's own id
+    /// Tenant whose objects it sees: letters, digits and ._-; * with read-only for all tenants; default: a user's own id
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// When it stops working, milliseconds since the epoch; default: never
+    /// Expiry, milliseconds since the epoch; default: never
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<i64>,
-    /// Ceilings: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. What is left out has none; default: none
+    /// Limits: sandboxes, memoryMb, cpus, volumes, snapshots, ports, requestsPerMinute. Missing ones are unlimited; default: none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<BTreeMap<String, serde_json::Value>>,
 }
@@ -1878,7 +1878,7 @@ pub struct EventHistoryOptions {
     /// Only events of this topic
     #[serde(skip_serializing)]
     pub topic: Option<String>,
-    /// Most entries to return
+    /// Maximum number of entries
     #[serde(skip_serializing)]
     pub limit: Option<i64>,
     /// Entries to skip
@@ -1890,7 +1890,7 @@ pub struct EventHistoryOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventPublishOptions {
-    /// Anything to go with it
+    /// Data of the event
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<BTreeMap<String, serde_json::Value>>,
 }
@@ -1905,7 +1905,7 @@ pub struct ObservabilityTracesOptions {
     /// Only traces of this function
     #[serde(skip_serializing)]
     pub function_id: Option<String>,
-    /// Most entries to return
+    /// Maximum number of entries
     #[serde(skip_serializing)]
     pub limit: Option<i64>,
     /// Entries to skip
@@ -1917,7 +1917,7 @@ pub struct ObservabilityTracesOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObservabilityClearOptions {
-    /// Delete traces strictly older, milliseconds since the epoch; default: now
+    /// Delete traces older than this, milliseconds since the epoch; default: now
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<i64>,
 }
@@ -1929,7 +1929,7 @@ pub struct StreamLogsOptions {
     /// Lines to start with
     #[serde(skip_serializing)]
     pub tail: Option<i64>,
-    /// Go on with new lines
+    /// Continue with new lines
     #[serde(skip_serializing)]
     pub follow: Option<bool>,
 }
@@ -1959,7 +1959,7 @@ pub struct StreamEventsOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AlertSetOptions {
-    /// What to do when it is passed: `notify`, `pause`, `kill`
+    /// Action when the threshold is reached: `notify`, `pause`, `kill`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
 }
@@ -1968,7 +1968,7 @@ pub struct AlertSetOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AlertHistoryOptions {
-    /// Most entries to return
+    /// Maximum number of entries
     #[serde(skip_serializing)]
     pub limit: Option<i64>,
 }
@@ -1977,10 +1977,10 @@ pub struct AlertHistoryOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EgressSetOptions {
-    /// What to do when no rule matches: `allow`, `deny`
+    /// Action when no rule matches: `allow`, `deny`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#default: Option<String>,
-    /// The first that matches decides; default: none
+    /// Rules; the first match decides; default: none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<EgressSetRule>>,
 }

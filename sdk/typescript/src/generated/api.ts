@@ -33,12 +33,12 @@ export class Api {
     return this.http.call<T.SandboxInfo>(operations.sandbox_pause, params, options);
   }
 
-  /** Let a paused sandbox run again. */
+  /** Resume a paused sandbox. */
   sandboxResume(params: T.SandboxResumeParams, options?: CallOptions): Promise<T.SandboxInfo> {
     return this.http.call<T.SandboxInfo>(operations.sandbox_resume, params, options);
   }
 
-  /** Set the time at which a sandbox expires. */
+  /** Set the expiry of a sandbox. */
   sandboxRenew(params: T.SandboxRenewParams, options?: CallOptions): Promise<T.SandboxInfo> {
     return this.http.call<T.SandboxInfo>(operations.sandbox_renew, params, options);
   }
@@ -53,7 +53,7 @@ export class Api {
     return this.http.call<T.SandboxFork>(operations.sandbox_fork, params, options);
   }
 
-  /** Run a command and wait for its end. */
+  /** Run a command and wait for it. */
   cmdRun(params: T.CmdRunParams, options?: CallOptions): Promise<T.ExecResult> {
     return this.http.call<T.ExecResult>(operations.cmd_run, params, options);
   }
@@ -73,7 +73,7 @@ export class Api {
     return this.http.call<T.BackgroundExec>(operations.cmd_background_status, params, options);
   }
 
-  /** Output of a background command from a byte offset on. */
+  /** Output of a background command from a byte offset. */
   cmdBackgroundLogs(params: T.CmdBackgroundLogsParams, options?: CallOptions): Promise<T.BackgroundLogs> {
     return this.http.call<T.BackgroundLogs>(operations.cmd_background_logs, params, options);
   }
@@ -83,37 +83,37 @@ export class Api {
     return this.http.call<T.Success>(operations.cmd_interrupt, params, options);
   }
 
-  /** Start a command that outlives the connection. */
+  /** Start a durable command, which outlives the connection. */
   execStart(params: T.ExecStartParams, options?: CallOptions): Promise<T.DurableExec> {
     return this.http.call<T.DurableExec>(operations.exec_start, params, options);
   }
 
-  /** Commands of a sandbox that outlive their connection, those that have ended too. */
+  /** Durable commands of a sandbox, including those that have exited. */
   execList(params: T.ExecListParams, options?: CallOptions): Promise<T.DurableExecList> {
     return this.http.call<T.DurableExecList>(operations.exec_list, params, options);
   }
 
-  /** State of such a command. */
+  /** State of a durable command. */
   execGet(params: T.ExecGetParams, options?: CallOptions): Promise<T.DurableExec> {
     return this.http.call<T.DurableExec>(operations.exec_get, params, options);
   }
 
-  /** Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream. */
+  /** Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream. */
   execOutput(params: T.ExecOutputParams, options?: CallOptions): Promise<T.ExecOutput> {
     return this.http.call<T.ExecOutput>(operations.exec_output, params, options);
   }
 
-  /** Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream. */
+  /** Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream. */
   execOutputStream(params: T.ExecOutputParams, options?: CallOptions): AsyncGenerator<T.ExecOutputEvent, void, undefined> {
     return this.http.events<T.ExecOutputEvent>(operations.exec_output, params, options);
   }
 
-  /** Write to its standard input, or close it. */
+  /** Write to the standard input of a durable command, or close it. */
   execInput(params: T.ExecInputParams, options?: CallOptions): Promise<T.ExecWritten> {
     return this.http.call<T.ExecWritten>(operations.exec_input, params, options);
   }
 
-  /** Send a signal to its process group. */
+  /** Send a signal to the process group of a durable command. */
   execSignal(params: T.ExecSignalParams, options?: CallOptions): Promise<T.ExecSignalled> {
     return this.http.call<T.ExecSignalled>(operations.exec_signal, params, options);
   }
@@ -128,17 +128,17 @@ export class Api {
     return this.http.call<T.QueueJobInfo>(operations.queue_status, params, options);
   }
 
-  /** Cancel a command that waits, or end one that runs. */
+  /** Cancel a waiting command, or terminate a running one. */
   queueCancel(params: T.QueueCancelParams, options?: CallOptions): Promise<T.QueueCancelled> {
     return this.http.call<T.QueueCancelled>(operations.queue_cancel, params, options);
   }
 
-  /** Try a command again that failed for good. */
+  /** Retry a command that finally failed. */
   queueRetry(params: T.QueueRetryParams, options?: CallOptions): Promise<T.QueueJobInfo> {
     return this.http.call<T.QueueJobInfo>(operations.queue_retry, params, options);
   }
 
-  /** Commands that failed for good. */
+  /** Dead letters: commands that finally failed. */
   queueDlq(params: T.QueueDlqParams = {}, options?: CallOptions): Promise<T.QueueJobPage> {
     return this.http.call<T.QueueJobPage>(operations.queue_dlq, params, options);
   }
@@ -148,17 +148,17 @@ export class Api {
     return this.http.call<T.Text>(operations.fs_read, params, options);
   }
 
-  /** Write a text file, making missing parent folders. */
+  /** Write a text file; missing parent folders are created. */
   fsWrite(params: T.FsWriteParams, options?: CallOptions): Promise<T.Success> {
     return this.http.call<T.Success>(operations.fs_write, params, options);
   }
 
-  /** Delete a file; one that is missing is no error. */
+  /** Delete a file; a missing one is not an error. */
   fsDelete(params: T.FsDeleteParams, options?: CallOptions): Promise<T.Success> {
     return this.http.call<T.Success>(operations.fs_delete, params, options);
   }
 
-  /** List a folder; one that is missing is empty. */
+  /** List a folder; a missing one is empty. */
   fsList(params: T.FsListParams, options?: CallOptions): Promise<T.FileInfoList> {
     return this.http.call<T.FileInfoList>(operations.fs_list, params, options);
   }
@@ -183,12 +183,12 @@ export class Api {
     return this.http.call<T.FileInfoReply>(operations.fs_info, params, options);
   }
 
-  /** Move files one after the other, up to the first failure. */
+  /** Move files in order, up to the first failure. */
   fsMove(params: T.FsMoveParams, options?: CallOptions): Promise<T.Success> {
     return this.http.call<T.Success>(operations.fs_move, params, options);
   }
 
-  /** Make folders with their parents. */
+  /** Create folders with their parents. */
   fsMkdir(params: T.FsMkdirParams, options?: CallOptions): Promise<T.Success> {
     return this.http.call<T.Success>(operations.fs_mkdir, params, options);
   }
@@ -218,7 +218,7 @@ export class Api {
     return this.http.call<T.EnvList>(operations.env_list, params, options);
   }
 
-  /** Delete a variable; one that is not set is no error. */
+  /** Delete a variable; a missing one is not an error. */
   envDelete(params: T.EnvDeleteParams, options?: CallOptions): Promise<T.EnvDeleted> {
     return this.http.call<T.EnvDeleted>(operations.env_delete, params, options);
   }
@@ -248,12 +248,12 @@ export class Api {
     return this.http.call<T.GitStatus>(operations.git_status, params, options);
   }
 
-  /** Commit; all stages everything first. */
+  /** Commit; with all, stage everything first. */
   gitCommit(params: T.GitCommitParams, options?: CallOptions): Promise<T.ExecResult> {
     return this.http.call<T.ExecResult>(operations.git_commit, params, options);
   }
 
-  /** Changes of the working tree, or of what is staged. */
+  /** Changes of the working tree, or staged changes. */
   gitDiff(params: T.GitDiffParams, options?: CallOptions): Promise<T.GitDiff> {
     return this.http.call<T.GitDiff>(operations.git_diff, params, options);
   }
@@ -263,7 +263,7 @@ export class Api {
     return this.http.call<T.GitLog>(operations.git_log, params, options);
   }
 
-  /** List branches; with a name make or delete one first. */
+  /** List branches; with a name, create or delete that branch first. */
   gitBranch(params: T.GitBranchParams, options?: CallOptions): Promise<T.GitBranches> {
     return this.http.call<T.GitBranches>(operations.git_branch, params, options);
   }
@@ -308,22 +308,22 @@ export class Api {
     return this.http.call<T.ImageList>(operations.image_list, {}, options);
   }
 
-  /** Remove an image whose name comes in the query. */
+  /** Remove an image named in the query. */
   imageDeleteQuery(params: T.ImageDeleteQueryParams, options?: CallOptions): Promise<T.Deleted> {
     return this.http.call<T.Deleted>(operations.image_delete_query, params, options);
   }
 
-  /** Get an image from its registry; with Accept: text/event-stream the progress comes as events. */
+  /** Pull an image from its registry; with Accept: text/event-stream the progress is streamed. */
   imagePull(params: T.ImagePullParams, options?: CallOptions): Promise<T.Image> {
     return this.http.call<T.Image>(operations.image_pull, params, options);
   }
 
-  /** Get an image from its registry; with Accept: text/event-stream the progress comes as events. */
+  /** Pull an image from its registry; with Accept: text/event-stream the progress is streamed. */
   imagePullStream(params: T.ImagePullParams, options?: CallOptions): AsyncGenerator<T.ImageEvent, void, undefined> {
     return this.http.events<T.ImageEvent>(operations.image_pull, params, options);
   }
 
-  /** Remove an image; the name is percent-encoded. Sandboxes made from it go on. */
+  /** Remove an image; the name is percent-encoded. Running sandboxes of it continue. */
   imageDelete(params: T.ImageDeleteParams, options?: CallOptions): Promise<T.Deleted> {
     return this.http.call<T.Deleted>(operations.image_delete, params, options);
   }
@@ -338,7 +338,7 @@ export class Api {
     return this.http.call<T.SnapshotList>(operations.snapshot_list, params, options);
   }
 
-  /** Put a sandbox back to a snapshot. */
+  /** Restore a sandbox to a snapshot. */
   snapshotRestore(params: T.SnapshotRestoreParams, options?: CallOptions): Promise<T.SandboxInfo> {
     return this.http.call<T.SandboxInfo>(operations.snapshot_restore, params, options);
   }
@@ -383,7 +383,7 @@ export class Api {
     return this.http.call<T.Swept>(operations.ttl_sweep, {}, options);
   }
 
-  /** This interface as an OpenAPI 3.1 document. */
+  /** This API as an OpenAPI 3.1 document. */
   openapi(options?: CallOptions): Promise<T.OpenApi> {
     return this.http.call<T.OpenApi>(operations.openapi, {}, options);
   }
@@ -418,7 +418,7 @@ export class Api {
     return this.http.call<T.Context>(operations.context_get, params, options);
   }
 
-  /** End a context. */
+  /** Delete a context. */
   contextDelete(params: T.ContextDeleteParams, options?: CallOptions): Promise<T.ContextDeleted> {
     return this.http.call<T.ContextDeleted>(operations.context_delete, params, options);
   }
@@ -428,17 +428,17 @@ export class Api {
     return this.http.call<T.ContextResult>(operations.context_execute, params, options);
   }
 
-  /** Run source code in a context and stream what it gives. */
+  /** Run source code in a context and stream its output and results. */
   contextExecuteStream(params: T.ContextExecuteStreamParams, options?: CallOptions): AsyncGenerator<T.ContextEvent, void, undefined> {
     return this.http.events<T.ContextEvent>(operations.context_execute_stream, params, options);
   }
 
-  /** Interrupt what a context runs; its variables stay. */
+  /** Interrupt the code that a context runs; its variables stay. */
   contextInterrupt(params: T.ContextInterruptParams, options?: CallOptions): Promise<T.ContextInterrupted> {
     return this.http.call<T.ContextInterrupted>(operations.context_interrupt, params, options);
   }
 
-  /** Begin a context anew: same id, no variables. */
+  /** Restart a context: same id, no variables. */
   contextRestart(params: T.ContextRestartParams, options?: CallOptions): Promise<T.Context> {
     return this.http.call<T.Context>(operations.context_restart, params, options);
   }
@@ -463,7 +463,7 @@ export class Api {
     return this.http.call<T.ProxyReply>(operations.proxy_request, params, options);
   }
 
-  /** Read the proxy's settings, after changing those that are given. */
+  /** Change the given proxy settings and return all of them. */
   proxyConfig(params: T.ProxyConfigParams, options?: CallOptions): Promise<T.ProxyConfig> {
     return this.http.call<T.ProxyConfig>(operations.proxy_config, params, options);
   }
@@ -478,12 +478,12 @@ export class Api {
     return this.http.call<T.TerminalSize>(operations.terminal_resize, params, options);
   }
 
-  /** Close a terminal and end its shell. */
+  /** Close a terminal and terminate its shell. */
   terminalClose(params: T.TerminalCloseParams, options?: CallOptions): Promise<T.TerminalClosed> {
     return this.http.call<T.TerminalClosed>(operations.terminal_close, params, options);
   }
 
-  /** Make a token; its secret is in this answer and never shown again. */
+  /** Create a token; only this response has its secret. */
   tokenCreate(params: T.TokenCreateParams, options?: CallOptions): Promise<T.Token> {
     return this.http.call<T.Token>(operations.token_create, params, options);
   }
@@ -493,17 +493,17 @@ export class Api {
     return this.http.call<T.TokenList>(operations.token_list, {}, options);
   }
 
-  /** One token with its quota and what its tenant uses. */
+  /** One token with its quota and its tenant's usage. */
   tokenGet(params: T.TokenGetParams, options?: CallOptions): Promise<T.Token> {
     return this.http.call<T.Token>(operations.token_get, params, options);
   }
 
-  /** End a token at once, its open streams too. */
+  /** Revoke a token at once and close its open streams. */
   tokenRevoke(params: T.TokenRevokeParams, options?: CallOptions): Promise<T.Token> {
     return this.http.call<T.Token>(operations.token_revoke, params, options);
   }
 
-  /** Give a token a new secret; the old one is worth nothing from now on. */
+  /** Give a token a new secret; the old one is revoked. */
   tokenRotate(params: T.TokenRotateParams, options?: CallOptions): Promise<T.Token> {
     return this.http.call<T.Token>(operations.token_rotate, params, options);
   }
@@ -573,12 +573,12 @@ export class Api {
     return this.http.call<T.EgressPolicy>(operations.egress_get, params, options);
   }
 
-  /** Change what the sandbox may connect to; open connections that are not allowed any more are cut. */
+  /** Change what the sandbox may connect to; open connections that the new policy denies are closed. */
   egressSet(params: T.EgressSetParams, options?: CallOptions): Promise<T.EgressPolicy> {
     return this.http.call<T.EgressPolicy>(operations.egress_set, params, options);
   }
 
-  /** Make a network. */
+  /** Create a network. */
   networkCreate(params: T.NetworkCreateParams, options?: CallOptions): Promise<T.SandboxNetwork> {
     return this.http.call<T.SandboxNetwork>(operations.network_create, params, options);
   }
@@ -603,7 +603,7 @@ export class Api {
     return this.http.call<T.Deleted>(operations.network_delete, params, options);
   }
 
-  /** Make a volume. */
+  /** Create a volume. */
   volumeCreate(params: T.VolumeCreateParams, options?: CallOptions): Promise<T.SandboxVolume> {
     return this.http.call<T.SandboxVolume>(operations.volume_create, params, options);
   }
@@ -633,17 +633,17 @@ export class Api {
     return this.http.call<T.WorkerList>(operations.worker_list, {}, options);
   }
 
-  /** The worker that has most room. */
+  /** The worker with the most free capacity. */
   workerSelect(options?: CallOptions): Promise<T.WorkerSelected> {
     return this.http.call<T.WorkerSelected>(operations.worker_select, {}, options);
   }
 
-  /** Take over what dead workers own. */
+  /** Take over sandboxes of dead workers. */
   workerReap(options?: CallOptions): Promise<T.WorkersReaped> {
     return this.http.call<T.WorkersReaped>(operations.worker_reap, {}, options);
   }
 
-  /** Own the sandboxes here that have no owner. */
+  /** Take ownership of local sandboxes that have no owner. */
   workerMigrate(options?: CallOptions): Promise<T.WorkersMigrated> {
     return this.http.call<T.WorkersMigrated>(operations.worker_migrate, {}, options);
   }

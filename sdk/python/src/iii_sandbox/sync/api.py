@@ -103,13 +103,13 @@ class Api:
         return reply
 
     def sandbox_resume(self, id: str, *, options: CallOptions | None = None) -> t.SandboxInfo:
-        """Let a paused sandbox run again."""
+        """Resume a paused sandbox."""
         fields: dict[str, Any] = {"id": id}
         reply: t.SandboxInfo = self.http.call(ops.SANDBOX_RESUME, fields, t.SandboxInfo, options)
         return reply
 
     def sandbox_renew(self, id: str, expires_at: int, *, options: CallOptions | None = None) -> t.SandboxInfo:
-        """Set the time at which a sandbox expires."""
+        """Set the expiry of a sandbox."""
         fields: dict[str, Any] = {"id": id, "expiresAt": expires_at}
         reply: t.SandboxInfo = self.http.call(ops.SANDBOX_RENEW, fields, t.SandboxInfo, options)
         return reply
@@ -148,7 +148,7 @@ class Api:
         cwd: str | None = None,
         options: CallOptions | None = None,
     ) -> t.ExecResult:
-        """Run a command and wait for its end."""
+        """Run a command and wait for it."""
         fields: dict[str, Any] = {"id": id, "command": command, "timeout": timeout, "cwd": cwd}
         reply: t.ExecResult = self.http.call(ops.CMD_RUN, fields, t.ExecResult, options)
         return reply
@@ -191,7 +191,7 @@ class Api:
         cursor: int | None = None,
         options: CallOptions | None = None,
     ) -> t.BackgroundLogs:
-        """Output of a background command from a byte offset on."""
+        """Output of a background command from a byte offset."""
         fields: dict[str, Any] = {"id": id, "cursor": cursor}
         reply: t.BackgroundLogs = self.http.call(ops.CMD_BACKGROUND_LOGS, fields, t.BackgroundLogs, options)
         return reply
@@ -214,7 +214,7 @@ class Api:
         stdin: bool | None = None,
         options: CallOptions | None = None,
     ) -> t.DurableExec:
-        """Start a command that outlives the connection."""
+        """Start a durable command, which outlives the connection."""
         fields: dict[str, Any] = {
             "id": id,
             "command": command,
@@ -228,13 +228,13 @@ class Api:
         return reply
 
     def exec_list(self, id: str, *, options: CallOptions | None = None) -> t.DurableExecList:
-        """Commands of a sandbox that outlive their connection, those that have ended too."""
+        """Durable commands of a sandbox, including those that have exited."""
         fields: dict[str, Any] = {"id": id}
         reply: t.DurableExecList = self.http.call(ops.EXEC_LIST, fields, t.DurableExecList, options)
         return reply
 
     def exec_get(self, exec_id: str, *, options: CallOptions | None = None) -> t.DurableExec:
-        """State of such a command."""
+        """State of a durable command."""
         fields: dict[str, Any] = {"execId": exec_id}
         reply: t.DurableExec = self.http.call(ops.EXEC_GET, fields, t.DurableExec, options)
         return reply
@@ -248,7 +248,7 @@ class Api:
         encoding: Literal["utf8", "base64"] | None = None,
         options: CallOptions | None = None,
     ) -> t.ExecOutput:
-        """Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream."""
+        """Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream."""
         fields: dict[str, Any] = {"execId": exec_id, "offset": offset, "follow": follow, "encoding": encoding}
         reply: t.ExecOutput = self.http.call(ops.EXEC_OUTPUT, fields, t.ExecOutput, options)
         return reply
@@ -262,7 +262,7 @@ class Api:
         encoding: Literal["utf8", "base64"] | None = None,
         options: CallOptions | None = None,
     ) -> Events[t.ExecOutputEvent]:
-        """Its output from a byte offset on; as server-sent events with follow or Accept: text/event-stream."""
+        """Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream."""
         fields: dict[str, Any] = {"execId": exec_id, "offset": offset, "follow": follow, "encoding": encoding}
         return self.http.events(ops.EXEC_OUTPUT, fields, t.ExecOutputEvent, options)
 
@@ -275,7 +275,7 @@ class Api:
         close: bool | None = None,
         options: CallOptions | None = None,
     ) -> t.ExecWritten:
-        """Write to its standard input, or close it."""
+        """Write to the standard input of a durable command, or close it."""
         fields: dict[str, Any] = {"execId": exec_id, "data": data, "encoding": encoding, "close": close}
         reply: t.ExecWritten = self.http.call(ops.EXEC_INPUT, fields, t.ExecWritten, options)
         return reply
@@ -287,7 +287,7 @@ class Api:
         signal: Literal["TERM", "KILL", "INT", "HUP", "USR1", "USR2", "STOP", "CONT"] | None = None,
         options: CallOptions | None = None,
     ) -> t.ExecSignalled:
-        """Send a signal to its process group."""
+        """Send a signal to the process group of a durable command."""
         fields: dict[str, Any] = {"execId": exec_id, "signal": signal}
         reply: t.ExecSignalled = self.http.call(ops.EXEC_SIGNAL, fields, t.ExecSignalled, options)
         return reply
@@ -313,13 +313,13 @@ class Api:
         return reply
 
     def queue_cancel(self, job_id: str, *, options: CallOptions | None = None) -> t.QueueCancelled:
-        """Cancel a command that waits, or end one that runs."""
+        """Cancel a waiting command, or terminate a running one."""
         fields: dict[str, Any] = {"jobId": job_id}
         reply: t.QueueCancelled = self.http.call(ops.QUEUE_CANCEL, fields, t.QueueCancelled, options)
         return reply
 
     def queue_retry(self, job_id: str, *, options: CallOptions | None = None) -> t.QueueJobInfo:
-        """Try a command again that failed for good."""
+        """Retry a command that finally failed."""
         fields: dict[str, Any] = {"jobId": job_id}
         reply: t.QueueJobInfo = self.http.call(ops.QUEUE_RETRY, fields, t.QueueJobInfo, options)
         return reply
@@ -331,7 +331,7 @@ class Api:
         offset: int | None = None,
         options: CallOptions | None = None,
     ) -> t.QueueJobPage:
-        """Commands that failed for good."""
+        """Dead letters: commands that finally failed."""
         fields: dict[str, Any] = {"limit": limit, "offset": offset}
         reply: t.QueueJobPage = self.http.call(ops.QUEUE_DLQ, fields, t.QueueJobPage, options)
         return reply
@@ -343,19 +343,19 @@ class Api:
         return reply
 
     def fs_write(self, id: str, path: str, content: str, *, options: CallOptions | None = None) -> t.Success:
-        """Write a text file, making missing parent folders."""
+        """Write a text file; missing parent folders are created."""
         fields: dict[str, Any] = {"id": id, "path": path, "content": content}
         reply: t.Success = self.http.call(ops.FS_WRITE, fields, t.Success, options)
         return reply
 
     def fs_delete(self, id: str, path: str, *, options: CallOptions | None = None) -> t.Success:
-        """Delete a file; one that is missing is no error."""
+        """Delete a file; a missing one is not an error."""
         fields: dict[str, Any] = {"id": id, "path": path}
         reply: t.Success = self.http.call(ops.FS_DELETE, fields, t.Success, options)
         return reply
 
     def fs_list(self, id: str, *, path: str | None = None, options: CallOptions | None = None) -> t.FileInfoList:
-        """List a folder; one that is missing is empty."""
+        """List a folder; a missing one is empty."""
         fields: dict[str, Any] = {"id": id, "path": path}
         reply: t.FileInfoList = self.http.call(ops.FS_LIST, fields, t.FileInfoList, options)
         return reply
@@ -399,7 +399,7 @@ class Api:
         return reply
 
     def fs_move(self, id: str, moves: list[t.FsMoveMove], *, options: CallOptions | None = None) -> t.Success:
-        """Move files one after the other, up to the first failure."""
+        """Move files in order, up to the first failure."""
         fields: dict[str, Any] = {"id": id, "moves": moves}
         reply: t.Success = self.http.call(ops.FS_MOVE, fields, t.Success, options)
         return reply
@@ -412,7 +412,7 @@ class Api:
         path: str | None = None,
         options: CallOptions | None = None,
     ) -> t.Success:
-        """Make folders with their parents."""
+        """Create folders with their parents."""
         fields: dict[str, Any] = {"id": id, "paths": paths, "path": path}
         reply: t.Success = self.http.call(ops.FS_MKDIR, fields, t.Success, options)
         return reply
@@ -455,7 +455,7 @@ class Api:
         return reply
 
     def env_delete(self, id: str, key: str, *, options: CallOptions | None = None) -> t.EnvDeleted:
-        """Delete a variable; one that is not set is no error."""
+        """Delete a variable; a missing one is not an error."""
         fields: dict[str, Any] = {"id": id, "key": key}
         reply: t.EnvDeleted = self.http.call(ops.ENV_DELETE, fields, t.EnvDeleted, options)
         return reply
@@ -515,7 +515,7 @@ class Api:
         all_: bool | None = None,
         options: CallOptions | None = None,
     ) -> t.ExecResult:
-        """Commit; all stages everything first."""
+        """Commit; with all, stage everything first."""
         fields: dict[str, Any] = {"id": id, "message": message, "path": path, "all": all_}
         reply: t.ExecResult = self.http.call(ops.GIT_COMMIT, fields, t.ExecResult, options)
         return reply
@@ -529,7 +529,7 @@ class Api:
         file: str | None = None,
         options: CallOptions | None = None,
     ) -> t.GitDiff:
-        """Changes of the working tree, or of what is staged."""
+        """Changes of the working tree, or staged changes."""
         fields: dict[str, Any] = {"id": id, "path": path, "staged": staged, "file": file}
         reply: t.GitDiff = self.http.call(ops.GIT_DIFF, fields, t.GitDiff, options)
         return reply
@@ -556,7 +556,7 @@ class Api:
         delete: bool | None = None,
         options: CallOptions | None = None,
     ) -> t.GitBranches:
-        """List branches; with a name make or delete one first."""
+        """List branches; with a name, create or delete that branch first."""
         fields: dict[str, Any] = {"id": id, "path": path, "name": name, "delete": delete}
         reply: t.GitBranches = self.http.call(ops.GIT_BRANCH, fields, t.GitBranches, options)
         return reply
@@ -641,24 +641,24 @@ class Api:
         return reply
 
     def image_delete_query(self, name: str, *, options: CallOptions | None = None) -> t.Deleted:
-        """Remove an image whose name comes in the query."""
+        """Remove an image named in the query."""
         fields: dict[str, Any] = {"name": name}
         reply: t.Deleted = self.http.call(ops.IMAGE_DELETE_QUERY, fields, t.Deleted, options)
         return reply
 
     def image_pull(self, image: str, *, options: CallOptions | None = None) -> t.Image:
-        """Get an image from its registry; with Accept: text/event-stream the progress comes as events."""
+        """Pull an image from its registry; with Accept: text/event-stream the progress is streamed."""
         fields: dict[str, Any] = {"image": image}
         reply: t.Image = self.http.call(ops.IMAGE_PULL, fields, t.Image, options)
         return reply
 
     def image_pull_stream(self, image: str, *, options: CallOptions | None = None) -> Events[t.ImageEvent]:
-        """Get an image from its registry; with Accept: text/event-stream the progress comes as events."""
+        """Pull an image from its registry; with Accept: text/event-stream the progress is streamed."""
         fields: dict[str, Any] = {"image": image}
         return self.http.events(ops.IMAGE_PULL, fields, t.ImageEvent, options)
 
     def image_delete(self, name: str, *, options: CallOptions | None = None) -> t.Deleted:
-        """Remove an image; the name is percent-encoded. Sandboxes made from it go on."""
+        """Remove an image; the name is percent-encoded. Running sandboxes of it continue."""
         fields: dict[str, Any] = {"name": name}
         reply: t.Deleted = self.http.call(ops.IMAGE_DELETE, fields, t.Deleted, options)
         return reply
@@ -688,7 +688,7 @@ class Api:
         *,
         options: CallOptions | None = None,
     ) -> t.SandboxInfo:
-        """Put a sandbox back to a snapshot."""
+        """Restore a sandbox to a snapshot."""
         fields: dict[str, Any] = {"id": id, "snapshotId": snapshot_id}
         reply: t.SandboxInfo = self.http.call(ops.SNAPSHOT_RESTORE, fields, t.SandboxInfo, options)
         return reply
@@ -755,7 +755,7 @@ class Api:
         return reply
 
     def openapi(self, *, options: CallOptions | None = None) -> t.OpenApi:
-        """This interface as an OpenAPI 3.1 document."""
+        """This API as an OpenAPI 3.1 document."""
         fields: dict[str, Any] = {}
         reply: t.OpenApi = self.http.call(ops.OPENAPI, fields, t.OpenApi, options)
         return reply
@@ -825,7 +825,7 @@ class Api:
         *,
         options: CallOptions | None = None,
     ) -> t.ContextDeleted:
-        """End a context."""
+        """Delete a context."""
         fields: dict[str, Any] = {"id": id, "contextId": context_id}
         reply: t.ContextDeleted = self.http.call(ops.CONTEXT_DELETE, fields, t.ContextDeleted, options)
         return reply
@@ -853,7 +853,7 @@ class Api:
         timeout: int | None = None,
         options: CallOptions | None = None,
     ) -> Events[t.ContextEvent]:
-        """Run source code in a context and stream what it gives."""
+        """Run source code in a context and stream its output and results."""
         fields: dict[str, Any] = {"id": id, "contextId": context_id, "code": code, "timeout": timeout}
         return self.http.events(ops.CONTEXT_EXECUTE_STREAM, fields, t.ContextEvent, options)
 
@@ -864,13 +864,13 @@ class Api:
         *,
         options: CallOptions | None = None,
     ) -> t.ContextInterrupted:
-        """Interrupt what a context runs; its variables stay."""
+        """Interrupt the code that a context runs; its variables stay."""
         fields: dict[str, Any] = {"id": id, "contextId": context_id}
         reply: t.ContextInterrupted = self.http.call(ops.CONTEXT_INTERRUPT, fields, t.ContextInterrupted, options)
         return reply
 
     def context_restart(self, id: str, context_id: str, *, options: CallOptions | None = None) -> t.Context:
-        """Begin a context anew: same id, no variables."""
+        """Restart a context: same id, no variables."""
         fields: dict[str, Any] = {"id": id, "contextId": context_id}
         reply: t.Context = self.http.call(ops.CONTEXT_RESTART, fields, t.Context, options)
         return reply
@@ -944,7 +944,7 @@ class Api:
         timeout: int | None = None,
         options: CallOptions | None = None,
     ) -> t.ProxyConfig:
-        """Read the proxy's settings, after changing those that are given."""
+        """Change the given proxy settings and return all of them."""
         fields: dict[str, Any] = {"id": id, "cors": cors, "requireAuth": require_auth, "timeout": timeout}
         reply: t.ProxyConfig = self.http.call(ops.PROXY_CONFIG, fields, t.ProxyConfig, options)
         return reply
@@ -984,7 +984,7 @@ class Api:
         *,
         options: CallOptions | None = None,
     ) -> t.TerminalClosed:
-        """Close a terminal and end its shell."""
+        """Close a terminal and terminate its shell."""
         fields: dict[str, Any] = {"id": id, "sessionId": session_id}
         reply: t.TerminalClosed = self.http.call(ops.TERMINAL_CLOSE, fields, t.TerminalClosed, options)
         return reply
@@ -999,7 +999,7 @@ class Api:
         quota: dict[str, Any] | None = None,
         options: CallOptions | None = None,
     ) -> t.Token:
-        """Make a token; its secret is in this answer and never shown again."""
+        """Create a token; only this response has its secret."""
         fields: dict[str, Any] = {"name": name, "role": role, "tenant": tenant, "expires": expires, "quota": quota}
         reply: t.Token = self.http.call(ops.TOKEN_CREATE, fields, t.Token, options)
         return reply
@@ -1011,19 +1011,19 @@ class Api:
         return reply
 
     def token_get(self, token_id: str, *, options: CallOptions | None = None) -> t.Token:
-        """One token with its quota and what its tenant uses."""
+        """One token with its quota and its tenant's usage."""
         fields: dict[str, Any] = {"tokenId": token_id}
         reply: t.Token = self.http.call(ops.TOKEN_GET, fields, t.Token, options)
         return reply
 
     def token_revoke(self, token_id: str, *, options: CallOptions | None = None) -> t.Token:
-        """End a token at once, its open streams too."""
+        """Revoke a token at once and close its open streams."""
         fields: dict[str, Any] = {"tokenId": token_id}
         reply: t.Token = self.http.call(ops.TOKEN_REVOKE, fields, t.Token, options)
         return reply
 
     def token_rotate(self, token_id: str, *, options: CallOptions | None = None) -> t.Token:
-        """Give a token a new secret; the old one is worth nothing from now on."""
+        """Give a token a new secret; the old one is revoked."""
         fields: dict[str, Any] = {"tokenId": token_id}
         reply: t.Token = self.http.call(ops.TOKEN_ROTATE, fields, t.Token, options)
         return reply
@@ -1167,7 +1167,7 @@ class Api:
         rules: list[t.EgressSetRule] | None = None,
         options: CallOptions | None = None,
     ) -> t.EgressPolicy:
-        """Change what the sandbox may connect to; open connections that are not allowed any more are cut."""
+        """Change what the sandbox may connect to; open connections that the new policy denies are closed."""
         fields: dict[str, Any] = {"id": id, "default": default, "rules": rules}
         reply: t.EgressPolicy = self.http.call(ops.EGRESS_SET, fields, t.EgressPolicy, options)
         return reply
@@ -1179,7 +1179,7 @@ class Api:
         driver: str | None = None,
         options: CallOptions | None = None,
     ) -> t.SandboxNetwork:
-        """Make a network."""
+        """Create a network."""
         fields: dict[str, Any] = {"name": name, "driver": driver}
         reply: t.SandboxNetwork = self.http.call(ops.NETWORK_CREATE, fields, t.SandboxNetwork, options)
         return reply
@@ -1227,7 +1227,7 @@ class Api:
         driver: str | None = None,
         options: CallOptions | None = None,
     ) -> t.SandboxVolume:
-        """Make a volume."""
+        """Create a volume."""
         fields: dict[str, Any] = {"name": name, "driver": driver}
         reply: t.SandboxVolume = self.http.call(ops.VOLUME_CREATE, fields, t.SandboxVolume, options)
         return reply
@@ -1276,19 +1276,19 @@ class Api:
         return reply
 
     def worker_select(self, *, options: CallOptions | None = None) -> t.WorkerSelected:
-        """The worker that has most room."""
+        """The worker with the most free capacity."""
         fields: dict[str, Any] = {}
         reply: t.WorkerSelected = self.http.call(ops.WORKER_SELECT, fields, t.WorkerSelected, options)
         return reply
 
     def worker_reap(self, *, options: CallOptions | None = None) -> t.WorkersReaped:
-        """Take over what dead workers own."""
+        """Take over sandboxes of dead workers."""
         fields: dict[str, Any] = {}
         reply: t.WorkersReaped = self.http.call(ops.WORKER_REAP, fields, t.WorkersReaped, options)
         return reply
 
     def worker_migrate(self, *, options: CallOptions | None = None) -> t.WorkersMigrated:
-        """Own the sandboxes here that have no owner."""
+        """Take ownership of local sandboxes that have no owner."""
         fields: dict[str, Any] = {}
         reply: t.WorkersMigrated = self.http.call(ops.WORKER_MIGRATE, fields, t.WorkersMigrated, options)
         return reply
