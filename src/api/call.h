@@ -26,8 +26,6 @@ typedef void op_fn(struct call *c);
 #define OP(id, ...) op_fn api_##id;
 #define OP_ALIAS(id, ...)
 #include "spec/ops.def"
-#undef OP_ALIAS
-#undef OP
 
 /* --- what was asked --- */
 const struct op *call_op(const struct call *c);

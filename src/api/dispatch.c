@@ -7,8 +7,6 @@ static op_fn *const handlers[OP_COUNT] = {
 #define OP(id, ...)           [OP_ID_##id] = api_##id,
 #define OP_ALIAS(id, of, ...) [OP_ID_##id] = api_##of,
 #include "spec/ops.def"
-#undef OP_ALIAS
-#undef OP
 };
 
 op_fn *dispatch_handler(const struct op *op)

@@ -15,58 +15,12 @@ enum { EXIT_SIGNALLED = 128 };
 
 /* --- names and operands --- */
 
-/* Where a command is not called like its operation, or takes other operands than the required fields. path "": a
- * command written by hand does it. operands: "field field?"; NULL: the required ones. */
+/* Where a command is not called like its operation, or takes other operands than the required fields (NULL). */
 static const struct spelling {
     const char *op, *path, *operands;
 } spellings[] = {
-    { "sandbox_create", "", NULL },
-    { "sandbox_list", "", NULL },
-    { "sandbox_kill", "", NULL },
-    { "sandbox_renew", "", NULL },
-    { "cmd_run", "", NULL },
-    { "cmd_run_stream", "", NULL },
-    { "cmd_background", "background start", NULL },
-    { "cmd_background_status", "background status", NULL },
-    { "cmd_background_logs", "background logs", NULL },
-    { "cmd_interrupt", "interrupt", "id pid?" },
-    { "exec_start", "durable start", NULL },
-    { "exec_list", "durable list", NULL },
-    { "exec_get", "durable get", NULL },
-    { "exec_output", "durable output", NULL },
-    { "exec_input", "durable input", "execId data?" },
-    { "exec_signal", "durable signal", "execId signal?" },
-    { "fs_read", "", NULL },
-    { "fs_write", "", NULL },
-    { "fs_upload", "", NULL },
-    { "fs_list", "", NULL },
-    { "fs_move", "", NULL },
-    { "fs_info", "file info", "id paths" },
-    { "fs_mkdir", "file mkdir", "id paths" },
-    { "fs_rmdir", "file rmdir", "id paths" },
-    { "fs_search", "file search", "id pattern dir?" },
-    { "fs_chmod", "file chmod", "id mode path" },
-    { "interp_execute", "", NULL },
-    { "interp_install", "install", "id packages" },
-    { "interp_kernels", "kernels", NULL },
-    { "context_execute", "context run", NULL },
-    { "context_execute_stream", "", NULL },
-    { "git_clone", "git clone", "id url path?" },
-    { "git_branch", "git branch", "id name?" },
-    { "image_delete", "", NULL },
-    { "image_delete_query", "image delete", NULL },
-    { "metrics_sandbox", "", NULL },
-    { "metrics_global", "", NULL },
-    { "stream_logs", "", NULL },
-    { "stream_metrics", "", NULL },
-    { "stream_events", "", NULL },
-    { "snapshot_create_short", "", NULL },
-    { "snapshot_create", "snapshot create", "id name?" },
-    { "port_expose", "port expose", "id containerPort hostPort?" },
-    { "proc_kill", "process kill", "id pid signal?" },
-    { "ttl_sweep", "admin sweep", NULL },
-    { "observability_traces", "traces", NULL },
-    { "observability_metrics", "observability metrics", NULL },
+#define VERB(op, path, operands) { #op, path, operands },
+#include "spec/ops.def"
 };
 /* First words of operations' names that people know by another one. */
 static const struct {

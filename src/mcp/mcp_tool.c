@@ -23,12 +23,21 @@
 #define DESTROYS MCP_TOOL_DESTROYS
 #define REPEATS  MCP_TOOL_REPEATS
 #define OPEN     MCP_TOOL_OPEN
+/* clang-format off */
+#define ROW(name, title, op, args, form, detail, hints, help) { #name, title, OP_ID_##op, args, form, detail, hints, help }
+/* clang-format on */
+/* Where the tools stand that are not the contract's: behind those, in the order of the table. */
+enum {
+    LAST_OF_CONTRACT = 38,
+#define TOOL(name, ...) AT_##name,
+#include "spec/ops.def"
+    TOOL_COUNT
+};
 const struct mcp_tool mcp_tool_rows[] = {
-#define TOOL(name, title, op, args, form, detail, hints, help) \
-    { #name, title, OP_ID_##op, args, form, detail, hints, help },
-#include "mcp/mcp_tools.def"
-#undef TOOL
-    { 0 },
+#define TOOL(name, ...)       [AT_##name] = ROW(name, __VA_ARGS__),
+#define CONTRACT_TOOL(n, ...) [(n)-1] = ROW(__VA_ARGS__),
+#include "spec/ops.def"
+    [TOOL_COUNT] = { 0 },
 };
 
 const struct mcp_tool *mcp_tool_find(const char *name)

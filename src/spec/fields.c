@@ -553,3 +553,8 @@ const struct field fields_tokens_create[] = {
     END,
 };
 const struct field fields_tokens_id[] = { FIELDS_PATH_PART("tokenId", "Token id", REF_SHARED), END };
+
+/* --- tables that stand beside their rows --- */
+
+#define FIELDS(name, ...) const struct field name[] = { __VA_ARGS__, END };
+#include "spec/ops.def"

@@ -302,11 +302,33 @@ static json_t *responses_of(const struct op *op)
     return all;
 }
 
+/* The methods of the SDKs, for tools/sdkgen; NULL for an alias. */
+static json_t *methods_of(const struct op *op)
+{
+    static const struct {
+        enum op_id op;
+        const char *text;
+    } methods[] = {
+#define SDK(op, text) { OP_ID_##op, text },
+#include "spec/ops.def"
+    };
+    json_t *list = NULL;
+    for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+        if (op != &spec_ops[methods[i].op])
+            continue;
+        if (!list)
+            list = json_array();
+        (void)json_array_append_new(list, json_string(methods[i].text));
+    }
+    return list;
+}
+
 static json_t *operation_of(const struct op *op)
 {
-    json_t *o = json_pack("{s:s, s:s, s:s, s:b, s:b, s:[s%]}", "operationId", op->name, "summary", op->help,
-                          "x-function", op->fn, "x-safe", !(op->flags & OP_MUTATES), "x-long",
-                          (op->flags & (OP_RATE_EXEC | OP_SLOW)) != 0, "tags", op->fn, strcspn(op->fn, ":"));
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:b, s:b, s:o*, s:[s%]}", "operationId", op->name, "summary", op->help, "x-function",
+                  op->fn, "x-safe", !(op->flags & OP_MUTATES), "x-long", (op->flags & (OP_RATE_EXEC | OP_SLOW)) != 0,
+                  "x-sdk", methods_of(op), "tags", op->fn, strcspn(op->fn, ":"));
     add_parameters(op, o);
     add_body(op, o);
     (void)json_object_set_new(o, "responses", responses_of(op));

@@ -9,8 +9,7 @@
 
 const struct schema schemas_rows[] = {
 #define SCHEMA(name, shape, help) { #name, shape, help },
-#include "spec/schemas.def"
-#undef SCHEMA
+#include "spec/ops.def"
     { 0 },
 };
 

@@ -19,7 +19,6 @@ const struct op spec_ops[OP_COUNT] = {
 #define OP(id, fn, method, path, fields, reply, flags, help) \
     [OP_ID_##id] = { #id, fn, method, path, fields, reply, flags, help },
 #include "spec/ops.def"
-#undef OP
 };
 
 static const char *const type_names[] = {

@@ -82,7 +82,6 @@ enum op_flag {
 enum op_id {
 #define OP(id, fn, method, path, fields, reply, flags, help) OP_ID_##id,
 #include "spec/ops.def"
-#undef OP
     OP_COUNT
 };
 

@@ -1,5 +1,5 @@
 """The published MCP clients and the MCP Inspector, unchanged, against this server: every tool is listed and called, over standard input and
-output and over HTTP. Arguments come from the good call that each operation has in route_examples.py, by the rows of mcp_tools.def."""
+output and over HTTP. Arguments come from the good call that each operation has in route_examples.py, by the TOOL lines of src/spec/ops_*.def."""
 import base64
 import json
 import os
@@ -17,21 +17,22 @@ TOKEN = "mcp-sdk-token"
 SERVER_ENV = {"III_AUTH_TOKEN": TOKEN}
 INSPECTOR, SDK, CLIENT = "2.12.0", "1.32.2", "2.4.0"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-ROW = re.compile(r'^TOOL\((\w+), "[^"]*", (\w+), "([^"]*)",', re.M)
+ROW = re.compile(r'^(?:TOOL\(|CONTRACT_TOOL\((\d+), )(\w+), "[^"]*", (\w+), "([^"]*)",', re.M)
 
 
 def rows():
     """[(tool, operation, {field: argument})] as the table says."""
-    text = (harness.ROOT / "src" / "mcp" / "mcp_tools.def").read_text()
+    spec = harness.ROOT / "src" / "spec"
+    text = "".join((spec / name).read_text() for name in re.findall(r'"spec/(ops_\w+\.def)"', (spec / "ops.def").read_text()))
     found = []
-    for name, op, words in ROW.findall(text):
+    for _, name, op, words in sorted(ROW.findall(text), key=lambda row: int(row[0] or 40)):  # the contract's come first
         names = {}
         for word in words.split():
             shown, field = re.match(r"!?(\w+)(?:[:@](\w+))?", word).groups()
             if not word.startswith("!"):
                 names[field or shown] = shown
         found.append((name, op, names))
-    assert len(found) == len(re.findall(r"^TOOL\(", text, re.M)), "a row that this test cannot read"
+    assert len(found) == len(re.findall(r"^(?:CONTRACT_)?TOOL\(", text, re.M)), "a row that this test cannot read"
     return found
 
 

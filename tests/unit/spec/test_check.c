@@ -7,39 +7,11 @@
 #include "spec/spec.h"
 #include "tap.h"
 
-/* Groups that the server has not switched on yet are checked here all the same. */
-static const struct op all_ops[] = {
-#define OP(id, fn, method, path, fields, reply, flags, help) { #id, fn, method, path, fields, reply, flags, help },
-#include "spec/ops_alerts.def"
-#include "spec/ops_env.def"
-#include "spec/ops_events.def"
-#include "spec/ops_exec.def"
-#include "spec/ops_files.def"
-#include "spec/ops_git.def"
-#include "spec/ops_interpreter.def"
-#include "spec/ops_lifecycle.def"
-#include "spec/ops_metrics.def"
-#include "spec/ops_networks.def"
-#include "spec/ops_observability.def"
-#include "spec/ops_ports.def"
-#include "spec/ops_process.def"
-#include "spec/ops_proxy.def"
-#include "spec/ops_queue.def"
-#include "spec/ops_snapshots.def"
-#include "spec/ops_streams.def"
-#include "spec/ops_templates.def"
-#include "spec/ops_terminal.def"
-#include "spec/ops_volumes.def"
-#include "spec/ops_workers.def"
-#undef OP
-};
-#define N_OPS (sizeof(all_ops) / sizeof(all_ops[0]))
-
 static const struct op *op_named(const char *name)
 {
-    for (size_t i = 0; i < N_OPS; i++)
-        if (strcmp(all_ops[i].name, name) == 0)
-            return &all_ops[i];
+    for (size_t i = 0; i < OP_COUNT; i++)
+        if (strcmp(spec_ops[i].name, name) == 0)
+            return &spec_ops[i];
     printf("# no operation %s\n", name);
     exit(1);
 }
@@ -244,8 +216,8 @@ TEST(texts_lists_and_maps_stop_at_their_limits)
 /* What the rows promise about themselves, for every group. */
 TEST(rows_are_complete)
 {
-    for (size_t i = 0; i < N_OPS; i++) {
-        const struct op *op = &all_ops[i];
+    for (size_t i = 0; i < OP_COUNT; i++) {
+        const struct op *op = &spec_ops[i];
         if (!spec_schema(op->reply))
             printf("# %s: no schema %s\n", op->name, op->reply);
         CHECK(spec_schema(op->reply) != NULL);
@@ -260,10 +232,10 @@ TEST(rows_are_complete)
         }
         CHECK_INT(n_params, n_fields);
         for (size_t k = 0; k < i; k++)
-            CHECK(strcmp(all_ops[k].name, op->name) != 0 &&
-                  (strcmp(all_ops[k].method, op->method) != 0 || strcmp(all_ops[k].path, op->path) != 0));
+            CHECK(strcmp(spec_ops[k].name, op->name) != 0 &&
+                  (strcmp(spec_ops[k].method, op->method) != 0 || strcmp(spec_ops[k].path, op->path) != 0));
     }
-    CHECK(N_OPS >= 98 + 1 + 6); /* the contract, the OpenAPI document, the aliases of workers */
+    CHECK(OP_COUNT >= 98 + 1 + 6); /* the contract, the OpenAPI document, the aliases of workers */
 }
 
 TEST(shapes_become_json_schema)
