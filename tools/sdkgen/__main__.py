@@ -1,4 +1,4 @@
-"""Writes the generated files of the SDKs from docs/openapi.json: ./dev sdkgen, or python3 tools/sdkgen."""
+"""Writes the generated files of the SDKs, and the tables of their pages, from docs/openapi.json: ./dev sdkgen, or python3 tools/sdkgen."""
 import importlib
 import pathlib
 import sys
@@ -10,7 +10,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import devargs  # noqa: E402
 import model  # noqa: E402
 
-LANGUAGES = ("typescript", "python", "rust", "c")
+LANGUAGES = ("typescript", "python", "rust", "c", "docs")
 
 
 def emitters(wanted):

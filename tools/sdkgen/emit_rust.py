@@ -1,4 +1,5 @@
-"""The Rust client's types, operations and error codes, and the table by which its contract driver calls them."""
+"""The Rust client's types, operations, error codes and managers, and the table by which its contract driver calls them."""
+import methods
 from model import Type, pascal, snake
 
 HEADER = "//! Generated from docs/openapi.json by tools/sdkgen; do not edit.\n"
@@ -186,7 +187,7 @@ def method(op, name, returns, send):
             f"{prepare(op)}        self.http().{send}(call).await\n    }}\n")
 
 
-def methods(op):
+def api_methods(op):
     found = []
     if op.reply is not None:
         found.append(method(op, ident(op.name), owned(op.reply), "json"))
@@ -206,7 +207,7 @@ def operations(model):
             "use crate::value::Command;\n\n")
     names = "".join(f'    "{o.name}",\n' for o in model.operations)
     listed = f"/// Every operation of the server.\npub const OPERATIONS: &[&str] = &[\n{names}];\n\n"
-    return head + listed + "impl Api {\n" + "\n".join(m for o in model.operations for m in methods(o)) + "}\n"
+    return head + listed + "impl Api {\n" + "\n".join(m for o in model.operations for m in api_methods(o)) + "}\n"
 
 
 def errors(model):
@@ -239,12 +240,103 @@ def arm(op, name):
     return f"api.{name}({', '.join(args)}).await?"
 
 
+# --- managers ---
+
+def manager_of(group):
+    return group.rust or group.class_name
+
+
+def borrowed_option(t):
+    """The type of an optional argument, and how it becomes a member of the options."""
+    if t.kind in ("string", "enum"):
+        return "Option<&str>", ".map(Into::into)"
+    return f"Option<{owned(t)}>", ""
+
+
+def manager_arguments(m):
+    """(declarations, what the operation's own method gets)"""
+    path, required, optional = split(m.op)
+    given = {a.field.name: a for a in m.arguments}
+    shown = [f"{ident(a.shown)}: {borrowed(a.field.type)}" for a in m.arguments if a.required]
+    passed = [("self.id()" if m.group.name == "sandbox" else "&self.id") if m.bound and f.name == "id" else ident(given[f.name].shown)
+              for f in (*path, *required)]
+    if m.options is not None:
+        return [*shown, f"options: {options_name(m.op)}"], [*passed, "options"]
+    named = [a for a in m.arguments if not a.required]
+    shown += [f"{ident(a.shown)}: {borrowed_option(a.field.type)[0]}" for a in named]
+    if options_name(m.op):
+        members = [f"{ident(a.field.name)}: {ident(a.shown)}{borrowed_option(a.field.type)[1]}" for a in named]
+        members = [text.split(": ")[0] if text.split(": ")[0] == text.split(": ")[1] else text for text in members]
+        all_named = len(named) == len(optional) and not m.op.idempotency_key
+        passed.append(f"{options_name(m.op)} {{ {', '.join([*members, *([] if all_named else ['..Default::default()'])])} }}")
+    return shown, passed
+
+
+def manager_method(model, m):
+    shown, passed = manager_arguments(m)
+    api = "self.api()" if m.group.name == "sandbox" else "self.api"
+    called = event_method(m.op) if m.streams else ident(m.op.name)
+    call = f"{api}.{called}({', '.join(passed)}).await"
+    if m.streams:
+        kind = f"EventStream<{owned(m.op.event)}>"
+    else:
+        kind = owned(methods.member_type(model, m))
+    body = f"Ok({call}?.{ident(m.member)})" if m.member else call
+    return (f"{doc(m.op.help, '    ')}    pub async fn {method_name(m)}(&self{''.join(', ' + a for a in shown)}) -> Result<{kind}> {{\n"
+            f"        {body}\n    }}\n")
+
+
+def method_name(m):
+    return ident(m.name_in("rust"))
+
+
+def managers(model):
+    blocks = []
+    for group in methods.GROUPS:
+        made = methods.of_group(model, group, "rust")
+        if made:
+            blocks.append(f"impl {manager_of(group)} {{\n" + "\n".join(manager_method(model, m) for m in made) + "}\n")
+    return (HEADER + "\nuse std::collections::BTreeMap;\n\nuse super::types::*;\nuse crate::error::Result;\nuse crate::files::FileSystem;\n"
+            "use crate::managers::*;\nuse crate::sandbox::Sandbox;\nuse crate::server::*;\nuse crate::sse::EventStream;\nuse crate::terminal::TerminalManager;\n"
+            "use crate::value::Command;\n\n" + "\n".join(blocks))
+
+
+def manager_arm(m):
+    """The same call as arm(), by the method that users call."""
+    if m.group.name == "sandbox":
+        owner = "sandbox(api, args).await?"
+    elif m.group.in_sandbox:
+        owner = f"{manager_of(m.group)}::of(api, &id(args)?)" if m.bound else f'{manager_of(m.group)}::of(api, "")'
+    else:
+        owner = f"{manager_of(m.group)}::new(api.http().clone())"
+    _, required, optional = split(m.op)
+    shown, _ = manager_arguments(m)
+    args = [from_json(a.field) for a in m.arguments if a.required]
+    if any(text.startswith("options: ") for text in shown):
+        rest = ", ..options(args)?" if optional else ""
+        args.append(f"{options_name(m.op)} {{ idempotency_key: key(args){rest} }}" if m.op.idempotency_key else "options(args)?")
+    else:
+        for a in m.arguments:
+            if not a.required:
+                text = a.field.type.kind in ("string", "enum")
+                args.append(f'arg::<Option<{owned(a.field.type)}>>(args, "{a.field.name}")?{".as_deref()" if text else ""}')
+    return f"{owner}.{method_name(m)}({', '.join(args)}).await?"
+
+
+def driver_arm(op, streams):
+    made = next((m for m in op.methods if m.streams == streams and not m.is_by_hand("rust")), None)
+    if made and made.member:
+        return f'json!({{ "{made.member}": {manager_arm(made)} }})'
+    call = manager_arm(made) if made else arm(op, event_method(op) if streams else ident(op.name))
+    return f"values({call})" if streams else f"value({call})?"
+
+
 def dispatch(model):
-    plain = "".join(f'        "{o.name}" => value({arm(o, ident(o.name))})?,\n' for o in model.operations if o.reply is not None)
-    streams = "".join(f'        "{o.name}" => values({arm(o, event_method(o))}),\n' for o in model.operations if o.event is not None)
+    plain = "".join(f'        "{o.name}" => {driver_arm(o, False)},\n' for o in model.operations if o.reply is not None)
+    streams = "".join(f'        "{o.name}" => {driver_arm(o, True)},\n' for o in model.operations if o.event is not None)
     always = ", ".join(f'"{o.name}"' for o in model.operations if o.reply is None)
-    return (HEADER + "\nuse std::collections::BTreeMap;\n\nuse iii_sandbox::*;\nuse serde_json::Value;\n\n"
-            "use crate::args::{arg, key, options, value, values, Values};\n\n"
+    return (HEADER + "\nuse std::collections::BTreeMap;\n\nuse iii_sandbox::*;\nuse serde_json::{json, Value};\n\n"
+            "use crate::args::{arg, id, key, options, sandbox, value, values, Values};\n\n"
             f"/// Operations that always stream.\npub const STREAMS: &[&str] = &[{always}];\n\n"
             "pub async fn call(api: &Api, name: &str, args: &Value) -> Result<Value> {\n    Ok(match name {\n"
             f"{plain}        _ => return Err(unknown(name)),\n    }})\n}}\n\n"
@@ -255,11 +347,12 @@ def dispatch(model):
 
 
 def files(model):
-    mod = (HEADER + "\nmod errors;\nmod ops;\nmod types;\n\npub use errors::ErrorCode;\npub use ops::OPERATIONS;\npub use types::*;\n")
+    mod = (HEADER + "\nmod errors;\nmod managers;\nmod ops;\nmod types;\n\npub use errors::ErrorCode;\npub use ops::OPERATIONS;\npub use types::*;\n")
     return {
         "sdk/rust/src/generated/mod.rs": mod,
         "sdk/rust/src/generated/types.rs": types(model),
         "sdk/rust/src/generated/ops.rs": operations(model),
+        "sdk/rust/src/generated/managers.rs": managers(model),
         "sdk/rust/src/generated/errors.rs": errors(model),
         "sdk/rust/contract/dispatch.rs": dispatch(model),
     }

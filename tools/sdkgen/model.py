@@ -6,6 +6,8 @@ import dataclasses
 import json
 import re
 
+import methods
+
 PREFIX = "#/components/schemas/"
 # Names that clients have always had for objects of the wire; the plain ones belong to their classes.
 PUBLIC_NAMES = {"Sandbox": "SandboxInfo", "Snapshot": "SnapshotInfo", "QueueJob": "QueueJobInfo", "InterpretResult": "CodeResult",
@@ -72,6 +74,7 @@ class Operation:
     errors: tuple
     tag: str
     alias_of: str = ""
+    methods: tuple = ()  # of the SDKs' classes: methods.Method
 
     def where(self, place):
         return tuple(f for f in self.fields if f.where == place)
@@ -200,8 +203,9 @@ def operation(reader, path, method, row, first_of):
     errors = tuple(r["$ref"].rsplit("/", 1)[1] for status, r in row["responses"].items() if status != "200")
     key = any(p["name"] == "Idempotency-Key" for p in row.get("parameters", ()))
     first = first_of.setdefault(row["x-function"], name)
-    return Operation(name, row["x-function"], row["summary"], method.upper(), path, request_fields(reader, name, row), reply, event, stream,
-                     row["x-long"], row["x-safe"], key, row.get("security") != [], errors, row["tags"][0], "" if first == name else first)
+    op = Operation(name, row["x-function"], row["summary"], method.upper(), path, request_fields(reader, name, row), reply, event, stream,
+                   row["x-long"], row["x-safe"], key, row.get("security") != [], errors, row["tags"][0], "" if first == name else first)
+    return op if op.alias_of else dataclasses.replace(op, methods=methods.read(op, row.get("x-sdk")))
 
 
 def read(path):

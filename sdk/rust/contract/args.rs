@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use futures_util::{Stream, StreamExt};
-use iii_sandbox::{EventStream, Result, SandboxError};
+use iii_sandbox::{Api, EventStream, Result, Sandbox, SandboxError};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,6 +14,14 @@ pub type Values = Pin<Box<dyn Stream<Item = Result<Value>> + Send>>;
 pub fn arg<T: DeserializeOwned>(args: &Value, name: &str) -> Result<T> {
     let given = args.get(name).cloned().unwrap_or(Value::Null);
     serde_json::from_value(given).map_err(|e| SandboxError::InvalidArgument(format!("{name}: {e}")))
+}
+
+pub fn id(args: &Value) -> Result<String> {
+    arg(args, "id")
+}
+
+pub async fn sandbox(api: &Api, args: &Value) -> Result<Sandbox> {
+    Ok(Sandbox::new(api.clone(), api.sandbox_get(&id(args)?).await?))
 }
 
 /// The optional ones.

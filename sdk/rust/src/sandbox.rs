@@ -139,17 +139,6 @@ impl Sandbox {
         self.api.cmd_background_logs(exec_id, CmdBackgroundLogsOptions { cursor }).await
     }
 
-    /// Interrupts one process, or every command that runs.
-    pub async fn interrupt(&self, pid: Option<i64>) -> Result<Success> {
-        self.api.cmd_interrupt(self.id(), CmdInterruptOptions { pid }).await
-    }
-
-    /// A copy with the same files.
-    pub async fn clone_sandbox(&self, name: Option<&str>) -> Result<SandboxInfo> {
-        let options = SandboxCloneOptions { name: name.map(Into::into), ..Default::default() };
-        self.api.sandbox_clone(self.id(), options).await
-    }
-
     /// Several copies at once.
     pub async fn fork(&self, count: i64, name: Option<&str>) -> Result<Vec<Sandbox>> {
         let options = SandboxForkOptions { count: Some(count), name: name.map(Into::into), ..Default::default() };
@@ -173,24 +162,6 @@ impl Sandbox {
 
     pub async fn kill(&self) -> Result<()> {
         self.api.sandbox_kill(self.id()).await.map(drop)
-    }
-
-    pub async fn metrics(&self) -> Result<SandboxMetrics> {
-        self.api.metrics_sandbox(self.id()).await
-    }
-
-    pub async fn snapshot(&self, name: Option<&str>) -> Result<SnapshotInfo> {
-        let options = SnapshotCreateOptions { name: name.map(Into::into) };
-        self.api.snapshot_create(self.id(), options).await
-    }
-
-    /// Puts the files back to a snapshot.
-    pub async fn restore(&self, snapshot_id: &str) -> Result<SandboxInfo> {
-        self.api.snapshot_restore(self.id(), snapshot_id).await
-    }
-
-    pub async fn list_snapshots(&self) -> Result<SnapshotList> {
-        self.api.snapshot_list(self.id()).await
     }
 
     /// Asks the server for `info` again.

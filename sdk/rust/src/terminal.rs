@@ -21,18 +21,6 @@ manager! {
 }
 
 impl TerminalManager {
-    pub async fn create(&self, options: TerminalCreateOptions) -> Result<TerminalSession> {
-        self.api.terminal_create(&self.id, options).await
-    }
-
-    pub async fn resize(&self, session_id: &str, cols: i64, rows: i64) -> Result<TerminalSize> {
-        self.api.terminal_resize(&self.id, session_id, cols, rows).await
-    }
-
-    pub async fn close(&self, session_id: &str) -> Result<TerminalClosed> {
-        self.api.terminal_close(&self.id, session_id).await
-    }
-
     /// A new session, and a connection to it.
     pub async fn open(&self, options: TerminalCreateOptions) -> Result<Terminal> {
         let session = self.create(options).await?;

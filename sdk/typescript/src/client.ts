@@ -17,7 +17,7 @@ import {
   TemplateManager,
   TokenManager,
   VolumeManager,
-} from "./managers/server.js";
+} from "./generated/managers.js";
 import { Sandbox } from "./sandbox.js";
 
 export const DEFAULT_IMAGE = "python:3.12-slim";

@@ -15,27 +15,30 @@ export type * from "./generated/types.js";
 export { Api } from "./generated/api.js";
 export { operations, type OperationName } from "./generated/operations.js";
 export type { Operation } from "./operation.js";
-export { BackgroundManager, DurableManager } from "./managers/commands.js";
-export { EgressManager } from "./managers/egress.js";
-export { EnvManager } from "./managers/env.js";
-export { FilesystemManager } from "./managers/filesystem.js";
-export { GitManager } from "./managers/git.js";
-export { ContextManager, InterpreterManager } from "./managers/interpreter.js";
-export { MonitorManager } from "./managers/monitor.js";
-export { PortManager, ProxyManager } from "./managers/ports.js";
-export { ProcessManager } from "./managers/processes.js";
-export { QueueManager } from "./managers/queue.js";
 export {
   AdminClient,
+  BackgroundManager,
+  ContextManager,
+  DurableManager,
+  EgressManager,
+  EnvManager,
   EventManager,
+  GitManager,
   ImageManager,
+  MonitorManager,
   NetworkManager,
   ObservabilityClient,
+  ProcessManager,
+  ProxyManager,
+  QueueManager,
   SnapshotManager,
+  StreamManager,
   TemplateManager,
   TokenManager,
   VolumeManager,
-} from "./managers/server.js";
-export { StreamManager } from "./managers/streams.js";
+} from "./generated/managers.js";
+export { FilesystemManager } from "./managers/filesystem.js";
+export { InterpreterManager } from "./managers/interpreter.js";
+export { PortManager } from "./managers/ports.js";
 export { TerminalManager, type TerminalOptions } from "./managers/terminal.js";
 export { LiveTerminal, type TerminalEnd } from "./live-terminal.js";

@@ -1,29 +1,24 @@
 import "./dispose.js";
 import { ApiError } from "./errors.js";
 import { Api } from "./generated/api.js";
-import type {
-  ExecResult,
-  ExecStreamChunk,
-  SandboxFork,
-  SandboxInfo,
-  SandboxMetrics,
-  SnapshotInfo,
-  SnapshotList,
-  Success,
-} from "./generated/types.js";
+import {
+  BackgroundManager,
+  DurableManager,
+  EgressManager,
+  EnvManager,
+  GitManager,
+  MonitorManager,
+  ProcessManager,
+  ProxyManager,
+  QueueManager,
+  SandboxMethods,
+  StreamManager,
+} from "./generated/managers.js";
+import type { ExecResult, SandboxInfo } from "./generated/types.js";
 import type { CallOptions, HttpClient } from "./http.js";
-import { upTo } from "./last.js";
-import { BackgroundManager, DurableManager } from "./managers/commands.js";
-import { EgressManager } from "./managers/egress.js";
-import { EnvManager } from "./managers/env.js";
 import { FilesystemManager } from "./managers/filesystem.js";
-import { GitManager } from "./managers/git.js";
 import { InterpreterManager } from "./managers/interpreter.js";
-import { MonitorManager } from "./managers/monitor.js";
-import { PortManager, ProxyManager } from "./managers/ports.js";
-import { ProcessManager } from "./managers/processes.js";
-import { QueueManager } from "./managers/queue.js";
-import { StreamManager } from "./managers/streams.js";
+import { PortManager } from "./managers/ports.js";
 import { TerminalManager } from "./managers/terminal.js";
 
 export interface ExecOptions extends CallOptions {
@@ -34,7 +29,7 @@ export interface ExecOptions extends CallOptions {
 }
 
 /** One sandbox. `await using box = await createSandbox()` kills it at the end of the block. */
-export class Sandbox {
+export class Sandbox extends SandboxMethods {
   readonly background: BackgroundManager;
   readonly durable: DurableManager;
   readonly egress: EgressManager;
@@ -49,13 +44,14 @@ export class Sandbox {
   readonly queue: QueueManager;
   readonly streams: StreamManager;
   readonly terminal: TerminalManager;
-  private readonly api: Api;
+  protected readonly api: Api;
 
   constructor(
     http: HttpClient,
     /** As of the last create, get, refresh, pause, resume or renew. */
     public info: SandboxInfo,
   ) {
+    super();
     const api = new Api(http);
     this.api = api;
     this.background = new BackgroundManager(api, info.id);
@@ -86,61 +82,6 @@ export class Sandbox {
   exec(command: string | string[], options: number | ExecOptions = {}): Promise<ExecResult> {
     const { timeout, cwd, ...rest } = typeof options === "number" ? { timeout: options } : options;
     return this.api.cmdRun({ id: this.id, command, timeout, cwd }, rest);
-  }
-
-  /** Runs a command and gives its output as it comes; the last event is `exit`. Leaving the loop ends the command. */
-  execStream(command: string | string[], options: ExecOptions = {}): AsyncGenerator<ExecStreamChunk, void, undefined> {
-    const { timeout, cwd, ...rest } = options;
-    return upTo(this.api.cmdRunStream({ id: this.id, command, timeout, cwd }, rest), "exit");
-  }
-
-  /** SIGINT to one process, or to every running command. */
-  interrupt(pid?: number): Promise<Success> {
-    return this.api.cmdInterrupt({ id: this.id, pid });
-  }
-
-  /** A new sandbox with the files and configuration of this one. */
-  clone(name?: string, options?: CallOptions): Promise<SandboxInfo> {
-    return this.api.sandboxClone({ id: this.id, name }, options);
-  }
-
-  /** Several at once. */
-  fork(options: { count?: number; name?: string } & CallOptions = {}): Promise<SandboxFork> {
-    const { count, name, ...rest } = options;
-    return this.api.sandboxFork({ id: this.id, count, name }, rest);
-  }
-
-  async pause(): Promise<SandboxInfo> {
-    return (this.info = await this.api.sandboxPause({ id: this.id }));
-  }
-
-  async resume(): Promise<SandboxInfo> {
-    return (this.info = await this.api.sandboxResume({ id: this.id }));
-  }
-
-  /** Sets the time of expiry, in milliseconds since the epoch. */
-  async renew(expiresAt: number): Promise<SandboxInfo> {
-    return (this.info = await this.api.sandboxRenew({ id: this.id, expiresAt }));
-  }
-
-  kill(): Promise<Success> {
-    return this.api.sandboxKill({ id: this.id });
-  }
-
-  metrics(): Promise<SandboxMetrics> {
-    return this.api.metricsSandbox({ id: this.id });
-  }
-
-  snapshot(name?: string): Promise<SnapshotInfo> {
-    return this.api.snapshotCreate({ id: this.id, name });
-  }
-
-  restore(snapshotId: string): Promise<SandboxInfo> {
-    return this.api.snapshotRestore({ id: this.id, snapshotId });
-  }
-
-  listSnapshots(): Promise<SnapshotList> {
-    return this.api.snapshotList({ id: this.id });
   }
 
   /** Reads `info` anew. */

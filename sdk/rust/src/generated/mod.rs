@@ -1,6 +1,7 @@
 //! Generated from docs/openapi.json by tools/sdkgen; do not edit.
 
 mod errors;
+mod managers;
 mod ops;
 mod types;
 

@@ -1,48 +1,8 @@
-import type { Api } from "../generated/api.js";
-import type { FileInfo, FileMetadata, FsMoveMove, Success } from "../generated/types.js";
-
-const WORKSPACE = "/workspace";
+import { FilesystemMethods } from "../generated/managers.js";
+import type { FileMetadata, FsMoveMove, Success } from "../generated/types.js";
 
 /** Files of a running sandbox. Relative paths are below its working folder. */
-export class FilesystemManager {
-  constructor(
-    private readonly api: Api,
-    private readonly id: string,
-  ) {}
-
-  /** The text of a file; bytes that are not UTF-8 are replaced. See download for all others. */
-  read(path: string): Promise<string> {
-    return this.api.fsRead({ id: this.id, path });
-  }
-
-  /** Writes text, making missing parent folders. */
-  write(path: string, content: string): Promise<Success> {
-    return this.api.fsWrite({ id: this.id, path, content });
-  }
-
-  delete(path: string): Promise<Success> {
-    return this.api.fsDelete({ id: this.id, path });
-  }
-
-  list(path: string = WORKSPACE): Promise<FileInfo[]> {
-    return this.api.fsList({ id: this.id, path });
-  }
-
-  /** Absolute paths of regular files whose name matches a glob. */
-  search(pattern: string, dir: string = WORKSPACE): Promise<string[]> {
-    return this.api.fsSearch({ id: this.id, pattern, dir });
-  }
-
-  /** Writes bytes that are given as base64. */
-  upload(path: string, base64: string): Promise<Success> {
-    return this.api.fsUpload({ id: this.id, path, content: base64 });
-  }
-
-  /** The bytes of a file as base64. */
-  download(path: string): Promise<string> {
-    return this.api.fsDownload({ id: this.id, path });
-  }
-
+export class FilesystemManager extends FilesystemMethods {
   writeBytes(path: string, bytes: Uint8Array): Promise<Success> {
     return this.upload(path, toBase64(bytes));
   }
@@ -73,10 +33,6 @@ export class FilesystemManager {
   /** Removes folders with everything in them. */
   rmdir(path: string | string[]): Promise<Success> {
     return this.api.fsRmdir({ id: this.id, ...several(path) });
-  }
-
-  chmod(path: string, mode: string): Promise<Success> {
-    return this.api.fsChmod({ id: this.id, path, mode });
   }
 }
 

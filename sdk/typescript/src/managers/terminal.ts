@@ -1,6 +1,5 @@
-import type { Api } from "../generated/api.js";
+import { TerminalMethods } from "../generated/managers.js";
 import { websockets } from "../generated/operations.js";
-import type { TerminalClosed, TerminalSession, TerminalSize } from "../generated/types.js";
 import { openSocket } from "../socket.js";
 import { LiveTerminal } from "../live-terminal.js";
 
@@ -11,24 +10,7 @@ export interface TerminalOptions {
 }
 
 /** Shells on a real pseudo terminal. */
-export class TerminalManager {
-  constructor(
-    private readonly api: Api,
-    private readonly id: string,
-  ) {}
-
-  create(options: TerminalOptions = {}): Promise<TerminalSession> {
-    return this.api.terminalCreate({ id: this.id, cols: 80, rows: 24, ...options });
-  }
-
-  resize(sessionId: string, cols: number, rows: number): Promise<TerminalSize> {
-    return this.api.terminalResize({ id: this.id, sessionId, cols, rows });
-  }
-
-  close(sessionId: string): Promise<TerminalClosed> {
-    return this.api.terminalClose({ id: this.id, sessionId });
-  }
-
+export class TerminalManager extends TerminalMethods {
   /** Connects to a session: its output and your keys, live. Several may be connected; all see the same. */
   async connect(sessionId: string): Promise<LiveTerminal> {
     const path = websockets.terminal

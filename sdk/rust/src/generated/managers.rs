@@ -1,0 +1,581 @@
+//! Generated from docs/openapi.json by tools/sdkgen; do not edit.
+
+use std::collections::BTreeMap;
+
+use super::types::*;
+use crate::error::Result;
+use crate::files::FileSystem;
+use crate::managers::*;
+use crate::sandbox::Sandbox;
+use crate::server::*;
+use crate::sse::EventStream;
+use crate::terminal::TerminalManager;
+use crate::value::Command;
+
+impl Sandbox {
+    /// Start a new sandbox with the files and configuration of this one
+    pub async fn clone_sandbox(&self, name: Option<&str>) -> Result<SandboxInfo> {
+        self.api().sandbox_clone(self.id(), SandboxCloneOptions { name: name.map(Into::into), ..Default::default() }).await
+    }
+
+    /// Send SIGINT to one process, or to every running command
+    pub async fn interrupt(&self, pid: Option<i64>) -> Result<Success> {
+        self.api().cmd_interrupt(self.id(), CmdInterruptOptions { pid }).await
+    }
+
+    /// Take a snapshot
+    pub async fn snapshot(&self, name: Option<&str>) -> Result<SnapshotInfo> {
+        self.api().snapshot_create(self.id(), SnapshotCreateOptions { name: name.map(Into::into) }).await
+    }
+
+    /// List the snapshots of a sandbox
+    pub async fn list_snapshots(&self) -> Result<SnapshotList> {
+        self.api().snapshot_list(self.id()).await
+    }
+
+    /// Restore a sandbox to a snapshot
+    pub async fn restore(&self, snapshot_id: &str) -> Result<SandboxInfo> {
+        self.api().snapshot_restore(self.id(), snapshot_id).await
+    }
+
+    /// Resource use of one sandbox
+    pub async fn metrics(&self) -> Result<SandboxMetrics> {
+        self.api().metrics_sandbox(self.id()).await
+    }
+}
+
+impl ContextManager {
+    /// Start a context: an interpreter whose variables live between calls
+    pub async fn create(&self, options: ContextCreateOptions) -> Result<Context> {
+        self.api.context_create(&self.id, options).await
+    }
+
+    /// List the contexts of a sandbox
+    pub async fn list(&self) -> Result<Vec<Context>> {
+        Ok(self.api.context_list(&self.id).await?.contexts)
+    }
+
+    /// One context
+    pub async fn get(&self, context_id: &str) -> Result<Context> {
+        self.api.context_get(&self.id, context_id).await
+    }
+
+    /// Delete a context
+    pub async fn delete(&self, context_id: &str) -> Result<ContextDeleted> {
+        self.api.context_delete(&self.id, context_id).await
+    }
+
+    /// Interrupt the code that a context runs; its variables stay
+    pub async fn interrupt(&self, context_id: &str) -> Result<ContextInterrupted> {
+        self.api.context_interrupt(&self.id, context_id).await
+    }
+
+    /// Restart a context: same id, no variables
+    pub async fn restart(&self, context_id: &str) -> Result<Context> {
+        self.api.context_restart(&self.id, context_id).await
+    }
+}
+
+impl JobManager {
+    /// Start a durable command, which outlives the connection
+    pub async fn start(&self, command: impl Into<Command>, options: ExecStartOptions) -> Result<DurableExec> {
+        self.api.exec_start(&self.id, command, options).await
+    }
+
+    /// Durable commands of a sandbox, including those that have exited
+    pub async fn list(&self) -> Result<Vec<DurableExec>> {
+        Ok(self.api.exec_list(&self.id).await?.execs)
+    }
+
+    /// State of a durable command
+    pub async fn get(&self, exec_id: &str) -> Result<DurableExec> {
+        self.api.exec_get(exec_id).await
+    }
+
+    /// Output of a durable command from a byte offset; as server-sent events with follow or Accept: text/event-stream
+    pub async fn output(&self, exec_id: &str, options: ExecOutputOptions) -> Result<ExecOutput> {
+        self.api.exec_output(exec_id, options).await
+    }
+
+    /// Write to the standard input of a durable command, or close it
+    pub async fn input(&self, exec_id: &str, options: ExecInputOptions) -> Result<ExecWritten> {
+        self.api.exec_input(exec_id, options).await
+    }
+
+    /// Send a signal to the process group of a durable command
+    pub async fn signal(&self, exec_id: &str, signal: Option<&str>) -> Result<ExecSignalled> {
+        self.api.exec_signal(exec_id, ExecSignalOptions { signal: signal.map(Into::into) }).await
+    }
+}
+
+impl EgressManager {
+    /// What the sandbox may connect to
+    pub async fn get(&self) -> Result<EgressPolicy> {
+        self.api.egress_get(&self.id).await
+    }
+
+    /// Change what the sandbox may connect to; open connections that the new policy denies are closed
+    pub async fn set(&self, options: EgressSetOptions) -> Result<EgressPolicy> {
+        self.api.egress_set(&self.id, options).await
+    }
+}
+
+impl EnvManager {
+    /// Get one variable
+    pub async fn get(&self, key: &str) -> Result<EnvValue> {
+        self.api.env_get(&self.id, key).await
+    }
+
+    /// List the effective environment
+    pub async fn list(&self) -> Result<EnvList> {
+        self.api.env_list(&self.id).await
+    }
+
+    /// Delete a variable; a missing one is not an error
+    pub async fn delete(&self, key: &str) -> Result<EnvDeleted> {
+        self.api.env_delete(&self.id, key).await
+    }
+}
+
+impl FileSystem {
+    /// Read a text file
+    pub async fn read(&self, path: &str) -> Result<Text> {
+        self.api.fs_read(&self.id, path).await
+    }
+
+    /// Write a text file; missing parent folders are created
+    pub async fn write(&self, path: &str, content: &str) -> Result<Success> {
+        self.api.fs_write(&self.id, path, content).await
+    }
+
+    /// Delete a file; a missing one is not an error
+    pub async fn delete(&self, path: &str) -> Result<Success> {
+        self.api.fs_delete(&self.id, path).await
+    }
+
+    /// List a folder; a missing one is empty
+    pub async fn list(&self, path: Option<&str>) -> Result<FileInfoList> {
+        self.api.fs_list(&self.id, FsListOptions { path: path.map(Into::into) }).await
+    }
+
+    /// Find regular files by a glob on their name
+    pub async fn search(&self, pattern: &str, dir: Option<&str>) -> Result<PathList> {
+        self.api.fs_search(&self.id, pattern, FsSearchOptions { dir: dir.map(Into::into) }).await
+    }
+
+    /// Write a file from base64
+    pub async fn upload(&self, path: &str, content: &str) -> Result<Success> {
+        self.api.fs_upload(&self.id, path, content).await
+    }
+
+    /// Read a file as base64
+    pub async fn download(&self, path: &str) -> Result<Base64> {
+        self.api.fs_download(&self.id, path).await
+    }
+
+    /// Move files in order, up to the first failure
+    pub async fn move_all(&self, moves: &[FsMoveMove]) -> Result<Success> {
+        self.api.fs_move(&self.id, moves).await
+    }
+
+    /// Change the mode of a file
+    pub async fn chmod(&self, path: &str, mode: &str) -> Result<Success> {
+        self.api.fs_chmod(&self.id, path, mode).await
+    }
+}
+
+impl GitManager {
+    /// Clone a repository
+    pub async fn clone_repo(&self, url: &str, options: GitCloneOptions) -> Result<ExecResult> {
+        self.api.git_clone(&self.id, url, options).await
+    }
+
+    /// Branch and changed files
+    pub async fn status(&self, path: Option<&str>) -> Result<GitStatus> {
+        self.api.git_status(&self.id, GitStatusOptions { path: path.map(Into::into) }).await
+    }
+
+    /// Commit; with all, stage everything first
+    pub async fn commit(&self, message: &str, options: GitCommitOptions) -> Result<ExecResult> {
+        self.api.git_commit(&self.id, message, options).await
+    }
+
+    /// Changes of the working tree, or staged changes
+    pub async fn diff(&self, options: GitDiffOptions) -> Result<GitDiff> {
+        self.api.git_diff(&self.id, options).await
+    }
+
+    /// Commits, newest first
+    pub async fn log(&self, options: GitLogOptions) -> Result<GitLog> {
+        self.api.git_log(&self.id, options).await
+    }
+
+    /// List branches; with a name, create or delete that branch first
+    pub async fn branch(&self, options: GitBranchOptions) -> Result<GitBranches> {
+        self.api.git_branch(&self.id, options).await
+    }
+
+    /// Check out a branch, tag or commit
+    pub async fn checkout(&self, r#ref: &str, path: Option<&str>) -> Result<ExecResult> {
+        self.api.git_checkout(&self.id, r#ref, GitCheckoutOptions { path: path.map(Into::into) }).await
+    }
+
+    /// Push to a remote
+    pub async fn push(&self, options: GitPushOptions) -> Result<ExecResult> {
+        self.api.git_push(&self.id, options).await
+    }
+
+    /// Pull from a remote
+    pub async fn pull(&self, options: GitPullOptions) -> Result<ExecResult> {
+        self.api.git_pull(&self.id, options).await
+    }
+}
+
+impl CodeInterpreter {
+    /// Run source code
+    pub async fn run(&self, code: &str, language: Option<&str>) -> Result<CodeResult> {
+        self.api.interp_execute(&self.id, code, InterpExecuteOptions { language: language.map(Into::into) }).await
+    }
+
+    /// List the languages
+    pub async fn kernels(&self) -> Result<KernelList> {
+        self.api.interp_kernels(&self.id).await
+    }
+}
+
+impl MonitorManager {
+    /// Set an alert
+    pub async fn set_alert(&self, metric: &str, threshold: f64, action: Option<&str>) -> Result<ResourceAlert> {
+        self.api.alert_set(&self.id, metric, threshold, AlertSetOptions { action: action.map(Into::into) }).await
+    }
+
+    /// List alerts
+    pub async fn list_alerts(&self) -> Result<AlertList> {
+        self.api.alert_list(&self.id).await
+    }
+
+    /// Delete an alert
+    pub async fn delete_alert(&self, alert_id: &str) -> Result<Deleted> {
+        self.api.alert_delete(alert_id).await
+    }
+
+    /// Alerts that fired, newest first
+    pub async fn history(&self, limit: Option<i64>) -> Result<AlertEventPage> {
+        self.api.alert_history(&self.id, AlertHistoryOptions { limit }).await
+    }
+}
+
+impl PortManager {
+    /// Expose a port
+    pub async fn expose(&self, container_port: i64, host_port: Option<i64>, protocol: Option<&str>) -> Result<PortMapping> {
+        self.api.port_expose(&self.id, container_port, PortExposeOptions { host_port, protocol: protocol.map(Into::into) }).await
+    }
+
+    /// List exposed ports
+    pub async fn list(&self) -> Result<PortList> {
+        self.api.port_list(&self.id).await
+    }
+
+    /// Stop exposing a port, for every protocol
+    pub async fn unexpose(&self, container_port: i64) -> Result<PortRemoved> {
+        self.api.port_unexpose(&self.id, container_port).await
+    }
+}
+
+impl ProcessManager {
+    /// List processes
+    pub async fn list(&self) -> Result<ProcessList> {
+        self.api.proc_list(&self.id).await
+    }
+
+    /// List processes with their use of CPU and memory
+    pub async fn top(&self) -> Result<ProcessTop> {
+        self.api.proc_top(&self.id).await
+    }
+
+    /// Send a signal to a process
+    pub async fn kill(&self, pid: i64, signal: Option<&str>) -> Result<ProcessKilled> {
+        self.api.proc_kill(&self.id, pid, ProcKillOptions { signal: signal.map(Into::into) }).await
+    }
+}
+
+impl PortManager {
+    /// Send an HTTP request to an exposed port
+    pub async fn request(&self, port: i64, options: ProxyRequestOptions) -> Result<ProxyReply> {
+        self.api.proxy_request(&self.id, port, options).await
+    }
+
+    /// Change the given proxy settings and return all of them
+    pub async fn configure(&self, options: ProxyConfigOptions) -> Result<ProxyConfig> {
+        self.api.proxy_config(&self.id, options).await
+    }
+}
+
+impl QueueManager {
+    /// Queue a command
+    pub async fn submit(&self, command: impl Into<Command>, options: QueueSubmitOptions) -> Result<QueueJobInfo> {
+        self.api.queue_submit(&self.id, command, options).await
+    }
+
+    /// State of a queued command
+    pub async fn status(&self, job_id: &str) -> Result<QueueJobInfo> {
+        self.api.queue_status(job_id).await
+    }
+
+    /// Cancel a waiting command, or terminate a running one
+    pub async fn cancel(&self, job_id: &str) -> Result<QueueCancelled> {
+        self.api.queue_cancel(job_id).await
+    }
+
+    /// Retry a command that finally failed
+    pub async fn retry(&self, job_id: &str) -> Result<QueueJobInfo> {
+        self.api.queue_retry(job_id).await
+    }
+}
+
+impl StreamManager {
+    /// Output of the sandbox's main process, line by line
+    pub async fn logs(&self, options: StreamLogsOptions) -> Result<EventStream<LogEvent>> {
+        self.api.stream_logs(&self.id, options).await
+    }
+
+    /// Resource use at an interval
+    pub async fn metrics(&self, interval: Option<i64>) -> Result<EventStream<SandboxMetrics>> {
+        self.api.stream_metrics(&self.id, StreamMetricsOptions { interval }).await
+    }
+}
+
+impl TerminalManager {
+    /// Open a terminal
+    pub async fn create(&self, options: TerminalCreateOptions) -> Result<TerminalSession> {
+        self.api.terminal_create(&self.id, options).await
+    }
+
+    /// Change the size of a terminal
+    pub async fn resize(&self, session_id: &str, cols: i64, rows: i64) -> Result<TerminalSize> {
+        self.api.terminal_resize(&self.id, session_id, cols, rows).await
+    }
+
+    /// Close a terminal and terminate its shell
+    pub async fn close(&self, session_id: &str) -> Result<TerminalClosed> {
+        self.api.terminal_close(&self.id, session_id).await
+    }
+}
+
+impl AdminClient {
+    /// Counters of the server
+    pub async fn metrics(&self) -> Result<GlobalMetrics> {
+        self.api.metrics_global().await
+    }
+
+    /// Whether the server answers
+    pub async fn health(&self) -> Result<Health> {
+        self.api.health().await
+    }
+
+    /// State of the warm pool
+    pub async fn pool_status(&self) -> Result<PoolStatus> {
+        self.api.pool_status().await
+    }
+
+    /// Remove expired sandboxes now
+    pub async fn sweep(&self) -> Result<Swept> {
+        self.api.ttl_sweep().await
+    }
+
+    /// This API as an OpenAPI 3.1 document
+    pub async fn openapi(&self) -> Result<OpenApi> {
+        self.api.openapi().await
+    }
+
+    /// List workers
+    pub async fn workers(&self) -> Result<WorkerList> {
+        self.api.worker_list().await
+    }
+
+    /// The worker with the most free capacity
+    pub async fn select_worker(&self) -> Result<WorkerSelected> {
+        self.api.worker_select().await
+    }
+
+    /// Take over sandboxes of dead workers
+    pub async fn reap_workers(&self) -> Result<WorkersReaped> {
+        self.api.worker_reap().await
+    }
+
+    /// Take ownership of local sandboxes that have no owner
+    pub async fn migrate_workers(&self) -> Result<WorkersMigrated> {
+        self.api.worker_migrate().await
+    }
+
+    /// Write this worker's heartbeat now
+    pub async fn heartbeat(&self) -> Result<WorkerInfo> {
+        self.api.worker_heartbeat().await
+    }
+}
+
+impl EventManager {
+    /// Past events, newest first
+    pub async fn history(&self, options: EventHistoryOptions) -> Result<EventPage> {
+        self.api.event_history(options).await
+    }
+
+    /// Publish an event
+    pub async fn publish(&self, topic: &str, sandbox_id: &str, data: Option<BTreeMap<String, serde_json::Value>>) -> Result<SandboxEvent> {
+        self.api.event_publish(topic, sandbox_id, EventPublishOptions { data }).await
+    }
+
+    /// Events as they occur
+    pub async fn stream(&self, topic: Option<&str>) -> Result<EventStream<SandboxEvent>> {
+        self.api.stream_events(StreamEventsOptions { topic: topic.map(Into::into), ..Default::default() }).await
+    }
+}
+
+impl ImageManager {
+    /// Images in the store, and the presets this host can run
+    pub async fn list(&self) -> Result<Vec<Image>> {
+        Ok(self.api.image_list().await?.images)
+    }
+
+    /// Remove an image named in the query
+    pub async fn delete(&self, name: &str) -> Result<Deleted> {
+        self.api.image_delete_query(name).await
+    }
+
+    /// Pull an image from its registry; with Accept: text/event-stream the progress is streamed
+    pub async fn pull(&self, image: &str) -> Result<Image> {
+        self.api.image_pull(image).await
+    }
+
+    /// Pull an image from its registry; with Accept: text/event-stream the progress is streamed
+    pub async fn pull_events(&self, image: &str) -> Result<EventStream<ImageEvent>> {
+        self.api.image_pull_events(image).await
+    }
+}
+
+impl NetworkManager {
+    /// Create a network
+    pub async fn create(&self, name: &str, driver: Option<&str>) -> Result<SandboxNetwork> {
+        self.api.network_create(name, NetworkCreateOptions { driver: driver.map(Into::into) }).await
+    }
+
+    /// List networks
+    pub async fn list(&self) -> Result<NetworkList> {
+        self.api.network_list().await
+    }
+
+    /// Connect a sandbox
+    pub async fn connect(&self, network_id: &str, sandbox_id: &str) -> Result<NetworkConnected> {
+        self.api.network_connect(network_id, sandbox_id).await
+    }
+
+    /// Disconnect a sandbox
+    pub async fn disconnect(&self, network_id: &str, sandbox_id: &str) -> Result<NetworkDisconnected> {
+        self.api.network_disconnect(network_id, sandbox_id).await
+    }
+
+    /// Disconnect all members and delete the network
+    pub async fn delete(&self, network_id: &str) -> Result<Deleted> {
+        self.api.network_delete(network_id).await
+    }
+}
+
+impl ObservabilityClient {
+    /// Traces, newest first
+    pub async fn traces(&self, options: ObservabilityTracesOptions) -> Result<TracePage> {
+        self.api.observability_traces(options).await
+    }
+
+    /// Counts and durations over all traces
+    pub async fn metrics(&self) -> Result<ObservabilityMetrics> {
+        self.api.observability_metrics().await
+    }
+
+    /// Delete traces older than a time
+    pub async fn clear(&self, before: Option<i64>) -> Result<Cleared> {
+        self.api.observability_clear(ObservabilityClearOptions { before }).await
+    }
+}
+
+impl SnapshotManager {
+    /// Start a new sandbox from a snapshot
+    pub async fn clone_sandbox(&self, snapshot_id: &str, name: Option<&str>) -> Result<SandboxInfo> {
+        self.api.snapshot_clone(snapshot_id, SnapshotCloneOptions { name: name.map(Into::into) }).await
+    }
+
+    /// Delete a snapshot
+    pub async fn delete(&self, snapshot_id: &str) -> Result<Deleted> {
+        self.api.snapshot_delete(snapshot_id).await
+    }
+
+    /// Take a snapshot (the path of older clients)
+    pub async fn create_short(&self, id: &str, options: SnapshotCreateShortOptions) -> Result<SnapshotInfo> {
+        self.api.snapshot_create_short(id, options).await
+    }
+}
+
+impl TemplateManager {
+    /// List templates
+    pub async fn list(&self) -> Result<Vec<SandboxTemplate>> {
+        Ok(self.api.template_list().await?.templates)
+    }
+
+    /// Get one template
+    pub async fn get(&self, id: &str) -> Result<SandboxTemplate> {
+        self.api.template_get(id).await
+    }
+
+    /// Delete a template that is not built in
+    pub async fn delete(&self, id: &str) -> Result<Deleted> {
+        self.api.template_delete(id).await
+    }
+}
+
+impl TokenManager {
+    /// Create a token; only this response has its secret
+    pub async fn create(&self, name: &str, options: TokenCreateOptions) -> Result<Token> {
+        self.api.token_create(name, options).await
+    }
+
+    /// List tokens
+    pub async fn list(&self) -> Result<Vec<Token>> {
+        Ok(self.api.token_list().await?.tokens)
+    }
+
+    /// One token with its quota and its tenant's usage
+    pub async fn get(&self, token_id: &str) -> Result<Token> {
+        self.api.token_get(token_id).await
+    }
+
+    /// Revoke a token at once and close its open streams
+    pub async fn revoke(&self, token_id: &str) -> Result<Token> {
+        self.api.token_revoke(token_id).await
+    }
+
+    /// Give a token a new secret; the old one is revoked
+    pub async fn rotate(&self, token_id: &str) -> Result<Token> {
+        self.api.token_rotate(token_id).await
+    }
+}
+
+impl VolumeManager {
+    /// Create a volume
+    pub async fn create(&self, name: &str, driver: Option<&str>) -> Result<SandboxVolume> {
+        self.api.volume_create(name, VolumeCreateOptions { driver: driver.map(Into::into) }).await
+    }
+
+    /// List volumes
+    pub async fn list(&self) -> Result<VolumeList> {
+        self.api.volume_list().await
+    }
+
+    /// Delete a volume
+    pub async fn delete(&self, volume_id: &str) -> Result<Deleted> {
+        self.api.volume_delete(volume_id).await
+    }
+
+    /// Unmount a volume
+    pub async fn detach(&self, volume_id: &str) -> Result<VolumeDetached> {
+        self.api.volume_detach(volume_id).await
+    }
+}
