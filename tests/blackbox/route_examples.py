@@ -1,13 +1,27 @@
-"""One good call for each operation of the served document, for test_routes.py. A new row of the table needs a line here.
+"""One good call for each operation of the committed document, for test_routes.py.
 
 EXAMPLES[operationId] = function of the World that returns the parameters of a call that must succeed: path, query and body in one
-object, as the server takes them. Things a call needs (a sandbox, a job, a repository) come from the World, made when first asked for."""
+object, as the server takes them. Things a call needs (a sandbox, a job, a repository) come from the World, made when first asked for.
+An operation that is not listed by hand is called with nothing when it requires nothing, with the World's sandbox when it requires only
+that, and else as the first scenario of tests/contract that calls it with success, after the steps before that call."""
 import functools
+import json
+import re
+import sys
 import time
+import urllib.parse
+import uuid
 
 import pytest
 
 import harness
+
+sys.path.insert(0, str(harness.ROOT / "tests" / "contract"))
+import contract  # noqa: E402
+
+METHODS = ("get", "post", "put", "delete", "patch")
+ROWS = {op["operationId"]: (method, path, op) for path, item in json.loads((harness.ROOT / "docs" / "openapi.json").read_text())["paths"].items()
+        for method, op in item.items() if method in METHODS}
 
 # What a backend may declare missing, by operation.
 NEEDS = {"volume_attach": "volume", "volume_detach": "volume", "egress_get": "egress", "egress_set": "egress",
@@ -23,6 +37,17 @@ def declared_missing(client):
     """The operations that the server's backend declares missing."""
     can = client.ok("GET", "/metrics")["backends"][0]["can"]
     return {name for name, capability in NEEDS.items() if not can[capability]}
+
+
+def request(method, path, params):
+    """(method, path with query, body) for merged parameters of a row."""
+    params = dict(params)
+    for part in re.findall(r"{(\w+)}", path):
+        path = path.replace("{%s}" % part, urllib.parse.quote(str(params.pop(part)), safe=""))
+    path = path[len(harness.PREFIX):]
+    if method in ("get", "delete") and all(not isinstance(v, (dict, list)) for v in params.values()):
+        return method.upper(), path + ("?" + urllib.parse.urlencode(params) if params else ""), None
+    return method.upper(), path, params
 
 
 class World:
@@ -58,9 +83,6 @@ class World:
         sid = self.new_box()
         self.ok("POST", f"/sandboxes/{sid}/pause", {})
         return sid
-
-    def background(self, command="sleep 100"):
-        return self.post("exec/background", {"command": command})["id"]
 
     def durable(self):
         return self.post("exec/start", {"command": "cat", "stdin": True})["id"]
@@ -98,9 +120,6 @@ class World:
         self.post("ports", {"containerPort": 8123, "hostPort": 0})  # several files make their calls from here at the same time
         return 8123
 
-    def terminal(self):
-        return self.post("terminal", {"cols": 80, "rows": 24})["sessionId"]
-
     @functools.cached_property
     def context(self):
         return self.post("interpret/contexts", {"language": "python"})["id"]
@@ -110,12 +129,6 @@ class World:
 
     def template(self):
         return self.ok("POST", "/templates", {"name": f"t{time.time_ns()}", "config": {"image": "python"}})["id"]
-
-    def alert(self):
-        return self.post("alerts", {"metric": "memory", "threshold": 100})["id"]
-
-    def token(self):
-        return self.ok("POST", "/tokens", {"name": "t", "tenant": "examples"})["id"]
 
     def network(self, member=None):
         net = self.ok("POST", "/networks", {"name": f"n{time.time_ns()}"})["id"]
@@ -128,6 +141,25 @@ class World:
         if mount_path:
             self.ok("POST", f"/volumes/{vol}/attach", {"sandboxId": self.new_box(), "mountPath": mount_path})  # a machine with volumes cannot be saved
         return vol
+
+    def by_scenario(self, name):
+        """The parameters with which a scenario calls the operation, after the calls before it. Where it needs any sandbox that is the shared one."""
+        steps = next((s["steps"] for _, s in contract.load() for step in s["steps"] if step["op"] == name and "error" not in step), None)
+        assert steps, f"the operation {name} is never called with success: add a scenario to tests/contract"
+        scope = {"run": uuid.uuid4().hex[:12]}
+        is_shared = not any(step["op"] in ("sandbox_kill", "sandbox_pause") for step in steps)
+        for step in (s for s in steps if "error" not in s):
+            params = contract.resolve(step.get("args", {}), scope)
+            if step["op"] == name:
+                return params
+            if step["op"] == "sandbox_create":
+                plain_one = is_shared and set(params) <= {"image", "name", "metadata"}
+                answer = self.ok("GET", f"/sandboxes/{self.box if plain_one else self.new_box(**params)}")
+            else:
+                method, path, _ = ROWS[step["op"]]
+                answer = self.ok(*request(method, path, params))
+            if "as" in step:
+                scope[step["as"]] = answer
 
     def fake_npm(self):
         """A package manager that needs no network."""
@@ -157,28 +189,20 @@ def install(w):
 EXAMPLES = {
     "sandbox_create": plain(image="python", name="one", env={"A": "b"}, metadata={"k": "v"}),
     "sandbox_list": plain(page=1, pageSize=5),
-    "sandbox_get": in_box(),
     "sandbox_kill": lambda w: {"id": w.new_box()},
     "sandbox_stop": lambda w: {"id": w.new_box()},
     "sandbox_pause": lambda w: {"id": w.new_box()},
     "sandbox_resume": lambda w: {"id": w.paused},
-    "sandbox_renew": in_box(expiresAt=lambda w: int(time.time() * 1000) + 3600000),
     "sandbox_clone": in_box(name="copy"),
     "sandbox_fork": in_box(count=1),
-    "sandbox_ip": lambda w: {"id": w.new_box(network=True)},
     "cmd_run": in_box(command="echo hi"),
     "cmd_run_stream": in_box(command="echo hi; echo oh >&2"),
     "cmd_background": in_box(command="true"),
-    "cmd_background_status": plain(id=lambda w: w.background("true")),
-    "cmd_background_logs": plain(id=lambda w: w.background("echo x"), cursor=0),
-    "cmd_interrupt": in_box(),
     "exec_start": in_box(command="true"),
-    "exec_get": plain(execId=lambda w: w.durable()),
     "exec_output": plain(execId=lambda w: w.durable(), offset=0),
     "exec_input": plain(execId=lambda w: w.durable(), data="x", close=True),
     "exec_signal": plain(execId=lambda w: w.durable(), signal="KILL"),
     "queue_submit": in_box(command="true"),
-    "queue_status": plain(jobId=lambda w: w.job()),
     "queue_cancel": plain(jobId=lambda w: (w.job("sleep 5"), w.job())[1]),
     "queue_retry": plain(jobId=lambda w: w.failed_job()),
     "queue_dlq": plain(limit=5, offset=0),
@@ -197,10 +221,6 @@ EXAMPLES = {
     "fs_chmod": in_box(path="/workspace/file.txt", mode="644"),
     "env_get": in_box(key="PATH"),
     "env_set": in_box(vars={"A": "b"}),
-    "env_list": in_box(),
-    "env_delete": in_box(key="A"),
-    "proc_list": in_box(),
-    "proc_top": in_box(),
     "proc_kill": in_box(pid=lambda w: w.pid(), signal="KILL"),
     "git_clone": in_box(url=lambda w: f"file://{w.repository}", path=lambda w: f"/workspace/clone{time.time_ns()}"),
     "git_status": in_repository(),
@@ -212,83 +232,24 @@ EXAMPLES = {
     "git_push": in_repository(),
     "git_pull": in_repository(),
     "snapshot_create": in_box(name="shot"),
-    "snapshot_create_alias": in_box(comment="shot"),
-    "snapshot_list": in_box(),
-    "snapshot_restore": in_box(snapshotId=lambda w: w.snapshot()),
-    "snapshot_clone": plain(snapshotId=lambda w: w.snapshot()),
-    "snapshot_delete": plain(snapshotId=lambda w: w.snapshot()),
-    "template_create": plain(name=lambda w: f"t{time.time_ns()}", config={"image": "python"}),
-    "template_list": plain(),
-    "template_get": plain(id=lambda w: w.template()),
-    "template_delete": plain(id=lambda w: w.template()),
-    "port_expose": in_box(containerPort=9001, hostPort=0, protocol="tcp"),
-    "port_list": in_box(),
     "port_unexpose": lambda w: (w.post("ports", {"containerPort": 9002, "hostPort": 0}), {"id": w.box, "containerPort": 9002})[1],
     "proxy_request": in_box(port=lambda w: w.port, method="GET", path="/file.txt"),
     "proxy_config": in_box(cors="*", requireAuth=False),
     "terminal_create": in_box(cols=80, rows=24),
-    "terminal_resize": in_box(sessionId=lambda w: w.terminal(), cols=100, rows=30),
-    "terminal_close": in_box(sessionId=lambda w: w.terminal()),
     "interp_execute": in_box(code="print(1)", language="python"),
     "interp_install": install,
-    "interp_kernels": in_box(),
     "context_create": in_box(language="python"),
-    "context_list": in_box(),
     "context_execute": in_box(contextId=lambda w: w.context, code="1 + 1"),
     "context_execute_stream": in_box(contextId=lambda w: w.context, code="print(2)"),
-    "context_interrupt": in_box(contextId=lambda w: w.context),
-    "context_restart": in_box(contextId=lambda w: w.context),
-    "context_delete": in_box(contextId=lambda w: w.post("interpret/contexts", {"language": "python"})["id"]),
-    "metrics_sandbox": in_box(),
-    "metrics_global": plain(),
-    "health": plain(),
-    "pool_status": plain(),
-    "ttl_sweep": plain(),
-    "openapi": plain(),
     "event_history": plain(limit=5, offset=0),
-    "event_publish": plain(topic="a.topic", sandboxId="any", data={"k": 1}),
     "observability_traces": plain(limit=5, offset=0),
-    "observability_metrics": plain(),
     "observability_clear": plain(before=1),
     "stream_logs": in_box(follow="false", tail=10),
     "stream_metrics": in_box(interval=1),
     "stream_events": plain(topic="a.topic"),
-    "alert_set": in_box(metric="cpu", threshold=90, action="notify"),
-    "alert_list": in_box(),
-    "alert_history": in_box(limit=5),
-    "alert_delete": plain(alertId=lambda w: w.alert()),
-    "network_create": plain(name=lambda w: f"n{time.time_ns()}"),
-    "network_list": plain(),
-    "network_connect": plain(networkId=lambda w: w.network(), sandboxId=lambda w: w.box),
-    "network_disconnect": plain(networkId=lambda w: w.network(w.box), sandboxId=lambda w: w.box),
-    "network_delete": plain(networkId=lambda w: w.network()),
-    "volume_create": plain(name="v"),
-    "volume_list": plain(),
     "volume_attach": plain(volumeId=lambda w: w.volume(), sandboxId=lambda w: w.box, mountPath="/mnt/one"),
     "volume_detach": plain(volumeId=lambda w: w.volume("/mnt/two")),
-    "volume_delete": plain(volumeId=lambda w: w.volume()),
-    "exec_list": in_box(),
-    "image_list": plain(),
-    "snapshot_create_short": in_box(comment="shot"),
-    "context_get": in_box(contextId=lambda w: w.context),
-    "egress_get": in_box(),
     "egress_set": lambda w: {"id": w.new_box(network=True), "default": "deny", "rules": []},
-    "token_create": plain(name="one", role="user", tenant="examples", quota={"sandboxes": 2, "cpus": 1.5}),
-    "token_list": plain(),
-    "token_get": plain(tokenId=lambda w: w.token()),
-    "token_revoke": plain(tokenId=lambda w: w.token()),
-    "token_rotate": plain(tokenId=lambda w: w.token()),
-    "worker_list": plain(),
-    "worker_select": plain(),
-    "worker_reap": plain(),
-    "worker_migrate": plain(),
-    "worker_heartbeat": plain(),
-    "worker_select_alias": plain(),
-    "worker_list_alias": plain(),
-    "worker_select_short_alias": plain(),
-    "worker_select_short_post_alias": plain(),
-    "worker_reap_alias": plain(),
-    "worker_migrate_alias": plain(),
 }
 
 # Operations whose good case needs something outside this server (a registry, an imported image) and is shown in tests of its own: here
@@ -298,6 +259,18 @@ REFUSED = {
     "image_delete": {"name": "none_such"},
     "image_delete_query": {"name": "none_such"},
 }
+
+
+def made_from_row(name):
+    _, path, op = ROWS[name]
+    body = op.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    required = {p["name"] for p in op.get("parameters", ()) if p["required"]} | set(body.get("required", ()))
+    if not required:
+        return plain()
+    return in_box() if required == {"id"} and "/sandboxes/{id}" in path else lambda w: w.by_scenario(name)
+
+
+EXAMPLES = {name: EXAMPLES.get(name) or made_from_row(name) for name in ROWS if name not in REFUSED}
 
 # Operations whose path may name what is gone or never was: snapshots outlive their sandbox.
 FREE_IDS = {"snapshot_list"}

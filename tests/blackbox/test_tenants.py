@@ -1,7 +1,6 @@
 """Tenants: two users on one server. Every row of the table is called with the other's ids; nothing of the other's may come back."""
 import json
 import re
-import urllib.parse
 
 import pytest
 
@@ -13,7 +12,6 @@ import wsclient
 pytestmark = harness.needs("network")  # the first tenant has one of everything, and every case looks at all of it
 TOKEN = "root-secret"
 SERVER_ENV = {"III_AUTH_TOKEN": TOKEN, "III_MAX_SANDBOXES": "100"}
-METHODS = ("get", "post", "put", "delete", "patch")
 MARK = "marrowfat"  # in everything the first tenant makes: a foreign byte is one of these
 # Rows that name nothing of a tenant's in their path or body, or only narrow a list by it: they answer, with the caller's own only.
 LISTS = {"snapshot_list", "event_history", "observability_traces", "sandbox_list", "event_publish", "stream_events", "exec_start"}
@@ -39,23 +37,9 @@ def two(server):
     world.close()
 
 
-def rows():
-    document = json.loads((harness.ROOT / "docs" / "openapi.json").read_text())
-    return {op["operationId"]: (method, path, op) for path, item in document["paths"].items() for method, op in item.items() if method in METHODS}
-
-
-ROWS = rows()
-
-
 def request(name, params):
-    method, path, _ = ROWS[name]
-    params = dict(params)
-    for part in re.findall(r"{(\w+)}", path):
-        path = path.replace("{%s}" % part, urllib.parse.quote(str(params.pop(part)), safe=""))
-    path = path[len(harness.PREFIX):]
-    if method in ("get", "delete"):
-        return method.upper(), path + ("?" + urllib.parse.urlencode(params) if params else ""), None
-    return method.upper(), path, params
+    method, path, _ = route_examples.ROWS[name]
+    return route_examples.request(method, path, params)
 
 
 def ids_of(params):
@@ -65,7 +49,7 @@ def ids_of(params):
 
 # Tokens are admins' (test_tokens.py); the stream of events has a test of its own.
 @pytest.mark.parametrize("name", route_examples.marked(
-    sorted(n for n in ROWS if n in route_examples.EXAMPLES and not n.startswith("token_") and n != "stream_events")))
+    sorted(n for n in route_examples.EXAMPLES if not n.startswith("token_") and n != "stream_events")))
 def test_every_row_with_the_ids_of_another(two, name):
     params = route_examples.EXAMPLES[name](two["world"])
     ids = ids_of(params)
