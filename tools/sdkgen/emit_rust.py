@@ -260,7 +260,7 @@ def manager_arguments(m):
     shown = [f"{ident(a.shown)}: {borrowed(a.field.type)}" for a in m.arguments if a.required]
     passed = [("self.id()" if m.group.name == "sandbox" else "&self.id") if m.bound and f.name == "id" else ident(given[f.name].shown)
               for f in (*path, *required)]
-    if m.options is not None:
+    if m.takes_options("rust"):
         return [*shown, f"options: {options_name(m.op)}"], [*passed, "options"]
     named = [a for a in m.arguments if not a.required]
     shown += [f"{ident(a.shown)}: {borrowed_option(a.field.type)[0]}" for a in named]
@@ -282,7 +282,10 @@ def manager_method(model, m):
     else:
         kind = owned(methods.member_type(model, m))
     body = f"Ok({call}?.{ident(m.member)})" if m.member else call
-    return (f"{doc(m.op.help, '    ')}    pub async fn {method_name(m)}(&self{''.join(', ' + a for a in shown)}) -> Result<{kind}> {{\n"
+    if m.keeps_info:
+        body = f"self.info = {call}?;\n        Ok(self.info.clone())"
+    receiver = "&mut self" if m.keeps_info else "&self"
+    return (f"{doc(m.op.help, '    ')}    pub async fn {method_name(m)}({', '.join([receiver, *shown])}) -> Result<{kind}> {{\n"
             f"        {body}\n    }}\n")
 
 

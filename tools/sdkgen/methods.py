@@ -108,7 +108,10 @@ class Method:
         return self.names.get(language) == "-"
 
     def name_in(self, language):
-        return self.names.get(language, self.name)
+        return self.names.get(language, self.name).removesuffix("{}")
+
+    def takes_options(self, language):
+        return self.options is not None or self.names.get(language, "").endswith("{}")
 
 
 def literal(text):
@@ -128,7 +131,7 @@ def method(op, text):
     group = BY_NAME[group_name]
     fields = {f.name: f for f in op.fields if not (group.in_sandbox and op.in_sandbox and f.name == "id" and f.where == "path")}
     found = {"arguments": [], "options": None, "fixed": {}, "member": "", "last": "", "keeps_info": False, "names": {}}
-    for word in re.findall(r"\{[^}]*\}|\S+", text[len(target):]):
+    for word in re.findall(r"\{[^}]*\}|[^\s{]\S*", text[len(target):]):
         language, _, other = word.partition(":")
         if word[0] == "{":
             found["options"] = word[1:-1].split()

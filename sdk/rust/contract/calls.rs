@@ -24,11 +24,6 @@ pub async fn call(api: &Api, name: &str, args: &Value) -> Result<Option<Value>> 
             let vars: BTreeMap<String, String> = arg(args, "vars")?;
             value(EnvManager::of(api, &id(args)?).set(vars).await?)?
         }
-        "context_execute" => {
-            let contexts = ContextManager::of(api, &id(args)?);
-            let (context_id, code): (String, String) = (arg(args, "contextId")?, arg(args, "code")?);
-            value(contexts.execute(&context_id, &code, options(args)?).await?)?
-        }
         _ => return Ok(None),
     }))
 }

@@ -74,21 +74,6 @@ manager! {
     ContextManager
 }
 
-impl ContextManager {
-    pub async fn execute(&self, context_id: &str, code: &str, options: ContextExecuteOptions) -> Result<ContextResult> {
-        self.api.context_execute(&self.id, context_id, code, options).await
-    }
-
-    pub async fn execute_stream(
-        &self,
-        context_id: &str,
-        code: &str,
-        options: ContextExecuteStreamOptions,
-    ) -> Result<EventStream<ContextEvent>> {
-        self.api.context_execute_stream(&self.id, context_id, code, options).await
-    }
-}
-
 manager! {
     /// Processes inside the sandbox.
     ProcessManager

@@ -64,17 +64,6 @@ manager_of_server! {
     TemplateManager
 }
 
-impl TemplateManager {
-    pub async fn create(
-        &self,
-        name: &str,
-        config: &TemplateCreateConfig,
-        options: TemplateCreateOptions,
-    ) -> Result<SandboxTemplate> {
-        self.api.template_create(name, config, options).await
-    }
-}
-
 manager_of_server! {
     /// Snapshots after their sandbox is gone. Those of a sandbox are made and listed by [`crate::Sandbox`].
     SnapshotManager

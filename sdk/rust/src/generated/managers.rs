@@ -65,6 +65,16 @@ impl ContextManager {
         self.api.context_delete(&self.id, context_id).await
     }
 
+    /// Run source code in a context
+    pub async fn execute(&self, context_id: &str, code: &str, options: ContextExecuteOptions) -> Result<ContextResult> {
+        self.api.context_execute(&self.id, context_id, code, options).await
+    }
+
+    /// Run source code in a context and stream its output and results
+    pub async fn execute_stream(&self, context_id: &str, code: &str, options: ContextExecuteStreamOptions) -> Result<EventStream<ContextEvent>> {
+        self.api.context_execute_stream(&self.id, context_id, code, options).await
+    }
+
     /// Interrupt the code that a context runs; its variables stay
     pub async fn interrupt(&self, context_id: &str) -> Result<ContextInterrupted> {
         self.api.context_interrupt(&self.id, context_id).await
@@ -515,6 +525,11 @@ impl SnapshotManager {
 }
 
 impl TemplateManager {
+    /// Save a template
+    pub async fn create(&self, name: &str, config: &TemplateCreateConfig, options: TemplateCreateOptions) -> Result<SandboxTemplate> {
+        self.api.template_create(name, config, options).await
+    }
+
     /// List templates
     pub async fn list(&self) -> Result<Vec<SandboxTemplate>> {
         Ok(self.api.template_list().await?.templates)
