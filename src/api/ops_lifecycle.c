@@ -105,6 +105,18 @@ void api_sandbox_renew(struct call *c)
         call_ok(c, sandbox_json(s));
 }
 
+void api_sandbox_label(struct call *c)
+{
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_sandbox(c);
+    if (!s)
+        return;
+    if (manager_label(s, json_get(call_params(c), "remove"), json_get(call_params(c), "metadata"), &err) < 0)
+        call_fail(c, &err);
+    else
+        call_ok(c, sandbox_json(s));
+}
+
 void api_sandbox_clone(struct call *c)
 {
     struct sandbox *s = handlers_sandbox(c);

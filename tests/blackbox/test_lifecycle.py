@@ -119,6 +119,22 @@ def test_renew_moves_the_expiry_within_its_limits(new_sandbox, client):
         assert client.post(path, body).status == 400
 
 
+def test_metadata_changes_up_to_its_limit(new_sandbox, client):
+    sid = new_sandbox(metadata={"team": "blue", "stage": "build"})["id"]
+    path = f"/sandboxes/{sid}/metadata"
+    assert client.ok("POST", path, {"remove": ["stage"], "metadata": {"team": "red"}})["metadata"] == {"team": "red"}
+    assert client.ok("POST", path, {"remove": ["team"], "metadata": {"team": "green"}})["metadata"] == {"team": "green"}, "set after removed"
+    assert client.ok("POST", path, {})["metadata"] == {"team": "green"}
+    full = {f"k{i}": "v" for i in range(999)}
+    assert len(client.ok("POST", path, {"metadata": full})["metadata"]) == 1000
+    over = client.post(path, {"metadata": {"one": "more"}})
+    assert over.status == 400 and sid in over.error and "1001 pairs" in over.error and "1000" in over.error
+    assert client.ok("POST", path, {"remove": ["k0"], "metadata": {"one": "more"}})["metadata"]["one"] == "more"
+    assert "k0" not in client.ok("GET", f"/sandboxes/{sid}")["metadata"]
+    for body in ({"metadata": ["a"]}, {"metadata": {"a": 1}}, {"remove": "team"}, {"remove": [1]}):
+        assert client.post(path, body).status == 400, body
+
+
 def test_clone_has_the_files_and_configuration(new_sandbox, client):
     source = new_sandbox(memory=128, env={"A": "1"}, metadata={"team": "blue"})
     sid = source["id"]

@@ -62,6 +62,16 @@ static int do_sandbox_renew(struct args *a)
     return e;
 }
 
+static int do_sandbox_label(struct args *a)
+{
+    struct iii_sandbox_info *ret = NULL;
+    struct iii_sandbox_label_options options = {0};
+    args_options(a, &iii_type_sandbox_label_options, &options);
+    int e = iii_sandbox_label(a->sandbox, &options, &ret, a->err);
+    args_reply(a, &iii_type_sandbox_info, ret);
+    return e;
+}
+
 static int do_sandbox_clone(struct args *a)
 {
     struct iii_sandbox_info *ret = NULL;
@@ -1165,6 +1175,7 @@ const struct dispatch dispatch_table[] = {
     {"sandbox_pause", false, do_sandbox_pause},
     {"sandbox_resume", false, do_sandbox_resume},
     {"sandbox_renew", false, do_sandbox_renew},
+    {"sandbox_label", false, do_sandbox_label},
     {"sandbox_clone", false, do_sandbox_clone},
     {"sandbox_fork", false, do_sandbox_fork},
     {"cmd_run", false, do_cmd_run},

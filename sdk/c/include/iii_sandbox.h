@@ -1345,6 +1345,16 @@ struct iii_sandbox_list_options {
     size_t parent_id_len;
 };
 
+/* Optional fields of iii_sandbox_label() */
+struct iii_sandbox_label_options {
+    /* Pairs to set */
+    const struct iii_pair *metadata;
+    size_t metadata_count;
+    /* Keys to remove */
+    const char *const *remove;
+    size_t remove_count;
+};
+
 /* Optional fields of iii_sandbox_clone() */
 struct iii_sandbox_clone_options {
     /* Name of the new sandbox; default: the new id */
@@ -1969,6 +1979,9 @@ III_API int iii_sandbox_resume(const iii_sandbox *sandbox, struct iii_sandbox_in
 /* Set the expiry of a sandbox */
 III_API int iii_sandbox_renew(const iii_sandbox *sandbox, int64_t expires_at, struct iii_sandbox_info **ret,
                               struct iii_error *err);
+/* Change the metadata of a sandbox: keys are removed, then pairs are set */
+III_API int iii_sandbox_label(const iii_sandbox *sandbox, const struct iii_sandbox_label_options *options,
+                              struct iii_sandbox_info **ret, struct iii_error *err);
 /* Start a new sandbox with the files and configuration of this one */
 III_API int iii_sandbox_clone(const iii_sandbox *sandbox, const struct iii_sandbox_clone_options *options,
                               struct iii_sandbox_info **ret, struct iii_error *err);

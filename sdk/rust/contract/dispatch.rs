@@ -19,6 +19,7 @@ pub async fn call(api: &Api, name: &str, args: &Value) -> Result<Value> {
         "sandbox_pause" => value(api.sandbox_pause(&arg::<String>(args, "id")?).await?)?,
         "sandbox_resume" => value(api.sandbox_resume(&arg::<String>(args, "id")?).await?)?,
         "sandbox_renew" => value(api.sandbox_renew(&arg::<String>(args, "id")?, arg::<i64>(args, "expiresAt")?).await?)?,
+        "sandbox_label" => value(sandbox(api, args).await?.label(options(args)?).await?)?,
         "sandbox_clone" => value(sandbox(api, args).await?.clone_sandbox(arg::<Option<String>>(args, "name")?.as_deref()).await?)?,
         "sandbox_fork" => value(api.sandbox_fork(&arg::<String>(args, "id")?, SandboxForkOptions { idempotency_key: key(args), ..options(args)? }).await?)?,
         "cmd_run" => value(api.cmd_run(&arg::<String>(args, "id")?, arg::<Command>(args, "command")?, CmdRunOptions { idempotency_key: key(args), ..options(args)? }).await?)?,

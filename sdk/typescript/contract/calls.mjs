@@ -12,6 +12,7 @@ export const calls = {
   sandbox_pause: (c, a) => box(c, a.id).pause(),
   sandbox_resume: (c, a) => box(c, a.id).resume(),
   sandbox_renew: (c, a) => box(c, a.id).renew(a.expiresAt),
+  sandbox_label: (c, a) => box(c, a.id).label(a.metadata, pick(a, "remove")),
   sandbox_clone: (c, a) => box(c, a.id).clone(a.name),
   sandbox_fork: (c, a) => box(c, a.id).fork(pick(a, "count", "name")),
   cmd_run_stream: (c, a) => box(c, a.id).execStream(a.command, pick(a, "timeout", "cwd")),

@@ -631,3 +631,22 @@ int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, stru
         sandbox_expire_at(s, was);
     return r;
 }
+
+int manager_label(struct sandbox *s, const json_t *keys, const json_t *pairs, struct err *err)
+{
+    json_t *was = s->metadata, *changed = json_copy(was);
+    for (size_t i = 0; i < json_array_size(keys); i++)
+        (void)json_object_del(changed, json_string_value(json_array_get(keys, i))); /* one that is not there: fine */
+    if (pairs)
+        (void)json_object_update(changed, (json_t *)(uintptr_t)pairs);
+    size_t n = json_object_size(changed);
+    s->metadata = changed;
+    int r = n > MANAGER_METADATA_MAX
+                ? err_set(err, ERR_INVALID, 0, "metadata: sandbox %s would have %zu pairs, more than %d; remove some",
+                          s->id, n, MANAGER_METADATA_MAX)
+                : sandbox_save(s, err);
+    if (r < 0)
+        s->metadata = was;
+    json_decref(r < 0 ? changed : was);
+    return r;
+}

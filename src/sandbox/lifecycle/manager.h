@@ -134,6 +134,10 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
 void manager_pause(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
 void manager_resume(struct manager *m, struct sandbox *s, manager_sandbox_fn *fn, void *arg);
 int manager_renew(struct manager *m, struct sandbox *s, int64_t expires_at, struct err *err);
+/* Takes keys (array of texts, or NULL) out of the metadata, then sets pairs (object of texts, or NULL). ERR_INVALID
+ * when more than MANAGER_METADATA_MAX would be left; nothing has changed after a failure. */
+int manager_label(struct sandbox *s, const json_t *keys, const json_t *pairs, struct err *err);
+#define MANAGER_METADATA_MAX 1000 /* pairs; the same as a create takes */
 struct manager_fork_plan {
     unsigned count;
     const char *name;           /* or NULL */

@@ -58,6 +58,15 @@ int iii_sandbox_renew(const iii_sandbox *sandbox, int64_t expires_at, struct iii
     return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
 }
 
+int iii_sandbox_label(const iii_sandbox *sandbox, const struct iii_sandbox_label_options *options,
+                      struct iii_sandbox_info **ret, struct iii_error *err)
+{
+    struct call c = iii_call(iii_sandbox_client(sandbox), "POST", 0);
+    iii_call_path(&c, "/sandbox/sandboxes/{id}/metadata", iii_sandbox_id(sandbox), NULL);
+    iii_call_options(&c, &iii_type_sandbox_label_options, options);
+    return iii_call_run(&c, &iii_type_sandbox_info, (void **)ret, err);
+}
+
 int iii_sandbox_clone(const iii_sandbox *sandbox, const struct iii_sandbox_clone_options *options,
                       struct iii_sandbox_info **ret, struct iii_error *err)
 {

@@ -922,6 +922,12 @@ static const struct table_field fields_sandbox_list_options[] = {
 };
 const struct table_type iii_type_sandbox_list_options = {"sandbox_list_options", sizeof(struct iii_sandbox_list_options), fields_sandbox_list_options, 5, false};
 
+static const struct table_field fields_sandbox_label_options[] = {
+    {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_label_options, metadata), offsetof(struct iii_sandbox_label_options, metadata_count), NULL},
+    {"remove", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_sandbox_label_options, remove), offsetof(struct iii_sandbox_label_options, remove_count), NULL},
+};
+const struct table_type iii_type_sandbox_label_options = {"sandbox_label_options", sizeof(struct iii_sandbox_label_options), fields_sandbox_label_options, 2, false};
+
 static const struct table_field fields_sandbox_clone_options[] = {
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_clone_options, name), offsetof(struct iii_sandbox_clone_options, name_len), NULL},
 };

@@ -112,6 +112,7 @@ extern const struct table_type iii_type_template_create_config;
 extern const struct table_type iii_type_egress_set_rule;
 extern const struct table_type iii_type_sandbox_create_options;
 extern const struct table_type iii_type_sandbox_list_options;
+extern const struct table_type iii_type_sandbox_label_options;
 extern const struct table_type iii_type_sandbox_clone_options;
 extern const struct table_type iii_type_sandbox_fork_options;
 extern const struct table_type iii_type_cmd_run_options;

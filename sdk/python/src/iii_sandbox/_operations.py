@@ -79,6 +79,17 @@ SANDBOX_RENEW = Operation(
     safe=False,
     idempotency_key=False,
 )
+SANDBOX_LABEL = Operation(
+    name="sandbox_label",
+    method="POST",
+    path="/sandbox/sandboxes/{id}/metadata",
+    query=(),
+    body=("metadata", "remove"),
+    stream="never",
+    long=False,
+    safe=False,
+    idempotency_key=False,
+)
 SANDBOX_CLONE = Operation(
     name="sandbox_clone",
     method="POST",
@@ -1410,6 +1421,7 @@ OPERATIONS = {
         SANDBOX_PAUSE,
         SANDBOX_RESUME,
         SANDBOX_RENEW,
+        SANDBOX_LABEL,
         SANDBOX_CLONE,
         SANDBOX_FORK,
         CMD_RUN,

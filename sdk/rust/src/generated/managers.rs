@@ -13,6 +13,12 @@ use crate::terminal::TerminalManager;
 use crate::value::Command;
 
 impl Sandbox {
+    /// Change the metadata of a sandbox: keys are removed, then pairs are set
+    pub async fn label(&mut self, options: SandboxLabelOptions) -> Result<SandboxInfo> {
+        self.info = self.api().sandbox_label(self.id(), options).await?;
+        Ok(self.info.clone())
+    }
+
     /// Start a new sandbox with the files and configuration of this one
     pub async fn clone_sandbox(&self, name: Option<&str>) -> Result<SandboxInfo> {
         self.api().sandbox_clone(self.id(), SandboxCloneOptions { name: name.map(Into::into), ..Default::default() }).await

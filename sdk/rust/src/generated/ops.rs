@@ -19,6 +19,7 @@ pub const OPERATIONS: &[&str] = &[
     "sandbox_pause",
     "sandbox_resume",
     "sandbox_renew",
+    "sandbox_label",
     "sandbox_clone",
     "sandbox_fork",
     "cmd_run",
@@ -194,6 +195,14 @@ impl Api {
         let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/renew", segment("id", id)?));
         let mut body = serde_json::Map::new();
         body.insert("expiresAt".into(), serde_json::to_value(expires_at)?);
+        call.body = Some(serde_json::to_string(&body)?);
+        self.http().json(call).await
+    }
+
+    /// Change the metadata of a sandbox: keys are removed, then pairs are set
+    pub async fn sandbox_label(&self, id: &str, options: SandboxLabelOptions) -> Result<SandboxInfo> {
+        let mut call = Call::new(Method::POST, format!("/sandbox/sandboxes/{}/metadata", segment("id", id)?));
+        let body = object(&options)?;
         call.body = Some(serde_json::to_string(&body)?);
         self.http().json(call).await
     }

@@ -1346,6 +1346,18 @@ pub struct SandboxListOptions {
     pub parent_id: Option<String>,
 }
 
+/// Optional fields of [`crate::Api::sandbox_label`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxLabelOptions {
+    /// Pairs to set
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<BTreeMap<String, String>>,
+    /// Keys to remove
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remove: Option<Vec<String>>,
+}
+
 /// Optional fields of [`crate::Api::sandbox_clone`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -43,6 +43,11 @@ export class Api {
     return this.http.call<T.SandboxInfo>(operations.sandbox_renew, params, options);
   }
 
+  /** Change the metadata of a sandbox: keys are removed, then pairs are set. */
+  sandboxLabel(params: T.SandboxLabelParams, options?: CallOptions): Promise<T.SandboxInfo> {
+    return this.http.call<T.SandboxInfo>(operations.sandbox_label, params, options);
+  }
+
   /** Start a new sandbox with the files and configuration of this one. */
   sandboxClone(params: T.SandboxCloneParams, options?: CallOptions): Promise<T.SandboxInfo> {
     return this.http.call<T.SandboxInfo>(operations.sandbox_clone, params, options);

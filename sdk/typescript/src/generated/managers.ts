@@ -40,6 +40,14 @@ export abstract class SandboxMethods {
     return (this.info = await this.api.sandboxRenew({ id: this.id, expiresAt }));
   }
 
+  /** Change the metadata of a sandbox: keys are removed, then pairs are set. */
+  async label(
+    metadata?: Record<string, string>,
+    options: Omit<T.SandboxLabelParams, "id" | "metadata"> = {},
+  ): Promise<T.SandboxInfo> {
+    return (this.info = await this.api.sandboxLabel({ id: this.id, metadata, ...options }));
+  }
+
   /** Start a new sandbox with the files and configuration of this one. */
   clone(name?: string, options?: CallOptions): Promise<T.SandboxInfo> {
     return this.api.sandboxClone({ id: this.id, name }, options);

@@ -81,6 +81,17 @@ export const operations = {
     safe: false,
     idempotencyKey: false,
   },
+  sandbox_label: {
+    name: "sandbox_label",
+    method: "POST",
+    path: "/sandbox/sandboxes/{id}/metadata",
+    query: [],
+    body: ["metadata", "remove"],
+    stream: "never",
+    long: false,
+    safe: false,
+    idempotencyKey: false,
+  },
   sandbox_clone: {
     name: "sandbox_clone",
     method: "POST",

@@ -980,6 +980,16 @@ export interface SandboxRenewParams {
   expiresAt: number;
 }
 
+/** What sandbox_label takes. */
+export interface SandboxLabelParams {
+  /** Sandbox id */
+  id: string;
+  /** Pairs to set */
+  metadata?: Record<string, string>;
+  /** Keys to remove */
+  remove?: string[];
+}
+
 /** What sandbox_clone takes. */
 export interface SandboxCloneParams {
   /** Sandbox id */

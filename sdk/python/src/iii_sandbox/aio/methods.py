@@ -58,6 +58,11 @@ class SandboxMethods:
         self.info = await self._api.sandbox_renew(self._id, expires_at)
         return self.info
 
+    async def label(self, metadata: dict[str, str] | None = None, remove: List[str] | None = None) -> t.SandboxInfo:
+        """Change the metadata of a sandbox: keys are removed, then pairs are set."""
+        self.info = await self._api.sandbox_label(self._id, metadata=metadata, remove=remove)
+        return self.info
+
     async def clone(self, name: str | None = None, options: CallOptions | None = None) -> t.SandboxInfo:
         """Start a new sandbox with the files and configuration of this one."""
         return await self._api.sandbox_clone(self._id, name=name, options=options)

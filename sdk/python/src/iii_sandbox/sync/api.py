@@ -114,6 +114,19 @@ class Api:
         reply: t.SandboxInfo = self.http.call(ops.SANDBOX_RENEW, fields, t.SandboxInfo, options)
         return reply
 
+    def sandbox_label(
+        self,
+        id: str,
+        *,
+        metadata: dict[str, str] | None = None,
+        remove: list[str] | None = None,
+        options: CallOptions | None = None,
+    ) -> t.SandboxInfo:
+        """Change the metadata of a sandbox: keys are removed, then pairs are set."""
+        fields: dict[str, Any] = {"id": id, "metadata": metadata, "remove": remove}
+        reply: t.SandboxInfo = self.http.call(ops.SANDBOX_LABEL, fields, t.SandboxInfo, options)
+        return reply
+
     def sandbox_clone(
         self,
         id: str,
