@@ -40,8 +40,6 @@ void api_sandbox_list(struct call *c)
     const json_t *wanted = json_get(call_params(c), "metadata");
     json_int_t page = call_int(c, "page", LIMIT_DEFAULT(PAGE)),
                size = call_int(c, "pageSize", LIMIT_DEFAULT(PAGE_SIZE)), total = 0;
-    page = page < 1 ? 1 : page;
-    size = size < 1 ? 1 : size > 200 ? 200 : size;
     json_t *items = json_array();
     for (struct map_iter it = map_iter(call_manager(c)->sandboxes); map_next(&it);) {
         const struct sandbox *s = it.value;

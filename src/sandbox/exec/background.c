@@ -6,12 +6,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/strlist.h"
 #include "sandbox/exec/command.h"
 
 #define SCOPE             "background"
-#define BACKGROUND_ID_MAX 63 /* the agent's limit for a tag */
+#define BACKGROUND_ID_MAX LIMIT_MAX(EXEC_ID_BYTES)
 
 struct background_watch {
     struct background_watch *next;

@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "base/strlist.h"
 #include "sandbox/exec/command.h"
 #include "sandbox/lifecycle/manager.h"
 
 #define NO_SUCH_PROGRAM 127
 #define INSTALL_MS      120000
-#define PACKAGE_MAX     255
+#define PACKAGE_MAX     LIMIT_MAX(NAME_BYTES)
 
 struct runner {
     const char *language, *ending;

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/ident.h"
+#include "base/limits.h"
 
 #define ANSWER_MS 5000
 #define DNS_PORT  53
@@ -112,7 +113,7 @@ static int parse_server(const char *text, struct sockaddr_in *ret)
     host[n] = '\0';
     if (text[n]) {
         port = strtoul(text + n + 1, &end, 10);
-        if (end == text + n + 1 || *end || port == 0 || port > 65535)
+        if (end == text + n + 1 || *end || port < LIMIT_MIN(PORT) || port > LIMIT_MAX(PORT))
             return -EINVAL;
     }
     *ret = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 
 struct cidr {
     uint32_t address, prefix;
@@ -101,7 +102,7 @@ static int parse_ports(const json_t *entry, uint16_t *ret_low, uint16_t *ret_hig
         if (*end)
             return -EINVAL;
     }
-    if (low < 1 || high > 65535 || low > high)
+    if (low < LIMIT_MIN(PORT) || high > LIMIT_MAX(PORT) || low > high)
         return -EINVAL;
     *ret_low = (uint16_t)low;
     *ret_high = (uint16_t)high;

@@ -1,6 +1,7 @@
 #include "sandbox/storage/volumes.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,9 +301,9 @@ int volumes_path(const char *given, char *ret, size_t size, struct err *err)
             break;
         if ((n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
             return err_set(err, ERR_INVALID, 0, "mountPath must not have \".\" or \"..\" in it");
-        if (n > 255 || len + 1 + n >= size)
-            return err_set(err, ERR_INVALID, 0, "mountPath is longer than %zu bytes, or a name in it than 255",
-                           size - 1);
+        if (n > NAME_MAX || len + 1 + n >= size)
+            return err_set(err, ERR_INVALID, 0, "mountPath is longer than %zu bytes, or a name in it than %d", size - 1,
+                           NAME_MAX);
         ret[len++] = '/';
         memcpy(ret + len, p, n);
         len += n;
