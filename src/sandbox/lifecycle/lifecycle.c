@@ -467,9 +467,10 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     s->parent_id = xstrdup(plan->parent_id);
     free(s->tenant);
     s->tenant = xstrdup(plan->tenant ? plan->tenant : tenant_of(plan->by));
-    s->config = sandbox_config_copy(plan->config);
-    sandbox_config_settle(&s->config, m->settings,
+    struct sandbox_config config = sandbox_config_copy(plan->config);
+    sandbox_config_settle(&config, m->settings,
                           image->workdir && *image->workdir ? image->workdir : m->settings->workspace_dir);
+    sandbox_set_config(s, &config);
     if (s->config.metadata)
         (void)json_object_update(s->metadata, s->config.metadata);
     if (plan->env)

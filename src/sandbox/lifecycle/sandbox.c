@@ -49,9 +49,18 @@ struct sandbox *sandbox_new(struct manager *m, const char *id)
     s->metadata = json_object();
     s->env = json_object();
     s->extra = json_object();
+    s->config_json = json_object();
     s->user = xstrdup("");
     s->tenant = xstrdup("");
     return s;
+}
+
+void sandbox_set_config(struct sandbox *s, const struct sandbox_config *config)
+{
+    sandbox_config_done(&s->config);
+    json_decref(s->config_json);
+    s->config = *config;
+    s->config_json = sandbox_config_write(config);
 }
 
 struct sandbox *sandbox_ref(struct sandbox *s)
@@ -72,6 +81,7 @@ struct sandbox *sandbox_unref(struct sandbox *s)
     free(s->user);
     free(s->tenant);
     sandbox_config_done(&s->config);
+    json_decref(s->config_json);
     json_decref(s->metadata);
     json_decref(s->env);
     json_decref(s->extra);
@@ -85,10 +95,9 @@ struct sandbox *sandbox_unref(struct sandbox *s)
 
 json_t *sandbox_json(const struct sandbox *s)
 {
-    json_t *j =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:O}", "id", s->id, "name", s->name, "image", s->image, "status",
-                  status_names[s->status], "createdAt", (json_int_t)s->created_at, "expiresAt",
-                  (json_int_t)s->expires_at, "config", sandbox_config_write(&s->config), "metadata", s->metadata);
+    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:O, s:O}", "id", s->id, "name", s->name, "image", s->image,
+                          "status", status_names[s->status], "createdAt", (json_int_t)s->created_at, "expiresAt",
+                          (json_int_t)s->expires_at, "config", s->config_json, "metadata", s->metadata);
     if (s->config.entrypoint)
         (void)json_object_set_new(j, "entrypoint", strlist_to_json(s->config.entrypoint));
     if (s->parent_id)
@@ -143,7 +152,9 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     s->parent_id = xstrdup(parent);
     s->created_at = json_get_int(record, "createdAt", 0);
     sandbox_expire_at(s, json_get_int(record, "expiresAt", 0));
-    sandbox_config_read(&s->config, json_get(record, "config"));
+    struct sandbox_config config = { 0 };
+    sandbox_config_read(&config, json_get(record, "config"));
+    sandbox_set_config(s, &config);
     (void)json_object_update(s->metadata, json_get(record, "metadata"));
     (void)json_object_update(s->env, json_get(inner, "env"));
     (void)json_object_update(s->extra, json_get(inner, "extra"));

@@ -35,7 +35,8 @@ struct sandbox {
     char *tenant;                   /* whose it is; "" is nobody's */
     int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second */
     int64_t deadline_us;            /* the same moment on the monotonic clock: what counts */
-    struct sandbox_config config;   /* effective values; never changed after the create */
+    struct sandbox_config config;   /* effective values: sandbox_set_config(), never changed after the create */
+    json_t *config_json;            /* the same as answers and records have it; made once, because each of them does */
     json_t *metadata;               /* {str:str} */
     json_t *env;                    /* overlay of the env API: {key: value or null when deleted} */
     json_t *extra;                  /* what other features keep with the record: {feature: value} */
@@ -65,6 +66,7 @@ struct sandbox {
 };
 
 struct sandbox *sandbox_new(struct manager *m, const char *id);
+void sandbox_set_config(struct sandbox *s, const struct sandbox_config *config); /* takes what config holds */
 struct sandbox *sandbox_ref(struct sandbox *s);
 struct sandbox *sandbox_unref(struct sandbox *s);
 DEFINE_CLEANUP(struct sandbox *, sandbox_unref)

@@ -271,10 +271,9 @@ static void counted_bytes(void *arg)
 static json_t *new_record(const struct taking *t, const struct image *image)
 {
     struct sandbox *s = t->s;
-    json_t *rec =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:O}", "id", t->id, "snapshotId", t->id, "sandboxId", s->id,
-                  "name", t->name, "imageId", image->id, "size", 0, "createdAt", (json_int_t)clock_wall_ms(), "config",
-                  sandbox_config_write(&s->config), "metadata", s->metadata);
+    json_t *rec = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:O, s:O}", "id", t->id, "snapshotId", t->id,
+                            "sandboxId", s->id, "name", t->name, "imageId", image->id, "size", 0, "createdAt",
+                            (json_int_t)clock_wall_ms(), "config", s->config_json, "metadata", s->metadata);
     json_t *layers = json_array();
     for (size_t i = 0; i < image->n_layers; i++)
         (void)json_array_append_new(layers, json_string(image->layers[i]));
