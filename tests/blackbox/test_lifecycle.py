@@ -227,7 +227,7 @@ def test_a_fork_bomb_hits_only_its_own_sandbox(new_sandbox, client):
     assert client.ok("GET", f"/sandboxes/{bomb}/metrics")["pids"] > 50
     assert client.exec(other, "echo alive")["stdout"] == "alive\n"
     reply = client.post(f"/sandboxes/{bomb}/exec/background", {"command": ["python3", "-c", code]})
-    assert reply.status in (200, 500, 503)
+    assert reply.status == 200
     assert client.exec(other, "echo alive")["stdout"] == "alive\n"
     assert client.ok("DELETE", f"/sandboxes/{bomb}") == {"success": True}
 

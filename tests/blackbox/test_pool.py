@@ -1,7 +1,10 @@
 """The warm pool: started sandboxes that wait for a create of the same shape."""
-import harness
+import pytest
 
-SERVER_ENV = {"III_POOL_SIZE": "2", "III_POOL_PROFILES": "python,512,1,false;shell,64,0.5,false;broken,entry", "III_POOL_REPLENISH": "*/1 * * * * *"}
+import harness
+import vmwatch
+
+SERVER_ENV = {"III_BLANK_POOL": "0", "III_POOL_SIZE": "2", "III_POOL_PROFILES": "python,512,1,false;shell,64,0.5,false;broken,entry", "III_POOL_REPLENISH": "*/1 * * * * *"}
 KEYS = {"python:512:1:false", "shell:64:0.5:false"}
 
 
@@ -13,6 +16,21 @@ def filled(client):
     return harness.wait_until(status, "the pool to fill")
 
 
+def first_processes(server):
+    """Host pids, one for each sandbox, also those that wait: the agent, or the process of its virtual machine."""
+    return set(vmwatch.monitors(server) if harness.IN_MACHINES else server.agents())
+
+
+def is_warm(server, client, sid, before):
+    """Deletes a sandbox; true when the process that ends with it was one of those that waited before it was created."""
+    here = first_processes(server)
+    client.ok("DELETE", f"/sandboxes/{sid}")
+    harness.wait_until(lambda: here - first_processes(server), "the sandbox's process to end")
+    gone = here - first_processes(server)
+    assert len(gone) == 1, gone
+    return gone <= before
+
+
 def test_it_fills_by_profile(client):
     status = filled(client)
     assert status["total"] == 4 and status["by_profile"] == {key: 2 for key in KEYS}
@@ -21,6 +39,23 @@ def test_it_fills_by_profile(client):
 def test_waiting_ones_are_not_listed(client):
     filled(client)
     assert client.ok("GET", "/sandboxes")["total"] == 0
+
+
+@pytest.mark.parametrize("fields", [{}, {"image": "shell", "memory": 64, "cpu": 0.5}, {"name": "warm", "metadata": {"a": "b"}, "timeout": 100}])
+def test_a_matching_create_takes_one_that_waits(server, client, fields):
+    filled(client)
+    before = first_processes(server)
+    assert len(before) == 4
+    assert is_warm(server, client, client.create(**fields)["id"], before)
+    filled(client)
+
+
+@pytest.mark.parametrize("fields", [{"memory": 128}, {"cpu": 0.5}, {"image": "shell"}, {"env": {"A": "b"}}, {"workdir": "/else"}, {"pids": 50}, {"openFiles": 999}])
+def test_a_create_of_another_shape_takes_none(server, client, fields):
+    filled(client)
+    before = first_processes(server)
+    assert not is_warm(server, client, client.create(**fields)["id"], before)
+    assert filled(client)["ready"] == 4 and before <= first_processes(server)
 
 
 def test_a_matching_create_is_a_sandbox_like_any_other(new_sandbox, client):
@@ -41,7 +76,7 @@ def test_a_create_of_another_shape_still_works(new_sandbox, client):
     assert new_sandbox(memory=128)["config"]["memory"] == 128
     assert client.exec(new_sandbox(env={"A": "b"})["id"], "echo $A")["stdout"] == "b\n"
     assert client.exec(new_sandbox(workdir="/else")["id"], "pwd")["stdout"] == "/else\n"
-    assert client.ok("GET", "/pool/status")["ready"] <= 4
+    assert client.ok("GET", "/pool/status")["ready"] == 4
 
 
 def test_more_creates_than_the_pool_holds(new_sandbox, client):

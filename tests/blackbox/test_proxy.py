@@ -96,7 +96,8 @@ def test_bad_envelopes(client, web, fields):
 
 @pytest.mark.parametrize("port", ["0", "65536", "x"])
 def test_bad_ports(client, web, port):
-    assert client.post(f"/proxy/{web}/{port}").status in (400, 404)
+    reply = client.post(f"/proxy/{web}/{port}")
+    assert reply.status == 400 and "port" in reply.error
 
 
 # --- settings ---

@@ -251,12 +251,17 @@ def test_bad_requests(client, box, session, new_sandbox):
     for shell in ("/bin/cat", "sh", "/bin/../bin/sh", "/usr/bin/python3"):
         refused = client.post(base, {"shell": shell})
         assert refused.status == 403 and "not allowed" in refused.error
-    for body in ({"cols": 0}, {"rows": 1001}, {"cols": "wide"}, {"shell": ""}):
-        assert client.post(base, body).status == 400, body
+    for body, says in (({"cols": 0}, "cols: 0 is not between 1 and 1000"), ({"rows": 1001}, "rows: 1001 is not between 1 and 1000"),
+                       ({"cols": "wide"}, "cols: must be a whole number"), ({"shell": ""}, "shell: must not be empty")):
+        refused = client.post(base, body)
+        assert (refused.status, refused.error) == (400, says)
+    assert client.exec(box, "test -e /bin/zsh; echo $?")["stdout"] == "1\n", "the image has it: choose a shell that it has not"
     absent = client.post(base, {"shell": "/bin/zsh"})
-    assert absent.status in (200, 404) or absent.status == 400
-    for body in ({}, {"cols": 10}, {"rows": 10}, {"cols": 0, "rows": 1}):
-        assert client.post(f"{base}/{session['sessionId']}/resize", body).status == 400
+    assert absent.status == 404 and "/bin/zsh: No such file or directory" in absent.error
+    for body, says in (({}, "cols is required"), ({"cols": 10}, "rows is required"), ({"rows": 10}, "cols is required"),
+                       ({"cols": 0, "rows": 1}, "cols: 0 is not between 1 and 1000")):
+        refused = client.post(f"{base}/{session['sessionId']}/resize", body)
+        assert (refused.status, refused.error) == (400, says)
     unknown = "term_" + "0" * 24
     assert client.post(f"{base}/{unknown}/resize", {"cols": 1, "rows": 1}).status == 404
     assert client.delete(f"{base}/{unknown}").status == 404
@@ -279,12 +284,9 @@ def test_viewers_have_a_limit(attach, session):
 def test_a_message_has_a_limit(attach, session):
     ws = attach(ws_path(session))
     ws.send(b"cat >/dev/null\n")
-    ws.send(b"y" * 4095 + b"\n")
-    try:
-        ws.send(b"x" * 65537)
-        assert ws.closed().code in (1009, 1006)
-    except (BrokenPipeError, ConnectionResetError):
-        pass
+    ws.send(b"y" * 65535 + b"\n")
+    ws.send_head(wsclient.BINARY, 65537)  # without the bytes: a server that closes with some unread resets the connection, and 1009 may be lost
+    assert ws.closed().code == 1009
     assert attach(ws_path(session)).recv()
 
 

@@ -1,4 +1,5 @@
 """API tokens: made, shown once, checked, rotated, revoked, expired; roles; requests a minute."""
+import http.client
 import json
 import subprocess
 import threading
@@ -136,7 +137,7 @@ def stream_ended(answer):
     try:
         while answer.readline():
             pass
-    except Exception:  # however the cut shows: reset, or an incomplete chunk
+    except (ConnectionResetError, http.client.IncompleteRead):  # however the cut shows; not a time-out, by which the stream would still be open
         pass
     return True
 

@@ -114,16 +114,16 @@ def test_unknown_paths_and_methods(client, box):
     assert client.call("PUT", "/sandboxes", {}).status == 405
     assert client.delete("/health").status == 405
     with harness.Client(client.port, prefix="") as outside:
-        assert outside.get("/").status in (200, 404)
+        assert outside.get("/").status == 404
         assert outside.get("/sandboxes").status == 404
 
 
 def test_deeply_nested_values_and_many_members(client, box):
     nested = {"image": "python", "metadata": {"a": "b"}, "x": json.loads("[" * 200 + "]" * 200)}
-    assert client.post(f"/sandboxes/{harness.UNKNOWN}/clone", nested).status in (400, 404)
+    assert client.post(f"/sandboxes/{harness.UNKNOWN}/clone", nested).status == 404
     many = {f"k{i}": "v" for i in range(20_000)}
     assert client.post("/sandboxes", {"image": "python", "metadata": many}).status == 400
-    assert client.post(f"/sandboxes/{box}/env", {"vars": many}).status in (400, 413)
+    assert client.post(f"/sandboxes/{box}/env", {"vars": many}).status == 400
     assert client.post(f"/sandboxes/{box}/files/mkdir", {"paths": ["a"] * 20_000}).status == 400
 
 

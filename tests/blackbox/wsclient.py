@@ -69,18 +69,24 @@ class WebSocket:
         got, self.buffer = self.buffer[:size], self.buffer[size:]
         return got
 
-    def send_frame(self, opcode, data):
+    def send_head(self, opcode, size):
+        """What announces a frame of so many bytes. Returns the mask."""
         mask = os.urandom(4)
-        size = len(data)
         if size < 126:
             head = struct.pack("!BB", 0x80 | opcode, 0x80 | size)
         elif size < 65536:
             head = struct.pack("!BBH", 0x80 | opcode, 0x80 | 126, size)
         else:
             head = struct.pack("!BBQ", 0x80 | opcode, 0x80 | 127, size)
+        self.sock.sendall(head + mask)
+        return mask
+
+    def send_frame(self, opcode, data):
+        size = len(data)
+        mask = self.send_head(opcode, size)
         pad = (mask * (size // 4 + 1))[:size]
-        masked = (int.from_bytes(data, "big") ^ int.from_bytes(pad, "big")).to_bytes(size, "big") if size else b""
-        self.sock.sendall(head + mask + masked)
+        if size:
+            self.sock.sendall((int.from_bytes(data, "big") ^ int.from_bytes(pad, "big")).to_bytes(size, "big"))
 
     def send(self, data):
         """Text for str, binary for bytes."""
