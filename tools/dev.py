@@ -129,6 +129,7 @@ COMMANDS = {
     "fmt": (fmt_parser, lambda args, rest: [need("test"), python("tools/lint.py", ["--only", "layout", "--fix"])]),
     "fuzz": (of_tool("fuzz"), lambda args, rest: [need("fuzz"), ["env", "CC=clang", "./dev", "configure", "build/fuzz", *FUZZ_OPTIONS],
                                                   python("tools/fuzz.py", rest)]),
+    "mutate": (of_tool("mutate"), lambda args, rest: [need("test"), python("tools/mutate.py", rest)]),
 }
 PASSES_ON = ("serve",)  # options that ./dev does not know are those of the program
 
