@@ -1,5 +1,4 @@
-/* The set of functions: registration, one call from the engine to its handler, what is known about each sandbox, and
- * the reaper of idle ones. */
+/* The set of functions: registration, and one call from the engine to its handler. */
 #include "api/fn.h"
 
 #include <errno.h>
@@ -13,13 +12,8 @@
 #include "api/fn_handlers.h"
 #include "api/fn_schema.h"
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
-#include "sandbox/observe/sandbox_usage.h"
-
-#define BARE_PACKET   66    /* Ethernet, IP and TCP heads with a time stamp */
-#define REAP_GRACE_MS 60000 /* beyond the longest command, for a sandbox whose command never ends */
+#include "sandbox/lifecycle/idle.h"
 
 struct fn_entry {
     struct fn_set *set;
@@ -75,24 +69,6 @@ const struct fn_row fn_rows[] = {
 
 /* --- sandboxes --- */
 
-struct fn_box *fn_box(struct fn_set *f, const struct sandbox *s)
-{
-    struct fn_box *b = map_get(f->boxes, s->id);
-    if (!b) {
-        b = xzalloc(sizeof(*b));
-        b->idle_ms = -1;
-        b->touched_us = clock_mono_us();
-        map_set(f->boxes, s->id, b);
-    }
-    return b;
-}
-
-void fn_touch(struct fn_set *f, const struct sandbox *s)
-{
-    if (!s->is_gone)
-        fn_box(f, s)->touched_us = clock_mono_us();
-}
-
 struct sandbox *fn_find(struct fn_call *c)
 {
     struct err err = ERR_INIT;
@@ -105,11 +81,11 @@ struct sandbox *fn_find(struct fn_call *c)
         (void)fn_set_fault(c, "S004", "sandbox is paused: %s: resume it first", c->sandbox_id);
         return NULL;
     }
-    if (fn_box(c->set, s)->is_stopped || sandbox_need_running(s, &err) < 0) {
+    if (s->is_ending || sandbox_need_running(s, &err) < 0) {
         (void)fn_set_fault(c, "S004", "sandbox already stopped: %s", c->sandbox_id);
         return NULL;
     }
-    fn_touch(c->set, s);
+    idle_touch(s);
     return s;
 }
 
@@ -121,85 +97,17 @@ struct sandbox *fn_take_sandbox(struct fn_call *c)
     return s;
 }
 
-/* Sandboxes of the functions carry {"engine": {idle_secs, image, name}} in their record. */
+/* Sandboxes of the functions carry {"engine": {image, name}} in their record. */
 static void on_enter(void *arg, struct sandbox *s)
 {
     struct fn_set *f = arg;
-    const json_t *made = json_get(s->extra, "engine");
-    struct fn_box *b = fn_box(f, s);
-    if (made && b->idle_ms < 0) {
-        b->idle_ms = json_get_int(made, "idle_secs", 0) * 1000;
-        f->n_made++;
-    }
+    f->n_made += json_get(s->extra, "engine") != NULL;
 }
 
 static void on_leave(void *arg, struct sandbox *s)
 {
     struct fn_set *f = arg;
-    struct fn_box *b = map_remove(f->boxes, s->id);
-    if (b && b->idle_ms >= 0)
-        f->n_made--;
-    free(b);
-}
-
-/* Whether data went over its networks or the way out since the last look. Packets that carry none (acknowledgements,
- * keep-alives, ARP) have at most that many bytes each. */
-static bool has_traffic(struct sandbox *s, struct fn_box *b)
-{
-    struct box_stats st = { 0 };
-    struct err err = ERR_INIT;
-    if (!s->config.has_network || !s->box || sandbox_usage_get(s, &st, &err) < 0)
-        return false;
-    uint64_t relayed = s->relayed[0] + s->relayed[1];
-    uint64_t bytes = st.rx_bytes + st.tx_bytes - relayed, packets = st.rx_packets + st.tx_packets;
-    bool has_more = (bytes > b->net_bytes && bytes - b->net_bytes > (packets - b->net_packets) * BARE_PACKET) ||
-                    relayed > b->relayed;
-    b->relayed = relayed;
-    b->net_bytes = bytes;
-    b->net_packets = packets;
-    return has_more;
-}
-
-/* What came in by another door is use as well: a command or file call over REST, a terminal, a port. */
-static void note_use(struct sandbox *s, struct fn_box *b, int64_t now_us)
-{
-    int64_t used_us = s->link ? guest_link_used_ms(s->link) * 1000 : 0;
-    if (has_traffic(s, b))
-        used_us = now_us;
-    b->touched_us = used_us > b->touched_us ? used_us : b->touched_us;
-}
-
-/* Commands have the time that was allowed when they began. */
-static int64_t longest_ms(const struct fn_set *f, const struct fn_box *b)
-{
-    return b->execs && b->exec_ms > f->policy->max_exec_ms ? b->exec_ms : f->policy->max_exec_ms;
-}
-
-static bool is_idle(const struct fn_set *f, struct sandbox *s, struct fn_box *b, int64_t now_us)
-{
-    int64_t limit_ms = b->idle_ms;
-    if (limit_ms < 0)
-        return false;
-    note_use(s, b, now_us);
-    if (b->execs || (s->link && guest_link_is_busy(s->link)))
-        limit_ms += longest_ms(f, b) + REAP_GRACE_MS;
-    return (now_us - b->touched_us) / 1000 > limit_ms;
-}
-
-static void reap(void *arg)
-{
-    struct fn_set *f = arg;
-    int64_t now_us = clock_mono_us();
-    for (struct map_iter it = map_iter(f->manager->sandboxes); map_next(&it);) {
-        struct sandbox *s = it.value;
-        struct fn_box *b = map_get(f->boxes, s->id);
-        struct err err = ERR_INIT;
-        if (!b || (!b->is_stopped && !is_idle(f, s, b, now_us)))
-            continue;
-        b->is_stopped = true; /* also when it cannot be removed now: the next scan tries again */
-        if (manager_kill(f->manager, s, "sandbox.expired", &err) < 0)
-            log_event(LOG_ERROR, "sandbox.reap", "id", s->id, "error", err.msg, NULL);
-    }
+    f->n_made -= json_get(s->extra, "engine") != NULL;
 }
 
 /* --- calls --- */
@@ -265,8 +173,8 @@ int fn_reload(struct fn_set *f, const struct settings *s, struct err *err)
     int r = fn_policy_new(s, &next, err);
     if (r < 0)
         return r;
-    if (f->reaper && next->idle_scan_ms != f->policy->idle_scan_ms)
-        timer_set(f->reaper, next->idle_scan_ms, next->idle_scan_ms);
+    if (next->idle_scan_ms != f->policy->idle_scan_ms)
+        idle_scan_every(f->manager->idle, next->idle_scan_ms);
     warn_no_slot(s);
     (void)fn_policy_unref(f->policy);
     f->policy = next;
@@ -285,7 +193,6 @@ int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **r
     f->manager = m;
     f->api = a;
     f->audit = a->audit;
-    f->boxes = map_new();
     f->entries = xzalloc(sizeof(fn_rows) / sizeof(fn_rows[0]) * sizeof(*f->entries));
     for (size_t i = 0; fn_rows[i].id; i++) {
         JSON_OWNED request = fn_schema_make(fn_rows[i].fields);
@@ -299,25 +206,14 @@ int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **r
     manager_on_enter(m, on_enter, f);
     manager_on_leave(m, on_leave, f);
     warn_no_slot(m->settings);
-    f->reaper = timer_new(m->loop, f->policy->idle_scan_ms, f->policy->idle_scan_ms, reap, f);
     *ret = f;
     return 0;
-}
-
-void fn_stop(struct fn_set *f)
-{
-    if (f)
-        f->reaper = timer_free(f->reaper);
 }
 
 struct fn_set *fn_free(struct fn_set *f)
 {
     if (!f)
         return NULL;
-    fn_stop(f);
-    for (struct map_iter it = map_iter(f->boxes); map_next(&it);)
-        free(it.value);
-    map_free(f->boxes);
     (void)fn_policy_unref(f->policy);
     free(f->entries);
     free(f);

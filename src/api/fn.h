@@ -8,7 +8,7 @@
 struct fn_set;
 struct api;
 
-/* Registers all at e; those of the table with the same id are replaced. Starts the idle reaper.
+/* Registers all at e; those of the table with the same id are replaced.
  * ERR_INVALID: a setting of the functions is wrong. */
 int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **ret, struct err *err);
 /* Calls that begin from now on go by the rows functions.* of s, of which nothing is kept; sandboxes that are there stay
@@ -16,4 +16,3 @@ int fn_new(struct engine *e, struct manager *m, struct api *a, struct fn_set **r
 int fn_reload(struct fn_set *f, const struct settings *s, struct err *err);
 /* When no call can come any more, after the manager's last callback. */
 struct fn_set *fn_free(struct fn_set *f);
-void fn_stop(struct fn_set *f); /* ends the reaper, before the manager goes */

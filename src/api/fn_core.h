@@ -31,24 +31,12 @@ struct fn_row {
     const char *answer;
 };
 
-/* What the functions keep about a sandbox while it lives. */
-struct fn_box {
-    int64_t idle_ms; /* < 0: never reaped (not made by a function) */
-    int64_t touched_us, busy_us;
-    unsigned execs;
-    int64_t exec_ms;                          /* the longest that those may take */
-    uint64_t net_bytes, net_packets, relayed; /* through its networks and the way out when the reaper looked last */
-    bool is_stopped;                          /* the reaper has decided */
-};
-
 struct fn_set {
     struct engine *engine;
     struct manager *manager;
     struct api *api;
-    struct audit *audit;      /* borrowed; NULL: off */
-    struct fn_policy *policy; /* for calls that begin now; what one began with is in the call */
-    struct map *boxes;        /* sandbox id -> struct fn_box */
-    struct timer *reaper;
+    struct audit *audit;         /* borrowed; NULL: off */
+    struct fn_policy *policy;    /* for calls that begin now; what one began with is in the call */
     unsigned n_made, n_creating; /* sandboxes of the functions: alive, and on their way */
     struct fn_entry *entries;    /* one for each row */
 };
@@ -83,8 +71,6 @@ json_t *fn_fault_json(const struct fn_fault *f);                                
 void fn_step(struct fn_call *of, const char *id, json_t *in, fn_done_fn *done, void *arg);
 
 /* --- sandboxes --- */
-struct fn_box *fn_box(struct fn_set *f, const struct sandbox *s); /* made when there is none yet */
-void fn_touch(struct fn_set *f, const struct sandbox *s);
 /* By the payload's sandbox_id, read before: S002, S004. Counts as activity. NULL: c->fault says why. */
 struct sandbox *fn_find(struct fn_call *c);
 /* fn_args_id() and fn_find(); the call has failed when this is NULL. */

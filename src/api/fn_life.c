@@ -11,13 +11,12 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "image/image.h"
+#include "sandbox/lifecycle/idle.h"
+#include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pulls.h"
 
 #define CPUS_MAX      LIMIT_MAX(CPU)
 #define MEMORY_MAX_MB LIMIT_MAX(MEMORY_MB)
-#define IDLE_MAX_S    LIMIT_MAX(FN_IDLE_S)
-#define NEVER_MS      253402300799000LL /* the end of the year 9999: the idle time-out decides, not the clock */
 
 /* --- create --- */
 
@@ -48,7 +47,6 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
 {
     struct creation *n = arg;
     struct fn_call *c = n->c;
-    struct err why = ERR_INIT;
     if (!s) {
         bool is_full = err->code == ERR_RATE_LIMITED ||                                     /* a quota */
                        (err->code == ERR_CAPACITY && err->sys != EPIPE && err->sys != EIO); /* else a helper died */
@@ -58,9 +56,6 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
         return;
     }
     memcpy(c->sandbox_id, s->uuid, sizeof(c->sandbox_id));
-    sandbox_expire_at(s, NEVER_MS);
-    if (sandbox_save(s, &why) < 0)
-        log_event(LOG_WARN, "sandbox.save", "id", s->id, "error", why.msg, "then", "it keeps its time to live", NULL);
     log_event(LOG_INFO, "sandbox.progress", "kind", "ready", "sandbox_id", s->uuid, NULL);
     json_t *answer = json_pack("{s:s, s:s}", "sandbox_id", s->uuid, "image", n->image);
     creation_free(n);
@@ -78,16 +73,19 @@ static void boot(struct creation *n)
     if (n->has_network)
         fn_gateway_rewrite(n->env);
     log_event(LOG_INFO, "sandbox.progress", "kind", "booting_vm", "image", n->image, NULL);
-    SANDBOX_CONFIG_OWNED config = { .given = SANDBOX_CONFIG_CPU | SANDBOX_CONFIG_MEMORY | SANDBOX_CONFIG_NETWORK,
+    SANDBOX_CONFIG_OWNED config = { .given = SANDBOX_CONFIG_CPU | SANDBOX_CONFIG_MEMORY | SANDBOX_CONFIG_NETWORK |
+                                             SANDBOX_CONFIG_IDLE_TIMEOUT,
                                     .cpu = (double)n->cpus,
                                     .memory_mb = n->memory_mb,
-                                    .has_network = n->has_network };
+                                    .has_network = n->has_network,
+                                    .idle_timeout_s = n->idle_s };
     sandbox_config_set_text(&config, SANDBOX_CONFIG_IMAGE, n->source);
     sandbox_config_set_text(&config, SANDBOX_CONFIG_NAME, n->name);
     sandbox_config_set_map(&config, SANDBOX_CONFIG_ENV, json_incref(n->env));
-    JSON_OWNED extra = json_pack("{s:{s:I, s:s, s:s?, s:b}}", "engine", "idle_secs", (json_int_t)n->idle_s, "image",
-                                 n->image, "name", n->name, "gateway", n->has_network);
-    struct create_plan plan = { .config = &config, .extra = extra, .by = access_by(c->who), .is_unlisted = true };
+    JSON_OWNED extra = json_pack("{s:{s:s, s:s?}}", "engine", "image", n->image, "name", n->name);
+    struct create_plan plan = {
+        .config = &config, .extra = extra, .by = access_by(c->who), .is_unlisted = true, .is_unexpiring = true
+    };
     manager_create(c->set->manager, &plan, on_created, n);
 }
 
@@ -100,6 +98,12 @@ static void on_progress(void *arg, const struct pulls_progress *at)
               "total_bytes", total, NULL);
 }
 
+static void fail_image(struct creation *n, const struct err *err)
+{
+    (void)fn_set_fault(n->c, "S102", "auto-install failed for image '%s': %s", n->image, err->msg);
+    creation_fail(n);
+}
+
 static void on_pulled(void *arg, const struct image *image, const struct err *err)
 {
     struct creation *n = arg;
@@ -108,44 +112,38 @@ static void on_pulled(void *arg, const struct image *image, const struct err *er
         boot(n);
         return;
     }
-    (void)fn_set_fault(n->c, "S102", "auto-install failed for image '%s': %s", n->image, err->msg);
-    creation_fail(n);
+    fail_image(n, err);
 }
 
-static bool is_here(const struct creation *n, const char *name)
+static void on_image(void *arg, const char *name, const struct err *err)
 {
-    CLEANUP(image_free_p) struct image *image = NULL;
-    return image_resolve(n->c->set->manager->images, name, &image, NULL) == 0;
+    struct creation *n = arg;
+    struct manager *m = n->c->set->manager;
+    struct err why = ERR_INIT;
+    if (name) {
+        n->source = name;
+        boot(n);
+    } else if (err->code != ERR_NOT_FOUND) {
+        fail_image(n, err);
+    } else if (!n->c->policy->is_auto_install || !pulls_is_allowed(m->pulls)) {
+        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, n->source,
+                           n->c->policy->is_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
+        creation_fail(n);
+    } else {
+        log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", n->source, "progress_bytes", "0",
+                  "total_bytes", NULL, NULL);
+        if (pulls_start(m->pulls, n->source, &(struct pulls_how){ .progress = on_progress }, on_pulled, n, NULL, &why) <
+            0)
+            fail_image(n, &why);
+    }
 }
 
 /* The pulled image of a preset wins over the host's own interpreter. */
 static void find_root(struct creation *n)
 {
     struct manager *m = n->c->set->manager;
-    struct err err = ERR_INIT;
     n->source = fn_policy_reference(n->c->policy, n->image);
-    if (is_here(n, n->source)) {
-        boot(n);
-        return;
-    }
-    if (fn_policy_is_preset(n->image) && is_here(n, n->image)) {
-        n->source = n->image;
-        boot(n);
-        return;
-    }
-    if (!n->c->policy->is_auto_install || !pulls_is_allowed(m->pulls)) {
-        (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, n->source,
-                           n->c->policy->is_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
-        creation_fail(n);
-        return;
-    }
-    log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", n->source, "progress_bytes", "0",
-              "total_bytes", NULL, NULL);
-    if (pulls_start(m->pulls, n->source, &(struct pulls_how){ .progress = on_progress }, on_pulled, n, NULL, &err) <
-        0) {
-        (void)fn_set_fault(n->c, "S102", "auto-install failed for image '%s': %s", n->image, err.msg);
-        creation_fail(n);
-    }
+    image_source_find(m, m->runtime, n->source, fn_policy_is_preset(n->image) ? n->image : NULL, on_image, n);
 }
 
 static int read_creation(struct creation *n)
@@ -243,14 +241,13 @@ static int by_age(const void *a, const void *b)
 static json_t *row_json(struct fn_set *f, const struct sandbox *s)
 {
     const json_t *made = json_get(s->extra, "engine");
-    const struct fn_box *b = fn_box(f, s);
     int64_t cap = f->policy->max_execs, age_ms = clock_wall_ms() - s->created_at;
     const char *name = made ? json_get_str(made, "name", NULL) : strcmp(s->name, s->id) != 0 ? s->name : NULL;
-    bool is_stopped = b->is_stopped || s->status == SANDBOX_EXPIRED;
+    bool is_stopped = s->is_ending || s->status == SANDBOX_EXPIRED;
     return json_pack("{s:s, s:s?, s:s, s:I, s:b, s:I, s:I, s:b}", "sandbox_id", s->uuid, "name", name, "image",
                      json_get_str(made, "image", s->image), "age_secs", (json_int_t)(age_ms > 0 ? age_ms / 1000 : 0),
-                     "exec_in_progress", b->execs > 0, "exec_in_flight", (json_int_t)b->execs, "exec_slots_free",
-                     (json_int_t)(cap > b->execs ? cap - b->execs : 0), "stopped", is_stopped);
+                     "exec_in_progress", s->slots > 0, "exec_in_flight", (json_int_t)s->slots, "exec_slots_free",
+                     (json_int_t)(cap > s->slots ? cap - s->slots : 0), "stopped", is_stopped);
 }
 
 void fn_life_list(struct fn_call *c)

@@ -54,7 +54,6 @@ static void on_written(void *arg, const struct err *err)
     w->writer = NULL;
     if (!err) {
         json_t *answer = json_pack("{s:I, s:s}", "bytes_written", (json_int_t)w->total, "path", w->path);
-        fn_touch(w->c->set, w->s);
         fn_ok(writing_free(w), answer);
         return;
     }
@@ -99,7 +98,6 @@ static void on_data(void *arg, bool is_text, const char *data, size_t len)
     timer_set(w->stall, STALL_MS, 0);
     if (is_text || len == 0)
         return;
-    fn_touch(w->c->set, w->s);
     w->total += len;
     size_t n = w->pending.len ? 0 : guest_writer_send(w->writer, data, len);
     if (n == len)

@@ -18,16 +18,10 @@
 static struct command_plan plan_of(struct call *c)
 {
     return (struct command_plan){ .command = json_get(call_params(c), "command"),
+                                  .is_told = true,
                                   .cwd = call_str(c, "cwd", NULL),
                                   .timeout_ms =
                                       json_get(call_params(c), "timeout") ? call_int(c, "timeout", 0) * 1000 : 0 };
-}
-
-static void emit_exec(struct call *c, const struct command_result *res)
-{
-    struct manager *m = call_manager(c);
-    json_t *data = json_pack("{s:i, s:I}", "exitCode", res->exit.code, "duration", (json_int_t)res->duration_ms);
-    (void)event_log_emit(m->events, "sandbox.exec", call_str(c, "id", ""), data);
 }
 
 static void on_run_done(void *arg, const struct command_result *res, const struct err *err)
@@ -39,7 +33,6 @@ static void on_run_done(void *arg, const struct command_result *res, const struc
         call_fail(c, err);
         return;
     }
-    emit_exec(c, res);
     if (res->exit.is_timeout) {
         (void)command_timeout_err(res, &why);
         call_fail(c, &why);
@@ -146,7 +139,6 @@ static void on_stream_done(void *arg, const struct command_result *res, const st
     } else {
         char code[16];
         int n = snprintf(code, sizeof(code), "%d", res->exit.is_timeout ? -1 : res->exit.code);
-        emit_exec(c, res);
         send_event(st, "exit", code, (size_t)n);
     }
     call_stream_end(c);

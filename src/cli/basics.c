@@ -27,16 +27,16 @@ static void print_created(const json_t *box)
     int64_t ms = json_get_int(box, "expiresAt", 0);
     time_t s = (time_t)(ms / 1000);
     struct tm tm;
-    char when[32] = "-";
-    if (gmtime_r(&s, &tm))
-        (void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+    char day[32], when[40] = "never";
+    if (ms && gmtime_r(&s, &tm) && strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm))
+        (void)snprintf(when, sizeof(when), "%s.%03dZ", day, (int)(ms % 1000));
     CLEANUP(free_p)
     char *image = display_clean(json_get_str(box, "image", "")),
          *state = display_clean(json_get_str(box, "status", ""));
     CLEANUP(free_p) char *id = display_clean(json_get_str(box, "id", ""));
-    (void)printf("Created sandbox: %s\n  Image: %s\n  Status: %s%s%s\n  Expires: %s.%03dZ\n", id, image,
+    (void)printf("Created sandbox: %s\n  Image: %s\n  Status: %s%s%s\n  Expires: %s\n", id, image,
                  operation_output_colour(state, stdout), state,
-                 *operation_output_colour(state, stdout) ? display_off(stdout) : "", when, (int)(ms % 1000));
+                 *operation_output_colour(state, stdout) ? display_off(stdout) : "", when);
 }
 
 int basics_create(const struct verbs_args *a)
@@ -64,14 +64,14 @@ int basics_create(const struct verbs_args *a)
 
 static void print_box(const json_t *box)
 {
-    char when[16] = "-";
+    char when[16] = "never";
     time_t s = (time_t)(json_get_int(box, "expiresAt", 0) / 1000);
     struct tm tm;
     CLEANUP(free_p)
     char *image = display_clean(json_get_str(box, "image", "")),
          *state = display_clean(json_get_str(box, "status", ""));
     const char *colour = operation_output_colour(state, stdout);
-    if (localtime_r(&s, &tm))
+    if (s && localtime_r(&s, &tm))
         (void)strftime(when, sizeof(when), "%H:%M:%S", &tm);
     CLEANUP(free_p) char *id = display_clean(json_get_str(box, "id", ""));
     (void)printf("%-32s%-24s %s%-10s%s%s\n", id, image, colour, state, *colour ? display_off(stdout) : "", when);

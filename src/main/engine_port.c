@@ -109,7 +109,6 @@ void engine_port_close(struct engine_port *p)
         return;
     if (p->engine)
         engine_stop(p->engine);
-    fn_stop(p->functions);
     p->outside = remote_engine_free(p->outside);
     p->server = http_server_free(p->server);
 }

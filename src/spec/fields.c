@@ -34,6 +34,8 @@
         CONFIG_BOUNDED("shmMb", "Size of /dev/shm, MB", FIELD_INT, least, most, SHM_MB, "III_SHM_MB"),                  \
         CONFIG_NUMBER("netMbps", "Network rate each way, Mbit/s; 0: no limit", FIELD_INT, 0, LIMIT_MAX(NET_MBPS),       \
                       "III_NET_MBPS"),                                                                                  \
+        CONFIG_NUMBER("idleTimeout", "Idle time after which the sandbox is removed, seconds", FIELD_INT, 1,             \
+                      most(LIMIT_MAX(TIMEOUT_S)), "none"),                                                              \
         { "network", "Whether the sandbox has a network", FIELD_BOOL, FIELD_LENIENT, .fallback = "false" },             \
         { "env", "Environment variables", FIELD_STR_MAP, FIELD_LENIENT, 0, FIELDS_LIST_MAX },                           \
         { "workdir", "Working folder", FIELD_STR, FIELD_LENIENT, 1, FIELDS_PATH_MAX, .fallback = "III_WORKSPACE_DIR" }, \

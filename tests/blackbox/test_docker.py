@@ -13,6 +13,7 @@ import pytest
 
 import dockerkit
 import dockerrelay
+import fnclient
 import harness
 from harness import wait_until
 
@@ -363,3 +364,15 @@ def test_an_address_that_is_none_is_refused(value):
     with pytest.raises(AssertionError, match="neither unix"):
         server.start()
     server.remove()
+
+
+@pytest.mark.parametrize("pull", ["never", "missing"])
+def test_functions_use_the_images_that_the_engine_has(engine, pull):
+    """custom_images are looked up where the backend keeps its images: nothing is pulled that is there."""
+    engine.add_image("127.0.0.1:1/mine:1")
+    with serve(engine, III_PULL=pull, III_IMAGE_ALLOWLIST="mine,lost", III_CUSTOM_IMAGES="mine=127.0.0.1:1/mine:1,lost=127.0.0.1:1/lost:1") as made:
+        fn = fnclient.Functions(made.engine_port)
+        sid = fn.create("mine")
+        assert fn.call("exec", sandbox_id=sid, cmd="echo here")["stdout"] == "here\n"
+        fn.fault("create", "S101" if pull == "never" else "S102", image="lost")
+        fn.close()

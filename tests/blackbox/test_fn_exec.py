@@ -123,6 +123,20 @@ def test_a_paused_sandbox_is_refused(fn, client, sb):
     assert fn.call("exec", sandbox_id=sb, cmd="true")["success"]
 
 
+def test_a_command_is_an_event_as_over_rest(fn, client, sb):
+    fn.call("exec", sandbox_id=sb, cmd="sh -c 'exit 3'")
+    rest_id = client.ok("GET", f"/sandboxes/{sb}")["id"]
+    (event,) = client.ok("GET", f"/events/history?topic=sandbox.exec&sandboxId={rest_id}")["events"]
+    assert event["data"]["exitCode"] == 3 and event["data"]["duration"] >= 0
+
+
+def test_an_oom_kill_is_counted_once(fn, client):
+    sid = fn.create(memory_mb=64)
+    hog = fn.call("exec", sandbox_id=sid, argv=["python3", "-c", "x = bytearray(200 << 20)"])
+    assert hog["exit_code"] == 137, "the kernel ended it for its memory"
+    assert client.exec(sid, "kill -9 $$")["oomKilled"] is False, "that was the command before"
+
+
 # --- run ---
 
 def test_run_python_with_files_stdin_and_env(fn):

@@ -177,6 +177,21 @@ def test_use_through_the_other_door_keeps_a_sandbox(fn, client):
     harness.wait_until(lambda: client.get(f"/sandboxes/{sid}").status == 404, "the reaper")
 
 
+def test_a_sandbox_without_expiry_says_so(fn, client):
+    record = client.ok("GET", f"/sandboxes/{fn.create(idle_timeout_secs=77)}")
+    assert record["expiresAt"] == 0 and record["config"]["idleTimeout"] == 77
+    assert client.ok("POST", "/admin/sweep") == {"swept": 0}
+
+
+def test_the_idle_time_out_is_the_same_over_rest(client, new_sandbox):
+    idle, kept = new_sandbox(idleTimeout=1), new_sandbox(idleTimeout=3600)
+    assert (idle["config"]["idleTimeout"], kept["config"]["idleTimeout"]) == (1, 3600)
+    assert "idleTimeout" not in new_sandbox()["config"]
+    assert new_sandbox(idleTimeout=10**9)["config"]["idleTimeout"] == 86400
+    harness.wait_until(lambda: client.get(f"/sandboxes/{idle['id']}").status == 404, "the idle time-out")
+    assert client.exec(kept["id"], "echo here")["stdout"] == "here\n"
+
+
 @pytest.fixture
 def sink():
     """A port of the host's loopback that takes all there is."""

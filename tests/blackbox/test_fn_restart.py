@@ -4,6 +4,7 @@ import signal
 
 import harness
 import leak
+import test_ttl
 from fnclient import Functions
 
 
@@ -58,3 +59,32 @@ def test_a_stop_that_keeps_sandboxes_ends_a_run_under_way():
         fn.worker.cut()
         server.flags.remove("--keep")
         server.start()
+
+
+def test_records_of_former_versions_keep_their_idle_time_out():
+    """Their idle time-out was a note of the functions, their missing expiry the year 9999."""
+    server = harness.Server(env={"III_IDLE_SCAN_MS": "100", "III_TTL_SWEEP": "* * * * * *"}, flags=["--keep"])
+    try:
+        server.start()
+        fn = Functions(server.engine_port)
+        idle, kept = fn.create(idle_timeout_secs=3600), fn.create(idle_timeout_secs=3600)
+        server.stop()
+        fn.worker.cut()
+        for sid, seconds in ((idle, 1), (kept, 900)):
+            def as_before(record, seconds=seconds):
+                del record["config"]["idleTimeout"]
+                record["expiresAt"] = 253402300799000
+                record["internal"]["extra"]["engine"]["idle_secs"] = seconds
+            test_ttl.rewrite(server.data_dir, "sbx_" + sid.replace("-", "")[:24], as_before)
+        server.flags = []
+        server.start()
+        fn, client = Functions(server.engine_port), harness.Client(server.port)
+        harness.wait_until(lambda: [r["sandbox_id"] for r in fn.call("list")["sandboxes"]] == [kept], "the idle time-out")
+        record = client.ok("GET", f"/sandboxes/{kept}")
+        assert record["expiresAt"] == 0 and record["config"]["idleTimeout"] == 900
+        client.close()
+        fn.made = [kept]
+        fn.close()
+        server.stop()
+    finally:
+        server.remove()

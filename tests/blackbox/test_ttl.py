@@ -13,8 +13,8 @@ def is_database(path):
         return file.read(15) == b"SQLite format 3"
 
 
-def age(data_dir, sid):
-    """Lets a stopped server's sandbox have expired long ago."""
+def rewrite(data_dir, sid, change):
+    """Changes the record of a stopped server's sandbox."""
     changed = 0
     for path in data_dir.rglob("*"):
         if not path.is_file() or not is_database(path):
@@ -22,11 +22,18 @@ def age(data_dir, sid):
         base = sqlite3.connect(path)
         for (body,) in base.execute("SELECT body FROM doc WHERE scope = 'sandbox' AND key = ?", (sid,)).fetchall():
             record = json.loads(body)
-            assert move_back(record), f"no expiry in {sorted(record)}"
+            change(record)
             changed += base.execute("UPDATE doc SET body = ? WHERE scope = 'sandbox' AND key = ?", (json.dumps(record), sid)).rowcount
         base.commit()
         base.close()
     assert changed == 1
+
+
+def age(data_dir, sid):
+    """Lets a stopped server's sandbox have expired long ago."""
+    def change(record):
+        assert move_back(record), f"no expiry in {sorted(record)}"
+    rewrite(data_dir, sid, change)
 
 
 def move_back(record):

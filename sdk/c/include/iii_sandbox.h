@@ -92,13 +92,14 @@ struct iii_amount {
 
 /* Types of the interface */
 
-/* Configuration of a sandbox: timeout in seconds, memory in MB; 0 means no limit */
+/* Configuration of a sandbox: times in seconds, memory in MB; 0 means no limit */
 struct iii_sandbox_config {
     const char *image;
     size_t image_len;
     const char *name;
     size_t name_len;
     const int64_t *timeout;
+    const int64_t *idle_timeout;
     const int64_t *memory;
     const double *cpu;
     const bool *network;
@@ -118,8 +119,8 @@ struct iii_sandbox_config {
     const int64_t *net_mbps;
 };
 
-/* One sandbox; times are milliseconds since the epoch. withoutAgent: why the container has no agent and runs
- * commands by the engine's exec */
+/* One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. withoutAgent: why the
+ * container has no agent and runs commands by the engine's exec */
 struct iii_sandbox_info {
     const char *id;
     size_t id_len;
@@ -1248,6 +1249,8 @@ struct iii_template_create_config {
     const int64_t *shm_mb;
     /* Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS */
     const int64_t *net_mbps;
+    /* Idle time after which the sandbox is removed, seconds; default: none */
+    const int64_t *idle_timeout;
     /* Whether the sandbox has a network */
     const bool *network;
     /* Environment variables */
@@ -1304,6 +1307,8 @@ struct iii_sandbox_create_options {
     const int64_t *shm_mb;
     /* Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS */
     const int64_t *net_mbps;
+    /* Idle time after which the sandbox is removed, seconds (moved into 1 to 86400); default: none */
+    const int64_t *idle_timeout;
     /* Whether the sandbox has a network */
     const bool *network;
     /* Environment variables */

@@ -1,13 +1,14 @@
 #include "sandbox/exec/command.h"
 
 #include <errno.h>
-
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/strlist.h"
+#include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/manager.h"
 
 struct command {
@@ -19,12 +20,14 @@ struct command {
     int64_t begun_us;
     char *input; /* what is left to write */
     size_t input_len, input_at;
+    bool is_told;
 };
 
 static void free_command(struct command *c)
 {
     buf_done(&c->res.out);
     buf_done(&c->res.err);
+    idle_command_done(c->s);
     sandbox_unref(c->s);
     free(c->input);
     free(c);
@@ -113,6 +116,12 @@ bool command_was_oom(struct sandbox *s, const struct guest_exit *ex)
     return is_oom;
 }
 
+static void emit(const struct command *c)
+{
+    json_t *data = json_pack("{s:i, s:I}", "exitCode", c->res.exit.code, "duration", (json_int_t)c->res.duration_ms);
+    (void)event_log_emit(c->s->manager->events, "sandbox.exec", c->s->id, data);
+}
+
 static void on_exited(void *arg, const struct guest_exit *ex)
 {
     struct command *c = arg;
@@ -120,6 +129,8 @@ static void on_exited(void *arg, const struct guest_exit *ex)
     c->res.exit = *ex;
     c->res.exit.is_oom = ex->is_oom || command_was_oom(c->s, ex);
     c->res.duration_ms = (clock_mono_us() - c->begun_us + 999) / 1000;
+    if (c->is_told)
+        emit(c);
     c->ev.on_done(c->arg, &c->res, NULL);
     free_command(c);
 }
@@ -152,10 +163,10 @@ static void write_input(void *arg)
     guest_exec_close_stdin(c->exec);
 }
 
-static int64_t effective_timeout(const struct sandbox *s, int64_t asked_ms)
+static int64_t effective_timeout(const struct sandbox *s, const struct command_plan *plan)
 {
-    int64_t max = s->manager->settings->max_cmd_timeout_s * 1000;
-    return asked_ms <= 0 || asked_ms > max ? max : asked_ms;
+    int64_t max = plan->longest_ms ? plan->longest_ms : s->manager->settings->max_cmd_timeout_s * 1000;
+    return plan->timeout_ms <= 0 || plan->timeout_ms > max ? max : plan->timeout_ms;
 }
 
 static int launch(struct command *c, const struct command_plan *plan, const char *cwd, struct err *err)
@@ -170,7 +181,8 @@ static int launch(struct command *c, const struct command_plan *plan, const char
                                   .env = plan->env ? plan->env : sandbox_env(c->s),
                                   .cwd = cwd,
                                   .user = plan->user ? plan->user : c->s->user,
-                                  .flags = plan->input ? GUEST_EXEC_STDIN : 0,
+                                  .flags = (plan->input ? GUEST_EXEC_STDIN : 0u) |
+                                           (plan->waits_eof ? GUEST_EXEC_WAIT_EOF : 0u),
                                   .timeout_ms = (uint32_t)c->res.timeout_ms };
     return guest_exec_start(c->s->link, &gp, &exec_events, c, &c->exec, err);
 }
@@ -185,10 +197,13 @@ int command_start(struct sandbox *s, const struct command_plan *plan, const stru
     if (r < 0)
         return r;
     struct command *c = xzalloc(sizeof(*c));
-    *c = (struct command){ .s = sandbox_ref(s), .ev = *ev, .arg = arg, .begun_us = clock_mono_us() };
-    c->res.timeout_ms = effective_timeout(s, plan->timeout_ms);
-    buf_init(&c->res.out, COMMAND_OUTPUT_MAX);
-    buf_init(&c->res.err, COMMAND_OUTPUT_MAX);
+    *c = (struct command){
+        .s = sandbox_ref(s), .ev = *ev, .arg = arg, .begun_us = clock_mono_us(), .is_told = plan->is_told
+    };
+    c->res.timeout_ms = effective_timeout(s, plan);
+    idle_command(s, c->res.timeout_ms);
+    buf_init(&c->res.out, plan->output_max ? plan->output_max : COMMAND_OUTPUT_MAX);
+    buf_init(&c->res.err, plan->output_max ? plan->output_max : COMMAND_OUTPUT_MAX);
     r = launch(c, plan, cwd, err);
     if (r < 0) {
         free_command(c);
@@ -217,6 +232,12 @@ void command_cancel(struct command *c)
     if (c->exec)
         guest_exec_drop(c->exec);
     free_command(c);
+}
+
+void command_kill(struct command *c)
+{
+    if (c->exec)
+        guest_exec_signal(c->exec, SIGKILL);
 }
 
 json_t *command_result_json(const struct command_result *res)

@@ -20,11 +20,15 @@ struct command_plan {
     const json_t *command;   /* string, or array of strings; borrowed */
     const char *const *argv; /* used when command is NULL; borrowed */
     const char *cwd;         /* NULL: the sandbox's workdir */
-    int64_t timeout_ms;      /* <= 0: the server's maximum; longer ones are cut to it */
+    int64_t timeout_ms;      /* <= 0: the longest; more is cut to it */
+    int64_t longest_ms;      /* 0: III_MAX_CMD_TIMEOUT */
     const char *user;        /* NULL: the image's */
     const char *const *env;  /* NULL: sandbox_env() */
     const char *input;       /* bytes for stdin, then EOF; NULL: no stdin */
     size_t input_len;
+    size_t output_max; /* bytes captured of each stream; 0: COMMAND_OUTPUT_MAX */
+    bool is_told;      /* its end is the event sandbox.exec */
+    bool waits_eof;    /* it ends when stdout and stderr are closed, too, not only its process */
 };
 
 struct command_result {
@@ -47,6 +51,7 @@ int command_start(struct sandbox *s, const struct command_plan *plan, const stru
                   struct command **ret, struct err *err);
 void command_credit(struct command *c, size_t bytes);
 void command_cancel(struct command *c); /* kills the tree; no more callbacks */
+void command_kill(struct command *c);   /* kills the tree; on_done tells */
 
 json_t *command_result_json(const struct command_result *res);              /* ExecResult */
 int command_timeout_err(const struct command_result *res, struct err *err); /* fills the 504 text; -ETIMEDOUT */

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "image/reference.h"
+#include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/pool.h"
 #include "sandbox/net/egress.h"
@@ -134,6 +135,7 @@ int lifecycle_connect(struct sandbox *s, struct box *box, int guest_fd, struct e
 
 void lifecycle_enter(struct sandbox *s)
 {
+    idle_touch(s);
     map_set(s->manager->sandboxes, s->id, s);
     manager_entered(s->manager, s);
 }
@@ -479,7 +481,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
         (void)json_object_update(s->extra, (json_t *)(uintptr_t)plan->extra);
     lifecycle_use_image(s, image);
     s->created_at = clock_wall_ms();
-    sandbox_expire_at(s, s->created_at + s->config.timeout_s * 1000);
+    sandbox_expire_at(s, plan->is_unexpiring ? 0 : s->created_at + s->config.timeout_s * 1000);
     int r = tenant_check_sandbox(m, plan->by, s, &err); /* here, where memory and CPUs are known */
     m->n_creating++;
     tenant_making(m, s, 1);

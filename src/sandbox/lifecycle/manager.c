@@ -16,6 +16,7 @@
 #include "sandbox/exec/context.h"
 #include "sandbox/exec/queue.h"
 #include "sandbox/exec/terminal.h"
+#include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/lifecycle.h"
 #include "sandbox/lifecycle/pool.h"
 #include "sandbox/lifecycle/templates.h"
@@ -185,6 +186,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
     m->flush_timer = timer_new(l, FLUSH_MS, FLUSH_MS, on_flush, m);
     m->sweep_timer = crontimer_new(l, &when, on_sweep, m);
     m->disk_watch = disk_watch_new(m);
+    m->idle = idle_new(m);
     *ret = m;
     return 0;
 }
@@ -210,6 +212,7 @@ struct manager *manager_free(struct manager *m)
     if (!m)
         return NULL;
     m->disk_watch = disk_watch_free(m->disk_watch);
+    m->idle = idle_free(m->idle);
     manager_disconnect(m);
     timer_free(m->flush_timer);
     timer_free(m->collect_timer);

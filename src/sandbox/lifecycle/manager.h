@@ -30,6 +30,7 @@ struct context_set;
 struct crontimer;
 struct disk_watch;
 struct hook;
+struct idle;
 struct inherit;
 struct egress;
 struct networks;
@@ -81,7 +82,8 @@ struct manager {
     struct timer *flush_timer;
     bool is_flush_failing;
     struct crontimer *sweep_timer;
-    struct disk_watch *disk_watch;    /* NULL: no reserve */
+    struct disk_watch *disk_watch; /* NULL: no reserve */
+    struct idle *idle;
     struct hook *on_leave, *on_enter; /* private */
 };
 
@@ -124,6 +126,7 @@ struct create_plan {
     struct runtime *runtime;             /* of an image that is already resolved; NULL: config.backend */
     const char *tenant;                  /* owns it: of clones the source's owner; NULL: by's own */
     bool is_unlisted;                    /* skip the allow-list (clone of something allowed) */
+    bool is_unexpiring;                  /* it has no expiry, whatever config.timeout says */
 };
 void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
 /* Gone for everyone at once; tear-down goes on behind. topic: "sandbox.killed" or "sandbox.expired". */

@@ -7,6 +7,7 @@
 #include "sandbox/exec/background.h"
 #include "sandbox/exec/context.h"
 #include "sandbox/exec/queue.h"
+#include "sandbox/lifecycle/idle.h"
 #include "sandbox/lifecycle/lifecycle.h"
 #include "sandbox/lifecycle/offload.h"
 #include "sandbox/lifecycle/pool.h"
@@ -101,8 +102,10 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
         drop(s, err->msg);
     else if (lifecycle_connect(s, box, guest_fd, &why) < 0)
         drop(s, why.msg);
-    else
+    else {
+        idle_touch(s);
         manager_entered(r->m, s);
+    }
     if (s->box && capture_recover(s, &why) < 0)
         log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", why.msg, NULL);
     sandbox_unref(s);

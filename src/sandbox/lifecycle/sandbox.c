@@ -16,6 +16,7 @@
 #define SCOPE        "sandbox"
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define MIB          (1024 * 1024)
+#define YEAR_9999_MS 253402300799000LL
 
 static const char *const status_names[] = { "running", "paused", "expired" };
 
@@ -127,7 +128,19 @@ json_t *sandbox_record(const struct sandbox *s)
 void sandbox_expire_at(struct sandbox *s, int64_t wall_ms)
 {
     s->expires_at = wall_ms;
-    s->deadline_us = clock_deadline_us(wall_ms, clock_wall_ms(), clock_mono_us());
+    s->deadline_us = wall_ms ? clock_deadline_us(wall_ms, clock_wall_ms(), clock_mono_us()) : INT64_MAX;
+}
+
+/* Up to 0.1 the functions of the engine kept an idle timeout of their own, and wrote the year 9999 for "no expiry". */
+static void read_times(struct sandbox *s, const json_t *record, struct sandbox_config *config)
+{
+    int64_t idle_s = json_get_int(json_get(s->extra, "engine"), "idle_secs", -1);
+    int64_t expires_at = json_get_int(record, "expiresAt", 1); /* a record without one is damaged: expired */
+    if (idle_s >= 0 && !(config->given & SANDBOX_CONFIG_IDLE_TIMEOUT)) {
+        config->idle_timeout_s = idle_s;
+        config->given |= SANDBOX_CONFIG_IDLE_TIMEOUT;
+    }
+    sandbox_expire_at(s, expires_at == YEAR_9999_MS ? 0 : expires_at);
 }
 
 int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox **ret, struct err *err)
@@ -151,13 +164,13 @@ int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox 
     s->tenant = xstrdup(json_get_str(record, "tenant", ""));
     s->parent_id = xstrdup(parent);
     s->created_at = json_get_int(record, "createdAt", 0);
-    sandbox_expire_at(s, json_get_int(record, "expiresAt", 0));
     struct sandbox_config config = { 0 };
     sandbox_config_read(&config, json_get(record, "config"));
-    sandbox_set_config(s, &config);
     (void)json_object_update(s->metadata, json_get(record, "metadata"));
     (void)json_object_update(s->env, json_get(inner, "env"));
     (void)json_object_update(s->extra, json_get(inner, "extra"));
+    read_times(s, record, &config);
+    sandbox_set_config(s, &config);
     s->image_env = strlist_from_json(json_get(inner, "imageEnv"));
     s->layers = strlist_from_json(json_get(inner, "layers"));
     s->is_host = json_get_bool(inner, "isHost", false);

@@ -33,7 +33,7 @@ struct sandbox {
     char *words;  /* what its console said last; NULL: it has none, or it did not die */
     char *name, *image, *parent_id;
     char *tenant;                   /* whose it is; "" is nobody's */
-    int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second */
+    int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second. 0: it never expires */
     int64_t deadline_us;            /* the same moment on the monotonic clock: what counts */
     struct sandbox_config config;   /* effective values: sandbox_set_config(), never changed after the create */
     json_t *config_json;            /* the same as answers and records have it; made once, because each of them does */
@@ -63,6 +63,14 @@ struct sandbox {
         int64_t bytes;        /* what all between hold */
     } counted;
     bool is_restoring; /* a new box is being made for it */
+    bool is_ending;    /* idle.c has decided: it takes no more calls, though it may not be removed yet */
+    unsigned slots;    /* commands of sandbox::exec under way: api/ bounds them */
+    struct {           /* private: idle.c */
+        int64_t used_us;
+        unsigned commands;
+        int64_t command_ms;               /* the longest that those may take */
+        uint64_t bytes, packets, relayed; /* over its network and its egress relay at the last scan */
+    } idle;
 };
 
 struct sandbox *sandbox_new(struct manager *m, const char *id);
@@ -71,9 +79,9 @@ struct sandbox *sandbox_ref(struct sandbox *s);
 struct sandbox *sandbox_unref(struct sandbox *s);
 DEFINE_CLEANUP(struct sandbox *, sandbox_unref)
 
-json_t *sandbox_json(const struct sandbox *s);   /* the contract's Sandbox object; caller owns */
-json_t *sandbox_record(const struct sandbox *s); /* what the store keeps; caller owns */
-void sandbox_expire_at(struct sandbox *s, int64_t wall_ms);
+json_t *sandbox_json(const struct sandbox *s);              /* the contract's Sandbox object; caller owns */
+json_t *sandbox_record(const struct sandbox *s);            /* what the store keeps; caller owns */
+void sandbox_expire_at(struct sandbox *s, int64_t wall_ms); /* 0: never */
 int sandbox_from_record(struct manager *m, const json_t *record, struct sandbox **ret, struct err *err);
 int sandbox_save(struct sandbox *s, struct err *err); /* record into the store */
 const char *sandbox_status_name(enum sandbox_status st);

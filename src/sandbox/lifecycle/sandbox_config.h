@@ -14,23 +14,24 @@
 
 /* F(name of the bit, member of JSON, kind, member here), in the order in which they are written. TEXT: char *, INT:
  * int64_t, NUM: double, BOOL: bool, MAP: json_t * {str: str}, LIST: char **. */
-#define SANDBOX_CONFIG_MEMBERS(F)                 \
-    F(IMAGE, "image", TEXT, image)                \
-    F(NAME, "name", TEXT, name)                   \
-    F(NETWORK, "network", BOOL, has_network)      \
-    F(ENV, "env", MAP, env)                       \
-    F(METADATA, "metadata", MAP, metadata)        \
-    F(ENTRYPOINT, "entrypoint", LIST, entrypoint) \
-    F(TIMEOUT, "timeout", INT, timeout_s)         \
-    F(MEMORY, "memory", INT, memory_mb)           \
-    F(CPU, "cpu", NUM, cpu)                       \
-    F(DISK, "diskMb", INT, disk_mb)               \
-    F(INODES, "inodes", INT, inodes)              \
-    F(PIDS, "pids", INT, pids)                    \
-    F(OPEN_FILES, "openFiles", INT, open_files)   \
-    F(SHM, "shmMb", INT, shm_mb)                  \
-    F(NET_RATE, "netMbps", INT, net_mbps)         \
-    F(WORKDIR, "workdir", TEXT, workdir)          \
+#define SANDBOX_CONFIG_MEMBERS(F)                       \
+    F(IMAGE, "image", TEXT, image)                      \
+    F(NAME, "name", TEXT, name)                         \
+    F(NETWORK, "network", BOOL, has_network)            \
+    F(ENV, "env", MAP, env)                             \
+    F(METADATA, "metadata", MAP, metadata)              \
+    F(ENTRYPOINT, "entrypoint", LIST, entrypoint)       \
+    F(TIMEOUT, "timeout", INT, timeout_s)               \
+    F(MEMORY, "memory", INT, memory_mb)                 \
+    F(CPU, "cpu", NUM, cpu)                             \
+    F(DISK, "diskMb", INT, disk_mb)                     \
+    F(INODES, "inodes", INT, inodes)                    \
+    F(PIDS, "pids", INT, pids)                          \
+    F(OPEN_FILES, "openFiles", INT, open_files)         \
+    F(SHM, "shmMb", INT, shm_mb)                        \
+    F(NET_RATE, "netMbps", INT, net_mbps)               \
+    F(IDLE_TIMEOUT, "idleTimeout", INT, idle_timeout_s) \
+    F(WORKDIR, "workdir", TEXT, workdir)                \
     F(BACKEND, "backend", TEXT, backend)
 
 enum {

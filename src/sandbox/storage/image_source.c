@@ -44,6 +44,45 @@ void image_source_resolve(struct manager *m, struct runtime *rt, const char *nam
     rt->ops->images->resolve(rt, name, on_answer, a);
 }
 
+struct finding {
+    struct manager *m;
+    struct runtime *rt;
+    const char *name, *next; /* borrowed */
+    image_source_name_fn *fn;
+    void *arg;
+};
+
+static void on_found(void *arg, const struct image *image, const struct err *err)
+{
+    struct finding *f = arg;
+    if (!image && err->code == ERR_NOT_FOUND && f->next) {
+        f->name = f->next;
+        f->next = NULL;
+        image_source_resolve(f->m, f->rt, f->name, on_found, f);
+        return;
+    }
+    f->fn(f->arg, image ? f->name : NULL, err);
+    free(f);
+}
+
+void image_source_find(struct manager *m, struct runtime *rt, const char *first, const char *second,
+                       image_source_name_fn *fn, void *arg)
+{
+    CLEANUP(image_free_p) struct image *image = NULL;
+    struct err err = ERR_INIT;
+    if (rt->ops->images) {
+        struct finding *f = xzalloc(sizeof(*f));
+        *f = (struct finding){ .m = m, .rt = rt, .name = first, .next = second, .fn = fn, .arg = arg };
+        image_source_resolve(m, rt, first, on_found, f);
+    } else if (image_resolve(m->images, first, &image, &err) == 0) {
+        fn(arg, first, NULL);
+    } else if (second && image_resolve(m->images, second, &image, NULL) == 0) {
+        fn(arg, second, NULL);
+    } else {
+        fn(arg, NULL, &err);
+    }
+}
+
 static bool is_of(const struct runtime *rt, const char *layer)
 {
     size_t n = strlen(rt->ops->name);

@@ -7,6 +7,7 @@ static const struct table_field fields_sandbox_config[] = {
     {"image", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_config, image), offsetof(struct iii_sandbox_config, image_len), NULL},
     {"name", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, name), offsetof(struct iii_sandbox_config, name_len), NULL},
     {"timeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, timeout), 0, NULL},
+    {"idleTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, idle_timeout), 0, NULL},
     {"memory", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, memory), 0, NULL},
     {"cpu", KIND_NUMBER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, cpu), 0, NULL},
     {"network", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, network), 0, NULL},
@@ -21,7 +22,7 @@ static const struct table_field fields_sandbox_config[] = {
     {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, shm_mb), 0, NULL},
     {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_config, net_mbps), 0, NULL},
 };
-const struct table_type iii_type_sandbox_config = {"SandboxConfig", sizeof(struct iii_sandbox_config), fields_sandbox_config, 16, false};
+const struct table_type iii_type_sandbox_config = {"SandboxConfig", sizeof(struct iii_sandbox_config), fields_sandbox_config, 17, false};
 
 static const struct table_field fields_sandbox_info[] = {
     {"id", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_sandbox_info, id), offsetof(struct iii_sandbox_info, id_len), NULL},
@@ -875,13 +876,14 @@ static const struct table_field fields_template_create_config[] = {
     {"openFiles", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, open_files), 0, NULL},
     {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, shm_mb), 0, NULL},
     {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, net_mbps), 0, NULL},
+    {"idleTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, idle_timeout), 0, NULL},
     {"network", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, network), 0, NULL},
     {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_template_create_config, env), offsetof(struct iii_template_create_config, env_count), NULL},
     {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_template_create_config, workdir), offsetof(struct iii_template_create_config, workdir_len), NULL},
     {"metadata", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_template_create_config, metadata), offsetof(struct iii_template_create_config, metadata_count), NULL},
     {"entrypoint", KIND_TEXT, FORM_LIST, IN_BODY, true, true, offsetof(struct iii_template_create_config, entrypoint), offsetof(struct iii_template_create_config, entrypoint_count), NULL},
 };
-const struct table_type iii_type_template_create_config = {"TemplateCreateConfig", sizeof(struct iii_template_create_config), fields_template_create_config, 16, false};
+const struct table_type iii_type_template_create_config = {"TemplateCreateConfig", sizeof(struct iii_template_create_config), fields_template_create_config, 17, false};
 
 static const struct table_field fields_egress_set_rule[] = {
     {"action", KIND_TEXT, FORM_ONE, IN_BODY, false, false, offsetof(struct iii_egress_set_rule, action), offsetof(struct iii_egress_set_rule, action_len), NULL},
@@ -903,6 +905,7 @@ static const struct table_field fields_sandbox_create_options[] = {
     {"openFiles", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, open_files), 0, NULL},
     {"shmMb", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, shm_mb), 0, NULL},
     {"netMbps", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, net_mbps), 0, NULL},
+    {"idleTimeout", KIND_INTEGER, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, idle_timeout), 0, NULL},
     {"network", KIND_BOOLEAN, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, network), 0, NULL},
     {"env", KIND_TEXT, FORM_MAP, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, env), offsetof(struct iii_sandbox_create_options, env_count), NULL},
     {"workdir", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, workdir), offsetof(struct iii_sandbox_create_options, workdir_len), NULL},
@@ -911,7 +914,7 @@ static const struct table_field fields_sandbox_create_options[] = {
     {"backend", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, backend), offsetof(struct iii_sandbox_create_options, backend_len), NULL},
     {"template", KIND_TEXT, FORM_ONE, IN_BODY, true, true, offsetof(struct iii_sandbox_create_options, template_), offsetof(struct iii_sandbox_create_options, template_len), NULL},
 };
-const struct table_type iii_type_sandbox_create_options = {"sandbox_create_options", sizeof(struct iii_sandbox_create_options), fields_sandbox_create_options, 18, false};
+const struct table_type iii_type_sandbox_create_options = {"sandbox_create_options", sizeof(struct iii_sandbox_create_options), fields_sandbox_create_options, 19, false};
 
 static const struct table_field fields_sandbox_list_options[] = {
     {"status", KIND_TEXT, FORM_ONE, IN_QUERY, true, true, offsetof(struct iii_sandbox_list_options, status), offsetof(struct iii_sandbox_list_options, status_len), NULL},

@@ -27,6 +27,7 @@ TemplateCreateConfig = TypedDict("TemplateCreateConfig", {
     "openFiles": NotRequired[int],
     "shmMb": NotRequired[int],
     "netMbps": NotRequired[int],
+    "idleTimeout": NotRequired[int],
     "network": NotRequired[bool],
     "env": NotRequired[dict[str, str]],
     "workdir": NotRequired[str],
@@ -44,11 +45,12 @@ EgressSetRule = TypedDict("EgressSetRule", {
 
 
 class SandboxConfig(Model):
-    """Configuration of a sandbox: timeout in seconds, memory in MB; 0 means no limit."""
+    """Configuration of a sandbox: times in seconds, memory in MB; 0 means no limit."""
 
     image: str
     name: str | None = None
     timeout: int | None = None
+    idleTimeout: int | None = None
     memory: int | None = None
     cpu: float | None = None
     network: bool | None = None
@@ -65,7 +67,7 @@ class SandboxConfig(Model):
 
 
 class SandboxInfo(Model):
-    """One sandbox; times are milliseconds since the epoch. withoutAgent: why the container has no agent and runs commands by the engine's exec."""
+    """One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. withoutAgent: why the container has no agent and runs commands by the engine's exec."""
 
     id: str
     name: str

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::OneOrMany;
 
-/// Configuration of a sandbox: timeout in seconds, memory in MB; 0 means no limit
+/// Configuration of a sandbox: times in seconds, memory in MB; 0 means no limit
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxConfig {
@@ -15,6 +15,8 @@ pub struct SandboxConfig {
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +45,7 @@ pub struct SandboxConfig {
     pub net_mbps: Option<i64>,
 }
 
-/// One sandbox; times are milliseconds since the epoch. withoutAgent: why the container has no agent and runs commands by the engine's exec
+/// One sandbox; times are milliseconds since the epoch. expiresAt 0: it has no expiry. withoutAgent: why the container has no agent and runs commands by the engine's exec
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxInfo {
@@ -1229,6 +1231,9 @@ pub struct TemplateCreateConfig {
     /// Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net_mbps: Option<i64>,
+    /// Idle time after which the sandbox is removed, seconds; default: none
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<i64>,
     /// Whether the sandbox has a network
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<bool>,
@@ -1299,6 +1304,9 @@ pub struct SandboxCreateOptions {
     /// Network rate each way, Mbit/s; 0: no limit (moved into 0 to 1000000); default: III_NET_MBPS
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net_mbps: Option<i64>,
+    /// Idle time after which the sandbox is removed, seconds (moved into 1 to 86400); default: none
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<i64>,
     /// Whether the sandbox has a network
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<bool>,

@@ -9,7 +9,7 @@ export const operations = {
     method: "POST",
     path: "/sandbox/sandboxes",
     query: [],
-    body: ["image", "name", "timeout", "memory", "cpu", "diskMb", "inodes", "pids", "openFiles", "shmMb", "netMbps", "network", "env", "workdir", "metadata", "entrypoint", "backend", "template"],
+    body: ["image", "name", "timeout", "memory", "cpu", "diskMb", "inodes", "pids", "openFiles", "shmMb", "netMbps", "idleTimeout", "network", "env", "workdir", "metadata", "entrypoint", "backend", "template"],
     stream: "never",
     long: true,
     safe: false,
