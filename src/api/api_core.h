@@ -15,8 +15,8 @@
 #define API_SMALL       65536 /* bytes of body that are read before a request is refused */
 
 struct raw_proxy;
-struct ws_upgrade;
 struct mcp_entry;
+struct fn_set;
 
 struct api {
     struct loop *loop;
@@ -31,8 +31,8 @@ struct api {
     struct api_entry entries[API_ENTRIES_MAX];
     size_t n_entries;
     struct raw_proxy *raw_proxy;
-    struct ws_upgrade *ws_upgrade;
     struct mcp_entry *mcp;
+    struct fn_set *functions; /* NULL in tests that need none */
     api_trace_fn *on_trace;
     void *trace_arg;
     struct observe *observe; /* NULL in tests that need none */

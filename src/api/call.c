@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "api/access.h"
+#include "api/admission.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
 #include "api/dispatch.h"
+#include "api/fn.h"
 #include "api/params.h"
 #include "api/span.h"
 #include "api/sse.h"
@@ -26,6 +28,8 @@ struct call {
     struct caller *who; /* referenced; NULL: the server itself */
     json_t *params;
     struct http_req *http; /* referenced; NULL without HTTP */
+    struct engine_call *engine;
+    struct fn_part *fn; /* of OP_FUNCTION rows */
     call_event_fn *on_event;
     call_done_fn *done;
     void *done_arg;
@@ -33,9 +37,12 @@ struct call {
     loop_fn *on_cancel;
     void *cancel_arg;
     char *sandbox_id;
+    char *named; /* the sandbox that a parameter names, by the id that records and rates know it by; or NULL */
     struct idempotency_claim *claim; /* of its Idempotency-Key: the answer is kept */
     int64_t started_us;
     bool is_cancelled, is_streaming, has_span, is_kept;
+    bool is_step;       /* of another call, which is authorised, recorded and traced */
+    bool is_refused;    /* for its rate: neither recorded nor traced, since anyone can send many */
     bool is_recorded;   /* its outcome is in the audit log */
     char *remote;       /* of a caller without HTTP; or NULL */
     struct span span;   /* goes on from the client's traceparent */
@@ -56,10 +63,10 @@ static void on_gone(void *arg)
         fn(c->cancel_arg); /* may finish the call */
 }
 
-static void begin_span(struct call *c)
+static void begin_span(struct call *c, const char *traceparent)
 {
     struct span parent;
-    bool has_parent = c->http && span_parse(http_req_header(c->http, "traceparent"), &parent);
+    bool has_parent = span_parse(traceparent, &parent);
     c->has_span = has_parent || c->api->has_spans;
     if (c->has_span)
         span_begin(has_parent ? &parent : NULL, &c->span);
@@ -79,9 +86,11 @@ struct call *call_new(struct api *a, const struct op *op, json_t *params, struct
     if (http) {
         c->http = http_req_ref(http);
         http_req_on_gone(http, on_gone, c);
-        a->n_http++;
+        begin_span(c, http_req_header(http, "traceparent"));
+        a->n_http += !(op->flags & OP_UPGRADE);
     }
-    begin_span(c);
+    if (op->flags & OP_FUNCTION)
+        c->fn = fn_part_new(a->functions);
     return c;
 }
 
@@ -100,7 +109,9 @@ static void settle(struct call *c)
 static void retire(struct call *c, const struct err *err)
 {
     struct api *a = c->api;
-    if (a->on_trace) {
+    if (c->fn && !c->is_step)
+        fn_log(c->fn, c->op->fn, clock_mono_us() - c->started_us);
+    if (a->on_trace && !c->is_step && !c->is_refused) {
         struct api_trace t = { .op = c->op,
                                .sandbox_id = c->sandbox_id,
                                .tenant = c->who ? c->who->tenant : "",
@@ -113,14 +124,16 @@ static void retire(struct call *c, const struct err *err)
         http_req_on_gone(c->http, NULL, NULL);
         http_req_on_drain(c->http, NULL, NULL);
         c->http = http_req_unref(c->http);
-        a->n_http--;
+        a->n_http -= !(c->op->flags & OP_UPGRADE);
     }
     a->n_calls--;
     LIST_REMOVE(c, running);
     (void)caller_unref(c->who);
     json_decref(c->params);
     free(c->sandbox_id);
+    free(c->named);
     free(c->remote);
+    (void)fn_part_free(c->fn);
     c->magic = 0;
     free(c);
 }
@@ -129,7 +142,7 @@ static void retire(struct call *c, const struct err *err)
 
 static bool is_audited(const struct call *c)
 {
-    return c->api->audit && c->op->flags & OP_MUTATES;
+    return c->api->audit && c->op->flags & OP_MUTATES && !c->is_step && !c->is_refused;
 }
 
 /* status 0: it begins. */
@@ -140,14 +153,19 @@ static int record(struct call *c, int status, struct err *err)
     if (!request_id && call_traceparent(c, trace))
         request_id = trace;
     json_t *target = audit_target(c->op, c->params);
-    if (c->sandbox_id && !json_object_get(target, "id"))
+    if (c->named)
+        (void)json_object_set_new(target, "id", json_text(c->named, strlen(c->named)));
+    else if (c->sandbox_id && !json_object_get(target, "id"))
         (void)json_object_set_new(target, "sandboxId", json_text(c->sandbox_id, strlen(c->sandbox_id)));
+    if (c->fn)
+        (void)json_object_del(target, FN_SANDBOX); /* it is there as all know it */
     struct audit_line line = { .request_id = request_id,
                                .who = c->who,
                                .remote = c->http ? http_req_peer(c->http) : c->remote,
                                .operation = c->op->fn,
                                .target = target,
-                               .status = status };
+                               .status = status,
+                               .code = c->fn && status >= 400 ? c->fn->fault.code : NULL };
     return audit_add(c->api->audit, &line, err);
 }
 
@@ -214,12 +232,35 @@ static bool is_first(struct call *c)
     return true;
 }
 
+static void name_sandbox(struct call *c)
+{
+    const char *field = c->fn ? FN_SANDBOX : c->op->flags & OP_SANDBOX ? "id" : NULL;
+    const char *given = field ? json_get_str(c->params, field, NULL) : NULL;
+    if (!given)
+        return;
+    const struct sandbox *s = manager_find(c->api->manager, given, NULL);
+    c->named = xstrdup(s ? s->id : given);
+    call_set_sandbox(c, c->named);
+}
+
+/* Commands and file calls of one sandbox. One that is not there for the caller is the handler's to refuse. */
+static int check_rate(struct call *c, struct err *err)
+{
+    unsigned wait_s = 0;
+    if (!c->api->settings->rate_limit || !c->named || !access_sandbox(c->api->manager, c->who, c->named, NULL))
+        return 0;
+    int r = gate_rate_sandbox(c->api->gate, c->op, c->named, (uint64_t)clock_mono_us(), &wait_s, err);
+    c->is_refused = r < 0;
+    if (r < 0 && c->http)
+        admission_retry_after(c->http, wait_s);
+    return r;
+}
+
 void call_start(struct call *c)
 {
     struct err err = ERR_INIT;
-    if (c->op->flags & OP_SANDBOX)
-        call_set_sandbox(c, json_get_str(c->params, "id", NULL));
-    if (access_role(c->who, c->op, &err) < 0 || spec_check(c->op, c->params, &err) < 0 ||
+    name_sandbox(c);
+    if (access_role(c->who, c->op, &err) < 0 || check_rate(c, &err) < 0 || spec_check(c->op, c->params, &err) < 0 ||
         access_ids(c->api->manager, c->who, c->op, c->params, &err) < 0)
         call_fail(c, &err);
     else if (is_audited(c) && audit_is_strict(c->api->audit) && record(c, 0, &err) < 0)
@@ -242,6 +283,8 @@ void call_run_held(struct api *api, enum op_id op, json_t *params, const struct 
     /* One level is copied: checking replaces members of the object, and the caller's must stay as it is. */
     json_t *own = json_is_object(params) ? json_copy(params) : json_object();
     struct call *c = call_new(api, &spec_ops[op], own, NULL, sink->who);
+    begin_span(c, sink->traceparent);
+    c->engine = sink->engine;
     c->on_event = sink->on_event;
     c->done = sink->done;
     c->done_arg = sink->arg;
@@ -249,6 +292,24 @@ void call_run_held(struct api *api, enum op_id op, json_t *params, const struct 
     c->remote = xstrdup(sink->remote);
     *slot = c;
     call_start(c);
+}
+
+void call_step(struct call *of, enum op_id op, json_t *params, call_done_fn *done, void *arg)
+{
+    struct call *c = call_new(of->api, &spec_ops[op], params, NULL, of->who);
+    struct err err = ERR_INIT;
+    c->is_step = true;
+    c->done = done;
+    c->done_arg = arg;
+    c->has_span = of->has_span;
+    c->span = of->span;
+    if (c->fn)
+        fn_part_inherit(c->fn, of->fn);
+    name_sandbox(c);
+    if (spec_check(c->op, c->params, &err) < 0)
+        call_fail(c, &err);
+    else
+        dispatch_handler(c->op)(c);
 }
 
 void call_keep(struct call *c)
@@ -353,6 +414,16 @@ struct http_req *call_http(const struct call *c)
     return c->http;
 }
 
+struct engine_call *call_engine(const struct call *c)
+{
+    return c->engine;
+}
+
+struct fn_part *call_fn(const struct call *c)
+{
+    return c->fn;
+}
+
 const char *call_header(const struct call *c, const char *name)
 {
     return c->http ? http_req_header(c->http, name) : NULL;
@@ -406,6 +477,19 @@ static json_t *error_body(const struct err *err)
     json_t *body = json_object();
     (void)json_object_set_new(body, "error", json_text(err->msg, strlen(err->msg))); /* no memory: an empty object */
     return body;
+}
+
+void call_taken(struct call *c, int status)
+{
+    struct err err = ERR_INIT;
+    (void)record_outcome(c, status, NULL);
+    settle(c);
+    for (int code = ERR_NONE + 1; code < ERR_COUNT && err.code == ERR_NONE; code++)
+        if (err_status((enum err_code)code) == status)
+            (void)err_set(&err, (enum err_code)code, 0, "answered with %d", status);
+    if (status >= 400 && err.code == ERR_NONE)
+        (void)err_set(&err, ERR_UPSTREAM, 0, "answered with %d", status);
+    retire(c, status >= 400 ? &err : NULL);
 }
 
 static void reply_json(struct http_req *r, int status, const json_t *body)
@@ -478,9 +562,11 @@ void call_fail(struct call *c, const struct err *why)
 {
     struct err explained = *why, *err = &explained;
     explain_body(c, err);
+    if (c->fn)
+        fn_fault_from(c->fn, err);
     (void)record_outcome(c, err_status(err->code), NULL); /* it fails in any case */
     settle(c);
-    JSON_OWNED body = error_body(err);
+    JSON_OWNED body = c->fn ? fn_fault_json(&c->fn->fault) : error_body(err);
     if (c->is_streaming)
         fail_stream(c, err);
     if (!c->is_streaming || !c->http)

@@ -15,16 +15,19 @@
 
 struct call;
 struct api;
-struct caller;    /* api/keyring.h */
-struct manager;   /* sandbox/lifecycle/manager.h */
-struct tenant_by; /* sandbox/lifecycle/tenant.h */
-struct http_req;  /* http/server.h */
+struct caller;      /* api/keyring.h */
+struct engine_call; /* engine/engine.h */
+struct fn_part;     /* api/fn.h */
+struct manager;     /* sandbox/lifecycle/manager.h */
+struct tenant_by;   /* sandbox/lifecycle/tenant.h */
+struct http_req;    /* http/server.h */
 
 typedef void op_fn(struct call *c);
 
 /* One handler for each row of the table: api_<id>(). Alias rows share the handler of another. */
 #define OP(id, ...) op_fn api_##id;
 #define OP_ALIAS(id, ...)
+#define OPS_REST_END
 #include "spec/ops.def"
 
 /* --- what was asked --- */
@@ -41,6 +44,8 @@ struct manager *call_manager(const struct call *c);
 struct api *call_api(const struct call *c);
 struct loop *call_loop(const struct call *c);
 struct http_req *call_http(const struct call *c);                /* NULL when it did not come over HTTP */
+struct engine_call *call_engine(const struct call *c);           /* NULL when it did not come through the engine */
+struct fn_part *call_fn(const struct call *c);                   /* what OP_FUNCTION rows have more; else NULL */
 const char *call_header(const struct call *c, const char *name); /* NULL when absent or not HTTP */
 int64_t call_started_us(const struct call *c);
 /* The W3C trace context to hand to what the call starts; false: there is none. */
@@ -56,6 +61,8 @@ bool call_is_cancelled(const struct call *c);
 void call_ok(struct call *c, json_t *body); /* takes body; 200 */
 void call_fail(struct call *c, const struct err *err);
 void call_error(struct call *c, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Its handler has answered by itself, on the connection, with this status. */
+void call_taken(struct call *c, int status);
 void call_set_sandbox(struct call *c, const char *sandbox_id); /* for the trace; OP_SANDBOX rows have it set already */
 
 /* Server-sent events: begin, any number of events, end. Returns bytes queued: past 1 MiB wait for on_drain. */
@@ -66,8 +73,8 @@ void call_stream_on_drain(struct call *c, loop_fn *fn, void *arg);
 void call_stream_end(struct call *c);
 
 /* Runs one operation without HTTP (engine, MCP, pool, tests): done gets the status and the body (borrowed), perhaps
- * before call_run() returns; a finished stream has a null body. params stays the caller's; tokens and rates are not
- * asked. */
+ * before call_run() returns; a finished stream has a null body. params stays the caller's. Who calls was admitted
+ * before (api/admission.h); every further step is the same as for a request. */
 typedef void call_done_fn(void *arg, int status, json_t *body);
 typedef void call_event_fn(void *arg, json_t *event); /* for streaming rows; NULL: events are dropped */
 void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_event, call_done_fn *done, void *arg);
@@ -76,8 +83,13 @@ struct call_sink {
     call_event_fn *on_event; /* may be NULL */
     call_done_fn *done;
     void *arg;
-    struct caller *who; /* on whose behalf; NULL: the server itself */
-    const char *remote; /* its address, or NULL; borrowed during the call of call_run_held() */
+    struct caller *who;      /* on whose behalf; NULL: the server itself */
+    const char *remote;      /* its address, or NULL; borrowed during the call of call_run_held(), like the next one */
+    const char *traceparent; /* its trace context, or NULL */
+    struct engine_call *engine; /* NULL: it did not come through the engine */
 };
 void call_run_held(struct api *api, enum op_id op, json_t *params, const struct call_sink *sink, struct call **slot);
+/* Runs another row as a part of this call, on behalf of the same caller: checked and carried out like any call, but
+ * authorised, counted, recorded and traced as what it is a part of. params is taken. */
+void call_step(struct call *of, enum op_id op, json_t *params, call_done_fn *done, void *arg);
 void call_cancel(struct call *c); /* as if its client had left; may finish the call */

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/admission.h"
 #include "api/api_core.h"
 #include "api/call.h"
-#include "api/call_core.h"
+#include "api/fn.h"
 #include "api/hostguard.h"
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "engine/channel_handle.h"
+#include "spec/schemas.h"
 
 #define BACKLOG_MAX (16 * 1024 * 1024) /* bytes of events that wait for a reader before the work is ended */
 
@@ -21,7 +22,7 @@ struct row {
 struct engine_entry {
     struct engine *engine;
     char *own_path; /* "/sandbox/": the table's, never a worker's */
-    struct row rows[OP_COUNT];
+    struct row rows[OP_ALL];
 };
 
 /* One call on its way through the table. */
@@ -53,6 +54,25 @@ static const char *code_of(int status)
     return "invocation_failed";
 }
 
+/* S-codes travel as JSON in the message; other errors are a code and a text. */
+static void encode_error(struct engine_call *c, const struct op *op, int status, const json_t *body)
+{
+    if (!(op->flags & OP_FUNCTION)) {
+        engine_fail_text(c, code_of(status), json_get_str(body, "error", ""));
+        return;
+    }
+    CLEANUP(free_p) char *envelope = json_write(body, NULL);
+    CLEANUP(free_p) char *text = xasprintf("handler error: %s", envelope);
+    engine_fail_text(c, "invocation_failed", text);
+}
+
+/* A call that never began. */
+static void refuse(struct engine_call *c, const struct op *op, const struct err *err)
+{
+    JSON_OWNED body = op->flags & OP_FUNCTION ? fn_refusal(err) : json_pack("{s:s}", "error", err->msg);
+    encode_error(c, op, err_status(err->code), body);
+}
+
 static void on_done(void *arg, int status, json_t *body)
 {
     struct passage *p = arg;
@@ -60,7 +80,7 @@ static void on_done(void *arg, int status, json_t *body)
     if (status < 400)
         engine_ok(p->call, json_incref(body));
     else
-        engine_fail_text(p->call, code_of(status), json_get_str(body, "error", ""));
+        encode_error(p->call, &spec_ops[p->op], status, body);
     passage_free(p);
 }
 
@@ -115,101 +135,84 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
         passage_free(p);
         return;
     }
+    CLEANUP(free_p) char *traceparent = xstrdup(engine_call_traceparent(p->call));
     engine_ok(STEAL(p->call), json_pack("{s:O}", "channel", reader));
-    call_run_held(p->api, p->op, p->params, &(struct call_sink){ on_event, on_stream_done, p, p->who, p->peer },
-                  &p->running);
+    const struct call_sink sink = { .on_event = on_event,
+                                    .done = on_stream_done,
+                                    .arg = p,
+                                    .who = p->who,
+                                    .remote = p->peer,
+                                    .traceparent = traceparent };
+    call_run_held(p->api, p->op, p->params, &sink, &p->running);
 }
 
 /* --- all rows --- */
 
-int engine_entry_admit(struct api *a, const struct engine_call *c, struct caller **ret, struct err *err)
-{
-    const char *identity = engine_call_identity(c);
-    unsigned wait_s = 0;
-    *ret = NULL;
-    if (!identity)
-        return 0;
-    CLEANUP(caller_unref_p) struct caller *who = keyring_by_id(a->keys, identity);
-    if (!who)
-        return err_set(err, ERR_FORBIDDEN, 0, "the token is worth nothing any more");
-    int r = gate_rate_quota(a->gate, who, (uint64_t)clock_mono_us(), &wait_s, err);
-    if (r == 0)
-        *ret = STEAL(who);
-    return r;
-}
-
 static void on_call(void *arg, struct engine_call *c, json_t *payload)
 {
     const struct row *row = arg;
-    struct caller *who = NULL;
+    const struct op *op = &spec_ops[row->op];
+    struct caller *who = NULL; /* nobody who had to show a token: a trigger, this process */
     struct err err = ERR_INIT;
-    if (engine_entry_admit(row->api, c, &who, &err) < 0) {
-        if (err.code == ERR_FORBIDDEN)
-            engine_entry_refused(row->api, engine_call_identity(c), engine_call_peer(c), spec_ops[row->op].fn);
-        engine_fail_text(c, err_name(err.code), err.msg);
+    struct admission from = { .identity = engine_call_identity(c), .remote = engine_call_peer(c), .operation = op->fn };
+    int r = from.identity ? admission_check(row->api, &from, &who, &err) : 0;
+    if (r == 0 && op->flags & OP_FUNCTION && payload && !json_is_object(payload) && !json_is_null(payload))
+        r = err_set(&err, ERR_INVALID, 0, "the payload must be an object");
+    if (r < 0) {
+        refuse(c, op, &err);
+        (void)caller_unref(who);
         return;
     }
     struct passage *p = xzalloc(sizeof(*p));
     *p = (struct passage){ .call = c, .api = row->api, .op = row->op, .params = json_incref(payload), .who = who };
     (void)snprintf(p->peer, sizeof(p->peer), "%s", engine_call_peer(c));
-    if (spec_ops[row->op].flags & OP_STREAM) {
+    if (op->flags & OP_STREAM) {
         engine_call_new_channel(c, on_channel, p);
         return;
     }
     engine_call_on_gone(c, on_caller_gone, p);
-    call_run_held(p->api, p->op, p->params, &(struct call_sink){ NULL, on_done, p, p->who, p->peer }, &p->running);
+    const struct call_sink sink = { .done = on_done,
+                                    .arg = p,
+                                    .who = p->who,
+                                    .remote = p->peer,
+                                    .traceparent = engine_call_traceparent(c),
+                                    .engine = c };
+    call_run_held(p->api, p->op, p->params, &sink, &p->running);
 }
 
-static const char *type_name(enum field_type t)
-{
-    switch (t) {
-    case FIELD_STR:
-        return "string";
-    case FIELD_INT:
-        return "integer";
-    case FIELD_NUM:
-        return "number";
-    case FIELD_BOOL:
-        return "boolean";
-    case FIELD_OBJ:
-    case FIELD_STR_MAP:
-        return "object";
-    case FIELD_STR_LIST:
-    case FIELD_OBJ_LIST:
-        return "array";
-    case FIELD_COMMAND:
-    case FIELD_ANY:
-        break;
-    }
-    return NULL;
-}
-
-/* What introspection and `iii trigger ID --help` show: names, types, which are needed. */
+/* What introspection and `iii trigger ID --help` show. */
 static json_t *request_schema(const struct op *op)
 {
     json_t *properties = json_object(), *required = json_array();
     for (const struct field *f = op->fields; f && f->name; f++) {
-        json_t *about = json_object();
-        const char *type = type_name(f->type);
-        if (type)
-            (void)json_object_set_new(about, "type", json_string(type));
-        (void)json_object_set_new(about, "description", json_string(f->help ? f->help : ""));
-        (void)json_object_set_new(properties, f->name, about);
+        (void)json_object_set_new(properties, f->name, spec_field_schema(f));
         if (f->flags & (FIELD_REQUIRED | FIELD_PATH))
             (void)json_array_append_new(required, json_string(f->name));
     }
     return json_pack("{s:s, s:o, s:o}", "type", "object", "properties", properties, "required", required);
 }
 
+/* A function of the engine with the id of a row on REST takes its place: the contract of the engine has both. */
+static bool is_first(enum op_id id)
+{
+    for (int other = 0; other < OP_ALL; other++)
+        if (other != (int)id && strcmp(spec_ops[other].fn, spec_ops[id].fn) == 0 &&
+            (other < (int)id || spec_ops[other].flags & OP_FUNCTION))
+            return spec_ops[id].flags & OP_FUNCTION;
+    return true;
+}
+
 static void add_row(struct engine_entry *d, struct api *a, enum op_id id)
 {
     const struct op *op = &spec_ops[id];
-    for (int before = 0; before < (int)id; before++)
-        if (strcmp(spec_ops[before].fn, op->fn) == 0)
-            return; /* another path of the same function */
+    if (!is_first(id))
+        return;
     d->rows[id] = (struct row){ .api = a, .op = id };
-    JSON_OWNED schema = request_schema(op);
-    struct engine_about about = { .description = op->help, .request_schema = schema, .checks_caller = true };
+    JSON_OWNED request = request_schema(op);
+    JSON_OWNED response = op->flags & OP_FUNCTION ? schemas_from_shape(op->reply) : NULL;
+    struct engine_about about = {
+        .description = op->help, .request_schema = request, .response_schema = response, .checks_caller = true
+    };
     engine_add_function(d->engine, op->fn, &about, on_call, &d->rows[id]);
 }
 
@@ -228,14 +231,13 @@ static bool serve(void *arg, struct http_req *r)
 
 enum engine_verdict engine_entry_auth(void *arg, const char *token, const char *peer, char ret_id[ENGINE_ID_MAX])
 {
-    struct api *a = arg;
     struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
-    if (keyring_check(a->keys, token, &who, &err) < 0) {
-        struct audit_line line = { .remote = peer, .operation = "engine::connect", .status = err_status(err.code) };
-        audit_refused(a->audit, &line);
+    struct admission from = {
+        .credential = token, .remote = peer, .operation = "engine::connect", .is_uncounted = true
+    };
+    if (admission_check(arg, &from, &who, &err) < 0)
         return ENGINE_REFUSED;
-    }
     (void)snprintf(ret_id, ENGINE_ID_MAX, "%s", who->id);
     return who->role == TOKEN_FILE_ADMIN ? ENGINE_FULL : ENGINE_LIMITED;
 }
@@ -246,19 +248,16 @@ void engine_entry_head(void *arg, struct http_req *r)
     struct err err = ERR_INIT;
     if (hostguard_check(a, r, &err) == 0)
         return;
-    struct audit_line line = { .remote = http_req_peer(r),
-                               .operation = "engine::connect",
-                               .status = err_status(err.code) };
-    audit_refused(a->audit, &line);
-    call_refuse(r, &err);
+    admission_record(a, &(struct admission){ .http = r, .operation = "engine::connect" }, NULL, &err);
+    admission_refuse(r, &err);
 }
 
 void engine_entry_refused(void *arg, const char *identity, const char *peer, const char *what)
 {
     struct api *a = arg;
     CLEANUP(caller_unref_p) struct caller *who = keyring_by_id(a->keys, identity);
-    struct audit_line line = { .who = who, .remote = peer, .operation = what, .status = err_status(ERR_FORBIDDEN) };
-    audit_refused(a->audit, &line);
+    struct err err = { .code = ERR_FORBIDDEN };
+    admission_record(a, &(struct admission){ .remote = peer, .operation = what }, who, &err);
 }
 
 static void on_token_ended(void *arg, const char *token_id)
@@ -273,8 +272,8 @@ struct engine_entry *engine_entry_new(struct engine *e, struct api *a, const cha
     d->engine = e;
     d->own_path = xasprintf("/%s/", prefix);
     keyring_on_ended(a->keys, on_token_ended, d);
-    for (int id = 0; id < OP_COUNT; id++)
-        if (!(spec_ops[id].flags & (OP_RAW_BODY | OP_NOT_JSON)))
+    for (int id = 0; id < OP_ALL; id++)
+        if (!(spec_ops[id].flags & (OP_RAW_BODY | OP_NOT_JSON | OP_UPGRADE)))
             add_row(d, a, (enum op_id)id);
     api_add_entry(
         a, &(struct api_entry){ .path_prefix = "/", .claims = claims, .fn = serve, .arg = d, .needs_auth = true });

@@ -5,7 +5,7 @@
 #include "engine/engine.h"
 
 /* One function for each row that takes and gives JSON. A row that streams answers {"channel": reader reference}; each
- * event is one text message on it, and a reader that leaves ends the work. Functions added later under the same id win.
+ * event is one text message on it, and a reader that leaves ends the work.
  * Routes that workers bind are served by the REST listener behind its token, except below /prefix/, which is the
  * table's. */
 struct engine_entry;
@@ -15,7 +15,3 @@ struct engine_entry *engine_entry_free(struct engine_entry *d); /* when no call 
 engine_auth_fn engine_entry_auth;
 engine_refused_fn engine_entry_refused;
 engine_head_fn engine_entry_head;
-/* Who calls, and one call less of its quota; *ret NULL: nobody who had to show a token. Caller drops the reference.
- * ERR_FORBIDDEN: its token is worth nothing any more. ERR_RATE_LIMITED. */
-struct caller;
-int engine_entry_admit(struct api *a, const struct engine_call *c, struct caller **ret, struct err *err);

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "api/fn_args.h"
-#include "api/fn_handlers.h"
+#include "api/fn.h"
 #include "api/fn_stream.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -17,9 +16,9 @@
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct exec {
-    struct fn_call *c;
-    struct sandbox *s; /* a reference */
-    struct command *cmd;
+    struct call *c;
+    struct sandbox *s;   /* a reference */
+    struct command *cmd; /* NULL: it has ended */
     char **argv, **env;
     const char *workdir;
     int64_t timeout_ms, begun_us;
@@ -31,9 +30,9 @@ struct exec {
 };
 
 /* Ends the work and gives the call back, for its answer. */
-static struct fn_call *exec_free(struct exec *e)
+static struct call *exec_free(struct exec *e)
 {
-    struct fn_call *c = e->c;
+    struct call *c = e->c;
     if (e->has_slot)
         e->s->slots--;
     e->stream = fn_stream_finish(e->stream);
@@ -55,7 +54,7 @@ static void on_room(void *arg)
     struct exec *e = arg;
     size_t owed = e->owed;
     e->owed = 0;
-    if (owed)
+    if (owed && e->cmd)
         command_credit(e->cmd, owed);
 }
 
@@ -63,7 +62,8 @@ static void on_room(void *arg)
 static void on_reader_gone(void *arg)
 {
     struct exec *e = arg;
-    command_kill(e->cmd);
+    if (e->cmd)
+        command_kill(e->cmd);
     on_room(e);
 }
 
@@ -92,7 +92,7 @@ static void answer(struct exec *e, const struct command_result *res)
     (void)json_object_set_new(j, "stderr_truncated", json_boolean(res->is_err_cut));
     if (e->stream)
         (void)json_object_set_new(j, "streamed", json_true());
-    fn_ok(exec_free(e), j);
+    call_ok(exec_free(e), j);
 }
 
 /* The contract: a program that cannot be started is an answer, as a shell gives it. */
@@ -118,9 +118,14 @@ static void on_workdir_stat(void *arg, const struct guest_stat *st, size_t n, co
         answer_unstarted(e);
         return;
     }
-    bool is_denied = err && err->sys == EACCES;
-    (void)fn_set_fault(e->c, is_denied ? "S215" : "S211", "%s: %s",
-                       is_denied ? "permission denied" : "working directory not found", e->workdir);
+    if (e->s->is_gone)
+        (void)fn_set_fault(e->c, "S004", "sandbox already stopped: %s", call_fn(e->c)->sandbox_id);
+    else if (!err || err->sys == ENOENT || err->sys == ENOTDIR)
+        (void)fn_set_fault(e->c, "S211", "working directory not found: %s", e->workdir);
+    else if (err->sys == EACCES)
+        (void)fn_set_fault(e->c, "S215", "permission denied: %s", e->workdir);
+    else
+        (void)fn_set_fault(e->c, "S300", "the command could not be started: %s", e->failure.msg);
     exec_fail(e);
 }
 
@@ -129,7 +134,7 @@ static void on_failed(struct exec *e, const struct err *err)
     const struct sandbox *s = e->s;
     bool is_unstarted = err->sys == ENOENT || err->sys == ENOTDIR || err->sys == EACCES || err->sys == ENOEXEC;
     if (s->is_gone)
-        (void)fn_set_fault(e->c, "S004", "sandbox already stopped: %s", e->c->sandbox_id);
+        (void)fn_set_fault(e->c, "S004", "sandbox already stopped: %s", call_fn(e->c)->sandbox_id);
     else if (is_unstarted && s->link) {
         e->failure = *err;
         if (strcmp(e->workdir, "/") == 0) {
@@ -152,25 +157,28 @@ static void on_failed(struct exec *e, const struct err *err)
 static void on_done(void *arg, const struct command_result *res, const struct err *err)
 {
     struct exec *e = arg;
+    e->cmd = NULL;
     if (!res) {
         on_failed(e, err);
     } else if (!res->exit.is_timeout) {
         answer(e, res);
     } else {
         (void)fn_set_fault(e->c, "S200", "exec timed out after %lld ms", (long long)e->timeout_ms);
-        e->c->fault.extra = texts(&res->out, &res->err);
+        call_fn(e->c)->fault.extra = texts(&res->out, &res->err);
         exec_fail(e);
     }
 }
 
 /* PATH, then the sandbox's variables, then those of the call; the image's own do not count here. */
-static char **make_env(const struct sandbox *s, json_t *vars)
+static char **make_env(struct call *c, const struct sandbox *s, json_t *vars)
 {
-    char **env = NULL;
+    char trace[SPAN_TEXT_MAX], **env = NULL;
     const char *name;
     json_t *value, *layers[] = { s->config.env, s->env, vars };
     strlist_env_set(&env, "PATH", DEFAULT_PATH);
     strlist_env_set(&env, "HOME", "/root");
+    if (call_traceparent(c, trace))
+        strlist_env_set(&env, "TRACEPARENT", trace);
     for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {
         json_object_foreach(layers[i], name, value)
         {
@@ -185,12 +193,12 @@ static char **make_env(const struct sandbox *s, json_t *vars)
 
 static int take_slot(struct exec *e)
 {
-    struct fn_call *c = e->c;
-    if (e->s->slots >= c->policy->max_execs)
+    struct call *c = e->c;
+    if (e->s->slots >= call_fn(c)->policy->max_execs)
         return fn_set_fault(
             c, "S003",
             "sandbox %s already runs %lld commands (max_concurrent_exec_per_sandbox); commands are not queued",
-            c->sandbox_id, (long long)c->policy->max_execs);
+            call_fn(c)->sandbox_id, (long long)call_fn(c)->policy->max_execs);
     e->s->slots++;
     e->has_slot = true;
     return 0;
@@ -204,7 +212,7 @@ static void launch(struct exec *e)
                                  .cwd = e->workdir,
                                  .user = "",
                                  .timeout_ms = e->timeout_ms,
-                                 .longest_ms = e->c->policy->max_exec_ms,
+                                 .longest_ms = call_fn(e->c)->policy->max_exec_ms,
                                  .input = e->input.len ? e->input.data : NULL,
                                  .input_len = e->input.len,
                                  .output_max = OUTPUT_MAX,
@@ -221,38 +229,31 @@ static void launch(struct exec *e)
 /* The order is the contract's: id, command, env, sandbox, slot, stdin. */
 static int prepare(struct exec *e)
 {
-    struct fn_call *c = e->c;
-    const char *input = "";
-    int64_t max_ms = c->policy->max_exec_ms;
+    struct call *c = e->c;
     JSON_OWNED vars = NULL;
-    e->timeout_ms = max_ms;
-    e->workdir = "/";
-    int r = fn_args_id(c);
+    int64_t max_ms = call_fn(c)->policy->max_exec_ms;
+    int r = fn_read_id(c);
     if (r == 0)
-        r = fn_args_command(c, &e->argv);
+        r = fn_read_command(c, &e->argv);
     if (r == 0)
-        r = fn_args_env(c, &vars);
-    if (r == 0)
-        r = fn_args_int(c, "timeout_ms", 0, INT64_MAX, &e->timeout_ms);
-    if (r == 0)
-        r = fn_args_str(c, "stdin", 0, &input);
-    if (r == 0 && *json_get_str(c->in, "workdir", "/") && json_get(c->in, "workdir"))
-        r = fn_args_path(c, "workdir", &e->workdir);
+        r = fn_read_env(c, &vars);
     if (r < 0)
         return r;
+    e->workdir = *call_str(c, "workdir", "") ? fn_path(c, "workdir") : "/";
+    e->timeout_ms = call_int(c, "timeout_ms", max_ms);
     e->timeout_ms = e->timeout_ms < 1 ? 1 : e->timeout_ms > max_ms ? max_ms : e->timeout_ms;
     struct sandbox *s = fn_find(c);
     if (!s)
         return -EINVAL;
     e->s = sandbox_ref(s);
-    e->env = make_env(s, vars);
+    e->env = make_env(c, s, vars);
     r = take_slot(e);
     if (r == 0)
-        r = fn_args_base64(c, "stdin", &e->input);
+        r = fn_read_base64(c, "stdin", &e->input);
     return r < 0 ? r : fn_stream_open(c, on_room, on_reader_gone, e, &e->stream);
 }
 
-void fn_exec_start(struct fn_call *c)
+void api_fn_exec(struct call *c)
 {
     struct exec *e = xzalloc(sizeof(*e));
     e->c = c;

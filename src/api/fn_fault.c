@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/audit.h"
-#include "api/fn_core.h"
+#include "api/fn.h"
 #include "base/alloc.h"
 #include "base/log.h"
 
@@ -14,33 +13,35 @@
 
 static const struct code {
     const char *code, *type, *note;
+    enum err_code kind; /* for records and traces */
     bool is_retryable;
 } codes[] = {
-    { "S001", "validation", NULL, false },
-    { "S002", "validation", "create one first with sandbox::create", false },
+    { "S001", "validation", NULL, ERR_INVALID, false },
+    { "S002", "validation", "create one first with sandbox::create", ERR_NOT_FOUND, false },
     { "S003", "validation",
       "waiting does not help while foreground processes hold the slots: detach long work with `nohup ... >/dev/null "
       "2>&1 &`, "
       "or use sandbox::stop and sandbox::create",
-      false },
-    { "S004", "validation", "create a new one with sandbox::create", false },
-    { "S100", "config", "pick a listed image, or add it to image_allowlist in the configuration", false },
+      ERR_CONFLICT, false },
+    { "S004", "validation", "create a new one with sandbox::create", ERR_CONFLICT, false },
+    { "S100", "config", "pick a listed image, or add it to image_allowlist in the configuration", ERR_INVALID, false },
     { "S101", "internal",
-      "the operator must pull the image first, or let it be pulled (auto_install: true, III_PULL=missing)", false },
-    { "S102", "transient", "retry later", true },
-    { "S200", "execution", "raise timeout_ms, or split the work", false },
-    { "S210", "filesystem", NULL, false },
-    { "S211", "filesystem", NULL, false },
-    { "S212", "filesystem", NULL, false },
-    { "S213", "filesystem", NULL, false },
-    { "S214", "filesystem", "pass recursive: true to remove it with all it holds", false },
-    { "S215", "filesystem", NULL, false },
-    { "S216", "filesystem", NULL, false },
-    { "S217", "filesystem", NULL, false },
-    { "S218", "transient", "open a new channel and write again", true },
-    { "S219", "filesystem", "create a new sandbox: its agent will be of this version", false },
-    { "S300", "platform", "not recoverable by the caller", false },
-    { "S400", "config", "stop a sandbox or ask for less; the limits are the operator's", false },
+      "the operator must pull the image first, or let it be pulled (auto_install: true, III_PULL=missing)",
+      ERR_NOT_FOUND, false },
+    { "S102", "transient", "retry later", ERR_UPSTREAM, true },
+    { "S200", "execution", "raise timeout_ms, or split the work", ERR_TIMEOUT, false },
+    { "S210", "filesystem", NULL, ERR_INVALID, false },
+    { "S211", "filesystem", NULL, ERR_NOT_FOUND, false },
+    { "S212", "filesystem", NULL, ERR_INVALID, false },
+    { "S213", "filesystem", NULL, ERR_CONFLICT, false },
+    { "S214", "filesystem", "pass recursive: true to remove it with all it holds", ERR_CONFLICT, false },
+    { "S215", "filesystem", NULL, ERR_FORBIDDEN, false },
+    { "S216", "filesystem", NULL, ERR_INTERNAL, false },
+    { "S217", "filesystem", NULL, ERR_INVALID, false },
+    { "S218", "transient", "open a new channel and write again", ERR_GONE, true },
+    { "S219", "filesystem", "create a new sandbox: its agent will be of this version", ERR_UNSUPPORTED, false },
+    { "S300", "platform", "not recoverable by the caller", ERR_INTERNAL, false },
+    { "S400", "config", "stop a sandbox or ask for less; the limits are the operator's", ERR_RATE_LIMITED, false },
 };
 
 static const struct code *find_code(const char *code)
@@ -64,92 +65,81 @@ json_t *fn_fault_json(const struct fn_fault *f)
     return j;
 }
 
-static void log_call(const struct fn_call *c, int64_t ms)
+json_t *fn_refusal(const struct err *err)
+{
+    struct fn_part p = { 0 };
+    fn_fault_from(&p, err);
+    return fn_fault_json(&p.fault);
+}
+
+const char *fn_code(const char *code)
+{
+    return find_code(code)->code;
+}
+
+void fn_log(const struct fn_part *p, const char *function, int64_t duration_us)
 {
     char duration[24];
-    const struct fn_fault *f = &c->fault;
-    (void)snprintf(duration, sizeof(duration), "%lld", (long long)ms);
+    const struct fn_fault *f = &p->fault;
+    (void)snprintf(duration, sizeof(duration), "%lld", (long long)(duration_us / 1000));
     if (!f->code) {
-        log_event(LOG_INFO, "function.call", "function_id", c->row->id, "sandbox_id", c->sandbox_id, "success", "true",
+        log_event(LOG_INFO, "function.call", "function_id", function, "sandbox_id", p->sandbox_id, "success", "true",
                   "duration_ms", duration, NULL);
         return;
     }
     const struct code *about = find_code(f->code);
-    log_event(LOG_INFO, "function.call", "function_id", c->row->id, "sandbox_id", c->sandbox_id, "success", "false",
+    log_event(LOG_INFO, "function.call", "function_id", function, "sandbox_id", p->sandbox_id, "success", "false",
               "error_code", f->code, "error_type", about->type, "retryable", about->is_retryable ? "true" : "false",
               "duration_ms", duration, NULL);
 }
 
-/* What it did, for the audit log; in strict mode before it is answered. */
-static void record(const struct fn_call *c)
+void fn_fault_from(struct fn_part *p, const struct err *err)
 {
-    json_t *target = json_object();
-    if (*c->sandbox_id)
-        (void)json_object_set_new(target, "sandboxId", json_string(c->sandbox_id));
-    struct audit_line line = { .who = c->who,
-                               .remote = engine_call_peer(c->engine_call),
-                               .operation = c->row->id,
-                               .target = target,
-                               .status = c->fault.code ? 400 : 200,
-                               .code = c->fault.code };
-    (void)audit_add(c->set->audit, &line, NULL); /* fn.c asked before the work began whether it can be written */
+    static const struct {
+        enum err_code kind;
+        const char *code;
+    } known[] = { { ERR_INVALID, "S001" },   { ERR_UNAUTHORIZED, "S001" }, { ERR_FORBIDDEN, "S001" },
+                  { ERR_NOT_FOUND, "S002" }, { ERR_CONFLICT, "S004" },     { ERR_RATE_LIMITED, "S400" } };
+    struct fn_fault *f = &p->fault;
+    if (f->code)
+        return;
+    f->code = "S300";
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i].kind == err->code)
+            f->code = known[i].code;
+    (void)snprintf(f->message, sizeof(f->message), "%s%s", err->code == ERR_INVALID ? "invalid request: " : "",
+                   err->msg);
 }
 
-static void finish(struct fn_call *c, json_t *result)
+static void set_fault(struct call *c, const char *code, const char *fmt, va_list args)
 {
-    bool is_good = !c->fault.code;
-    if (c->engine_call)
-        log_call(c, (loop_now_ms(c->set->manager->loop) * 1000 - c->begun_us) / 1000);
-    if (c->engine_call && c->row->is_write)
-        record(c);
-    if (!c->engine_call) {
-        c->done(c->arg, is_good ? result : NULL, is_good ? NULL : &c->fault);
-    } else if (is_good) {
-        engine_ok(c->engine_call, json_incref(result));
-    } else {
-        JSON_OWNED envelope = fn_fault_json(&c->fault);
-        CLEANUP(free_p) char *json = json_write(envelope, NULL);
-        CLEANUP(free_p) char *text = xasprintf("handler error: %s", json);
-        engine_fail_text(c->engine_call, "invocation_failed", text);
-    }
-    json_decref(result);
-    json_decref(c->fault.fix);
-    json_decref(c->fault.extra);
-    json_decref(c->in);
-    (void)caller_unref(c->who);
-    (void)fn_policy_unref(c->policy);
-    free(c);
+    struct fn_fault *f = &call_fn(c)->fault;
+    f->code = code;
+    (void)vsnprintf(f->message, sizeof(f->message), fmt, args);
 }
 
-void fn_ok(struct fn_call *c, json_t *result)
+void fn_fail_fault(struct call *c)
 {
-    c->fault.code = NULL;
-    finish(c, result);
+    const struct fn_fault *f = &call_fn(c)->fault;
+    call_error(c, find_code(f->code)->kind, "%s", f->message);
 }
 
-void fn_fail_fault(struct fn_call *c)
-{
-    finish(c, NULL);
-}
-
-int fn_set_fault(struct fn_call *c, const char *code, const char *fmt, ...)
+int fn_set_fault(struct call *c, const char *code, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    c->fault.code = code;
-    (void)vsnprintf(c->fault.message, sizeof(c->fault.message), fmt, args);
+    set_fault(c, code, fmt, args);
     va_end(args);
     return -EINVAL;
 }
 
-void fn_fail(struct fn_call *c, const char *code, const char *fmt, ...)
+void fn_fail(struct call *c, const char *code, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    c->fault.code = code;
-    (void)vsnprintf(c->fault.message, sizeof(c->fault.message), fmt, args);
+    set_fault(c, code, fmt, args);
     va_end(args);
-    finish(c, NULL);
+    fn_fail_fault(c);
 }
 
 /* --- files --- */
@@ -171,10 +161,10 @@ static const struct {
     { ENOSYS, "S219", "the sandbox's agent is too old for this" },
 };
 
-void fn_fail_file(struct fn_call *c, const struct sandbox *s, const struct err *err, const char *path)
+void fn_fail_file(struct call *c, const struct sandbox *s, const struct err *err, const char *path)
 {
     if (s && s->is_gone) {
-        fn_fail(c, "S004", "sandbox already stopped: %s", c->sandbox_id);
+        fn_fail(c, "S004", "sandbox already stopped: %s", call_fn(c)->sandbox_id);
         return;
     }
     for (size_t i = 0; i < sizeof(file_codes) / sizeof(file_codes[0]); i++)
@@ -185,7 +175,7 @@ void fn_fail_file(struct fn_call *c, const struct sandbox *s, const struct err *
     fn_fail(c, "S216", "fs i/o error: %s: %s", path, err->msg);
 }
 
-void fn_fail_start(struct fn_call *c, const struct sandbox *s, int r, const char *path)
+void fn_fail_start(struct call *c, const struct sandbox *s, int r, const char *path)
 {
     if (r == -EINVAL) {
         fn_fail(c, "S210", "the request cannot be sent: \"%.200s\" is too long, or a list has too many entries", path);

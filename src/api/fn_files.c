@@ -5,24 +5,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "api/fn_args.h"
-#include "api/fn_handlers.h"
+#include "api/fn.h"
 #include "base/alloc.h"
-
-#define ID_MAX 0xfffffffeLL
 
 /* One file call under way. The texts are the payload's. */
 struct work {
-    struct fn_call *c;
+    struct call *c;
     struct sandbox *s; /* a reference */
     const char *path, *to;
     uint32_t mode;
-    bool has_parents, is_recursive, is_overwriting;
+    bool has_parents;
 };
 
-static struct fn_call *work_free(struct work *w)
+static struct call *work_free(struct work *w)
 {
-    struct fn_call *c = w->c;
+    struct call *c = w->c;
     sandbox_unref(w->s);
     free(w);
     return c;
@@ -47,13 +44,12 @@ static void work_begun(struct work *w, int r)
 }
 
 /* id and path, then what more the function reads, then the sandbox. NULL: the call has failed. */
-static struct work *work_new(struct fn_call *c, const char *path_key, int (*more)(struct work *w))
+static struct work *work_new(struct call *c, const char *path_key, int (*more)(struct work *w))
 {
     struct work *w = xzalloc(sizeof(*w));
     w->c = c;
-    int r = fn_args_id(c);
-    if (r == 0)
-        r = fn_args_path(c, path_key, &w->path);
+    w->path = fn_path(c, path_key);
+    int r = fn_read_id(c);
     if (r == 0 && more)
         r = more(w);
     struct sandbox *s = r == 0 ? fn_find(c) : NULL;
@@ -101,10 +97,10 @@ static void on_stat(void *arg, const struct guest_stat *st, size_t n, const stru
         return;
     }
     CLEANUP(free_p) char *name = last_name(w->path);
-    fn_ok(work_free(w), entry_json(st, name));
+    call_ok(work_free(w), entry_json(st, name));
 }
 
-void fn_files_stat(struct fn_call *c)
+void api_fn_stat(struct call *c)
 {
     struct work *w = work_new(c, "path", NULL);
     if (w)
@@ -123,7 +119,7 @@ static void on_list(void *arg, const struct guest_stat *st, size_t n, const stru
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
         (void)json_array_append_new(list, entry_json(&st[i], st[i].path));
-    fn_ok(work_free(w), json_pack("{s:o}", "entries", list));
+    call_ok(work_free(w), json_pack("{s:o}", "entries", list));
 }
 
 static void on_ls_stat(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
@@ -139,7 +135,7 @@ static void on_ls_stat(void *arg, const struct guest_stat *st, size_t n, const s
         work_begun(w, guest_fs_list(w->s->link, w->path, on_list, w));
 }
 
-void fn_files_ls(struct fn_call *c)
+void api_fn_ls(struct call *c)
 {
     struct work *w = work_new(c, "path", NULL);
     if (w)
@@ -152,15 +148,15 @@ static void on_made(void *arg, const struct err *err)
 {
     struct work *w = arg;
     if (err && err->sys == ENOENT && !w->has_parents && !w->s->is_gone) {
-        struct fn_call *c = w->c;
-        c->fault.fix = json_pack("{s:b}", "parents", true);
-        c->fault.note = "merge the fix into the request (parents: true) and send it again";
+        struct call *c = w->c;
+        call_fn(c)->fault.fix = json_pack("{s:b}", "parents", true);
+        call_fn(c)->fault.note = "merge the fix into the request (parents: true) and send it again";
         CLEANUP(free_p) char *path = xstrdup(w->path);
         fn_fail(work_free(w), "S211", "parent directory not found: %s", path);
     } else if (err) {
         work_fail(w, err, w->path);
     } else {
-        fn_ok(work_free(w), json_pack("{s:b}", "created", true));
+        call_ok(work_free(w), json_pack("{s:b}", "created", true));
     }
 }
 
@@ -174,18 +170,18 @@ static void on_mkdir_stat(void *arg, const struct guest_stat *st, size_t n, cons
     else if (err && !w->s->is_gone)
         work_begun(w, guest_fs_mkdir(w->s->link, w->path, w->has_parents, w->mode | GUEST_MODE_GIVEN, on_made, w));
     else if (!err && w->has_parents && S_ISDIR(st->mode))
-        fn_ok(work_free(w), json_pack("{s:b}", "created", false));
+        call_ok(work_free(w), json_pack("{s:b}", "created", false));
     else
         work_fail(w, &why, w->path);
 }
 
 static int read_mkdir(struct work *w)
 {
-    int r = fn_args_bool(w->c, "parents", &w->has_parents);
-    return r < 0 ? r : fn_args_mode(w->c, "0755", &w->mode);
+    w->has_parents = call_bool(w->c, "parents", false);
+    return fn_read_mode(w->c, "0755", &w->mode);
 }
 
-void fn_files_mkdir(struct fn_call *c)
+void api_fn_mkdir(struct call *c)
 {
     struct work *w = work_new(c, "path", read_mkdir);
     if (w)
@@ -200,19 +196,14 @@ static void on_removed(void *arg, const struct err *err)
     if (err)
         work_fail(w, err, w->path);
     else
-        fn_ok(work_free(w), json_pack("{s:b}", "removed", true));
+        call_ok(work_free(w), json_pack("{s:b}", "removed", true));
 }
 
-static int read_rm(struct work *w)
+void api_fn_rm(struct call *c)
 {
-    return fn_args_bool(w->c, "recursive", &w->is_recursive);
-}
-
-void fn_files_rm(struct fn_call *c)
-{
-    struct work *w = work_new(c, "path", read_rm);
+    struct work *w = work_new(c, "path", NULL);
     if (w)
-        work_begun(w, guest_fs_remove(w->s->link, w->path, w->is_recursive, false, on_removed, w));
+        work_begun(w, guest_fs_remove(w->s->link, w->path, call_bool(c, "recursive", false), false, on_removed, w));
 }
 
 /* --- mv: source, then target, then the move --- */
@@ -226,7 +217,7 @@ static void on_moved(void *arg, const struct err *err)
     } else if (err) {
         work_fail(w, err, w->to);
     } else {
-        fn_ok(work_free(w), json_pack("{s:b}", "moved", true));
+        call_ok(work_free(w), json_pack("{s:b}", "moved", true));
     }
 }
 
@@ -237,7 +228,7 @@ static void on_target_stat(void *arg, const struct guest_stat *st, size_t n, con
     (void)st, (void)n;
     if (err && err->sys != ENOENT)
         work_fail(w, err, w->to);
-    else if ((!err && !w->is_overwriting) || w->s->is_gone)
+    else if ((!err && !call_bool(w->c, "overwrite", false)) || w->s->is_gone)
         work_fail(w, &why, w->to);
     else
         work_begun(w, guest_fs_move(w->s->link, w->path, w->to, on_moved, w));
@@ -253,17 +244,13 @@ static void on_source_stat(void *arg, const struct guest_stat *st, size_t n, con
         work_begun(w, ask_stat(w, w->to, on_target_stat));
 }
 
-static int read_mv(struct work *w)
+void api_fn_mv(struct call *c)
 {
-    int r = fn_args_path(w->c, "dst", &w->to);
-    return r < 0 ? r : fn_args_bool(w->c, "overwrite", &w->is_overwriting);
-}
-
-void fn_files_mv(struct fn_call *c)
-{
-    struct work *w = work_new(c, "src", read_mv);
-    if (w)
-        work_begun(w, ask_stat(w, w->path, on_source_stat));
+    struct work *w = work_new(c, "src", NULL);
+    if (!w)
+        return;
+    w->to = fn_path(c, "dst");
+    work_begun(w, ask_stat(w, w->path, on_source_stat));
 }
 
 /* --- chmod --- */
@@ -274,28 +261,22 @@ static void on_changed(void *arg, const struct guest_row *rows, size_t n, const 
     if (err)
         work_fail(w, err, w->path);
     else
-        fn_ok(work_free(w), json_pack("{s:I}", "updated", (json_int_t)(n ? rows[0].number : 0)));
+        call_ok(work_free(w), json_pack("{s:I}", "updated", (json_int_t)(n ? rows[0].number : 0)));
 }
 
 static int read_chmod(struct work *w)
 {
-    int64_t unused;
-    int r = fn_args_bool(w->c, "recursive", &w->is_recursive);
-    if (r == 0)
-        r = fn_args_int(w->c, "uid", 0, ID_MAX, &unused);
-    if (r == 0)
-        r = fn_args_int(w->c, "gid", 0, ID_MAX, &unused);
-    return r < 0 ? r : fn_args_mode(w->c, NULL, &w->mode);
+    return fn_read_mode(w->c, "", &w->mode);
 }
 
-void fn_files_chmod(struct fn_call *c)
+void api_fn_chmod(struct call *c)
 {
     struct work *w = work_new(c, "path", read_chmod);
     if (!w)
         return;
     struct guest_change change = { .mode = w->mode,
-                                   .uid = (uint32_t)json_get_int(c->in, "uid", UINT32_MAX),
-                                   .gid = (uint32_t)json_get_int(c->in, "gid", UINT32_MAX),
-                                   .is_recursive = w->is_recursive };
+                                   .uid = (uint32_t)call_int(c, "uid", UINT32_MAX),
+                                   .gid = (uint32_t)call_int(c, "gid", UINT32_MAX),
+                                   .is_recursive = call_bool(c, "recursive", false) };
     work_begun(w, guest_fs_change(w->s->link, w->path, &change, on_changed, w));
 }

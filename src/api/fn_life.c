@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "api/access.h"
-#include "api/fn_args.h"
+#include "api/fn.h"
 #include "api/fn_gateway.h"
-#include "api/fn_handlers.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/limits.h"
@@ -21,7 +20,7 @@
 /* --- create --- */
 
 struct creation {
-    struct fn_call *c;
+    struct call *c;
     const char *image, *name; /* borrowed from the payload */
     const char *source;       /* what is resolved and pulled */
     int64_t cpus, memory_mb, idle_s;
@@ -31,14 +30,14 @@ struct creation {
 
 static void creation_free(struct creation *n)
 {
-    n->c->set->n_creating--;
+    call_fn(n->c)->set->n_creating--;
     json_decref(n->env);
     free(n);
 }
 
 static void creation_fail(struct creation *n)
 {
-    struct fn_call *c = n->c;
+    struct call *c = n->c;
     creation_free(n);
     fn_fail_fault(c);
 }
@@ -46,7 +45,7 @@ static void creation_fail(struct creation *n)
 static void on_created(void *arg, struct sandbox *s, const struct err *err)
 {
     struct creation *n = arg;
-    struct fn_call *c = n->c;
+    struct call *c = n->c;
     if (!s) {
         bool is_full = err->code == ERR_RATE_LIMITED ||                                     /* a quota */
                        (err->code == ERR_CAPACITY && err->sys != EPIPE && err->sys != EIO); /* else a helper died */
@@ -55,18 +54,19 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
         creation_fail(n);
         return;
     }
-    memcpy(c->sandbox_id, s->uuid, sizeof(c->sandbox_id));
+    memcpy(call_fn(c)->sandbox_id, s->uuid, sizeof(s->uuid));
+    call_set_sandbox(c, s->id);
     log_event(LOG_INFO, "sandbox.progress", "kind", "ready", "sandbox_id", s->uuid, NULL);
     json_t *answer = json_pack("{s:s, s:s}", "sandbox_id", s->uuid, "image", n->image);
     creation_free(n);
-    fn_ok(c, answer);
+    call_ok(c, answer);
 }
 
 /* Only here, after the image is there: the contract's order of checks. */
 static void boot(struct creation *n)
 {
-    struct fn_call *c = n->c;
-    if (fn_args_env(c, &n->env) < 0) {
+    struct call *c = n->c;
+    if (fn_read_env(c, &n->env) < 0) {
         creation_fail(n);
         return;
     }
@@ -84,9 +84,9 @@ static void boot(struct creation *n)
     sandbox_config_set_map(&config, SANDBOX_CONFIG_ENV, json_incref(n->env));
     JSON_OWNED extra = json_pack("{s:{s:s, s:s?}}", "engine", "image", n->image, "name", n->name);
     struct create_plan plan = {
-        .config = &config, .extra = extra, .by = access_by(c->who), .is_unlisted = true, .is_unexpiring = true
+        .config = &config, .extra = extra, .by = call_by(c), .is_unlisted = true, .is_unexpiring = true
     };
-    manager_create(c->set->manager, &plan, on_created, n);
+    manager_create(call_manager(c), &plan, on_created, n);
 }
 
 static void on_progress(void *arg, const struct pulls_progress *at)
@@ -118,16 +118,17 @@ static void on_pulled(void *arg, const struct image *image, const struct err *er
 static void on_image(void *arg, const char *name, const struct err *err)
 {
     struct creation *n = arg;
-    struct manager *m = n->c->set->manager;
+    struct manager *m = call_manager(n->c);
     struct err why = ERR_INIT;
     if (name) {
         n->source = name;
         boot(n);
     } else if (err->code != ERR_NOT_FOUND) {
         fail_image(n, err);
-    } else if (!n->c->policy->is_auto_install || !pulls_is_allowed(m->pulls)) {
+    } else if (!call_fn(n->c)->policy->is_auto_install || !pulls_is_allowed(m->pulls)) {
         (void)fn_set_fault(n->c, "S101", "image '%s' (%s) is not installed and %s", n->image, n->source,
-                           n->c->policy->is_auto_install ? "pulling is off (III_PULL)" : "auto_install is off");
+                           call_fn(n->c)->policy->is_auto_install ? "pulling is off (III_PULL)"
+                                                                  : "auto_install is off");
         creation_fail(n);
     } else {
         log_event(LOG_INFO, "sandbox.progress", "kind", "pulling_image", "image_ref", n->source, "progress_bytes", "0",
@@ -141,34 +142,26 @@ static void on_image(void *arg, const char *name, const struct err *err)
 /* The pulled image of a preset wins over the host's own interpreter. */
 static void find_root(struct creation *n)
 {
-    struct manager *m = n->c->set->manager;
-    n->source = fn_policy_reference(n->c->policy, n->image);
+    struct manager *m = call_manager(n->c);
+    n->source = fn_policy_reference(call_fn(n->c)->policy, n->image);
     image_source_find(m, m->runtime, n->source, fn_policy_is_preset(n->image) ? n->image : NULL, on_image, n);
 }
 
-static int read_creation(struct creation *n)
+static void read_creation(struct creation *n)
 {
-    struct fn_call *c = n->c;
-    n->cpus = c->policy->default_cpus;
-    n->memory_mb = c->policy->default_memory_mb;
-    n->idle_s = c->policy->idle_timeout_s;
-    int r = fn_args_str(c, "image", FN_ARG_REQUIRED, &n->image);
-    if (r == 0)
-        r = fn_args_int(c, "cpus", 1, INT32_MAX, &n->cpus);
-    if (r == 0)
-        r = fn_args_int(c, "memory_mb", 1, INT32_MAX, &n->memory_mb);
-    if (r == 0)
-        r = fn_args_str(c, "name", 0, &n->name);
-    if (r == 0)
-        r = fn_args_bool(c, "network", &n->has_network);
-    if (r == 0)
-        r = fn_args_int(c, "idle_timeout_secs", 0, IDLE_MAX_S, &n->idle_s);
-    return r < 0 ? r : fn_args_env_shape(c);
+    struct call *c = n->c;
+    const struct fn_policy *p = call_fn(c)->policy;
+    n->image = call_str(c, "image", "");
+    n->name = call_str(c, "name", NULL);
+    n->cpus = call_int(c, "cpus", p->default_cpus);
+    n->memory_mb = call_int(c, "memory_mb", p->default_memory_mb);
+    n->has_network = call_bool(c, "network", false);
+    n->idle_s = call_int(c, "idle_timeout_secs", p->idle_timeout_s);
 }
 
 static int check_cap(struct creation *n, const char *what, int64_t asked, int64_t server_max)
 {
-    int64_t cap = fn_policy_cap(n->c->policy, n->image, what, server_max);
+    int64_t cap = fn_policy_cap(call_fn(n->c)->policy, n->image, what, server_max);
     if (cap > server_max)
         cap = server_max;
     if (asked <= cap)
@@ -179,9 +172,9 @@ static int check_cap(struct creation *n, const char *what, int64_t asked, int64_
 
 static int check_limits(struct creation *n)
 {
-    struct fn_call *c = n->c;
-    const struct fn_set *f = c->set;
-    const struct fn_policy *p = c->policy;
+    struct call *c = n->c;
+    const struct fn_set *f = call_fn(c)->set;
+    const struct fn_policy *p = call_fn(c)->policy;
     int64_t max = p->max_sandboxes;
     if ((int64_t)f->n_made + f->n_creating > max) /* this one is counted already */
         return fn_set_fault(c, "S400", "resource limit exceeded: max_concurrent_sandboxes is %lld", (long long)max);
@@ -192,12 +185,13 @@ static int check_limits(struct creation *n)
     return r < 0 ? r : check_cap(n, "max_memory_mb", n->memory_mb, MEMORY_MAX_MB);
 }
 
-void fn_life_create(struct fn_call *c)
+void api_fn_create(struct call *c)
 {
     struct creation *n = xzalloc(sizeof(*n));
     n->c = c;
-    c->set->n_creating++;
-    if (read_creation(n) < 0 || check_limits(n) < 0)
+    call_fn(c)->set->n_creating++;
+    read_creation(n);
+    if (fn_check_env(c) < 0 || check_limits(n) < 0)
         creation_fail(n);
     else
         find_root(n);
@@ -207,22 +201,22 @@ void fn_life_create(struct fn_call *c)
 
 static void on_reclaimed(void *arg)
 {
-    struct fn_call *c = arg;
-    fn_ok(c, json_pack("{s:s, s:b}", "sandbox_id", c->sandbox_id, "stopped", true));
+    struct call *c = arg;
+    call_ok(c, json_pack("{s:s, s:b}", "sandbox_id", call_fn(c)->sandbox_id, "stopped", true));
 }
 
-void fn_life_stop(struct fn_call *c)
+void api_fn_stop(struct call *c)
 {
-    bool is_waiting = false;
+    bool is_waiting = call_bool(c, "wait", false);
     struct err err = ERR_INIT;
-    if (fn_args_id(c) < 0 || fn_args_bool(c, "wait", &is_waiting) < 0) {
+    if (fn_read_id(c) < 0) {
         fn_fail_fault(c);
         return;
     }
-    struct manager *m = c->set->manager;
-    struct sandbox *s = access_sandbox(m, c->who, c->sandbox_id, &err);
+    struct manager *m = call_manager(c);
+    struct sandbox *s = access_sandbox(m, call_who(c), call_fn(c)->sandbox_id, &err);
     if (!s)
-        fn_fail(c, "S002", "sandbox not found: %s", c->sandbox_id);
+        fn_fail(c, "S002", "sandbox not found: %s", call_fn(c)->sandbox_id);
     else if (manager_kill_then(m, s, "sandbox.killed", is_waiting ? on_reclaimed : NULL, c, &err) < 0)
         fn_fail(c, "S300", "the sandbox could not be ended, call again: %s", err.msg);
     else if (!is_waiting)
@@ -238,10 +232,10 @@ static int by_age(const void *a, const void *b)
     return d < 0 ? -1 : d > 0 ? 1 : strcmp(x->id, y->id);
 }
 
-static json_t *row_json(struct fn_set *f, const struct sandbox *s)
+static json_t *row_json(const struct fn_policy *p, const struct sandbox *s)
 {
     const json_t *made = json_get(s->extra, "engine");
-    int64_t cap = f->policy->max_execs, age_ms = clock_wall_ms() - s->created_at;
+    int64_t cap = p->max_execs, age_ms = clock_wall_ms() - s->created_at;
     const char *name = made ? json_get_str(made, "name", NULL) : strcmp(s->name, s->id) != 0 ? s->name : NULL;
     bool is_stopped = s->is_ending || s->status == SANDBOX_EXPIRED;
     return json_pack("{s:s, s:s?, s:s, s:I, s:b, s:I, s:I, s:b}", "sandbox_id", s->uuid, "name", name, "image",
@@ -250,22 +244,22 @@ static json_t *row_json(struct fn_set *f, const struct sandbox *s)
                      (json_int_t)(cap > s->slots ? cap - s->slots : 0), "stopped", is_stopped);
 }
 
-void fn_life_list(struct fn_call *c)
+void api_fn_list(struct call *c)
 {
-    struct manager *m = c->set->manager;
+    struct manager *m = call_manager(c);
     size_t n = 0;
     json_t *list = json_array();
     CLEANUP(free_p) struct sandbox **all = xzalloc((map_count(m->sandboxes) + 1) * sizeof(struct sandbox *));
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);)
-        if (tenant_sees(access_by(c->who), ((struct sandbox *)it.value)->tenant))
+        if (tenant_sees(call_by(c), ((struct sandbox *)it.value)->tenant))
             all[n++] = it.value;
     qsort(all, n, sizeof(struct sandbox *), by_age);
     for (size_t i = 0; i < n; i++)
-        (void)json_array_append_new(list, row_json(c->set, all[i]));
-    fn_ok(c, json_pack("{s:o}", "sandboxes", list));
+        (void)json_array_append_new(list, row_json(call_fn(c)->policy, all[i]));
+    call_ok(c, json_pack("{s:o}", "sandboxes", list));
 }
 
-void fn_life_catalog(struct fn_call *c)
+void api_fn_catalog(struct call *c)
 {
-    fn_ok(c, json_pack("{s:o}", "images", fn_policy_catalogue(c->policy)));
+    call_ok(c, json_pack("{s:o}", "images", fn_policy_catalogue(call_fn(c)->policy)));
 }

@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/fn_args.h"
-#include "api/fn_handlers.h"
+#include "api/fn.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "engine/channel_handle.h"
+#include "engine/engine.h"
 
 #define BODY_MAX    (1024u * 1024) /* a file of this size has no body any more */
 #define CHUNK_BYTES 65536u
 
 struct reading {
-    struct fn_call *c; /* NULL once answered */
+    struct call *c;    /* NULL once answered */
     struct sandbox *s; /* a reference */
     struct guest_reader *reader;
     struct channel_handle *out;
@@ -40,10 +40,10 @@ static void reading_free(struct reading *r)
 
 static void reading_fail(struct reading *r, const struct err *err)
 {
-    struct fn_call *c = STEAL(r->c);
+    struct call *c = STEAL(r->c);
     struct sandbox *s = sandbox_ref(r->s);
     reading_free(r);
-    fn_fail_file(c, s, err, json_get_str(c->in, "path", ""));
+    fn_fail_file(c, s, err, call_str(c, "path", ""));
     sandbox_unref(s);
 }
 
@@ -90,12 +90,12 @@ static const struct channel_handle_events channel_events = { .on_end = on_channe
 
 static void answer(struct reading *r)
 {
-    struct fn_call *c = STEAL(r->c);
+    struct call *c = STEAL(r->c);
     bool has_body = r->is_small && r->is_read && utf8_is_valid(buf_text(&r->body), r->body.len);
     json_t *result = STEAL(r->answer);
     if (has_body)
         (void)json_object_set_new(result, "body", json_stringn(buf_text(&r->body), r->body.len));
-    fn_ok(c, result);
+    call_ok(c, result);
     for (size_t at = 0; at < r->body.len; at += CHUNK_BYTES)
         (void)channel_handle_send(r->out, false, r->body.data + at,
                                   r->body.len - at < CHUNK_BYTES ? r->body.len - at : CHUNK_BYTES);
@@ -110,7 +110,7 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
 {
     struct reading *r = arg;
     struct err why = ERR_INIT;
-    if (err || engine_call_open_channel(r->c->engine_call, writer, &channel_events, r, &r->out, &why) < 0) {
+    if (err || engine_call_open_channel(call_engine(r->c), writer, &channel_events, r, &r->out, &why) < 0) {
         why = err ? *err : why;
         why.sys = EIO;
         reading_fail(r, &why);
@@ -122,7 +122,7 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
 
 static void make_channel(struct reading *r)
 {
-    engine_call_new_channel(r->c->engine_call, on_channel, r);
+    engine_call_new_channel(call_engine(r->c), on_channel, r);
 }
 
 /* --- the file --- */
@@ -176,11 +176,11 @@ static void on_read(void *arg, const struct err *err)
     }
 }
 
-void fn_read_start(struct fn_call *c)
+void api_fn_read(struct call *c)
 {
     static const struct guest_read_events events = { .on_open = on_open, .on_data = on_data, .on_done = on_read };
-    const char *path = NULL;
-    struct sandbox *s = fn_args_id(c) < 0 || fn_args_path(c, "path", &path) < 0 ? NULL : fn_find(c);
+    const char *path = fn_path(c, "path");
+    struct sandbox *s = fn_read_id(c) < 0 ? NULL : fn_find(c);
     if (!s) {
         fn_fail_fault(c);
         return;

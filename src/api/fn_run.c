@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "api/access.h"
-#include "api/fn_args.h"
+#include "api/fn.h"
 #include "api/fn_gateway.h"
-#include "api/fn_handlers.h"
 #include "base/alloc.h"
 #include "base/log.h"
 
 struct run {
-    struct fn_call *c;
+    struct call *c;
     const char *step;
     const char *program;
     char *file;
@@ -27,53 +26,57 @@ static const struct {
               { "sh", "/bin/sh", "sh" },     { "bash", "/bin/sh", "sh" } };
 
 /* Ends what must not stay and gives the call back, for its answer. */
-static struct fn_call *run_free(struct run *r)
+static struct call *run_free(struct run *r)
 {
-    struct fn_call *c = r->c;
+    struct call *c = r->c;
     struct err err = ERR_INIT;
-    struct sandbox *s = *c->sandbox_id ? access_sandbox(c->set->manager, c->who, c->sandbox_id, &err) : NULL;
-    if (s && !r->is_kept && manager_kill(c->set->manager, s, "sandbox.killed", &err) < 0)
-        log_event(LOG_WARN, "sandbox.run", "id", c->sandbox_id, "error", err.msg, "then", "the reaper tries again",
-                  NULL);
+    struct sandbox *s =
+        *call_fn(c)->sandbox_id ? access_sandbox(call_manager(c), call_who(c), call_fn(c)->sandbox_id, &err) : NULL;
+    if (s && !r->is_kept && manager_kill(call_manager(c), s, "sandbox.killed", &err) < 0)
+        log_event(LOG_WARN, "sandbox.run", "id", call_fn(c)->sandbox_id, "error", err.msg, "then",
+                  "the reaper tries again", NULL);
     free(r->file);
     free(r);
     return c;
 }
 
-static void run_fail(struct run *r, const struct fn_fault *inner)
+/* status and body of a step: an answer, or an envelope. */
+static bool is_failed(struct run *r, int status, const json_t *body)
 {
-    struct fn_call *c = r->c;
+    struct call *c = r->c;
+    struct fn_part *p = call_fn(c);
+    if (status < 400)
+        return false;
+    const char *code = fn_code(json_get_str(body, "code", ""));
     CLEANUP(free_p) char *context = xasprintf("during sandbox::run step `%s`", r->step);
-    (void)fn_set_fault(c, inner->code, "%s (sandbox %s): %s", context, *c->sandbox_id ? c->sandbox_id : "none yet",
-                       inner->message);
-    c->fault.fix =
-        json_pack("{s:s, s:s, s:s}", "context", context, "sandbox_id", c->sandbox_id, "inner_code", inner->code);
-    c->fault.has_no_note = true;
-    c->fault.extra = json_incref(inner->extra);
+    (void)fn_set_fault(c, code, "%s (sandbox %s): %s", context, *p->sandbox_id ? p->sandbox_id : "none yet",
+                       json_get_str(body, "message", ""));
+    p->fault.fix = json_pack("{s:s, s:s, s:s}", "context", context, "sandbox_id", p->sandbox_id, "inner_code", code);
+    p->fault.has_no_note = true;
+    p->fault.extra = json_copy((json_t *)(uintptr_t)body); /* what the envelope has itself is not taken from it */
     fn_fail_fault(run_free(r));
+    return true;
 }
 
-static void on_executed(void *arg, json_t *result, const struct fn_fault *fault)
+static void on_executed(void *arg, int status, json_t *body)
 {
     struct run *r = arg;
-    if (fault) {
-        run_fail(r, fault);
+    if (is_failed(r, status, body))
         return;
-    }
-    json_t *answer = json_copy(result);
+    json_t *answer = json_copy(body);
     if (r->is_kept)
-        (void)json_object_set_new(answer, "sandbox_id", json_string(r->c->sandbox_id));
-    fn_ok(run_free(r), answer);
+        (void)json_object_set_new(answer, "sandbox_id", json_string(call_fn(r->c)->sandbox_id));
+    call_ok(run_free(r), answer);
 }
 
 /* The values of env were rewritten at boot; the same ones here would undo that. */
-static json_t *exec_env(struct fn_call *c)
+static json_t *exec_env(struct call *c)
 {
     json_t *env = NULL;
-    bool has_network = json_get_bool(c->in, "network", false);
-    if (has_network && fn_args_env(c, &env) == 0)
+    bool has_network = json_get_bool(call_params(c), "network", false);
+    if (has_network && fn_read_env(c, &env) == 0)
         fn_gateway_rewrite(env);
-    return env ? env : json_incref(json_get(c->in, "env"));
+    return env ? env : json_incref(json_get(call_params(c), "env"));
 }
 
 static void pass_on(json_t *to, const json_t *from, const char *const *keys)
@@ -86,75 +89,53 @@ static void pass_on(json_t *to, const json_t *from, const char *const *keys)
 static void exec_code(struct run *r)
 {
     static const char *const keys[] = { "stdin", "timeout_ms", "workdir", NULL };
-    struct fn_call *c = r->c;
-    json_t *in = json_pack("{s:s, s:[s,s]}", "sandbox_id", c->sandbox_id, "argv", r->program, r->file);
-    pass_on(in, c->in, keys);
+    struct call *c = r->c;
+    json_t *in = json_pack("{s:s, s:[s,s]}", "sandbox_id", call_fn(c)->sandbox_id, "argv", r->program, r->file);
+    pass_on(in, call_params(c), keys);
     json_t *env = exec_env(c);
     if (env)
         (void)json_object_set_new(in, "env", env);
     r->step = "exec";
-    fn_step(c, "sandbox::exec", in, on_executed, r);
+    call_step(c, OP_ID_fn_exec, in, on_executed, r);
 }
 
-static void on_code_written(void *arg, json_t *result, const struct fn_fault *fault)
+static void on_code_written(void *arg, int status, json_t *body)
 {
-    (void)result;
-    if (fault)
-        run_fail(arg, fault);
-    else
+    if (!is_failed(arg, status, body))
         exec_code(arg);
 }
 
-static void on_file_written(void *arg, json_t *result, const struct fn_fault *fault);
+static void on_file_written(void *arg, int status, json_t *body);
 
 static void write_next(struct run *r)
 {
-    struct fn_call *c = r->c;
+    struct call *c = r->c;
     const json_t *file = json_array_get(r->files, r->next_file++);
     json_t *path = file ? json_get(file, "path") : NULL,
-           *content = json_get(file ? file : c->in, file ? "content" : "code");
-    json_t *in = json_pack("{s:s, s:O, s:s, s:b}", "sandbox_id", c->sandbox_id, "content", content, "mode", "0644",
-                           "parents", true);
+           *content = json_get(file ? file : call_params(c), file ? "content" : "code");
+    json_t *in = json_pack("{s:s, s:O, s:s, s:b}", "sandbox_id", call_fn(c)->sandbox_id, "content", content, "mode",
+                           "0644", "parents", true);
     (void)json_object_set_new(in, "path", path ? json_incref(path) : json_string(r->file));
     r->step = file ? "fs::write (sibling file)" : "fs::write (code)";
-    fn_step(c, "sandbox::fs::write", in, file ? on_file_written : on_code_written, r);
+    call_step(c, OP_ID_fn_write, in, file ? on_file_written : on_code_written, r);
 }
 
-static void on_file_written(void *arg, json_t *result, const struct fn_fault *fault)
+static void on_file_written(void *arg, int status, json_t *body)
 {
-    (void)result;
-    if (fault)
-        run_fail(arg, fault);
-    else
+    if (!is_failed(arg, status, body))
         write_next(arg);
 }
 
-static void on_created(void *arg, json_t *result, const struct fn_fault *fault)
+static void on_created(void *arg, int status, json_t *body)
 {
     struct run *r = arg;
-    if (fault) {
-        run_fail(r, fault);
+    if (is_failed(r, status, body))
         return;
-    }
-    (void)uuid_parse(json_get_str(result, "sandbox_id", ""), r->c->sandbox_id);
+    const struct sandbox *s = manager_find(call_manager(r->c), json_get_str(body, "sandbox_id", ""), NULL);
+    (void)uuid_parse(json_get_str(body, "sandbox_id", ""), call_fn(r->c)->sandbox_id);
+    if (s)
+        call_set_sandbox(r->c, s->id);
     write_next(r);
-}
-
-static int check_files(struct run *r)
-{
-    json_t *file;
-    size_t i;
-    r->files = json_get(r->c->in, "files");
-    if (r->files && !json_is_array(r->files))
-        return fn_set_fault(r->c, "S001", "invalid request: `files` must be a list of {path, content}");
-    json_array_foreach(r->files, i, file)
-    {
-        const json_t *content = json_get(file, "content");
-        bool is_text = json_is_string(content) || json_is_number(content) || json_is_boolean(content);
-        if (!json_is_string(json_get(file, "path")) || !is_text)
-            return fn_set_fault(r->c, "S001", "invalid request: `files[%zu]` must be {path, content}, both strings", i);
-    }
-    return 0;
 }
 
 static int choose_program(struct run *r, const char *lang, const char *image)
@@ -175,41 +156,20 @@ static int choose_program(struct run *r, const char *lang, const char *image)
     return 0;
 }
 
-static int prepare(struct run *r)
-{
-    struct fn_call *c = r->c;
-    const char *image = NULL, *code = NULL, *lang = NULL, *input = NULL;
-    bool has_network = false;
-    int e = fn_args_str(c, "image", FN_ARG_REQUIRED, &image);
-    if (e == 0)
-        e = fn_args_str(c, "code", FN_ARG_REQUIRED | FN_ARG_SCALAR | FN_ARG_ANY_BYTES, &code);
-    if (e == 0)
-        e = fn_args_str(c, "lang", 0, &lang);
-    if (e == 0)
-        e = fn_args_str(c, "stdin", 0, &input);
-    if (e == 0)
-        e = fn_args_bool(c, "keep_sandbox", &r->is_kept);
-    if (e == 0)
-        e = fn_args_bool(c, "network", &has_network);
-    if (e == 0)
-        e = fn_args_env_shape(c);
-    if (e == 0)
-        e = choose_program(r, lang, image);
-    return e < 0 ? e : check_files(r);
-}
-
-void fn_run_start(struct fn_call *c)
+void api_fn_run(struct call *c)
 {
     static const char *const keys[] = { "image", "env", "cpus", "memory_mb", "name", "network", "idle_timeout_secs",
                                         NULL };
     struct run *r = xzalloc(sizeof(*r));
     r->c = c;
     r->step = "create";
-    if (prepare(r) < 0) {
+    r->files = json_get(call_params(c), "files");
+    r->is_kept = call_bool(c, "keep_sandbox", false);
+    if (fn_check_env(c) < 0 || choose_program(r, call_str(c, "lang", NULL), call_str(c, "image", "")) < 0) {
         fn_fail_fault(run_free(r));
         return;
     }
     json_t *in = json_object();
-    pass_on(in, c->in, keys);
-    fn_step(c, "sandbox::create", in, on_created, r);
+    pass_on(in, call_params(c), keys);
+    call_step(c, OP_ID_fn_create, in, on_created, r);
 }

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "engine/channel_handle.h"
+#include "engine/engine.h"
 
 #define PIECE 32768 /* well below the size at which a channel cuts frames: each needs its first byte */
 
@@ -27,12 +28,12 @@ static void on_drain(void *arg)
     st->on_room(st->arg);
 }
 
-int fn_stream_open(struct fn_call *c, loop_fn *on_room, loop_fn *on_gone, void *arg, struct fn_stream **ret)
+int fn_stream_open(struct call *c, loop_fn *on_room, loop_fn *on_gone, void *arg, struct fn_stream **ret)
 {
     static const struct channel_handle_events events = { .on_end = on_end, .on_drain = on_drain };
-    const json_t *ref = json_get(c->in, "stream");
+    const json_t *ref = json_get(call_params(c), "stream");
     struct err err = ERR_INIT;
-    if (!ref || !c->engine_call) /* a step of sandbox::run has no caller of its own */
+    if (!ref || !call_engine(c)) /* a step of sandbox::run has no caller of its own */
         return 0;
     if (strcmp(json_get_str(ref, "direction", ""), "write") != 0)
         return fn_set_fault(c, "S001", "invalid request: stream must be the write end of a channel");
@@ -40,7 +41,7 @@ int fn_stream_open(struct fn_call *c, loop_fn *on_room, loop_fn *on_gone, void *
     st->on_room = on_room;
     st->on_gone = on_gone;
     st->arg = arg;
-    if (engine_call_open_channel(c->engine_call, ref, &events, st, &st->end, &err) < 0) {
+    if (engine_call_open_channel(call_engine(c), ref, &events, st, &st->end, &err) < 0) {
         free(st);
         return fn_set_fault(c, "S001", "invalid request: stream: %s", err.msg);
     }

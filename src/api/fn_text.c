@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/fn_args.h"
-#include "api/fn_handlers.h"
+#include "api/fn.h"
 #include "base/alloc.h"
 #include "base/strlist.h"
 #include "guest/proto_regex.h"
@@ -14,17 +13,17 @@
 #define LINE_DEFAULT    4096
 
 struct text {
-    struct fn_call *c;
+    struct call *c;
     struct sandbox *s; /* a reference */
     char **include, **exclude, **paths;
-    const char *pattern, *replacement, *path;
+    const char *pattern, *replacement;
     unsigned flags;
     int64_t max_matches, max_line;
 };
 
-static struct fn_call *text_free(struct text *t)
+static struct call *text_free(struct text *t)
 {
-    struct fn_call *c = t->c;
+    struct call *c = t->c;
     sandbox_unref(t->s);
     strlist_free(t->include);
     strlist_free(t->exclude);
@@ -37,7 +36,7 @@ static void text_fail(struct text *t, const struct err *err)
 {
     struct sandbox *s = sandbox_ref(t->s);
     CLEANUP(free_p) char *path = xstrdup(t->paths[0]);
-    struct fn_call *c = text_free(t);
+    struct call *c = text_free(t);
     if (err->sys == EISDIR && !s->is_gone)
         fn_fail(c, "S210", "%s is a directory: pass recursive: true", path);
     else
@@ -45,27 +44,26 @@ static void text_fail(struct text *t, const struct err *err)
     sandbox_unref(s);
 }
 
-static int read_flag(struct text *t, const char *key, bool fallback, unsigned flag)
+static void read_flag(struct text *t, const char *key, bool fallback, unsigned flag)
 {
-    bool is_on = fallback;
-    int r = fn_args_bool(t->c, key, &is_on);
-    if (is_on)
+    if (call_bool(t->c, key, fallback))
         t->flags |= flag;
-    return r;
 }
 
-static int read_shared(struct text *t)
+static struct text *text_new(struct call *c)
 {
-    int r = fn_args_id(t->c);
-    if (r == 0)
-        r = fn_args_str(t->c, "pattern", FN_ARG_REQUIRED | FN_ARG_SCALAR, &t->pattern);
-    if (r == 0)
-        r = read_flag(t, "recursive", true, GUEST_TEXT_RECURSIVE);
-    if (r == 0)
-        r = read_flag(t, "ignore_case", false, GUEST_TEXT_ICASE);
-    if (r == 0)
-        r = fn_args_list(t->c, "include_glob", &t->include);
-    return r < 0 ? r : fn_args_list(t->c, "exclude_glob", &t->exclude);
+    struct text *t = xzalloc(sizeof(*t));
+    *t = (struct text){ .c = c,
+                        .pattern = call_str(c, "pattern", ""),
+                        .replacement = call_str(c, "replacement", NULL),
+                        .include = strlist_from_json(json_get(call_params(c), "include_glob")),
+                        .exclude = strlist_from_json(json_get(call_params(c), "exclude_glob")),
+                        .max_matches = call_int(c, "max_matches", MATCHES_DEFAULT),
+                        .max_line = call_int(c, "max_line_bytes", LINE_DEFAULT) };
+    read_flag(t, "recursive", true, GUEST_TEXT_RECURSIVE);
+    read_flag(t, "ignore_case", false, GUEST_TEXT_ICASE);
+    read_flag(t, "first_only", false, GUEST_TEXT_FIRST_ONLY);
+    return t;
 }
 
 /* The agent would find it out, too; here it costs no round trip and the answer is ours, not the sandbox's. */
@@ -131,23 +129,14 @@ static void on_matches(void *arg, const struct guest_row *rows, size_t n, const 
                                                        json_text(rows[i].text, strlen(rows[i].text)), "file", path,
                                                        "line_no", (json_int_t)rows[i].number));
     }
-    fn_ok(text_free(t), json_pack("{s:o, s:b}", "matches", matches, "truncated", is_cut));
+    call_ok(text_free(t), json_pack("{s:o, s:b}", "matches", matches, "truncated", is_cut));
 }
 
-void fn_text_grep(struct fn_call *c)
+void api_fn_grep(struct call *c)
 {
-    struct text *t = xzalloc(sizeof(*t));
-    *t = (struct text){ .c = c, .max_matches = MATCHES_DEFAULT, .max_line = LINE_DEFAULT };
-    int r = read_shared(t);
-    if (r == 0)
-        r = fn_args_path(c, "path", &t->path);
-    if (r == 0)
-        r = fn_args_int(c, "max_matches", 0, INT64_MAX, &t->max_matches);
-    if (r == 0)
-        r = fn_args_int(c, "max_line_bytes", 0, UINT32_MAX, &t->max_line);
-    if (r == 0)
-        strlist_add(&t->paths, t->path);
-    if (is_ready(t, r))
+    struct text *t = text_new(c);
+    strlist_add(&t->paths, fn_path(c, "path"));
+    if (is_ready(t, fn_read_id(c)))
         start(t, guest_fs_grep, on_matches);
 }
 
@@ -170,25 +159,21 @@ static void on_edited(void *arg, const struct guest_row *rows, size_t n, const s
         total += (json_int_t)rows[i].number;
         (void)json_array_append_new(results, row);
     }
-    fn_ok(text_free(t), json_pack("{s:o, s:I}", "results", results, "total_replacements", total));
+    call_ok(text_free(t), json_pack("{s:o, s:I}", "results", results, "total_replacements", total));
 }
 
 static int read_targets(struct text *t)
 {
-    struct fn_call *c = t->c;
-    CLEANUP(strlist_free_p) char **files = NULL;
-    int r = fn_args_list(c, "files", &files);
-    if (r < 0)
-        return r;
-    if (json_get(c->in, "path") && (r = fn_args_path(c, "path", &t->path)) < 0)
-        return r;
-    if (files && t->path)
+    struct call *c = t->c;
+    CLEANUP(strlist_free_p) char **files = strlist_from_json(json_get(call_params(c), "files"));
+    const char *path = json_get(call_params(c), "path") ? fn_path(c, "path") : NULL;
+    if (files && path)
         return fn_set_fault(c, "S210", "give `files` or `path`, not both");
-    if (!files && !t->path)
+    if (!files && !path)
         return fn_set_fault(c, "S210", "give one of `files` (a list) and `path`");
-    if (t->path) {
+    if (path) {
         t->flags |= GUEST_TEXT_ROOT;
-        strlist_add(&t->paths, t->path);
+        strlist_add(&t->paths, path);
     }
     for (char **f = files; f && *f; f++) {
         CLEANUP(free_p) char *absolute = xasprintf("%s%s", **f == '/' ? "" : "/", *f);
@@ -202,30 +187,17 @@ static int read_targets(struct text *t)
     return 0;
 }
 
-static int read_sed(struct text *t)
+void api_fn_sed(struct call *c)
 {
-    bool is_regex = true;
-    int r = fn_args_str(t->c, "replacement", FN_ARG_REQUIRED | FN_ARG_SCALAR, &t->replacement);
-    if (r == 0)
-        r = fn_args_bool(t->c, "regex", &is_regex);
-    if (r == 0)
-        r = read_flag(t, "first_only", false, GUEST_TEXT_FIRST_ONLY);
-    if (r == 0 && !is_regex)
+    struct text *t = text_new(c);
+    bool is_regex = call_bool(c, "regex", true);
+    if (!is_regex)
         t->flags |= GUEST_TEXT_LITERAL;
+    int r = fn_read_id(c);
     if (r == 0)
         r = read_targets(t);
     if (r == 0 && !is_regex && !*t->pattern)
-        r = fn_set_fault(t->c, "S210", "an empty literal pattern matches nothing in particular");
-    return r;
-}
-
-void fn_text_sed(struct fn_call *c)
-{
-    struct text *t = xzalloc(sizeof(*t));
-    t->c = c;
-    int r = read_shared(t);
-    if (r == 0)
-        r = read_sed(t);
+        r = fn_set_fault(c, "S210", "an empty literal pattern matches nothing in particular");
     if (is_ready(t, r))
         start(t, guest_fs_sed, on_edited);
 }

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/fn_args.h"
-#include "api/fn_handlers.h"
+#include "api/fn.h"
 #include "base/alloc.h"
 #include "engine/channel_handle.h"
+#include "engine/engine.h"
 #include "image/image.h"
 #include "sandbox/lifecycle/limits.h"
 #include "sandbox/lifecycle/manager.h"
@@ -17,7 +17,7 @@
 #define LOST        1006                /* WebSocket: gone without a close frame */
 
 struct writing {
-    struct fn_call *c;
+    struct call *c;
     struct sandbox *s; /* a reference */
     const char *path;
     struct guest_writer *writer;
@@ -29,9 +29,9 @@ struct writing {
 };
 
 /* Ends the work, the file too unless it is in place, and gives the call back. */
-static struct fn_call *writing_free(struct writing *w)
+static struct call *writing_free(struct writing *w)
 {
-    struct fn_call *c = w->c;
+    struct call *c = w->c;
     if (w->writer)
         guest_writer_drop(w->writer);
     channel_handle_finish(w->in);
@@ -44,8 +44,8 @@ static struct fn_call *writing_free(struct writing *w)
 
 static void abort_channel(struct writing *w, const char *why)
 {
-    struct fn_call *c = writing_free(w);
-    fn_fail(c, "S218", "fs channel aborted: %s: %s", json_get_str(c->in, "path", ""), why);
+    struct call *c = writing_free(w);
+    fn_fail(c, "S218", "fs channel aborted: %s: %s", call_str(c, "path", ""), why);
 }
 
 static void on_written(void *arg, const struct err *err)
@@ -54,16 +54,16 @@ static void on_written(void *arg, const struct err *err)
     w->writer = NULL;
     if (!err) {
         json_t *answer = json_pack("{s:I, s:s}", "bytes_written", (json_int_t)w->total, "path", w->path);
-        fn_ok(writing_free(w), answer);
+        call_ok(writing_free(w), answer);
         return;
     }
     struct sandbox *s = sandbox_ref(w->s);
     bool is_parent = err->sys == ENOENT && !w->has_parents && !s->is_gone;
-    struct fn_call *c = writing_free(w);
-    const char *path = json_get_str(c->in, "path", "");
+    struct call *c = writing_free(w);
+    const char *path = call_str(c, "path", "");
     if (is_parent) {
-        c->fault.fix = json_pack("{s:b}", "parents", true);
-        c->fault.note = "merge the fix into the request (parents: true) and send it again";
+        call_fn(c)->fault.fix = json_pack("{s:b}", "parents", true);
+        call_fn(c)->fault.note = "merge the fix into the request (parents: true) and send it again";
         fn_fail(c, "S211", "parent directory not found: %s", path);
     } else {
         fn_fail_file(c, s, err, path);
@@ -135,7 +135,7 @@ static void open_channel(struct writing *w, const json_t *ref)
     struct err err = ERR_INIT;
     JSON_OWNED whole = json_copy((json_t *)(uintptr_t)ref);
     (void)json_object_set_new(whole, "direction", json_string("read"));
-    if (!w->c->engine_call || engine_call_open_channel(w->c->engine_call, whole, &events, w, &w->in, &err) < 0) {
+    if (!call_engine(w->c) || engine_call_open_channel(call_engine(w->c), whole, &events, w, &w->in, &err) < 0) {
         w->in = NULL;
         abort_channel(w, err.msg);
         return;
@@ -149,30 +149,33 @@ static bool is_channel(const json_t *v)
 }
 
 /* The body's shape, first of all. *ret_ref: the channel, when it is one. */
-static int read_body(struct fn_call *c, struct buf *body, const json_t **ret_ref)
+static int read_body(struct call *c, struct buf *body, const json_t **ret_ref)
 {
-    const json_t *content = json_get(c->in, "content"), *encoded = json_get(c->in, "content_b64");
-    const char *text = "";
+    const json_t *content = json_get(call_params(c), "content"), *encoded = json_get(call_params(c), "content_b64");
     if (content && encoded)
         return fn_set_fault(c, "S001", "invalid request: give `content` or `content_b64`, not both");
     if (!content && !encoded)
         return fn_set_fault(c, "S001",
                             "invalid request: missing file body: `content` (text or a channel) or `content_b64`");
     if (encoded)
-        return fn_args_base64(c, "content_b64", body);
+        return fn_read_base64(c, "content_b64", body);
     if (json_is_object(content)) {
         if (!is_channel(content))
             return fn_set_fault(c, "S001", "invalid request: `content` must be a string or a channel reference");
         *ret_ref = content;
         return 0;
     }
-    int r = fn_args_str(c, "content", FN_ARG_SCALAR | FN_ARG_ANY_BYTES, &text);
-    if (r == 0 && buf_add(body, text, json_string_length(json_get(c->in, "content"))) < 0)
-        r = fn_set_fault(c, "S001", "invalid request: `content` is larger than 64 MiB: use a channel");
-    return r;
+    CLEANUP(free_p)
+    char *scalar = json_is_number(content) || json_is_boolean(content) ? json_write(content, NULL) : NULL;
+    const char *text = scalar ? scalar : json_string_value(content);
+    if (!text)
+        return fn_set_fault(c, "S001", "invalid request: `content` must be a string or a channel reference");
+    if (buf_add(body, text, scalar ? strlen(scalar) : json_string_length(content)) < 0)
+        return fn_set_fault(c, "S001", "invalid request: `content` is larger than 64 MiB: use a channel");
+    return 0;
 }
 
-void fn_write_start(struct fn_call *c)
+void api_fn_write(struct call *c)
 {
     struct writing *w = xzalloc(sizeof(*w));
     const json_t *ref = NULL;
@@ -180,14 +183,12 @@ void fn_write_start(struct fn_call *c)
     w->c = c;
     buf_init(&w->pending, PENDING_MAX);
     int r = read_body(c, &w->pending, &ref);
+    w->path = fn_path(c, "path");
+    w->has_parents = call_bool(c, "parents", false);
     if (r == 0)
-        r = fn_args_id(c);
+        r = fn_read_id(c);
     if (r == 0)
-        r = fn_args_path(c, "path", &w->path);
-    if (r == 0)
-        r = fn_args_bool(c, "parents", &w->has_parents);
-    if (r == 0)
-        r = fn_args_mode(c, "0644", &mode);
+        r = fn_read_mode(c, "0644", &mode);
     struct sandbox *s = r == 0 ? fn_find(c) : NULL;
     if (!s) {
         fn_fail_fault(writing_free(w));
@@ -195,14 +196,14 @@ void fn_write_start(struct fn_call *c)
     }
     struct err full = ERR_INIT;
     if (limits_check_write(image_store_free_mb(s->manager->images), &s->config, s->manager->settings, &full) < 0) {
-        fn_fail_file(writing_free(w), s, &full, json_get_str(c->in, "path", ""));
+        fn_fail_file(writing_free(w), s, &full, call_str(c, "path", ""));
         return;
     }
     w->s = sandbox_ref(s);
     w->total = w->pending.len;
     r = guest_fs_replace(s->link, w->path, mode, w->has_parents, on_written, w, &w->writer);
     if (r < 0) {
-        fn_fail_start(writing_free(w), s, r, json_get_str(c->in, "path", ""));
+        fn_fail_start(writing_free(w), s, r, call_str(c, "path", ""));
         return;
     }
     guest_writer_on_writable(w->writer, pump, w);

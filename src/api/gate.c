@@ -136,12 +136,17 @@ int gate_rate_quota(struct gate *g, const struct caller *who, uint64_t now_us, u
                    *ret_wait_s);
 }
 
-int gate_rate(struct gate *g, const char *authorization, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
+int gate_rate(struct gate *g, const struct caller *who, const char *authorization, uint64_t now_us,
+              unsigned *ret_wait_s, struct err *err)
 {
     const char *token = gate_token(authorization);
     unsigned char digest[SHA256_DIGEST_LENGTH];
     char key[2 * SHA256_DIGEST_LENGTH + 1];
-    if (!g->settings->rate_limit || !token)
+    if (!g->settings->rate_limit)
+        return 0;
+    if (who && *who->id)
+        return book_take(&g->tokens, who->id, now_us, ret_wait_s, err);
+    if (!token)
         return 0;
     (void)SHA256((const unsigned char *)token, strlen(token), digest);
     ident_hex(digest, sizeof(digest), key);

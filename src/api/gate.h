@@ -25,8 +25,10 @@ const char *gate_token(const char *authorization);
 int gate_auth(const struct gate *g, const char *authorization, struct caller **ret, struct err *err);
 /* The requestsPerMinute of a caller's quota; -EAGAIN as below. */
 int gate_rate_quota(struct gate *g, const struct caller *who, uint64_t now_us, unsigned *ret_wait_s, struct err *err);
-/* 0, or -EAGAIN (429) with the whole seconds to wait in *ret_wait_s. Requests without a token are not limited. */
-int gate_rate(struct gate *g, const char *authorization, uint64_t now_us, unsigned *ret_wait_s, struct err *err);
+/* 0, or -EAGAIN (429) with the whole seconds to wait in *ret_wait_s. By token, whichever way it was shown; where none
+ * is asked for, by what was shown all the same. Requests without a token are not limited. */
+int gate_rate(struct gate *g, const struct caller *who, const char *authorization, uint64_t now_us,
+              unsigned *ret_wait_s, struct err *err);
 /* The same for commands and file calls of one sandbox; other rows always pass. */
 int gate_rate_sandbox(struct gate *g, const struct op *op, const char *sandbox_id, uint64_t now_us,
                       unsigned *ret_wait_s, struct err *err);

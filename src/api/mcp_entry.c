@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/access.h"
+#include "api/admission.h"
 #include "api/api_core.h"
 #include "api/call.h"
-#include "api/call_core.h"
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "mcp/mcp_http.h"
 #include "mcp/mcp_session.h"
 
@@ -81,21 +79,6 @@ static void on_event(void *arg, json_t *event)
         p->sink.on_event(p->sink.arg, event);
 }
 
-/* As for a request over REST; the token's own rate was asked when the message came. */
-static int check_rates(const struct mcp_entry *d, const struct caller *who, const struct op *op, const json_t *params,
-                       struct err *err)
-{
-    struct api *a = d->api;
-    unsigned wait_s = 0;
-    const char *id = op->flags & OP_SANDBOX ? json_get_str(params, "id", NULL) : NULL;
-    if (d->n_running > API_HTTP_MAX)
-        return err_set(err, ERR_CAPACITY, 0, "%d tool calls are under way, the most at the same time: try again",
-                       API_HTTP_MAX);
-    if (!a->settings->rate_limit || !id || !access_sandbox(a->manager, who, id, NULL))
-        return 0;
-    return gate_rate_sandbox(a->gate, op, id, (uint64_t)clock_mono_us(), &wait_s, err);
-}
-
 static void *start(void *arg, enum op_id op, const json_t *params, const struct mcp_backend_sink *sink)
 {
     struct backing *b = arg;
@@ -103,7 +86,8 @@ static void *start(void *arg, enum op_id op, const json_t *params, const struct 
     struct err err = ERR_INIT;
     *p = (struct passage){ .entry = b->entry, .sink = *sink, .is_starting = true };
     p->entry->n_running++;
-    if (check_rates(b->entry, b->who, &spec_ops[op], params, &err) < 0) {
+    if (p->entry->n_running > API_HTTP_MAX) {
+        (void)err_set(&err, ERR_CAPACITY, 0, "limit of %d concurrent tool calls reached: try again", API_HTTP_MAX);
         JSON_OWNED body = json_pack("{s:s}", "error", err.msg);
         on_done(p, err_status(err.code), body);
         return p;
@@ -149,49 +133,18 @@ static bool claims(void *arg, struct http_req *r)
     return strcmp(http_req_path(r), PATH) == 0 || strcmp(http_req_path(r), PATH "/") == 0;
 }
 
-static int admit(struct api *a, struct http_req *r, struct caller **ret, struct err *err)
-{
-    const char *shown = http_req_header(r, "authorization");
-    uint64_t now_us = (uint64_t)clock_mono_us();
-    unsigned wait_s = 0;
-    int e = gate_auth(a->gate, shown, ret, err);
-    if (e < 0)
-        return e;
-    e = gate_rate(a->gate, shown, now_us, &wait_s, err);
-    if (e == 0)
-        e = gate_rate_quota(a->gate, *ret, now_us, &wait_s, err);
-    if (e < 0) {
-        char text[16];
-        (void)snprintf(text, sizeof(text), "%u", wait_s ? wait_s : 1);
-        http_req_add_header(r, "Retry-After", text);
-    }
-    return e;
-}
-
-static void record_refusal(struct api *a, struct http_req *r, int status)
-{
-    struct audit_line line = { .request_id = http_req_header(r, "x-request-id"),
-                               .remote = http_req_peer(r),
-                               .operation = "mcp::connect",
-                               .status = status };
-    audit_refused(a->audit, &line);
-}
-
 static bool serve(void *arg, struct http_req *r)
 {
     struct mcp_entry *d = arg;
     struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
-    if (admit(d->api, r, &who, &err) == 0) {
+    struct admission from = { .http = r, .operation = "mcp::connect" };
+    if (admission_check(d->api, &from, &who, &err) == 0) {
         struct arrival arrived = { .who = who, .peer = http_req_peer(r) };
         mcp_http_serve(d->http, r, &(struct mcp_http_from){ .owner = who->id, .caller = &arrived });
-        return true;
+    } else {
+        admission_refuse(r, &err);
     }
-    if (err.code == ERR_UNAUTHORIZED)
-        http_req_add_header(r, "WWW-Authenticate", "Bearer");
-    if (err.code == ERR_UNAUTHORIZED || err.code == ERR_FORBIDDEN)
-        record_refusal(d->api, r, err_status(err.code));
-    call_refuse(r, &err);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* Handlers of terminals; the WebSockets are in ws_upgrade.c. */
+/* Handlers of terminals. */
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/keyring.h"
@@ -67,4 +67,11 @@ void api_terminal_close(struct call *c)
         return;
     terminal_close(t);
     call_ok(c, json_pack("{s:s}", "closed", call_str(c, "sessionId", "")));
+}
+
+void api_terminal_attach(struct call *c)
+{
+    struct terminal *t = find(c);
+    if (t)
+        call_taken(c, terminal_attach(t, call_http(c), call_who(c)->id));
 }

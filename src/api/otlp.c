@@ -108,8 +108,10 @@ static void add_text(json_t *list, const char *key, const char *value)
 static json_t *attributes_of(const struct otlp_span *s)
 {
     json_t *list = json_array();
-    add_text(list, "http.request.method", s->method);
-    add_text(list, "http.route", s->route);
+    if (*s->method) /* a function of the engine has none */
+        add_text(list, "http.request.method", s->method);
+    if (*s->route)
+        add_text(list, "http.route", s->route);
     /* 64-bit numbers are texts in OTLP's JSON, as in all JSON of protocol buffers. */
     (void)json_array_append_new(list, json_pack("{s:s, s:{s:o}}", "key", "http.response.status_code", "value",
                                                 "intValue", json_sprintf("%d", s->status)));

@@ -27,7 +27,7 @@ struct series {
 
 struct prometheus {
     struct manager *m;
-    struct series ops[OP_COUNT];
+    struct series ops[OP_ALL];
 };
 
 struct prometheus *prometheus_new(struct manager *m)
@@ -79,7 +79,7 @@ static uint64_t calls_of(const struct series *s)
 static void write_requests(const struct prometheus *p, struct buf *out)
 {
     head(out, "iii_requests_total", "counter", "Calls by operation and HTTP status.");
-    for (size_t i = 0; i < OP_COUNT; i++)
+    for (size_t i = 0; i < OP_ALL; i++)
         for (int code = 0; code < ERR_COUNT; code++)
             if (p->ops[i].by_code[code])
                 (void)buf_addf(
@@ -92,7 +92,7 @@ static void write_latency(const struct prometheus *p, struct buf *out)
 {
     static const char name[] = "iii_request_duration_seconds";
     head(out, name, "histogram", "Time from a call's request to its answer; for streams, to their end.");
-    for (size_t i = 0; i < OP_COUNT; i++) {
+    for (size_t i = 0; i < OP_ALL; i++) {
         const struct series *s = &p->ops[i];
         const char *operation = spec_ops[i].name;
         uint64_t below = 0;

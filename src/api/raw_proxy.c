@@ -10,9 +10,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/access.h"
+#include "api/admission.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
+#include "api/handlers.h"
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "sandbox/net/ports.h"
@@ -34,12 +35,13 @@ struct exchange {
     struct upstream *up;
     struct relay *relay; /* after an upgrade */
     char sandbox_id[IDENT_MAX];
-    uint16_t port;
-    struct caller *who; /* who passed where a token is needed; referenced, or NULL */
+    struct call *call;        /* NULL after an upgrade, which is its end */
+    char token_id[IDENT_MAX]; /* of who was admitted */
     char *cors;
-    bool wants_upgrade, is_chunked, is_begun, is_held;
-    bool is_due; /* its outcome is not in the audit log yet */
-    size_t owed; /* response bytes to credit once the client has read on */
+    int status; /* as answered; 0: not yet */
+    bool wants_upgrade, is_chunked, is_held;
+    bool is_admitted; /* a token was asked for */
+    size_t owed;      /* response bytes to credit once the client has read on */
 };
 
 struct raw_proxy {
@@ -89,92 +91,51 @@ static bool is_listed(const char *connection, const char *name)
     return false;
 }
 
-/* --- the audit log --- */
-
-static bool is_read(const struct http_req *r)
-{
-    return strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
-}
-
-/* What the proxy passes on may change anything inside, whatever the path: all but reading is in the log. */
-static struct audit_line line_of(struct http_req *r, const char *sandbox_id, uint16_t port, int status)
-{
-    return (struct audit_line){ .request_id = http_req_header(r, "x-request-id"),
-                                .remote = http_req_peer(r),
-                                .operation = "proxy::raw",
-                                .target = json_pack("{s:s, s:i, s:s}", "id", sandbox_id, "port", port, "method",
-                                                    http_req_method(r)),
-                                .status = status };
-}
-
-static int record(struct exchange *x, int status, struct err *err)
-{
-    if (!x->is_due)
-        return 0;
-    struct audit_line line = line_of(x->req, x->sandbox_id, x->port, status);
-    line.who = x->who;
-    x->is_due = status == 0; /* begun: its end is still to come */
-    return audit_add(x->proxy->api->audit, &line, err);
-}
-
-static void record_refusal(const struct raw_proxy *p, struct http_req *r, const struct target *t, int status)
-{
-    struct audit_line line = line_of(r, t->id, t->port, status);
-    if (is_read(r))
-        json_decref(line.target);
-    else
-        audit_refused(p->api->audit, &line);
-}
-
 /* --- ending --- */
 
 static void drop(struct exchange *x)
 {
     struct raw_proxy *p = x->proxy;
-    (void)record(x, LEFT_STATUS, NULL); /* nothing was answered */
     *(x->prev ? &x->prev->next : &p->exchanges) = x->next;
     if (x->next)
         x->next->prev = x->prev;
     upstream_free(x->up);
     relay_free(x->relay);
     if (x->req) {
-        http_req_on_gone(x->req, NULL, NULL);
         http_req_on_drain(x->req, NULL, NULL);
         http_req_unref(x->req);
     }
-    (void)caller_unref(x->who);
     free(x->cors);
     free(x);
-}
-
-static void add_cors(struct http_req *r, const char *cors)
-{
-    if (!*cors)
-        return;
-    http_req_add_header(r, "Access-Control-Allow-Origin", cors);
-    if (strcmp(cors, "*") != 0)
-        http_req_add_header(r, "Vary", "Origin");
 }
 
 static void on_done(void *arg, const struct err *err)
 {
     struct exchange *x = arg;
+    struct call *c = x->call;
+    int status = x->status;
+    struct http_req *r = http_req_ref(x->req);
     x->up = NULL;
-    if (!x->is_begun) {
-        (void)record(x, err_status(err->code), NULL);
-        add_cors(x->req, x->cors);
-        call_refuse(x->req, err);
-    } else if (err) {
-        http_req_abort(x->req); /* half of it is out: only a cut tells the client */
-    } else {
-        http_req_end(x->req);
-    }
     drop(x);
+    if (!status) {
+        call_fail(c, err);
+    } else {
+        if (err)
+            http_req_abort(r); /* half of it is out: only a cut tells the client */
+        else
+            http_req_end(r);
+        call_taken(c, status);
+    }
+    http_req_unref(r);
 }
 
 static void on_client_gone(void *arg)
 {
-    drop(arg);
+    struct exchange *x = arg;
+    struct call *c = x->call;
+    int status = x->status ? x->status : LEFT_STATUS;
+    drop(x);
+    call_taken(c, status);
 }
 
 /* --- the response --- */
@@ -194,12 +155,10 @@ static void on_head(void *arg, const struct http_reply *reply)
     const char *name, *value, *connection = http_reply_header(reply, "connection");
     const char *length = http_reply_header(reply, "content-length");
     bool is_chunked = http_reply_header(reply, "transfer-encoding") != NULL;
-    add_cors(x->req, x->cors);
     for (size_t i = 0; http_reply_header_at(reply, i, &name, &value); i++)
         if (is_passed_back(x, name, connection))
             http_req_add_header(x->req, name, value);
-    x->is_begun = true;
-    (void)record(x, http_reply_status(reply), NULL);
+    x->status = http_reply_status(reply);
     http_req_begin(x->req, http_reply_status(reply), NULL, length && !is_chunked ? strtoll(length, NULL, 10) : -1);
 }
 
@@ -247,8 +206,7 @@ static void on_upgraded(void *arg, const struct http_reply *reply, const char *r
     CLEANUP(buf_done) struct buf to_client = BUF_INIT(HEAD_MAX + len), to_guest = BUF_INIT(0);
     if (!x->wants_upgrade || make_101(reply, rest, len, &to_client) < 0 || http_req_take(x->req, &fd, &to_guest) < 0)
         return; /* the tunnel is left, so the call fails: 502 */
-    (void)record(x, http_reply_status(reply), NULL);
-    http_req_on_gone(x->req, NULL, NULL);
+    call_taken(STEAL(x->call), http_reply_status(reply));
     x->req = http_req_unref(x->req);
     struct guest_tunnel *t = upstream_take(x->up);
     x->up = upstream_free(x->up);
@@ -374,22 +332,10 @@ static bool claims(void *arg, struct http_req *r)
     return parse_target(arg, http_req_path(r), &t) && (*t.rest || strcmp(http_req_method(r), "POST") != 0);
 }
 
-/* Where the sandbox wants a token: one that may see it, and for anything but reading one that may change it. */
-static int check_caller(const struct raw_proxy *p, struct http_req *r, const struct sandbox *s, struct caller **ret,
-                        struct err *err)
-{
-    int e = gate_auth(p->api->gate, http_req_header(r, "authorization"), ret, err);
-    if (e == 0 && !access_sandbox(p->api->manager, *ret, s->id, err))
-        return -ENOENT;
-    return e < 0 ? e : access_need(*ret, !is_read(r), false, "a request that is no GET", err);
-}
-
 static int check(const struct raw_proxy *p, const struct target *t, const struct sandbox *s, struct err *err)
 {
     uint64_t running = 0;
-    int e = 0;
-    if (e == 0)
-        e = sandbox_need_running(s, err);
+    int e = sandbox_need_running(s, err);
     if (e == 0)
         e = ports_need(s, t->port, err);
     for (struct exchange *x = p->exchanges; x; x = x->next)
@@ -398,15 +344,6 @@ static int check(const struct raw_proxy *p, const struct target *t, const struct
         e = err_set(err, ERR_CAPACITY, 0, "%llu requests to %s are being proxied, the most at the same time",
                     (unsigned long long)running, s->id);
     return e;
-}
-
-static void answer_preflight(struct http_req *r, const char *cors)
-{
-    const char *wanted = http_req_header(r, "access-control-request-headers");
-    add_cors(r, *cors ? cors : "*");
-    http_req_add_header(r, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-    http_req_add_header(r, "Access-Control-Allow-Headers", wanted && *wanted ? wanted : "*");
-    http_req_reply(r, 200, "text/plain", "", 0);
 }
 
 static struct exchange *add_exchange(struct raw_proxy *p, struct http_req *r, const struct sandbox *s)
@@ -426,63 +363,82 @@ static struct exchange *add_exchange(struct raw_proxy *p, struct http_req *r, co
     return x;
 }
 
-static int start(struct raw_proxy *p, struct http_req *r, const struct target *t, struct sandbox *s, struct caller *who,
-                 struct err *err)
+static int start(struct call *c, const struct target *t, struct sandbox *s, struct err *err)
 {
     static const struct upstream_events events = { .on_head = on_head,
                                                    .on_data = on_data,
                                                    .on_drain = on_upload_drain,
                                                    .on_upgraded = on_upgraded,
                                                    .on_done = on_done };
+    struct http_req *r = call_http(c);
     struct upstream_plan plan = { .port = t->port,
                                   .is_head_method = strcmp(http_req_method(r), "HEAD") == 0,
                                   .timeout_ms = raw_proxy_config(s).timeout_ms,
                                   .is_timed_to_head = true,
                                   .queue_max = UPLOAD_MAX };
     CLEANUP(buf_done) struct buf head = BUF_INIT(HEAD_MAX);
-    struct exchange *x = add_exchange(p, r, s);
-    x->who = who ? caller_ref(who) : NULL;
-    x->port = t->port;
+    struct exchange *x = add_exchange(call_api(c)->raw_proxy, r, s);
+    x->call = c;
+    x->is_admitted = call_who(c);
+    if (x->is_admitted)
+        memcpy(x->token_id, call_who(c)->id, sizeof(x->token_id));
     int e =
         make_head(x, t, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to pass on") : 0;
-    x->is_due = e == 0 && !is_read(r);
-    if (e == 0 && audit_is_strict(p->api->audit))
-        e = record(x, 0, err);
     if (e == 0)
         e = upstream_new(s, &plan, &events, x, &x->up, err);
     if (e < 0) {
-        x->is_due = false; /* refused: the caller's to tell */
         drop(x);
         return e;
     }
     (void)upstream_write(x->up, buf_text(&head), head.len);
-    http_req_on_gone(r, on_client_gone, x);
+    call_on_cancel(c, on_client_gone, x);
     http_req_on_drain(r, on_client_drain, x);
     http_req_read(r, on_body, x);
     return 0;
 }
 
+void api_proxy_raw(struct call *c)
+{
+    const struct raw_proxy *p = call_api(c)->raw_proxy;
+    struct target t = { 0 };
+    struct err err = ERR_INIT;
+    struct sandbox *s = handlers_sandbox(c);
+    if (s &&
+        (!parse_target(p, http_req_path(call_http(c)), &t) || check(p, &t, s, &err) < 0 || start(c, &t, s, &err) < 0))
+        call_fail(c, &err);
+}
+
+/* A sandbox may serve anyone; where it wants a token (requireAuth), the usual rules hold. */
 static bool take(void *arg, struct http_req *r)
 {
-    struct raw_proxy *p = arg;
+    const struct raw_proxy *p = arg;
     struct target t = { 0 };
     struct err err = ERR_INIT;
     if (!parse_target(p, http_req_path(r), &t))
         return false;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
     struct sandbox *s = manager_find(p->api->manager, t.id, &err);
-    CLEANUP(free_p) char *cors = xstrdup(s ? raw_proxy_config(s).cors : "*");
-    bool is_options = strcmp(http_req_method(r), "OPTIONS") == 0;
-    if (is_options && http_req_header(r, "access-control-request-method")) {
-        answer_preflight(r, cors);
+    const char *cors = s ? raw_proxy_config(s).cors : "*";
+    JSON_OWNED params = json_pack("{s:s, s:i, s:s}", "id", t.id, "port", t.port, "method", http_req_method(r));
+    struct admission from = { .http = r, .operation = "proxy::raw", .target = params, .is_read = admission_is_read(r) };
+    if (strcmp(http_req_method(r), "OPTIONS") == 0 && http_req_header(r, "access-control-request-method")) {
+        admission_cors(r, *cors ? cors : "*");
+        admission_preflight(r, "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
         return true;
     }
-    if (!s || (raw_proxy_config(s).needs_auth && check_caller(p, r, s, &who, &err) < 0) || check(p, &t, s, &err) < 0 ||
-        start(p, r, &t, s, who, &err) < 0) {
-        record_refusal(p, r, &t, err_status(err.code));
-        add_cors(r, cors);
-        call_refuse(r, &err);
+    admission_cors(r, cors);
+    int e = 0;
+    if (!s) {
+        e = -ENOENT;
+        admission_record(p->api, &from, NULL, &err);
+    } else if (raw_proxy_config(s).needs_auth) {
+        e = admission_check(p->api, &from, &who, &err);
     }
+    if (e < 0)
+        admission_refuse(r, &err);
+    else
+        call_start(
+            call_new(p->api, &spec_ops[from.is_read ? OP_ID_proxy_raw_read : OP_ID_proxy_raw], STEAL(params), r, who));
     return true;
 }
 
@@ -500,14 +456,8 @@ void raw_proxy_end_of(struct raw_proxy *p, const char *token_id)
 {
     for (struct exchange *x = p->exchanges, *next; x; x = next) {
         next = x->next;
-        if (!x->who || strcmp(x->who->id, token_id) != 0)
-            continue;
-        struct http_req *r = x->req ? http_req_ref(x->req) : NULL;
-        drop(x);
-        if (r) {
-            http_req_abort(r);
-            http_req_unref(r);
-        }
+        if (!x->call && x->is_admitted && strcmp(x->token_id, token_id) == 0)
+            drop(x); /* those that are calls still are ended as such */
     }
 }
 

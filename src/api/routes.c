@@ -86,7 +86,8 @@ struct routes *routes_new(const char *prefix, const struct op *ops, size_t n)
     struct routes *r = xzalloc(sizeof(*r));
     r->prefix = xasprintf("/%s", prefix);
     for (size_t i = 0; i < n; i++)
-        add_op(r, &ops[i]);
+        if (*ops[i].path)
+            add_op(r, &ops[i]);
     return r;
 }
 
@@ -140,6 +141,13 @@ static int set_params(const struct op *op, const struct segment *parts, json_t *
             return err_set(err, ERR_NOT_FOUND, 0, "not found: the path is not UTF-8 text");
     }
     return 0;
+}
+
+int routes_params(const struct routes *r, const struct op *op, const char *path, json_t *params, struct err *err)
+{
+    struct segment parts[SEGMENTS_MAX] = { { 0 } };
+    (void)split(path + strlen(r->prefix), parts); /* it was found by this */
+    return set_params(op, parts, params, err);
 }
 
 static void list_methods(const struct node *n, char allow[ROUTES_ALLOW_MAX])

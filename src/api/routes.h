@@ -16,5 +16,7 @@ DEFINE_CLEANUP(struct routes *, routes_free)
 /* The row, with the path's parameters set in params (may be NULL). HEAD finds GET; one trailing slash is tolerated.
  * NULL: ERR_NOT_FOUND, or ERR_METHOD with the methods that would do in allow ("GET, HEAD, OPTIONS"). */
 #define ROUTES_ALLOW_MAX 64
+/* The parameters alone, of a path that this row was found for. */
+int routes_params(const struct routes *r, const struct op *op, const char *path, json_t *params, struct err *err);
 const struct op *routes_match(const struct routes *r, const char *method, const char *path, json_t *params,
                               char allow[ROUTES_ALLOW_MAX], struct err *err);

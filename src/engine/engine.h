@@ -77,8 +77,9 @@ const char *engine_call_caller(const struct engine_call *c); /* worker id (UUID)
 /* The id that auth gave the worker that calls; NULL: nobody who had to show a token (this process, a trigger, an
  * outside engine). Kept when the worker leaves. */
 const char *engine_call_identity(const struct engine_call *c);
-const char *engine_call_peer(const struct engine_call *c);     /* its address, or "" */
-const char *engine_call_function(const struct engine_call *c); /* the id it was called by */
+const char *engine_call_peer(const struct engine_call *c);        /* its address, or "" */
+const char *engine_call_traceparent(const struct engine_call *c); /* the caller's trace context, or NULL */
+const char *engine_call_function(const struct engine_call *c);    /* the id it was called by */
 struct engine *engine_call_engine(const struct engine_call *c);
 /* The caller has left or gave up: no one will read the answer. The call must still be answered. Runs at most once,
  * never after the answer. fn NULL clears. */

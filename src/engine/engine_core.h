@@ -49,6 +49,7 @@ struct engine_call {
     struct engine *engine;
     char id[UUID_MAX]; /* what a worker that carries it out knows it by */
     char *function_id;
+    char *traceparent;            /* W3C trace context of the caller; or NULL */
     char *caller_id;              /* the caller's own invocation id, as it spells it; NULL: no answer wanted */
     struct worker *caller;        /* NULL: this process, a trigger, or gone */
     struct worker *executor;      /* NULL: this process */

@@ -28,6 +28,7 @@ static struct engine_call *call_new(struct engine *e, const struct invocation *i
     c->engine = e;
     c->function_id = xstrdup(i->function_id);
     c->caller_id = xstrdup(i->caller_id);
+    c->traceparent = xstrdup(i->traceparent);
     c->caller = i->caller;
     c->done = i->done;
     c->done_arg = i->arg;
@@ -73,6 +74,7 @@ static void call_free(struct engine_call *c)
     leave_executor(c);
     json_decref(c->payload);
     json_decref(c->metadata);
+    free(c->traceparent);
     free(c->function_id);
     free(c->caller_id);
     c->magic = 0;
@@ -148,6 +150,11 @@ const char *engine_call_identity(const struct engine_call *c)
 const char *engine_call_peer(const struct engine_call *c)
 {
     return c->peer;
+}
+
+const char *engine_call_traceparent(const struct engine_call *c)
+{
+    return c->traceparent;
 }
 
 const char *engine_call_caller(const struct engine_call *c)

@@ -111,6 +111,11 @@ void http_req_free_pool(struct http_server *s)
 
 /* --- reading --- */
 
+const struct http_body_rule *http_req_rule(const struct http_req *r)
+{
+    return &r->rule;
+}
+
 const char *http_req_method(const struct http_req *r)
 {
     return r->method;

@@ -31,8 +31,9 @@ struct http_limits {
     }
 
 struct http_body_rule {
-    size_t max_bytes; /* 413 past it */
-    bool is_streamed; /* on_request comes with the head; the body by http_req_read() */
+    size_t max_bytes;     /* 413 past it */
+    bool is_streamed;     /* on_request comes with the head; the body by http_req_read() */
+    const void *found[2]; /* whatever on_head wants to find again in on_request: http_req_rule() */
 };
 
 struct http_app {
@@ -65,6 +66,7 @@ struct http_server *http_server_free(struct http_server *s);
 unsigned http_server_connections(const struct http_server *s);
 
 /* --- reading a request --- */
+const struct http_body_rule *http_req_rule(const struct http_req *r);    /* what on_head gave */
 const char *http_req_method(const struct http_req *r);                   /* "GET" */
 const char *http_req_path(const struct http_req *r);                     /* raw, without the query */
 const char *http_req_query(const struct http_req *r);                    /* raw, "" when there is none */

@@ -19,7 +19,7 @@ struct engine_port {
     struct tls_context_trust trust;
     struct engine *engine;
     struct engine_entry *listener;
-    struct fn_set *functions;
+    struct api *api;
     struct http_server *server;
     struct outside *outside; /* NULL without III_ENGINE_URL */
 };
@@ -30,6 +30,7 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     const struct settings *s = m->settings;
     struct engine_port *p = xzalloc(sizeof(*p));
     p->settings = s;
+    p->api = a;
     p->trust = (struct tls_context_trust){ s->ca_cert, s->client_cert, s->client_key };
     struct engine_options options = { .loop = m->loop,
                                       .store = m->store,
@@ -45,8 +46,7 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     if (r == 0) {
         struct http_app app = engine_http_app(p->engine);
         p->listener = engine_entry_new(p->engine, a, s->api_prefix);
-        r = fn_new(p->engine, m, a, &p->functions,
-                   err); /* after the door: sandbox::create and list are the engine's own */
+        r = fn_new(m, a, err);
         if (r == 0)
             r = http_server_new(m->loop, &app, &limits, &p->server, err);
     }
@@ -89,7 +89,7 @@ void engine_port_give(struct engine_port *p, int fd, const char *peer)
 
 int engine_port_reload(struct engine_port *p, const struct settings *s, struct err *err)
 {
-    return fn_reload(p->functions, s, err);
+    return fn_reload(p->api, s, err);
 }
 
 static void on_drained(void *arg)
@@ -119,7 +119,6 @@ struct engine_port *engine_port_free(struct engine_port *p)
         engine_port_close(p);
         engine_free(p->engine);
         engine_entry_free(p->listener);
-        fn_free(p->functions);
         free(p);
     }
     return NULL;

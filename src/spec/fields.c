@@ -400,6 +400,12 @@ const struct field fields_proxy_request[] = {
     { "body", "Body, not sent with GET and HEAD", FIELD_STR, FIELD_BYTES, 0, FIELDS_BODY_MAX },
     END,
 };
+const struct field fields_proxy_raw[] = {
+    FIELDS_ID,
+    { "port", "Exposed port", FIELD_INT, REQ | FIELD_PATH, RANGE(PORT), .ref = REF_INNER },
+    { "method", "Method", FIELD_STR, REQ, 1, FIELDS_NAME_MAX, .ref = REF_INNER },
+    END,
+};
 const struct field fields_proxy_config[] = {
     FIELDS_ID,
     { "cors", "Allowed origin", FIELD_STR, 0, RANGE(ORIGIN_BYTES), .fallback = "*" },

@@ -19,4 +19,5 @@
 #define FIELDS_ID FIELDS_PATH_PART("id", "Sandbox id", REF_SANDBOX)
 
 #define OP(id, fn, method, path, fields, reply, flags, help) extern const struct field fields[];
+#define OPS_REST_END
 #include "spec/ops.def"

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "spec/fields.h"
 
 #define KEY_MAX   LIMIT_MAX(NAME_BYTES) /* of a key in FIELD_STR_MAP */
@@ -15,9 +17,10 @@
 /* What a check of one value came to. */
 enum verdict { FINE, REFUSED, WRONG_TYPE };
 
-const struct op spec_ops[OP_COUNT] = {
+const struct op spec_ops[OP_ALL] = {
 #define OP(id, fn, method, path, fields, reply, flags, help) \
     [OP_ID_##id] = { #id, fn, method, path, fields, reply, flags, help },
+#define OPS_REST_END
 #include "spec/ops.def"
 };
 
@@ -114,7 +117,7 @@ static bool read_whole(const json_t *v, int64_t *ret)
 static enum verdict check_int(const struct field *f, const json_t *v, json_t **ret, struct err *err)
 {
     int64_t n;
-    if (!read_whole(v, &n))
+    if ((f->flags & FIELD_JSON && !json_is_number(v)) || !read_whole(v, &n))
         return WRONG_TYPE;
     /* A lenient field wants a non-negative integer: a negative one is a wrong type, not a small value. */
     if (n < 0 && f->min >= 0 && f->flags & FIELD_LENIENT)
@@ -142,12 +145,12 @@ static enum verdict check_num(const struct field *f, const json_t *v, json_t **r
     return FINE;
 }
 
-static enum verdict check_bool(const json_t *v, json_t **ret)
+static enum verdict check_bool(const struct field *f, const json_t *v, json_t **ret)
 {
     const char *text = json_string_value(v);
     if (json_is_boolean(v))
         return FINE;
-    if (!text || has_nul(v) || !is_choice("true|false|1|0", text))
+    if (f->flags & FIELD_JSON || !text || has_nul(v) || !is_choice("true|false|1|0", text))
         return WRONG_TYPE;
     *ret = json_boolean(*text == 't' || *text == '1');
     return FINE;
@@ -216,6 +219,26 @@ static enum verdict check_map_text(const struct field *f, json_t *v, json_t **re
     return is;
 }
 
+/* A number or boolean as its JSON text; NULL: it is neither. Caller owns. */
+static json_t *scalar_text(const json_t *v)
+{
+    if (!json_is_number(v) && !json_is_boolean(v))
+        return NULL;
+    CLEANUP(free_p) char *text = json_write(v, NULL);
+    return json_string(text);
+}
+
+static enum verdict check_text(const struct field *f, json_t *v, json_t **ret, struct err *err)
+{
+    json_t *text = f->flags & FIELD_SCALAR ? scalar_text(v) : NULL;
+    enum verdict is = check_str(f, text ? text : v, err);
+    if (is == FINE)
+        *ret = text;
+    else
+        json_decref(text);
+    return is;
+}
+
 static enum verdict check_list(const struct field *f, json_t *v, struct err *err)
 {
     size_t i;
@@ -227,6 +250,9 @@ static enum verdict check_list(const struct field *f, json_t *v, struct err *err
         return REFUSED;
     json_array_foreach(v, i, value)
     {
+        json_t *text = f->flags & FIELD_SCALAR ? scalar_text(value) : NULL;
+        if (text && json_array_set_new(v, i, text) == 0)
+            value = text;
         (void)snprintf(where, sizeof(where), "%zu", i);
         if (check_entry(f, where, value, err) != FINE)
             return REFUSED;
@@ -304,13 +330,13 @@ static enum verdict check_value(const struct field *f, json_t *v, json_t **ret, 
 {
     switch (f->type) {
     case FIELD_STR:
-        return check_str(f, v, err);
+        return check_text(f, v, ret, err);
     case FIELD_INT:
         return check_int(f, v, ret, err);
     case FIELD_NUM:
         return check_num(f, v, ret, err);
     case FIELD_BOOL:
-        return check_bool(v, ret);
+        return check_bool(f, v, ret);
     case FIELD_OBJ:
         return check_obj(f, v, err);
     case FIELD_STR_MAP:

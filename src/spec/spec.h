@@ -28,6 +28,8 @@ enum field_flag {
     FIELD_PATH = 8,    /* part of the path (":id"); strings only */
     FIELD_SECRET = 16, /* never logged */
     FIELD_BYTES = 32,  /* text that may hold NUL: read it with its length */
+    FIELD_SCALAR = 64, /* a number or boolean becomes its JSON text; in lists each entry does */
+    FIELD_JSON = 128,  /* the JSON type itself: a text is no number and no boolean */
 };
 /* Whose thing a field names: a caller that is bound to one tenant gets 404 unless it is its own, before any handler
  * runs. A part of a path without a mark is refused to such callers. */
@@ -76,13 +78,16 @@ enum op_flag {
     OP_WATCH = 2048, /* with OP_ADMIN: a read-only token for all tenants may see it, too */
     OP_SLOW = 65536, /* works as long as a registry or a copy of files takes; so does what has OP_RATE_EXEC */
     OP_LARGE_BODY = 131072, /* carries content: its JSON may be as long as III_MAX_BODY_MB, else SPEC_JSON_MAX */
-    OP_BACKEND = 4096       /* not every backend can do it */
+    OP_BACKEND = 4096,      /* not every backend can do it */
+    OP_UPGRADE = 16384,     /* its handler takes the connection; a WebSocket may bring its token as ?token= */
+    OP_FUNCTION = 8192 /* only a function of the engine: no method and path, reply is a shape, errors are S-codes */
 };
 
 enum op_id {
 #define OP(id, fn, method, path, fields, reply, flags, help) OP_ID_##id,
+#define OPS_REST_END                                         OP_COUNT, OP_LAST_REST = OP_COUNT - 1, /* rows from here on are on no REST path */
 #include "spec/ops.def"
-    OP_COUNT
+    OP_ALL
 };
 
 struct op {
@@ -91,11 +96,11 @@ struct op {
     const char *method;
     const char *path;           /* "/sandboxes/:id/exec", without the prefix */
     const struct field *fields; /* ended by name NULL; path parameters included */
-    const char *reply;          /* name of a schema in schemas.c */
+    const char *reply;          /* name of a schema in schemas.c; of OP_FUNCTION rows a shape */
     unsigned flags;
     const char *help;
 };
-extern const struct op spec_ops[OP_COUNT];
+extern const struct op spec_ops[OP_ALL];
 
 /* The OpenAPI 3.1 document of the whole table. Caller owns. */
 json_t *spec_openapi(const char *prefix, const char *version);

@@ -35,7 +35,7 @@ static void try_authorization(const char *text)
     MUST((gate_auth(g, text, NULL, &err) == 0) == (token && strcmp(token, secret) == 0));
     unsigned wait_s = 0;
     for (int i = 0; i < 3; i++)
-        (void)gate_rate(g, text, 1000000, &wait_s, &err);
+        (void)gate_rate(g, NULL, text, 1000000, &wait_s, &err);
     settings.auth_token = was;
     settings_done(&settings);
 }

@@ -37,6 +37,7 @@ static void rig_init(struct rig *r, const char *token)
     r->settings.auth_token = xstrdup(token);
     r->settings.max_body_mb = 1;
     r->manager.settings = &r->settings;
+    r->manager.sandboxes = map_new();
     bool is_up = store_open(STORE_IN_MEMORY, &r->manager.store, &err) == 0 && loop_new(&r->f.loop, &err) == 0 &&
                  keyring_new(r->f.loop, NULL, token, &r->keys, &err) == 0 &&
                  api_new(r->f.loop, &r->manager, &r->settings, r->keys, &r->api, &err) == 0;
@@ -60,6 +61,7 @@ static void rig_done(struct rig *r)
     r->keys = keyring_free(r->keys);
     fixture_done(&r->f);
     r->manager.store = store_close(r->manager.store);
+    r->manager.sandboxes = map_free(r->manager.sandboxes);
     settings_done(&r->settings);
 }
 

@@ -66,15 +66,15 @@ TEST(each_token_has_its_own_burst)
     unsigned wait_s = 0;
 
     for (int i = 0; i < 3; i++)
-        CHECK_INT(gate_rate(g, i % 2 ? "a" : "Bearer a", 5 * SECOND, &wait_s, &err), 0);
-    CHECK_INT(gate_rate(g, "a", 5 * SECOND, &wait_s, &err), -EAGAIN);
+        CHECK_INT(gate_rate(g, NULL, i % 2 ? "a" : "Bearer a", 5 * SECOND, &wait_s, &err), 0);
+    CHECK_INT(gate_rate(g, NULL, "a", 5 * SECOND, &wait_s, &err), -EAGAIN);
     CHECK_INT(err_status(err.code), 429);
     CHECK_STR(err.msg, "Rate limit exceeded");
     CHECK_INT(wait_s, 1);
-    CHECK_INT(gate_rate(g, "b", 5 * SECOND, &wait_s, &err), 0);
-    CHECK_INT(gate_rate(g, "a", 6 * SECOND, &wait_s, &err), 0);
+    CHECK_INT(gate_rate(g, NULL, "b", 5 * SECOND, &wait_s, &err), 0);
+    CHECK_INT(gate_rate(g, NULL, "a", 6 * SECOND, &wait_s, &err), 0);
     for (int i = 0; i < 10; i++)
-        CHECK_INT(gate_rate(g, NULL, 6 * SECOND, &wait_s, &err), 0); /* no header, no limit */
+        CHECK_INT(gate_rate(g, NULL, NULL, 6 * SECOND, &wait_s, &err), 0); /* no header, no limit */
 }
 
 TEST(sandboxes_have_limits_for_commands_and_files)
@@ -111,17 +111,18 @@ TEST(idle_buckets_go_and_their_number_is_bounded)
     unsigned wait_s;
     char token[32];
 
-    CHECK_INT(gate_rate(g, "first", SECOND, &wait_s, NULL), 0);
-    CHECK_INT(gate_rate(g, "first", SECOND, &wait_s, NULL), -EAGAIN);
+    CHECK_INT(gate_rate(g, NULL, "first", SECOND, &wait_s, NULL), 0);
+    CHECK_INT(gate_rate(g, NULL, "first", SECOND, &wait_s, NULL), -EAGAIN);
     for (int i = 0; i < GATE_BUCKETS_MAX; i++) {
         (void)snprintf(token, sizeof(token), "t%d", i);
-        CHECK_INT(gate_rate(g, token, SECOND, &wait_s, NULL), 0);
+        CHECK_INT(gate_rate(g, NULL, token, SECOND, &wait_s, NULL), 0);
     }
-    CHECK_INT(gate_rate(g, "first", SECOND, &wait_s, NULL), 0); /* its bucket was the oldest, so it is a new one */
+    CHECK_INT(gate_rate(g, NULL, "first", SECOND, &wait_s, NULL),
+              0); /* its bucket was the oldest, so it is a new one */
     gate_sweep(g, SECOND + GATE_IDLE_US - 1);
-    CHECK_INT(gate_rate(g, "first", SECOND, &wait_s, NULL), -EAGAIN);
+    CHECK_INT(gate_rate(g, NULL, "first", SECOND, &wait_s, NULL), -EAGAIN);
     gate_sweep(g, SECOND + GATE_IDLE_US);
-    CHECK_INT(gate_rate(g, "first", SECOND, &wait_s, NULL), 0);
+    CHECK_INT(gate_rate(g, NULL, "first", SECOND, &wait_s, NULL), 0);
 }
 
 TEST(events_are_single_lines)

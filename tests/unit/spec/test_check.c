@@ -259,16 +259,42 @@ TEST(shapes_become_json_schema)
     CHECK(spec_schema("Nothing") == NULL);
 }
 
+/* The contract of the sandbox:: functions: JSON types are taken as they are, and scalars for text where it says so. */
+TEST(functions_take_scalars_for_text_and_no_text_for_numbers)
+{
+    const struct op *op = &spec_ops[OP_ID_fn_exec];
+    struct err err = ERR_INIT;
+    JSON_OWNED good =
+        json_pack("{s:s, s:[i, b, s], s:f, s:n}", "sandbox_id", "x", "args", 1, 1, "a", "timeout_ms", 5.0, "stdin");
+    CHECK_INT(spec_check(op, good, &err), 0);
+    CLEANUP(free_p) char *text = json_write(good, NULL);
+    CHECK_STR(text, "{\"sandbox_id\":\"x\",\"args\":[\"1\",\"true\",\"a\"],\"timeout_ms\":5}");
+    JSON_OWNED number = json_pack("{s:s, s:s}", "sandbox_id", "x", "timeout_ms", "5");
+    CHECK(spec_check(op, number, &err) < 0);
+    CHECK_STR(err.msg, "timeout_ms: must be a whole number");
+    JSON_OWNED boolean = json_pack("{s:s, s:s}", "sandbox_id", "x", "wait", "true");
+    CHECK(spec_check(&spec_ops[OP_ID_fn_stop], boolean, &err) < 0);
+    JSON_OWNED entry = json_pack("{s:s, s:[{}]}", "sandbox_id", "x", "args");
+    CHECK(spec_check(op, entry, &err) < 0);
+    CHECK_STR(err.msg, "args[0]: must be text");
+    for (int i = OP_COUNT; i < OP_ALL; i++)
+        if (spec_ops[i].flags & OP_FUNCTION) {
+            JSON_OWNED reply = schemas_from_shape(spec_ops[i].reply);
+            CHECK(reply != NULL);
+        }
+}
+
 static bool is_called_an_id(const char *name)
 {
     size_t len = strlen(name);
-    return strcmp(name, "id") == 0 || (len > 2 && strcmp(name + len - 2, "Id") == 0);
+    return strcmp(name, "id") == 0 || (len > 2 && strcmp(name + len - 2, "Id") == 0) ||
+           (len > 3 && strcmp(name + len - 3, "_id") == 0);
 }
 
 /* Access is decided by these marks: one that is forgotten would be refused (in a path) or looked over (elsewhere). */
 TEST(every_id_says_whose_it_is)
 {
-    for (int i = 0; i < OP_COUNT; i++)
+    for (int i = 0; i < OP_ALL; i++)
         for (const struct field *f = spec_ops[i].fields; f->name; f++)
             if (f->flags & FIELD_PATH || is_called_an_id(f->name) || strcmp(f->name, "template") == 0) {
                 CHECK(f->ref != REF_NONE);
@@ -280,6 +306,7 @@ TEST(every_id_says_whose_it_is)
 int main(void)
 {
     RUN(every_id_says_whose_it_is);
+    RUN(functions_take_scalars_for_text_and_no_text_for_numbers);
     RUN(create_clamps_numbers_and_ignores_wrong_types);
     RUN(numbers_and_booleans_may_be_texts);
     RUN(required_choices_and_nulls);
