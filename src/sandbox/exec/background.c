@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "sandbox/exec/command.h"
+#include "sandbox/lifecycle/records.h"
 
 #define SCOPE             "background"
 #define BACKGROUND_ID_MAX LIMIT_MAX(EXEC_ID_BYTES)
@@ -30,14 +31,14 @@ struct growth {
 
 struct background {
     struct manager *m;
-    struct map *records; /* id -> json_t */
+    struct records records;
     struct map *growing; /* id -> struct growth */
 };
 
 static void save(struct background *b, json_t *rec)
 {
     struct err err = ERR_INIT;
-    if (store_put(b->m->store, SCOPE, json_get_str(rec, "id", ""), rec, &err) < 0)
+    if (records_save(&b->records, json_get_str(rec, "id", ""), &err) < 0)
         log_event(LOG_ERROR, "background.save", "id", json_get_str(rec, "id", ""), "error", err.msg, NULL);
 }
 
@@ -77,7 +78,7 @@ static void take_state(struct background *b, json_t *rec, const struct guest_job
 static void on_job_exit(void *arg, const char *tag, const struct guest_exit *ex)
 {
     struct background *b = arg;
-    json_t *rec = map_get(b->records, tag);
+    json_t *rec = records_find(&b->records, tag, NULL);
     if (rec && json_get_bool(rec, "running", false))
         mark_ended(b, rec, ex);
 }
@@ -113,7 +114,7 @@ static void on_enter(void *arg, struct sandbox *s)
 {
     struct background *b = arg;
     guest_on_job_exit(s->link, on_job_exit, b);
-    for (struct map_iter it = map_iter(b->records); map_next(&it);) {
+    for (struct map_iter it = map_iter(b->records.by_id); map_next(&it);) {
         json_t *rec = it.value;
         if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) != 0 || !json_get_bool(rec, "running", false))
             continue;
@@ -132,7 +133,7 @@ struct background *background_new(struct manager *m)
 {
     struct background *b = xzalloc(sizeof(*b));
     b->m = m;
-    b->records = map_new();
+    records_init(&b->records, m->store, SCOPE, "background command");
     b->growing = map_new();
     manager_on_enter(m, on_enter, b);
     manager_on_leave(m, on_leave, b);
@@ -143,61 +144,40 @@ struct background *background_free(struct background *b)
 {
     if (!b)
         return NULL;
-    for (struct map_iter it = map_iter(b->records); map_next(&it);)
-        json_decref(it.value);
-    map_free(b->records);
+    records_done(&b->records);
     map_free(b->growing); /* empty: with the links all answers came, if only failures */
     free(b);
     return NULL;
 }
 
-static bool load_one(void *arg, const char *key, json_t *doc)
-{
-    struct background *b = arg;
-    map_set(b->records, key, json_incref(doc));
-    return true;
-}
-
 void background_load(struct background *b)
 {
     struct err err = ERR_INIT;
-    if (store_each(b->m->store, SCOPE, false, load_one, b, &err) < 0)
+    if (records_load(&b->records, NULL, NULL, &err) < 0)
         log_event(LOG_ERROR, "background.load", "error", err.msg, NULL);
 }
 
 void background_drop(struct background *b, const char *sandbox_id)
 {
-    for (struct map_iter it = map_iter(b->records); map_next(&it);) {
-        json_t *rec = it.value;
-        if (strcmp(json_get_str(rec, "sandboxId", ""), sandbox_id) != 0)
-            continue;
-        (void)store_delete(b->m->store, SCOPE, it.key, NULL); /* an orphan row is dropped at the next start */
-        (void)map_remove(b->records, it.key);
-        json_decref(rec);
-    }
+    for (struct map_iter it = map_iter(b->records.by_id); map_next(&it);)
+        if (records_is(it.value, "sandboxId", sandbox_id))
+            records_drop(&b->records, it.key);
 }
 
 json_t *background_list(const struct background *b, const char *sandbox_id)
 {
-    json_t *list = json_array();
-    for (struct map_iter it = map_iter(b->records); map_next(&it);)
-        if (strcmp(json_get_str(it.value, "sandboxId", ""), sandbox_id) == 0)
-            (void)json_array_append(list, it.value);
-    return list;
+    return records_list(&b->records, NULL, "sandboxId", sandbox_id);
 }
 
 const char *background_owner(const struct background *b, const char *id)
 {
-    const json_t *rec = map_get(b->records, id);
+    const json_t *rec = records_find(&b->records, id, NULL);
     return rec ? manager_owner(b->m, json_get_str(rec, "sandboxId", "")) : NULL;
 }
 
 json_t *background_find(struct background *b, const char *id, struct err *err)
 {
-    json_t *rec = map_get(b->records, id);
-    if (!rec)
-        (void)err_set(err, ERR_NOT_FOUND, 0, "background command not found: %.64s", id);
-    return rec;
+    return records_find(&b->records, id, err);
 }
 
 struct starting {
@@ -244,12 +224,11 @@ static void on_started(void *arg, int pid)
     (void)json_object_set_new(st->rec, "pid", json_integer(pid));
     struct err err = ERR_INIT;
     const char *id = json_get_str(st->rec, "id", "");
-    if (store_put(b->m->store, SCOPE, id, st->rec, &err) < 0) { /* nobody would know of it after a restart */
+    if (records_add(&b->records, id, st->rec, &err) < 0) { /* nobody would know of it after a restart */
         undo_start(b, st->rec);
         on_failed(st, &err);
         return;
     }
-    map_set(b->records, id, json_incref(st->rec));
     st->fn(st->arg, st->rec, NULL);
     json_decref(st->rec);
     free(st);
@@ -374,25 +353,22 @@ static int check_id(const struct background *b, const char *id, struct err *err)
             "id: \"%.80s\" is not 1 to %d letters, digits, '_', '-' or '.' (no leading '.'; main and background "
             "are taken)",
             id, BACKGROUND_ID_MAX);
-    if (map_get(b->records, id))
+    if (records_find(&b->records, id, NULL))
         return err_set(err, ERR_CONFLICT, 0, "there is a command with the id %s already", id);
     return 0;
 }
 
 static void forget(struct background *b, struct sandbox *s, const char *id)
 {
-    json_t *rec = map_get(b->records, id);
     (void)guest_job_forget(s->link, id, on_forgotten, NULL); /* as above */
-    (void)store_delete(b->m->store, SCOPE, id, NULL);        /* an orphan row is dropped at the next start */
-    (void)map_remove(b->records, id);
-    json_decref(rec);
+    records_drop(&b->records, id);
 }
 
 static int make_room(struct background *b, struct sandbox *s, struct err *err)
 {
     int64_t n = 0, max = b->m->settings->max_background;
     const char *oldest = NULL;
-    for (struct map_iter it = map_iter(b->records); map_next(&it);) {
+    for (struct map_iter it = map_iter(b->records.by_id); map_next(&it);) {
         if (strcmp(json_get_str(it.value, "sandboxId", ""), s->id) != 0)
             continue;
         n++;

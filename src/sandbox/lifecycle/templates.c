@@ -6,15 +6,14 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/ident.h"
-#include "base/map.h"
+#include "sandbox/lifecycle/records.h"
 
 #define SCOPE "template"
 
 struct templates {
-    struct store *store;
     const struct settings *settings;
-    struct map *records; /* id -> json_t */
-    size_t n_own;        /* not built in */
+    struct records records; /* the built-in ones are in memory only */
+    size_t n_own;           /* not built in */
 };
 
 static const struct {
@@ -49,32 +48,29 @@ static void add_builtins(struct templates *t)
         if (builtins[i].variable)
             sandbox_config_set_map(&config, SANDBOX_CONFIG_ENV,
                                    json_pack("{s:s}", builtins[i].variable, builtins[i].value));
-        map_set(t->records, id,
+        map_set(t->records.by_id, id,
                 new_record(id, builtins[i].name, builtins[i].description, sandbox_config_write(&config), true));
     }
 }
 
-static bool load_one(void *arg, const char *key, json_t *doc)
+static bool is_own(void *arg, const char *key, json_t *doc)
 {
     struct templates *t = arg;
-    if (ident_is("tpl", key)) {
-        map_set(t->records, key, json_incref(doc));
-        t->n_own++;
-    }
-    return true;
+    (void)doc;
+    t->n_own += ident_is("tpl", key);
+    return ident_is("tpl", key);
 }
 
 int templates_new(struct store *store, const struct settings *s, struct templates **ret, struct err *err)
 {
     struct templates *t = xzalloc(sizeof(*t));
-    t->store = store;
     t->settings = s;
-    t->records = map_new();
+    records_init(&t->records, store, SCOPE, "template");
     add_builtins(t);
-    int r = store_each(store, SCOPE, false, load_one, t, err);
+    int r = records_load(&t->records, is_own, t, err);
     if (r < 0) {
         templates_free(t);
-        return err_wrap(err, r, "templates");
+        return r;
     }
     *ret = t;
     return 0;
@@ -84,9 +80,7 @@ struct templates *templates_free(struct templates *t)
 {
     if (!t)
         return NULL;
-    for (struct map_iter it = map_iter(t->records); map_next(&it);)
-        json_decref(it.value);
-    map_free(t->records);
+    records_done(&t->records);
     free(t);
     return NULL;
 }
@@ -99,7 +93,7 @@ static const char *owner_of(const json_t *record)
 json_t *templates_list(const struct templates *t, const struct tenant_by *by)
 {
     json_t *list = json_array();
-    for (struct map_iter it = map_iter(t->records); map_next(&it);)
+    for (struct map_iter it = map_iter(t->records.by_id); map_next(&it);)
         if (tenant_sees(by, owner_of(it.value)))
             (void)json_array_append(list, it.value);
     return list;
@@ -108,7 +102,7 @@ json_t *templates_list(const struct templates *t, const struct tenant_by *by)
 /* Every tenant has names of its own: only those that by may see count. */
 static json_t *by_name(const struct templates *t, const struct tenant_by *by, const char *name)
 {
-    for (struct map_iter it = map_iter(t->records); map_next(&it);)
+    for (struct map_iter it = map_iter(t->records.by_id); map_next(&it);)
         if (tenant_sees(by, owner_of(it.value)) && strcmp(json_get_str(it.value, "name", ""), name) == 0)
             return it.value;
     return NULL;
@@ -116,7 +110,7 @@ static json_t *by_name(const struct templates *t, const struct tenant_by *by, co
 
 const char *templates_owner(const struct templates *t, const char *id)
 {
-    const json_t *rec = map_get(t->records, id);
+    const json_t *rec = records_find(&t->records, id, NULL);
     return rec ? owner_of(rec) : NULL;
 }
 
@@ -128,10 +122,7 @@ const char *templates_owner_named(const struct templates *t, const struct tenant
 
 json_t *templates_get(const struct templates *t, const char *id, struct err *err)
 {
-    json_t *rec = map_get(t->records, id);
-    if (!rec)
-        (void)err_set(err, ERR_NOT_FOUND, 0, "template not found: %.100s", id);
-    return rec;
+    return records_find(&t->records, id, err);
 }
 
 json_t *templates_find(const struct templates *t, const struct tenant_by *by, const char *id_or_name, struct err *err)
@@ -155,11 +146,10 @@ json_t *templates_create(struct templates *t, const struct tenant_by *by, const 
         return NULL;
     }
     ident_new("tpl", id);
-    json_t *rec = new_record(id, name, description, sandbox_config_write(config), false);
+    JSON_OWNED rec = new_record(id, name, description, sandbox_config_write(config), false);
     tenant_mark(by, rec);
-    if (store_put(t->store, SCOPE, id, rec, err) < 0)
-        return json_unref(rec);
-    map_set(t->records, id, rec);
+    if (records_add(&t->records, id, rec, err) < 0)
+        return NULL;
     t->n_own++;
     return rec;
 }
@@ -172,13 +162,9 @@ int templates_delete(struct templates *t, const char *id, struct err *err)
     if (json_get_bool(rec, "builtin", false))
         return err_set(err, ERR_CONFLICT, 0, "template %s is built in and cannot be deleted",
                        json_get_str(rec, "name", ""));
-    int r = store_delete(t->store, SCOPE, id, err);
-    if (r < 0)
-        return r;
-    (void)map_remove(t->records, id);
-    json_decref(rec);
-    t->n_own--;
-    return 0;
+    int r = records_delete(&t->records, id, err);
+    t->n_own -= r == 0;
+    return r;
 }
 
 int templates_apply(const struct templates *t, const struct tenant_by *by, const json_t *request,

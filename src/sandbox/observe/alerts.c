@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strlist.h"
 #include "loop/crontimer.h"
+#include "sandbox/lifecycle/records.h"
 #include "sandbox/observe/sandbox_usage.h"
 
 #define SCOPE         "alert"
@@ -26,7 +27,7 @@ struct watched {
 
 struct alerts {
     struct manager *m;
-    struct map *rules;   /* alert id -> json_t, in order of creation */
+    struct records rules;
     struct map *watched; /* sandbox id -> struct watched */
     struct crontimer *timer;
     int64_t fired;
@@ -50,19 +51,7 @@ static void free_watched(struct watched *w)
     free(w);
 }
 
-static bool is_of(const json_t *rule, const char *sandbox_id)
-{
-    return strcmp(json_get_str(rule, "sandboxId", ""), sandbox_id) == 0;
-}
-
 /* --- kept with the sandbox --- */
-
-static bool load_rule(void *arg, const char *key, json_t *doc)
-{
-    struct alerts *a = arg;
-    map_set(a->rules, key, json_incref(doc));
-    return true;
-}
 
 static bool load_event(void *arg, const char *key, json_t *doc)
 {
@@ -72,19 +61,12 @@ static bool load_event(void *arg, const char *key, json_t *doc)
     return true;
 }
 
-static void forget_rule(struct alerts *a, const char *id)
-{
-    json_decref(map_remove(a->rules, id));
-}
-
 void alerts_drop(struct alerts *a, const char *sandbox_id)
 {
     struct watched *w = map_remove(a->watched, sandbox_id);
-    for (struct map_iter it = map_iter(a->rules); map_next(&it);) {
-        if (!is_of(it.value, sandbox_id))
-            continue;
-        (void)store_delete(a->m->store, SCOPE, it.key, NULL); /* dropped at the next start otherwise */
-        forget_rule(a, it.key);
+    for (struct map_iter it = map_iter(a->rules.by_id); map_next(&it);) {
+        if (records_is(it.value, "sandboxId", sandbox_id))
+            records_drop(&a->rules, it.key);
     }
     for (size_t i = 0; w && i < json_array_size(w->events); i++)
         (void)store_delete(a->m->store, HISTORY_SCOPE, json_get_str(json_array_get(w->events, i), "key", ""), NULL);
@@ -109,9 +91,9 @@ int alerts_new(struct manager *m, struct alerts **ret, struct err *err)
         return err_wrap(err, r, "III_METRICS_INTERVAL");
     struct alerts *a = xzalloc(sizeof(*a));
     a->m = m;
-    a->rules = map_new();
+    records_init(&a->rules, m->store, SCOPE, "alert");
     a->watched = map_new();
-    r = store_each(m->store, SCOPE, false, load_rule, a, err);
+    r = records_load(&a->rules, NULL, NULL, err);
     if (r == 0)
         r = store_each(m->store, HISTORY_SCOPE, false, load_event, a, err);
     if (r < 0) {
@@ -129,11 +111,9 @@ struct alerts *alerts_free(struct alerts *a)
     if (!a)
         return NULL;
     crontimer_free(a->timer);
-    for (struct map_iter it = map_iter(a->rules); map_next(&it);)
-        json_decref(it.value);
     for (struct map_iter it = map_iter(a->watched); map_next(&it);)
         free_watched(it.value);
-    map_free(a->rules);
+    records_done(&a->rules);
     map_free(a->watched);
     free(a);
     return NULL;
@@ -168,14 +148,6 @@ static int check_threshold(const char *metric, double threshold, struct err *err
                    metric);
 }
 
-static int64_t count_of(const struct alerts *a, const char *sandbox_id)
-{
-    int64_t n = 0;
-    for (struct map_iter it = map_iter(a->rules); map_next(&it);)
-        n += is_of(it.value, sandbox_id);
-    return n;
-}
-
 json_t *alerts_set(struct alerts *a, struct sandbox *s, const char *metric, double threshold, const char *action,
                    struct err *err)
 {
@@ -183,7 +155,7 @@ json_t *alerts_set(struct alerts *a, struct sandbox *s, const char *metric, doub
     struct box_stats st;
     if (check_threshold(metric, threshold, err) < 0)
         return NULL;
-    if (count_of(a, s->id) >= a->m->settings->max_alerts) {
+    if ((int64_t)records_count(&a->rules, "sandboxId", s->id) >= a->m->settings->max_alerts) {
         (void)err_set(err, ERR_CAPACITY, 0,
                       "sandbox %s has %lld alerts, the limit: delete one, or raise III_MAX_ALERTS", s->id,
                       (long long)a->m->settings->max_alerts);
@@ -193,38 +165,28 @@ json_t *alerts_set(struct alerts *a, struct sandbox *s, const char *metric, doub
     JSON_OWNED rule =
         json_pack("{s:s, s:s, s:s, s:f, s:s, s:b, s:I}", "id", id, "sandboxId", s->id, "metric", metric, "threshold",
                   threshold, "action", action, "triggered", 0, "createdAt", (json_int_t)clock_wall_ms());
-    if (store_put(a->m->store, SCOPE, id, rule, err) < 0)
+    if (records_add(&a->rules, id, rule, err) < 0)
         return NULL;
     struct watched *w = watched_of(a, s->id);
     if (w->at_us == 0)
         (void)sample(a, s, w, &st); /* the first check averages from here on */
-    map_set(a->rules, id, json_incref(rule));
-    return map_get(a->rules, id);
+    return records_find(&a->rules, id, NULL);
 }
 
 json_t *alerts_list(const struct alerts *a, const char *sandbox_id)
 {
-    json_t *list = json_array();
-    for (struct map_iter it = map_iter(a->rules); map_next(&it);)
-        if (is_of(it.value, sandbox_id))
-            (void)json_array_append(list, it.value);
-    return list;
+    return records_list(&a->rules, NULL, "sandboxId", sandbox_id);
 }
 
 const char *alerts_owner(const struct alerts *a, const char *id)
 {
-    const json_t *rule = map_get(a->rules, id);
+    const json_t *rule = records_find(&a->rules, id, NULL);
     return rule ? manager_owner(a->m, json_get_str(rule, "sandboxId", "")) : NULL;
 }
 
 int alerts_delete(struct alerts *a, const char *id, struct err *err)
 {
-    if (!map_get(a->rules, id))
-        return err_set(err, ERR_NOT_FOUND, 0, "alert not found: %.64s", id);
-    int r = store_delete(a->m->store, SCOPE, id, err);
-    if (r == 0)
-        forget_rule(a, id);
-    return r;
+    return records_delete(&a->rules, id, err);
 }
 
 json_t *alerts_history(const struct alerts *a, const char *sandbox_id, int64_t limit)
@@ -316,8 +278,8 @@ static int check_sandbox(struct alerts *a, struct sandbox *s, char **ids)
     if (!sample(a, s, w, &st))
         return 0;
     for (char **id = ids; !s->is_gone && *id; id++) { /* a kill takes the other alerts of the sandbox with it */
-        json_t *rule = json_incref(map_get(a->rules, *id));
-        if (rule && is_of(rule, s->id))
+        json_t *rule = json_incref(records_find(&a->rules, *id, NULL));
+        if (rule && records_is(rule, "sandboxId", s->id))
             fired += check_one(a, rule, s, w, &st);
         json_decref(rule);
     }
@@ -328,7 +290,7 @@ int alerts_check(struct alerts *a)
 {
     int fired = 0;
     CLEANUP(strlist_free_p) char **ids = NULL, **boxes = NULL;
-    for (struct map_iter it = map_iter(a->rules); map_next(&it);) {
+    for (struct map_iter it = map_iter(a->rules.by_id); map_next(&it);) {
         strlist_add(&ids, it.key);
         const char *box = json_get_str(it.value, "sandboxId", "");
         bool is_known = false;

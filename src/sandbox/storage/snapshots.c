@@ -10,6 +10,7 @@
 #include "base/strlist.h"
 #include "image/image.h"
 #include "sandbox/lifecycle/offload.h"
+#include "sandbox/lifecycle/records.h"
 #include "sandbox/storage/capture.h"
 #include "sandbox/storage/image_source.h"
 #include "sandbox/storage/pins.h"
@@ -18,7 +19,7 @@
 
 struct snapshots {
     struct manager *m;
-    struct map *records; /* id -> json_t: the Snapshot, and "internal" */
+    struct records records; /* the Snapshot, and "internal" */
     unsigned n_making;
     struct taking *takings; /* under way: they count, too */
 };
@@ -39,7 +40,7 @@ struct snapshots *snapshots_new(struct manager *m)
 {
     struct snapshots *sn = xzalloc(sizeof(*sn));
     sn->m = m;
-    sn->records = map_new();
+    records_init(&sn->records, m->store, SCOPE, "snapshot");
     return sn;
 }
 
@@ -47,9 +48,7 @@ struct snapshots *snapshots_free(struct snapshots *sn)
 {
     if (!sn)
         return NULL;
-    for (struct map_iter it = map_iter(sn->records); map_next(&it);)
-        json_decref(it.value);
-    map_free(sn->records);
+    records_done(&sn->records);
     free(sn);
     return NULL;
 }
@@ -64,14 +63,6 @@ static json_t *wire_of(const json_t *record)
 static const json_t *inner_of(const json_t *record)
 {
     return json_get(record, "internal");
-}
-
-static json_t *find(const struct snapshots *sn, const char *id, struct err *err)
-{
-    json_t *record = map_get(sn->records, id);
-    if (!record)
-        (void)err_set(err, ERR_NOT_FOUND, 0, "snapshot not found: %.64s", id);
-    return record;
 }
 
 /* The resolved image that a record describes. Borrows the strings of the record; done_image() frees the rest. */
@@ -132,11 +123,11 @@ static void sum_up(void *arg)
 static void summed_up(void *arg)
 {
     struct measure *w = arg;
-    json_t *record = map_get(w->sn->records, w->id);
+    json_t *record = records_find(&w->sn->records, w->id, NULL);
     struct err err = w->err;
     if (record && !err.code) {
         (void)json_object_set_new(json_object_get(record, "internal"), "checksum", json_string(w->sum));
-        (void)store_put(w->sn->m->store, SCOPE, w->id, record, &err); /* err tells */
+        (void)records_save(&w->sn->records, w->id, &err); /* err tells */
     }
     if (record && err.code) /* one that was deleted meanwhile is no news */
         log_event(LOG_WARN, "snapshot.checksum", "id", w->id, "error", err.msg, NULL);
@@ -164,9 +155,8 @@ static bool load_one(void *arg, const char *key, json_t *doc)
 {
     struct snapshots *sn = arg;
     struct err err = ERR_INIT;
-    if (!ident_is("snap", key) || !inner_of(doc) || map_get(sn->records, key))
-        return true;
-    map_set(sn->records, key, json_incref(doc));
+    if (!ident_is("snap", key) || !inner_of(doc))
+        return false;
     struct image image = image_of(doc);
     if (pins_add(sn->m, &image, key, &err) < 0)
         log_event(LOG_ERROR, "snapshot.lost", "id", key, "error", err.msg, NULL);
@@ -179,7 +169,7 @@ static bool load_one(void *arg, const char *key, json_t *doc)
 void snapshots_load(struct snapshots *sn)
 {
     struct err err = ERR_INIT;
-    if (store_each(sn->m->store, SCOPE, false, load_one, sn, &err) < 0)
+    if (records_load(&sn->records, load_one, sn, &err) < 0)
         log_event(LOG_ERROR, "snapshot.records", "error", err.msg, NULL);
 }
 
@@ -209,7 +199,6 @@ static void finish_taking(struct taking *t, const struct err *err)
         pins_drop(m, t->id);
         t->fn(t->arg, NULL, err);
     } else {
-        map_set(t->sn->records, t->id, json_incref(t->record));
         (void)event_log_emit(m->events, "sandbox.snapshot", t->s->id,
                              json_pack("{s:s, s:s}", "snapshotId", t->id, "name", t->name));
         JSON_OWNED wire = wire_of(t->record);
@@ -263,7 +252,7 @@ static void counted_bytes(void *arg)
     (void)json_object_set_new(t->record, "size", json_integer(base + w->before + w->bytes));
     if (w->bytes > 0) /* it may also mean that they could not be counted */
         note_counted(t->s, t->record, w->before + w->bytes);
-    int r = store_put(t->sn->m->store, SCOPE, t->id, t->record, &err);
+    int r = records_add(&t->sn->records, t->id, t->record, &err);
     measure_free(w);
     finish_taking(t, r < 0 ? &err : NULL);
 }
@@ -302,7 +291,7 @@ static void on_captured(void *arg, const struct image *image, const struct err *
     t->helper = image_helper_ref(image->helper);
     if (!is_ours(t->record)) {
         (void)json_object_set_new(t->record, "size", json_integer(image->size_bytes));
-        int r = store_put(t->sn->m->store, SCOPE, t->id, t->record, &why);
+        int r = records_add(&t->sn->records, t->id, t->record, &why);
         finish_taking(t, r < 0 ? &why : NULL);
         return;
     }
@@ -316,15 +305,12 @@ static void on_captured(void *arg, const struct image *image, const struct err *
 
 const char *snapshots_owner(const struct snapshots *sn, const char *id)
 {
-    const json_t *record = map_get(sn->records, id);
-    return record ? json_get_str(record, "tenant", "") : NULL;
+    return records_owner(&sn->records, id);
 }
 
 size_t snapshots_count(const struct snapshots *sn, const char *tenant)
 {
-    size_t n = 0;
-    for (struct map_iter it = map_iter(sn->records); map_next(&it);)
-        n += strcmp(json_get_str(it.value, "tenant", ""), tenant) == 0;
+    size_t n = records_count(&sn->records, "tenant", tenant);
     for (const struct taking *t = sn->takings; t; t = t->next)
         n += strcmp(t->s->tenant, tenant) == 0;
     return n;
@@ -340,7 +326,7 @@ void snapshots_create(struct snapshots *sn, struct sandbox *s, const struct snap
         fn(arg, NULL, &err);
         return;
     }
-    if ((int64_t)(map_count(sn->records) + sn->n_making) >= limit) {
+    if ((int64_t)(map_count(sn->records.by_id) + sn->n_making) >= limit) {
         (void)err_set(&err, ERR_CAPACITY, 0, "snapshot limit reached (%lld): delete one, or raise III_MAX_SNAPSHOTS",
                       (long long)limit);
         fn(arg, NULL, &err);
@@ -359,24 +345,18 @@ void snapshots_create(struct snapshots *sn, struct sandbox *s, const struct snap
 json_t *snapshots_list(const struct snapshots *sn, const struct tenant_by *by, const char *sandbox_id)
 {
     json_t *list = json_array();
-    for (struct map_iter it = map_iter(sn->records); map_next(&it);)
-        if (tenant_sees_record(by, it.value) && strcmp(json_get_str(it.value, "sandboxId", ""), sandbox_id) == 0)
+    for (struct map_iter it = map_iter(sn->records.by_id); map_next(&it);)
+        if (tenant_sees_record(by, it.value) && records_is(it.value, "sandboxId", sandbox_id))
             (void)json_array_append_new(list, wire_of(it.value));
     return list;
 }
 
 int snapshots_delete(struct snapshots *sn, const char *id, struct err *err)
 {
-    json_t *record = find(sn, id, err);
-    if (!record)
-        return -1;
-    int r = store_delete(sn->m->store, SCOPE, id, err);
-    if (r < 0)
-        return r;
-    pins_drop(sn->m, id);
-    (void)map_remove(sn->records, id);
-    json_decref(record);
-    return 0;
+    int r = records_delete(&sn->records, id, err);
+    if (r == 0)
+        pins_drop(sn->m, id);
+    return r;
 }
 
 /* --- opening one again --- */
@@ -418,7 +398,7 @@ static void compared_sums(void *arg)
 void snapshots_open(struct snapshots *sn, const char *id, snapshots_open_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    json_t *record = find(sn, id, &err);
+    json_t *record = records_find(&sn->records, id, &err);
     if (!record) {
         fn(arg, NULL, &err);
         return;
