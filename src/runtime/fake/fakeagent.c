@@ -1,0 +1,617 @@
+/* Theory of operation. Frames of the host are joined, checked by proto_check() and answered at once, but for three
+ * kinds that stay as a struct task under their stream: a command, which may sleep and then has output; a file being
+ * read; a file being written. Output goes out as far as the host's credit reaches; the answer that ends the stream
+ * follows the last byte. A frozen agent reads nothing and lets its sleepers sleep on. */
+#include "runtime/fake/fakeagent.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "guest/proto.h"
+
+#define PIECE_MAX 32768u
+#define OUT_MAX   (64u << 20)
+
+enum task_kind { TASK_COMMAND, TASK_READER, TASK_WRITER };
+
+struct task {
+    struct task *next;
+    struct fakeagent *a;
+    enum task_kind kind;
+    uint32_t stream, credit;
+    struct buf data; /* what goes out from at on; what came in, of a writer */
+    size_t at;
+    char *path;     /* of a writer */
+    uint8_t out_fd; /* of a command: 1 or 2 */
+    struct proto_exit exit;
+    struct timer *timer; /* it sleeps; NULL: it has come to its output */
+    bool is_due;         /* its sleep ended while frozen */
+};
+
+struct fakeagent {
+    struct loop *loop;
+    struct map *files;
+    char *hostname;
+    size_t hostname_size;
+    int fd;
+    struct watch *watch;
+    struct buf in, out, request; /* request: the joined payloads of one */
+    struct task *tasks;
+    bool is_frozen;
+    uint32_t last_pid;
+};
+
+/* --- frames to the host --- */
+
+static void flush(struct fakeagent *a)
+{
+    while (a->out.len) {
+        ssize_t n = send(a->fd, a->out.data, a->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n <= 0)
+            break; /* the host has left, or reads later: the watch tells */
+        buf_consume(&a->out, (size_t)n);
+    }
+    watch_set(a->watch, a->is_frozen ? 0 : a->out.len ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+}
+
+static void send_frame(struct fakeagent *a, struct proto_writer *w, uint32_t stream, uint16_t type)
+{
+    int n = proto_frame_end(w, stream, type, 0);
+    if (n > 0)
+        (void)buf_add(&a->out, (const char *)w->data, (size_t)n); /* credit keeps it far below its maximum */
+    flush(a);
+}
+
+static void send_done(struct fakeagent *a, uint32_t stream)
+{
+    uint8_t mem[PROTO_HEADER];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    send_frame(a, &w, stream, PROTO_DONE);
+}
+
+static void send_error(struct fakeagent *a, uint32_t stream, int sys, const char *step)
+{
+    uint8_t mem[PROTO_HEADER + PROTO_PATH_MAX + 64];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u32(&w, (uint32_t)sys);
+    proto_put_str(&w, step);
+    send_frame(a, &w, stream, PROTO_ERROR);
+}
+
+static void answer(struct fakeagent *a, uint32_t stream, int sys, const char *step)
+{
+    if (sys)
+        send_error(a, stream, sys, step);
+    else
+        send_done(a, stream);
+}
+
+static void send_number(struct fakeagent *a, uint32_t stream, uint16_t type, uint32_t number)
+{
+    uint8_t mem[PROTO_HEADER + 4];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u32(&w, number);
+    send_frame(a, &w, stream, type);
+}
+
+/* --- files --- */
+
+void fakeagent_put(struct map *files, const char *path, const char *data, size_t len)
+{
+    struct buf *b = map_get(files, path);
+    if (!b) {
+        b = xzalloc(sizeof(*b));
+        buf_init(b, FAKEAGENT_FILE_MAX);
+        map_set(files, path, b);
+    }
+    buf_clear(b);
+    (void)buf_add(b, data, len); /* no larger than what brought it */
+}
+
+static void remove_file(struct map *files, const char *path)
+{
+    struct buf *b = map_remove(files, path);
+    if (b)
+        buf_done(b);
+    free(b);
+}
+
+struct map *fakeagent_files_free(struct map *files)
+{
+    for (struct map_iter it = map_iter(files); map_next(&it);)
+        remove_file(files, it.key);
+    return map_free(files);
+}
+
+/* Whether path lies below folder. */
+static bool is_below(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+    while (n && folder[n - 1] == '/')
+        n--;
+    return strncmp(path, folder, n) == 0 && path[n] == '/';
+}
+
+static bool is_folder(const struct fakeagent *a, const char *path)
+{
+    for (struct map_iter it = map_iter(a->files); map_next(&it);)
+        if (is_below(it.key, path))
+            return true;
+    return strcmp(path, "/") == 0;
+}
+
+static struct proto_stat stat_of(const struct fakeagent *a, const char *path, const char *shown)
+{
+    const struct buf *b = map_get(a->files, path);
+    return (struct proto_stat){ .path = shown,
+                                .size = b ? b->len : 0,
+                                .mode = b ? S_IFREG | 0644 : S_IFDIR | 0755,
+                                .owner = "root",
+                                .group = "root",
+                                .mtime_ms = clock_wall_ms() };
+}
+
+static void stat_files(struct fakeagent *a, uint32_t stream, struct proto_reader *in)
+{
+    uint8_t mem[PROTO_FRAME_MAX];
+    struct proto_writer w;
+    uint32_t n = proto_get_count(in, PROTO_STAT_MAX);
+    proto_frame_begin(&w, mem, sizeof(mem));
+    for (uint32_t i = 0; i < n; i++) {
+        const char *path = proto_get_str(in, PROTO_PATH_MAX);
+        if (!map_get(a->files, path) && !is_folder(a, path)) {
+            send_error(a, stream, ENOENT, path);
+            return;
+        }
+        struct proto_stat st = stat_of(a, path, path);
+        proto_put_stat(&w, &st);
+    }
+    send_frame(a, &w, stream, PROTO_FS_STATS);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* As many entries as one frame holds. */
+static void list_folder(struct fakeagent *a, uint32_t stream, const char *folder)
+{
+    uint8_t mem[PROTO_FRAME_MAX];
+    struct proto_writer w;
+    size_t n = 0, skip = strlen(folder) + (strcmp(folder, "/") != 0);
+    CLEANUP(free_p) char **paths = xzalloc((map_count(a->files) + 1) * sizeof(char *));
+    for (struct map_iter it = map_iter(a->files); map_next(&it);)
+        if (is_below(it.key, folder))
+            paths[n++] = xstrndup(it.key, skip + strcspn(it.key + skip, "/"));
+    qsort(paths, n, sizeof(*paths), compare_names);
+    proto_frame_begin(&w, mem, sizeof(mem));
+    for (size_t i = 0; i < n; i++) {
+        struct proto_stat st = stat_of(a, paths[i], paths[i] + skip);
+        if (i == 0 || strcmp(paths[i], paths[i - 1]) != 0)
+            proto_put_stat(&w, &st);
+    }
+    for (size_t i = 0; i < n; i++)
+        free(paths[i]);
+    send_frame(a, &w, stream, PROTO_FS_STATS);
+}
+
+static int remove_path(struct fakeagent *a, const char *path, bool is_recursive, bool is_forced)
+{
+    bool has_file = map_get(a->files, path), has_folder = !has_file && is_folder(a, path);
+    if (!has_file && !has_folder)
+        return is_forced ? 0 : ENOENT;
+    if (has_folder && !is_recursive)
+        return ENOTEMPTY;
+    for (struct map_iter it = map_iter(a->files); map_next(&it);)
+        if (strcmp(it.key, path) == 0 || is_below(it.key, path))
+            remove_file(a->files, it.key);
+    return 0;
+}
+
+static int move_file(struct fakeagent *a, const char *from, const char *to)
+{
+    const struct buf *b = map_get(a->files, from);
+    if (!b)
+        return ENOENT;
+    fakeagent_put(a->files, to, buf_text(b), b->len);
+    if (strcmp(from, to) != 0)
+        remove_file(a->files, from);
+    return 0;
+}
+
+/* --- tasks --- */
+
+static struct task *find_task(struct fakeagent *a, uint32_t stream)
+{
+    struct task *t = a->tasks;
+    while (t && t->stream != stream)
+        t = t->next;
+    return t;
+}
+
+static struct task *task_new(struct fakeagent *a, enum task_kind kind, uint32_t stream)
+{
+    struct task *t = xzalloc(sizeof(*t));
+    *t = (struct task){ .next = a->tasks, .a = a, .kind = kind, .stream = stream, .credit = PROTO_WINDOW };
+    buf_init(&t->data, FAKEAGENT_FILE_MAX);
+    t->out_fd = 1;
+    a->tasks = t;
+    return t;
+}
+
+static void task_free(struct task *t)
+{
+    struct task **at = &t->a->tasks;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    timer_free(t->timer);
+    buf_done(&t->data);
+    free(t->path);
+    free(t);
+}
+
+static void finish_task(struct task *t)
+{
+    uint8_t mem[128];
+    struct proto_writer w;
+    if (t->kind == TASK_COMMAND) {
+        proto_frame_begin(&w, mem, sizeof(mem));
+        proto_put_exit(&w, &t->exit);
+        send_frame(t->a, &w, t->stream, PROTO_EXEC_EXIT);
+    } else {
+        send_done(t->a, t->stream);
+    }
+    task_free(t);
+}
+
+/* Sends as far as the host's credit reaches. */
+static void pump(struct task *t)
+{
+    uint8_t mem[PROTO_HEADER + 1 + PIECE_MAX];
+    struct proto_writer w;
+    while (t->at < t->data.len && t->credit) {
+        size_t n = t->data.len - t->at;
+        n = n < t->credit ? n : t->credit;
+        n = n < PIECE_MAX ? n : PIECE_MAX;
+        proto_frame_begin(&w, mem, sizeof(mem));
+        if (t->kind == TASK_COMMAND)
+            proto_put_u8(&w, t->out_fd);
+        proto_put_data(&w, t->data.data + t->at, n);
+        send_frame(t->a, &w, t->stream, t->kind == TASK_COMMAND ? PROTO_EXEC_OUTPUT : PROTO_FS_DATA);
+        t->at += n;
+        t->credit -= (uint32_t)n;
+    }
+    if (t->at == t->data.len)
+        finish_task(t);
+}
+
+static void on_slept(void *arg)
+{
+    struct task *t = arg;
+    if (t->a->is_frozen) {
+        t->is_due = true;
+        return;
+    }
+    t->timer = timer_free(t->timer);
+    pump(t);
+}
+
+static void sleep_for(struct task *t, int64_t ms, uint32_t timeout_ms)
+{
+    bool is_late = timeout_ms && ms > (int64_t)timeout_ms;
+    if (is_late)
+        t->exit = (struct proto_exit){ .code = 128 + SIGKILL, .signal = SIGKILL, .flags = PROTO_EXIT_TIMEOUT };
+    t->timer = timer_new(t->a->loop, is_late ? (int64_t)timeout_ms : ms, 0, on_slept, t);
+}
+
+/* What one command line does. */
+static void run_line(struct task *t, const char *line, uint32_t timeout_ms)
+{
+    size_t n = strcspn(line, " ");
+    const char *rest = line[n] ? line + n + 1 : "";
+    const struct buf *file = map_get(t->a->files, rest);
+    if (strncmp(line, "echo", n) == 0 && n == 4) {
+        (void)buf_addf(&t->data, "%s\n", rest);
+    } else if (strncmp(line, "exit", n) == 0 && n == 4) {
+        t->exit.code = (uint32_t)strtoul(rest, NULL, 10) & 255;
+    } else if (strncmp(line, "sleep", n) == 0 && n == 5) {
+        sleep_for(t, (int64_t)(strtod(rest, NULL) * 1000), timeout_ms);
+    } else if (strncmp(line, "cat", n) == 0 && n == 3 && file) {
+        (void)buf_add(&t->data, buf_text(file), file->len);
+    } else if (strcmp(line, "false") == 0) {
+        t->exit.code = 1;
+    } else if (strcmp(line, "true") != 0) {
+        t->exit.code = 127;
+        t->out_fd = 2;
+        (void)buf_addf(&t->data, "fake: %s: not found\n", line);
+    }
+}
+
+/* The words of argv as one line; of `sh -c TEXT` the text. */
+static char *get_line(struct proto_reader *in)
+{
+    CLEANUP(buf_done) struct buf line = BUF_INIT(PROTO_REQUEST_MAX);
+    uint32_t n = proto_get_count(in, PROTO_ARGS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *word = proto_get_str(in, PROTO_REQUEST_MAX);
+        if (n == 3 && i < 2 && (strcmp(word, "sh") == 0 || strcmp(word, "/bin/sh") == 0 || strcmp(word, "-c") == 0))
+            continue;
+        (void)buf_addf(&line, "%s%s", line.len ? " " : "", word); /* no longer than the request */
+    }
+    return buf_steal(&line, NULL);
+}
+
+static void start_command(struct fakeagent *a, uint32_t stream, struct proto_reader *in)
+{
+    uint32_t flags = proto_get_u32(in);
+    (void)proto_get_u32(in); /* size of a terminal */
+    uint32_t timeout_ms = proto_get_u32(in);
+    (void)proto_get_str(in, PROTO_PATH_MAX); /* cwd */
+    (void)proto_get_str(in, PROTO_PATH_MAX); /* user */
+    (void)proto_get_str(in, PROTO_TAG_MAX);
+    CLEANUP(free_p) char *line = get_line(in);
+    struct task *t = task_new(a, TASK_COMMAND, stream);
+    run_line(t, line, timeout_ms);
+    if (flags & PROTO_WITH_MERGE)
+        t->out_fd = 1;
+    if (flags & PROTO_WITH_LOG)
+        buf_clear(&t->data); /* it would be in a log, which this agent does not keep */
+    send_number(a, stream, PROTO_EXEC_STARTED, ++a->last_pid);
+    if (!t->timer)
+        pump(t);
+}
+
+static void read_file(struct fakeagent *a, uint32_t stream, struct proto_reader *in)
+{
+    uint8_t mem[PROTO_HEADER + PROTO_PATH_MAX + 256];
+    struct proto_writer w;
+    const char *path = proto_get_str(in, PROTO_PATH_MAX);
+    uint64_t offset = proto_get_u64(in), max = proto_get_u64(in);
+    const struct buf *b = map_get(a->files, path);
+    if (!b) {
+        send_error(a, stream, is_folder(a, path) ? EISDIR : ENOENT, path);
+        return;
+    }
+    struct proto_stat st = stat_of(a, path, path);
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_stat(&w, &st);
+    send_frame(a, &w, stream, PROTO_FS_OPENED);
+    struct task *t = task_new(a, TASK_READER, stream);
+    size_t from = offset < b->len ? (size_t)offset : b->len, n = b->len - from;
+    (void)buf_add(&t->data, buf_text(b) + from, n < max ? n : (size_t)max);
+    pump(t);
+}
+
+static void list_processes(struct fakeagent *a, uint32_t stream)
+{
+    uint8_t mem[PROTO_FRAME_MAX];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_u64(&w, 1024 * 1024);
+    for (const struct task *t = a->tasks; t; t = t->next) {
+        struct proto_process p = { .pid = 1 + t->stream, .ppid = 1, .user = "root", .command = "fake", .state = 'S' };
+        if (t->kind == TASK_COMMAND)
+            proto_put_process(&w, &p);
+    }
+    send_frame(a, &w, stream, PROTO_PROC_LIST_REPLY);
+}
+
+/* --- frames of the host --- */
+
+static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, struct proto_reader *in)
+{
+    const char *path, *other;
+    const uint8_t *data;
+    size_t len;
+    switch (type) {
+    case PROTO_PING:
+    case PROTO_RESEED:
+        send_done(a, stream);
+        break;
+    case PROTO_HOSTNAME:
+        (void)snprintf(a->hostname, a->hostname_size, "%s", proto_get_str(in, PROTO_PATH_MAX));
+        send_done(a, stream);
+        break;
+    case PROTO_EXEC_START:
+        start_command(a, stream, in);
+        break;
+    case PROTO_FS_STAT:
+        stat_files(a, stream, in);
+        break;
+    case PROTO_FS_LIST:
+        path = proto_get_str(in, PROTO_PATH_MAX);
+        if (is_folder(a, path))
+            list_folder(a, stream, path);
+        else
+            send_error(a, stream, map_get(a->files, path) ? ENOTDIR : ENOENT, path);
+        break;
+    case PROTO_FS_MOVE:
+        path = proto_get_str(in, PROTO_PATH_MAX);
+        other = proto_get_str(in, PROTO_PATH_MAX);
+        answer(a, stream, move_file(a, path, other), path);
+        break;
+    case PROTO_FS_MKDIR: /* a folder is there as soon as something is in it */
+        send_done(a, stream);
+        break;
+    case PROTO_FS_REMOVE: {
+        path = proto_get_str(in, PROTO_PATH_MAX);
+        bool is_recursive = proto_get_u8(in), is_forced = proto_get_u8(in);
+        answer(a, stream, remove_path(a, path, is_recursive, is_forced), path);
+        break;
+    }
+    case PROTO_FS_PUT:
+        path = proto_get_str(in, PROTO_PATH_MAX);
+        (void)proto_get_u32(in); /* mode */
+        data = proto_get_rest(in, &len);
+        fakeagent_put(a->files, path, (const char *)data, len);
+        send_done(a, stream);
+        break;
+    case PROTO_FS_READ:
+        read_file(a, stream, in);
+        break;
+    case PROTO_FS_WRITE:
+        task_new(a, TASK_WRITER, stream)->path = xstrdup(proto_get_str(in, PROTO_PATH_MAX));
+        break;
+    case PROTO_PROC_LIST:
+        list_processes(a, stream);
+        break;
+    case PROTO_TUNNEL_OPEN:
+        send_error(a, stream, ECONNREFUSED, "connect");
+        break;
+    case PROTO_JOB_STATE:
+    case PROTO_JOB_LOG:
+    case PROTO_JOB_SIGNAL:
+    case PROTO_JOB_INPUT:
+    case PROTO_JOB_FORGET:
+    case PROTO_JOB_WAIT:
+        send_error(a, stream, ENOENT, "job");
+        break;
+    default:
+        send_error(a, stream, ENOSYS, "fake agent");
+    }
+}
+
+static void take_more(struct task *t, uint16_t type, struct proto_reader *in)
+{
+    size_t len;
+    const uint8_t *data;
+    if (type == PROTO_CREDIT) {
+        t->credit += proto_get_u32(in);
+        if (!t->timer && t->kind != TASK_WRITER)
+            pump(t);
+    } else if (type == PROTO_DROP) {
+        task_free(t);
+    } else if (type == PROTO_EXEC_SIGNAL && t->timer) {
+        uint32_t signo = proto_get_u32(in);
+        t->exit = (struct proto_exit){ .code = 128 + signo, .signal = signo };
+        t->timer = timer_free(t->timer);
+        pump(t);
+    } else if (type == PROTO_FS_DATA && t->kind == TASK_WRITER) {
+        data = proto_get_rest(in, &len);
+        (void)buf_add(&t->data, (const char *)data, len); /* past its maximum the file is short */
+        send_number(t->a, t->stream, PROTO_CREDIT, (uint32_t)len);
+    } else if (type == PROTO_FS_END && t->kind == TASK_WRITER) {
+        fakeagent_put(t->a->files, t->path, buf_text(&t->data), t->data.len);
+        finish_task(t);
+    }
+}
+
+static int take_frames(struct fakeagent *a)
+{
+    struct proto_header h;
+    struct proto_reader in;
+    while (a->in.len >= PROTO_HEADER && !a->is_frozen) {
+        if (proto_header_get((const uint8_t *)a->in.data, &h) < 0)
+            return -EBADMSG;
+        if (a->in.len < PROTO_HEADER + h.length)
+            return 0;
+        if (buf_add(&a->request, a->in.data + PROTO_HEADER, h.length) < 0)
+            return -EBADMSG;
+        buf_consume(&a->in, PROTO_HEADER + h.length);
+        if (h.flags & PROTO_MORE)
+            continue;
+        if (proto_check(PROTO_FROM_HOST, h.type, buf_text(&a->request), a->request.len) < 0)
+            return -EBADMSG;
+        proto_reader_init(&in, buf_text(&a->request), a->request.len);
+        struct task *t = find_task(a, h.stream);
+        if (proto_is_request(h.type))
+            take_request(a, h.stream, h.type, &in);
+        else if (t)
+            take_more(t, h.type, &in);
+        buf_clear(&a->request);
+    }
+    return 0;
+}
+
+static void on_io(void *arg, int events)
+{
+    struct fakeagent *a = arg;
+    char piece[65536];
+    ssize_t n = events & LOOP_READ ? recv(a->fd, piece, sizeof(piece), MSG_DONTWAIT) : -1;
+    flush(a);
+    if (n > 0 && buf_add(&a->in, piece, (size_t)n) == 0 && take_frames(a) == 0)
+        return;
+    if (events & LOOP_READ && !(n < 0 && errno == EAGAIN)) {
+        watch_set(a->watch, 0); /* the host has left, or broke the protocol: its box is freed next */
+        (void)shutdown(a->fd, SHUT_RDWR);
+    }
+}
+
+void fakeagent_freeze(struct fakeagent *a, bool is_frozen)
+{
+    a->is_frozen = is_frozen;
+    flush(a);
+    if (is_frozen)
+        return;
+    for (struct task *t = a->tasks, *next; t; t = next) {
+        next = t->next;
+        if (t->is_due)
+            on_slept(t);
+    }
+    if (take_frames(a) < 0)
+        (void)shutdown(a->fd, SHUT_RDWR);
+}
+
+size_t fakeagent_running(const struct fakeagent *a)
+{
+    size_t n = 0;
+    for (const struct task *t = a->tasks; t; t = t->next)
+        n += t->kind == TASK_COMMAND;
+    return n;
+}
+
+int fakeagent_new(struct loop *l, struct map *files, char *hostname, size_t size, struct fakeagent **ret, int *ret_fd,
+                  struct err *err)
+{
+    int pair[2];
+    uint8_t mem[64];
+    struct proto_writer w;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        return err_sys(err, -errno, "socket pair for a fake agent");
+    struct fakeagent *a = xzalloc(sizeof(*a));
+    *a = (struct fakeagent){ .loop = l, .files = files, .hostname = hostname, .hostname_size = size, .fd = pair[0] };
+    buf_init(&a->in, 2 * PROTO_FRAME_MAX);
+    buf_init(&a->out, OUT_MAX);
+    buf_init(&a->request, PROTO_REQUEST_MAX + PROTO_PAYLOAD_MAX);
+    int r = watch_new(l, a->fd, LOOP_READ, on_io, a, &a->watch);
+    if (r < 0) {
+        (void)close(pair[1]); /* nobody has it */
+        (void)fakeagent_free(a);
+        return err_sys(err, r, "watch a fake agent");
+    }
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_handshake(&w, PROTO_CAP_NONE);
+    send_frame(a, &w, 0, PROTO_HANDSHAKE);
+    *ret = a;
+    *ret_fd = pair[1];
+    return 0;
+}
+
+struct fakeagent *fakeagent_free(struct fakeagent *a)
+{
+    if (!a)
+        return NULL;
+    while (a->tasks)
+        task_free(a->tasks);
+    watch_free(a->watch);
+    (void)close(a->fd); /* the host sees the end */
+    buf_done(&a->in);
+    buf_done(&a->out);
+    buf_done(&a->request);
+    free(a);
+    return NULL;
+}
