@@ -24,6 +24,8 @@
 #include "sandbox/storage/pins.h"
 #include "sandbox/storage/pulls.h"
 
+#define CHANGING "changing" /* in s->extra while it is being paused or resumed; stored, so that a crash shows */
+
 struct birth {
     struct sandbox *s;
     manager_sandbox_fn *fn;
@@ -560,27 +562,48 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
 
 struct change {
     struct sandbox *s;
+    const struct box *box; /* whose status it is: a restore gives the sandbox another */
     enum sandbox_status to;
     manager_sandbox_fn *fn;
     void *arg;
 };
+
+/* A pause or resume that failed may have been carried out all the same: its answer was lost. */
+static void as_recorded(struct sandbox *s)
+{
+    const struct runtime_ops *ops = s->runtime->ops;
+    struct err err = ERR_INIT;
+    (s->status == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, NULL, NULL);
+    if (sandbox_save(s, &err) < 0) /* at worst it is done once more at the next start */
+        log_event(LOG_WARN, "sandbox.save", "id", s->id, "error", err.msg, NULL);
+}
+
+void lifecycle_recover_status(struct sandbox *s)
+{
+    if (json_object_del(s->extra, CHANGING) == 0)
+        as_recorded(s);
+}
 
 static void on_changed(void *arg, const struct err *err)
 {
     struct change *c = arg;
     struct sandbox *s = c->s;
     struct err why = ERR_INIT;
-    if (!err && s->is_gone) {
+    (void)json_object_del(s->extra, CHANGING); /* there, unless its sandbox has ended */
+    if (s->is_gone)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
+    else if (s->box != c->box)
+        (void)err_set(&why, ERR_CONFLICT, 0, "sandbox %s was restored from a snapshot meanwhile", s->id);
+    if (why.code)
         err = &why;
-    }
-    if (!err) {
+    if (err && !s->is_gone) {
+        as_recorded(s);
+    } else if (!err) {
         enum sandbox_status was = s->status;
         s->status = c->to;
         if (sandbox_save(s, &why) < 0) {
-            const struct runtime_ops *ops = s->runtime->ops;
-            (was == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, NULL, NULL); /* as the record says */
             s->status = was;
+            as_recorded(s);
             err = &why;
         } else {
             lifecycle_tell_still(s);
@@ -609,8 +632,19 @@ static void change_status(struct sandbox *s, enum sandbox_status from, enum sand
         fn(arg, NULL, &err);
         return;
     }
+    if (json_object_get(s->extra, CHANGING)) { /* of two answers the later is not always what the box does */
+        (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is being paused or resumed by another request", s->id);
+        fn(arg, NULL, &err);
+        return;
+    }
+    (void)json_object_set_new(s->extra, CHANGING, json_true());
+    if (sandbox_save(s, &err) < 0) {
+        (void)json_object_del(s->extra, CHANGING);
+        fn(arg, NULL, &err);
+        return;
+    }
     struct change *c = xzalloc(sizeof(*c));
-    *c = (struct change){ .s = sandbox_ref(s), .to = to, .fn = fn, .arg = arg };
+    *c = (struct change){ .s = sandbox_ref(s), .box = s->box, .to = to, .fn = fn, .arg = arg };
     (to == SANDBOX_PAUSED ? ops->pause : ops->resume)(s->box, on_changed, c);
 }
 

@@ -108,6 +108,8 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
     }
     if (s->box && capture_recover(s, &why) < 0)
         log_event(LOG_ERROR, "sandbox.capture", "id", s->id, "error", why.msg, NULL);
+    if (s->box)
+        lifecycle_recover_status(s);
     sandbox_unref(s);
     free(a);
     if (--r->pending == 0)

@@ -31,7 +31,10 @@ struct network {
     char *name, *tenant;
     uint32_t subnet;
     int64_t created_at;
-    json_t *members; /* sandbox id -> place in the /24, in order of connection */
+    json_t *members;  /* sandbox id -> place in the /24, in order of connection */
+    json_t *changing; /* the ids of those that are being connected or disconnected: nothing else does so meanwhile */
+    bool is_deleting; /* the driver is at it: nobody may be connected any more */
+    unsigned n_cuts;  /* deletes that were begun: each cuts off all members */
 };
 
 struct networks {
@@ -43,12 +46,14 @@ struct networks {
 struct network_change {
     struct networks *n;
     char id[IDENT_MAX];
-    struct sandbox *s; /* a reference, or NULL */
+    struct sandbox *s;     /* a reference, or NULL */
+    const struct box *box; /* of s when the driver was asked: a restore gives it another */
     networks_done_fn *fn;
     networks_record_fn *on_record;
     void *arg;
     unsigned pending; /* members whose names are being written */
     unsigned n_tries;
+    unsigned n_cuts; /* of the network when a connect began */
 };
 
 static struct network *network_free(struct network *net)
@@ -58,6 +63,7 @@ static struct network *network_free(struct network *net)
     free(net->name);
     free(net->tenant);
     json_decref(net->members);
+    json_decref(net->changing);
     free(net);
     return NULL;
 }
@@ -110,6 +116,16 @@ static struct network *find(struct networks *n, const char *id, struct err *err)
     if (!net)
         (void)err_set(err, ERR_NOT_FOUND, 0, "network not found: %.64s", id);
     return net;
+}
+
+/* One that is not on its way out. */
+static struct network *find_kept(struct networks *n, const char *id, struct err *err)
+{
+    struct network *net = find(n, id, err);
+    if (!net || !net->is_deleting)
+        return net;
+    (void)err_set(err, ERR_CONFLICT, 0, "network %.100s is being deleted", net->name);
+    return NULL;
 }
 
 /* Members that were lost while the server was down. */
@@ -216,7 +232,8 @@ static void on_enter(void *arg, struct sandbox *s)
     bool is_member = false;
     for (struct map_iter it = map_iter(n->by_id); map_next(&it);) {
         struct network *net = it.value;
-        if (!s->box || s->runtime != n->m->runtime || !json_get(net->members, s->id))
+        if (!s->box || s->runtime != n->m->runtime || !json_get(net->members, s->id) || net->is_deleting ||
+            json_get(net->changing, s->id))
             continue;
         struct box_plug plug = plug_of(net, s->id), whole = plug_of(net, NULL);
         plug.kbps = limits_net_kbps(&s->config);
@@ -264,6 +281,7 @@ static bool load_one(void *arg, const char *key, json_t *doc)
     net->created_at = json_get_int(doc, "createdAt", 0);
     net->members =
         json_is_object(json_get(internal, "members")) ? json_incref(json_get(internal, "members")) : json_object();
+    net->changing = json_object();
     map_set(n->by_id, net->id, net);
     return true;
 }
@@ -320,6 +338,7 @@ static struct network_change *begin(struct networks *n, const char *id, struct s
     c->n = n;
     snprintf(c->id, sizeof(c->id), "%s", id);
     c->s = s ? sandbox_ref(s) : NULL;
+    c->box = s ? s->box : NULL;
     c->arg = arg;
     return c;
 }
@@ -397,6 +416,7 @@ void networks_create(struct networks *n, const struct tenant_by *by, const char 
     net->subnet = (uint32_t)free_subnet(n, 0);
     net->created_at = clock_wall_ms();
     net->members = json_object();
+    net->changing = json_object();
     map_set(n->by_id, net->id, net); /* takes name and number, so that nobody else does */
     struct network_change *c = begin(n, net->id, NULL, arg);
     c->on_record = fn;
@@ -437,12 +457,19 @@ static int take_place(struct networks *n, struct network *net, const struct sand
     return 0;
 }
 
+static bool is_moved(const struct network_change *c)
+{
+    return !c->s->is_gone && c->s->box != c->box;
+}
+
 static void on_connected(void *arg, const struct err *err)
 {
     struct network_change *c = arg;
     struct networks *n = c->n;
     struct err why = ERR_INIT;
     struct network *net = find(n, c->id, &why);
+    if (net)
+        (void)json_object_del(net->changing, c->s->id);
     if (net && !err && c->s->is_gone)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", c->s->id);
     if (net && !err && why.code == ERR_NONE)
@@ -453,7 +480,9 @@ static void on_connected(void *arg, const struct err *err)
         finish(c, err ? err : &why);
         return;
     }
-    c->pending = 1; /* ours, so that no early answer finishes it */
+    if (is_moved(c) || c->n_cuts != net->n_cuts)
+        networks_rejoin(n, c->s); /* a restore left it out, or a delete that failed cut it off */
+    c->pending = 1;               /* ours, so that no early answer finishes it */
     rename_members(n, net->members, c);
     on_named(c, NULL);
 }
@@ -461,7 +490,7 @@ static void on_connected(void *arg, const struct err *err)
 void networks_connect(struct networks *n, const char *id, struct sandbox *s, networks_done_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    struct network *net = find(n, id, &err);
+    struct network *net = find_kept(n, id, &err);
     const struct runtime_ops *ops = n->m->runtime->ops;
     if (net && (!ops->net_attach || s->runtime != n->m->runtime))
         (void)err_set(
@@ -476,6 +505,8 @@ void networks_connect(struct networks *n, const char *id, struct sandbox *s, net
     struct box_plug plug = plug_of(net, s->id), whole = plug_of(net, NULL);
     plug.kbps = limits_net_kbps(&s->config);
     c->fn = fn;
+    c->n_cuts = net->n_cuts;
+    (void)json_object_set_new(net->changing, s->id, json_true());
     ops->net_create(n->m->runtime, &whole, NULL,
                     NULL); /* there already, unless the server was restarted; else attach fails */
     ops->net_attach(s->box, &plug, on_connected, c);
@@ -488,7 +519,11 @@ static void on_disconnected(void *arg, const struct err *err)
     struct network_change *c = arg;
     struct network *net = map_get(c->n->by_id, c->id);
     struct err why = ERR_INIT;
+    if (net)
+        (void)json_object_del(net->changing, c->s->id);
     if (err && !c->s->is_gone) {
+        if (is_moved(c)) /* it stays a member, and the restore left it out */
+            networks_rejoin(c->n, c->s);
         finish(c, err);
         return;
     }
@@ -509,9 +544,13 @@ static void on_disconnected(void *arg, const struct err *err)
 void networks_disconnect(struct networks *n, const char *id, struct sandbox *s, networks_done_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    struct network *net = find(n, id, &err);
+    struct network *net = find_kept(n, id, &err);
     if (net && !json_get(net->members, s->id))
         (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is not connected to network %.100s", s->id, net->name);
+    else if (net && json_get(net->changing, s->id))
+        (void)err_set(&err, ERR_CONFLICT, 0,
+                      "sandbox %s is being connected to network %.100s, or disconnected from it: try again", s->id,
+                      net->name);
     if (err.code != ERR_NONE) {
         fn(arg, &err);
         return;
@@ -519,7 +558,22 @@ void networks_disconnect(struct networks *n, const char *id, struct sandbox *s, 
     struct network_change *c = begin(n, net->id, s, arg);
     struct box_plug plug = plug_of(net, s->id);
     c->fn = fn;
+    (void)json_object_set_new(net->changing, s->id, json_true());
     n->m->runtime->ops->net_detach(s->box, &plug, on_disconnected, c);
+}
+
+/* Its members were cut off before: they come back. */
+static void undelete(struct networks *n, struct network *net)
+{
+    const char *sid;
+    json_t *place;
+    net->is_deleting = false;
+    json_object_foreach(net->members, sid, place)
+    {
+        struct sandbox *s = map_get(n->m->sandboxes, sid);
+        if (s)
+            networks_rejoin(n, s);
+    }
 }
 
 static void on_deleted(void *arg, const struct err *err)
@@ -530,6 +584,7 @@ static void on_deleted(void *arg, const struct err *err)
         err = &why;
     CLEANUP(network_free_p) struct network *net = err ? NULL : map_remove(c->n->by_id, c->id);
     if (err) {
+        undelete(c->n, map_get(c->n->by_id, c->id));
         finish(c, err);
         return;
     }
@@ -542,7 +597,7 @@ static void on_deleted(void *arg, const struct err *err)
 void networks_delete(struct networks *n, const char *id, networks_done_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    struct network *net = find(n, id, &err);
+    struct network *net = find_kept(n, id, &err);
     const struct runtime_ops *ops = n->m->runtime->ops;
     const char *sid;
     json_t *place;
@@ -552,6 +607,8 @@ void networks_delete(struct networks *n, const char *id, networks_done_fn *fn, v
     }
     struct network_change *c = begin(n, net->id, NULL, arg);
     c->fn = fn;
+    net->is_deleting = true;
+    net->n_cuts++;
     json_object_foreach(net->members, sid, place)
     {
         struct sandbox *s = map_get(n->m->sandboxes, sid);

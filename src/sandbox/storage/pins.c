@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "sandbox/lifecycle/offload.h"
 #include "sandbox/storage/image_source.h"
+#include "sandbox/storage/snapshots.h"
 
 #define COLLECT_MS 500 /* kills come in bursts: one look at the layers for all of them */
 
@@ -74,6 +75,8 @@ void pins_drop(struct manager *m, const char *owner)
 static bool is_alive(void *arg, const char *owner)
 {
     struct manager *m = arg;
+    if (strncmp(owner, "snap_", 5) == 0)
+        return snapshots_has(m->snapshots, owner);
     bool is_box = strncmp(owner, "sbx_", 4) == 0 || strncmp(owner, "pool_", 5) == 0 || strncmp(owner, "fork_", 5) == 0;
     return !is_box || map_get(m->sandboxes, owner);
 }

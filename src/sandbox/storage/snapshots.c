@@ -308,6 +308,14 @@ const char *snapshots_owner(const struct snapshots *sn, const char *id)
     return records_owner(&sn->records, id);
 }
 
+bool snapshots_has(const struct snapshots *sn, const char *id)
+{
+    const struct taking *t = sn->takings;
+    while (t && strcmp(t->id, id) != 0)
+        t = t->next;
+    return t || records_find(&sn->records, id, NULL);
+}
+
 size_t snapshots_count(const struct snapshots *sn, const char *tenant)
 {
     size_t n = records_count(&sn->records, "tenant", tenant);

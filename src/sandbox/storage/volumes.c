@@ -50,10 +50,12 @@ struct remount {
 struct volume_change {
     struct volumes *v;
     char id[IDENT_MAX];
-    struct sandbox *s; /* attach, detach; a reference */
+    struct sandbox *s;     /* attach, detach; a reference */
+    const struct box *box; /* of s when it began: a restore gives it another */
     char target[PATH_MAX_BYTES + 1];
     bool is_readonly, is_first; /* is_first: of no backend until this attach */
     size_t n_asked;             /* delete: backends that have removed what they had of it */
+    struct err why;             /* attach: of its failure, while it is undone */
     volumes_done_fn *fn;
     void *arg;
 };
@@ -355,16 +357,38 @@ static int check_room(struct volumes *v, const struct sandbox *s, struct err *er
                                  s->id, have);
 }
 
+/* Before the record: what is noted at a place that is taken would count as mounted there after a crash. */
+static int check_target(struct volumes *v, const struct sandbox *s, const char *target, struct err *err)
+{
+    for (struct map_iter it = map_iter(v->by_id); map_next(&it);) {
+        const json_t *rec = ((struct volume *)it.value)->record;
+        if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) == 0 &&
+            strcmp(json_get_str(rec, "mountPath", ""), target) == 0)
+            return err_set(err, ERR_CONFLICT, 0,
+                           "volume %s is at %.200s of sandbox %s: detach it, or mount this elsewhere", it.key, target,
+                           s->id);
+    }
+    return 0;
+}
+
 static struct volume_change *begin(struct volume *vol, struct sandbox *s, volumes_done_fn *fn, void *arg)
 {
     struct volume_change *c = xzalloc(sizeof(*c));
     c->v = vol->owner;
     snprintf(c->id, sizeof(c->id), "%s", json_get_str(vol->record, "id", ""));
     c->s = s ? sandbox_ref(s) : NULL;
+    c->box = s ? s->box : NULL;
     c->fn = fn;
     c->arg = arg;
     vol->is_busy = true;
     return c;
+}
+
+static void tell(struct volume_change *c, const struct err *err)
+{
+    c->fn(c->arg, err);
+    sandbox_unref(c->s);
+    free(c);
 }
 
 /* Frees the change; the volume may be used again. */
@@ -373,9 +397,24 @@ static void finish(struct volume_change *c, const struct err *err)
     struct volume *vol = map_get(c->v->by_id, c->id);
     if (vol)
         vol->is_busy = false;
-    c->fn(c->arg, err);
-    sandbox_unref(c->s);
-    free(c);
+    tell(c, err);
+}
+
+static void on_in_place(void *arg)
+{
+    tell(arg, NULL);
+}
+
+static void on_taken_back(void *arg, const struct err *err)
+{
+    struct volume_change *c = arg;
+    (void)err; /* the box is gone, or its next restart mends it */
+    finish(c, &c->why);
+}
+
+static bool is_moved(const struct volume_change *c)
+{
+    return !c->s->is_gone && c->s->box != c->box;
 }
 
 static void on_mounted(void *arg, const struct err *err)
@@ -391,7 +430,18 @@ static void on_mounted(void *arg, const struct err *err)
         (void)json_object_del(vol->record, "backend"); /* nothing was written there: it may begin elsewhere */
     if (err)
         forget_place(vol);
-    finish(c, err);
+    if (!err && is_moved(c)) {
+        vol->is_busy = false;
+        volumes_remount(c->v, c->s); /* the restore left out what was busy */
+        volumes_when_mounted(c->v, on_in_place, c);
+    } else if (err && !c->s->is_gone && !is_moved(c) && err->code != ERR_CONFLICT) {
+        /* Its answer may be all that failed, and a volume that stays mounted here could be attached elsewhere. */
+        struct box_volume how = { .id = c->id, .target = c->target };
+        c->why = *err;
+        c->s->runtime->ops->unmount_volume(c->s->box, &how, on_taken_back, c);
+    } else {
+        finish(c, err);
+    }
 }
 
 /* The record goes first: a crash in between must not leave a mount that nobody knows of. One that is noted and not made
@@ -426,6 +476,8 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
         r = check_backend(vol, s, &err);
     if (r == 0)
         r = check_room(v, s, &err);
+    if (r == 0)
+        r = check_target(v, s, target, &err);
     if (r == 0 && (!ops->mount_volume || !ops->caps(s->runtime).can_mount))
         r = runtime_cannot(s->runtime, "volume", "mount volumes", &err);
     if (r < 0 || !ops->mount_volume) {
@@ -450,6 +502,10 @@ static void on_unmounted(void *arg, const struct err *err)
     if (!err || c->s->is_gone) {
         forget_place(vol);
         err = NULL;
+    }
+    if (err && is_moved(c)) { /* it stays attached, and the restore left out what was busy */
+        vol->is_busy = false;
+        volumes_remount(c->v, c->s);
     }
     finish(c, err);
 }

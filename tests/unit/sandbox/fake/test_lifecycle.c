@@ -1,0 +1,304 @@
+/* Create, kill, pause, resume, expiry and limits of sandboxes over the fake backend, and what is left after failures.
+ */
+#include "sandbox/exec/command.h"
+#include "sandbox/fake/fakerig.h"
+
+static struct rig g;
+
+struct ran {
+    struct answer answer;
+    struct guest_exit exit;
+    char out[64];
+};
+
+static void on_ran(void *arg, const struct command_result *res, const struct err *err)
+{
+    struct ran *r = arg;
+    if (res) {
+        r->exit = res->exit;
+        (void)snprintf(r->out, sizeof(r->out), "%s", buf_text(&res->out));
+    }
+    answer_take(&r->answer, err);
+}
+
+static int start_command(struct sandbox *s, const char *text, struct ran *r, struct command **ret)
+{
+    static const struct command_events events = { .on_done = on_ran };
+    JSON_OWNED command = json_string(text);
+    struct command_plan plan = { .command = command };
+    struct err err = ERR_INIT;
+    *r = (struct ran){ .answer = answer_init(&g) };
+    int started = command_start(s, &plan, &events, r, ret, &err);
+    if (started < 0)
+        answer_take(&r->answer, &err);
+    return started;
+}
+
+TEST(a_created_sandbox_has_a_record_a_box_and_an_agent)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    struct ran r;
+    struct command *c;
+    rig_check(&g, 1);
+    CHECK_INT(start_command(s, "echo hello", &r, &c), 0);
+    CHECK(rig_settle(&g));
+    CHECK_INT(r.answer.n, 1);
+    CHECK_STR(r.out, "hello\n");
+    CHECK_INT(start_command(s, "exit 7", &r, &c), 0);
+    CHECK(rig_settle(&g));
+    CHECK_INT(r.exit.code, 7);
+    CHECK_INT(manager_kill(g.manager, s, "sandbox.killed", NULL), 0);
+    CHECK(rig_settle(&g));
+    rig_check(&g, 0);
+    CHECK_INT(g.manager->total_killed, 1);
+    rig_close(&g);
+}
+
+TEST(a_create_that_fails_leaves_nothing)
+{
+    static const struct fake_fate fates[] = { { .outcome = FAKE_FAIL, .code = ERR_NO_SPACE },
+                                              { .outcome = FAKE_LOSE, .delay_ms = 50 },
+                                              { .outcome = FAKE_DIE } };
+    rig_open(&g);
+    for (size_t i = 0; i < sizeof(fates) / sizeof(*fates); i++) {
+        fake_script(g.host, FAKE_CREATE, 1, fates[i]);
+        struct answer a = rig_create_by(&g, NULL, NULL);
+        CHECK(i == 2 || a.err.code != ERR_NONE); /* one that dies may have been acknowledged a moment before */
+        CHECK(i > 0 || a.err.code == ERR_NO_SPACE);
+        rig_check(&g, 0);
+    }
+    CHECK_INT(tenant_usage(g.manager, "", QUOTA_SANDBOXES), 0);
+    rig_close(&g);
+}
+
+TEST(a_create_counts_from_its_first_moment)
+{
+    rig_init(&g);
+    g.settings.max_sandboxes = 2;
+    rig_start(&g);
+    CHECK(rig_settle(&g));
+    struct answer all[4];
+    SANDBOX_CONFIG_OWNED config = rig_config(NULL);
+    struct create_plan plan = { .config = &config };
+    for (int i = 0; i < 4; i++) {
+        fake_script(g.host, FAKE_CREATE, 1, (struct fake_fate){ .delay_ms = 1000 });
+        all[i] = answer_init(&g);
+        manager_create(g.manager, &plan, answer_sandbox, &all[i]);
+    }
+    CHECK_INT(all[2].err.code, ERR_CAPACITY);
+    CHECK_INT(all[3].err.code, ERR_CAPACITY);
+    CHECK(rig_settle(&g));
+    CHECK_INT(all[0].count + all[1].count, 2);
+    rig_check(&g, 2);
+    rig_close(&g);
+}
+
+TEST(a_tenant_keeps_its_quota_also_while_creates_are_under_way)
+{
+    struct tenant_by by = { .tenant = "acme", .quota = { .set = 1u << QUOTA_SANDBOXES, .max = { 1 } } };
+    rig_open(&g);
+    struct answer first = rig_create_by(&g, &by, NULL);
+    CHECK_INT(first.count, 1);
+    struct answer second = rig_create_by(&g, &by, NULL);
+    CHECK_INT(second.err.code, ERR_RATE_LIMITED);
+    CHECK_INT(tenant_usage(g.manager, "acme", QUOTA_SANDBOXES), 1);
+    CHECK_INT(manager_kill(g.manager, map_get(g.manager->sandboxes, first.id), "sandbox.killed", NULL), 0);
+    CHECK_INT(rig_create_by(&g, &by, NULL).count, 1);
+    rig_close(&g);
+}
+
+TEST(paused_sandboxes_stand_still_and_resume)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    struct answer a = answer_init(&g);
+    struct fake_view v = { 0 };
+    manager_pause(g.manager, s, answer_sandbox, &a);
+    CHECK(rig_settle(&g));
+    CHECK(fake_find(g.host, s->box_id, &v) && v.is_paused);
+    CHECK_INT(s->status, SANDBOX_PAUSED);
+    struct answer again = answer_init(&g);
+    manager_pause(g.manager, s, answer_sandbox, &again);
+    CHECK_INT(again.err.code, ERR_CONFLICT);
+    struct answer back = answer_init(&g);
+    manager_resume(g.manager, s, answer_sandbox, &back);
+    CHECK(rig_settle(&g));
+    CHECK(fake_find(g.host, s->box_id, &v) && !v.is_paused);
+    rig_close(&g);
+}
+
+/* The record says what the box does, whatever becomes of the answer. */
+TEST(a_pause_without_an_answer_is_taken_back)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    struct answer a = answer_init(&g);
+    struct fake_view v = { 0 };
+    fake_script(g.host, FAKE_PAUSE, 1, (struct fake_fate){ .outcome = FAKE_LOSE, .delay_ms = 10 });
+    manager_pause(g.manager, s, answer_sandbox, &a);
+    CHECK(rig_settle(&g));
+    CHECK(a.err.code != ERR_NONE);
+    CHECK_INT(s->status, SANDBOX_RUNNING);
+    CHECK(fake_find(g.host, s->box_id, &v) && !v.is_paused);
+    rig_close(&g);
+}
+
+TEST(a_pause_that_a_crash_cuts_off_is_undone)
+{
+    rig_open(&g);
+    g.settings.keep_sandboxes = true;
+    struct sandbox *s = rig_create(&g);
+    struct answer a = answer_init(&g);
+    struct fake_view v = { 0 };
+    char id[IDENT_MAX];
+    memcpy(id, s->id, sizeof(id));
+    fake_script(g.host, FAKE_PAUSE, 1, (struct fake_fate){ .delay_ms = 100 });
+    manager_pause(g.manager, s, answer_sandbox, &a);
+    rig_crash(&g);
+    CHECK(fake_find(g.host, id, &v) && v.is_paused);
+    rig_start(&g);
+    CHECK(rig_settle(&g));
+    s = map_get(g.manager->sandboxes, id);
+    CHECK(s && s->status == SANDBOX_RUNNING);
+    CHECK(fake_find(g.host, id, &v) && !v.is_paused);
+    struct answer b = answer_init(&g);
+    manager_pause(g.manager, s, answer_sandbox, &b);
+    CHECK(rig_settle(&g));
+    CHECK_INT(b.err.code, ERR_NONE);
+    rig_close(&g);
+}
+
+/* Else answers that overtake each other would leave a record of what the box no longer does. */
+TEST(changes_of_one_status_wait_for_each_other)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    struct answer first = answer_init(&g), second = answer_init(&g);
+    fake_script(g.host, FAKE_PAUSE, 1, (struct fake_fate){ .outcome = FAKE_FAIL, .delay_ms = 10 });
+    fake_script(g.host, FAKE_PAUSE, 2, (struct fake_fate){ .delay_ms = 100 });
+    manager_pause(g.manager, s, answer_sandbox, &first);
+    manager_pause(g.manager, s, answer_sandbox, &second);
+    CHECK_INT(second.err.code, ERR_CONFLICT);
+    CHECK(rig_settle(&g));
+    CHECK_INT(first.err.code, ERR_INTERNAL);
+    struct fake_view v = { 0 };
+    CHECK_INT(s->status, SANDBOX_RUNNING);
+    CHECK(fake_find(g.host, s->box_id, &v) && !v.is_paused);
+    rig_close(&g);
+}
+
+TEST(a_kill_in_the_middle_of_a_pause_ends_both)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    struct answer a = answer_init(&g);
+    fake_script(g.host, FAKE_PAUSE, 1, (struct fake_fate){ .delay_ms = 100 });
+    manager_pause(g.manager, s, answer_sandbox, &a);
+    CHECK_INT(manager_kill(g.manager, s, "sandbox.killed", NULL), 0);
+    CHECK(rig_settle(&g));
+    CHECK_INT(a.n, 1);
+    CHECK_INT(a.err.code, ERR_NOT_FOUND);
+    rig_check(&g, 0);
+    rig_close(&g);
+}
+
+TEST(expired_sandboxes_are_removed_at_the_next_sweep)
+{
+    rig_open(&g);
+    struct answer a = rig_create_by(&g, NULL, "{\"timeout\": 60}");
+    struct answer b = rig_create_by(&g, NULL, "{\"timeout\": 600}");
+    virtual_advance(g.loop, 59000);
+    rig_check(&g, 2);
+    virtual_advance(g.loop, 32000);
+    CHECK(rig_settle(&g));
+    rig_check(&g, 1);
+    CHECK(!map_get(g.manager->sandboxes, a.id) && map_get(g.manager->sandboxes, b.id));
+    CHECK_INT(g.manager->total_expired, 1);
+    rig_close(&g);
+}
+
+TEST(a_sandbox_whose_box_or_agent_dies_is_gone)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g), *other = rig_create(&g);
+    struct ran r;
+    struct command *c;
+    CHECK_INT(start_command(s, "sleep 100", &r, &c), 0);
+    virtual_advance(g.loop, 10);
+    CHECK_INT(fake_kill_box(g.host, s->box_id, "kernel panic"), 0);
+    CHECK_INT(fake_kill_agent(g.host, other->box_id), 0);
+    CHECK(rig_settle(&g));
+    CHECK_INT(r.answer.n, 1);
+    CHECK_INT(r.answer.err.code, ERR_GONE);
+    CHECK(strstr(r.answer.err.msg, "kernel panic"));
+    rig_check(&g, 0);
+    rig_close(&g);
+}
+
+TEST(a_cancelled_command_is_not_heard_of_again)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    struct ran r;
+    struct command *c = NULL;
+    struct fake_view v = { 0 };
+    CHECK_INT(start_command(s, "sleep 100", &r, &c), 0);
+    virtual_advance(g.loop, 10);
+    CHECK(fake_find(g.host, s->box_id, &v) && v.n_running == 1);
+    command_cancel(c);
+    g.n_waiting--; /* no answer is owed */
+    virtual_advance(g.loop, 200000);
+    CHECK_INT(r.answer.n, 0);
+    CHECK(fake_find(g.host, s->box_id, &v) && v.n_running == 0);
+    rig_close(&g);
+}
+
+TEST(a_command_past_its_time_is_reported_as_such)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    struct ran r;
+    struct command *c;
+    CHECK_INT(start_command(s, "sleep 100000", &r, &c), 0);
+    CHECK(rig_settle(&g));
+    CHECK_INT(r.answer.n, 1);
+    CHECK(r.exit.is_timeout);
+    rig_close(&g);
+}
+
+/* A box that the driver could not remove waits for the sweep of the next start. */
+TEST(a_kill_is_done_even_if_the_driver_cannot_destroy)
+{
+    rig_open(&g);
+    struct sandbox *s = rig_create(&g);
+    fake_script(g.host, FAKE_DESTROY, 1, (struct fake_fate){ .outcome = FAKE_FAIL });
+    CHECK_INT(manager_kill(g.manager, s, "sandbox.killed", NULL), 0);
+    CHECK(rig_settle(&g));
+    CHECK_INT(map_count(g.manager->sandboxes), 0);
+    CHECK_INT(rig_boxes(&g), 1);
+    rig_stop(&g);
+    rig_start(&g);
+    CHECK(rig_settle(&g));
+    rig_check(&g, 0);
+    rig_close(&g);
+}
+
+int main(void)
+{
+    RUN(a_created_sandbox_has_a_record_a_box_and_an_agent);
+    RUN(a_create_that_fails_leaves_nothing);
+    RUN(a_create_counts_from_its_first_moment);
+    RUN(a_tenant_keeps_its_quota_also_while_creates_are_under_way);
+    RUN(paused_sandboxes_stand_still_and_resume);
+    RUN(a_pause_without_an_answer_is_taken_back);
+    RUN(a_pause_that_a_crash_cuts_off_is_undone);
+    RUN(changes_of_one_status_wait_for_each_other);
+    RUN(a_kill_in_the_middle_of_a_pause_ends_both);
+    RUN(expired_sandboxes_are_removed_at_the_next_sweep);
+    RUN(a_sandbox_whose_box_or_agent_dies_is_gone);
+    RUN(a_cancelled_command_is_not_heard_of_again);
+    RUN(a_command_past_its_time_is_reported_as_such);
+    RUN(a_kill_is_done_even_if_the_driver_cannot_destroy);
+    return tap_done();
+}
