@@ -1,4 +1,4 @@
-"""What an agent needs: variables that live between calls, output as it comes, tries that leave nothing, errors to decide by."""
+"""What an agent needs: variables that live between calls, streamed output, tries that leave nothing, errors to decide by."""
 import asyncio
 import os
 

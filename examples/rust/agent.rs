@@ -1,4 +1,4 @@
-//! What an agent does: variables that live between calls, output as it comes, a fork to try something, and an error by its code.
+//! What an agent does: variables that live between calls, streamed output, a fork to try something, and an error by its code.
 
 use futures_util::StreamExt;
 use iii_sandbox::{create_sandbox, ClientConfig, ContextCreateOptions, ErrorCode, Result, SandboxCreateOptions};

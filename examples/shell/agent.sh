@@ -1,5 +1,5 @@
 #!/bin/bash
-# What an agent does: variables that live between calls, output as it comes, forks to try something, an error by its status.
+# What an agent does: variables that live between calls, streamed output, forks to try something, an error by its status.
 set -euo pipefail
 url=${III_SANDBOX_URL:-http://localhost:3111}/sandbox
 auth=(${III_SANDBOX_TOKEN:+-H "Authorization: Bearer $III_SANDBOX_TOKEN"})
@@ -17,7 +17,7 @@ cell 'total = 40' >/dev/null
 cell 'total + 2' | jq -r '"context: \(.results[0].data)"'
 # → context: 42
 
-# Output as it comes: server-sent events, a line of JSON after "data: ".
+# Streamed output: server-sent events, a line of JSON after "data: ".
 curl -sSN "${auth[@]}" "${json[@]}" "$url/sandboxes/$id/exec/stream" -d '{"command":"for i in 1 2 3; do echo $i; sleep 0.1; done"}' |
     sed -un 's/^data: //p' | jq -r --unbuffered 'select(.type == "stdout") | "line: \(.data | rtrimstr("\n"))"'
 # → line: 1

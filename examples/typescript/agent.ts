@@ -1,4 +1,4 @@
-// What an agent needs: variables that live between calls, output as it comes, tries that leave nothing, errors to decide by.
+// What an agent needs: variables that live between calls, streamed output, tries that leave nothing, errors to decide by.
 import { Client, NotFoundError } from "@iii-sandbox/sdk";
 
 const client = new Client({ baseUrl: process.env.III_SANDBOX_URL, token: process.env.III_SANDBOX_TOKEN });
