@@ -65,7 +65,7 @@ static void reply_usage(struct agent_reply *r)
     int result = r->agent->vm ? agent_vm_channel_usage(r->agent->vm, &used) : -ENOSYS;
 
     if (result < 0) {
-        agent_reply_error(r, -result, "count what the machine uses");
+        agent_reply_error(r, -result, "count what the VM uses");
         return;
     }
     proto_frame_begin(&w, frame, sizeof(frame));

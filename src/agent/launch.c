@@ -155,7 +155,7 @@ static void explain(struct agent_reply *r, const struct agent_launch *p, int err
     else if (strcmp(step, "chdir") == 0)
         agent_reply_error(r, error, "change to directory %s", p->cwd);
     else if (strcmp(step, "fork") == 0)
-        agent_reply_error(r, error, "start %s: no process left in the sandbox (end some, or raise its limit)",
+        agent_reply_error(r, error, "start %s: no process left in the sandbox (terminate some, or raise its limit)",
                           p->argv[0]);
     else
         agent_reply_error(r, error, "start %s: %s", p->argv[0], step);

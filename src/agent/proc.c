@@ -166,7 +166,7 @@ static void list(struct agent_reply *r)
 static void kill_one(struct agent_reply *r, uint32_t pid, uint32_t signo)
 {
     if (pid <= 1 || pid > INT32_MAX || pid == (uint32_t)getpid())
-        agent_reply_error(r, EPERM, "kill process %u: it is the sandbox itself", pid);
+        agent_reply_error(r, EPERM, "kill process %u: it is the sandbox's agent", pid);
     else if (signo < 1 || signo > 64)
         agent_reply_error(r, EINVAL, "signal %u (1 to 64)", signo);
     else if (kill((pid_t)pid, (int)signo) < 0)

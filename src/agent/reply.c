@@ -96,7 +96,7 @@ static void end_work(struct work *w)
     struct agent_reply r = { .agent = w->agent, .conn = w->stream.conn, .pipe_fd = -EBADF, .stream = w->stream.id };
 
     if (!w->has_ended && r.conn)
-        agent_reply_error(&r, EIO, "the agent's helper process was ended");
+        agent_reply_error(&r, EIO, "the agent's helper process was killed");
     free_work(w);
 }
 

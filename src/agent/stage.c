@@ -113,7 +113,7 @@ static int own_overlay(struct stage *s, int *ret)
         r = old_own_overlay(box, end);
     if (r < 0)
         return box_root_fail(&s->box, r,
-                             "mount an overlay as an ordinary user (needs Linux 5.11 or newer; else run as root)");
+                             "mount an overlay without root (needs Linux 5.11 or newer; otherwise run as root)");
     *ret = r;
     return 0;
 }

@@ -89,7 +89,7 @@ static int open_drive(struct box_root *b, const char *device, bool is_readonly, 
     int r = box_root_detached(b, "ext4", options, attributes, ret);
     if (r == -EROFS && is_readonly)
         return box_root_fail(b, r,
-                             "the drive was not unmounted by the machine that wrote to it last: attach it once for "
+                             "the drive was not unmounted by the VM that wrote to it last: attach it once for "
                              "writing, which repairs that");
     return r;
 }

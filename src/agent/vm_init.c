@@ -150,15 +150,15 @@ static int take(struct state *s, const struct vm_handshake *h)
         return take_inner(s, h);
     const char *why = proto_vm_complaint(h);
     if (why)
-        return box_root_fail(&s->box, -EINVAL, "hello with a %s", why);
+        return box_root_fail(&s->box, -EINVAL, "handshake with a %s", why);
     if (proto_vm_is_note(h) != s->is_note)
-        return box_root_fail(&s->box, -EINVAL, "hello and note have each a port of their own");
+        return box_root_fail(&s->box, -EINVAL, "handshake and note use separate ports");
     if (h->what == VM_HANDSHAKE_ENTER)
         return enter(s, h);
     if (!s->has_entered)
-        return box_root_fail(&s->box, -ENOTCONN, "nobody has entered this machine yet: there is nothing to rejoin");
+        return box_root_fail(&s->box, -ENOTCONN, "this VM has no identity yet: there is nothing to rejoin");
     if (!is_token(s, h->token))
-        return box_root_fail(&s->box, -EACCES, "the token is that of another machine");
+        return box_root_fail(&s->box, -EACCES, "the token belongs to another VM");
     if (h->what == VM_HANDSHAKE_PLUG || h->what == VM_HANDSHAKE_UNPLUG)
         return vm_nic_do(&s->box, h);
     return s->is_note ? vm_drive_do(&s->box, h, s->with->agent) : set_clock(&s->box, h);
@@ -172,7 +172,7 @@ static void wait_for_agent(struct state *s)
     size_t n_fds = 0;
     ssize_t n = seqsock_recv(s->with->control, &ready, sizeof(ready), &shm, 1, &n_fds);
     if (n != (ssize_t)sizeof(ready))
-        vm_init_end("the agent has ended before its root was made");
+        vm_init_end("the agent exited before its root was created");
     ready.text[sizeof(ready.text) - 1] = '\0';
     if (ready.result < 0 || n_fds != 1)
         vm_init_end("%s: %s", ready.text, strerror(-ready.result));
@@ -183,9 +183,9 @@ static _Noreturn void agent_ended(const struct state *s)
 {
     int status = 0;
     if (waitpid(s->with->agent, &status, 0) == s->with->agent && WIFSIGNALED(status))
-        vm_init_end("the agent was ended by signal %d%s", WTERMSIG(status),
-                    WTERMSIG(status) == SIGKILL ? " (is the machine out of memory?)" : "");
-    vm_init_end("the agent has ended with status %d", WEXITSTATUS(status));
+        vm_init_end("the agent was killed by signal %d%s", WTERMSIG(status),
+                    WTERMSIG(status) == SIGKILL ? " (is the VM out of memory?)" : "");
+    vm_init_end("the agent exited with status %d", WEXITSTATUS(status));
 }
 
 /* --- what it is asked --- */
@@ -209,7 +209,7 @@ static void on_control(struct state *s)
     if (n == 0)
         agent_ended(s);
     if (n != (ssize_t)sizeof(handshake))
-        vm_init_end("the agent sent the warden something that is no hello");
+        vm_init_end("the agent sent something that is not a handshake");
     s->is_note = false;
     reply_to(s, &handshake, &reply);
     struct iovec parts[2] = { { &reply, sizeof(reply) }, { NULL, 0 } };

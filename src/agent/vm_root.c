@@ -174,7 +174,7 @@ static int confine(struct vm_root *v, struct box_root *b)
 {
     int r = 0;
     if (unshare(CLONE_NEWCGROUP) < 0)
-        r = box_root_fail(b, -errno, "leave the machine's control groups");
+        r = box_root_fail(b, -errno, "leave the VM's control groups");
     if (r >= 0)
         r = box_root_quiet(b);
     if (r >= 0)

@@ -11,12 +11,12 @@
 static const char help[] =
     "Usage: iii doctor --escape [--backend NAME] [--json] [--all]\n"
     "\n"
-    "Starts a server of its own in a throw-away folder, runs hostile programs in its sandboxes and\n"
-    "looks from outside at what they reached. Nothing of a running server is touched; nothing is\n"
-    "sent to the network. Run it on the host, and as the user, that the server will run as.\n"
+    "Starts its own server in a temporary folder, runs attacks in its sandboxes and checks from\n"
+    "outside what they reached. It touches no running server and sends nothing to a network.\n"
+    "Run it on the server's host, as the server's user.\n"
     "\n"
-    "  --backend NAME   native, qemu, firecracker or krun; else III_ISOLATION_BACKEND, else native.\n"
-    "                   Virtual machines run an image made of the host's busybox\n"
+    "  --backend NAME   native, qemu, firecracker or krun; default III_ISOLATION_BACKEND, otherwise native.\n"
+    "                   VMs run an image made of the host's busybox\n"
     "  --json           the same as JSON: {\"ok\", \"rows\": [{item, name, result, detail}]}\n"
     "  --all            every try, not only what was reached or skipped\n"
     "  --help           this text\n"
@@ -36,8 +36,8 @@ static const struct {
               { 12, "Forks" },
               { 14, "Shared page cache" },
               { 15, "Kill" },
-              { 17, "Side doors" },
-              { 18, "Monitors of virtual machines" } };
+              { 17, "Other paths" },
+              { 18, "VMMs" } };
 
 struct style {
     const char *good, *bad, *weak, *bold, *off;
@@ -92,7 +92,7 @@ static void print_report(const json_t *rows, bool wants_all, const struct style 
     }
     size_t reached = count(rows, 0, "reached"), denied = count(rows, 0, "denied");
     if (reached)
-        printf("\n%s%zu of %zu tries got through.%s Do not run code that you do not trust here; please report it: "
+        printf("\n%s%zu of %zu attempts succeeded.%s Do not run untrusted code here; please report it: "
                "SECURITY.md says how.\n",
                st->bad, reached, reached + denied, st->off);
     else
@@ -136,7 +136,7 @@ static int parse(int argc, char **argv, struct arguments *a)
             a->backend = argv[++i];
         if (is_backend && !escape_vm_is(a->backend) && strcmp(a->backend, "native") != 0) {
             (void)fprintf(stderr,
-                          "iii doctor: --escape knows the backends native, qemu, firecracker and krun, not \"%s\"\n",
+                          "iii doctor: --escape supports the backends native, qemu, firecracker and krun, not \"%s\"\n",
                           a->backend);
             return -EINVAL;
         }
@@ -144,7 +144,7 @@ static int parse(int argc, char **argv, struct arguments *a)
             strcmp(word, "--escape") != 0) {
             (void)fprintf(
                 stderr,
-                "iii doctor: unknown argument \"%s\"; with --escape it takes --backend NAME, --json, --all and "
+                "iii doctor: unknown argument \"%s\"; with --escape it accepts --backend NAME, --json, --all and "
                 "--help\n",
                 word);
             return -EINVAL;

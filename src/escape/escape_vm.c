@@ -28,7 +28,7 @@ static const struct {
     const char *name, *why;
 } own_kernel[] = {
     { "socket option: netfilter tables", "those of the guest's own kernel" },
-    { "network interfaces", "the machine's own, which lead nowhere until it is let into a network" },
+    { "network interfaces", "the VM's own, which lead nowhere until it is let into a network" },
     { "oom_score_adj -1000", "whom the guest's own kernel ends when its memory is full" },
 };
 
@@ -94,7 +94,7 @@ static int write_image(const char *path, struct err *err)
     char busybox[PROGRAM_PATH_MAX], name[64];
     if (!program_find("busybox", busybox))
         return err_set(err, ERR_UNSUPPORTED, 0,
-                       "machines run an image, and this suite makes it of busybox: apt-get install busybox-static");
+                       "VMs run an image, and this suite makes it of busybox: apt-get install busybox-static");
     CLEANUP(close_fd_p) int in = open(busybox, O_RDONLY | O_CLOEXEC);
     CLEANUP(close_fd_p) int out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int r = in < 0 || out < 0 ? -errno : 0;
@@ -214,7 +214,7 @@ static void expect(struct suite *s, const char *pid, const char *name, const cha
 static void look_at_namespace(struct suite *s, const char *pid, const char *kind)
 {
     char path[64], name[64], theirs[64] = "", ours[64] = "";
-    (void)snprintf(name, sizeof(name), "a monitor in the host's %s namespace", kind);
+    (void)snprintf(name, sizeof(name), "a VMM in the host's %s namespace", kind);
     (void)snprintf(path, sizeof(path), "/proc/%.20s/ns/%s", pid, kind);
     bool is_known = readlink(path, theirs, sizeof(theirs) - 1) > 0;
     (void)snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
@@ -230,14 +230,14 @@ static void look_at_vmm(struct suite *s, const char *pid, char uid[256])
     char name[64];
     status_of(pid, "Uid", uid);
     if (geteuid() == 0)
-        suite_row(s, 18, "a monitor with the user of the host's root",
+        suite_row(s, 18, "a VMM with the user of the host's root",
                   strtoul(uid, NULL, 10) > 0x10000 ? SUITE_DENIED : SUITE_REACHED, "Uid: %s", uid);
     for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
-        (void)snprintf(name, sizeof(name), "capabilities of a monitor: %s", sets[i]);
+        (void)snprintf(name, sizeof(name), "capabilities of a VMM: %s", sets[i]);
         expect(s, pid, name, sets[i], "0000000000000000");
     }
-    expect(s, pid, "a monitor that may gain privileges", "NoNewPrivs", "1");
-    expect(s, pid, "a monitor without a filter of system calls", "Seccomp", "2");
+    expect(s, pid, "a VMM that may gain privileges", "NoNewPrivs", "1");
+    expect(s, pid, "a VMM without a filter of system calls", "Seccomp", "2");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         look_at_namespace(s, pid, kinds[i]);
 }
@@ -254,11 +254,10 @@ void escape_vm_vmms(struct suite *s)
     if (d)
         (void)closedir(d);
     if (!n)
-        suite_row(s, 18, "the monitors", SUITE_SKIPPED,
-                  "this backend's keep no drive open by which they could be found");
+        suite_row(s, 18, "the VMMs", SUITE_SKIPPED, "this backend's keep no drive open by which they could be found");
     else if (geteuid() == 0)
-        suite_row(s, 18, "two monitors with the same user",
-                  strcmp(uids[0], uids[1]) != 0 ? SUITE_DENIED : SUITE_REACHED, "%s and %s", uids[0], uids[1]);
+        suite_row(s, 18, "two VMMs with the same user", strcmp(uids[0], uids[1]) != 0 ? SUITE_DENIED : SUITE_REACHED,
+                  "%s and %s", uids[0], uids[1]);
 }
 
 unsigned escape_vm_count(const struct suite *s)

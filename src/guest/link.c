@@ -129,7 +129,7 @@ struct guest_link *guest_link_free(struct guest_link *g)
     assert(g->magic == LINK_MAGIC && !g->is_freed);
     g->is_freed = true;
     if (!g->is_broken) {
-        (void)err_set(&g->err, ERR_GONE, 0, "the sandbox was stopped while the call was under way");
+        (void)err_set(&g->err, ERR_GONE, 0, "the sandbox was stopped during the call");
         if (g->stream_count)
             break_link(g);
         else
@@ -261,8 +261,9 @@ static void send_frame(struct guest_link *g, struct iovec *iov, int count)
         return;
     int r = queue_rest(g, iov, count, sent);
     if (r < 0) {
-        (void)err_set(&g->err, ERR_UPSTREAM, 0, "the sandbox's agent does not read: %zu bytes wait, the limit is %u",
-                      queued(g), LINK_QUEUE_MAX);
+        (void)err_set(&g->err, ERR_UPSTREAM, 0,
+                      "the sandbox's agent does not read: %zu bytes are queued, the limit is %u", queued(g),
+                      LINK_QUEUE_MAX);
         break_link(g);
     }
 }
@@ -460,7 +461,7 @@ static void say_broken(struct guest_link *g, int r, const struct proto_header *h
                       PROTO_PAYLOAD_MAX);
     else if (r == -EPROTONOSUPPORT)
         (void)err_set(&g->err, ERR_UPSTREAM, 0,
-                      "the sandbox's agent speaks no protocol version from %d to %d: make the sandbox anew",
+                      "the sandbox's agent supports no protocol version from %d to %d: create the sandbox again",
                       PROTO_OLDEST, PROTO_VERSION);
     else
         (void)err_set(&g->err, ERR_UPSTREAM, 0,
@@ -513,7 +514,7 @@ static void on_can_read(struct guest_link *g)
         return;
     if (n <= 0) {
         int sys = n < 0 ? errno : 0;
-        (void)err_set(&g->err, ERR_UPSTREAM, sys, "the sandbox's agent is gone");
+        (void)err_set(&g->err, ERR_UPSTREAM, sys, "the sandbox's agent has exited");
         break_link(g);
         return;
     }

@@ -207,9 +207,9 @@ static int send_plan(struct guest_link *g, struct guest_exec *x, const struct gu
     put_strs(&w, plan->env);
     int r = link_request(g, &x->s, PROTO_EXEC_START, &w, NULL, 0);
     if (r == -EPIPE)
-        return err_set(err, ERR_UPSTREAM, EPIPE, "exec: the sandbox's agent is gone");
+        return err_set(err, ERR_UPSTREAM, EPIPE, "exec: the sandbox's agent has exited");
     if (r == -EBUSY)
-        return err_set(err, ERR_CAPACITY, 0, "exec: too many calls wait for this sandbox: try again later");
+        return err_set(err, ERR_CAPACITY, 0, "exec: too many calls are queued for this sandbox: try again later");
     return r < 0 ? err_set(err, ERR_INVALID, -r, "exec") : 0;
 }
 

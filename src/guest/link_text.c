@@ -70,7 +70,7 @@ static int rows_frame(struct link_stream *s, const struct proto_header *h, const
         return -EBADMSG;
     if (buf_add(&c->bytes, payload, h->length) < 0) {
         link_drop(s);
-        (void)err_set(&err, ERR_TOO_LARGE, 0, "the answer takes more than %u bytes: narrow the search", ROWS_BYTES_MAX);
+        (void)err_set(&err, ERR_TOO_LARGE, 0, "the result has more than %u bytes: narrow the search", ROWS_BYTES_MAX);
         rows_fail(s, &err);
         return 0;
     }

@@ -161,7 +161,7 @@ static bool take_property(struct parser *p)
             add_item(p, (struct regex_item){ .kind = known[i].kind, .is_not = is_not });
             return true;
         }
-    complain(p, "of the letter properties only L, Lu, Ll, N and Nd are known");
+    complain(p, "of the letter properties only L, Lu, Ll, N and Nd are supported");
     return true;
 }
 
@@ -217,7 +217,7 @@ static void parse_set(struct parser *p)
             p->at++;
             high = take(p, "\\") ? take_escaped(p) : take_letter(p);
             if (high < low)
-                complain(p, "a range in [] runs backwards");
+                complain(p, "a range in [] is reversed");
         }
         add_item(p, (struct regex_item){ .low = low, .high = high });
     }

@@ -119,7 +119,7 @@ static const char *identity_complaint(const struct vm_handshake *h)
     if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
         return "host name that is not 1 to 63 letters, digits, dots, dashes or underscores";
     if (!is_text(h->workdir, sizeof(h->workdir)) || h->workdir[0] != '/')
-        return "working folder that is no absolute path of at most 1023 bytes";
+        return "working folder that is not an absolute path of at most 1023 bytes";
     if (h->nofile < 1 || h->nofile > LIMIT_MAX(OPEN_FILES))
         return "number of descriptors that is not 1 to " LIMIT_MAX_TEXT(OPEN_FILES);
     if (h->shm_mb < LIMIT_MIN(SHM_MB) || h->shm_mb > LIMIT_MAX(SHM_MB))
@@ -166,18 +166,18 @@ static const char *place_complaint(const struct vm_handshake *h)
     if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
         return "drive that is not named by 1 to 63 letters, digits, dots, dashes or underscores";
     if (!is_text(h->workdir, sizeof(h->workdir)) || h->workdir[0] != '/')
-        return "place that is no absolute path of at most 1023 bytes";
+        return "place that is not an absolute path of at most 1023 bytes";
     return NULL;
 }
 
 const char *proto_vm_complaint(const struct vm_handshake *h)
 {
     if (h->version != VM_HANDSHAKE_VERSION)
-        return "version that this agent does not speak (host and guest image are of different releases)";
+        return "version that this agent does not support (host and guest image are of different releases)";
     if (h->what < VM_HANDSHAKE_ENTER || proto_vm_is_inner(h) || h->what > VM_HANDSHAKE_UNPLUG)
         return "unknown kind";
     if (h->flags & ~(h->what == VM_HANDSHAKE_MOUNT ? VM_HANDSHAKE_READONLY : 0))
-        return "flag that is not known";
+        return "unknown flag";
     if (h->realtime_ns < REALTIME_MIN || h->realtime_ns > REALTIME_MAX)
         return "clock that is not between 2020 and 2200";
     if (proto_vm_is_note(h))

@@ -54,7 +54,7 @@ struct row {
     const char *reason;
 };
 
-#define NEW_NAMESPACE "a new user namespace opens most kernel bugs of the last years to an ordinary user"
+#define NEW_NAMESPACE "a new user namespace exposes most kernel bugs of recent years to an unprivileged user"
 #define MOUNTING      "file system set-up is parser code in the kernel, and a mount can shadow what the box trusts"
 #define HANDLES       "file handles reach past the root folder and across mounts"
 #define KERNEL_CODE   "loads code into the host's kernel"

@@ -39,7 +39,7 @@ int bridge_make(int *ret_ns, struct err *err)
     if (r < 0)
         return r;
     if (fds[0] < 0)
-        return err_set(err, ERR_INTERNAL, 0, "the network namespace got lost");
+        return err_set(err, ERR_INTERNAL, 0, "the network namespace was lost");
     *ret_ns = fds[0];
     return 0;
 }
@@ -129,7 +129,7 @@ static int join_inside(void *arg, struct err *err)
     if (setns(k->switch_ns, CLONE_NEWNET) < 0)
         return err_sys(err, -errno, "join the network's namespace");
     if ((r = plug_switch(k)) < 0)
-        return err_sys(err, r, "connect a cable to the switch of network %u", k->subnet);
+        return err_sys(err, r, "connect a veth pair to the bridge of network %u", k->subnet);
     if ((r = enter(k->far_ns, err)) < 0)
         return r;
     if ((r = plug_far(k)) < 0) {

@@ -102,7 +102,7 @@ static void rest(struct vm_channel *c)
     struct err err = ERR_INIT;
     shut(c);
     if (loop_now_ms(c->opt.loop) + REST_MS >= c->ends_ms) {
-        (void)err_set(&err, ERR_TIMEOUT, 0, "the virtual machine's agent has not answered within %lld s",
+        (void)err_set(&err, ERR_TIMEOUT, 0, "the VM's agent has not answered within %lld s",
                       (long long)c->opt.deadline_ms / 1000);
         finish(c, &err);
         return;
@@ -124,7 +124,7 @@ static void take_reply(struct vm_channel *c)
         return;
     }
     (void)err_set(&err, ERR_UPSTREAM, reply.result < 0 && reply.result > -4096 ? -reply.result : EIO,
-                  "the virtual machine's agent: %s", reply.text);
+                  "the VM's agent: %s", reply.text);
     finish(c, &err);
 }
 
@@ -162,7 +162,7 @@ static void on_readable(void *arg, int events)
     } else if (r > 0) {
         take_reply(c);
     } else if (c->dropped > (c->path ? DROPPED_MAX : FRESH_MAX)) {
-        (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's agent talks, but does not answer");
+        (void)err_set(&err, ERR_UPSTREAM, 0, "the VM's agent talks, but does not answer");
         finish(c, &err);
     }
 }

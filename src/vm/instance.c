@@ -347,7 +347,7 @@ static void on_exit_of(void *arg)
     (void)waitid(P_PIDFD, (id_t)m->pidfd, &info, WEXITED | WNOHANG); /* ours, unless it was adopted */
     m->on_gone = NULL;
     if (m->fn) {
-        (void)err_set(&why, ERR_UPSTREAM, 0, "%s ended as soon as it was started", m->site->vmm->name);
+        (void)err_set(&why, ERR_UPSTREAM, 0, "%s exited at its start", m->site->vmm->name);
         on_open(m, &why);
     } else if (fn) {
         fn(m->gone_arg);
@@ -357,7 +357,7 @@ static void on_exit_of(void *arg)
 static int watch_process(struct vm_instance *m, struct err *err)
 {
     int r = loop_on_exit(m->site->loop, m->pidfd, on_exit_of, m, &m->exit);
-    return r < 0 ? err_sys(err, r, "watch the virtual machine") : 0;
+    return r < 0 ? err_sys(err, r, "watch the VM") : 0;
 }
 
 static void on_hushed(void *arg, const struct err *err)
@@ -457,9 +457,7 @@ static int open_files(struct vm_instance *m, const struct vm_instance_plan *plan
     }
     fds[VM_TOOL_WIRE_FD_DISK] = fcntl(plan->disk_fd, F_DUPFD_CLOEXEC, 3);
     fds[VM_TOOL_WIRE_FD_RAM] = fcntl(plan->ram_fd, F_DUPFD_CLOEXEC, 3);
-    return fds[VM_TOOL_WIRE_FD_DISK] < 0 || fds[VM_TOOL_WIRE_FD_RAM] < 0
-               ? err_sys(err, -EMFILE, "start a virtual machine")
-               : 0;
+    return fds[VM_TOOL_WIRE_FD_DISK] < 0 || fds[VM_TOOL_WIRE_FD_RAM] < 0 ? err_sys(err, -EMFILE, "start a VM") : 0;
 }
 
 struct refusal {
@@ -541,7 +539,7 @@ struct vm_instance *vm_instance_adopt(struct vm_instance_site *site, const struc
     m->pidfd = pid > 1 ? proc_open(pid) : -ESRCH;
     uint64_t since = m->pidfd < 0 ? 0 : proc_start_time(pid);
     if (m->pidfd < 0 || (since && since != start_time)) /* 0: /proc hides it; if it is another, nobody listens */
-        (void)err_set(&err, ERR_GONE, 0, "its virtual machine has ended");
+        (void)err_set(&err, ERR_GONE, 0, "its VM has ended");
     else if (watch_process(m, &err) == 0) {
         open_control(m, false);
         return m;

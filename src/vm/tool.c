@@ -85,14 +85,14 @@ static int open_process(const struct tool *t, struct err *err)
     struct stat st;
     CLEANUP(close_fd_p) int pidfd = t->q.pid > 1 ? proc_open(t->q.pid) : -ESRCH;
     if (pidfd == -ESRCH || (pidfd >= 0 && proc_start_time(t->q.pid) != t->q.start_time)) {
-        (void)err_set(err, ERR_GONE, 0, "the virtual machine has ended");
+        (void)err_set(err, ERR_GONE, 0, "the VM has ended");
         return -ESRCH;
     }
     (void)snprintf(path, sizeof(path), "/proc/%d", t->q.pid);
     if (pidfd < 0 || stat(path, &st) < 0)
         return err_sys(err, pidfd < 0 ? pidfd : -errno, "look at process %d", t->q.pid);
     if (geteuid() == 0 && !vm_jail_is_uid(st.st_uid))
-        return err_set(err, ERR_FORBIDDEN, 0, "process %d is no virtual machine", t->q.pid);
+        return err_set(err, ERR_FORBIDDEN, 0, "process %d is not a VM", t->q.pid);
     return steal_fd(&pidfd);
 }
 
@@ -104,7 +104,7 @@ static int kill_process(const struct tool *t, struct err *err)
         return pidfd == -ESRCH ? 0 : pidfd;
     struct pollfd p = { .fd = pidfd, .events = POLLIN };
     if (proc_signal(pidfd, SIGKILL) < 0 || poll(&p, 1, KILL_MS) != 1)
-        return err_set(err, ERR_INTERNAL, 0, "process %d does not end", t->q.pid);
+        return err_set(err, ERR_INTERNAL, 0, "process %d does not exit", t->q.pid);
     return 0;
 }
 
@@ -182,7 +182,7 @@ static int kill_named(const struct tool *t, struct err *err)
             return 0;
         nap();
     }
-    return err_set(err, ERR_INTERNAL, EBUSY, "the processes of machine %s do not end", t->q.name);
+    return err_set(err, ERR_INTERNAL, EBUSY, "the processes of VM %s do not exit", t->q.name);
 }
 
 static int end_processes(struct tool *t, struct err *err)
@@ -201,7 +201,7 @@ static int end_processes(struct tool *t, struct err *err)
             return r < 0 ? err_sys(err, r, "remove control group %s", name) : 0;
         nap();
     }
-    return err_set(err, ERR_INTERNAL, EBUSY, "processes of control group %s do not end", name);
+    return err_set(err, ERR_INTERNAL, EBUSY, "processes of cgroup %s do not exit", name);
 }
 
 /* What the monitor made in its folder is of another user than the daemon. */
@@ -268,7 +268,7 @@ static int net(struct tool *t, struct err *err)
     if (pidfd < 0)
         return pidfd;
     if (!is_member(t, name))
-        return err_set(err, ERR_FORBIDDEN, 0, "process %d is not virtual machine %s", t->q.pid, t->q.name);
+        return err_set(err, ERR_FORBIDDEN, 0, "process %d is not VM %s", t->q.pid, t->q.name);
     struct vm_tap_instance m = { .pidfd = pidfd, .pid = t->q.pid, .is_root = geteuid() == 0 };
     if (t->q.op == VM_TOOL_WIRE_EGRESS_REDIRECT)
         return vm_tap_egress_redirect(&m, t->fds_back, err);
@@ -337,7 +337,7 @@ static int receive(struct tool *t, struct err *err)
     ssize_t n = seqsock_recv(SOCKET_FD, msg, sizeof(*msg), t->fds, VM_TOOL_WIRE_FDS, &t->n_fds);
     int r = 0;
     if (n < (ssize_t)sizeof(t->q) || (size_t)n - sizeof(t->q) != msg->q.extra_len)
-        r = err_set(err, ERR_INVALID, 0, "vm tool: a request of %zd bytes", n);
+        r = err_set(err, ERR_INVALID, 0, "VM tool: a request of %zd bytes", n);
     if (r >= 0) {
         t->q = msg->q;
         memcpy(t->extra, msg->extra, t->q.extra_len);

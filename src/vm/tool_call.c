@@ -57,7 +57,7 @@ static int take(struct vm_tool_call *c, struct vm_tool_wire_reply *reply, int fd
     memset(fds, 0xff, VM_TOOL_WIRE_REPLY_FDS * sizeof(*fds));
     ssize_t n = seqsock_recv(c->fd, reply, sizeof(*reply), fds, VM_TOOL_WIRE_REPLY_FDS, &n_fds);
     if (n != (ssize_t)sizeof(*reply) || reply->version != VM_TOOL_WIRE_VERSION)
-        return err_set(err, ERR_INTERNAL, EPIPE, "the vm tool ended without an answer");
+        return err_set(err, ERR_INTERNAL, EPIPE, "the VM tool exited without a response");
     reply->text[sizeof(reply->text) - 1] = '\0';
     if (reply->result < 0)
         return err_set(err, reply->code < ERR_COUNT ? (enum err_code)reply->code : ERR_INTERNAL, 0, "%s", reply->text);
@@ -101,7 +101,7 @@ static int start_tool(struct vm_tool_call *c)
     close_fd_p(&c->theirs);
     c->theirs = NO_FD;
     if (r >= 0 && (r = watch_new(c->set->loop, c->fd, LOOP_READ, on_reply, c, &c->watch)) < 0)
-        (void)err_sys(&c->err, r, "wait for the vm tool");
+        (void)err_sys(&c->err, r, "wait for the VM tool");
     return r;
 }
 

@@ -17,7 +17,7 @@ static bool is_name(const char *name)
 
 static int bad(struct err *err, const char *what)
 {
-    return err_set(err, ERR_INVALID, 0, "vm tool: %s is not right in the request", what);
+    return err_set(err, ERR_INVALID, 0, "VM tool: bad request: %s", what);
 }
 
 /* QEMU takes sockets that are there already; the others want a place to make theirs. */
@@ -31,7 +31,7 @@ enum vm_tool_wire_fd vm_tool_wire_fds(uint32_t vmm, size_t *ret_n)
 static int check_start(const struct vm_tool_wire_request *q, size_t n_fds, struct err *err)
 {
     if (q->vmm >= VM_TOOL_WIRE_VMMS)
-        return bad(err, "the monitor");
+        return bad(err, "the VMM");
     if (q->flags & ~(uint32_t)(VM_TOOL_WIRE_KVM | VM_TOOL_WIRE_INCOMING | VM_TOOL_WIRE_SHARED_RAM | VM_TOOL_WIRE_TAPS))
         return bad(err, "flags");
     if (q->memory_mb < VM_TOOL_WIRE_MEMORY_MIN)

@@ -203,7 +203,7 @@ static void on_making_gone(void *arg)
 {
     struct making *m = arg;
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine has ended");
+    (void)err_set(&err, ERR_UPSTREAM, 0, "the VM has ended");
     fail_with_console(m, &err);
 }
 
@@ -400,7 +400,7 @@ static void restore(void *arg)
     struct vm_image image = { 0 };
     CLEANUP(free_p) char *folder = vm_snapshot_folder(box->vm, box->image);
     int r = folder ? vm_image_file_load(folder, &image, &err)
-                   : err_set(&err, ERR_NOT_FOUND, 0, "image %.100s is no saved machine", box->image);
+                   : err_set(&err, ERR_NOT_FOUND, 0, "image %.100s is not a saved VM", box->image);
     if (r == 0 && (r = vm_compat_check(box->vm, &image, &err)) < 0)
         (void)err_wrap(&err, r, "snapshot %s", box->image);
     if (r < 0)
@@ -564,9 +564,8 @@ static char *vm_last_words(struct box *box)
     struct box_stats st = { 0 };
     if (vm_stats(box, &st, NULL) < 0 || !st.oom_kills)
         return STEAL(words);
-    return xasprintf(
-        "%s%sthe host's kernel ended its monitor, which had used up its memory: %u MiB for the machine and %u", words,
-        *words ? "\n" : "", box->memory_mb, VM_TOOL_WIRE_OVERHEAD_MB);
+    return xasprintf("%s%sOOM kill of its VMM on the host: its limit was %u MiB for the VM and %u for the VMM", words,
+                     *words ? "\n" : "", box->memory_mb, VM_TOOL_WIRE_OVERHEAD_MB);
 }
 
 struct limiting {
@@ -594,7 +593,7 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
     struct err err = ERR_INIT;
     if (memory_mb + VM_KERNEL_MB != box->memory_mb || pids_max != box->pids_max) {
         (void)err_set(&err, ERR_UNSUPPORTED, 0,
-                      "the %s backend cannot change the memory or the process limit of a running machine: make a new "
+                      "the %s backend cannot change the memory or the process limit of a running VM: create a new "
                       "sandbox",
                       box->vm->base.ops->name);
         fn(arg, &err);
@@ -611,19 +610,17 @@ static void vm_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_mill
 
 /* --- the driver --- */
 
-#define NO_FILES \
-    "its machines run images of the store: `iii image pull` or `iii image import` one under this name first"
+#define NO_FILES "its VMs run images of the store: `iii image pull` or `iii image import` one under this name first"
 /* clang-format off */
 #define LACKS                                                                                   \
-    { "volume", "this monitor takes no drives while a machine runs" },                          \
-    { "layers", "a snapshot is a whole machine: its memory and its drive" },                    \
+    { "volume", "this VMM cannot attach drives to a running VM" },                          \
+    { "layers", "a snapshot is a whole VM: its memory and its drive" },                    \
     { "hostFiles", NO_FILES }
 #define NO_NETS(why) { "egress", why }, { "network", why }, { "limitRate", why }
 /* clang-format on */
-#define NO_TAPS \
-    "this host has no " VM_TAP_DEVICE " that the server may use, and a machine's interfaces are made with it"
-#define NO_SWITCH "networks of virtual machines need a server that runs as root, and " VM_TAP_DEVICE
-#define NO_NODE   "a machine's interface needs a server that runs as root, and " VM_TAP_DEVICE
+#define NO_TAPS   "this host has no " VM_TAP_DEVICE " that the server may use, and a VM's interfaces are made with it"
+#define NO_SWITCH "networks of VMs need a server that runs as root, and " VM_TAP_DEVICE
+#define NO_NODE   "a VM's interface needs a server that runs as root, and " VM_TAP_DEVICE
 static const struct runtime_lack qemu_lacks[] = {
     LACKS, { "egress", NO_TAPS }, { "network", NO_SWITCH }, { "limitRate", NO_TAPS }, { NULL, NULL }
 };
@@ -632,9 +629,9 @@ static const struct runtime_lack firecracker_lacks[] = {
 };
 static const struct runtime_lack libkrun_lacks[] = {
     LACKS,
-    NO_NETS("libkrun takes no interface of this host's for a machine; ports and the proxy work, through the agent"),
-    { "pause", "libkrun has no command for it, and there is no control group that could be frozen" },
-    { "snapshot", "libkrun cannot save a machine: use the qemu or firecracker backend" },
+    NO_NETS("libkrun supports no network interfaces of this host; ports and the proxy work through the agent"),
+    { "pause", "libkrun has no command for it, and there is no cgroup to freeze" },
+    { "snapshot", "libkrun cannot save a VM: use the qemu or firecracker backend" },
     { NULL, NULL }
 };
 

@@ -138,7 +138,7 @@ static void place_error(struct vm_volume_op *op, const struct err *err)
     op->err = *err;
     if (op->is_mount && op->is_readonly && why == EROFS)
         (void)err_set(&op->err, ERR_CONFLICT, 0,
-                      "volume %s was written to by a machine that did not unmount it; its journal is replayed by an "
+                      "volume %s was written to by a VM that did not unmount it; its journal is replayed by an "
                       "attach for writing only: attach it once without readOnly, detach it, then attach it read-only",
                       op->id);
     else if (op->is_mount && (why == ELOOP || why == EXDEV || why == ENOTDIR || why == ENOENT || why == ENAMETOOLONG))
@@ -225,11 +225,11 @@ static void try_lock(struct vm_volume_op *op)
     if (errno != EWOULDBLOCK)
         (void)err_sys(&op->err, -errno, "lock volume %s", op->id);
     else if (other)
-        (void)err_set(&op->err, ERR_CONFLICT, 0, "volume %s is used by the machine of sandbox %s: detach it there",
-                      op->id, other->id);
+        (void)err_set(&op->err, ERR_CONFLICT, 0, "volume %s is used by the VM of sandbox %s: detach it there", op->id,
+                      other->id);
     else if (loop_now_ms(vm->base.loop) >= op->ends_ms)
-        (void)err_set(&op->err, ERR_CONFLICT, 0, "volume %s is still used by a machine that has not ended in %d s",
-                      op->id, LOCK_MS / 1000);
+        (void)err_set(&op->err, ERR_CONFLICT, 0, "volume %s is still used by a VM that has not exited in %d s", op->id,
+                      LOCK_MS / 1000);
     timer_set(op->timer, op->err.code ? 0 : LOCK_STEP_MS, 0);
 }
 
@@ -389,7 +389,7 @@ void vm_volume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void 
 void vm_volume_forget_box(struct box *box)
 {
     struct err gone = ERR_INIT;
-    (void)err_set(&gone, ERR_GONE, 0, "the machine of sandbox %s has ended", box->id);
+    (void)err_set(&gone, ERR_GONE, 0, "the VM of sandbox %s has exited", box->id);
     for (struct vm_volume_op *op; (op = box->volume_ops);) {
         box_done_fn *fn = op->vm->is_ending ? NULL : op->fn;
         void *arg = op->arg;

@@ -58,7 +58,7 @@ def judge(bad, engine):
         if what == "create":
             assert status in (502, 503) and ("engine" in text), (what, status, text)
         else:  # its sandbox went with the engine, perhaps in the middle of this call, or the engine could not be asked
-            assert status in (404, 410, 503) or (status == 502 and "agent is gone" in text), (what, status, text)
+            assert status in (404, 410, 503) or (status == 502 and "agent has exited" in text), (what, status, text)
     away = [text for what, status, text in bad if what == "create" and status == 503]
     assert away and all(str(engine.socket) in text for text in away), collections.Counter(away)
 

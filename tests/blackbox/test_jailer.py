@@ -120,7 +120,7 @@ def test_what_the_jailer_complains_of_reaches_the_caller(tmp_path):
     program.chmod(0o755)
     made = Stage(env={"III_VM_JAILER": str(program)})
     reply = made.client.post("/sandboxes", {"image": "test/base:1"})
-    assert reply.status >= 500 and "jailer: not today" in reply.error and "ended as soon as it was started" in reply.error, reply
+    assert reply.status >= 500 and "jailer: not today" in reply.error and "exited at its start" in reply.error, reply
     made.end()
 
 
@@ -133,8 +133,8 @@ def test_without_root_it_is_refused_with_the_way_out(jailer):
 
 @pytest.mark.parametrize("setting, is_good, said", [
     ("off", True, "the server's own"), ("", True, "the server's own"), ("/usr/bin/env", True, "/usr/bin/env inside"),
-    ("/nowhere/jailer", False, "/nowhere/jailer cannot be used: No such file"), ("jailer", False, "give the whole path"),
-    ("/usr", False, "/usr is no program")])
+    ("/nowhere/jailer", False, "/nowhere/jailer cannot be used: No such file"), ("jailer", False, "set the full path"),
+    ("/usr", False, "/usr is not a program")])
 def test_the_doctor_says_which_jail_it_is(setting, is_good, said, tmp_path):
     env = harness.clean_env({"III_VM_JAILER": setting, "III_BACKENDS": "native,firecracker", "III_DATA_DIR": str(tmp_path)})
     done = subprocess.run([harness.BINARY, "doctor", "--json"], capture_output=True, text=True, env=env, timeout=60, check=False)

@@ -159,7 +159,7 @@ def test_a_killed_monitor_is_reported_with_the_last_words_of_its_guest(server):
             assert fault["message"].startswith("VM died during the exec: ") and "Out of memory" in fault["message"], fault
             assert len(fault["message"]) < 4800 and fault["message"].count("\n") <= 33 and fault["message"].replace("\n", " ").isprintable()
             work.join(harness.DEADLINE_S)
-            assert replies[0].status == 410 and replies[0].error.startswith("the virtual machine died: "), replies
+            assert replies[0].status == 410 and replies[0].error.startswith("the VM died: "), replies
             event = harness.wait_until(lambda: error_event(caller, sid), "the event")
             assert "Out of memory" in event["data"]["console"] and event["data"]["error"], event
             assert "evt=sandbox.died" in server.log() and "Out of memory" in server.log()
@@ -189,7 +189,7 @@ def test_a_monitor_that_dies_while_it_is_needed_fails_the_call_at_once(server):
         (pid,) = vmwatch.monitors(server)
         os.kill(pid, signal.SIGKILL)
         work.join(harness.DEADLINE_S)
-        assert answers and answers[0].status >= 500 and "boot a virtual machine" in answers[0].error, answers
+        assert answers and answers[0].status >= 500 and "boot a VM" in answers[0].error, answers
         assert time.monotonic() - begun < harness.DEADLINE_S
         harness.wait_until(lambda: not vmwatch.machines(server) and not vmwatch.half_made(server), "nothing is left of it")
         assert caller.exec(caller.create()["id"], "echo well")["stdout"] == "well\n"

@@ -111,7 +111,7 @@ def test_a_guest_that_was_taken_over_hurts_nobody_else(server, neighbour, what, 
     if what == "noise":
         assert answers[0].status == 502 and "talks, but does not answer" in answers[0].error, answers
     elif what in ("garbage", "unasked", "huge") and answers[0].status != 200:
-        assert "virtual machine" in answers[0].error or "died" in answers[0].error, answers
+        assert "the VM" in answers[0].error or "died" in answers[0].error, answers
     elif answers[0].status == 200:
         bad = answers[0].json()["id"]
         if what in ("garbage", "unasked", "huge"):
@@ -224,7 +224,7 @@ def test_a_monitor_without_memory_is_a_death_with_its_reason(server, neighbour):
         pytest.skip("no control group for memory here")
     caller.post(f"/sandboxes/{bad}/exec", {"command": ["python3", "-c", "print(len(bytearray(b'x') * (200 << 20)))"]})
     event = error_event(caller, bad)
-    assert "used up its memory" in event["data"]["console"], event
+    assert "OOM kill of its VMM" in event["data"]["console"], event
     assert caller.exec(sid, "echo on")["stdout"] == "on\n"
 
 

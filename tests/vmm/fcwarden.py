@@ -81,7 +81,7 @@ class Warden:
         while hello := receive(conn):
             what = hello["what"]
             if what not in (ENTER, PROBE, REJOIN):
-                reply(conn, hello, -errno.EINVAL, "hello and note have each a port of their own")
+                reply(conn, hello, -errno.EINVAL, "handshake and note use separate ports")
                 return False
             is_known = what != REJOIN or hello["token"] == self.token
             if what == ENTER:

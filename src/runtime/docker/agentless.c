@@ -220,7 +220,7 @@ static void pump(struct run *r)
     while ((n = docker_mux_next(&r->blocks, r->credit < PIECE_MAX ? r->credit : PIECE_MAX, &piece)) > 0)
         send_output(r, &piece);
     if (n < 0) {
-        give_up(r, "the engine's answer to an exec is not what its API says");
+        give_up(r, "the engine's response to an exec does not match its API");
         return;
     }
     if (r->call && !r->is_output_done)
@@ -234,7 +234,7 @@ static void on_bytes(void *arg, const char *data, size_t len)
 {
     struct run *r = arg;
     if (docker_mux_add(&r->blocks, data, len) < 0)
-        give_up(r, "the engine does not wait with an exec's output");
+        give_up(r, "the engine does not stop sending an exec's output");
     else
         pump(r);
 }

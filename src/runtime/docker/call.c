@@ -83,7 +83,7 @@ static void on_data(void *arg, struct http_client *http, const char *data, size_
     if (c->is_lines && is_good && c->body.len + len > LINE_MAX_BYTES)
         buf_clear(&c->body); /* no line of progress is that long: what it says is lost, not the pull */
     if (buf_add(&c->body, data, len) < 0)
-        (void)err_set(&c->early, ERR_UPSTREAM, 0, "%s: the engine's answer is larger than %u bytes", c->what,
+        (void)err_set(&c->early, ERR_UPSTREAM, 0, "%s: the engine's response is larger than %u bytes", c->what,
                       DOCKER_CALL_BODY_MAX);
     if (c->is_lines && is_good && c->body.len)
         give_lines(c);
@@ -102,7 +102,7 @@ static void on_done(void *arg, struct http_client *http, const struct err *err)
         docker_messages_error(c->what, status, buf_text(&c->body), c->body.len, &why);
     else if (why.code == ERR_NONE && c->body.len && !c->is_lines && status != 304 &&
              json_read(c->body.data, c->body.len, &body, &why) < 0)
-        (void)err_set(&why, ERR_UPSTREAM, 0, "%s: the engine's answer is no JSON", c->what);
+        (void)err_set(&why, ERR_UPSTREAM, 0, "%s: the engine's response is not JSON", c->what);
     finish(c, body, why.code ? &why : NULL);
 }
 
@@ -110,7 +110,7 @@ static void on_late(void *arg)
 {
     struct docker_call *c = arg;
     struct err err = ERR_INIT; /* bad files for TLS, no descriptors left: whoever asked cannot help it */
-    (void)err_set(&err, ERR_CAPACITY, c->early.sys, "%s: the Docker engine at %.80s cannot be asked: %.200s", c->what,
+    (void)err_set(&err, ERR_CAPACITY, c->early.sys, "%s: the Docker engine at %.80s cannot be called: %.200s", c->what,
                   c->set->host->name, c->early.msg);
     finish(c, NULL, &err);
 }

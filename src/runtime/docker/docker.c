@@ -175,7 +175,7 @@ static void on_seen(void *arg, json_t *body, const struct err *err)
     m->call = NULL;
     if (!err && !json_get_bool(state, "Running", false))
         (void)err_set(&why, m->is_adoption ? ERR_GONE : ERR_UPSTREAM, 0,
-                      "container %.12s has ended; it has no agent: %.100s", m->box->container, m->box->no_agent);
+                      "container %.12s has exited; it has no agent: %.100s", m->box->container, m->box->no_agent);
     if (!err && why.code == ERR_NONE)
         (void)docker_agentless_new(&m->box->d->calls, m->box->container, &m->box->proxy, &m->fd, &why);
     if (err || why.code != ERR_NONE) {
@@ -232,10 +232,10 @@ static void on_deadline(void *arg)
     struct making *m = arg;
     struct err err = ERR_INIT;
     if (!m->is_adoption) {
-        fall_back(m, "the agent runs, but has not called within 20 s");
+        fall_back(m, "the agent runs, but has not connected within 20 s");
         return;
     }
-    (void)err_set(&err, ERR_GONE, 0, "container %.12s runs, but its agent has not called within %d s",
+    (void)err_set(&err, ERR_GONE, 0, "container %.12s runs, but its agent has not connected within %d s",
                   m->box->container, ADOPT_MS / 1000);
     fail(m, &err);
 }
@@ -340,7 +340,7 @@ static void on_inspected(void *arg, json_t *body, const struct err *err)
         return;
     }
     if (err || !json_get_bool(state, "Running", false)) {
-        (void)err_set(&why, ERR_GONE, 0, "its container %.12s has ended", m->box->container);
+        (void)err_set(&why, ERR_GONE, 0, "its container %.12s has exited", m->box->container);
         fail(m, &why);
         return;
     }
@@ -499,7 +499,7 @@ static void ask_powers(struct docker *d, const struct asking *what)
 {
     struct asking *a = xzalloc(sizeof(*a));
     struct docker_call_request req = {
-        .method = "GET", .path = "/info", .what = "ask what the engine can do", .timeout_ms = INFO_MS
+        .method = "GET", .path = "/info", .what = "query the engine's features", .timeout_ms = INFO_MS
     };
     *a = *what;
     a->d = d;
@@ -530,15 +530,15 @@ static void on_tick(void *arg)
 static const struct runtime_lack lacks[] = {
     { "pause", WHY_NO_LIMIT },
     { "snapshot", "the engine cannot pause a container while it is captured: " WHY_NO_LIMIT },
-    { "network", "Podman does not connect a container that was made without a network" },
+    { "network", "Podman cannot connect a container that was created without a network" },
     { "limitMemory", WHY_NO_LIMIT },
     { "limitCpu", WHY_NO_LIMIT },
     { "limitPids", WHY_NO_LIMIT },
-    { "volume", "a running container takes no new mount" },
-    { "egress", "the engine's bridge has no policy; leave out \"network\", or use the native backend" },
-    { "limitDisk", "the engine's storage has no limit for one container that can be counted on" },
-    { "limitRate", "the engine has no rate for a container's network" },
-    { "hostname", "a container keeps the hostname it was made with" },
+    { "volume", "a running container accepts no new mount" },
+    { "egress", "the engine's bridge has no policy; omit \"network\", or use the native backend" },
+    { "limitDisk", "the engine's storage has no reliable limit for one container" },
+    { "limitRate", "the engine has no rate limit for a container's network" },
+    { "hostname", "a container keeps the host name it was created with" },
     { "diskWatch", "files are on the engine's disk, not in the data folder" },
     { "imageStore", "images are the engine's own" },
     { "hostFiles", "images are the engine's own" },
@@ -663,7 +663,7 @@ static void on_version(void *arg, json_t *body, const struct err *err)
                                    json_get_str(body, "Version", "?"), json_get_str(body, "ApiVersion", "?"),
                                    json_get_str(body, "Os", "?"), json_get_str(body, "Arch", "?"));
     struct docker_call_request req = {
-        .method = "GET", .path = "/info", .what = "ask what the engine can do", .timeout_ms = DOCTOR_MS
+        .method = "GET", .path = "/info", .what = "query the engine's features", .timeout_ms = DOCTOR_MS
     };
     add_row(c, "docker engine", !err, detail, "start the engine, or set DOCKER_HOST; only the docker backend needs it");
     if (err)

@@ -141,7 +141,7 @@ static void on_cancelled(void *arg)
 {
     struct box_pull *p = arg;
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_CAPACITY, 0, "the pull of %.120s was given up", p->name);
+    (void)err_set(&err, ERR_CAPACITY, 0, "the pull of %.120s was cancelled", p->name);
     end_pull(p, &err);
 }
 
@@ -294,7 +294,7 @@ static void on_images(void *arg, json_t *body, const struct err *err)
         if (is_pinned(c->d, id))
             continue;
         CLEANUP(free_p) char *path = xasprintf("/images/sha256:%s", hex);
-        struct docker_call_request req = { .method = "DELETE", .path = path, .what = "remove an image nobody needs" };
+        struct docker_call_request req = { .method = "DELETE", .path = path, .what = "remove an unused image" };
         c->pending++;
         (void)docker_call_start(&c->d->calls, &req, on_collected_one, c);
     }

@@ -100,7 +100,7 @@ int docker_messages_id(const json_t *body, const char *key, char ret[DOCKER_MESS
 {
     if (take_hex(json_get_str(body, key, ""), ret))
         return 0;
-    return err_set(err, ERR_UPSTREAM, EPROTO, "the engine's answer has no valid \"%s\"", key);
+    return err_set(err, ERR_UPSTREAM, EPROTO, "the engine's response has no valid \"%s\"", key);
 }
 
 /* Podman has a field for it, Docker a word among others. */

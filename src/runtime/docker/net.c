@@ -123,7 +123,7 @@ static void on_made(void *arg, json_t *body, const struct err *err)
     bool is_there = err && err->code == ERR_CONFLICT; /* by this name: ours, from before */
     if (says(err, "overlap") || says(err, "already used")) {
         address_text(j->address, range);
-        (void)err_set(&why, ERR_CONFLICT, 0, "the range %s/%u is taken by another network of the engine", range,
+        (void)err_set(&why, ERR_CONFLICT, 0, "the range %s/%u is used by another network of the engine", range,
                       j->prefix);
         finish(j, &why);
         return;

@@ -105,7 +105,7 @@ int docker_stat_read(const struct box *box, struct box_stats *ret, struct err *e
     if (!is_found)
         return err_set(
             err, ERR_UNSUPPORTED, 0,
-            "usage of container %.12s is not to be seen from here: the server has to run on the engine's host, in "
+            "usage of container %.12s is not visible from here: the server has to run on the engine's host, in "
             "its process namespace",
             box->container);
     traffic_read(box->agent.pid, NULL, &st);

@@ -421,7 +421,7 @@ int native_box_adopt(struct native_box_site *site, const struct wire_request *q,
     c->pidfd = proc_open(q->pid);
     /* The start time is read after the descriptor is open: if it fits, the descriptor is of that very process. */
     if (c->pidfd < 0 || q->start_time == 0 || proc_start_time(q->pid) != q->start_time || !is_noted(site, q))
-        return err_set(err, ERR_GONE, 0, "box %s is not running any more", q->name);
+        return err_set(err, ERR_GONE, 0, "box %s is no longer running", q->name);
     snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
     c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
     snprintf(group, sizeof(group), "%s/" NATIVE_DISK_IMAGE, c->name);

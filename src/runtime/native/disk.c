@@ -26,7 +26,7 @@ int native_disk_check(struct err *err)
 {
     if (geteuid() != 0)
         return err_set(err, ERR_UNSUPPORTED, 0,
-                       "diskMb needs a server that runs as root: an ordinary user has no loop devices");
+                       "diskMb needs a server that runs as root: unprivileged users have no loop devices");
     CLEANUP(close_fd_p) int ctl = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
     if (ctl < 0)
         return err_set(err, ERR_UNSUPPORTED, errno,
@@ -143,7 +143,7 @@ int native_disk_start(struct native_box_site *site, struct native_box *c, const 
     (void)close(pair[1]); /* the child's */
     if (pid < 0) {
         (void)close(pair[0]);
-        return err_sys(err, pid, "start the making of a disk");
+        return err_sys(err, pid, "start creating a disk");
     }
     c->maker = pair[0];
     c->maker_pid = pid;
@@ -160,12 +160,12 @@ int native_disk_take(struct native_box *c, struct err *err)
     (void)close(steal_fd(&c->maker));
     (void)waitpid(c->maker_pid, NULL, 0); /* it has said its last word */
     if (got != (ssize_t)sizeof(out))
-        return err_set(err, ERR_INTERNAL, 0, "the making of a disk for box %s was cut short", c->name);
+        return err_set(err, ERR_INTERNAL, 0, "creating a disk for box %s was interrupted", c->name);
     if (out.result < 0) {
         *err = out.err;
         return out.result;
     }
-    return n == 1 ? mount : err_set(err, ERR_INTERNAL, EBADMSG, "no disk came for box %s", c->name);
+    return n == 1 ? mount : err_set(err, ERR_INTERNAL, EBADMSG, "no disk was created for box %s", c->name);
 }
 
 int native_disk_open(const struct native_box_site *site, const char *name, struct err *err)

@@ -100,7 +100,7 @@ int doctor_probe_kernel(const struct doctor_env *env, char *detail, size_t size)
     if (is_new_enough)
         SAY("Linux %s %s", u.release, u.machine);
     else
-        SAY("Linux %s %s: 5.%lu is the oldest that works", u.release, u.machine, oldest - 500);
+        SAY("Linux %s %s: 5.%lu or newer is needed", u.release, u.machine, oldest - 500);
     return is_new_enough ? 0 : -ENOSYS;
 }
 
@@ -156,7 +156,7 @@ int doctor_probe_proc(const struct doctor_env *env, char *detail, size_t size)
     if (r == 0)
         r = in_child(mount_proc);
     if (r == -EPERM)
-        SAY("refused: parts of /proc are covered by other mounts (as in a container)");
+        SAY("denied: parts of /proc are covered by other mounts (as in a container)");
     else if (r == 0)
         SAY("mounts in a user namespace");
     return r;
@@ -174,7 +174,7 @@ int doctor_probe_netns(const struct doctor_env *env, char *detail, size_t size)
     struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &req) < 0)
         return -errno;
-    SAY("made one, loopback is up");
+    SAY("created one, loopback is up");
     return 0;
 }
 
@@ -188,7 +188,7 @@ int doctor_probe_tun(const struct doctor_env *env, char *detail, size_t size)
     struct ifreq req = { .ifr_name = "probe0", .ifr_flags = IFF_TUN | IFF_NO_PI };
     if (fd < 0 || ioctl(fd, TUNSETIFF, &req) < 0)
         return -errno;
-    SAY("made a tun device in a namespace of its own");
+    SAY("created a tun device in a new namespace");
     return 0;
 }
 
@@ -234,7 +234,7 @@ int doctor_probe_veth(const struct doctor_env *env, char *detail, size_t size)
     if (n < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) || answer.head.nlmsg_type != NLMSG_ERROR)
         return -EIO;
     if (answer.error.error == 0)
-        SAY("made a pair in a namespace of its own");
+        SAY("created a pair in a new namespace");
     return answer.error.error;
 }
 
@@ -294,7 +294,7 @@ int doctor_probe_idmap(const struct doctor_env *env, char *detail, size_t size)
     struct idrange range;
     struct err err = ERR_INIT;
     if (!env->is_root) {
-        SAY("root only; an ordinary user's images are unpacked per user instead");
+        SAY("root only; without root, images are unpacked for each user instead");
         return -EPERM;
     }
     if (!env->scratch[0])
@@ -309,7 +309,7 @@ int doctor_probe_idmap(const struct doctor_env *env, char *detail, size_t size)
         r = idmap_with(env->scratch, pid);
     unpark(pid);
     if (r == 0)
-        SAY("the data folder's file system takes them");
+        SAY("the data folder's file system supports them");
     return r;
 }
 
@@ -381,10 +381,10 @@ int doctor_probe_seccomp(const struct doctor_env *env, char *detail, size_t size
     if (r < 0)
         return r;
     if (unshare(CLONE_NEWNS) == 0 || errno != EPERM) {
-        SAY("the filter was installed but does not hold");
+        SAY("the filter was installed but is not effective");
         return -EIO;
     }
-    SAY("%u instructions, unshare is refused under them", count);
+    SAY("%u instructions, unshare is denied under them", count);
     return 0;
 }
 

@@ -260,7 +260,7 @@ static void fail_all(void *arg)
     struct pending *list = n->pending;
     n->pending = NULL;
     err_set(&err, ERR_CAPACITY, EPIPE,
-            "the launcher process ended %u times in a row and is started again after a pause (see the log): try again",
+            "the launcher process exited %u times in a row and is restarted after a pause (see the log): try again",
             n->quick_ends);
     while (list) {
         CLEANUP(pending_free_p) struct pending *p = list;
@@ -478,7 +478,7 @@ static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
     (void)n;
     int r = b->has_cgroup ? cgroup_stats_get(&b->cgroup, &cg) : 0;
     if (r < 0 && r != -ENOENT)
-        return err_sys(err, r, "read the figures of box %s", b->name);
+        return err_sys(err, r, "read the metrics of box %s", b->name);
     traffic_read(b->pid, WIRE_SINK, &out);       /* what goes out is counted by who carries it */
     if (r == -ENOENT || poll(&alive, 1, 0) != 0) /* asked last, so that no other process's figures get through */
         return err_set(err, ERR_GONE, 0, "box %s has ended", b->name);
@@ -750,7 +750,7 @@ static int await_handshake(struct native *n, struct err *err)
         return err_sys(err, r < 0 ? -errno : -ETIMEDOUT, "wait for the launcher");
     ssize_t got = seqsock_recv(n->launcher.sock, &rep, sizeof(rep), NULL, 0, &n_fds);
     if (got <= 0)
-        return err_set(err, ERR_INTERNAL, EPIPE, "the launcher ended at its start");
+        return err_set(err, ERR_INTERNAL, EPIPE, "the launcher exited at its start");
     r = wire_reply_check(&rep, (size_t)got, err);
     if (r < 0)
         return r;
@@ -828,7 +828,7 @@ static void resume_with(struct native *n, struct pending *waiting)
     for (const struct box *b = n->boxes; b; b = b->next)
         adopt_again(n, b);
     sweep_again(n, waiting);
-    err_set(&err, ERR_CAPACITY, EPIPE, "the launcher process was restarted in the middle of this: try again");
+    err_set(&err, ERR_CAPACITY, EPIPE, "the launcher process was restarted during the call: try again");
     while (waiting) {
         struct pending *p = waiting;
         waiting = p->next;
@@ -882,7 +882,7 @@ static void on_launcher_gone(struct native *n)
     end_launcher(n);
     n->quick_ends = is_quick ? n->quick_ends + 1 : 0;
     if (n->quick_ends > QUICK_ENDS_MAX) {
-        start_later(n, "it ended too often in a row");
+        start_later(n, "it exited too often in a row");
         return;
     }
     if (start_again(n, &err) < 0) {

@@ -235,7 +235,7 @@ static void on_stage(struct launcher *l, struct native_box *c)
         err_sys(&err, r, "%s", rep.text);
     } else {
         err_set(&err, ERR_CAPACITY, 0,
-                "the box ended while it was made: it was killed, or its memory limit is too small; try again");
+                "the box exited while it was created: it was killed, or its memory limit is too small; try again");
     }
     end_box(l, c);
     if (is_waited_for)
@@ -253,7 +253,7 @@ static void unfreeze(struct native_box *c)
 static int freeze(struct native_box *c, struct err *err)
 {
     if (!c->has_cgroup)
-        return err_set(err, ERR_UNSUPPORTED, 0, "this host gives us no control group to pause boxes with");
+        return err_set(err, ERR_UNSUPPORTED, 0, "this host provides no cgroup to pause boxes with");
     int r = cgroup_freeze(&c->cgroup, FREEZE_MS);
     if (r == -ETIMEDOUT)
         return err_set(err, ERR_CAPACITY, ETIMEDOUT,
@@ -265,7 +265,7 @@ static void on_adopt(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct native_box *c = NULL;
-    int r = find(l, q->name) ? err_set(&err, ERR_CONFLICT, 0, "box %s is adopted already", q->name)
+    int r = find(l, q->name) ? err_set(&err, ERR_CONFLICT, 0, "box %s is already adopted", q->name)
                              : native_box_adopt(&l->site, q, &c, &err);
     if (r < 0 || !c) {
         reply_error(WIRE_ADOPT, q->number, r, &err);
@@ -319,7 +319,7 @@ static int rename_box(const struct native_box *c, const char *hostname, struct e
 {
     if (geteuid() == 0 ? rename_here(c, hostname) : rename_in_child(c, hostname))
         return 0;
-    return err_set(err, ERR_INTERNAL, 0, "box %s did not take the name %s", c->name, hostname);
+    return err_set(err, ERR_INTERNAL, 0, "box %s: cannot set the host name %s", c->name, hostname);
 }
 
 static int change(struct native_box *c, const struct wire_request *q, struct err *err)
@@ -375,7 +375,7 @@ static bool refuse_leftover(const struct native_box *c, const struct wire_reques
     };
     if (!promote_leftover(c, p.folder))
         return false;
-    snprintf(p.text, sizeof(p.text), "%s of a former capture was not taken into the image store", p.folder);
+    snprintf(p.text, sizeof(p.text), "%s of a former capture was not added to the image store", p.folder);
     reply(&p, NULL, 0);
     return true;
 }
@@ -689,7 +689,7 @@ static int lock_folder(int run_fd, struct err *err)
         if (errno != EWOULDBLOCK || tries >= LOCK_TRIES) {
             int e = errno;
             (void)close(fd);
-            return err_sys(err, -e, "the launcher of another server is still at work in this data folder");
+            return err_sys(err, -e, "the launcher of another server still uses this data folder");
         }
         (void)poll(NULL, 0, 5);
     }
@@ -745,7 +745,7 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
     struct native_box_site *s = &l->site;
     struct rlimit files;
     if (argc != 5 || strlen(argv[2]) >= sizeof(s->data_dir) || strlen(argv[3]) >= sizeof(s->image_dir))
-        return err_set(err, ERR_INVALID, 0, "the launcher is started by the server only: iii serve");
+        return err_set(err, ERR_INVALID, 0, "only the server starts the launcher: iii serve");
     snprintf(s->data_dir, sizeof(s->data_dir), "%s", argv[2]);
     snprintf(s->image_dir, sizeof(s->image_dir), "%s", argv[3]);
     unsigned long pool = strtoul(argv[4], NULL, 10);

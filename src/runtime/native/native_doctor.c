@@ -56,7 +56,7 @@ static const struct check checks[] = {
     { "veth", doctor_probe_veth, EXTRA, "modprobe veth" },
     { "data folder", doctor_probe_data_dir, ALWAYS, "set III_DATA_DIR to a folder this user may write" },
     { "state", doctor_probe_state, EXTRA,
-      "look at the log of the start that found it, take from it what you need, then remove the file" },
+      "see the log of the start that found it, copy what you need, then remove the file" },
     { "disk space", doctor_probe_disk, EXTRA, "free at least 1 GiB on the data folder's disk" },
     { "open files", doctor_probe_files, EXTRA, "ulimit -Hn 65536, or LimitNOFILE=65536 in the unit" },
 };
@@ -95,7 +95,7 @@ static void run_probe(doctor_probe_fn *probe, const struct doctor_env *env, stru
     if (pid < 0)
         shared->result = -EAGAIN;
     else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        (void)snprintf(shared->detail, sizeof shared->detail, "no answer within %d s", PROBE_SECONDS);
+        (void)snprintf(shared->detail, sizeof shared->detail, "no response within %d s", PROBE_SECONDS);
     if (shared->result < 0 && !shared->detail[0])
         (void)snprintf(shared->detail, sizeof shared->detail, "%s", strerror(-shared->result));
 }

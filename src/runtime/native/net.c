@@ -19,7 +19,7 @@
 #include "runtime/native/box_visit.h"
 #include "runtime/visit.h"
 
-_Static_assert(VISIT_FDS_MAX == (int)EGRESS_REDIRECT_FDS, "a visit brings both sockets of a way out");
+_Static_assert(VISIT_FDS_MAX == (int)EGRESS_REDIRECT_FDS, "a visit brings both egress sockets");
 
 struct native_net {
     struct native_net *next;
@@ -43,7 +43,7 @@ int native_net_make(struct native_net **nets, struct native_box_site *site, cons
     if (!site->is_root)
         return err_set(
             err, ERR_UNSUPPORTED, 0,
-            "networks need a server that runs as root: an ordinary user has no rights over two sandboxes at once");
+            "networks need a server that runs as root: an unprivileged user has no rights over two sandboxes at once");
     int r = bridge_make(&ns, err);
     if (r < 0)
         return r;
@@ -123,7 +123,7 @@ static int open_inside(void *arg, struct err *err)
     if (r < 0)
         return r;
     if ((r = make_sink()) < 0)
-        return err_sys(err, r, "make the way out of box %s", c->name);
+        return err_sys(err, r, "set up egress of box %s", c->name);
     if ((r = egress_redirect_open(&way, fds, err)) < 0)
         return err_wrap(err, r, "box %s", c->name);
     r = visit_send(fds, EGRESS_REDIRECT_FDS); /* ours end with this process */
@@ -134,6 +134,6 @@ int native_net_egress_redirect(struct native_box *c, int ret_fds[EGRESS_REDIRECT
 {
     int r = visit_run(open_inside, c, ret_fds, err);
     if (r >= 0 && (ret_fds[EGRESS_REDIRECT_TCP] < 0 || ret_fds[EGRESS_REDIRECT_DNS] < 0))
-        r = err_set(err, ERR_INTERNAL, 0, "the sockets of box %s got lost", c->name);
+        r = err_set(err, ERR_INTERNAL, 0, "the sockets of box %s were lost", c->name);
     return r;
 }

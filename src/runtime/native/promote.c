@@ -203,7 +203,7 @@ static int find_mounts(struct swap *s, struct err *err)
             continue;
         char *end = strchr(path, ' ');
         if (!end || path[0] != '/' || path[1] == ' ')
-            return err_set(err, ERR_CONFLICT, EBUSY, "something is mounted over the root of box %s", s->c->name);
+            return err_set(err, ERR_CONFLICT, EBUSY, "another mount covers the root of box %s", s->c->name);
         *end = '\0';
         unescape(path);
         r = add_mount(s, id, path, err);
@@ -320,7 +320,7 @@ static int make_folders(struct native_box *c, const char *former, char upper[32]
 {
     struct stat st;
     if (fstatat(c->box, former, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return err_sys(err, -errno, "look at the writable layer of box %s", c->name);
+        return err_sys(err, -errno, "inspect the writable layer of box %s", c->name);
     for (unsigned g = generation(former) + 1; g < GENERATION_MAX; g++) {
         snprintf(upper, 32, "upper-%u", g);
         snprintf(work, 32, "work-%u", g);

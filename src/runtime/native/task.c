@@ -179,7 +179,7 @@ int native_task_copy(struct native_task_list *l, struct native_box_site *site, c
     snprintf(res->upper, sizeof(res->upper), "%s", upper);
     res->has_disk = box->has_disk;
     res->number = number;
-    res->result = err_set(&res->err, ERR_CAPACITY, 0, "the copy of box %s was cut short: try again", box->name);
+    res->result = err_set(&res->err, ERR_CAPACITY, 0, "the copy of box %s was interrupted: try again", box->name);
     snprintf(res->folder, sizeof(res->folder), "boxes/tmp-%d-%u", (int)getpid(), l->counter++);
     r = native_task_start(l, site, c, err);
     if (r < 0)
@@ -197,7 +197,7 @@ int native_task_count(struct native_task_list *l, struct native_box_site *site, 
     snprintf(res->name, sizeof(res->name), "%s", box->name);
     res->is_count = true;
     res->number = number;
-    res->result = err_set(&res->err, ERR_CAPACITY, 0, "the count of box %s was cut short: try again", box->name);
+    res->result = err_set(&res->err, ERR_CAPACITY, 0, "measuring box %s was interrupted: try again", box->name);
     c->pids = xzalloc(NATIVE_DISK_USAGE_PIDS_MAX * sizeof(*c->pids));
     c->n_pids = box->has_cgroup ? cgroup_pids(&box->cgroup, c->pids, NATIVE_DISK_USAGE_PIDS_MAX) : 0;
     int r = native_task_start(l, site, c, err);

@@ -68,7 +68,7 @@ static int enter_namespaces(const struct plan *p)
     char uids[64], gids[64];
     bool is_root = p->uid == 0;
     if (unshare(CLONE_NEWNS | (is_root ? 0 : CLONE_NEWUSER)) < 0)
-        return complain(is_root ? "a mount namespace" : "a user namespace: an ordinary user needs one for this",
+        return complain(is_root ? "a mount namespace" : "a user namespace: an unprivileged user needs one for this",
                         -errno);
     (void)snprintf(uids, sizeof(uids), "0 %u 1", (unsigned)p->uid);
     (void)snprintf(gids, sizeof(gids), "0 %u 1", (unsigned)p->gid);

@@ -134,7 +134,7 @@ int bzimage_inflate(const uint8_t *data, size_t len, int out, size_t max, const 
         return err_set(err, ERR_INVALID, 0, "%s cannot be unpacked: %s", what, why ? why : "damaged");
     }
     if (archive_filter_count(a) < 2) /* only the one that reads: it is not compressed in a way we know */
-        return err_set(err, ERR_INVALID, 0, "%s is packed in a way other than gzip, xz, zstd or lz4", what);
+        return err_set(err, ERR_INVALID, 0, "%s: unknown compression; gzip, xz, zstd and lz4 are supported", what);
     return copy_out(a, out, max, what, err);
 }
 
@@ -161,10 +161,10 @@ int bzimage_check_elf(const uint8_t *data, size_t len, bool *ret_is_pvh, struct 
 {
     Elf64_Ehdr e;
     if (!bzimage_is_elf(data, len))
-        return err_set(err, ERR_INVALID, 0, "the kernel is no ELF file");
+        return err_set(err, ERR_INVALID, 0, "the kernel is not an ELF file");
     memcpy(&e, data, sizeof(e));
     if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != ELFDATA2LSB || e.e_machine != EM_X86_64)
-        return err_set(err, ERR_INVALID, 0, "the kernel is not one for x86-64");
+        return err_set(err, ERR_INVALID, 0, "the kernel is not for x86-64");
     if (e.e_phentsize != sizeof(Elf64_Phdr) || e.e_phnum == 0 || e.e_phnum > 64 || e.e_phoff > len ||
         (size_t)e.e_phnum * sizeof(Elf64_Phdr) > len - e.e_phoff)
         return err_set(err, ERR_INVALID, 0, "the kernel's ELF header is damaged");
@@ -195,7 +195,7 @@ static int view_open(int fd, size_t max, struct view *ret, struct err *err)
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
-        return err_set(err, ERR_INVALID, 0, "the kernel is no file, or an empty one");
+        return err_set(err, ERR_INVALID, 0, "the kernel is not a file, or is empty");
     if ((uint64_t)st.st_size > max)
         return err_set(err, ERR_TOO_LARGE, 0, "the kernel is larger than %zu MiB", max >> 20);
     void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

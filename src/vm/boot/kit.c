@@ -155,7 +155,7 @@ static int open_files(int kit, const char *data_dir, const json_t *facts, struct
     (void)snprintf(path, sizeof(path), "%s/vmlinux", kernel);
     ret->kernel_bytes = is_key(kernel) ? size_of(kit, path) : -1;
     if (ret->kernel_bytes <= 0)
-        return err_set(err, ERR_UNSUPPORTED, 0, "the kernel for microVMs is gone from %s/" VM_KIT_FOLDER ": " WAY_OUT,
+        return err_set(err, ERR_UNSUPPORTED, 0, "the kernel for microVMs is missing in %s/" VM_KIT_FOLDER ": " WAY_OUT,
                        data_dir);
     ret->kernel = xasprintf("%s/" VM_KIT_FOLDER "/%s", data_dir, path);
     (void)snprintf(path, sizeof(path), INITRAMFS "%.*s", KEY_LEN, key);
@@ -365,7 +365,7 @@ int vm_kit_make(const char *data_dir, const char *setting, vm_kernel_say_fn *say
         return kit;
     CLEANUP(close_fd_p) int lock = openat(kit, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
-        return err_set(err, ERR_CONFLICT, 0, "another `iii vm setup` is at work in %s/" VM_KIT_FOLDER, data_dir);
+        return err_set(err, ERR_CONFLICT, 0, "another `iii vm setup` is running in %s/" VM_KIT_FOLDER, data_dir);
     int r = vm_kernel_choose(setting, say, arg, &k, err);
     if (r < 0)
         return r;

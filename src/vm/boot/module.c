@@ -176,7 +176,7 @@ int vm_module_depends(const uint8_t *data, size_t len, char *ret, size_t size, s
     Elf64_Ehdr e;
     Elf64_Shdr names, s;
     if (!data || !bzimage_is_elf(data, len))
-        return err_set(err, ERR_INVALID, 0, "it is no ELF file");
+        return err_set(err, ERR_INVALID, 0, "it is not an ELF file");
     memcpy(&e, data, sizeof(e));
     if (e.e_shentsize != sizeof(s) || e.e_shnum > SECTION_MAX || e.e_shstrndx >= e.e_shnum || e.e_shoff > len ||
         (size_t)e.e_shnum * sizeof(s) > len - e.e_shoff || !section_at(data, len, &e, e.e_shstrndx, &names) ||

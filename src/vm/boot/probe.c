@@ -80,10 +80,10 @@ bool vm_probe_may_kvm(char *why, size_t size)
         (void)snprintf(why, size, "/dev/kvm: %s%s", strerror(sys),
                        sys == EACCES ? " (is this user in its group?)" : "");
     else if (ioctl(kvm, KVM_GET_API_VERSION, 0) != KVM_API_VERSION)
-        (void)snprintf(why, size, "/dev/kvm does not answer as KVM");
+        (void)snprintf(why, size, "/dev/kvm is not KVM");
     else if (is_for_root_only(kvm))
         (void)snprintf(why, size,
-                       "only root may use /dev/kvm, and no monitor is root: chgrp kvm /dev/kvm, chmod 660 /dev/kvm");
+                       "only root may use /dev/kvm, and no VMM is root: chgrp kvm /dev/kvm, chmod 660 /dev/kvm");
     return why[0] == '\0';
 }
 
@@ -275,19 +275,19 @@ static int await_reply(struct guest *g, uint64_t nonce, int64_t limit_ms, struct
         struct pollfd fds[3] = { { g->pidfd, POLLIN, 0 }, { g->agent[0], POLLIN, 0 }, { g->console[0], POLLIN, 0 } };
         int64_t left = (until - clock_mono_us()) / 1000;
         if (left <= 0)
-            return err_set(err, ERR_TIMEOUT, 0, "the guest did not answer in %lld s; its console said: %s",
+            return err_set(err, ERR_TIMEOUT, 0, "the guest did not answer in %lld s; its console: %s",
                            (long long)limit_ms / 1000, last_words(g));
         if (poll(fds, 3, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR)
             return err_sys(err, -errno, "wait for a guest");
         hear(g);
         ssize_t n = fds[1].revents ? recv(g->agent[0], chunk, sizeof(chunk), MSG_DONTWAIT) : 0;
         int r = n > 0 ? buf_add(&in, chunk, (size_t)n) : 0;
-        r = r < 0 ? err_set(err, ERR_UPSTREAM, EBADMSG, "the guest's agent sends no answer but other bytes")
+        r = r < 0 ? err_set(err, ERR_UPSTREAM, EBADMSG, "the guest's agent does not answer but sends other bytes")
                   : find_reply(&in, nonce, err);
         if (r != 0)
             return r < 0 ? r : 0;
         if (fds[0].revents)
-            return err_set(err, ERR_UPSTREAM, 0, "the virtual machine ended by itself; it said: %s", last_words(g));
+            return err_set(err, ERR_UPSTREAM, 0, "the VM stopped; its console: %s", last_words(g));
     }
 }
 
@@ -313,7 +313,7 @@ int vm_probe_boot(const struct vm_kit *k, bool is_kvm, int64_t limit_ms, int64_t
     (void)close(steal_fd(&g.agent[1]));
     (void)close(steal_fd(&g.console[1])); /* both the monitor's */
     if ((r = handshake(&g, &nonce)) < 0)
-        return err_sys(err, r, "greet a guest");
+        return err_sys(err, r, "connect to a guest");
     if ((r = await_reply(&g, nonce, limit_ms, err)) < 0)
         return r;
     *ret_ms = (clock_mono_us() - begun) / 1000;

@@ -46,8 +46,8 @@ static void on_probed(void *arg, const struct vm_tool_wire_reply *reply, const i
     (void)fds; /* it has none */
     vm->is_probing = false;
     if (!take(vm))
-        (void)snprintf(vm->slow_why, sizeof(vm->slow_why), "it could not be found out whether KVM is real: %.180s",
-                       err ? err->msg : "the kit has changed meanwhile");
+        (void)snprintf(vm->slow_why, sizeof(vm->slow_why), "cannot determine whether KVM works: %.180s",
+                       err ? err->msg : "the kit has changed");
     if (!vm->is_ending)
         log_event(vm->site.is_kvm ? LOG_INFO : LOG_WARN, vm->site.is_kvm ? "backend.kvm" : "backend.slow", "backend",
                   vm->base.ops->name, "machines", vm->site.is_kvm ? "run by the CPU" : "emulated", "why", vm->slow_why,

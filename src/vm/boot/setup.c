@@ -135,7 +135,7 @@ int vm_setup_status(const char *data_dir, const char *jailer, bool is_json)
         r = err_set(
             &err, ERR_UNSUPPORTED, 0,
             "the kernel %s is there, but nobody has looked for KVM since this host was booted: run `iii vm setup`, or "
-            "start the server, which looks by itself",
+            "start the server, which checks automatically",
             k.version);
     if (r < 0)
         return fail(is_json, &err);

@@ -345,7 +345,7 @@ static void begin_join(struct vm_net_op *op)
         (void)err_set(&err, ERR_NOT_FOUND, 0, "network %s is not set up", op->net_id);
     else if (op->nic == VM_TOOL_WIRE_NICS)
         (void)err_set(&err, ERR_CAPACITY, 0,
-                      "sandbox %s is in %u networks, as many as a virtual machine has interfaces for: disconnect it "
+                      "sandbox %s is in %u networks, the maximum of a VM: disconnect it "
                       "from one",
                       box->id, VM_TOOL_WIRE_NICS - 1);
     if (!s || err.code) {
@@ -429,7 +429,7 @@ void vm_net_resumed(struct box *box)
 void vm_net_forget_box(struct box *box)
 {
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_GONE, 0, "the machine of sandbox %s has ended", box->id);
+    (void)err_set(&err, ERR_GONE, 0, "the VM of sandbox %s has exited", box->id);
     for (struct vm_net_op *op; (op = box->net_ops);) {
         box->net_ops = op->next;
         tell_later(op->vm, op->fn, op->arg, &err);

@@ -223,15 +223,15 @@ struct place {
 static int enter(const struct vm_tap_instance *m, struct err *err)
 {
     if (!m->is_root && setns(m->pidfd, CLONE_NEWUSER) < 0)
-        return err_sys(err, -errno, "join the machine's user namespace");
-    return setns(m->pidfd, CLONE_NEWNET) < 0 ? err_sys(err, -errno, "join the machine's network namespace") : 0;
+        return err_sys(err, -errno, "join the VM's user namespace");
+    return setns(m->pidfd, CLONE_NEWNET) < 0 ? err_sys(err, -errno, "join the VM's network namespace") : 0;
 }
 
 static int no_tap(unsigned nic, struct err *err)
 {
     return err_set(err, ERR_UNSUPPORTED, 0,
-                   "nothing is behind interface %u of this machine (it was made by another release, or this host had "
-                   "no " VM_TAP_DEVICE " then): make a new sandbox",
+                   "interface %u of this VM is not connected (it was made by another release, or this host had "
+                   "no " VM_TAP_DEVICE " then): create a new sandbox",
                    nic);
 }
 
@@ -313,9 +313,9 @@ static int open_ns(const struct vm_tap_instance *m, struct err *err)
     (void)snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)m->pid);
     CLEANUP(close_fd_p) int ns = open(path, O_RDONLY | O_CLOEXEC);
     if (ns < 0)
-        return err_sys(err, -errno, "open the machine's network namespace");
+        return err_sys(err, -errno, "open the VM's network namespace");
     if (poll(&p, 1, 0) != 0) /* asked last: if it still lives, the number was its own */
-        return err_set(err, ERR_GONE, 0, "the machine has ended");
+        return err_set(err, ERR_GONE, 0, "the VM has ended");
     return steal_fd(&ns);
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/egress_redirect.h"
 #include "vm/tool_wire.h"
 
-_Static_assert((int)EGRESS_REDIRECT_FDS == (int)VM_TOOL_WIRE_REPLY_FDS, "a reply brings both sockets of a way out");
+_Static_assert((int)EGRESS_REDIRECT_FDS == (int)VM_TOOL_WIRE_REPLY_FDS, "a reply brings both egress sockets");
 
 #define VM_TAP_FOLDER "/dev/net"
 #define VM_TAP_DEVICE VM_TAP_FOLDER "/tun"

@@ -68,17 +68,15 @@ void vm_compat_note(const struct vm *vm, bool is_kvm, struct vm_image *image)
 int vm_compat_check(const struct vm *vm, const struct vm_image *image, struct err *err)
 {
     if (image->shape != shape_of(vm))
-        return err_set(
-            err, ERR_CONFLICT, 0,
-            "it was saved by another version of this server, whose machines have other devices (%u, not %u): "
-            "restore it there, or make it anew",
-            image->shape, shape_of(vm));
-    if (image->is_kvm && !vm->site.is_kvm)
         return err_set(err, ERR_CONFLICT, 0,
-                       "it was saved while the CPU ran it, and here machines are emulated (%.120s)", vm->slow_why);
+                       "it was saved by another version of this server, whose VMs have other devices (%u, not %u): "
+                       "restore it there, or create it again",
+                       image->shape, shape_of(vm));
+    if (image->is_kvm && !vm->site.is_kvm)
+        return err_set(err, ERR_CONFLICT, 0, "it was saved with KVM, and here VMs are emulated (%.120s)", vm->slow_why);
     if (image->is_kvm && *image->cpu && *vm->cpu && strcmp(image->cpu, vm->cpu) != 0)
         return err_set(err, ERR_CONFLICT, 0,
-                       "it was saved on a CPU \"%s\", and this one is \"%s\": it cannot go on here", image->cpu,
+                       "it was saved on a CPU \"%s\", and this one is \"%s\": it cannot resume here", image->cpu,
                        vm->cpu);
     return 0;
 }

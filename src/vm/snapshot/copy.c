@@ -56,7 +56,7 @@ int vm_copy_file(int from, int to, uint64_t min, uint64_t max, const char *what,
     struct stat st;
     int r = fstat(from, &st) < 0 ? -errno : 0;
     if (r == 0 && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < min || (uint64_t)st.st_size > max))
-        return err_set(err, ERR_UPSTREAM, EBADMSG, "%s has %lld bytes, and must have %llu to %llu", what,
+        return err_set(err, ERR_UPSTREAM, EBADMSG, "%s has %lld bytes, allowed are %llu to %llu", what,
                        (long long)st.st_size, (unsigned long long)min, (unsigned long long)max);
     if (r == 0 && (ftruncate(to, 0) < 0 || ftruncate(to, st.st_size) < 0))
         r = -errno;

@@ -106,7 +106,7 @@ int vm_image_file_seal(const char *folder, const char *to, const struct vm_image
     CLEANUP(free_p) char *text = json_write(record, &len);
     CLEANUP(close_fd_p) int fd = open(meta, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 || write(fd, text, len) != (ssize_t)len || rename(folder, to) < 0)
-        return err_sys(err, -errno, "keep the machine in %s", to);
+        return err_sys(err, -errno, "save the VM in %s", to);
     return 0;
 }
 
@@ -128,7 +128,7 @@ int vm_image_file_parse(const char *text, size_t len, struct vm_image *ret, int6
     if (memory_mb < VM_TOOL_WIRE_MEMORY_MIN || memory_mb > VM_TOOL_WIRE_MEMORY_MAX || cpus < 1 ||
         cpus > VM_TOOL_WIRE_CPUS_MAX || disk_mb < 0 || disk_mb > VM_TOOL_WIRE_DISK_MB ||
         !is_base(base)) /* the last is part of a path */
-        return err_set(err, ERR_CONFLICT, 0, "it describes no machine that could be");
+        return err_set(err, ERR_CONFLICT, 0, "it does not describe a possible VM");
     *ret = (struct vm_image){ .memory_mb = (uint32_t)memory_mb,
                               .cpus = (uint32_t)cpus,
                               .disk_mb = (uint32_t)disk_mb,
@@ -151,7 +151,7 @@ int vm_image_file_load(const char *folder, struct vm_image *ret, struct err *err
     CLEANUP(close_fd_p) int fd = open(meta, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
     if (n < 0 || stat(ram, &st) < 0)
-        return err_set(err, ERR_NOT_FOUND, 0, "there is no machine in %s", folder);
+        return err_set(err, ERR_NOT_FOUND, 0, "there is no VM in %s", folder);
     int r = vm_image_file_parse(text, (size_t)n, &image, &changed, err);
     if (r < 0)
         return err_wrap(err, r, "%s", meta);

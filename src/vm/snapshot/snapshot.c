@@ -156,7 +156,7 @@ static void on_copied(void *arg, int fd, const struct err *err)
     if (fd >= 0)
         (void)close(fd); /* the receiver has the file open already */
     if (!err && (!s->source || s->vm->is_ending))
-        (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox was removed while it was saved");
     release_source(s);
     CLEANUP(free_p) char *path = xasprintf("%s/state", s->image.folder);
     CLEANUP(close_fd_p) int state = err || why.code ? NO_FD : vm_image_file_make(path, 0, &why);
@@ -215,7 +215,7 @@ static void transfer(struct vm_saving *s)
     struct err why = ERR_INIT;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0) {
-        (void)err_sys(&why, -errno, "save a virtual machine");
+        (void)err_sys(&why, -errno, "save a VM");
         finish(s, &why);
         return;
     }
@@ -246,7 +246,7 @@ static void on_receiver(void *arg, const struct err *err)
         s->receiver = NULL;
     bool is_gone = !s->source || s->vm->is_ending;
     if (is_gone)
-        (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox was removed while it was saved");
     if (err || is_gone)
         finish(s, err ? err : &why);
     else if (s->vm->site.vmm->can_save_live && s->source->is_kvm)
@@ -266,7 +266,7 @@ static void on_apart_copied(void *arg, int fd, const struct err *err)
     if (fd >= 0)
         (void)close(fd); /* complete */
     if (!err && (!s->source || s->vm->is_ending)) {
-        (void)err_set(&gone, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
+        (void)err_set(&gone, ERR_NOT_FOUND, 0, "the sandbox was removed while it was saved");
         err = &gone;
     }
     finish(s, err);
@@ -341,8 +341,7 @@ static bool refuse_volumes(struct box *box, box_image_fn *fn, void *arg)
         return false;
     struct refusal *r = xzalloc(sizeof(*r));
     *r = (struct refusal){ .fn = fn, .arg = arg };
-    (void)err_set(&r->err, ERR_CONFLICT, 0,
-                  "sandbox %s has volumes attached, which a saved machine cannot take along: detach them first",
+    (void)err_set(&r->err, ERR_CONFLICT, 0, "sandbox %s has volumes attached, which cannot be saved: detach them first",
                   box->id);
     loop_defer(box->vm->base.loop, tell_refusal, r);
     return true;
@@ -392,7 +391,7 @@ void vm_snapshot_forget_box(struct box *box)
 {
     struct err gone = ERR_INIT;
     struct vm_saving *next;
-    (void)err_set(&gone, ERR_NOT_FOUND, 0, "the sandbox went while it was saved");
+    (void)err_set(&gone, ERR_NOT_FOUND, 0, "the sandbox was removed while it was saved");
     for (struct vm_saving *s = box->vm->savings; s; s = next) {
         next = s->next;
         if (s->source != box)

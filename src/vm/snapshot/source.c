@@ -166,7 +166,7 @@ static void boot_failed(struct vm_source *s, const struct err *err)
     struct err why = *err;
     CLEANUP(free_p) char *words = vm_instance_words(s->instance);
     size_t len = strlen(words);
-    (void)err_wrap(&why, 0, "boot a virtual machine (its console: %s)",
+    (void)err_wrap(&why, 0, "boot a VM (its console: %s)",
                    len ? words + (len > WORDS_SHORT ? len - WORDS_SHORT : 0) : "nothing");
     finish(s, &why);
 }
@@ -329,8 +329,7 @@ static int name_layers(struct vm_source *s, const struct box_plan *plan, struct 
             return err_set(err, ERR_INVALID, 0, "layer %.100s is not in the image folder", layer);
         size_t n = strlen(layer + skip + 1) + 1;
         if (len + n > VM_TOOL_WIRE_EXTRA_MAX || i >= VM_TOOL_WIRE_LAYERS_MAX)
-            return err_set(err, ERR_TOO_LARGE, 0, "an image of %zu layers is too large for a virtual machine",
-                           plan->n_layers);
+            return err_set(err, ERR_TOO_LARGE, 0, "an image of %zu layers is too large for a VM", plan->n_layers);
         memcpy(s->extra + len, layer + skip + 1, n);
         len += n;
     }

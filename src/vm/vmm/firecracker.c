@@ -100,7 +100,7 @@ static void refuse(struct vmm *m, vmm_fn *fn, void *arg, const struct err *err)
 static int begin(struct vmm *m, vmm_fn *fn, void *arg, struct err *err)
 {
     if (m->fn)
-        return err_set(err, ERR_CONFLICT, 0, "the monitor of machine %s is busy with something else", m->q.name);
+        return err_set(err, ERR_CONFLICT, 0, "the VMM of VM %s is busy with something else", m->q.name);
     m->fn = fn;
     m->arg = arg;
     return 0;
@@ -243,8 +243,7 @@ static int check_state(const struct vmm *m, const json_t *info, bool is_new, str
     bool is_fresh = strcmp(state, "Not started") == 0;
     bool is_running = strcmp(state, "Running") == 0 || strcmp(state, "Paused") == 0;
     if (strcmp(json_get_str(info, "id", ""), m->q.name) != 0)
-        return err_set(err, ERR_UPSTREAM, 0, "the Firecracker behind the API socket is not that of machine %s",
-                       m->q.name);
+        return err_set(err, ERR_UPSTREAM, 0, "the Firecracker behind the API socket is not that of VM %s", m->q.name);
     if (is_new && is_too_old(version))
         return err_set(
             err, ERR_UNSUPPORTED, 0,
@@ -252,10 +251,10 @@ static int check_state(const struct vmm *m, const json_t *info, bool is_new, str
             "older ones",
             version, MAJOR_MIN, MINOR_MIN);
     if (is_new ? !is_fresh : !is_running)
-        return err_set(err, ERR_UPSTREAM, 0, "the Firecracker of machine %s is %s", m->q.name,
+        return err_set(err, ERR_UPSTREAM, 0, "the Firecracker of VM %s is %s", m->q.name,
                        is_fresh     ? "not started"
                        : is_running ? "running already"
-                                    : "in a state that is not known");
+                                    : "in an unknown state");
     return 0;
 }
 
@@ -408,7 +407,7 @@ static int job_new(struct vmm *m, int state_fd, int ram_fd, struct err *err)
         r = j->ram = make_file(m->box_fd, MEMORY_FILE);
     if (r < 0) {
         job_free(j);
-        return err_sys(err, r, "make the files of a machine's state");
+        return err_sys(err, r, "make the files of a VM's state");
     }
     m->job = j;
     return 0;
@@ -442,9 +441,9 @@ static void work(void *arg)
 {
     struct job *j = arg;
     j->result = vm_copy_file(j->is_load ? j->kept_state : j->state, j->is_load ? j->state : j->kept_state, 1, STATE_MAX,
-                             "the machine's state", &j->err);
+                             "the VM's state", &j->err);
     if (j->result == 0 && j->ram >= 0)
-        j->result = vm_copy_file(j->ram, j->kept_ram, j->ram_bytes, j->ram_bytes, "the machine's memory", &j->err);
+        j->result = vm_copy_file(j->ram, j->kept_ram, j->ram_bytes, j->ram_bytes, "the VM's memory", &j->err);
 }
 
 static void on_worked(void *arg)
@@ -473,7 +472,7 @@ static void start_work(void *arg)
     if (r == 0)
         return;
     j->is_working = false;
-    (void)err_sys(&err, r, "copy a machine's state");
+    (void)err_sys(&err, r, "copy a VM's state");
     end_transfer(j->vmm, &err);
 }
 
@@ -513,7 +512,7 @@ static void firecracker_save(struct vmm *m, int state_fd, bool with_ram, vmm_fn 
 {
     struct err err = ERR_INIT;
     if (with_ram || !(m->q.flags & VM_TOOL_WIRE_SHARED_RAM)) {
-        (void)err_set(&err, ERR_UNSUPPORTED, 0, "Firecracker saves the memory of a machine into a file of its own");
+        (void)err_set(&err, ERR_UNSUPPORTED, 0, "Firecracker saves the memory of a VM into a file of its own");
         refuse(m, fn, arg, &err);
     } else if (begin_transfer(m, state_fd, NO_FD, fn, arg) == 0) {
         put_create(m, VMM_RAM_PATH);
@@ -530,7 +529,7 @@ static void firecracker_load(struct vmm *m, int state_fd, bool with_ram, vmm_fn 
 {
     struct err err = ERR_INIT;
     if (with_ram) {
-        (void)err_set(&err, ERR_UNSUPPORTED, 0, "Firecracker loads the memory of a machine from a file of its own");
+        (void)err_set(&err, ERR_UNSUPPORTED, 0, "Firecracker loads the memory of a VM from a file of its own");
         refuse(m, fn, arg, &err);
     } else if (begin_transfer(m, state_fd, NO_FD, fn, arg) == 0) {
         m->job->is_load = m->job->is_working = true;

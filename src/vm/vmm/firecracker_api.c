@@ -113,7 +113,7 @@ static void on_done(void *arg, struct http_client *http, const struct err *err)
     else if (status != (is_get ? 200 : 204))
         firecracker_api_fault(j->method, j->path, status, buf_text(&c->answer), c->answer.len, &why);
     else if (is_get && (json_read(buf_text(&c->answer), c->answer.len, &answer, NULL) < 0 || !json_is_object(answer)))
-        (void)err_set(&why, ERR_UPSTREAM, 0, "Firecracker answers GET %s with something that is no JSON object",
+        (void)err_set(&why, ERR_UPSTREAM, 0, "Firecracker answers GET %s with something that is not a JSON object",
                       j->path);
     finish(c, why.code ? NULL : answer, why.code ? &why : NULL);
 }
@@ -139,7 +139,7 @@ static void on_turn(void *arg)
                                        .body_max = FIRECRACKER_API_ANSWER_MAX };
     buf_clear(&c->answer);
     if (c->socket_fd < 0)
-        (void)err_set(&err, ERR_UPSTREAM, ENOTCONN, "Firecracker's API socket is not there");
+        (void)err_set(&err, ERR_UPSTREAM, ENOTCONN, "Firecracker's API socket does not exist");
     if (err.code || http_client_start(c->loop, &req, &events, c, &c->http, &err) < 0)
         finish(c, NULL, &err);
 }

@@ -95,7 +95,7 @@ static int clone_mounts(struct jail *j, struct err *err)
     if (j->q->flags & VM_TOOL_WIRE_KVM && !has_jailer(j)) /* it makes its own */
         j->kvm = mount_clone(AT_FDCWD, "/dev/kvm");
     if (j->q->flags & VM_TOOL_WIRE_TAPS && j->vmm->has_vsock && !has_jailer(j) && (j->tun = vm_tap_device(j->uid)) < 0)
-        return err_sys(err, j->tun, "make " VM_TAP_DEVICE " for the monitor");
+        return err_sys(err, j->tun, "make " VM_TAP_DEVICE " for the VMM");
     for (size_t i = 0; i < EXTRAS; i++) {
         CLEANUP(close_fd_p) int at = j->extra_from[i] ? open(j->extra_from[i], O_PATH | O_CLOEXEC) : NO_FD;
         j->extra[i] = j->extra_from[i] && at < 0 ? -errno : at < 0 ? NO_FD : mount_clone(at, "");
@@ -226,11 +226,11 @@ static int enter_root(struct jail *j, struct err *err)
     if (r >= 0)
         r = fill_root(j, root);
     if (r < 0)
-        return err_sys(err, r, "build the monitor's root");
+        return err_sys(err, r, "build the VMM's root");
     if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-        return err_sys(err, -errno, "enter the monitor's root");
+        return err_sys(err, -errno, "enter the VMM's root");
     r = mount_set(root, MOUNT_ATTR_RDONLY, NO_FD);
-    return r < 0 ? err_sys(err, r, "seal the monitor's root") : 0;
+    return r < 0 ? err_sys(err, r, "seal the VMM's root") : 0;
 }
 
 /* Out of the way of the places that are about to be taken. */
@@ -324,7 +324,7 @@ static int settle(struct jail *j, struct err *err)
     (void)umask(j->vmm->has_vsock ? 0 : 077); /* the daemon connects to the sockets it makes in its folder */
     int r = setsid() < 0 || setrlimit(RLIMIT_CORE, &core) < 0 ? -errno : limit_files();
     if (r < 0)
-        return err_sys(err, r, "set the monitor's limits");
+        return err_sys(err, r, "set the VMM's limits");
     r = place_fds(j);
     if (r < 0)
         return err_sys(err, r, "hand over descriptors");
@@ -341,7 +341,7 @@ static int become_vmm(struct jail *j, const char *program, struct vmm_args *args
     if (r < 0)
         return err_sys(err, r, "join the control group");
     if ((r = open_taps(j)) < 0)
-        return err_sys(err, r, "make the machine's interfaces with " VM_TAP_DEVICE);
+        return err_sys(err, r, "make the VM's interfaces with " VM_TAP_DEVICE);
     r = j->is_root ? 0 : clone_mounts(j, err);
     if (r >= 0)
         r = enter_root(j, err);
@@ -382,7 +382,7 @@ static int wait_for_exec(int report, struct err *err)
     if (n == 0)
         return 0;
     if (n != (ssize_t)sizeof(child))
-        return err_sys(err, -EIO, "hear of the monitor's start");
+        return err_sys(err, -EIO, "wait for the VMM's start");
     child.msg[sizeof(child.msg) - 1] = '\0';
     return err_set(err, child.code, 0, "%s", child.msg);
 }
@@ -450,7 +450,7 @@ int vm_jail_start(const struct vm_jail_plan *plan, struct vm_tool_wire_reply *re
     char where[4096], line[VMM_LINE_MAX];
     const char *program = j.vmm ? pick_program(&j, plan->site, where, sizeof(where)) : NULL;
     if (!program)
-        return err_set(err, ERR_UNSUPPORTED, 0, "%s is not installed", j.vmm ? j.vmm->program : "this monitor");
+        return err_set(err, ERR_UNSUPPORTED, 0, "%s is not installed", j.vmm ? j.vmm->program : "this VMM");
     memcpy(j.fds, plan->fds, sizeof(j.fds));
     j.uid = j.is_root ? vm_jail_uid_of(q->name) : getuid();
     j.gid = j.is_root ? j.uid : getgid();
@@ -462,7 +462,7 @@ int vm_jail_start(const struct vm_jail_plan *plan, struct vm_tool_wire_reply *re
         vm_jailer_argv(q->name, j.uid, NOFILE, &args);
     else
         j.vmm->argv(q, line, &args);
-    int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the monitor's command line is too long") : 0;
+    int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the VMM's command line is too long") : 0;
     if (r >= 0)
         r = filter_build(&j.filter, err); /* that of commands: what a monitor adds itself comes on top */
     if (r >= 0)

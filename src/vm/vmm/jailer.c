@@ -29,7 +29,7 @@ int vm_jailer_check(const char *setting, bool is_root, struct err *err)
     struct stat st;
     if (*setting != '/')
         return err_set(err, ERR_UNSUPPORTED, 0,
-                       "III_VM_JAILER is \"%.100s\": give the whole path of the jailer program, or \"off\"", setting);
+                       "III_VM_JAILER is \"%.100s\": set the full path of the jailer program, or \"off\"", setting);
     if (!is_root)
         return err_set(err, ERR_UNSUPPORTED, 0,
                        "%.100s needs root, since it makes device nodes and becomes another user: start the server as "
@@ -38,7 +38,7 @@ int vm_jailer_check(const char *setting, bool is_root, struct err *err)
     if (stat(setting, &st) < 0)
         return err_set(err, ERR_UNSUPPORTED, errno, "the jailer %.100s cannot be used: %s", setting, strerror(errno));
     if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111))
-        return err_set(err, ERR_UNSUPPORTED, EACCES, "the jailer %.100s is no program", setting);
+        return err_set(err, ERR_UNSUPPORTED, EACCES, "the jailer %.100s is not a program", setting);
     return 0;
 }
 

@@ -160,5 +160,5 @@ int libkrun_vm_main(int argc, char **argv)
     if (ctx < 0)
         return complain("make a context", ctx);
     r = configure(&lib, (uint32_t)ctx, cpus, memory_mb, argv[4]);
-    return r ? r : complain("start the machine", lib.start_enter((uint32_t)ctx));
+    return r ? r : complain("start the VM", lib.start_enter((uint32_t)ctx));
 }

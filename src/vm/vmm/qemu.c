@@ -299,7 +299,7 @@ static void on_migration(struct vmm *m, const char *status)
     } else if (strcmp(status, "completed") == 0) {
         finish_transfer(m, NULL);
     } else if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0) {
-        (void)err_set(&err, ERR_UPSTREAM, 0, "the virtual machine's state could not be transferred");
+        (void)err_set(&err, ERR_UPSTREAM, 0, "the VM's state could not be transferred");
         finish_transfer(m, &err);
     }
 }
@@ -319,7 +319,7 @@ static void on_lost(void *arg)
 {
     struct vmm *m = arg;
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the virtual machine's monitor is gone");
+    (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the VMM is gone");
     finish_transfer(m, &err);
     while (m->unpluggings)
         unplug_over(m->unpluggings, &err);
@@ -505,7 +505,7 @@ static void on_fdset(void *arg, json_t *value, const struct err *err)
     char path[40];
     json_int_t set = json_get_int(value, "fdset-id", -1);
     if (err || set < 0) {
-        (void)(err ? (p->err = *err, 0) : err_set(&p->err, ERR_UPSTREAM, 0, "the monitor has not named the drive"));
+        (void)(err ? (p->err = *err, 0) : err_set(&p->err, ERR_UPSTREAM, 0, "the VMM has not named the drive"));
         plug_failed(p, NULL, NULL);
         return;
     }
@@ -578,7 +578,7 @@ static void on_nodes(void *arg, json_t *value, const struct err *err)
     bool is_there = false;
     json_array_foreach(value, i, node) if (strcmp(json_get_str(node, "name", ""), p->id) == 0) is_there = true;
     if (!err && !is_there)
-        (void)err_set(&p->err, ERR_NOT_FOUND, 0, "the machine has no drive %s", p->id);
+        (void)err_set(&p->err, ERR_NOT_FOUND, 0, "the VM has no drive %s", p->id);
     p->fn(p->arg, err ? err : is_there ? NULL : &p->err);
 }
 

@@ -66,7 +66,7 @@ static void lose(struct qmp *q, const char *why)
         return;
     q->is_lost = true;
     q->watch = watch_free(q->watch);
-    (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the virtual machine's monitor: %s", why);
+    (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the VMM: %s", why);
     while (q->first && !q->is_closed)
         answer(q, NULL, &err);
     if (!q->is_closed && q->on_lost)
@@ -93,7 +93,7 @@ static void on_fault(void *arg)
     struct err err = ERR_INIT;
     q->is_inside = true;
     lose(q, "does not take commands");
-    (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the virtual machine's monitor is gone");
+    (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the VMM is gone");
     while (q->first && !q->is_closed)
         answer(q, NULL, &err);
     q->is_inside = false;
@@ -134,7 +134,7 @@ static void take_line(struct qmp *q, const char *line, size_t len)
     if (len == 0)
         return;
     if (json_read(line, len, &msg, &err) < 0 || !json_is_object(msg)) {
-        lose(q, "says what is no JSON object");
+        lose(q, "sent something that is not a JSON object");
         return;
     }
     json_t *value = json_object_get(msg, "return"), *error = json_get(msg, "error");
@@ -180,7 +180,7 @@ static void on_readable(void *arg, int events)
     if (n <= 0)
         lose(q, "has gone");
     else if (buf_add(&q->in, piece, (size_t)n) < 0)
-        lose(q, "sends a line without end");
+        lose(q, "sends a line that is too long");
     else
         take_lines(q);
     q->is_inside = false;
@@ -192,7 +192,7 @@ int qmp_open(const struct qmp_options *opt, struct qmp **ret, struct err *err)
 {
     CLEANUP(close_fd_p) int fd = unixsock_dial(opt->path);
     if (fd < 0)
-        return err_sys(err, fd, "connect to the virtual machine's monitor");
+        return err_sys(err, fd, "connect to the VMM");
     struct qmp *q = xzalloc(sizeof(*q));
     *q = (struct qmp){
         .loop = opt->loop, .fd = fd, .on_event = opt->on_event, .on_lost = opt->on_lost, .arg = opt->arg
@@ -203,7 +203,7 @@ int qmp_open(const struct qmp_options *opt, struct qmp **ret, struct err *err)
         q->fd = NO_FD;
         buf_done(&q->in);
         free(q);
-        return err_sys(err, r, "watch the virtual machine's monitor");
+        return err_sys(err, r, "watch the VMM");
     }
     (void)steal_fd(&fd);
     q->fault = timer_new(opt->loop, -1, 0, on_fault, q);

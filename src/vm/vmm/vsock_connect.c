@@ -113,8 +113,8 @@ static void succeed(struct vsock_connect *d)
 static void fail_for_good(struct vsock_connect *d)
 {
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_UPSTREAM, EBADMSG,
-                  "the machine's monitor answers CONNECT %u with something else than \"OK <port>\"", d->where.port);
+    (void)err_set(&err, ERR_UPSTREAM, EBADMSG, "the VMM answers CONNECT %u with something other than \"OK <port>\"",
+                  d->where.port);
     finish(d, NO_FD, &err);
 }
 
@@ -128,7 +128,7 @@ static void on_answer(void *arg, int events)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n <= 0) {
-            try_later(d, n < 0 ? errno : 0, "the monitor hangs up: nothing in the guest listens");
+            try_later(d, n < 0 ? errno : 0, "the VMM hangs up: nothing in the guest listens");
             return;
         }
         int r = vsock_connect_take(&d->answer, c);
@@ -182,7 +182,7 @@ static void on_attempt(void *arg)
 {
     struct vsock_connect *d = arg;
     if (d->fd >= 0)
-        try_later(d, ETIMEDOUT, "the monitor does not answer");
+        try_later(d, ETIMEDOUT, "the VMM does not answer");
     else
         begin(d);
 }
@@ -191,8 +191,8 @@ static void on_deadline(void *arg)
 {
     struct vsock_connect *d = arg;
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_TIMEOUT, 0, "the machine's agent cannot be reached within %lld ms: %.200s",
-                  (long long)d->where.timeout_ms, d->last.msg[0] ? d->last.msg : "the monitor does not answer");
+    (void)err_set(&err, ERR_TIMEOUT, 0, "the VM's agent cannot be reached within %lld ms: %.200s",
+                  (long long)d->where.timeout_ms, d->last.msg[0] ? d->last.msg : "the VMM does not answer");
     finish(d, NO_FD, &err);
 }
 

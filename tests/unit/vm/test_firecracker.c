@@ -474,7 +474,7 @@ TEST(a_damaged_state_or_foreign_memory_is_refused)
     ops->load(r.m, state, false, on_answer, &r);
     wait_answer(&r);
     CHECK_INT(r.err.sys, EBADMSG);
-    CHECK(strstr(r.err.msg, "the machine's state has 0 bytes"));
+    CHECK(strstr(r.err.msg, "the VM's state has 0 bytes"));
     CHECK_INT(ftruncate(state, (64 << 20) + 1), 0);
     ops->load(r.m, state, false, on_answer, &r);
     wait_answer(&r);
@@ -502,7 +502,7 @@ TEST(a_vmm_that_saves_too_little_is_not_believed)
     good(&r);
     save(&r, state, true);
     CHECK_INT(r.err.sys, EBADMSG);
-    CHECK(strstr(r.err.msg, "the machine's memory has 67108864 bytes"));
+    CHECK(strstr(r.err.msg, "the VM's memory has 67108864 bytes"));
     rig_done(&r);
 }
 
@@ -552,7 +552,7 @@ TEST(a_server_that_comes_later_finds_its_instance_and_no_other)
     start_vmm(&r, "another-machine");
     r.m = ops->reopen(&r.start, on_answer, &r);
     wait_answer(&r);
-    CHECK(strstr(r.err.msg, "is not that of machine " NAME));
+    CHECK(strstr(r.err.msg, "is not that of VM " NAME));
     ops->close(r.m);
     stop(&r.vmm);
     r.start.answer_ms = 200;

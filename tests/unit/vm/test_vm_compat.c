@@ -47,7 +47,7 @@ TEST(a_saved_instance_goes_on_only_where_all_of_it_is_there)
     struct vm_image fast = { 0 }, slow = { 0 };
     vm_compat_note(&here, true, &fast);
     CHECK_INT(check_there(&here, &fast, ""), 0);
-    CHECK(check_there(&emulated, &fast, "here machines are emulated (no /dev/kvm)") < 0);
+    CHECK(check_there(&emulated, &fast, "here VMs are emulated (no /dev/kvm)") < 0);
     CHECK(check_there(&elsewhere, &fast, "\"Maker 1 2 3\", and this one is \"Maker 1 2 4\"") < 0);
     CHECK(check_there(&wired, &fast, "other devices") < 0);
     CHECK((qemu_ops.shape == firecracker_ops.shape) == (check_there(&other, &fast, "other devices") == 0));

@@ -88,7 +88,7 @@ TEST(the_size_must_be_right)
     CHECK(ftruncate(from, 100) == 0);
     CHECK_INT(vm_copy_file(from, to, 100, 100, "it", &err), 0);
     CHECK_INT(vm_copy_file(from, to, 101, 200, "it", &err), -EBADMSG);
-    CHECK(strstr(err.msg, "it has 100 bytes, and must have 101 to 200"));
+    CHECK(strstr(err.msg, "it has 100 bytes, allowed are 101 to 200"));
     CHECK_INT(vm_copy_file(from, to, 0, 99, "it", &err), -EBADMSG);
     CHECK(pipe(ends) == 0);
     CHECK_INT(vm_copy_file(ends[0], to, 0, 100, "it", &err), -EBADMSG); /* no file: it might never end */
