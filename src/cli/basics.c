@@ -104,7 +104,7 @@ int basics_list(const struct verbs_args *a)
     for (size_t i = 0; i < n; i++)
         print_box(json_array_get(items, i));
     if (n < total && display_is_terminal(stderr))
-        (void)fprintf(stderr, "%zu of %zu; --page and --page-size show the others\n", n, total);
+        (void)fprintf(stderr, "%zu of %zu; use --page and --page-size for the others\n", n, total);
     return fflush(stdout) == EOF ? 1 : 0;
 }
 
@@ -197,7 +197,7 @@ static int exec_streamed(const struct verbs_args *a, const struct rest_client *l
     if (code != 0)
         return code;
     if (s.code == -1)
-        return engine_connect_fail_text("the command took longer than its time and was ended; --timeout gives it more");
+        return engine_connect_fail_text("the command timed out and was killed; raise --timeout");
     return s.code < 0 ? engine_connect_fail_text("the stream ended before the command") : s.code & 0xff;
 }
 
@@ -218,7 +218,7 @@ static int check_tty(const struct verbs_args *a)
     static const char *const others[] = { "timeout", "cwd", "stream", "json" };
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (verbs_value(a, others[i]))
-            return verbs_usage_error(a->verb, "--%s does not go with -t", others[i]);
+            return verbs_usage_error(a->verb, "--%s cannot be used with -t", others[i]);
     return 0;
 }
 

@@ -160,7 +160,7 @@ int cmd_audit_verify(const struct verbs_args *a)
     }
     if (r < 0)
         return engine_connect_fail_text(err.msg);
-    (void)printf("%lld lines, %lld to %lld: the chain holds%s\nhead %s\n", (long long)v.lines, (long long)v.first,
+    (void)printf("%lld lines, %lld to %lld: the chain is intact%s\nhead %s\n", (long long)v.lines, (long long)v.first,
                  (long long)v.last, v.is_trimmed ? " (older files were removed)" : "", v.head);
     return 0;
 }

@@ -72,7 +72,7 @@ int cmd_mcp_run(const struct verbs_args *a)
     int code = 0;
     (void)signal(SIGPIPE, SIG_IGN);
     if (url_parse_either(where.url, "http", &u) < 0)
-        code = verbs_usage_error(a->verb, "\"%s\" is no address: http://HOST:PORT or https://HOST:PORT is needed",
+        code = verbs_usage_error(a->verb, "\"%s\" is not an address: http://HOST:PORT or https://HOST:PORT is needed",
                                  where.url);
     else if (serve(&where, choice, &err) < 0)
         code = engine_connect_fail_text(err.msg);

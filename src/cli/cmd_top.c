@@ -105,7 +105,7 @@ static int draw_boxes(struct top *t)
         return 0;
     }
     if (t->is_live)
-        (void)printf("\033[H\033[J%zu sandboxes on %s; q leaves\n\n", total, t->link.url);
+        (void)printf("\033[H\033[J%zu sandboxes on %s; q quits\n\n", total, t->link.url);
     if (json_array_size(rows) == 0)
         (void)puts("No active sandboxes");
     else
@@ -125,7 +125,7 @@ static int draw_processes(struct top *t)
     while (t->is_live && json_array_size(processes) > t->room)
         (void)json_array_remove(processes, t->room);
     if (t->is_live)
-        (void)printf("\033[H\033[J%s; q leaves\n\n", t->box);
+        (void)printf("\033[H\033[J%s; q quits\n\n", t->box);
     return operation_verb_show(t->a, op, answer.body);
 }
 

@@ -259,5 +259,5 @@ int completion_run(const struct verbs_args *a)
             shells[i].print(&s);
             return 0;
         }
-    return verbs_usage_error(a->verb, "\"%s\" is none of bash, zsh and fish", a->words[0]);
+    return verbs_usage_error(a->verb, "\"%s\" is not one of bash, zsh and fish", a->words[0]);
 }

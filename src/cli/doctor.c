@@ -14,17 +14,17 @@ static const struct style coloured = { "\033[32m", "\033[31m", "\033[33m", "\033
 
 static const char help[] = "Usage: iii doctor [--escape | --vm] [--config FILE] [--data-dir FOLDER] [--json]\n"
                            "\n"
-                           "Tries what this host lets the native driver do: namespaces, mounts, control groups,\n"
-                           "system call filters, networks, disk. Every line is the result of trying it just now.\n"
+                           "Checks what this host supports: namespaces, mounts, cgroups, system call filters,\n"
+                           "networks, disk. Every line is the result of a test that was just run.\n"
                            "\n"
-                           "  --escape  try instead to get out of sandboxes made for that (--escape --help)\n"
-                           "  --vm      boot, use, save and restore a virtual machine instead (--vm --help)\n"
+                           "  --escape  run the escape suite instead (--escape --help)\n"
+                           "  --vm      boot, use, save and restore a VM instead (--vm --help)\n"
                            "  --config FILE, --data-dir FOLDER\n"
-                           "            the settings of the server that is to run here, as of `iii serve`\n"
+                           "            the settings of the server that will run here, as for `iii serve`\n"
                            "  --json    the same as JSON: {\"ok\", \"checks\": [{name, ok, required, detail, fix}]}\n"
                            "  --help    this text\n"
                            "\n"
-                           "Exit code: 0 sandboxes can be made here, 1 they cannot, 2 wrong usage.\n";
+                           "Exit code: 0 sandboxes can be created here, 1 they cannot, 2 wrong usage.\n";
 
 static bool is_ok(const json_t *row)
 {
@@ -90,13 +90,13 @@ static void print_verdict(const json_t *checks, const struct style *s)
     if (json_array_size(checks) == 0)
         printf("\n%sNothing was checked: no driver answered.%s\n", s->bad, s->off);
     else if (missing)
-        printf("\n%sSandboxes cannot be made here: %zu required thing%s missing (marked MISSING above).%s\n", s->bad,
+        printf("\n%sSandboxes cannot be created here: %zu requirement%s missing (marked MISSING above).%s\n", s->bad,
                missing, missing == 1 ? " is" : "s are", s->off);
     else if (weak)
-        printf("\n%sSandboxes can be made here%s, with %zu limitation%s.\n", s->good, s->off, weak,
+        printf("\n%sSandboxes can be created here%s, with %zu limitation%s.\n", s->good, s->off, weak,
                weak == 1 ? "" : "s");
     else
-        printf("\n%sSandboxes can be made here.%s\n", s->good, s->off);
+        printf("\n%sSandboxes can be created here.%s\n", s->good, s->off);
 }
 
 int doctor_print(const json_t *checks, int argc, char **argv)
@@ -108,10 +108,11 @@ int doctor_print(const json_t *checks, int argc, char **argv)
             return 0;
         }
         if (strcmp(argv[i], "--json") != 0) {
-            (void)fprintf(stderr,
-                          "iii doctor: unknown argument \"%s\"; it takes --escape, --vm, --config, --data-dir, --json "
-                          "and --help\n",
-                          argv[i]);
+            (void)fprintf(
+                stderr,
+                "iii doctor: unknown argument \"%s\"; it accepts --escape, --vm, --config, --data-dir, --json "
+                "and --help\n",
+                argv[i]);
             return 2;
         }
         wants_json = true;

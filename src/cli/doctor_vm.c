@@ -28,9 +28,9 @@
 static const char help[] =
     "Usage: iii doctor --vm [--backend qemu|firecracker|krun] [--config FILE] [--data-dir FOLDER] [--json]\n"
     "\n"
-    "Boots a virtual machine in a folder of its own, runs a command in it, writes a file,\n"
-    "pauses it, saves it with a process running, restores and forks it, and ends it.\n"
-    "Every line is the result of doing it just now, with the time it took.\n"
+    "Boots a VM in a temporary folder, runs a command in it, writes a file,\n"
+    "pauses it, saves it with a process running, restores and forks it, and removes it.\n"
+    "Every line is the result of a test that was just run, with the time it took.\n"
     "\n"
     "Exit code: 0 all of it works here, 1 it does not, 2 wrong usage.\n";
 

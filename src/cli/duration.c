@@ -68,7 +68,7 @@ int duration_parse(const char *text, int64_t *ret_ms, struct err *err)
         return 0;
     }
     if (!*p)
-        return err_set(err, ERR_INVALID, 0, "an empty duration; write for example 30s or 1h20min");
+        return err_set(err, ERR_INVALID, 0, "empty duration; use for example 30s or 1h20min");
     while (*p) {
         double value = 0;
         const char *after = read_number(p, &value);
@@ -79,7 +79,7 @@ int duration_parse(const char *text, int64_t *ret_ms, struct err *err)
         double ms = unit_ms(p, len);
         if (ms == 0)
             return err_set(err, ERR_INVALID, 0,
-                           "duration \"%.60s\": %s \"%.*s\"; write for example 500ms, 30s, 5m, 1h20min", text,
+                           "duration \"%.60s\": %s \"%.*s\"; use for example 500ms, 30s, 5m, 1h20min", text,
                            len ? "unknown unit" : "a unit is missing at", (int)(len < 20 ? len : 20), p);
         sum += value * ms;
         if (sum > LONGEST_MS)

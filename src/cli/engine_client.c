@@ -255,7 +255,7 @@ int wire_wait(struct wire *w, const bool *until, int64_t timeout_ms, struct err 
     if (w->is_interrupted)
         return -EINTR;
     if (!w->is_lost)
-        return err_set(err, ERR_TIMEOUT, 0, "no answer within %lld ms", (long long)timeout_ms);
+        return err_set(err, ERR_TIMEOUT, 0, "no response within %lld ms", (long long)timeout_ms);
     (void)err_set(err, ERR_UPSTREAM, 0, "WebSocket error: %s", *w->why ? w->why : "the engine closed the connection");
     return -ECONNRESET;
 }
@@ -302,7 +302,7 @@ int wire_channel(struct wire *w, const json_t *ref, const struct ws_events *even
     const char *id = json_get_str(ref, "channel_id", ""), *key = json_get_str(ref, "access_key", "");
     const char *direction = json_get_str(ref, "direction", "");
     if (!is_plain(id) || !is_plain(key) || !is_plain(direction))
-        return err_set(err, ERR_INTERNAL, 0, "the engine gave no usable channel");
+        return err_set(err, ERR_INTERNAL, 0, "the engine returned no usable channel");
     CLEANUP(free_p) char *url = xasprintf("%sws/channels/%s?key=%s&dir=%s", w->url, id, key, direction);
     const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX, .trust = &w->trust };
     return ws_dial(w->loop, &to, events, arg, ret, err);

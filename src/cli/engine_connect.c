@@ -55,7 +55,7 @@ int engine_connect_where(const struct verbs_args *a, const char *host, const cha
                                              .cert_file = getenv("III_CLIENT_CERT"),
                                              .key_file = getenv("III_CLIENT_KEY") };
     if (!read_address(address && *address ? address : host, ret))
-        return verbs_usage_error(a->verb, "\"%s\" is no address: HOST, ws://HOST:PORT or wss://HOST:PORT is needed",
+        return verbs_usage_error(a->verb, "\"%s\" is not an address: HOST, ws://HOST:PORT or wss://HOST:PORT is needed",
                                  address);
     return 0;
 }

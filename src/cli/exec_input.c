@@ -94,7 +94,7 @@ int exec_input_run(const struct verbs_args *a, const struct rest_client *l, cons
     CLEANUP(rest_client_answer_done) struct rest_client_answer started = { 0 };
     JSON_OWNED wanted = json_copy((json_t *)(uintptr_t)params);
     if (verbs_value(a, "json"))
-        return verbs_usage_error(a->verb, "-i shows output as it comes: leave --json out");
+        return verbs_usage_error(a->verb, "-i streams the output: omit --json");
     (void)json_object_set_new(wanted, "stdin", json_true());
     int code = operation_verb_call(l, &spec_ops[OP_ID_exec_start], wanted, &started);
     if (code != 0)
@@ -103,7 +103,7 @@ int exec_input_run(const struct verbs_args *a, const struct rest_client *l, cons
     pid_t feeder = start_feeding(l, id);
     if (feeder < 0) {
         kill_command(l, id);
-        return engine_connect_fail_text("no process for standard input can be made");
+        return engine_connect_fail_text("cannot start a process for standard input");
     }
     code = follow(l, id);
     (void)kill(feeder, SIGKILL);

@@ -183,7 +183,7 @@ int exec_terminal_run(const struct rest_client *l, const char *id, char **words,
     const char *shell = n_words == 1 ? raw_terminal_shell(words[0]) : NULL;
     int cols, rows;
     if (!isatty(STDIN_FILENO))
-        return engine_connect_fail_text("-t needs a terminal on standard input; leave it out in scripts");
+        return engine_connect_fail_text("-t needs a terminal on standard input; omit it in scripts");
     raw_terminal_size(&cols, &rows);
     JSON_OWNED wanted =
         json_pack("{s:s, s:i, s:i, s:s}", "id", id, "cols", cols, "rows", rows, "shell", shell ? shell : "/bin/sh");

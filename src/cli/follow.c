@@ -101,7 +101,7 @@ int follow_events(const struct verbs_args *a)
     int code = a->n_words > 0 ? verbs_usage_error(a->verb, "unknown command \"%s\"", a->words[0])
                               : operation_args_take(a, params);
     if (code == 0 && verbs_value(a, "follow") && (verbs_value(a, "limit") || verbs_value(a, "offset")))
-        code = verbs_usage_error(a->verb, "-f shows what comes: --limit and --offset are for what was");
+        code = verbs_usage_error(a->verb, "-f shows new events: --limit and --offset are for past ones");
     if (code == 0)
         code = operation_verb_link(a, &link);
     if (code != 0)
@@ -149,7 +149,7 @@ int follow_metrics(const struct verbs_args *a)
     bool is_followed = verbs_value(a, "follow");
     int code = operation_args_take(a, params);
     if (code == 0 && is_followed && a->n_words == 0)
-        code = verbs_usage_error(a->verb, "-f follows one sandbox: give its id, or use `%s top`", a->program->name);
+        code = verbs_usage_error(a->verb, "-f follows one sandbox: pass its id, or use `%s top`", a->program->name);
     if (code == 0 && !is_followed && verbs_value(a, "interval"))
         code = verbs_usage_error(a->verb, "--interval is for -f");
     if (code == 0)

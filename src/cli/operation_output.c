@@ -304,7 +304,7 @@ static int print_command(const json_t *result, FILE *to)
     (void)fflush(to);
     operation_output_raw(json_object_get(result, "stderr"), stderr);
     if (json_get_bool(result, "stdoutTruncated", false) || json_get_bool(result, "stderrTruncated", false))
-        (void)fprintf(stderr, "note: the output was longer than the server keeps; --stream shows all of it\n");
+        (void)fprintf(stderr, "note: the output exceeds what the server keeps; use --stream to get all of it\n");
     return (int)json_get_int(result, "exitCode", 1) & 0xff;
 }
 

@@ -117,13 +117,13 @@ static const char *way_out(int status, const char *error)
     case 401:
         return "give a token: --token SECRET, or III_SANDBOX_TOKEN";
     case 403:
-        return "this token or server does not allow it; `iii-sandbox token list` shows roles to an admin";
+        return "the token's role or the server does not allow it; an admin sees roles with `iii-sandbox token list`";
     case 404:
         return strncmp(error, "sandbox ", 8) == 0 ? "`iii-sandbox list` shows the sandboxes that exist" : NULL;
     case 429:
-        return "wait a little, or ask for a higher rate";
+        return "wait, or ask for a higher rate limit";
     case 413:
-        return "split it: `iii-sandbox exec -i ID 'cat >FILE' <LOCAL` takes any size";
+        return "split it: `iii-sandbox exec -i ID 'cat >FILE' <LOCAL` accepts any size";
     default:
         return NULL;
     }

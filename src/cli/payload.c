@@ -35,7 +35,7 @@ int payload_build(const char *json, char *const *words, int n_words, json_t **re
     if (!payload)
         payload = json_object();
     if (n_words > 0 && !json_is_object(payload))
-        return err_set(err, ERR_INVALID, 0, "--json must be an object when key=value words are given, too");
+        return err_set(err, ERR_INVALID, 0, "--json must be an object when key=value arguments are given");
     for (int i = 0; i < n_words; i++) {
         int r = set_word(payload, words[i], err);
         if (r < 0)

@@ -23,8 +23,8 @@ static int read_answer(struct rest_client_answer *answer, json_t **ret, struct e
         return err_set(err, answer->status == 404 ? ERR_NOT_FOUND : ERR_UPSTREAM, 0, "%.200s (status %d)",
                        answer->error, answer->status);
     if (!json_is_object(answer->body) && !json_is_array(answer->body))
-        return err_set(err, ERR_UPSTREAM, 0, "status %d, and an answer that is no JSON: is that an iii-sandbox server?",
-                       answer->status);
+        return err_set(err, ERR_UPSTREAM, 0,
+                       "status %d, and a response that is not JSON: is that an iii-sandbox server?", answer->status);
     *ret = STEAL(answer->body);
     return 0;
 }

@@ -159,7 +159,7 @@ static void take_events(struct waiting *w)
         size_t len = (size_t)(end - w->body.data);
         bool is_data = len > 6 && memcmp(w->body.data, "data: ", 6) == 0;
         if (is_data && json_read(w->body.data + 6, len - 6, &event, NULL) < 0)
-            (void)err_set(&w->err, ERR_UPSTREAM, 0, "an event that is no JSON: is that an iii-sandbox server?");
+            (void)err_set(&w->err, ERR_UPSTREAM, 0, "an event that is not JSON: is that an iii-sandbox server?");
         buf_consume(&w->body, len + 1);
         if (w->err.code || (event && w->req->on_event(w->req->arg, event) != 0))
             stop(w);
@@ -171,7 +171,7 @@ static void on_data(void *arg, struct http_client *c, const char *data, size_t l
     struct waiting *w = arg;
     (void)c;
     if (buf_add(&w->body, data, len) < 0) {
-        (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the answer is larger than %zu bytes", w->body.max);
+        (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the response is larger than %zu bytes", w->body.max);
         stop(w);
     } else if (w->is_events) {
         take_events(w);
@@ -200,7 +200,7 @@ static void read_body(struct waiting *w)
         a->body = json_text(buf_text(&w->body), w->body.len);
     if (a->status >= 400)
         (void)snprintf(a->error, sizeof(a->error), "%s",
-                       json_get_str(a->body, "error", "the server refused and did not say why"));
+                       json_get_str(a->body, "error", "the server rejected the request without a reason"));
 }
 
 /* A line on a terminal while an answer is long in coming: an image is pulled, a machine booted for the first time. */
@@ -347,7 +347,7 @@ int rest_client_op(const struct rest_client *l, const struct rest_client_call *c
                                        .wants_events = call->wants_events };
     r = rest_client_run(l, &req, ret, err);
     if (r == 0 && ret->status < 400 && ret->body && !ret->is_json && !(op->flags & OP_NOT_JSON))
-        return err_set(err, ERR_UPSTREAM, 0, "%s answers with status %d and no JSON: that is no iii-sandbox server",
+        return err_set(err, ERR_UPSTREAM, 0, "%s answers with status %d and no JSON: it is not an iii-sandbox server",
                        l->url, ret->status);
     return r;
 }

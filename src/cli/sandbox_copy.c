@@ -190,7 +190,7 @@ static int say_uploaded(const struct copy *c, const json_t *result)
     else
         printf("uploaded %lld bytes to %s:%s\n", (long long)c->done, c->id, c->remote);
     if (written != c->done)
-        (void)fprintf(stderr, "warning: %lld bytes were sent and %lld were written\n", (long long)c->done,
+        (void)fprintf(stderr, "warning: %lld bytes were sent but %lld were written\n", (long long)c->done,
                       (long long)written);
     return 0;
 }
@@ -262,7 +262,7 @@ static void take_trouble(struct copy *c, const char *data, size_t len)
         return;
     (void)snprintf(why, sizeof(why), "[%.10s] %.250s",
                    json_get_str(trouble, "code", json_get_str(trouble, "error", "S216")),
-                   json_get_str(trouble, "message", "the download was cut short"));
+                   json_get_str(trouble, "message", "the download was interrupted"));
     fail_sink(c, why);
 }
 
@@ -310,7 +310,7 @@ static int receive(struct copy *c, const json_t *result)
     if (c->is_failed)
         return engine_connect_fail_text(c->why);
     if (c->size >= 0 && c->done != c->size)
-        (void)fprintf(stderr, "warning: the file has %lld bytes and %lld came\n", (long long)c->size,
+        (void)fprintf(stderr, "warning: the file has %lld bytes but %lld were received\n", (long long)c->size,
                       (long long)c->done);
     return 0;
 }

@@ -92,7 +92,7 @@ static int read_stdin(json_t *payload)
     while ((n = read(STDIN_FILENO, piece, sizeof(piece))) > 0)
         if (buf_add(&input, piece, (size_t)n) < 0)
             return engine_connect_fail_text(
-                "standard input holds more than 3 MiB; `iii sandbox upload` takes files of any size");
+                "standard input holds more than 3 MiB; `iii sandbox upload` accepts files of any size");
     if (n < 0)
         return engine_connect_fail_text("standard input cannot be read");
     CLEANUP(free_p) char *text = xzalloc(BASE64_SIZE(input.len) + 1);

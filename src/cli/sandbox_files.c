@@ -62,7 +62,7 @@ int sandbox_files_write(const struct verbs_args *a)
         return 1;
     json_t *content = json_stringn(piped ? piped : a->words[2], len);
     if (!content)
-        return engine_connect_fail_text("the content is not UTF-8; `iii-sandbox cp` takes any bytes");
+        return engine_connect_fail_text("the content is not UTF-8; `iii-sandbox cp` accepts any bytes");
     JSON_OWNED params = json_pack("{s:s, s:s, s:o}", "id", a->words[0], "path", a->words[1], "content", content);
     CLEANUP(free_p) char *text = xasprintf("Written: %s", a->words[1]);
     int code = call_on_box(a, a->verb->op, params, &answer);
@@ -186,7 +186,7 @@ static int copy_out(const struct verbs_args *a, const char *from, const char *gi
         return code;
     if (!json_is_string(answer.body) ||
         base64_decode(json_string_value(answer.body), json_string_length(answer.body), &bytes) < 0)
-        return engine_connect_fail_text("the server's answer is no base64");
+        return engine_connect_fail_text("the server's response is not base64");
     code = save(local, &bytes);
     if (code != 0 || strcmp(local, "-") == 0)
         return code;

@@ -22,10 +22,10 @@ struct sandbox_program {
 };
 
 static const struct verbs_option general[] = {
-    { "server", 0, "URL", "Where the server is [III_SANDBOX_URL, else http://localhost:3111]" },
-    { "token", 0, "SECRET", "Token for it [III_SANDBOX_TOKEN, else III_AUTH_TOKEN]" },
-    { "ca-cert", 0, "FILE", "Who may have signed its certificate [III_CA_CERT, else the system's store]" },
-    { "json", 0, NULL, "Print the server's answer as JSON" },
+    { "server", 0, "URL", "Address of the server [III_SANDBOX_URL, otherwise http://localhost:3111]" },
+    { "token", 0, "SECRET", "Token for the server [III_SANDBOX_TOKEN, otherwise III_AUTH_TOKEN]" },
+    { "ca-cert", 0, "FILE", "CA bundle to verify the server [III_CA_CERT, otherwise the system's store]" },
+    { "json", 0, NULL, "Print the server's response as JSON" },
     { 0 },
 };
 
@@ -103,7 +103,7 @@ static bool is_operand(const struct operation_verb_operands *o, const struct fie
 static const char *option_help(struct sandbox_program *b, const struct field *f)
 {
     bool is_many = f->type == FIELD_STR_LIST || f->type == FIELD_STR_MAP;
-    return keep(b, xasprintf("%s%s%s%s%s", f->help, is_many ? "; may be given again" : "", f->fallback ? " [" : "",
+    return keep(b, xasprintf("%s%s%s%s%s", f->help, is_many ? "; may be repeated" : "", f->fallback ? " [" : "",
                              f->fallback ? f->fallback : "", f->fallback ? "]" : ""));
 }
 
@@ -124,7 +124,7 @@ static void add_fields(struct sandbox_program *b, struct options *o, const struc
 static void add_general(struct options *o, const struct op *op)
 {
     if (op && op->flags & OP_MAY_STREAM)
-        add_option(o, (struct verbs_option){ "stream", 0, NULL, "Ask for events as they come, instead of one answer" });
+        add_option(o, (struct verbs_option){ "stream", 0, NULL, "Stream events instead of one response" });
     for (const struct verbs_option *g = general; g->name; g++)
         add_option(o, *g);
 }
@@ -251,8 +251,8 @@ struct sandbox_program *sandbox_program_new(void)
         .name = SANDBOX_PROGRAM_NAME,
         .summary = "sandboxes of a server, from the command line",
         .usage = "iii-sandbox [--server URL] [--token SECRET] COMMAND [OPTIONS]",
-        .about = "The server is the one of --server, of III_SANDBOX_URL or of ~/.config/iii-sandbox/config.json,\n"
-                 "else http://localhost:3111; `iii-sandbox serve` starts one. Every command takes --json.",
+        .about = "The server is that of --server, III_SANDBOX_URL or ~/.config/iii-sandbox/config.json,\n"
+                 "otherwise http://localhost:3111; `iii-sandbox serve` starts one. Every command accepts --json.",
         .examples = "iii-sandbox create python:3.12-slim\n"
                     "iii-sandbox exec \"$SB\" 'echo hello | wc -c'\n"
                     "iii-sandbox exec -it \"$SB\" bash\n"

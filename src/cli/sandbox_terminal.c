@@ -147,7 +147,7 @@ int sandbox_terminal_run(struct wire *w, const struct sandbox_exec_plan *plan)
     struct session s = { .w = w, .exit_code = 1, .tty = RAW_TERMINAL_INIT };
     struct err err = ERR_INIT;
     if (!isatty(STDIN_FILENO))
-        return engine_connect_fail_text("-t needs a terminal on standard input; leave it out in scripts");
+        return engine_connect_fail_text("-t needs a terminal on standard input; omit it in scripts");
     int r = open_session(&s, plan);
     if (r == 0) {
         (void)loop_on_signal(wire_loop(w), SIGWINCH, on_resize, &s);

@@ -205,7 +205,7 @@ static int function_help(const struct verbs_args *a)
         CLEANUP(free_p) char *id = display_clean(a->words[0]);
         (void)fprintf(
             stderr,
-            "Error: function \"%s\" was not found. `iii trigger engine::functions::list` lists what there is.\n", id);
+            "Error: function \"%s\" was not found. `iii trigger engine::functions::list` lists all functions.\n", id);
         return 1;
     }
     print_function(a->verb, a->words[0], answer.result);
@@ -223,7 +223,7 @@ int trigger_run(const struct verbs_args *a)
     if (a->n_words == 0)
         return complain("missing FUNCTION_PATH: iii trigger FUNCTION_PATH [KEY=VALUE]...");
     if (strchr(a->words[0], '='))
-        return complain("missing FUNCTION_PATH: the function's id comes before key=value words");
+        return complain("missing FUNCTION_PATH: the function's id comes before key=value arguments");
     if (read_payload(a, &payload, &err) < 0)
         return complain(err.msg);
     return call_and_print(a, a->words[0], payload);

@@ -63,7 +63,7 @@ void usage_print(const struct verbs_program *p, const struct verbs_verb *v, FILE
     if (v->exits)
         (void)fprintf(to, "\nExit codes: %s\n", v->exits);
     if (is_group)
-        (void)fprintf(to, "\n`%s %s COMMAND --help` tells more.\n", p->name, v->path);
+        (void)fprintf(to, "\n`%s %s COMMAND --help` has details.\n", p->name, v->path);
 }
 
 void usage_print_all(const struct verbs_program *p, FILE *to)
@@ -72,7 +72,7 @@ void usage_print_all(const struct verbs_program *p, FILE *to)
     print_below(p, "", to);
     (void)fprintf(to, "\n%s\n\nExamples:\n", p->about);
     print_indented(p->examples, to);
-    (void)fprintf(to, "\n`%s COMMAND --help` tells more.\n", p->name);
+    (void)fprintf(to, "\n`%s COMMAND --help` has details.\n", p->name);
 }
 
 /* --- the reference page --- */

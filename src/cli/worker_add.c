@@ -161,8 +161,7 @@ int worker_add_edit(const char *text, bool is_reset, struct buf *out, enum worke
     case LIST_FLOW:
         break;
     }
-    return err_set(err, ERR_INVALID, 0,
-                   "the list of workers is written in one line; write one entry a line, then try again");
+    return err_set(err, ERR_INVALID, 0, "the list of workers is on one line; write one entry per line, then try again");
 }
 
 const char *worker_add_entry(const char *text, size_t *ret_len)
@@ -196,7 +195,7 @@ static void report(const struct verbs_args *a, const char *config, const char *l
     if (lock)
         (void)fprintf(stderr, "locked in %s\n", lock);
     if (done != WORKER_ADD_KEPT)
-        (void)fprintf(stderr, "a server that runs with this file reads it by itself\n");
+        (void)fprintf(stderr, "a server that runs with this file rereads it automatically\n");
     if (!verbs_value(a, "json"))
         return;
     JSON_OWNED all =
@@ -268,7 +267,7 @@ static int add_one(const struct verbs_args *a, char *name)
     if (is_reference(name))
         return pull(a, name);
     (void)fprintf(stderr,
-                  "error: \"%s\" is no worker that can be added here: it is " WORKER ", or an image to pull, such as "
+                  "error: \"%s\" cannot be added as a worker: it is " WORKER ", or an image to pull, such as "
                   "docker.io/library/%s:latest\n",
                   name, name);
     return 1;

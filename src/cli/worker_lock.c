@@ -25,7 +25,7 @@ int worker_lock_load(const char *path, json_t **ret, struct err *err)
     const json_t *workers = json_get(lock, "workers");
     if (!json_is_object(lock) || (text.len && json_get_int(lock, "version", 0) != VERSION) ||
         (workers && !json_is_object(workers)))
-        return err_set(err, ERR_INVALID, 0, "%s: not a lock file of this program: it was left as it is", path);
+        return err_set(err, ERR_INVALID, 0, "%s: not a lock file of this program; it was not changed", path);
     *ret = STEAL(lock);
     return 0;
 }

@@ -93,7 +93,7 @@ static int open_file(struct blob_fetch *f, struct err *err)
         close_fd_p(&fd);
         fd = openat(f->store->tmp_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (fd < 0)
-            return err_set(err, err_from_errno(errno), errno, "make a file in %s/tmp", f->store->dir);
+            return err_set(err, err_from_errno(errno), errno, "create a file in %s/tmp", f->store->dir);
     }
     f->fd = steal_fd(&fd);
     return 0;

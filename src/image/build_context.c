@@ -113,8 +113,7 @@ static int add_entry(struct walk *w, char *path, const struct stat *st)
     struct build_context *c = w->c;
     if (c->n_entries == BUILD_CONTEXT_ENTRIES_MAX) {
         free(path);
-        return err_set(w->err, ERR_TOO_LARGE, 0,
-                       "the context has more than %d files: name what to leave out in .dockerignore",
+        return err_set(w->err, ERR_TOO_LARGE, 0, "the context has more than %d files: exclude some in .dockerignore",
                        BUILD_CONTEXT_ENTRIES_MAX);
     }
     if ((c->n_entries & (c->n_entries + 1)) == 0) /* room for twice as many whenever a power of two is full */
@@ -297,7 +296,7 @@ int build_context_select(const struct build_context *c, const char *source, stru
     }
     if (!is_found) {
         free(list);
-        return err_set(err, ERR_NOT_FOUND, 0, "%.200s: no such file in the context (or .dockerignore leaves it out)",
+        return err_set(err, ERR_NOT_FOUND, 0, "%.200s: no such file in the context (or .dockerignore excludes it)",
                        source);
     }
     *ret = list;

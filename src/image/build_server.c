@@ -205,7 +205,7 @@ static void on_data(void *arg, struct http_client *c, const char *data, size_t l
 {
     struct waiting *w = arg;
     if (buf_add(&w->body, data, len) < 0 && w->err.code == ERR_NONE)
-        (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the server answers with more than %zu bytes", w->body.max);
+        (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the server's response has more than %zu bytes", w->body.max);
     if (w->on_event && http_client_status(c) == 200)
         take_events(w);
 }

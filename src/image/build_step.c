@@ -200,9 +200,9 @@ static int exec_in(struct build_step_place *p, const char *id, const json_t *com
     if (r < 0)
         return r;
     if (o.why[0] || !o.has_ended)
-        return err_set(err, ERR_UPSTREAM, 0, "%s", o.why[0] ? o.why : "the command's end was not told");
+        return err_set(err, ERR_UPSTREAM, 0, "%s", o.why[0] ? o.why : "the command's exit was not reported");
     if (o.code != 0)
-        return err_set(err, ERR_INVALID, 0, "the command ended with exit code %d", o.code);
+        return err_set(err, ERR_INVALID, 0, "the command exited with code %d", o.code);
     return 0;
 }
 

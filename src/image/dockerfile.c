@@ -113,13 +113,13 @@ static int check_order(const struct dockerfile *d, bool *has_from, struct err *e
     if (step->kind == DOCKERFILE_FROM && *has_from)
         return err_set(
             err, ERR_INVALID, 0,
-            "Dockerfile line %u: a second FROM: builds of several stages are not supported, build each as an "
-            "image of its own",
+            "Dockerfile line %u: a second FROM: multi-stage builds are not supported; build each stage as its own "
+            "image",
             step->line);
     if (step->kind == DOCKERFILE_FROM)
         *has_from = true;
     else if (!*has_from && step->kind != DOCKERFILE_ARG)
-        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s before FROM: only ARG may stand there", step->line,
+        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s before FROM: only ARG is allowed there", step->line,
                        kind_names[step->kind]);
     bool has_flags =
         strchr("FRCA", kind_names[step->kind][0]) && step->kind != DOCKERFILE_CMD; /* those that know any */
@@ -134,14 +134,14 @@ static int add_step(struct dockerfile *d, const struct buf *text, unsigned line,
     size_t word = strcspn(text->data, " \t"), at = word, len = trimmed(text->data, text->len);
     enum dockerfile_kind kind;
     if (memchr(text->data, '\0', text->len))
-        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: has a NUL byte", line);
+        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: contains a NUL byte", line);
     int r = find_kind(text->data, word < len ? word : len, line, &kind, err);
     if (r < 0)
         return r;
     while (at < len && isspace((unsigned char)text->data[at]))
         at++;
     if (at >= len)
-        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s needs something after it", line, kind_names[kind]);
+        return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s needs an argument", line, kind_names[kind]);
     if (d->n_steps == DOCKERFILE_STEPS_MAX)
         return err_set(err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d instructions", line,
                        DOCKERFILE_STEPS_MAX);
@@ -201,7 +201,7 @@ int dockerfile_exec_form(const struct dockerfile_step *step, char ***ret, struct
                            kind_names[step->kind]);
     }
     if (n > DOCKERFILE_WORDS_MAX)
-        return err_set(err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d words", step->line,
+        return err_set(err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d arguments", step->line,
                        DOCKERFILE_WORDS_MAX);
     if (n == 0)
         return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the list is empty", step->line,
@@ -227,7 +227,7 @@ static int put(struct expansion *x, const char *text, size_t len)
 {
     if (buf_add(&x->out, text, len) == 0)
         return 0;
-    return err_set(x->err, ERR_TOO_LARGE, 0, "Dockerfile line %u: over %d bytes once variables are put in",
+    return err_set(x->err, ERR_TOO_LARGE, 0, "Dockerfile line %u: over %d bytes after variables are replaced",
                    x->step->line, DOCKERFILE_ARGS_MAX);
 }
 
@@ -348,7 +348,7 @@ static int split_words(struct expansion *x, char ***ret)
     const char *at = x->step->args;
     for (size_t n = 0; *at; n++) {
         if (n == DOCKERFILE_WORDS_MAX)
-            return err_set(x->err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d words", x->step->line,
+            return err_set(x->err, ERR_TOO_LARGE, 0, "Dockerfile line %u: more than %d arguments", x->step->line,
                            DOCKERFILE_WORDS_MAX);
         buf_clear(&x->out);
         int r = read_word(x, &at);

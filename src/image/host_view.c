@@ -365,7 +365,7 @@ static int ask_for(struct image_store *s, const char *print, struct layout_layer
 {
     int r = image_remote_call(s->remote, json_pack("{s:s}", "op", "host"), NULL, err);
     if (r == 0 && !find_built(s, print, ret))
-        r = err_set(err, ERR_CONFLICT, 0, "the host's files changed while its view was made: try again");
+        r = err_set(err, ERR_CONFLICT, 0, "the host's files changed while its view was created: try again");
     return r;
 }
 

@@ -268,7 +268,7 @@ static int remove_record(struct image_store *s, const char *name, struct err *er
         return err_set(err, ERR_INVALID, 0,
                        "\"%s\" is this host's own view, not a stored image: there is nothing to remove", name);
     if (r == -ENOENT)
-        return err_set(err, ERR_NOT_FOUND, 0, "image \"%s\" is not in the store (`iii image ls` shows what is)", name);
+        return err_set(err, ERR_NOT_FOUND, 0, "image \"%s\" is not in the store (`iii image ls` lists it)", name);
     if (r < 0)
         record_file(name, file); /* damaged: the one thing left to do with it is to remove it */
     else
@@ -352,7 +352,7 @@ int image_pin(struct image_store *s, const struct image *i, const char *owner, s
         if (!hex)
             return err_set(err, ERR_INVALID, 0, "%s is not a layer of this store", i->layers[at]);
         if (!layout_has_layer(s, hex))
-            return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", i->name);
+            return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", i->name);
         json_array_append_new(list, json_pack("{s:s}", "digest", hex));
     }
     return write_pin(s, list, owner, err);
@@ -420,7 +420,7 @@ static int check_base(struct image_store *s, const struct image *base, struct er
 {
     if (base->n_layers >= IMAGE_LAYERS_MAX)
         return err_set(err, ERR_TOO_LARGE, 0,
-                       "image %s already has %zu layers, the limit is %d: start from a fresh image", base->name,
+                       "image %s already has %zu layers, the limit is %d: start from a new image", base->name,
                        base->n_layers, IMAGE_LAYERS_MAX);
     for (size_t i = 0; i < base->n_layers; i++)
         if (!layer_hex(s, base->layers[i]))
@@ -459,7 +459,7 @@ static int stack_locked(struct image_store *s, const struct image *base, int par
     JSON_OWNED list = json_array();
     for (size_t i = 0; i < base->n_layers; i++) {
         if (!layout_has_layer(s, layer_hex(s, base->layers[i])))
-            return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", base->name);
+            return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", base->name);
         json_array_append_new(list, json_pack("{s:s}", "digest", layer_hex(s, base->layers[i])));
     }
     json_array_append_new(list, json_pack("{s:s}", "digest", hex));
@@ -553,7 +553,7 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
         return lock;
     for (size_t i = 0; i < base->n_layers; i++)
         if (!layout_has_layer(s, layer_hex(s, base->layers[i])))
-            return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", base->name);
+            return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", base->name);
     r = layout_adopt_layer(s, AT_FDCWD, folder, top.hex, err);
     if (r == 0)
         r = put_record(s, record, name, err);
@@ -568,12 +568,12 @@ int image_sum(struct image_store *s, char *const *layers, struct image_helper *h
     JSON_OWNED answer = NULL;
     json_t *list = digests_of(s, layers, strlist_count(layers));
     if (!list)
-        return err_set(err, ERR_INVALID, 0, "a layer is not of this store");
+        return err_set(err, ERR_INVALID, 0, "a layer is not in this store");
     int r = image_remote_work(s->remote, json_pack("{s:s, s:o}", "op", "sum", "layers", list),
                               &(struct image_remote_how){ .helper = helper, .stop = stop }, &answer, err);
     const char *sum = json_get_str(answer, "sum", "");
     if (r == 0 && !digest_is_hex(sum))
-        return err_set(err, ERR_INTERNAL, 0, "the image tool gave no checksum");
+        return err_set(err, ERR_INTERNAL, 0, "the image tool returned no checksum");
     if (r == 0)
         memcpy(ret, sum, DIGEST_HEX);
     return r;

@@ -27,7 +27,7 @@ static int check_layers(struct image_store *s, const struct image *like, struct 
     for (size_t i = 0; i < like->n_layers; i++) {
         const char *hex = hex_of(like->layers[i]);
         if (!hex || !layout_has_layer(s, hex))
-            return err_set(err, ERR_GONE, 0, "image %s was removed meanwhile", like->name);
+            return err_set(err, ERR_GONE, 0, "image %s was removed during the operation", like->name);
         memcpy(ret[i].hex, hex, DIGEST_HEX);
         ret[i].size_bytes = like->layer_bytes ? like->layer_bytes[i] : 0;
     }

@@ -143,7 +143,7 @@ static void check_layer(struct check *c, const char *name)
     c->layers++;
     if (digest_is_hex(name) && json_object_get(c->used, name))
         return;
-    complain(c, "layers/%s: %s", name, digest_is_hex(name) ? "belongs to no image" : "is no layer");
+    complain(c, "layers/%s: %s", name, digest_is_hex(name) ? "belongs to no image" : "is not a layer");
     if (c->is_repair)
         (void)layer_tree_remove_at(c->store->layers_fd, name); /* stays named by the problem */
 }
@@ -160,7 +160,7 @@ static void check_partial(struct check *c, const char *name)
 {
     c->partial++;
     if (!digest_is_hex(name))
-        complain(c, "partial/%s: is no part of a blob", name);
+        complain(c, "partial/%s: is not part of a blob", name);
 }
 
 int image_fsck(struct image_store *s, bool is_repair, json_t **ret, struct err *err)

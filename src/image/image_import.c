@@ -107,7 +107,7 @@ static int spread_file(struct importer *im, struct tar_stream *t, struct blob *b
     int r;
     while ((r = tar_stream_data(t, &data, &len, &offset, err)) > 0) {
         if (offset != b->size) {
-            r = err_set(err, ERR_INVALID, 0, "\"%.200s\": a sparse file is no part of an image", b->path);
+            r = err_set(err, ERR_INVALID, 0, "\"%.200s\": sparse files are not allowed in an image", b->path);
             break;
         }
         digest_add(&d, data, len);

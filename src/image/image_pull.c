@@ -108,7 +108,7 @@ static int check_platform(const char *text, size_t len, struct err *err)
         return r;
     const char *arch = json_get_str(doc, "architecture", ""), *os = json_get_str(doc, "os", "linux");
     if (strcmp(os, "linux") != 0 || (*arch && strcmp(arch, manifest_architecture()) != 0))
-        return err_set(err, ERR_NOT_FOUND, 0, "it is for %.40s/%.40s, this machine is linux/%s", os, arch,
+        return err_set(err, ERR_NOT_FOUND, 0, "it is for %.40s/%.40s, this host is linux/%s", os, arch,
                        manifest_architecture());
     return 0;
 }

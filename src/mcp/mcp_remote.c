@@ -97,7 +97,7 @@ static void on_done(void *arg, struct http_client *client, const struct err *err
     if (c->is_stream && is_good) {
         body = json_null();
     } else if (json_read(buf_text(&c->body), c->body.len, &body, NULL) < 0) {
-        body = json_pack("{s:s}", "error", "the answer is no JSON: is that an iii-sandbox server?");
+        body = json_pack("{s:s}", "error", "the response is not JSON: is that an iii-sandbox server?");
         is_good = false;
     }
     finish(c, is_good || status >= 400 ? status : err_status(ERR_UPSTREAM), body);

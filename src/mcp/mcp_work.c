@@ -106,7 +106,7 @@ static bool has_room(struct mcpexchange *x, const json_t *id)
 {
     if (x->session->n_works < MCP_SESSION_RUNNING_MAX)
         return true;
-    mcp_session_refuse(x, id, MCP_SESSION_BUSY, "64 requests are under way in this session, the most at the same time");
+    mcp_session_refuse(x, id, MCP_SESSION_BUSY, "limit of 64 concurrent requests in this session reached");
     return false;
 }
 

@@ -125,7 +125,7 @@ def test_uses_a_running_server_of_the_data_folder(context):
             client.delete(f"/sandboxes/{sid}")
             (context / "Dockerfile").write_text("FROM shell\nRUN false\n")
             failed = build(server.data_dir, context, "--url", f"http://127.0.0.1:{server.port}")
-            assert failed.returncode == 1 and "Dockerfile line 2: RUN: the command ended with exit code 1" in failed.stderr
+            assert failed.returncode == 1 and "Dockerfile line 2: RUN: the command exited with code 1" in failed.stderr
             assert client.get("/sandboxes").json()["items"] == []
 
 
@@ -160,7 +160,7 @@ def test_files_of_several_pieces(data_dir, context):
     ("FROM shell\nUSER a b\n", "line 2: USER: a user is expected"),
     ("FROM scratch\n", "line 1: FROM: scratch"),
     ("FROM no-such-image\n", "line 1: FROM: "),
-    ("FROM shell\nRUN exit 7\n", "line 2: RUN: the command ended with exit code 7"),
+    ("FROM shell\nRUN exit 7\n", "line 2: RUN: the command exited with code 7"),
 ])
 def test_refusals_name_the_line(data_dir, context, text, says):
     (context / "Dockerfile").write_text(text)

@@ -246,7 +246,7 @@ class Stranger(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("kind, words", [("json", None), ("html", "failed: 502 {\"error\":\"the answer is no JSON"), ("moved", "failed: 502"),
+@pytest.mark.parametrize("kind, words", [("json", None), ("html", "failed: 502 {\"error\":\"the response is not JSON"), ("moved", "failed: 502"),
                                          ("failed", "failed: 503"), ("cut", "no iii-sandbox server answers")])
 def test_a_server_that_is_none_of_ours(kind, words):
     stranger = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger)

@@ -426,7 +426,7 @@ def test_the_command_line_says_what_is_wrong(server, authority, tmp_path):
     done = cli(server, authority, "sandbox", "list", env={"III_URL": f"ws://localhost:{server.engine_port}"})
     assert done.returncode == 1 and "TLS required" in done.stderr, done
     done = cli(server, authority, "sandbox", "list", env={"III_URL": "ftp://localhost"})
-    assert done.returncode == 2 and "is no address" in done.stderr, done
+    assert done.returncode == 2 and "is not an address" in done.stderr, done
     done = cli(server, authority, "sandbox", "list", "--address", f"wss://127.0.0.2:{server.engine_port}")
     assert done.returncode == 1, done
 

@@ -66,7 +66,7 @@ TEST(a_missing_requirement_is_one_and_says_the_way_out)
     CHECK_INT(run(bad, NULL), 1);
     CHECK(strstr(output, "MISSING  seccomp  gone\n") != NULL);
     CHECK(strstr(output, "-> get it\n") != NULL);
-    CHECK(strstr(output, "cannot be made here: 1 required thing is missing") != NULL);
+    CHECK(strstr(output, "cannot be created here: 1 requirement is missing") != NULL);
 }
 
 TEST(no_checks_at_all_is_not_success)

@@ -51,7 +51,7 @@ TEST(an_entry_is_kept_or_reset)
 
 TEST(lists_in_one_line_are_refused)
 {
-    CHECK(strstr(edited("workers: [{name: a}]\n", false), "one entry a line"));
+    CHECK(strstr(edited("workers: [{name: a}]\n", false), "one entry per line"));
 }
 
 TEST(the_entry_of_a_text)
