@@ -15,8 +15,8 @@ int access_need(const struct caller *who, bool is_write, bool is_admin, const ch
     if (!who || who->role == TOKEN_FILE_ADMIN)
         return 0;
     if (is_admin)
-        return err_set(err, ERR_FORBIDDEN, 0, "%s is for admins: the token \"%s\" has the role %s", what, who->name,
-                       token_file_role_name(who->role));
+        return err_set(err, ERR_FORBIDDEN, 0, "%s needs an admin token: the token \"%s\" has the role %s", what,
+                       who->name, token_file_role_name(who->role));
     if (is_write && who->role == TOKEN_FILE_READONLY)
         return err_set(err, ERR_FORBIDDEN, 0, "%s changes something: the token \"%s\" is read-only", what, who->name);
     return 0;

@@ -169,8 +169,7 @@ static void run_op(struct api *a, struct http_req *r, const struct op *op)
     if (!op)
         err = unknown;
     else if (a->n_http >= API_HTTP_MAX)
-        (void)err_set(&err, ERR_CAPACITY, 0, "%u requests are being served, the most at the same time: try again",
-                      a->n_http);
+        (void)err_set(&err, ERR_CAPACITY, 0, "limit of %u concurrent requests reached: try again", a->n_http);
     if (err.code != ERR_NONE || read_params(a, op, r, params, &err) < 0)
         admission_refuse(r, &err);
     else

@@ -31,7 +31,7 @@ static void on_flush(void *arg)
     a->is_due = false;
     if (audit_file_flush(a->file, &err) == 0) {
         if (a->is_failing)
-            log_event(LOG_INFO, "audit.write", "msg", "the audit log is written again", NULL);
+            log_event(LOG_INFO, "audit.write", "msg", "the audit log can be written again", NULL);
         a->is_failing = false;
         return;
     }
@@ -59,10 +59,10 @@ int audit_new(struct loop *l, const struct settings *s, const char *dir, struct 
     if (r < 0) {
         bucket_free(a->refusals);
         free(a);
-        return err_wrap(err, r, "audit log (III_AUDIT=false is without)");
+        return err_wrap(err, r, "audit log (III_AUDIT=false turns it off)");
     }
     if (is_torn)
-        log_event(LOG_WARN, "audit.torn", "msg", "the last line was half written: it was cut off", NULL);
+        log_event(LOG_WARN, "audit.torn", "msg", "the last line was incomplete and was removed", NULL);
     a->flush = timer_new(l, -1, 0, on_flush, a);
     *ret = a;
     return 0;

@@ -75,7 +75,7 @@ void fn_part_inherit(struct fn_part *p, const struct fn_part *of)
 static void warn_no_slot(const struct settings *s)
 {
     if (s->fn_max_execs == 0)
-        log_event(LOG_WARN, "config", "msg", "max_concurrent_exec_per_sandbox is 0: 1 is used", NULL);
+        log_event(LOG_WARN, "config", "msg", "max_concurrent_exec_per_sandbox is 0; using 1", NULL);
 }
 
 int fn_reload(struct api *a, const struct settings *s, struct err *err)

@@ -94,7 +94,7 @@ static int refuse_other(struct err *err)
 {
     return err_set(
         err, ERR_CONFLICT, 0,
-        "Idempotency-Key: it was used for another request within 24 hours; send a new key with a new request");
+        "Idempotency-Key: already used for another request within 24 hours; send a new key with a new request");
 }
 
 static void wait_for(struct idempotency_claim *c, const struct idempotency_request *rq)
@@ -128,7 +128,7 @@ static int replay(struct idempotency *i, const char *key, const char *request, c
     json_t *body = json_object_get(doc, "body");
     if (!body)
         return err_set(err, ERR_CONFLICT, 0,
-                       "Idempotency-Key: the request was carried out; its answer was over %d bytes and was not kept",
+                       "Idempotency-Key: the request was carried out; its response was over %d bytes and was not kept",
                        IDEMPOTENCY_ANSWER_MAX);
     rq->fn(rq->arg, (int)json_get_int(doc, "status", 200), body);
     return 1;

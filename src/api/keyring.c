@@ -146,7 +146,7 @@ void keyring_reload(struct keyring *k)
 {
     struct err err = ERR_INIT;
     if (k->dir && load(k, &err) < 0)
-        log_event(LOG_ERROR, "tokens.read", "error", err.msg, "then", "those known so far stay in force", NULL);
+        log_event(LOG_ERROR, "tokens.read", "error", err.msg, "then", "the known tokens stay valid", NULL);
 }
 
 /* A look at the file costs a microsecond; it is read only when it is another one. */

@@ -43,11 +43,11 @@ static int write_page(struct observe *o, struct buf *page)
     struct manager *m = o->api->manager;
     struct otlp_counts spans = otlp_counts(o->otlp);
     const struct prometheus_extra extra[] = {
-        { "iii_calls_running", "Calls being carried out, streams included.", false, o->api->n_calls },
+        { "iii_calls_running", "Calls in progress, streams included.", false, o->api->n_calls },
         { "iii_events_total", "Events since the start.", true, event_log_count(m->events) },
         { "iii_alerts_fired_total", "Alerts that fired since the start.", true, alerts_fired(m->alerts) },
         { "iii_otlp_spans_sent_total", "Spans a collector took.", true, spans.sent },
-        { "iii_otlp_spans_dropped_total", "Spans that were given up.", true, spans.dropped },
+        { "iii_otlp_spans_dropped_total", "Spans that were dropped.", true, spans.dropped },
         { "iii_audit_lines_total", "Lines of the audit log since the start.", true, audit_counts(o->api->audit).lines },
         { "iii_audit_failures_total", "Writes of the audit log that failed.", true,
           audit_counts(o->api->audit).failures },

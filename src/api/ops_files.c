@@ -69,7 +69,7 @@ static void on_read_done(void *arg, const struct err *err)
     else if (err)
         call_fail(c, err);
     else
-        call_error(c, ERR_CAPACITY, "not enough memory for the answer");
+        call_error(c, ERR_CAPACITY, "not enough memory for the response");
     free_reading(r);
 }
 

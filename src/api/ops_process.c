@@ -83,7 +83,7 @@ void api_proc_kill(struct call *c)
     int signo = handlers_signal(c, name), pid = (int)call_int(c, "pid", 0);
     struct err err = ERR_INIT;
     if (signo > 0 && pid == 1) {
-        (void)err_set(&err, ERR_INVALID, 0, "pid: 1 is the sandbox's own first process: delete the sandbox to end it");
+        (void)err_set(&err, ERR_INVALID, 0, "pid: 1 is the sandbox's agent: delete the sandbox to terminate it");
         call_fail(c, &err);
     } else if (signo > 0) {
         (void)handlers_failed(c, guest_kill(s->link, pid, signo, on_killed, c), "kill");

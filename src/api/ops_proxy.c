@@ -137,7 +137,7 @@ static int add_headers(const json_t *headers, struct buf *out, struct err *err)
         if (!text || raw_proxy_is_hop(name) || strcasecmp(name, "content-length") == 0)
             continue;
         if (!is_token(name) || !is_printable(text, true))
-            return err_set(err, ERR_INVALID, 0, "headers: \"%.64s\" is no header that can be sent", name);
+            return err_set(err, ERR_INVALID, 0, "headers: \"%.64s\" is not a header that can be sent", name);
         if (buf_addf(out, "%s: %s\r\n", name, text) < 0)
             return err_set(err, ERR_TOO_LARGE, 0, "headers: more than %d bytes", HEAD_MAX);
     }

@@ -75,7 +75,7 @@ static void start(struct call *call, struct change *c, int (*work)(struct change
     if (!dir)
         call_error(call, ERR_UNSUPPORTED, "this server has no data folder to keep tokens in");
     else if (offload_run(call_manager(call), on_work, on_done, c) < 0)
-        call_error(call, ERR_CAPACITY, "no worker to write the tokens: try again");
+        call_error(call, ERR_CAPACITY, "no worker thread to write the tokens: try again");
     else
         return;
     change_free(c);

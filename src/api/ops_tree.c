@@ -183,7 +183,7 @@ static void on_step(void *arg, const struct err *err)
     }
     if (q->s->is_gone) {
         free_series(q);
-        call_error(c, ERR_NOT_FOUND, "sandbox not found: it was killed meanwhile");
+        call_error(c, ERR_NOT_FOUND, "sandbox not found: it was killed during the call");
         return;
     }
     int r = q->step(q);

@@ -91,7 +91,7 @@ static void write_requests(const struct prometheus *p, struct buf *out)
 static void write_latency(const struct prometheus *p, struct buf *out)
 {
     static const char name[] = "iii_request_duration_seconds";
-    head(out, name, "histogram", "Time from a call's request to its answer; for streams, to their end.");
+    head(out, name, "histogram", "Time from a call's request to its response; for streams, to their end.");
     for (size_t i = 0; i < OP_ALL; i++) {
         const struct series *s = &p->ops[i];
         const char *operation = spec_ops[i].name;
@@ -150,7 +150,7 @@ static void write_process(const struct prometheus *p, struct buf *out)
     one(out, "process_resident_memory_bytes", false, "Resident memory of the server.", (double)resident * page);
     one(out, "process_virtual_memory_bytes", false, "Address space of the server.", (double)pages * page);
     one(out, "process_open_fds", false, "Open file descriptors.", (double)open_fds());
-    one(out, "process_max_fds", false, "Most file descriptors that may be open.", (double)fds.rlim_cur);
+    one(out, "process_max_fds", false, "Maximum number of open file descriptors.", (double)fds.rlim_cur);
     one(out, "process_start_time_seconds", false, "When the server started, seconds since the epoch.",
         (double)p->m->started_at / 1000);
 }
@@ -166,7 +166,7 @@ static void write_sandboxes(const struct prometheus *p, struct buf *out)
         (void)buf_addf(out, "iii_sandboxes{status=\"%s\"} %llu\n", sandbox_status_name((enum sandbox_status)st),
                        (unsigned long long)n[st]);
     one(out, "iii_sandboxes_creating", false, "Sandboxes being made.", m->n_creating);
-    one(out, "iii_sandboxes_max", false, "Most sandboxes at the same time.", (double)m->settings->max_sandboxes);
+    one(out, "iii_sandboxes_max", false, "Maximum number of sandboxes.", (double)m->settings->max_sandboxes);
     one(out, "iii_sandboxes_created_total", true, "Sandboxes made since the start.", (double)m->total_created);
     one(out, "iii_sandboxes_killed_total", true, "Sandboxes killed since the start.", (double)m->total_killed);
     one(out, "iii_sandboxes_expired_total", true, "Sandboxes expired since the start.", (double)m->total_expired);
@@ -236,13 +236,15 @@ static void write_boxes(const struct prometheus *p, struct buf *out)
         [BOX_PIDS] = { "iii_sandbox_pids", "gauge", "Processes and threads of a sandbox." },
         [BOX_RX] = { "iii_sandbox_network_receive_bytes_total", "counter", "Bytes a sandbox received." },
         [BOX_TX] = { "iii_sandbox_network_transmit_bytes_total", "counter", "Bytes a sandbox sent." },
-        [BOX_OOM] = { "iii_sandbox_oom_kills_total", "counter", "Processes of a sandbox that its memory limit ended." },
-        [BOX_DISK] = { "iii_sandbox_disk_bytes", "gauge", "What a sandbox's own disk takes on the host." },
+        [BOX_OOM] = { "iii_sandbox_oom_kills_total", "counter", "OOM kills in a sandbox." },
+        [BOX_DISK] = { "iii_sandbox_disk_bytes", "gauge", "Space that a sandbox's own disk uses on the host." },
         [BOX_CPU_LIMIT] = { "iii_sandbox_cpu_limit", "gauge", "CPUs of a sandbox." },
-        [BOX_PIDS_LIMIT] = { "iii_sandbox_pids_limit", "gauge", "Most processes and threads of a sandbox." },
-        [BOX_DISK_LIMIT] = { "iii_sandbox_disk_limit_bytes", "gauge", "Size of a sandbox's own disk; 0: it has none." },
-        [BOX_INODES_LIMIT] = { "iii_sandbox_inodes_limit", "gauge", "Most files on a sandbox's own disk." },
-        [BOX_FILES_LIMIT] = { "iii_sandbox_open_files_limit", "gauge", "Most open files of one process." },
+        [BOX_PIDS_LIMIT] = { "iii_sandbox_pids_limit", "gauge",
+                             "Maximum number of processes and threads of a sandbox." },
+        [BOX_DISK_LIMIT] = { "iii_sandbox_disk_limit_bytes", "gauge", "Size of a sandbox's own disk; 0: none." },
+        [BOX_INODES_LIMIT] = { "iii_sandbox_inodes_limit", "gauge",
+                               "Maximum number of files on a sandbox's own disk." },
+        [BOX_FILES_LIMIT] = { "iii_sandbox_open_files_limit", "gauge", "Maximum number of open files of one process." },
         [BOX_SHM_LIMIT] = { "iii_sandbox_shm_limit_bytes", "gauge", "Size of a sandbox's /dev/shm." },
         [BOX_NET_LIMIT] = { "iii_sandbox_network_limit_bytes_per_second", "gauge",
                             "Network rate each way; 0: no limit." },

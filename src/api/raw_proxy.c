@@ -341,7 +341,7 @@ static int check(const struct raw_proxy *p, const struct target *t, const struct
     for (struct exchange *x = p->exchanges; x; x = x->next)
         running += strcmp(x->sandbox_id, s->id) == 0;
     if (e == 0 && running >= (uint64_t)p->api->settings->port_connections)
-        e = err_set(err, ERR_CAPACITY, 0, "%llu requests to %s are being proxied, the most at the same time",
+        e = err_set(err, ERR_CAPACITY, 0, "limit of %llu concurrent proxied requests to %s reached",
                     (unsigned long long)running, s->id);
     return e;
 }
@@ -383,7 +383,7 @@ static int start(struct call *c, const struct target *t, struct sandbox *s, stru
     if (x->is_admitted)
         memcpy(x->token_id, call_who(c)->id, sizeof(x->token_id));
     int e =
-        make_head(x, t, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to pass on") : 0;
+        make_head(x, t, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to forward") : 0;
     if (e == 0)
         e = upstream_new(s, &plan, &events, x, &x->up, err);
     if (e < 0) {

@@ -35,9 +35,10 @@ static int read_one(const char *name, const json_t *value, struct quota *q, stru
         q->max[k] = n;
         return 0;
     }
-    return err_set(err, ERR_INVALID, 0,
-                   "quota.%.40s: there are sandboxes, memoryMb, cpus, volumes, snapshots, ports and requestsPerMinute",
-                   name);
+    return err_set(
+        err, ERR_INVALID, 0,
+        "quota.%.40s: unknown; quotas are sandboxes, memoryMb, cpus, volumes, snapshots, ports and requestsPerMinute",
+        name);
 }
 
 int quota_read(const json_t *j, struct quota *ret, struct err *err)
@@ -72,7 +73,8 @@ int quota_check(const struct quota *q, enum quota_kind k, double have, double mo
 {
     if (!(q->set & 1u << k) || have + more <= q->max[k])
         return 0;
-    return err_set(err, ERR_RATE_LIMITED, 0,
-                   "quota %s exceeded: the limit is %g, %g in use, %g more asked for; free some, or have it raised",
-                   kinds[k].name, q->max[k], have, more);
+    return err_set(
+        err, ERR_RATE_LIMITED, 0,
+        "quota %s exceeded: the limit is %g, %g in use, %g more requested; free some, or ask an admin to raise it",
+        kinds[k].name, q->max[k], have, more);
 }

@@ -114,7 +114,7 @@ static void sweep(void *arg)
     for (struct map_iter it = map_iter(h->channels); map_next(&it);) {
         struct channel *c = it.value;
         if (c->made_ms <= oldest_ms && !(c->writer.is_claimed && c->reader.is_claimed))
-            end(c, 1001, "the other end never came");
+            end(c, 1001, "the other end never connected");
     }
 }
 
@@ -246,7 +246,7 @@ static void claim(struct end *e, struct http_req *r)
     if (ws_accept(c->hub->loop, r, MESSAGE_MAX, &ws_events, e, &w) < 0)
         return;
     if (was_claimed) {
-        ws_closing_add(c->hub->parting, w, 1008, "this end of the channel was claimed before");
+        ws_closing_add(c->hub->parting, w, 1008, "this end of the channel is already claimed");
         return;
     }
     e->is_claimed = true;

@@ -115,7 +115,7 @@ static int open_here(struct channel_handle *c, const json_t *ref, struct err *er
     };
     c->channel = channel_claim(c->engine->channels, ref, &events, c);
     if (!c->channel)
-        return err_set(err, ERR_NOT_FOUND, 0, "channel \"%.64s\" does not exist, or that end of it is taken",
+        return err_set(err, ERR_NOT_FOUND, 0, "channel \"%.64s\" does not exist, or that end is already claimed",
                        json_get_str(ref, "channel_id", ""));
     c->is_ready = channel_has_peer(c->channel);
     return 0;
@@ -176,7 +176,7 @@ int channel_handle_open(struct engine *e, const char *base_url, const json_t *re
         return err_set(err, ERR_INVALID, 0,
                        "a channel reference is {channel_id, access_key, direction: \"read\" or \"write\"}");
     if (e->is_stopping)
-        return err_set(err, ERR_NOT_FOUND, 0, "the server stops: no channel is opened");
+        return err_set(err, ERR_NOT_FOUND, 0, "the server is stopping: no channel can be opened");
     struct channel_handle *c = xzalloc(sizeof(*c));
     *c = (struct channel_handle){ .engine = e, .events = *ev, .arg = arg, .early = BUF_INIT(EARLY_MAX) };
     c->is_writer = strcmp(json_get_str(ref, "direction", ""), "write") == 0;

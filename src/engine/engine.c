@@ -144,8 +144,8 @@ static void on_channel(void *arg, json_t *result, const struct engine_error *err
         n.fn(n.arg, writer, reader, NULL);
         return;
     }
-    (void)err_set(&err, ERR_UPSTREAM, 0, "no channel could be made: %.200s",
-                  error ? error->message : "the engine's answer is none");
+    (void)err_set(&err, ERR_UPSTREAM, 0, "cannot create a channel: %.200s",
+                  error ? error->message : "the engine's response is not valid");
     n.fn(n.arg, NULL, NULL, &err);
 }
 

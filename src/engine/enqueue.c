@@ -98,7 +98,7 @@ static int make_room(struct enqueue *q, const char *name, struct err *err)
     }
     if (map_count(q->lanes) < LANES_MAX)
         return 0;
-    return err_set(err, ERR_CAPACITY, 0, "%d queues are in use, the most at the same time", LANES_MAX);
+    return err_set(err, ERR_CAPACITY, 0, "limit of %d queues reached", LANES_MAX);
 }
 
 static const char *function_of(const struct job *j)
@@ -308,7 +308,7 @@ void enqueue_function_came(struct engine *e, const char *function_id)
 static int add(struct enqueue *q, const struct enqueue_job *w, const char *topic, char out[UUID_MAX], struct err *err)
 {
     if (map_count(q->jobs) >= ENQUEUE_JOBS_MAX)
-        return err_set(err, ERR_CAPACITY, 0, "%d jobs are queued, the most at the same time", ENQUEUE_JOBS_MAX);
+        return err_set(err, ERR_CAPACITY, 0, "limit of %d queued jobs reached", ENQUEUE_JOBS_MAX);
     int r = make_room(q, w->queue, err);
     if (r < 0)
         return r;
@@ -398,7 +398,7 @@ static void publish(void *arg, struct engine_call *c, json_t *payload)
     json_t *data = json_object_get(payload, "data");
     JSON_OWNED none = json_null();
     if (!topic || !*topic)
-        engine_fail(c, "deserialization_error", "iii::durable::publish needs topic, a text that is not empty");
+        engine_fail(c, "deserialization_error", "iii::durable::publish needs topic, a non-empty string");
     else if (publish_to(e->enqueue, topic, data ? data : none, &err) < 0)
         engine_fail(c, "enqueue_error", "%s", err.msg);
     else
@@ -436,7 +436,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     const char *topic = trigger_config_str(b, "topic", NULL);
     const json_t *config = json_get(b->config, "queue_config");
     if (!topic || !*topic)
-        return err_set(err, ERR_INVALID, 0, "a %s trigger needs config.topic, a text that is not empty", b->type);
+        return err_set(err, ERR_INVALID, 0, "a %s trigger needs config.topic, a non-empty string", b->type);
     CLEANUP(free_p) char *name = topic_lane(topic, b->function_id);
     struct lane *l = lane_of(q, name);
     l->is_bound = true;
@@ -457,7 +457,7 @@ static void unbind(struct engine *e, struct binding *b)
 
 static const struct trigger_provider durable_type = {
     .type = "durable:subscriber",
-    .description = "A message of a topic, kept until a function has taken it",
+    .description = "A message of a topic, kept until a function has consumed it",
     .bind = bind,
     .unbind = unbind,
 };
@@ -559,8 +559,8 @@ void enqueue_init(struct engine *e)
     trigger_add_provider(e, &durable_type);
     trigger_add_provider(e, &queue_type);
     registry_add_inside(e, "engine::queue::enqueue", "Queue a call: {queue, function_id, data}", enqueue_fn, e);
-    registry_add_inside(e, "engine::queue::stats", "Queues and how many jobs wait and run", stats, e);
-    registry_add_inside(e, "engine::queue::dlq", "Jobs that failed for good, oldest first: {limit}", dead_letters, e);
+    registry_add_inside(e, "engine::queue::stats", "Queues with the numbers of waiting and running jobs", stats, e);
+    registry_add_inside(e, "engine::queue::dlq", "Dead letters, oldest first: {limit}", dead_letters, e);
     registry_add_inside(e, "engine::queue::redrive", "Queue a dead letter again: {id}", redrive, e);
     registry_add_inside(e, "iii::durable::publish", "Queue data for all subscribers of a topic: {topic, data}", publish,
                         e);

@@ -132,7 +132,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
         return err_set(err, ERR_INVALID, 0, "api_path has more than %d parts", HTTP_ROUTE_PARTS_MAX);
     for (const struct route *r = e->http_route->first; r; r = r->next)
         if (is_conflict(r, method, parts))
-            return err_set(err, ERR_CONFLICT, 0, "%s %.100s is bound already, by trigger %s", method, path,
+            return err_set(err, ERR_CONFLICT, 0, "%s %.100s is already bound by trigger %s", method, path,
                            r->binding->id);
     struct route *r = xzalloc(sizeof(*r));
     *r = (struct route){ .binding = b, .method = xstrdup(method), .parts = STEAL(parts), .next = e->http_route->first };

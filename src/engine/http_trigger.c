@@ -227,7 +227,7 @@ static void on_fired(void *arg, bool is_skipped, json_t *result, const struct en
     struct exchange *x = arg;
     bool is_open = x->req && !x->is_begun;
     if (is_open && is_skipped)
-        reply_error(x, 422, "CONDITION_NOT_MET", "the route's condition said no");
+        reply_error(x, 422, "CONDITION_NOT_MET", "the route's condition rejected the request");
     else if (is_open && error)
         reply_error(x, 500, error->code, error->message);
     else if (is_open && result && !json_is_null(result))
@@ -276,7 +276,7 @@ static void ask_next(struct exchange *x)
         x->n_refs++;
         trigger_fire(x->engine, b, x->payload, on_fired, x);
     } else {
-        reply_error(x, 404, "NOT_FOUND", "this route has just gone");
+        reply_error(x, 404, "NOT_FOUND", "this route was just removed");
     }
 }
 

@@ -175,7 +175,7 @@ static void functions_info(void *arg, struct engine_call *c, json_t *payload)
     if (answer)
         engine_ok(c, answer);
     else
-        engine_fail(c, "NOT_FOUND", "function \"%.200s\" was not found; engine::functions::list names all", id);
+        engine_fail(c, "NOT_FOUND", "function \"%.200s\" was not found; see engine::functions::list", id);
 }
 
 /* --- workers --- */
@@ -314,7 +314,7 @@ static void workers_info(void *arg, struct engine_call *c, json_t *payload)
             found = w;
     }
     if (!found && strcmp(name, e->name) != 0) {
-        engine_fail(c, "NOT_FOUND", "worker \"%.200s\" was not found; engine::workers::list names all", name);
+        engine_fail(c, "NOT_FOUND", "worker \"%.200s\" was not found; see engine::workers::list", name);
         return;
     }
     json_t *worker = found ? worker_summary(found) : self_summary(e);
@@ -386,7 +386,7 @@ static void triggers_info(void *arg, struct engine_call *c, json_t *payload)
     const char *id = json_get_str(payload, "id", "");
     const struct trigger_type *t = map_get(trigger_types(e), id);
     if (!t) {
-        engine_fail(c, "NOT_FOUND", "trigger type \"%.200s\" was not found; engine::triggers::list names all", id);
+        engine_fail(c, "NOT_FOUND", "trigger type \"%.200s\" was not found; see engine::triggers::list", id);
         return;
     }
     json_int_t n = 0;
@@ -428,8 +428,7 @@ static void bindings_info(void *arg, struct engine_call *c, json_t *payload)
     const char *id = json_get_str(payload, "id", "");
     const struct binding *b = map_get(trigger_bindings(e), id);
     if (!b) {
-        engine_fail(c, "NOT_FOUND", "trigger \"%.200s\" was not found; engine::registered-triggers::list names all",
-                    id);
+        engine_fail(c, "NOT_FOUND", "trigger \"%.200s\" was not found; see engine::registered-triggers::list", id);
         return;
     }
     json_t *o = binding_json(e, b);
@@ -472,7 +471,7 @@ static void channels_create(void *arg, struct engine_call *c, json_t *payload)
     struct engine *e = arg;
     (void)payload; /* buffer_size counts items upstream; here the queue is measured in bytes */
     if (channel_hub_count(e->channels) >= ENGINE_CHANNELS_MAX) {
-        engine_fail(c, "invocation_failed", "%d channels are open, the most at the same time", ENGINE_CHANNELS_MAX);
+        engine_fail(c, "invocation_failed", "limit of %d open channels reached", ENGINE_CHANNELS_MAX);
         return;
     }
     struct channel *made = channel_new(e->channels, 0, NULL, NULL);
@@ -487,7 +486,7 @@ void introspect_init(struct engine *e)
         engine_fn *fn;
     } rows[] = {
         { "engine::workers::register", "Describe the calling worker", workers_register },
-        { "engine::channels::create", "Make a channel: {writer, reader}", channels_create },
+        { "engine::channels::create", "Create a channel: {writer, reader}", channels_create },
         { "engine::functions::list", "List functions: {search, prefix, worker, include_internal}", functions_list },
         { "engine::functions::info", "Describe functions: {function_id} or {function_ids}", functions_info },
         { "engine::workers::list", "List workers: {search, runtime, status}", workers_list },

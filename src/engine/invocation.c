@@ -208,7 +208,8 @@ static void choose_id(struct engine_call *c)
 static void send_to_worker(struct engine_call *c, struct worker *w, const struct invocation *i)
 {
     if (worker_is_full(w)) {
-        finish_error(c, "channel_send_failed", "the worker of this function does not read: too many bytes wait for it");
+        finish_error(c, "channel_send_failed",
+                     "the worker of this function does not read: too many bytes are queued for it");
         return;
     }
     choose_id(c);
@@ -284,8 +285,7 @@ static bool is_refused(struct worker *w, const struct message *m)
         return true;
     }
     if (w->n_started >= ENGINE_CALLS_MAX) {
-        (void)snprintf(text, sizeof(text), "%d calls of this worker are unanswered, the most at the same time",
-                       ENGINE_CALLS_MAX);
+        (void)snprintf(text, sizeof(text), "limit of %d unanswered calls of this worker reached", ENGINE_CALLS_MAX);
         refuse(w, m, "invocation_error", text);
         return true;
     }

@@ -84,7 +84,7 @@ static bool read_place(struct engine_call *c, const json_t *payload, bool has_ke
     ret->scope = json_get_str(payload, "scope", NULL);
     ret->key = json_get_str(payload, "key", NULL);
     if (!is_name(ret->scope) || (has_key && !is_name(ret->key))) {
-        engine_fail(c, "deserialization_error", "%s needs scope%s: texts of 1 to %d bytes", engine_call_function(c),
+        engine_fail(c, "deserialization_error", "%s needs scope%s: strings of 1 to %d bytes", engine_call_function(c),
                     has_key ? " and key" : "", KV_NAME_MAX);
         return false;
     }
@@ -104,13 +104,12 @@ static json_t *load(struct engine *e, const struct place *p)
 static int make_room(struct engine *e, const struct place *p, struct err *err)
 {
     if (store_count(e->store, p->store_scope) >= KV_KEYS_MAX)
-        return err_set(err, ERR_CAPACITY, 0, "scope \"%.64s\" has %d keys, the most of one scope", p->scope,
-                       KV_KEYS_MAX);
+        return err_set(err, ERR_CAPACITY, 0, "scope \"%.64s\": limit of %d keys reached", p->scope, KV_KEYS_MAX);
     JSON_OWNED known = NULL;
     if (store_get(e->store, SCOPES, p->scope, &known, NULL) == 0)
         return 0;
     if (store_count(e->store, SCOPES) >= KV_SCOPES_MAX)
-        return err_set(err, ERR_CAPACITY, 0, "there are %d scopes, the most that are kept", KV_SCOPES_MAX);
+        return err_set(err, ERR_CAPACITY, 0, "limit of %d scopes reached", KV_SCOPES_MAX);
     JSON_OWNED doc = json_object();
     return store_put(e->store, SCOPES, p->scope, doc, err);
 }
@@ -196,7 +195,8 @@ static json_t *apply_number(json_t *old, const char *path, double sign, const js
 {
     json_t *by = json_get(op, "by") ? json_get(op, "by") : json_get(op, "value");
     if ((by && !json_is_number(by)) || (old && !json_is_number(old))) {
-        (void)err_set(err, ERR_INVALID, 0, "update of \"%.64s\": only numbers can be counted up and down", path);
+        (void)err_set(err, ERR_INVALID, 0, "update of \"%.64s\": only numbers can be incremented and decremented",
+                      path);
         return NULL;
     }
     if ((!old || json_is_integer(old)) && (!by || json_is_integer(by))) {

@@ -51,7 +51,7 @@ static int take_str(const json_t *body, const char *key, bool is_needed, const c
     if (!value)
         return is_needed ? err_set(err, ERR_INVALID, 0, "%s is missing", key) : 0;
     if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
-        return err_set(err, ERR_INVALID, 0, "%s is not a text", key);
+        return err_set(err, ERR_INVALID, 0, "%s is not a string", key);
     *ret = json_string_value(value);
     return 0;
 }
@@ -105,7 +105,7 @@ static int take_error(struct message *m, struct err *err)
     int r = take_str(error, "code", true, &text, err);
     if (r == 0)
         r = json_is_string(json_get(error, "message")) ? 0
-                                                       : err_set(err, ERR_INVALID, 0, "error.message is not a text");
+                                                       : err_set(err, ERR_INVALID, 0, "error.message is not a string");
     if (r == 0)
         m->error = error;
     return r;

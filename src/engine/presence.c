@@ -46,7 +46,7 @@ static const struct trigger_provider functions_type = {
 };
 static const struct trigger_provider workers_type = {
     .type = "engine::workers-available",
-    .description = "A worker came, left or described itself",
+    .description = "A worker connected, disconnected or described itself",
     .bind = bind_workers,
     .unbind = unbind_workers,
 };

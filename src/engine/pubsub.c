@@ -14,7 +14,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
 {
     const char *topic = trigger_config_str(b, "topic", NULL);
     if (!topic || !*topic)
-        return err_set(err, ERR_INVALID, 0, "a subscribe trigger needs config.topic, a text that is not empty");
+        return err_set(err, ERR_INVALID, 0, "a subscribe trigger needs config.topic, a non-empty string");
     binding_set_add(&e->pubsub->listeners, b);
     return 0;
 }
@@ -37,7 +37,7 @@ static void publish(void *arg, struct engine_call *c, json_t *payload)
     const char *topic = json_get_str(payload, "topic", NULL);
     json_t *data = json_object_get(payload, "data");
     if (!topic || !*topic) {
-        engine_fail(c, "deserialization_error", "publish needs topic, a text that is not empty");
+        engine_fail(c, "deserialization_error", "publish needs topic, a non-empty string");
         return;
     }
     JSON_OWNED message = data ? json_incref(data) : json_null();

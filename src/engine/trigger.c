@@ -193,11 +193,11 @@ int trigger_bind(struct engine *e, const struct trigger_wish *wish, struct err *
 {
     struct binding *old = map_get(e->triggers->bindings, wish->id);
     if (old && old->owner != wish->owner)
-        return err_set(err, ERR_CONFLICT, 0, "a trigger with id \"%.100s\" is another worker's", wish->id);
+        return err_set(err, ERR_CONFLICT, 0, "the trigger with id \"%.100s\" belongs to another worker", wish->id);
     if (old)
         drop_binding(e, old);
     if (*count_of(e, wish->owner) >= ENGINE_BINDINGS_MAX)
-        return err_set(err, ERR_CAPACITY, 0, "one worker may bind %d triggers", ENGINE_BINDINGS_MAX);
+        return err_set(err, ERR_CAPACITY, 0, "limit of %d triggers of one worker reached", ENGINE_BINDINGS_MAX);
     struct binding *b = xzalloc(sizeof(*b));
     b->id = xstrdup(wish->id);
     b->type = xstrdup(wish->type);

@@ -157,7 +157,7 @@ static void on_readable(struct http_client *c)
     if (state == HTTP_REPLY_COMPLETE)
         finish(c, NULL);
     else if (state == HTTP_REPLY_UPGRADED)
-        fail(c, ERR_UPSTREAM, EPROTO, "the server changed the protocol unasked");
+        fail(c, ERR_UPSTREAM, EPROTO, "the server switched protocols without a request");
     else if (c->is_too_long)
         fail(c, ERR_UPSTREAM, EPROTO, "the response's body is larger than the limit for it");
     else if (state < 0)
@@ -241,16 +241,16 @@ static int make_request(struct http_client *c, const struct http_client_request 
 static int read_target(const struct http_client_request *req, struct url *ret, struct err *err)
 {
     if (!*req->method || req->method[strspn(req->method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")])
-        return err_set(err, ERR_INVALID, 0, "\"%s\" is no request method", req->method);
+        return err_set(err, ERR_INVALID, 0, "\"%s\" is not a request method", req->method);
     if (!req->unix_path) {
         if (url_parse_either(req->url, "http", ret) < 0)
-            return err_set(err, ERR_INVALID, 0, "\"%s\" is no address: http:// or https://host:port/path is needed",
+            return err_set(err, ERR_INVALID, 0, "\"%s\" is not an address: http:// or https://host:port/path is needed",
                            req->url);
         return 0;
     }
     *ret = (struct url){ .host = "localhost", .path = req->url };
     if (req->url[0] != '/' || !is_line(req->url) || strchr(req->url, ' '))
-        return err_set(err, ERR_INVALID, 0, "\"%s\" is no path: it must begin with \"/\"", req->url);
+        return err_set(err, ERR_INVALID, 0, "\"%s\" is not a path: it must begin with \"/\"", req->url);
     return 0;
 }
 

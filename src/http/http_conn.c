@@ -547,7 +547,7 @@ static void check_body_rate(struct http_conn *c, int64_t now_ms)
         c->body_ms += now_ms - c->body_clock_ms;
     c->body_clock_ms = now_ms;
     if (c->body_ms > lim->body_grace_ms && (int64_t)c->body_bytes < lim->body_min_bytes_s * (c->body_ms / 1000))
-        http_conn_fail(c, 408, "the request body came too slowly");
+        http_conn_fail(c, 408, "the request body arrived too slowly");
 }
 
 void http_conn_sweep(struct http_conn *c, int64_t now_ms)

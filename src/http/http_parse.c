@@ -341,7 +341,7 @@ int http_parse_check_head(struct http_conn *c)
     r->is_head = c->parser.method == HTTP_HEAD;
     r->is_keep_alive = llhttp_should_keep_alive(&c->parser) != 0;
     if (c->parser.method == HTTP_CONNECT)
-        return fail(c, 501, "CONNECT is not served: this is no proxy");
+        return fail(c, 501, "CONNECT is not supported: this is not a proxy");
     if (split_target(c) < 0)
         return -EINVAL;
     for (unsigned i = 0; i < r->field_count; i++)

@@ -267,7 +267,7 @@ int http_server_listen_fd(struct http_server *s, int fd, uint16_t *ret_port, str
     if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0 ||
         (addr.ss_family != AF_INET && addr.ss_family != AF_INET6)) {
         (void)close(fd);
-        return err_set(err, ERR_INTERNAL, errno, "a socket that was handed over is no TCP listener");
+        return err_set(err, ERR_INTERNAL, errno, "a socket that was handed over is not a TCP listener");
     }
     int r = add_listener(s, fd, NULL, err);
     if (r == 0 && ret_port) /* the port is at the same place in both families */

@@ -353,7 +353,7 @@ int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const stru
 {
     const char *version = http_req_header(r, "sec-websocket-version"), *key = http_req_header(r, "sec-websocket-key");
     if (strcmp(http_req_method(r), "GET") != 0 || !http_req_wants_upgrade(r, "websocket"))
-        return refuse(r, 426, "this address speaks WebSocket: send GET with Upgrade: websocket");
+        return refuse(r, 426, "this address expects WebSocket: send GET with Upgrade: websocket");
     if (!version || strcmp(version, "13") != 0)
         return refuse(r, 426, "Sec-WebSocket-Version must be 13");
     if (!key || !ws_key_is_valid(key))

@@ -123,7 +123,7 @@ static void on_event(void *arg, int events)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0 || buf_add(&h->answer, piece, (size_t)n) < 0)
-        ws_finish(h->ws, 1006, n > 0 ? "the answer to the handshake is too long" : lost(h));
+        ws_finish(h->ws, 1006, n > 0 ? "the response to the handshake is too long" : lost(h));
     else
         check_answer(h);
 }
@@ -147,7 +147,7 @@ static void on_dialed(void *arg, int fd, const struct err *err)
 static void on_late(void *arg)
 {
     struct ws_handshake *h = arg;
-    ws_finish(h->ws, 1006, "no answer to the handshake in time");
+    ws_finish(h->ws, 1006, "no response to the handshake in time");
 }
 
 static int make_request(struct ws_handshake *h, const struct url *u, const char *const *headers)
@@ -169,8 +169,8 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
     struct url u;
     SSL_CTX *ctx = NULL;
     if (url_parse_either(to->url, "ws", &u) < 0)
-        return err_set(err, ERR_INVALID, 0, "\"%s\" is no WebSocket address: ws:// or wss://host:port/path is needed",
-                       to->url);
+        return err_set(err, ERR_INVALID, 0,
+                       "\"%s\" is not a WebSocket address: ws:// or wss://host:port/path is needed", to->url);
     int r = u.is_secure ? tls_context_client(to->trust, &ctx, err) : 0;
     if (r < 0)
         return r;

@@ -56,11 +56,10 @@ int backends_check(const struct settings *s, struct err *err)
     CLEANUP(strlist_free_p) char **names = names_of(s);
     for (size_t i = 0; names && names[i]; i++)
         if (strcmp(names[i], "native") != 0 && strcmp(names[i], "docker") != 0 && !vm_is_backend(names[i]))
-            return err_set(
-                err, ERR_UNSUPPORTED, 0,
-                "backend \"%.32s\" is not there: this version has native, docker, qemu, firecracker and krun "
-                "(III_ISOLATION_BACKEND, III_BACKENDS)",
-                names[i]);
+            return err_set(err, ERR_UNSUPPORTED, 0,
+                           "unknown backend \"%.32s\": this version has native, docker, qemu, firecracker and krun "
+                           "(III_ISOLATION_BACKEND, III_BACKENDS)",
+                           names[i]);
     if (!names)
         return err_set(err, ERR_INVALID, 0, "III_ISOLATION_BACKEND names no backend");
     return has_docker(names) ? check_tls(s, err) : 0;

@@ -208,7 +208,7 @@ static int read_settings(const char *path, const struct buf *raw, struct setting
     if (r < 0)
         return r;
     if (buf_text(&text)[0] == '%' || strstr(buf_text(&text), "\n%")) /* libfyaml 0.7 does not come back from some */
-        return err_set(err, ERR_INVALID, 0, "%s: a line begins with \"%%\": YAML directives are not taken", path);
+        return err_set(err, ERR_INVALID, 0, "%s: a line begins with \"%%\": YAML directives are not supported", path);
     return text.len > 0 ? read_document(&f, &text) : 0;
 }
 
@@ -230,7 +230,7 @@ static void print_help(void)
             printf(" [%s]", row->fallback);
         printf("\n");
     }
-    printf("\nEnvironment (a flag wins over it, it wins over the file):\n");
+    printf("\nEnvironment (flags override it, it overrides the file):\n");
     for (const struct settings_row *row = settings_rows; row->field; row++)
         printf("  %-24s %s%s%s%s\n", row->env, row->help, *row->fallback ? " [" : "", row->fallback,
                *row->fallback ? "]" : "");

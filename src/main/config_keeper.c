@@ -116,9 +116,9 @@ static void on_exit_seen(void *arg)
     (void)waitid(P_PID, (id_t)k->reader.pid, &info, WEXITED | WNOWAIT);
     helper_stop(&k->reader, 0);
     if (!was_moved && info.si_code != CLD_EXITED)
-        tell(k, "its reader was killed; it is started again");
+        tell(k, "its reader was killed; it is restarted");
     else if (!was_moved && !k->told[0])
-        tell(k, "its reader ended; it is started again");
+        tell(k, "its reader exited; it is restarted");
     start_later(k);
 }
 

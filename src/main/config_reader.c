@@ -271,16 +271,16 @@ int config_reader_main(int argc, char **argv)
         _exit(1);
     }
     if (r.way.n == 0)
-        wait_for_better("its folder is not there", AGAIN_MS);
+        wait_for_better("its folder does not exist", AGAIN_MS);
     if (is_open)
         wait_for_better("the server itself could put another file there, so changes are not read: move it to a folder "
                         "that only its owner may write to, outside of the data folder, and send SIGHUP",
                         -1);
     for (size_t i = 0; i < r.way.n && r.inotify >= 0; i++)
         if (inotify_add_watch(r.inotify, r.way.dirs[i], IN_FOLDERS) < 0)
-            say(CONFIG_READER_TROUBLE, "changes are not seen by themselves (inotify): send SIGHUP", NO_FD);
+            say(CONFIG_READER_TROUBLE, "changes are not detected automatically (inotify): send SIGHUP", NO_FD);
     if (r.inotify < 0)
-        say(CONFIG_READER_TROUBLE, "changes are not seen by themselves (inotify): send SIGHUP", NO_FD);
+        say(CONFIG_READER_TROUBLE, "changes are not detected automatically (inotify): send SIGHUP", NO_FD);
     r.due_ms = 0;
     keep_looking(&r);
 }

@@ -74,7 +74,7 @@ static void tell_rescue(const struct store *s)
         return;
     (void)snprintf(rows, sizeof(rows), "%lld", (long long)store_rescued_rows(s));
     log_event(LOG_ERROR, "store.damaged", "kept", store_rescued_path(s), "salvaged", rows, "then",
-              "what could be read is used", NULL);
+              "the readable records are used", NULL);
 }
 
 static int take_lock(struct daemon *d, struct err *err)
@@ -258,7 +258,7 @@ static bool hand_over(struct daemon *d)
     if (is_taken)
         log_event(LOG_INFO, "server.handed_over", "to", "the next one", NULL);
     else
-        log_event(LOG_WARN, "takeover.failed", "error", err.msg, "then", "this server goes on", NULL);
+        log_event(LOG_WARN, "takeover.failed", "error", err.msg, "then", "this server continues", NULL);
     return is_taken;
 }
 
@@ -332,7 +332,7 @@ static int check_exposure(const struct settings *s, struct err *err)
             s->host);
     if (!is_loopback && !tls_ports_is_wanted(s))
         log_event(LOG_WARN, "server.exposed", "host", s->host, "msg",
-                  "who sees the wire reads the token and all data: set --tls-cert and --tls-key", NULL);
+                  "the token and all data can be read on the network: set --tls-cert and --tls-key", NULL);
     return 0;
 }
 

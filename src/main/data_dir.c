@@ -28,7 +28,7 @@ static int make_all(char *path, struct err *err)
         int r = mkdir(path, 0755);
         *p = '/';
         if (r < 0 && errno != EEXIST)
-            return err_set(err, ERR_INTERNAL, errno, "data folder %s: make its parents", path);
+            return err_set(err, ERR_INTERNAL, errno, "data folder %s: create its parents", path);
     }
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return err_set(err, ERR_INTERNAL, errno, "data folder %s", path);

@@ -32,7 +32,7 @@ int handover_send(int conn, const struct handover_note *note, struct err *err)
 {
     struct iovec parts[2] = { { (void *)(uintptr_t)note, sizeof(*note) }, { NULL, 0 } };
     int r = seqsock_send(conn, parts, NULL, 0);
-    return r < 0 ? err_sys(err, r, "speak to the other server") : 0;
+    return r < 0 ? err_sys(err, r, "talk to the other server") : 0;
 }
 
 int handover_receive(int conn, struct handover_note *ret, struct err *err)
@@ -44,12 +44,13 @@ int handover_receive(int conn, struct handover_note *ret, struct err *err)
     if (got == -EAGAIN)
         return -EAGAIN;
     if (got != (ssize_t)sizeof(*ret) || ret->magic != MAGIC)
-        return err_set(err, ERR_CONFLICT, got < 0 ? (int)-got : 0,
-                       "the other server does not speak our takeover protocol: stop it with --keep and start this one");
+        return err_set(
+            err, ERR_CONFLICT, got < 0 ? (int)-got : 0,
+            "the other server does not support our takeover protocol: stop it with --keep and start this one");
     ret->program[sizeof(ret->program) - 1] = ret->text[sizeof(ret->text) - 1] = '\0';
     if (ret->version != HANDOVER_VERSION)
         return err_set(err, ERR_CONFLICT, 0,
-                       "the other server (%s) speaks takeover protocol %u, this one (%s) %u: stop it with --keep and "
+                       "the other server (%s) uses takeover protocol %u, this one (%s) %u: stop it with --keep and "
                        "start this one",
                        ret->program, ret->version, API_VERSION, HANDOVER_VERSION);
     return 0;
@@ -60,14 +61,13 @@ int handover_check(const struct handover_note *offer, struct err *err)
     if (offer->schema > STORE_SCHEMA)
         return err_set(
             err, ERR_CONFLICT, 0,
-            "the running server (%s) keeps its state in schema %u, this one (%s) knows up to %u: it is older",
+            "the running server (%s) keeps its state in schema %u, this one (%s) supports up to %u: it is older",
             offer->program, offer->schema, API_VERSION, STORE_SCHEMA);
     if (offer->agent_oldest && (offer->agent_oldest < PROTO_OLDEST || offer->agent_oldest > PROTO_VERSION))
-        return err_set(
-            err, ERR_CONFLICT, 0,
-            "a running sandbox of the server (%s) has an agent that speaks protocol %u, this one (%s) speaks "
-            "%u to %u: end such sandboxes first",
-            offer->program, offer->agent_oldest, API_VERSION, PROTO_OLDEST, PROTO_VERSION);
+        return err_set(err, ERR_CONFLICT, 0,
+                       "a running sandbox of the server (%s) has an agent with protocol %u, this one (%s) supports "
+                       "%u to %u: delete such sandboxes first",
+                       offer->program, offer->agent_oldest, API_VERSION, PROTO_OLDEST, PROTO_VERSION);
     return 0;
 }
 
@@ -94,7 +94,7 @@ static int dial(const char *dir, int *ret, struct err *err)
     CLEANUP(close_fd_p) int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     CLEANUP(close_fd_p) int conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (dir_fd < 0 || conn < 0)
-        return err_sys(err, -errno, "look for a server on %s", dir);
+        return err_sys(err, -errno, "find a server on %s", dir);
     socklen_t len = handover_address(dir, dir_fd, &addr);
     *ret = NO_FD;
     if (connect(conn, (struct sockaddr *)&addr, len) == 0)
@@ -118,9 +118,9 @@ int handover_ask(const char *dir, int *ret_conn, struct handover_note *ret_offer
     if (r == 0 || r == -EPIPE) /* one that refuses may have said so before it listened */
         r = handover_receive(conn, ret_offer, err);
     if (r == -EAGAIN || r == -EPIPE)
-        return err_set(err, ERR_CONFLICT, -r, "the running server does not answer a takeover: it goes on");
+        return err_set(err, ERR_CONFLICT, -r, "the running server does not answer a takeover; it continues");
     if (r == 0 && ret_offer->type != HANDOVER_OFFER)
-        r = err_set(err, ERR_CONFLICT, 0, "the running server refuses a takeover: %s", ret_offer->text);
+        r = err_set(err, ERR_CONFLICT, 0, "the running server rejects the takeover: %s", ret_offer->text);
     if (r == 0)
         r = handover_check(ret_offer, err);
     if (r == 0)
@@ -138,7 +138,7 @@ int handover_go(int conn, int64_t wait_ms, struct inherit *to, struct err *err)
     if (r == -EPIPE || r == -ECONNRESET)
         return 1;
     if (r == -EAGAIN)
-        return err_set(err, ERR_TIMEOUT, 0, "the running server did not hand over within %lld ms: it goes on",
+        return err_set(err, ERR_TIMEOUT, 0, "the running server did not hand over within %lld ms; it continues",
                        (long long)wait_ms);
     return r;
 }
@@ -153,6 +153,6 @@ bool handover_finish(int conn, const struct inherit *what, struct err *err)
         return false;
     int r = handover_receive(conn, &note, err);
     if (r == -EPIPE || r == -EAGAIN)
-        (void)err_set(err, ERR_UPSTREAM, -r, "the server that was to take over ended before it was ready");
+        (void)err_set(err, ERR_UPSTREAM, -r, "the new server exited before it was ready");
     return r == 0 && note.type == HANDOVER_DONE;
 }

@@ -115,8 +115,8 @@ int privilege_prepare(struct settings *s, const char *data_dir, const char *conf
     if (who.uid != 0 && geteuid() == 0 && !run_as_can_enter(data_dir, &who)) {
         log_event(
             LOG_WARN, "server.user", "user", "root", "why",
-            "a folder above the data folder lets only root in: give the server a --data-dir that others may enter "
-            "(like /var/lib/iii-sandbox) and it runs as a user of its own",
+            "only root can enter a folder above the data folder: give the server a --data-dir that others may enter "
+            "(like /var/lib/iii-sandbox) and it runs as its own user",
             NULL);
         who = (struct run_as){ 0 };
     }

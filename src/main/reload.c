@@ -41,7 +41,7 @@ static void tell_restart(struct reload *r, const struct settings *next)
     list_changes(&r->from->started, next, false, &names);
     if (names.len && strcmp(buf_text(&names), buf_text(&r->waiting)) != 0)
         log_event(LOG_WARN, "config.restart", "at", r->from->path, "keys", buf_text(&names), "msg",
-                  "these changed, and are taken at the next start", NULL);
+                  "changed; a restart is needed", NULL);
     buf_done(&r->waiting);
     r->waiting = names;
 }
@@ -56,7 +56,7 @@ static void apply(struct reload *r, const char *text, size_t len)
         settings_done(&next);
     if (result < 0) {
         log_event(LOG_ERROR, "config.refused", "at", r->from->path, "error", err.msg, "then",
-                  "what was in force stays in force", NULL);
+                  "the previous settings stay in effect", NULL);
         return;
     }
     list_changes(r->settings, &next, true, &names);
@@ -83,8 +83,8 @@ static void on_file(void *arg, const char *text, size_t len, bool is_asked)
 static void on_trouble(void *arg, const char *text)
 {
     const struct reload *r = arg;
-    log_event(LOG_WARN, "config.reader", "at", r->from->path, "msg", text, "then", "what was in force stays in force",
-              NULL);
+    log_event(LOG_WARN, "config.reader", "at", r->from->path, "msg", text, "then",
+              "the previous settings stay in effect", NULL);
 }
 
 struct reload *reload_new(struct loop *l, const struct config *from, struct settings *s, struct engine_port *engine,

@@ -29,7 +29,7 @@ static int look(const struct settings *s, const char *dir, struct err *err)
         (void)setfsuid(0);
         (void)setfsgid(0);
     }
-    return r < 0 ? err_wrap(err, r, "not taking over, the running server goes on") : 0;
+    return r < 0 ? err_wrap(err, r, "not taking over, the running server continues") : 0;
 }
 
 int takeover_begin(const struct settings *s, const char *dir, struct inherit *to, int *ret_conn, struct err *err)
@@ -49,7 +49,7 @@ int takeover_begin(const struct settings *s, const char *dir, struct inherit *to
     (void)alarm(READY_S + (unsigned)(s->takeover_grace_ms / 1000));
     r = handover_go(conn, s->takeover_grace_ms + CLOSE_MS, to, err);
     if (r > 0) {
-        log_event(LOG_WARN, "takeover.alone", "why", "the other server ended before it handed over", NULL);
+        log_event(LOG_WARN, "takeover.alone", "why", "the other server exited before it handed over", NULL);
         (void)close(steal_fd(&conn));
         r = 0;
     }

@@ -58,7 +58,7 @@ static void take_word(struct takeover_socket *h)
         return;
     if (r < 0 || note.type != (h->has_asked ? HANDOVER_GO : HANDOVER_ASK)) {
         if (r != -EPIPE)
-            refuse(h->conn, r < 0 ? err.msg : "not the word that was expected");
+            refuse(h->conn, r < 0 ? err.msg : "unexpected message");
         hang_up(h);
         return;
     }
@@ -99,7 +99,7 @@ static void on_caller(void *arg, int events)
     if (conn < 0)
         return;
     const char *why = !is_allowed(conn)             ? "only root and the user of the running server may take over"
-                      : h->conn >= 0 || h->is_going ? "another takeover is under way"
+                      : h->conn >= 0 || h->is_going ? "another takeover is in progress"
                                                     : NULL;
     if (!why && watch_new(h->loop, conn, LOOP_READ, on_word, h, &h->conn_watch) < 0)
         why = "out of memory";

@@ -305,7 +305,7 @@ static enum verdict check_command(const struct field *f, json_t *v, struct err *
     if (!json_is_array(v))
         return WRONG_TYPE;
     if (json_array_size(v) == 0 || json_array_size(v) > WORDS_MAX) {
-        (void)err_set(err, ERR_INVALID, 0, "%s: %zu words, allowed are 1 to %d", f->name, json_array_size(v),
+        (void)err_set(err, ERR_INVALID, 0, "%s: %zu arguments, allowed are 1 to %d", f->name, json_array_size(v),
                       WORDS_MAX);
         return REFUSED;
     }
@@ -319,7 +319,8 @@ static enum verdict check_command(const struct field *f, json_t *v, struct err *
     }
     if (json_string_length(json_array_get(v, 0)) == 0 || total > f->max) {
         (void)err_set(err, ERR_INVALID, 0,
-                      "%s: the program must not be empty and all words together at most %.0f bytes", f->name, f->max);
+                      "%s: the program must not be empty, and all arguments together have at most %.0f bytes", f->name,
+                      f->max);
         return REFUSED;
     }
     return FINE;

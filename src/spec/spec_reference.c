@@ -89,8 +89,8 @@ static void put_op(struct buf *page, const struct op *op)
     if (op->flags & OP_NO_AUTH)
         PUT(" Needs no token.");
     if (op->flags & OP_IDEMPOTENT)
-        PUT(" Takes an `Idempotency-Key`.");
-    PUT(" Answers with %s[%s](#%s).\n", op->flags & OP_STREAM ? "server-sent events, each a " : "", op->reply, anchor);
+        PUT(" Accepts an `Idempotency-Key`.");
+    PUT(" Response: %s[%s](#%s).\n", op->flags & OP_STREAM ? "server-sent events, each a " : "", op->reply, anchor);
     if (!op->fields->name)
         return;
     PUT("\n| Field | Type | Limits | Default | Meaning |\n|---|---|---|---|---|\n");
@@ -110,7 +110,8 @@ static void put_objects(struct buf *page)
 {
     PUT("\n## Objects\n\nNotation: `{name:type}` is an object, `?` marks members that may be absent, `[type]` is an "
         "array, "
-        "`<type>` an object whose values are of that type, `'a|b'` one of these texts, `@Name` another object of this "
+        "`<type>` an object whose values are of that type, `'a|b'` one of these strings, `@Name` another object of "
+        "this "
         "list, `type~` may be null, `(a b)` is either of them. Times are milliseconds since the Unix epoch.\n");
     for (const struct schema *s = schemas_rows; s->name; s++)
         PUT("\n### %s\n\n%s.\n\n`%s`\n", s->name, s->help, s->shape);
@@ -119,12 +120,11 @@ static void put_objects(struct buf *page)
 char *spec_reference_md(void)
 {
     struct buf b = BUF_INIT(PAGE_MAX), *page = &b;
-    PUT("# API reference\n\nMade from the operation table (`src/spec/`); do not edit. Paths follow the prefix, by "
-        "default "
-        "`/sandbox`. Fields may come in the query string or in a JSON body (`Content-Type: application/json`); the "
-        "body wins "
-        "over the query, the path over both. Numbers and booleans may be given as text, null counts as absent, unknown "
-        "fields are ignored. Every success is 200 with the result itself as JSON.\n\n## Operations\n");
+    PUT("# API reference\n\nGenerated from the operation table (`src/spec/`); do not edit.\n\n"
+        "Paths follow the prefix, by default `/sandbox`. Send fields in the query string or in a JSON body\n"
+        "(`Content-Type: application/json`); the body overrides the query, the path overrides both. Numbers and\n"
+        "booleans may be strings, null means absent, and unknown fields are ignored. Every success is 200 with the\n"
+        "result as JSON.\n\n## Operations\n");
     for (int i = 0; i < OP_COUNT; i++)
         put_op(page, &spec_ops[i]);
     put_errors(page);
@@ -143,14 +143,15 @@ static void put_code(struct buf *page, const char *text)
 char *spec_settings_md(void)
 {
     struct buf b = BUF_INIT(PAGE_MAX), *page = &b;
-    PUT("# Configuration\n\nMade from `src/base/settings.def`; do not edit. A flag of `iii serve` wins over the "
+    PUT("# Configuration\n\nGenerated from `src/base/settings.def`; do not edit. A flag of `iii serve` overrides the "
         "environment, the "
-        "environment over the configuration file (`--config FILE`, YAML), the file over the default. An empty variable "
+        "environment overrides the configuration file (`--config FILE`, YAML), the file overrides the default. An "
+        "empty variable "
         "counts "
-        "as not set; a number in the environment that cannot be used is reported and left at its default. Booleans are "
+        "as not set; an invalid number in the environment is reported and the default is used. Booleans are "
         "`true` "
-        "or `1`, `false` or `0`.\n\nA running server reads the file again when it changes; what is in the rows "
-        "`functions.*` is in force from the next call on, other rows at the next start: "
+        "or `1`, `false` or `0`.\n\nA running server reads the file again when it changes; the rows "
+        "`functions.*` take effect with the next call, other rows at the next start: "
         "[operations](operations.md#a-configuration-that-changes).\n\n| Environment | Flag | File | Default | Allowed "
         "| Meaning "
         "|\n|---|---|---|---|---|---|\n");

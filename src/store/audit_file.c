@@ -76,9 +76,9 @@ static int follow(struct chain *c, const char *line, size_t len, struct err *err
     const char *prev = json_get_str(j, "prev", "");
     digest(line, body, is);
     if (strcmp(is, said) != 0)
-        return err_set(err, ERR_CONFLICT, EBADMSG, "line %lld was changed: its digest is another", (long long)seq);
+        return err_set(err, ERR_CONFLICT, EBADMSG, "line %lld was changed: digest mismatch", (long long)seq);
     if (c->seq && (seq != c->seq + 1 || strcmp(prev, c->hash) != 0))
-        return err_set(err, ERR_CONFLICT, EBADMSG, "after line %lld comes line %lld: lines were removed or put in",
+        return err_set(err, ERR_CONFLICT, EBADMSG, "line %lld is followed by line %lld: lines were removed or inserted",
                        (long long)c->seq, (long long)seq);
     c->seq = seq;
     memcpy(c->hash, is, sizeof(is));

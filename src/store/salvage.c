@@ -42,7 +42,7 @@ static int copy_file(const char *from, const char *to, struct err *err)
         if (n == 0)
             return 0;
         if (n < 0 || write(out, piece, (size_t)n) != n)
-            return err_set(err, err_from_errno(errno), errno, "salvage: copy %s (free space and start again)", from);
+            return err_set(err, err_from_errno(errno), errno, "salvage: copy %s (free space and restart)", from);
     }
 }
 

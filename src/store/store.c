@@ -92,8 +92,8 @@ static int db_error(struct store *s, const char *what, struct err *err)
     if (primary == SQLITE_FULL)
         return err_set(err, ERR_NO_SPACE, 0, "%s: %s: no space left; free some and try again", s->path, what);
     if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
-        return err_set(err, ERR_INTERNAL, 0, "%s: %s: %s; it is kept aside and begun anew at the next start", s->path,
-                       what, text);
+        return err_set(err, ERR_INTERNAL, 0, "%s: %s: %s; it is kept aside and a new one is created at the next start",
+                       s->path, what, text);
     bool is_unwritable = primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN || primary == SQLITE_READONLY;
     int sys = is_unwritable && is_read_only(s->path) ? EROFS : 0;
     return err_set(err, ERR_INTERNAL, sys, "%s: %s: %s", s->path, what, text);
@@ -139,7 +139,7 @@ static int encode(const char *scope, const char *key, const json_t *doc, char **
         return r;
     char *body = json_dumps(doc, JSON_COMPACT | JSON_ENCODE_ANY); /* json_write() would make "null" of a failure */
     if (!body)
-        return err_set(err, ERR_INTERNAL, 0, "store: %s/%s: no memory for the document, or it is no JSON", scope, key);
+        return err_set(err, ERR_INTERNAL, 0, "store: %s/%s: no memory for the document, or it is not JSON", scope, key);
     size_t len = strlen(body);
     if (len > DOC_MAX_BYTES) {
         free(body);
@@ -479,7 +479,7 @@ static int open_db(struct store *s, struct err *err)
     if (version > SCHEMA_VERSION)
         return err_set(
             err, ERR_CONFLICT, 0,
-            "%s: written by a newer version (schema %lld, this one knows %d): update, or use another data folder",
+            "%s: written by a newer version (schema %lld, this one supports %d): update, or use another data folder",
             s->path, (long long)version, SCHEMA_VERSION);
     rc = look_over(s->db);
     if (rc != SQLITE_OK)
@@ -573,7 +573,7 @@ int store_open(const char *path, struct store **ret, struct err *err)
         if (r == 0)
             r = open_db(s, err);
         if (r == -EUCLEAN)
-            r = err_set(err, ERR_INTERNAL, 0, "%s: damaged again right after it was begun anew: check the disk", path);
+            r = err_set(err, ERR_INTERNAL, 0, "%s: damaged again right after it was created: check the disk", path);
         if (r == 0 && (r = salvage(s, err)) < 0)
             put_back(s);
     }
@@ -598,7 +598,7 @@ int store_probe(const char *path, struct err *err)
     if (!is_good)
         return err_set(err, ERR_CONFLICT, 0, "%s cannot be read, or is damaged", path);
     if (version > SCHEMA_VERSION)
-        return err_set(err, ERR_CONFLICT, 0, "%s: written by a newer version (schema %lld, this one knows %d)", path,
+        return err_set(err, ERR_CONFLICT, 0, "%s: written by a newer version (schema %lld, this one supports %d)", path,
                        (long long)version, SCHEMA_VERSION);
     return 0;
 }

@@ -319,7 +319,8 @@ static int check_wish(const struct token_file_wish *w, struct token_file_token *
     if (is_all && t->role != TOKEN_FILE_READONLY)
         return err_set(err, ERR_INVALID, 0, "tenant: only a read-only token may see all tenants (\"*\")");
     if (t->role == TOKEN_FILE_READONLY && !w->tenant)
-        return err_set(err, ERR_INVALID, 0, "tenant: say whose things a read-only token may see; \"*\" is everyone's");
+        return err_set(err, ERR_INVALID, 0,
+                       "tenant: a read-only token needs the tenant whose objects it sees; \"*\" for all tenants");
     if (!copy_text(t->tenant, sizeof(t->tenant), tenant) || (!is_all && !is_plain(tenant, "._-")) ||
         (!*tenant && t->role != TOKEN_FILE_ADMIN))
         return err_set(err, ERR_INVALID, 0, "tenant: 1 to %d letters, digits and ._-", TOKEN_FILE_TENANT_MAX);
@@ -349,7 +350,7 @@ static int make_room(struct token_file *f, struct err *err)
             f->n--;
             return 0;
         }
-    return err_set(err, ERR_CAPACITY, 0, "there are %d tokens, the most: revoke one first", TOKEN_FILE_MAX);
+    return err_set(err, ERR_CAPACITY, 0, "limit of %d tokens reached: revoke one first", TOKEN_FILE_MAX);
 }
 
 int token_file_create(const char *dir, const struct token_file_wish *wish, struct token_file_token *ret,

@@ -48,13 +48,13 @@ int tls_confine_enter(struct err *err)
                     0); /* not allowed to an ordinary user, who has nothing to gain from it */
     int r = change_user();
     if (r < 0)
-        return err_sys(err, r, "TLS door: become another user");
+        return err_sys(err, r, "TLS listener: become another user");
     r = drop_capabilities();
     if (r < 0)
-        return err_sys(err, r, "TLS door: give up capabilities");
+        return err_sys(err, r, "TLS listener: drop capabilities");
     (void)setrlimit(RLIMIT_CORE, &none);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-        return err_sys(err, -errno, "TLS door: give up new privileges");
+        return err_sys(err, -errno, "TLS listener: set no_new_privs");
     r = syscall_allowlist_enter(allowed_calls, sizeof(allowed_calls) / sizeof(*allowed_calls), false);
-    return r < 0 ? err_sys(err, r, "TLS door: system call filter") : 0;
+    return r < 0 ? err_sys(err, r, "TLS listener: install the system call filter") : 0;
 }

@@ -380,7 +380,7 @@ static int prepare(struct process *d, const struct tls_context_files *files, cha
     if (r == 0)
         r = tls_confine_enter(err);
     if (r == 0 && (r = watch_new(d->loop, TLS_WIRE_FD, LOOP_READ, on_control, d, &d->control)) < 0)
-        (void)err_sys(err, r, "TLS door: watch the server's socket");
+        (void)err_sys(err, r, "TLS listener: watch the server's socket");
     return r;
 }
 

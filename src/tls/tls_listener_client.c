@@ -184,12 +184,12 @@ static void on_exit_seen(void *arg)
         if (read_message(d, &m, &fd) == 1 && m.kind == TLS_WIRE_FAILED)
             end_start(d, m.text);
         else
-            end_start(d, "the TLS door ended while it started");
+            end_start(d, "the TLS listener exited while it started");
         return;
     }
     process_remove(d, 0);
     if (state == SERVING) {
-        note(k, true, "died", "connections through it are lost; it is started again");
+        note(k, true, "died", "connections through it are lost; it is restarted");
         restart_later(k);
     }
 }
@@ -217,7 +217,7 @@ static void on_late(void *arg)
     struct tls_listener_client *k = arg;
     struct process *d = find(k, STARTING);
     if (d)
-        end_start(d, "the TLS door did not start in time");
+        end_start(d, "the TLS listener did not start in time");
 }
 
 /* While the loop runs: nothing waits. */
@@ -258,7 +258,7 @@ void tls_listener_client_reload(struct tls_listener_client *k)
     if (k->is_over)
         return;
     if (find(k, STARTING))
-        note(k, true, "refused", "a door is being started already: try again in a moment");
+        note(k, true, "refused", "a TLS listener is already being started: try again in a moment");
     else
         start_on_loop(k, true);
 }
@@ -274,10 +274,10 @@ static int wait_first(struct process *d, char *text, struct err *err)
         r = poll(&p, 1, START_MS);
     while (r < 0 && errno == EINTR);
     if (r <= 0)
-        return err_sys(err, r < 0 ? -errno : -ETIMEDOUT, "wait for the TLS door");
+        return err_sys(err, r < 0 ? -errno : -ETIMEDOUT, "wait for the TLS listener");
     r = read_message(d, &m, &fd);
     if (r != 1 || (m.kind != TLS_WIRE_READY && m.kind != TLS_WIRE_FAILED))
-        return err_set(err, ERR_INTERNAL, 0, "the TLS door ended while it started");
+        return err_set(err, ERR_INTERNAL, 0, "the TLS listener exited while it started");
     if (m.kind == TLS_WIRE_FAILED)
         return err_set(err, ERR_INVALID, 0, "%s", m.text);
     (void)snprintf(text, TLS_WIRE_TEXT_MAX, "%s", m.text);

@@ -92,7 +92,7 @@ def op(one):
 def test_worker_add_and_edits_count_from_the_next_call_on(op):
     op.fn.fault("create", "S100", image="python")
     done = harness.run_cli("-c", op.path, "worker", "add", "iii-sandbox", "--force", "--reset-config")
-    assert done.returncode == 0 and "reads it by itself" in done.stderr
+    assert done.returncode == 0 and "rereads it automatically" in done.stderr
     op.wait("python", "node")
     box = op.fn.create("python")
     op.path.write_text(block(["node"], max_exec_timeout_ms=400000))
@@ -126,7 +126,7 @@ def test_calls_under_way_end_by_what_they_began_with(op):
 def test_a_broken_file_changes_nothing(op, text, complaint):
     since = op.mark()
     op.replace(text)
-    line = op.wait_said("what was in force stays in force", since)[0]
+    line = op.wait_said("the previous settings stay in effect", since)[0]
     assert str(op.path) in line and complaint in line.replace('\\"', '"'), line
     assert op.allowed() == {"node"}
     op.replace(block(["python"]))
@@ -227,7 +227,7 @@ def test_a_removed_file_or_folder_changes_nothing(op):
     away = op.path.parent.with_name(op.path.parent.name + "-away")
     since = op.mark()
     op.path.parent.rename(away)
-    op.wait_said("its folder is not there", since)
+    op.wait_said("its folder does not exist", since)
     assert op.allowed() == {"python"}
     away.rename(op.path.parent)
     op.replace(block([]))

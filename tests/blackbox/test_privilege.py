@@ -128,7 +128,7 @@ def test_a_data_folder_out_of_reach_leaves_root_without_rights(started):
         fields = status(server.pid)
         assert fields["Uid"] == ["0"] * 4 and int(fields["CapBnd"][0], 16) == 0
         assert_confined(server.pid)
-        assert server.log().count("a folder above the data folder lets only root in") == 1
+        assert server.log().count("only root can enter a folder above the data folder") == 1
         assert server.data_dir.stat().st_mode & 0o7777 == 0o700
         held.look(server.pid)
     held.assert_nothing_left()

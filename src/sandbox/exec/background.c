@@ -243,7 +243,7 @@ static void on_output(void *arg, int fd, const char *data, size_t len)
 static void on_exited(void *arg, const struct guest_exit *ex)
 {
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_INTERNAL, 0, "the command ended with code %d before it was reported as started", ex->code);
+    (void)err_set(&err, ERR_INTERNAL, 0, "the command exited with code %d before it was reported as started", ex->code);
     on_failed(arg, &err);
 }
 
@@ -354,7 +354,7 @@ static int check_id(const struct background *b, const char *id, struct err *err)
             "are taken)",
             id, BACKGROUND_ID_MAX);
     if (records_find(&b->records, id, NULL))
-        return err_set(err, ERR_CONFLICT, 0, "there is a command with the id %s already", id);
+        return err_set(err, ERR_CONFLICT, 0, "a command with the id %s already exists", id);
     return 0;
 }
 
@@ -380,7 +380,7 @@ static int make_room(struct background *b, struct sandbox *s, struct err *err)
     if (!oldest)
         return err_set(
             err, ERR_CAPACITY, 0,
-            "%lld background commands run in this sandbox, the most allowed: end one, or raise III_MAX_BACKGROUND",
+            "limit of %lld background commands in this sandbox reached: terminate one, or raise III_MAX_BACKGROUND",
             (long long)n);
     CLEANUP(free_p) char *id = xstrdup(oldest);
     forget(b, s, id);

@@ -319,7 +319,7 @@ static void on_start_late(void *arg)
         timer_set(c->timer, START_MS, 0);
         return;
     }
-    (void)err_set(&err, ERR_TIMEOUT, 0, "the interpreter did not answer within %d ms; its processes were ended",
+    (void)err_set(&err, ERR_TIMEOUT, 0, "the interpreter did not answer within %d ms; its processes were killed",
                   START_MS);
     host_ended(c->host, err.msg, &err);
 }
@@ -412,7 +412,7 @@ int context_create(struct context_set *set, struct sandbox *s, const struct cont
     const char *cwd = NULL, *language = language_of(plan->language);
     int r = sandbox_need_running(s, err);
     if (r == 0 && !language)
-        r = err_set(err, ERR_INVALID, 0, "language: \"%.32s\" has no contexts; python and javascript have",
+        r = err_set(err, ERR_INVALID, 0, "language: \"%.32s\" does not support contexts; python and javascript do",
                     plan->language);
     if (r == 0)
         r = command_cwd(s, plan->cwd, &cwd, err);

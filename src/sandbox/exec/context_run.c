@@ -168,7 +168,7 @@ static void finish(struct context *c, json_t *done)
     if (run->is_timed_out) {
         char text[120];
         (void)snprintf(text, sizeof(text), "timed out after %lld ms; %s", (long long)run->timeout_ms,
-                       c->state == CONTEXT_DEAD ? "the process did not heed the interrupt and was killed"
+                       c->state == CONTEXT_DEAD ? "the process ignored the interrupt and was killed"
                                                 : "the code was interrupted");
         (void)json_object_set_new(done, "errorName", json_string("TimeoutError"));
         (void)json_object_set_new(done, "errorValue", json_string(text));
@@ -191,7 +191,7 @@ static void take_done(struct context *c)
     if (json_read(buf_text(&run->done_part), run->done_part.len, &done, NULL) < 0 || !json_is_object(done)) {
         json_decref(done);
         done = json_pack("{s:s, s:s, s:[]}", "errorName", "Error", "errorValue",
-                         "what the interpreter said could not be read", "traceback");
+                         "the interpreter's reply could not be parsed", "traceback");
     }
     timer_set(c->timer, -1, 0);
     c->state = CONTEXT_IDLE;

@@ -111,7 +111,7 @@ int git_check_word(const char *field, const char *word, struct err *err)
 {
     if (!word || word[0] != '-')
         return 0;
-    return err_set(err, ERR_INVALID, 0, "%s: \"%.100s\" begins with \"-\": git would take it for an option", field,
+    return err_set(err, ERR_INVALID, 0, "%s: \"%.100s\" begins with \"-\": git would treat it as an option", field,
                    word);
 }
 

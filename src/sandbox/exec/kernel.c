@@ -108,7 +108,7 @@ static void on_output(void *arg, int fd, const char *data, size_t len)
     k->is_inside = false;
     if (r < 0 && !k->is_stopped) { /* something in the sandbox wrote into the driver's pipe */
         struct err err = ERR_INIT;
-        (void)err_set(&err, ERR_INTERNAL, 0, "the interpreter's channel was garbled; its processes were ended");
+        (void)err_set(&err, ERR_INTERNAL, 0, "protocol error on the interpreter's channel; its processes were killed");
         guest_exec_drop(k->exec);
         end(k, NULL, &err);
         return;
@@ -170,7 +170,7 @@ int kernel_start(struct sandbox *s, const char *language, const char *cwd, const
                                                      .on_failed = on_failed };
     const struct language *lang = language_of(language);
     if (!lang)
-        return err_set(err, ERR_INVALID, 0, "language: \"%.32s\" has no contexts; python and javascript have",
+        return err_set(err, ERR_INVALID, 0, "language: \"%.32s\" does not support contexts; python and javascript do",
                        language);
     struct kernel *k = xzalloc(sizeof(*k));
     *k = (struct kernel){ .s = sandbox_ref(s), .lang = lang, .ev = *ev, .arg = arg };

@@ -275,7 +275,7 @@ static void end_orphan(struct job *j)
     if (j->cmd)
         command_cancel(STEAL(j->cmd));
     if (j->rec) {
-        set_text(j->rec, "error", "its sandbox was removed before the command had ended");
+        set_text(j->rec, "error", "its sandbox was removed before the command exited");
         finish(j, FAILED);
     }
     if (j->state == FAILED)
@@ -459,9 +459,10 @@ static int make_room(struct lane *l, struct err *err)
             oldest = j;
     }
     if (!oldest)
-        return err_set(err, ERR_CAPACITY, 0,
-                       "%lld jobs wait or run in this sandbox, the most allowed: cancel some, or raise III_MAX_JOBS",
-                       (long long)max);
+        return err_set(
+            err, ERR_CAPACITY, 0,
+            "limit of %lld waiting and running jobs in this sandbox reached: cancel some, or raise III_MAX_JOBS",
+            (long long)max);
     forget_job(oldest);
     return 0;
 }
@@ -509,7 +510,7 @@ json_t *queue_retry(struct queue *q, const char *id, struct err *err)
     if (!j)
         return NULL;
     if (j->state != FAILED) {
-        (void)err_set(err, ERR_CONFLICT, 0, "job %s is %s: only a failed job can be tried again", j->id,
+        (void)err_set(err, ERR_CONFLICT, 0, "job %s is %s: only a failed job can be retried", j->id,
                       state_names[j->state]);
         return NULL;
     }

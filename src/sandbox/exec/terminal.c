@@ -269,7 +269,7 @@ int terminal_attach(struct terminal *t, struct http_req *r, const char *token_id
 {
     static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
     if (!has_room(t)) {
-        static const char full[] = "{\"error\":\"8 viewers are attached to this terminal, the most at the same time\"}";
+        static const char full[] = "{\"error\":\"limit of 8 viewers of this terminal reached\"}";
         http_req_reply(r, 429, "application/json", full, sizeof(full) - 1);
         return 429;
     }
@@ -398,7 +398,7 @@ static void on_failed(void *arg, const struct err *err)
     t->exec = NULL;
     (void)err_wrap(&why, 0, "terminal with %s", t->plan.shell);
     tell_failed(t, &why);
-    end(t, 1011, "the sandbox's agent is gone");
+    end(t, 1011, "the sandbox's agent has exited");
 }
 
 static const char *allowed_shell(const char *shell, struct err *err)
@@ -408,7 +408,7 @@ static const char *allowed_shell(const char *shell, struct err *err)
         if (strcmp(shell, shells[i]) == 0)
             return shells[i];
     (void)err_set(err, ERR_FORBIDDEN, 0,
-                  "shell not allowed: \"%.64s\" is none of /bin/sh, /bin/bash, /bin/zsh, /bin/ash", shell);
+                  "shell not allowed: \"%.64s\" is not one of /bin/sh, /bin/bash, /bin/zsh, /bin/ash", shell);
     return NULL;
 }
 
@@ -420,8 +420,8 @@ static int check_room(const struct terminal_set *set, const struct sandbox *s, s
     if (n < max)
         return 0;
     return err_set(err, ERR_RATE_LIMITED, 0,
-                   "%lld terminals of %s are open, the most for one sandbox: close one, or raise III_MAX_TERMINALS",
-                   (long long)max, s->id);
+                   "limit of %lld terminals of %s reached: close one, or raise III_MAX_TERMINALS", (long long)max,
+                   s->id);
 }
 
 static int start(struct terminal *t, struct err *err)

@@ -54,8 +54,7 @@ static void on_link_why(void *arg, struct err *err)
     size_t len = strlen(s->words);
     const char *line = memrchr(s->words, '\n', len);
     line = line ? line + 1 : s->words;
-    (void)err_set(err, ERR_GONE, 0, "the virtual machine died: %s%s%.200s", s->why, *line ? "; its console: " : "",
-                  line);
+    (void)err_set(err, ERR_GONE, 0, "the VM died: %s%s%.200s", s->why, *line ? "; its console: " : "", line);
 }
 
 static json_t *obituary(const struct sandbox *s)
@@ -85,7 +84,7 @@ static void on_box_gone(void *arg)
 {
     struct sandbox *s = arg;
     struct err err = ERR_INIT;
-    (void)err_set(&err, ERR_GONE, 0, "its first process has ended");
+    (void)err_set(&err, ERR_GONE, 0, "its first process has exited");
     if (s->link) {
         guest_link_fail(s->link, &err); /* one that is broken already will tell */
         return;
@@ -233,7 +232,7 @@ static void record_birth(void *arg)
     struct birth *b = arg;
     struct err why = ERR_INIT;
     int r = b->s->manager->is_closing ? err_set(&why, ERR_CAPACITY, 0, "the server is stopping")
-            : b->s->is_gone ? err_set(&why, ERR_INTERNAL, 0, "sandbox %s died while it was being made: %s", b->s->id,
+            : b->s->is_gone ? err_set(&why, ERR_INTERNAL, 0, "sandbox %s died while it was being created: %s", b->s->id,
                                       b->s->why ? b->s->why : "it is gone")
                             : sandbox_save(b->s, &why);
     if (r < 0) {
@@ -265,7 +264,7 @@ static void give_name(struct birth *b, struct box *box)
     else
         r = guest_set_hostname(b->s->link, b->s->id, on_renamed, b);
     if (r < 0) {
-        (void)err_sys(&why, r, "tell the agent its name");
+        (void)err_sys(&why, r, "set the agent's name");
         on_renamed(b, &why);
     }
 }

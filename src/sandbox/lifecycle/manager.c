@@ -100,9 +100,9 @@ static void on_flush(void *arg)
         delete_rest(m);
     bool is_failing = store_flush(m->store, &err) < 0;
     if (is_failing && !m->is_flush_failing) /* once: it is tried ten times a second */
-        log_event(LOG_ERROR, "store.flush", "error", err.msg, "then", "tried again until it works", NULL);
+        log_event(LOG_ERROR, "store.flush", "error", err.msg, "then", "retried until it succeeds", NULL);
     else if (!is_failing && m->is_flush_failing)
-        log_event(LOG_INFO, "store.flush", "msg", "the database is written again", NULL);
+        log_event(LOG_INFO, "store.flush", "msg", "the database can be written again", NULL);
     m->is_flush_failing = is_failing;
 }
 

@@ -134,7 +134,7 @@ static bool load(void *arg, const char *key, json_t *doc)
 static void on_runtime_restart(void *arg)
 {
     struct manager *m = arg;
-    log_event(LOG_WARN, "runtime.restart", "sandboxes", "go on", NULL);
+    log_event(LOG_WARN, "runtime.restart", "sandboxes", "continue", NULL);
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         networks_rejoin(m->networks, it.value);
         volumes_remount(m->volumes, it.value); /* a mount that the old helper took with it; the others are there */

@@ -199,7 +199,7 @@ void snapshots_restore(struct snapshots *sn, struct sandbox *s, const char *id, 
     struct err err = ERR_INIT;
     int bad = check_still(s, &err);
     if (bad >= 0 && s->is_restoring)
-        bad = err_set(&err, ERR_CONFLICT, 0, "sandbox %s is being restored already", s->id);
+        bad = err_set(&err, ERR_CONFLICT, 0, "sandbox %s is already being restored", s->id);
     if (bad < 0) {
         fn(arg, NULL, &err);
         return;

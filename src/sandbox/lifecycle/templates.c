@@ -137,7 +137,7 @@ json_t *templates_create(struct templates *t, const struct tenant_by *by, const 
     char id[IDENT_MAX];
     struct tenant_by own = { .tenant = tenant_of(by), .view = tenant_of(by) };
     if (by_name(t, &own, name)) {
-        (void)err_set(err, ERR_CONFLICT, 0, "there is a template called \"%.100s\" already", name);
+        (void)err_set(err, ERR_CONFLICT, 0, "a template called \"%.100s\" already exists", name);
         return NULL;
     }
     if (t->n_own >= (size_t)t->settings->max_templates) {

@@ -237,7 +237,7 @@ static int explain(const struct forward *f, const char *host, uint16_t port, int
                        protocol);
     if (sys == EACCES)
         return err_set(err, ERR_FORBIDDEN, sys,
-                       "host port %u/%s is not allowed to this server: choose a hostPort from 1024 on", port, protocol);
+                       "host port %u/%s: permission denied; choose a hostPort of 1024 or higher", port, protocol);
     return err_set(err, ERR_INTERNAL, sys, "listen on %s port %u/%s (III_PORT_HOST)", host, port, protocol);
 }
 
@@ -266,7 +266,7 @@ static int open_socket(struct forward *f, uint16_t port, struct err *err)
     socklen_t len;
     int one = 1;
     if (fill_address(host, port, &address, &len) < 0)
-        return err_set(err, ERR_INTERNAL, 0, "III_PORT_HOST: \"%s\" is no numeric address", host);
+        return err_set(err, ERR_INTERNAL, 0, "III_PORT_HOST: \"%s\" is not a numeric address", host);
     int type = f->is_udp ? SOCK_DGRAM : SOCK_STREAM;
     f->fd = port ? inherit_take_at(f->sandbox->manager->inherited, INHERIT_PORT, host, port, type) : NO_FD;
     if (f->fd >= 0)

@@ -366,7 +366,7 @@ static int check_new(const struct networks *n, const struct tenant_by *by, const
     for (struct map_iter it = map_iter(n->by_id); map_next(&it);)
         if (strcmp(((struct network *)it.value)->name, name) == 0 &&
             strcmp(((struct network *)it.value)->tenant, tenant_of(by)) == 0)
-            return err_set(err, ERR_CONFLICT, 0, "there is a network called \"%.100s\" already", name);
+            return err_set(err, ERR_CONFLICT, 0, "a network called \"%.100s\" already exists", name);
     if ((long long)map_count(n->by_id) >= most || free_subnet(n, 0) < 0)
         return err_set(err, ERR_CAPACITY, 0, "network limit reached (%lld): delete one, or raise III_MAX_NETWORKS",
                        most);
@@ -389,7 +389,7 @@ static void on_created(void *arg, const struct err *err)
         return;
     }
     if (!net) {
-        (void)err_set(&why, ERR_NOT_FOUND, 0, "network %s was deleted while it was made", c->id);
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "network %s was deleted while it was created", c->id);
         c->on_record(c->arg, NULL, &why);
     } else if (err || save(n, net, &why) < 0) {
         network_free(map_remove(n->by_id, c->id));
@@ -447,12 +447,12 @@ static int take_place(struct networks *n, struct network *net, const struct sand
     long long most = n->m->settings->max_network_members;
     prune(n, net);
     if (json_get(net->members, s->id))
-        return err_set(err, ERR_CONFLICT, 0, "sandbox %s is connected to network %.100s already", s->id, net->name);
+        return err_set(err, ERR_CONFLICT, 0, "sandbox %s is already connected to network %.100s", s->id, net->name);
     uint32_t place = free_place(net);
     if ((long long)json_object_size(net->members) >= most || place == 0)
         return err_set(err, ERR_CAPACITY, 0,
-                       "network %.100s has %zu members: disconnect one, or raise III_MAX_NETWORK_MEMBERS", net->name,
-                       json_object_size(net->members));
+                       "network %.100s: limit of %zu members reached: disconnect one, or raise III_MAX_NETWORK_MEMBERS",
+                       net->name, json_object_size(net->members));
     (void)json_object_set_new(net->members, s->id, json_integer((json_int_t)place));
     return 0;
 }

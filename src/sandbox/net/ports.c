@@ -126,13 +126,12 @@ static int check_new(const struct sandbox *s, const struct forward_plan *plan, s
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
         if (is_row(row, plan->inner_port, protocol))
-            return err_set(err, ERR_CONFLICT, 0, "port %u/%s of %s is exposed already, as host port %d",
+            return err_set(err, ERR_CONFLICT, 0, "port %u/%s of %s is already exposed as host port %d",
                            plan->inner_port, protocol, s->id, (int)json_get_int(row, "hostPort", 0));
     }
     if (json_array_size(rows) >= max)
         return err_set(err, ERR_RATE_LIMITED, 0,
-                       "%zu ports of %s are exposed, the most for one sandbox: unexpose one, or raise III_MAX_PORTS",
-                       max, s->id);
+                       "limit of %zu exposed ports of %s reached: unexpose one, or raise III_MAX_PORTS", max, s->id);
     return 0;
 }
 

@@ -102,7 +102,7 @@ static void on_upgraded(struct upstream *u, const char *rest, size_t len)
     if (u->events.on_upgraded)
         u->events.on_upgraded(u->arg, u->reply, rest, len);
     if (!u->is_closed && u->tunnel)
-        fail(u, ERR_UPSTREAM, "the server changed the protocol unasked");
+        fail(u, ERR_UPSTREAM, "the server switched protocols without a request");
 }
 
 static void on_tunnel_data(void *arg, const char *data, size_t len)

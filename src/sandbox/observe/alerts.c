@@ -157,7 +157,7 @@ json_t *alerts_set(struct alerts *a, struct sandbox *s, const char *metric, doub
         return NULL;
     if ((int64_t)records_count(&a->rules, "sandboxId", s->id) >= a->m->settings->max_alerts) {
         (void)err_set(err, ERR_CAPACITY, 0,
-                      "sandbox %s has %lld alerts, the limit: delete one, or raise III_MAX_ALERTS", s->id,
+                      "sandbox %s: limit of %lld alerts reached: delete one, or raise III_MAX_ALERTS", s->id,
                       (long long)a->m->settings->max_alerts);
         return NULL;
     }

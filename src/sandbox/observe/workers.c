@@ -145,7 +145,7 @@ json_t *workers_select(struct workers *w, struct err *err)
             best = info;
     }
     if (!best) {
-        (void)err_set(err, ERR_CAPACITY, 0, "no worker has room: kill a sandbox, or raise III_MAX_SANDBOXES (%lld)",
+        (void)err_set(err, ERR_CAPACITY, 0, "no worker has capacity: kill a sandbox, or raise III_MAX_SANDBOXES (%lld)",
                       (long long)w->m->settings->max_sandboxes);
         return NULL;
     }

@@ -193,7 +193,7 @@ static void on_promoted(void *arg, const char *folder, int64_t size_bytes, bool 
     }
     int r;
     if (s->is_gone) {
-        r = err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s (it went while it was captured)", s->id);
+        r = err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s (it was removed during the capture)", s->id);
     } else if (is_shared) {
         r = take_shared(s, folder, c->owner, &image, &why);
     } else {
@@ -219,7 +219,7 @@ static void on_committed(void *arg, const struct box_image *made, const struct e
     struct sandbox *s = c->s;
     struct err why = ERR_INIT;
     if (!err && s->is_gone)
-        (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s (it went while it was captured)", s->id);
+        (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s (it was removed during the capture)", s->id);
     if (err || why.code) {
         if (!err)
             pins_drop(s->manager, c->owner);
@@ -253,11 +253,10 @@ static int check(const struct sandbox *s, struct err *err)
             "(iii doctor says what is missing)",
             rt->ops->name);
     if ((int64_t)n >= s->manager->settings->max_layers)
-        return err_set(
-            err, ERR_TOO_LARGE, 0,
-            "sandbox %s stands on %zu layers, the limit is %lld: copy its files into a fresh sandbox and go on "
-            "there, or raise III_MAX_LAYERS",
-            s->id, n, (long long)s->manager->settings->max_layers);
+        return err_set(err, ERR_TOO_LARGE, 0,
+                       "sandbox %s has %zu layers, the limit is %lld: copy its files into a new sandbox and continue "
+                       "there, or raise III_MAX_LAYERS",
+                       s->id, n, (long long)s->manager->settings->max_layers);
     return 0;
 }
 

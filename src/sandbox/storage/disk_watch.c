@@ -71,7 +71,8 @@ static void end_biggest(struct disk_watch *w)
     struct err err = ERR_INIT;
     struct sandbox *s = find_biggest(w, &bytes);
     if (!s || (bytes >> 20) < reserve / LEAST_PARTS) {
-        log_event(LOG_ERROR, "disk.low", "why", "below III_DISK_RESERVE_MB, and no sandbox takes much of it", NULL);
+        log_event(LOG_ERROR, "disk.low", "why", "below III_DISK_RESERVE_MB, and no sandbox uses much of the disk",
+                  NULL);
         w->ended_us = clock_mono_us();
         return;
     }
@@ -79,7 +80,7 @@ static void end_biggest(struct disk_watch *w)
     if (bytes < INT64_MAX)
         (void)snprintf(used, sizeof(used), "%" PRId64 " MB", bytes >> 20);
     CLEANUP(free_p)
-    char *why = xasprintf("ended: it took most of the shared disk (%s) and less than the reserve of %" PRId64
+    char *why = xasprintf("terminated: it used most of the shared disk (%s) and less than the reserve of %" PRId64
                           " MB (III_DISK_RESERVE_MB) was free. Give it a disk of its own with diskMb",
                           used, reserve);
     log_event(LOG_WARN, "sandbox.disk", "id", s->id, "why", why, NULL);

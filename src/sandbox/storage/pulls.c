@@ -261,7 +261,8 @@ static int check(const struct pulls *p, const char *name, const char *key, struc
     if (p->is_stopped)
         return err_set(err, ERR_CAPACITY, 0, "the server is stopping");
     if (!map_get(p->by_name, key) && map_count(p->by_name) >= (size_t)p->manager->settings->pull_queue)
-        return err_set(err, ERR_CAPACITY, 0, "%zu pulls are under way or waiting (III_PULL_QUEUE): try again later",
+        return err_set(err, ERR_CAPACITY, 0,
+                       "limit of %zu running and waiting pulls reached (III_PULL_QUEUE): try again later",
                        map_count(p->by_name));
     return limits_check_reserve(image_store_free_mb(p->manager->images), p->manager->settings, err);
 }

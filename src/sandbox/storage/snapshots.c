@@ -298,7 +298,7 @@ static void on_captured(void *arg, const struct image *image, const struct err *
     struct measure *w = measure_bytes(t);
     if (offload_run(t->sn->m, count_bytes, counted_bytes, w) < 0) {
         measure_free(w);
-        (void)err_set(&why, ERR_CAPACITY, 0, "no worker to measure the snapshot");
+        (void)err_set(&why, ERR_CAPACITY, 0, "no worker thread to measure the snapshot");
         finish_taking(t, &why);
     }
 }
@@ -398,7 +398,7 @@ static void compared_sums(void *arg)
         (void)err_set(&err, ERR_CONFLICT, w->err.sys, "snapshot %s cannot be read: %.120s", id, w->err.msg);
     else if (strcmp(w->sum, json_get_str(inner_of(o->record), "checksum", "")) != 0)
         (void)err_set(&err, ERR_CONFLICT, 0,
-                      "snapshot %s is damaged: its files are not what they were when it was taken; delete it", id);
+                      "snapshot %s is damaged: its files have changed since it was taken; delete it", id);
     measure_free(w);
     finish_opening(o, err.code ? &err : NULL);
 }
@@ -429,7 +429,7 @@ void snapshots_open(struct snapshots *sn, const char *id, snapshots_open_fn *fn,
         finish_opening(o, NULL);
     } else if (offload_run(sn->m, sum_up, compared_sums, w) < 0) {
         measure_free(w);
-        (void)err_set(&err, ERR_CAPACITY, 0, "no worker to check snapshot %s", id);
+        (void)err_set(&err, ERR_CAPACITY, 0, "no worker thread to check snapshot %s", id);
         finish_opening(o, &err);
     }
 }

@@ -302,7 +302,7 @@ int volumes_path(const char *given, char *ret, size_t size, struct err *err)
         if (n == 0)
             break;
         if ((n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
-            return err_set(err, ERR_INVALID, 0, "mountPath must not have \".\" or \"..\" in it");
+            return err_set(err, ERR_INVALID, 0, "mountPath must not contain \".\" or \"..\"");
         if (n > NAME_MAX || len + 1 + n >= size)
             return err_set(err, ERR_INVALID, 0, "mountPath is longer than %zu bytes, or a name in it than %d", size - 1,
                            NAME_MAX);
@@ -351,10 +351,11 @@ static int check_room(struct volumes *v, const struct sandbox *s, struct err *er
     long long have = 0, most = v->m->settings->max_sandbox_volumes;
     for (struct map_iter it = map_iter(v->by_id); map_next(&it);)
         have += strcmp(json_get_str(((struct volume *)it.value)->record, "sandboxId", ""), s->id) == 0;
-    return have < most ? 0
-                       : err_set(err, ERR_CAPACITY, 0,
-                                 "sandbox %s has %lld volumes already: detach one, or raise III_MAX_SANDBOX_VOLUMES",
-                                 s->id, have);
+    return have < most
+               ? 0
+               : err_set(err, ERR_CAPACITY, 0,
+                         "sandbox %s: limit of %lld volumes reached: detach one, or raise III_MAX_SANDBOX_VOLUMES",
+                         s->id, have);
 }
 
 /* Before the record: what is noted at a place that is taken would count as mounted there after a crash. */

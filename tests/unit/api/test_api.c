@@ -258,8 +258,7 @@ TEST(requests_at_the_same_time_are_bounded)
     r.api->n_http = API_HTTP_MAX - 1;
     ask(&r, "GET /sandbox/health", "", "", 200, NULL);
     r.api->n_http = API_HTTP_MAX;
-    ask(&r, "GET /sandbox/health", "", "", 503,
-        "{\"error\":\"1024 requests are being served, the most at the same time: try again\"}");
+    ask(&r, "GET /sandbox/health", "", "", 503, "{\"error\":\"limit of 1024 concurrent requests reached: try again\"}");
     r.api->n_http = 0;
     rig_done(&r);
 }

@@ -113,10 +113,10 @@ TEST(commands_are_texts_or_word_lists)
 {
     static const struct check_case cases[] = {
         { "cmd_run", "{\"id\":\"x\",\"command\":\"\"}", "400 command: must not be empty" },
-        { "cmd_run", "{\"id\":\"x\",\"command\":[]}", "400 command: 0 words, allowed are 1 to 1000" },
+        { "cmd_run", "{\"id\":\"x\",\"command\":[]}", "400 command: 0 arguments, allowed are 1 to 1000" },
         { "cmd_run", "{\"id\":\"x\",\"command\":[\"ls\",\"\"]}", "{\"id\":\"x\",\"command\":[\"ls\",\"\"]}" },
         { "cmd_run", "{\"id\":\"x\",\"command\":[\"\"]}",
-          "400 command: the program must not be empty and all words together at most 1048576 bytes" },
+          "400 command: the program must not be empty, and all arguments together have at most 1048576 bytes" },
         { "cmd_run", "{\"id\":\"x\",\"command\":[1]}", "400 command[0]: must be text without NUL bytes" },
         { "cmd_run", "{\"id\":\"x\",\"command\":{}}", "400 command: must be text or an array of texts" },
         { "cmd_run", "{\"id\":\"x\",\"command\":\"a\\u0000b\"}", "400 command: holds a NUL byte" },
