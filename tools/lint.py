@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import check_layers  # noqa: E402
+import check_words  # noqa: E402
 import devargs  # noqa: E402
 import dist  # noqa: E402
 
@@ -93,7 +94,7 @@ def words():
                 found.append(f"{relative(path)}:{number}: a path of one machine")
             if path.suffix in (".c", ".h", ".def", ".py", ".sh") and OPEN_TASK.search(line):
                 found.append(f"{relative(path)}:{number}: an open task without an issue number")
-    return found
+    return found + list(check_words.complaints())
 
 
 def rooms():
