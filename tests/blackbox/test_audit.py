@@ -97,7 +97,7 @@ def tampered(path, change):
 @pytest.mark.parametrize("change, says", [
     (lambda rows: rows[:1] + [rows[1].replace('"status":200', '"status":201')] + rows[2:], "was changed"),
     (lambda rows: rows[:1] + rows[2:], "removed"),
-    (lambda rows: rows[:2] + rows[1:], "removed or put in"),
+    (lambda rows: rows[:2] + rows[1:], "removed or inserted"),
     (lambda rows: rows[:-1], "cut off"),
     (lambda rows: rows + ["not a line\n"], "not a line")], ids=["changed", "removed", "doubled", "cut", "strange"])
 def test_verify_finds_what_was_done_to_it(server, client, change, says):

@@ -135,7 +135,7 @@ def test_a_damaged_state_is_not_taken_over(server):
     server.start()
     damage_index_page(server.data_dir / "state.db")
     said = server.takeover()
-    assert "damaged" in said and "goes on" in said
+    assert "damaged" in said and "continues" in said
     with harness.Client(server.port) as caller:
         assert caller.exec(sid, "echo up")["stdout"] == "up\n"
     server.kill()

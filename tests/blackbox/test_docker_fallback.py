@@ -81,6 +81,6 @@ def test_an_agent_that_cannot_call():
     try:
         engine.start()
         engine.add_image()
-        judge(engine, serve(engine), "the agent runs, but has not called within 20 s")
+        judge(engine, serve(engine), "the agent runs, but has not connected within 20 s")
     finally:
         engine.remove()

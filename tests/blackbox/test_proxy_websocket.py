@@ -78,7 +78,7 @@ def test_upgrades_count_against_the_limit(server, web, dial):
         one.recv()
     with pytest.raises(wsclient.Refused) as why:
         dial()
-    assert why.value.status == 503 and b"4 requests" in why.value.body
+    assert why.value.status == 503 and b"limit of 4 concurrent" in why.value.body
     for one in held:
         one.cut()
 

@@ -627,8 +627,8 @@ TEST(the_handshake_is_taken_strictly_and_in_time)
         const char *text;
     } cases[] = {
         { "refuse", ERR_TIMEOUT, "nothing in the guest listens" },
-        { "garbage", ERR_UPSTREAM, "something else than \"OK <port>\"" },
-        { "long", ERR_UPSTREAM, "something else than \"OK <port>\"" },
+        { "garbage", ERR_UPSTREAM, "something other than \"OK <port>\"" },
+        { "long", ERR_UPSTREAM, "something other than \"OK <port>\"" },
         { "hang", ERR_TIMEOUT, "cannot be reached within 300 ms" },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
