@@ -449,7 +449,7 @@ TEST(every_open_call_fails_once_when_the_agent_leaves)
     CHECK_INT(r.failed, 108);
     CHECK_INT(r.late_calls, 0);
     CHECK_INT(r.gone, 1);
-    CHECK(strstr(r.gone_err.msg, "gone") != NULL);
+    CHECK(strstr(r.gone_err.msg, "exited") != NULL);
     rig_done(&r);
 }
 

@@ -40,7 +40,7 @@ TEST(refuses_with_the_line)
         { "FROM a\n\nVOLUME /x\n", "line 3: \"VOLUME\" is not supported" },
         { "FROM a\nRUN x\nFROM b\n", "line 3: a second FROM" },
         { "RUN x\nFROM a\n", "line 1: RUN before FROM" },
-        { "FROM a\nRUN\n", "line 2: RUN needs something" },
+        { "FROM a\nRUN\n", "line 2: RUN needs an argument" },
         { "FROM --platform=x a\n", "line 1: FROM: the option --platform is not supported" },
         { "FROM a\nCOPY --chown=1:1 a b\n", "line 2: COPY: the option --chown is not supported" },
         { "FROM a\nCOPY --from=x a b\n", "line 2: COPY: the option --from is not supported" },
