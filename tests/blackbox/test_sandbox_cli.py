@@ -102,7 +102,7 @@ def test_exec_json_keeps_the_exit_code(cli, sandbox):
 
 def test_exec_timeouts_are_errors(cli, sandbox):
     assert "(504)" in failed(cli("exec", sandbox, "sleep 100", "--timeout=1"))
-    failed(cli("exec", "--stream", sandbox, "sleep 100", "--timeout=1"), "longer", "--timeout")
+    failed(cli("exec", "--stream", sandbox, "sleep 100", "--timeout=1"), "timed out", "--timeout")
 
 
 def test_exec_reads_standard_input(cli, env, sandbox):
@@ -312,7 +312,7 @@ def test_a_server_that_is_another_one(cli, tmp_path):
         url = f"http://127.0.0.1:{other.server_port}"
         threading.Thread(target=other.serve_forever, daemon=True).start()
         other.kind, other.text = "text/html", b"<html>hello</html>"
-        failed(cli("list", III_SANDBOX_URL=url), url, "no iii-sandbox server")
+        failed(cli("list", III_SANDBOX_URL=url), url, "not an iii-sandbox server")
         failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "no iii-sandbox server")
         other.kind, other.text = "application/json", b'{"id": "\\u001b[31mred", "exitCode": 0}'
         failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "base64")
