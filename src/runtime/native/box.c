@@ -27,7 +27,7 @@
 
 #define BOX_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
 #define BACKLOG        16
-#define CONNECT_TRIES  3000 /* of 1 ms */
+#define CONNECT_S      3
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
@@ -346,10 +346,14 @@ static int connect_waking(struct native_box *c, const struct sockaddr_un *addr, 
         return r;
     if (c->has_cgroup)
         (void)cgroup_thaw(&c->cgroup); /* one that was not frozen is only slow */
-    for (int tries = 0; tries < CONNECT_TRIES && r == -EAGAIN; tries++) {
-        (void)poll(NULL, 0, 1); /* only a pause */
-        r = connect(c->conn, (const struct sockaddr *)addr, len) < 0 ? -errno : 0;
-    }
+    /* A connect() that may block is woken when the queue has room; no poll() is. */
+    struct timeval limit = { .tv_sec = CONNECT_S }, none = { 0 };
+    if (fcntl(c->conn, F_SETFL, 0) < 0 || setsockopt(c->conn, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
+        return -errno;
+    r = connect(c->conn, (const struct sockaddr *)addr, len) < 0 ? -errno : 0;
+    if (r == 0 && (fcntl(c->conn, F_SETFL, O_NONBLOCK) < 0 ||
+                   setsockopt(c->conn, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)) < 0))
+        r = -errno;
     return r;
 }
 
