@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "base/alloc.h"
@@ -44,7 +45,7 @@
 #define PREPARED_BACKOFF_US 1000000
 #define FREEZE_MS           5000
 #define PREPARED_QUIET_US   4000
-#define LOCK_TRIES          10000 /* of 5 ms */
+#define LOCK_S              50
 
 extern const unsigned char guest_blob[];
 size_t guest_blob_size(void);
@@ -533,7 +534,9 @@ static void on_task(void *arg, const struct native_task_result *res)
     reply(&p, NULL, 0);
 }
 
-/* Takes cells off the list whose process and cgroups are gone; their folders go to the remover. */
+/* Takes cells off the list whose process and cgroups are gone; their folders go to the remover. True: a process has
+ * ended and its cgroup is not empty yet, so call again in RETRY_MS. That is the one wait by time: version 1 of cgroups
+ * tells nobody when a group is empty, but for a program that the kernel starts. */
 static bool collect(struct launcher *l)
 {
     bool is_waiting = false;
@@ -678,22 +681,29 @@ static int open_folder(int at, const char *name, int *ret, struct err *err)
     return 0;
 }
 
+static void on_alarm(int number)
+{
+    (void)number; /* flock() returns with EINTR, nothing else is wanted */
+}
+
 /* One launcher at a time: that of a killed server may still be ending its blanks, and must not be swept while it works.
- * The lock goes with the process; a copier it left behind may hold it a little longer. */
+ * The lock goes with the process; a copier it left behind may hold it a little longer. The alarm is repeated, in case
+ * the first one comes just before flock(). */
 static int lock_folder(int run_fd, struct err *err)
 {
+    struct sigaction interrupt = { .sa_handler = on_alarm };
+    struct itimerval limit = { .it_value = { .tv_sec = LOCK_S }, .it_interval = { .tv_sec = 1 } }, none = { 0 };
     int fd = openat(run_fd, "launcher.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_sys(err, -errno, "open the launcher's lock");
-    for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
-        if (errno != EWOULDBLOCK || tries >= LOCK_TRIES) {
-            int e = errno;
-            (void)close(fd);
-            return err_sys(err, -e, "the launcher of another server still uses this data folder");
-        }
-        (void)poll(NULL, 0, 5);
-    }
-    return 0; /* held, and never closed, until the process ends */
+    bool is_locked = sigaction(SIGALRM, &interrupt, NULL) == 0 && setitimer(ITIMER_REAL, &limit, NULL) == 0 &&
+                     flock(fd, LOCK_EX) == 0;
+    int e = errno == EINTR ? EWOULDBLOCK : errno;
+    (void)setitimer(ITIMER_REAL, &none, NULL); /* cannot fail */
+    if (is_locked)
+        return 0; /* held, and never closed, until the process ends */
+    (void)close(fd);
+    return err_sys(err, -e, "the launcher of another server still uses this data folder");
 }
 
 static int open_folders(struct native_box_site *s, struct err *err)
@@ -774,17 +784,21 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
 
 static void stop(struct launcher *l)
 {
+    size_t cap = 64;
+    CLEANUP(free_p) struct pollfd *set = xzalloc(cap * sizeof(*set));
     for (struct native_box *c = l->box_list; c; c = c->next)
         if (c->state == NATIVE_BOX_PREPARED || c->state == NATIVE_BOX_STARTING || c->state == NATIVE_BOX_FURNISHING)
             end_box(l, c);
-    for (int64_t end = clock_mono_us() + STOP_US; clock_mono_us() < end;) { /* a busy host takes its time */
-        (void)collect(l);
+    int64_t end = clock_mono_us() + STOP_US; /* a busy host takes its time */
+    for (int64_t left = STOP_US; left > 0; left = end - clock_mono_us()) {
+        bool is_waiting = collect(l);
         struct native_box *c = l->box_list;
         while (c && c->state != NATIVE_BOX_DYING)
             c = c->next;
         if (!c)
             break;
-        (void)poll(NULL, 0, 1); /* only a pause */
+        size_t n = fill_poll(l, &set, &cap);
+        (void)poll(set + POLL_EXTRA, n - POLL_EXTRA, is_waiting ? RETRY_MS : (int)(left / 1000)); /* looked at above */
     }
     native_task_finish(&l->tasks, &l->site);
     l->nets = native_net_free(l->nets);
