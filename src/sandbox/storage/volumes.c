@@ -15,8 +15,7 @@
 
 #define SCOPE          "volume"
 #define PATH_MAX_BYTES LIMIT_MAX(MOUNT_PATH_BYTES) /* what the driver's request holds */
-#define REMOUNT_MS     100
-#define REMOUNT_TRIES  100
+#define REMOUNT_MS     10000
 
 struct volume {
     struct volumes *owner;
@@ -42,8 +41,8 @@ struct remount {
     struct volumes *v;
     struct remount *next;
     char id[IDENT_MAX], sandbox_id[IDENT_MAX];
-    unsigned tries;
-    struct timer *pause; /* NULL until the first failure */
+    bool is_waiting, is_last; /* for the driver's helper to come back; the last try */
+    struct timer *limit;      /* of the wait; NULL until the first failure */
 };
 
 /* One attach, detach or delete under way. */
@@ -122,7 +121,7 @@ static void free_remount(struct remount *m)
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
-    timer_free(m->pause);
+    timer_free(m->limit);
     free(m);
 }
 
@@ -142,6 +141,7 @@ static void on_remounted(void *arg, const struct err *err);
 static void remount(void *arg)
 {
     struct remount *m = arg;
+    m->is_waiting = false;
     const struct volume *vol = map_get(m->v->by_id, m->id);
     const struct sandbox *s = map_get(m->v->m->sandboxes, m->sandbox_id);
     if (!vol || vol->is_busy || !s || !s->box || !s->runtime->ops->mount_volume ||
@@ -155,22 +155,38 @@ static void remount(void *arg)
     s->runtime->ops->mount_volume(s->box, &how, on_remounted, m);
 }
 
-/* A driver whose helper just died is asked again: what the client writes must not go to the folder below. A new helper
- * says that the box is gone until it has got to know it; one that has really ended leaves the map of sandboxes. */
+static void on_limit(void *arg)
+{
+    struct remount *m = arg;
+    m->is_last = true;
+    if (m->is_waiting)
+        remount(m);
+}
+
+/* A driver whose helper just died is asked again when it has a new one, which volumes_remount() is told: what the
+ * client writes must not go to the folder below. A helper may also say that a box is gone because it has not got to
+ * know it; a box that has really ended leaves, and on_leave() ends the wait. */
 static void on_remounted(void *arg, const struct err *err)
 {
     struct remount *m = arg;
-    bool is_passing = err && (err->sys == EPIPE || err->code == ERR_GONE);
-    if (is_passing && ++m->tries < REMOUNT_TRIES) {
-        if (!m->pause)
-            m->pause = timer_new(m->v->m->loop, REMOUNT_MS, 0, remount, m);
-        else
-            timer_set(m->pause, REMOUNT_MS, 0);
+    if (err && (err->sys == EPIPE || err->code == ERR_GONE) && !m->is_last) {
+        m->is_waiting = true;
+        if (!m->limit)
+            m->limit = timer_new(m->v->m->loop, REMOUNT_MS, 0, on_limit, m);
         return;
     }
     if (err && err->code != ERR_CONFLICT && err->code != ERR_GONE) /* a box that lived on still has it */
         log_event(LOG_WARN, "volume.remount", "id", m->id, "sandbox", m->sandbox_id, "error", err->msg, NULL);
     end_remount(m);
+}
+
+/* The one of this volume that waits, or with NULL the first that waits for this sandbox; NULL when there is none. */
+static struct remount *find_waiting(struct volumes *v, const char *id, const char *sandbox_id)
+{
+    struct remount *m = v->remounts;
+    while (m && (!m->is_waiting || (id && strcmp(m->id, id) != 0) || strcmp(m->sandbox_id, sandbox_id) != 0))
+        m = m->next;
+    return m;
 }
 
 void volumes_remount(struct volumes *v, const struct sandbox *s)
@@ -179,7 +195,12 @@ void volumes_remount(struct volumes *v, const struct sandbox *s)
         const struct volume *vol = it.value;
         if (strcmp(json_get_str(vol->record, "sandboxId", ""), s->id) != 0 || !s->box || vol->is_busy)
             continue;
-        struct remount *m = xzalloc(sizeof(*m));
+        struct remount *m = find_waiting(v, it.key, s->id);
+        if (m) {
+            remount(m);
+            continue;
+        }
+        m = xzalloc(sizeof(*m));
         m->v = v;
         snprintf(m->id, sizeof(m->id), "%s", it.key);
         snprintf(m->sandbox_id, sizeof(m->sandbox_id), "%s", s->id);
@@ -214,6 +235,8 @@ static void on_leave(void *arg, struct sandbox *s)
         if (strcmp(json_get_str(vol->record, "sandboxId", ""), s->id) == 0)
             forget_place(vol);
     }
+    for (struct remount *m; (m = find_waiting(v, NULL, s->id));)
+        end_remount(m);
 }
 
 int volumes_new(struct manager *m, struct volumes **ret, struct err *err)
