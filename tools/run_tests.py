@@ -1,8 +1,15 @@
 #!/usr/bin/env python3
-"""Everything that must hold, in order: lint, unit tests, black-box tests, SDKs, other engines; unit tests and a core of the rest again with sanitizers.
+"""Everything that must hold: lint, unit tests, black-box tests, SDKs, other engines; unit tests and a core of the rest again with sanitizers.
 
-The last line is always `N passed, N failed, N skipped`; each failure and each skip is named before it, with its reason.
-A stage that cannot run, crashes or takes too long counts as one failure, with the end of its output."""
+Stages wait for deadlines, engines and boots of VMs, so two lanes of them run side by side, and compilers fill what both leave (Beside).
+What measures or fills the whole host runs between the lanes, alone. Order of work, see stages():
+  1. lint, blackbox, sdk    beside  unit, docker, engines, qemu
+  2. ALONE and the cycles
+  3. asan                   beside  chaos
+The report is in the order of STAGES, whatever ended first.
+
+The last line is always `N passed, N failed, N skipped`; before it are each failure and each skip with its reason, and the seconds of each
+stage. A stage that cannot run, crashes or takes too long counts as one failure, with the end of its output."""
 import collections
 import contextlib
 import json
@@ -84,9 +91,9 @@ NOT_SANITIZED = ("test_clocks.py", "test_dev.py", "test_dist.py", "test_docker*.
 # The black-box files that run again with sanitizers, with the chaos test; --all adds the others. Together they go every way through the server's own code.
 SANITIZED = ("background", "durable", "engine_calls", "engine_wire", "env", "events", "exec", "exec_stream", "files", "fn_exec", "fork", "http", "lifecycle", "mcp",
              "networks", "pool", "processes", "proxy", "routes", "snapshots", "terminal", "volumes")
-CHAOS = [ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py")]  # run last, alone
+CYCLES, CHAOS = (ROOT / "tests" / "chaos" / name for name in ("test_cycles.py", "test_chaos.py"))
 RERUN_MAX = 8
-WORKERS = 4  # test files at the same time
+WORKERS, SIDE_WORKERS = 4, 2  # test files at the same time, in the first lane and in the one beside it
 # These take longest and begin first, so that the others fill the end.
 LONG = ("mcp_sdk", "schemathesis", "docs", "docker_outage", "docker_engine", "docker", "contract", "rust", "sdk_tls", "networks", "snapshots", "lifecycle", "fn_exec", "restart",
         "leak", "contexts", "damaged_state", "faults")
@@ -103,7 +110,7 @@ class Tally:
     """Every case that ran, and the time that is left for the rest."""
 
     def __init__(self, total_s):
-        self.cases = []
+        self.cases, self.times, self.unsettled = [], [], []
         self.started, self.total_s = time.monotonic(), total_s
 
     def left_s(self):
@@ -112,10 +119,20 @@ class Tally:
     def add(self, stage, name, outcome, reason="", node=None):
         self.cases.append(Case(stage, name, outcome, reason, node))
 
-    def count(self, outcome):
-        return sum(c.outcome == outcome for c in self.cases)
+    def count(self, outcome, stage=None):
+        return sum(c.outcome == outcome and stage in (None, c.stage) for c in self.cases)
+
+    @contextlib.contextmanager
+    def timed(self, what):
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.times.append((began - self.started, time.monotonic() - began, what))
 
     def report(self):
+        order = {stage: number for number, stage in enumerate(("build", *STAGES, "packages"))}
+        self.cases.sort(key=lambda c: order.get(c.stage.split("-")[0], len(order)))  # stages that ran side by side, always in the same order
         for c in self.cases:
             if c.outcome == "unsteady":
                 print(f"unsteady: {c.stage}: {c.name}\n{indent(c.reason[-3000:])}")
@@ -123,6 +140,10 @@ class Tally:
             print(f"skipped: {', '.join(stages)}: {name}: {reason}")
         for (name, reason), stages in group(self.cases, "failed").items():
             print(f"FAILED: {', '.join(stages)}: {name}\n{indent(reason)}")
+        print("  begin   took   (seconds; stages overlap)")
+        for began, took, what in sorted(self.times):
+            if took >= 1:
+                print(f"{began:7.0f}{took:7.0f}   {what}")
         passed = self.count("passed") + self.count("unsteady")
         failed = self.count("failed")
         print(f"{passed} passed, {failed} failed, {self.count('skipped')} skipped", flush=True)
@@ -157,16 +178,22 @@ def say(text):
     print(f"== {text} (after {time.monotonic() - STARTED:.0f} s)", flush=True)
 
 
+RUNNING = set()
+
+
 def run(argv, limit_s, env=None, cwd=ROOT):
     """Runs argv in a process group of its own. Returns (exit code or None on timeout, output)."""
     proc = subprocess.Popen(argv, cwd=cwd, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    RUNNING.add(proc)
     try:
         out, _ = proc.communicate(timeout=max(limit_s, 1))
         return proc.returncode, out.decode(errors="replace")
     except subprocess.TimeoutExpired:
         out = stop_group(proc)
         return None, out.decode(errors="replace") + f"\nstopped after {int(limit_s)} s: this is the limit of the step\n"
+    finally:
+        RUNNING.discard(proc)
 
 
 def stop_group(proc):
@@ -196,12 +223,13 @@ def step(tally, stage, name, argv, limit, env=None):
 
 
 def build_argvs(folder, options):
-    return ["./dev", "configure", str(folder.relative_to(ROOT)), *options], ["ninja", "-C", str(folder)]
+    return ["./dev", "configure", str(folder.relative_to(ROOT)), *options], ["ninja", "-C", str(folder), "all", "meson-test-prereq"]
 
 
 def build(tally):
     say("build")
-    return all(step(tally, "build", "build", argv, "build") for argv in build_argvs(BUILD, []))
+    with tally.timed("build"):
+        return all(step(tally, "build", "build", argv, "build") for argv in build_argvs(BUILD, []))
 
 
 def lint(tally):
@@ -279,13 +307,13 @@ def unit(tally, stage, folder, env=None):
     log.unlink(missing_ok=True)
     code, out = run(["meson", "test", "-C", str(folder), "--suite", "unit", "--no-stdsplit"],
                     min(LIMIT_S["unit"], tally.left_s()), env)
-    failed_before = tally.count("failed")
+    failed_before = tally.count("failed", stage)
     programs = 0
     if log.exists():
         for line in log.read_text(errors="replace").splitlines():
             programs += 1
             unit_program(tally, stage, json.loads(line))
-    if code != 0 and tally.count("failed") == failed_before:
+    if code != 0 and tally.count("failed", stage) == failed_before:
         tally.add(stage, "unit", "failed", tail(out) or f"exit code {code}")
     elif programs == 0:
         tally.add(stage, "unit", "failed", "no unit test was found\n" + tail(out))
@@ -345,7 +373,7 @@ def read_junit(xml):
 
 
 def pytest_run(tally, stage, files, env, expr, workers, limit=None):
-    xml = BUILD / f"{stage}-{'parallel' if workers > 1 else 'alone'}.xml"
+    xml = BUILD / f"{stage}-{'parallel' if workers > 1 else pathlib.Path(str(files[0])).stem}.xml"
     xml.unlink(missing_ok=True)
     files = sorted(files, key=lambda f: re.sub(r".*/test_|\.py.*", "", str(f)) not in LONG)
     limit_s = min(LIMIT_S[limit or ("blackbox" if workers > 1 else "alone")], tally.left_s())
@@ -367,30 +395,33 @@ def environment(binary, **more):
 
 
 def settle(tally, stage, cases, env):
-    """Counts the cases. Those that failed run once more, alone: who passes then is unsteady, which is said but fails nothing."""
+    """Counts the cases. Those that failed run once more, alone, when both lanes are through: see settle_now()."""
+    tally.unsettled.append((stage, cases, env))
+
+
+def settle_now(tally, stage, cases, env):
+    """Who failed and passes alone is unsteady, which is said but fails nothing."""
     failing = [c for c in cases if c[2] == "failed"]
-    steady = {node: passes_alone(tally, node, env) for _, node, _, _ in failing} if len(failing) <= RERUN_MAX else {}
+    steady = {node: passes_alone(tally, stage, node, env) for _, node, _, _ in failing} if len(failing) <= RERUN_MAX else {}
     for name, node, outcome, reason in cases:
         tally.add(stage, name, "unsteady" if outcome == "failed" and steady.get(node) else outcome, reason, node)
 
 
-def blackbox(tally, stage, binary, expr, files, **more):
-    say(f"{stage}: black-box tests")
-    env = environment(binary, **more)
-    cases = pytest_run(tally, stage, [f for f in files if f.name not in ALONE and f not in CHAOS], env, expr, WORKERS)
-    cases += pytest_run(tally, stage, [f for f in files if f.name in ALONE or f in CHAOS], env, expr, 1)
-    settle(tally, stage, cases, env)
+def blackbox(tally, what, stage, env, expr, files, workers=WORKERS):
+    say(what)
+    settle(tally, stage, pytest_run(tally, stage, files, env, expr, workers), env)
 
 
 def blackbox_files(is_all):
+    """(those that run side by side, those that have the host for themselves)"""
     files = sorted(f for folder in BLACKBOX for f in folder.glob("test_*.py"))
-    return [*(f for f in files if f.name not in ABOUT_MACHINES and (is_all or f.name not in BLACKBOX_ALL)), *CHAOS]
+    files = [f for f in files if f.name not in ABOUT_MACHINES and (is_all or f.name not in BLACKBOX_ALL)]
+    return [f for f in files if f.name not in ALONE], [*(f for f in files if f.name in ALONE), CYCLES]
 
 
 def sanitized_files(is_all):
-    if is_all:
-        return [f for f in blackbox_files(is_all) if not any(f.match(pattern) for pattern in NOT_SANITIZED)]
-    return [*(BLACKBOX[0] / f"test_{stem}.py" for stem in SANITIZED), CHAOS[-1]]
+    beside, alone = blackbox_files(True) if is_all else ([BLACKBOX[0] / f"test_{stem}.py" for stem in SANITIZED], [])
+    return tuple([f for f in files if not any(f.match(pattern) for pattern in NOT_SANITIZED)] for files in (beside, [*alone, CHAOS]))
 
 
 def sdk(tally, binary, expr):
@@ -401,8 +432,7 @@ def sdk(tally, binary, expr):
 
 
 def on_engine(tally, stage, stems, env, expr):
-    say(f"{stage}: black-box tests")
-    settle(tally, stage, pytest_run(tally, stage, [BLACKBOX[0] / f"test_{stem}.py" for stem in stems], env, expr, WORKERS), env)
+    blackbox(tally, f"{stage}: black-box tests", stage, env, expr, [BLACKBOX[0] / f"test_{stem}.py" for stem in stems], SIDE_WORKERS)
 
 
 def docker(tally, binary, expr, stems):
@@ -466,8 +496,8 @@ def packages(tally, binary, expr):
     settle(tally, "packages", pytest_run(tally, "packages", sorted((ROOT / "tests" / "packages").glob("test_*.py")), env, expr, 1, "packages"), env)
 
 
-def passes_alone(tally, node, env):
-    xml = BUILD / "rerun.xml"
+def passes_alone(tally, stage, node, env):
+    xml = BUILD / f"{stage}-rerun.xml"
     xml.unlink(missing_ok=True)
     limit_s = 480 if env.get("III_TEST_BACKEND") in ("qemu", "firecracker") else 120
     code, _ = run(pytest_argv([node], xml, None, 1), min(limit_s, max(tally.left_s(), 1)), env)
@@ -483,14 +513,30 @@ def asan(tally, built, expr, only_blackbox, is_all):
         return
     if not only_blackbox:
         unit(tally, "asan", ASAN, SANITIZER_ENV)
-    blackbox(tally, "asan", ASAN / "iii", expr, sanitized_files(is_all), **SANITIZER_ENV)
+    env = environment(ASAN / "iii", **SANITIZER_ENV)
+    beside, alone = sanitized_files(is_all)
+    blackbox(tally, "asan: black-box tests", "asan", env, expr, beside)
+    blackbox(tally, "asan: one at a time", "asan", env, expr, alone, 1)
 
 
-def guarded(tally, stage, fn, *args):
+def guarded(tally, what, fn, *args):
     try:
-        fn(tally, *args)
+        with tally.timed(what):
+            fn(tally, *args)
     except Exception as error:  # the run must end with its count whatever a stage meets
-        tally.add(stage, stage, "failed", f"{type(error).__name__}: {error}")
+        tally.add(re.match(r"\w+", what)[0], what, "failed", f"{type(error).__name__}: {error}")
+
+
+def lanes(tally, first, second):
+    """Two lists of (what, function, arguments), side by side; each in its order."""
+    beside = threading.Thread(target=lambda: [guarded(tally, *one) for one in second], daemon=True)
+    beside.start()
+    for one in first:
+        guarded(tally, *one)
+    beside.join()
+    while tally.unsettled:
+        stage, cases, env = tally.unsettled.pop(0)
+        guarded(tally, f"{stage}, failed ones again", settle_now, stage, cases, env)
 
 
 def stages(tally, beside, wanted, args):
@@ -500,26 +546,20 @@ def stages(tally, beside, wanted, args):
     sanitized = beside.add(*build_argvs(ASAN, ASAN_OPTIONS)) if "asan" in wanted else None
     tidy = beside.add([sys.executable, "tools/lint.py", "--only", "tidy", "--all", *([] if args.all else ["--light"])]) if "lint" in wanted and built else None
     beside.thread.start()
-    if "lint" in wanted:
-        guarded(tally, "lint", lint)
-    if "unit" in wanted and built and not args.k:
-        guarded(tally, "unit", unit, "unit", BUILD)
-    if "blackbox" in wanted and built:
-        guarded(tally, "blackbox", blackbox, "blackbox", BUILD / "iii", args.k, blackbox_files(args.all))
-    if "sdk" in wanted and built:
-        guarded(tally, "sdk", sdk, BUILD / "iii", args.k)
-    if "docker" in wanted and built:
-        guarded(tally, "docker", docker, BUILD / "iii", args.k, DOCKER + (DOCKER_ALL if args.all else ()))
-    if "engines" in wanted and built:
-        guarded(tally, "engines", engines, BUILD / "iii", args.k)
-    if "qemu" in wanted and built:
-        guarded(tally, "qemu", qemu, BUILD / "iii", args.k, args.all)
-    if "packages" in wanted and built:
-        guarded(tally, "packages", packages, BUILD / "iii", args.k)
-    if sanitized:
-        guarded(tally, "asan", asan, sanitized, args.k, bool(args.k), args.all)
+    iii, env, expr = BUILD / "iii", environment(BUILD / "iii"), args.k
+    parallel, alone = blackbox_files(args.all)
+
+    def chosen(*rows):
+        return [row for row in rows if re.match(r"\w+", row[0])[0] in wanted and (built or row[1] in (lint, asan)) and not (row[1] is unit and expr)]
+
+    lanes(tally, chosen(("lint", lint), ("blackbox", blackbox, "blackbox: black-box tests", "blackbox", env, expr, parallel), ("sdk", sdk, iii, expr)),
+          chosen(("unit", unit, "unit", BUILD), ("docker", docker, iii, expr, DOCKER + (DOCKER_ALL if args.all else ())), ("engines", engines, iii, expr),
+                 ("qemu", qemu, iii, expr, args.all), ("packages", packages, iii, expr)))
+    lanes(tally, chosen(("blackbox, one at a time", blackbox, "blackbox: one at a time", "blackbox", env, expr, alone, 1)), [])
+    lanes(tally, chosen(("asan", asan, sanitized, expr, bool(expr), args.all)),
+          chosen(("blackbox, chaos", blackbox, "blackbox: chaos", "blackbox", env, expr, [CHAOS], 1)))
     if tidy:
-        guarded(tally, "lint", tidy_results, tidy)
+        guarded(tally, "lint, clang-tidy", tidy_results, tidy)
 
 
 def parser():
@@ -543,6 +583,8 @@ def main():
         stages(tally, beside, wanted, args)
     finally:
         beside.stop()
+        for proc in list(RUNNING):  # of a run that was interrupted
+            stop_group(proc)
     print(f"took {int(time.monotonic() - tally.started)} s", flush=True)
     return tally.report()
 

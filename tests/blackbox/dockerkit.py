@@ -154,7 +154,7 @@ class Engine:
 
     def start(self):
         with open(self.home / "log", "ab") as log:
-            self.proc = subprocess.Popen(self.argv(), env=self.env(), stdout=log, stderr=log)
+            self.proc = subprocess.Popen(self.argv(), env=self.env(), stdout=log, stderr=log, cwd=self.home)  # podman leaves a file "oom" where it runs
         end = time.monotonic() + DEADLINE_S
         while True:
             try:

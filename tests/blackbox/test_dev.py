@@ -3,10 +3,15 @@ of a command are printed, not run."""
 import re
 import shlex
 import subprocess
+import sys
+import threading
 
 import pytest
 
 import harness
+
+sys.path.insert(0, str(harness.ROOT / "tools"))
+import run_tests  # noqa: E402
 
 COMMANDS = ("setup", "build", "serve", "test", "dist", "bench", "sdkgen", "lint", "fmt", "fuzz")
 RUN = "build/bench/iii-bench"
@@ -92,3 +97,18 @@ def test_wrong_commands_are_named():
 def test_groups_of_packages_are_those_of_the_script():
     named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"case \$1 in ([^)]*)\)", (harness.ROOT / "dev").read_text()))))
     assert named == set(re.search(r"one of: (.*?)\(default", " ".join(dev("setup", "--help")[1].split()))[1].split())
+
+
+def test_stages_run_side_by_side_and_are_reported_in_order(capsys):
+    tally, both = run_tests.Tally(60), threading.Barrier(2, timeout=harness.DEADLINE_S)
+
+    def stage(tally, name):
+        both.wait()
+        tally.add(name, f"case of {name}", "failed", "why")
+
+    run_tests.lanes(tally, [("asan", stage, "asan")], [("unit", stage, "unit"), ("broken", lambda tally: 1 / 0)])
+    tally.times.append((61.2, 7.9, "one more"))
+    assert tally.report() == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("FAILED")] == ["FAILED: unit: case of unit", "FAILED: asan: case of asan", "FAILED: broken: broken"]
+    assert lines[-2:] == ["     61      8   one more", "0 passed, 3 failed, 0 skipped"]
