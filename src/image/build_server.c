@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/strlist.h"
 #include "http/client.h"
+#include "os/proc.h"
 #include "tls/tls_context.h"
 
 enum { START_MS = 60000, STOP_MS = 60000, CALL_MS = 600000, ANSWER_MAX = 64 << 20, LINE_MAX_BYTES = 4 << 20 };
@@ -134,13 +135,11 @@ static int start_own(struct build_server *b, const char *data_dir, struct err *e
 
 static void end_own(pid_t pid)
 {
+    CLEANUP(close_fd_p) int pidfd = proc_open(pid);
+    struct pollfd ended = { .fd = pidfd, .events = POLLIN };
     (void)kill(pid, SIGTERM);
-    for (int i = 0; i < STOP_MS / 20; i++) {
-        if (waitpid(pid, NULL, WNOHANG) != 0)
-            return;
-        (void)poll(NULL, 0, 20);
-    }
-    (void)kill(pid, SIGKILL);
+    if (pidfd < 0 || poll(&ended, 1, STOP_MS) != 1)
+        (void)kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
 }
 
