@@ -28,6 +28,10 @@ NEEDS = {"volume_attach": "volume", "volume_detach": "volume", "egress_get": "eg
          "network_create": "network", "network_connect": "network", "network_disconnect": "network", "network_delete": "network"}
 
 
+# Steps of a scenario after which the shared sandbox would not be what others need: their processes are gone, or it is.
+HARSH = {"sandbox_kill", "sandbox_pause", "snapshot_restore", "cmd_interrupt", "egress_set"}
+
+
 def marked(names):
     """Parameters of a test for each operation."""
     return [pytest.param(name, marks=[harness.needs(NEEDS[name])] if name in NEEDS else []) for name in names]
@@ -147,7 +151,7 @@ class World:
         steps = next((s["steps"] for _, s in contract.load() for step in s["steps"] if step["op"] == name and "error" not in step), None)
         assert steps, f"the operation {name} is never called with success: add a scenario to tests/contract"
         scope = {"run": uuid.uuid4().hex[:12]}
-        is_shared = not any(step["op"] in ("sandbox_kill", "sandbox_pause") for step in steps)
+        is_shared = not any(step["op"] in HARSH for step in steps)
         for step in (s for s in steps if "error" not in s):
             params = contract.resolve(step.get("args", {}), scope)
             if step["op"] == name:

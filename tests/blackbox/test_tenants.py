@@ -25,7 +25,7 @@ class World(route_examples.World):
     """The first tenant's things: all of them carry the mark."""
 
     def new_box(self, **fields):
-        return super().new_box(name=MARK, metadata={"m": MARK}, env={"M": MARK}, **fields)
+        return super().new_box(**{**fields, "name": MARK, "metadata": {"m": MARK}, "env": {"M": MARK}})
 
 
 @pytest.fixture(scope="module")
