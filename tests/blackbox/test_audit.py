@@ -80,11 +80,14 @@ def test_calls_of_the_engine_are_there(server, client):
     uuid = worker.call("sandbox::create", {"image": "python"})["sandbox_id"]
     worker.call("volume::create", {"name": "v"})
     worker.call("sandbox::stop", {"sandbox_id": uuid})
+    worker.fail("sandbox::exec", {"sandbox_id": uuid, "cmd": "true"})
     worker.ws.close()
     sid = "sbx_" + uuid.replace("-", "")[:24]
     assert find(server, operation="sandbox::create", token=made["id"])[-1]["target"] == {"sandboxId": sid}, "one id for all entry points"
     assert find(server, operation="volume::create", token=made["id"])[-1]["remote"] == "127.0.0.1"
-    assert find(server, operation="sandbox::stop", token=made["id"])[-1]["status"] == 200
+    stop, run = (find(server, operation=name, token=made["id"])[-1] for name in ("sandbox::stop", "sandbox::exec"))
+    assert stop["status"] == 200 and "code" not in stop
+    assert run["code"] == "S002", "a failure that has no HTTP status of its own is told by its code"
 
 
 def tampered(path, change):

@@ -64,6 +64,10 @@ def test_it_needs_the_token(server):
         assert caller.get("/metrics").status == 403
 
 
+def test_the_version_is_a_label(server, client):
+    assert value(scrape(server), "iii_build_info", version=client.ok("GET", "/openapi.json")["info"]["version"]) == 1
+
+
 def test_the_json_route_stays_what_it_was(client):
     assert set(client.ok("GET", "/metrics")) == {"activeSandboxes", "totalCreated", "totalKilled", "totalExpired", "uptimeSeconds",
                                                     "backends"}

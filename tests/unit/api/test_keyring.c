@@ -57,11 +57,111 @@ TEST(a_date_is_past_or_to_come)
     loop_free(l);
 }
 
+static void remove_tokens(void)
+{
+    CLEANUP(free_p) char *path = xasprintf("%s/tokens.json", folder);
+    (void)unlink(path);
+}
+
+static struct caller *caller_with(const struct token_file_wish *wish)
+{
+    char secret[TOKEN_FILE_SECRET_MAX];
+    struct token_file_token t = { 0 };
+    struct keyring *k = NULL;
+    struct caller *who = NULL;
+    remove_tokens();
+    CHECK_INT(token_file_create(folder, wish, &t, secret, NULL), 0);
+    CHECK_INT(keyring_new(NULL, folder, "", &k, NULL), 0);
+    CHECK_INT(keyring_check(k, secret, &who, NULL), 0);
+    keyring_free(k);
+    return who;
+}
+
+TEST(a_caller_owns_what_it_makes_and_sees_its_tenant)
+{
+    CLEANUP(caller_unref_p)
+    struct caller *user = caller_with(&(struct token_file_wish){ .name = "u", .tenant = "x", .role = "user" });
+    CHECK_STR(user->by.tenant, "x");
+    CHECK_STR(user->by.view, "x");
+    CLEANUP(caller_unref_p)
+    struct caller *admin = caller_with(&(struct token_file_wish){ .name = "a", .tenant = "x", .role = "admin" });
+    CHECK_STR(admin->by.tenant, "x"); /* what an admin makes may be somebody's; it sees all */
+    CHECK(admin->by.view == NULL);
+    CLEANUP(caller_unref_p)
+    struct caller *watcher =
+        caller_with(&(struct token_file_wish){ .name = "w", .tenant = TOKEN_FILE_ALL, .role = "read-only" });
+    CHECK_STR(watcher->by.tenant, "");
+    CHECK(watcher->by.view == NULL);
+}
+
+static char ended[400];
+
+static void on_ended(void *arg, const char *token_id)
+{
+    size_t n = strlen(ended);
+    (void)snprintf(ended + n, sizeof(ended) - n, "%s ", *token_id ? token_id : "anyone");
+}
+
+/* Who is told to be at an end when the file is read again. */
+static const char *told(struct keyring *k)
+{
+    *ended = '\0';
+    keyring_reload(k);
+    return ended;
+}
+
+TEST(those_whose_token_ended_are_told_once)
+{
+    char secret[TOKEN_FILE_SECRET_MAX], want[IDENT_MAX + 2];
+    struct token_file_token a = { 0 }, b = { 0 };
+    struct keyring *k = NULL;
+    struct token_file_wish wish = { .name = "a", .tenant = "t", .role = "user" };
+    remove_tokens();
+    CHECK_INT(keyring_new(NULL, folder, "", &k, NULL), 0);
+    keyring_on_ended(k, on_ended, NULL);
+    CHECK(keyring_is_open(k));
+    CHECK_INT(token_file_create(folder, &wish, &a, secret, NULL), 0);
+    CHECK_STR(told(k), "anyone "); /* from the first token on everyone needs one */
+    CHECK(!keyring_is_open(k));
+    wish.name = "b";
+    CHECK_INT(token_file_create(folder, &wish, &b, secret, NULL), 0);
+    CHECK_STR(told(k), "");
+    CHECK_INT(token_file_rotate(folder, a.id, &a, secret, NULL), 0);
+    (void)snprintf(want, sizeof(want), "%s ", a.id);
+    CHECK_STR(told(k), want);
+    CHECK_STR(told(k), "");
+    CHECK_INT(token_file_revoke(folder, a.id, &a, NULL), 0);
+    CHECK_STR(told(k), want);
+    CHECK_STR(told(k), ""); /* it was not good before */
+    remove_tokens();
+    (void)snprintf(want, sizeof(want), "%s ", b.id);
+    CHECK_STR(told(k), want); /* its row is gone */
+    keyring_free(k);
+}
+
+TEST(without_a_file_the_secret_alone_counts)
+{
+    struct keyring *k = NULL;
+    struct err err = ERR_INIT;
+    CLEANUP(caller_unref_p) struct caller *who = NULL;
+    CHECK_INT(keyring_new(NULL, NULL, "s3cret", &k, NULL), 0);
+    CHECK(!keyring_is_open(k));
+    CHECK(keyring_check(k, "wrong", &who, &err) < 0 && err.code == ERR_FORBIDDEN);
+    CHECK(keyring_check(k, NULL, &who, &err) < 0 && err.code == ERR_UNAUTHORIZED);
+    CHECK_INT(keyring_check(k, "s3cret", &who, &err), 0);
+    CHECK(who && who->role == TOKEN_FILE_ADMIN && keyring_by_id(k, "tok_none") == NULL);
+    CHECK_INT(keyring_tokens(k)->n, 0);
+    keyring_free(k);
+}
+
 int main(void)
 {
     if (!mkdtemp(folder))
         return 1;
     RUN(a_date_is_past_or_to_come);
+    RUN(a_caller_owns_what_it_makes_and_sees_its_tenant);
+    RUN(those_whose_token_ended_are_told_once);
+    RUN(without_a_file_the_secret_alone_counts);
     CLEANUP(free_p) char *file = xasprintf("%s/tokens.json", folder);
     CLEANUP(free_p) char *lock = xasprintf("%s/tokens.lock", folder);
     (void)unlink(file);
