@@ -35,10 +35,10 @@ EXAMPLES = (
     "./dev mutate --room api,sandbox --limit 200   # a sample of two rooms; the same seed gives the same sample",
     "./dev mutate --files src/api/bucket.c --limit 0 --unit   # every mutant of one file, unit tests only (seconds each)",
     "./dev mutate --map --seconds 1800             # first find out which black-box case runs which function",
-    "./dev mutate --room api --again               # try survivors again although no test has changed",
+    "./dev mutate --room api --survivors           # after a test was written: does it notice what survived?",
 )
 HOOK = pathlib.Path(__file__).resolve().parent / "mutate_hook.c"
-CASES_MAX, CASES_S = 40, 40  # black-box cases for one mutant, and the seconds that they take without a change
+CASES_S = 40  # seconds that the black-box cases for one mutant take without a change
 OPTIONS = ["-Doptimization=1", "-Ddebug=false", "-Dwerror=false"]
 COVER_OPTIONS = ["-Doptimization=0", "-Ddebug=false", "-Dwerror=false", "-Dc_args=-finstrument-functions -falign-functions=16 -w"]
 
@@ -191,7 +191,7 @@ class Judge:
         work.configure(work.build, OPTIONS)
         self.has_program = work.has_program()
         self.units = {t.name: t for t in work.unit_tests(work.build)}
-        self.stamp = work.tests_hash() + (" unit" if self.args.unit else "")
+        self.stamp = f"{work.tests_hash()} {0 if self.args.unit else self.args.cases}"
         stale = self.map.unit_stale(self.units.values())
         if stale or (self.args.map and self.map.blackbox_stale()):
             self.prepare_map({t.name for t in stale})
@@ -285,7 +285,7 @@ class Judge:
             seen[file, name] += 1
         found, total = [], 0.0
         for *_, seconds, node in sorted(ranked):
-            if len(found) < CASES_MAX and total + seconds <= CASES_S:
+            if len(found) < self.args.cases and total + seconds <= CASES_S:
                 found.append(node)
                 total += seconds
         return found
@@ -298,19 +298,22 @@ class Judge:
             failed = self.first_failure(cases)
             if not failed:
                 return None
-            if failed not in cases or self.first_failure([failed]):
+            is_case = failed in cases
+            if self.first_failure([failed] if is_case else cases):
                 return failed
-            cases = cases[cases.index(failed) + 1:]  # unsteady: the rest decides
+            cases = cases[cases.index(failed) + 1:] if is_case else []  # unsteady: the rest decides
         return None
 
     def first_failure(self, cases):
         env = {"III_BIN": str(self.work.build / "iii"), "PYTHONDONTWRITEBYTECODE": "1"}
         argv = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--rootdir", self.work.tree, *cases]
         code, out, _ = self.work.cage.run(argv, CASES_S * 5, env, cwd=self.work.tree)
-        if code == 0:
-            return None
+        if code is None:
+            return "a case that took too long"
+        if code not in (0, 1):
+            say(f"mutate: pytest ended with {code}, which says nothing about the mutant (did a test change its name? --map looks again)\n{out[-500:]}")
         found = re.search(r"^(?:FAILED|ERROR) (\S+::\S.*?)(?: - .*)?$", out, re.M)
-        return found[1] if found else "the server took too long" if code is None else f"pytest ended with {code}"
+        return None if code != 1 else found[1] if found else "a case without a name"
 
     def is_known(self, mutant):
         row = self.work.results.get(mutant.key)
@@ -364,8 +367,10 @@ def parser():
     found.add_argument("--seed", type=int, default=1, metavar="S", help="chooses other ones (default 1)")
     found.add_argument("--seconds", type=int, default=600, metavar="N", help="begin no further mutant after N seconds (default 600)")
     found.add_argument("--unit", action="store_true", help="unit tests only")
+    found.add_argument("--cases", type=int, default=40, metavar="N", help="at most N black-box cases for a mutant (default 40)")
     found.add_argument("--map", action="store_true", help="first run black-box files that are new or changed, to know which functions they enter")
-    found.add_argument("--again", action="store_true", help="try survivors of earlier runs again")
+    found.add_argument("--survivors", action="store_true", help="no new mutants: those of earlier runs, survivors again when a test has changed")
+    found.add_argument("--again", action="store_true", help="try survivors again although no test has changed")
     found.add_argument("--list", action="store_true", help="print the mutants, run nothing")
     found.add_argument("--root", default=pathlib.Path(__file__).resolve().parent.parent, help=argparse.SUPPRESS)  # for the test of this program
     return found
@@ -375,17 +380,18 @@ def main():
     args = parser().parse_args()
     root = pathlib.Path(args.root).resolve()
     names = chosen_files(root, args)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("mutate: stopped"))  # what was started is ended on the way out
+    work = Work(root)
     found = [m for name in names for m in mutants.find(name, (root / name).read_text())]
     chosen = found[:]
     random.Random(args.seed).shuffle(chosen)  # a larger limit adds to a sample, it does not choose another one
-    chosen = chosen[:args.limit or None]
+    chosen = [m for m in chosen if m.key in work.results] if args.survivors else chosen[:args.limit or None]
     say(f"mutate: {len(chosen)} of {len(found)} mutants of {len(names)} files, seed {args.seed}")
     if args.list:
         for mutant in sorted(chosen, key=in_text):
             say(f"{mutant.place}: {mutant.function}(): {mutant.change}")
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("mutate: stopped"))  # what was started is ended on the way out
-    judge = Judge(Work(root), args)
+    judge = Judge(work, args)
     judge.prepare()
     judge.run(chosen)
     return 1 if report(chosen, judge.work.results) else 0
