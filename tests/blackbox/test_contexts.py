@@ -68,6 +68,12 @@ def a_png():
             + chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b""))
 
 
+def test_python_contexts_of_a_sandbox_are_forks_of_one_process(client, new_sandbox):
+    sid = new_sandbox()["id"]
+    parents = {int(Context(client, sid).run("import os; print(os.getppid())")["stdout"]) for _ in range(3)}
+    assert len(parents) == 1 and parents != {1}
+
+
 def test_variables_live_between_calls(context):
     one = context()
     assert one.record["language"] == "python" and one.record["state"] == "idle" and one.record["id"].startswith("ctx_")

@@ -218,6 +218,15 @@ def test_ports_are_open_again_after_a_crash():
         server.kill()
         client = server.start().client()
         assert talk(made["hostPort"], b"again") == b"[again]"
+        inside.start(client, sid, inside.TCP_ECHO, 7008)
+        more = inside.expose(client, sid, 7008)
+        client.close()
+        server.kill()
+        client = server.start().client()
+        assert [talk(one["hostPort"], b"both") for one in (made, more)] == [b"[both]"] * 2
+        client.ok("DELETE", f"/sandboxes/{sid}/ports?containerPort=7008")
+        assert is_refused(more["hostPort"])
+        assert talk(made["hostPort"], b"open") == b"[open]"
         server.stop()
     finally:
         server.remove()

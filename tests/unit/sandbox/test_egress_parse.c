@@ -111,6 +111,9 @@ TEST(tls_names)
         CHECK_INT(egress_parse_tls_name(m, n, name), 0);
     m[0] = 'G';
     CHECK_INT(egress_parse_tls_name(m, len, name), -EBADMSG);
+    static const uint8_t largest[] = { 22, 3, 1, 0x40, 0 }, larger[] = { 22, 3, 1, 0x40, 1 };
+    CHECK_INT(egress_parse_tls_name(largest, sizeof(largest), name), 0); /* the rest of it may come */
+    CHECK_INT(egress_parse_tls_name(larger, sizeof(larger), name), -EBADMSG);
     len = handshake(m, "");
     CHECK_INT(egress_parse_tls_name(m, len, name), -EBADMSG);
     for (size_t cut = 1; cut < len - 5; cut++) { /* a record that ends too early */
