@@ -398,7 +398,7 @@ def test_javascript(client, new_sandbox):
 
 
 def test_many_snippets_at_once_in_different_contexts(context, server):
-    contexts, failures = [context() for _ in range(3)], []
+    contexts, failures, finished = [context() for _ in range(3)], [], []
 
     def work(one, k):
         with server.client() as mine:
@@ -406,10 +406,11 @@ def test_many_snippets_at_once_in_different_contexts(context, server):
                 reply = mine.post(path_of(one.sid, one.id, "/execute"), {"code": f"n = {i} + {k}\nprint('p' * 5000)\nn"})
                 if reply.status != 200 or text_of(reply.json()) != [str(i + k)] or len(reply.json()["stdout"]) != 5001:
                     failures.append(reply)
+        finished.append(k)
 
     threads = [threading.Thread(target=work, args=(one, k)) for k, one in enumerate(contexts)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert not failures, json.dumps([str(f) for f in failures[:3]])
+    assert not failures and sorted(finished) == [0, 1, 2], json.dumps([str(f) for f in failures[:3]])

@@ -105,6 +105,7 @@ class Load:
         self.stop.set()
         for thread in self.threads:
             thread.join(harness.DEADLINE_S * 2)
+            assert not thread.is_alive(), "work that never ends: a call without an answer"
 
 
 def box_processes(server):
