@@ -310,10 +310,10 @@ class Judge:
         code, out, _ = self.work.cage.run(argv, CASES_S * 5, env, cwd=self.work.tree)
         if code is None:
             return "a case that took too long"
-        if code not in (0, 1):
-            say(f"mutate: pytest ended with {code}, which says nothing about the mutant (did a test change its name? --map looks again)\n{out[-500:]}")
         found = re.search(r"^(?:FAILED|ERROR) (\S+::\S.*?)(?: - .*)?$", out, re.M)
-        return None if code != 1 else found[1] if found else "a case without a name"
+        if code != 0 and not found:
+            say(f"mutate: pytest ended with {code} and names no case: that says nothing about the mutant (a test with another name? --map)\n{out[-500:]}")
+        return found[1] if code == 1 and found else None
 
     def is_known(self, mutant):
         row = self.work.results.get(mutant.key)

@@ -230,3 +230,20 @@ def test_ports_are_open_again_after_a_crash():
         server.stop()
     finally:
         server.remove()
+
+
+def test_the_address_that_ports_listen_on():
+    with harness.Server(env={"III_PORT_HOST": "127.0.0.2"}) as server, harness.Client(server.port) as caller:
+        sid = caller.create()["id"]
+        inside.start(caller, sid, inside.TCP_ECHO, 7009)
+        port = inside.expose(caller, sid, 7009)["hostPort"]
+        assert is_refused(port), "on 127.0.0.1"
+        with socket.create_connection(("127.0.0.2", port), timeout=harness.DEADLINE_S) as sock:
+            sock.sendall(b"there")
+            sock.shutdown(socket.SHUT_WR)
+            assert harness.drain(sock) == b"[there]"
+    with harness.Server(env={"III_PORT_HOST": "localhost"}) as server, harness.Client(server.port) as caller:
+        sid = caller.create()["id"]
+        reply = caller.post(f"/sandboxes/{sid}/ports", {"containerPort": 7009, "hostPort": 0})
+        assert reply.status == 500 and "III_PORT_HOST" in reply.error and "localhost" in reply.error
+        assert caller.ok("GET", f"/sandboxes/{sid}/ports") == {"ports": []}
