@@ -102,6 +102,7 @@ def test_the_histogram_is_one(server, client, box):
 def test_each_sandbox_has_its_series(server, client, box):
     client.exec(box, "python3 -c 'sum(range(3000000))'")
     metrics = scrape(server)
+    assert [key[1:] for key in metrics["iii_sandbox_pids"][1]] == [(("sandbox_id", item["id"]),) for item in client.ok("GET", "/sandboxes")["items"]]
     assert value(metrics, "iii_sandbox_cpu_seconds_total", sandbox_id=box) > 0
     assert value(metrics, "iii_sandbox_pids", sandbox_id=box) >= 1
     if value(metrics, "iii_sandbox_memory_limit_bytes", sandbox_id=box):

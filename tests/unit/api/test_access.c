@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "api/access.h"
+#include "base/map.h"
 #include "tap.h"
 
 enum { READ = 0, WRITE = OP_MUTATES, ADMIN = OP_ADMIN, WATCH = OP_ADMIN | OP_WATCH };
@@ -54,6 +55,8 @@ TEST(refusals_say_why)
     CHECK_STR(err.msg, "kv::set is for admins: the token \"t\" has the role read-only");
 }
 
+static struct manager manager; /* with sandboxes alone */
+
 static int ids(const char *view, enum field_ref ref, unsigned flags, json_t *value, struct err *err)
 {
     struct caller who = make(TOKEN_FILE_USER, view);
@@ -62,7 +65,7 @@ static int ids(const char *view, enum field_ref ref, unsigned flags, json_t *val
     JSON_OWNED params = json_object();
     if (value)
         (void)json_object_set_new(params, "thing", value);
-    return access_ids(NULL, &who, &op, params, err);
+    return access_ids(&manager, &who, &op, params, err);
 }
 
 TEST(ids_that_no_field_marks_are_closed)
@@ -81,10 +84,35 @@ TEST(ids_that_no_field_marks_are_closed)
     CHECK_INT(access_ids(NULL, NULL, &spec_ops[0], NULL, &err), 0);
 }
 
+TEST(a_sandbox_of_another_is_no_sandbox)
+{
+    static const unsigned places[] = { FIELD_PATH, 0 }; /* in the path and in the body */
+    struct err err = ERR_INIT;
+    struct sandbox own = { .tenant = (char *)(uintptr_t) "a" }, other = { .tenant = (char *)(uintptr_t) "b" };
+    manager.sandboxes = map_new();
+    map_set(manager.sandboxes, "sbx_own", &own);
+    map_set(manager.sandboxes, "sbx_other", &other);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_INT(ids("a", REF_SANDBOX, places[i], json_string("sbx_own"), &err), 0);
+        CHECK_INT(ids("a", REF_SANDBOX, places[i], json_string("sbx_other"), &err), -ENOENT);
+        CHECK_STR(err.msg, "sandbox not found: sbx_other");
+        CHECK_INT(ids("a", REF_SANDBOX, places[i], json_string("sbx_never"), &err), -ENOENT);
+        CHECK_STR(err.msg, "sandbox not found: sbx_never");
+        CHECK_INT(ids(NULL, REF_SANDBOX, places[i], json_string("sbx_other"), &err), 0);
+    }
+    struct caller who = make(TOKEN_FILE_USER, "a");
+    CHECK(access_sandbox(&manager, &who, "sbx_own", &err) == &own);
+    CHECK(!access_sandbox(&manager, &who, "sbx_other", &err));
+    CHECK_STR(err.msg, "sandbox not found: sbx_other");
+    CHECK(access_sandbox(&manager, NULL, "sbx_other", &err) == &other);
+    manager.sandboxes = map_free(manager.sandboxes);
+}
+
 int main(void)
 {
     RUN(what_each_role_may_do);
     RUN(refusals_say_why);
     RUN(ids_that_no_field_marks_are_closed);
+    RUN(a_sandbox_of_another_is_no_sandbox);
     return tap_done();
 }
