@@ -327,3 +327,26 @@ def test_plain_http_must_be_asked_for_beyond_loopback(store, fake):
     assert not fake.seen
     assert store("pull", "--plain-http", f"{host}/a/b:v1").returncode == 0
     assert_pulls(store, f"{host}/a/b:v1", III_PLAIN_REGISTRIES=f"x,{host}")
+
+
+def test_pulls_wait_for_each_other_and_have_a_limit(fake):
+    """One at a time, one more may wait; the third is refused, and the one that waited is done after the first."""
+    let_go = threading.Event()
+    fake.parts.update({tag: fake.parts["v1"] for tag in ("v2", "v3")})
+    fake.rules.append(lambda request: request.path.endswith("/manifests/v1") and not let_go.wait(harness.DEADLINE_S))
+    asked = lambda tag: any(path.endswith(f"/manifests/{tag}") for path, _ in fake.seen)  # noqa: E731
+    with harness.Server(env={"III_PULL": "missing", "III_MAX_PULLS": "1", "III_PULL_QUEUE": "2"}) as server:
+        callers = [server.client() for _ in range(3)]
+        streams = [caller.open("POST", "/images/pull", {"image": f"{fake.host}/a/b:{tag}"}, {"Accept": "text/event-stream"})
+                   for caller, tag in zip(callers, ("v1", "v2"))]
+        harness.wait_until(lambda: asked("v1"), "the first pull to ask")
+        refused = callers[2].post("/images/pull", {"image": f"{fake.host}/a/b:v3"})
+        assert refused.status == 503 and "III_PULL_QUEUE" in refused.error
+        assert not asked("v2"), "the second waits"
+        let_go.set()
+        for stream in streams:
+            last = [line for line in stream.read().decode().splitlines() if line.startswith("data: ")][-1]
+            assert json.loads(last[6:])["type"] == "done", last
+        assert callers[2].post("/images/pull", {"image": f"{fake.host}/a/b:v3"}).status == 200
+        for caller in callers:
+            caller.close()
