@@ -391,6 +391,9 @@ def main():
         for mutant in sorted(chosen, key=in_text):
             say(f"{mutant.place}: {mutant.function}(): {mutant.change}")
         return 0
+    if not chosen and not args.map:
+        say("mutate: nothing to do: no C file of src/ was changed or chosen (--room, --files), or none of their mutants is known (--survivors)")
+        return 0
     judge = Judge(work, args)
     judge.prepare()
     judge.run(chosen)
