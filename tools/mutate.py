@@ -311,9 +311,9 @@ class Judge:
         if code is None:
             return "a case that took too long"
         found = re.search(r"^(?:FAILED|ERROR) (\S+::\S.*?)(?: - .*)?$", out, re.M)
-        if code != 0 and not found:
-            say(f"mutate: pytest ended with {code} and names no case: that says nothing about the mutant (a test with another name? --map)\n{out[-500:]}")
-        return found[1] if code == 1 and found else None
+        if code not in (0, 1):
+            say(f"mutate: pytest ended with {code}, which says nothing about the mutant (a test with another name? --map)\n{out[-500:]}")
+        return None if code != 1 else found[1] if found else "the end of the server"  # it crashed, and the fixture that stops it says so
 
     def is_known(self, mutant):
         row = self.work.results.get(mutant.key)
