@@ -14,10 +14,10 @@
 #include "vm/vmm/vmm.h"
 #include "vm/vmm/vsock_connect.h"
 
-#define REST_MS     60 /* how long the stream stays closed before another try: long enough for the guest to see it */
+#define REST_MS     60 /* the stream stays closed this long before a retry, so that the guest notices */
 #define LOOK_BYTES  65536
-#define DROPPED_MAX (64u << 20) /* a serial port may hold what an earlier link left, */
-#define FRESH_MAX   4096u       /* a connection of its own nothing but the reply */
+#define DROPPED_MAX (64u << 20) /* a serial port may still hold the output of an earlier link */
+#define FRESH_MAX   4096u       /* a new connection holds nothing but the reply */
 
 struct vm_channel {
     struct vm_channel_options opt;
@@ -25,7 +25,7 @@ struct vm_channel {
     int fd;
     struct vsock_connect *connector;
     struct watch *watch;
-    struct timer *timer; /* of the try under way, or of the rest before the next */
+    struct timer *timer; /* fires when the attempt times out, or when the pause before the next one is over */
     int64_t ends_ms, patience_ms;
     size_t dropped;
     struct vm_channel_scan scan;
@@ -56,22 +56,22 @@ int vm_channel_scan_added(struct vm_channel_scan *s, size_t n, uint64_t nonce)
         memcpy(&reply, s->bytes, sizeof(reply));
         if (reply.version == VM_HANDSHAKE_VERSION && reply.nonce == nonce)
             return 1;
-        s->bytes[0] = 0; /* the reply to an earlier hello: look behind its first byte */
+        s->bytes[0] = 0; /* the reply to an earlier handshake: continue the search behind its first byte */
     }
 }
 
-static void shut(struct vm_channel *c)
+static void channel_disconnect(struct vm_channel *c)
 {
     c->connector = vsock_connect_free(c->connector);
     c->watch = watch_free(c->watch);
     if (c->fd >= 0)
-        (void)close(c->fd); /* the guest sees it */
+        (void)close(c->fd); /* the guest sees the hang-up */
     c->fd = NO_FD;
 }
 
 static void vm_channel_free(struct vm_channel *c)
 {
-    shut(c);
+    channel_disconnect(c);
     timer_free(c->timer);
     free(c->path);
     free(c);
@@ -83,7 +83,7 @@ void vm_channel_cancel(struct vm_channel *c)
         vm_channel_free(c);
 }
 
-static void finish(struct vm_channel *c, const struct err *err)
+static void channel_finish(struct vm_channel *c, const struct err *err)
 {
     vm_channel_fn *fn = c->fn;
     void *arg = c->arg;
@@ -97,14 +97,14 @@ static void finish(struct vm_channel *c, const struct err *err)
     fn(arg, fd, err ? &why : NULL);
 }
 
-static void rest(struct vm_channel *c)
+static void channel_rest(struct vm_channel *c)
 {
     struct err err = ERR_INIT;
-    shut(c);
+    channel_disconnect(c);
     if (loop_now_ms(c->opt.loop) + REST_MS >= c->ends_ms) {
         (void)err_set(&err, ERR_TIMEOUT, 0, "the VM's agent has not answered within %lld s",
                       (long long)c->opt.deadline_ms / 1000);
-        finish(c, &err);
+        channel_finish(c, &err);
         return;
     }
     timer_set(c->timer, REST_MS, 0);
@@ -120,17 +120,18 @@ static void take_reply(struct vm_channel *c)
         if (*p < ' ' || *p > '~')
             *p = '?';
     if (reply.result >= 0) {
-        finish(c, NULL);
+        channel_finish(c, NULL);
         return;
     }
     (void)err_set(&err, ERR_UPSTREAM, reply.result < 0 && reply.result > -4096 ? -reply.result : EIO,
                   "the VM's agent: %s", reply.text);
-    finish(c, &err);
+    channel_finish(c, &err);
 }
 
-/* Looks at what is there and takes all up to the end of the reply: much at a time, since the scan alone would take a
- * stream of false beginnings in pieces of a few bytes. 1: the reply is whole. 0: not yet. -errno: nothing there. */
-static int take_in(struct vm_channel *c)
+/* Peeks at the received bytes and consumes everything up to the end of the reply. It peeks at many bytes at once,
+ * because the scan alone would consume a stream of false matches a few bytes at a time. 1: the reply is complete. 0:
+ * not yet. -errno: nothing was received. */
+static int channel_read_reply(struct vm_channel *c)
 {
     static unsigned char piece[LOOK_BYTES];
     ssize_t n = recv(c->fd, piece, sizeof(piece), MSG_DONTWAIT | MSG_PEEK);
@@ -145,7 +146,7 @@ static int take_in(struct vm_channel *c)
         is_whole = vm_channel_scan_added(&c->scan, more, c->opt.handshake.nonce);
     }
     c->dropped += at;
-    n = recv(c->fd, piece, at, MSG_DONTWAIT); /* only we read from it */
+    n = recv(c->fd, piece, at, MSG_DONTWAIT); /* cannot fail: only we read from it */
     return n == (ssize_t)at ? is_whole : -EPIPE;
 }
 
@@ -154,20 +155,20 @@ static void on_readable(void *arg, int events)
     struct vm_channel *c = arg;
     struct err err = ERR_INIT;
     (void)events;
-    int r = take_in(c);
+    int r = channel_read_reply(c);
     if (r == -EAGAIN || r == -EINTR)
         return;
     if (r < 0) {
-        rest(c);
+        channel_rest(c);
     } else if (r > 0) {
         take_reply(c);
     } else if (c->dropped > (c->path ? DROPPED_MAX : FRESH_MAX)) {
         (void)err_set(&err, ERR_UPSTREAM, 0, "the VM's agent talks, but does not answer");
-        finish(c, &err);
+        channel_finish(c, &err);
     }
 }
 
-static void fill(struct vm_handshake *h)
+static void handshake_fill(struct vm_handshake *h)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
@@ -178,14 +179,14 @@ static void fill(struct vm_handshake *h)
     ident_random(h->seed, sizeof(h->seed));
 }
 
-static void handshake(struct vm_channel *c)
+static void channel_send_handshake(struct vm_channel *c)
 {
     c->scan.have = 0;
-    fill(&c->opt.handshake);
+    handshake_fill(&c->opt.handshake);
     if (c->fd < 0 ||
         send(c->fd, &c->opt.handshake, sizeof(c->opt.handshake), MSG_NOSIGNAL) != (ssize_t)sizeof(c->opt.handshake) ||
         watch_new(c->opt.loop, c->fd, LOOP_READ, on_readable, c, &c->watch) < 0) {
-        rest(c);
+        channel_rest(c);
         return;
     }
     int64_t left = c->ends_ms - loop_now_ms(c->opt.loop);
@@ -199,12 +200,12 @@ static void on_connector(void *arg, int fd, const struct err *err)
     c->connector = NULL;
     c->fd = fd;
     if (err)
-        finish(c, err);
+        channel_finish(c, err);
     else
-        handshake(c);
+        channel_send_handshake(c);
 }
 
-static void try(struct vm_channel *c)
+static void channel_try(struct vm_channel *c)
 {
     struct vsock_connect_where where = { .folder_fd = c->opt.box_fd,
                                          .name = VMM_VSOCK_NAME,
@@ -212,19 +213,19 @@ static void try(struct vm_channel *c)
                                          .timeout_ms = c->ends_ms - loop_now_ms(c->opt.loop) };
     if (c->path) {
         c->fd = unixsock_dial(c->path);
-        handshake(c);
+        channel_send_handshake(c);
     } else {
         c->connector = vsock_connect_open(c->opt.loop, &where, on_connector, c);
     }
 }
 
-static void on_timer(void *arg)
+static void channel_on_timer(void *arg)
 {
     struct vm_channel *c = arg;
     if (c->fd >= 0)
-        rest(c);
+        channel_rest(c);
     else
-        try(c);
+        channel_try(c);
 }
 
 struct vm_channel *vm_channel_open(const struct vm_channel_options *opt, vm_channel_fn *fn, void *arg)
@@ -234,6 +235,6 @@ struct vm_channel *vm_channel_open(const struct vm_channel_options *opt, vm_chan
     c->opt.path = NULL;
     c->patience_ms = opt->first_ms;
     c->ends_ms = loop_now_ms(opt->loop) + opt->deadline_ms;
-    c->timer = timer_new(opt->loop, 0, 0, on_timer, c);
+    c->timer = timer_new(opt->loop, 0, 0, channel_on_timer, c);
     return c;
 }

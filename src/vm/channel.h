@@ -1,5 +1,5 @@
-/* From a machine's agent socket to a link: sends the hello, finds its reply among whatever an earlier link left on the
- * stream, and hands the stream over. Untrusted: all that comes back. May include: base/, loop/, os/. */
+/* Connects to a VM's agent socket: sends the handshake, finds its reply among whatever an earlier link left on the
+ * stream, and hands the stream to the caller. Untrusted: all that is received. May include: base/, loop/, os/. */
 #pragma once
 #include <stdbool.h>
 
@@ -10,23 +10,25 @@
 struct vm_channel;
 struct vm_channel_options {
     struct loop *loop;
-    const char *path;              /* of a socket that is the agent's stream; or NULL: */
-    int box_fd;                    /* the folder with a monitor's vsock, borrowed */
-    uint32_t port;                 /* what to ask for there; 0: nothing (vsock_connect.h) */
-    int64_t first_ms;              /* how long the first hello may wait for its reply; each next one twice as long */
-    int64_t deadline_ms;           /* all in all */
+    const char *path;    /* path of the socket that carries the agent's stream; or NULL: */
+    int box_fd;          /* the folder with the VMM's vsock socket, borrowed */
+    uint32_t port;       /* vsock port to connect to; 0: none (vsock_connect.h) */
+    int64_t first_ms;    /* how long the first handshake waits for its reply; the wait doubles with each retry */
+    int64_t deadline_ms; /* for all attempts together */
     struct vm_handshake handshake; /* magic, version and nonce are filled in here */
 };
-/* fd: the receiver's, when err is NULL. Once, never from inside the call; after it the channel is gone. */
+/* fd belongs to the receiver when err is NULL. Called once, never from inside vm_channel_open(); the channel is
+ * freed after it. */
 typedef void vm_channel_fn(void *arg, int fd, const struct err *err);
 struct vm_channel *vm_channel_open(const struct vm_channel_options *opt, vm_channel_fn *fn, void *arg);
 void vm_channel_cancel(struct vm_channel *c); /* fn is not called */
 
-/* Finds the reply to nonce in a stream, taking no byte beyond it. Pure, for tests. */
+/* Finds the reply to a nonce in a stream and consumes no byte beyond it. Pure, for tests. */
 struct vm_channel_scan {
     unsigned char bytes[sizeof(struct vm_handshake_reply)];
     size_t have;
 };
-/* How many bytes may be read next into bytes + have. After they were added: 1 when the reply is complete in bytes. */
+/* The number of bytes to read next into bytes + have. vm_channel_scan_added() returns 1 when the reply in bytes is
+ * complete. */
 size_t vm_channel_scan_room(const struct vm_channel_scan *s);
 int vm_channel_scan_added(struct vm_channel_scan *s, size_t n, uint64_t nonce);

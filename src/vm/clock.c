@@ -18,19 +18,19 @@ struct vm_clock {
 };
 
 /* A timer that never fires, but is cancelled whenever the clock jumps. */
-static int arm(int fd)
+static int clock_arm(int fd)
 {
     struct itimerspec never = { .it_value = { .tv_sec = NEVER_S } };
     return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
 }
 
-static void on_jump(void *arg, int events)
+static void clock_on_jump(void *arg, int events)
 {
     struct vm_clock *c = arg;
     uint64_t times;
     (void)events;
-    (void)!read(c->fd, &times, sizeof(times)); /* ECANCELED: that is the news */
-    if (arm(c->fd) < 0)
+    (void)!read(c->fd, &times, sizeof(times)); /* fails with ECANCELED, which is what we wait for */
+    if (clock_arm(c->fd) < 0)
         watch_set(c->watch, 0);
     c->fn(c->arg);
 }
@@ -50,7 +50,7 @@ struct vm_clock *vm_clock_new(struct loop *l, loop_fn *fn, void *arg)
 {
     struct vm_clock *c = xzalloc(sizeof(*c));
     *c = (struct vm_clock){ .fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK), .fn = fn, .arg = arg };
-    if (c->fd < 0 || arm(c->fd) < 0 || watch_new(l, c->fd, LOOP_READ, on_jump, c, &c->watch) < 0)
+    if (c->fd < 0 || clock_arm(c->fd) < 0 || watch_new(l, c->fd, LOOP_READ, clock_on_jump, c, &c->watch) < 0)
         return vm_clock_free(c);
     return c;
 }

@@ -1,5 +1,5 @@
-/* The last words of a machine: what its console and its monitor said, made fit for an error. They are whatever a
- * hostile guest writes, as fast as it can. May include: base/. */
+/* The last lines that a VM's console and its VMM wrote, sanitized for an error message. A hostile guest controls the
+ * bytes and writes as fast as it can. May include: base/. */
 #pragma once
 #include <stddef.h>
 
@@ -11,6 +11,6 @@ struct vm_console {
     size_t n;
 };
 
-void vm_console_add(struct vm_console *w, const char *data, size_t n); /* the oldest go */
+void vm_console_add(struct vm_console *w, const char *data, size_t n); /* drops the oldest bytes */
 /* Printable ASCII and newlines, the last VM_CONSOLE_LINES lines. Caller frees. */
 char *vm_console_text(const struct vm_console *w);

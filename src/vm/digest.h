@@ -1,10 +1,10 @@
-/* SHA-256 as 64 lowercase hex digits, for the names of what guests are made from. May include: base/. */
+/* SHA-256 as 64 lowercase hex digits, for the names of the files that guests are made from. May include: base/. */
 #pragma once
 #include <stddef.h>
 
 #include "base/err.h"
 
-#define VM_DIGEST_HEX 65 /* with its NUL */
+#define VM_DIGEST_HEX 65 /* including the NUL */
 
 struct vm_digest {
     void *state;
@@ -12,6 +12,7 @@ struct vm_digest {
 
 void vm_digest_init(struct vm_digest *s);
 void vm_digest_add(struct vm_digest *s, const void *data, size_t len);
-void vm_digest_text(struct vm_digest *s, const char *text); /* with its NUL, so that two texts are not one */
-int vm_digest_file(struct vm_digest *s, int fd);            /* from its beginning; 0 or -errno */
+void vm_digest_text(struct vm_digest *s,
+                    const char *text); /* includes the NUL, so that two strings never digest like their concatenation */
+int vm_digest_file(struct vm_digest *s, int fd); /* from its start; 0 or -errno */
 void vm_digest_end(struct vm_digest *s, char ret[VM_DIGEST_HEX]);

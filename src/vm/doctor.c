@@ -17,33 +17,34 @@
 
 #define TEXT_MAX 512
 
-static void add(json_t *rows, const char *name, bool is_ok, const char *detail, const char *fix)
+static void row_add(json_t *rows, const char *name, bool is_ok, const char *detail, const char *fix)
 {
     (void)json_array_append_new(rows, json_pack("{s:s, s:b, s:b, s:o, s:s}", "name", name, "ok", is_ok, "required", 0,
                                                 "detail", json_text(detail, strlen(detail)), "fix", fix));
 }
 
-/* Only where somebody wants it: it is installed on many hosts for other things. */
+/* Reported only where the operator selects it: QEMU is installed on many hosts for other purposes. */
 static bool add_qemu(json_t *rows, const struct vm_doctor_options *o)
 {
     char path[PROGRAM_PATH_MAX];
     if (!strstr(o->backends, "qemu"))
         return false;
     bool is_there = program_find(qemu_ops.program, path);
-    add(rows, "qemu", is_there, is_there ? path : "there is no qemu-system-x86_64", "apt-get install qemu-system-x86");
+    row_add(rows, "qemu", is_there, is_there ? path : "there is no qemu-system-x86_64",
+            "apt-get install qemu-system-x86");
     return true;
 }
 
-/* What the drives of every monitor's machines are made with. */
+/* The programs that make the drives of VMs, for every VMM. */
 static void add_drives(json_t *rows)
 {
     char path[PROGRAM_PATH_MAX];
     bool has_erofs = program_find("mkfs.erofs", path), has_ext4 = program_find("mkfs.ext4", path);
-    add(rows, "microVM drives", has_erofs && has_ext4,
-        has_erofs && has_ext4   ? "mkfs.erofs, mkfs.ext4"
-        : has_erofs || has_ext4 ? has_erofs ? "there is no mkfs.ext4" : "there is no mkfs.erofs"
-                                : "there are no mkfs.erofs and mkfs.ext4",
-        "apt-get install erofs-utils e2fsprogs");
+    row_add(rows, "microVM drives", has_erofs && has_ext4,
+            has_erofs && has_ext4   ? "mkfs.erofs, mkfs.ext4"
+            : has_erofs || has_ext4 ? has_erofs ? "there is no mkfs.ext4" : "there is no mkfs.erofs"
+                                    : "there are no mkfs.erofs and mkfs.ext4",
+            "apt-get install erofs-utils e2fsprogs");
 }
 
 static bool find_program(const char *given, char *ret, size_t size)
@@ -68,12 +69,12 @@ static bool add_firecracker(json_t *rows, const struct vm_doctor_options *o)
     bool is_there = find_program(o->firecracker, detail, sizeof(detail));
     if (!is_there && !*o->firecracker && !strstr(o->backends, "firecracker"))
         return false;
-    add(rows, "firecracker", is_there, detail,
-        "put the firecracker program of a release (1.8 or newer) into /usr/local/bin, or name it in "
-        "III_VM_FIRECRACKER");
+    row_add(rows, "firecracker", is_there, detail,
+            "put the firecracker program of a release (1.8 or newer) into /usr/local/bin, or name it in "
+            "III_VM_FIRECRACKER");
     bool can_jail = vm_jailer_say(o->jailer, detail, sizeof(detail));
-    add(rows, "firecracker jail", can_jail, detail,
-        "name the jailer of the same release in III_VM_JAILER and start the server as root, or set it to off");
+    row_add(rows, "firecracker jail", can_jail, detail,
+            "name the jailer of the same release in III_VM_JAILER and start the server as root, or set it to off");
     return true;
 }
 
@@ -87,8 +88,8 @@ static bool add_krun(json_t *rows, const struct vm_doctor_options *o)
     if (r < 0)
         (void)snprintf(detail, sizeof(detail), "%s%s", r == -ENOENT ? "libkrun.so.1 cannot be loaded" : "it lacks ",
                        lack);
-    add(rows, "krun library", r == 0, detail,
-        "install libkrun 1.17 or newer, built with BLK=1, or name its libkrun.so.1 in III_VM_LIBKRUN");
+    row_add(rows, "krun library", r == 0, detail,
+            "install libkrun 1.17 or newer, built with BLK=1, or name its libkrun.so.1 in III_VM_LIBKRUN");
     return true;
 }
 
@@ -103,7 +104,8 @@ static void add_kvm(json_t *rows, const struct vm_doctor_options *o, const struc
     else if (may)
         (void)snprintf(why, sizeof(why),
                        is_known ? "a guest has booted with it" : "/dev/kvm answers; no guest booted yet");
-    add(rows, "microVM KVM", may && (!is_known || p.is_kvm), why,
+    row_add(
+        rows, "microVM KVM", may && (!is_known || p.is_kvm), why,
         "firecracker and krun run on hosts with hardware virtualization only; the qemu backend emulates without it");
 }
 
@@ -115,7 +117,8 @@ json_t *vm_doctor_needs(const struct vm_doctor_options *o)
     bool is_firecracker = strcmp(o->backends, "firecracker") == 0;
     if (!is_firecracker && strcmp(o->backends, "krun") != 0)
         return rows;
-    (void)(is_firecracker ? add_firecracker(rows, o) : add_krun(rows, o)); /* both do, for it is named */
+    (void)(is_firecracker ? add_firecracker(rows, o)
+                          : add_krun(rows, o)); /* always adds a row, because the backend is named */
     add_kvm(rows, o, vm_kit_open(o->data_dir, o->kernel, &kit, &err) >= 0 ? &kit : NULL);
     return rows;
 }
@@ -131,6 +134,6 @@ json_t *vm_doctor_rows(const struct vm_doctor_options *o)
     add_drives(rows);
     bool has_kit = vm_kit_open(o->data_dir, o->kernel, &kit, &err) >= 0;
     add_kvm(rows, o, has_kit ? &kit : NULL);
-    add(rows, "microVM kernel", has_kit, has_kit ? kit.version : err.msg, "run `iii vm setup`");
+    row_add(rows, "microVM kernel", has_kit, has_kit ? kit.version : err.msg, "run `iii vm setup`");
     return rows;
 }

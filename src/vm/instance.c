@@ -1,3 +1,13 @@
+/* Theory of operation. A vm_instance is one VMM process with its sockets, its pidfd and its control connection. The
+ * privileged tool (tool_call.h) starts and kills the process; this file only asks for it.
+ *
+ * States: starting (the tool has not replied) → opening (the control socket is being connected) → running → gone. A
+ * kill during `starting` sets is_unwanted, and the reply triggers the kill. The caller owns the handle until
+ * vm_instance_kill() or vm_instance_forget(); a start that fails kills the VM and frees the handle.
+ *
+ * The VMM outlives the daemon. vm_instance_adopt() finds it again by name, pid and start time. The console is read
+ * by a timer in bounded pieces, so that a guest's output cannot starve the loop; its last lines explain a failure. A
+ * process that exits before its control socket is ready fails the start; a later exit is reported by on_gone once. */
 #include "vm/instance.h"
 
 #include <errno.h>
@@ -18,9 +28,9 @@
 #include "os/unixsock.h"
 #include "vm/console.h"
 
-#define CONSOLE_MS    50 /* a guest may write as fast as it can: what is read is bounded, the rest waits or is lost */
+#define CONSOLE_MS    50 /* a guest may write as fast as it can: reads are bounded, the rest waits or is lost */
 #define CONSOLE_BYTES 16384
-#define CONSOLE_LAST  64 /* pieces read at once when it has ended: more than a socket holds */
+#define CONSOLE_LAST  64 /* pieces read at once after the VMM exited: more than a socket holds */
 
 static const char *const sockets[] = { "agent", "control", "console",
                                        "notes" }; /* in the order of enum vm_tool_wire_fd */
@@ -36,13 +46,13 @@ struct vm_instance {
     struct watch *exit;
     struct vmm *control;
     struct freezing *freezings;
-    int box_fd; /* the monitor's folder, or NO_FD */
+    int box_fd; /* the VMM's folder, or NO_FD */
     int console, errors;
     struct timer *console_timer;
-    struct vm_console words;
-    bool is_starting;   /* the tool has not answered yet */
-    bool is_unwanted;   /* killed before it did */
-    vm_instance_fn *fn; /* of the start */
+    struct vm_console text;
+    bool is_starting;   /* the tool has not replied yet */
+    bool is_unwanted;   /* killed before the tool replied */
+    vm_instance_fn *fn; /* callback of the start */
     void *arg;
     loop_fn *on_gone, *on_late;
     void *gone_arg, *late_arg;
@@ -68,7 +78,8 @@ struct vmm *vm_instance_control(struct vm_instance *m)
     return m->control;
 }
 
-/* Short, however long the name of the data folder is: an address has room for 108 bytes. */
+/* Goes through /proc/self/fd, so that the path stays below the 108 bytes of a socket address whatever the data
+ * folder is called. */
 static char *socket_path(const struct vm_instance_site *site, const char *name, const char *which)
 {
     return xasprintf("/proc/self/fd/%d/%s.%s", site->run_fd, name, which);
@@ -79,9 +90,9 @@ static char *own_path(const struct vm_instance *m, const char *which)
     return socket_path(m->site, m->name, which);
 }
 
-/* To a port of its guest's: a serial one, by its socket, or one of the vsock. */
-static struct vm_channel *dial(struct vm_instance *m, const char *which, uint32_t port, struct vm_channel_options *opt,
-                               vm_channel_fn *fn, void *arg)
+/* Connects to a port of the guest: a serial port by its socket, or a vsock port. */
+static struct vm_channel *channel_open_port(struct vm_instance *m, const char *which, uint32_t port,
+                                            struct vm_channel_options *opt, vm_channel_fn *fn, void *arg)
 {
     CLEANUP(free_p) char *path = m->site->vmm->has_vsock ? NULL : own_path(m, which);
     opt->loop = m->site->loop;
@@ -95,26 +106,26 @@ struct vm_channel *vm_instance_handshake(struct vm_instance *m, struct vm_channe
                                          void *arg)
 {
     const struct vmm_ops *vmm = m->site->vmm;
-    return dial(m, "agent", vmm->has_own_port ? 0 : VM_HANDSHAKE_PORT, opt, fn, arg);
+    return channel_open_port(m, "agent", vmm->has_own_port ? 0 : VM_HANDSHAKE_PORT, opt, fn, arg);
 }
 
 struct vm_channel *vm_instance_note(struct vm_instance *m, struct vm_channel_options *opt, vm_channel_fn *fn, void *arg)
 {
-    return dial(m, "notes", VM_HANDSHAKE_NOTES_PORT, opt, fn, arg);
+    return channel_open_port(m, "notes", VM_HANDSHAKE_NOTES_PORT, opt, fn, arg);
 }
 
 /* --- the console --- */
 
-/* False: there was nothing. */
+/* False: nothing was there to read. */
 static bool read_piece(struct vm_instance *m)
 {
     char piece[CONSOLE_BYTES];
-    ssize_t n = m->console < 0 ? -1 : read(m->console, piece, sizeof(piece)); /* both never make us wait */
+    ssize_t n = m->console < 0 ? -1 : read(m->console, piece, sizeof(piece)); /* both descriptors are non-blocking */
     if (n > 0)
-        vm_console_add(&m->words, piece, (size_t)n);
+        vm_console_add(&m->text, piece, (size_t)n);
     ssize_t more = m->errors < 0 ? -1 : read(m->errors, piece, sizeof(piece));
     if (more > 0)
-        vm_console_add(&m->words, piece, (size_t)more);
+        vm_console_add(&m->text, piece, (size_t)more);
     return n > 0 || more > 0;
 }
 
@@ -123,26 +134,15 @@ static void read_console(void *arg)
     (void)read_piece(arg);
 }
 
-/* What it said since the last look: a guest that dies says most of it then. */
-static void read_rest(struct vm_instance *m)
+/* Reads what was written since the last timer tick first: a guest that crashes writes most of its output then. */
+char *vm_instance_console_text(struct vm_instance *m)
 {
     for (int i = 0; i < CONSOLE_LAST && read_piece(m); i++)
         ;
+    return vm_console_text(&m->text);
 }
 
-char *vm_instance_words(struct vm_instance *m)
-{
-    read_rest(m);
-    return vm_console_text(&m->words);
-}
-
-static int dial_console(const struct vm_instance *m)
-{
-    CLEANUP(free_p) char *path = own_path(m, "console");
-    return unixsock_dial(path);
-}
-
-/* The pipe in the monitor's folder, if it is one still. */
+/* Opens the console pipe in the VMM's folder. The VMM can replace it, so anything but a pipe is rejected. */
 static int find_console(const struct vm_instance *m)
 {
     struct stat st;
@@ -153,22 +153,23 @@ static int find_console(const struct vm_instance *m)
 
 static void open_console(struct vm_instance *m)
 {
-    m->console = m->site->vmm->has_vsock ? find_console(m) : dial_console(m);
+    CLEANUP(free_p) char *path = own_path(m, "console");
+    m->console = m->site->vmm->has_vsock ? find_console(m) : unixsock_dial(path);
     if (m->console < 0)
-        return; /* only its last words are lost */
+        return; /* only the console text for error messages is lost */
     m->console_timer = timer_new(m->site->loop, CONSOLE_MS, CONSOLE_MS, read_console, m);
 }
 
-/* --- standing still --- */
+/* --- pause and resume --- */
 
 struct freezing {
     struct freezing *next;
-    struct vm_instance *m; /* NULL: it went */
+    struct vm_instance *m; /* NULL: the instance was freed meanwhile */
     vm_instance_fn *fn;
     void *arg;
 };
 
-static void on_frozen(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+static void freezing_on_done(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
 {
     CLEANUP(free_p) struct freezing *f = arg;
     (void)reply;
@@ -182,14 +183,14 @@ static void on_frozen(void *arg, const struct vm_tool_wire_reply *reply, const i
     f->fn(f->arg, err);
 }
 
-static void freeze(struct vm_instance *m, enum vm_tool_wire_op op, vm_instance_fn *fn, void *arg)
+static void instance_freeze(struct vm_instance *m, enum vm_tool_wire_op op, vm_instance_fn *fn, void *arg)
 {
     struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION, .op = op };
     struct freezing *f = xzalloc(sizeof(*f));
     *f = (struct freezing){ .next = m->freezings, .m = m, .fn = fn, .arg = arg };
     m->freezings = f;
     memcpy(q.name, m->name, sizeof(q.name));
-    vm_tool_call_start(&m->site->calls, &q, "", NULL, 0, on_frozen, f);
+    vm_tool_call_start(&m->site->calls, &q, "", NULL, 0, freezing_on_done, f);
 }
 
 void vm_instance_pause(struct vm_instance *m, vm_instance_fn *fn, void *arg)
@@ -197,7 +198,7 @@ void vm_instance_pause(struct vm_instance *m, vm_instance_fn *fn, void *arg)
     if (m->site->vmm->pause)
         m->site->vmm->pause(m->control, fn, arg);
     else
-        freeze(m, VM_TOOL_WIRE_FREEZE, fn, arg);
+        instance_freeze(m, VM_TOOL_WIRE_FREEZE, fn, arg);
 }
 
 void vm_instance_resume(struct vm_instance *m, vm_instance_fn *fn, void *arg)
@@ -205,7 +206,7 @@ void vm_instance_resume(struct vm_instance *m, vm_instance_fn *fn, void *arg)
     if (m->site->vmm->resume)
         m->site->vmm->resume(m->control, fn, arg);
     else
-        freeze(m, VM_TOOL_WIRE_THAW, fn, arg);
+        instance_freeze(m, VM_TOOL_WIRE_THAW, fn, arg);
 }
 
 /* --- the end --- */
@@ -224,7 +225,7 @@ static void instance_free(struct vm_instance *m)
 
 struct ending {
     struct vm_instance_site *site;
-    int pidfd; /* of a child of ours, to be reaped; or NO_FD */
+    int pidfd; /* of our child, to be reaped; or NO_FD */
     char name[VM_TOOL_WIRE_NAME_MAX];
     vm_instance_fn *fn;
     void *arg;
@@ -234,11 +235,11 @@ static void remove_sockets(const struct vm_instance_site *site, const char *name
 {
     for (size_t i = 0; i < SOCKETS; i++) {
         CLEANUP(free_p) char *path = socket_path(site, name, sockets[i]);
-        (void)unlink(path); /* may never have been there */
+        (void)unlink(path); /* may not exist */
     }
 }
 
-static void on_killed(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+static void ending_on_killed(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
 {
     CLEANUP(free_p) struct ending *e = arg;
     (void)reply;
@@ -247,7 +248,8 @@ static void on_killed(void *arg, const struct vm_tool_wire_reply *reply, const i
         remove_sockets(e->site, e->name);
     if (e->pidfd >= 0) {
         siginfo_t info;
-        (void)waitid(P_PIDFD, (id_t)e->pidfd, &info, WEXITED | WNOHANG); /* one that was adopted is not ours to reap */
+        (void)waitid(P_PIDFD, (id_t)e->pidfd, &info,
+                     WEXITED | WNOHANG); /* reaps it, unless it was adopted: then it is not our child */
         (void)close(e->pidfd);
     }
     if (e->fn)
@@ -260,7 +262,7 @@ static void send_kill(struct vm_instance_site *site, const char *name, pid_t pid
         .version = VM_TOOL_WIRE_VERSION, .op = VM_TOOL_WIRE_KILL, .pid = pid, .start_time = start_time
     };
     (void)snprintf(q.name, sizeof(q.name), "%s", name);
-    vm_tool_call_start(&site->calls, &q, "", NULL, 0, on_killed, e);
+    vm_tool_call_start(&site->calls, &q, "", NULL, 0, ending_on_killed, e);
 }
 
 static struct ending *ending_new(struct vm_instance_site *site, const char *name, vm_instance_fn *fn, void *arg)
@@ -278,7 +280,7 @@ void vm_instance_kill_name(struct vm_instance_site *site, const char *name, vm_i
 
 void vm_instance_kill(struct vm_instance *m, vm_instance_fn *fn, void *arg)
 {
-    if (m->is_starting) { /* it is killed as soon as it is there */
+    if (m->is_starting) { /* instance_on_started() kills it */
         m->is_unwanted = true;
         m->fn = fn;
         m->arg = arg;
@@ -317,9 +319,9 @@ static void on_late_of(void *arg)
         m->on_late(m->late_arg);
 }
 
-/* --- the begin --- */
+/* --- start and adopt --- */
 
-static void on_open(void *arg, const struct err *err)
+static void instance_on_open(void *arg, const struct err *err)
 {
     struct vm_instance *m = arg;
     vm_instance_fn *fn = m->fn;
@@ -327,7 +329,7 @@ static void on_open(void *arg, const struct err *err)
     struct err why = err ? *err : (struct err)ERR_INIT;
     m->fn = NULL;
     if (err) {
-        CLEANUP(free_p) char *words = vm_instance_words(m);
+        CLEANUP(free_p) char *words = vm_instance_console_text(m);
         if (*words)
             (void)err_wrap(&why, 0, "%s", words + (strlen(words) > 200 ? strlen(words) - 200 : 0));
         vm_instance_kill(m, NULL, NULL);
@@ -336,7 +338,7 @@ static void on_open(void *arg, const struct err *err)
         fn(to, err ? &why : NULL);
 }
 
-/* One that ends before it takes commands will never answer: whoever waits is told now. */
+/* A VMM that exits before it accepts commands never answers: fail the start now. */
 static void on_exit_of(void *arg)
 {
     struct vm_instance *m = arg;
@@ -344,11 +346,12 @@ static void on_exit_of(void *arg)
     loop_fn *fn = m->on_gone;
     struct err why = ERR_INIT;
     m->exit = watch_free(m->exit);
-    (void)waitid(P_PIDFD, (id_t)m->pidfd, &info, WEXITED | WNOHANG); /* ours, unless it was adopted */
+    (void)waitid(P_PIDFD, (id_t)m->pidfd, &info,
+                 WEXITED | WNOHANG); /* fails for an adopted process, which is not our child */
     m->on_gone = NULL;
     if (m->fn) {
         (void)err_set(&why, ERR_UPSTREAM, 0, "%s exited at its start", m->site->vmm->name);
-        on_open(m, &why);
+        instance_on_open(m, &why);
     } else if (fn) {
         fn(m->gone_arg);
     }
@@ -363,7 +366,7 @@ static int watch_process(struct vm_instance *m, struct err *err)
 static void on_hushed(void *arg, const struct err *err)
 {
     (void)arg;
-    (void)err; /* what is asked of it next says so, too */
+    (void)err; /* the next command reports it as well */
 }
 
 void vm_instance_hush(struct vm_instance *m)
@@ -382,7 +385,7 @@ static void open_control(struct vm_instance *m, bool is_new)
     CLEANUP(free_p) char *path = own_path(m, "control");
     char line[VMM_LINE_MAX] = "";
     if (is_new && m->site->vmm->has_vsock && !(m->request.flags & VM_TOOL_WIRE_INCOMING))
-        vmm_command_line(m->site->vmm, true, line); /* others have it on theirs */
+        vmm_command_line(m->site->vmm, true, line); /* other VMMs have it in their argv */
     struct vmm_start s = { .loop = m->site->loop,
                            .control = path,
                            .box_fd = m->box_fd,
@@ -392,10 +395,11 @@ static void open_control(struct vm_instance *m, bool is_new)
                            .arg = m };
     open_console(m);
     const struct vmm_ops *vmm = m->site->vmm;
-    m->control = is_new ? vmm->open(&s, on_open, m) : vmm->reopen(&s, on_open, m);
+    m->control = is_new ? vmm->open(&s, instance_on_open, m) : vmm->reopen(&s, instance_on_open, m);
 }
 
-static void on_started(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+static void instance_on_started(void *arg, const struct vm_tool_wire_reply *reply, const int *fds,
+                                const struct err *err)
 {
     struct vm_instance *m = arg;
     struct err why = err ? *err : (struct err)ERR_INIT;
@@ -413,7 +417,7 @@ static void on_started(void *arg, const struct vm_tool_wire_reply *reply, const 
         return;
     }
     if (err || watch_process(m, &why) < 0)
-        on_open(m, &why);
+        instance_on_open(m, &why);
     else
         open_control(m, true);
 }
@@ -429,7 +433,7 @@ static int make_sockets(const struct vm_instance *m, int fds[VM_TOOL_WIRE_FDS], 
     return 0;
 }
 
-/* For the monitor, another user, to make its sockets in; the folders around let only the server in. */
+/* The VMM runs as another user and makes its sockets in this folder; the parent folders admit only the server. */
 static int make_box(struct vm_instance *m, int fds[VM_TOOL_WIRE_FDS], struct err *err)
 {
     CLEANUP(free_p) char *path = own_path(m, VM_TOOL_WIRE_BOX_SUFFIX + 1);
@@ -469,7 +473,7 @@ static void tell_refusal(void *arg)
 {
     static const int none[VM_TOOL_WIRE_REPLY_FDS] = { NO_FD, NO_FD };
     CLEANUP(free_p) struct refusal *r = arg;
-    on_started(r->m, NULL, none, &r->err);
+    instance_on_started(r->m, NULL, none, &r->err);
 }
 
 static struct vm_instance *instance_new(struct vm_instance_site *site, vm_instance_fn *fn, void *arg)
@@ -481,7 +485,7 @@ static struct vm_instance *instance_new(struct vm_instance_site *site, vm_instan
     return m;
 }
 
-static void refuse(struct vm_instance *m, const struct err *err)
+static void instance_refuse_start(struct vm_instance *m, const struct err *err)
 {
     struct refusal *r = xzalloc(sizeof(*r));
     *r = (struct refusal){ .m = m, .err = *err };
@@ -517,9 +521,9 @@ struct vm_instance *vm_instance_start(struct vm_instance_site *site, const struc
     size_t n;
     enum vm_tool_wire_fd first = vm_tool_wire_fds(site->vmm_number, &n);
     if (open_files(m, plan, fds, &err) < 0)
-        refuse(m, &err);
+        instance_refuse_start(m, &err);
     else
-        vm_tool_call_start(&site->calls, &m->request, "", fds + first, n, on_started, m);
+        vm_tool_call_start(&site->calls, &m->request, "", fds + first, n, instance_on_started, m);
     seqsock_close_all(fds, VM_TOOL_WIRE_FDS);
     return m;
 }
@@ -538,12 +542,14 @@ struct vm_instance *vm_instance_adopt(struct vm_instance_site *site, const struc
     m->start_time = start_time;
     m->pidfd = pid > 1 ? proc_open(pid) : -ESRCH;
     uint64_t since = m->pidfd < 0 ? 0 : proc_start_time(pid);
-    if (m->pidfd < 0 || (since && since != start_time)) /* 0: /proc hides it; if it is another, nobody listens */
+    if (m->pidfd < 0 ||
+        (since &&
+         since != start_time)) /* 0: /proc hides it. If the pid was reused, connecting to the control socket fails */
         (void)err_set(&err, ERR_GONE, 0, "its VM has ended");
     else if (watch_process(m, &err) == 0) {
         open_control(m, false);
         return m;
     }
-    refuse(m, &err);
+    instance_refuse_start(m, &err);
     return m;
 }

@@ -1,5 +1,5 @@
-/* What a crash left: machines that no record names, by whatever they have (a socket, a folder, a control group), and
- * files that were to get their name when they were done. */
+/* Removes what a crash left: VMs that no record names, found by anything they have (a socket, a folder, a control
+ * group), and files that had not got their final name. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct ending {
     char *folder;
 };
 
-static void step(struct sweeping *s)
+static void sweep_step(struct sweeping *s)
 {
     if (--s->pending)
         return;
@@ -35,7 +35,7 @@ static void on_swept(void *arg, const struct err *err)
     struct ending *o = arg;
     if (!err)
         vm_image_file_remove_later(o->s->vm, o->folder);
-    step(o->s);
+    sweep_step(o->s);
     free(o->folder);
     free(o);
 }
@@ -77,7 +77,7 @@ static bool is_first(char *const *names, size_t at)
     return true;
 }
 
-/* What was to get its name when it was done. Snapshots are looked after by vm_snapshot_collect(). */
+/* Removes files that had not got their final name. vm_snapshot_collect() removes snapshots. */
 static void remove_half_made(struct vm *vm, const char *folder)
 {
     static const char ending[] = ".new";
@@ -102,7 +102,7 @@ void vm_sweep_run(struct runtime *rt, const char *const *kept_ids, size_t n, box
     CLEANUP(strlist_free_p) char **names = NULL;
     struct sweeping *s = xzalloc(sizeof(*s));
     *s = (struct sweeping){ .vm = vm, .pending = 1, .fn = fn, .arg = arg };
-    (void)kept_ids; /* the boxes that were adopted */
+    (void)kept_ids; /* the adopted boxes are in vm->boxes */
     (void)n;
     static const char *const folders[] = { "run", "boxes" };
     for (size_t i = 0; i < 2; i++) {
@@ -122,5 +122,5 @@ void vm_sweep_run(struct runtime *rt, const char *const *kept_ids, size_t n, box
     remove_half_made(vm, "templates");
     remove_half_made(vm, "bases");
     vm->is_collect_due = true;
-    step(s);
+    sweep_step(s);
 }

@@ -1,5 +1,14 @@
-/* Rules of the tool: one request, one thread, no path from its client (layers are names beneath the image folder), and
- * every field checked before anything is done. */
+/* Theory of operation. The tool is a short-lived privileged process: the keeper starts one for each request of the
+ * daemon. It reads one request from descriptor 3, checks every field, does it, sends one reply and exits. It has one
+ * thread and no state.
+ *
+ * The daemon is untrusted here. No path comes from it: layers are names beneath the image folder, files come as
+ * descriptors, a VM is named by 16 hex digits. A pid is only used when the process has the start time that the daemon
+ * names and is one of our VMs.
+ *
+ * A VM belongs to a control group of its name where the host has groups, else to its pid. `start` leaves the VMM as
+ * a child of the daemon; a failed `start` removes the group again. `kill` returns when no process of the VM is left,
+ * or fails with EBUSY. */
 #include "vm/tool.h"
 
 #include <dirent.h>
@@ -32,7 +41,7 @@
 #define SOCKET_FD 3
 #define KILL_MS   10000
 #define FREEZE_MS 5000
-#define PIDS_MAX  64 /* of a monitor: it has one process */
+#define PIDS_MAX  64 /* of a VMM, which has one process and a few threads */
 
 struct tool {
     const char *data_dir, *image_dir;
@@ -53,7 +62,7 @@ static int group_name(const struct tool *t, char ret[CGROUP_NAME_MAX], struct er
     return r < 0 ? err_sys(err, r, "open data folder %s", t->data_dir) : 0;
 }
 
-static int start(struct tool *t, struct err *err)
+static int instance_start(struct tool *t, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
     struct cgroup group;
@@ -73,12 +82,12 @@ static int start(struct tool *t, struct err *err)
     r = vm_jail_start(&plan, &t->reply, t->fds_back, err);
     if (r < 0) {
         (void)cgroup_kill(&group);
-        (void)cgroup_remove(&group); /* empty, or the next sweep's */
+        (void)cgroup_remove(&group); /* empty; else the next sweep removes it */
     }
     return r;
 }
 
-/* Only a process that is a machine's, and that the daemon has named by its start, too. -ESRCH: it is gone. */
+/* Opens the process only if it is a VM and has the start time that the daemon named. -ESRCH: it is gone. */
 static int open_process(const struct tool *t, struct err *err)
 {
     char path[40];
@@ -96,7 +105,7 @@ static int open_process(const struct tool *t, struct err *err)
     return steal_fd(&pidfd);
 }
 
-/* Without a control group. */
+/* Kills a VM that has no control group. */
 static int kill_process(const struct tool *t, struct err *err)
 {
     CLEANUP(close_fd_p) int pidfd = open_process(t, err);
@@ -108,9 +117,9 @@ static int kill_process(const struct tool *t, struct err *err)
     return 0;
 }
 
-/* --- one that nobody has named by its process --- */
+/* --- a VM whose process nobody has named --- */
 
-/* Its parent has not asked for its end yet. */
+/* It has exited, but its parent has not reaped it yet. */
 static bool is_zombie(const char *pid)
 {
     char path[40], text[1024];
@@ -135,8 +144,8 @@ static bool has_argument(const char *pid, const char *name)
     return false;
 }
 
-/* Root's machines have a user id that their name gives, which they cannot change. An ordinary user's have only the name
- * among their arguments, and a user namespace that is not ours. */
+/* A VM that root started has a user id derived from its name, which it cannot change. One of an unprivileged user is
+ * recognized by the name among its arguments and by a user namespace that is not ours. */
 static bool is_instance(const char *pid, const char *name)
 {
     char path[40];
@@ -159,17 +168,17 @@ static unsigned kill_all_named(const char *name)
         if (e->d_name[0] < '1' || e->d_name[0] > '9')
             continue;
         CLEANUP(close_fd_p) int pidfd = proc_open((pid_t)strtol(e->d_name, NULL, 10));
-        if (pidfd < 0 || !is_instance(e->d_name, name)) /* looked at while we hold it: it is the same process */
+        if (pidfd < 0 || !is_instance(e->d_name, name)) /* checked while we hold the pidfd: the pid cannot be reused */
             continue;
         n++;
-        (void)proc_signal(pidfd, SIGKILL); /* gone is what it shall be */
+        (void)proc_signal(pidfd, SIGKILL); /* already gone is fine */
     }
     if (d)
         (void)closedir(d);
     return n;
 }
 
-static void nap(void)
+static void sleep_briefly(void)
 {
     struct timespec ts = { .tv_nsec = 2000000 };
     (void)nanosleep(&ts, NULL);
@@ -180,7 +189,7 @@ static int kill_named(const struct tool *t, struct err *err)
     for (int waited = 0; waited < KILL_MS; waited += 2) {
         if (kill_all_named(t->q.name) == 0)
             return 0;
-        nap();
+        sleep_briefly();
     }
     return err_set(err, ERR_INTERNAL, EBUSY, "the processes of VM %s do not exit", t->q.name);
 }
@@ -199,12 +208,12 @@ static int end_processes(struct tool *t, struct err *err)
         r = cgroup_is_empty(&group) ? cgroup_remove(&group) : -EBUSY;
         if (r != -EBUSY)
             return r < 0 ? err_sys(err, r, "remove control group %s", name) : 0;
-        nap();
+        sleep_briefly();
     }
     return err_set(err, ERR_INTERNAL, EBUSY, "processes of cgroup %s do not exit", name);
 }
 
-/* What the monitor made in its folder is of another user than the daemon. */
+/* The VMM runs as another user than the daemon, so the daemon cannot remove its files. */
 static int remove_box(const struct tool *t, struct err *err)
 {
     char name[VM_TOOL_WIRE_NAME_MAX + sizeof(VM_TOOL_WIRE_BOX_SUFFIX)];
@@ -215,13 +224,7 @@ static int remove_box(const struct tool *t, struct err *err)
     return run < 0 ? 0 : tree_remove(run, name, err);
 }
 
-static int end(struct tool *t, struct err *err)
-{
-    int r = end_processes(t, err);
-    return r < 0 ? r : remove_box(t, err);
-}
-
-static int freeze(struct tool *t, bool is_freeze, struct err *err)
+static int group_freeze(struct tool *t, bool is_freeze, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
     struct cgroup group;
@@ -234,7 +237,7 @@ static int freeze(struct tool *t, bool is_freeze, struct err *err)
     return r < 0 ? err_sys(err, r, "%s control group %s", is_freeze ? "freeze" : "thaw", name) : 0;
 }
 
-static int limit(struct tool *t, struct err *err)
+static int group_limit(struct tool *t, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
     struct cgroup group;
@@ -246,7 +249,7 @@ static int limit(struct tool *t, struct err *err)
     return r < 0 ? r : cgroup_limits_set(&group, &limits, err);
 }
 
-/* Whether a process is in the group of that machine; true on a host without groups. */
+/* Whether the process is in the control group of that VM; true on a host without groups. */
 static bool is_member(const struct tool *t, const char *group_of_instance)
 {
     struct cgroup group;
@@ -260,7 +263,7 @@ static bool is_member(const struct tool *t, const char *group_of_instance)
     return false;
 }
 
-static int net(struct tool *t, struct err *err)
+static int net_request(struct tool *t, struct err *err)
 {
     char name[CGROUP_NAME_MAX];
     int r = group_name(t, name, err);
@@ -276,7 +279,7 @@ static int net(struct tool *t, struct err *err)
                                         : vm_tap_leave(&m, &t->q, err);
 }
 
-static int base(struct tool *t, struct err *err)
+static int base_build(struct tool *t, struct err *err)
 {
     CLEANUP(strlist_free_p) char **layers = NULL;
     const char *at = t->extra;
@@ -288,8 +291,8 @@ static int base(struct tool *t, struct err *err)
                                err);
 }
 
-/* As the user whose kit it is, and no more than that: a guest is booted, and the answer written there. */
-static int probe(struct tool *t, struct err *err)
+/* Runs as the user who owns the kit, without further privilege: it boots a guest and writes the result there. */
+static int probe_refresh(struct tool *t, struct err *err)
 {
     CLEANUP(vm_kit_done) struct vm_kit kit = { 0 };
     int r = vm_probe_confine(t->data_dir, err);
@@ -298,35 +301,37 @@ static int probe(struct tool *t, struct err *err)
     return r < 0 ? r : vm_probe_refresh(t->data_dir, &kit, err);
 }
 
-static int run(struct tool *t, struct err *err)
+static int request_run(struct tool *t, struct err *err)
 {
+    int r;
     switch (t->q.op) {
     case VM_TOOL_WIRE_START:
-        return start(t, err);
+        return instance_start(t, err);
     case VM_TOOL_WIRE_KILL:
-        return end(t, err);
+        r = end_processes(t, err);
+        return r < 0 ? r : remove_box(t, err);
     case VM_TOOL_WIRE_LIMIT:
-        return limit(t, err);
+        return group_limit(t, err);
     case VM_TOOL_WIRE_FREEZE:
     case VM_TOOL_WIRE_THAW:
-        return freeze(t, t->q.op == VM_TOOL_WIRE_FREEZE, err);
+        return group_freeze(t, t->q.op == VM_TOOL_WIRE_FREEZE, err);
     case VM_TOOL_WIRE_SWITCH:
         return bridge_make(&t->fds_back[0], err);
     case VM_TOOL_WIRE_JOIN:
     case VM_TOOL_WIRE_LEAVE:
     case VM_TOOL_WIRE_EGRESS_REDIRECT:
-        return net(t, err);
+        return net_request(t, err);
     case VM_TOOL_WIRE_BASE:
-        return base(t, err);
+        return base_build(t, err);
     case VM_TOOL_WIRE_PROBE:
-        return probe(t, err);
+        return probe_refresh(t, err);
     default:
         return t->q.flags & VM_TOOL_WIRE_VOLUME ? vm_disk_make_volume(t->fds[VM_TOOL_WIRE_FD_OUT], t->q.disk_mb, err)
                                                 : vm_disk_make(t->fds[VM_TOOL_WIRE_FD_OUT], t->q.disk_mb, err);
     }
 }
 
-static int receive(struct tool *t, struct err *err)
+static int request_receive(struct tool *t, struct err *err)
 {
     struct {
         struct vm_tool_wire_request q;
@@ -347,7 +352,7 @@ static int receive(struct tool *t, struct err *err)
     return r;
 }
 
-static void answer(struct tool *t, int r, const struct err *err)
+static void request_reply(struct tool *t, int r, const struct err *err)
 {
     struct iovec parts[2] = { { &t->reply, sizeof(t->reply) }, { NULL, 0 } };
     t->reply.version = VM_TOOL_WIRE_VERSION;
@@ -369,11 +374,11 @@ int vm_tool_main(int argc, char **argv)
     t.data_dir = argv[2];
     t.image_dir = argv[3];
     t.site = (struct vm_jail_site){ .firecracker = argv[4], .libkrun = argv[5], .jailer = argv[6] };
-    int r = receive(&t, &err);
+    int r = request_receive(&t, &err);
     if (r >= 0)
         r = cgroup_host_init(&t.host, NULL, &err);
     if (r >= 0)
-        r = run(&t, &err);
-    answer(&t, r, &err);
+        r = request_run(&t, &err);
+    request_reply(&t, r, &err);
     return r < 0;
 }

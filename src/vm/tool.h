@@ -1,5 +1,5 @@
-/* `iii --vm-tool DATA_DIR IMAGE_DIR FIRECRACKER LIBKRUN`: what a virtual machine needs privilege for, one request
- * (tool_wire.h) on descriptor 3 for each process of it. May include: base/, os/, vm/. */
+/* `iii --vm-tool DATA_DIR IMAGE_DIR FIRECRACKER LIBKRUN`: does what needs privilege for a VM. Each process serves
+ * one request (tool_wire.h) on descriptor 3. May include: base/, os/, vm/. */
 #pragma once
 #include "os/keeper.h"
 

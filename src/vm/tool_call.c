@@ -13,19 +13,20 @@
 #include "os/seqsock.h"
 
 #define RETRY_MS 20
-#define LAST_MS  12000 /* longer than a kill may take */
-#define TURN_MS \
-    60000 /* a machine that cannot be started for so long is refused; all else waits, as it has to be done */
+#define LAST_MS  12000 /* longer than a kill takes */
+#define TURN_MS                                                                                                       \
+    60000 /* a VM that cannot be started for this long is refused; all other requests wait, because they must be done \
+           */
 
 struct vm_tool_call {
     struct vm_tool_call *next;
     struct vm_tool_call_set *set;
     int fd, pidfd;
     pid_t pid;  /* of the tool, once it runs */
-    int theirs; /* the tool's end, until it is started */
+    int theirs; /* the tool's end of the socket, until the tool is started */
     struct watch *watch;
-    struct timer *refusal; /* it never began, or has to wait for its turn */
-    int64_t ends_ms;       /* until when it waits for that; 0: for ever */
+    struct timer *refusal; /* fires when the request has failed, or when it may try to start the tool again */
+    int64_t ends_ms;       /* until when it waits for a free slot; 0: forever */
     struct err err;
     vm_tool_call_fn *fn;
     void *arg;
@@ -39,19 +40,19 @@ static void vm_tool_call_free(struct vm_tool_call *c)
     *at = c->next;
     watch_free(c->watch);
     timer_free(c->refusal);
-    close_fd_p(&c->fd); /* the tool is done */
+    close_fd_p(&c->fd); /* the tool has replied */
     close_fd_p(&c->theirs);
     if (c->pidfd >= 0) {
         siginfo_t info;
-        (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* it ends with its answer */
+        (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* it exits after its reply */
         (void)close(c->pidfd);
     }
     free(c);
 }
 
-/* What came back, once the socket is readable. */
-static int take(struct vm_tool_call *c, struct vm_tool_wire_reply *reply, int fds[VM_TOOL_WIRE_REPLY_FDS],
-                struct err *err)
+/* Reads the reply; the socket is readable. */
+static int reply_read(struct vm_tool_call *c, struct vm_tool_wire_reply *reply, int fds[VM_TOOL_WIRE_REPLY_FDS],
+                      struct err *err)
 {
     size_t n_fds = 0;
     memset(fds, 0xff, VM_TOOL_WIRE_REPLY_FDS * sizeof(*fds));
@@ -64,24 +65,24 @@ static int take(struct vm_tool_call *c, struct vm_tool_wire_reply *reply, int fd
     return 0;
 }
 
-static void on_reply(void *arg, int events)
+static void call_on_reply(void *arg, int events)
 {
     struct vm_tool_call *c = arg;
     struct vm_tool_wire_reply reply = { 0 };
     struct err err = ERR_INIT;
     int fds[VM_TOOL_WIRE_REPLY_FDS];
     (void)events;
-    int r = take(c, &reply, fds, &err);
+    int r = reply_read(c, &reply, fds, &err);
     vm_tool_call_fn *fn = c->fn;
     void *to = c->arg;
     vm_tool_call_free(c);
     if (fn)
         fn(to, r < 0 ? NULL : &reply, fds, r < 0 ? &err : NULL);
     else
-        seqsock_close_all(fds, VM_TOOL_WIRE_REPLY_FDS); /* nobody waits for it */
+        seqsock_close_all(fds, VM_TOOL_WIRE_REPLY_FDS); /* nobody waits for them */
 }
 
-static void refuse(struct vm_tool_call *c)
+static void call_refuse(struct vm_tool_call *c)
 {
     static const int none[VM_TOOL_WIRE_REPLY_FDS] = { NO_FD, NO_FD };
     struct err err = c->err;
@@ -92,7 +93,7 @@ static void refuse(struct vm_tool_call *c)
         fn(to, NULL, none, &err);
 }
 
-/* -EAGAIN: as many run as may. The request waits in the socket. */
+/* -EAGAIN: the limit of concurrent tools is reached. The request waits in the socket. */
 static int start_tool(struct vm_tool_call *c)
 {
     int r = keeper_run(c->set->keeper, c->set->job, c->theirs, &c->pid, &c->pidfd, &c->err);
@@ -100,7 +101,7 @@ static int start_tool(struct vm_tool_call *c)
         return r;
     close_fd_p(&c->theirs);
     c->theirs = NO_FD;
-    if (r >= 0 && (r = watch_new(c->set->loop, c->fd, LOOP_READ, on_reply, c, &c->watch)) < 0)
+    if (r >= 0 && (r = watch_new(c->set->loop, c->fd, LOOP_READ, call_on_reply, c, &c->watch)) < 0)
         (void)err_sys(&c->err, r, "wait for the VM tool");
     return r;
 }
@@ -119,11 +120,11 @@ static void on_refusal(void *arg)
         if (r >= 0 || (r == -EAGAIN && !is_over))
             return;
     }
-    refuse(c);
+    call_refuse(c);
 }
 
-static int begin(struct vm_tool_call *c, const struct vm_tool_wire_request *q, const char *extra, const int *fds,
-                 size_t n_fds)
+static int call_send(struct vm_tool_call *c, const struct vm_tool_wire_request *q, const char *extra, const int *fds,
+                     size_t n_fds)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -147,7 +148,7 @@ void vm_tool_call_start(struct vm_tool_call_set *set, const struct vm_tool_wire_
     set->first = c;
     if (q->op == VM_TOOL_WIRE_START)
         c->ends_ms = loop_now_ms(set->loop) + TURN_MS;
-    if (begin(c, q, extra, fds, n_fds) < 0)
+    if (call_send(c, q, extra, fds, n_fds) < 0)
         c->refusal = timer_new(set->loop, 0, 0, on_refusal, c);
 }
 
@@ -167,7 +168,7 @@ void vm_tool_call_end_all(struct vm_tool_call_set *set)
         struct err err = ERR_INIT;
         int fds[VM_TOOL_WIRE_REPLY_FDS] = { NO_FD, NO_FD };
         if (c->watch && poll(&p, 1, LAST_MS) == 1)
-            (void)take(c, &reply, fds, &err); /* nobody is left to be told */
+            (void)reply_read(c, &reply, fds, &err); /* nobody is left to be told */
         seqsock_close_all(fds, VM_TOOL_WIRE_REPLY_FDS);
         vm_tool_call_free(c);
     }

@@ -15,12 +15,12 @@ static bool is_name(const char *name)
     return n == VM_TOOL_WIRE_NAME_MAX - 4 && strspn(name, "0123456789abcdef") == n;
 }
 
-static int bad(struct err *err, const char *what)
+static int field_error(struct err *err, const char *what)
 {
     return err_set(err, ERR_INVALID, 0, "VM tool: bad request: %s", what);
 }
 
-/* QEMU takes sockets that are there already; the others want a place to make theirs. */
+/* QEMU gets listening sockets; the other VMMs get a folder to make theirs in. */
 enum vm_tool_wire_fd vm_tool_wire_fds(uint32_t vmm, size_t *ret_n)
 {
     enum vm_tool_wire_fd first = vmm == VM_TOOL_WIRE_QEMU ? VM_TOOL_WIRE_FD_AGENT : VM_TOOL_WIRE_FD_KERNEL;
@@ -31,16 +31,16 @@ enum vm_tool_wire_fd vm_tool_wire_fds(uint32_t vmm, size_t *ret_n)
 static int check_start(const struct vm_tool_wire_request *q, size_t n_fds, struct err *err)
 {
     if (q->vmm >= VM_TOOL_WIRE_VMMS)
-        return bad(err, "the VMM");
+        return field_error(err, "the VMM");
     if (q->flags & ~(uint32_t)(VM_TOOL_WIRE_KVM | VM_TOOL_WIRE_INCOMING | VM_TOOL_WIRE_SHARED_RAM | VM_TOOL_WIRE_TAPS))
-        return bad(err, "flags");
+        return field_error(err, "flags");
     if (q->memory_mb < VM_TOOL_WIRE_MEMORY_MIN)
-        return bad(err, "memory");
+        return field_error(err, "memory");
     if (q->cpus < 1 || q->cpus > VM_TOOL_WIRE_CPUS_MAX)
-        return bad(err, "the number of CPUs");
+        return field_error(err, "the number of CPUs");
     size_t wanted;
     (void)vm_tool_wire_fds(q->vmm, &wanted);
-    return n_fds == wanted ? 0 : bad(err, "the number of descriptors");
+    return n_fds == wanted ? 0 : field_error(err, "the number of descriptors");
 }
 
 /* Relative names without "..", each ended by NUL. */
@@ -50,37 +50,37 @@ static int check_layers(const struct vm_tool_wire_request *q, const char *extra,
     for (uint32_t i = 0; i < q->n_layers; i++) {
         const char *end = at < q->extra_len ? memchr(extra + at, '\0', q->extra_len - at) : NULL;
         if (!end || end == extra + at || extra[at] == '/' || strstr(extra + at, ".."))
-            return bad(err, "a layer");
+            return field_error(err, "a layer");
         at = (size_t)(end - extra) + 1;
     }
-    return at == q->extra_len ? 0 : bad(err, "the list of layers");
+    return at == q->extra_len ? 0 : field_error(err, "the list of layers");
 }
 
 static int check_net(const struct vm_tool_wire_request *q, size_t n_fds, struct err *err)
 {
     if (q->pid <= 1)
-        return bad(err, "the process");
+        return field_error(err, "the process");
     if (q->op != VM_TOOL_WIRE_EGRESS_REDIRECT && (q->nic <= VM_TOOL_WIRE_NIC_OUT || q->nic >= VM_TOOL_WIRE_NICS))
-        return bad(err, "the interface");
+        return field_error(err, "the interface");
     if (q->op != VM_TOOL_WIRE_EGRESS_REDIRECT && q->subnet >= RUNTIME_SUBNETS)
-        return bad(err, "the network");
+        return field_error(err, "the network");
     if (q->op == VM_TOOL_WIRE_JOIN && !q->address)
-        return bad(err, "the address");
-    return n_fds == (q->op == VM_TOOL_WIRE_JOIN) ? 0 : bad(err, "the number of descriptors");
+        return field_error(err, "the address");
+    return n_fds == (q->op == VM_TOOL_WIRE_JOIN) ? 0 : field_error(err, "the number of descriptors");
 }
 
 int vm_tool_wire_check(const struct vm_tool_wire_request *q, const char *extra, size_t n_fds, struct err *err)
 {
     if (q->version != VM_TOOL_WIRE_VERSION)
-        return bad(err, "the version");
+        return field_error(err, "the version");
     if (q->extra_len > VM_TOOL_WIRE_EXTRA_MAX || (q->op != VM_TOOL_WIRE_BASE && (q->extra_len || q->n_layers)))
-        return bad(err, "the length");
+        return field_error(err, "the length");
     bool has_instance = q->op != VM_TOOL_WIRE_BASE && q->op != VM_TOOL_WIRE_DISK && q->op != VM_TOOL_WIRE_PROBE &&
                         q->op != VM_TOOL_WIRE_SWITCH;
     if (has_instance && !is_name(q->name))
-        return bad(err, "the name");
+        return field_error(err, "the name");
     if (has_instance && (q->cpu_milli > VM_TOOL_WIRE_MILLI_MAX || q->memory_mb > VM_TOOL_WIRE_MEMORY_MAX))
-        return bad(err, "a limit");
+        return field_error(err, "a limit");
     switch (q->op) {
     case VM_TOOL_WIRE_START:
         return check_start(q, n_fds, err);
@@ -94,19 +94,19 @@ int vm_tool_wire_check(const struct vm_tool_wire_request *q, const char *extra, 
     case VM_TOOL_WIRE_FREEZE:
     case VM_TOOL_WIRE_THAW:
     case VM_TOOL_WIRE_PROBE:
-        return n_fds == 0 ? 0 : bad(err, "the number of descriptors");
+        return n_fds == 0 ? 0 : field_error(err, "the number of descriptors");
     case VM_TOOL_WIRE_BASE:
         if (n_fds != 1 || q->n_layers < 1 || q->n_layers > VM_TOOL_WIRE_LAYERS_MAX)
-            return bad(err, "the number of layers");
+            return field_error(err, "the number of layers");
         return check_layers(q, extra, err);
     case VM_TOOL_WIRE_DISK:
         if (q->flags & ~(uint32_t)VM_TOOL_WIRE_VOLUME)
-            return bad(err, "flags");
+            return field_error(err, "flags");
         return n_fds == 1 && q->disk_mb >= LIMIT_MIN(DISK_MB) && q->disk_mb <= VM_TOOL_WIRE_DISK_MB
                    ? 0
-                   : bad(err, "the disk");
+                   : field_error(err, "the disk");
     default:
-        return bad(err, "the operation");
+        return field_error(err, "the operation");
     }
 }
 

@@ -1,10 +1,14 @@
-/* Theory of operation. A box is one machine (instance.h). It is restored from a folder with a machine at rest: a
- * template (source.c), or a sandbox that was saved while it ran (snapshot.c). Its memory is the folder's, copied page
- * by page as it writes; its drive is a copy of the folder's. It is paused until its agent has been told who it is:
- * name, clock, entropy, token; so two machines from one folder are never the same to anybody.
+/* Theory of operation. A box is one VM (instance.h). It is restored from a folder that holds a saved VM: a template
+ * (source.c), or a snapshot of a running sandbox (snapshot.c). Its memory maps the folder's file copy-on-write; its
+ * drive is a copy of the folder's. The VM stays paused until its agent has got its identity: name, clock, entropy,
+ * token. So two VMs from one folder are never the same to anybody.
  *
- * A machine outlives the server. Its sockets lie in vm/run, its drive in vm/boxes, both under its own random name; the
- * sandbox's record says which process it is. What no record names is killed by sweep(). */
+ * Owners: struct vm owns the boxes and everything under way (makings, sources, savings). A `struct making` is a box
+ * that is being created or adopted; it frees itself after it calls the caller once, with the box or with an error. A
+ * making that fails kills its VM and removes its files.
+ *
+ * A VM outlives the server. Its sockets are in vm/run, its drive is in vm/boxes, both under its random name; the
+ * sandbox's record names the process. vm_sweep_run() kills every VM that no record names. */
 #include "vm/vm.h"
 
 #include <errno.h>
@@ -24,18 +28,18 @@
 
 #define TICK_MS 1000
 
-/* A box on its way: restored, or found again. */
+/* A box that is being restored or adopted. */
 struct making {
     struct making *next;
     struct box *box;
     struct vm_image image;
-    struct box_plan plan; /* only its numbers and names inside; what it borrows is not kept */
+    struct box_plan plan; /* only its numbers and inline names; borrowed pointers are not kept */
     char *workdir;
     struct vm_channel *channel;
     int disk;
     bool is_adoption, was_paused;
-    bool is_waking, is_answered; /* its monitor has been told to let it run; its agent has answered */
-    bool is_busy;                /* something under way will call us, so that we have to be there */
+    bool is_waking, is_answered; /* the VMM was told to resume it; its agent has replied */
+    bool is_busy;                /* a call under way has us as its argument: do not free */
     int guest_fd;
     box_ready_fn *fn;
     void *arg;
@@ -71,7 +75,7 @@ static void box_free(struct box *box)
     while (*at != box)
         at = &(*at)->next;
     *at = box->next;
-    for (struct pausing *p; (p = box->pausings);) { /* the machine went with whoever would have answered */
+    for (struct pausing *p; (p = box->pausings);) { /* the VMM that would have answered is gone */
         box->pausings = p->next;
         free(p);
     }
@@ -88,7 +92,7 @@ struct ending {
     void *arg;
 };
 
-static void on_ended(void *arg, const struct err *err)
+static void box_on_ended(void *arg, const struct err *err)
 {
     struct ending *e = arg;
     if (!err)
@@ -103,9 +107,9 @@ static void kill_instance(void *arg)
 {
     struct ending *e = arg;
     if (e->instance)
-        vm_instance_kill(e->instance, on_ended, e);
+        vm_instance_kill(e->instance, box_on_ended, e);
     else
-        on_ended(e, NULL);
+        box_on_ended(e, NULL);
 }
 
 static void end_instance(struct box *box, box_done_fn *fn, void *arg)
@@ -166,13 +170,13 @@ static void making_free(struct making *m)
     *at = m->next;
     vm_channel_cancel(m->channel);
     if (m->disk >= 0)
-        (void)close(m->disk); /* the machine has its own */
+        (void)close(m->disk); /* the VM has its own copy */
     vm_image_file_done(&m->image);
     free(m->workdir);
     free(m);
 }
 
-static void fail(struct making *m, const struct err *err)
+static void making_fail(struct making *m, const struct err *err)
 {
     struct err why = *err;
     box_ready_fn *fn = m->fn;
@@ -190,15 +194,15 @@ static void fail(struct making *m, const struct err *err)
 static void fail_with_console(struct making *m, const struct err *err)
 {
     struct err why = *err;
-    CLEANUP(free_p) char *words = vm_instance_words(m->box->instance);
+    CLEANUP(free_p) char *words = vm_instance_console_text(m->box->instance);
     if (*words) {
         size_t len = strlen(words);
         (void)err_wrap(&why, 0, "console: %s", len > 200 ? words + len - 200 : words);
     }
-    fail(m, &why);
+    making_fail(m, &why);
 }
 
-/* Nobody will answer any more. */
+/* The VM exited: no reply will come. */
 static void on_making_gone(void *arg)
 {
     struct making *m = arg;
@@ -207,7 +211,7 @@ static void on_making_gone(void *arg)
     fail_with_console(m, &err);
 }
 
-static void succeed(struct making *m)
+static void making_succeed(struct making *m)
 {
     struct box *box = m->box;
     box_ready_fn *fn = m->fn;
@@ -223,9 +227,9 @@ static void on_paused_again(void *arg, const struct err *err)
 {
     struct making *m = arg;
     if (err)
-        fail(m, err);
+        making_fail(m, err);
     else
-        succeed(m);
+        making_succeed(m);
 }
 
 static void on_both(struct making *m)
@@ -233,11 +237,11 @@ static void on_both(struct making *m)
     if (m->was_paused)
         vm_instance_pause(m->box->instance, on_paused_again, m);
     else
-        succeed(m);
+        making_succeed(m);
 }
 
-/* A guest may answer before its monitor has said that it runs: the one that is later goes on. */
-static void on_agent(void *arg, int fd, const struct err *err)
+/* A guest may answer before its VMM reports that it runs: whichever comes second continues. */
+static void making_on_agent(void *arg, int fd, const struct err *err)
 {
     struct making *m = arg;
     m->channel = NULL;
@@ -249,12 +253,12 @@ static void on_agent(void *arg, int fd, const struct err *err)
         on_both(m);
 }
 
-static void handshake(struct making *m)
+static void making_handshake(struct making *m)
 {
     struct box *box = m->box;
     struct vm_channel_options opt = { .first_ms = VM_FIRST_REPLY_MS, .deadline_ms = VM_RESTORE_MS };
     if (!m->image.folder && !m->is_adoption)
-        opt.first_ms = opt.deadline_ms = VM_BOOT_MS; /* its answer comes when it has booted */
+        opt.first_ms = opt.deadline_ms = VM_BOOT_MS; /* its reply comes when it has booted */
     struct vm_handshake *h = &opt.handshake;
     h->what = m->is_adoption ? VM_HANDSHAKE_REJOIN : VM_HANDSHAKE_ENTER;
     memcpy(h->token, box->token, sizeof(h->token));
@@ -264,7 +268,7 @@ static void handshake(struct making *m)
     vm_net_handshake(box, m->plan.has_network, h);
     (void)snprintf(h->hostname, sizeof(h->hostname), "%s", *m->plan.hostname ? m->plan.hostname : box->id);
     (void)snprintf(h->workdir, sizeof(h->workdir), "%s", m->workdir ? m->workdir : "/");
-    m->channel = vm_instance_handshake(box->instance, &opt, on_agent, m);
+    m->channel = vm_instance_handshake(box->instance, &opt, making_on_agent, m);
 }
 
 static void on_resumed(void *arg, const struct err *err)
@@ -276,10 +280,10 @@ static void on_resumed(void *arg, const struct err *err)
     else if (m->is_answered)
         on_both(m);
     else if (!m->channel)
-        handshake(m);
+        making_handshake(m);
 }
 
-static void on_loaded(void *arg, const struct err *err)
+static void making_on_loaded(void *arg, const struct err *err)
 {
     struct making *m = arg;
     struct box *box = m->box;
@@ -302,7 +306,7 @@ static void on_instance(void *arg, const struct err *err)
     if (box->vm->is_ending)
         (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
     if (err || why.code) {
-        fail(m, err ? err : &why);
+        making_fail(m, err ? err : &why);
         return;
     }
     vm_instance_on_gone(box->instance, on_making_gone, m);
@@ -311,12 +315,13 @@ static void on_instance(void *arg, const struct err *err)
         vm_instance_resume(box->instance, on_resumed, m);
         return;
     }
-    handshake(m); /* before it runs: it was saved with a host on its stream, and has one when it wakes */
+    making_handshake(
+        m); /* before it runs: it was saved with a host connected to its stream, and must find one when it resumes */
     if (is_restored)
-        box->vm->site.vmm->load(vm_instance_control(box->instance), state, false, on_loaded, m);
+        box->vm->site.vmm->load(vm_instance_control(box->instance), state, false, making_on_loaded, m);
 }
 
-/* A restored machine writes to its own copy of the folder's pages, a booted one to a file of its own. */
+/* A restored VM maps the folder's memory copy-on-write, a booted one has a file of its own. */
 static int open_memory(struct making *m, struct err *err)
 {
     struct box *box = m->box;
@@ -337,7 +342,7 @@ static void on_drive(void *arg, int fd, const struct err *err)
         (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
     CLEANUP(close_fd_p) int ram = err || why.code ? NO_FD : open_memory(m, &why);
     if (err || why.code) {
-        fail(m, err ? err : &why);
+        making_fail(m, err ? err : &why);
         return;
     }
     CLEANUP(free_p) char *base = vm_source_base_path(box->vm, box->base);
@@ -364,7 +369,7 @@ static void on_image(void *arg, const struct vm_image *image, const struct err *
     if (!err && mkdir(folder, 0700) < 0)
         (void)err_sys(&why, -errno, "make %s", folder);
     if (err || why.code) {
-        fail(m, err ? err : &why);
+        making_fail(m, err ? err : &why);
         return;
     }
     m->image = *image;
@@ -382,7 +387,7 @@ static void on_image(void *arg, const struct vm_image *image, const struct err *
     vm_image_file_copy(box->vm, from, to, on_drive, m);
 }
 
-static struct making *begin(struct box *box, box_ready_fn *fn, void *arg)
+static struct making *making_new(struct box *box, box_ready_fn *fn, void *arg)
 {
     struct making *m = xzalloc(sizeof(*m));
     *m =
@@ -391,8 +396,8 @@ static struct making *begin(struct box *box, box_ready_fn *fn, void *arg)
     return m;
 }
 
-/* From a snapshot, box->image. */
-static void restore(void *arg)
+/* Restores from the snapshot box->image. */
+static void making_restore(void *arg)
 {
     struct making *m = arg;
     struct box *box = m->box;
@@ -404,7 +409,7 @@ static void restore(void *arg)
     if (r == 0 && (r = vm_compat_check(box->vm, &image, &err)) < 0)
         (void)err_wrap(&err, r, "snapshot %s", box->image);
     if (r < 0)
-        *box->image = '\0'; /* it was not made of one */
+        *box->image = '\0'; /* it was not restored from a snapshot */
     on_image(m, r < 0 ? NULL : &image, r < 0 ? &err : NULL);
     vm_image_file_done(&image);
 }
@@ -413,7 +418,7 @@ static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready
 {
     struct vm *vm = vm_of(rt);
     struct box *box = box_new(vm, plan->id);
-    struct making *m = begin(box, fn, arg);
+    struct making *m = making_new(box, fn, arg);
     struct err err = ERR_INIT;
     m->plan = *plan;
     m->plan.layers = NULL;
@@ -433,17 +438,17 @@ static void vm_create(struct runtime *rt, const struct box_plan *plan, box_ready
     } else if (vm_ready_open(vm, &err) == 0) {
         (void)snprintf(box->image, sizeof(box->image), "%s", layer);
         if (vm->is_probing)
-            vm_ready_when(vm, restore, m);
+            vm_ready_when(vm, making_restore, m);
         else
-            restore(m);
+            making_restore(m);
         return;
     }
     on_image(m, NULL, &err);
 }
 
-/* --- one that was there before us --- */
+/* --- adopting a box of an earlier server --- */
 
-/* As ident_hex() wrote it; of anything else come zeroes, which no machine takes. */
+/* Parses what ident_hex() wrote; anything else gives zeroes, which no VM accepts. */
 static void read_token(const char *text, uint8_t ret[16])
 {
     for (size_t i = 0; i < 16 && strlen(text) == 32; i++) {
@@ -456,7 +461,7 @@ static void vm_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn,
 {
     struct vm *vm = vm_of(rt);
     struct box *box = box_new(vm, json_get_str(record, "id", ""));
-    struct making *m = begin(box, fn, arg);
+    struct making *m = making_new(box, fn, arg);
     m->is_adoption = true;
     m->was_paused = box->is_paused = json_get_bool(record, "paused", false);
     (void)snprintf(box->name, sizeof(box->name), "%s", json_get_str(record, "machine", ""));
@@ -499,7 +504,7 @@ static void vm_on_late(struct box *box, loop_fn *fn, void *arg)
     box->late_arg = arg;
 }
 
-/* --- while it runs --- */
+/* --- a running box --- */
 
 static void on_pause_done(void *arg, const struct err *err)
 {
@@ -560,7 +565,7 @@ static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
 
 static char *vm_last_words(struct box *box)
 {
-    CLEANUP(free_p) char *words = vm_instance_words(box->instance);
+    CLEANUP(free_p) char *words = vm_instance_console_text(box->instance);
     struct box_stats st = { 0 };
     if (vm_stats(box, &st, NULL) < 0 || !st.oom_kills)
         return STEAL(words);
@@ -647,7 +652,7 @@ static struct runtime_caps vm_caps(struct runtime *rt)
                                   .can_limit_disk = true,
                                   .can_mount = vm->site.vmm->plug != NULL,
                                   .can_rename = true,
-                                  .can_measure = true, /* its drive is a file: every look at its stats counts it */
+                                  .can_measure = true, /* its drive is a file, whose size every stats call reads */
                                   .can_network = vm->site.has_taps && keeper_is_root(vm->site.calls.keeper),
                                   .can_limit_rate = vm->site.has_taps,
                                   .can_egress = vm->site.has_taps,
@@ -666,8 +671,8 @@ static void check_idle(void *arg)
         loop_stop(vm->base.loop);
 }
 
-/* What is under way is waited for: a machine that is being started has nobody else to end it. */
-static void drain(struct vm *vm)
+/* Waits for everything under way: nobody else would kill a VM that is being started. */
+static void vm_drain(struct vm *vm)
 {
     struct err over = { .sys = ECANCELED };
     struct making *next;
@@ -678,10 +683,10 @@ static void drain(struct vm *vm)
     for (struct making *m = vm->makings; m; m = next) {
         next = m->next;
         if (!m->is_busy)
-            fail(m, &over);
+            making_fail(m, &over);
     }
     struct timer *t = timer_new(vm->base.loop, 0, 5, check_idle, vm);
-    while (!is_idle(vm)) /* the end of one thing may be the beginning of the next */
+    while (!is_idle(vm)) /* the end of one operation may start the next */
         loop_run(vm->base.loop);
     timer_free(t);
 }
@@ -689,7 +694,7 @@ static void drain(struct vm *vm)
 static struct runtime *vm_free(struct runtime *rt)
 {
     struct vm *vm = vm_of(rt);
-    drain(vm);
+    vm_drain(vm);
     vm_tool_call_end_all(&vm->site.calls);
     vm_net_end_all(vm);
     timer_free(vm->tick);
@@ -709,22 +714,22 @@ static struct runtime *vm_free(struct runtime *rt)
     return NULL;
 }
 
-/* The host slept, or its clock was set. One that stands still is told when it goes on. */
-static void on_clock(void *arg)
+/* The host was suspended, or its clock was set. A paused VM is told when it resumes. */
+static void vm_on_clock(void *arg)
 {
     struct vm *vm = arg;
     for (struct box *b = vm->boxes; b; b = b->next)
         on_instance_late(b);
 }
 
-static void on_tick(void *arg)
+static void vm_on_tick(void *arg)
 {
     struct vm *vm = arg;
     if (vm->is_collect_due)
         vm_snapshot_collect(vm);
 }
 
-/* Each backend is a runtime of its own name; all else is the same. */
+/* Each backend is a runtime with its own name; everything else is shared. */
 #define VM_OPS(backend, lacks_of)                                                                                \
     {                                                                                                            \
         .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vm_snapshot_ops, .caps = vm_caps,   \
@@ -754,7 +759,7 @@ static int make_folders(struct vm *vm, struct err *err)
     return vm->site.data_fd < 0 || vm->site.run_fd < 0 ? err_sys(err, -errno, "open %s", vm->data_dir) : 0;
 }
 
-/* Root's rights are the tool's, not ours. */
+/* The tool has root's rights; we do not. */
 static bool can_make_taps(uint32_t vmm, const struct keeper *keeper)
 {
     if (vmm == VM_TOOL_WIRE_KRUN || (vmm == VM_TOOL_WIRE_FIRECRACKER && !keeper_is_root(keeper)))
@@ -792,8 +797,8 @@ int vm_new(struct loop *l, const struct vm_options *opt, struct runtime **ret, s
         (void)vm_free(&vm->base);
         return err_wrap(err, r, "%s backend", opt->backend);
     }
-    vm->tick = timer_new(l, TICK_MS, TICK_MS, on_tick, vm);
-    vm->clock = vm_clock_new(l, on_clock, vm);
+    vm->tick = timer_new(l, TICK_MS, TICK_MS, vm_on_tick, vm);
+    vm->clock = vm_clock_new(l, vm_on_clock, vm);
     *ret = &vm->base;
     return 0;
 }

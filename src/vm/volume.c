@@ -1,8 +1,12 @@
-/* Theory of operation. A volume is an ext4 in a file, and a drive of the machine that it is attached to: it is plugged
- * in while the machine runs, then a note to the machine's warden has it mounted; the other way round, the note comes
- * first. The file is locked as long as a monitor has it open: the lock belongs to the open file, which is passed to the
- * monitor, so it needs no record and ends with the machine, however that ends. One writer, or any number of readers.
- * A machine that has volumes to write to is told to flush before it is ended. */
+/* Theory of operation. A volume is an ext4 file system in a file, and a drive of the VM it is mounted in. Mount: lock
+ * the file, hot-plug the drive, send a note to the VM's init process to mount it. Unmount is the reverse.
+ *
+ * The lock belongs to the open file description, which is passed to the VMM: it needs no record and ends with the VM,
+ * however that ends. One writer, or any number of readers.
+ *
+ * A `struct vm_volume_op` is a mount or unmount under way. The box owns it; it calls its caller once and frees
+ * itself. A mount whose note fails unplugs the drive again. A VM that has writable volumes is told to flush before
+ * it is killed; one that does not answer loses what it had not written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,9 +24,9 @@
 #define NOTE_MS       30000
 #define FLUSH_MS      5000
 #define LOCK_STEP_MS  50
-#define LOCK_MS       20000 /* until a machine that ends has let go of it */
+#define LOCK_MS       20000 /* until the VM that is being killed releases it */
 
-/* One that the box has. */
+/* A volume mounted in the box. */
 struct vm_volume {
     struct vm_volume *next;
     char id[IDENT_MAX];
@@ -34,13 +38,13 @@ struct vm_volume {
 struct vm_volume_op {
     struct vm_volume_op *next;
     struct vm *vm;
-    struct box *box; /* NULL: it went while the tool was at work */
+    struct box *box; /* NULL: the box was destroyed while the tool was at work */
     bool is_mount, is_readonly, is_in_tool;
     char id[IDENT_MAX];
     char *target;
     int fd;
     int64_t ends_ms;
-    struct timer *timer; /* to tell err, or to try the lock again */
+    struct timer *timer; /* to report err, or to retry the lock */
     struct vm_channel *channel;
     struct err err;
     box_done_fn *fn;
@@ -88,7 +92,7 @@ static void drop_volume(struct box *box, const char *id)
 static void add_volume(struct vm_volume_op *op)
 {
     struct vm_volume *v = xzalloc(sizeof(*v));
-    drop_volume(op->box, op->id); /* of a mount that was asked for twice */
+    drop_volume(op->box, op->id); /* replaces one that was mounted twice */
     *v = (struct vm_volume){ .next = op->box->volumes, .target = STEAL(op->target), .is_readonly = op->is_readonly };
     memcpy(v->id, op->id, sizeof(v->id));
     op->box->volumes = v;
@@ -104,12 +108,12 @@ static void op_free(struct vm_volume_op *op)
     vm_channel_cancel(op->channel);
     timer_free(op->timer);
     if (op->fd >= 0)
-        (void)close(op->fd); /* the monitor has its own */
+        (void)close(op->fd); /* the VMM has its own copy */
     free(op->target);
     free(op);
 }
 
-static void finish(struct vm_volume_op *op, const struct err *err)
+static void op_finish(struct vm_volume_op *op, const struct err *err)
 {
     struct err why = err ? *err : (struct err)ERR_INIT;
     box_done_fn *fn = op->vm->is_ending ? NULL : op->fn;
@@ -119,19 +123,19 @@ static void finish(struct vm_volume_op *op, const struct err *err)
         fn(arg, err ? &why : NULL);
 }
 
-static void on_timer(void *arg)
+static void op_on_timer(void *arg)
 {
     struct vm_volume_op *op = arg;
     struct err why = op->err;
     if (why.code)
-        finish(op, &why);
+        op_finish(op, &why);
     else
         try_lock(op);
 }
 
 /* --- the note --- */
 
-/* What the warden says of a place, in the words that other drivers have for it. */
+/* Translates the init process's error about the mount point into the text that other drivers use. */
 static void place_error(struct vm_volume_op *op, const struct err *err)
 {
     int why = err->sys;
@@ -149,41 +153,41 @@ static void on_taken_back(void *arg, const struct err *err)
 {
     struct vm_volume_op *op = arg;
     struct err why = op->err;
-    (void)err; /* the first one counts */
-    finish(op, &why);
+    (void)err; /* the first error counts */
+    op_finish(op, &why);
 }
 
-static void on_unplugged(void *arg, const struct err *err)
+static void op_on_unplugged(void *arg, const struct err *err)
 {
     struct vm_volume_op *op = arg;
     if (!err)
         drop_volume(op->box, op->id);
-    finish(op, err);
+    op_finish(op, err);
 }
 
-static void on_note(void *arg, int fd, const struct err *err)
+static void op_on_note(void *arg, int fd, const struct err *err)
 {
     struct vm_volume_op *op = arg;
     const struct vmm_ops *vmm = op->vm->site.vmm;
     struct vmm *control = vm_instance_control(op->box->instance);
     op->channel = NULL;
     if (fd >= 0)
-        (void)close(fd); /* the answer was all */
+        (void)close(fd); /* nothing follows the reply */
     if (err)
         place_error(op, err);
     if (op->is_mount && err) {
         vmm->unplug(control, op->id, on_taken_back, op);
     } else if (op->is_mount) {
         add_volume(op);
-        finish(op, NULL);
+        op_finish(op, NULL);
     } else if (err) {
-        finish(op, err);
+        op_finish(op, err);
     } else {
-        vmm->unplug(control, op->id, on_unplugged, op);
+        vmm->unplug(control, op->id, op_on_unplugged, op);
     }
 }
 
-static void note(struct vm_volume_op *op)
+static void op_send_note(struct vm_volume_op *op)
 {
     struct vm_channel_options opt = { .first_ms = NOTE_FIRST_MS, .deadline_ms = NOTE_MS };
     opt.handshake.what = op->is_mount ? VM_HANDSHAKE_MOUNT : VM_HANDSHAKE_UNMOUNT;
@@ -191,18 +195,18 @@ static void note(struct vm_volume_op *op)
     memcpy(opt.handshake.token, op->box->token, sizeof(opt.handshake.token));
     (void)snprintf(opt.handshake.hostname, sizeof(opt.handshake.hostname), "%s", op->id);
     (void)snprintf(opt.handshake.workdir, sizeof(opt.handshake.workdir), "%s", op->target);
-    op->channel = vm_instance_note(op->box->instance, &opt, on_note, op);
+    op->channel = vm_instance_note(op->box->instance, &opt, op_on_note, op);
 }
 
 /* --- the drive --- */
 
-static void on_plugged(void *arg, const struct err *err)
+static void op_on_plugged(void *arg, const struct err *err)
 {
     struct vm_volume_op *op = arg;
     if (err)
-        finish(op, err);
+        op_finish(op, err);
     else
-        note(op);
+        op_send_note(op);
 }
 
 static const struct box *holder_of(const struct vm_volume_op *op)
@@ -218,7 +222,7 @@ static void try_lock(struct vm_volume_op *op)
     struct vm *vm = op->vm;
     struct vmm_drive drive = { .id = op->id, .fd = op->fd, .is_readonly = op->is_readonly };
     if (flock(op->fd, (op->is_readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
-        vm->site.vmm->plug(vm_instance_control(op->box->instance), &drive, on_plugged, op);
+        vm->site.vmm->plug(vm_instance_control(op->box->instance), &drive, op_on_plugged, op);
         return;
     }
     const struct box *other = errno == EWOULDBLOCK ? holder_of(op) : NULL;
@@ -235,7 +239,7 @@ static void try_lock(struct vm_volume_op *op)
 
 /* --- the file --- */
 
-static void on_made(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+static void volume_on_made(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
 {
     struct vm_volume_op *op = arg;
     struct err why = ERR_INIT;
@@ -250,7 +254,7 @@ static void on_made(void *arg, const struct vm_tool_wire_reply *reply, const int
     if (!op->box)
         op_free(op);
     else if (err || why.code)
-        finish(op, err ? err : &why);
+        op_finish(op, err ? err : &why);
     else
         open_file(op);
 }
@@ -263,7 +267,7 @@ static void make_file(struct vm_volume_op *op)
                                       .disk_mb = op->vm->volume_mb };
     CLEANUP(free_p) char *folder = folder_of(op->vm, op->id);
     CLEANUP(free_p) char *path = xasprintf("%s/new", folder);
-    (void)unlink(path); /* of a server that was killed */
+    (void)unlink(path); /* left by a server that was killed */
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         (void)err_sys(&op->err, -errno, "make %s", folder);
     CLEANUP(close_fd_p) int fd = op->err.code ? NO_FD : vm_image_file_make(path, 0, &op->err);
@@ -272,7 +276,7 @@ static void make_file(struct vm_volume_op *op)
         return;
     }
     op->is_in_tool = true;
-    vm_tool_call_start(&op->vm->site.calls, &q, "", &fd, 1, on_made, op);
+    vm_tool_call_start(&op->vm->site.calls, &q, "", &fd, 1, volume_on_made, op);
 }
 
 static void open_file(struct vm_volume_op *op)
@@ -290,21 +294,21 @@ static void open_file(struct vm_volume_op *op)
     }
 }
 
-/* --- who wants it --- */
+/* --- mount and unmount --- */
 
-/* Whether the machine has the drive: a server before us may have plugged it in. */
-static void on_looked(void *arg, const struct err *err)
+/* Whether the VM has the drive: an earlier server may have plugged it in. */
+static void op_on_looked(void *arg, const struct err *err)
 {
     struct vm_volume_op *op = arg;
     bool is_missing = err && err->code == ERR_NOT_FOUND;
     if (err && !is_missing)
-        finish(op, err);
+        op_finish(op, err);
     else if (op->is_mount && is_missing)
         open_file(op);
     else if (is_missing)
-        finish(op, NULL);
+        op_finish(op, NULL);
     else
-        note(op);
+        op_send_note(op);
 }
 
 static struct vm_volume_op *op_new(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg)
@@ -320,12 +324,12 @@ static struct vm_volume_op *op_new(struct box *box, const struct box_volume *v, 
                                  .fn = fn,
                                  .arg = arg };
     (void)snprintf(op->id, sizeof(op->id), "%s", v->id);
-    op->timer = timer_new(box->vm->base.loop, -1, 0, on_timer, op);
+    op->timer = timer_new(box->vm->base.loop, -1, 0, op_on_timer, op);
     box->volume_ops = op;
     return op;
 }
 
-static void start(struct vm_volume_op *op)
+static void op_start(struct vm_volume_op *op)
 {
     struct box *box = op->box;
     const struct vmm_ops *vmm = op->vm->site.vmm;
@@ -338,19 +342,19 @@ static void start(struct vm_volume_op *op)
     if (op->err.code)
         timer_set(op->timer, 0, 0);
     else
-        vmm->has_drive(vm_instance_control(box->instance), op->id, on_looked, op);
+        vmm->has_drive(vm_instance_control(box->instance), op->id, op_on_looked, op);
 }
 
 void vm_volume_mount(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg)
 {
     struct vm_volume_op *op = op_new(box, v, fn, arg);
     op->is_mount = true;
-    start(op);
+    op_start(op);
 }
 
 void vm_volume_unmount(struct box *box, const struct box_volume *v, box_done_fn *fn, void *arg)
 {
-    start(op_new(box, v, fn, arg));
+    op_start(op_new(box, v, fn, arg));
 }
 
 struct removing {
@@ -367,7 +371,7 @@ static void tell_removed(void *arg)
         r->fn(r->arg, r->err.code ? &r->err : NULL);
 }
 
-/* Among the folders of machines first: what is there and belongs to nobody is swept by the next server. */
+/* Renamed into the folder of boxes first: the next server sweeps what is there and belongs to no box. */
 void vm_volume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
@@ -384,7 +388,7 @@ void vm_volume_remove(struct runtime *rt, const char *id, box_done_fn *fn, void 
     loop_defer(vm->base.loop, tell_removed, r);
 }
 
-/* --- the end of a box --- */
+/* --- flush before a kill --- */
 
 void vm_volume_forget_box(struct box *box)
 {
@@ -406,7 +410,7 @@ void vm_volume_forget_box(struct box *box)
         drop_volume(box, box->volumes->id);
 }
 
-/* One volume after the other, while the box is gone for everybody else. */
+/* Flushes one volume after the other; the box is already gone for its callers. */
 struct flushing {
     struct vm *vm;
     struct vm_instance *instance;
@@ -425,7 +429,7 @@ static void on_flushed(void *arg, int fd, const struct err *err)
     struct vm_volume *v = f->volumes;
     (void)err; /* a guest that does not answer loses what it had not written */
     if (fd >= 0)
-        (void)close(fd); /* the answer was all */
+        (void)close(fd); /* nothing follows the reply */
     f->volumes = v->next;
     volume_free(v);
     flush_next(f);
@@ -453,10 +457,10 @@ static void flush_next(struct flushing *f)
     (void)vm_instance_note(f->instance, &opt, on_flushed, f);
 }
 
-static void on_awake(void *arg, const struct err *err)
+static void flushing_on_awake(void *arg, const struct err *err)
 {
     (void)arg;
-    (void)err; /* then the notes say nothing either */
+    (void)err; /* on an error no note is accepted either */
 }
 
 bool vm_volume_flush(struct box *box, vm_volume_flushed_fn *fn, void *arg)
@@ -476,7 +480,7 @@ bool vm_volume_flush(struct box *box, vm_volume_flushed_fn *fn, void *arg)
     memcpy(f->token, box->token, sizeof(f->token));
     vm_instance_hush(box->instance);
     if (box->is_paused)
-        vm_instance_resume(box->instance, on_awake, NULL);
+        vm_instance_resume(box->instance, flushing_on_awake, NULL);
     box->vm->n_flushings++;
     flush_next(f);
     return true;

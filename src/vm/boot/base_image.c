@@ -1,5 +1,6 @@
-/* The child that becomes mkfs.erofs goes into a mount namespace of its own (as an ordinary user into a user namespace,
- * too), covers /tmp there by an empty file system and mounts the merged layers in it. All of that ends with it. */
+/* The child that becomes mkfs.erofs enters a mount namespace of its own (as an unprivileged user a user namespace as
+ * well), covers /tmp there with an empty file system and mounts the merged layers in it. All of it disappears with
+ * the child. */
 #include "vm/boot/base_image.h"
 
 #include <errno.h>
@@ -18,10 +19,10 @@
 
 #define SUPERBLOCK 1024
 #define LIMIT_MS   600000
-#define PLACE      "/tmp" /* there is one on every system */
+#define PLACE      "/tmp" /* exists on every system */
 #define MERGED     PLACE "/merged"
 #define NOTHING    PLACE "/nothing"
-#define FORMAT     "1"                                    /* of what vm_base_image_build() makes; part of the key */
+#define FORMAT     "1"                                    /* of the output of vm_base_image_build(); part of the key */
 #define FIXED_ID   "11111111-2222-4333-8444-555555555555" /* equal layers give equal bytes */
 
 int vm_base_image_key(const char *const *layers, size_t n, char ret[VM_DIGEST_HEX])
@@ -49,8 +50,8 @@ struct plan {
     gid_t gid;
 };
 
-/* program_run() hands standard error on to whoever asked. */
-static int complain(const char *what, int r)
+/* program_run() returns standard error to its caller. */
+static int print_error(const char *what, int r)
 {
     (void)dprintf(STDERR_FILENO, "%s: %s", what, strerror(-r));
     return r;
@@ -62,14 +63,14 @@ static int write_text(const char *path, const char *text)
     return fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ? -errno : 0;
 }
 
-/* Who is not root becomes it, for files of its own. */
+/* An unprivileged user becomes root of a user namespace, with access to its own files only. */
 static int enter_namespaces(const struct plan *p)
 {
     char uids[64], gids[64];
     bool is_root = p->uid == 0;
     if (unshare(CLONE_NEWNS | (is_root ? 0 : CLONE_NEWUSER)) < 0)
-        return complain(is_root ? "a mount namespace" : "a user namespace: an unprivileged user needs one for this",
-                        -errno);
+        return print_error(is_root ? "a mount namespace" : "a user namespace: an unprivileged user needs one for this",
+                           -errno);
     (void)snprintf(uids, sizeof(uids), "0 %u 1", (unsigned)p->uid);
     (void)snprintf(gids, sizeof(gids), "0 %u 1", (unsigned)p->gid);
     int r = is_root ? 0 : write_text("/proc/self/setgroups", "deny");
@@ -78,13 +79,13 @@ static int enter_namespaces(const struct plan *p)
     if (r >= 0 && !is_root)
         r = write_text("/proc/self/gid_map", gids);
     if (r < 0)
-        return complain("map this user to root", r);
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? complain("keep mounts to ourselves", -errno) : 0;
+        return print_error("map this user to root", r);
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? print_error("keep mounts to ourselves", -errno) : 0;
 }
 
-/* The layers as an overlay without a writable one. The empty folder below them all lets a single layer be merged like
- * many. */
-static int merge(const struct plan *p, const int *fds, int nothing)
+/* Mounts the layers as an overlay without an upper layer. The empty folder below them lets a single layer be mounted
+ * the same way. */
+static int mount_merged(const struct plan *p, const int *fds, int nothing)
 {
     struct overlay_compat o = { 0 };
     for (size_t i = p->n; i-- > 0;)
@@ -98,36 +99,36 @@ static int open_layers(const struct plan *p, int *fds)
     CLEANUP(close_fd_p) int root = open(p->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     size_t len = strlen(p->image_dir);
     if (root < 0)
-        return complain(p->image_dir, -errno);
+        return print_error(p->image_dir, -errno);
     for (size_t i = 0; i < p->n; i++) {
         bool is_below = strncmp(p->layers[i], p->image_dir, len) == 0 && p->layers[i][len] == '/';
         fds[i] = is_below ? mount_open_beneath(root, p->layers[i] + len + 1, O_PATH | O_DIRECTORY, 0) : -EXDEV;
         if (fds[i] < 0)
-            return complain(p->layers[i], fds[i]);
+            return print_error(p->layers[i], fds[i]);
     }
     return 0;
 }
 
-static int prepare(void *arg)
+static int child_prepare(void *arg)
 {
     const struct plan *p = arg;
     int fds[VM_BASE_IMAGE_LAYERS_MAX]; /* closed by exec */
     int r = enter_namespaces(p);
     if (r >= 0)
-        r = open_layers(p, fds); /* in the new namespace, and before anything is covered */
+        r = open_layers(p, fds); /* in the new namespace, before anything is covered */
     if (r < 0)
         return r;
     if (mount("tmpfs", PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0 || mkdir(MERGED, 0755) < 0 ||
         mkdir(NOTHING, 0755) < 0)
-        return complain("a place for the merged layers", -errno);
+        return print_error("a place for the merged layers", -errno);
     CLEANUP(close_fd_p) int nothing = open(NOTHING, O_PATH | O_DIRECTORY | O_CLOEXEC);
     CLEANUP(close_fd_p) int at = open(MERGED, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP(close_fd_p) int merged = nothing < 0 || at < 0 ? -errno : merge(p, fds, nothing);
+    CLEANUP(close_fd_p) int merged = nothing < 0 || at < 0 ? -errno : mount_merged(p, fds, nothing);
     r = merged < 0 ? merged : mount_attach(merged, at);
-    return r < 0 ? complain("merge the layers", r) : 0;
+    return r < 0 ? print_error("merge the layers", r) : 0;
 }
 
-/* The superblock: magic at 0, time of making at 24 (8 bytes) and 32 (4 bytes). */
+/* The superblock: magic at 0, build time at 24 (8 bytes) and 32 (4 bytes). */
 static int fix_time(int out, struct err *err)
 {
     static const unsigned char magic[] = { 0xe2, 0xe1, 0xf5, 0xe0 }, zero[12];
@@ -142,8 +143,8 @@ static int fix_time(int out, struct err *err)
 
 int vm_base_image_build(const char *image_dir, const char *const *layers, size_t n, int out, struct err *err)
 {
-    /* Times of files stay (interpreters compare them with those of what they compiled), so the time of the whole cannot
-     * be fixed by an option; without a checksum it can be afterwards. */
+    /* File times stay, because interpreters compare them with those of their compiled files. So no option can fix
+     * the superblock's time; without a checksum it is overwritten afterwards. */
     static const char *const argv[] = { "mkfs.erofs", "--quiet",     "--preserve-mtime",
                                         "-Enosbcrc",  "-U" FIXED_ID, "/proc/self/fd/3",
                                         MERGED,       NULL };
@@ -156,7 +157,7 @@ int vm_base_image_build(const char *image_dir, const char *const *layers, size_t
                                        .cwd = NO_FD,
                                        .fd = out,
                                        .limit_ms = LIMIT_MS,
-                                       .prepare = prepare,
+                                       .prepare = child_prepare,
                                        .arg = &p };
     int r = program_run(&call, err);
     return r < 0 ? err_wrap(err, r, "make the root of an image") : fix_time(out, err);

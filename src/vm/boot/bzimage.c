@@ -42,7 +42,7 @@ bool bzimage_is_elf(const uint8_t *data, size_t len)
     return len >= sizeof(Elf64_Ehdr) && memcmp(data, ELFMAG, SELFMAG) == 0;
 }
 
-/* The first word of the version's text: it names the modules' folder, too, so no letter of it may mean more. */
+/* The first word of the version string. It also names the modules' folder, so only plain letters are accepted. */
 static void read_version(const uint8_t *data, size_t setup_len, char ret[64])
 {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_+~";
@@ -56,12 +56,6 @@ static void read_version(const uint8_t *data, size_t setup_len, char ret[64])
         return;
     memcpy(ret, data + at, n);
     ret[n] = '\0';
-}
-
-/* All compressors but gzip, which has one of its own, get the length of the kernel behind the stream. */
-static size_t trailer_len(const uint8_t *stream)
-{
-    return stream[0] == 0x1f && stream[1] == 0x8b ? 0 : 4;
 }
 
 int bzimage_parse(const uint8_t *data, size_t len, struct bzimage *ret, struct err *err)
@@ -78,7 +72,9 @@ int bzimage_parse(const uint8_t *data, size_t len, struct bzimage *ret, struct e
         return err_set(err, ERR_INVALID, 0, "the bzImage is cut off: %zu bytes at %zu of %zu", payload,
                        setup_len + offset, len);
     ret->at = setup_len + offset;
-    ret->len = payload - trailer_len(data + ret->at);
+    /* Every compressor but gzip, which stores the length itself, has the kernel's length appended to the stream. */
+    bool is_gzip = data[ret->at] == 0x1f && data[ret->at + 1] == 0x8b;
+    ret->len = payload - (is_gzip ? 0 : 4);
     read_version(data, setup_len, ret->version);
     return 0;
 }
@@ -87,7 +83,7 @@ int bzimage_parse(const uint8_t *data, size_t len, struct bzimage *ret, struct e
 
 static struct archive *reader_free(struct archive *a)
 {
-    (void)archive_read_free(a); /* only reads memory */
+    (void)archive_read_free(a); /* it only reads memory */
     return NULL;
 }
 DEFINE_CLEANUP(struct archive *, reader_free)
@@ -97,7 +93,7 @@ static int add_filters(struct archive *a)
     int (*const add[])(struct archive *) = { archive_read_support_filter_gzip, archive_read_support_filter_xz,
                                              archive_read_support_filter_lzma, archive_read_support_filter_zstd,
                                              archive_read_support_filter_lz4 };
-    /* Less than OK means that it would run a program for it: then that kind is refused. */
+    /* Less than OK means that libarchive would run a program: such a format is refused. */
     for (size_t i = 0; i < sizeof(add) / sizeof(*add); i++)
         if (add[i](a) != ARCHIVE_OK)
             return -ENOSYS;
@@ -133,7 +129,7 @@ int bzimage_inflate(const uint8_t *data, size_t len, int out, size_t max, const 
         const char *why = archive_error_string(a);
         return err_set(err, ERR_INVALID, 0, "%s cannot be unpacked: %s", what, why ? why : "damaged");
     }
-    if (archive_filter_count(a) < 2) /* only the one that reads: it is not compressed in a way we know */
+    if (archive_filter_count(a) < 2) /* only the reader itself: not a compression that we know */
         return err_set(err, ERR_INVALID, 0, "%s: unknown compression; gzip, xz, zstd and lz4 are supported", what);
     return copy_out(a, out, max, what, err);
 }

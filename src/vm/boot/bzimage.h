@@ -1,6 +1,6 @@
-/* Linux kernel images: the uncompressed kernel (an ELF file that a VMM starts at its PVH entry) out of a bzImage.
- * Input is a file somebody gave us: every offset and length is checked, and what it unpacks to is bounded.
- * May include: base/. */
+/* Linux kernel images: extracts the uncompressed kernel (an ELF file that a VMM starts at its PVH entry) from a
+ * bzImage. The input is untrusted: every offset and length is checked, and the size of the output is bounded. May
+ * include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-#define BZIMAGE_ELF_MAX (512u << 20) /* of a kernel, packed or not */
+#define BZIMAGE_ELF_MAX (512u << 20) /* of a kernel, compressed or not */
 
 struct bzimage {
     size_t at, len;   /* the compressed stream */
@@ -16,12 +16,13 @@ struct bzimage {
 };
 
 bool bzimage_is_elf(const uint8_t *data, size_t len);
-/* Finds the compressed kernel. -EINVAL when it is no bzImage or one that lies. */
+/* Finds the compressed kernel. -EINVAL when it is not a bzImage or is inconsistent. */
 int bzimage_parse(const uint8_t *data, size_t len, struct bzimage *ret, struct err *err);
-/* Unpacks a stream (gzip, xz, zstd, lz4 as the kernel has them) into the file out, from its current position on; at
+/* Decompresses a stream (gzip, xz, zstd, lz4 as the kernel uses them) into the file out at its current position; at
  * most max bytes. what names it in errors. */
 int bzimage_inflate(const uint8_t *data, size_t len, int out, size_t max, const char *what, struct err *err);
-/* An x86-64 ELF that has a PVH entry, so that QEMU and Firecracker can start it; *ret_is_pvh false: only without. */
+/* Checks for an x86-64 ELF file. *ret_is_pvh: it has a PVH entry, which QEMU and Firecracker need. */
 int bzimage_check_elf(const uint8_t *data, size_t len, bool *ret_is_pvh, struct err *err);
-/* The kernel in the file `from` (bzImage or vmlinux) as a vmlinux into the empty file `out`. version: as above. */
+/* Writes the kernel in the file `from` (bzImage or vmlinux) as a vmlinux into the empty file `out`. version: as
+ * above. */
 int bzimage_to_elf(int from, int out, char version[64], struct err *err);

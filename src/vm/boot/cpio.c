@@ -16,7 +16,7 @@ void vm_cpio_done(struct vm_cpio *c)
     buf_done(&c->out);
 }
 
-static int pad(struct vm_cpio *c)
+static int archive_pad(struct vm_cpio *c)
 {
     static const char zero[ALIGN];
     size_t over = c->out.len % ALIGN;
@@ -30,8 +30,9 @@ struct entry {
     size_t len;
 };
 
-/* Thirteen numbers of eight hexadecimal digits after the magic, then the name and the data, each padded. */
-static int add(struct vm_cpio *c, const struct entry *e)
+/* The header is thirteen numbers of eight hexadecimal digits after the magic; the name and the data follow, each
+ * padded. */
+static int entry_add(struct vm_cpio *c, const struct entry *e)
 {
     size_t name = strlen(e->path) + 1;
     if (e->len > UINT32_MAX)
@@ -41,28 +42,29 @@ static int add(struct vm_cpio *c, const struct entry *e)
     if (r >= 0)
         r = buf_add(&c->out, e->path, name);
     if (r >= 0)
-        r = pad(c);
+        r = archive_pad(c);
     if (r >= 0 && e->len > 0)
         r = buf_add(&c->out, e->data, e->len);
-    return r < 0 ? r : pad(c);
+    return r < 0 ? r : archive_pad(c);
 }
 
 int vm_cpio_folder(struct vm_cpio *c, const char *path, mode_t mode)
 {
-    return add(c, &(struct entry){ .path = path, .mode = S_IFDIR | mode, .links = 2 });
+    return entry_add(c, &(struct entry){ .path = path, .mode = S_IFDIR | mode, .links = 2 });
 }
 
 int vm_cpio_file(struct vm_cpio *c, const char *path, mode_t mode, const void *data, size_t len)
 {
-    return add(c, &(struct entry){ .path = path, .mode = S_IFREG | mode, .links = 1, .data = data, .len = len });
+    return entry_add(c, &(struct entry){ .path = path, .mode = S_IFREG | mode, .links = 1, .data = data, .len = len });
 }
 
 int vm_cpio_device(struct vm_cpio *c, const char *path, mode_t mode, unsigned major, unsigned minor)
 {
-    return add(c, &(struct entry){ .path = path, .mode = S_IFCHR | mode, .links = 1, .major = major, .minor = minor });
+    return entry_add(
+        c, &(struct entry){ .path = path, .mode = S_IFCHR | mode, .links = 1, .major = major, .minor = minor });
 }
 
 int vm_cpio_end(struct vm_cpio *c)
 {
-    return add(c, &(struct entry){ .path = "TRAILER!!!", .links = 1 });
+    return entry_add(c, &(struct entry){ .path = "TRAILER!!!", .links = 1 });
 }

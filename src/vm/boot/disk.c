@@ -54,7 +54,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return n < 0 ? -errno : -EIO; /* it became shorter meanwhile */
+            return n < 0 ? -errno : -EIO; /* the file shrank meanwhile */
     }
     return 0;
 }

@@ -17,7 +17,7 @@
 #include "vm/boot/cpio.h"
 #include "vm/boot/module.h"
 
-#define LAYOUT    "1" /* changes with what the agent expects to find */
+#define LAYOUT    "1" /* change it with what the agent expects to find */
 #define ORDER_MAX 16384
 
 extern const unsigned char guest_blob[]; /* the agent; made by tools/embed.py */

@@ -15,7 +15,7 @@
 #include "os/mount.h"
 #include "os/program.h"
 
-#define META        "linux-image-cloud-amd64" /* names the package of the newest kernel as its dependency */
+#define META        "linux-image-cloud-amd64" /* the metapackage that depends on the newest kernel's package */
 #define IMAGE       "vmlinuz-"
 #define FLAVOUR     "-cloud-amd64"
 #define SHOW_MAX    (256u << 10)
@@ -97,7 +97,7 @@ static int choose_path(const char *path, struct vm_kernel *ret, struct err *err)
     ret->where = realpath(path, NULL);
     if (!ret->where)
         return err_sys(err, -errno, "the kernel %s", path);
-    if (ret->kind == VM_KERNEL_FOLDER) { /* it changes with the kernel in it */
+    if (ret->kind == VM_KERNEL_FOLDER) { /* its identity must change with the kernel in it */
         CLEANUP(close_fd_p) int tree = open(ret->where, O_PATH | O_DIRECTORY | O_CLOEXEC);
         CLEANUP(free_p) char *image = tree < 0 ? NULL : newest_image(tree, "");
         if (!image || fstatat(tree, image, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -127,7 +127,7 @@ static bool choose_installed(struct vm_kernel *ret)
     return true;
 }
 
-/* "Depends: linux-image-6.1.0-54-cloud-amd64 (= 6.1.190-1)" of what apt-cache prints. */
+/* Parses "Depends: linux-image-6.1.0-54-cloud-amd64 (= 6.1.190-1)" in the output of apt-cache. */
 static char *parse_dependency(const char *text)
 {
     static const char field[] = "\nDepends:", prefix[] = "linux-image-";
@@ -220,7 +220,7 @@ static int unpack_deb(struct vm_kernel *k, const char *deb, int work, struct err
     return k->tree < 0 ? err_sys(err, -errno, "open what %s holds", deb) : take_folder(k, k->tree, err);
 }
 
-/* The one package in the folder: its file name has the version in a form that only apt knows. */
+/* Finds the one package in the folder: its file name has the version in a form that only apt knows. */
 static char *find_deb(int work)
 {
     char *found = NULL;
@@ -239,7 +239,7 @@ static char *find_deb(int work)
 
 static int fetch_deb(struct vm_kernel *k, int work, struct err *err)
 {
-    /* As root apt would fetch as another user, who cannot write into our folder. */
+    /* As root, apt would download as another user, who cannot write into our folder. */
     const char *const argv[] = { "apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", k->where, NULL };
     const struct program_call call = {
         .argv = argv, .package = "apt", .cwd = work, .fd = NO_FD, .limit_ms = FETCH_MS, .kept = apt_environment
@@ -257,13 +257,13 @@ static int take_file(struct vm_kernel *k, struct err *err)
     k->image = open(k->where, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (k->image < 0)
         return err_sys(err, -errno, "open the kernel %s", k->where);
-    /* DIR/boot/vmlinuz has its modules in DIR/lib/modules. */
+    /* The modules of DIR/boot/vmlinuz are in DIR/lib/modules. */
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(folder, '/');
         if (slash)
             *slash = '\0';
     }
-    k->tree = open(*folder ? folder : "/", O_PATH | O_DIRECTORY | O_CLOEXEC); /* without it: those below / */
+    k->tree = open(*folder ? folder : "/", O_PATH | O_DIRECTORY | O_CLOEXEC); /* no folder: the modules are below / */
     return 0;
 }
 

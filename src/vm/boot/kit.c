@@ -1,3 +1,15 @@
+/* Theory of operation. The kit is the folder DATA/vm/kit (kit.h). `iii vm setup` writes it, servers read it, and both
+ * may run at once. So a file or folder is built under a temporary name (NEW…) and renamed when it is complete.
+ * facts.json names the kernel folder that counts and is written last: a setup that is killed leaves the former kit
+ * intact.
+ *
+ * Making: choose a kernel; if facts.json has the same identity and all files are there, nothing is done. Otherwise
+ * fetch and unpack the kernel and its modules in a work folder, name the folder by the digest of its contents, write
+ * the initramfs and facts.json, and sweep. The sweep keeps the former kernel and the last few initramfs files, which a
+ * running server may still use, and removes leftovers of killed runs.
+ *
+ * Opening never changes the kernel. It rebuilds only the initramfs, when this binary's agent or filter differs from
+ * the one that the kit was made with. */
 #include "vm/boot/kit.h"
 
 #include <dirent.h>
@@ -23,12 +35,12 @@
 #define FACTS          "facts.json"
 #define FACTS_MAX      65536
 #define LOCK           "lock"
-#define NEW            "new-" /* what is being made; a remainder is swept by the next run */
+#define NEW            "new-" /* being made; the next run sweeps leftovers */
 #define INITRAMFS      "initramfs-"
 #define INITRAMFS_KEPT 4
 #define SWEEP_MAX      64
-#define KEY_LEN        16 /* of the kernel's folder and of the initramfs's name */
-#define WAY_OUT        "run `iii vm setup`"
+#define KEY_LEN        16 /* of the kernel folder's and the initramfs's names */
+#define RUN_SETUP      "run `iii vm setup`"
 
 /* --- files of the kit --- */
 
@@ -47,7 +59,7 @@ static int open_kit(const char *data_dir, bool is_made, struct err *err)
     return kit < 0 ? err_sys(err, kit, "open %s/" VM_KIT_FOLDER, data_dir) : kit;
 }
 
-/* A file that appears whole or not at all. Returns it open; commit_file() gives it its name. */
+/* Opens a temporary file. commit_file() renames it, so that the file appears complete or not at all. */
 static int begin_file(int kit, char temporary[32])
 {
     uint8_t random[8];
@@ -74,7 +86,7 @@ static json_t *read_facts(int kit, struct err *err)
     CLEANUP(close_fd_p) int fd = mount_open_beneath(kit, FACTS, O_RDONLY | O_NONBLOCK, 0);
     ssize_t n = fd < 0 ? fd : read(fd, text, FACTS_MAX - 1);
     if (n < 0 || json_read(text, (size_t)n, &facts, NULL) < 0) {
-        (void)err_set(err, ERR_UNSUPPORTED, 0, "there is no kernel for microVMs yet: " WAY_OUT);
+        (void)err_set(err, ERR_UNSUPPORTED, 0, "there is no kernel for microVMs yet: " RUN_SETUP);
         return NULL;
     }
     return facts;
@@ -102,7 +114,7 @@ static int open_modules(int kit, const char *kernel, struct err *err)
     char path[64];
     (void)snprintf(path, sizeof(path), "%s/modules", kernel);
     int fd = mount_open_beneath(kit, path, O_RDONLY | O_DIRECTORY, 0);
-    return fd < 0 ? err_set(err, ERR_UNSUPPORTED, -fd, "the modules of the kernel for microVMs: " WAY_OUT) : fd;
+    return fd < 0 ? err_set(err, ERR_UNSUPPORTED, -fd, "the modules of the kernel for microVMs: " RUN_SETUP) : fd;
 }
 
 static int make_initramfs(int kit, const char *kernel, const char *name, struct err *err)
@@ -132,7 +144,7 @@ static int64_t size_of(int kit, const char *path)
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : -1;
 }
 
-/* A setting that names another kernel than the one the kit was made from. */
+/* Checks that the setting names the kernel that the kit was made from. */
 static int check_setting(const json_t *facts, const char *setting, struct err *err)
 {
     const char *where = json_get_str(facts, "where", "");
@@ -141,7 +153,7 @@ static int check_setting(const json_t *facts, const char *setting, struct err *e
     CLEANUP(free_p) char *real = realpath(setting, NULL);
     if (real && strcmp(real, where) == 0)
         return 0;
-    return err_set(err, ERR_UNSUPPORTED, 0, "III_VM_KERNEL is %s, but the kit was made from %s: " WAY_OUT, setting,
+    return err_set(err, ERR_UNSUPPORTED, 0, "III_VM_KERNEL is %s, but the kit was made from %s: " RUN_SETUP, setting,
                    where);
 }
 
@@ -155,8 +167,8 @@ static int open_files(int kit, const char *data_dir, const json_t *facts, struct
     (void)snprintf(path, sizeof(path), "%s/vmlinux", kernel);
     ret->kernel_bytes = is_key(kernel) ? size_of(kit, path) : -1;
     if (ret->kernel_bytes <= 0)
-        return err_set(err, ERR_UNSUPPORTED, 0, "the kernel for microVMs is missing in %s/" VM_KIT_FOLDER ": " WAY_OUT,
-                       data_dir);
+        return err_set(err, ERR_UNSUPPORTED, 0,
+                       "the kernel for microVMs is missing in %s/" VM_KIT_FOLDER ": " RUN_SETUP, data_dir);
     ret->kernel = xasprintf("%s/" VM_KIT_FOLDER "/%s", data_dir, path);
     (void)snprintf(path, sizeof(path), INITRAMFS "%.*s", KEY_LEN, key);
     if (size_of(kit, path) <= 0 && (r = make_initramfs(kit, kernel, path, err)) < 0)
@@ -201,7 +213,7 @@ void vm_kit_done(struct vm_kit *k)
 
 struct making {
     int kit, work; /* work: kit/new-… */
-    char name[32]; /* of work */
+    char name[32]; /* name of the folder `work` */
     vm_kernel_say_fn *say;
     void *arg;
     char kernel[VM_DIGEST_HEX];
@@ -223,7 +235,7 @@ static int begin_work(struct making *m, struct err *err)
     return 0;
 }
 
-/* What the kernel says about itself, "Linux version 6.1.0-54-cloud-amd64 (…": also an ELF file has that. */
+/* Finds "Linux version 6.1.0-54-cloud-amd64 (…" in the kernel, which an ELF file contains as well. */
 static void find_version(int elf, char ret[64])
 {
     static const char mark[] = "Linux version ";
@@ -278,7 +290,7 @@ static int take_modules(struct making *m, const struct vm_kernel *k, struct vm_d
     return order < 0 || vm_digest_file(sum, order) < 0 ? err_sys(err, -errno, "read the order of the modules") : 0;
 }
 
-static int take_all(struct making *m, struct vm_kernel *k, struct err *err)
+static int kit_fill(struct making *m, struct vm_kernel *k, struct err *err)
 {
     CLEANUP(close_fd_p) int fetch = openat(m->work, "fetch", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct vm_digest sum;
@@ -297,7 +309,7 @@ static int take_all(struct making *m, struct vm_kernel *k, struct err *err)
         return r;
     if (renameat(m->work, "kit", m->kit, m->kernel) == 0)
         return 0;
-    /* One of that name is there, and something is wrong with it: it goes with the folder we work in. */
+    /* A damaged folder of that name exists: swap them, so that it is removed with our work folder. */
     if ((errno != EEXIST && errno != ENOTEMPTY) || renameat2(m->work, "kit", m->kit, m->kernel, RENAME_EXCHANGE) < 0)
         return err_sys(err, -errno, "name the folder of the kernel");
     return 0;
@@ -314,9 +326,9 @@ static int by_age(const void *a, const void *b)
     return (x->made_ns < y->made_ns) - (x->made_ns > y->made_ns); /* newest first */
 }
 
-/* A server that runs may use what an earlier setup made: the kernel before this one stays, and the last few first
- * roots. Everything else goes, remains of a run that was killed too. */
-static void sweep(int kit, const char *kernel, const char *former)
+/* A running server may use what an earlier setup made: keep the former kernel and the last few initramfs files.
+ * Remove everything else, including leftovers of a killed run. */
+static void kit_sweep(int kit, const char *kernel, const char *former)
 {
     struct initramfs found[SWEEP_MAX];
     size_t n = 0;
@@ -328,7 +340,7 @@ static void sweep(int kit, const char *kernel, const char *former)
     for (const struct dirent *e; (e = readdir(d));) {
         bool is_old = is_key(e->d_name) && strcmp(e->d_name, kernel) != 0 && strcmp(e->d_name, former) != 0;
         if (is_old || strncmp(e->d_name, NEW, strlen(NEW)) == 0)
-            (void)tree_remove(kit, e->d_name, NULL); /* tried again by the next run */
+            (void)tree_remove(kit, e->d_name, NULL); /* the next run tries again */
         if (strncmp(e->d_name, INITRAMFS, strlen(INITRAMFS)) == 0 && strlen(e->d_name) < sizeof(found[0].name) &&
             n < SWEEP_MAX && fstatat(kit, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
             memcpy(found[n].name, e->d_name, strlen(e->d_name) + 1);
@@ -338,14 +350,14 @@ static void sweep(int kit, const char *kernel, const char *former)
     (void)closedir(d); /* read only */
     qsort(found, n, sizeof(*found), by_age);
     for (size_t i = INITRAMFS_KEPT; i < n; i++)
-        (void)unlinkat(kit, found[i].name, 0); /* the same */
+        (void)unlinkat(kit, found[i].name, 0); /* the next run tries again */
 }
 
-static int make(struct making *m, struct vm_kernel *k, struct err *err)
+static int kit_build(struct making *m, struct vm_kernel *k, struct err *err)
 {
     int r = begin_work(m, err);
     if (r >= 0)
-        r = take_all(m, k, err);
+        r = kit_fill(m, k, err);
     if (r < 0)
         return r;
     JSON_OWNED facts = json_pack("{s:s, s:s, s:s, s:s}", "kernel", m->kernel, "version", m->version, "where", k->where,
@@ -377,12 +389,12 @@ int vm_kit_make(const char *data_dir, const char *setting, vm_kernel_say_fn *say
         return 0;
     }
     m.kit = kit;
-    r = make(&m, &k, err);
+    r = kit_build(&m, &k, err);
     close_fd_p(&m.work);
     if (*m.name)
-        (void)tree_remove(kit, m.name, NULL); /* a remainder is swept by the next run */
+        (void)tree_remove(kit, m.name, NULL); /* the next run sweeps leftovers */
     if (r >= 0)
-        sweep(kit, m.kernel, json_get_str(facts, "kernel", ""));
+        kit_sweep(kit, m.kernel, json_get_str(facts, "kernel", ""));
     *ret_is_new = true;
     return r;
 }

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Two blocks: the superblock and the root's inode, and the root's two entries. What is not named is zero: no feature,
- * no checksum, no extended attribute. */
+/* Two blocks: the superblock with the root's inode, and the root's two entries. Every field that is not set is zero:
+ * no feature, no checksum, no extended attribute. */
 #define BLOCK_BITS 12
 #define BLOCK      (1u << BLOCK_BITS)
 #define SUPER_AT   1024u
@@ -27,7 +27,7 @@ struct __attribute__((packed)) super {
     uint8_t rest[80];
 };
 
-struct __attribute__((packed)) inode { /* the compact form, with its data in blocks of their own */
+struct __attribute__((packed)) inode { /* the compact form, with its data in separate blocks */
     uint16_t format, xattr_count, mode, links;
     uint32_t size, reserved, block, number;
     uint16_t uid, gid;

@@ -20,19 +20,19 @@
 
 #define DEPTH_MAX   12
 #define FILES_MAX   20000 /* a full Debian kernel has about 4,500 */
-#define CHAIN_MAX   32    /* modules that need each other */
+#define CHAIN_MAX   32    /* length of a dependency chain */
 #define BUILTIN_MAX (1u << 20)
 #define NAME_LEN    64
 #define SECTION_MAX 512
 
 static const struct {
     const char *name;
-    bool is_optional; /* without it a guest starts, and lacks what the comment says */
+    bool is_optional; /* a guest boots without it, but lacks what the comment says */
 } wanted[] = {
     { "virtio_mmio", false },
     { "virtio_console", false },
     { "virtio_blk", false },
-    { "crc32c_generic", true }, /* only where it is not built in: ext4 asks for it by name */
+    { "crc32c_generic", true }, /* only where it is not built in: ext4 requests it by name */
     { "erofs", false },
     { "ext4", false },
     { "overlay", false },
@@ -52,7 +52,8 @@ struct search {
     size_t n_files;
 };
 
-/* "virtio-rng.ko.xz" -> "virtio_rng": file names and module names differ in that. False: no module. */
+/* "virtio-rng.ko.xz" -> "virtio_rng": file names have dashes where module names have underscores. False: not a
+ * module. */
 static bool module_name(const char *file, char ret[NAME_LEN])
 {
     static const char *const ends[] = { ".ko", ".ko.xz", ".ko.zst", ".ko.gz" };
@@ -69,7 +70,7 @@ static bool module_name(const char *file, char ret[NAME_LEN])
     return false;
 }
 
-/* --- what there is --- */
+/* --- finding modules --- */
 
 static int note_folder(struct search *s, const char *path, int depth, struct err *err);
 
@@ -121,7 +122,7 @@ static int read_file(int at, const char *path, size_t max, struct buf *ret, stru
     return 0;
 }
 
-/* modules.builtin: one path on each line. A folder without the list has nothing built in that we know of. */
+/* modules.builtin: one path on each line. Without the file nothing is known to be built in. */
 static int note_builtin(struct search *s, struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT(0);
@@ -150,7 +151,7 @@ static const char *find_word(const char *text, size_t len, const char *key)
     for (size_t at = 0; at < len;) {
         size_t n = strnlen(text + at, len - at);
         if (n == len - at)
-            return NULL; /* not ended */
+            return NULL; /* not terminated */
         if (n >= key_len && memcmp(text + at, key, key_len) == 0)
             return text + at + key_len;
         at += n + 1;
@@ -194,9 +195,9 @@ int vm_module_depends(const uint8_t *data, size_t len, char *ret, size_t size, s
     return err_set(err, ERR_INVALID, 0, "it has no .modinfo section");
 }
 
-/* --- taking them --- */
+/* --- collecting them --- */
 
-/* The module as plain ELF, through a memory file when it is packed. */
+/* Reads the module as plain ELF, through a memfd when it is compressed. */
 static int read_module(const struct search *s, const char *path, struct buf *ret, struct err *err)
 {
     CLEANUP(buf_done) struct buf packed = BUF_INIT(0);
@@ -235,7 +236,7 @@ static int keep_module(struct search *s, const char *name, const struct buf *dat
     return 0;
 }
 
-static int take(struct search *s, const char *name, int depth, struct err *err)
+static int module_take(struct search *s, const char *name, int depth, struct err *err)
 {
     char depends[1024];
     const char *path = map_get(s->paths, name);
@@ -246,7 +247,7 @@ static int take(struct search *s, const char *name, int depth, struct err *err)
         return err_set(err, ERR_NOT_FOUND, 0, "the kernel has no module %s", name);
     if (depth > CHAIN_MAX)
         return err_set(err, ERR_INVALID, 0, "module %s: more than %d need each other", name, CHAIN_MAX);
-    map_set(s->taken, name, s); /* before its dependencies: a circle ends here */
+    map_set(s->taken, name, s); /* before its dependencies: this ends a cycle */
     int r = read_module(s, path, &data, err);
     if (r < 0)
         return r;
@@ -257,18 +258,18 @@ static int take(struct search *s, const char *name, int depth, struct err *err)
         if (*other) {
             for (char *p = other; *p; p++)
                 *p = *p == '-' ? '_' : *p;
-            if ((r = take(s, other, depth + 1, err)) < 0)
+            if ((r = module_take(s, other, depth + 1, err)) < 0)
                 return err_wrap(err, r, "module %s", name);
         }
     return keep_module(s, name, &data, err);
 }
 
-static int take_all(struct search *s, struct err *err)
+static int module_take_wanted(struct search *s, struct err *err)
 {
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
         if (wanted[i].is_optional && !map_get(s->paths, wanted[i].name))
             continue;
-        int r = take(s, wanted[i].name, 0, err);
+        int r = module_take(s, wanted[i].name, 0, err);
         if (r < 0)
             return r;
     }
@@ -287,7 +288,7 @@ int vm_module_collect(int from, int to, struct err *err)
     if (r >= 0)
         r = note_builtin(&s, err);
     if (r >= 0)
-        r = take_all(&s, err);
+        r = module_take_wanted(&s, err);
     for (struct map_iter it = map_iter(s.paths); map_next(&it);)
         free(it.value);
     (void)map_free(s.paths);

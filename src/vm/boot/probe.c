@@ -1,3 +1,13 @@
+/* Theory of operation. A probe boots one guest from the kit under QEMU with empty drives in memory files, and waits for
+ * the agent's reply to a handshake. With KVM first, when the CPU and /dev/kvm look usable; else, or when that fails,
+ * emulated.
+ *
+ * `struct guest` owns the VMM process and our ends of its sockets; guest_done() kills and reaps it on every path, and
+ * the VMM dies with its parent (PR_SET_PDEATHSIG). The last bytes of the console explain a failure.
+ *
+ * The result is written to probe.json in the kit with the host's boot id and the kit's key: a result of another boot
+ * or kit is ignored. Root never follows names in a folder of another user: it first becomes the owner of the kit
+ * (vm_probe_become_owner), and permanently so when a server asks (vm_probe_confine). */
 #include "vm/boot/probe.h"
 
 #include <errno.h>
@@ -33,23 +43,23 @@
 
 #define VMM         "qemu-system-x86_64"
 #define MEMORY      "256M"
-#define KVM_MS      20000 /* a real one takes less than one second */
+#define KVM_MS      20000 /* a working one takes less than one second */
 #define TCG_MS      120000
 #define CONSOLE_MAX 4096 /* bytes of the console that are kept: the last ones */
 #define FILE_NAME   "probe.json"
 
-enum { FD_BASE = 3, FD_DISK, FD_AGENT, FD_CONSOLE, FD_END }; /* as the monitor sees them */
+enum { FD_BASE = 3, FD_DISK, FD_AGENT, FD_CONSOLE, FD_END }; /* as the VMM sees them */
 
 #define DRIVE(name, set, is_readonly)                                                                        \
     "driver=raw,node-name=" name ",read-only=" is_readonly ",file.driver=file,file.filename=/dev/fdset/" set \
     ",file.locking=off,file.read-only=" is_readonly
 static const char base_drive[] = DRIVE("base", "1", "on"), disk_drive[] = DRIVE("disk", "2", "off");
 
-/* --- what the host says --- */
+/* --- what the host supports --- */
 
 static bool has_cpu_flag(void)
 {
-    char line[4096]; /* flags are one line of about 1,500 bytes */
+    char line[4096]; /* the flags are one line of about 1,500 bytes */
     bool is_found = false;
     FILE *f = fopen("/proc/cpuinfo", "re");
     while (f && !is_found && fgets(line, sizeof(line), f))
@@ -59,7 +69,7 @@ static bool has_cpu_flag(void)
     return is_found;
 }
 
-/* Monitors that root starts are users without a name: they get at it by its group, or like everybody. */
+/* A VMM that root starts runs as an unnamed user: it needs access by the device's group or by "others". */
 static bool is_for_root_only(int kvm)
 {
     struct stat st;
@@ -91,7 +101,7 @@ bool vm_probe_may_kvm(char *why, size_t size)
 
 struct guest {
     int base, disk;           /* memory files */
-    int agent[2], console[2]; /* ours is the first of each */
+    int agent[2], console[2]; /* ours is the first of each pair */
     int pidfd;
     pid_t pid;
     char said[CONSOLE_MAX + 1];
@@ -101,15 +111,15 @@ struct guest {
 static void guest_done(struct guest *g)
 {
     if (g->pid > 0) {
-        (void)proc_signal(g->pidfd, SIGKILL); /* gone already is fine */
-        (void)waitpid(g->pid, NULL, 0);       /* ours, and killed */
+        (void)proc_signal(g->pidfd, SIGKILL); /* already gone is fine */
+        (void)waitpid(g->pid, NULL, 0);       /* our child, and killed */
     }
     const int fds[] = { g->base, g->disk, g->agent[0], g->agent[1], g->console[0], g->console[1], g->pidfd };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         close_fd_p(&fds[i]);
 }
 
-/* The monitor opens a drive as the descriptor is open: one to read from must not be writable. */
+/* QEMU opens a drive in the mode of its descriptor: a read-only drive needs a read-only descriptor. */
 static int open_to_read(int fd)
 {
     char path[32];
@@ -125,7 +135,7 @@ static int make_drives(struct guest *g, struct err *err)
     if (g->base < 0 || g->disk < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, g->agent) < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, g->console) < 0)
         return err_sys(err, -errno, "make the drives of a guest");
-    int r = mkerofs_empty(base); /* the kernel's and the agent's part is what is tried */
+    int r = mkerofs_empty(base); /* the probe tests the kernel and the agent, so an empty root is enough */
     return r < 0 ? err_sys(err, r, "make the drives of a guest") : vm_disk_make(g->disk, VM_DISK_MB_MIN, err);
 }
 
@@ -187,11 +197,11 @@ __attribute__((noreturn)) static void become_vmm(struct guest *g, const char *pa
     const int wanted[] = { g->base, g->disk, g->agent[1], g->console[1] };
     int high[FD_END - FD_BASE], null = open("/dev/null", O_RDWR | O_CLOEXEC);
     static char *const envp[] = { NULL };
-    for (int i = 0; i < FD_END - FD_BASE; i++) /* above those that are about to be taken */
+    for (int i = 0; i < FD_END - FD_BASE; i++) /* above the numbers that dup2() below takes */
         if ((high[i] = fcntl(wanted[i], F_DUPFD_CLOEXEC, 16)) < 0)
             _exit(126);
-    (void)setsid();                            /* a key pressed in our terminal is not for it */
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0); /* it ends with us */
+    (void)setsid();                            /* a key pressed in our terminal must not signal it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0); /* it dies with us */
     int r = null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(high[FD_CONSOLE - FD_BASE], 2) < 0 ? -1 : 0;
     for (int i = 0; r == 0 && i < FD_END - FD_BASE; i++)
         r = dup2(high[i], FD_BASE + i) < 0 ? -1 : 0;
@@ -201,8 +211,8 @@ __attribute__((noreturn)) static void become_vmm(struct guest *g, const char *pa
     _exit(127);
 }
 
-/* What the monitor complains about and what the kernel prints, the last bytes of it. */
-static void hear(struct guest *g)
+/* Reads what the VMM and the kernel print and keeps the last bytes. */
+static void console_read(struct guest *g)
 {
     char chunk[CONSOLE_MAX];
     ssize_t n = recv(g->console[0], chunk, sizeof(chunk), MSG_DONTWAIT);
@@ -211,18 +221,18 @@ static void hear(struct guest *g)
     size_t over = g->n_said + (size_t)n > CONSOLE_MAX ? g->n_said + (size_t)n - CONSOLE_MAX : 0;
     memmove(g->said, g->said + over, g->n_said - over);
     g->n_said -= over;
-    for (ssize_t i = 0; i < n; i++) { /* a guest's bytes do not reach a terminal */
+    for (ssize_t i = 0; i < n; i++) { /* bytes of a guest must not reach a terminal */
         unsigned char c = (unsigned char)chunk[i];
         g->said[g->n_said++] = c >= ' ' && c < 127 ? (char)c : ' ';
     }
     g->said[g->n_said] = '\0';
 }
 
-/* From the agent's or the kernel's own complaint on, else the end. */
-static const char *last_words(struct guest *g)
+/* The console text from the agent's or the kernel's error message on, else its end. */
+static const char *console_tail(struct guest *g)
 {
     static const char *const marks[] = { "iii-guest: ", "Kernel panic" };
-    size_t shown = 200; /* of struct err's message */
+    size_t shown = 200; /* what fits into struct err's message */
     char *text = g->said + (g->n_said > shown ? g->n_said - shown : 0);
     for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
         char *at = strstr(g->said, marks[i]);
@@ -234,7 +244,7 @@ static const char *last_words(struct guest *g)
     return *text ? text : "nothing";
 }
 
-/* The reply may have anything before it: see os/vm_handshake.h. */
+/* Any bytes may precede the reply: see os/vm_handshake.h. */
 static int find_reply(struct buf *in, uint64_t nonce, struct err *err)
 {
     struct vm_handshake_reply reply;
@@ -250,7 +260,7 @@ static int find_reply(struct buf *in, uint64_t nonce, struct err *err)
     return 1;
 }
 
-static int handshake(const struct guest *g, uint64_t *ret_nonce)
+static int guest_send_handshake(const struct guest *g, uint64_t *ret_nonce)
 {
     struct vm_handshake handshake = {
         .version = VM_HANDSHAKE_VERSION, .what = VM_HANDSHAKE_ENTER, .nofile = 1024, .shm_mb = 8
@@ -276,10 +286,10 @@ static int await_reply(struct guest *g, uint64_t nonce, int64_t limit_ms, struct
         int64_t left = (until - clock_mono_us()) / 1000;
         if (left <= 0)
             return err_set(err, ERR_TIMEOUT, 0, "the guest did not answer in %lld s; its console: %s",
-                           (long long)limit_ms / 1000, last_words(g));
+                           (long long)limit_ms / 1000, console_tail(g));
         if (poll(fds, 3, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR)
             return err_sys(err, -errno, "wait for a guest");
-        hear(g);
+        console_read(g);
         ssize_t n = fds[1].revents ? recv(g->agent[0], chunk, sizeof(chunk), MSG_DONTWAIT) : 0;
         int r = n > 0 ? buf_add(&in, chunk, (size_t)n) : 0;
         r = r < 0 ? err_set(err, ERR_UPSTREAM, EBADMSG, "the guest's agent does not answer but sends other bytes")
@@ -287,7 +297,7 @@ static int await_reply(struct guest *g, uint64_t nonce, int64_t limit_ms, struct
         if (r != 0)
             return r < 0 ? r : 0;
         if (fds[0].revents)
-            return err_set(err, ERR_UPSTREAM, 0, "the VM stopped; its console: %s", last_words(g));
+            return err_set(err, ERR_UPSTREAM, 0, "the VM stopped; its console: %s", console_tail(g));
     }
 }
 
@@ -311,8 +321,8 @@ int vm_probe_boot(const struct vm_kit *k, bool is_kvm, int64_t limit_ms, int64_t
     if (g.pid < 0)
         return err_sys(err, (int)g.pid, "start %s", path);
     (void)close(steal_fd(&g.agent[1]));
-    (void)close(steal_fd(&g.console[1])); /* both the monitor's */
-    if ((r = handshake(&g, &nonce)) < 0)
+    (void)close(steal_fd(&g.console[1])); /* both are the VMM's */
+    if ((r = guest_send_handshake(&g, &nonce)) < 0)
         return err_sys(err, r, "connect to a guest");
     if ((r = await_reply(&g, nonce, limit_ms, err)) < 0)
         return r;
@@ -320,16 +330,16 @@ int vm_probe_boot(const struct vm_kit *k, bool is_kvm, int64_t limit_ms, int64_t
     return 0;
 }
 
-/* --- whose it is --- */
+/* --- the owner of the kit --- */
 
-/* The group that may use KVM; (gid_t)-1: none but root. */
+/* The group that may use KVM; (gid_t)-1: only root. */
 static gid_t kvm_group(void)
 {
     struct stat st;
     return stat("/dev/kvm", &st) == 0 && (st.st_mode & 0060) == 0060 && st.st_gid ? st.st_gid : (gid_t)-1;
 }
 
-/* False: there is no folder yet. */
+/* False: the folder does not exist yet. */
 static bool find_owner(const char *data_dir, struct confine_who *ret)
 {
     struct stat st;
@@ -362,12 +372,12 @@ int vm_probe_confine(const char *data_dir, struct err *err)
     if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
         return err_sys(err, -errno, "leave the host's network");
     int r = confine_identity(&who, 0, err);
-    if (r >= 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0) /* descriptors are opened again, by /proc/self */
+    if (r >= 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0) /* needed to reopen descriptors by /proc/self */
         r = err_sys(err, -errno, "look at itself");
     return r;
 }
 
-/* --- what was found --- */
+/* --- the result --- */
 
 static void read_boot_id(char ret[64])
 {
@@ -405,7 +415,7 @@ bool vm_probe_known(const char *data_dir, const struct vm_kit *k, struct vm_prob
     return true;
 }
 
-static int keep(const char *data_dir, const struct vm_kit *k, const struct vm_probe *p)
+static int probe_save(const char *data_dir, const struct vm_kit *k, const struct vm_probe *p)
 {
     char boot[64];
     static const char temporary[] = "new-probe";
@@ -417,7 +427,7 @@ static int keep(const char *data_dir, const struct vm_kit *k, const struct vm_pr
     CLEANUP(close_fd_p) int kit = open_kit(data_dir);
     if (kit < 0 || !text)
         return kit < 0 ? kit : -EINVAL;
-    (void)unlinkat(kit, temporary, 0); /* of a run that was killed */
+    (void)unlinkat(kit, temporary, 0); /* left by a killed run */
     CLEANUP(close_fd_p) int fd = openat(kit, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 || write(fd, text, len) != (ssize_t)len || renameat(kit, temporary, kit, FILE_NAME) < 0)
         return -errno;
@@ -438,7 +448,7 @@ int vm_probe_refresh(const char *data_dir, const struct vm_kit *k, struct err *e
 {
     struct vm_probe p = { 0 };
     try_kvm(k, &p);
-    int r = keep(data_dir, k, &p);
+    int r = probe_save(data_dir, k, &p);
     return r < 0 ? err_sys(err, r, "keep what the probe found in " VM_KIT_FOLDER) : 0;
 }
 
@@ -447,7 +457,7 @@ int vm_probe_run(const char *data_dir, const struct vm_kit *k, struct vm_probe *
     struct vm_probe p = { 0 };
     try_kvm(k, &p);
     int r = p.is_kvm ? 0 : vm_probe_boot(k, false, TCG_MS, &p.boot_ms, err);
-    if (r >= 0 && (r = keep(data_dir, k, &p)) < 0)
+    if (r >= 0 && (r = probe_save(data_dir, k, &p)) < 0)
         return err_sys(err, r, "keep what the probe found in " VM_KIT_FOLDER);
     if (r >= 0)
         *ret = p;

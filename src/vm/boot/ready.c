@@ -1,8 +1,7 @@
-/* Theory of operation. Whether the CPU's virtualization is real is found out by a boot, and what was found is kept in
- * the kit (probe.h). A host that was booted again, or a kit that was made anew, has to be asked once more: the tool
- * does that as soon as a server begins (VM_TOOL_WIRE_PROBE), and whoever wants a machine meanwhile waits for the
- * answer, since what is booted or restored one way cannot go on the other way. Monitors that cannot emulate are not
- * asked: their first machine says it. */
+/* Theory of operation. Whether KVM works is found out by a boot, and the result is kept in the kit (probe.h). After
+ * a reboot of the host or a change of the kit the tool repeats the probe as soon as a server starts
+ * (VM_TOOL_WIRE_PROBE). Whoever wants a VM meanwhile waits for the result, because a VM saved with KVM cannot be
+ * restored without, and vice versa. VMMs that cannot emulate are not probed: their first VM reports the error. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,8 +27,8 @@ static void run_waits(struct vm *vm)
     }
 }
 
-/* False: nobody knows. */
-static bool take(struct vm *vm)
+/* Loads the result. False: it is not known. */
+static bool probe_load(struct vm *vm)
 {
     struct vm_probe found = { 0 };
     bool is_known = vm_probe_known(vm->data_dir, &vm->kit, &found);
@@ -43,9 +42,9 @@ static void on_probed(void *arg, const struct vm_tool_wire_reply *reply, const i
 {
     struct vm *vm = arg;
     (void)reply;
-    (void)fds; /* it has none */
+    (void)fds; /* the reply carries none */
     vm->is_probing = false;
-    if (!take(vm))
+    if (!probe_load(vm))
         (void)snprintf(vm->slow_why, sizeof(vm->slow_why), "cannot determine whether KVM works: %.180s",
                        err ? err->msg : "the kit has changed");
     if (!vm->is_ending)
@@ -66,7 +65,7 @@ int vm_ready_open(struct vm *vm, struct err *err)
     vm_compat_host(vm->cpu);
     vm->site.kernel = vm->kit.kernel;
     vm->site.initramfs = vm->kit.initramfs;
-    if (take(vm))
+    if (probe_load(vm))
         return 0;
     if (vm->site.vmm->has_vsock) {
         (void)vm_probe_may_kvm(vm->slow_why, sizeof(vm->slow_why));

@@ -22,7 +22,7 @@ static const struct {
                { "mkfs.erofs", "erofs-utils" },
                { "mkfs.ext4", "e2fsprogs" } };
 
-static void say(void *arg, const char *text)
+static void print_progress(void *arg, const char *text)
 {
     if (!*(const bool *)arg)
         (void)fprintf(stderr, "%s\n", text);
@@ -33,7 +33,7 @@ static int print_json(const json_t *doc)
     return json_dumpf(doc, stdout, JSON_INDENT(2)) < 0 || putchar('\n') == EOF || fflush(stdout) == EOF;
 }
 
-static int fail(bool is_json, const struct err *err)
+static int print_failure(bool is_json, const struct err *err)
 {
     if (is_json) {
         JSON_OWNED doc = json_pack("{s:b, s:s, s:s}", "ok", 0, "error", err->msg, "code", err_name(err->code));
@@ -85,11 +85,12 @@ static int check_host(struct err *err)
     return missing.len ? err_set(err, ERR_UNSUPPORTED, 0, "packages are missing: %s", buf_text(&missing)) : 0;
 }
 
-static int probe(const char *data_dir, const struct vm_kit *k, bool is_quiet, struct vm_probe *ret, struct err *err)
+static int probe_once(const char *data_dir, const struct vm_kit *k, bool is_quiet, struct vm_probe *ret,
+                      struct err *err)
 {
     if (vm_probe_known(data_dir, k, ret))
         return 0;
-    say(&is_quiet, "booting a guest to check it");
+    print_progress(&is_quiet, "booting a guest to check it");
     return vm_probe_run(data_dir, k, ret, err);
 }
 
@@ -103,13 +104,13 @@ int vm_setup_run(const char *data_dir, const char *kernel, bool is_json)
     if (r >= 0)
         r = vm_probe_become_owner(data_dir, &err);
     if (r >= 0)
-        r = vm_kit_make(data_dir, kernel, say, &is_json, &is_new, &err);
+        r = vm_kit_make(data_dir, kernel, print_progress, &is_json, &is_new, &err);
     if (r >= 0)
         r = vm_kit_open(data_dir, kernel, &k, &err);
     if (r >= 0)
-        r = probe(data_dir, &k, is_json, &p, &err);
+        r = probe_once(data_dir, &k, is_json, &p, &err);
     if (r < 0)
-        return fail(is_json, &err);
+        return print_failure(is_json, &err);
     JSON_OWNED doc = kit_json(&k, &p);
     (void)json_object_set_new(doc, "made", json_boolean(is_new));
     if (is_json)
@@ -122,7 +123,8 @@ int vm_setup_run(const char *data_dir, const char *kernel, bool is_json)
 int vm_setup_status(const char *data_dir, const char *jailer, bool is_json)
 {
     char jail[512];
-    (void)vm_jailer_say(jailer, jail, sizeof(jail)); /* as who we are now; what it lacks is no fault of the kit */
+    (void)vm_jailer_say(jailer, jail,
+                        sizeof(jail)); /* as the current user; a jailer that does not work is not a fault of the kit */
     struct err err = ERR_INIT;
     CLEANUP(vm_kit_done) struct vm_kit k = { 0 };
     struct vm_probe p = { 0 };
@@ -138,7 +140,7 @@ int vm_setup_status(const char *data_dir, const char *jailer, bool is_json)
             "start the server, which checks automatically",
             k.version);
     if (r < 0)
-        return fail(is_json, &err);
+        return print_failure(is_json, &err);
     JSON_OWNED doc = kit_json(&k, &p);
     (void)json_object_set_new(doc, "firecrackerJail", json_text(jail, strlen(jail)));
     if (is_json)

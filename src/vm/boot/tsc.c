@@ -7,7 +7,7 @@
 #include <x86intrin.h>
 
 #define WINDOW_NS 1000000
-#define TRIES     8 /* for a moment in which nobody came between the two clocks */
+#define TRIES     8 /* for a reading that was not interrupted */
 
 struct moment {
     uint64_t ticks;
@@ -21,8 +21,8 @@ static int64_t now_ns(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Both clocks at once, as nearly as they can be read. */
-static struct moment look(void)
+/* Reads both clocks as close together as possible. */
+static struct moment clocks_read(void)
 {
     struct moment best = { 0 };
     int64_t narrowest = INT64_MAX;
@@ -41,9 +41,9 @@ static struct moment look(void)
 unsigned long vm_tsc_khz(void)
 {
     const struct timespec window = { .tv_nsec = WINDOW_NS };
-    struct moment first = look();
-    (void)nanosleep(&window, NULL); /* a shorter one is only less exact */
-    struct moment last = look();
+    struct moment first = clocks_read();
+    (void)nanosleep(&window, NULL); /* an interrupted sleep only makes it less exact */
+    struct moment last = clocks_read();
     return last.ns > first.ns && last.ticks > first.ticks
                ? (unsigned long)((double)(last.ticks - first.ticks) * 1e6 / (double)(last.ns - first.ns))
                : 0;

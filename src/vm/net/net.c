@@ -1,8 +1,12 @@
-/* Theory of operation. A network is a switch (runtime/bridge.h) that lives as long as our descriptor of it; after a
- * restart it is made anew, and its members are joined again. A machine has a fixed number of interfaces, all of them
- * since it was booted, and one network takes one of them. Joining: the tool lays a cable from the switch to what is
- * behind the interface, then a note to the machine's warden gives the interface its name and addresses; leaving is the
- * other way round. Of one machine only one of these is under way at a time, the others wait in their order. */
+/* Theory of operation. A network is a bridge in a namespace of its own (runtime/bridge.h) that lives as long as our
+ * descriptor of it; after a restart it is made again and its members rejoin. A VM has a fixed number of interfaces from
+ * boot, and a network takes one of them. Join: the tool makes a veth pair from the bridge to the interface's TAP
+ * device, then a note to the VM's init process gives the interface its name and addresses. Leave is the reverse.
+ *
+ * struct vm owns the bridges, a box owns its `struct vm_net_op`s: a queue of joins and leaves of which the first is
+ * under way. Each calls its caller once and is freed. A join that fails after the tool made the veth pair is undone
+ * by the tool before the error is reported. A VM that does not answer a leave is disconnected anyway. A paused VM
+ * gets no note; vm_net_resumed() configures it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +27,8 @@ struct vm_net_switch {
     char id[IDENT_MAX];
     int ns; /* NO_FD: it is being made */
     struct waiter *waiters;
-    bool is_deleted; /* goes when no machine is connected to it any more */
-    box_done_fn *fn; /* of the delete */
+    bool is_deleted; /* freed when no VM is connected to it any more */
+    box_done_fn *fn; /* callback of the delete */
     void *arg;
 };
 
@@ -38,20 +42,20 @@ struct waiter {
 struct vm_net_op {
     struct vm_net_op *next;
     struct vm *vm;
-    struct box *box; /* NULL: it went while the tool was at work */
+    struct box *box; /* NULL: the box was destroyed while the tool was at work */
     char net_id[IDENT_MAX];
     struct box_plug plug; /* net_id in it is not kept */
     unsigned nic;
     bool is_join, is_begun, is_in_tool;
     struct vm_channel *channel;
-    struct err err; /* of a join that is being taken back */
+    struct err err; /* of a join that is being undone */
     box_done_fn *fn;
     void *arg;
 };
 
-static void go_on(struct box *box);
+static void box_run_next_op(struct box *box);
 
-static struct vm_net_switch *find(const struct vm *vm, const char *id)
+static struct vm_net_switch *switch_find(const struct vm *vm, const char *id)
 {
     struct vm_net_switch *s = vm->bridges;
     while (s && (s->is_deleted || strcmp(s->id, id) != 0))
@@ -59,10 +63,10 @@ static struct vm_net_switch *find(const struct vm *vm, const char *id)
     return s;
 }
 
-/* --- the switch --- */
+/* --- bridges --- */
 
-/* Nobody is told from inside a call, so that nothing changes under our hands. Counted as work: the driver stays until
- * it is done. */
+/* Calls back from the loop, never from inside a call, so that the lists do not change under us. Counted as work, so
+ * that the driver outlives it. */
 struct telling {
     struct vm *vm;
     box_done_fn *fn;
@@ -70,7 +74,7 @@ struct telling {
     struct err err;
 };
 
-static void tell(void *arg)
+static void telling_run(void *arg)
 {
     CLEANUP(free_p) struct telling *t = arg;
     t->vm->n_works--;
@@ -85,7 +89,7 @@ static void tell_later(struct vm *vm, box_done_fn *fn, void *arg, const struct e
     struct telling *t = xzalloc(sizeof(*t));
     *t = (struct telling){ .vm = vm, .fn = fn, .arg = arg, .err = err ? *err : (struct err)ERR_INIT };
     vm->n_works++;
-    loop_defer(vm->base.loop, tell, t);
+    loop_defer(vm->base.loop, telling_run, t);
 }
 
 static void tell_waiters(struct vm_net_switch *s, const struct err *err)
@@ -104,7 +108,7 @@ static void switch_free(struct vm_net_switch *s)
         at = &(*at)->next;
     *at = s->next;
     if (s->ns >= 0)
-        (void)close(s->ns); /* the last of it: bridge and cables go too */
+        (void)close(s->ns); /* the last reference: the kernel removes the bridge and its veth pairs */
     while (s->waiters) {
         struct waiter *w = s->waiters;
         s->waiters = w->next;
@@ -135,7 +139,7 @@ static bool is_used(const struct vm *vm, const char *id)
     return false;
 }
 
-/* Deletes those whose last machine has left. */
+/* Deletes the networks whose last VM has left. */
 static void drop_unused(struct vm *vm)
 {
     for (struct vm_net_switch *s = vm->bridges, *next; s; s = next) {
@@ -150,7 +154,7 @@ static void drop_unused(struct vm *vm)
 static void wake_all(struct vm *vm)
 {
     for (struct box *b = vm->boxes; b; b = b->next)
-        go_on(b);
+        box_run_next_op(b);
 }
 
 static void on_switch(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
@@ -160,7 +164,7 @@ static void on_switch(void *arg, const struct vm_tool_wire_reply *reply, const i
     (void)reply;
     if (err) {
         tell_waiters(s, err);
-        tell_later(vm, s->fn, s->arg, NULL); /* it was to go, and is not there */
+        tell_later(vm, s->fn, s->arg, NULL); /* a delete of a network that was never made */
         switch_free(s);
     } else {
         s->ns = fds[0];
@@ -173,7 +177,7 @@ static void on_switch(void *arg, const struct vm_tool_wire_reply *reply, const i
 void vm_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
-    struct vm_net_switch *s = find(vm, net->net_id);
+    struct vm_net_switch *s = switch_find(vm, net->net_id);
     if (s && s->ns >= 0) {
         tell_later(vm, fn, arg, NULL);
         return;
@@ -192,7 +196,7 @@ void vm_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *
 void vm_net_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
-    struct vm_net_switch *s = find(vm, net_id);
+    struct vm_net_switch *s = switch_find(vm, net_id);
     if (!s) {
         tell_later(vm, fn, arg, NULL);
         return;
@@ -224,20 +228,20 @@ static void op_free(struct vm_net_op *op)
     free(op);
 }
 
-static void finish(struct vm_net_op *op, const struct err *err)
+static void op_finish(struct vm_net_op *op, const struct err *err)
 {
     struct vm *vm = op->vm;
     struct box *box = op->box;
-    /* With the switch all of its cables go, whatever became of one. */
-    if (!op->is_join && (!err || !find(vm, op->net_id)))
+    /* The veth pairs disappear with the bridge, whatever the error was. */
+    if (!op->is_join && (!err || !switch_find(vm, op->net_id)))
         box->nets[op->nic][0] = '\0';
     tell_later(vm, op->fn, op->arg, err);
     op_free(op);
-    go_on(box);
+    box_run_next_op(box);
     drop_unused(vm);
 }
 
-static void ask(struct vm_net_op *op, enum vm_tool_wire_op what, int ns, vm_tool_call_fn *fn)
+static void op_ask_tool(struct vm_net_op *op, enum vm_tool_wire_op what, int ns, vm_tool_call_fn *fn)
 {
     const struct box *box = op->box;
     struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION,
@@ -253,7 +257,7 @@ static void ask(struct vm_net_op *op, enum vm_tool_wire_op what, int ns, vm_tool
     vm_tool_call_start(&op->vm->site.calls, &q, "", &ns, ns >= 0, fn, op);
 }
 
-static void note(struct vm_net_op *op, vm_channel_fn *fn)
+static void op_send_note(struct vm_net_op *op, vm_channel_fn *fn)
 {
     struct vm_channel_options opt = { .first_ms = NOTE_FIRST_MS, .deadline_ms = NOTE_MS };
     opt.handshake.what = op->is_join ? VM_HANDSHAKE_PLUG : VM_HANDSHAKE_UNPLUG;
@@ -267,8 +271,8 @@ static void note(struct vm_net_op *op, vm_channel_fn *fn)
     op->channel = vm_instance_note(op->box->instance, &opt, fn, op);
 }
 
-/* The tool is done with it. False: so is everybody else, the box has gone meanwhile. */
-static bool is_back(struct vm_net_op *op)
+/* Takes an op back from the tool. False: its box was destroyed meanwhile, and the op is freed. */
+static bool op_is_wanted(struct vm_net_op *op)
 {
     bool has_box = op->box != NULL;
     op->is_in_tool = false;
@@ -277,18 +281,18 @@ static bool is_back(struct vm_net_op *op)
     return has_box;
 }
 
-static void on_left(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+static void op_on_left(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
 {
     struct vm_net_op *op = arg;
     (void)reply;
     (void)fds;
-    if (!is_back(op))
+    if (!op_is_wanted(op))
         return;
-    if (op->is_join) { /* taken back: why is what counts */
+    if (op->is_join) { /* an undone join reports its own error */
         op->box->nets[op->nic][0] = '\0';
         err = &op->err;
     }
-    finish(op, err);
+    op_finish(op, err);
 }
 
 static void on_noted(void *arg, int fd, const struct err *err)
@@ -296,32 +300,32 @@ static void on_noted(void *arg, int fd, const struct err *err)
     struct vm_net_op *op = arg;
     op->channel = NULL;
     if (fd >= 0)
-        (void)close(fd); /* the answer was all */
+        (void)close(fd); /* nothing follows the reply */
     if (op->is_join && !err) {
-        finish(op, NULL);
+        op_finish(op, NULL);
         return;
     }
     if (op->is_join)
         op->err = *err;
-    ask(op, VM_TOOL_WIRE_LEAVE, NO_FD, on_left); /* a machine that does not answer is cut off all the same */
+    op_ask_tool(op, VM_TOOL_WIRE_LEAVE, NO_FD, op_on_left); /* a VM that does not answer is disconnected anyway */
 }
 
-static void on_joined(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+static void op_on_joined(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
 {
     struct vm_net_op *op = arg;
     (void)reply;
     (void)fds;
-    if (!is_back(op))
+    if (!op_is_wanted(op))
         return;
     if (err) {
         op->box->nets[op->nic][0] = '\0';
-        finish(op, err);
+        op_finish(op, err);
     } else {
-        note(op, on_noted);
+        op_send_note(op, on_noted);
     }
 }
 
-/* The interface that a network has, or a free one. */
+/* The interface of a network, or a free one. */
 static unsigned nic_of(const struct box *box, const char *id)
 {
     unsigned i = VM_TOOL_WIRE_NIC_OUT + 1;
@@ -334,9 +338,9 @@ static void begin_join(struct vm_net_op *op)
 {
     struct box *box = op->box;
     struct err err = ERR_INIT;
-    const struct vm_net_switch *s = find(op->vm, op->net_id);
+    const struct vm_net_switch *s = switch_find(op->vm, op->net_id);
     if (s && s->ns < 0)
-        return; /* on_switch() comes here again */
+        return; /* on_switch() calls us again */
     op->is_begun = true;
     op->nic = nic_of(box, op->net_id);
     if (op->nic == VM_TOOL_WIRE_NICS)
@@ -349,15 +353,15 @@ static void begin_join(struct vm_net_op *op)
                       "from one",
                       box->id, VM_TOOL_WIRE_NICS - 1);
     if (!s || err.code) {
-        finish(op, &err);
+        op_finish(op, &err);
         return;
     }
     (void)snprintf(box->nets[op->nic], sizeof(box->nets[op->nic]), "%s", op->net_id);
     box->plugs[op->nic] = op->plug;
     if (box->is_paused)
-        finish(op, NULL); /* vm_net_resumed() does it */
+        op_finish(op, NULL); /* vm_net_resumed() sends the note */
     else
-        ask(op, VM_TOOL_WIRE_JOIN, s->ns, on_joined);
+        op_ask_tool(op, VM_TOOL_WIRE_JOIN, s->ns, op_on_joined);
 }
 
 static void begin_leave(struct vm_net_op *op)
@@ -365,16 +369,16 @@ static void begin_leave(struct vm_net_op *op)
     op->is_begun = true;
     op->nic = nic_of(op->box, op->net_id);
     if (op->nic == VM_TOOL_WIRE_NICS) {
-        op->nic = VM_TOOL_WIRE_NIC_OUT; /* has no network: nothing is changed */
-        finish(op, NULL);
-    } else if (op->box->is_paused) { /* it is told when the interface is used again */
-        ask(op, VM_TOOL_WIRE_LEAVE, NO_FD, on_left);
+        op->nic = VM_TOOL_WIRE_NIC_OUT; /* no egress interface: nothing to change */
+        op_finish(op, NULL);
+    } else if (op->box->is_paused) { /* it gets the note when the interface is used again */
+        op_ask_tool(op, VM_TOOL_WIRE_LEAVE, NO_FD, op_on_left);
     } else {
-        note(op, on_noted);
+        op_send_note(op, on_noted);
     }
 }
 
-static void go_on(struct box *box)
+static void box_run_next_op(struct box *box)
 {
     struct vm_net_op *op = box->net_ops;
     if (!op || op->is_begun || !box->instance)
@@ -415,7 +419,7 @@ void vm_net_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn
     add_op(box, plug, false, fn, arg);
 }
 
-/* Those that it was connected to while it stood still, and no harm to the others. */
+/* Sends the notes of networks joined while the VM was paused; harmless for the others. */
 void vm_net_resumed(struct box *box)
 {
     for (unsigned i = VM_TOOL_WIRE_NIC_OUT + 1; i < VM_TOOL_WIRE_NICS; i++) {
@@ -448,7 +452,7 @@ void vm_net_end_all(struct vm *vm)
         switch_free(vm->bridges);
 }
 
-/* --- the way out --- */
+/* --- egress --- */
 
 struct opening {
     struct vm *vm;

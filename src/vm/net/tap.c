@@ -1,7 +1,13 @@
-/* A machine sends frames by its tap: whatever its kernel was made to write. So each tap has a chain of its own that
- * lets pass only what the interface behind it may send: ARP and IPv4 with the addresses that it was given. For a
- * network that is forwarded to the cable (and all that comes by the cable to the tap), so that no frame of a machine
- * ever reaches the network stack of that namespace; on the way out only TCP and DNS pass, into the redirection. */
+/* Theory of operation. A VM sends frames through its TAP device, with any contents that its kernel chooses. So each TAP
+ * has an nftables ingress chain that accepts only what the interface may send: ARP and IPv4 with its own addresses.
+ *
+ * For a network, accepted frames are forwarded to the veth pair, and all frames from the veth pair to the TAP, so no
+ * frame of a VM reaches the network stack of that namespace. For egress, only TCP and DNS are accepted, into the
+ * redirection (runtime/egress_redirect.h).
+ *
+ * All of it is in the VMM's network namespace, where the tool enters for each request (runtime/visit.h); nothing is
+ * kept between requests. A request replaces what an earlier one left on that interface. A join that fails removes
+ * its veth pair. */
 #include "vm/net/tap.h"
 
 #include <arpa/inet.h>
@@ -30,7 +36,7 @@
 
 #define FAMILY   NFPROTO_NETDEV
 #define DNS_PORT 53
-/* Where things are in a frame. */
+/* Offsets in an Ethernet frame. */
 #define ETHER_FROM     6
 #define ETHER_TYPE     12
 #define PROTOCOL_AT    9
@@ -87,7 +93,7 @@ struct sender {
     uint32_t address; /* network order */
 };
 
-static void match(struct netlink_msg *m, uint32_t base, uint32_t offset, const void *value, size_t len)
+static void rule_match(struct netlink_msg *m, uint32_t base, uint32_t offset, const void *value, size_t len)
 {
     nft_load_payload(m, base, offset, (uint32_t)len);
     nft_must_equal(m, value, len);
@@ -96,21 +102,21 @@ static void match(struct netlink_msg *m, uint32_t base, uint32_t offset, const v
 static void match_frame(struct netlink_msg *m, const struct sender *s, uint16_t type)
 {
     uint16_t ether_type = htons(type);
-    match(m, NFT_PAYLOAD_LL_HEADER, ETHER_FROM, s->mac, sizeof(s->mac));
-    match(m, NFT_PAYLOAD_LL_HEADER, ETHER_TYPE, &ether_type, sizeof(ether_type));
+    rule_match(m, NFT_PAYLOAD_LL_HEADER, ETHER_FROM, s->mac, sizeof(s->mac));
+    rule_match(m, NFT_PAYLOAD_LL_HEADER, ETHER_TYPE, &ether_type, sizeof(ether_type));
 }
 
 static void match_ip(struct netlink_msg *m, const struct sender *s)
 {
     match_frame(m, s, ETH_P_IP);
-    match(m, NFT_PAYLOAD_NETWORK_HEADER, IP_FROM, &s->address, sizeof(s->address));
+    rule_match(m, NFT_PAYLOAD_NETWORK_HEADER, IP_FROM, &s->address, sizeof(s->address));
 }
 
 static void match_arp(struct netlink_msg *m, const struct sender *s)
 {
     match_frame(m, s, ETH_P_ARP);
-    match(m, NFT_PAYLOAD_NETWORK_HEADER, ARP_FROM_ETHER, s->mac, sizeof(s->mac));
-    match(m, NFT_PAYLOAD_NETWORK_HEADER, ARP_FROM_IP, &s->address, sizeof(s->address));
+    rule_match(m, NFT_PAYLOAD_NETWORK_HEADER, ARP_FROM_ETHER, s->mac, sizeof(s->mac));
+    rule_match(m, NFT_PAYLOAD_NETWORK_HEADER, ARP_FROM_IP, &s->address, sizeof(s->address));
 }
 
 static void forward_to(struct netlink_msg *m, int index)
@@ -126,7 +132,7 @@ struct rules {
     size_t n;
 };
 
-static struct netlink_msg *next(struct rules *r)
+static struct netlink_msg *rules_next(struct rules *r)
 {
     return &r->m[r->n++];
 }
@@ -134,7 +140,7 @@ static struct netlink_msg *next(struct rules *r)
 static void begin_rules(struct rules *r, const char *table)
 {
     r->n = 0;
-    nft_batch_begin(next(r));
+    nft_batch_begin(rules_next(r));
     nft_table_anew(&r->m[r->n], FAMILY, table);
     r->n += NFT_TABLE_MSGS;
 }
@@ -144,26 +150,26 @@ static struct nft_chain add_ingress(struct rules *r, const char *table, const ch
     struct nft_chain c = {
         .table = table, .name = name, .type = "filter", .hook = NF_NETDEV_INGRESS, .device = device, .is_closed = true
     };
-    nft_chain_add(next(r), FAMILY, &c);
+    nft_chain_add(rules_next(r), FAMILY, &c);
     return c;
 }
 
-static int apply(struct rules *r)
+static int rules_apply(struct rules *r)
 {
     CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_NETFILTER);
-    nft_batch_end(next(r));
+    nft_batch_end(rules_next(r));
     return nl < 0 ? nl : netlink_ask(nl, r->m, r->n);
 }
 
 static void add_out_rule(struct rules *r, const struct nft_chain *c, const struct sender *s, uint8_t protocol)
 {
     uint16_t port = htons(DNS_PORT);
-    struct netlink_msg *m = next(r);
+    struct netlink_msg *m = rules_next(r);
     size_t list = nft_rule_begin(m, FAMILY, c);
     match_ip(m, s);
-    match(m, NFT_PAYLOAD_NETWORK_HEADER, PROTOCOL_AT, &protocol, sizeof(protocol));
+    rule_match(m, NFT_PAYLOAD_NETWORK_HEADER, PROTOCOL_AT, &protocol, sizeof(protocol));
     if (protocol == IPPROTO_UDP)
-        match(m, NFT_PAYLOAD_TRANSPORT_HEADER, PORT_TO, &port, sizeof(port));
+        rule_match(m, NFT_PAYLOAD_TRANSPORT_HEADER, PORT_TO, &port, sizeof(port));
     nft_accept(m);
     nft_rule_end(m, list);
 }
@@ -177,16 +183,16 @@ static int guard_egress_redirect(const char *tap)
     struct nft_chain c = add_ingress(&r, tap, "out", tap);
     add_out_rule(&r, &c, &s, IPPROTO_TCP);
     add_out_rule(&r, &c, &s, IPPROTO_UDP);
-    struct netlink_msg *m = next(&r);
+    struct netlink_msg *m = rules_next(&r);
     size_t list = nft_rule_begin(m, FAMILY, &c);
     match_arp(m, &s);
     nft_accept(m);
     nft_rule_end(m, list);
-    return apply(&r);
+    return rules_apply(&r);
 }
 
-/* The patch between a tap and a cable. */
-static int patch(const struct vm_tool_wire_request *q, const char *tap, const char *veth)
+/* Forwards frames between a TAP device and a veth pair. */
+static int tap_forward(const struct vm_tool_wire_request *q, const char *tap, const char *veth)
 {
     static struct rules r;
     struct sender s = { .address = htonl(q->address) };
@@ -196,31 +202,31 @@ static int patch(const struct vm_tool_wire_request *q, const char *tap, const ch
     bridge_mac(q->address, s.mac);
     begin_rules(&r, tap);
     struct nft_chain out = add_ingress(&r, tap, "out", tap), in = add_ingress(&r, tap, "in", veth);
-    struct netlink_msg *m = next(&r);
+    struct netlink_msg *m = rules_next(&r);
     size_t list = nft_rule_begin(m, FAMILY, &out);
     match_ip(m, &s);
     forward_to(m, veth_index);
     nft_rule_end(m, list);
-    m = next(&r);
+    m = rules_next(&r);
     list = nft_rule_begin(m, FAMILY, &out);
     match_arp(m, &s);
     forward_to(m, veth_index);
     nft_rule_end(m, list);
-    m = next(&r);
+    m = rules_next(&r);
     list = nft_rule_begin(m, FAMILY, &in);
     forward_to(m, tap_index);
     nft_rule_end(m, list);
-    return apply(&r);
+    return rules_apply(&r);
 }
 
 /* --- visits --- */
 
 struct place {
     const struct vm_tap_instance *instance;
-    const struct vm_tool_wire_request *q; /* NULL: the way out */
+    const struct vm_tool_wire_request *q; /* NULL: egress */
 };
 
-static int enter(const struct vm_tap_instance *m, struct err *err)
+static int instance_enter(const struct vm_tap_instance *m, struct err *err)
 {
     if (!m->is_root && setns(m->pidfd, CLONE_NEWUSER) < 0)
         return err_sys(err, -errno, "join the VM's user namespace");
@@ -247,17 +253,17 @@ static int join_inside(void *arg, struct err *err)
 {
     const struct place *p = arg;
     char tap[IFNAMSIZ], veth[IFNAMSIZ];
-    int r = enter(p->instance, err);
+    int r = instance_enter(p->instance, err);
     if (r < 0)
         return r;
     tap_name(p->q->nic, tap);
     bridge_device(p->q->subnet, veth);
     if (netlink_index(tap) < 0)
         return no_tap(p->q->nic, err);
-    if ((r = patch(p->q, tap, veth)) < 0)
+    if ((r = tap_forward(p->q, tap, veth)) < 0)
         return err_sys(err, r, "connect %s and %s (does the kernel have nftables for devices, and nft_fwd_netdev?)",
                        tap, veth);
-    r = raise_tap(tap); /* with its rules in place */
+    r = raise_tap(tap); /* only once its rules are in place */
     return r < 0 ? err_sys(err, r, "set up %s", tap) : 0;
 }
 
@@ -266,15 +272,15 @@ static int leave_inside(void *arg, struct err *err)
     static struct rules rules;
     const struct place *p = arg;
     char tap[IFNAMSIZ];
-    int r = enter(p->instance, err);
+    int r = instance_enter(p->instance, err);
     if (r < 0)
         return r;
     tap_name(p->q->nic, tap);
     if (netlink_index(tap) < 0)
         return 0; /* it never had one */
     begin_rules(&rules, tap);
-    (void)add_ingress(&rules, tap, "out", tap); /* lets nothing pass */
-    r = apply(&rules);
+    (void)add_ingress(&rules, tap, "out", tap); /* an empty chain that drops everything */
+    r = rules_apply(&rules);
     return r < 0 ? err_sys(err, r, "disconnect %s", tap) : 0;
 }
 
@@ -284,7 +290,7 @@ static int open_inside(void *arg, struct err *err)
                                                     .is_gateway = true,
                                                     .address = EGRESS_REDIRECT_GATEWAY };
     const struct place *p = arg;
-    int fds[EGRESS_REDIRECT_FDS], r = enter(p->instance, err);
+    int fds[EGRESS_REDIRECT_FDS], r = instance_enter(p->instance, err);
     if (r < 0)
         return r;
     if (netlink_index(way.device) < 0)
@@ -300,11 +306,11 @@ static int open_inside(void *arg, struct err *err)
         return err_sys(err, r, "set up %s", way.device);
     if ((r = egress_redirect_open(&way, fds, err)) < 0)
         return r;
-    r = visit_send(fds, EGRESS_REDIRECT_FDS); /* ours end with this process */
+    r = visit_send(fds, EGRESS_REDIRECT_FDS); /* our copies are closed with this process */
     return r < 0 ? err_sys(err, r, "hand over the sockets") : 0;
 }
 
-/* --- what is asked for --- */
+/* --- requests --- */
 
 static int open_ns(const struct vm_tap_instance *m, struct err *err)
 {
@@ -314,12 +320,12 @@ static int open_ns(const struct vm_tap_instance *m, struct err *err)
     CLEANUP(close_fd_p) int ns = open(path, O_RDONLY | O_CLOEXEC);
     if (ns < 0)
         return err_sys(err, -errno, "open the VM's network namespace");
-    if (poll(&p, 1, 0) != 0) /* asked last: if it still lives, the number was its own */
+    if (poll(&p, 1, 0) != 0) /* checked last: if the process still lives, the pid was not reused */
         return err_set(err, ERR_GONE, 0, "the VM has ended");
     return steal_fd(&ns);
 }
 
-static int cut(const struct vm_tool_wire_request *q, int ns, struct err *err)
+static int veth_remove(const struct vm_tool_wire_request *q, int ns, struct err *err)
 {
     struct bridge_veth k = { .switch_ns = NO_FD, .far_ns = ns, .subnet = q->subnet };
     return bridge_leave(&k, err);
@@ -340,7 +346,7 @@ int vm_tap_join(const struct vm_tap_instance *m, const struct vm_tool_wire_reque
         return r;
     r = visit_run(join_inside, &p, NULL, err);
     if (r < 0)
-        (void)cut(q, ns, &ignored); /* the first error counts */
+        (void)veth_remove(q, ns, &ignored); /* the first error counts */
     return r;
 }
 
@@ -349,7 +355,7 @@ int vm_tap_leave(const struct vm_tap_instance *m, const struct vm_tool_wire_requ
     struct place p = { .instance = m, .q = q };
     CLEANUP(close_fd_p) int ns = open_ns(m, err);
     int r = ns < 0 ? ns : visit_run(leave_inside, &p, NULL, err);
-    return r < 0 ? r : cut(q, ns, err);
+    return r < 0 ? r : veth_remove(q, ns, err);
 }
 
 int vm_tap_egress_redirect(const struct vm_tap_instance *m, int ret_fds[EGRESS_REDIRECT_FDS], struct err *err)

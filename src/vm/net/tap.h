@@ -1,6 +1,6 @@
-/* What is behind the interfaces of a machine: one tap each in the network namespace of its monitor, from where a cable
- * leads to a network, or its connections to sockets of the daemon. Only the tool uses this, in a process of one thread.
- * May include: base/, os/, runtime/. */
+/* What is behind the interfaces of a VM: one TAP device each in the network namespace of its VMM, connected by a
+ * veth pair to a network, or redirected to sockets of the daemon. Only the tool uses this, in a single-threaded
+ * process. May include: base/, os/, runtime/. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -14,23 +14,24 @@ _Static_assert((int)EGRESS_REDIRECT_FDS == (int)VM_TOOL_WIRE_REPLY_FDS, "a reply
 #define VM_TAP_FOLDER "/dev/net"
 #define VM_TAP_DEVICE VM_TAP_FOLDER "/tun"
 
-/* In the monitor's namespace, before its privileges go. The descriptor is the tap: it goes with the last of them. */
+/* Opens the TAP in the VMM's namespace, before privileges are dropped. The device lives as long as its descriptors. */
 int vm_tap_open(unsigned nic);
-/* For a monitor that opens it itself, by its name and as that user: it goes with the namespace. */
+/* For a VMM that opens it by name as that user: the device lives as long as the namespace. */
 int vm_tap_keep(unsigned nic, uid_t owner);
-/* Where such a monitor finds the device: a file system with one node, that user's alone, to be hung at VM_TAP_FOLDER.
- * The host's own is often root's. */
+/* The device node for such a VMM: a file system with one node that only that user can open, to be mounted at
+ * VM_TAP_FOLDER. The host's own node is often accessible to root only. */
 int vm_tap_device(uid_t owner);
 
-/* A machine that runs: its monitor. */
+/* A running VM, by its VMM process. */
 struct vm_tap_instance {
     int pidfd;
     pid_t pid;
-    bool is_root; /* we are; else its user namespace is the one that gives rights */
+    bool is_root; /* whether we are root; else its user namespace gives us the rights */
 };
 
-/* q: a JOIN or LEAVE. What an earlier network left on that interface is replaced; not a member is fine. */
+/* q: a JOIN or LEAVE. Replaces what an earlier network left on that interface; leaving a network it is not in is
+ * fine. */
 int vm_tap_join(const struct vm_tap_instance *m, const struct vm_tool_wire_request *q, int switch_ns, struct err *err);
 int vm_tap_leave(const struct vm_tap_instance *m, const struct vm_tool_wire_request *q, struct err *err);
-/* Done again it replaces the former way. */
+/* Repeated, it replaces the former redirection. */
 int vm_tap_egress_redirect(const struct vm_tap_instance *m, int ret_fds[EGRESS_REDIRECT_FDS], struct err *err);

@@ -47,12 +47,12 @@ uint32_t vm_compat_program(const struct vm *vm)
     struct stat st;
     const char *path = *vm->program ? vm->program : found;
     if ((path == found && !program_find(vm->site.vmm->program, found)) || stat(path, &st) < 0)
-        return 0; /* a start of it will say so */
+        return 0; /* starting it will report that */
     uint64_t both = (uint64_t)st.st_size * 2654435761u ^ (uint64_t)st.st_mtim.tv_sec * 40503u;
     return (uint32_t)(both ^ both >> 32);
 }
 
-/* Interfaces are devices, too, and a host may come to have what they are made with. */
+/* Interfaces are devices as well, and a host may get TAP support later. */
 static unsigned shape_of(const struct vm *vm)
 {
     return vm->site.vmm->shape * 2 + vm->site.has_taps;

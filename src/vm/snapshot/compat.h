@@ -1,6 +1,5 @@
-/* What a saved machine can go on with: no monitor checks it, and one that goes on with another CPU or other devices
- * fails in ways that nobody understands. So it is noted with the machine and looked at before it is loaded.
- * May include: base/, vm/. */
+/* What a saved VM must be restored on. No VMM checks this, and a VM that continues on another CPU or with other
+ * devices fails in obscure ways. So it is recorded with the VM and checked before a load. May include: base/, vm/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,12 +12,12 @@
 struct vm;
 struct vm_image;
 
-/* "GenuineIntel 6 85 7": maker, family, model, stepping. text: of /proc/cpuinfo; "" when it is not said there. */
+/* "GenuineIntel 6 85 7": vendor, family, model, stepping. text: of /proc/cpuinfo; "" when it is not there. */
 void vm_compat_cpu(const char *text, char ret[VM_COMPAT_CPU_MAX]);
 void vm_compat_host(char ret[VM_COMPAT_CPU_MAX]); /* that of this host */
-/* Another number when the monitor's program is another one. */
+/* A number that changes with the VMM's program file. */
 uint32_t vm_compat_program(const struct vm *vm);
-/* Of a machine that this server runs. */
+/* Records the values of this host for a VM of this server. */
 void vm_compat_note(const struct vm *vm, bool is_kvm, struct vm_image *image);
-/* ERR_CONFLICT, with what differs. Call it when it is known whether there is KVM. */
+/* ERR_CONFLICT names the difference. Call it when the probe for KVM is over. */
 int vm_compat_check(const struct vm *vm, const struct vm_image *image, struct err *err);

@@ -17,7 +17,7 @@ static bool is_zero(const char *data, size_t len)
     return len == 0 || (data[0] == 0 && memcmp(data, data + 1, len - 1) == 0);
 }
 
-/* The next data at or after `at`; size when there is none. */
+/* The offset of the next data at or after `at`; size when there is none. */
 static int64_t next_data(int from, int64_t at, int64_t size)
 {
     off_t data = lseek(from, at, SEEK_DATA);
@@ -26,7 +26,7 @@ static int64_t next_data(int from, int64_t at, int64_t size)
     return errno == ENXIO ? size : -errno;
 }
 
-static int copy(int from, int to, int64_t size)
+static int copy_data(int from, int to, int64_t size)
 {
     CLEANUP(free_p) char *block = malloc(BLOCK);
     if (!block)
@@ -42,7 +42,7 @@ static int copy(int from, int to, int64_t size)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return n < 0 ? -errno : -EBADMSG; /* it became shorter under our hands */
+            return n < 0 ? -errno : -EBADMSG; /* the file shrank meanwhile */
         int r = is_zero(block, (size_t)n) ? 0 : write_all_pwrite(to, block, (size_t)n, at);
         if (r < 0)
             return r;
@@ -61,6 +61,6 @@ int vm_copy_file(int from, int to, uint64_t min, uint64_t max, const char *what,
     if (r == 0 && (ftruncate(to, 0) < 0 || ftruncate(to, st.st_size) < 0))
         r = -errno;
     if (r == 0)
-        r = copy(from, to, st.st_size);
+        r = copy_data(from, to, st.st_size);
     return r < 0 ? err_sys(err, r, "copy %s", what) : 0;
 }

@@ -23,8 +23,8 @@ char *vm_image_file_box_folder(const struct vm *vm, const char *name)
 int vm_image_file_make(const char *path, uint64_t bytes, struct err *err)
 {
     CLEANUP(close_fd_p) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    /* Anyone who gets at it may write it, and nobody does: its folder lets only the server in, and a monitor has it by
-     * descriptor or in its own root. */
+    /* World-writable, because the VMM runs as another user. Its folder admits only the server, and a VMM gets the
+     * file by descriptor or in its own root. */
     if (fd < 0 || fchmod(fd, 0666) < 0 || ftruncate(fd, (off_t)bytes) < 0)
         return err_sys(err, -errno, "make %s", path);
     return steal_fd(&fd);
@@ -42,10 +42,10 @@ void vm_image_file_remove(const char *folder)
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            (void)unlinkat(dirfd(d), e->d_name, 0); /* what stays is seen by the next sweep */
+            (void)unlinkat(dirfd(d), e->d_name, 0); /* the next sweep removes what is left */
     if (d)
         (void)closedir(d);
-    (void)rmdir(folder); /* the same */
+    (void)rmdir(folder); /* the next sweep removes what is left */
 }
 
 struct removing {
@@ -59,17 +59,17 @@ static void work_remove(void *arg)
     vm_image_file_remove(r->folder);
 }
 
-/* The end of the server waits for the last of them. */
-static void work_over(struct vm *vm)
+/* The end of the server waits for the last job. */
+static void work_finish(struct vm *vm)
 {
     if (--vm->n_works == 0 && vm->is_ending)
         loop_stop(vm->base.loop);
 }
 
-static void removed(void *arg)
+static void removal_done(void *arg)
 {
     struct removing *r = arg;
-    work_over(r->vm);
+    work_finish(r->vm);
     free(r->folder);
     free(r);
 }
@@ -79,13 +79,13 @@ void vm_image_file_remove_later(struct vm *vm, const char *folder)
     struct removing *r = xzalloc(sizeof(*r));
     *r = (struct removing){ .vm = vm, .folder = xstrdup(folder) };
     vm->n_works++;
-    if (loop_work(vm->base.loop, work_remove, removed, r) < 0)
-        loop_defer(vm->base.loop, removed, r); /* the next sweep's */
+    if (loop_work(vm->base.loop, work_remove, removal_done, r) < 0)
+        loop_defer(vm->base.loop, removal_done, r); /* the next sweep removes it */
 }
 
 /* --- images --- */
 
-/* Changes with every write to the file, whoever makes it and however: nobody can set it back. */
+/* The ctime: it changes with every write and cannot be set back. */
 static int64_t changed_ns(const struct stat *st)
 {
     return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
@@ -127,7 +127,7 @@ int vm_image_file_parse(const char *text, size_t len, struct vm_image *ret, int6
     const char *base = json_get_str(record, "base", "");
     if (memory_mb < VM_TOOL_WIRE_MEMORY_MIN || memory_mb > VM_TOOL_WIRE_MEMORY_MAX || cpus < 1 ||
         cpus > VM_TOOL_WIRE_CPUS_MAX || disk_mb < 0 || disk_mb > VM_TOOL_WIRE_DISK_MB ||
-        !is_base(base)) /* the last is part of a path */
+        !is_base(base)) /* it becomes part of a path */
         return err_set(err, ERR_CONFLICT, 0, "it does not describe a possible VM");
     *ret = (struct vm_image){ .memory_mb = (uint32_t)memory_mb,
                               .cpus = (uint32_t)cpus,
@@ -190,15 +190,15 @@ static void work_copy(void *arg)
     int fd = open(c->to, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     c->fd = fd >= 0 ? fd : vm_image_file_make(c->to, 0, &c->err);
     if (c->fd >= 0 && vm_disk_copy(from, c->fd, &c->err) < 0) {
-        (void)close(c->fd); /* half a copy */
+        (void)close(c->fd); /* an incomplete copy */
         c->fd = NO_FD;
     }
 }
 
-static void copied(void *arg)
+static void copying_done(void *arg)
 {
     struct copying *c = arg;
-    work_over(c->vm);
+    work_finish(c->vm);
     c->fn(c->arg, c->fd, c->fd < 0 ? &c->err : NULL);
     free(c->from);
     free(c->to);
@@ -210,9 +210,9 @@ void vm_image_file_copy(struct vm *vm, const char *from, const char *to, vm_imag
     struct copying *c = xzalloc(sizeof(*c));
     *c = (struct copying){ .vm = vm, .from = xstrdup(from), .to = xstrdup(to), .fd = NO_FD, .fn = fn, .arg = arg };
     vm->n_works++;
-    int r = loop_work(vm->base.loop, work_copy, copied, c);
+    int r = loop_work(vm->base.loop, work_copy, copying_done, c);
     if (r < 0) {
         (void)err_sys(&c->err, r, "copy %s", from);
-        loop_defer(vm->base.loop, copied, c);
+        loop_defer(vm->base.loop, copying_done, c);
     }
 }

@@ -1,6 +1,6 @@
-/* Sizes are the client's choice, and every size is a template: only those that were used last are kept. A read-only
- * drive stays as long as a machine, a template or a snapshot is on it. Running machines have their files open, so what
- * goes here goes for nobody but the next create, which makes it again. */
+/* Clients choose sizes, and every size is a template: only the most recently used ones are kept. A read-only drive
+ * is kept while a VM, a template or a snapshot uses it. Running VMs have their files open, so a removal only affects
+ * the next create, which makes the file again. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "vm/vm_core.h"
 
 #define TEMPLATES_KEPT 16
-#define BASES_KEPT     16 /* unused ones, for images that come again */
+#define BASES_KEPT     16 /* unused ones, for images that are used again */
 #define ENTRIES_MAX    4096
 
 struct entry {
@@ -29,8 +29,8 @@ static int by_use(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* Everything in a folder whose name ends so, used last first. */
-static struct entry *list(const char *dir, const char *ending, size_t *ret_n)
+/* Everything in a folder whose name has that ending, most recently used first. */
+static struct entry *entries_list(const char *dir, const char *ending, size_t *ret_n)
 {
     struct entry *all = xzalloc(ENTRIES_MAX * sizeof(*all));
     DIR *d = opendir(dir);
@@ -59,11 +59,11 @@ static void list_free(struct entry *all, size_t n)
     free(all);
 }
 
-/* The drives that machines at rest in this folder stand on. */
+/* Adds the drives that the saved VMs in this folder use. */
 static void add_bases(const char *dir, char ***keys)
 {
     size_t n;
-    struct entry *all = list(dir, "", &n);
+    struct entry *all = entries_list(dir, "", &n);
     for (size_t i = 0; i < n; i++) {
         struct vm_image image = { 0 };
         if (vm_image_file_load(all[i].path, &image, NULL) == 0)
@@ -93,12 +93,12 @@ static void prune_bases(struct vm *vm, const char *templates)
         if (*b->base)
             strlist_add(&keys, b->base);
     vm_source_add_bases(vm, &keys);
-    struct entry *all = list(bases, ".erofs", &n);
+    struct entry *all = entries_list(bases, ".erofs", &n);
     for (size_t i = 0; i < n; i++)
         if (!is_needed(keys, all[i].path) && ++unused > BASES_KEPT)
             (void)unlink(all[i].path); /* gone already is fine */
     list_free(all, n);
-    all = list(bases, ".ext4", &n); /* empty drives: copied, then nobody needs them */
+    all = entries_list(bases, ".ext4", &n); /* empty drives are only copied, so none is in use */
     for (size_t i = BASES_KEPT; i < n; i++)
         (void)unlink(all[i].path);
     list_free(all, n);
@@ -108,7 +108,7 @@ void vm_prune_run(struct vm *vm)
 {
     CLEANUP(free_p) char *templates = xasprintf("%s/templates", vm->site.dir);
     size_t n;
-    struct entry *all = list(templates, "", &n);
+    struct entry *all = entries_list(templates, "", &n);
     for (size_t i = TEMPLATES_KEPT; i < n; i++)
         vm_image_file_remove_later(vm, all[i].path);
     list_free(all, n);

@@ -1,13 +1,16 @@
-/* Theory of operation. The memory of a running machine is private to its process, so saving it means sending it out. It
- * is sent to a second machine of the same shape that never runs: that one keeps its memory in a file, and what it then
- * has beside its memory is saved into another. The result is a folder like a template's, from which any number of
- * machines are restored without a copy of the memory:
- *   receiver starts  →  memory sent, the source runs on as long as the monitor can do that  →  now it stands still
- *   →  its drive is copied  →  it goes on  →  receiver saved and ended.
- * Emulated machines stand still from the begin: their monitor (QEMU 7.2) misses pages that are written while it sends,
- * and one copy in a hundred was damaged. Memory and files belong together, because the source stands still from the
- * last page to the end of the copy. A monitor that writes its memory into a file (save_apart) needs no receiver: source
- * stands still  →  memory and state saved, drive copied  →  it goes on. */
+/* Theory of operation. The memory of a running VM is private to its process, so it must be sent to be saved. It is sent
+ * to a receiver: a second VM of the same shape that never runs, keeps its memory in a file, and saves the rest of its
+ * state into another. The result is a folder like a template's, from which any number of VMs are restored without a
+ * copy of the memory: start the receiver → send memory, while the source runs where the VMM can do that → pause → copy
+ * the drive → resume → save and kill the receiver.
+ *
+ * Emulated VMs are paused from the start: QEMU 7.2 misses pages that are written while it sends, and one snapshot in a
+ * hundred was damaged. Memory and files are consistent, because the source is paused from the last page to the end of
+ * the copy. A VMM that writes its memory into a file (save_apart) needs no receiver: pause → save memory and state,
+ * copy the drive → resume.
+ *
+ * struct vm owns each `struct vm_saving`; it calls its caller once and frees itself. Any failure resumes the source,
+ * kills the receiver and removes the folder. If the box is destroyed meanwhile, the saving fails. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +31,7 @@ enum { PART_LOAD = 1, PART_SEND = 2 };
 struct vm_saving {
     struct vm_saving *next;
     struct vm *vm;
-    struct box *source; /* NULL: it went */
+    struct box *source; /* NULL: the box was destroyed */
     struct vm_image image;
     char name[VM_TOOL_WIRE_NAME_MAX];
     char owner[IDENT_MAX];
@@ -85,7 +88,7 @@ static void on_source_on(void *arg, const struct err *err)
 
 static void release_source(struct vm_saving *s)
 {
-    if (s->source && s->is_source_paused) /* a box that goes takes its machine's answers with it */
+    if (s->source && s->is_source_paused) /* the answers of a destroyed box's VM never come */
         vm_instance_resume(s->source->instance, on_source_on, s->source);
     s->is_source_paused = false;
 }
@@ -103,7 +106,7 @@ static int64_t bytes_of(const char *folder)
     return sum;
 }
 
-static void finish(struct vm_saving *s, const struct err *err)
+static void saving_finish(struct vm_saving *s, const struct err *err)
 {
     struct vm *vm = s->vm;
     struct err why = err ? *err : (struct err)ERR_INIT;
@@ -131,14 +134,14 @@ static void on_receiver_gone(void *arg, const struct err *err)
 {
     struct vm_saving *s = arg;
     s->is_busy = false;
-    finish(s, err);
+    saving_finish(s, err);
 }
 
-static void on_saved(void *arg, const struct err *err)
+static void saving_on_saved(void *arg, const struct err *err)
 {
     struct vm_saving *s = arg;
     if (err) {
-        finish(s, err);
+        saving_finish(s, err);
         return;
     }
     struct vm_instance *m = s->receiver;
@@ -147,26 +150,26 @@ static void on_saved(void *arg, const struct err *err)
     vm_instance_kill(m, on_receiver_gone, s);
 }
 
-static void on_copied(void *arg, int fd, const struct err *err)
+static void saving_on_copied(void *arg, int fd, const struct err *err)
 {
     struct vm_saving *s = arg;
     struct err why = ERR_INIT;
     s->is_busy = false;
     s->is_sent = true;
     if (fd >= 0)
-        (void)close(fd); /* the receiver has the file open already */
+        (void)close(fd); /* the receiver already has the file open */
     if (!err && (!s->source || s->vm->is_ending))
         (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox was removed while it was saved");
     release_source(s);
     CLEANUP(free_p) char *path = xasprintf("%s/state", s->image.folder);
     CLEANUP(close_fd_p) int state = err || why.code ? NO_FD : vm_image_file_make(path, 0, &why);
     if (state < 0)
-        finish(s, err ? err : &why);
+        saving_finish(s, err ? err : &why);
     else
-        s->vm->site.vmm->save(vm_instance_control(s->receiver), state, false, on_saved, s);
+        s->vm->site.vmm->save(vm_instance_control(s->receiver), state, false, saving_on_saved, s);
 }
 
-/* Both machines are done, or one of them failed. */
+/* Both VMs are done, or one of them failed. */
 static void part_done(struct vm_saving *s, unsigned part, const struct err *err)
 {
     if (err && !s->err.code)
@@ -178,63 +181,63 @@ static void part_done(struct vm_saving *s, unsigned part, const struct err *err)
     s->is_source_paused = s->source && !s->source->is_paused;
     if (s->err.code) {
         struct err why = s->err;
-        finish(s, &why);
+        saving_finish(s, &why);
         return;
     }
     CLEANUP(free_p) char *from = xasprintf("%s/boxes/%s/disk", s->vm->site.dir, s->source->name);
     CLEANUP(free_p) char *to = xasprintf("%s/disk", s->image.folder);
     s->is_busy = true;
-    vm_image_file_copy(s->vm, from, to, on_copied, s);
+    vm_image_file_copy(s->vm, from, to, saving_on_copied, s);
 }
 
-static void on_loaded(void *arg, const struct err *err)
+static void saving_on_loaded(void *arg, const struct err *err)
 {
     part_done(arg, PART_LOAD, err);
 }
 
-static void on_sent(void *arg, const struct err *err)
+static void saving_on_sent(void *arg, const struct err *err)
 {
     part_done(arg, PART_SEND, err);
 }
 
-static void on_hurried(void *arg, const struct err *err)
+static void saving_on_hurried(void *arg, const struct err *err)
 {
     (void)arg;
-    (void)err; /* the sending goes on, or says why not */
+    (void)err; /* the transfer continues, or reports why not */
 }
 
-/* It writes faster than it is sent: without running it cannot. */
-static void on_late(void *arg)
+/* The guest writes faster than its memory is sent: pause it, so that the transfer ends. */
+static void saving_on_late(void *arg)
 {
     struct vm_saving *s = arg;
-    vm_instance_pause(s->source->instance, on_hurried, NULL);
+    vm_instance_pause(s->source->instance, saving_on_hurried, NULL);
 }
 
-static void transfer(struct vm_saving *s)
+static void saving_transfer(struct vm_saving *s)
 {
     struct err why = ERR_INIT;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0) {
         (void)err_sys(&why, -errno, "save a VM");
-        finish(s, &why);
+        saving_finish(s, &why);
         return;
     }
     s->pending = PART_LOAD | PART_SEND;
-    s->hurry = timer_new(s->vm->base.loop, HURRY_MS, 0, on_late, s);
-    s->vm->site.vmm->load(vm_instance_control(s->receiver), ends[0], true, on_loaded, s);
-    s->vm->site.vmm->save(vm_instance_control(s->source->instance), ends[1], true, on_sent, s);
-    (void)close(ends[0]); /* both went along */
+    s->hurry = timer_new(s->vm->base.loop, HURRY_MS, 0, saving_on_late, s);
+    s->vm->site.vmm->load(vm_instance_control(s->receiver), ends[0], true, saving_on_loaded, s);
+    s->vm->site.vmm->save(vm_instance_control(s->source->instance), ends[1], true, saving_on_sent, s);
+    (void)close(ends[0]); /* both were passed on */
     (void)close(ends[1]);
 }
 
-static void on_paused(void *arg, const struct err *err)
+static void saving_on_paused(void *arg, const struct err *err)
 {
     struct vm_saving *s = arg;
     s->is_source_paused = !err && !s->source->is_paused;
     if (err)
-        finish(s, err);
+        saving_finish(s, err);
     else
-        transfer(s);
+        saving_transfer(s);
 }
 
 static void on_receiver(void *arg, const struct err *err)
@@ -248,11 +251,11 @@ static void on_receiver(void *arg, const struct err *err)
     if (is_gone)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "the sandbox was removed while it was saved");
     if (err || is_gone)
-        finish(s, err ? err : &why);
+        saving_finish(s, err ? err : &why);
     else if (s->vm->site.vmm->can_save_live && s->source->is_kvm)
-        transfer(s);
+        saving_transfer(s);
     else
-        vm_instance_pause(s->source->instance, on_paused, s);
+        vm_instance_pause(s->source->instance, saving_on_paused, s);
 }
 
 /* --- without a receiver --- */
@@ -269,14 +272,14 @@ static void on_apart_copied(void *arg, int fd, const struct err *err)
         (void)err_set(&gone, ERR_NOT_FOUND, 0, "the sandbox was removed while it was saved");
         err = &gone;
     }
-    finish(s, err);
+    saving_finish(s, err);
 }
 
 static void on_apart_saved(void *arg, const struct err *err)
 {
     struct vm_saving *s = arg;
     if (err) {
-        finish(s, err);
+        saving_finish(s, err);
         return;
     }
     CLEANUP(free_p) char *from = xasprintf("%s/boxes/%s/disk", s->vm->site.dir, s->source->name);
@@ -293,12 +296,12 @@ static void on_apart_paused(void *arg, const struct err *err)
     CLEANUP(free_p) char *path = xasprintf("%s/state", s->image.folder);
     CLEANUP(close_fd_p) int state = err ? NO_FD : vm_image_file_make(path, 0, &why);
     if (state < 0)
-        finish(s, err ? err : &why);
+        saving_finish(s, err ? err : &why);
     else
         s->vm->site.vmm->save_apart(vm_instance_control(s->source->instance), state, s->ram, on_apart_saved, s);
 }
 
-static int prepare(struct vm_saving *s, struct err *err)
+static int saving_prepare(struct vm_saving *s, struct err *err)
 {
     s->image.folder = xasprintf("%s/snaps/%s.new", s->vm->site.dir, s->name);
     CLEANUP(free_p) char *disk = xasprintf("%s/disk", s->image.folder);
@@ -334,7 +337,7 @@ static void tell_refusal(void *arg)
     r->fn(r->arg, NULL, &r->err);
 }
 
-/* A machine that is restored has none of the drives that came while it ran. */
+/* A restored VM would lack the drives that were plugged in at run time. */
 static bool refuse_volumes(struct box *box, box_image_fn *fn, void *arg)
 {
     if (!vm_volume_has_any(box))
@@ -365,8 +368,8 @@ static void snap_commit(struct box *box, const char *owner, box_image_fn *fn, vo
     vm_instance_new_name(s->name);
     vm_instance_new_name(name);
     (void)snprintf(s->owner, sizeof(s->owner), "%s", owner);
-    if (prepare(s, &err) < 0) {
-        finish(s, &err);
+    if (saving_prepare(s, &err) < 0) {
+        saving_finish(s, &err);
         return;
     }
     if (vm->site.vmm->save_apart) {
@@ -386,7 +389,7 @@ static void snap_commit(struct box *box, const char *owner, box_image_fn *fn, vo
     s->receiver = vm_instance_start(&vm->site, &plan, on_receiver, s);
 }
 
-/* What its machine and the receiver would have answered never comes. */
+/* The answers of its VM and of the receiver never come. */
 void vm_snapshot_forget_box(struct box *box)
 {
     struct err gone = ERR_INIT;
@@ -405,7 +408,7 @@ void vm_snapshot_forget_box(struct box *box)
             s->receiver = NULL;
             part_done(s, PART_LOAD | PART_SEND, &gone);
         } else if (!s->is_busy) {
-            finish(s, &gone);
+            saving_finish(s, &gone);
         }
     }
 }
@@ -417,17 +420,17 @@ void vm_snapshot_end_all(struct vm *vm)
     for (struct vm_saving *s = vm->savings; s; s = next) {
         next = s->next;
         if (!s->is_busy)
-            finish(s, &over);
+            saving_finish(s, &over);
     }
 }
 
-/* --- who needs them --- */
+/* --- pins --- */
 
 static void snap_pin(struct runtime *rt, const char *id, const char *owner)
 {
     struct vm *vm = vm_of(rt);
     (void)json_object_set_new(vm->pins, owner, json_string(id));
-    vm->is_collect_due = true; /* what the owner had before */
+    vm->is_collect_due = true; /* the owner's former snapshot may be unused now */
 }
 
 static void snap_unpin(struct runtime *rt, const char *owner)

@@ -1,8 +1,11 @@
-/* Theory of operation. A new machine is never booted but restored: from a template, which is a machine of the same
- * image and sizes that was booted once, up to the point where its agent waits to be told who it is. Building one: the
- * image's layers as one read-only drive (base)  →  an empty writable drive of that size (blank), copied →  boot  →  the
- * agent answers a probe  →  a rest  →  pause  →  save  →  end  →  the folder gets its name. Those who want the same one
- * wait for the same build. What a crash leaves has a name that no template has. */
+/* Theory of operation. A new VM is not booted but restored from a template: a VM of the same image and sizes that was
+ * booted once, until its agent waited for an identity. To build one: merge the image's layers into one read-only drive
+ * (base) → make and copy an empty writable drive of that size → boot → the agent answers a probe → settle for REST_MS →
+ * pause → save → kill → rename the folder.
+ *
+ * A `struct vm_source` is a build under way; struct vm owns it. Requests for the same key wait for the same build,
+ * and each is called once. A failure kills the VM, removes the folder and fails all waiters. A folder that a crash
+ * leaves has a name that no template has, and is swept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,9 +19,9 @@
 #include "vm/boot/base_image.h"
 #include "vm/vm_core.h"
 
-#define WORDS_SHORT 200 /* of a console, in an error */
-/* Work that a kernel puts off while it boots (links that came up, modules that settle) is done once, before it is
- * saved, and not by every machine that is made of it: an emulated one took a third longer to be ready. */
+#define CONSOLE_TAIL 200 /* bytes of the console text in an error */
+/* A kernel defers work while it boots (links that come up, modules that settle). It is done once before the save,
+ * and not in every VM that is restored: emulated VMs took a third longer to be ready. */
 #define REST_MS 500
 
 struct waiter {
@@ -31,20 +34,20 @@ struct vm_source {
     struct vm_source *next;
     struct vm *vm;
     char key[VM_KEY_MAX];
-    struct vm_image image; /* its folder: where it is being made */
+    struct vm_image image; /* its folder: where the template is being built */
     char *extra;           /* names of the layers */
     uint32_t n_layers, extra_len;
-    char *pending; /* path of the file that the tool fills; then it gets its name */
+    char *pending; /* the file that the tool fills; renamed when it is complete */
     struct vm_instance *instance;
     struct vm_channel *channel;
     struct timer *rest; /* between boot and save */
     int ram, disk, probe;
-    bool is_busy; /* something under way will call us, so that we have to be there */
+    bool is_busy; /* a call under way has us as its argument: do not free */
     struct waiter *waiters;
     int64_t since_ms;
 };
 
-static void begin(struct vm_source *s);
+static void source_build(struct vm_source *s);
 
 char *vm_source_base_path(const struct vm *vm, const char *key)
 {
@@ -71,7 +74,7 @@ static void source_free(struct vm_source *s)
     int fds[] = { s->ram, s->disk, s->probe };
     for (size_t i = 0; i < 3; i++)
         if (fds[i] >= 0)
-            (void)close(fds[i]); /* the machine has its own */
+            (void)close(fds[i]); /* the VM has its own copies */
     vm_channel_cancel(s->channel);
     timer_free(s->rest);
     vm_image_file_done(&s->image);
@@ -80,7 +83,7 @@ static void source_free(struct vm_source *s)
     free(s);
 }
 
-/* took_ms: -1 at its begin. */
+/* took_ms: -1 at the start of the build. */
 static void tell_of(const struct vm_source *s, int64_t took_ms)
 {
     const struct vm *vm = s->vm;
@@ -93,7 +96,7 @@ static void tell_of(const struct vm_source *s, int64_t took_ms)
         vm->on_template(&t);
 }
 
-static void finish(struct vm_source *s, const struct err *err)
+static void source_finish(struct vm_source *s, const struct err *err)
 {
     struct waiter *w = s->waiters;
     struct vm *vm = s->vm;
@@ -108,7 +111,7 @@ static void finish(struct vm_source *s, const struct err *err)
     if (err && s->image.folder)
         vm_image_file_remove_later(vm, s->image.folder);
     if (err && s->pending)
-        (void)unlink(s->pending); /* may not have been made */
+        (void)unlink(s->pending); /* may not exist */
     source_free(s);
     bool is_good = !err && (!vm->has_templates || vm_image_file_load(path, &made, &why) == 0);
     if (is_good)
@@ -123,7 +126,7 @@ static void finish(struct vm_source *s, const struct err *err)
     vm_image_file_done(&made);
 }
 
-/* --- the machine --- */
+/* --- the VM --- */
 
 static void on_template_gone(void *arg, const struct err *err)
 {
@@ -133,14 +136,14 @@ static void on_template_gone(void *arg, const struct err *err)
     s->is_busy = false;
     if (!err && vm_image_file_seal(s->image.folder, path, &s->image, &why) < 0)
         err = &why;
-    finish(s, err);
+    source_finish(s, err);
 }
 
-static void on_saved(void *arg, const struct err *err)
+static void source_on_saved(void *arg, const struct err *err)
 {
     struct vm_source *s = arg;
     if (err) {
-        finish(s, err);
+        source_finish(s, err);
         return;
     }
     struct vm_instance *m = s->instance;
@@ -149,47 +152,47 @@ static void on_saved(void *arg, const struct err *err)
     vm_instance_kill(m, on_template_gone, s);
 }
 
-static void on_paused(void *arg, const struct err *err)
+static void source_on_paused(void *arg, const struct err *err)
 {
     struct vm_source *s = arg;
     struct err why = ERR_INIT;
     CLEANUP(free_p) char *path = xasprintf("%s/state", s->image.folder);
     CLEANUP(close_fd_p) int state = err ? NO_FD : vm_image_file_make(path, 0, &why);
     if (err || state < 0)
-        finish(s, err ? err : &why);
+        source_finish(s, err ? err : &why);
     else
-        s->vm->site.vmm->save(vm_instance_control(s->instance), state, false, on_saved, s);
+        s->vm->site.vmm->save(vm_instance_control(s->instance), state, false, source_on_saved, s);
 }
 
 static void boot_failed(struct vm_source *s, const struct err *err)
 {
     struct err why = *err;
-    CLEANUP(free_p) char *words = vm_instance_words(s->instance);
+    CLEANUP(free_p) char *words = vm_instance_console_text(s->instance);
     size_t len = strlen(words);
     (void)err_wrap(&why, 0, "boot a VM (its console: %s)",
-                   len ? words + (len > WORDS_SHORT ? len - WORDS_SHORT : 0) : "nothing");
-    finish(s, &why);
+                   len ? words + (len > CONSOLE_TAIL ? len - CONSOLE_TAIL : 0) : "nothing");
+    source_finish(s, &why);
 }
 
 static void on_rested(void *arg)
 {
     struct vm_source *s = arg;
     s->rest = timer_free(s->rest);
-    vm_instance_pause(s->instance, on_paused, s);
+    vm_instance_pause(s->instance, source_on_paused, s);
 }
 
 static void on_probed(void *arg, int fd, const struct err *err)
 {
     struct vm_source *s = arg;
     s->channel = NULL;
-    s->probe = fd; /* stays until it is saved: a machine that is restored then has a host from the start */
+    s->probe = fd; /* stays open until the VM is saved, so that a restored VM finds a host connected */
     if (err)
         boot_failed(s, err);
     else
         s->rest = timer_new(s->vm->base.loop, REST_MS, 0, on_rested, s);
 }
 
-static void on_died(void *arg)
+static void source_on_died(void *arg)
 {
     struct err err = ERR_INIT;
     (void)err_set(&err, ERR_UPSTREAM, 0, "it has ended");
@@ -205,17 +208,17 @@ static void on_instance(void *arg, const struct err *err)
         s->instance = NULL;
     if (err || s->vm->is_ending) {
         (void)err_set(&over, ERR_CAPACITY, 0, "the server ends");
-        finish(s, err ? err : &over);
+        source_finish(s, err ? err : &over);
         return;
     }
     struct vm_channel_options opt = { .first_ms = VM_BOOT_MS,
                                       .deadline_ms = VM_BOOT_MS,
                                       .handshake.what = VM_HANDSHAKE_PROBE };
-    vm_instance_on_gone(s->instance, on_died, s); /* a kernel that panics does not let us wait */
+    vm_instance_on_gone(s->instance, source_on_died, s); /* a kernel that panics fails the build at once */
     s->channel = vm_instance_handshake(s->instance, &opt, on_probed, s);
 }
 
-static void on_disk(void *arg, int fd, const struct err *err)
+static void source_on_disk(void *arg, int fd, const struct err *err)
 {
     struct vm_source *s = arg;
     struct vm *vm = s->vm;
@@ -226,7 +229,7 @@ static void on_disk(void *arg, int fd, const struct err *err)
     if (!err && !vm->is_ending)
         s->ram = vm_image_file_make(ram, (uint64_t)s->image.memory_mb << 20, &why);
     if (err || s->ram < 0 || vm->is_ending) {
-        finish(s, err ? err : &why);
+        source_finish(s, err ? err : &why);
         return;
     }
     CLEANUP(free_p) char *base = vm_source_base_path(vm, s->image.base);
@@ -257,26 +260,26 @@ static void on_filled(void *arg, const struct vm_tool_wire_reply *reply, const i
     if (s->vm->is_ending)
         (void)err_set(&why, ERR_CAPACITY, 0, "the server ends");
     CLEANUP(free_p) char *to = xstrndup(pending, strlen(pending) - strlen(".new"));
-    /* Many machines read it, so nobody writes to it any more, whoever gets hold of it. */
+    /* Many VMs read it, so from now on nobody can write to it. */
     if (!err && !why.code && (chmod(pending, 0444) < 0 || rename(pending, to) < 0))
         (void)err_sys(&why, -errno, "keep %s", to);
     if (err || why.code) {
-        (void)unlink(pending); /* half-made */
-        finish(s, err ? err : &why);
+        (void)unlink(pending); /* incomplete */
+        source_finish(s, err ? err : &why);
     } else {
-        begin(s);
+        source_build(s);
     }
 }
 
-/* Has the tool fill `path`, then goes on with begin(). */
-static void fill(struct vm_source *s, const char *path, struct vm_tool_wire_request *q, const char *extra)
+/* Makes the tool fill `path`, then continues with source_build(). */
+static void drive_fill(struct vm_source *s, const char *path, struct vm_tool_wire_request *q, const char *extra)
 {
     struct err err = ERR_INIT;
     s->pending = xasprintf("%s.new", path);
-    (void)unlink(s->pending); /* of a server that was killed */
+    (void)unlink(s->pending); /* left by a server that was killed */
     CLEANUP(close_fd_p) int fd = vm_image_file_make(s->pending, 0, &err);
     if (fd < 0) {
-        finish(s, &err);
+        source_finish(s, &err);
         return;
     }
     q->version = VM_TOOL_WIRE_VERSION;
@@ -284,7 +287,7 @@ static void fill(struct vm_source *s, const char *path, struct vm_tool_wire_requ
     vm_tool_call_start(&s->vm->site.calls, q, extra, &fd, 1, on_filled, s);
 }
 
-static void begin(struct vm_source *s)
+static void source_build(struct vm_source *s)
 {
     struct vm *vm = s->vm;
     struct err err = ERR_INIT;
@@ -292,33 +295,33 @@ static void begin(struct vm_source *s)
     CLEANUP(free_p) char *blank = vm_source_empty_disk_path(vm, s->image.disk_mb);
     if (access(base, R_OK) < 0) {
         struct vm_tool_wire_request q = { .op = VM_TOOL_WIRE_BASE, .n_layers = s->n_layers, .extra_len = s->extra_len };
-        fill(s, base, &q, s->extra);
+        drive_fill(s, base, &q, s->extra);
         return;
     }
     if (access(blank, R_OK) < 0) {
         struct vm_tool_wire_request q = { .op = VM_TOOL_WIRE_DISK, .disk_mb = s->image.disk_mb };
-        fill(s, blank, &q, "");
+        drive_fill(s, blank, &q, "");
         return;
     }
     if (!vm->has_templates) {
-        finish(s, NULL);
+        source_finish(s, NULL);
         return;
     }
     s->image.folder = xasprintf("%s/templates/%s.new", vm->site.dir, s->key);
     CLEANUP(free_p) char *disk = xasprintf("%s/disk", s->image.folder);
-    vm_image_file_remove(s->image.folder); /* of a server that was killed */
+    vm_image_file_remove(s->image.folder); /* left by a server that was killed */
     if (mkdir(s->image.folder, 0700) < 0) {
         (void)err_sys(&err, -errno, "make %s", s->image.folder);
-        finish(s, &err);
+        source_finish(s, &err);
         return;
     }
     s->is_busy = true;
-    vm_image_file_copy(vm, blank, disk, on_disk, s);
+    vm_image_file_copy(vm, blank, disk, source_on_disk, s);
 }
 
-/* --- who wants one --- */
+/* --- requests --- */
 
-/* Names below the image folder, which is all that the tool takes. */
+/* Collects the names below the image folder, which is all that the tool accepts. */
 static int name_layers(struct vm_source *s, const struct box_plan *plan, struct err *err)
 {
     size_t skip = strlen(s->vm->image_dir), len = 0;
@@ -361,7 +364,7 @@ static struct vm_source *source_new(struct vm *vm, const struct box_plan *plan, 
     return s;
 }
 
-/* A monitor that was replaced may not be able to load what the former one saved: its templates are others. */
+/* A VMM that was upgraded may not load what the former one saved, so its program is part of the key. */
 static void set_key(struct vm_source *s)
 {
     const struct vm *vm = s->vm;
@@ -377,17 +380,17 @@ struct telling {
     struct err err;
 };
 
-static void tell(void *arg)
+static void telling_run(void *arg)
 {
     CLEANUP(free_p) struct telling *t = arg;
     t->fn(t->arg, NULL, &t->err);
 }
 
-static void refuse(struct vm *vm, const struct err *err, vm_source_fn *fn, void *arg)
+static void source_refuse(struct vm *vm, const struct err *err, vm_source_fn *fn, void *arg)
 {
     struct telling *t = xzalloc(sizeof(*t));
     *t = (struct telling){ .fn = fn, .arg = arg, .err = *err };
-    loop_defer(vm->base.loop, tell, t);
+    loop_defer(vm->base.loop, telling_run, t);
 }
 
 static void wait_for(struct vm_source *s, vm_source_fn *fn, void *arg)
@@ -399,8 +402,8 @@ static void wait_for(struct vm_source *s, vm_source_fn *fn, void *arg)
     *at = w;
 }
 
-/* It is known what machines run on: is there one like it, or one under way? */
-static void find(struct vm_source *s, vm_source_fn *fn, void *arg)
+/* The probe is over: use a template, join a build under way, or start one. */
+static void source_find(struct vm_source *s, vm_source_fn *fn, void *arg)
 {
     struct vm *vm = s->vm;
     struct err err = ERR_INIT;
@@ -418,22 +421,22 @@ static void find(struct vm_source *s, vm_source_fn *fn, void *arg)
         vm_image_file_done(&found);
     if (r == 0) {
         source_free(s);
-        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used last: see prune.c */
+        (void)utimensat(AT_FDCWD, path, NULL, 0); /* marks it as recently used: see prune.c */
         fn(arg, &found, NULL);
         vm_image_file_done(&found);
         return;
     }
     if (err.code != ERR_NOT_FOUND)
-        vm_image_file_remove(path); /* damaged, of another CPU, or written to by a monitor that was taken over */
+        vm_image_file_remove(path); /* damaged, of another CPU, or written to by a VMM that was taken over */
     s->next = vm->sources;
     vm->sources = s;
     s->since_ms = loop_now_ms(vm->base.loop);
     wait_for(s, fn, arg);
     tell_of(s, -1);
-    begin(s);
+    source_build(s);
 }
 
-static void on_ready(void *arg)
+static void source_on_ready(void *arg)
 {
     struct vm_source *s = arg;
     struct err over = { .code = ERR_CAPACITY, .sys = ECANCELED };
@@ -444,7 +447,7 @@ static void on_ready(void *arg)
         source_free(s);
         fn(first->arg, NULL, &over);
     } else {
-        find(s, first->fn, first->arg);
+        source_find(s, first->fn, first->arg);
     }
 }
 
@@ -453,12 +456,12 @@ void vm_source_get(struct vm *vm, const struct box_plan *plan, vm_source_fn *fn,
     struct err err = ERR_INIT;
     struct vm_source *s = source_new(vm, plan, &err);
     if (!s) {
-        refuse(vm, &err, fn, arg);
+        source_refuse(vm, &err, fn, arg);
     } else if (vm->is_probing) {
         wait_for(s, fn, arg);
-        vm_ready_when(vm, on_ready, s);
+        vm_ready_when(vm, source_on_ready, s);
     } else {
-        find(s, fn, arg);
+        source_find(s, fn, arg);
     }
 }
 
@@ -475,6 +478,6 @@ void vm_source_end_all(struct vm *vm)
     for (struct vm_source *s = vm->sources; s; s = next) {
         next = s->next;
         if (!s->is_busy)
-            finish(s, &over);
+            source_finish(s, &over);
     }
 }

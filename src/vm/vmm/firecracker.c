@@ -1,12 +1,16 @@
-/* Firecracker: configured by a series of calls of its API, then started by one more. It opens everything by name, so
- * the tool gives it a root in which the names are (VMM_..._PATH) and a folder of the machine for the two sockets that
- * it makes itself, the API's and the vsock's, and for the files of a snapshot.
+/* Theory of operation. Firecracker is configured by a series of API calls and started by one more. It opens everything
+ * by name, so the tool gives it a root that contains the names (VMM_..._PATH) and a folder for the two sockets that it
+ * makes itself (API and vsock) and for the files of a snapshot.
  *
- * That folder is the monitor's to write: what is needed from it is opened before it is asked to write, or without
+ * The VMM can write to that folder: what we need from it is opened before the VMM is asked to write, or without
  * following links (vsock_connect.h).
  *
- * The memory of a saved machine is a file that clones map copy-on-write. A machine that was booted has its memory
- * nowhere in a file; saved with VM_TOOL_WIRE_SHARED_RAM, it goes into the one that it was given for it. */
+ * `struct vmm` owns the API connection and at most one transfer (save or load) at a time, whose copying runs in a
+ * `struct job` on a pool thread. Closing the VMM while a job runs leaves the job to its thread. Every callback is
+ * called once, except after close().
+ *
+ * The memory of a saved VM is a file that clones map copy-on-write. A booted VM has its memory in no file; a save
+ * with VM_TOOL_WIRE_SHARED_RAM writes it into the one that it was given. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +28,7 @@
 #define CALL_MS      10000
 #define STATE_MS     300000 /* all of the memory is written to a disk */
 #define STATE_MAX    (64u << 20)
-#define CID          3 /* every monitor has a vsock of its own: guests cannot mix them up */
+#define CID          3 /* every VMM has its own vsock, so the ids cannot collide */
 #define CPUS_MAX     32
 #define MAJOR_MIN    1
 #define MINOR_MIN    8
@@ -32,7 +36,7 @@
 #define MEMORY_FILE  "memory"
 #define IN_BOX(name) VMM_BOX_PATH "/" name
 
-struct job; /* files on their way, on a pool thread */
+struct job; /* copies on a pool thread */
 
 struct vmm {
     struct loop *loop;
@@ -41,18 +45,18 @@ struct vmm {
     int box_fd; /* borrowed */
     char *command_line;
     int64_t call_ms;
-    unsigned step; /* of the boot */
-    vmm_fn *fn;    /* of the opening, or of the transfer under way */
+    unsigned step; /* of the boot sequence */
+    vmm_fn *fn;    /* of the open, or of the transfer under way */
     void *arg;
     struct job *job;
-    struct call *calls; /* pauses and resumes under way; the API takes them one after the other */
+    struct call *calls; /* pauses and resumes under way; the API serves them in order */
 };
 
 /* --- in the tool --- */
 
 static void firecracker_argv(const struct vm_tool_wire_request *q, const char *command_line, struct vmm_args *a)
 {
-    (void)command_line; /* comes with the boot source */
+    (void)command_line; /* part of the boot source */
     vmm_args_add(a, "firecracker");
     vmm_args_add(a, "--api-sock");
     vmm_args_add(a, IN_BOX(VMM_API_NAME));
@@ -62,7 +66,7 @@ static void firecracker_argv(const struct vm_tool_wire_request *q, const char *c
 
 /* --- in the daemon: answers --- */
 
-static void finish(struct vmm *m, const struct err *err)
+static void transfer_finish(struct vmm *m, const struct err *err)
 {
     vmm_fn *fn = m->fn;
     m->fn = NULL;
@@ -70,10 +74,10 @@ static void finish(struct vmm *m, const struct err *err)
         fn(m->arg, err);
 }
 
-static void on_answer(void *arg, json_t *answer, const struct err *err)
+static void transfer_on_answer(void *arg, json_t *answer, const struct err *err)
 {
     (void)answer;
-    finish(arg, err);
+    transfer_finish(arg, err);
 }
 
 struct refusal {
@@ -82,22 +86,22 @@ struct refusal {
     struct err err;
 };
 
-static void on_refused(void *arg)
+static void call_on_refused(void *arg)
 {
     CLEANUP(free_p) struct refusal *r = arg;
     r->fn(r->arg, &r->err);
 }
 
-/* From inside the call that asked: the answer comes after it. */
-static void refuse(struct vmm *m, vmm_fn *fn, void *arg, const struct err *err)
+/* Calls back from the loop, because we are inside the caller's call. */
+static void call_refuse(struct vmm *m, vmm_fn *fn, void *arg, const struct err *err)
 {
     struct refusal *r = xzalloc(sizeof(*r));
     *r = (struct refusal){ .fn = fn, .arg = arg, .err = *err };
-    loop_defer(m->loop, on_refused, r);
+    loop_defer(m->loop, call_on_refused, r);
 }
 
-/* One transfer at a time: vm.c asks so. */
-static int begin(struct vmm *m, vmm_fn *fn, void *arg, struct err *err)
+/* One transfer at a time, as vm.c guarantees. */
+static int transfer_begin(struct vmm *m, vmm_fn *fn, void *arg, struct err *err)
 {
     if (m->fn)
         return err_set(err, ERR_CONFLICT, 0, "the VMM of VM %s is busy with something else", m->q.name);
@@ -106,7 +110,7 @@ static int begin(struct vmm *m, vmm_fn *fn, void *arg, struct err *err)
     return 0;
 }
 
-static void put(struct vmm *m, const char *path, json_t *body, firecracker_api_fn *fn)
+static void api_put(struct vmm *m, const char *path, json_t *body, firecracker_api_fn *fn)
 {
     firecracker_api_run(m->api, &(struct firecracker_api_request){ "PUT", path, body, m->call_ms }, fn, m);
 }
@@ -117,8 +121,8 @@ static json_t *instance_config(const struct vmm *m)
 {
     uint32_t cpus = m->q.cpus < CPUS_MAX ? m->q.cpus : CPUS_MAX;
     if (cpus > 1)
-        cpus += cpus % 2; /* one, or an even number; the control group holds it to its limit */
-    /* Dirty pages are tracked for differences between snapshots only, and at a cost; ours are always whole. */
+        cpus += cpus % 2; /* one, or an even number; the control group enforces the limit */
+    /* Dirty page tracking costs time and only serves differential snapshots; ours are full. */
     return json_pack("{s:i, s:i, s:b, s:b}", "vcpu_count", (int)cpus, "mem_size_mib", (int)m->q.memory_mb, "smt", 0,
                      "track_dirty_pages", 0);
 }
@@ -129,7 +133,7 @@ static json_t *boot_source(const struct vmm *m)
                      "boot_args", m->command_line);
 }
 
-static json_t *drive(const char *id, const char *path, bool is_readonly)
+static json_t *drive_config(const char *id, const char *path, bool is_readonly)
 {
     return json_pack("{s:s, s:s, s:b, s:b}", "drive_id", id, "path_on_host", path, "is_root_device", 0, "is_read_only",
                      is_readonly);
@@ -138,29 +142,29 @@ static json_t *drive(const char *id, const char *path, bool is_readonly)
 static json_t *base_drive(const struct vmm *m)
 {
     (void)m;
-    return drive("base", VMM_BASE_PATH, true);
+    return drive_config("base", VMM_BASE_PATH, true);
 }
 
 static json_t *disk_drive(const struct vmm *m)
 {
     (void)m;
-    return drive("disk", VMM_DISK_PATH, false);
+    return drive_config("disk", VMM_DISK_PATH, false);
 }
 
-static json_t *vsock(const struct vmm *m)
+static json_t *vsock_config(const struct vmm *m)
 {
     (void)m;
     return json_pack("{s:i, s:s}", "guest_cid", CID, "uds_path", IN_BOX(VMM_VSOCK_NAME));
 }
 
-static json_t *entropy(const struct vmm *m)
+static json_t *entropy_config(const struct vmm *m)
 {
     (void)m;
     return json_object();
 }
 
-/* It opens the tap by its name, in its own network namespace; so does whoever loads what it saved. */
-static json_t *interface(unsigned nic, const char *id)
+/* It opens the TAP by name in its own network namespace; so does a VMM that loads its snapshot. */
+static json_t *interface_config(unsigned nic, const char *id)
 {
     uint8_t mac[6];
     char text[18], tap[16];
@@ -170,48 +174,37 @@ static json_t *interface(unsigned nic, const char *id)
     return json_pack("{s:s, s:s, s:s}", "iface_id", id, "host_dev_name", tap, "guest_mac", text);
 }
 
-/* The order in which the guest sees its drives is that in which they are added. */
+/* The guest sees its drives in the order in which they are added. */
 static const struct step {
     const char *path;
     json_t *(*body)(const struct vmm *m);
 } steps[] = {
-    { "/machine-config", instance_config },
-    { "/boot-source", boot_source },
-    { "/drives/base", base_drive },
-    { "/drives/disk", disk_drive },
-    { "/vsock", vsock },
-    { "/entropy", entropy },
+    { "/machine-config", instance_config }, { "/boot-source", boot_source }, { "/drives/base", base_drive },
+    { "/drives/disk", disk_drive },         { "/vsock", vsock_config },      { "/entropy", entropy_config },
 };
 #define STEPS (sizeof(steps) / sizeof(*steps))
 
-static void on_step(void *arg, json_t *answer, const struct err *err);
-
-/* After the others, so that a guest numbers its devices alike with them and without. */
-static void put_interface(struct vmm *m, unsigned nic)
-{
-    char path[48];
-    (void)snprintf(path, sizeof(path), "/network-interfaces/nic%u", nic);
-    put(m, path, interface(nic, strrchr(path, '/') + 1), on_step);
-}
-
-static void on_step(void *arg, json_t *answer, const struct err *err)
+static void boot_on_step(void *arg, json_t *answer, const struct err *err)
 {
     struct vmm *m = arg;
     unsigned nics = m->q.flags & VM_TOOL_WIRE_TAPS ? VM_TOOL_WIRE_NICS : 0, at = m->step++;
     (void)answer;
-    if (err)
-        finish(m, err);
-    else if (at < STEPS)
-        put(m, steps[at].path, steps[at].body(m), on_step);
-    else if (at < STEPS + nics)
-        put_interface(m, at - (unsigned)STEPS);
-    else
-        put(m, "/actions", json_pack("{s:s}", "action_type", "InstanceStart"), on_answer);
+    if (err) {
+        transfer_finish(m, err);
+    } else if (at < STEPS) {
+        api_put(m, steps[at].path, steps[at].body(m), boot_on_step);
+    } else if (at < STEPS + nics) { /* after the drives: the guest numbers its devices the same without interfaces */
+        char path[48];
+        (void)snprintf(path, sizeof(path), "/network-interfaces/nic%u", at - (unsigned)STEPS);
+        api_put(m, path, interface_config(at - (unsigned)STEPS, strrchr(path, '/') + 1), boot_on_step);
+    } else {
+        api_put(m, "/actions", json_pack("{s:s}", "action_type", "InstanceStart"), transfer_on_answer);
+    }
 }
 
 /* --- opening --- */
 
-static struct vmm *make(const struct vmm_start *s, vmm_fn *fn, void *arg)
+static struct vmm *control_new(const struct vmm_start *s, vmm_fn *fn, void *arg)
 {
     struct vmm *m = xzalloc(sizeof(*m));
     *m = (struct vmm){ .loop = s->loop,
@@ -225,7 +218,7 @@ static struct vmm *make(const struct vmm_start *s, vmm_fn *fn, void *arg)
     return m;
 }
 
-/* "1.8.0-dev"; what does not begin with two numbers is taken for a build of one's own. */
+/* "1.8.0-dev"; a version that does not start with two numbers is taken for a custom build. */
 static bool is_too_old(const char *version)
 {
     char *end;
@@ -236,7 +229,7 @@ static bool is_too_old(const char *version)
     return major < MAJOR_MIN || (major == MAJOR_MIN && minor < MINOR_MIN);
 }
 
-/* Is it the machine that we mean, in the state that we think it is in? */
+/* Checks that it is our VM and in the expected state. */
 static int check_state(const struct vmm *m, const json_t *info, bool is_new, struct err *err)
 {
     const char *state = json_get_str(info, "state", ""), *version = json_get_str(info, "vmm_version", "");
@@ -264,10 +257,10 @@ static void on_new_info(void *arg, json_t *answer, const struct err *err)
     struct err why = ERR_INIT;
     if (!err && check_state(m, answer, true, &why) < 0)
         err = &why;
-    if (err || (m->q.flags & VM_TOOL_WIRE_INCOMING)) /* a load is only taken by one that nothing was said to */
-        finish(m, err);
+    if (err || (m->q.flags & VM_TOOL_WIRE_INCOMING)) /* a load is accepted only before any other configuration */
+        transfer_finish(m, err);
     else
-        on_step(m, NULL, NULL);
+        boot_on_step(m, NULL, NULL);
 }
 
 static void on_old_info(void *arg, json_t *answer, const struct err *err)
@@ -276,13 +269,13 @@ static void on_old_info(void *arg, json_t *answer, const struct err *err)
     struct err why = ERR_INIT;
     if (!err && check_state(m, answer, false, &why) < 0)
         err = &why;
-    finish(m, err);
+    transfer_finish(m, err);
 }
 
 static void ask_state(struct vmm *m, const struct err *err, firecracker_api_fn *fn)
 {
     if (err)
-        finish(m, err);
+        transfer_finish(m, err);
     else
         firecracker_api_run(m->api, &(struct firecracker_api_request){ "GET", "/", NULL, m->call_ms }, fn, m);
 }
@@ -301,14 +294,14 @@ static void on_old_socket(void *arg, json_t *answer, const struct err *err)
 
 static struct vmm *firecracker_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
 {
-    struct vmm *m = make(s, fn, arg);
+    struct vmm *m = control_new(s, fn, arg);
     firecracker_api_wait(m->api, m->call_ms, on_new_socket, m);
     return m;
 }
 
 static struct vmm *firecracker_reopen(const struct vmm_start *s, vmm_fn *fn, void *arg)
 {
-    struct vmm *m = make(s, fn, arg);
+    struct vmm *m = control_new(s, fn, arg);
     firecracker_api_wait(m->api, m->call_ms, on_old_socket, m);
     return m;
 }
@@ -353,12 +346,12 @@ static void firecracker_resume(struct vmm *m, vmm_fn *fn, void *arg)
 
 /* --- snapshots --- */
 
-/* The state is copied between vm.c's file and one in the machine's folder, the memory out of it: the monitor keeps no
- * way to files that other machines will be made of. */
+/* The state is copied between vm.c's file and one in the VM's folder, and the memory out of the folder: the VMM
+ * keeps no access to files that other VMs are made from. */
 struct job {
     struct loop *loop;
-    struct vmm *vmm;          /* NULL: closed while a thread was at it */
-    int kept_state, kept_ram; /* vm.c's, copies of the descriptors; NO_FD: the memory is not wanted */
+    struct vmm *vmm;          /* NULL: closed while the thread was at work */
+    int kept_state, kept_ram; /* copies of vm.c's descriptors; NO_FD: the memory is not wanted */
     int state, ram;           /* in the folder */
     uint64_t ram_bytes;
     bool is_load, is_working;
@@ -371,23 +364,23 @@ static void job_free(struct job *j)
     const int fds[] = { j->kept_state, j->kept_ram, j->state, j->ram };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         if (fds[i] >= 0)
-            (void)close(fds[i]); /* what was written has been answered for */
+            (void)close(fds[i]); /* write errors were already reported */
     free(j);
 }
 
-/* Made anew by us, for the monitor to fill or to read: what it left under that name is not opened. */
+/* Makes a new file for the VMM to fill or read: what the VMM left under that name is never opened. */
 static int make_file(int box_fd, const char *name)
 {
     (void)unlinkat(box_fd, name, 0); /* of an earlier snapshot */
     int fd = openat(box_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || fchmod(fd, 0666) == 0) /* the monitor is another user; the folder is for us two only */
+    if (fd < 0 || fchmod(fd, 0666) == 0) /* the VMM is another user; only the two of us can enter the folder */
         return fd < 0 ? -errno : fd;
     int r = -errno;
     (void)close(fd); /* empty */
     return r;
 }
 
-static int keep(int fd)
+static int fd_copy(int fd)
 {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     return copy < 0 ? -errno : copy;
@@ -398,11 +391,11 @@ static int job_new(struct vmm *m, int state_fd, int ram_fd, struct err *err)
     struct job *j = xzalloc(sizeof(*j));
     *j = (struct job){ .loop = m->loop, .vmm = m, .kept_ram = NO_FD, .ram = NO_FD, .state = NO_FD };
     j->ram_bytes = (uint64_t)m->q.memory_mb << 20;
-    int r = j->kept_state = keep(state_fd);
+    int r = j->kept_state = fd_copy(state_fd);
     if (r >= 0)
         r = j->state = make_file(m->box_fd, STATE_FILE);
     if (r >= 0 && ram_fd >= 0)
-        r = j->kept_ram = keep(ram_fd);
+        r = j->kept_ram = fd_copy(ram_fd);
     if (r >= 0 && ram_fd >= 0)
         r = j->ram = make_file(m->box_fd, MEMORY_FILE);
     if (r < 0) {
@@ -413,17 +406,17 @@ static int job_new(struct vmm *m, int state_fd, int ram_fd, struct err *err)
     return 0;
 }
 
-/* Its files are of no use any more: the state is where it belongs, or lost. */
+/* Removes the transfer's files: the state has been copied, or is lost. */
 static void end_transfer(struct vmm *m, const struct err *err)
 {
     job_free(m->job);
     m->job = NULL;
-    (void)unlinkat(m->box_fd, STATE_FILE, 0);  /* goes with the folder at the latest */
-    (void)unlinkat(m->box_fd, MEMORY_FILE, 0); /* most have none */
-    finish(m, err);
+    (void)unlinkat(m->box_fd, STATE_FILE, 0);  /* at the latest removed with the folder */
+    (void)unlinkat(m->box_fd, MEMORY_FILE, 0); /* most transfers have none */
+    transfer_finish(m, err);
 }
 
-static void on_loaded(void *arg, json_t *answer, const struct err *err)
+static void transfer_on_loaded(void *arg, json_t *answer, const struct err *err)
 {
     (void)answer;
     end_transfer(arg, err);
@@ -433,11 +426,11 @@ static void put_load(struct vmm *m)
 {
     json_t *body = json_pack("{s:s, s:{s:s, s:s}, s:b}", "snapshot_path", IN_BOX(STATE_FILE), "mem_backend",
                              "backend_type", "File", "backend_path", VMM_RAM_PATH, "resume_vm", 0);
-    firecracker_api_run(m->api, &(struct firecracker_api_request){ "PUT", "/snapshot/load", body, STATE_MS }, on_loaded,
-                        m);
+    firecracker_api_run(m->api, &(struct firecracker_api_request){ "PUT", "/snapshot/load", body, STATE_MS },
+                        transfer_on_loaded, m);
 }
 
-static void work(void *arg)
+static void job_work(void *arg)
 {
     struct job *j = arg;
     j->result = vm_copy_file(j->is_load ? j->kept_state : j->state, j->is_load ? j->state : j->kept_state, 1, STATE_MAX,
@@ -446,7 +439,7 @@ static void work(void *arg)
         j->result = vm_copy_file(j->ram, j->kept_ram, j->ram_bytes, j->ram_bytes, "the VM's memory", &j->err);
 }
 
-static void on_worked(void *arg)
+static void job_on_worked(void *arg)
 {
     struct job *j = arg;
     struct vmm *m = j->vmm;
@@ -468,7 +461,7 @@ static void start_work(void *arg)
         job_free(j);
         return;
     }
-    int r = loop_work(j->loop, work, on_worked, j);
+    int r = loop_work(j->loop, job_work, job_on_worked, j);
     if (r == 0)
         return;
     j->is_working = false;
@@ -476,7 +469,7 @@ static void start_work(void *arg)
     end_transfer(j->vmm, &err);
 }
 
-static void on_saved(void *arg, json_t *answer, const struct err *err)
+static void transfer_on_saved(void *arg, json_t *answer, const struct err *err)
 {
     struct vmm *m = arg;
     (void)answer;
@@ -491,11 +484,11 @@ static void on_saved(void *arg, json_t *answer, const struct err *err)
 static int begin_transfer(struct vmm *m, int state_fd, int ram_fd, vmm_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    int r = begin(m, fn, arg, &err);
+    int r = transfer_begin(m, fn, arg, &err);
     if (r == 0 && (r = job_new(m, state_fd, ram_fd, &err)) < 0)
         m->fn = NULL;
     if (r < 0)
-        refuse(m, fn, arg, &err);
+        call_refuse(m, fn, arg, &err);
     return r;
 }
 
@@ -504,16 +497,16 @@ static void put_create(struct vmm *m, const char *memory_path)
     json_t *body = json_pack("{s:s, s:s, s:s}", "snapshot_type", "Full", "snapshot_path", IN_BOX(STATE_FILE),
                              "mem_file_path", memory_path);
     firecracker_api_run(m->api, &(struct firecracker_api_request){ "PUT", "/snapshot/create", body, STATE_MS },
-                        on_saved, m);
+                        transfer_on_saved, m);
 }
 
-/* A machine that was loaded reads its memory from the file it was loaded from: that must stay as it is. */
+/* A loaded VM reads its memory from the file it was loaded from: that file must not change. */
 static void firecracker_save(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
     if (with_ram || !(m->q.flags & VM_TOOL_WIRE_SHARED_RAM)) {
         (void)err_set(&err, ERR_UNSUPPORTED, 0, "Firecracker saves the memory of a VM into a file of its own");
-        refuse(m, fn, arg, &err);
+        call_refuse(m, fn, arg, &err);
     } else if (begin_transfer(m, state_fd, NO_FD, fn, arg) == 0) {
         put_create(m, VMM_RAM_PATH);
     }
@@ -530,7 +523,7 @@ static void firecracker_load(struct vmm *m, int state_fd, bool with_ram, vmm_fn 
     struct err err = ERR_INIT;
     if (with_ram) {
         (void)err_set(&err, ERR_UNSUPPORTED, 0, "Firecracker loads the memory of a VM from a file of its own");
-        refuse(m, fn, arg, &err);
+        call_refuse(m, fn, arg, &err);
     } else if (begin_transfer(m, state_fd, NO_FD, fn, arg) == 0) {
         m->job->is_load = m->job->is_working = true;
         loop_defer(m->loop, start_work, m->job);
@@ -543,7 +536,7 @@ static void firecracker_close(struct vmm *m)
         return;
     (void)firecracker_api_free(m->api);
     if (m->job && m->job->is_working)
-        m->job->vmm = NULL; /* goes when its thread is done */
+        m->job->vmm = NULL; /* freed when its thread is done */
     else if (m->job)
         job_free(m->job);
     for (struct call *c; (c = m->calls);) {

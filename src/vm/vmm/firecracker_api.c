@@ -29,10 +29,10 @@ struct firecracker_api {
     struct loop *loop;
     int folder_fd, socket_fd; /* socket_fd: O_PATH, once it was found */
     char *name;
-    struct http_client *http; /* of the first job; NULL: not begun */
+    struct http_client *http; /* of the first job; NULL: not started */
     struct job *first;
     struct buf answer;
-    struct timer *turn; /* begins the first job outside of any call */
+    struct timer *turn; /* starts the first job from the loop */
     struct timer *probe, *deadline;
     firecracker_api_fn *wait_fn;
     void *wait_arg;
@@ -40,13 +40,13 @@ struct firecracker_api {
 
 /* --- what it says --- */
 
-/* U+0080 to U+009F: terminals take some of them for the begin of a command. */
+/* U+0080 to U+009F: terminals take some of them for the start of a control sequence. */
 static bool is_late_control(const char *c)
 {
     return (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 && (unsigned char)c[1] < 0xa0;
 }
 
-/* Control characters would reach a terminal or a log; a letter is not cut in the middle. */
+/* Replaces control characters, which must not reach a terminal or a log, and cuts only between characters. */
 static void copy_text(char *to, size_t size, const char *from)
 {
     size_t n = strlen(from);
@@ -79,7 +79,7 @@ static void job_free(struct job *j)
     free(j);
 }
 
-static void finish(struct firecracker_api *c, json_t *answer, const struct err *err)
+static void job_finish(struct firecracker_api *c, json_t *answer, const struct err *err)
 {
     struct job *j = c->first;
     firecracker_api_fn *fn = j->fn;
@@ -91,14 +91,14 @@ static void finish(struct firecracker_api *c, json_t *answer, const struct err *
     fn(arg, answer, err); /* may free c */
 }
 
-static void on_data(void *arg, struct http_client *http, const char *data, size_t len)
+static void job_on_data(void *arg, struct http_client *http, const char *data, size_t len)
 {
     struct firecracker_api *c = arg;
     (void)http;
-    (void)buf_add(&c->answer, data, len); /* as much as body_max lets through */
+    (void)buf_add(&c->answer, data, len); /* bounded by body_max */
 }
 
-static void on_done(void *arg, struct http_client *http, const struct err *err)
+static void job_on_done(void *arg, struct http_client *http, const struct err *err)
 {
     struct firecracker_api *c = arg;
     const struct job *j = c->first;
@@ -115,12 +115,12 @@ static void on_done(void *arg, struct http_client *http, const struct err *err)
     else if (is_get && (json_read(buf_text(&c->answer), c->answer.len, &answer, NULL) < 0 || !json_is_object(answer)))
         (void)err_set(&why, ERR_UPSTREAM, 0, "Firecracker answers GET %s with something that is not a JSON object",
                       j->path);
-    finish(c, why.code ? NULL : answer, why.code ? &why : NULL);
+    job_finish(c, why.code ? NULL : answer, why.code ? &why : NULL);
 }
 
 static void on_turn(void *arg)
 {
-    static const struct http_client_events events = { .on_data = on_data, .on_done = on_done };
+    static const struct http_client_events events = { .on_data = job_on_data, .on_done = job_on_done };
     static const char *const headers[] = { "Accept: application/json", "Content-Type: application/json", NULL };
     struct firecracker_api *c = arg;
     const struct job *j = c->first;
@@ -141,7 +141,7 @@ static void on_turn(void *arg)
     if (c->socket_fd < 0)
         (void)err_set(&err, ERR_UPSTREAM, ENOTCONN, "Firecracker's API socket does not exist");
     if (err.code || http_client_start(c->loop, &req, &events, c, &c->http, &err) < 0)
-        finish(c, NULL, &err);
+        job_finish(c, NULL, &err);
 }
 
 void firecracker_api_run(struct firecracker_api *c, const struct firecracker_api_request *req, firecracker_api_fn *fn,
@@ -163,7 +163,7 @@ void firecracker_api_run(struct firecracker_api *c, const struct firecracker_api
 
 /* --- the socket --- */
 
-static int probe(const struct firecracker_api *c)
+static int socket_probe(const struct firecracker_api *c)
 {
     CLEANUP(close_fd_p) int there = vsock_connect_find(c->folder_fd, c->name);
     CLEANUP(close_fd_p) int fd = there < 0 ? there : unixsock_dial_at(there);
@@ -177,23 +177,23 @@ static void end_wait(struct firecracker_api *c, const struct err *err)
     c->wait_fn(c->wait_arg, NULL, err);
 }
 
-static void on_probe(void *arg)
+static void socket_on_probe(void *arg)
 {
     struct firecracker_api *c = arg;
-    int fd = probe(c);
+    int fd = socket_probe(c);
     if (fd < 0)
         return;
     if (c->socket_fd >= 0)
-        (void)close(c->socket_fd); /* O_PATH: only a name */
+        (void)close(c->socket_fd); /* O_PATH: only a reference */
     c->socket_fd = fd;
     end_wait(c, NULL);
 }
 
-static void on_deadline(void *arg)
+static void wait_on_deadline(void *arg)
 {
     struct firecracker_api *c = arg;
     struct err err = ERR_INIT;
-    int r = probe(c);
+    int r = socket_probe(c);
     if (r >= 0)
         (void)close(r);
     (void)err_set(&err, ERR_TIMEOUT, r < 0 ? -r : 0, "Firecracker does not open its API socket");
@@ -216,8 +216,8 @@ struct firecracker_api *firecracker_api_new(struct loop *l, int folder_fd, const
     *c = (struct firecracker_api){ .loop = l, .folder_fd = folder_fd, .socket_fd = NO_FD, .name = xstrdup(name) };
     buf_init(&c->answer, FIRECRACKER_API_ANSWER_MAX);
     c->turn = timer_new(l, -1, 0, on_turn, c);
-    c->probe = timer_new(l, -1, 0, on_probe, c);
-    c->deadline = timer_new(l, -1, 0, on_deadline, c);
+    c->probe = timer_new(l, -1, 0, socket_on_probe, c);
+    c->deadline = timer_new(l, -1, 0, wait_on_deadline, c);
     return c;
 }
 
@@ -235,7 +235,7 @@ struct firecracker_api *firecracker_api_free(struct firecracker_api *c)
     timer_free(c->probe);
     timer_free(c->deadline);
     if (c->socket_fd >= 0)
-        (void)close(c->socket_fd); /* O_PATH: only a name */
+        (void)close(c->socket_fd); /* O_PATH: only a reference */
     buf_done(&c->answer);
     free(c->name);
     free(c);

@@ -1,3 +1,13 @@
+/* Theory of operation. The tool starts a VMM in three steps. Before the child: clone the mounts that its root will hold
+ * and build the seccomp filter. In the child: enter new namespaces, build and pivot into a root with /usr read-only and
+ * the VM's own files, open the TAP devices, move the descriptors to their fixed numbers, drop to the VM's user id
+ * without capabilities, install the filter, exec. In the parent: read the report pipe, which exec closes.
+ *
+ * `struct jail` holds the descriptors of one start; all are closed on exec or with the process. A failure in the child
+ * sends its struct err through the report pipe, and the parent returns it; no process is left.
+ *
+ * Root gives each VM its own user id (vm_jail_uid_of). An unprivileged user gets a user namespace instead and can
+ * only map itself. With III_VM_JAILER, Firecracker's own jailer does the last step (jailer.h). */
 #include "vm/vmm/jail.h"
 
 #include <errno.h>
@@ -21,11 +31,11 @@
 #include "vm/net/tap.h"
 #include "vm/vmm/jailer.h"
 
-#define ROOT_PLACE "/usr" /* any folder will do: the new root is hung on it, and becomes the root */
+#define ROOT_PLACE "/usr" /* any folder: the new root is mounted on it and pivoted to */
 #define NOFILE     1024
 #define FD_ABOVE   64
 
-/* What the operator has put somewhere else. */
+/* Programs at the operator's own paths. */
 enum { EXTRA_PROGRAM, EXTRA_LIBRARY, EXTRA_JAILER, EXTRA_JAILED, EXTRAS };
 static const char *const extra_path[EXTRAS] = { VMM_PROGRAM_PATH, VMM_LIBRARY_PATH, VM_JAILER_PATH, VM_JAILER_VMM };
 
@@ -34,17 +44,17 @@ struct jail {
     const struct vmm_ops *vmm;
     int fds[VM_TOOL_WIRE_FDS];
     struct cgroup_join join;
-    int report;                          /* a struct err, when it fails; closed by exec */
-    int complaints;                      /* what the monitor says on its standard error; nobody has to read it */
-    int taps[VM_TOOL_WIRE_NICS], n_taps; /* behind its interfaces, unless it opens them itself */
+    int report;                          /* receives a struct err on failure; closed by exec */
+    int complaints;                      /* the VMM's standard error; nobody has to read it */
+    int taps[VM_TOOL_WIRE_NICS], n_taps; /* TAP devices, unless the VMM opens them itself */
     int usr, kvm, tun, null, named[VM_TOOL_WIRE_FDS], extra[EXTRAS];
-    const char *extra_from[EXTRAS]; /* NULL: not wanted */
+    const char *extra_from[EXTRAS]; /* NULL: not used */
     struct filter filter;
-    uid_t uid; /* as seen from outside: in a user namespace of its own nobody has one before it is mapped */
+    uid_t uid; /* as seen from outside: in a new user namespace no id is mapped yet */
     gid_t gid;
     bool is_root;
     struct vm_jailer_program jailed;
-    char inside[VM_JAILER_ROOM_MAX]; /* where the monitor's root is when it is started: "", or the jailer's folder */
+    char inside[VM_JAILER_ROOM_MAX]; /* where the VMM's root is at exec: "", or the jailer's folder */
 };
 
 bool vm_jail_is_uid(uid_t uid)
@@ -70,8 +80,8 @@ static bool has_jailer(const struct jail *j)
 
 /* --- before the child --- */
 
-/* As an ordinary user: by name, in our own mount namespace, where nobody else's names are. */
-static int reopen(int fd)
+/* For an unprivileged user: by name in our own mount namespace, which nobody else can change. */
+static int fd_reopen(int fd)
 {
     char link[48], path[4096];
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -83,7 +93,7 @@ static int reopen(int fd)
     return at < 0 ? -errno : at;
 }
 
-/* Root clones them out of the host's mounts now; in a user namespace they are cloned out of its own copy later. */
+/* Root clones them from the host's mounts now; in a user namespace they are cloned later from its own copy. */
 static int clone_mounts(struct jail *j, struct err *err)
 {
     j->usr = (int)syscall(SYS_open_tree, AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
@@ -92,7 +102,7 @@ static int clone_mounts(struct jail *j, struct err *err)
     j->null = mount_clone(AT_FDCWD, "/dev/null");
     if (j->null < 0)
         return err_sys(err, j->null, "clone /dev/null");
-    if (j->q->flags & VM_TOOL_WIRE_KVM && !has_jailer(j)) /* it makes its own */
+    if (j->q->flags & VM_TOOL_WIRE_KVM && !has_jailer(j)) /* the jailer makes its own device nodes */
         j->kvm = mount_clone(AT_FDCWD, "/dev/kvm");
     if (j->q->flags & VM_TOOL_WIRE_TAPS && j->vmm->has_vsock && !has_jailer(j) && (j->tun = vm_tap_device(j->uid)) < 0)
         return err_sys(err, j->tun, "make " VM_TAP_DEVICE " for the VMM");
@@ -106,7 +116,7 @@ static int clone_mounts(struct jail *j, struct err *err)
         j->named[i] = NO_FD;
         if (j->fds[files[i].fd] < 0)
             continue;
-        CLEANUP(close_fd_p) int again = j->is_root ? NO_FD : reopen(j->fds[files[i].fd]);
+        CLEANUP(close_fd_p) int again = j->is_root ? NO_FD : fd_reopen(j->fds[files[i].fd]);
         j->named[i] = mount_clone(j->is_root ? j->fds[files[i].fd] : again, "");
         if (j->named[i] < 0)
             return err_sys(err, j->named[i], "clone the file for %s", files[i].path);
@@ -136,14 +146,14 @@ static int make_file(int root, const char *path)
     return fd < 0 ? -errno : 0;
 }
 
-static int hang(int root, const char *path, int mount, uint64_t attributes)
+static int mount_at(int root, const char *path, int mount, uint64_t attributes)
 {
     int r = mount_set(mount, attributes, NO_FD);
     CLEANUP(close_fd_p) int at = r < 0 ? r : mount_open_beneath(root, path + 1, O_PATH, 0);
     return at < 0 ? at : mount_attach(mount, at);
 }
 
-/* The host's programs and libraries. usr: a clone of its mount. */
+/* Mounts the host's programs and libraries. usr: a clone of its mount. */
 static int hang_usr(int root, int usr)
 {
     static const char *const links[] = { "bin", "sbin", "lib", "lib64" };
@@ -153,10 +163,10 @@ static int hang_usr(int root, int usr)
         (void)snprintf(target, sizeof(target), "usr/%s", links[i]);
         r = symlinkat(target, root, links[i]) < 0 ? -errno : 0;
     }
-    return r < 0 ? r : hang(root, "/usr", usr, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    return r < 0 ? r : mount_at(root, "/usr", usr, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
-/* Those of the machine. */
+/* Mounts the files of the VM. */
 static int hang_files(const struct jail *j, int root)
 {
     int r = 0;
@@ -169,12 +179,13 @@ static int hang_files(const struct jail *j, int root)
         else
             r = make_file(root, files[i].path);
         if (r >= 0)
-            r = hang(root, files[i].path, j->named[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | more);
+            r = mount_at(root, files[i].path, j->named[i],
+                         MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | more);
     }
     return r;
 }
 
-/* Into the folder of which the jailer will make the monitor's root; the device nodes in it are its affair. */
+/* Fills the folder that the jailer turns into the VMM's root; the jailer makes the device nodes in it. */
 static int fill_jailed(struct jail *j, int root)
 {
     CLEANUP(close_fd_p) int inside = vm_jailer_root(root, j->q->name, j->jailed.size, j->inside);
@@ -192,14 +203,14 @@ static int fill_root(struct jail *j, int root)
     if (r >= 0 && mkdirat(root, "dev", 0755) < 0)
         r = -errno;
     if (r >= 0 && (r = make_file(root, "/dev/null")) >= 0)
-        r = hang(root, "/dev/null", j->null, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+        r = mount_at(root, "/dev/null", j->null, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     if (r >= 0 && j->kvm >= 0 && (r = make_file(root, "/dev/kvm")) >= 0)
-        r = hang(root, "/dev/kvm", j->kvm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+        r = mount_at(root, "/dev/kvm", j->kvm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     if (r >= 0 && j->tun >= 0 && (r = mkdirat(root, VM_TAP_FOLDER + 1, 0755) < 0 ? -errno : 0) >= 0)
-        r = hang(root, VM_TAP_FOLDER, j->tun, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+        r = mount_at(root, VM_TAP_FOLDER, j->tun, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     for (size_t i = 0; r >= 0 && i < EXTRAS; i++)
         if (j->extra[i] >= 0 && (r = make_file(root, extra_path[i])) >= 0)
-            r = hang(root, extra_path[i], j->extra[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+            r = mount_at(root, extra_path[i], j->extra[i], MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     if (r < 0)
         return r;
     return has_jailer(j) ? fill_jailed(j, root) : hang_files(j, root);
@@ -233,15 +244,15 @@ static int enter_root(struct jail *j, struct err *err)
     return r < 0 ? err_sys(err, r, "seal the VMM's root") : 0;
 }
 
-/* Out of the way of the places that are about to be taken. */
+/* Moves the descriptor above the numbers that are about to be assigned. */
 static int raise_fd(int *fd)
 {
     *fd = fcntl(*fd, F_DUPFD_CLOEXEC, FD_ABOVE);
     return *fd < 0 ? -errno : 0;
 }
 
-/* Its guest's console, for monitors that write it to their standard output: a pipe in the machine's folder that never
- * makes them wait. What nobody reads is lost. */
+/* Opens the console of VMMs that write it to standard output: a non-blocking pipe in the VM's folder. Output that
+ * nobody reads is lost. */
 static int open_console(const struct jail *j)
 {
     char path[VM_JAILER_ROOM_MAX + 32];
@@ -253,7 +264,7 @@ static int open_console(const struct jail *j)
     return r < 0 ? r : fd;
 }
 
-/* In its own network namespace. Who gets them by descriptor has no node of the device in its root. */
+/* In the VMM's own network namespace. A VMM that gets them by descriptor has no device node in its root. */
 static int open_taps(struct jail *j)
 {
     if (!(j->q->flags & VM_TOOL_WIRE_TAPS))
@@ -268,10 +279,10 @@ static int open_taps(struct jail *j)
     return 0;
 }
 
-/* Those of the request to their places, all others closed. */
+/* Moves the descriptors of the request to their numbers and closes all others. */
 static int place_fds(struct jail *j)
 {
-    bool has_names = j->vmm->has_vsock; /* it opens everything in its root */
+    bool has_names = j->vmm->has_vsock; /* it opens everything by name in its root */
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int r = null < 0 ? -errno : raise_fd(&null);
     if (r >= 0)
@@ -297,7 +308,7 @@ static int place_fds(struct jail *j)
     return proc_close_from(has_names ? VMM_FD(0) : VMM_TAP_FD(j->n_taps));
 }
 
-/* Where the server itself may have fewer, so has the monitor: a machine needs few. */
+/* Not above the server's own limit: a VM needs few. */
 static int limit_files(void)
 {
     struct rlimit most;
@@ -309,19 +320,19 @@ static int limit_files(void)
     return setrlimit(RLIMIT_NOFILE, &most) < 0 ? -errno : 0;
 }
 
-static int settle(struct jail *j, struct err *err)
+static int child_confine(struct jail *j, struct err *err)
 {
     struct rlimit core = { 0, 0 };
     struct confine_who who = { .uid = j->is_root ? j->uid : 0, .gid = j->is_root ? j->uid : 0 };
     sigset_t none;
     struct stat kvm;
     if (j->is_root && j->kvm >= 0 && stat("/dev/kvm", &kvm) == 0 && kvm.st_gid != 0) {
-        who.has_group = true; /* whose members may use it */
+        who.has_group = true; /* the group that may use KVM */
         who.group = kvm.st_gid;
     }
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)umask(j->vmm->has_vsock ? 0 : 077); /* the daemon connects to the sockets it makes in its folder */
+    (void)umask(j->vmm->has_vsock ? 0 : 077); /* the daemon connects to the sockets that it makes in its folder */
     int r = setsid() < 0 || setrlimit(RLIMIT_CORE, &core) < 0 ? -errno : limit_files();
     if (r < 0)
         return err_sys(err, r, "set the VMM's limits");
@@ -346,8 +357,8 @@ static int become_vmm(struct jail *j, const char *program, struct vmm_args *args
     if (r >= 0)
         r = enter_root(j, err);
     if (r >= 0)
-        r = settle(j, err);
-    if (r >= 0 && !has_jailer(j) && (r = filter_install(&j->filter)) < 0) /* a jailer has mounts to make */
+        r = child_confine(j, err);
+    if (r >= 0 && !has_jailer(j) && (r = filter_install(&j->filter)) < 0) /* a jailer still has to mount */
         return err_sys(err, r, "install the system call filter");
     if (r < 0)
         return r;
@@ -366,7 +377,8 @@ static const char *find_program(const char *name, char *buf, size_t size)
     return NULL;
 }
 
-/* The name is random: so is the id, and a machine that has the same one still sees none of its files and processes. */
+/* The id is derived from the random name. Two VMs with the same id still cannot see each other's files and
+ * processes. */
 uid_t vm_jail_uid_of(const char *name)
 {
     return VM_JAIL_UID_BASE + (uid_t)(strtoull(name, NULL, 16) % VM_JAIL_UIDS);
@@ -387,7 +399,7 @@ static int wait_for_exec(int report, struct err *err)
     return err_set(err, child.code, 0, "%s", child.msg);
 }
 
-static int launch(struct jail *j, const char *program, struct vmm_args *args, int fds_back[], struct err *err)
+static int child_launch(struct jail *j, const char *program, struct vmm_args *args, int fds_back[], struct err *err)
 {
     int pipe_fds[2], complaints[2];
     uint64_t flags = CLONE_PARENT | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
@@ -401,9 +413,9 @@ static int launch(struct jail *j, const char *program, struct vmm_args *args, in
     if (pid == 0) {
         struct err why = ERR_INIT;
         (void)become_vmm(j, program, args, &why);
-        _exit(write(j->report, &why, sizeof(why)) < 0 ? 126 : 127); /* nobody else could be told */
+        _exit(write(j->report, &why, sizeof(why)) < 0 ? 126 : 127); /* there is nobody else to report to */
     }
-    (void)close(pipe_fds[1]); /* both the child's */
+    (void)close(pipe_fds[1]); /* both are the child's */
     (void)close(complaints[1]);
     int r = pid < 0 ? err_set(err, pid == -EAGAIN ? ERR_CAPACITY : ERR_INTERNAL, -pid, "start a process")
                     : wait_for_exec(pipe_fds[0], err);
@@ -411,7 +423,7 @@ static int launch(struct jail *j, const char *program, struct vmm_args *args, in
     return r < 0 ? r : pid;
 }
 
-/* Fills buf with this program's own path: by its descriptor it could not be cloned in a namespace of its own. */
+/* Fills buf with this program's path: by its descriptor it cannot be cloned in another mount namespace. */
 static const char *find_self(char *buf, size_t size)
 {
     ssize_t n = readlink("/proc/self/exe", buf, size - 1);
@@ -421,7 +433,7 @@ static const char *find_self(char *buf, size_t size)
     return buf;
 }
 
-/* What is to be executed inside. One that the operator has named, and this program itself, are hung into the root. */
+/* The program to exec. One that the operator sets, and this program itself, are mounted into the root. */
 static const char *pick_program(struct jail *j, const struct vm_jail_site *site, char *buf, size_t size)
 {
     const char *given = j->q->vmm == VM_TOOL_WIRE_FIRECRACKER ? site->firecracker : "";
@@ -464,13 +476,13 @@ int vm_jail_start(const struct vm_jail_plan *plan, struct vm_tool_wire_reply *re
         j.vmm->argv(q, line, &args);
     int r = args.is_full ? err_set(err, ERR_INTERNAL, E2BIG, "the VMM's command line is too long") : 0;
     if (r >= 0)
-        r = filter_build(&j.filter, err); /* that of commands: what a monitor adds itself comes on top */
+        r = filter_build(&j.filter, err); /* the filter for commands; a VMM's own filter comes on top */
     if (r >= 0)
         r = group ? cgroup_join_open(group, &j.join, err) : (j.join.clone_into = NO_FD, 0);
     if (r >= 0 && j.is_root)
         r = clone_mounts(&j, err);
     if (r >= 0)
-        r = launch(&j, program, &args, fds_back, err);
+        r = child_launch(&j, program, &args, fds_back, err);
     cgroup_join_done(&j.join);
     filter_done(&j.filter);
     vmm_args_done(&args);

@@ -14,9 +14,9 @@
 #include "os/mount.h"
 
 #define BASE       "/srv"
-#define FOLDER     "root"     /* of a machine, below BASE/program/name: the jailer's own layout */
-#define ROOM_MORE  (1u << 20) /* folders, device nodes, sockets */
-#define HEADERS    64         /* of a program */
+#define FOLDER     "root"     /* below BASE/program/name: the jailer's own layout */
+#define ROOM_MORE  (1u << 20) /* for folders, device nodes, sockets */
+#define HEADERS    64         /* program headers of an ELF file */
 #define CAP(which) (UINT64_C(1) << (which))
 
 bool vm_jailer_is_wanted(const char *setting)
@@ -67,7 +67,8 @@ static int make_room(off_t room)
     int r = mount_fs_string(fs, "mode", "0755");
     if (r >= 0)
         r = mount_fs_string(fs, "size", size);
-    return r < 0 ? r : mount_fs_make(fs, MOUNT_ATTR_NOSUID); /* device nodes are made in it, a program is started */
+    return r < 0 ? r
+                 : mount_fs_make(fs, MOUNT_ATTR_NOSUID); /* needs device nodes and exec, so neither NODEV nor NOEXEC */
 }
 
 /* A folder that was not there before. */
@@ -104,7 +105,7 @@ int vm_jailer_proc(int root)
 
 /* --- itself --- */
 
-/* It names the machine to the monitor by itself. Its control group it is in already. */
+/* It passes the VM's id to the VMM. It is already in its control group. */
 void vm_jailer_argv(const char *name, uid_t uid, unsigned files_max, struct vmm_args *a)
 {
     vmm_args_add(a, "jailer");
@@ -118,7 +119,7 @@ void vm_jailer_argv(const char *name, uid_t uid, unsigned files_max, struct vmm_
     vmm_args_add(a, "%u", (unsigned)uid);
     vmm_args_add(a, "--chroot-base-dir");
     vmm_args_add(a, "%s", BASE);
-    vmm_args_add(a, "--resource-limit"); /* unless told it sets more than we have allowed, which takes a right more */
+    vmm_args_add(a, "--resource-limit"); /* the default is above our limit, which needs a further capability */
     vmm_args_add(a, "no-file=%u", files_max);
     vmm_args_add(a, "--");
     vmm_args_add(a, "--api-sock");

@@ -1,5 +1,5 @@
-/* libkrun: a library that becomes the machine's process (libkrun_vm.c). It has no control socket and no snapshots: its
- * machines are booted, not restored, and stand still when their control group is frozen. Their end is the end of their
+/* libkrun is a library that takes over the process of the VM (libkrun_vm.c). It has no control socket and no
+ * snapshots: its VMs are booted, not restored, and are paused by freezing their control group. The VM ends with its
  * process. */
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ static void libkrun_argv(const struct vm_tool_wire_request *q, const char *comma
     vmm_args_add(a, "%s", command_line);
 }
 
-static void on_open(void *arg)
+static void control_on_open(void *arg)
 {
     struct vmm *m = arg;
     vmm_fn *fn = m->fn;
@@ -33,12 +33,12 @@ static void on_open(void *arg)
         fn(m->arg, NULL);
 }
 
-/* There is nobody to ask: it boots, and its agent answers or does not. */
+/* There is no control socket: the VM boots, and its agent replies or does not. */
 static struct vmm *libkrun_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
 {
     struct vmm *m = xzalloc(sizeof(*m));
     *m = (struct vmm){ .loop = s->loop, .fn = fn, .arg = arg };
-    loop_defer(s->loop, on_open, m);
+    loop_defer(s->loop, control_on_open, m);
     return m;
 }
 

@@ -16,10 +16,10 @@
 
 #define KERNEL_ELF 1 /* LIBKRUN_KERNEL_FORMAT_ELF */
 #define LOG_ERRORS 1 /* LIBKRUN_LOG_LEVEL_ERROR */
-#define NO_TSI     0 /* no socket of the guest becomes one of ours */
+#define NO_TSI     0 /* sockets of the guest must not become sockets of this process */
 
-/* libkrun's functions as its header declares them, each by its name. They are looked up at run time: the library is in
- * few distributions, and nobody else should have to install it. */
+/* libkrun's functions as its header declares them. They are looked up at run time: few distributions have the
+ * library, and only its users should have to install it. */
 struct lib {
     int32_t (*set_log_level)(uint32_t level);
     int32_t (*create_ctx)(void);
@@ -55,7 +55,7 @@ static const struct {
     FUNCTION(add_serial_console_default),
 };
 
-/* Where the operator's own is in a machine's root, then as the linker finds it, then where a build of it puts it (the
+/* The operator's own in the VM's root, then what the linker finds, then where a local build installs it (the
  * linker's cache is not in that root). */
 static const char *const places[] = { VMM_LIBRARY_PATH, "libkrun.so.1", "/usr/local/lib64/libkrun.so.1",
                                       "/usr/local/lib/libkrun.so.1", "/usr/lib64/libkrun.so.1" };
@@ -68,7 +68,7 @@ static void *open_library(const char *path)
     return found;
 }
 
-static int load(const char *path, struct lib *lib, const char **ret_lack)
+static int library_load(const char *path, struct lib *lib, const char **ret_lack)
 {
     void *library = open_library(path);
     if (!library)
@@ -87,7 +87,7 @@ static int load(const char *path, struct lib *lib, const char **ret_lack)
 int libkrun_vm_probe(const char *path, const char **ret_lack)
 {
     struct lib lib;
-    return load(path, &lib, ret_lack);
+    return library_load(path, &lib, ret_lack);
 }
 
 static bool read_number(const char *text, unsigned long max, unsigned long *ret)
@@ -98,38 +98,39 @@ static bool read_number(const char *text, unsigned long max, unsigned long *ret)
     return *text >= '1' && *text <= '9' && !*end && !errno && *ret <= max;
 }
 
-static int complain(const char *what, int r)
+static int print_error(const char *what, int r)
 {
     (void)fprintf(stderr, "libkrun: %s: %s\n", what, strerror(r < 0 ? -r : EIO));
     return 1;
 }
 
-/* The agent's port is a socket in the machine's folder at which the library listens. Without a vsock of our own making
- * the library would make one that turns the guest's connections into connections of this process. */
-static int configure(const struct lib *lib, uint32_t ctx, unsigned long cpus, unsigned long memory_mb, const char *line)
+/* The library listens for the agent's port on a socket in the VM's folder. If we did not add a vsock, the library
+ * would add one that turns the guest's connections into connections of this process. */
+static int context_configure(const struct lib *lib, uint32_t ctx, unsigned long cpus, unsigned long memory_mb,
+                             const char *line)
 {
     int32_t r = lib->set_vm_config(ctx, (uint8_t)cpus, (uint32_t)memory_mb);
     if (r < 0)
-        return complain("set CPUs and memory", r);
+        return print_error("set CPUs and memory", r);
     r = lib->set_kernel(ctx, VMM_KERNEL_PATH, KERNEL_ELF, VMM_INITRD_PATH, line);
     if (r < 0)
-        return complain("set the kernel", r);
+        return print_error("set the kernel", r);
     r = lib->add_disk(ctx, "base", VMM_BASE_PATH, true);
     if (r >= 0)
         r = lib->add_disk(ctx, "disk", VMM_DISK_PATH, false);
     if (r < 0)
-        return complain("add drives", r);
+        return print_error("add drives", r);
     r = lib->disable_implicit_vsock(ctx);
     if (r >= 0)
         r = lib->add_vsock(ctx, NO_TSI);
     if (r >= 0)
         r = lib->add_vsock_port2(ctx, VM_HANDSHAKE_PORT, VMM_BOX_PATH "/" VMM_VSOCK_NAME, true);
     if (r < 0)
-        return complain("add the agent's port", r);
+        return print_error("add the agent's port", r);
     r = lib->disable_implicit_console(ctx);
     if (r >= 0)
         r = lib->add_serial_console_default(ctx, STDIN_FILENO, STDOUT_FILENO);
-    return r < 0 ? complain("add the console", r) : 0;
+    return r < 0 ? print_error("add the console", r) : 0;
 }
 
 int libkrun_vm_main(int argc, char **argv)
@@ -142,23 +143,23 @@ int libkrun_vm_main(int argc, char **argv)
         (void)fputs("usage: iii --krun-vm CPUS MEMORY_MB COMMAND_LINE (started by the server)\n", stderr);
         return 2;
     }
-    int r = load("", &lib, &lack);
+    int r = library_load("", &lib, &lack);
     if (r < 0) {
         (void)fprintf(stderr, "libkrun.so.1 %s%s\n", r == -ENOENT ? "is not installed" : "is too old: it lacks ", lack);
         return 1;
     }
-    /* Other monitors bring a system call filter; the library has none. That of sandboxes' commands denies nothing that
-     * a machine with two drives, a port and a console needs. Before the library makes its threads. */
+    /* Other VMMs bring a seccomp filter; the library has none. The filter for commands denies nothing that a VM with
+     * two drives, a port and a console needs. Install it before the library makes its threads. */
     if (filter_self(&err) < 0) {
         (void)fprintf(stderr, "libkrun: %s\n", err.msg);
         return 1;
     }
     r = lib.set_log_level(LOG_ERRORS);
     if (r < 0)
-        return complain("set its log level", r);
+        return print_error("set its log level", r);
     int32_t ctx = lib.create_ctx();
     if (ctx < 0)
-        return complain("make a context", ctx);
-    r = configure(&lib, (uint32_t)ctx, cpus, memory_mb, argv[4]);
-    return r ? r : complain("start the VM", lib.start_enter((uint32_t)ctx));
+        return print_error("make a context", ctx);
+    r = context_configure(&lib, (uint32_t)ctx, cpus, memory_mb, argv[4]);
+    return r ? r : print_error("start the VM", lib.start_enter((uint32_t)ctx));
 }

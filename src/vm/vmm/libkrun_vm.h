@@ -1,10 +1,10 @@
-/* `iii --krun-vm`: one virtual machine by libkrun, which is a library and takes over the process that calls it. Started
- * by the tool inside the machine's confinement, so all it can reach is the machine's own; the names of its files are
- * fixed (VMM_..._PATH). May include: base/, vm/. */
+/* `iii --krun-vm`: one VM by libkrun, a library that takes over the process that calls it. The tool starts it inside
+ * the VM's confinement, so it can reach only the VM's own files, whose names are fixed (VMM_..._PATH). May include:
+ * base/, vm/. */
 #pragma once
 
-/* argv: CPUS MEMORY_MB COMMAND_LINE. Returns only when the machine could not be started; why is on stderr. */
+/* argv: CPUS MEMORY_MB COMMAND_LINE. Returns only when the VM could not be started; the reason is on stderr. */
 int libkrun_vm_main(int argc, char **argv);
-/* Is the library here (path, or "": as a machine finds it), with all that we call? -ENOENT, or -ENOSYS with the name of
- * what it lacks in ret. For `iii doctor`; loads it into this process. */
+/* Whether the library is installed (path; "": the usual places) with all functions that we call. -ENOENT, or -ENOSYS
+ * with the missing function in ret_lack. For `iii doctor`; loads it into this process. */
 int libkrun_vm_probe(const char *path, const char **ret_lack);

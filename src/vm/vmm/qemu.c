@@ -1,5 +1,14 @@
-/* QEMU's `microvm` machine: virtio over memory-mapped registers, no PCI, no firmware to speak of. Control is QMP; state
- * goes through descriptors that are passed over it, since the monitor may neither open files nor start processes. */
+/* Theory of operation. QEMU's `microvm` machine type: virtio over memory-mapped registers, no PCI, almost no firmware.
+ * qemu_argv() runs in the tool and builds the command line; the rest runs in the daemon and controls QEMU by QMP. QEMU
+ * may neither open files nor start processes, so state and drives go through descriptors that QMP passes.
+ *
+ * `struct vmm` owns the QMP connection, at most one transfer (save or load, which ends by a MIGRATION event), and the
+ * resumes, plugs and unplugs under way. Each calls its caller once; when the connection is lost, all of them fail and
+ * on_lost is called.
+ *
+ * should_run is what the driver asked for last. QEMU pauses a guest whose write fails because the host's disk is
+ * full (BLOCK_IO_ERROR): a timer resumes it until there is space. QEMU reports the end of a transfer before it
+ * accepts `cont`, so a refused resume is tried again. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +32,7 @@ struct unplugging {
     struct unplugging *next;
     struct vmm *m;
     char id[IDENT_MAX];
-    bool is_gone; /* the device: it has an end of its own beside the command's answer */
+    bool is_gone; /* DEVICE_DELETED has arrived; the command has its own reply */
     vmm_fn *fn;
     void *arg;
 };
@@ -45,13 +54,13 @@ struct vmm {
     void *arg;
     vmm_fn *fn; /* of the transfer under way, which ends by an event; NULL: none */
     void *fn_arg;
-    bool should_run; /* as we were told last */
-    /* Its guest stands still because the host's disk is full: tried again until there is room. */
+    bool should_run; /* what we were asked for last */
+    /* The guest is paused because the host's disk is full: retried until there is space. */
     struct timer *retry;
     loop_fn *on_late;
     struct resuming *resumings;
     struct unplugging *unpluggings;
-    uint8_t next_target; /* no number twice in a row: the guest may still be busy with the end of the last drive */
+    uint8_t next_target; /* no number twice in a row: the guest may still be removing the last drive */
 };
 
 /* --- in the tool --- */
@@ -85,7 +94,7 @@ static void add_fixed(struct vmm_args *a)
         "none",
         "-monitor",
         "none",
-        /* what it does not need at all: other programs, new privileges, foreign system calls, scheduling */
+        /* denies what it never needs: starting programs, new privileges, obsolete system calls, scheduling */
         "-sandbox",
         "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
         "-device",
@@ -95,9 +104,9 @@ static void add_fixed(struct vmm_args *a)
         vmm_args_add(a, "%s", fixed[i]);
 }
 
-/* Last, so that the others stay where they are. Without a header for offloads: the host's kernel gets whole frames,
- * never a guest's word about how to cut one. Without announcements: after a restore each would wake its guest, five
- * times, to tell peers that it does not have. */
+/* Last, so that the other devices keep their addresses. Without the offload header, so that the host's kernel gets
+ * complete frames and never a guest's request to segment one. Without announcements, which would wake the guest five
+ * times after a restore for peers that it does not have. */
 static void add_nics(struct vmm_args *a, bool has_taps)
 {
     for (unsigned i = 0; i < VM_TOOL_WIRE_NICS; i++) {
@@ -152,7 +161,7 @@ static void qemu_argv(const struct vm_tool_wire_request *q, const char *command_
     vmm_args_add(a, "-device");
     vmm_args_add(a, "virtserialport,chardev=notes,name=notes,nr=2");
     vmm_args_add(a, "-device");
-    vmm_args_add(a, "virtio-scsi-device,id=" VOLUMES); /* its drives come and go */
+    vmm_args_add(a, "virtio-scsi-device,id=" VOLUMES); /* for hot-plugged drives */
     add_socket(a, "control", VMM_FD(VM_TOOL_WIRE_FD_CONTROL));
     vmm_args_add(a, "-mon");
     vmm_args_add(a, "chardev=control,mode=control");
@@ -174,7 +183,7 @@ struct call {
     void *arg;
 };
 
-static void on_value(void *arg, json_t *value, const struct err *err)
+static void call_on_value(void *arg, json_t *value, const struct err *err)
 {
     CLEANUP(free_p) struct call *c = arg;
     (void)value;
@@ -185,7 +194,7 @@ static struct qmp_then then_tell(vmm_fn *fn, void *arg)
 {
     struct call *c = xzalloc(sizeof(*c));
     *c = (struct call){ .fn = fn, .arg = arg };
-    return (struct qmp_then){ .fn = on_value, .arg = c, .is_owned = true };
+    return (struct qmp_then){ .fn = call_on_value, .arg = c, .is_owned = true };
 }
 
 static void finish_transfer(struct vmm *m, const struct err *err)
@@ -199,7 +208,7 @@ static void finish_transfer(struct vmm *m, const struct err *err)
 static void on_deleted(struct vmm *m, const char *id);
 static void unplug_over(struct unplugging *u, const struct err *err);
 
-/* --- going on --- */
+/* --- resume --- */
 
 static void resuming_free(struct resuming *r)
 {
@@ -220,9 +229,9 @@ static void resume_over(struct resuming *r, const struct err *err)
     fn(arg, err ? &why : NULL);
 }
 
-/* QEMU tells of a transfer's end a little before it is through with it, and until then refuses to go on. It may have
- * come through between the refusal and this look at it. */
-static void on_refused(void *arg, json_t *value, const struct err *err)
+/* QEMU reports the end of a transfer slightly before it is done with it, and refuses to resume until then. It may be
+ * done between the refusal and this query. */
+static void resume_on_refused(void *arg, json_t *value, const struct err *err)
 {
     struct resuming *r = arg;
     const char *status = err ? "" : json_get_str(value, "status", "");
@@ -235,7 +244,7 @@ static void on_refused(void *arg, json_t *value, const struct err *err)
         resume_over(r, &r->err);
 }
 
-static void on_cont(void *arg, json_t *value, const struct err *err)
+static void resume_on_cont(void *arg, json_t *value, const struct err *err)
 {
     struct resuming *r = arg;
     (void)value;
@@ -244,15 +253,15 @@ static void on_cont(void *arg, json_t *value, const struct err *err)
         return;
     }
     r->err = *err;
-    qmp_run(r->m->qmp, "query-status", NULL, NO_FD, (struct qmp_then){ .fn = on_refused, .arg = r });
+    qmp_run(r->m->qmp, "query-status", NULL, NO_FD, (struct qmp_then){ .fn = resume_on_refused, .arg = r });
 }
 
 static void try_resume(struct resuming *r)
 {
-    qmp_run(r->m->qmp, "cont", NULL, NO_FD, (struct qmp_then){ .fn = on_cont, .arg = r });
+    qmp_run(r->m->qmp, "cont", NULL, NO_FD, (struct qmp_then){ .fn = resume_on_cont, .arg = r });
 }
 
-static void on_again(void *arg)
+static void resume_on_again(void *arg)
 {
     struct resuming *r = arg;
     if (r->m->should_run)
@@ -261,41 +270,34 @@ static void on_again(void *arg)
         resume_over(r, &r->err); /* it was paused meanwhile */
 }
 
-static void go_on(struct vmm *m, vmm_fn *fn, void *arg)
+static void resume_start(struct vmm *m, vmm_fn *fn, void *arg)
 {
     struct resuming *r = xzalloc(sizeof(*r));
     *r = (struct resuming){ .next = m->resumings, .m = m, .fn = fn, .arg = arg };
-    r->again = timer_new(m->loop, -1, 0, on_again, r);
+    r->again = timer_new(m->loop, -1, 0, resume_on_again, r);
     m->resumings = r;
     try_resume(r);
 }
 
-static void on_gone_on(void *arg, const struct err *err)
+static void resume_on_done(void *arg, const struct err *err)
 {
     struct vmm *m = arg;
     if (!err && m->on_late)
-        m->on_late(m->arg); /* an event says so if it stands still again */
+        m->on_late(m->arg); /* an event reports it if the guest is paused again */
 }
 
-static void on_retry(void *arg)
+static void guest_on_retry(void *arg)
 {
     struct vmm *m = arg;
-    if (m->should_run && !m->fn) /* else it goes on when that is over */
-        go_on(m, on_gone_on, m);
+    if (m->should_run && !m->fn) /* else it is resumed at the end of the transfer */
+        resume_start(m, resume_on_done, m);
 }
 
-/* A guest that were told of an error would give up its file systems for want of room on a disk it does not know of. */
-static void on_io_error(struct vmm *m, const json_t *data)
-{
-    if (strcmp(json_get_str(data, "action", ""), "stop") == 0)
-        timer_set(m->retry, RETRY_MS, 0);
-}
-
-static void on_migration(struct vmm *m, const char *status)
+static void transfer_on_migration(struct vmm *m, const char *status)
 {
     struct err err = ERR_INIT;
-    if (!m->fn && m->should_run) { /* a server before us began to save it: it stands still at the end of that */
-        go_on(m, on_gone_on, m);
+    if (!m->fn && m->should_run) { /* an earlier server started to save it: the guest is paused at the end of that */
+        resume_start(m, resume_on_done, m);
     } else if (strcmp(status, "completed") == 0) {
         finish_transfer(m, NULL);
     } else if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0) {
@@ -304,18 +306,19 @@ static void on_migration(struct vmm *m, const char *status)
     }
 }
 
-static void on_event(void *arg, const char *name, json_t *data)
+static void control_on_event(void *arg, const char *name, json_t *data)
 {
     struct vmm *m = arg;
     if (strcmp(name, "DEVICE_DELETED") == 0)
         on_deleted(m, json_get_str(data, "device", ""));
-    else if (strcmp(name, "BLOCK_IO_ERROR") == 0)
-        on_io_error(m, data);
+    else if (strcmp(name, "BLOCK_IO_ERROR") == 0 && strcmp(json_get_str(data, "action", ""), "stop") == 0)
+        /* The guest is paused: an error would make it give up its file systems because of a disk it does not know. */
+        timer_set(m->retry, RETRY_MS, 0);
     else if (strcmp(name, "MIGRATION") == 0)
-        on_migration(m, json_get_str(data, "status", ""));
+        transfer_on_migration(m, json_get_str(data, "status", ""));
 }
 
-static void on_lost(void *arg)
+static void control_on_lost(void *arg)
 {
     struct vmm *m = arg;
     struct err err = ERR_INIT;
@@ -345,10 +348,10 @@ static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
     struct err err = ERR_INIT;
     *m = (struct vmm){ .loop = s->loop, .on_lost = s->on_lost, .on_late = s->on_late, .arg = s->arg };
     m->should_run = !(s->request->flags & VM_TOOL_WIRE_INCOMING);
-    m->retry = timer_new(s->loop, -1, 0, on_retry, m);
-    ident_random(&m->next_target, sizeof(m->next_target)); /* a server before us may have used the low ones */
+    m->retry = timer_new(s->loop, -1, 0, guest_on_retry, m);
+    ident_random(&m->next_target, sizeof(m->next_target)); /* an earlier server may have used the low numbers */
     struct qmp_options opt = {
-        .loop = s->loop, .path = s->control, .on_event = on_event, .on_lost = on_lost, .arg = m
+        .loop = s->loop, .path = s->control, .on_event = control_on_event, .on_lost = control_on_lost, .arg = m
     };
     if (qmp_open(&opt, &m->qmp, &err) < 0) {
         struct refusal *r = xzalloc(sizeof(*r));
@@ -363,9 +366,9 @@ static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
 static struct vmm *qemu_reopen(const struct vmm_start *s, vmm_fn *fn, void *arg)
 {
     struct vmm *m = qemu_open(s, fn, arg);
-    m->should_run = false; /* until we are told */
+    m->should_run = false; /* until we are asked to resume it */
     if (m->qmp)
-        qmp_run(m->qmp, "migrate_cancel", NULL, NO_FD, (struct qmp_then){ 0 }); /* refused where there is none */
+        qmp_run(m->qmp, "migrate_cancel", NULL, NO_FD, (struct qmp_then){ 0 }); /* fails where there is none */
     return m;
 }
 
@@ -394,11 +397,11 @@ static void qemu_pause(struct vmm *m, vmm_fn *fn, void *arg)
 static void qemu_resume(struct vmm *m, vmm_fn *fn, void *arg)
 {
     m->should_run = true;
-    go_on(m, fn, arg);
+    resume_start(m, fn, arg);
 }
 
-/* A refused step ends the transfer; one that was taken leaves it to the event. */
-static void on_step(void *arg, json_t *value, const struct err *err)
+/* A step that fails ends the transfer; else the event does. */
+static void transfer_on_step(void *arg, json_t *value, const struct err *err)
 {
     struct vmm *m = arg;
     (void)value;
@@ -406,37 +409,37 @@ static void on_step(void *arg, json_t *value, const struct err *err)
         finish_transfer(m, err);
 }
 
-static struct qmp_then then_go_on(struct vmm *m)
+static struct qmp_then then_next_step(struct vmm *m)
 {
-    return (struct qmp_then){ .fn = on_step, .arg = m };
+    return (struct qmp_then){ .fn = transfer_on_step, .arg = m };
 }
 
-static void transfer(struct vmm *m, const char *command, int state_fd, bool with_ram, struct call what)
+static void transfer_start(struct vmm *m, const char *command, int state_fd, bool with_ram, struct call what)
 {
     m->fn = what.fn;
     m->fn_arg = what.arg;
     qmp_run(m->qmp, "migrate-set-capabilities",
             json_pack("{s:[{s:s, s:b}, {s:s, s:b}]}", "capabilities", "capability", "events", "state", 1, "capability",
                       "x-ignore-shared", "state", !with_ram),
-            NO_FD, then_go_on(m));
-    /* Nothing is worth saving for: the machine stands still. */
+            NO_FD, then_next_step(m));
+    /* No need to save bandwidth: the VM is paused. */
     qmp_run(m->qmp, "migrate-set-parameters", json_pack("{s:I}", "max-bandwidth", (json_int_t)1 << 40), NO_FD,
-            then_go_on(m));
-    qmp_run(m->qmp, "getfd", json_pack("{s:s}", "fdname", STATE_NAME), state_fd, then_go_on(m));
-    qmp_run(m->qmp, command, json_pack("{s:s}", "uri", "fd:" STATE_NAME), NO_FD, then_go_on(m));
+            then_next_step(m));
+    qmp_run(m->qmp, "getfd", json_pack("{s:s}", "fdname", STATE_NAME), state_fd, then_next_step(m));
+    qmp_run(m->qmp, command, json_pack("{s:s}", "uri", "fd:" STATE_NAME), NO_FD, then_next_step(m));
 }
 
 static void qemu_save(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg)
 {
-    transfer(m, "migrate", state_fd, with_ram, (struct call){ fn, arg });
+    transfer_start(m, "migrate", state_fd, with_ram, (struct call){ fn, arg });
 }
 
 static void qemu_load(struct vmm *m, int state_fd, bool with_ram, vmm_fn *fn, void *arg)
 {
-    transfer(m, "migrate-incoming", state_fd, with_ram, (struct call){ fn, arg });
+    transfer_start(m, "migrate-incoming", state_fd, with_ram, (struct call){ fn, arg });
 }
 
-/* --- drives that come and go --- */
+/* --- hot-plugged drives --- */
 
 struct plugging {
     struct vmm *m;
@@ -463,7 +466,7 @@ static void plug_failed(void *arg, json_t *value, const struct err *err)
 
 static void add_device(struct plugging *p);
 
-static void on_device(void *arg, json_t *value, const struct err *err)
+static void plug_on_device(void *arg, json_t *value, const struct err *err)
 {
     struct plugging *p = arg;
     (void)value;
@@ -473,7 +476,7 @@ static void on_device(void *arg, json_t *value, const struct err *err)
         return;
     }
     p->err = *err;
-    if (++p->tries < TARGET_TRIES) /* the number may be another drive's */
+    if (++p->tries < TARGET_TRIES) /* another drive may have the number */
         add_device(p);
     else
         qmp_run(p->m->qmp, "blockdev-del", json_pack("{s:s}", "node-name", p->id), NO_FD, then_plug(p, plug_failed));
@@ -483,10 +486,10 @@ static void add_device(struct plugging *p)
 {
     json_t *args = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "driver", "scsi-hd", "id", p->id, "bus", VOLUMES ".0",
                              "drive", p->id, "serial", p->id, "scsi-id", (int)(p->m->next_target++ % TARGETS));
-    qmp_run(p->m->qmp, "device_add", args, NO_FD, then_plug(p, on_device));
+    qmp_run(p->m->qmp, "device_add", args, NO_FD, then_plug(p, plug_on_device));
 }
 
-static void on_node(void *arg, json_t *value, const struct err *err)
+static void plug_on_node(void *arg, json_t *value, const struct err *err)
 {
     struct plugging *p = arg;
     (void)value;
@@ -498,8 +501,8 @@ static void on_node(void *arg, json_t *value, const struct err *err)
     plug_failed(p, NULL, err);
 }
 
-/* The set was only a way in: what is open stays open. */
-static void on_fdset(void *arg, json_t *value, const struct err *err)
+/* The fd set was only needed to open it: what is open stays open. */
+static void plug_on_fdset(void *arg, json_t *value, const struct err *err)
 {
     struct plugging *p = arg;
     char path[40];
@@ -513,7 +516,7 @@ static void on_fdset(void *arg, json_t *value, const struct err *err)
     json_t *args = json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:s, s:s, s:b}}", "driver", "raw", "node-name", p->id,
                              "read-only", p->is_readonly, "discard", "unmap", "file", "driver", "file", "filename",
                              path, "locking", "off", "read-only", p->is_readonly);
-    qmp_run(p->m->qmp, "blockdev-add", args, NO_FD, then_plug(p, on_node));
+    qmp_run(p->m->qmp, "blockdev-add", args, NO_FD, then_plug(p, plug_on_node));
     qmp_run(p->m->qmp, "remove-fd", json_pack("{s:I}", "fdset-id", set), NO_FD, (struct qmp_then){ 0 });
 }
 
@@ -522,7 +525,7 @@ static void qemu_plug(struct vmm *m, const struct vmm_drive *d, vmm_fn *fn, void
     struct plugging *p = xzalloc(sizeof(*p));
     *p = (struct plugging){ .m = m, .is_readonly = d->is_readonly, .fn = fn, .arg = arg };
     (void)snprintf(p->id, sizeof(p->id), "%s", d->id);
-    qmp_run(m->qmp, "add-fd", NULL, d->fd, then_plug(p, on_fdset));
+    qmp_run(m->qmp, "add-fd", NULL, d->fd, then_plug(p, plug_on_fdset));
 }
 
 static void unplug_over(struct unplugging *u, const struct err *err)
@@ -570,7 +573,7 @@ static void qemu_unplug(struct vmm *m, const char *id, vmm_fn *fn, void *arg)
     qmp_run(m->qmp, "device_del", json_pack("{s:s}", "id", id), NO_FD, (struct qmp_then){ .fn = on_unplug, .arg = u });
 }
 
-static void on_nodes(void *arg, json_t *value, const struct err *err)
+static void drive_on_nodes(void *arg, json_t *value, const struct err *err)
 {
     CLEANUP(free_p) struct plugging *p = arg;
     size_t i;
@@ -587,7 +590,7 @@ static void qemu_has_drive(struct vmm *m, const char *id, vmm_fn *fn, void *arg)
     struct plugging *p = xzalloc(sizeof(*p));
     *p = (struct plugging){ .m = m, .fn = fn, .arg = arg };
     (void)snprintf(p->id, sizeof(p->id), "%s", id);
-    qmp_run(m->qmp, "qom-list", json_pack("{s:s}", "path", "/machine/peripheral"), NO_FD, then_plug(p, on_nodes));
+    qmp_run(m->qmp, "qom-list", json_pack("{s:s}", "path", "/machine/peripheral"), NO_FD, then_plug(p, drive_on_nodes));
 }
 
 const struct vmm_ops qemu_ops = { .name = "qemu",

@@ -28,7 +28,7 @@ struct qmp {
     struct loop *loop;
     int fd;
     struct watch *watch;
-    struct timer *fault; /* a loss that is told on the next turn, never from inside a call */
+    struct timer *fault; /* reports a loss from the loop, never from inside a call */
     struct buf in;
     struct command *first; /* the first is sent when is_sent */
     bool is_sent, has_handshake, is_lost, is_inside, is_closed;
@@ -47,19 +47,19 @@ static void command_free(struct command *c)
     free(c);
 }
 
-static void answer(struct qmp *q, json_t *value, const struct err *err)
+static void command_answer(struct qmp *q, json_t *value, const struct err *err)
 {
     struct command *c = q->first;
     q->first = c->next;
     q->is_sent = false;
     struct qmp_then then = c->then;
-    c->then.is_owned = false; /* fn's from here on */
+    c->then.is_owned = false; /* fn frees it from here on */
     command_free(c);
     if (then.fn)
         then.fn(then.arg, value, err);
 }
 
-static void lose(struct qmp *q, const char *why)
+static void connection_lose(struct qmp *q, const char *why)
 {
     struct err err = ERR_INIT;
     if (q->is_lost)
@@ -68,7 +68,7 @@ static void lose(struct qmp *q, const char *why)
     q->watch = watch_free(q->watch);
     (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the VMM: %s", why);
     while (q->first && !q->is_closed)
-        answer(q, NULL, &err);
+        command_answer(q, NULL, &err);
     if (!q->is_closed && q->on_lost)
         q->on_lost(q->arg);
 }
@@ -82,7 +82,7 @@ static void qmp_free(struct qmp *q)
     }
     watch_free(q->watch);
     timer_free(q->fault);
-    (void)close(q->fd); /* QEMU listens on */
+    (void)close(q->fd); /* QEMU keeps listening */
     buf_done(&q->in);
     free(q);
 }
@@ -92,17 +92,17 @@ static void on_fault(void *arg)
     struct qmp *q = arg;
     struct err err = ERR_INIT;
     q->is_inside = true;
-    lose(q, "does not take commands");
+    connection_lose(q, "does not take commands");
     (void)err_set(&err, ERR_UPSTREAM, EPIPE, "the VMM is gone");
     while (q->first && !q->is_closed)
-        answer(q, NULL, &err);
+        command_answer(q, NULL, &err);
     q->is_inside = false;
     if (q->is_closed)
         qmp_free(q);
 }
 
-/* Commands are short and QEMU reads at once: what does not fit into an empty socket buffer is no QEMU. */
-static void send_next(struct qmp *q)
+/* Commands are short and QEMU reads at once: if one does not fit into an empty socket buffer, the peer is broken. */
+static void command_send_next(struct qmp *q)
 {
     struct command *c = q->first;
     if (c && q->is_lost)
@@ -122,9 +122,9 @@ static void take_error(struct qmp *q, const json_t *error)
     (void)snprintf(why, sizeof(why), "%s", json_get_str(error, "desc", "no reason given"));
     for (char *p = why; *p; p++)
         if (*p < ' ' || *p > '~')
-            *p = '?'; /* people read it */
+            *p = '?'; /* it goes into an error message */
     (void)err_set(&err, ERR_UPSTREAM, 0, "%s: %s", q->first->name, why);
-    answer(q, NULL, &err);
+    command_answer(q, NULL, &err);
 }
 
 static void take_line(struct qmp *q, const char *line, size_t len)
@@ -134,7 +134,7 @@ static void take_line(struct qmp *q, const char *line, size_t len)
     if (len == 0)
         return;
     if (json_read(line, len, &msg, &err) < 0 || !json_is_object(msg)) {
-        lose(q, "sent something that is not a JSON object");
+        connection_lose(q, "sent something that is not a JSON object");
         return;
     }
     json_t *value = json_object_get(msg, "return"), *error = json_get(msg, "error");
@@ -148,9 +148,9 @@ static void take_line(struct qmp *q, const char *line, size_t len)
         if (error)
             take_error(q, error);
         else
-            answer(q, value, NULL);
+            command_answer(q, value, NULL);
     } else {
-        lose(q, "answers what nobody asked");
+        connection_lose(q, "answers what nobody asked");
     }
 }
 
@@ -164,7 +164,7 @@ static void take_lines(struct qmp *q)
         buf_consume(&q->in, whole);
         take_line(q, line, strlen(line));
         if (!q->is_closed)
-            send_next(q);
+            command_send_next(q);
     }
 }
 
@@ -178,9 +178,9 @@ static void on_readable(void *arg, int events)
         return;
     q->is_inside = true;
     if (n <= 0)
-        lose(q, "has gone");
+        connection_lose(q, "has gone");
     else if (buf_add(&q->in, piece, (size_t)n) < 0)
-        lose(q, "sends a line that is too long");
+        connection_lose(q, "sends a line that is too long");
     else
         take_lines(q);
     q->is_inside = false;
@@ -235,5 +235,5 @@ void qmp_run(struct qmp *q, const char *command, json_t *args, int fd, struct qm
     while (*at)
         at = &(*at)->next;
     *at = c;
-    send_next(q);
+    command_send_next(q);
 }

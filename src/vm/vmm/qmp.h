@@ -1,5 +1,5 @@
-/* QEMU's control protocol: JSON lines over its monitor socket. One command at a time, more wait. Untrusted: all that
- * comes back (lines are bounded, JSON is read strictly). May include: base/, loop/. */
+/* QMP, QEMU's control protocol: JSON lines over its monitor socket. One command at a time; more are queued.
+ * Untrusted: all that is received (lines are bounded, JSON is parsed strictly). May include: base/, loop/. */
 #pragma once
 #include <stdbool.h>
 
@@ -15,16 +15,16 @@ struct qmp_options {
     struct loop *loop;
     const char *path;       /* of the socket */
     qmp_event_fn *on_event; /* or NULL */
-    loop_fn *on_lost;       /* the connection has ended or said nonsense; every command under way was told so before */
+    loop_fn *on_lost;       /* the connection ended or sent invalid data; all commands under way have failed before */
     void *arg;
 };
-/* Connects and agrees on capabilities; commands may be given at once and wait for that. */
+/* Connects and negotiates capabilities; commands may be queued at once. */
 int qmp_open(const struct qmp_options *opt, struct qmp **ret, struct err *err);
 struct qmp *qmp_close(struct qmp *q); /* commands under way are not answered */
 struct qmp_then {
     qmp_fn *fn; /* or NULL */
     void *arg;
-    bool is_owned; /* arg is freed when fn will not be called any more; else fn frees it */
+    bool is_owned; /* arg is freed when fn is never called; else fn frees it */
 };
-/* args: the arguments, stolen; or NULL. fd: goes along (borrowed), or NO_FD. */
+/* args: stolen, or NULL. fd: passed along (borrowed), or NO_FD. */
 void qmp_run(struct qmp *q, const char *command, json_t *args, int fd, struct qmp_then then);

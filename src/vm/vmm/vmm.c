@@ -30,7 +30,7 @@ void vmm_args_done(struct vmm_args *a)
 
 void vmm_command_line(const struct vmm_ops *vmm, bool is_kvm, char ret[VMM_LINE_MAX])
 {
-    /* With KVM, which is all that monitors with a vsock have, a guest asks the hypervisor for its counter's rate. */
+    /* With KVM, and so with every VMM that has a vsock, a guest gets the counter's rate from the hypervisor. */
     unsigned long khz = vmm->has_vsock || is_kvm ? 0 : vm_tsc_khz();
     int n = snprintf(ret, VMM_LINE_MAX, "console=ttyS0 quiet panic=-1 reboot=t random.trust_cpu=on iii.channel=%s",
                      vmm->has_vsock ? "vsock pci=off" : "serial");

@@ -13,8 +13,8 @@
 #include "os/unixsock.h"
 
 #define RETRY_MS 20
-/* One attempt. A guest that boots has no listener yet and the monitor hangs up at once; one that hangs is asked anew,
- * because a request that came before the driver was ready may have been dropped. */
+/* Timeout of one attempt. While a guest boots it has no listener, and the VMM hangs up at once. An attempt that
+ * hangs is repeated, because a request that came before the driver was ready may have been dropped. */
 #define ATTEMPT_MS 2000
 
 struct vsock_connect {
@@ -23,7 +23,7 @@ struct vsock_connect {
     char *name;
     int fd;
     struct watch *watch;
-    struct timer *deadline, *attempt; /* attempt: until the next one, or until this one is given up */
+    struct timer *deadline, *attempt; /* attempt: until the next one, or until this one times out */
     struct vsock_connect_answer answer;
     struct err last; /* why the last attempt failed */
     vsock_connect_fn *fn;
@@ -69,7 +69,7 @@ static void hang_up(struct vsock_connect *d)
 {
     d->watch = watch_free(d->watch);
     if (d->fd >= 0)
-        (void)close(d->fd); /* nothing of the stream has begun */
+        (void)close(d->fd); /* no byte of the stream has been exchanged */
     d->fd = NO_FD;
 }
 
@@ -85,7 +85,7 @@ struct vsock_connect *vsock_connect_free(struct vsock_connect *d)
     return NULL;
 }
 
-static void finish(struct vsock_connect *d, int fd, const struct err *err)
+static void connect_finish(struct vsock_connect *d, int fd, const struct err *err)
 {
     vsock_connect_fn *fn = d->fn;
     void *arg = d->arg;
@@ -94,31 +94,31 @@ static void finish(struct vsock_connect *d, int fd, const struct err *err)
     fn(arg, fd, err ? &copy : NULL);
 }
 
-static void try_later(struct vsock_connect *d, int sys, const char *why)
+static void attempt_retry(struct vsock_connect *d, int sys, const char *why)
 {
     hang_up(d);
     (void)err_set(&d->last, ERR_UPSTREAM, sys, "%s", why);
     timer_set(d->attempt, RETRY_MS, 0);
 }
 
-static void succeed(struct vsock_connect *d)
+static void connect_succeed(struct vsock_connect *d)
 {
     int fd = d->fd;
     d->watch = watch_free(d->watch);
     d->fd = NO_FD;
-    finish(d, fd, NULL);
+    connect_finish(d, fd, NULL);
 }
 
-/* A monitor that speaks another language will not learn ours: no further attempt. */
+/* A VMM that speaks another protocol will not change: no further attempt. */
 static void fail_for_good(struct vsock_connect *d)
 {
     struct err err = ERR_INIT;
     (void)err_set(&err, ERR_UPSTREAM, EBADMSG, "the VMM answers CONNECT %u with something other than \"OK <port>\"",
                   d->where.port);
-    finish(d, NO_FD, &err);
+    connect_finish(d, NO_FD, &err);
 }
 
-static void on_answer(void *arg, int events)
+static void attempt_on_answer(void *arg, int events)
 {
     struct vsock_connect *d = arg;
     (void)events;
@@ -128,21 +128,21 @@ static void on_answer(void *arg, int events)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n <= 0) {
-            try_later(d, n < 0 ? errno : 0, "the VMM hangs up: nothing in the guest listens");
+            attempt_retry(d, n < 0 ? errno : 0, "the VMM hangs up: nothing in the guest listens");
             return;
         }
         int r = vsock_connect_take(&d->answer, c);
         if (r < 0)
             fail_for_good(d);
         else if (r > 0)
-            succeed(d);
+            connect_succeed(d);
         if (r != 0)
             return;
     }
 }
 
-/* Into the empty buffer of a new connection: it fits whole or the other side is gone. */
-static int ask(struct vsock_connect *d)
+/* A new connection's buffer is empty: the line fits, or the peer is gone. */
+static int attempt_send_port(struct vsock_connect *d)
 {
     char line[32];
     int len = snprintf(line, sizeof(line), "CONNECT %u\n", d->where.port);
@@ -150,29 +150,24 @@ static int ask(struct vsock_connect *d)
     return n == len ? 0 : n < 0 ? -errno : -EPIPE;
 }
 
-static int connect_to(int folder_fd, const char *name)
-{
-    CLEANUP(close_fd_p) int there = vsock_connect_find(folder_fd, name);
-    return there < 0 ? there : unixsock_dial_at(there);
-}
-
-static void begin(struct vsock_connect *d)
+static void attempt_begin(struct vsock_connect *d)
 {
     d->answer = (struct vsock_connect_answer){ 0 };
-    d->fd = connect_to(d->where.folder_fd, d->name);
+    CLEANUP(close_fd_p) int there = vsock_connect_find(d->where.folder_fd, d->name);
+    d->fd = there < 0 ? there : unixsock_dial_at(there);
     if (d->fd < 0) {
-        try_later(d, -d->fd, "connect to its socket");
+        attempt_retry(d, -d->fd, "connect to its socket");
         return;
     }
     if (d->where.port == 0) {
-        succeed(d);
+        connect_succeed(d);
         return;
     }
-    int r = ask(d);
+    int r = attempt_send_port(d);
     if (r == 0)
-        r = watch_new(d->loop, d->fd, LOOP_READ, on_answer, d, &d->watch);
+        r = watch_new(d->loop, d->fd, LOOP_READ, attempt_on_answer, d, &d->watch);
     if (r < 0) {
-        try_later(d, -r, "ask for the port");
+        attempt_retry(d, -r, "ask for the port");
         return;
     }
     timer_set(d->attempt, ATTEMPT_MS, 0);
@@ -182,18 +177,18 @@ static void on_attempt(void *arg)
 {
     struct vsock_connect *d = arg;
     if (d->fd >= 0)
-        try_later(d, ETIMEDOUT, "the VMM does not answer");
+        attempt_retry(d, ETIMEDOUT, "the VMM does not answer");
     else
-        begin(d);
+        attempt_begin(d);
 }
 
-static void on_deadline(void *arg)
+static void connect_on_deadline(void *arg)
 {
     struct vsock_connect *d = arg;
     struct err err = ERR_INIT;
     (void)err_set(&err, ERR_TIMEOUT, 0, "the VM's agent cannot be reached within %lld ms: %.200s",
                   (long long)d->where.timeout_ms, d->last.msg[0] ? d->last.msg : "the VMM does not answer");
-    finish(d, NO_FD, &err);
+    connect_finish(d, NO_FD, &err);
 }
 
 struct vsock_connect *vsock_connect_open(struct loop *l, const struct vsock_connect_where *w, vsock_connect_fn *fn,
@@ -203,6 +198,6 @@ struct vsock_connect *vsock_connect_open(struct loop *l, const struct vsock_conn
     *d = (struct vsock_connect){ .loop = l, .where = *w, .name = xstrdup(w->name), .fd = NO_FD, .fn = fn, .arg = arg };
     d->where.name = d->name;
     d->attempt = timer_new(l, 0, 0, on_attempt, d);
-    d->deadline = timer_new(l, w->timeout_ms, 0, on_deadline, d);
+    d->deadline = timer_new(l, w->timeout_ms, 0, connect_on_deadline, d);
     return d;
 }
