@@ -21,8 +21,8 @@ static void set_hostname(struct agent_reply *r, struct proto_reader *in)
     agent_reply_result(r, result, "set host name", name);
 }
 
-/* Where the clock is the host's own (containers) stepping it is refused, and not needed: only a restored machine has a
- * stale one. Small differences are left to the guest's own clock discipline. */
+/* In a container the clock is the host's: the kernel refuses to step it, and there is no need to. Only a restored VM
+ * has a stale clock. Small differences are left to the guest's own time synchronization. */
 static void step_clock(uint64_t wall_us)
 {
     struct timespec now,
@@ -35,7 +35,7 @@ static void step_clock(uint64_t wall_us)
         (void)clock_settime(CLOCK_REALTIME, &want);
 }
 
-static void reseed(struct agent_reply *r, struct proto_reader *in)
+static void entropy_add(struct agent_reply *r, struct proto_reader *in)
 {
     uint64_t wall_us = proto_get_u64(in);
     size_t len;
@@ -45,8 +45,7 @@ static void reseed(struct agent_reply *r, struct proto_reader *in)
     if (!r->agent->vm)
         step_clock(wall_us);
     else if (wall_us)
-        (void)agent_vm_channel_set_clock(r->agent->vm,
-                                         wall_us); /* a machine has a clock of its own, and it stood still */
+        (void)agent_vm_channel_set_clock(r->agent->vm, wall_us); /* a VM has its own clock, and it was paused */
     if (fd < 0) {
         agent_reply_error(r, errno, "open /dev/urandom");
         return;
@@ -85,5 +84,5 @@ void agent_box_request(struct agent_reply *r, uint16_t type, const uint8_t *data
     else if (type == PROTO_HOSTNAME)
         set_hostname(r, &in);
     else
-        reseed(r, &in);
+        entropy_add(r, &in);
 }

@@ -10,7 +10,7 @@
 
 #define CAP_LAST_TRY 63
 
-/* What root of a box may still do: ordinary work on its own files, ids and ports. Left out on purpose, although usual
+/* What root of a box may still do: work on its own files, ids and ports. Left out on purpose, although usual
  * elsewhere: NET_RAW (forged packets), MKNOD (device nodes), AUDIT_WRITE (the host's log). */
 static const unsigned kept_caps[] = { CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,  CAP_FSETID,           CAP_KILL,
                                       CAP_SETGID, CAP_SETUID,       CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT,
@@ -32,7 +32,7 @@ int box_caps_bound(struct box_root *b)
             continue;
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
             continue;
-        if (errno == EINVAL) /* past the last one this kernel has */
+        if (errno == EINVAL) /* past the last one of this kernel */
             return 0;
         return box_root_fail(b, -errno, "drop capability %u", cap);
     }

@@ -5,10 +5,10 @@
 
 #define BOX_CAPS_INSNS 4096 /* the kernel's BPF_MAXINSNS */
 
-/* No program started from here on can have more than a box's capabilities. Binds the caller only when it executes one.
- */
+/* No program executed from here on can have more than a box's capabilities. The caller keeps its own until it
+ * executes one. */
 int box_caps_bound(struct box_root *b);
-/* The caller is left with what its children get, and no process of the box can trace it. */
+/* Leaves the caller with the capabilities of its children, and lets no process of the box trace it. */
 int box_caps_drop(struct box_root *b);
-/* no_new_privs and the filter, for good: an array of struct sock_filter read from filter_fd. */
+/* Sets no_new_privs and installs the filter permanently: an array of struct sock_filter read from filter_fd. */
 int box_caps_filter(struct box_root *b, int filter_fd);

@@ -1,3 +1,15 @@
+/* Theory of operation. Builds the root file system of a box from detached mounts (fsopen, open_tree, move_mount): each
+ * is made and configured by descriptor and attached last, so no path of an untrusted image is resolved while we are
+ * privileged. struct box_root owns the detached mounts in proc, pts, shm and sys; attaching one hands it over, and the
+ * rest is closed with the process.
+ *
+ * box_root_prepare() does everything that needs no image. The later calls expect the order of stage.c and vm_root.c:
+ * sys and nodes while the host's /sys and /dev are in sight, then the root, then attach. Linux before 6.15 can neither
+ * clone from detached mounts nor mount on them, so proc is attached to /proc for the work on it (put_on_proc) and
+ * detached again (take_off_proc).
+ *
+ * A step that fails returns -errno and leaves its description in b->why. There is no undo: the caller exits, and the
+ * mount namespace disappears with it. */
 #include "agent/box_root.h"
 
 #include <net/if.h>
@@ -56,15 +68,15 @@ int box_root_detached(struct box_root *b, const char *type, const struct box_roo
     return 0;
 }
 
-/* What proc says about the whole host: covered, files by the null device and folders by one that is removed already, in
- * which nothing can ever be. Whatever this kernel does not have is left out. */
+/* Entries of proc that describe the whole host. Files are covered by the null device, folders by one that is already
+ * removed and can never get an entry. Entries that this kernel lacks are skipped. */
 static const char *const covered_files[] = { "kallsyms",      "kcore",        "keys",      "key-users",  "timer_list",
                                              "sched_debug",   "partitions",   "diskstats", "swaps",      "cmdline",
                                              "modules",       "iomem",        "ioports",   "interrupts", "mdstat",
                                              "latency_stats", "sysrq-trigger" };
 static const char *const covered_folders[] = { "fs", "bus", "irq", "scsi", "acpi", "driver", "asound" };
 
-static int cover(struct box_root *b, const char *name, bool is_folder)
+static int proc_cover(struct box_root *b, const char *name, bool is_folder)
 {
     int at = openat(b->proc, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (at < 0)
@@ -79,7 +91,7 @@ static int cover(struct box_root *b, const char *name, bool is_folder)
     return r < 0 ? box_root_fail(b, r, "cover /proc/%s", name) : 0;
 }
 
-/* Puts a mount on top of /proc of our own mount namespace, where older kernels let us work on it. */
+/* Attaches a mount on top of /proc of our own mount namespace, where older kernels let us work on it. */
 static int put_on_proc(struct box_root *b, int mount)
 {
     int at = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -89,7 +101,7 @@ static int put_on_proc(struct box_root *b, int mount)
     return r < 0 ? box_root_fail(b, r, "attach a mount to cover parts of proc") : 0;
 }
 
-/* Takes the topmost mount of /proc off again and leaves a detached copy of it, with all that is mounted on it. */
+/* Detaches the topmost mount of /proc and keeps a detached copy of it, with everything mounted on it. */
 static int take_off_proc(struct box_root *b, int *mount)
 {
     int copy =
@@ -105,7 +117,7 @@ static int take_off_proc(struct box_root *b, int *mount)
     return 0;
 }
 
-/* Linux 6.15 is the first to clone from detached mounts and to mount on them. */
+/* Linux 6.15 is the first that clones from detached mounts and mounts on them. */
 static bool wants_attached(const struct box_root *b)
 {
     int fd = mount_clone(b->shm, "x");
@@ -123,9 +135,9 @@ static int cover_proc(struct box_root *b)
     if (r >= 0 && is_attached)
         r = put_on_proc(b, b->proc);
     for (size_t i = 0; r >= 0 && i < sizeof(covered_files) / sizeof(*covered_files); i++)
-        r = cover(b, covered_files[i], false);
+        r = proc_cover(b, covered_files[i], false);
     for (size_t i = 0; r >= 0 && i < sizeof(covered_folders) / sizeof(*covered_folders); i++)
-        r = cover(b, covered_folders[i], true);
+        r = proc_cover(b, covered_folders[i], true);
     if (r >= 0 && unlinkat(b->shm, "x", AT_REMOVEDIR) < 0)
         r = box_root_fail(b, -errno, "remove the empty folder");
     if (r >= 0 && is_attached)
@@ -159,8 +171,8 @@ static const char *const dev_links[][2] = { { "/proc/self/fd", "fd" },
                                             { "pts/ptmx", "ptmx" } };
 _Static_assert(sizeof(dev_nodes) / sizeof(*dev_nodes) == BOX_ROOT_NODES, "every node has a name");
 
-/* The device folder without privilege: nodes cannot be made, so the host's harmless ones are bound by descriptor. They
- * are cloned while the host's /dev is still in sight and attached once the folder has its place. */
+/* The device folder without privilege: mknod is denied, so the host's harmless nodes are bound by descriptor. They
+ * are cloned while the host's /dev is in sight and attached once the folder has its place. */
 int box_root_nodes(struct box_root *b, int ret_nodes[BOX_ROOT_NODES])
 {
     for (size_t i = 0; i < BOX_ROOT_NODES; i++) {
@@ -173,7 +185,7 @@ int box_root_nodes(struct box_root *b, int ret_nodes[BOX_ROOT_NODES])
     return 0;
 }
 
-/* The folder to mount on: made when missing, refused when the image has a link there. */
+/* Opens the folder to mount on; makes it when it is missing and rejects a link of the image. */
 static int mount_point(int root, const char *name)
 {
     int fd = mount_open_beneath(root, name, O_PATH | O_DIRECTORY, 0);
@@ -240,9 +252,9 @@ int box_root_sys(struct box_root *b)
     return r < 0 ? box_root_fail(b, r, "fill the folder for /sys") : 0;
 }
 
-/* The host's root is gone already, so links of the image are followed, but only inside it and never through proc. Not
- * with RESOLVE_IN_ROOT: our own root says the same, and the kernel answers EAGAIN for ".." in a link while anybody
- * renames. */
+/* The host's root is already detached, so links of the image are followed, but only inside it and never through
+ * proc. Not with RESOLVE_IN_ROOT: our root is the same folder, and the kernel returns EAGAIN for ".." in a link
+ * while anybody renames. */
 int box_root_workdir(struct box_root *b, int root, const char *workdir)
 {
     char path[WORKDIR_MAX];

@@ -1,7 +1,6 @@
-/* The root file system of a box as every backend that builds one itself has it: what is mounted in it, what of /proc is
- * covered, which devices there are. Everything is done by descriptor; of the image no link is followed where something
- * is mounted. May include: os/mount.h, os/sysview.h.
- * Each returns 0 or -errno, with the step that failed in why. */
+/* The root file system of a box, for every backend that builds one: its mounts, the covered parts of /proc, its
+ * devices. Everything is done by descriptor; no link of the image is followed where something is mounted. May
+ * include: os/mount.h, os/sysview.h. Each function returns 0 or -errno, with the failed step in why. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -24,27 +23,27 @@ struct box_root_option {
         .proc = BOX_ROOT_NONE, .pts = BOX_ROOT_NONE, .shm = BOX_ROOT_NONE, .sys = BOX_ROOT_NONE \
     }
 
-/* Notes the step that failed; returns r, or -EIO when that is no error number. */
+/* Records the failed step; returns r, or -EIO when that is not a negative error number. */
 __attribute__((format(printf, 3, 4))) int box_root_fail(struct box_root *b, int r, const char *fmt, ...);
-/* A file system of its own, mounted nowhere yet. */
+/* Makes a file system that is mounted nowhere yet. */
 int box_root_detached(struct box_root *b, const char *type, const struct box_root_option *opt, uint64_t attributes,
                       int *ret);
-/* Everything that needs no image: proc with its covers, devpts, shared memory, loopback up. Wants /proc to mount on and
- * /dev/null in sight. */
+/* Everything that needs no image: proc with its covers, devpts, shared memory, loopback up. Needs /proc to mount on
+ * and /dev/null in sight. */
 int box_root_prepare(struct box_root *b);
-/* The folder that stands for /sys, filled from the /sys in sight, read-only. */
+/* The folder that replaces /sys, filled from the /sys in sight, read-only. */
 int box_root_sys(struct box_root *b);
-/* The device nodes of a box, cloned from the /dev in sight; attached by box_root_dev once the root has its place. */
+/* Clones the device nodes of a box from the /dev in sight; box_root_dev() attaches them once the root has its place. */
 int box_root_nodes(struct box_root *b, int ret_nodes[BOX_ROOT_NODES]);
-/* Mounts a folder with those nodes, and what else belongs there, on /dev of the root; attributes (MOUNT_ATTR_*) are set
- * once it is filled. */
+/* Mounts a folder with those nodes and the usual links on /dev of the root; attributes (MOUNT_ATTR_*) are set once
+ * it is filled. */
 int box_root_dev(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES], uint64_t attributes);
-/* Mounts on a folder of the root, which is made when missing and refused when it is a link. */
+/* Mounts on a folder of the root, which is made when it is missing and rejected when it is a link. */
 int box_root_attach(struct box_root *b, int root, const char *name, int mount);
-/* The working folder (absolute) with all above it, made when missing. Our own root must be the box's already. */
+/* Makes the working folder (absolute) and its parents when they are missing. Our root must already be the box's. */
 int box_root_workdir(struct box_root *b, int root, const char *workdir);
 /* Gives the mount of shared memory another size. */
 int box_root_shm(struct box_root *b, uint32_t mb);
-/* Descriptors 0 to 2 become /dev/null, core dumps are off. */
+/* Opens /dev/null as descriptors 0 to 2 and disables core dumps. */
 int box_root_quiet(struct box_root *b);
 void box_root_done(struct box_root *b);

@@ -1,3 +1,15 @@
+/* Theory of operation. A struct agent_conn is one link to a host: an input buffer, an output queue, a buffer that joins
+ * requests of several frames, and the list of its streams. The agent owns the links; streams belong to the objects that
+ * embed them (exec, reader, writer, tunnel, work).
+ *
+ * Input: whole frames are taken from the buffer and dispatched; a request opens its stream by its handler, other frames
+ * go to the stream's on_frame. Output: frames are queued, large ones written at once when the queue is empty. Above
+ * OUT_FULL streams wait for on_ready; above OUT_MAX the link is broken.
+ *
+ * States: before the handshake → serving → broken. Nothing frees a link inside a call: an error only marks it, and
+ * agent_conn_settle() takes it down before the loop sleeps, calling on_drop of each stream once. A serial port goes
+ * back to vm_channel.c with its link. Without any link the agent dials the host again, waits for one, or ends when
+ * no host can reach it any more. */
 #include "agent/conn.h"
 
 #include <assert.h>
@@ -17,13 +29,13 @@
 #define IN_SMALL      4096u                  /* kept by an idle link */
 #define IN_BIG        (2u * PROTO_FRAME_MAX) /* while data streams in */
 #define OUT_FULL      (512u * 1024)          /* streams wait above this */
-#define OUT_MAX       (128u * 1024 * 1024)   /* a host that asks without ever reading loses its link */
+#define OUT_MAX       (128u * 1024 * 1024)   /* a host that sends requests and never reads loses its link */
 #define WRITE_AT_ONCE 8192u
-#define REDIAL_MS     100 /* the host's server is being started again, or is gone for good: cheap enough for both */
+#define REDIAL_MS     100 /* the host's server restarts, or is gone permanently: cheap enough for both */
 
 struct bytes {
     uint8_t *data;
-    size_t len, cap, at; /* data[at..len) is there */
+    size_t len, cap, at; /* data[at..len) is valid */
 };
 
 struct agent_conn {
@@ -33,10 +45,10 @@ struct agent_conn {
     struct agent_stream *streams;
     uint64_t serial;
     bool is_broken, has_handshake, was_full;
-    struct bytes in, out, join; /* join: payloads of a request in several frames */
+    struct bytes in, out, join; /* join: payloads of a request of several frames */
     struct proto_header joining;
     bool is_joining;
-    bool is_port, is_taken_over; /* a hello came at a frame's boundary: in holds it */
+    bool is_port, is_taken_over; /* a handshake arrived at a frame boundary; `in` holds it */
 };
 
 static int bytes_reserve(struct bytes *b, size_t cap)
@@ -75,7 +87,7 @@ uint8_t *agent_conn_scratch(struct agent *a)
     if (!a->scratch) {
         void *mem = mmap(NULL, PROTO_FRAME_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mem == MAP_FAILED)
-            abort(); /* 64 KiB of address space: the sandbox is beyond help */
+            abort(); /* 64 KiB failed: the sandbox cannot recover */
         a->scratch = mem;
     }
     return a->scratch;
@@ -132,7 +144,7 @@ bool agent_conn_is_full(const struct agent_conn *c)
 
 /* --- sending --- */
 
-/* Bytes written; 0 when the link takes none now or is broken. */
+/* Bytes written; 0 when the link accepts none now or is broken. */
 static size_t write_some(struct agent_conn *c, const uint8_t *data, size_t len)
 {
     ssize_t n = write(c->watch.fd, data, len);
@@ -144,7 +156,7 @@ static size_t write_some(struct agent_conn *c, const uint8_t *data, size_t len)
     return 0;
 }
 
-static void flush(struct agent_conn *c)
+static void conn_flush(struct agent_conn *c)
 {
     if (c->out.len > c->out.at && !c->is_broken)
         c->out.at += write_some(c, c->out.data + c->out.at, c->out.len - c->out.at);
@@ -166,7 +178,7 @@ void agent_conn_send(struct agent_conn *c, const void *frame, size_t len)
     if (c->is_broken)
         return;
     if (len >= WRITE_AT_ONCE) {
-        flush(c);
+        conn_flush(c);
         if (c->out.len == 0)
             done = write_some(c, frame, len);
     }
@@ -178,7 +190,7 @@ void agent_conn_send(struct agent_conn *c, const void *frame, size_t len)
 static void wake_streams(struct agent_conn *c)
 {
     c->was_full = false;
-    /* A stream may close itself and its neighbours may not, so the next one is known before the call. */
+    /* A stream may close itself but not its neighbours, so the next one is saved before the call. */
     for (struct agent_stream *s = c->streams, *next; s && !agent_conn_is_full(c); s = next) {
         next = s->next;
         if (s->ops->on_ready)
@@ -203,7 +215,7 @@ static int take_handshake(struct agent_conn *c, const struct proto_header *h, co
     return 0;
 }
 
-/* One whole message: a frame, or a request joined of several. */
+/* One complete message: a frame, or a request joined from several. */
 static int take_message(struct agent_conn *c, const struct proto_header *h, const uint8_t *data, size_t len)
 {
     if (proto_check(PROTO_FROM_HOST, h->type, data, len) < 0)
@@ -221,7 +233,7 @@ static int take_message(struct agent_conn *c, const struct proto_header *h, cons
         return 0;
     }
     if (!s)
-        return 0; /* it ended while this was under way */
+        return 0; /* the stream ended while this was under way */
     if (h->type == PROTO_CREDIT)
         return agent_stream_credited(s, data, len);
     if (h->type == PROTO_DROP) {
@@ -255,7 +267,7 @@ static int take_frame(struct agent_conn *c, const struct proto_header *h, const 
     return r;
 }
 
-/* Hands out the whole frames that are in; leaves the rest at the buffer's start. */
+/* Dispatches the complete frames in the buffer and moves the rest to its start. */
 static int take_frames(struct agent_conn *c)
 {
     struct bytes *in = &c->in;
@@ -283,7 +295,7 @@ static int take_frames(struct agent_conn *c)
         memmove(in->data, in->data + in->at, in->len - in->at);
     in->len -= in->at;
     in->at = 0;
-    /* A frame that does not fit the small buffer announces a stream: read in big pieces until it is quiet again. */
+    /* A frame that does not fit the small buffer announces a stream: use the big one until the link is idle again. */
     if (want > in->cap)
         return bytes_reserve(in, IN_BIG);
     return 0;
@@ -310,12 +322,12 @@ static void read_link(struct agent_conn *c)
         bytes_clear(&c->in);
 }
 
-static void on_link(struct agent_watch *w, uint32_t events)
+static void conn_on_ready(struct agent_watch *w, uint32_t events)
 {
     struct agent_conn *c = (struct agent_conn *)((char *)w - offsetof(struct agent_conn, watch));
 
     if (events & EPOLLOUT)
-        flush(c);
+        conn_flush(c);
     if (!c->is_broken && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         read_link(c);
 }
@@ -340,7 +352,7 @@ static int new_conn(struct agent *a, int fd, struct agent_conn **ret)
     if (r == 0 && (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0))
         r = -errno;
     if (r == 0) {
-        c->watch = (struct agent_watch){ .fd = fd, .fn = on_link };
+        c->watch = (struct agent_watch){ .fd = fd, .fn = conn_on_ready };
         r = agent_loop_watch(&a->loop, &c->watch, EPOLLIN);
     }
     if (r < 0) {
@@ -389,16 +401,16 @@ static void free_conn(struct agent_conn *c)
 
 static void settle_one(struct agent_conn *c)
 {
-    flush(c);
+    conn_flush(c);
     if (c->was_full && !agent_conn_is_full(c) && !c->is_broken)
         wake_streams(c);
-    flush(c);
+    conn_flush(c);
     uint32_t events = EPOLLIN | (c->out.len > c->out.at ? EPOLLOUT : 0u);
     if (!c->is_broken && agent_loop_watch(&c->agent->loop, &c->watch, events) < 0)
         agent_conn_break(c);
 }
 
-/* May be called while links are being taken down, when nobody else settles the new one before the loop sleeps. */
+/* May be called while links are being taken down, when nobody else flushes the new one before the loop sleeps. */
 int agent_conn_begin(struct agent *a, int fd, const struct agent_conn_begin *b)
 {
     struct agent_conn *c;

@@ -1,5 +1,14 @@
-/* Life of a command: start -> running -> exited (reaped; what its pipes hold is still sent) -> finished (EXIT sent).
- * Output is read only while the host's window and the link have room, so a flood stops at the pipe. */
+/* Theory of operation. A struct agent_exec is one command. It belongs to the stream that started it or, when it is
+ * durable, to a job (job.h), and is freed by exec_finish() or when its stream is dropped. States: start → running →
+ * exited (reaped; bytes in its pipes are still sent) → finished (EXEC_EXIT sent).
+ *
+ * Output is read only while the host's window and the link have room, so excess output blocks the command at its pipe;
+ * one read a turn keeps one command from starving the others. Input is queued in chunks, and each is credited or
+ * answered when the command has taken it.
+ *
+ * At the exit, background children may still hold the pipes, so only what the pipes hold at that moment is drained.
+ * A dropped stream kills the process tree, except of a durable command. A timeout sends SIGKILL to the tree and is
+ * reported in the exit block. */
 #include "agent/exec.h"
 
 #include <assert.h>
@@ -24,10 +33,10 @@
 #define END_OF_INPUT                "\004" /* ^D */
 #define CONTAINER(ptr, type, field) ((type *)((char *)(ptr)-offsetof(type, field)))
 
-/* Input not yet taken by the command. */
+/* Input that the command has not taken yet. */
 struct chunk {
     struct chunk *next;
-    uint64_t conn_serial; /* whom to answer; 0: it is EXEC_STDIN of our stream, which gets credit */
+    uint64_t conn_serial; /* the link to answer; 0: it is EXEC_STDIN of our stream, which gets credit */
     uint32_t reply_stream;
     bool is_last;
     size_t len, at;
@@ -38,7 +47,7 @@ struct output {
     struct agent_watch watch;
     struct agent_exec *exec;
     uint8_t number;   /* 1 or 2 */
-    bool is_draining; /* the command has exited: left bytes are still to come */
+    bool is_draining; /* the command has exited: `left` bytes are still to be read */
     size_t left;
 };
 
@@ -50,7 +59,7 @@ struct agent_exec {
     pid_t pid;
     uint32_t flags;
     bool is_exited, is_timeout;
-    bool has_input; /* stdin pipe or terminal still open for us */
+    bool has_input; /* the stdin pipe or terminal is still open */
     int status;
     struct rusage usage;
     uint64_t started_us, exited_us;
@@ -60,7 +69,7 @@ struct agent_exec {
     struct agent_timer deadline, drain;
 };
 
-static void pump(struct output *o);
+static void output_pump(struct output *o);
 static void finish_if_ended(struct agent_exec *x);
 static void write_input(struct agent_exec *x);
 
@@ -95,7 +104,8 @@ static void fill_exit(const struct agent_exec *x, struct proto_exit *end)
 static void answer_chunk(struct agent_exec *x, const struct chunk *c, int error)
 {
     if (c->conn_serial == 0) {
-        agent_stream_credit(&x->stream, (uint32_t)c->len); /* also for what nobody reads, or the sender would stall */
+        agent_stream_credit(&x->stream,
+                            (uint32_t)c->len); /* unread input is credited as well, or the sender would stall */
         return;
     }
     struct agent_reply r = { .agent = x->agent,
@@ -127,7 +137,7 @@ static void close_input(struct agent_exec *x)
     drop_chunks(x);
 }
 
-/* Takes the command out of everything and frees it. Its process, if it still is one, is reaped as an orphan. */
+/* Unlinks and frees the command. A process that still runs is reaped as an orphan later. */
 static void free_exec(struct agent_exec *x)
 {
     struct agent_loop *loop = &x->agent->loop;
@@ -146,7 +156,7 @@ static void free_exec(struct agent_exec *x)
     free(x);
 }
 
-static void finish(struct agent_exec *x)
+static void exec_finish(struct agent_exec *x)
 {
     uint8_t frame[PROTO_HEADER + 64];
     struct proto_exit end;
@@ -159,7 +169,7 @@ static void finish(struct agent_exec *x)
         int len = proto_frame_end(&w, x->stream.id, PROTO_EXEC_EXIT, 0);
         assert(len > 0);
         struct agent_conn *conn = x->stream.conn;
-        close_input(x); /* last credits go before the end */
+        close_input(x); /* the last credits go out before the exit */
         agent_conn_send(conn, frame, (size_t)len);
     }
     if (x->job)
@@ -170,7 +180,7 @@ static void finish(struct agent_exec *x)
 static void finish_if_ended(struct agent_exec *x)
 {
     if (x->is_exited && x->out[0].watch.fd < 0 && x->out[1].watch.fd < 0)
-        finish(x);
+        exec_finish(x);
 }
 
 /* --- output --- */
@@ -192,7 +202,7 @@ static void send_output(struct agent_exec *x, struct proto_writer *w, size_t n)
     agent_conn_send(x->stream.conn, w->data, (size_t)len);
 }
 
-/* How much may be read from o now; 0: wait for credit. */
+/* How many bytes may be read from o now; 0: wait for credit. */
 static size_t room_for(const struct output *o)
 {
     const struct agent_exec *x = o->exec;
@@ -216,10 +226,10 @@ static void watch_output(struct output *o)
     if (is_pty(x) && x->chunks)
         events |= EPOLLOUT;
     if (agent_loop_watch(&x->agent->loop, &o->watch, events) < 0)
-        close_output(o); /* cannot be listened to: as good as closed */
+        close_output(o); /* it cannot be watched: treat it as closed */
 }
 
-/* Reads once. True when there may be more to read at once. */
+/* Reads once. True when there may be more to read. */
 static bool pump_once(struct output *o)
 {
     struct agent_exec *x = o->exec;
@@ -239,7 +249,7 @@ static bool pump_once(struct output *o)
     ssize_t n = read(o->watch.fd, w.data + w.len, room);
     if (n < 0 && (errno == EINTR || (errno == EAGAIN && !o->is_draining)))
         return false;
-    if (n <= 0) { /* end of file; EIO is how a terminal says it */
+    if (n <= 0) { /* end of file, which a terminal reports as EIO */
         close_output(o);
         return false;
     }
@@ -253,27 +263,29 @@ static bool pump_once(struct output *o)
     return true;
 }
 
-/* May end and free the command. */
-static void pump(struct output *o)
+/* May finish and free the command. */
+static void output_pump(struct output *o)
 {
-    /* One read a turn keeps a flood from starving others; draining is bounded by what the pipe holds. */
+    /* One read a turn, so that one command's output cannot starve the others; a drain is bounded by the size of the
+     * pipe. */
     while (pump_once(o) && o->is_draining)
         ;
     watch_output(o);
     finish_if_ended(o->exec);
 }
 
-static void on_output(struct agent_watch *w, uint32_t events)
+static void output_on_ready(struct agent_watch *w, uint32_t events)
 {
     struct output *o = CONTAINER(w, struct output, watch);
 
     if (is_pty(o->exec) && (events & EPOLLOUT))
         write_input(o->exec);
     if (o->watch.fd >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-        pump(o);
+        output_pump(o);
 }
 
-/* The command is gone; background children may hold its pipes open for ever, so only what is in them now is taken. */
+/* The command has exited; background children may hold its pipes open forever, so only what the pipes hold now is
+ * read. */
 static void start_drain(struct agent_exec *x)
 {
     for (int i = 0; i < 2; i++) {
@@ -283,7 +295,7 @@ static void start_drain(struct agent_exec *x)
             continue;
         o->is_draining = true;
         if (is_pty(x))
-            o->left = PTY_DRAIN_MAX; /* the kernel does not count what is still on its way through the line */
+            o->left = PTY_DRAIN_MAX; /* the kernel does not count bytes that are still in the line discipline */
         else if (ioctl(o->watch.fd, FIONREAD, &left) == 0 && left > 0)
             o->left = (size_t)left;
         while (pump_once(o))
@@ -315,7 +327,7 @@ static void watch_input(struct agent_exec *x)
 static void end_input(struct agent_exec *x)
 {
     if (is_pty(x)) {
-        (void)!write(input_fd(x), END_OF_INPUT, 1); /* a full line buffer has no room for it: nothing better exists */
+        (void)!write(input_fd(x), END_OF_INPUT, 1); /* fails when the line buffer is full; there is no other way */
         return;
     }
     close_input(x);
@@ -344,7 +356,7 @@ static void write_input(struct agent_exec *x)
     watch_input(x);
 }
 
-static void on_input(struct agent_watch *w, uint32_t events)
+static void input_on_ready(struct agent_watch *w, uint32_t events)
 {
     (void)events;
     write_input(CONTAINER(w, struct agent_exec, in));
@@ -394,7 +406,7 @@ static int take_stdin(struct agent_exec *x, const uint8_t *data, size_t len, boo
     return queue_input(x, &like, data, len);
 }
 
-static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
+static int exec_on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
 {
     struct agent_exec *x = CONTAINER(s, struct agent_exec, stream);
     struct proto_reader r;
@@ -416,7 +428,7 @@ static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, 
     return 0;
 }
 
-static void on_ready(struct agent_stream *s)
+static void exec_on_ready(struct agent_stream *s)
 {
     struct agent_exec *x = CONTAINER(s, struct agent_exec, stream);
 
@@ -431,7 +443,7 @@ static void on_ready(struct agent_stream *s)
     finish_if_ended(x);
 }
 
-static void on_drop(struct agent_stream *s)
+static void exec_on_drop(struct agent_stream *s)
 {
     struct agent_exec *x = CONTAINER(s, struct agent_exec, stream);
 
@@ -441,7 +453,9 @@ static void on_drop(struct agent_stream *s)
     free_exec(x);
 }
 
-static const struct agent_stream_ops exec_ops = { .on_frame = on_frame, .on_ready = on_ready, .on_drop = on_drop };
+static const struct agent_stream_ops exec_ops = { .on_frame = exec_on_frame,
+                                                  .on_ready = exec_on_ready,
+                                                  .on_drop = exec_on_drop };
 
 /* --- signals and time --- */
 void agent_exec_signal(struct agent_exec *x, int signo)
@@ -457,10 +471,10 @@ void agent_exec_signal(struct agent_exec *x, int signo)
     (void)kill(-x->pid, signo);
     pid_t front = is_pty(x) && x->out[0].watch.fd >= 0 ? tcgetpgrp(x->out[0].watch.fd) : 0;
     if (front > 1 && front != x->pid)
-        (void)kill(-front, signo); /* a job the shell on that terminal runs in front */
+        (void)kill(-front, signo); /* the foreground job of the shell on that terminal */
 }
 
-static void on_deadline(struct agent_timer *t)
+static void exec_on_deadline(struct agent_timer *t)
 {
     struct agent_exec *x = CONTAINER(t, struct agent_exec, deadline);
 
@@ -522,15 +536,15 @@ static void watch_all(struct agent_exec *x, const struct agent_launch *p)
 {
     for (int i = 0; i < 2; i++) {
         x->out[i] = (struct output){ .exec = x, .number = (uint8_t)(i + 1) };
-        x->out[i].watch = (struct agent_watch){ .fd = p->ours[i + 1], .fn = on_output };
+        x->out[i].watch = (struct agent_watch){ .fd = p->ours[i + 1], .fn = output_on_ready };
     }
-    x->in = (struct agent_watch){ .fd = p->ours[0], .fn = on_input };
+    x->in = (struct agent_watch){ .fd = p->ours[0], .fn = input_on_ready };
     x->has_input = is_pty(x) || x->in.fd >= 0;
     watch_output(&x->out[0]);
     watch_output(&x->out[1]);
 }
 
-static void announce(struct agent_exec *x, struct agent_reply *r)
+static void exec_announce(struct agent_exec *x, struct agent_reply *r)
 {
     uint8_t frame[PROTO_HEADER + 4];
     struct proto_writer w;
@@ -542,13 +556,14 @@ static void announce(struct agent_exec *x, struct agent_reply *r)
     agent_conn_send(r->conn, frame, (size_t)len);
 }
 
-/* The process runs: from here on it is looked after. */
-static void enlist(struct agent_exec *x, struct agent_reply *r, const struct agent_launch *p, struct agent_job *job)
+/* The process runs: from here on it is tracked. */
+static void exec_enlist(struct agent_exec *x, struct agent_reply *r, const struct agent_launch *p,
+                        struct agent_job *job)
 {
     x->agent = r->agent;
     x->job = job;
     x->flags = p->flags;
-    x->deadline.fn = on_deadline;
+    x->deadline.fn = exec_on_deadline;
     x->drain.fn = on_drain;
     x->next = r->agent->execs;
     r->agent->execs = x;
@@ -558,7 +573,7 @@ static void enlist(struct agent_exec *x, struct agent_reply *r, const struct age
     watch_all(x, p);
     if (p->timeout_ms)
         agent_loop_arm(&r->agent->loop, &x->deadline, p->timeout_ms);
-    announce(x, r);
+    exec_announce(x, r);
 }
 
 void agent_exec_start(struct agent_reply *r, const uint8_t *data, size_t len)
@@ -585,7 +600,7 @@ void agent_exec_start(struct agent_reply *r, const uint8_t *data, size_t len)
             agent_job_abandon(r->agent, job);
         free(x);
     } else {
-        enlist(x, r, &p, job);
+        exec_enlist(x, r, &p, job);
     }
     agent_launch_done(&p);
 }

@@ -1,5 +1,5 @@
-/* Commands: start, output, input, signals, time limit, end. A command belongs to the stream that started it or, when it
- * is durable, to a job (job.h) that keeps its log. */
+/* Commands: start, output, input, signals, time limit, exit. A command belongs to the stream that started it or,
+ * when it is durable, to a job (job.h) that keeps its log. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,14 +12,14 @@ struct agent_exec;
 
 /* Handles EXEC_START. Answers ERROR when it cannot be started. */
 void agent_exec_start(struct agent_reply *r, const uint8_t *data, size_t len);
-/* SIGCHLD: reaps every child there is, ours or orphans. */
+/* On SIGCHLD: reaps every child, ours or orphans. */
 void agent_exec_reap(struct agent *a);
 /* SIGINT to the groups of all commands that are neither durable nor on a terminal. */
 void agent_exec_interrupt(struct agent *a);
-/* SIGKILL takes the whole tree. */
+/* SIGKILL goes to the whole tree. */
 void agent_exec_signal(struct agent_exec *x, int signo);
-/* Queues input for a durable command; answers r when it was taken, or EPIPE. */
+/* Queues input for a durable command; answers r when the command has taken it, or with EPIPE. */
 void agent_exec_input(struct agent_exec *x, struct agent_reply *r, const uint8_t *data, size_t len, bool is_last);
-/* Kills all that still run; the agent is leaving. */
+/* Kills all running commands; the agent exits. */
 void agent_exec_end_all(struct agent *a);
 pid_t agent_exec_pid(const struct agent_exec *x);

@@ -37,8 +37,8 @@ static void end_reader(struct reader *rd, int error)
     free_reader(rd);
 }
 
-/* Sends while the window and the link have room. May end and free the reader. */
-static void pump(struct agent_stream *s)
+/* Sends while the window and the link have room. May finish and free the reader. */
+static void reader_pump(struct agent_stream *s)
 {
     struct reader *rd = READER_OF(s);
     struct proto_writer w;
@@ -71,19 +71,22 @@ static void pump(struct agent_stream *s)
         end_reader(rd, 0);
 }
 
-static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
+static int reader_on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
 {
-    return -EBADMSG; /* the host sends nothing but credit here */
+    return -EBADMSG; /* the host may send only credit here */
 }
 
-static void on_drop(struct agent_stream *s)
+static void reader_on_drop(struct agent_stream *s)
 {
     free_reader(READER_OF(s));
 }
 
-static const struct agent_stream_ops reader_ops = { .on_frame = on_frame, .on_ready = pump, .on_drop = on_drop };
+static const struct agent_stream_ops reader_ops = { .on_frame = reader_on_frame,
+                                                    .on_ready = reader_pump,
+                                                    .on_drop = reader_on_drop };
 
-/* Looks before it opens: a device may act on the mere open. And again after, for the name may have been swapped. */
+/* Checks the type before it opens, because a mere open can act on a device, and again after, because the name may
+ * have been swapped. */
 static int open_regular(const char *path, struct stat *st)
 {
     if (path[0] != '/')
@@ -141,5 +144,5 @@ void agent_file_reader_start(struct agent_reply *r, const uint8_t *data, size_t 
     rd->left = max < (uint64_t)INT64_MAX - offset ? max : (uint64_t)INT64_MAX - offset;
     agent_stream_open(&rd->stream, r->conn, r->stream, &reader_ops);
     send_opened(r, path, &st);
-    pump(&rd->stream);
+    reader_pump(&rd->stream);
 }

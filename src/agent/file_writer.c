@@ -15,7 +15,7 @@
 
 #define TRIES 16
 
-/* The file while it is not in place. */
+/* The new file until it is renamed into place. */
 struct draft {
     int fd, dir;
     char name[NAME_MAX + 1]; /* the target's name in dir */
@@ -52,7 +52,7 @@ static int open_parent(struct draft *d, char *path, bool has_parents)
     return d->dir < 0 ? -error : 0;
 }
 
-/* What is there now decides on mode and owner, and refuses what is not a file. */
+/* The existing file decides on mode and owner; anything but a regular file is rejected. */
 static int look_at_old(struct draft *d, uint32_t mode, bool is_replacing)
 {
     struct stat st;
@@ -85,7 +85,7 @@ static int open_beside(struct draft *d)
     return -EEXIST;
 }
 
-static void abandon(struct draft *d)
+static void draft_abandon(struct draft *d)
 {
     if (d->fd >= 0) {
         (void)unlinkat(d->dir, d->beside, 0);
@@ -107,7 +107,7 @@ static int open_draft(struct draft *d, const char *path, uint32_t mode, uint8_t 
     if (strlen(path) >= sizeof(target))
         return -ENAMETOOLONG;
     memcpy(target, path, strlen(path) + 1);
-    /* A link as the last name is written through, as any program would do; renaming would replace the link. */
+    /* A symlink as the last name is written through, as any program does; a rename would replace the link. */
     if (!(flags & PROTO_WRITE_REPLACE) && lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
         if (!realpath(path, real))
             return -errno;
@@ -119,13 +119,12 @@ static int open_draft(struct draft *d, const char *path, uint32_t mode, uint8_t 
     if (r == 0)
         r = open_beside(d);
     if (r < 0)
-        abandon(d);
+        draft_abandon(d);
     return r;
 }
 
-/* A file that something is mounted on, as an engine does with /etc/hosts, cannot be replaced: the one that is there
- * gets the contents. */
-static int pour(struct draft *d)
+/* A mount point, such as the /etc/hosts of an engine, cannot be replaced by rename: its contents are overwritten. */
+static int draft_overwrite(struct draft *d)
 {
     uint8_t piece[16384];
     off_t at = 0;
@@ -144,22 +143,23 @@ static int pour(struct draft *d)
     return r;
 }
 
-/* Puts the file in place; the draft is over either way. */
-static int publish(struct draft *d)
+/* Puts the file in place; the draft is freed either way. */
+static int draft_publish(struct draft *d)
 {
     int r = 0;
 
     if (d->has_owner)
-        (void)!fchown(d->fd, d->uid, d->gid); /* not ours to give: then it is ours, as with any editor */
+        (void)!fchown(d->fd, d->uid,
+                      d->gid); /* without the right to change the owner the file stays ours, as with any editor */
     if (fchmod(d->fd, d->mode) < 0)
         r = -errno;
     if (r == 0 && renameat(d->dir, d->beside, d->dir, d->name) < 0)
         r = -errno;
     bool is_poured = r == -EBUSY;
     if (is_poured)
-        r = pour(d);
+        r = draft_overwrite(d);
     if (r < 0 || is_poured) {
-        abandon(d);
+        draft_abandon(d);
         return r;
     }
     r = close(d->fd) < 0 ? -errno : 0;
@@ -186,9 +186,9 @@ void agent_file_writer_put(struct agent_reply *r, const uint8_t *data, size_t le
     if (result == 0)
         result = write_all_write(d.fd, bytes, n);
     if (result == 0)
-        result = publish(&d);
+        result = draft_publish(&d);
     else
-        abandon(&d);
+        draft_abandon(&d);
     agent_reply_result(r, result, "write", path);
 }
 
@@ -206,17 +206,17 @@ static void end_writer(struct writer *w, int result)
     struct agent_reply r = { .agent = w->agent, .conn = w->stream.conn, .pipe_fd = -EBADF, .stream = w->stream.id };
 
     agent_reply_result(&r, result, "write", w->draft.name);
-    abandon(&w->draft);
+    draft_abandon(&w->draft);
     agent_stream_close(&w->stream);
     free(w);
 }
 
-static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
+static int writer_on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
 {
     struct writer *w = WRITER_OF(s);
 
     if (type == PROTO_FS_END) {
-        end_writer(w, publish(&w->draft));
+        end_writer(w, draft_publish(&w->draft));
         return 0;
     }
     if (type != PROTO_FS_DATA || agent_stream_take(s, len) < 0)
@@ -229,15 +229,15 @@ static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, 
     return 0;
 }
 
-static void on_drop(struct agent_stream *s)
+static void writer_on_drop(struct agent_stream *s)
 {
     struct writer *w = WRITER_OF(s);
 
-    abandon(&w->draft);
+    draft_abandon(&w->draft);
     free(w);
 }
 
-static const struct agent_stream_ops writer_ops = { .on_frame = on_frame, .on_drop = on_drop };
+static const struct agent_stream_ops writer_ops = { .on_frame = writer_on_frame, .on_drop = writer_on_drop };
 
 void agent_file_writer_start(struct agent_reply *r, const uint8_t *data, size_t len)
 {

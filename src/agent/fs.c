@@ -1,3 +1,11 @@
+/* Theory of operation. Each request is parsed, done and answered here, or in a forked helper process where the work is
+ * unbounded (agent_reply_work in reply.h): trees, long lists, copies between file systems. The helper writes its frames
+ * to a pipe that the agent forwards, so a slow file system holds up no other stream.
+ *
+ * Nothing outlives a request: the state is on the stack, or in the helper, which exits after its last frame and is
+ * killed when the host drops the stream. Paths are resolved in the sandbox's own root with the agent's rights; below
+ * a given folder everything goes by descriptor. A failure is answered by the errno of the step and the path, also
+ * after frames with PROTO_MORE. */
 #include "agent/fs.h"
 
 #include <dirent.h>
@@ -16,7 +24,7 @@
 #include "agent/walk.h"
 #include "guest/proto_mode.h"
 
-#define LIST_HERE 2000 /* longer lists are made in a helper */
+#define LIST_HERE 2000 /* longer lists are made in a helper process */
 
 /* --- stat --- */
 static void stat_paths(struct agent_reply *r, struct proto_reader *in)
@@ -36,7 +44,7 @@ static void stat_paths(struct agent_reply *r, struct proto_reader *in)
         else
             agent_stat_rows_add(&out, AT_FDCWD, path, path, &st);
     }
-    /* An error ends the stream also after frames with more to come. */
+    /* An error ends the stream even after frames with PROTO_MORE. */
     if (error)
         agent_reply_error(r, error, "stat %s", path);
     else
@@ -101,7 +109,7 @@ static void send_list(struct agent_reply *r, void *arg)
         return;
     }
     for (size_t i = 0; i < names->n; i++)
-        if (fstatat(names->fd, names->list[i], &st, AT_SYMLINK_NOFOLLOW) == 0) /* else removed meanwhile */
+        if (fstatat(names->fd, names->list[i], &st, AT_SYMLINK_NOFOLLOW) == 0) /* else it was removed meanwhile */
             agent_stat_rows_add(&out, names->fd, names->list[i], names->list[i], &st);
     agent_stat_rows_send(&out);
     agent_stat_rows_done(&out);
@@ -173,7 +181,7 @@ static void search_entry(struct search *s, int fd, const struct dirent *d, int d
     s->path[before] = '\0';
 }
 
-/* Directories that cannot be read are passed over, as find(1) goes on after them. */
+/* Folders that cannot be read are skipped, as find(1) does. */
 static void search_dir(struct search *s, int at, const char *name, int depth)
 {
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
@@ -211,7 +219,7 @@ static void run_search(struct agent_reply *r, void *arg)
     agent_stat_rows_done(&s->out);
 }
 
-static void search(struct agent_reply *r, const char *dir, const char *glob)
+static void search_tree(struct agent_reply *r, const char *dir, const char *glob)
 {
     struct search s = { .dir = dir, .glob = glob };
 
@@ -226,7 +234,7 @@ int agent_fs_make_parents(char *path, uint32_t mode)
         *p = '\0';
         int r = mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
         *p = '/';
-        if (r < 0 && r != -EROFS) /* a read-only level may well be there; the next one says so if not */
+        if (r < 0 && r != -EROFS) /* a folder on a read-only level may exist; the next level fails if not */
             return r;
     }
     return 0;
@@ -250,7 +258,7 @@ static int make_dir(const char *path, bool has_parents, uint32_t mode)
             return r;
     }
     if (mkdir(copy, mode) == 0)
-        return chmod(copy, mode) < 0 ? -errno : 0; /* exactly as asked, without the umask */
+        return chmod(copy, mode) < 0 ? -errno : 0; /* the exact mode, regardless of the umask */
     int error = errno;
     if (has_parents && error == EEXIST && stat(copy, &st) == 0 && S_ISDIR(st.st_mode))
         return 0;
@@ -262,7 +270,7 @@ struct move {
     const char *from, *to;
 };
 
-/* Between file systems: copy beside the target, put it in place in one step, then remove the source. */
+/* Across file systems: copy beside the target, rename into place, then remove the source. */
 static void move_by_copy(struct agent_reply *r, void *arg)
 {
     struct move *m = arg;
@@ -280,7 +288,7 @@ static void move_by_copy(struct agent_reply *r, void *arg)
     agent_reply_result(r, result, "move", m->from);
 }
 
-static void move(struct agent_reply *r, const char *from, const char *to)
+static void move_path(struct agent_reply *r, const char *from, const char *to)
 {
     struct move m = { from, to };
 
@@ -372,9 +380,9 @@ void agent_fs_request(struct agent_reply *r, uint16_t type, const uint8_t *data,
     } else if (type == PROTO_FS_LIST) {
         list_dir(r, path);
     } else if (type == PROTO_FS_SEARCH) {
-        search(r, path, proto_get_str(&in, PROTO_PATH_MAX));
+        search_tree(r, path, proto_get_str(&in, PROTO_PATH_MAX));
     } else if (type == PROTO_FS_MOVE) {
-        move(r, path, proto_get_str(&in, PROTO_PATH_MAX));
+        move_path(r, path, proto_get_str(&in, PROTO_PATH_MAX));
     } else if (type == PROTO_FS_MKDIR) {
         bool has_parents = proto_get_u8(&in);
         agent_reply_result(r, make_dir(path, has_parents, proto_get_u32(&in)), "make directory", path);

@@ -1,5 +1,5 @@
-/* File requests that are answered by one reply: stat, list, search, move, mkdir, remove, chmod. Paths are absolute in
- * the sandbox's own root; what walks a tree runs in a helper process. */
+/* File requests with a single reply: stat, list, search, move, mkdir, remove, chmod. Paths are absolute in the
+ * sandbox's own root; tree walks run in a helper process. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -7,5 +7,5 @@
 #include "agent/reply.h"
 
 void agent_fs_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len);
-/* mkdir -p of the parents of path; path is put back as it was. 0 or -errno. */
+/* mkdir -p of the parents of path, which is restored before the return. 0 or -errno. */
 int agent_fs_make_parents(char *path, uint32_t mode);

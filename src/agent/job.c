@@ -1,3 +1,12 @@
+/* Theory of operation. A struct agent_job is a durable command: its tag, its log file, its exit block and the hosts
+ * that wait for more log. The agent owns the jobs in a list; a running job also points to its agent_exec, which appends
+ * output and reports the exit.
+ *
+ * States: running → ended → forgotten. A job that is forgotten while it runs leaves the list, is killed, and is freed
+ * with its command. An exit is sent to all links; when no host is connected, is_untold keeps it until the next one.
+ *
+ * The log is a ring in /tmp/TAG.log that is written and read by its descriptor: the sandbox may truncate, replace or
+ * remove the file, and the job then only loses bytes. A full disk loses log bytes, never the command. */
 #include "agent/job.h"
 
 #include <assert.h>
@@ -15,7 +24,7 @@
 
 #define JOBS_MAX 4096
 
-/* A host that wants to know when the log grows. It may have gone meanwhile: so by serial, not by pointer. */
+/* A host that waits for the log to grow. Its link may be gone meanwhile, so it is named by serial, not by pointer. */
 struct waiter {
     struct waiter *next;
     uint64_t conn_serial, offset;
@@ -27,9 +36,9 @@ struct agent_job {
     struct agent *agent;
     struct waiter *waiters;
     struct agent_exec *exec; /* NULL: ended */
-    bool is_forgotten;       /* off the list; goes with its command */
-    bool is_untold;          /* ended while no host was there */
-    bool has_marks;          /* of the stream at the beginning of each line */
+    bool is_forgotten;       /* not in the list; freed with its command */
+    bool is_untold;          /* ended while no host was connected */
+    bool has_marks;          /* each line starts with the number of its stream */
     struct agent_log_mark mark;
     int fd; /* the log */
     uint32_t pid;
@@ -57,13 +66,13 @@ static int open_log(const char *tag)
 
     log_path(tag, path, sizeof(path));
     if (mkdir("/tmp", 01777) == 0)
-        (void)chmod("/tmp", 01777); /* mkdir's mode went through the umask */
-    (void)unlink(path);             /* of an earlier command, or planted: never written through */
+        (void)chmod("/tmp", 01777); /* mkdir's mode was reduced by the umask */
+    (void)unlink(path);             /* left by an earlier command, or planted: never written through */
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     return fd < 0 ? -errno : fd;
 }
 
-static struct agent_job *find(struct agent *a, const char *tag)
+static struct agent_job *job_find(struct agent *a, const char *tag)
 {
     for (struct agent_job *job = a->jobs; job; job = job->next)
         if (strcmp(job->tag, tag) == 0)
@@ -71,7 +80,7 @@ static struct agent_job *find(struct agent *a, const char *tag)
     return NULL;
 }
 
-static size_t count(const struct agent *a)
+static size_t job_count(const struct agent *a)
 {
     size_t n = 0;
 
@@ -84,9 +93,9 @@ int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent
 {
     if (!is_tag(tag))
         return -EINVAL;
-    if (find(a, tag))
+    if (job_find(a, tag))
         return -EEXIST;
-    if (count(a) >= JOBS_MAX)
+    if (job_count(a) >= JOBS_MAX)
         return -EBUSY;
     struct agent_job *job = calloc(1, sizeof(*job));
     if (!job)
@@ -106,8 +115,8 @@ int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent
     return 0;
 }
 
-/* --- those who wait for more --- */
-static void wake(struct agent_job *job, bool is_over)
+/* --- waiting for the log --- */
+static void job_wake(struct agent_job *job, bool is_over)
 {
     for (struct waiter **at = &job->waiters; *at;) {
         struct waiter *w = *at;
@@ -153,12 +162,12 @@ static void unlink_job(struct agent *a, struct agent_job *job)
             break;
         }
     log_path(job->tag, path, sizeof(path));
-    (void)unlink(path); /* the sandbox may have removed it already */
+    (void)unlink(path); /* the sandbox may have removed it */
 }
 
 static void free_job(struct agent_job *job)
 {
-    wake(job, true);
+    job_wake(job, true);
     (void)close(job->fd);
     agent_log_mark_done(&job->mark);
     free(job);
@@ -176,19 +185,19 @@ void agent_job_started(struct agent_job *job, struct agent_exec *x)
     job->pid = (uint32_t)agent_exec_pid(x);
 }
 
-static void append(struct agent_job *job, const uint8_t *data, size_t len)
+static void log_append(struct agent_job *job, const uint8_t *data, size_t len)
 {
     while (len > 0) {
         uint64_t at = job->log_bytes % AGENT_JOB_LOG_MAX;
         size_t piece = AGENT_JOB_LOG_MAX - at < len ? (size_t)(AGENT_JOB_LOG_MAX - at) : len;
         ssize_t n = pwrite(job->fd, data, piece, (off_t)at);
         if (n <= 0)
-            return; /* disk full: the command goes on, its log lacks these bytes */
+            return; /* disk full: the command continues, its log lacks these bytes */
         job->log_bytes += (uint64_t)n;
         data += n;
         len -= (size_t)n;
     }
-    wake(job, false);
+    job_wake(job, false);
 }
 
 void agent_job_append(struct agent_job *job, uint8_t number, const uint8_t *data, size_t len)
@@ -196,22 +205,12 @@ void agent_job_append(struct agent_job *job, uint8_t number, const uint8_t *data
     size_t n = 0;
 
     if (!job->has_marks) {
-        append(job, data, len);
+        log_append(job, data, len);
         return;
     }
     uint8_t *lines = agent_log_mark_lines(&job->mark, number, data, len, &n);
     if (n > 0)
-        append(job, lines, n);
-    free(lines);
-}
-
-static void append_rest(struct agent_job *job)
-{
-    size_t n = 0;
-    uint8_t *lines = agent_log_mark_rest(&job->mark, &n);
-
-    if (n > 0)
-        append(job, lines, n);
+        log_append(job, lines, n);
     free(lines);
 }
 
@@ -230,7 +229,12 @@ static void send_exit(struct agent_job *job, struct agent_conn *c)
 
 void agent_job_ended(struct agent *a, struct agent_job *job, const struct proto_exit *end)
 {
-    append_rest(job);
+    size_t n = 0;
+    uint8_t *lines = agent_log_mark_rest(&job->mark, &n);
+
+    if (n > 0)
+        log_append(job, lines, n);
+    free(lines);
     job->exec = NULL;
     job->end = *end;
     if (job->is_forgotten) {
@@ -244,7 +248,7 @@ void agent_job_ended(struct agent *a, struct agent_job *job, const struct proto_
         send_exit(job, c);
         job->is_untold = false;
     }
-    wake(job, true); /* after the notice: who looks then knows that it has ended */
+    job_wake(job, true); /* after the notice, so that a woken reader knows of the exit */
 }
 
 void agent_job_tell(struct agent *a, struct agent_conn *c)
@@ -287,7 +291,7 @@ static void reply_state(struct agent_reply *r, const struct agent_job *job)
     agent_reply_frame(r, frame, (size_t)len);
 }
 
-/* The file may have been cut by the sandbox: then fewer bytes come than were logged. */
+/* The sandbox may have truncated the file: then fewer bytes are sent than were logged. */
 static void reply_log(struct agent_reply *r, const struct agent_job *job, uint64_t offset, uint64_t max)
 {
     struct proto_writer w;
@@ -317,7 +321,7 @@ static void reply_log(struct agent_reply *r, const struct agent_job *job, uint64
     r->agent->is_scratch_dirty = true;
 }
 
-static void forget(struct agent_reply *r, struct agent_job *job)
+static void job_forget(struct agent_reply *r, struct agent_job *job)
 {
     unlink_job(r->agent, job);
     if (job->exec) {
@@ -359,7 +363,7 @@ void agent_job_request(struct agent_reply *r, uint16_t type, const uint8_t *data
     proto_reader_init(&in, data, len);
     bool is_last = type == PROTO_JOB_INPUT && proto_get_u8(&in);
     const char *tag = proto_get_str(&in, PROTO_TAG_MAX);
-    struct agent_job *job = find(r->agent, tag);
+    struct agent_job *job = job_find(r->agent, tag);
     if (!job) {
         agent_reply_error(r, ENOENT, "job %s", tag);
     } else if (type == PROTO_JOB_STATE) {
@@ -375,6 +379,6 @@ void agent_job_request(struct agent_reply *r, uint16_t type, const uint8_t *data
     } else if (type == PROTO_JOB_WAIT) {
         wait_for_more(r, job, proto_get_u64(&in));
     } else {
-        forget(r, job);
+        job_forget(r, job);
     }
 }

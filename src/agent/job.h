@@ -1,6 +1,5 @@
-/* Durable commands by tag: their log file, their end, and the notices of it.
- * The log is /tmp/TAG.log, a ring of AGENT_JOB_LOG_MAX bytes (offset o lies at o modulo that), held by its descriptor.
- */
+/* Durable commands by tag: their log file, their exit and its notices. The log is /tmp/TAG.log, a ring of
+ * AGENT_JOB_LOG_MAX bytes (offset o is at o modulo that), held by its descriptor. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,15 +12,15 @@
 struct agent_exec;
 struct agent_job;
 
-/* -EEXIST: the tag is taken; -EINVAL: a tag has only letters, digits, '_', '-' and '.' inside. */
+/* -EEXIST: the tag is in use; -EINVAL: a tag has only letters, digits, '_', '-' and '.' inside. */
 int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent_job **ret);
 void agent_job_abandon(struct agent *a, struct agent_job *job); /* its command never started */
 void agent_job_started(struct agent_job *job, struct agent_exec *x);
 void agent_job_append(struct agent_job *job, uint8_t number, const uint8_t *data, size_t len); /* of stream 1 or 2 */
-void agent_job_ended(struct agent *a, struct agent_job *job, const struct proto_exit *end);    /* tells all links */
-void agent_job_tell(struct agent *a, struct agent_conn *c); /* ends that no host has heard of */
+void agent_job_ended(struct agent *a, struct agent_job *job, const struct proto_exit *end);    /* notifies all links */
+void agent_job_tell(struct agent *a, struct agent_conn *c); /* exits that no host has been told of */
 
-void agent_job_end_all(struct agent *a); /* forgets what has ended; the agent is leaving */
+void agent_job_end_all(struct agent *a); /* frees ended jobs; the agent exits */
 
 /* The JOB_* requests. */
 void agent_job_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len);

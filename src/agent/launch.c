@@ -1,4 +1,4 @@
-/* From the EXEC_START message to a running process with its pipes or terminal. */
+/* Turns an EXEC_START message into a running process with its pipes or terminal. */
 #include "agent/launch.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static const char default_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbi
 
 static char *as_text(const char *s)
 {
-    return (char *)(uintptr_t)s; /* execve wants writable pointers and writes nothing */
+    return (char *)(uintptr_t)s; /* execve takes writable pointers and writes nothing */
 }
 
 static void use_default_env(struct agent_launch *p)
@@ -39,7 +39,7 @@ static int read_strings(struct agent_launch *p, struct proto_reader *r)
         (void)proto_get_str(&rest, PROTO_REQUEST_MAX);
     uint32_t envc = proto_get_count(&rest, PROTO_ARGS_MAX);
     bool has_env = envc != PROTO_NO_STRS;
-    /* One spare place before argv for agent_spawn. */
+    /* One spare slot before argv for agent_spawn. */
     p->strings = calloc((size_t)argc + 2 + (has_env ? envc + 1u : 0), sizeof(char *));
     if (!p->strings)
         return -ENOMEM;
@@ -55,7 +55,7 @@ static int read_strings(struct agent_launch *p, struct proto_reader *r)
     return 0;
 }
 
-/* The layout was checked before; only memory can be short. */
+/* The layout has been checked; only memory can run out. */
 static int read_plan(struct agent_launch *p, const uint8_t *data, size_t len)
 {
     struct proto_reader r;
@@ -102,13 +102,6 @@ static int open_pipes(struct agent_launch *p)
     return r;
 }
 
-static int open_plan(struct agent_launch *p)
-{
-    if (p->flags & PROTO_WITH_PTY)
-        return agent_pty_open(p->cols, p->rows, &p->ours[1], &p->theirs[0]);
-    return open_pipes(p);
-}
-
 static void close_ends(int *ends)
 {
     for (int i = 0; i < 3; i++)
@@ -126,7 +119,7 @@ static const char *path_of(char **env)
     return default_path + 5;
 }
 
-static pid_t spawn(struct agent_launch *p, const char **failed_step)
+static pid_t launch_spawn(struct agent_launch *p, const char **failed_step)
 {
     struct agent_spawn s = {
         .argv = p->argv,
@@ -147,8 +140,8 @@ static pid_t spawn(struct agent_launch *p, const char **failed_step)
     return pid;
 }
 
-/* Sentences that say what to do about the usual failures. */
-static void explain(struct agent_reply *r, const struct agent_launch *p, int error, const char *step)
+/* Explains the usual failures and their fix. */
+static void launch_explain(struct agent_reply *r, const struct agent_launch *p, int error, const char *step)
 {
     if (strcmp(step, "exec") == 0)
         agent_reply_error(r, error, "exec %s", p->argv[0]);
@@ -182,14 +175,15 @@ int agent_launch_read(struct agent_launch *p, struct agent_reply *r, const uint8
 pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r)
 {
     const char *step = "open pipes";
-    pid_t pid = open_plan(p);
+    pid_t pid =
+        p->flags & PROTO_WITH_PTY ? agent_pty_open(p->cols, p->rows, &p->ours[1], &p->theirs[0]) : open_pipes(p);
 
     if (pid == 0)
-        pid = spawn(p, &step);
+        pid = launch_spawn(p, &step);
     close_ends(p->theirs);
     if (pid < 0) {
         close_ends(p->ours);
-        explain(r, p, -pid, step);
+        launch_explain(r, p, -pid, step);
     }
     return pid;
 }

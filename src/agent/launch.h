@@ -1,4 +1,4 @@
-/* From the EXEC_START message to a running process with its pipes or terminal. */
+/* Turns an EXEC_START message into a running process with its pipes or terminal. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include "agent/reply.h"
 #include "agent/spawn.h"
 
-/* Texts point into the message. */
+/* Strings point into the message. */
 struct agent_launch {
     uint32_t flags, timeout_ms;
     uint16_t cols, rows;
@@ -20,8 +20,8 @@ struct agent_launch {
     int ours[3], theirs[3]; /* ends of stdin, stdout, stderr; -EBADF where there is none. A terminal is ours[1] */
 };
 
-/* 0, or -errno after it has answered r with the reason. agent_launch_done() in both cases. */
+/* 0, or -errno after it has answered r with the reason. Call agent_launch_done() in both cases. */
 int agent_launch_read(struct agent_launch *p, struct agent_reply *r, const uint8_t *data, size_t len);
-/* The pid, and p->ours belongs to the caller; or -errno after it has answered r. */
+/* The pid, and the caller owns p->ours; or -errno after it has answered r. */
 pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r);
 void agent_launch_done(struct agent_launch *p);

@@ -17,7 +17,7 @@ void agent_lines_done(struct agent_lines *l)
     free(l->buf);
 }
 
-/* Room for more bytes behind those that wait. */
+/* Makes room behind the buffered bytes. */
 static int make_room(struct agent_lines *l)
 {
     if (l->at > 0) {
@@ -52,7 +52,7 @@ static int read_more(struct agent_lines *l)
     return 0;
 }
 
-/* Drops bytes up to and with the next newline. */
+/* Drops bytes up to and including the next newline. */
 static int skip_line(struct agent_lines *l)
 {
     for (;;) {
@@ -72,7 +72,7 @@ static int skip_line(struct agent_lines *l)
 
 static int cut_line(struct agent_lines *l, struct agent_line *ret)
 {
-    /* What is handed out must outlive the skipping: the bytes behind it may be overwritten, it may not. */
+    /* The returned line must survive the skipping, which overwrites the buffer behind it. */
     char *kept = malloc(AGENT_LINES_MAX);
     if (!kept)
         return -ENOMEM;
@@ -95,7 +95,7 @@ static int cut_line(struct agent_lines *l, struct agent_line *ret)
 
 int agent_lines_next(struct agent_lines *l, struct agent_line *ret)
 {
-    size_t seen = 0; /* of what waits, without a newline */
+    size_t seen = 0; /* bytes that are known to hold no newline */
     for (;;) {
         size_t left = l->len - l->at;
         char *end = left > seen ? memchr(l->buf + l->at + seen, '\n', left - seen) : NULL;
@@ -116,7 +116,7 @@ int agent_lines_next(struct agent_lines *l, struct agent_line *ret)
     }
 }
 
-static size_t step(const unsigned char *s, size_t len)
+static size_t utf8_length(const unsigned char *s, size_t len)
 {
     static const unsigned least[] = { 0, 0, 0x80, 0x800, 0x10000 };
     if (s[0] < 0x80)
@@ -136,7 +136,7 @@ static size_t step(const unsigned char *s, size_t len)
 bool agent_lines_is_utf8(const char *s, size_t len)
 {
     for (size_t at = 0, n; at < len; at += n)
-        if ((n = step((const unsigned char *)s + at, len - at)) == 0)
+        if ((n = utf8_length((const unsigned char *)s + at, len - at)) == 0)
             return false;
     return true;
 }

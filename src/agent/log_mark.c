@@ -3,13 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A cut line grows by a mark and an end for each AGENT_LOG_MARK_LINE_MAX - 3 bytes at least; a whole one by its mark.
- */
-static size_t room_for(size_t pending, size_t len)
-{
-    return pending + 2 * len + 8;
-}
-
 static size_t put_line(uint8_t *out, uint8_t number, const uint8_t *data, size_t len)
 {
     out[0] = number;
@@ -18,8 +11,8 @@ static size_t put_line(uint8_t *out, uint8_t number, const uint8_t *data, size_t
     return len + 2;
 }
 
-/* How much of a line that is too long goes now: not the first bytes of a character that goes on behind the cut. */
-static size_t whole(const uint8_t *data, size_t len)
+/* Where to cut a line that is too long: not inside a UTF-8 character. */
+static size_t cut_length(const uint8_t *data, size_t len)
 {
     size_t back = 0;
 
@@ -40,7 +33,9 @@ uint8_t *agent_log_mark_lines(struct agent_log_mark *m, uint8_t number, const ui
 
     if (!p->data && !(p->data = malloc(AGENT_LOG_MARK_LINE_MAX)))
         return NULL;
-    uint8_t *out = malloc(room_for(p->len, len));
+    /* A cut line grows by a mark and a newline for each AGENT_LOG_MARK_LINE_MAX - 3 bytes at least; a complete one by
+     * its mark. */
+    uint8_t *out = malloc(p->len + 2 * len + 8);
     if (!out)
         return NULL;
     while (len > 0) {
@@ -57,7 +52,7 @@ uint8_t *agent_log_mark_lines(struct agent_log_mark *m, uint8_t number, const ui
             data++;
             len--;
         } else if (p->len == AGENT_LOG_MARK_LINE_MAX) {
-            size_t now = whole(p->data, p->len);
+            size_t now = cut_length(p->data, p->len);
             at += put_line(out + at, number, p->data, now);
             p->len -= now;
             memmove(p->data, p->data + now, p->len);

@@ -30,7 +30,7 @@ int agent_loop_watch(struct agent_loop *l, struct agent_watch *w, uint32_t event
 
     if (w->is_added && w->events == events)
         return 0;
-    if (events == 0) { /* a registered descriptor would still report its hang-up, over and over */
+    if (events == 0) { /* a registered descriptor would keep reporting its hang-up */
         agent_loop_unwatch(l, w);
         return 0;
     }
@@ -44,7 +44,7 @@ int agent_loop_watch(struct agent_loop *l, struct agent_watch *w, uint32_t event
 void agent_loop_unwatch(struct agent_loop *l, struct agent_watch *w)
 {
     if (w->is_added)
-        (void)epoll_ctl(l->epfd, EPOLL_CTL_DEL, w->fd, NULL); /* fails only when the fd is gone already */
+        (void)epoll_ctl(l->epfd, EPOLL_CTL_DEL, w->fd, NULL); /* fails only when the fd is already closed */
     w->is_added = false;
     w->events = 0;
     for (int i = l->at; i < l->n; i++)

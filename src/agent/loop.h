@@ -1,6 +1,5 @@
-/* The agent's event loop: descriptors by epoll, timers in a sorted list. One thread, nothing blocks.
- * Invariant: a watch or timer may be removed and freed inside any callback; events already fetched for it are
- * forgotten. */
+/* The agent's event loop: descriptors by epoll, timers in a sorted list. One thread, nothing blocks. Invariant: a
+ * watch or timer may be removed and freed inside any callback; events already fetched for it are dropped. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +7,7 @@
 
 struct agent_watch {
     int fd;          /* -EBADF: not in use */
-    uint32_t events; /* what epoll was told */
+    uint32_t events; /* as registered with epoll */
     bool is_added;
     void (*fn)(struct agent_watch *w, uint32_t events);
 };
@@ -25,7 +24,7 @@ struct agent_loop {
     int epfd;
     bool is_stopped;
     struct agent_timer *timers;
-    int n, at; /* the batch being handed out */
+    int n, at; /* the batch being dispatched */
     struct epoll_event batch[AGENT_LOOP_BATCH];
 };
 
@@ -35,11 +34,11 @@ void agent_loop_done(struct agent_loop *l);
 void agent_loop_run(struct agent_loop *l, void (*before_wait)(void *arg), void *arg);
 void agent_loop_stop(struct agent_loop *l);
 
-/* Asks for events (EPOLLIN, EPOLLOUT or 0 for none); adds the watch when it is new. 0 or -errno. */
+/* Registers for events (EPOLLIN, EPOLLOUT or 0 for none); adds the watch when it is new. 0 or -errno. */
 int agent_loop_watch(struct agent_loop *l, struct agent_watch *w, uint32_t events);
-/* Forgets the watch; the descriptor stays open. */
+/* Removes the watch; the descriptor stays open. */
 void agent_loop_unwatch(struct agent_loop *l, struct agent_watch *w);
-/* Forgets the watch and closes its descriptor; fine when there is none. */
+/* Removes the watch and closes its descriptor; fine when there is none. */
 void agent_loop_close(struct agent_loop *l, struct agent_watch *w);
 
 void agent_loop_arm(struct agent_loop *l, struct agent_timer *t, uint64_t after_ms);

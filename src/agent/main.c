@@ -1,10 +1,10 @@
 /* iii-guest: PID 1 of a sandbox. Modes:
  *   --stage CONTROL_FD            native box: take the plan, build the root, drop privilege, then serve
- *   --connect FD [--listen FD]    serve a connected stream, and more links from a listening socket
+ *   --connect FD [--listen FD]    serve a connected stream, and further links from a listening socket
  *   --listen-unix PATH            make the listening socket ourselves (tests)
- *   --dial-unix PATH              call the host's socket, again whenever the link has gone (containers)
- * As /init of a virtual machine it takes no options: see vm_boot.h.
- * --files N: descriptors of a process, where nobody else sets that limit (containers) */
+ *   --dial-unix PATH              connect to the host's socket, and again whenever the link has ended (containers)
+ * As /init of a VM it takes no options: see vm_boot.h.
+ * --files N: descriptor limit of a process, where nobody else sets it (containers) */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -35,8 +35,8 @@ struct options {
     const struct vm_boot *vm;
 };
 
-/* Children get a clean slate without a system call each: nothing is ignored, nothing has a handler, all is blocked
- * here. */
+/* Children inherit a clean state without a system call each: no signal is ignored or has a handler, and all are
+ * blocked here. */
 static void set_signals(void)
 {
     sigset_t all;
@@ -54,7 +54,7 @@ static void set_signals(void)
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
-static void on_signal(struct agent_watch *w, uint32_t events)
+static void agent_on_signal(struct agent_watch *w, uint32_t events)
 {
     struct agent *a = (struct agent *)((char *)w - offsetof(struct agent, signals));
     struct signalfd_siginfo info[4];
@@ -76,15 +76,15 @@ static int watch_signals(struct agent *a)
 
     (void)sigemptyset(&ours);
     (void)sigaddset(&ours, SIGCHLD);
-    if (getpid() != 1) /* inside the box anyone may send it to PID 1 */
+    if (getpid() != 1) /* any process in the box may send it to PID 1 */
         (void)sigaddset(&ours, SIGTERM);
-    a->signals = (struct agent_watch){ .fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC), .fn = on_signal };
+    a->signals = (struct agent_watch){ .fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC), .fn = agent_on_signal };
     if (a->signals.fd < 0)
         return -errno;
     return agent_loop_watch(&a->loop, &a->signals, EPOLLIN);
 }
 
-static void on_listener(struct agent_watch *w, uint32_t events)
+static void agent_on_connection(struct agent_watch *w, uint32_t events)
 {
     struct agent *a = (struct agent *)((char *)w - offsetof(struct agent, listener));
     int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -99,21 +99,21 @@ static int watch_listener(struct agent *a, int fd)
     if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
         return -errno;
     a->listener.fd = fd;
-    a->listener.fn = on_listener;
+    a->listener.fn = agent_on_connection;
     return agent_loop_watch(&a->loop, &a->listener, EPOLLIN);
 }
 
 static int listen_at(const char *path)
 {
-    (void)unlink(path); /* of an agent before us */
+    (void)unlink(path); /* left by an earlier agent */
     mode_t old = umask(0177);
     int fd = unixsock_listen(path, 0, 16);
     (void)umask(old);
     return fd;
 }
 
-/* Fails while no server listens; the loop's next sleep arms the timer again. */
-static void redial(struct agent_timer *t)
+/* Fails while no server listens; the loop arms the timer again before it sleeps. */
+static void agent_redial(struct agent_timer *t)
 {
     struct agent *a = (struct agent *)((char *)t - offsetof(struct agent, redial));
     int fd = a->conns ? -EISCONN : unixsock_dial(a->dial_path);
@@ -127,12 +127,13 @@ static void before_sleep(void *arg)
     agent_conn_settle(arg);
 }
 
-static int serve(struct options *o)
+static int agent_serve(struct options *o)
 {
     struct agent a = { .listener.fd = -EBADF };
 
     set_signals();
-    (void)prctl(PR_SET_DUMPABLE, 0); /* nobody in the box reads our memory or opens our descriptors through /proc */
+    (void)prctl(PR_SET_DUMPABLE,
+                0); /* no process in the box can read our memory or open our descriptors through /proc */
     if (getpid() != 1)
         (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)umask(022);
@@ -149,9 +150,9 @@ static int serve(struct options *o)
     if (r < 0)
         return r;
     a.dial_path = o->dial_path;
-    a.redial.fn = redial;
+    a.redial.fn = agent_redial;
     if (a.dial_path)
-        redial(&a.redial);
+        agent_redial(&a.redial);
     agent_loop_run(&a.loop, before_sleep, &a);
     agent_conn_end_all(&a);
     agent_exec_end_all(&a);
@@ -168,7 +169,7 @@ static int parse_fd(const char *text)
     return *text == '\0' || *end || fd < 0 || fd > INT_MAX ? -EINVAL : (int)fd;
 }
 
-static int parse(int argc, char **argv, struct options *o)
+static int options_parse(int argc, char **argv, struct options *o)
 {
     for (int i = 1; i + 1 < argc; i += 2) {
         int *fd = NULL;
@@ -193,7 +194,7 @@ static int parse(int argc, char **argv, struct options *o)
     return argc % 2 == 1 && has_mode ? 0 : -EINVAL;
 }
 
-/* As a native box has them: what is less cannot be raised from here, and there are no core dumps. */
+/* The limits of a native box. A lower hard limit cannot be raised here; core dumps are off. */
 static int set_limits(int files)
 {
     struct rlimit all, core = { 0, 0 };
@@ -215,9 +216,9 @@ int main(int argc, char **argv)
         struct vm_boot vm;
         vm_boot_run(&vm);
         o.vm = &vm;
-        return serve(&o) < 0;
+        return agent_serve(&o) < 0;
     }
-    if (parse(argc, argv, &o) < 0) {
+    if (options_parse(argc, argv, &o) < 0) {
         (void)fprintf(
             stderr,
             "usage: iii-guest --connect FD [--listen FD] | --listen-unix PATH | --dial-unix PATH | --stage FD\n");
@@ -239,5 +240,5 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "iii-guest: listen at %s: %s\n", o.listen_path, strerror(-o.listen_fd));
         return 1;
     }
-    return serve(&o) < 0;
+    return agent_serve(&o) < 0;
 }

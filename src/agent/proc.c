@@ -15,7 +15,7 @@
 #include "agent/user_names.h"
 #include "os/proc.h"
 
-/* Places in /proc/PID/stat, as proc(5) counts them. */
+/* Field numbers of /proc/PID/stat, as in proc(5). */
 enum {
     STAT_STATE = 3,
     STAT_PPID = 4,
@@ -38,7 +38,7 @@ struct listing {
 
 static uint64_t total_memory_kb(void)
 {
-    static const char label[] = "MemTotal:"; /* the first line */
+    static const char label[] = "MemTotal:"; /* the first line of the file */
     char text[512];
 
     if (agent_file_proc(-1, "/proc/meminfo", text, sizeof(text)) <= 0 || strncmp(text, label, strlen(label)) != 0)
@@ -53,7 +53,7 @@ static double uptime_seconds(void)
     return agent_file_proc(-1, "/proc/uptime", text, sizeof(text)) > 0 ? strtod(text, NULL) : 0;
 }
 
-static void begin(struct listing *l)
+static void listing_begin_frame(struct listing *l)
 {
     proto_frame_begin(&l->frame, l->mem, PROTO_FRAME_MAX);
     proto_put_u64(&l->frame, l->total_kb);
@@ -67,7 +67,7 @@ static void send_frame(struct listing *l, uint16_t flags)
     agent_reply_frame(l->reply, l->mem, (size_t)len);
 }
 
-static void add(struct listing *l, const struct proto_process *p)
+static void listing_add(struct listing *l, const struct proto_process *p)
 {
     proto_put_process(&l->frame, p);
     l->n++;
@@ -75,11 +75,11 @@ static void add(struct listing *l, const struct proto_process *p)
         return;
     l->frame.is_full = false;
     send_frame(l, PROTO_MORE);
-    begin(l);
+    listing_begin_frame(l);
     proto_put_process(&l->frame, p);
 }
 
-/* Arguments with spaces between; a kernel thread or zombie has none and shows its name in brackets. */
+/* The arguments joined by spaces; a kernel thread or zombie has none and gets its name in brackets. */
 static void read_command(int proc, const char *pid, const char *name, char *command, size_t size)
 {
     char path[32];
@@ -114,7 +114,7 @@ static uint64_t stat_number(const char *text, int field)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-static void list_one(struct listing *l, int proc, const char *pid)
+static void listing_add_process(struct listing *l, int proc, const char *pid)
 {
     char path[32], text[1024], command[PROTO_COMMAND_MAX];
     struct proto_process p = { .pid = (uint32_t)strtoul(pid, NULL, 10) };
@@ -139,10 +139,10 @@ static void list_one(struct listing *l, int proc, const char *pid)
     p.user = agent_user_names_user(&l->names, st.st_uid);
     p.command = command;
     p.cpu_centi = cpu_centi(l, ticks, start);
-    add(l, &p);
+    listing_add(l, &p);
 }
 
-static void list(struct agent_reply *r)
+static void reply_list(struct agent_reply *r)
 {
     struct listing l = { .reply = r, .total_kb = total_memory_kb(), .uptime = uptime_seconds() };
     DIR *dir = opendir("/proc");
@@ -151,10 +151,10 @@ static void list(struct agent_reply *r)
     if (!dir || !l.mem) {
         agent_reply_error(r, dir ? ENOMEM : errno, "list /proc");
     } else {
-        begin(&l);
+        listing_begin_frame(&l);
         for (struct dirent *d; l.n < PROTO_PROC_MAX && (d = readdir(dir));)
             if (d->d_name[0] >= '1' && d->d_name[0] <= '9')
-                list_one(&l, dirfd(dir), d->d_name);
+                listing_add_process(&l, dirfd(dir), d->d_name);
         send_frame(&l, 0);
     }
     if (dir)
@@ -181,7 +181,7 @@ void agent_proc_request(struct agent_reply *r, uint16_t type, const uint8_t *dat
 
     proto_reader_init(&in, data, len);
     if (type == PROTO_PROC_LIST) {
-        list(r);
+        reply_list(r);
     } else if (type == PROTO_PROC_KILL) {
         uint32_t pid = proto_get_u32(&in);
         kill_one(r, pid, proto_get_u32(&in));

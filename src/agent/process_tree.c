@@ -60,7 +60,7 @@ static int read_table(struct table *t)
             size_t cap = t->cap ? t->cap * 2 : 64;
             struct entry *more = realloc(t->entries, cap * sizeof(*more));
             if (!more)
-                break; /* kill what we know */
+                break; /* kill those we know */
             t->entries = more;
             t->cap = cap;
         }
@@ -70,7 +70,7 @@ static int read_table(struct table *t)
     return 0;
 }
 
-/* /proc lists pids in rising order, so a table can be searched by halves: a fork bomb makes long ones. */
+/* /proc lists pids in ascending order, so the table allows a binary search: a fork bomb makes it long. */
 static bool is_marked(const struct table *t, pid_t pid)
 {
     size_t low = 0, high = t->n;
@@ -87,14 +87,14 @@ static bool is_marked(const struct table *t, pid_t pid)
     return false;
 }
 
-/* Marks members of root's session and, until nothing is new, children of what is marked. */
-static void mark(struct table *t, pid_t root, bool is_reaped)
+/* Marks members of root's session and, until nothing changes, children of marked processes. */
+static void table_mark(struct table *t, pid_t root, bool is_reaped)
 {
     pid_t self = getpid();
     bool is_reused = false;
 
     for (size_t i = 0; i < t->n && is_reaped; i++)
-        is_reused |= t->entries[i].pid == root; /* the number belongs to somebody else now, and so does its session */
+        is_reused |= t->entries[i].pid == root; /* the pid and its session were reused */
     for (bool has_new = true; has_new;) {
         has_new = false;
         for (size_t i = 0; i < t->n; i++) {
@@ -122,9 +122,9 @@ void agent_process_tree_kill(pid_t root, int is_reaped)
     struct table t = { 0 };
     size_t before = 0;
 
-    /* Stop first: a stopped process makes no children and keeps its place in the tree, so passes converge. */
+    /* Stop first: a stopped process forks no children and keeps its place in the tree, so the passes converge. */
     for (int pass = 0; pass < MAX_PASSES && read_table(&t) == 0; pass++) {
-        mark(&t, root, is_reaped);
+        table_mark(&t, root, is_reaped);
         size_t now = signal_all(&t, SIGSTOP);
         if (now == 0 || now == before)
             break;
@@ -132,7 +132,7 @@ void agent_process_tree_kill(pid_t root, int is_reaped)
     }
     (void)signal_all(&t, SIGKILL);
     if (!is_reaped) {
-        (void)kill(-root, SIGKILL); /* also when /proc could not be read */
+        (void)kill(-root, SIGKILL); /* even when /proc could not be read */
         (void)kill(root, SIGKILL);
     }
     free(t.entries);

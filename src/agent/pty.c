@@ -14,8 +14,8 @@
 
 #define PTS_MAJOR 136
 
-/* By its number, for kernels that cannot open it through the master (gVisor). What is at that path has to be that
- * terminal: somebody could have mounted over it. */
+/* Opens it by number, for kernels that cannot open it through the master (gVisor). The file at that path must be
+ * that terminal: it could be covered by a mount. */
 static int open_by_number(int master)
 {
     char path[32];
@@ -42,7 +42,7 @@ int agent_pty_open(uint16_t cols, uint16_t rows, int *ret_master, int *ret_slave
 
     if (master < 0)
         return -errno;
-    /* The other end through the master itself: no path under /dev/pts that somebody could have swapped. */
+    /* Opens the slave through the master itself: no path under /dev/pts that could be swapped. */
     int slave = -1;
     if (ioctl(master, TIOCSPTLCK, &unlocked) == 0)
         slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -63,5 +63,5 @@ void agent_pty_resize(int master, uint16_t cols, uint16_t rows)
 {
     struct winsize size = { .ws_col = cols, .ws_row = rows };
 
-    (void)ioctl(master, TIOCSWINSZ, &size); /* only fails when the terminal is gone */
+    (void)ioctl(master, TIOCSWINSZ, &size); /* fails only when the terminal is gone */
 }

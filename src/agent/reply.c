@@ -17,18 +17,12 @@
 
 #define STEP_MAX 320
 
-static void write_all(int fd, const uint8_t *data, size_t len)
-{
-    if (write_all_write(fd, data, len) < 0)
-        _exit(1); /* the agent has dropped this request */
-}
-
 void agent_reply_frame(struct agent_reply *r, const void *frame, size_t len)
 {
-    if (r->pipe_fd >= 0)
-        write_all(r->pipe_fd, frame, len);
-    else
+    if (r->pipe_fd < 0)
         agent_conn_send(r->conn, frame, len);
+    else if (write_all_write(r->pipe_fd, frame, len) < 0)
+        _exit(1); /* the agent has dropped this request */
 }
 
 void agent_reply_empty(struct agent_reply *r, uint16_t type)
@@ -74,10 +68,10 @@ void agent_reply_result(struct agent_reply *r, int result, const char *verb, con
 /* --- helper processes --- */
 struct work {
     struct agent_stream stream;
-    struct agent_watch watch; /* what the helper writes: whole frames */
+    struct agent_watch watch; /* receives the helper's frames */
     struct agent *agent;
     pid_t pid;
-    bool has_ended; /* its last frame went out */
+    bool has_ended; /* its last frame was sent */
     size_t len;
     uint8_t buf[PROTO_FRAME_MAX];
 };
@@ -100,8 +94,8 @@ static void end_work(struct work *w)
     free_work(w);
 }
 
-/* Passes whole frames on. The helper is our own code, but anyone in the sandbox with our uid could write to its pipe
- * through /proc, so frames are checked and go out under the stream they belong to. */
+/* Forwards complete frames. The helper is our own code, but any process with our uid could write to its pipe through
+ * /proc. So frames are checked, and sent under the stream that the request belongs to. */
 static int pass_frames(struct work *w)
 {
     struct proto_header h;
@@ -122,7 +116,7 @@ static int pass_frames(struct work *w)
     return 0;
 }
 
-static void on_work(struct agent_watch *watch, uint32_t events)
+static void work_on_data(struct agent_watch *watch, uint32_t events)
 {
     struct work *w = WORK_OF(watch, watch);
 
@@ -140,7 +134,7 @@ static void on_work(struct agent_watch *watch, uint32_t events)
         end_work(w);
 }
 
-static void on_ready(struct agent_stream *s)
+static void work_on_ready(struct agent_stream *s)
 {
     struct work *w = WORK_OF(s, stream);
 
@@ -148,23 +142,25 @@ static void on_ready(struct agent_stream *s)
         end_work(w);
 }
 
-static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
+static int work_on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
 {
     return -EBADMSG; /* these requests take no further frames */
 }
 
-static void on_drop(struct agent_stream *s)
+static void work_on_drop(struct agent_stream *s)
 {
     struct work *w = WORK_OF(s, stream);
 
     siginfo_t info;
     if (waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOHANG | WNOWAIT) ==
-        0) /* else reaped: the number is not its own */
+        0) /* else it was reaped, and the pid may be reused */
         (void)kill(w->pid, SIGKILL);
     free_work(w);
 }
 
-static const struct agent_stream_ops work_ops = { .on_frame = on_frame, .on_ready = on_ready, .on_drop = on_drop };
+static const struct agent_stream_ops work_ops = { .on_frame = work_on_frame,
+                                                  .on_ready = work_on_ready,
+                                                  .on_drop = work_on_drop };
 
 static void run_helper(const struct agent_reply *r, int fd, agent_work_fn *work, void *arg)
 {
@@ -195,7 +191,7 @@ void agent_reply_work(struct agent_reply *r, agent_work_fn *work, void *arg)
         return;
     }
     w->agent = r->agent;
-    w->watch = (struct agent_watch){ .fd = fds[0], .fn = on_work };
+    w->watch = (struct agent_watch){ .fd = fds[0], .fn = work_on_data };
     w->pid = pid;
     w->has_ended = false;
     w->len = 0;

@@ -1,5 +1,5 @@
-/* The child runs on a stack of its own inside our memory while we are stopped (CLONE_VFORK), so everything it does is a
- * bare system call: libc wrappers such as setuid() want to talk to other threads, and malloc would be ours. */
+/* The child runs on its own stack inside our memory while we are stopped (CLONE_VFORK), so it only makes bare system
+ * calls: libc wrappers such as setuid() would signal other threads, and malloc would change our heap. */
 #include "agent/spawn.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define PATH_BYTES        LIMIT_MAX(PATH_BYTES)
 #define USER_FILE_MAX     (1024u * 1024)
 
-/* Facts of start-up, never changed later. */
+/* Set at start, never changed later. */
 static struct {
     bool has_low_oom_score;
     struct rlimit nofile;
@@ -38,7 +38,7 @@ void agent_spawn_init(void)
 
     int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
     if (fd >= 0) {
-        for (int score = -1000; score < 0; score += 500) { /* what the kernel lets us have */
+        for (int score = -1000; score < 0; score += 500) { /* the lowest score that the kernel allows */
             int n = snprintf(text, sizeof(text), "%d", score);
             if (pwrite(fd, text, (size_t)n, 0) == n)
                 break;
@@ -49,7 +49,8 @@ void agent_spawn_init(void)
     }
     if (getrlimit(RLIMIT_NOFILE, &start.nofile) == 0 && start.nofile.rlim_cur < start.nofile.rlim_max) {
         struct rlimit all = { .rlim_cur = start.nofile.rlim_max, .rlim_max = start.nofile.rlim_max };
-        start.has_raised_nofile = setrlimit(RLIMIT_NOFILE, &all) == 0; /* room for streams; the old limit does too */
+        start.has_raised_nofile =
+            setrlimit(RLIMIT_NOFILE, &all) == 0; /* for many streams; the old limit works as well */
     }
     start.null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (start.null_fd < 0)
@@ -62,7 +63,7 @@ int agent_spawn_null(void)
 }
 
 /* --- the child --- */
-static int fail(struct agent_spawn *s, const char *step)
+static int child_fail(struct agent_spawn *s, const char *step)
 {
     s->failed_errno = errno;
     s->failed_step = step;
@@ -74,7 +75,7 @@ static void reset_oom_score(void)
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
     if (fd >= 0) {
-        (void)!write(fd, "0", 1); /* a child that stays favoured is the lesser harm */
+        (void)!write(fd, "0", 1); /* a child that keeps our score is the lesser harm */
         (void)close(fd);
     }
 }
@@ -83,16 +84,17 @@ static void set_descriptors(struct agent_spawn *s)
 {
     int fds[3];
 
-    /* First out of the way of 0-2, so that no dup2 overwrites a source of a later one. */
+    /* Moves them above 0-2 first, so that no dup2 overwrites the source of a later one. */
     for (int i = 0; i < 3; i++) {
         fds[i] = s->fds[i];
         if (fds[i] <= 2 && (fds[i] = fcntl(s->fds[i], F_DUPFD_CLOEXEC, 3)) < 0)
-            fail(s, "dup");
+            child_fail(s, "dup");
     }
     for (int i = 0; i < 3; i++)
         if (dup2(fds[i], i) < 0)
-            fail(s, "dup2");
-    (void)syscall(SYS_close_range, 3u, ~0u, 0u); /* all of ours are close-on-exec too, should the kernel be old */
+            child_fail(s, "dup2");
+    (void)syscall(SYS_close_range, 3u, ~0u,
+                  0u); /* ours are close-on-exec as well, should the kernel lack close_range */
 }
 
 static void set_user(struct agent_spawn *s)
@@ -102,11 +104,11 @@ static void set_user(struct agent_spawn *s)
     if (!u)
         return;
     if (syscall(SYS_setgroups, u->n_groups, u->groups) < 0 && !(errno == EPERM && u->n_groups == 0))
-        fail(s, "setgroups");
+        child_fail(s, "setgroups");
     if (syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0)
-        fail(s, "setgid");
+        child_fail(s, "setgid");
     if (syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
-        fail(s, "setuid");
+        child_fail(s, "setuid");
 }
 
 static void set_directory(struct agent_spawn *s)
@@ -114,13 +116,14 @@ static void set_directory(struct agent_spawn *s)
     char where[PATH_BYTES];
 
     if (chdir(s->cwd) < 0)
-        fail(s, "chdir");
-    /* The kernel says "(unreachable)" for a directory outside our root: a descriptor leaked through the mount tree. */
+        child_fail(s, "chdir");
+    /* The kernel returns "(unreachable)" for a directory outside our root: a descriptor leaked through the mount
+     * tree. */
     if (syscall(SYS_getcwd, where, sizeof(where)) < 0)
-        fail(s, "getcwd");
+        child_fail(s, "getcwd");
     if (where[0] != '/') {
         errno = EXDEV;
-        fail(s, "chdir");
+        child_fail(s, "chdir");
     }
 }
 
@@ -129,7 +132,7 @@ static void exec_file(struct agent_spawn *s, char *file)
     (void)execve(file, s->argv, s->env);
     if (errno != ENOEXEC)
         return;
-    /* A script without "#!": as execvp and every shell do, hand it to sh. */
+    /* A script without "#!" is run by sh, as execvp and every shell do. */
     char **argv = s->argv - 1;
     char *name = argv[1];
     argv[0] = (char[]){ "/bin/sh" };
@@ -150,7 +153,8 @@ static void exec_by_path(struct agent_spawn *s)
     }
     for (const char *p = s->path; name_len > 0;) {
         size_t len = strcspn(p, ":");
-        if (len > 0 && len + name_len + 2 <= sizeof(file)) { /* an empty entry would mean "here": never */
+        if (len > 0 &&
+            len + name_len + 2 <= sizeof(file)) { /* an empty entry would mean the current directory: never */
             memcpy(file, p, len);
             file[len] = '/';
             memcpy(file + len + 1, s->argv[0], name_len + 1);
@@ -167,15 +171,15 @@ static void exec_by_path(struct agent_spawn *s)
     errno = worst;
 }
 
-static int child(void *arg)
+static int child_run(void *arg)
 {
     struct agent_spawn *s = arg;
     sigset_t none;
 
     if (setsid() < 0)
-        fail(s, "setsid");
+        child_fail(s, "setsid");
     if (s->is_pty && ioctl(s->fds[0], TIOCSCTTY, 0) < 0)
-        fail(s, "TIOCSCTTY");
+        child_fail(s, "TIOCSCTTY");
     if (start.has_low_oom_score)
         reset_oom_score();
     set_descriptors(s);
@@ -183,11 +187,11 @@ static int child(void *arg)
         (void)syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &start.nofile, NULL);
     set_user(s);
     set_directory(s);
-    /* No signal has a handler here and none is ignored (agent_main resets all), so only the mask is left. */
+    /* No signal has a handler or is ignored here (main.c resets all), so only the mask is left. */
     (void)sigemptyset(&none);
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
     exec_by_path(s);
-    return fail(s, "exec");
+    return child_fail(s, "exec");
 }
 
 pid_t agent_spawn_run(struct agent_spawn *s)
@@ -196,7 +200,7 @@ pid_t agent_spawn_run(struct agent_spawn *s)
         __attribute__((aligned(64))); /* one child at a time: we sleep until it execs */
 
     s->failed_step = NULL;
-    pid_t pid = clone(child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+    pid_t pid = clone(child_run, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, s);
     if (pid < 0) {
         s->failed_errno = errno;
         s->failed_step = "fork";
@@ -214,7 +218,7 @@ static int named_user(const struct proto_user *u, const char *passwd, struct age
 {
     int r = proto_user_passwd(passwd, u->name, &out->uid, &out->gid, out->home, sizeof(out->home));
 
-    /* "root" needs no file: images without /etc/passwd have it too. */
+    /* "root" needs no file: images without /etc/passwd have it as well. */
     if (r < 0 && strcmp(u->name, "root") == 0) {
         out->uid = out->gid = 0;
         return 0;

@@ -1,7 +1,6 @@
-/* Starts one program the fast way: a clone that shares memory and stops us until the child has exec'd, so the cost does
- * not depend on our size and its failures come back in a struct, not through a pipe.
- * Invariants: the child has exactly descriptors 0-2, no blocked or ignored signal, its own session, and never runs
- * anything of ours after a failed step but _exit. */
+/* Starts one program by a clone that shares memory and stops us until the child has exec'd: the cost does not depend
+ * on our size, and failures are returned in a struct instead of through a pipe. Invariants: the child has exactly
+ * descriptors 0-2, no blocked or ignored signal and its own session; after a failed step it only calls _exit. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,11 +20,11 @@ struct agent_spawn_user {
 int agent_spawn_user(const char *text, struct agent_spawn_user *ret);
 
 struct agent_spawn {
-    char **argv; /* argv[-1] must be writable too: room for "/bin/sh" before a script without "#!" */
+    char **argv; /* argv[-1] must be writable as well: room for "/bin/sh" before a script without "#!" */
     char **env;
     const char *cwd;
     const char *path;                    /* value of PATH for the lookup of argv[0] */
-    const struct agent_spawn_user *user; /* NULL: stay as we are */
+    const struct agent_spawn_user *user; /* NULL: keep ours */
     int fds[3];
     bool is_pty; /* fds[0] becomes the controlling terminal */
     /* results */
@@ -33,9 +32,9 @@ struct agent_spawn {
     int failed_errno;
 };
 
-/* Learns what the child must undo of the agent's own settings. Once, at start. */
+/* Records what the child must undo of the agent's own settings. Once, at start. */
 void agent_spawn_init(void);
 /* /dev/null for reading, opened at start and shared by all commands without input; or -errno. Never closed. */
 int agent_spawn_null(void);
-/* The pid, or -errno with failed_step naming what went wrong ("chdir", "exec", ...). Never blocks but for the exec. */
+/* The pid, or -errno with the failed step ("chdir", "exec", ...) in failed_step. Blocks only until the exec. */
 pid_t agent_spawn_run(struct agent_spawn *s);

@@ -1,10 +1,15 @@
-/* Theory of operation. The launcher starts the agent inside fresh namespaces long before anyone asks for a box (a
- * "blank"), so that at create nothing is left but the image. The order below is forced: as a blank   proc, devpts and
- * shared memory are mounted detached: they depend on the namespaces only, and the kernel refuses proc once the host's
- * own is out of sight. Loopback up. Bounding set dropped: it does not bind us yet. with a plan  root attached and
- * pivoted to, host mounts detached, then everything else attached by descriptor: no name is looked up in the image but
- * beneath its root and without links. at the end   capabilities, then no_new_privs and the filter: it forbids the calls
- * used above. */
+/* Theory of operation. The launcher starts the agent in new namespaces long before a sandbox is created (a prepared
+ * box), so that a create only adds the image. The order is forced:
+ *
+ * Prepared: proc, devpts and shared memory are mounted detached, because they depend on the namespaces only and the
+ * kernel refuses proc once the host's own is out of sight. Loopback comes up. The bounding set is dropped, which does
+ * not bind us yet.
+ *
+ * With a plan: the root is attached and pivoted to, the host's mounts are detached, then everything else is attached by
+ * descriptor. Names in the image are resolved only beneath its root and without links.
+ *
+ * At the end: capabilities, then no_new_privs and the filter, which forbids the calls used above. Any failure is
+ * reported to the launcher and ends the process; an end of file before the plan ends it silently. */
 #include "agent/stage.h"
 
 #include <stdbool.h>
@@ -23,8 +28,8 @@
 
 struct stage {
     int control;
-    struct box_root box;    /* its sys only when is_self_mounted */
-    int fds[STAGE_FDS_MAX]; /* as they came with the plan */
+    struct box_root box;    /* sys is used only with is_self_mounted */
+    int fds[STAGE_FDS_MAX]; /* in the order of the plan */
     size_t n_fds;
     const struct stage_plan *plan;
     const char *paths; /* plan->extra_len bytes */
@@ -35,7 +40,7 @@ static bool is_text(const char *s, size_t size)
     return memchr(s, '\0', size) != NULL;
 }
 
-/* Waits for the plan. An end of file means that nobody will ever want this blank. */
+/* Waits for the plan. An end of file means that this prepared box is not needed. */
 static int receive_plan(struct stage *s)
 {
     static union {
@@ -60,7 +65,7 @@ static int receive_plan(struct stage *s)
     return 0;
 }
 
-/* The same for kernels before 6.8, which know no layers one by one. No descriptor of the host's stays open. */
+/* For kernels before 6.8, which take all layers in one option. No descriptor of the host stays open. */
 static int old_own_overlay(const char *box, const char *end)
 {
     struct overlay_compat o = { 0 };
@@ -103,8 +108,8 @@ static int new_own_overlay(const char *box, const char *end)
     return r;
 }
 
-/* Without privilege outside, the overlay is made in our own user namespace: user.* attributes instead of trusted.*, and
- * a rename of a folder of the image answers EXDEV, which every mover knows how to handle. */
+/* Without privilege outside, the overlay is made in our own user namespace: with user.* attributes instead of
+ * trusted.*. A rename of a folder of the image returns EXDEV, which mv(1) and libraries handle. */
 static int own_overlay(struct stage *s, int *ret)
 {
     const char *box = s->paths, *end = s->paths + s->plan->extra_len;
@@ -128,7 +133,8 @@ static int enter_root(struct stage *s, int root)
         return box_root_fail(&s->box, r, "attach the root");
     if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
         return box_root_fail(&s->box, -errno, "pivot to the new root");
-    /* The old root now lies on top of the new one: detach it, and the host's files are out of reach for good. */
+    /* The old root is now mounted on top of the new one: detaching it puts the host's files out of reach
+     * permanently. */
     if (umount2(".", MNT_DETACH) < 0)
         return box_root_fail(&s->box, -errno, "detach the host's root");
     if (chdir("/") < 0)
@@ -155,14 +161,14 @@ static int attach_all(struct stage *s, int root, const int own_nodes[BOX_ROOT_NO
     return r;
 }
 
-static int settle(struct stage *s)
+static int stage_confine(struct stage *s)
 {
     struct rlimit files;
     if (sethostname(s->plan->hostname, strlen(s->plan->hostname)) < 0)
         return box_root_fail(&s->box, -errno, "set the hostname");
     if (getrlimit(RLIMIT_NOFILE, &files) < 0)
         return box_root_fail(&s->box, -errno, "read resource limits");
-    if (files.rlim_max > s->plan->nofile) /* what is less than that cannot be raised from here */
+    if (files.rlim_max > s->plan->nofile) /* a lower limit cannot be raised here */
         files.rlim_max = s->plan->nofile;
     files.rlim_cur = files.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &files) < 0)
@@ -170,7 +176,7 @@ static int settle(struct stage *s)
     return box_root_quiet(&s->box);
 }
 
-/* What root would have sent along: made here from paths, before the host's tree is out of sight. */
+/* What root would have sent as descriptors is made here from paths, before the host's tree is detached. */
 static int own_mounts(struct stage *s, int *ret_root, int nodes[BOX_ROOT_NODES], int *ret_usr)
 {
     int r = own_overlay(s, ret_root);
@@ -187,7 +193,7 @@ static int own_mounts(struct stage *s, int *ret_root, int nodes[BOX_ROOT_NODES],
     return 0;
 }
 
-static int build(struct stage *s)
+static int stage_build(struct stage *s)
 {
     int nodes[BOX_ROOT_NODES], root = s->fds[STAGE_FD_ROOT], usr = s->fds[STAGE_FD_USR];
     memset(nodes, 0xff, sizeof(nodes));
@@ -201,7 +207,7 @@ static int build(struct stage *s)
     if (r >= 0)
         r = box_root_workdir(&s->box, root, s->plan->workdir);
     if (r >= 0)
-        r = settle(s);
+        r = stage_confine(s);
     if (r >= 0)
         r = box_caps_drop(&s->box);
     if (r >= 0)
@@ -232,9 +238,9 @@ int stage_run(int control_fd, struct stage_result *ret)
     if (r >= 0)
         r = receive_plan(&s);
     if (r >= 0)
-        r = build(&s);
+        r = stage_build(&s);
     box_root_done(&s.box);
-    /* Before the report: whoever hears it may swap the root, and a descriptor of the old one would be in the way. */
+    /* Before the report: the launcher may swap the root then, and a descriptor of the old one would block that. */
     for (size_t i = 0; i < s.n_fds; i++)
         if (r < 0 || (i != STAGE_FD_CONN && i != STAGE_FD_LISTEN))
             (void)close(s.fds[i]);

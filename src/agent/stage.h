@@ -3,9 +3,9 @@
  * os/stage_plan.h.
  *
  * Invariants:
- * 1. No workload runs before stage_run() has returned 0: then the host's mounts are gone, the capability bounding set
- * is what SECURITY.md lists, no_new_privs is set, the syscall filter is installed, and no descriptor is open but 0 to 2
- *    (all /dev/null) and the two it returns.
+ * 1. No workload runs before stage_run() has returned 0. Then the host's mounts are gone, the capability bounding set
+ *    is what SECURITY.md lists, no_new_privs is set, the seccomp filter is installed, and only the descriptors 0 to 2
+ *    (all /dev/null) and the two it returns are open.
  * 2. An end of file on the control socket before a plan means that the launcher is gone: the stage exits. */
 #pragma once
 
@@ -13,11 +13,11 @@
 
 struct stage_result {
     int conn_fd;                         /* connected stream to the daemon: the first link; close-on-exec */
-    int listen_fd;                       /* listening unix socket for the links after it; close-on-exec */
+    int listen_fd;                       /* listening unix socket for later links; close-on-exec */
     char default_workdir[STAGE_DIR_MAX]; /* absolute; exists */
 };
 
-/* Blocks until the launcher has sent the plan and everything is in place; the launcher has been told so. Returns -errno
- * when the box cannot be made (the launcher has the reason): the caller exits at once. Unused as a blank: does not
- * return. */
+/* Blocks until the launcher has sent the plan and everything is in place and reported. Returns -errno when the box
+ * cannot be made (the launcher knows the reason): the caller exits. Does not return when the prepared box is not
+ * needed. */
 int stage_run(int control_fd, struct stage_result *ret);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void begin(struct agent_stat_rows *s)
+static void frame_begin(struct agent_stat_rows *s)
 {
     proto_frame_begin(&s->frame, s->mem, PROTO_FRAME_MAX);
 }
@@ -16,7 +16,7 @@ int agent_stat_rows_init(struct agent_stat_rows *s, struct agent_reply *r)
     *s = (struct agent_stat_rows){ .reply = r, .mem = malloc(PROTO_FRAME_MAX) };
     if (!s->mem)
         return -ENOMEM;
-    begin(s);
+    frame_begin(s);
     return 0;
 }
 
@@ -66,7 +66,7 @@ void agent_stat_rows_add(struct agent_stat_rows *s, int dirfd, const char *name,
         return;
     s->frame.is_full = false;
     send_frame(s, PROTO_MORE);
-    begin(s);
+    frame_begin(s);
     agent_stat_rows_put(&s->frame, &s->names, path, st, target);
     assert(!s->frame.is_full); /* two paths and two names are far below one payload */
 }

@@ -1,4 +1,4 @@
-/* Stat records: filling one, and sending many in as many frames as they take. */
+/* Stat records: fills one, and sends many in as many frames as needed. */
 #pragma once
 #include <sys/stat.h>
 
@@ -13,12 +13,12 @@ struct agent_stat_rows {
 };
 
 int agent_stat_rows_init(struct agent_stat_rows *s, struct agent_reply *r); /* -ENOMEM */
-/* name below dirfd is only asked for a symlink's target; path is what the record says. */
+/* name below dirfd is only read for a symlink's target; path is what the record shows. */
 void agent_stat_rows_add(struct agent_stat_rows *s, int dirfd, const char *name, const char *path,
                          const struct stat *st);
 void agent_stat_rows_send(struct agent_stat_rows *s); /* the last frame */
 void agent_stat_rows_done(struct agent_stat_rows *s);
 
-/* One record into w, target "" . */
+/* Writes one record with an empty target. */
 void agent_stat_rows_put(struct proto_writer *w, struct agent_user_names *names, const char *path,
                          const struct stat *st, const char *target);

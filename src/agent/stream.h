@@ -1,4 +1,5 @@
-/* One stream of a link: what a request opened, with a window of data each way. Embedded in its owner's struct. */
+/* One stream of a link: opened by a request, with a window of data in each direction. Embedded in its owner's
+ * struct. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -6,10 +7,10 @@
 #include "agent/conn.h"
 
 struct agent_stream_ops {
-    /* A frame for this stream, layout checked. -EBADMSG ends the link; the stream may be gone afterwards. */
+    /* A frame for this stream, layout checked. -EBADMSG ends the link; the stream may be freed afterwards. */
     int (*on_frame)(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len);
-    void (*on_ready)(struct agent_stream *s); /* credit came, or the link has room again */
-    void (*on_drop)(struct agent_stream *s);  /* the host forgot it or the link is gone: let go, send nothing */
+    void (*on_ready)(struct agent_stream *s); /* credit arrived, or the link has room again */
+    void (*on_drop)(struct agent_stream *s);  /* the host dropped it or the link is gone: release it, send nothing */
 };
 
 struct agent_stream {
@@ -17,14 +18,14 @@ struct agent_stream {
     struct agent_stream *next;
     const struct agent_stream_ops *ops;
     uint32_t id;
-    uint32_t can_send; /* bytes of data the host still takes */
-    uint32_t can_come; /* bytes of data the host may still send */
+    uint32_t can_send; /* bytes of data that the host still accepts */
+    uint32_t can_come; /* bytes of data that the host may still send */
 };
 
 void agent_stream_open(struct agent_stream *s, struct agent_conn *c, uint32_t id, const struct agent_stream_ops *ops);
-void agent_stream_close(struct agent_stream *s); /* takes it off its link; fine when closed */
+void agent_stream_close(struct agent_stream *s); /* removes it from its link; fine when closed */
 struct agent_stream *agent_stream_find(struct agent_conn *c, uint32_t id);
-void agent_stream_credit(struct agent_stream *s, uint32_t bytes); /* gives the host its window back */
-int agent_stream_take(struct agent_stream *s, size_t len); /* counts data that came; -EBADMSG beyond the window */
-/* A CREDIT frame of the host. The stream may be gone afterwards. -EBADMSG beyond the window. */
+void agent_stream_credit(struct agent_stream *s, uint32_t bytes); /* returns window to the host */
+int agent_stream_take(struct agent_stream *s, size_t len);        /* counts received data; -EBADMSG beyond the window */
+/* Handles a CREDIT frame. The stream may be freed afterwards. -EBADMSG beyond the window. */
 int agent_stream_credited(struct agent_stream *s, const uint8_t *data, size_t len);

@@ -46,7 +46,7 @@ static void visit_file(struct walk *w, int dir, const char *name, const char *re
         return;
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return; /* as grep -r goes on after what it cannot read */
+        return; /* skip what cannot be read, as grep -r does */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
         w->fn(w->text, fd, w->path);
     (void)close(fd);
@@ -64,7 +64,7 @@ static int is_entry(const struct dirent *d)
 
 static void walk_dir(struct walk *w, int fd, int depth);
 
-static void visit(struct walk *w, int dir, const char *name, int depth)
+static void walk_visit(struct walk *w, int dir, const char *name, int depth)
 {
     size_t before = w->len, n = strlen(name);
     struct stat st;
@@ -97,7 +97,7 @@ static void walk_dir(struct walk *w, int fd, int depth)
     int n = scandir(self, &names, is_entry, by_name);
     for (int i = 0; i < n; i++) {
         if (!w->text->is_full)
-            visit(w, fd, names[i]->d_name, depth);
+            walk_visit(w, fd, names[i]->d_name, depth);
         free(names[i]);
     }
     free(names);
@@ -135,7 +135,7 @@ int agent_text_walk(struct agent_text *t, const char *root, agent_text_file_fn *
 
 /* --- grep and sed --- */
 
-/* A list of texts inside the payload. NULL: none was given, or there is no memory (then *error is set). */
+/* Reads a list of strings inside the payload. NULL: the list is empty, or out of memory (then *error is set). */
 static const char **read_texts(struct proto_reader *in, uint32_t max, int *error)
 {
     uint32_t n = proto_get_count(in, max);
@@ -211,7 +211,7 @@ static int change_one(struct change *c, const char *path)
         return -errno;
     if ((c->uid != UINT32_MAX || c->gid != UINT32_MAX) && chown(path, c->uid, c->gid) < 0)
         return -errno;
-    /* chown takes the set-id bits away */
+    /* chown clears the set-id bits */
     if (c->mode != UINT32_MAX && (c->mode & 06000) && (c->uid != UINT32_MAX || c->gid != UINT32_MAX))
         (void)chmod(path, c->mode & 07777);
     c->n++;
@@ -226,7 +226,7 @@ static int change_entry(struct change *c, const char *path, int depth)
     int r = lstat(path, &st) < 0 ? -errno : change_one(c, path);
 
     if (r == -ENOENT && depth > 0)
-        return 0; /* removed meanwhile, or a link to nowhere: there is nothing to change */
+        return 0; /* removed meanwhile, or a dangling link: nothing to change */
     if (r == 0 && c->is_recursive && depth > 0 && S_ISDIR(st.st_mode))
         r = change_below(c, path, depth);
     return r;

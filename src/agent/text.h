@@ -1,4 +1,5 @@
-/* grep, sed and counted chmod over trees, each in a helper process: what a pattern costs holds up nobody. */
+/* grep, sed and counted chmod over trees, each in a helper process, so that an expensive pattern holds up no other
+ * stream. */
 #pragma once
 #include "agent/reply.h"
 

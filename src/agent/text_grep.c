@@ -15,7 +15,7 @@ static bool is_binary(int fd)
     return n < 0 || memchr(head, '\0', (size_t)n);
 }
 
-static void tell(struct agent_text *t, const char *path, uint64_t number, const struct agent_line *line)
+static void match_report(struct agent_text *t, const char *path, uint64_t number, const struct agent_line *line)
 {
     static const char more[] = "\xe2\x80\xa6";
     char text[PROTO_ROW_TEXT_MAX + 1];
@@ -27,7 +27,7 @@ static void tell(struct agent_text *t, const char *path, uint64_t number, const 
     if (len > room) {
         len = room;
         while (len > 0 && ((unsigned char)line->text[len] & 0xc0) == 0x80)
-            len--; /* not within a letter */
+            len--; /* not inside a character */
         is_cut = true;
     }
     memcpy(text, line->text, len);
@@ -54,7 +54,7 @@ static void grep_file(struct agent_text *t, int fd, const char *path)
         if (line.is_cut || memchr(line.text, '\0', line.len) || !agent_lines_is_utf8(line.text, line.len))
             continue;
         if (proto_regex_find(t->regex, line.text, line.len, 0, &span, 1))
-            tell(t, path, number, &line);
+            match_report(t, path, number, &line);
     }
     agent_lines_done(&lines);
 }

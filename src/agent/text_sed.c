@@ -12,13 +12,13 @@
 
 #define OUT_BYTES 65536u
 
-/* The new text of one file: it is only opened once a line has changed. */
+/* The new text of one file, which is created when the first line changes. */
 struct edit {
     struct agent_text *text;
     FILE *out;
     char real[PATH_MAX], beside[PATH_MAX];
     uint64_t n;   /* replacements */
-    off_t copied; /* bytes of the old file that come before the first changed line */
+    off_t copied; /* bytes of the old file before the first changed line */
 };
 
 static bool is_name(char c)
@@ -26,7 +26,7 @@ static bool is_name(char c)
     return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
-/* $1, $name, ${name} and $$ at s; how many bytes were taken, 0: a plain dollar. */
+/* Expands $1, $name, ${name} and $$ at s; returns the bytes consumed, 0: a plain dollar. */
 static size_t put_group(struct edit *e, const char *s, size_t len, const char *line,
                         const struct proto_regex_span *spans)
 {
@@ -91,7 +91,7 @@ static int open_new(struct edit *e, int fd)
             (void)close(out);
         return r;
     }
-    (void)!fchown(out, st.st_uid, st.st_gid); /* not ours to give: then it is ours */
+    (void)!fchown(out, st.st_uid, st.st_gid); /* without the right to change the owner the file stays ours */
     if (fchmod(out, st.st_mode & 07777) < 0)
         return -errno;
     return copy_head(e, fd);
@@ -116,7 +116,7 @@ static int edit_line(struct edit *e, int fd, const struct agent_line *line)
         e->n++;
         if (e->text->flags & PROTO_TEXT_FIRST_ONLY)
             break;
-        if (spans[0].end == spans[0].start) { /* an empty match: go on behind the next letter */
+        if (spans[0].end == spans[0].start) { /* an empty match: continue behind the next character */
             from++;
             while (from < len && ((unsigned char)line->text[from] & 0xc0) == 0x80)
                 from++;
@@ -152,7 +152,7 @@ static int edit_lines(struct edit *e, int fd, const char **why)
     return r;
 }
 
-static void tell(struct agent_text *t, const char *path, uint64_t n, const char *why)
+static void file_report(struct agent_text *t, const char *path, uint64_t n, const char *why)
 {
     struct proto_row row = { .path = path, .number = n, .is_set = !why, .text = why };
 
@@ -174,7 +174,7 @@ static void sed_file(struct agent_text *t, int fd, const char *path)
         r = -errno;
     if (r < 0 && e.out)
         (void)unlink(e.beside);
-    tell(t, path, r < 0 ? 0 : e.n, r < 0 ? (why ? why : strerror(-r)) : NULL);
+    file_report(t, path, r < 0 ? 0 : e.n, r < 0 ? (why ? why : strerror(-r)) : NULL);
 }
 
 void agent_text_sed(struct agent_text *t)
@@ -188,7 +188,7 @@ void agent_text_sed(struct agent_text *t)
             return;
         }
         if (r < 0)
-            tell(t, *p, 0, strerror(-r));
+            file_report(t, *p, 0, strerror(-r));
     }
     agent_rows_end(&t->rows);
 }

@@ -1,5 +1,14 @@
-/* States: connecting (data from the host is kept, at most one window) -> open -> each side says EOF once -> DONE.
- * A UDP socket has no end of its own; it lives until the host drops it. */
+/* Theory of operation. A struct tunnel is one TCP connection or UDP socket to a port of the sandbox, with a stream to
+ * the host; the stream's owner is the tunnel itself, which frees itself at its end. States: connecting (data from the
+ * host is queued, at most one window) → open → each side sends EOF once → DONE. A UDP socket has no end of its own and
+ * lives until the host drops it.
+ *
+ * tunnel_settle() derives the events to wait for from the state after every step, and finishes the tunnel when both
+ * directions have ended. Reading stops without credit or when the link is full; credit is returned when the socket has
+ * taken the bytes.
+ *
+ * Addresses are tried one after the other; when all fail, the first error is reported. A socket error ends the
+ * tunnel with ERROR; a datagram that cannot be sent is lost. */
 #include "agent/tunnel.h"
 
 #include <arpa/inet.h>
@@ -16,7 +25,7 @@
 
 #define ADDRESSES_MAX 2
 
-/* Data from the host the socket has not taken; UDP keeps datagrams apart. */
+/* Data from the host that the socket has not taken; UDP keeps datagrams apart. */
 struct packet {
     struct packet *next;
     size_t len, at;
@@ -55,7 +64,7 @@ static struct agent_reply reply_of(const struct tunnel *t)
     return (struct agent_reply){ .agent = t->agent, .conn = t->stream.conn, .pipe_fd = -EBADF, .stream = t->stream.id };
 }
 
-static void fail(struct tunnel *t, int error, const char *step)
+static void tunnel_fail(struct tunnel *t, int error, const char *step)
 {
     struct agent_reply r = reply_of(t);
 
@@ -70,7 +79,7 @@ static size_t peek_datagram(const struct tunnel *t)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Bytes of data we may read from the socket now. */
+/* Whether bytes may be read from the socket now. */
 static bool can_read(const struct tunnel *t)
 {
     if (!t->is_open || t->has_peer_eof || agent_conn_is_full(t->stream.conn) || t->stream.can_send == 0)
@@ -78,8 +87,8 @@ static bool can_read(const struct tunnel *t)
     return !t->is_udp || t->stream.can_send >= PROTO_PAYLOAD_MAX || peek_datagram(t) <= t->stream.can_send;
 }
 
-/* Asks for the events of the present state; ends the tunnel when both sides have ended. May free it. */
-static void settle(struct tunnel *t)
+/* Registers for the events of the present state; finishes the tunnel when both directions have ended. May free it. */
+static void tunnel_settle(struct tunnel *t)
 {
     uint32_t events = (can_read(t) ? EPOLLIN : 0u) | (t->packets || !t->is_open ? EPOLLOUT : 0u);
 
@@ -91,7 +100,7 @@ static void settle(struct tunnel *t)
     }
     int r = agent_loop_watch(&t->agent->loop, &t->watch, events);
     if (r < 0)
-        fail(t, -r, "watch");
+        tunnel_fail(t, -r, "watch");
 }
 
 /* --- to the socket --- */
@@ -106,7 +115,7 @@ static int write_packets(struct tunnel *t)
             return 0;
         if (n < 0 && !t->is_udp)
             return errno;
-        p->at = t->is_udp ? p->len : p->at + (size_t)n; /* a datagram that cannot go is lost, as datagrams are */
+        p->at = t->is_udp ? p->len : p->at + (size_t)n; /* a datagram that cannot be sent is lost, as UDP allows */
         if (p->at < p->len)
             continue;
         t->packets = p->next;
@@ -138,7 +147,7 @@ static int take_data(struct tunnel *t, const uint8_t *data, size_t len)
     return 0;
 }
 
-static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
+static int tunnel_on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
 {
     struct tunnel *t = TUNNEL_OF(s, stream);
     int r = 0;
@@ -153,9 +162,9 @@ static int on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, 
         return r;
     int error = write_packets(t);
     if (error)
-        fail(t, error, "send");
+        tunnel_fail(t, error, "send");
     else
-        settle(t);
+        tunnel_settle(t);
     return 0;
 }
 
@@ -169,7 +178,7 @@ static int read_socket(struct tunnel *t)
 
     proto_frame_begin(&w, agent_conn_scratch(t->agent), PROTO_FRAME_MAX);
     ssize_t n = recv(t->watch.fd, w.data + w.len, room, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR || t->is_udp)) /* UDP: a refusal now may be a service later */
+    if (n < 0 && (errno == EAGAIN || errno == EINTR || t->is_udp)) /* UDP: a port that refuses now may answer later */
         return 0;
     if (n < 0)
         return errno;
@@ -184,17 +193,19 @@ static int read_socket(struct tunnel *t)
     return 0;
 }
 
-static void on_ready(struct agent_stream *s)
+static void tunnel_on_ready(struct agent_stream *s)
 {
-    settle(TUNNEL_OF(s, stream));
+    tunnel_settle(TUNNEL_OF(s, stream));
 }
 
-static void on_drop(struct agent_stream *s)
+static void tunnel_on_drop(struct agent_stream *s)
 {
     free_tunnel(TUNNEL_OF(s, stream));
 }
 
-static const struct agent_stream_ops tunnel_ops = { .on_frame = on_frame, .on_ready = on_ready, .on_drop = on_drop };
+static const struct agent_stream_ops tunnel_ops = { .on_frame = tunnel_on_frame,
+                                                    .on_ready = tunnel_on_ready,
+                                                    .on_drop = tunnel_on_drop };
 
 /* --- opening --- */
 static int try_address(struct tunnel *t)
@@ -215,18 +226,18 @@ static int try_address(struct tunnel *t)
     return 0;
 }
 
-/* Goes through the addresses left, or fails the tunnel with the first one's error. */
-static void connect_next(struct tunnel *t, int error)
+/* Tries the remaining addresses, or fails the tunnel with the first one's error. */
+static void tunnel_connect_next(struct tunnel *t, int error)
 {
     while (t->next_address < t->n_addresses) {
         int r = try_address(t);
         if (r == 0) {
-            settle(t);
+            tunnel_settle(t);
             return;
         }
         error = error ? error : -r;
     }
-    fail(t, error, "connect");
+    tunnel_fail(t, error, "connect");
 }
 
 static void finish_connect(struct tunnel *t)
@@ -237,7 +248,7 @@ static void finish_connect(struct tunnel *t)
     if (getsockopt(t->watch.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
         error = errno;
     if (error) {
-        connect_next(t, error);
+        tunnel_connect_next(t, error);
         return;
     }
     struct agent_reply r = reply_of(t);
@@ -245,9 +256,9 @@ static void finish_connect(struct tunnel *t)
     agent_reply_empty(&r, PROTO_TUNNEL_OPENED);
     error = write_packets(t);
     if (error)
-        fail(t, error, "send");
+        tunnel_fail(t, error, "send");
     else
-        settle(t);
+        tunnel_settle(t);
 }
 
 static void on_socket(struct agent_watch *w, uint32_t events)
@@ -263,13 +274,13 @@ static void on_socket(struct agent_watch *w, uint32_t events)
         error = write_packets(t);
     if (!error && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && can_read(t))
         error = read_socket(t);
-    /* A reset while we may not read: nothing more will come, and the event would come back for ever. */
+    /* A reset while we may not read: nothing more will come, and the event would repeat forever. */
     else if (!error && (events & EPOLLERR) && !t->is_udp)
         error = ECONNRESET;
     if (error)
-        fail(t, error, "connection");
+        tunnel_fail(t, error, "connection");
     else
-        settle(t);
+        tunnel_settle(t);
 }
 
 static int fill_addresses(struct tunnel *t, const char *host, uint16_t port)
@@ -281,7 +292,7 @@ static int fill_addresses(struct tunnel *t, const char *host, uint16_t port)
 
     if (is_v4)
         memcpy(&t->addresses[t->n_addresses++], &v4, sizeof(v4));
-    if (is_v6 && !(is_v4 && t->is_udp)) /* a UDP socket always connects: there is nothing to fall back from */
+    if (is_v6 && !(is_v4 && t->is_udp)) /* a UDP socket always connects, so a fallback would never be tried */
         memcpy(&t->addresses[t->n_addresses++], &v6, sizeof(v6));
     return t->n_addresses ? 0 : -EINVAL;
 }
@@ -308,5 +319,5 @@ void agent_tunnel_start(struct agent_reply *r, const uint8_t *data, size_t len)
         return;
     }
     agent_stream_open(&t->stream, r->conn, r->stream, &tunnel_ops);
-    connect_next(t, 0);
+    tunnel_connect_next(t, 0);
 }

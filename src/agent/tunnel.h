@@ -1,4 +1,4 @@
-/* Tunnels: a TCP connection or UDP socket to a port inside the sandbox, as a stream with a window each way. */
+/* Tunnels: a TCP connection or UDP socket to a port inside the sandbox, as a stream with a window in each direction. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

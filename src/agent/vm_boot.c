@@ -61,29 +61,29 @@ static void mount_at(const char *type, const char *path, unsigned long flags)
         vm_init_end("mount %s: %s", path, strerror(errno));
 }
 
-/* From here on a line of ours reaches the console, whatever the kernel opened for us. */
+/* Makes our messages reach the console, whatever the kernel opened for us. */
 static void take_console(void)
 {
     int fd = open("/dev/console", O_RDWR | O_NOCTTY | O_CLOEXEC);
     for (int i = 0; fd >= 0 && i <= 2; i++)
-        (void)dup3(fd, i, 0); /* without a console nobody hears of it either */
+        (void)dup3(fd, i, 0); /* without a console nobody can read the error */
     if (fd > 2)
         (void)close(fd);
 }
 
-/* The value of a word KEY=VALUE of the command line; "" when there is none. */
+/* The value of KEY=VALUE in the command line; "" when there is none. */
 static void cmdline_value(const char *cmdline, const char *key, char *value, size_t size)
 {
     size_t len = strlen(key);
     value[0] = '\0';
     for (const char *p = cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n"))
         if (strncmp(p, key, len) == 0 && p[len] == '=') {
-            const char *from = strchr(p, '=') + 1; /* no key has one in it */
+            const char *from = strchr(p, '=') + 1; /* no key contains '=' */
             (void)snprintf(value, size, "%.*s", (int)strcspn(from, " \n"), from);
         }
 }
 
-/* Words MODULE.PARAMETER=VALUE of the command line are for a module when it is loaded; modprobe does that elsewhere. */
+/* MODULE.PARAMETER=VALUE in the command line are parameters of a module; modprobe passes them elsewhere. */
 static void module_words(const char *cmdline, const char *file, char *words, size_t size)
 {
     char key[NAME_BYTES];
@@ -114,7 +114,7 @@ static void load_module(struct boot *b, const char *file)
     if (syscall(SYS_finit_module, fd, words, 0) < 0 && errno != EEXIST)
         vm_init_end("load %s: %s", path, strerror(errno));
     (void)close(fd);    /* read only */
-    (void)unlink(path); /* gives its memory back */
+    (void)unlink(path); /* frees its memory */
 }
 
 static void load_modules(struct boot *b)
@@ -135,8 +135,8 @@ static void wait_a_little(int *waited_ms, const char *what)
     *waited_ms += DEVICE_STEP;
 }
 
-/* A port of the serial device, by its number there. The device's own number is not fixed: it counts all virtio devices.
- */
+/* Finds a port of the serial device by its number there. The device's own number is not fixed: it counts all virtio
+ * devices. */
 static bool find_port(const char *number, char *path, size_t size)
 {
     DIR *dir = opendir("/dev");
@@ -175,8 +175,8 @@ static void find_devices(struct boot *b)
     b->root.port = is_serial ? b->port : NULL;
 }
 
-/* A limit of processes needs a group of them. A kernel without is no reason to stop: a hello that asks for the limit
- * is. The tree is mounted nowhere, so no name leads to it. */
+/* A limit of processes needs a control group. A kernel without one is not an error until a handshake asks for the
+ * limit. The hierarchy is mounted nowhere, so no path leads to it. */
 static void make_group(struct vm_init *w)
 {
     struct box_root none = BOX_ROOT_INIT;
@@ -184,7 +184,7 @@ static void make_group(struct vm_init *w)
     w->group = BOX_ROOT_NONE;
     if (box_root_detached(&none, "cgroup2", NULL, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &top) < 0)
         return;
-    (void)vm_init_write(top, "cgroup.subtree_control", "+memory"); /* only to count: the machine's size is the limit */
+    (void)vm_init_write(top, "cgroup.subtree_control", "+memory"); /* only for accounting: the VM's size is the limit */
     if (vm_init_write(top, "cgroup.subtree_control", "+pids") == 0 && mkdirat(top, "box", 0700) == 0)
         w->group = openat(top, "box", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     (void)close(top);
@@ -205,13 +205,12 @@ static void set_limits(void)
     struct rlimit files, none = { RLIM_INFINITY, RLIM_INFINITY };
     int r = getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur =
-        files.rlim_max; /* a difference would be the agent's to keep from its children; a hello sets both */
+        files.rlim_max; /* otherwise the agent would have to reset it in its children; a handshake sets both */
     if (r < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_NPROC, &none) < 0)
         vm_init_end("set resource limits: %s", strerror(errno));
-    /* As where memory is limited from outside: what is too much is ended when it is used, not refused when asked for.
-     */
+    /* As where memory is limited from outside: an allocation succeeds, and using too much causes an OOM kill. */
     (void)vm_init_write(AT_FDCWD, "/proc/sys/vm/overcommit_memory", "1");
-    (void)vm_init_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_NEVER); /* the agent's own start sees to it, too */
+    (void)vm_init_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_NEVER); /* the agent's own start sets it as well */
 }
 
 static void open_notes(struct boot *b)
@@ -230,13 +229,13 @@ static int start_agent(struct boot *b, int ret_ends[2])
     if (pid < 0)
         vm_init_end("start the agent: %s", strerror(-pid));
     if (pid > 0)
-        (void)close(pidfd); /* our only child: its end is the end of its socket */
+        (void)close(pidfd); /* our only child: the end of its socket reports its exit */
     return pid;
 }
 
 void vm_boot_run(struct vm_boot *ret)
 {
-    static struct boot b; /* too large for a stack */
+    static struct boot b; /* too large for the stack */
     int ends[2];
 
     (void)umask(022);
@@ -245,8 +244,8 @@ void vm_boot_run(struct vm_boot *ret)
     mount_at("proc", "/proc", MS_NODEV);
     mount_at("sysfs", "/sys", MS_NODEV | MS_RDONLY);
     read_text("/proc/cmdline", b.cmdline, sizeof(b.cmdline));
-    /* Interfaces that come now are for IPv4 alone, as the walls around them: what others would say of themselves is
-     * neither heard nor use of a sandbox. The loopback is there already, and has both. */
+    /* New interfaces are for IPv4 only, as are the rules around them: router advertisements are not needed, and are
+     * not use of the sandbox. The loopback already exists and has both. */
     (void)vm_init_write(AT_FDCWD, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     load_modules(&b);
     find_devices(&b);

@@ -1,3 +1,14 @@
+/* Theory of operation. A struct candidate is a stream without a handshake yet: the serial port, or one vsock
+ * connection. Its bytes go through a proto_vm scan. A complete handshake is passed to the VM's init process over the
+ * control socket, which takes the identity; on success the descriptor becomes a link (conn.c) with the reply as its
+ * first bytes, else the reply has the error and the candidate keeps waiting.
+ *
+ * struct agent_vm_channel owns the port, the listener and the candidates. The port is lent to a link and comes back by
+ * agent_vm_channel_link_ended(); it is never closed. At most CANDIDATES_MAX connections wait; further ones are closed,
+ * and the host tries again.
+ *
+ * A handshake for a new identity breaks all links of the former one. Without the init process or the port the agent
+ * cannot be reached any more and ends, and the VM with it. */
 #include "agent/vm_channel.h"
 
 #include <errno.h>
@@ -15,14 +26,14 @@
 #include "os/seqsock.h"
 
 #define READ_BYTES     4096
-#define GARBAGE_MAX    (256u * 1024) /* read at one go without a hello: then others have their turn */
+#define GARBAGE_MAX    (256u * 1024) /* bytes read in one turn without a handshake; then others have their turn */
 #define VMSTAT_MAX     16384
-#define CANDIDATES_MAX 16u /* connections whose hello has not come yet */
+#define CANDIDATES_MAX 16u /* connections without a handshake yet */
 
-/* A stream whose hello has not come yet: the serial port, or one connection. */
+/* A stream without a handshake yet: the serial port, or one connection. */
 struct candidate {
     struct agent_vm_channel *vm;
-    struct candidate *next; /* of connections */
+    struct candidate *next; /* in the list of connections */
     struct agent_watch watch;
     struct proto_vm scan;
 };
@@ -30,7 +41,7 @@ struct candidate {
 struct agent_vm_channel {
     struct agent *agent;
     int control, port_fd;
-    struct candidate port; /* its watch has no descriptor while a link has it, or without a serial channel */
+    struct candidate port; /* its watch has no descriptor while a link uses it, or without a serial channel */
     struct agent_watch listener;
     struct candidate *candidates;
     size_t n_candidates;
@@ -38,7 +49,8 @@ struct agent_vm_channel {
     int counts[VM_COUNTS];
 };
 
-/* What needs privilege is done by the warden, the rest here. Blocks until it is: no host is being served meanwhile. */
+/* The init process does what needs privilege, the rest is done here. Blocks until it has replied: no host is served
+ * meanwhile. */
 static void ask_init(struct agent_vm_channel *vm, const struct vm_handshake *h, struct vm_handshake_reply *ret)
 {
     struct iovec parts[2] = { { (void *)(uintptr_t)h, sizeof(*h) }, { NULL, 0 } };
@@ -46,7 +58,7 @@ static void ask_init(struct agent_vm_channel *vm, const struct vm_handshake *h, 
     int r = seqsock_send(vm->control, parts, NULL, 0);
     ssize_t n = r < 0 ? r : seqsock_recv(vm->control, ret, sizeof(*ret), NULL, 0, &n_fds);
     if (n != (ssize_t)sizeof(*ret))
-        abort(); /* without a warden there is no machine */
+        abort(); /* without an init process there is no VM */
 }
 
 int agent_vm_channel_set_clock(struct agent_vm_channel *vm, uint64_t wall_us)
@@ -72,7 +84,7 @@ int agent_vm_channel_set_name(struct agent_vm_channel *vm, const char *name)
     return reply.result;
 }
 
-/* The number behind `word` in a file of the kernel's; "" is its only one. 0 or -ENOSYS. */
+/* Reads the number behind `word` in a file of the kernel; "": the file's only number. 0 or -ENOSYS. */
 static int read_count(int fd, const char *word, uint64_t *ret)
 {
     char text[512];
@@ -118,7 +130,7 @@ static void write_etc(const char *path, const char *text)
     (void)close(fd);
 }
 
-/* The name where programs look for it, as in a native box: a clone still has that of whom it was copied from. */
+/* Sets the name where programs look for it, as in a native box: a clone still has that of its source. */
 static void name_box(const char *hostname)
 {
     char text[sizeof(((struct vm_handshake *)0)->hostname) + 128];
@@ -128,17 +140,17 @@ static void name_box(const char *hostname)
     write_etc("/etc/hosts", text);
 }
 
-/* Whoever answers for every name server. */
+/* One address that answers for every name server. */
 static void name_server(uint32_t a)
 {
     char text[48];
     (void)snprintf(text, sizeof(text), "nameserver %u.%u.%u.%u\n", a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255);
-    (void)unlink("/etc/resolv.conf"); /* of an image it may be a link to nowhere */
+    (void)unlink("/etc/resolv.conf"); /* in an image it may be a dangling link */
     write_etc("/etc/resolv.conf", text);
 }
 
-/* Answers the hello that is whole. 0: the descriptor is a link now; else it is still the door's. */
-static int answer(struct candidate *d, int fd, const uint8_t *rest, size_t len)
+/* Answers the complete handshake. 0: the descriptor is a link now; else the candidate still owns it. */
+static int handshake_answer(struct candidate *d, int fd, const uint8_t *rest, size_t len)
 {
     struct agent_vm_channel *vm = d->vm;
     struct vm_handshake handshake = d->scan.msg.handshake;
@@ -148,22 +160,22 @@ static int answer(struct candidate *d, int fd, const uint8_t *rest, size_t len)
     if (handshake.what == VM_HANDSHAKE_PROBE && !proto_vm_complaint(&handshake)) {
         reply = (struct vm_handshake_reply){ .version = VM_HANDSHAKE_VERSION, .nonce = handshake.nonce };
         memcpy(reply.magic, VM_HANDSHAKE_MAGIC, VM_HANDSHAKE_MAGIC_LEN);
-        (void)!write(fd, &reply, sizeof(reply)); /* a host that does not hear it asks again */
+        (void)!write(fd, &reply, sizeof(reply)); /* a host that misses it asks again */
         return -EAGAIN;
     }
     if (proto_vm_is_inner(&handshake))
-        handshake.what = 0; /* ours alone: the warden would believe it without a token */
+        handshake.what = 0; /* reserved for the agent: the init process would accept it without a token */
     ask_init(vm, &handshake, &reply);
     if (reply.result >= 0 && handshake.what == VM_HANDSHAKE_ENTER) {
         make_workdir(&handshake, &reply);
         name_box(handshake.hostname);
         if (handshake.nic[0].gateway)
             name_server(handshake.nic[0].gateway);
-        agent_conn_break_all(vm->agent); /* links of whom this machine was before */
+        agent_conn_break_all(vm->agent); /* links of the former identity */
     }
     explicit_bzero(&handshake, sizeof(handshake));
     if (reply.result < 0) {
-        (void)!write(fd, &reply, sizeof(reply)); /* a host that does not hear it asks again */
+        (void)!write(fd, &reply, sizeof(reply)); /* a host that misses it asks again */
         return reply.result;
     }
     struct agent_conn_begin begin = {
@@ -172,16 +184,16 @@ static int answer(struct candidate *d, int fd, const uint8_t *rest, size_t len)
     return agent_conn_begin(vm->agent, fd, &begin);
 }
 
-/* The bytes of a host that has just come may be here before the news of its coming. A link would take that for its end,
- * so the hello has to wait for the news. */
+/* The bytes of a new host may arrive before the event of its connection. A link would take that event for a hang-up,
+ * so the handshake waits for it. */
 static bool has_news(const struct candidate *d)
 {
     struct pollfd p = { .fd = d->watch.fd, .events = POLLIN };
     return d != &d->vm->port || (poll(&p, 1, 0) >= 0 && !(p.revents & POLLHUP));
 }
 
-/* Looks for hellos in what came. 1: the door's descriptor is a link now. */
-static int feed(struct candidate *d, const uint8_t *data, size_t len)
+/* Scans received bytes for handshakes. 1: the candidate's descriptor is a link now. */
+static int candidate_feed(struct candidate *d, const uint8_t *data, size_t len)
 {
     for (size_t at = 0;;) {
         at += proto_vm_feed(&d->scan, data + at, len - at);
@@ -190,27 +202,27 @@ static int feed(struct candidate *d, const uint8_t *data, size_t len)
         int fd = d->watch.fd;
         agent_loop_unwatch(&d->vm->agent->loop, &d->watch);
         d->watch.fd = -EBADF;
-        if (answer(d, fd, data + at, len - at) >= 0)
+        if (handshake_answer(d, fd, data + at, len - at) >= 0)
             return 1;
         d->watch.fd = fd;
     }
 }
 
 /* --- serial port --- */
-static void on_port(struct agent_watch *w, uint32_t events);
+static void port_on_ready(struct agent_watch *w, uint32_t events);
 
-/* Told of every change once: without a host the port would report its hang-up over and over. That a host has come shows
- * in EPOLLOUT. */
+/* Edge-triggered: without a host a level-triggered port would report its hang-up over and over. EPOLLOUT shows that
+ * a host has connected. */
 static void watch_port(struct agent_vm_channel *vm)
 {
     vm->port.watch.fd = vm->port_fd;
-    vm->port.watch.fn = on_port;
-    agent_loop_unwatch(&vm->agent->loop, &vm->port.watch); /* what is there already is to be told again */
+    vm->port.watch.fn = port_on_ready;
+    agent_loop_unwatch(&vm->agent->loop, &vm->port.watch); /* so that pending events are reported again */
     if (agent_loop_watch(&vm->agent->loop, &vm->port.watch, EPOLLIN | EPOLLOUT | EPOLLET) < 0)
-        agent_loop_stop(&vm->agent->loop); /* nobody can ever reach us again */
+        agent_loop_stop(&vm->agent->loop); /* nobody can reach us any more */
 }
 
-static void on_port(struct agent_watch *w, uint32_t events)
+static void port_on_ready(struct agent_watch *w, uint32_t events)
 {
     struct candidate *d = (struct candidate *)((char *)w - offsetof(struct candidate, watch));
     uint8_t data[READ_BYTES];
@@ -218,15 +230,15 @@ static void on_port(struct agent_watch *w, uint32_t events)
     ssize_t n;
 
     (void)events;
-    if (feed(d, (const uint8_t *)"", 0) > 0) /* one that was waiting */
+    if (candidate_feed(d, (const uint8_t *)"", 0) > 0) /* a handshake that waited for the event */
         return;
     do {
         n = read(w->fd, data, sizeof(data));
-        if (n > 0 && feed(d, data, (size_t)n) > 0)
+        if (n > 0 && candidate_feed(d, data, (size_t)n) > 0)
             return;
         total += n > 0 ? (size_t)n : 0;
     } while (n > 0 && total < GARBAGE_MAX);
-    if (n == 0 && !proto_vm_is_whole(&d->scan)) /* no host, and all that the last one sent was read */
+    if (n == 0 && !proto_vm_is_whole(&d->scan)) /* no host, and all bytes of the last one were read */
         proto_vm_init(&d->scan, sizeof(struct vm_handshake));
     else if (n < 0 && errno != EAGAIN && errno != EINTR)
         agent_loop_stop(&d->vm->agent->loop); /* the port is gone */
@@ -241,9 +253,9 @@ void agent_vm_channel_link_ended(struct agent *a, const uint8_t *rest, size_t le
     proto_vm_init(&vm->port.scan, sizeof(struct vm_handshake));
     watch_port(vm);
     if (len > 0)
-        (void)feed(&vm->port, rest, len);
+        (void)candidate_feed(&vm->port, rest, len);
     if (vm->port.watch.fd >= 0 && !vm->port.watch.is_added)
-        watch_port(vm); /* a hello was refused */
+        watch_port(vm); /* a handshake was refused */
 }
 
 /* --- vsock --- */
@@ -267,11 +279,11 @@ static void on_candidate(struct agent_watch *w, uint32_t events)
     (void)events;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n <= 0 || feed(d, data, (size_t)n) > 0 || agent_loop_watch(&d->vm->agent->loop, w, EPOLLIN) < 0)
+    if (n <= 0 || candidate_feed(d, data, (size_t)n) > 0 || agent_loop_watch(&d->vm->agent->loop, w, EPOLLIN) < 0)
         free_candidate(d);
 }
 
-static void on_listener(struct agent_watch *w, uint32_t events)
+static void channel_on_connection(struct agent_watch *w, uint32_t events)
 {
     struct agent_vm_channel *vm = (struct agent_vm_channel *)((char *)w - offsetof(struct agent_vm_channel, listener));
     int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -280,7 +292,7 @@ static void on_listener(struct agent_watch *w, uint32_t events)
     (void)events;
     if (!d) {
         if (fd >= 0)
-            (void)close(fd); /* the host sees the end of file, and calls again */
+            (void)close(fd); /* the host sees the end of file and connects again */
         return;
     }
     d->vm = vm;
@@ -322,7 +334,7 @@ int agent_vm_channel_start(struct agent *a, const struct vm_boot *plan)
     memcpy(vm->counts, plan->counts, sizeof(vm->counts));
     vm->port = (struct candidate){ .vm = vm, .watch.fd = -EBADF };
     proto_vm_init(&vm->port.scan, sizeof(struct vm_handshake));
-    vm->listener = (struct agent_watch){ .fd = plan->listen_fd, .fn = on_listener };
+    vm->listener = (struct agent_watch){ .fd = plan->listen_fd, .fn = channel_on_connection };
     vm->oom_kills = count_oom_kills();
     a->vm = vm;
     if (vm->port_fd >= 0)

@@ -17,7 +17,7 @@
 
 #include "os/mount.h"
 
-#define DEVICE_MS    10000 /* from the host's word to the device */
+#define DEVICE_MS    10000 /* from the host's note to the device */
 #define DEVICE_STEP  2
 #define SERIAL_PAGE  "device/vpd_pg80" /* below a device of /sys/block */
 #define PAGE_HEADER  4
@@ -61,7 +61,7 @@ static int wait_for_device(struct box_root *b, const char *serial, char ret[DEVI
 {
     struct timespec step = { .tv_nsec = DEVICE_STEP * 1000000 };
     for (int ms = 0; ms < DEVICE_MS; ms += DEVICE_STEP) {
-        int fd = find_device(serial, ret) ? open(ret, O_RDONLY | O_CLOEXEC) : -1; /* it is seen before it works */
+        int fd = find_device(serial, ret) ? open(ret, O_RDONLY | O_CLOEXEC) : -1; /* it is visible before it works */
         if (fd >= 0)
             return close(fd);
         (void)nanosleep(&step, NULL);
@@ -115,24 +115,24 @@ static int mount_drive(struct box_root *b, const struct vm_handshake *note, pid_
         return r;
     place = mount_walk(note->workdir, 1);
     if (place == -EXDEV && is_drive(mount_walk(note->workdir, 0), st.st_rdev))
-        return 0; /* an earlier note, whose answer was not heard */
+        return 0; /* a repeated note, whose reply was lost */
     r = place < 0 ? place : mount_attach(tree, place);
     return r < 0 ? box_root_fail(b, r, "mount on %.100s", note->workdir) : 0;
 }
 
-/* Whoever has files open on it keeps the file system alive, but not its place; what was written is on the drive. */
-static int unmount(struct box_root *b, const struct vm_handshake *note, int place)
+/* A process with open files keeps the file system alive but not mounted; what was written is on the drive. */
+static int drive_unmount(struct box_root *b, const struct vm_handshake *note, int place)
 {
     int top = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0 || syncfs(top) < 0)
         return box_root_fail(b, -errno, "write what is left to drive %s", note->hostname);
     if (fchdir(place) < 0 || umount2(".", MNT_DETACH) < 0)
         return box_root_fail(b, -errno, "unmount %.100s", note->workdir);
-    return 0; /* the last that holds it is this process, unless one of the box does */
+    return 0; /* this process is the last that holds it, unless one of the box does */
 }
 
-/* As if it were unmounted, whoever has files open: the next machine finds it whole. */
-static int freeze(struct box_root *b, const struct vm_handshake *note, int place)
+/* Syncs and freezes as an unmount would, even with open files: the next VM finds a clean file system. */
+static int drive_freeze(struct box_root *b, const struct vm_handshake *note, int place)
 {
     int top = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0 || ioctl(top, FIFREEZE, 0) < 0)
@@ -150,16 +150,11 @@ static int leave_drive(struct box_root *b, const struct vm_handshake *note, pid_
     int place = r < 0 ? r : mount_walk(note->workdir, 0);
     if (r < 0)
         return r;
-    if (!is_drive(place, st.st_rdev)) { /* somebody inside has moved its folder out of sight */
+    if (!is_drive(place, st.st_rdev)) { /* a process inside has moved its folder out of sight */
         sync();
         return 0;
     }
-    return note->what == VM_HANDSHAKE_UNMOUNT ? unmount(b, note, place) : freeze(b, note, place);
-}
-
-static int work(struct box_root *b, const struct vm_handshake *note, pid_t agent)
-{
-    return note->what == VM_HANDSHAKE_MOUNT ? mount_drive(b, note, agent) : leave_drive(b, note, agent);
+    return note->what == VM_HANDSHAKE_UNMOUNT ? drive_unmount(b, note, place) : drive_freeze(b, note, place);
 }
 
 int vm_drive_do(struct box_root *b, const struct vm_handshake *note, pid_t agent)
@@ -170,14 +165,14 @@ int vm_drive_do(struct box_root *b, const struct vm_handshake *note, pid_t agent
         return box_root_fail(b, -errno, "make a pipe");
     pid_t pid = fork();
     if (pid == 0) {
-        out.result = work(b, note, agent);
+        out.result = note->what == VM_HANDSHAKE_MOUNT ? mount_drive(b, note, agent) : leave_drive(b, note, agent);
         memcpy(out.why, b->why, sizeof(out.why));
         _exit(write(ends[1], &out, sizeof(out)) != (ssize_t)sizeof(out));
     }
     (void)close(ends[1]);
     ssize_t n = pid < 0 ? -1 : read(ends[0], &out, sizeof(out));
     (void)close(ends[0]);
-    /* Its end, too: only then nothing of ours holds the drive any more. */
+    /* Waits for its exit as well: only then none of our processes holds the drive. */
     if (pid < 0 || waitpid(pid, &status, 0) != pid || n != (ssize_t)sizeof(out))
         return box_root_fail(b, -EIO, "run a process for a drive");
     memcpy(b->why, out.why, sizeof(b->why));

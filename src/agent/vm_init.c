@@ -23,13 +23,13 @@
 
 struct state {
     struct vm_init *with;
-    struct box_root box; /* its shm, and the step that failed */
+    struct box_root box; /* holds shm, and the failed step */
     bool has_entered;
-    bool is_note; /* what is being taken came on the port of notes */
+    bool is_note; /* the request came on the port for notes */
     uint8_t token[sizeof(((struct vm_handshake *)0)->token)];
 };
 
-/* A restart, which every machine monitor of ours takes for the end: not all of them can be told to switch off. */
+/* Reboots, which all our VMMs treat as power-off: not all of them support a power-off. */
 _Noreturn void vm_init_end(const char *fmt, ...)
 {
     char text[300];
@@ -50,11 +50,11 @@ int vm_init_write(int dir, const char *name, const char *text)
     if (fd < 0)
         return -errno;
     int r = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-    (void)close(fd); /* what was refused was refused by write */
+    (void)close(fd); /* errors were reported by write */
     return r;
 }
 
-/* Mixed in and put to use at once: clones of one snapshot would give the same numbers otherwise. */
+/* Mixed in and used at once: otherwise clones of one snapshot would generate the same numbers. */
 static int add_entropy(struct box_root *b, const struct vm_handshake *h)
 {
     struct {
@@ -105,13 +105,7 @@ static int set_name(struct box_root *b, const struct vm_handshake *h)
     return 0;
 }
 
-/* What only the agent asks, which needs no token. */
-static int take_inner(struct state *s, const struct vm_handshake *h)
-{
-    return h->what == VM_HANDSHAKE_NAME ? set_name(&s->box, h) : set_clock(&s->box, h);
-}
-
-static int enter(struct state *s, const struct vm_handshake *h)
+static int identity_take(struct state *s, const struct vm_handshake *h)
 {
     struct box_root *b = &s->box;
     int r = add_entropy(b, h);
@@ -144,17 +138,17 @@ static bool is_token(const struct state *s, const uint8_t *token)
     return differ == 0;
 }
 
-static int take(struct state *s, const struct vm_handshake *h)
+static int handshake_take(struct state *s, const struct vm_handshake *h)
 {
-    if (proto_vm_is_inner(h) && !s->is_note)
-        return take_inner(s, h);
+    if (proto_vm_is_inner(h) && !s->is_note) /* only the agent sends these, and they need no token */
+        return h->what == VM_HANDSHAKE_NAME ? set_name(&s->box, h) : set_clock(&s->box, h);
     const char *why = proto_vm_complaint(h);
     if (why)
         return box_root_fail(&s->box, -EINVAL, "handshake with a %s", why);
     if (proto_vm_is_note(h) != s->is_note)
         return box_root_fail(&s->box, -EINVAL, "handshake and note use separate ports");
     if (h->what == VM_HANDSHAKE_ENTER)
-        return enter(s, h);
+        return identity_take(s, h);
     if (!s->has_entered)
         return box_root_fail(&s->box, -ENOTCONN, "this VM has no identity yet: there is nothing to rejoin");
     if (!is_token(s, h->token))
@@ -164,7 +158,7 @@ static int take(struct state *s, const struct vm_handshake *h)
     return s->is_note ? vm_drive_do(&s->box, h, s->with->agent) : set_clock(&s->box, h);
 }
 
-/* The agent's first word. Blocks: there is nothing else to do before it. */
+/* Waits for the agent's first message. Blocks: there is nothing else to do before it. */
 static void wait_for_agent(struct state *s)
 {
     struct vm_root_ready ready;
@@ -188,14 +182,14 @@ static _Noreturn void agent_ended(const struct state *s)
     vm_init_end("the agent exited with status %d", WEXITSTATUS(status));
 }
 
-/* --- what it is asked --- */
+/* --- requests --- */
 
 static void reply_to(struct state *s, struct vm_handshake *h, struct vm_handshake_reply *ret)
 {
     *ret =
         (struct vm_handshake_reply){ .magic = VM_HANDSHAKE_MAGIC, .version = VM_HANDSHAKE_VERSION, .nonce = h->nonce };
     s->box.why[0] = '\0';
-    ret->result = take(s, h);
+    ret->result = handshake_take(s, h);
     (void)snprintf(ret->text, sizeof(ret->text), "%s", s->box.why);
     explicit_bzero(h, sizeof(*h));
 }
@@ -213,10 +207,10 @@ static void on_control(struct state *s)
     s->is_note = false;
     reply_to(s, &handshake, &reply);
     struct iovec parts[2] = { { &reply, sizeof(reply) }, { NULL, 0 } };
-    (void)seqsock_send(s->with->control, parts, NULL, 0); /* an agent that is gone is seen above */
+    (void)seqsock_send(s->with->control, parts, NULL, 0); /* the loop notices an agent that is gone */
 }
 
-static void on_note(void *arg, struct vm_handshake *note, struct vm_handshake_reply *ret)
+static void note_take(void *arg, struct vm_handshake *note, struct vm_handshake_reply *ret)
 {
     struct state *s = arg;
     s->is_note = true;
@@ -229,13 +223,13 @@ _Noreturn void vm_init_run(struct vm_init *w)
     struct epoll_event e;
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     s = (struct state){ .with = w, .box = BOX_ROOT_INIT };
-    (void)reboot(RB_DISABLE_CAD); /* three keys on a console that nobody has */
+    (void)reboot(RB_DISABLE_CAD); /* disables Ctrl-Alt-Del */
     wait_for_agent(&s);
-    (void)vm_nic_reset(&s.box); /* done again by whoever enters: then it has to work */
+    (void)vm_nic_reset(&s.box); /* repeated by the handshake, where it must succeed */
     struct epoll_event control = { .events = EPOLLIN, .data.fd = w->control };
     int r = epoll_ctl(epoll, EPOLL_CTL_ADD, w->control, &control) < 0 ? -errno : 0;
     if (r >= 0)
-        r = vm_notes_watch(&w->notes, epoll, on_note, &s);
+        r = vm_notes_watch(&w->notes, epoll, note_take, &s);
     if (r < 0)
         vm_init_end("watch the ports: %s", strerror(-r));
     for (;;) {

@@ -15,11 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define UNUSED  "nic" /* and its number */
-#define WAY_OUT "eth0"
+#define UNUSED      "nic" /* followed by its number */
+#define EGRESS_NAME "eth0"
 
-/* Nothing was used since the last look at all of them: a machine that is restored from a template need not look again,
- * which would cost an emulated one more than all the rest of its begin. Only the warden has this. */
+/* No interface was used since the last reset. A VM restored from a template need not scan them again, which would
+ * cost an emulated one more than the rest of its start. Only the init process has this. */
 static bool is_unused;
 
 static void put_address(struct sockaddr *to, uint32_t address)
@@ -28,7 +28,7 @@ static void put_address(struct sockaddr *to, uint32_t address)
     memcpy(to, &in, sizeof(in));
 }
 
-/* What it came with; false: no interface of ours. */
+/* The hardware address it was created with; false: not one of ours. */
 static bool came_with(int sock, const char *name, uint8_t ret[6])
 {
     struct ifreq req = { 0 };
@@ -46,7 +46,7 @@ static bool came_with(int sock, const char *name, uint8_t ret[6])
     return memcmp(ret, ours, 5) == 0;
 }
 
-static int find(int sock, const uint8_t mac[6], char name[IFNAMSIZ])
+static int nic_find(int sock, const uint8_t mac[6], char name[IFNAMSIZ])
 {
     struct if_nameindex *all = if_nameindex();
     int r = -ENODEV;
@@ -76,7 +76,7 @@ static int set_address(int sock, const char *name, const struct vm_handshake_nic
 {
     struct ifreq req = { 0 };
     (void)snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", name);
-    put_address(&req.ifr_addr, nic->address); /* 0 takes the old ones away */
+    put_address(&req.ifr_addr, nic->address); /* 0 removes the old ones */
     if (ioctl(sock, SIOCSIFADDR, &req) < 0)
         return -errno;
     if (nic->address == 0)
@@ -116,8 +116,8 @@ static int set_name(int sock, char name[IFNAMSIZ], const char *to)
     return 0;
 }
 
-/* Going down takes the routes of an earlier identity along. Its name comes last: it says that all is done. */
-static int release(int sock, char name[IFNAMSIZ], const uint8_t mac[6])
+/* Taking it down removes the routes of an earlier identity. The name comes last: it marks the interface as reset. */
+static int nic_release(int sock, char name[IFNAMSIZ], const uint8_t mac[6])
 {
     struct vm_handshake_nic none = { 0 };
     char unused[IFNAMSIZ];
@@ -137,19 +137,19 @@ static int release_name(int sock, const char *name)
     char found[IFNAMSIZ];
     uint8_t mac[6];
     (void)snprintf(found, sizeof(found), "%s", name);
-    return came_with(sock, name, mac) ? release(sock, found, mac) : 0;
+    return came_with(sock, name, mac) ? nic_release(sock, found, mac) : 0;
 }
 
-/* hardware NULL: it keeps what it came with. */
-static int use(int sock, const struct vm_handshake_nic *nic, const char *as, const uint8_t *hardware)
+/* hardware NULL: it keeps its own. */
+static int nic_use(int sock, const struct vm_handshake_nic *nic, const char *as, const uint8_t *hardware)
 {
     char name[IFNAMSIZ];
     is_unused = false;
-    int r = release_name(sock, as); /* another that was used for the same, before the host was restarted */
+    int r = release_name(sock, as); /* another that had this name before the host was restarted */
     if (r >= 0)
-        r = find(sock, nic->mac, name);
+        r = nic_find(sock, nic->mac, name);
     if (r >= 0)
-        r = release(sock, name, nic->mac);
+        r = nic_release(sock, name, nic->mac);
     if (r >= 0)
         r = set_name(sock, name, as);
     if (r >= 0 && hardware)
@@ -161,13 +161,13 @@ static int use(int sock, const struct vm_handshake_nic *nic, const char *as, con
     return r < 0 || nic->gateway == 0 ? r : set_gateway(sock, name, nic->gateway);
 }
 
-static int unuse(int sock, const struct vm_handshake_nic *nic)
+static int nic_unuse(int sock, const struct vm_handshake_nic *nic)
 {
     char name[IFNAMSIZ];
-    return find(sock, nic->mac, name) < 0 ? 0 : release(sock, name, nic->mac);
+    return nic_find(sock, nic->mac, name) < 0 ? 0 : nic_release(sock, name, nic->mac);
 }
 
-static int release_all(int sock)
+static int nic_release_all(int sock)
 {
     struct if_nameindex *all = if_nameindex();
     int r = 0;
@@ -178,7 +178,7 @@ static int release_all(int sock)
     return r;
 }
 
-static int fail(struct box_root *b, int r, const struct vm_handshake_nic *nic)
+static int nic_fail(struct box_root *b, int r, const struct vm_handshake_nic *nic)
 {
     if (r == -ENODEV)
         return box_root_fail(b, r, "interface %u is not there (has this kernel virtio_net?)", nic->mac[5]);
@@ -190,7 +190,7 @@ int vm_nic_reset(struct box_root *b)
     if (is_unused)
         return 0;
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int r = sock < 0 ? -errno : release_all(sock);
+    int r = sock < 0 ? -errno : nic_release_all(sock);
     if (sock >= 0)
         (void)close(sock);
     is_unused = r >= 0;
@@ -203,23 +203,23 @@ int vm_nic_set(struct box_root *b, const struct vm_handshake_nic *nic)
     if (memcmp(nic->mac, none, sizeof(none)) == 0 || nic->address == 0)
         return 0;
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int r = sock < 0 ? -errno : use(sock, nic, WAY_OUT, NULL);
+    int r = sock < 0 ? -errno : nic_use(sock, nic, EGRESS_NAME, NULL);
     if (sock >= 0)
         (void)close(sock);
-    return fail(b, r, nic);
+    return nic_fail(b, r, nic);
 }
 
 int vm_nic_do(struct box_root *b, const struct vm_handshake *note)
 {
     const struct vm_handshake_nic *nic = &note->nic[0];
     const uint32_t a = nic->address;
-    /* As a native box has it in a network (bridge_mac). */
+    /* The address that a native box has in a network (bridge_mac). */
     const uint8_t hardware[6] = { 0x02, 0x69, (uint8_t)(a >> 24), (uint8_t)(a >> 16), (uint8_t)(a >> 8), (uint8_t)a };
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int r = sock < 0 ? -errno : 0;
     if (r >= 0)
-        r = note->what == VM_HANDSHAKE_PLUG ? use(sock, nic, note->hostname, hardware) : unuse(sock, nic);
+        r = note->what == VM_HANDSHAKE_PLUG ? nic_use(sock, nic, note->hostname, hardware) : nic_unuse(sock, nic);
     if (sock >= 0)
         (void)close(sock);
-    return fail(b, r, nic);
+    return nic_fail(b, r, nic);
 }

@@ -34,29 +34,29 @@ int vm_notes_vsock(struct vm_notes *n)
                                 .svm_cid = VMADDR_CID_ANY };
     int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || listen(fd, BACKLOG) < 0)
-        return -errno; /* the machine ends with it */
+        return -errno; /* the VM ends with it */
     vm_notes_take(n, fd);
     return 0;
 }
 
-static int watch(const struct vm_notes *n, int fd, uint32_t events)
+static int note_watch(const struct vm_notes *n, int fd, uint32_t events)
 {
     struct epoll_event e = { .events = events, .data.fd = fd };
     return fd >= 0 && epoll_ctl(n->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
 }
 
-/* Of a serial port every change is reported once: one without a host would be ready all the time. */
+/* The serial port is edge-triggered: without a host it would be ready all the time. */
 int vm_notes_watch(struct vm_notes *n, int epoll, vm_notes_fn *fn, void *arg)
 {
     n->epoll = epoll;
     n->fn = fn;
     n->arg = arg;
-    int r = watch(n, n->port, EPOLLIN | EPOLLET);
-    return r < 0 ? r : watch(n, n->listener, EPOLLIN);
+    int r = note_watch(n, n->port, EPOLLIN | EPOLLET);
+    return r < 0 ? r : note_watch(n, n->listener, EPOLLIN);
 }
 
-/* Never waits: a host that has no room for it, or is gone, asks again. */
-static void answer(const struct vm_notes *n, int fd, const struct vm_handshake_reply *reply)
+/* Never blocks: a host that has no room for it, or is gone, asks again. */
+static void note_answer(const struct vm_notes *n, int fd, const struct vm_handshake_reply *reply)
 {
     if (fd == n->port)
         (void)!write(fd, reply, sizeof(*reply));
@@ -64,7 +64,7 @@ static void answer(const struct vm_notes *n, int fd, const struct vm_handshake_r
         (void)send(fd, reply, sizeof(*reply), MSG_NOSIGNAL);
 }
 
-static void feed(struct vm_notes *n, struct proto_vm *scan, int fd, const uint8_t *data, size_t len)
+static void note_feed(struct vm_notes *n, struct proto_vm *scan, int fd, const uint8_t *data, size_t len)
 {
     struct vm_handshake_reply reply;
     for (size_t at = 0; at < len;) {
@@ -73,27 +73,27 @@ static void feed(struct vm_notes *n, struct proto_vm *scan, int fd, const uint8_
             continue;
         n->fn(n->arg, &scan->msg.handshake, &reply);
         proto_vm_init(scan, sizeof(struct vm_handshake));
-        answer(n, fd, &reply);
+        note_answer(n, fd, &reply);
     }
 }
 
-/* Everything there is has to be read; 0 is a port without a host. */
-static void on_port(struct vm_notes *n)
+/* Reads everything there is; 0 is a port without a host. */
+static void port_on_ready(struct vm_notes *n)
 {
     uint8_t data[NOTE_BYTES];
     for (ssize_t got; (got = read(n->port, data, sizeof(data))) > 0;)
-        feed(n, &n->scan, n->port, data, (size_t)got);
+        note_feed(n, &n->scan, n->port, data, (size_t)got);
 }
 
 static void hang_up(struct vm_notes_link *l)
 {
     if (l->fd >= 0)
-        (void)close(l->fd); /* epoll forgets it, too */
+        (void)close(l->fd); /* also removes it from epoll */
     l->fd = -EBADF;
 }
 
-/* No process of the box can make such a socket; who else is not the host has no business here either. */
-static void on_listener(struct vm_notes *n)
+/* No process of the box can make such a socket; peers other than the host are rejected. */
+static void notes_on_connection(struct vm_notes *n)
 {
     struct sockaddr_vm from = { 0 };
     socklen_t len = sizeof(from);
@@ -102,8 +102,8 @@ static void on_listener(struct vm_notes *n)
         return;
     struct vm_notes_link *l = &n->links[n->next];
     bool is_stranger = from.svm_family == AF_VSOCK && from.svm_cid != VMADDR_CID_HOST;
-    if (is_stranger || watch(n, fd, EPOLLIN) < 0) {
-        (void)close(fd); /* a host sees the end of it, and calls again */
+    if (is_stranger || note_watch(n, fd, EPOLLIN) < 0) {
+        (void)close(fd); /* the host sees the end of file and connects again */
         return;
     }
     hang_up(l);
@@ -112,14 +112,14 @@ static void on_listener(struct vm_notes *n)
     n->next = (n->next + 1) % VM_NOTES_LINKS;
 }
 
-static void on_link(struct vm_notes *n, struct vm_notes_link *l)
+static void link_on_ready(struct vm_notes *n, struct vm_notes_link *l)
 {
     uint8_t data[NOTE_BYTES];
     ssize_t got = read(l->fd, data, sizeof(data));
     if (got > 0)
-        feed(n, &l->scan, l->fd, data, (size_t)got);
+        note_feed(n, &l->scan, l->fd, data, (size_t)got);
     else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-        hang_up(l); /* also after a restore, with which all connections end */
+        hang_up(l); /* also after a restore, which ends all connections */
 }
 
 void vm_notes_event(struct vm_notes *n, int fd)
@@ -127,13 +127,13 @@ void vm_notes_event(struct vm_notes *n, int fd)
     if (fd < 0)
         return;
     if (fd == n->port)
-        on_port(n);
+        port_on_ready(n);
     else if (fd == n->listener)
-        on_listener(n);
+        notes_on_connection(n);
     else
         for (unsigned i = 0; i < VM_NOTES_LINKS; i++)
             if (n->links[i].fd == fd) {
-                on_link(n, &n->links[i]);
+                link_on_ready(n, &n->links[i]);
                 return;
             }
 }

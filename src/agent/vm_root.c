@@ -1,7 +1,7 @@
-/* Theory of operation. We are PID 1 of a new pid namespace, in a copy of the machine's mounts, with all privilege. The
- * order is forced: what is cloned from the kernel's /dev, /proc and /sys comes first, then these are taken off, then
- * the overlay is put over the initramfs. That one cannot be pivoted away from (it is the kernel's own), but once the
- * overlay lies on its root no way up leads below it, and nothing is left there but empty folders. */
+/* Theory of operation. We are PID 1 of a new pid namespace, in a copy of the VM's mounts, with all privilege. The
+ * order is forced: clone what comes from the kernel's /dev, /proc and /sys, detach these, then mount the overlay
+ * over the initramfs. The initramfs cannot be pivoted away from (it is the kernel's own), but once the overlay is
+ * mounted on its root no path leads below it, and only empty folders are left there. */
 #include "agent/vm_root.h"
 
 #include <errno.h>
@@ -114,8 +114,8 @@ static int cover_file(int root, const char *path)
     return r;
 }
 
-/* In a native box the user namespace keeps root from the kernel's settings; here root is the kernel's own, so they are
- * read-only, and what only tells about the kernel's memory is covered. */
+/* In a native box the user namespace denies root access to the kernel's settings. Here root is the kernel's own, so
+ * they are read-only, and files that expose the kernel's memory are covered. */
 static int guard_proc(struct box_root *b, int root)
 {
     static const char *const folders[] = { "proc/sys", "proc/dynamic_debug", "proc/pressure" };
@@ -147,7 +147,7 @@ static int attach_all(struct box_root *b, int root, const int nodes[BOX_ROOT_NOD
     return r < 0 ? r : guard_proc(b, root);
 }
 
-static int build(struct vm_root *v, struct box_root *b)
+static int root_build(struct vm_root *v, struct box_root *b)
 {
     int nodes[BOX_ROOT_NODES], root = BOX_ROOT_NONE;
     memset(nodes, 0xff, sizeof(nodes));
@@ -170,7 +170,7 @@ static int build(struct vm_root *v, struct box_root *b)
     return r;
 }
 
-static int confine(struct vm_root *v, struct box_root *b)
+static int root_confine(struct vm_root *v, struct box_root *b)
 {
     int r = 0;
     if (unshare(CLONE_NEWCGROUP) < 0)
@@ -191,14 +191,14 @@ void vm_root_enter(struct vm_root *v)
 {
     struct box_root b = BOX_ROOT_INIT;
     struct vm_root_ready ready = { 0 };
-    int r = build(v, &b);
+    int r = root_build(v, &b);
     if (r >= 0)
-        r = confine(v, &b);
+        r = root_confine(v, &b);
     ready.result = r < 0 ? r : 0;
     snprintf(ready.text, sizeof(ready.text), "%s", b.why);
     struct iovec parts[2] = { { &ready, sizeof(ready) }, { NULL, 0 } };
     int sent = seqsock_send(v->control, parts, &b.shm, r < 0 ? 0 : 1);
     box_root_done(&b);
     if (r < 0 || sent < 0)
-        _exit(1); /* the warden ends the machine */
+        _exit(1); /* the init process ends the VM */
 }

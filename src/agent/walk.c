@@ -19,7 +19,7 @@ static bool is_dots(const char *name)
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* The directory `name` itself, never what a symlink there points to. NULL with errno. */
+/* Opens the directory `name` itself, never the target of a symlink. NULL with errno. */
 static DIR *open_dir(int at, const char *name)
 {
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -66,7 +66,7 @@ static int remove_entry(int at, const char *name, int depth, void *arg)
         return -errno;
     int error = errno;
     int r = each_entry(at, name, depth, remove_entry, NULL);
-    if (r == -ENOTDIR) /* a file we may not unlink, not a directory */
+    if (r == -ENOTDIR) /* a file that we may not unlink, not a directory */
         return -error;
     if (r < 0)
         return r;
@@ -98,7 +98,7 @@ static int change_entry(int at, const char *name, int depth, void *arg)
         return -errno;
     if (S_ISLNK(st.st_mode) || !c->mode)
         return 0;
-    /* By a path descriptor: what was looked at is what is changed, also when the name is swapped meanwhile. */
+    /* By an O_PATH descriptor: the checked file is the changed one, even when the name is swapped meanwhile. */
     int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -130,7 +130,7 @@ int agent_walk_change(const char *path, const struct agent_walk_change *change, 
     struct agent_walk_change c = *change;
     char real[PATH_MAX];
 
-    /* chmod follows a symlink that is named itself; the owner of a link is its own. */
+    /* chmod follows a symlink that is named directly; chown changes the link itself. */
     if (c.mode && !c.has_owner && realpath(path, real))
         path = real;
     return is_recursive ? change_tree(AT_FDCWD, path, 0, &c) : change_entry(AT_FDCWD, path, 0, &c);
@@ -138,7 +138,7 @@ int agent_walk_change(const char *path, const struct agent_walk_change *change, 
 
 /* --- copy --- */
 struct copy {
-    int to;         /* directory the entry goes to */
+    int to;         /* folder to copy into */
     const char *as; /* NULL: its own name */
 };
 
@@ -164,7 +164,7 @@ static void copy_facts(int fd, const struct stat *st)
 {
     struct timespec times[2] = { st->st_atim, st->st_mtim };
 
-    /* Without the right to give files away they stay ours, as with mv(1). */
+    /* Without the right to change owners the files stay ours, as with mv(1). */
     (void)!fchown(fd, st->st_uid, st->st_gid);
     (void)fchmod(fd, st->st_mode & 07777);
     (void)futimens(fd, times);

@@ -1,5 +1,5 @@
-/* Changes and copies of whole trees. Every step goes by descriptor and never follows a symlink below the path given, so
- * a tree that is being changed meanwhile cannot lead the walk astray. Depth is bounded (AGENT_WALK_DEPTH). */
+/* Changes and copies of whole trees. Every step goes by descriptor and never follows a symlink below the given path,
+ * so a tree that changes meanwhile cannot redirect the walk. Depth is bounded (AGENT_WALK_DEPTH). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
