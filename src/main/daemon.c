@@ -100,7 +100,7 @@ static int open_state(struct daemon *d, struct err *err)
 static int open_parts(struct daemon *d, struct err *err)
 {
     struct native_options native = { .data_dir = d->data_dir,
-                                     .blank_pool = (unsigned)d->settings.blank_pool,
+                                     .prepared_pool = (unsigned)d->settings.blank_pool,
                                      .keeper = d->privilege.keeper,
                                      .launcher_job = PRIVILEGE_LAUNCHER,
                                      .cgroups = &d->privilege.cgroups };

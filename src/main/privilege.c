@@ -38,7 +38,7 @@ static int start_keeper(const struct settings *s, const char *data_dir, const ch
     CLEANUP(free_p) char *images = xasprintf("%s/images", data_dir);
     const struct native_options native = { .data_dir = data_dir,
                                            .image_dir = images,
-                                           .blank_pool = (unsigned)s->blank_pool };
+                                           .prepared_pool = (unsigned)s->blank_pool };
     struct native_job launcher;
     native_job(&native, &launcher);
     const struct keeper_job jobs[] = {

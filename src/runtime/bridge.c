@@ -14,7 +14,7 @@
 
 #define BRIDGE "switch0"
 
-static int build(void *arg, struct err *err)
+static int bridge_build(void *arg, struct err *err)
 {
     (void)arg;
     if (unshare(CLONE_NEWNET) < 0)
@@ -22,7 +22,7 @@ static int build(void *arg, struct err *err)
     CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
     int r = nl < 0 ? nl : netlink_bridge(nl, BRIDGE);
     int index = r < 0 ? r : netlink_index(BRIDGE);
-    r = index < 0 ? index : netlink_no_inet6(nl, index); /* it says nothing of its own, and is nobody to talk to */
+    r = index < 0 ? index : netlink_no_inet6(nl, index); /* it must send nothing, and has no address to reach */
     if (r >= 0)
         r = netlink_up(nl, index, 0);
     if (r < 0)
@@ -35,7 +35,7 @@ static int build(void *arg, struct err *err)
 int bridge_make(int *ret_ns, struct err *err)
 {
     int fds[VISIT_FDS_MAX];
-    int r = visit_run(build, NULL, fds, err);
+    int r = visit_run(bridge_build, NULL, fds, err);
     if (r < 0)
         return r;
     if (fds[0] < 0)
@@ -57,7 +57,7 @@ void bridge_mac(uint32_t address, uint8_t ret[6])
     memcpy(ret, mac, sizeof(mac));
 }
 
-/* Not there, or gone meanwhile (with a namespace that the kernel is taking down), is as good as removed. */
+/* A device that does not exist, or that disappears with a namespace being destroyed, counts as removed. */
 static int remove_device(int nl, const char *name)
 {
     int index = netlink_index(name);
@@ -75,7 +75,7 @@ static int plug_switch(const struct bridge_veth *k)
     bridge_mac(k->address, mac);
     bridge_device(k->subnet, device);
     (void)snprintf(port, sizeof(port), "p%08x", k->address);
-    int r = remove_device(nl, port); /* of a box that this one replaces and that is not quite gone */
+    int r = remove_device(nl, port); /* left by a box that this one replaces and that is still being destroyed */
     if (r >= 0)
         r = netlink_veth(nl, port, device, k->far_ns, mac);
     if (r < 0)
@@ -83,7 +83,7 @@ static int plug_switch(const struct bridge_veth *k)
     int master = netlink_index(BRIDGE), index = netlink_index(port);
     if (master < 0 || index < 0)
         return master < 0 ? master : index;
-    r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* what the member receives */
+    r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* limits what the member receives */
     if (r >= 0)
         r = netlink_no_inet6(nl, index);
     return r < 0 ? r : netlink_up(nl, index, master);
@@ -97,15 +97,16 @@ static int plug_far(const struct bridge_veth *k)
     int index = nl < 0 ? nl : netlink_index(device);
     if (index < 0)
         return index;
-    int r = k->kbps ? netlink_rate(nl, index, k->kbps) : 0; /* what it sends; it has no right to change that */
+    int r = k->kbps ? netlink_rate(nl, index, k->kbps)
+                    : 0; /* limits what it sends; the member has no right to change that */
     if (r >= 0 && k->prefix)
         r = netlink_address(nl, index, k->address, k->prefix);
-    if (r >= 0) /* what a kernel says there by itself would be taken for use of the box */
+    if (r >= 0) /* the kernel's own IPv6 messages would count as use of the box */
         r = netlink_no_inet6(nl, index);
     return r < 0 ? r : netlink_up(nl, index, 0);
 }
 
-static int unplug(const struct bridge_veth *k)
+static int veth_remove(const struct bridge_veth *k)
 {
     char device[IFNAMSIZ];
     bridge_device(k->subnet, device);
@@ -113,7 +114,7 @@ static int unplug(const struct bridge_veth *k)
     return nl < 0 ? nl : remove_device(nl, device); /* both ends go */
 }
 
-static int enter(int ns, struct err *err)
+static int netns_enter(int ns, struct err *err)
 {
     return setns(ns, CLONE_NEWNET) < 0 ? err_sys(err, -errno, "join the network namespace of the box") : 0;
 }
@@ -121,19 +122,19 @@ static int enter(int ns, struct err *err)
 static int join_inside(void *arg, struct err *err)
 {
     const struct bridge_veth *k = arg;
-    int r = enter(k->far_ns, err);
+    int r = netns_enter(k->far_ns, err);
     if (r < 0)
         return r;
-    if ((r = unplug(k)) < 0) /* what an earlier process left; its switch is gone */
+    if ((r = veth_remove(k)) < 0) /* left by an earlier process; its bridge is gone */
         return err_sys(err, r, "remove the old device of network %u", k->subnet);
     if (setns(k->switch_ns, CLONE_NEWNET) < 0)
         return err_sys(err, -errno, "join the network's namespace");
     if ((r = plug_switch(k)) < 0)
         return err_sys(err, r, "connect a veth pair to the bridge of network %u", k->subnet);
-    if ((r = enter(k->far_ns, err)) < 0)
+    if ((r = netns_enter(k->far_ns, err)) < 0)
         return r;
     if ((r = plug_far(k)) < 0) {
-        (void)unplug(k); /* half a cable is none */
+        (void)veth_remove(k); /* removes the half that was made */
         return err_sys(err, r, "set up the device of network %u in the box", k->subnet);
     }
     return 0;
@@ -142,8 +143,8 @@ static int join_inside(void *arg, struct err *err)
 static int leave_inside(void *arg, struct err *err)
 {
     const struct bridge_veth *k = arg;
-    int r = enter(k->far_ns, err);
-    if (r >= 0 && (r = unplug(k)) < 0)
+    int r = netns_enter(k->far_ns, err);
+    if (r >= 0 && (r = veth_remove(k)) < 0)
         return err_sys(err, r, "remove the device of network %u", k->subnet);
     return r;
 }

@@ -1,5 +1,5 @@
-/* A nat chain sends what would leave (or comes from) the box by that device to ports of ours: TCP to our listener,
- * where SO_ORIGINAL_DST still knows the destination, UDP to port 53 to our DNS socket. IPv6 has no route. */
+/* A nat chain redirects what would leave the box (or comes from it) through that device to local ports: TCP to our
+ * listener, where SO_ORIGINAL_DST gives the destination, UDP port 53 to our DNS socket. IPv6 has no route. */
 #include "runtime/egress_redirect.h"
 
 #include <arpa/inet.h>
@@ -18,10 +18,10 @@
 #define BACKLOG      128
 #define NAT_PRIO     (-100)
 #define IFNAME_LEN   16
-#define PORT_AT      2 /* the destination's in a header of TCP or UDP */
+#define PORT_AT      2 /* offset of the destination port in a TCP or UDP header */
 #define RULES_FAMILY NFPROTO_IPV4
 
-/* What goes by the device with this protocol (and, unless 0, to this port) goes to the local port instead. */
+/* Traffic through the device with this protocol (and, unless 0, to this port) goes to the local port instead. */
 struct turn {
     const struct egress_redirect_way *way;
     uint8_t protocol;

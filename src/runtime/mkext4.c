@@ -55,8 +55,8 @@ int mkext4_format(int image, uint32_t inodes, bool has_journal, struct err *err)
     return r < 0 ? err_wrap(err, r, "format a disk (is the host's disk full?)") : 0;
 }
 
-/* debugfs says what went wrong but ends with 0, so the answer is looked at. */
-static int edit(int image, const struct buf *commands, struct buf *answer, struct err *err)
+/* debugfs prints errors but exits with 0, so its output is checked. */
+static int debugfs_run(int image, const struct buf *commands, struct buf *answer, struct err *err)
 {
     static const char *const argv[] = { "debugfs", "-w", "-f", "/dev/stdin", IMAGE, NULL };
     const struct program_call call = { .argv = argv,
@@ -77,7 +77,7 @@ int mkext4_folders(int image, const char *const *names, struct err *err)
     for (size_t i = 0; names[i]; i++)
         if (buf_addf(&input, "mkdir %s\nstat %s\n", names[i], names[i]) < 0)
             return err_set(err, ERR_TOO_LARGE, 0, "the names of the folders of a disk are too long");
-    int r = edit(image, &input, &answer, err);
+    int r = debugfs_run(image, &input, &answer, err);
     if (r < 0)
         return r;
     size_t wanted = 0, found = 0;
@@ -95,7 +95,7 @@ int mkext4_remove(int image, const char *name, struct err *err)
     CLEANUP(buf_done) struct buf input = BUF_INIT(1024);
     CLEANUP(buf_done) struct buf answer = BUF_INIT(8192);
     (void)buf_addf(&input, "rmdir %.200s\nstat %.200s\n", name, name); /* fits */
-    int r = edit(image, &input, &answer, err);
+    int r = debugfs_run(image, &input, &answer, err);
     if (r >= 0 && strstr(buf_text(&answer), "Type: directory"))
         return err_set(err, ERR_INTERNAL, 0, "debugfs did not remove %.200s of a disk", name);
     return r;

@@ -36,8 +36,8 @@ static bool is_named(const char *line, const char *name)
     return strncmp(line, name, len) == 0 && line[len] == ':';
 }
 
-/* Sums every interface with that prefix but the loopback and one more: "  eth0: rx_bytes 7 more tx_bytes ...". */
-static struct sum read_all(pid_t pid, const char *prefix, const char *but)
+/* Sums every interface with that prefix except the loopback and one more: " eth0: rx_bytes 7 more tx_bytes ...". */
+static struct sum counters_read(pid_t pid, const char *prefix, const char *but)
 {
     char path[48], text[8192];
     struct sum sum = { 0 };
@@ -61,7 +61,7 @@ static struct sum read_all(pid_t pid, const char *prefix, const char *but)
 
 void traffic_read(pid_t pid, const char *but, struct box_stats *ret)
 {
-    struct sum sum = read_all(pid, "", but);
+    struct sum sum = counters_read(pid, "", but);
     ret->rx_bytes += sum.in;
     ret->tx_bytes += sum.out;
     ret->rx_packets += sum.packets_in;
@@ -70,7 +70,7 @@ void traffic_read(pid_t pid, const char *but, struct box_stats *ret)
 
 void traffic_read_behind(pid_t pid, const char *prefix, const char *but, struct box_stats *ret)
 {
-    struct sum sum = read_all(pid, prefix, but);
+    struct sum sum = counters_read(pid, prefix, but);
     ret->rx_bytes += sum.out;
     ret->tx_bytes += sum.in;
     ret->rx_packets += sum.packets_out;

@@ -14,8 +14,8 @@
 #include "os/proc.h"
 #include "os/seqsock.h"
 
-#define VISIT_MS 30000 /* a busy host: a visitor that is ended half-way leaves half of its work */
-#define HOME_FD  1000  /* where the child finds its end of the socket pair */
+#define VISIT_MS 30000 /* generous for a busy host: a visitor that is killed leaves its work half done */
+#define HOME_FD  1000  /* the child's end of the socket pair */
 
 struct visit {
     int result;
@@ -41,15 +41,15 @@ static void collect_fds(int sock, int *ret_fds)
         ret_fds[i] = NO_FD;
 }
 
-/* True when the child ended by itself. */
-static bool await(int pidfd)
+/* True when the child exited before the timeout. */
+static bool child_await(int pidfd)
 {
     struct pollfd p = { .fd = pidfd, .events = POLLIN };
     siginfo_t info = { 0 };
     bool is_late = poll(&p, 1, VISIT_MS) != 1;
     if (is_late)
-        (void)proc_signal(pidfd, SIGKILL);              /* waited for below */
-    (void)waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED); /* our child: only an end can come */
+        (void)proc_signal(pidfd, SIGKILL);              /* reaped below */
+    (void)waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED); /* our child: it has exited */
     return !is_late && info.si_code == CLD_EXITED;
 }
 
@@ -64,7 +64,7 @@ static int run_child(struct visit *shared, visit_fn *fn, void *arg, int home, st
     }
     if (pid < 0)
         return err_sys(err, pid, "start a helper process");
-    if (!await(pidfd))
+    if (!child_await(pidfd))
         return err_set(err, ERR_INTERNAL, ETIMEDOUT, "the helper process in the box did not finish");
     if (shared->result < 0 && err)
         *err = shared->err;

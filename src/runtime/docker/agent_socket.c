@@ -19,7 +19,7 @@
 #define AGENT      "guest"
 #define TAG_BYTES  8
 #define STAT_MAX   1024
-#define START_WORD 20 /* words of /proc/PID/stat after the name, up to the time it began */
+#define START_WORD 20 /* words of /proc/PID/stat after the name, up to the start time */
 
 extern const unsigned char guest_blob[];
 size_t guest_blob_size(void);
@@ -41,7 +41,7 @@ struct docker_agent_socket_wait {
     void *arg;
 };
 
-/* Written beside and moved into place: a container may be running the one that is there. */
+/* Written beside and renamed: a container may be executing the old one. */
 static int put_file(int dir_fd, const char *name, const void *data, size_t len, mode_t mode)
 {
     CLEANUP(free_p) char *fresh = xasprintf("%s.new", name);
@@ -112,7 +112,7 @@ char *docker_agent_socket_folder(const struct docker_agent_socket *d, const char
     return xasprintf("%s/%s", d->path, box_id);
 }
 
-/* One name, no path: it may be what a label in the engine says. */
+/* One name, not a path: it may come from a label in the engine. */
 static bool is_name(const char *box_id)
 {
     size_t len = strspn(box_id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
@@ -126,9 +126,9 @@ void docker_agent_socket_remove(struct docker_agent_socket *d, const char *box_i
     CLEANUP(close_fd_p) int fd = openat(d->fd, box_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
-    (void)unlinkat(fd, "sock", 0); /* what is not there need not go */
+    (void)unlinkat(fd, "sock", 0); /* may not exist */
     (void)unlinkat(fd, AGENT, 0);
-    (void)unlinkat(d->fd, box_id, AT_REMOVEDIR); /* nobody but us writes here; what stays goes with the next sweep */
+    (void)unlinkat(d->fd, box_id, AT_REMOVEDIR); /* only we write here; the next sweep removes what is left */
 }
 
 void docker_agent_socket_each(struct docker_agent_socket *d, void (*fn)(void *arg, const char *box_id, bool is_waiting),
@@ -171,9 +171,9 @@ void docker_agent_socket_sweep(struct docker_agent_socket *d, bool (*is_kept)(vo
     docker_agent_socket_each(d, sweep_one, &s);
 }
 
-/* --- a caller --- */
+/* --- a connection --- */
 
-/* When a process began: with its number, this names it for good. 0: not known. */
+/* The start time of a process: with its pid it names the process uniquely. 0: not known. */
 static uint64_t began_at(pid_t pid)
 {
     char path[64], text[STAT_MAX];
@@ -183,13 +183,13 @@ static uint64_t began_at(pid_t pid)
     if (n <= 0)
         return 0;
     text[n] = '\0';
-    const char *p = strrchr(text, ')'); /* the name may hold anything */
+    const char *p = strrchr(text, ')'); /* the process name may contain anything */
     for (int word = 0; p && word < START_WORD; word++)
         p = strchr(p + 1, ' ');
     return p ? strtoull(p + 1, NULL, 10) : 0;
 }
 
-static void on_call(void *arg, int events)
+static void wait_on_connection(void *arg, int events)
 {
     struct docker_agent_socket_wait *w = arg;
     (void)events;
@@ -203,10 +203,10 @@ static void on_call(void *arg, int events)
         c.since = began_at(peer.pid);
     }
     if (w->only.pid && (c.pid != w->only.pid || c.since != w->only.since)) {
-        (void)close(c.fd); /* something in the container that is not its agent */
+        (void)close(c.fd); /* a process in the container that is not its agent */
         return;
     }
-    w->fn(w->arg, &c); /* closes the door */
+    w->fn(w->arg, &c); /* frees w */
 }
 
 static int listen_in(int dir_fd)
@@ -215,7 +215,7 @@ static int listen_in(int dir_fd)
     CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    /* by descriptor: a data folder's path may be longer than an address */
+    /* through the descriptor: the path of a data folder may be longer than a socket address */
     (void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/sock", dir_fd);
     (void)unlinkat(dir_fd, "sock", 0);
     if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || fchmodat(dir_fd, "sock", 0666, 0) < 0 ||
@@ -224,7 +224,7 @@ static int listen_in(int dir_fd)
     return steal_fd(&fd);
 }
 
-/* The folder itself is closed to other users of the host by the data folder above it. */
+/* The data folder above it denies access to other users of the host. */
 static int open_folder(struct docker_agent_socket *d, const char *box_id)
 {
     if (mkdirat(d->fd, box_id, 0755) < 0 && errno != EEXIST)
@@ -251,7 +251,7 @@ int docker_agent_socket_open(struct docker_agent_socket *d, const char *box_id,
     if (r == 0)
         r = w->listen_fd = listen_in(dir_fd);
     if (r >= 0)
-        r = watch_new(d->loop, w->listen_fd, LOOP_READ, on_call, w, &w->watch);
+        r = watch_new(d->loop, w->listen_fd, LOOP_READ, wait_on_connection, w, &w->watch);
     if (r < 0) {
         (void)docker_agent_socket_close(w);
         return err_sys(err, r, "listen for the agent of %s", box_id);
@@ -269,7 +269,7 @@ struct docker_agent_socket_wait *docker_agent_socket_close(struct docker_agent_s
         CLEANUP(close_fd_p)
         int fd = openat(w->agent_socket->fd, w->box_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0)
-            (void)unlinkat(fd, "sock", 0); /* nobody else in the container is to call */
+            (void)unlinkat(fd, "sock", 0); /* no other process of the container may connect */
         (void)close(w->listen_fd);
     }
     free(w);

@@ -1,7 +1,13 @@
-/* Theory of operation. One exec of the engine for each EXEC_START: made, then started with its output attached (see
- * mux.h). The host's credit is kept by holding the connection. The engine
- * cannot signal what it runs, so each command carries a word of its own in its environment, and a second exec, of the
- * image's shell, ends every process that has it. */
+/* Theory of operation. Stands in for the agent at the other end of the host's link (a socket pair). Each EXEC_START
+ * becomes one exec of the engine: created, then started with its output attached (mux.h). A `struct run` is one such
+ * command; struct docker_agentless owns the runs, and each ends with EXEC_EXIT or ERROR.
+ *
+ * The host's credit is enforced by holding the engine's connection. The engine cannot signal an exec, so each command
+ * has a unique variable in its environment, and a second exec, of the image's shell, kills every process that has it. A
+ * command that outlives that by LATE_MS is answered without it and ends with its container.
+ *
+ * All other requests are answered as unsupported. The end of the container closes the link, as the end of an agent
+ * would. */
 #include "runtime/docker/agentless.h"
 
 #include <errno.h>
@@ -24,7 +30,7 @@
 #define MARK        "III_EXEC_MARK"
 #define EXIT_KILLED 137u
 #define PIECE_MAX   32768u
-#define LATE_MS     3000 /* from the attempt to end a command to the answer without it */
+#define LATE_MS     3000 /* from the attempt to kill a command to the answer without it */
 #define ASK_MS      50
 #define ASK_MAX     100
 
@@ -52,19 +58,19 @@ struct docker_agentless {
     char container[DOCKER_MESSAGES_ID_MAX];
     int fd;
     struct watch *watch;
-    struct docker_call *end;     /* waits for the container's */
-    struct buf in, out, request; /* request: the joined payloads of one */
+    struct docker_call *end;     /* waits for the container's end */
+    struct buf in, out, request; /* request: the joined payloads of one request */
     struct run *runs;
 };
 
 /* --- frames to the host --- */
 
-static void flush(struct docker_agentless *p)
+static void frames_flush(struct docker_agentless *p)
 {
     while (p->out.len) {
         ssize_t n = send(p->fd, p->out.data, p->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n <= 0)
-            break; /* the host has gone, or reads later: the watch tells */
+            break; /* the host is gone, or reads later: the watch tells */
         buf_consume(&p->out, (size_t)n);
     }
     watch_set(p->watch, p->out.len ? LOOP_READ | LOOP_WRITE : LOOP_READ);
@@ -74,8 +80,8 @@ static void send_frame(struct docker_agentless *p, struct proto_writer *w, uint3
 {
     int n = proto_frame_end(w, stream, type, 0);
     if (n > 0)
-        (void)buf_add(&p->out, (const char *)w->data, (size_t)n); /* credit bounds it far below its maximum */
-    flush(p);
+        (void)buf_add(&p->out, (const char *)w->data, (size_t)n); /* credit bounds it far below its limit */
+    frames_flush(p);
 }
 
 static void send_empty(struct docker_agentless *p, uint32_t stream, uint16_t type)
@@ -116,7 +122,7 @@ static void send_handshake(struct docker_agentless *p)
 
 /* --- a command --- */
 
-static struct run *find(struct docker_agentless *p, uint32_t stream)
+static struct run *run_find(struct docker_agentless *p, uint32_t stream)
 {
     struct run *r = p->runs;
     while (r && r->stream != stream)
@@ -139,8 +145,8 @@ static void run_free(struct run *r)
     free(r);
 }
 
-static struct docker_call *ask(struct docker_agentless *p, const char *method, const char *path, const json_t *body,
-                               docker_call_fn *fn, void *arg)
+static struct docker_call *engine_call(struct docker_agentless *p, const char *method, const char *path,
+                                       const json_t *body, docker_call_fn *fn, void *arg)
 {
     struct docker_call_request req = { .method = method, .path = path, .body = body, .what = "run a command" };
     return docker_call_start(p->calls, &req, fn, arg);
@@ -162,21 +168,22 @@ static void send_exit(struct run *r, uint32_t code)
 
 static void ask_code(struct run *r);
 
-static void on_again(void *arg)
+static void run_on_again(void *arg)
 {
     struct run *r = arg;
     r->again = timer_free(r->again);
     ask_code(r);
 }
 
-static void on_code(void *arg, json_t *body, const struct err *err)
+static void run_on_code(void *arg, json_t *body, const struct err *err)
 {
     struct run *r = arg;
     r->call = NULL;
     if (docker_call_is_over(err))
         run_free(r);
     else if (!err && json_get_bool(body, "Running", false) && r->n_asked++ < ASK_MAX)
-        r->again = timer_new(r->p->calls->loop, ASK_MS, 0, on_again, r); /* its output ends a moment before it does */
+        r->again = timer_new(r->p->calls->loop, ASK_MS, 0, run_on_again,
+                             r); /* its output ends slightly before the exec does */
     else if (err) {
         send_error(r->p, r->stream, EIO, err->msg);
         run_free(r);
@@ -188,7 +195,7 @@ static void on_code(void *arg, json_t *body, const struct err *err)
 static void ask_code(struct run *r)
 {
     CLEANUP(free_p) char *path = xasprintf("/exec/%s/json", r->exec_id);
-    r->call = ask(r->p, "GET", path, NULL, on_code, r);
+    r->call = engine_call(r->p, "GET", path, NULL, run_on_code, r);
 }
 
 static void send_output(struct run *r, const struct docker_mux_piece *piece)
@@ -205,22 +212,22 @@ static void send_output(struct run *r, const struct docker_mux_piece *piece)
 
 static void signal_run(struct run *r, uint32_t signo);
 
-static void give_up(struct run *r, const char *why)
+static void run_give_up(struct run *r, const char *why)
 {
     signal_run(r, SIGKILL);
     send_error(r->p, r->stream, EIO, why);
     run_free(r);
 }
 
-/* As much as the host has room for; a call that brings more waits. */
-static void pump(struct run *r)
+/* Sends as much as the host's credit allows; the engine's connection is held for the rest. */
+static void run_pump(struct run *r)
 {
     struct docker_mux_piece piece;
     int n;
     while ((n = docker_mux_next(&r->blocks, r->credit < PIECE_MAX ? r->credit : PIECE_MAX, &piece)) > 0)
         send_output(r, &piece);
     if (n < 0) {
-        give_up(r, "the engine's response to an exec does not match its API");
+        run_give_up(r, "the engine's response to an exec does not match its API");
         return;
     }
     if (r->call && !r->is_output_done)
@@ -234,9 +241,9 @@ static void on_bytes(void *arg, const char *data, size_t len)
 {
     struct run *r = arg;
     if (docker_mux_add(&r->blocks, data, len) < 0)
-        give_up(r, "the engine does not stop sending an exec's output");
+        run_give_up(r, "the engine does not stop sending an exec's output");
     else
-        pump(r);
+        run_pump(r);
 }
 
 static void on_output_done(void *arg, json_t *body, const struct err *err)
@@ -251,7 +258,7 @@ static void on_output_done(void *arg, json_t *body, const struct err *err)
         send_error(r->p, r->stream, err->code == ERR_INVALID ? ENOENT : EIO, err->msg);
         run_free(r);
     } else {
-        pump(r);
+        run_pump(r);
     }
 }
 
@@ -271,17 +278,17 @@ static void on_exec_made(void *arg, json_t *body, const struct err *err)
     struct docker_call_request req = {
         .method = "POST", .path = path, .body = how, .what = "run a command", .timeout_ms = -1, .on_bytes = on_bytes
     };
-    send_number(r->p, r->stream, PROTO_EXEC_STARTED, 1); /* the engine knows no number inside */
+    send_number(r->p, r->stream, PROTO_EXEC_STARTED, 1); /* the engine does not report the pid inside */
     r->call = docker_call_start(r->p->calls, &req, on_output_done, r);
 }
 
-/* --- the end of a command from outside --- */
+/* --- killing a command --- */
 
 static void on_killer_started(void *arg, json_t *body, const struct err *err)
 {
     (void)arg;
     (void)body;
-    (void)err; /* an image without a shell: what is left ends with its container */
+    (void)err; /* an image without a shell: the processes end with the container */
 }
 
 static void on_killer_made(void *arg, json_t *body, const struct err *err)
@@ -308,10 +315,10 @@ static void signal_run(struct run *r, uint32_t signo)
     (void)docker_call_start(r->p->calls, &req, on_killer_made, r->p->calls);
 }
 
-static void on_deadline(void *arg)
+static void run_on_deadline(void *arg)
 {
     struct run *r = arg;
-    if (r->is_late) { /* nothing in the image could end it */
+    if (r->is_late) { /* nothing in the image could kill it */
         send_exit(r, EXIT_KILLED);
         return;
     }
@@ -338,13 +345,14 @@ static void start_run(struct docker_agentless *p, uint32_t stream, const char *d
     struct proto_reader in;
     proto_reader_init(&in, data, len);
     uint32_t flags = proto_get_u32(&in);
-    (void)proto_get_u32(&in); /* size of a terminal */
+    (void)proto_get_u32(&in); /* terminal size, unused */
     uint32_t timeout_ms = proto_get_u32(&in);
     const char *cwd = proto_get_str(&in, PROTO_PATH_MAX), *user = proto_get_str(&in, PROTO_PATH_MAX);
     (void)proto_get_str(&in, PROTO_TAG_MAX);
     JSON_OWNED argv = get_strs(&in);
     JSON_OWNED env = get_strs(&in);
-    if (proto_reader_end(&in) < 0 || find(p, stream) || flags & (PROTO_WITH_STDIN | PROTO_WITH_PTY | PROTO_WITH_LOG)) {
+    if (proto_reader_end(&in) < 0 || run_find(p, stream) ||
+        flags & (PROTO_WITH_STDIN | PROTO_WITH_PTY | PROTO_WITH_LOG)) {
         send_error(p, stream, ENOSYS, why_not);
         return;
     }
@@ -358,27 +366,27 @@ static void start_run(struct docker_agentless *p, uint32_t stream, const char *d
     CLEANUP(free_p) char *mark = xasprintf(MARK "=%s", r->mark);
     (void)json_array_append_new(env, json_string(mark));
     if (timeout_ms)
-        r->deadline = timer_new(p->calls->loop, timeout_ms, 0, on_deadline, r);
+        r->deadline = timer_new(p->calls->loop, timeout_ms, 0, run_on_deadline, r);
     CLEANUP(free_p) char *path = xasprintf("/containers/%s/exec", p->container);
     JSON_OWNED body = json_pack("{s:b, s:b, s:b, s:O, s:O, s:s, s:s}", "AttachStdout", 1, "AttachStderr", 1, "Tty", 0,
                                 "Cmd", argv, "Env", env, "WorkingDir", *cwd ? cwd : "/", "User", r->user);
-    r->call = ask(p, "POST", path, body, on_exec_made, r);
+    r->call = engine_call(p, "POST", path, body, on_exec_made, r);
 }
 
-static void take(struct docker_agentless *p, const struct proto_header *h, const char *data, size_t len)
+static void frame_take(struct docker_agentless *p, const struct proto_header *h, const char *data, size_t len)
 {
-    struct run *r = find(p, h->stream);
+    struct run *r = run_find(p, h->stream);
     struct proto_reader in;
     proto_reader_init(&in, data, len);
     if (h->type == PROTO_EXEC_START)
         start_run(p, h->stream, data, len);
     else if (h->type == PROTO_PING || h->type == PROTO_HOSTNAME || h->type == PROTO_RESEED)
-        send_empty(p, h->stream, PROTO_DONE); /* an engine keeps clock and seeds itself */
+        send_empty(p, h->stream, PROTO_DONE); /* the engine's host keeps clock and entropy */
     else if (proto_is_request(h->type))
         send_error(p, h->stream, ENOSYS, why_not);
     else if (r && h->type == PROTO_CREDIT) {
         r->credit += proto_get_u32(&in);
-        pump(r);
+        run_pump(r);
     } else if (r && h->type == PROTO_EXEC_SIGNAL) {
         signal_run(r, proto_get_u32(&in));
     } else if (r && h->type == PROTO_DROP) {
@@ -387,7 +395,7 @@ static void take(struct docker_agentless *p, const struct proto_header *h, const
     }
 }
 
-/* All whole frames. The other end is ours: what breaks the rules is a mistake, and ends it. */
+/* Takes all complete frames. The other end is our own code: a violation is a bug and ends the link. */
 static int take_frames(struct docker_agentless *p)
 {
     struct proto_header h;
@@ -401,7 +409,7 @@ static int take_frames(struct docker_agentless *p)
         buf_consume(&p->in, PROTO_HEADER + h.length);
         if (h.flags & PROTO_MORE)
             continue;
-        take(p, &h, buf_text(&p->request), p->request.len);
+        frame_take(p, &h, buf_text(&p->request), p->request.len);
         buf_clear(&p->request);
     }
     return 0;
@@ -412,20 +420,21 @@ static void on_io(void *arg, int events)
     struct docker_agentless *p = arg;
     char piece[65536];
     ssize_t n = events & LOOP_READ ? recv(p->fd, piece, sizeof(piece), MSG_DONTWAIT) : -1;
-    flush(p);
+    frames_flush(p);
     if (n > 0 && buf_add(&p->in, piece, (size_t)n) == 0 && take_frames(p) == 0)
         return;
     if (events & LOOP_READ && !(n < 0 && errno == EAGAIN))
-        watch_set(p->watch, 0); /* the host has left; its box is freed next */
+        watch_set(p->watch, 0); /* the host has closed it; the box is freed next */
 }
 
-static void on_end(void *arg, json_t *body, const struct err *err)
+static void container_on_end(void *arg, json_t *body, const struct err *err)
 {
     struct docker_agentless *p = arg;
     (void)body;
     p->end = NULL;
     if (!docker_call_is_over(err))
-        (void)shutdown(p->fd, SHUT_RDWR); /* as the end of an agent would look. An engine that is away comes with it */
+        (void)shutdown(p->fd,
+                       SHUT_RDWR); /* looks like the end of an agent. An engine that is unreachable ends it as well */
 }
 
 int docker_agentless_new(struct docker_call_set *calls, const char *container, struct docker_agentless **ret,
@@ -451,7 +460,7 @@ int docker_agentless_new(struct docker_call_set *calls, const char *container, s
     }
     CLEANUP(free_p) char *path = xasprintf("/containers/%s/wait?condition=not-running", p->container);
     struct docker_call_request req = { .method = "POST", .path = path, .what = "watch a container", .timeout_ms = -1 };
-    p->end = docker_call_start(calls, &req, on_end, p);
+    p->end = docker_call_start(calls, &req, container_on_end, p);
     *ret = p;
     *ret_fd = pair[1];
     send_handshake(p);

@@ -17,7 +17,7 @@ struct docker_call {
     struct docker_call *next;
     struct docker_call_set *set;
     struct http_client *http;
-    struct timer *late; /* to tell of a call that could not even begin */
+    struct timer *late; /* reports a call that could not be started */
     char *what;
     struct buf body;
     bool is_lines;
@@ -36,7 +36,7 @@ void docker_call_escape(struct buf *out, const char *text)
 
 /* --- one call --- */
 
-static void leave(struct docker_call *c)
+static void call_unlink(struct docker_call *c)
 {
     struct docker_call **at = &c->set->first;
     while (*at != c)
@@ -48,11 +48,11 @@ static void leave(struct docker_call *c)
     free(c);
 }
 
-static void finish(struct docker_call *c, json_t *body, const struct err *err)
+static void call_finish(struct docker_call *c, json_t *body, const struct err *err)
 {
     docker_call_fn *fn = c->fn;
     void *arg = c->arg;
-    leave(c);
+    call_unlink(c);
     fn(arg, body, err);
 }
 
@@ -72,7 +72,7 @@ static void give_lines(struct docker_call *c)
     buf_consume(&c->body, done);
 }
 
-static void on_data(void *arg, struct http_client *http, const char *data, size_t len)
+static void call_on_data(void *arg, struct http_client *http, const char *data, size_t len)
 {
     struct docker_call *c = arg;
     bool is_good = http_client_status(http) < 300;
@@ -81,7 +81,7 @@ static void on_data(void *arg, struct http_client *http, const char *data, size_
         return;
     }
     if (c->is_lines && is_good && c->body.len + len > LINE_MAX_BYTES)
-        buf_clear(&c->body); /* no line of progress is that long: what it says is lost, not the pull */
+        buf_clear(&c->body); /* no line of progress is that long: drop the line, not the pull */
     if (buf_add(&c->body, data, len) < 0)
         (void)err_set(&c->early, ERR_UPSTREAM, 0, "%s: the engine's response is larger than %u bytes", c->what,
                       DOCKER_CALL_BODY_MAX);
@@ -89,7 +89,7 @@ static void on_data(void *arg, struct http_client *http, const char *data, size_
         give_lines(c);
 }
 
-static void on_done(void *arg, struct http_client *http, const struct err *err)
+static void call_on_done(void *arg, struct http_client *http, const struct err *err)
 {
     struct docker_call *c = arg;
     struct err why = c->early;
@@ -103,22 +103,22 @@ static void on_done(void *arg, struct http_client *http, const struct err *err)
     else if (why.code == ERR_NONE && c->body.len && !c->is_lines && status != 304 &&
              json_read(c->body.data, c->body.len, &body, &why) < 0)
         (void)err_set(&why, ERR_UPSTREAM, 0, "%s: the engine's response is not JSON", c->what);
-    finish(c, body, why.code ? &why : NULL);
+    call_finish(c, body, why.code ? &why : NULL);
 }
 
-static void on_late(void *arg)
+static void call_on_late(void *arg)
 {
     struct docker_call *c = arg;
-    struct err err = ERR_INIT; /* bad files for TLS, no descriptors left: whoever asked cannot help it */
+    struct err err = ERR_INIT; /* bad TLS files, no descriptors left: reported on the loop like any other failure */
     (void)err_set(&err, ERR_CAPACITY, c->early.sys, "%s: the Docker engine at %.80s cannot be called: %.200s", c->what,
                   c->set->host->name, c->early.msg);
-    finish(c, NULL, &err);
+    call_finish(c, NULL, &err);
 }
 
 struct docker_call *docker_call_start(struct docker_call_set *set, const struct docker_call_request *req,
                                       docker_call_fn *fn, void *arg)
 {
-    static const struct http_client_events events = { .on_data = on_data, .on_done = on_done };
+    static const struct http_client_events events = { .on_data = call_on_data, .on_done = call_on_done };
     static const char *const json_type[] = { "Content-Type: application/json", NULL };
     const struct docker_host *h = set->host;
     struct docker_call *c = xzalloc(sizeof(*c));
@@ -141,7 +141,7 @@ struct docker_call *docker_call_start(struct docker_call_set *set, const struct 
                                       .body_max = req->on_line || req->on_bytes ? 0 : DOCKER_CALL_BODY_MAX,
                                       .trust = &h->trust };
     if (http_client_start(set->loop, &hr, &events, c, &c->http, &c->early) < 0)
-        c->late = timer_new(set->loop, 0, 0, on_late, c);
+        c->late = timer_new(set->loop, 0, 0, call_on_late, c);
     return c;
 }
 
@@ -154,7 +154,7 @@ void docker_call_hold(struct docker_call *c, bool is_held)
 void docker_call_cancel(struct docker_call *c)
 {
     http_client_free(c->http);
-    leave(c);
+    call_unlink(c);
 }
 
 static void on_nobody(void *arg, json_t *body, const struct err *err)
@@ -182,6 +182,6 @@ void docker_call_end_all(struct docker_call_set *set)
     while (set->first) {
         struct docker_call *c = set->first;
         c->http = http_client_free(c->http);
-        finish(c, NULL, &err);
+        call_finish(c, NULL, &err);
     }
 }

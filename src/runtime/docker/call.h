@@ -1,5 +1,5 @@
-/* One call to the engine: JSON in, JSON out. Untrusted: all that comes back (sizes are capped, JSON is read strictly).
- * May include: base/, loop/, http/. */
+/* One call to the engine: JSON request, JSON response. Untrusted: all that is received (sizes are bounded, JSON is
+ * parsed strictly). May include: base/, loop/, http/. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -12,17 +12,17 @@
 #define DOCKER_CALL_VERSION  "/v1.41"
 
 struct docker_call;
-/* All calls under way, so that they can be ended together. */
+/* All calls under way, so that they can be cancelled together. */
 struct docker_call_set {
     struct loop *loop;
     const struct docker_host *host;
     struct docker_call *first;
 };
 
-/* status 2xx and 304, body NULL when there is none: err NULL. Anything else: err, as docker_messages_error() says.
- * Once, never from inside docker_call_start(). */
+/* err NULL: status 2xx or 304, body NULL when there is none. Anything else: err, as docker_messages_error() sets it.
+ * Called once, never from inside docker_call_start(). */
 typedef void docker_call_fn(void *arg, json_t *body, const struct err *err);
-/* Each complete line of the answer, as it comes, without its end (progress of a pull). */
+/* Each complete line of the response as it arrives, without its newline (progress of a pull). */
 typedef void docker_call_line_fn(void *arg, const char *line, size_t len);
 
 struct docker_call_request {
@@ -31,18 +31,18 @@ struct docker_call_request {
     const char *what;              /* for messages: "create container sbx_…" */
     int64_t timeout_ms;            /* 0: 60 s; less than 0: none */
     docker_call_line_fn *on_line;  /* then fn's body is NULL */
-    docker_call_line_fn *on_bytes; /* the answer as it comes, instead; fn's body is NULL, too */
+    docker_call_line_fn *on_bytes; /* the raw response as it arrives; fn's body is NULL then */
 };
 struct docker_call *docker_call_start(struct docker_call_set *set, const struct docker_call_request *req,
                                       docker_call_fn *fn, void *arg);
 void docker_call_cancel(struct docker_call *c);             /* fn is not called */
 void docker_call_hold(struct docker_call *c, bool is_held); /* stop and resume reading the answer */
-/* The call goes on, but nobody waits for its answer any more: fn is not called. Returns NULL. */
+/* The call continues, but nobody waits for its response: fn is not called. Returns NULL. */
 struct docker_call *docker_call_let_go(struct docker_call *c);
-/* Ends every call; their functions are told so, to free what is theirs. They call nobody above the driver then: whoever
- * asked may be gone. */
+/* Cancels every call; their functions get an error and free their arguments. They must not call anyone above the
+ * driver, who may be gone. */
 void docker_call_end_all(struct docker_call_set *set);
 bool docker_call_is_over(const struct err *err);
 
-/* Appends text with everything escaped that a query does not take as it is. */
+/* Appends text with percent-encoding for a query. */
 void docker_call_escape(struct buf *out, const char *text);

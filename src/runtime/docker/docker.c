@@ -1,11 +1,14 @@
-/* Theory of operation. A box is a container named iii-sbx-ID whose first process is our agent; the agent calls us (see
- * agent_socket.h), and from then on exec, files and terminals never touch the engine. Labels on the container name the
- * box and the data folder, so that what a crash left half-made is found again: a sweep (removal.c) removes every
- * labelled container that no box of ours names. The same sweep is what is left to do when the engine could not be
- * reached for a removal: it is tried again until the engine answers.
+/* Theory of operation. A box is a container named iii-sbx-ID whose first process is our agent. The agent connects to us
+ * (agent_socket.h); from then on exec, files and terminals never involve the engine. Labels on the container name the
+ * box and the data folder, so a container that a crash left is found again: a sweep (removal.c) removes every labelled
+ * container that no box names. When the engine cannot be reached for a removal, the sweep is repeated until it answers.
  *
- * Adoption needs no engine: the socket is put where it was and the agent, if it lives, calls within a moment. The
- * engine is only asked so that the dead are known at once and the paused are woken for the call. */
+ * A `struct making` is a box that is being created or adopted. It calls its caller once, with the box or an error, and
+ * frees itself. A failed create removes its container; a failed adoption leaves it to the sweep. An image that cannot
+ * run the agent gets a second container without it (agentless.h).
+ *
+ * Adoption needs no engine: the socket is made again where it was, and a living agent connects within a moment. The
+ * engine is asked only to find dead containers at once and to unpause paused ones. */
 #include "runtime/docker/docker.h"
 
 #include <errno.h>
@@ -18,7 +21,7 @@
 #include "base/log.h"
 #include "runtime/docker/docker_core.h"
 
-#define CALL_MS   20000 /* from a started container to its agent's call */
+#define CALL_MS   20000 /* from a started container to its agent's connection */
 #define ADOPT_MS  10000
 #define TICK_MS   1000
 #define INFO_MS   10000
@@ -26,16 +29,16 @@
 #define WHY_NO_LIMIT \
     "the engine has no control group for it; one without root needs control groups of version 2 that are delegated"
 
-/* A box on its way: created, or found again. */
+/* A box that is being created or adopted. */
 struct making {
     struct box *box;
     struct docker_agent_socket_wait *wait;
     struct timer *deadline;
     struct docker_call *call;
-    json_t *body; /* of the create, for a second one */
+    json_t *body; /* of the create request, for a second container */
     box_ready_fn *fn;
     void *arg;
-    bool is_adoption; /* then the container is left alone when it fails: the sweep decides */
+    bool is_adoption; /* on failure the container is left to the sweep */
     int fd;
 };
 
@@ -83,7 +86,7 @@ static void docker_forget(struct box *box)
     box_free(box);
 }
 
-/* --- a box on its way --- */
+/* --- creating a box --- */
 
 static void making_free(struct making *m)
 {
@@ -95,14 +98,14 @@ static void making_free(struct making *m)
     free(m);
 }
 
-/* It was asked, and may be at it all the same. */
+/* The engine got the request and may still be working on it. */
 static bool is_unanswered(const struct err *err)
 {
     bool is_away = err->sys == ECONNREFUSED || err->sys == ENOENT;
     return !is_away && (err->code == ERR_CAPACITY || err->code == ERR_TIMEOUT);
 }
 
-static void fail(struct making *m, const struct err *err)
+static void making_fail(struct making *m, const struct err *err)
 {
     struct err why = *err;
     box_ready_fn *fn = m->fn;
@@ -112,9 +115,9 @@ static void fail(struct making *m, const struct err *err)
     if (!m->is_adoption && !*m->box->container && is_unanswered(err))
         docker_removal_doubt(m->box->d, m->box->id);
     if (m->is_adoption && docker_call_is_over(err))
-        docker_forget(m->box); /* it may well live */
+        docker_forget(m->box); /* it may still run */
     else if (m->is_adoption || docker_call_is_over(err))
-        box_free(m->box); /* a sweep takes what there is of it */
+        box_free(m->box); /* a sweep removes what there is of it */
     else
         docker_destroy(m->box, NULL, NULL);
     making_free(m);
@@ -122,14 +125,14 @@ static void fail(struct making *m, const struct err *err)
         fn(arg, NULL, NO_FD, &why);
 }
 
-static void succeed(struct making *m)
+static void making_succeed(struct making *m)
 {
     struct box *box = m->box;
     box_ready_fn *fn = m->fn;
     void *arg = m->arg;
     int fd = m->fd;
     if (m->call && !m->is_adoption)
-        m->call = docker_call_let_go(m->call); /* the engine says later that it has started what has called already */
+        m->call = docker_call_let_go(m->call); /* the agent has connected before the engine reports the start */
     making_free(m);
     fn(arg, box, fd, NULL);
 }
@@ -140,32 +143,32 @@ static void on_paused_again(void *arg, json_t *body, const struct err *err)
     (void)body;
     m->call = NULL;
     if (err)
-        fail(m, err);
+        making_fail(m, err);
     else
-        succeed(m);
+        making_succeed(m);
 }
 
-static void step(struct making *m)
+static void making_step(struct making *m)
 {
     if (m->fd < 0)
         return;
     m->deadline = timer_free(m->deadline);
     if (!m->box->is_paused)
-        succeed(m);
+        making_succeed(m);
     else if (!m->call)
         m->call = call_box(m->box, "POST", "/pause", NULL, on_paused_again, m);
 }
 
-static void on_agent(void *arg, const struct docker_agent_socket_caller *caller)
+static void making_on_agent(void *arg, const struct docker_agent_socket_caller *caller)
 {
     struct making *m = arg;
     m->fd = caller->fd;
     m->box->agent = (struct docker_agent_socket_caller){ .fd = NO_FD, .pid = caller->pid, .since = caller->since };
     m->wait = docker_agent_socket_close(m->wait);
-    step(m);
+    making_step(m);
 }
 
-/* --- one without an agent --- */
+/* --- a box without an agent --- */
 
 static void on_seen(void *arg, json_t *body, const struct err *err)
 {
@@ -179,14 +182,14 @@ static void on_seen(void *arg, json_t *body, const struct err *err)
     if (!err && why.code == ERR_NONE)
         (void)docker_agentless_new(&m->box->d->calls, m->box->container, &m->box->proxy, &m->fd, &why);
     if (err || why.code != ERR_NONE) {
-        fail(m, err ? err : &why);
+        making_fail(m, err ? err : &why);
         return;
     }
     m->box->agent.pid = (pid_t)json_get_int(state, "Pid", 0);
-    succeed(m);
+    making_succeed(m);
 }
 
-static void make(struct making *m);
+static void container_make(struct making *m);
 
 static void on_cleared(void *arg, json_t *body, const struct err *err)
 {
@@ -194,14 +197,14 @@ static void on_cleared(void *arg, json_t *body, const struct err *err)
     (void)body;
     m->call = NULL;
     if (err && err->code != ERR_NOT_FOUND) {
-        fail(m, err);
+        making_fail(m, err);
         return;
     }
     m->box->container[0] = '\0';
-    make(m);
+    container_make(m);
 }
 
-/* The container is made anew without our folder, with a first process that only stays. */
+/* Creates the container again without our folder, with a first process that only sleeps. */
 static void fall_back(struct making *m, const char *why)
 {
     struct box *box = m->box;
@@ -217,7 +220,7 @@ static void fall_back(struct making *m, const char *why)
     m->call = docker_call_start(&box->d->calls, &req, on_cleared, m);
 }
 
-/* What the engine says when the agent cannot be there, or cannot be run: it names one or the other. */
+/* Whether the engine's error names the agent or our folder: the agent cannot be mounted or executed. */
 static bool is_agents_fault(const struct making *m, const struct err *err)
 {
     if (!err || *m->box->no_agent || !m->body)
@@ -227,7 +230,7 @@ static bool is_agents_fault(const struct making *m, const struct err *err)
            strstr(err->msg, folder);
 }
 
-static void on_deadline(void *arg)
+static void making_on_deadline(void *arg)
 {
     struct making *m = arg;
     struct err err = ERR_INIT;
@@ -237,10 +240,10 @@ static void on_deadline(void *arg)
     }
     (void)err_set(&err, ERR_GONE, 0, "container %.12s runs, but its agent has not connected within %d s",
                   m->box->container, ADOPT_MS / 1000);
-    fail(m, &err);
+    making_fail(m, &err);
 }
 
-static void on_started(void *arg, json_t *body, const struct err *err)
+static void container_on_started(void *arg, json_t *body, const struct err *err)
 {
     struct making *m = arg;
     (void)body;
@@ -248,14 +251,14 @@ static void on_started(void *arg, json_t *body, const struct err *err)
     if (is_agents_fault(m, err))
         fall_back(m, "the container cannot run the agent");
     else if (err)
-        fail(m, err);
+        making_fail(m, err);
     else if (*m->box->no_agent)
         m->call = call_box(m->box, "GET", "/json", NULL, on_seen, m);
     else
         timer_set(m->deadline, CALL_MS, 0);
 }
 
-static void on_made(void *arg, json_t *body, const struct err *err)
+static void container_on_made(void *arg, json_t *body, const struct err *err)
 {
     struct making *m = arg;
     struct err why = ERR_INIT;
@@ -265,25 +268,25 @@ static void on_made(void *arg, json_t *body, const struct err *err)
         return;
     }
     if (err || docker_messages_id(body, "Id", m->box->container, &why) < 0) {
-        fail(m, err ? err : &why);
+        making_fail(m, err ? err : &why);
         return;
     }
-    m->call = call_box(m->box, "POST", "/start", NULL, on_started, m);
+    m->call = call_box(m->box, "POST", "/start", NULL, container_on_started, m);
 }
 
-static void make(struct making *m)
+static void container_make(struct making *m)
 {
     CLEANUP(free_p) char *path = xasprintf("/containers/create?name=iii-sbx-%s", m->box->id);
     CLEANUP(free_p) char *what = xasprintf("create sandbox %s", m->box->id);
     struct docker_call_request req = { .method = "POST", .path = path, .body = m->body, .what = what };
-    m->call = docker_call_start(&m->box->d->calls, &req, on_made, m);
+    m->call = docker_call_start(&m->box->d->calls, &req, container_on_made, m);
 }
 
-static struct making *begin(struct box *box, box_ready_fn *fn, void *arg)
+static struct making *making_new(struct box *box, box_ready_fn *fn, void *arg)
 {
     struct making *m = xzalloc(sizeof(*m));
     *m = (struct making){ .box = box, .fn = fn, .arg = arg, .fd = NO_FD };
-    m->deadline = timer_new(box->d->base.loop, -1, 0, on_deadline, m);
+    m->deadline = timer_new(box->d->base.loop, -1, 0, making_on_deadline, m);
     return m;
 }
 
@@ -292,14 +295,14 @@ static void docker_create(struct runtime *rt, const struct box_plan *plan, box_r
     struct docker *d = docker_of(rt);
     struct err err = ERR_INIT;
     const char *image = plan->n_layers == 1 ? plan->layers[0] : "";
-    struct making *m = begin(box_new(d, plan->id), fn, arg);
+    struct making *m = making_new(box_new(d, plan->id), fn, arg);
     int r = strncmp(image, "docker:", 7) != 0
                 ? err_set(&err, ERR_INVALID, 0, "the docker backend runs images of its engine")
-                : docker_agent_socket_open(d->agent_socket, plan->id, NULL, on_agent, m, &m->wait, &err);
+                : docker_agent_socket_open(d->agent_socket, plan->id, NULL, making_on_agent, m, &m->wait, &err);
     if (r < 0) {
-        m->is_adoption = true; /* there is no container to remove */
+        m->is_adoption = true; /* no container exists that could be removed */
         docker_agent_socket_remove(d->agent_socket, plan->id);
-        fail(m, &err);
+        making_fail(m, &err);
         return;
     }
     CLEANUP(free_p) char *folder = docker_agent_socket_folder(d->agent_socket, plan->id);
@@ -309,10 +312,10 @@ static void docker_create(struct runtime *rt, const struct box_plan *plan, box_r
                                        .tag = docker_agent_socket_tag(d->agent_socket),
                                        .runtime = d->runtime };
     m->body = docker_messages_container(&box);
-    make(m);
+    container_make(m);
 }
 
-/* --- one that was there before us --- */
+/* --- adopting a box of an earlier server --- */
 
 static void on_woken(void *arg, json_t *body, const struct err *err)
 {
@@ -320,9 +323,9 @@ static void on_woken(void *arg, json_t *body, const struct err *err)
     (void)body;
     m->call = NULL;
     if (err)
-        fail(m, err);
+        making_fail(m, err);
     else
-        step(m);
+        making_step(m);
 }
 
 static void on_inspected(void *arg, json_t *body, const struct err *err)
@@ -332,29 +335,29 @@ static void on_inspected(void *arg, json_t *body, const struct err *err)
     const json_t *state = json_get(body, "State");
     m->call = NULL;
     if (err && err->code != ERR_NOT_FOUND && !docker_call_is_over(err)) {
-        step(m); /* the engine is away: the agent may still call */
+        making_step(m); /* the engine is unreachable: the agent may still connect */
         return;
     }
     if (err && docker_call_is_over(err)) {
-        fail(m, err);
+        making_fail(m, err);
         return;
     }
     if (err || !json_get_bool(state, "Running", false)) {
         (void)err_set(&why, ERR_GONE, 0, "its container %.12s has exited", m->box->container);
-        fail(m, &why);
+        making_fail(m, &why);
         return;
     }
     if (json_get_bool(state, "Paused", false) && m->fd < 0)
         m->call = call_box(m->box, "POST", "/unpause", NULL, on_woken, m);
     else
-        step(m);
+        making_step(m);
 }
 
 static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn *fn, void *arg)
 {
     struct docker *d = docker_of(rt);
     struct err err = ERR_INIT;
-    struct making *m = begin(box_new(d, json_get_str(record, "id", "")), fn, arg);
+    struct making *m = making_new(box_new(d, json_get_str(record, "id", "")), fn, arg);
     struct docker_agent_socket_caller only = { .fd = NO_FD,
                                                .pid = (pid_t)json_get_int(record, "pid", 0),
                                                .since = (uint64_t)json_get_int(record, "since", 0) };
@@ -363,9 +366,9 @@ static void docker_adopt(struct runtime *rt, const json_t *record, box_ready_fn 
     (void)snprintf(m->box->no_agent, sizeof(m->box->no_agent), "%s", json_get_str(record, "noAgent", ""));
     int r = docker_messages_id(record, "container", m->box->container, &err);
     if (r == 0 && !*m->box->no_agent)
-        r = docker_agent_socket_open(d->agent_socket, m->box->id, &only, on_agent, m, &m->wait, &err);
+        r = docker_agent_socket_open(d->agent_socket, m->box->id, &only, making_on_agent, m, &m->wait, &err);
     if (r < 0) {
-        fail(m, &err);
+        making_fail(m, &err);
         return;
     }
     if (!*m->box->no_agent)
@@ -388,7 +391,7 @@ static const char *docker_without_agent(const struct box *box)
     return *box->no_agent ? box->no_agent : NULL;
 }
 
-/* The end of a container is the end of its agent's call, which the link sees before the engine could say it. */
+/* The end of a container closes its agent's connection, which the link notices before the engine could report it. */
 static void docker_on_gone(struct box *box, loop_fn *fn, void *arg)
 {
     (void)box;
@@ -396,13 +399,13 @@ static void docker_on_gone(struct box *box, loop_fn *fn, void *arg)
     (void)arg;
 }
 
-/* --- what is done to a box --- */
+/* --- a running box --- */
 
 enum change { CHANGE_NONE, CHANGE_PAUSED, CHANGE_RUNNING };
 
 struct doing {
     struct docker *d;
-    char id[IDENT_MAX]; /* the box may go meanwhile */
+    char id[IDENT_MAX]; /* the box may be destroyed meanwhile */
     enum change change;
     box_done_fn *fn;
     void *arg;
@@ -419,7 +422,7 @@ static void on_did(void *arg, json_t *body, const struct err *err)
         a->fn(a->arg, err);
 }
 
-static void change(struct box *box, const char *action, enum change to, box_done_fn *fn, void *arg)
+static void container_change(struct box *box, const char *action, enum change to, box_done_fn *fn, void *arg)
 {
     struct doing *a = xzalloc(sizeof(*a));
     *a = (struct doing){ .d = box->d, .change = to, .fn = fn, .arg = arg };
@@ -427,7 +430,7 @@ static void change(struct box *box, const char *action, enum change to, box_done
     (void)call_box(box, "POST", action, NULL, on_did, a);
 }
 
-static void act(struct box *box, const char *action, const json_t *body, box_done_fn *fn, void *arg)
+static void container_act(struct box *box, const char *action, const json_t *body, box_done_fn *fn, void *arg)
 {
     struct doing *a = xzalloc(sizeof(*a));
     *a = (struct doing){ .d = box->d, .fn = fn, .arg = arg };
@@ -436,26 +439,26 @@ static void act(struct box *box, const char *action, const json_t *body, box_don
 
 static void docker_pause(struct box *box, box_done_fn *fn, void *arg)
 {
-    change(box, "/pause", CHANGE_PAUSED, fn, arg);
+    container_change(box, "/pause", CHANGE_PAUSED, fn, arg);
 }
 
 static void docker_resume(struct box *box, box_done_fn *fn, void *arg)
 {
-    change(box, "/unpause", CHANGE_RUNNING, fn, arg);
+    container_change(box, "/unpause", CHANGE_RUNNING, fn, arg);
 }
 
 static void docker_set_limits(struct box *box, uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max,
                               box_done_fn *fn, void *arg)
 {
     JSON_OWNED body = docker_messages_limits(memory_mb, cpu_milli, pids_max);
-    act(box, "/update", body, fn, arg);
+    container_act(box, "/update", body, fn, arg);
 }
 
-/* Its name in the engine. The hostname of a container cannot change; commands see the new one in HOSTNAME. */
+/* Renames it in the engine. The hostname of a container cannot change; commands get the new one in HOSTNAME. */
 static void docker_rename(struct box *box, const char *hostname, box_done_fn *fn, void *arg)
 {
     CLEANUP(free_p) char *action = xasprintf("/rename?name=iii-sbx-%s", hostname);
-    act(box, action, NULL, fn, arg);
+    container_act(box, action, NULL, fn, arg);
 }
 
 static int docker_stats(struct box *box, struct box_stats *ret, struct err *err)
@@ -463,11 +466,11 @@ static int docker_stats(struct box *box, struct box_stats *ret, struct err *err)
     return docker_stat_read(box, ret, err);
 }
 
-/* --- what the engine can do --- */
+/* --- what the engine supports --- */
 
 struct asking {
     struct docker *d;
-    box_done_fn *fn; /* of the sweep that comes after it, at the start */
+    box_done_fn *fn; /* of the first sweep, which follows */
     void *arg;
     bool is_start;
 };
@@ -507,16 +510,16 @@ static void ask_powers(struct docker *d, const struct asking *what)
     (void)docker_call_start(&d->calls, &req, on_info, a);
 }
 
-/* --- what nobody names --- */
+/* --- sweep --- */
 
 static void docker_sweep(struct runtime *rt, const char *const *kept_ids, size_t n, box_done_fn *fn, void *arg)
 {
-    (void)kept_ids; /* the boxes that were adopted */
+    (void)kept_ids; /* the adopted boxes are in d->boxes */
     (void)n;
     ask_powers(docker_of(rt), &(struct asking){ .is_start = true, .fn = fn, .arg = arg });
 }
 
-static void on_tick(void *arg)
+static void docker_on_tick(void *arg)
 {
     struct docker *d = arg;
     if (d->are_powers_due)
@@ -621,7 +624,7 @@ int docker_new(struct loop *l, const struct docker_options *opt, struct runtime 
         (void)docker_free(&d->base);
         return err_wrap(err, r, "docker backend");
     }
-    d->tick = timer_new(l, TICK_MS, TICK_MS, on_tick, d);
+    d->tick = timer_new(l, TICK_MS, TICK_MS, docker_on_tick, d);
     *ret = &d->base;
     return 0;
 }

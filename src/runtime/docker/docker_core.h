@@ -1,4 +1,4 @@
-/* Inside the driver: what its files share. */
+/* Shared by the files of the driver. */
 #pragma once
 #include <sys/types.h>
 
@@ -11,16 +11,16 @@
 
 #define DOCKER_WHY_MAX 200
 
-/* Containers that end, see removal.c. */
+/* Removal of containers, see removal.c. */
 struct docker_removal {
     struct ending *first; /* removals under way */
-    bool is_told;         /* the server has named its boxes: what else there is goes */
-    bool is_due;          /* a removal failed: a sweep is to try again */
+    bool is_told;         /* the server has adopted its boxes: all other containers may be removed */
+    bool is_due;          /* a removal failed: the next sweep tries again */
     bool is_sweeping;
-    bool is_last;     /* the server ends */
-    json_t *doubted;  /* id of a box that the engine may still be making -> whether its folder is to stay */
-    json_t *kept;     /* ids of boxes that go on without us */
-    int64_t since_ms; /* of the newest doubt */
+    bool is_last;     /* the server is shutting down */
+    json_t *doubted;  /* id of a box that the engine may still be creating -> whether its folder must stay */
+    json_t *kept;     /* ids of boxes that continue without us */
+    int64_t since_ms; /* time of the newest doubt */
     int64_t next_ms;  /* the next sweep */
     unsigned n_looks;
     struct timer *look;
@@ -32,17 +32,17 @@ struct docker {
     struct docker_call_set calls;
     struct docker_agent_socket *agent_socket;
     char *runtime;
-    struct box *boxes; /* made, being made or being adopted */
+    struct box *boxes; /* created, being created or being adopted */
     struct timer *tick;
     struct docker_removal end;
-    struct docker_messages_powers powers; /* as the engine said last; before that: all */
-    bool are_powers_due;                  /* it has been away: it may be another one */
+    struct docker_messages_powers powers; /* as the engine reported last; before that: all */
+    bool are_powers_due;                  /* it was unreachable: it may have been replaced */
     json_t *pins;                         /* owner -> image id, "docker:sha256:…" */
     json_t *captured;                     /* image ids of our own commits */
     bool is_collect_due, is_collecting;
     unsigned n_committing; /* images that nobody could pin yet */
     unsigned collect_tries;
-    json_t *nets;                     /* ids of networks that the engine has for us */
+    json_t *nets;                     /* ids of our networks in the engine */
     struct docker_net_job *net_first; /* one at a time */
 };
 
@@ -50,11 +50,11 @@ struct box {
     struct docker *d;
     struct box *next;
     char id[IDENT_MAX];
-    char container[DOCKER_MESSAGES_ID_MAX];  /* "" until the engine has said it */
-    struct docker_agent_socket_caller agent; /* its fd is not ours any more */
-    char no_agent[DOCKER_WHY_MAX];           /* why the engine's exec stands in for it; "" when there is one */
+    char container[DOCKER_MESSAGES_ID_MAX];  /* "" until the engine has reported it */
+    struct docker_agent_socket_caller agent; /* its fd has been handed over */
+    char no_agent[DOCKER_WHY_MAX];           /* why the engine's exec stands in for the agent; "" when there is one */
     struct docker_agentless *proxy;
-    bool is_paused; /* as we were asked; an engine that commits pauses for a moment by itself */
+    bool is_paused; /* as we were asked; an engine also pauses briefly while it commits */
 };
 
 static inline struct docker *docker_of(struct runtime *rt)
@@ -64,28 +64,28 @@ static inline struct docker *docker_of(struct runtime *rt)
 
 extern const struct runtime_images docker_image_ops;
 extern const struct runtime_saves docker_image_saves;
-void docker_image_collect_soon(struct docker *d); /* committed images that nobody pins */
+void docker_image_collect_soon(struct docker *d); /* removes committed images that nobody pins */
 void docker_image_collect(struct docker *d);
 
 void docker_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg);
 void docker_net_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg);
 void docker_net_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
 void docker_net_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg);
-void docker_net_sweep(struct docker *d);     /* removes those that nobody has asked for since the start */
+void docker_net_sweep(struct docker *d);     /* removes those that nobody has requested since the start */
 void docker_net_drop_jobs(struct docker *d); /* after docker_call_end_all() */
-void docker_net_leave(struct docker *d);     /* the last act: networks without members go; then the loop is stopped */
+void docker_net_leave(struct docker *d);     /* at shutdown: removes networks without members, then stops the loop */
 
 struct docker_removal_target {
     const char *id;        /* of the box */
-    const char *container; /* "" when the engine never said it */
+    const char *container; /* "" when the engine never reported it */
     bool is_paused;
 };
 void docker_removal_remove(struct docker *d, const struct docker_removal_target *target, box_done_fn *fn, void *arg);
-void docker_removal_keep(struct docker *d, const char *box_id);  /* it goes on without us */
-void docker_removal_doubt(struct docker *d, const char *box_id); /* the engine has not said whether it made it */
-/* Removes what no box names, now and for a while. After adoption. */
+void docker_removal_keep(struct docker *d, const char *box_id);  /* it continues without us */
+void docker_removal_doubt(struct docker *d, const char *box_id); /* the engine has not answered whether it created it */
+/* Removes what no box names, now and repeatedly for a while. After adoption. */
 void docker_removal_first_sweep(struct docker *d, box_done_fn *fn, void *arg);
 bool docker_removal_tick(struct docker *d); /* true: it has sweeps to do */
-void docker_removal_last(struct docker *d); /* the last act, after docker_call_end_all(). Blocks for a moment */
+void docker_removal_last(struct docker *d); /* at shutdown, after docker_call_end_all(). Blocks for a moment */
 
 int docker_stat_read(const struct box *box, struct box_stats *ret, struct err *err);

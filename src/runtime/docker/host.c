@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "http/url.h"
 
-static char *copy(const char *path)
+static char *string_copy(const char *path)
 {
     return path ? xstrdup(path) : NULL;
 }
@@ -30,9 +30,9 @@ int docker_host_parse(const char *host, bool is_tls, const struct docker_tls *tl
         docker_host_done(&h);
         return err_set(err, ERR_INVALID, 0, "DOCKER_HOST \"%.200s\" is neither unix:///PATH nor tcp://HOST:PORT", host);
     }
-    h.ca = copy(tls->ca);
-    h.cert = copy(tls->cert);
-    h.key = copy(tls->key);
+    h.ca = string_copy(tls->ca);
+    h.cert = string_copy(tls->cert);
+    h.key = string_copy(tls->key);
     h.trust = (struct tls_context_trust){ .ca_file = h.ca, .cert_file = h.cert, .key_file = h.key };
     *ret = h;
     return 0;

@@ -1,4 +1,4 @@
-/* Where the engine is, as DOCKER_HOST and its companions say. May include: base/, tls/, runtime/. */
+/* The engine's address, as DOCKER_HOST and related variables define it. May include: base/, tls/, runtime/. */
 #pragma once
 #include "base/err.h"
 #include "runtime/docker/docker.h"
@@ -9,7 +9,7 @@ struct docker_host {
     char *base_url;                 /* "http://…" or "https://…" without a path, or NULL */
     char *ca, *cert, *key;          /* files, or NULL */
     struct tls_context_trust trust; /* borrows them */
-    char *name;                     /* as the operator gave it, for messages */
+    char *name;                     /* as the operator set it, for messages */
 };
 int docker_host_parse(const char *host, bool is_tls, const struct docker_tls *tls, struct docker_host *ret,
                       struct err *err);

@@ -1,5 +1,12 @@
-/* Images of the engine. Those we commit carry the data folder's label and go when nobody pins them any more; pins are
- * kept in memory only, since whoever holds one is in the store and pins again at the next start, before the sweep. */
+/* Theory of operation. Images of the engine: look up, pull, commit, list, remove. Each operation is one struct that
+ * lives from its first call of the engine to its last answer and calls its caller once.
+ *
+ * Images that we commit carry the data folder's label and are removed when nobody pins them any more. Pins are kept in
+ * memory only: their holders are in the store and pin again at the next start, before the sweep. A removal that fails
+ * because a container still uses the image is tried COLLECT_TRIES times, then left to the next collection.
+ *
+ * Nothing is collected while a commit is under way, whose image has no pin yet. When the engine cannot be reached,
+ * the caller gets its error; a collection is repeated later. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +42,7 @@ static void on_image(void *arg, json_t *body, const struct err *err)
     docker_messages_image_done(&image);
 }
 
-/* A name in a path: its slashes are part of it. */
+/* Appends an image name to a path: its slashes are part of it. */
 static void add_name(struct buf *out, const char *name)
 {
     if (strncmp(name, "oci:", 4) == 0)
@@ -51,7 +58,7 @@ static void add_name(struct buf *out, const char *name)
     }
 }
 
-static void look_up(struct docker *d, const char *name, box_image_fn *fn, void *arg)
+static void image_look_up(struct docker *d, const char *name, box_image_fn *fn, void *arg)
 {
     CLEANUP(buf_done) struct buf path = BUF_INIT(QUERY_MAX);
     CLEANUP(free_p) char *what = xasprintf("image %.120s", name);
@@ -66,7 +73,7 @@ static void look_up(struct docker *d, const char *name, box_image_fn *fn, void *
 
 static void docker_resolve(struct runtime *rt, const char *name, box_image_fn *fn, void *arg)
 {
-    look_up(docker_of(rt), name, fn, arg);
+    image_look_up(docker_of(rt), name, fn, arg);
 }
 
 /* --- pull --- */
@@ -90,11 +97,11 @@ static void end_pull(struct box_pull *p, const struct err *err)
     timer_free(p->cancel);
     docker_messages_pull_done(&p->at);
     if (docker_call_is_over(&why))
-        ; /* nobody is there to be told */
+        ; /* nobody waits for it */
     else if (err)
         p->fn(p->arg, NULL, &why);
     else
-        look_up(p->d, p->name, p->fn, p->arg);
+        image_look_up(p->d, p->name, p->fn, p->arg);
     free(p->name);
     free(p);
 }
@@ -215,7 +222,7 @@ static void on_committed(void *arg, json_t *body, const struct err *err)
     (void)snprintf(c->id, sizeof(c->id), PREFIX "sha256:%s", hex);
     (void)json_object_set_new(c->d->captured, c->id, json_true());
     docker_pin(&c->d->base, c->id, c->owner);
-    look_up(c->d, c->id, on_measured, c);
+    image_look_up(c->d, c->id, on_measured, c);
 }
 
 static void docker_commit(struct box *box, const char *owner, box_image_fn *fn, void *arg)
@@ -228,7 +235,7 @@ static void docker_commit(struct box *box, const char *owner, box_image_fn *fn, 
                   box->container, is_snapshot ? "iii-sbx-snap" : "iii-sbx-clone", owner,
                   docker_agent_socket_tag(d->agent_socket));
     CLEANUP(free_p) char *what = xasprintf("capture sandbox %s", box->id);
-    JSON_OWNED nothing = json_object(); /* Podman takes no call without a body here */
+    JSON_OWNED nothing = json_object(); /* Podman rejects this call without a body */
     struct committing *c = xzalloc(sizeof(*c));
     *c = (struct committing){ .d = d, .fn = fn, .arg = arg };
     (void)snprintf(c->owner, sizeof(c->owner), "%s", owner);
@@ -239,7 +246,7 @@ static void docker_commit(struct box *box, const char *owner, box_image_fn *fn, 
     (void)docker_call_start(&d->calls, &req, on_committed, c);
 }
 
-/* --- images that nobody needs --- */
+/* --- collecting unpinned images --- */
 
 void docker_image_collect_soon(struct docker *d)
 {
@@ -280,7 +287,7 @@ static void on_images(void *arg, json_t *body, const struct err *err)
     json_t *row;
     if (err)
         c->has_more = true;
-    if (c->d->n_committing) { /* one of them may be an image that is about to be pinned */
+    if (c->d->n_committing) { /* one of them may be about to be pinned */
         docker_image_collect_soon(c->d);
         body = NULL;
     }
@@ -325,7 +332,7 @@ struct listing {
     void *arg;
 };
 
-static void on_list(void *arg, json_t *body, const struct err *err)
+static void image_on_list(void *arg, json_t *body, const struct err *err)
 {
     CLEANUP(free_p) struct listing *l = arg;
     if (!docker_call_is_over(err))
@@ -337,7 +344,7 @@ static void docker_list(struct runtime *rt, box_json_fn *fn, void *arg)
     struct listing *l = xzalloc(sizeof(*l));
     *l = (struct listing){ .fn = fn, .arg = arg };
     struct docker_call_request req = { .method = "GET", .path = "/images/json", .what = "list images" };
-    (void)docker_call_start(&docker_of(rt)->calls, &req, on_list, l);
+    (void)docker_call_start(&docker_of(rt)->calls, &req, image_on_list, l);
 }
 
 struct removal {
@@ -361,7 +368,7 @@ static void docker_remove(struct runtime *rt, const char *name, box_done_fn *fn,
     *r = (struct removal){ .fn = fn, .arg = arg };
     (void)buf_add_str(&path, "/images/");
     add_name(&path, name);
-    (void)buf_add_str(&path, "?force=1"); /* containers that use it go on; the name is gone */
+    (void)buf_add_str(&path, "?force=1"); /* containers that use it continue; only the name is removed */
     struct docker_call_request req = { .method = "DELETE", .path = buf_text(&path), .what = what };
     (void)docker_call_start(&docker_of(rt)->calls, &req, on_image_removed, r);
 }

@@ -1,3 +1,9 @@
+/* Theory of operation. Pure functions between our structs and the engine's JSON: bodies of requests, and strict parsers
+ * of responses. Nothing is kept and nothing is sent; call.c does that. A body belongs to the caller.
+ *
+ * Every response is untrusted: types, lengths and counts are checked, and an unexpected one is ERR_UPSTREAM that
+ * names the field. The engine's error text is cut to one line without control characters before it reaches a message
+ * or a log. Docker and Podman differ in some fields and error texts; each difference is handled where it is parsed. */
 #include "runtime/docker/messages.h"
 
 #include <errno.h>
@@ -16,7 +22,7 @@
 #define WORDS_MAX     1024 /* entries of one list of an image */
 #define LAYERS_MAX    512
 
-/* --- what we ask for --- */
+/* --- requests --- */
 
 static json_t *labels_of(const char *tag, const char *box_id)
 {
@@ -26,8 +32,8 @@ static json_t *labels_of(const char *tag, const char *box_id)
     return labels;
 }
 
-/* A quota, not NanoCpus: the engine refuses those above the number of its CPUs, and who allows four shall get all of
- * two. */
+/* A quota, not NanoCpus: the engine rejects NanoCpus above the number of its CPUs, and a limit of four must work on
+ * a host with two. */
 json_t *docker_messages_limits(uint32_t memory_mb, uint32_t cpu_milli, uint32_t pids_max)
 {
     json_int_t bytes = (json_int_t)memory_mb * MIB;
@@ -36,7 +42,7 @@ json_t *docker_messages_limits(uint32_t memory_mb, uint32_t cpu_milli, uint32_t 
                      (json_int_t)pids_max);
 }
 
-/* What the agent needs to be root of the container towards other users of it, and no more. */
+/* The capabilities that the agent needs to manage other users' processes in the container, and no more. */
 static json_t *host_config(const struct docker_messages_box *box)
 {
     json_t *h = docker_messages_limits(box->plan->memory_mb, box->plan->cpu_milli, box->plan->pids_max);
@@ -51,7 +57,7 @@ static json_t *host_config(const struct docker_messages_box *box)
     (void)json_object_update(h, more);
     if (box->plan->shm_mb)
         (void)json_object_set_new(h, "ShmSize", json_integer((json_int_t)box->plan->shm_mb * MIB));
-    if (!box->plan->has_network) { /* what members of a network look up is not to be forwarded by the engine */
+    if (!box->plan->has_network) { /* the engine must not forward DNS queries of a network's members */
         (void)json_object_set_new(h, "Dns", json_pack("[s]", "127.0.0.1"));
         (void)json_object_set_new(h, "DnsOptions", json_pack("[s,s]", "timeout:1", "attempts:1"));
     }
@@ -69,8 +75,8 @@ json_t *docker_messages_container(const struct docker_messages_box *box)
                           DOCKER_MESSAGES_GUEST "/guest", "--dial-unix", DOCKER_MESSAGES_GUEST "/sock", "--files",
                           files, "Cmd", "WorkingDir", p->workdir ? p->workdir : "/", "Tty", 0, "OpenStdin", 0,
                           "AttachStdout", 0, "Labels", labels_of(box->tag, p->id), "HostConfig", host_config(box));
-    (void)json_object_set_new(c, "Healthcheck", json_pack("{s:[s]}", "Test", "NONE")); /* one of the image's own */
-    /* nothing inside hears of an engine's end: without this it would wait 10 s for each container */
+    (void)json_object_set_new(c, "Healthcheck", json_pack("{s:[s]}", "Test", "NONE")); /* disables the image's own */
+    /* the container ignores the engine's stop signal: without this, a stop would wait 10 s */
     (void)json_object_set_new(c, "StopSignal", json_string("SIGKILL"));
     return c;
 }
@@ -84,7 +90,7 @@ json_t *docker_messages_filter(const char *tag, const char *more, const char *va
     return f;
 }
 
-/* --- what it answers --- */
+/* --- responses --- */
 
 static bool take_hex(const char *text, char ret[DOCKER_MESSAGES_ID_MAX])
 {
@@ -103,7 +109,7 @@ int docker_messages_id(const json_t *body, const char *key, char ret[DOCKER_MESS
     return err_set(err, ERR_UPSTREAM, EPROTO, "the engine's response has no valid \"%s\"", key);
 }
 
-/* Podman has a field for it, Docker a word among others. */
+/* Podman has a field for it, Docker an entry in a list. */
 static bool is_rootless(const json_t *info)
 {
     size_t i;
@@ -180,7 +186,7 @@ json_t *docker_messages_image_list(const json_t *body)
     return list;
 }
 
-/* --- what goes wrong --- */
+/* --- errors --- */
 
 static enum err_code code_of(int status, const char *text)
 {
@@ -193,8 +199,8 @@ static enum err_code code_of(int status, const char *text)
                            : ERR_UPSTREAM;
 }
 
-/* One line without control bytes: it goes into messages and logs. */
-static void tidy(char *text)
+/* Turns it into one line without control characters, for messages and logs. */
+static void text_tidy(char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < 0x20 || *text == 0x7f)
@@ -207,9 +213,9 @@ void docker_messages_error(const char *what, int status, const char *body, size_
     char text[160] = "it says nothing more";
     if (json_read(body, len, &answer, NULL) == 0)
         (void)snprintf(text, sizeof(text), "%s", json_get_str(answer, "message", json_get_str(answer, "cause", text)));
-    tidy(text);
+    text_tidy(text);
     if (strstr(text,
-               "bind source path does not exist")) /* the caller's request is well, the operator's mounts are not */
+               "bind source path does not exist")) /* the caller's request is fine, the operator's mounts are not */
         (void)err_set(err, ERR_CAPACITY, 0,
                       "%s: the engine does not see the server's data folder (%s): a server in a container needs it "
                       "mounted from the host under the same path",
@@ -253,7 +259,7 @@ static void count_up(struct docker_messages_pull *p)
     }
 }
 
-static int64_t bounded(int64_t v)
+static int64_t string_bounded(int64_t v)
 {
     return v < 0 ? 0 : v > INT64_C(1) << 44 ? INT64_C(1) << 44 : v;
 }
@@ -268,7 +274,7 @@ void docker_messages_pull_line(struct docker_messages_pull *p, const char *line,
     if (error && p->err.code == ERR_NONE) {
         char text[160];
         (void)snprintf(text, sizeof(text), "%s", error);
-        tidy(text);
+        text_tidy(text);
         bool is_missing =
             strstr(text, "not found") || strstr(text, "does not exist") || strstr(text, "manifest unknown");
         (void)err_set(&p->err, is_missing ? ERR_NOT_FOUND : code_of(502, text), 0, "the engine cannot pull it: %s",
@@ -283,8 +289,8 @@ void docker_messages_pull_line(struct docker_messages_pull *p, const char *line,
     if (!row && json_object_size(p->layers) >= LAYERS_MAX)
         return;
     const json_t *detail = json_get(event, "progressDetail");
-    int64_t total = bounded(json_get_int(detail, "total", json_integer_value(json_array_get(row, 1))));
-    int64_t done = is_complete ? total : bounded(json_get_int(detail, "current", 0));
+    int64_t total = string_bounded(json_get_int(detail, "total", json_integer_value(json_array_get(row, 1))));
+    int64_t done = is_complete ? total : string_bounded(json_get_int(detail, "current", 0));
     (void)json_object_set_new(p->layers, id, json_pack("[I, I, b]", (json_int_t)done, (json_int_t)total, is_complete));
     count_up(p);
 }
@@ -295,7 +301,7 @@ void docker_messages_split(const char *name, char **ret_image, char **ret_tag)
         name += 4;
     const char *at = strchr(name, '@'), *slash = strrchr(name, '/');
     const char *colon = strchr(slash ? slash : name, ':');
-    if (at) { /* a digest decides alone */
+    if (at) { /* a digest takes precedence over the tag */
         *ret_image = xstrndup(name, (size_t)((colon && colon < at ? colon : at) - name));
         *ret_tag = xstrdup(at + 1);
     } else {

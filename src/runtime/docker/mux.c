@@ -28,7 +28,7 @@ bool docker_mux_is_full(const struct docker_mux *b)
     return b->held.len >= FULL;
 }
 
-/* An empty block is none: the next one counts. */
+/* Skips empty blocks. */
 static int read_heads(struct docker_mux *b)
 {
     while (b->left == 0 && b->held.len >= HEAD) {

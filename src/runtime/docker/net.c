@@ -1,7 +1,13 @@
-/* Networks of sandboxes as networks of the engine: a bridge without an address of the host, so that members reach each
- * other and nothing else. The room above counts on order, and the engine answers calls as it likes, so that one job is
- * done at a time. A network without members goes with the server, and with the next sweep after a crash: whoever
- * connects a sandbox asks for the network first. */
+/* Theory of operation. Networks of sandboxes are networks of the engine: a bridge without an address of the host, so
+ * that members reach each other and nothing else.
+ *
+ * A `struct docker_net_job` is one create, join, leave or delete. The driver owns them in a queue and runs one at a
+ * time, because its callers rely on their order and the engine answers in any order. Each job calls its caller once and
+ * is freed; then the next starts.
+ *
+ * A container that is being removed still has its address and its endpoint: such conflicts are retried AGAIN_MAX
+ * times. A network without members is removed with the server, and after a crash by the next sweep; whoever connects
+ * a sandbox creates the network first. At shutdown nobody is called. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +18,7 @@
 #define NAME_PREFIX "iii-net-"
 #define QUERY_MAX   1024
 #define AGAIN_MS    100
-#define AGAIN_MAX   100 /* a container that is going still has the address */
+#define AGAIN_MAX   100 /* a container that is being removed still has the address */
 
 struct docker_net_job;
 typedef void start_fn(struct docker *d, struct docker_net_job *j);
@@ -26,24 +32,24 @@ struct docker_net_job {
     uint32_t address, prefix;
     bool is_started;
     bool is_gentle; /* a network with members stays */
-    bool is_second; /* what was in the way has been removed */
+    bool is_second; /* second attempt, after the conflict was removed */
     unsigned n_tries;
     struct timer *again;
-    json_t *rest; /* members still to be cut off */
+    json_t *rest; /* members to be disconnected */
     box_done_fn *fn;
     void *arg;
 };
 
-static void run_next(struct docker *d)
+static void job_run_next(struct docker *d)
 {
     struct docker_net_job *j = d->net_first;
-    if (!j || j->is_started) /* whoever was told of one job's end may have begun the next */
+    if (!j || j->is_started) /* the callback of the last job may have started the next */
         return;
     j->is_started = true;
     j->start(d, j);
 }
 
-static void submit(struct docker *d, struct docker_net_job *j)
+static void job_submit(struct docker *d, struct docker_net_job *j)
 {
     struct docker_net_job **at = &d->net_first;
     bool is_idle = !*at;
@@ -51,7 +57,7 @@ static void submit(struct docker *d, struct docker_net_job *j)
         at = &(*at)->next;
     *at = j;
     if (is_idle)
-        run_next(d);
+        job_run_next(d);
 }
 
 static struct docker_net_job *job_new(struct docker *d, start_fn *start, const char *net_id, box_done_fn *fn, void *arg)
@@ -69,8 +75,8 @@ static void job_free(struct docker_net_job *j)
     free(j);
 }
 
-/* At the end of the driver nobody is called, and nothing else is begun. */
-static void finish(struct docker_net_job *j, const struct err *err)
+/* At shutdown nobody is called, and no other job is started. */
+static void job_finish(struct docker_net_job *j, const struct err *err)
 {
     struct docker *d = j->d;
     bool is_over = docker_call_is_over(err);
@@ -79,9 +85,9 @@ static void finish(struct docker_net_job *j, const struct err *err)
         j->fn(j->arg, err);
     job_free(j);
     if (!is_over)
-        run_next(d);
+        job_run_next(d);
     if (!d->net_first && d->end.is_last)
-        loop_stop(d->calls.loop); /* nothing comes after them */
+        loop_stop(d->calls.loop); /* nothing follows */
 }
 
 void docker_net_drop_jobs(struct docker *d)
@@ -93,8 +99,8 @@ void docker_net_drop_jobs(struct docker *d)
     }
 }
 
-static void call(struct docker_net_job *j, const char *method, const char *action, const json_t *body,
-                 docker_call_fn *fn)
+static void job_call(struct docker_net_job *j, const char *method, const char *action, const json_t *body,
+                     docker_call_fn *fn)
 {
     CLEANUP(free_p) char *path = xasprintf("/networks/%s", action);
     CLEANUP(free_p) char *what = xasprintf("network %s", j->net_id);
@@ -102,7 +108,7 @@ static void call(struct docker_net_job *j, const char *method, const char *actio
     (void)docker_call_start(&j->d->calls, &req, fn, j);
 }
 
-static bool says(const struct err *err, const char *word)
+static bool error_contains(const struct err *err, const char *word)
 {
     return err && strstr(err->msg, word) != NULL;
 }
@@ -114,30 +120,30 @@ static void address_text(uint32_t a, char ret[16])
 
 /* --- make --- */
 
-static void on_made(void *arg, json_t *body, const struct err *err)
+static void network_on_made(void *arg, json_t *body, const struct err *err)
 {
     struct docker_net_job *j = arg;
     struct err why = ERR_INIT;
     char range[16];
     (void)body;
-    bool is_there = err && err->code == ERR_CONFLICT; /* by this name: ours, from before */
-    if (says(err, "overlap") || says(err, "already used")) {
+    bool is_there = err && err->code == ERR_CONFLICT; /* our own, from an earlier server */
+    if (error_contains(err, "overlap") || error_contains(err, "already used")) {
         address_text(j->address, range);
         (void)err_set(&why, ERR_CONFLICT, 0, "the range %s/%u is used by another network of the engine", range,
                       j->prefix);
-        finish(j, &why);
+        job_finish(j, &why);
         return;
     }
     if (!err || is_there)
         (void)json_object_set_new(j->d->nets, j->net_id, json_true());
-    finish(j, is_there ? NULL : err);
+    job_finish(j, is_there ? NULL : err);
 }
 
 static void start_make(struct docker *d, struct docker_net_job *j)
 {
     char first[16], gateway[16];
     if (json_object_get(d->nets, j->net_id)) {
-        finish(j, NULL);
+        job_finish(j, NULL);
         return;
     }
     address_text(j->address, first);
@@ -147,9 +153,9 @@ static void start_make(struct docker *d, struct docker_net_job *j)
     JSON_OWNED body = json_pack(
         "{s:s, s:b, s:s, s:b, s:b, s:{s:s, s:[{s:s, s:s}]}, s:{s:s}, s:{s:s, s:s}}", "Name", name, "CheckDuplicate", 1,
         "Driver", "bridge", "Internal", 1, "EnableIPv6", 0, "IPAM", "Driver", "default", "Config", "Subnet", subnet,
-        "Gateway", gateway, "Options", "com.docker.network.bridge.inhibit_ipv4", "true", /* the host is no member */
+        "Gateway", gateway, "Options", "com.docker.network.bridge.inhibit_ipv4", "true", /* the host is not a member */
         "Labels", DOCKER_MESSAGES_LABEL, "true", DOCKER_MESSAGES_LABEL_DATA, docker_agent_socket_tag(d->agent_socket));
-    call(j, "POST", "create", body, on_made);
+    job_call(j, "POST", "create", body, network_on_made);
 }
 
 void docker_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg)
@@ -157,19 +163,19 @@ void docker_net_create(struct runtime *rt, const struct box_plug *net, box_done_
     struct docker_net_job *j = job_new(docker_of(rt), start_make, net->net_id, fn, arg);
     j->address = net->address;
     j->prefix = net->prefix;
-    submit(j->d, j);
+    job_submit(j->d, j);
 }
 
-/* --- in and out --- */
+/* --- join and leave --- */
 
 static void leave_name(struct docker_net_job *j, const char *net, docker_call_fn *fn)
 {
     CLEANUP(free_p) char *action = xasprintf("%s/disconnect", net);
     JSON_OWNED body = json_pack("{s:s, s:b}", "Container", j->container, "Force", 1);
-    call(j, "POST", action, body, fn);
+    job_call(j, "POST", action, body, fn);
 }
 
-static void on_plugged(void *arg, json_t *body, const struct err *err);
+static void member_on_joined(void *arg, json_t *body, const struct err *err);
 
 static void start_plug(struct docker *d, struct docker_net_job *j)
 {
@@ -179,7 +185,7 @@ static void start_plug(struct docker *d, struct docker_net_job *j)
     CLEANUP(free_p) char *action = xasprintf(NAME_PREFIX "%s/connect", j->net_id);
     JSON_OWNED body = json_pack("{s:s, s:{s:{s:s}}}", "Container", j->container, "EndpointConfig", "IPAMConfig",
                                 "IPv4Address", address);
-    call(j, "POST", action, body, on_plugged);
+    job_call(j, "POST", action, body, member_on_joined);
 }
 
 static void on_left_none(void *arg, json_t *body, const struct err *err)
@@ -187,12 +193,12 @@ static void on_left_none(void *arg, json_t *body, const struct err *err)
     struct docker_net_job *j = arg;
     (void)body;
     if (err)
-        finish(j, err);
+        job_finish(j, err);
     else
         start_plug(j->d, j);
 }
 
-static void on_again(void *arg)
+static void job_on_again(void *arg)
 {
     struct docker_net_job *j = arg;
     j->again = timer_free(j->again);
@@ -201,23 +207,23 @@ static void on_again(void *arg)
 
 static void try_again(struct docker_net_job *j)
 {
-    j->again = timer_new(j->d->calls.loop, AGAIN_MS, 0, on_again, j);
+    j->again = timer_new(j->d->calls.loop, AGAIN_MS, 0, job_on_again, j);
 }
 
-static void on_plugged(void *arg, json_t *body, const struct err *err)
+static void member_on_joined(void *arg, json_t *body, const struct err *err)
 {
     struct docker_net_job *j = arg;
     (void)body;
-    if (says(err, "already in use") && j->n_tries++ < AGAIN_MAX) {
+    if (error_contains(err, "already in use") && j->n_tries++ < AGAIN_MAX) {
         try_again(j);
         return;
     }
-    if (says(err, "(none)") && !j->is_second) { /* "no network" counts as one, and as an exclusive one */
+    if (error_contains(err, "(none)") && !j->is_second) { /* the network "none" is exclusive: leave it first */
         j->is_second = true;
         leave_name(j, "none", on_left_none);
         return;
     }
-    finish(j, says(err, "already exists in network") ? NULL : err);
+    job_finish(j, error_contains(err, "already exists in network") ? NULL : err);
 }
 
 static struct docker_net_job *plug_job(struct box *box, start_fn *start, const struct box_plug *plug, box_done_fn *fn,
@@ -232,44 +238,44 @@ static struct docker_net_job *plug_job(struct box *box, start_fn *start, const s
 
 void docker_net_attach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg)
 {
-    submit(box->d, plug_job(box, start_plug, plug, fn, arg));
+    job_submit(box->d, plug_job(box, start_plug, plug, fn, arg));
 }
 
-static void on_unplugged(void *arg, json_t *body, const struct err *err)
+static void member_on_left(void *arg, json_t *body, const struct err *err)
 {
     (void)body;
-    bool is_out = says(err, "is not connected") || (err && err->code == ERR_NOT_FOUND);
-    finish(arg, is_out ? NULL : err);
+    bool is_out = error_contains(err, "is not connected") || (err && err->code == ERR_NOT_FOUND);
+    job_finish(arg, is_out ? NULL : err);
 }
 
 static void start_unplug(struct docker *d, struct docker_net_job *j)
 {
     CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
     (void)d;
-    leave_name(j, name, on_unplugged);
+    leave_name(j, name, member_on_left);
 }
 
 void docker_net_detach(struct box *box, const struct box_plug *plug, box_done_fn *fn, void *arg)
 {
-    submit(box->d, plug_job(box, start_unplug, plug, fn, arg));
+    job_submit(box->d, plug_job(box, start_unplug, plug, fn, arg));
 }
 
-/* --- the end of one --- */
+/* --- delete --- */
 
 static void start_delete(struct docker *d, struct docker_net_job *j);
-static void cut_next(struct docker_net_job *j);
+static void member_cut_next(struct docker_net_job *j);
 
-static void on_cut(void *arg, json_t *body, const struct err *err)
+static void member_on_cut(void *arg, json_t *body, const struct err *err)
 {
     struct docker_net_job *j = arg;
     (void)body;
     if (docker_call_is_over(err))
-        finish(j, err);
+        job_finish(j, err);
     else
-        cut_next(j); /* whether it went, the network's removal says */
+        member_cut_next(j); /* the removal of the network reports whether it worked */
 }
 
-static void cut_next(struct docker_net_job *j)
+static void member_cut_next(struct docker_net_job *j)
 {
     const char *id = json_object_iter_key(json_object_iter(j->rest));
     if (!id) {
@@ -279,66 +285,67 @@ static void cut_next(struct docker_net_job *j)
     (void)snprintf(j->container, sizeof(j->container), "%s", id);
     (void)json_object_del(j->rest, id);
     CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
-    leave_name(j, name, on_cut);
+    leave_name(j, name, member_on_cut);
 }
 
 static void on_members(void *arg, json_t *body, const struct err *err)
 {
     struct docker_net_job *j = arg;
     if (err) {
-        finish(j, err);
+        job_finish(j, err);
         return;
     }
     const json_t *members = json_get(body, "Containers");
     if (j->is_gentle && json_object_size(members)) {
-        bool goes_on = j->d->boxes || json_object_size(j->d->end.kept);
-        bool is_going = !goes_on && j->n_tries++ < AGAIN_MAX; /* none goes on: these are on their way out */
+        bool has_users = j->d->boxes || json_object_size(j->d->end.kept);
+        bool is_going =
+            !has_users && j->n_tries++ < AGAIN_MAX; /* no sandbox is left: their containers are being removed */
         j->is_second = false;
         if (is_going)
             try_again(j);
         else
-            finish(j, NULL);
+            job_finish(j, NULL);
         return;
     }
     j->rest = json_deep_copy(members);
-    cut_next(j);
+    member_cut_next(j);
 }
 
 static void on_deleted(void *arg, json_t *body, const struct err *err)
 {
     struct docker_net_job *j = arg;
     (void)body;
-    if (says(err, "active endpo") && /* the end is cut off */
+    if (error_contains(err, "active endpo") && /* the engine truncates the text */
         !j->is_second) {
         CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
         j->is_second = true;
-        call(j, "GET", name, NULL, on_members);
+        job_call(j, "GET", name, NULL, on_members);
         return;
     }
-    if (says(err, "active endpo") && j->n_tries++ < AGAIN_MAX) { /* of a container that is just going */
+    if (error_contains(err, "active endpo") && j->n_tries++ < AGAIN_MAX) { /* of a container that is being removed */
         try_again(j);
         return;
     }
     bool is_gone = !err || err->code == ERR_NOT_FOUND;
     if (is_gone)
         (void)json_object_del(j->d->nets, j->net_id);
-    finish(j, is_gone ? NULL : err);
+    job_finish(j, is_gone ? NULL : err);
 }
 
 static void start_delete(struct docker *d, struct docker_net_job *j)
 {
     CLEANUP(free_p) char *name = xasprintf(NAME_PREFIX "%s", j->net_id);
     (void)d;
-    call(j, "DELETE", name, NULL, on_deleted);
+    job_call(j, "DELETE", name, NULL, on_deleted);
 }
 
 void docker_net_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg)
 {
     struct docker *d = docker_of(rt);
-    submit(d, job_new(d, start_delete, net_id, fn, arg));
+    job_submit(d, job_new(d, start_delete, net_id, fn, arg));
 }
 
-/* --- those that nobody names --- */
+/* --- sweep --- */
 
 static void on_leftover_deleted(void *arg, const struct err *err)
 {
@@ -346,11 +353,11 @@ static void on_leftover_deleted(void *arg, const struct err *err)
     d->end.is_due = d->end.is_due || err;
 }
 
-/* Somebody may have asked for it since the list was made. */
+/* It may have been requested again since the list was made. */
 static void start_delete_leftover(struct docker *d, struct docker_net_job *j)
 {
     if (json_object_get(d->nets, j->net_id))
-        finish(j, NULL);
+        job_finish(j, NULL);
     else
         start_delete(d, j);
 }
@@ -366,9 +373,9 @@ static void on_nets(void *arg, json_t *body, const struct err *err)
         const char *name = json_get_str(row, "Name", "");
         const char *id = strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 ? name + strlen(NAME_PREFIX) : "";
         if (ident_is("net", id) && !json_object_get(d->nets, id))
-            submit(d, job_new(d, start_delete_leftover, id, on_leftover_deleted, d));
+            job_submit(d, job_new(d, start_delete_leftover, id, on_leftover_deleted, d));
     }
-    finish(j, err);
+    job_finish(j, err);
 }
 
 static void start_list(struct docker *d, struct docker_net_job *j)
@@ -378,15 +385,15 @@ static void start_list(struct docker *d, struct docker_net_job *j)
     CLEANUP(free_p) char *text = json_write(filter, NULL);
     (void)buf_add_str(&action, "?filters=");
     docker_call_escape(&action, text);
-    call(j, "GET", buf_text(&action), NULL, on_nets);
+    job_call(j, "GET", buf_text(&action), NULL, on_nets);
 }
 
 void docker_net_sweep(struct docker *d)
 {
-    submit(d, job_new(d, start_list, "", on_leftover_deleted, d));
+    job_submit(d, job_new(d, start_list, "", on_leftover_deleted, d));
 }
 
-/* --- the end of the driver --- */
+/* --- shutdown --- */
 
 void docker_net_leave(struct docker *d)
 {
@@ -395,8 +402,8 @@ void docker_net_leave(struct docker *d)
     json_object_foreach(d->nets, id, value)
     {
         struct docker_net_job *j = job_new(d, start_delete, id, NULL, NULL);
-        j->is_gentle = true; /* sandboxes that go on without us stay connected */
-        submit(d, j);
+        j->is_gentle = true; /* sandboxes that outlive us stay connected */
+        job_submit(d, j);
     }
-    docker_net_sweep(d); /* what the engine still has after that is for the next server */
+    docker_net_sweep(d); /* the next server removes what is left */
 }

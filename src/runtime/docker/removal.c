@@ -1,9 +1,14 @@
-/* The end of containers: of one box, of what nobody names, and of everything when the server ends.
+/* Theory of operation. Removes containers: of one box, those that no box names (a sweep), and everything at shutdown. A
+ * `struct ending` is one removal, a `struct sweeping` one listing with its removals; both belong to d->end and call
+ * their caller once.
  *
- * A call that was cut off, by a crash of ours or by a deadline, may still be worked on in the engine: what it makes
- * appears after a sweep has looked. So sweeps go on for a while after every start and every such call, and the boxes
- * that were on their way are held in doubt meanwhile. After a crash they are known by the socket that still stands in
- * their folder; the folder stays as long as the doubt, so that another crash does not end it. */
+ * The engine may still work on a call that was cut off by our crash or by a timeout: the container appears after a
+ * sweep has looked. So sweeps are repeated for a while (gaps_s) after every start and every such call, and the boxes
+ * involved are `doubted` meanwhile. After a crash they are recognized by the socket that is left in their folder; the
+ * folder stays as long as the doubt, so that it survives another crash.
+ *
+ * A removal that fails sets is_due, and a later sweep tries again. At shutdown, a loop of its own runs for at most
+ * LAST_MS; what is left is for the next server's sweep. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +19,8 @@
 
 #define QUERY_MAX  1024
 #define LIST_MS    20000
-#define LAST_MS    8000 /* for all that is done when the server ends */
-#define DOUBT_MS   5000 /* a server that ends waits until a doubt is as old as this */
+#define LAST_MS    8000 /* for everything at shutdown */
+#define DOUBT_MS   5000 /* a shutdown waits until a doubt is this old */
 #define LOOK_MS    200
 #define MS_PER_SEC 1000
 
@@ -29,7 +34,7 @@ struct ending {
     struct docker *d;
     char id[IDENT_MAX];
     char *container;        /* its id or name */
-    struct sweeping *sweep; /* that found it, or NULL */
+    struct sweeping *sweep; /* the sweep that found it, or NULL */
     box_done_fn *fn;
     void *arg;
 };
@@ -46,7 +51,7 @@ struct sweeping {
 
 static void sweep_done(struct sweeping *s);
 
-static void finish(struct ending *e, const struct err *err)
+static void ending_finish(struct ending *e, const struct err *err)
 {
     struct ending **at = &e->d->end.first;
     while (*at != e)
@@ -62,20 +67,20 @@ static void finish(struct ending *e, const struct err *err)
     free(e);
 }
 
-static void on_removed(void *arg, json_t *body, const struct err *err)
+static void ending_on_removed(void *arg, json_t *body, const struct err *err)
 {
     struct ending *e = arg;
     struct docker *d = e->d;
     (void)body;
     bool is_absent = err && err->code == ERR_NOT_FOUND;
-    bool is_going = err && err->code == ERR_CONFLICT; /* another removal is under way: a later sweep sees whether */
+    bool is_going = err && err->code == ERR_CONFLICT; /* another removal is under way: a later sweep checks it */
     if (!err)
         (void)json_object_del(d->end.doubted, e->id);
     if (!err || is_absent)
         docker_agent_socket_remove(d->agent_socket, e->id);
     else
         d->end.is_due = true;
-    finish(e, is_absent || is_going ? NULL : err);
+    ending_finish(e, is_absent || is_going ? NULL : err);
 }
 
 static void remove_container(struct ending *e)
@@ -83,16 +88,16 @@ static void remove_container(struct ending *e)
     CLEANUP(free_p) char *path = xasprintf("/containers/%s?force=1&v=1", e->container);
     CLEANUP(free_p) char *what = xasprintf("remove sandbox %s", e->id);
     struct docker_call_request req = { .method = "DELETE", .path = path, .what = what };
-    (void)docker_call_start(&e->d->calls, &req, on_removed, e);
+    (void)docker_call_start(&e->d->calls, &req, ending_on_removed, e);
 }
 
-/* Woken or not: the removal says what is wrong. */
-static void on_awake(void *arg, json_t *body, const struct err *err)
+/* Even when unpausing failed: the removal reports the error. */
+static void ending_on_awake(void *arg, json_t *body, const struct err *err)
 {
     struct ending *e = arg;
     (void)body;
     if (docker_call_is_over(err))
-        finish(e, err); /* the last sweep takes it */
+        ending_finish(e, err); /* the last sweep removes it */
     else
         remove_container(e);
 }
@@ -103,7 +108,7 @@ static struct ending *ending_new(struct docker *d, const struct docker_removal_t
     *e = (struct ending){ .d = d, .next = d->end.first };
     d->end.first = e;
     (void)snprintf(e->id, sizeof(e->id), "%s", target->id);
-    /* by name: also a container whose id we never got */
+    /* by name, for a container whose id we never got */
     e->container = *target->container ? xstrdup(target->container) : xasprintf("iii-sbx-%s", e->id);
     return e;
 }
@@ -114,11 +119,11 @@ static void ending_start(struct ending *e, bool is_paused)
         remove_container(e);
         return;
     }
-    /* some runtimes hear of no signal while paused, and the engine waits 10 s for them */
+    /* some runtimes deliver no signal while paused, and the engine waits 10 s for them */
     CLEANUP(free_p) char *path = xasprintf("/containers/%s/unpause", e->container);
     CLEANUP(free_p) char *what = xasprintf("wake sandbox %s", e->id);
     struct docker_call_request req = { .method = "POST", .path = path, .what = what };
-    (void)docker_call_start(&e->d->calls, &req, on_awake, e);
+    (void)docker_call_start(&e->d->calls, &req, ending_on_awake, e);
 }
 
 void docker_removal_remove(struct docker *d, const struct docker_removal_target *target, box_done_fn *fn, void *arg)
@@ -134,14 +139,14 @@ void docker_removal_keep(struct docker *d, const char *box_id)
     (void)json_object_set_new(d->end.kept, box_id, json_true());
 }
 
-/* Sweeps begin anew: now, then after each of the gaps. */
+/* Restarts the sequence of sweeps: now, then after each of the gaps. */
 static void look_often(struct docker *d)
 {
     d->end.since_ms = d->end.next_ms = loop_now_ms(d->calls.loop);
     d->end.n_looks = 0;
 }
 
-static void doubt(struct docker *d, const char *box_id, bool is_remembered)
+static void box_doubt(struct docker *d, const char *box_id, bool is_remembered)
 {
     (void)json_object_set_new(d->end.doubted, box_id, json_boolean(is_remembered));
     look_often(d);
@@ -149,10 +154,10 @@ static void doubt(struct docker *d, const char *box_id, bool is_remembered)
 
 void docker_removal_doubt(struct docker *d, const char *box_id)
 {
-    doubt(d, box_id, false);
+    box_doubt(d, box_id, false);
 }
 
-/* --- what nobody names --- */
+/* --- sweep --- */
 
 static bool is_ours(const struct docker *d, const char *box_id)
 {
@@ -170,7 +175,7 @@ static bool is_ending(const struct docker *d, const char *box_id)
     return false;
 }
 
-/* A folder. */
+/* Whether a box's folder is in use. */
 static bool has_use(void *arg, const char *box_id)
 {
     const struct docker *d = arg;
@@ -184,7 +189,7 @@ static void plan_next(struct docker *d)
         return;
     }
     d->end.next_ms = INT64_MAX;
-    (void)json_object_clear(d->end.doubted); /* what has not come by now does not come any more */
+    (void)json_object_clear(d->end.doubted); /* what has not appeared by now will not appear any more */
 }
 
 static void after_last_sweep(struct docker *d, const struct sweeping *s);
@@ -260,7 +265,7 @@ static void see_folder(void *arg, const char *box_id, bool is_waiting)
 {
     struct docker *d = arg;
     if (is_waiting && !is_ours(d, box_id))
-        doubt(d, box_id, true);
+        box_doubt(d, box_id, true);
 }
 
 void docker_removal_first_sweep(struct docker *d, box_done_fn *fn, void *arg)
@@ -279,18 +284,18 @@ bool docker_removal_tick(struct docker *d)
     return is_time;
 }
 
-/* --- the end of the server --- */
+/* --- shutdown --- */
 
-static void on_look(void *arg)
+static void sweep_on_look(void *arg)
 {
     start_sweep(arg, NULL, NULL);
 }
 
-/* Looks again while something was there, or may still come. */
+/* Repeats while something was found, or may still appear. */
 static void after_last_sweep(struct docker *d, const struct sweeping *s)
 {
     bool is_doubtful = json_object_size(d->end.doubted) && loop_now_ms(d->calls.loop) < d->end.since_ms + DOUBT_MS;
-    bool is_handed_on = json_object_size(d->end.kept); /* then somebody goes on soon, with sweeps of their own */
+    bool is_handed_on = json_object_size(d->end.kept); /* another server takes over soon, with its own sweeps */
     if (docker_call_is_over(&s->err))
         return;
     if (s->err.code == ERR_NONE && !is_handed_on && (s->n_found || is_doubtful))
@@ -299,7 +304,7 @@ static void after_last_sweep(struct docker *d, const struct sweeping *s)
         docker_net_leave(d);
 }
 
-static void on_late(void *arg)
+static void last_on_late(void *arg)
 {
     loop_stop(arg);
 }
@@ -308,12 +313,12 @@ void docker_removal_last(struct docker *d)
 {
     CLEANUP(loop_free_p) struct loop *loop = NULL;
     struct loop *before = d->calls.loop;
-    if (!d->end.is_told || loop_new(&loop, NULL) < 0) /* what is there may be the boxes of the server before us */
+    if (!d->end.is_told || loop_new(&loop, NULL) < 0) /* the containers may be boxes of an earlier server */
         return;
-    d->calls.loop = loop; /* the server's own does not run any more */
+    d->calls.loop = loop; /* the server's own loop has stopped */
     d->end.is_last = true;
-    d->end.look = timer_new(loop, 0, 0, on_look, d);
-    struct timer *late = timer_new(loop, LAST_MS, 0, on_late, loop);
+    d->end.look = timer_new(loop, 0, 0, sweep_on_look, d);
+    struct timer *late = timer_new(loop, LAST_MS, 0, last_on_late, loop);
     loop_run(loop);
     timer_free(late);
     d->end.look = timer_free(d->end.look);

@@ -1,5 +1,5 @@
-/* What a container uses, read from its control groups by the number of its first process: quick, exact, and the engine
- * is not asked. Only where that process is in our process namespace, on our host. */
+/* What a container uses, read from its control groups by the pid of its first process: fast, exact, and without the
+ * engine. Only where that process is in our pid namespace, on our host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -78,7 +78,7 @@ static bool read_group(const struct box *box, char *line, struct box_stats *st)
     char folder[PATH_MAX_];
     (void)strsep(&line, ":");
     const char *controllers = strsep(&line, ":");
-    if (!line || !strstr(line, box->container)) /* another process has the number by now, or another engine's layout */
+    if (!line || !strstr(line, box->container)) /* the pid was reused, or the engine has another layout */
         return false;
     if (!*controllers) {
         (void)snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s", line);

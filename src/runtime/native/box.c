@@ -1,6 +1,15 @@
-/* Making, starting, adopting and ending cells. The child between clone3 and exec is a copy of the launcher: it joins
- * its control groups by itself (being moved from outside stalls for milliseconds), waits until its ids are mapped, and
- * execs the agent from a sealed memory file, so that nothing in the box ever refers to a file of the host. */
+/* Theory of operation. Makes, starts, adopts and kills boxes. A struct native_box is in one state of enum
+ * native_box_state: prepared → (furnishing →) starting → running → dying. The launcher owns the boxes in a list; this
+ * file opens and closes what a box holds.
+ *
+ * The child between clone3 and exec is a copy of the launcher. It joins its control groups itself (moving it from
+ * outside stalls for milliseconds), waits until its ids are mapped, and execs the agent from a sealed memory file, so
+ * that nothing in the box ever refers to a file of the host.
+ *
+ * A failed make returns a half-made box, which the caller kills like any other. Killing is asynchronous: SIGKILL to
+ * the init of the pid namespace, then native_box_is_over() until the process is reaped and the cgroup is removed. An
+ * adopted box is not our child; it is trusted only if its pid and start time match what the launcher that made it
+ * recorded. */
 #include "runtime/native/box.h"
 
 #include <errno.h>
@@ -52,9 +61,9 @@ void native_box_close_start(struct native_box *c)
                          &c->box,     &c->upper, &c->dev,        &c->sys,    &c->usr };
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         if (*fds[i] >= 0)
-            (void)close(steal_fd(fds[i])); /* sockets and mounts: nothing to lose */
+            (void)close(steal_fd(fds[i])); /* sockets and mounts: nothing is buffered */
     while (c->n_trees)
-        (void)close(c->trees[--c->n_trees].fd); /* the same */
+        (void)close(c->trees[--c->n_trees].fd); /* nothing is buffered */
 }
 
 struct native_box *native_box_free(struct native_box *c)
@@ -65,8 +74,8 @@ struct native_box *native_box_free(struct native_box *c)
     if (c->pidfd >= 0)
         (void)close(c->pidfd); /* only a handle */
     if (c->maker >= 0) {
-        (void)close(c->maker);                /* a maker that is not done finds nobody to send to, and ends */
-        (void)waitpid(c->maker_pid, NULL, 0); /* our child: only an end can come */
+        (void)close(c->maker);                /* a maker that is still at work cannot send, and exits */
+        (void)waitpid(c->maker_pid, NULL, 0); /* our child: it has exited */
     }
     free(c->waiting);
     if (c->has_slot)
@@ -80,7 +89,7 @@ int native_box_memory_file(const char *name, const void *data, size_t len, bool 
 {
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
     int fd = memfd_create(name, flags | (is_program ? MFD_EXEC : 0));
-    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 every memory file may be run */
+    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 every memory file is executable */
         fd = memfd_create(name, flags);
     if (fd < 0)
         return -errno;
@@ -88,7 +97,7 @@ int native_box_memory_file(const char *name, const void *data, size_t len, bool 
     if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
         r = -errno;
     if (r < 0) {
-        (void)close(fd); /* incomplete, or unusable unless sealed */
+        (void)close(fd); /* incomplete, or useless unless sealed */
         return r;
     }
     return fd;
@@ -121,8 +130,8 @@ static int make_sockets(struct native_box_site *site, struct native_box *c, int 
     return 0;
 }
 
-/* A time namespace in which the box was started just now: the host's uptime tells which host this is and how long ago
- * it was patched. The agent enters it by its exec. A kernel without them shows the host's. */
+/* A time namespace in which the box was booted just now: the host's uptime identifies the host and tells how old its
+ * kernel is. The agent enters it by its exec. A kernel without time namespaces shows the host's. */
 static void start_clock(void)
 {
     struct timespec now;
@@ -133,10 +142,10 @@ static void start_clock(void)
     int fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return;
-    (void)!write(fd, text, (size_t)n); /* as above: the box works without */
+    (void)!write(fd, text, (size_t)n); /* the box works without it */
     (void)close(fd);                   /* nothing is buffered */
-    /* Before 6.3 the exec that follows does not enter it, and a process that is not in the namespace of its children
-     * cannot start any the way the agent does. */
+    /* Before 6.3 the exec that follows does not enter it, and a process outside the namespace of its children cannot
+     * clone them as the agent does. */
     fd = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -144,7 +153,7 @@ static void start_clock(void)
     (void)close(fd); /* only a handle */
 }
 
-/* In the child. Nothing may be allocated or printed; every failure is a silent exit, which the launcher sees. */
+/* In the child. It must not allocate or print; every failure is a silent exit, which the launcher notices. */
 __attribute__((noreturn)) static void become_agent(const struct native_box_site *site, struct cgroup_join *join,
                                                    int control)
 {
@@ -172,12 +181,12 @@ __attribute__((noreturn)) static void become_agent(const struct native_box_site 
     (void)signal(SIGINT, SIG_DFL);
     (void)signal(SIGTERM, SIG_DFL);
     (void)umask(022);
-    (void)setsid(); /* fails only for a group leader, which is as good */
+    (void)setsid(); /* fails only for a group leader, which is fine */
     (void)syscall(SYS_execveat, 4, "", argv, envp, AT_EMPTY_PATH);
     _exit(107);
 }
 
-static int spawn(struct native_box_site *site, struct native_box *c, int stage_control, struct err *err)
+static int box_spawn(struct native_box_site *site, struct native_box *c, int stage_control, struct err *err)
 {
     struct cgroup_join join = { .clone_into = NO_FD };
     int r = c->has_cgroup ? cgroup_join_open(&c->cgroup, &join, err) : 0;
@@ -211,7 +220,7 @@ static int take_range(struct native_box_site *site, struct native_box *c, struct
         return 0;
     }
     for (uint32_t i = 0; i < IDRANGE_POOL_SLOTS && !c->has_slot; i++)
-        (void)take_slot(site, c, site->next_slot++ % IDRANGE_POOL_SLOTS); /* taken: try the next */
+        (void)take_slot(site, c, site->next_slot++ % IDRANGE_POOL_SLOTS); /* in use: try the next */
     if (!c->has_slot)
         return err_set(err, ERR_CAPACITY, 0, "all %u ranges of user ids are in use", IDRANGE_POOL_SLOTS);
     return idrange_slot(c->slot, ret);
@@ -232,7 +241,7 @@ static int fill_prepared(struct native_box_site *site, struct native_box *c, str
             return r;
         c->has_cgroup = true;
     }
-    if ((r = make_sockets(site, c, &stage_control, err)) < 0 || (r = spawn(site, c, stage_control, err)) < 0)
+    if ((r = make_sockets(site, c, &stage_control, err)) < 0 || (r = box_spawn(site, c, stage_control, err)) < 0)
         return r;
     if ((r = idrange_map(&range, c->pid, err)) < 0)
         return r;
@@ -242,7 +251,7 @@ static int fill_prepared(struct native_box_site *site, struct native_box *c, str
         if (c->userns < 0)
             return err_sys(err, -errno, "open the user namespace of a box");
     }
-    /* The child starts the agent while we prepare its folders. */
+    /* The child execs the agent while we prepare its folders. */
     if (send(c->control, "g", 1, MSG_NOSIGNAL) != 1)
         return err_sys(err, -errno, "start the agent of a box");
     return native_box_root_prepare(site, c, err);
@@ -255,7 +264,7 @@ int native_box_new_prepared(struct native_box_site *site, struct native_box **re
     ident_random(random, sizeof(random));
     ident_hex(random, sizeof(random), c->name);
     int r = fill_prepared(site, c, err);
-    *ret = c; /* also a half-made one: the caller ends it like any other */
+    *ret = c; /* even half-made: the caller kills it like any other */
     return r;
 }
 
@@ -308,9 +317,9 @@ void native_box_kill(struct native_box *c)
     char path[40];
     c->state = NATIVE_BOX_DYING;
     if (c->pidfd >= 0)
-        (void)proc_signal(c->pidfd, SIGKILL); /* the init of its pid namespace: everything in it goes along */
+        (void)proc_signal(c->pidfd, SIGKILL); /* the init of its pid namespace: the kernel kills everything in it */
     if (c->has_cgroup)
-        (void)cgroup_thaw(&c->cgroup); /* a frozen v1 group would keep the signal waiting */
+        (void)cgroup_thaw(&c->cgroup); /* a frozen v1 group would delay the signal */
     snprintf(path, sizeof(path), "%s.sock", c->name);
     (void)unlinkat(c->site->run_fd, path, 0); /* gone already is fine */
     native_box_close_start(c);
@@ -337,15 +346,15 @@ bool native_box_is_over(struct native_box *c)
     return true;
 }
 
-/* A paused agent takes no connections: those of servers that came and died meanwhile fill its queue. It has to run for
- * a moment then. */
+/* A paused agent accepts no connections, and those of servers that died meanwhile fill its queue. Thaw it for a
+ * moment. */
 static int connect_waking(struct native_box *c, const struct sockaddr_un *addr, socklen_t len)
 {
     int r = connect(c->conn, (const struct sockaddr *)addr, len) < 0 ? -errno : 0;
     if (r != -EAGAIN)
         return r;
     if (c->has_cgroup)
-        (void)cgroup_thaw(&c->cgroup); /* one that was not frozen is only slow */
+        (void)cgroup_thaw(&c->cgroup); /* if it was not frozen, it is only slow */
     /* A connect() that may block is woken when the queue has room; no poll() is. */
     struct timeval limit = { .tv_sec = CONNECT_S }, none = { 0 };
     if (fcntl(c->conn, F_SETFL, 0) < 0 || setsockopt(c->conn, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
@@ -366,7 +375,7 @@ static int connect_agent(struct native_box_site *site, struct native_box *c, str
     return r < 0 ? err_set(err, ERR_GONE, -r, "connect to the agent of box %s", c->name) : 0;
 }
 
-/* A number without sign, and moves *p behind it and the character that must follow. */
+/* Reads an unsigned number and moves *p behind it and the required character. */
 static bool read_number(const char **p, char after, unsigned long long *ret)
 {
     char *end = NULL;
@@ -379,13 +388,13 @@ static bool read_number(const char **p, char after, unsigned long long *ret)
     return true;
 }
 
-/* "pid:start time:slot" of the link that native_box_root_prepare() made. */
+/* Reads "pid:start time:slot" from the link that native_box_root_prepare() made. */
 static bool read_note(const struct native_box_site *site, const char *name, struct native_box *ret)
 {
     char path[WIRE_NAME_MAX + 8], text[64];
     unsigned long long pid, start, slot;
     snprintf(path, sizeof(path), "%.16s/pid", name);
-    ssize_t n = readlinkat(site->cmd_sandbox_fd, path, text, sizeof(text) - 1);
+    ssize_t n = readlinkat(site->boxes_fd, path, text, sizeof(text) - 1);
     if (n <= 0)
         return false;
     text[n] = '\0';
@@ -399,9 +408,8 @@ static bool read_note(const struct native_box_site *site, const char *name, stru
     return true;
 }
 
-/* The server is not believed: what it calls the first process of a box must be what the launcher that made the box
- * wrote down, in a folder that only launchers write. Any other process would be killed, entered or mounted into by
- * mistake. */
+/* The server is untrusted: the process it names must be the one that the launcher recorded when it made the box, in
+ * a folder that only launchers write. Otherwise another process could be killed, entered or mounted into. */
 static bool is_noted(const struct native_box_site *site, const struct wire_request *q)
 {
     struct native_box note;
@@ -423,13 +431,13 @@ int native_box_adopt(struct native_box_site *site, const struct wire_request *q,
     c->start_time = q->start_time;
     c->is_paused = q->is_paused;
     c->pidfd = proc_open(q->pid);
-    /* The start time is read after the descriptor is open: if it fits, the descriptor is of that very process. */
+    /* The start time is read after the pidfd is open: if it matches, the pidfd is of that very process. */
     if (c->pidfd < 0 || q->start_time == 0 || proc_start_time(q->pid) != q->start_time || !is_noted(site, q))
         return err_set(err, ERR_GONE, 0, "box %s is no longer running", q->name);
     snprintf(group, sizeof(group), "%s-%s", site->tag, c->name);
     c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
     snprintf(group, sizeof(group), "%s/" NATIVE_DISK_IMAGE, c->name);
-    c->has_disk = faccessat(site->cmd_sandbox_fd, group, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    c->has_disk = faccessat(site->boxes_fd, group, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     int r = q->is_linked ? 0 : connect_agent(site, c, err);
     if (r < 0)
         return r;
@@ -453,11 +461,11 @@ struct native_box *native_box_orphan(struct native_box_site *site, const char *n
         c->has_slot = site->is_root;
         c->pidfd = proc_open(c->pid);
         if (c->pidfd >= 0 && proc_start_time(c->pid) != c->start_time)
-            (void)close(steal_fd(&c->pidfd)); /* another process has the number now */
+            (void)close(steal_fd(&c->pidfd)); /* the pid was reused */
     }
     snprintf(group, sizeof(group), "%s-%s", site->tag, name);
     c->has_cgroup = site->cgroups.trees && cgroup_open(&site->cgroups, group, &c->cgroup) == 0;
     if (c->has_cgroup)
-        (void)cgroup_kill(&c->cgroup); /* also what is left without its first process */
+        (void)cgroup_kill(&c->cgroup); /* also processes that outlived the first one */
     return c;
 }

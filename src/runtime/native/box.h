@@ -1,4 +1,4 @@
-/* A cell: one box as the launcher sees it, from blank to gone. Only the launcher process uses this. May include: base/,
+/* A box as the launcher sees it, from prepared to gone. Only the launcher process uses this. May include: base/,
  * os/. */
 #pragma once
 #include <stdbool.h>
@@ -11,46 +11,47 @@
 #include "runtime/native/wire.h"
 
 enum native_box_state {
-    NATIVE_BOX_PREPARED,   /* namespaces made, the stage waits for a plan */
+    NATIVE_BOX_PREPARED,   /* namespaces made; the stage waits for a plan */
     NATIVE_BOX_FURNISHING, /* its disk is being made; c->waiting is the create */
     NATIVE_BOX_STARTING,   /* plan sent, no report yet */
     NATIVE_BOX_RUNNING,
-    NATIVE_BOX_DYING, /* killed; waits for its end, then its cgroup and folder go */
+    NATIVE_BOX_DYING, /* killed; its cgroup and folder are removed after its exit */
 };
 
-/* What all cells of one launcher share. */
+/* Shared by all boxes of one launcher. */
 struct native_box_site {
-    int cmd_sandbox_fd, run_fd;
+    int boxes_fd, run_fd;
     int dev_fd;    /* root: the prepared device folder; else the host's /dev */
     int sys_fd;    /* root: the prepared folder for /sys */
     int agent_fd;  /* sealed memfd of the agent program */
     int filter_fd; /* sealed memfd of the syscall filter */
     int usr_fd;    /* the host's /usr */
     bool is_root;
-    bool is_overlay_by_name; /* root: this kernel wants overlay layers by name (before 6.15) */
-    int image_fd;            /* every layer lies beneath it */
+    bool is_overlay_by_name; /* root: this kernel takes overlay layers only by name (before 6.15) */
+    int image_fd;            /* all layers are beneath it */
     char data_dir[4096], image_dir[4096];
-    char layers_dir[256]; /* folder below image_dir that held the last layers: mounted ahead for the next blank */
-    bool wants_usr;       /* the last create was of the host's view: same */
+    char layers_dir[256]; /* folder of the last create's layers below image_dir: mounted ahead for the next prepared box
+                           */
+    bool wants_usr;       /* the last create used the host's files: /usr is mounted ahead as well */
     struct cgroup_host cgroups;
-    char tag[20];                          /* which data folder: starts the name of every cgroup */
-    uint32_t next_slot;                    /* where to look for a free range of ids */
-    uint8_t slots[IDRANGE_POOL_SLOTS / 8]; /* bit set: a living cell has it */
+    char tag[20];                          /* of the data folder: prefix of every cgroup name */
+    uint32_t next_slot;                    /* where to look for a free id range */
+    uint8_t slots[IDRANGE_POOL_SLOTS / 8]; /* bit set: a living box uses it */
     struct idrange own;                    /* not root: what this user may map */
 };
 
-/* A folder of layers, mounted for one cell. It has to stay until the overlay is made. */
+/* A folder of layers, mounted for one box. It must stay open until the overlay is made. */
 #define NATIVE_BOX_TREES 8
 struct native_box_tree {
     int fd;
     char dir[256]; /* below image_dir */
 };
 
-/* What a box uses of the CPUs: cpu_priority.h. */
+/* CPU usage of a box: cpu_priority.h. */
 struct native_box_share {
     uint64_t used_us;
     int64_t looked_us, quiet_since_us; /* 0: never */
-    unsigned milli;                    /* thousandths of one CPU, of late */
+    unsigned milli;                    /* thousandths of one CPU, recently */
     bool is_heavy;
 };
 
@@ -67,14 +68,14 @@ struct native_box {
     bool has_cgroup;
     bool is_paused, is_ended;
     struct native_box_share share;
-    bool has_disk; /* disk.h: the upper folder is not in the box's folder */
+    bool has_disk; /* disk.h: the upper folder is on the disk, not in the box's folder */
     int pidfd;
-    uint64_t number; /* STARTING: the request to answer */
-    /* Furnishing only: */
-    int maker; /* from the child that makes its disk */
+    uint64_t number; /* STARTING: the number of the request to answer */
+    /* Only while furnishing: */
+    int maker; /* socket of the child that makes its disk */
     pid_t maker_pid;
     struct wire_request *waiting; /* with its extra bytes */
-    /* Blank and starting only: */
+    /* Only while prepared and starting: */
     int control;          /* to the stage */
     int conn, stage_conn; /* the first link: the daemon's end, the agent's end */
     int listen;
@@ -90,12 +91,12 @@ struct native_box {
 /* box.c */
 /* A sealed memory file with these bytes: descriptor or -errno. */
 int native_box_memory_file(const char *name, const void *data, size_t len, bool is_program);
-/* On failure *ret is what was made so far, to be killed like any other cell. */
+/* On failure *ret is what was made so far; kill it like any other box. */
 int native_box_new_prepared(struct native_box_site *site, struct native_box **ret, struct err *err);
-struct native_box *native_box_free(struct native_box *c); /* closes; touches neither process nor files */
-/* Sends the stage its plan. The answer comes on c->control. */
+struct native_box *native_box_free(struct native_box *c); /* closes descriptors; touches neither process nor files */
+/* Sends the plan to the stage. The report comes on c->control. */
 int native_box_start(struct native_box_site *site, struct native_box *c, const struct wire_request *q, struct err *err);
-void native_box_close_start(struct native_box *c); /* what only the start needed */
+void native_box_close_start(struct native_box *c); /* closes what only the start needed */
 void native_box_kill(struct native_box *c);
 /* True when the process has ended (and is reaped if it is our child) and the cgroup is removed. */
 bool native_box_is_over(struct native_box *c);
@@ -103,29 +104,28 @@ bool native_box_is_over(struct native_box *c);
 int native_box_adopt(struct native_box_site *site, const struct wire_request *q, struct native_box **ret,
                      struct err *err);
 
-/* Before the first blank: the ids of a box that another launcher left are not given out again until it is gone. */
+/* Before the first prepared box is made: reserves the ids of a box of an earlier launcher until it is gone. */
 void native_box_reserve(struct native_box_site *site, const char *name);
-/* A box that nobody knows any more, by its folder or cgroup: to be killed. */
+/* A box without a record, by its folder or cgroup: to be killed. */
 struct native_box *native_box_orphan(struct native_box_site *site, const char *name);
 
-/* box_root.c: the root file system of a cell. */
+/* box_root.c: the root file system of a box. */
 int native_box_root_prepare(struct native_box_site *site, struct native_box *c,
-                            struct err *err); /* as a blank: folders, fixed mounts */
-/* Root only, instead of the prepared folders: the upper layer goes to this disk (disk.h). Takes the mount. */
+                            struct err *err); /* for a prepared box: folders, fixed mounts */
+/* Root only, instead of the prepared folders: puts the upper layer on this disk (disk.h). Takes the mount. */
 int native_box_root_use_disk(struct native_box *c, const struct wire_request *q, int disk, struct err *err);
 int native_box_root_mount(struct native_box_site *site, struct native_box *c, const struct wire_request *q, int *ret,
                           struct err *err);
-/* Folders of boxes/NAME that an overlay is made of. former: the writable layer so far, now the topmost read-only one.
- */
+/* Folders of boxes/NAME that an overlay is made of. former: the previous writable layer, now the topmost read-only
+ * one. */
 struct native_box_root_upper {
     const char *upper, *work, *former;
 };
-/* Root only: the detached overlay of a request's layers. c->userns, c->box and c->upper must be open. */
+/* Root only: makes the detached overlay of a request's layers. c->userns, c->box and c->upper must be open. */
 int native_box_root_overlay(struct native_box_site *site, struct native_box *c, const struct wire_request *q,
                             const struct native_box_root_upper *u, int *ret, struct err *err);
-/* Root only: opens c->box and c->upper of a running cell anew; native_box_close_start() closes them. c->userns must be
- * open.
- */
+/* Root only: reopens c->box and c->upper of a running box; native_box_close_start() closes them. c->userns must be
+ * open. */
 int native_box_root_reopen(struct native_box_site *site, struct native_box *c, struct err *err);
 int native_box_root_usr(struct native_box_site *site, struct native_box *c, struct err *err); /* fills c->usr */
 int native_box_root_shared(struct native_box_site *site, struct err *err); /* fills site->dev_fd and sys_fd */

@@ -1,11 +1,14 @@
-/* The root file system of a cell. With root: the layers and the writable folder are cloned as idmapped mounts, so that
- * on disk every file keeps its 0-based owner while the box sees its own range; the overlay of them is mounted here with
- * the box's root as file system user (as real root the kernel would make it read-only) and travels to the stage as a
- * descriptor. Nothing enters any mount table outside the box, but for a moment the
- * launcher's own where the kernel is older than 6.15. Without root the stage mounts it by itself.
+/* Theory of operation. The root file system of a box. With root: the layers and the writable folder are cloned as
+ * idmapped mounts, so that on disk every file keeps its 0-based owner while the box sees its own range. The overlay is
+ * mounted here with the box's root as file system user (as real root the kernel would make it read-only) and is sent to
+ * the stage as a descriptor. No mount table outside the box ever has it, except briefly the launcher's own on kernels
+ * before 6.15. Without root the stage mounts the overlay itself.
  *
- * Mount points and /etc/hosts are put into the empty upper folder before anyone sees it: that costs nothing at create,
- * and an image that ships a link under such a name is overlaid by a real folder instead of being followed. */
+ * Mount points and /etc/hosts are made in the empty upper folder while the box is prepared: that costs nothing at
+ * create, and a link under such a name in an image is covered by a real folder instead of being followed.
+ *
+ * Mounts made ahead (trees, dev, sys, usr) belong to the box and are closed with it. If one cannot be made ahead,
+ * the create makes it and reports the error. */
 #include "runtime/native/box.h"
 
 #include <errno.h>
@@ -20,7 +23,7 @@
 #include "os/overlay_compat.h"
 #include "os/sysview.h"
 
-#define OVERLAY_POINT "overlay" /* below run/: where older kernels get their layers attached */
+#define OVERLAY_POINT "overlay" /* below run/: where older kernels attach the layers */
 
 static const struct {
     const char *name;
@@ -45,7 +48,7 @@ static int write_file(int at, const char *name, const char *text, struct err *er
     return 0;
 }
 
-/* A detached clone whose ids pass through the box's user namespace. */
+/* A detached clone whose ids are mapped by the box's user namespace. */
 static int clone_mapped(int dir_fd, const char *path, uint64_t attributes, const struct native_box *c, int *ret)
 {
     int fd = mount_clone(dir_fd, path);
@@ -60,7 +63,7 @@ static int clone_mapped(int dir_fd, const char *path, uint64_t attributes, const
     return 0;
 }
 
-/* A folder whose file system cannot map ids is still good to read: its files then belong to nobody. */
+/* A folder whose file system does not support idmapped mounts can still be read: its files belong to nobody. */
 static int clone_readable(int dir_fd, const struct native_box *c, uint64_t attributes, int *ret)
 {
     if (clone_mapped(dir_fd, "", attributes | MOUNT_ATTR_RDONLY, c, ret) == 0)
@@ -73,7 +76,7 @@ static int clone_readable(int dir_fd, const struct native_box *c, uint64_t attri
     return 0;
 }
 
-/* The mount of a folder of layers: the one there is, or a new one. Layers mostly share it. */
+/* The mount of a folder of layers: an existing one, or a new one. Most layers share it. */
 static int layers_tree(struct native_box_site *site, struct native_box *c, const char *dir, struct err *err)
 {
     for (unsigned i = 0; i < c->n_trees; i++)
@@ -119,10 +122,10 @@ static int make_upper(int at, struct err *err)
 int native_box_root_prepare(struct native_box_site *site, struct native_box *c, struct err *err)
 {
     CLEANUP(close_fd_p) int box = NO_FD;
-    int r = make_folder(site->cmd_sandbox_fd, c->name, 0700, err);
+    int r = make_folder(site->boxes_fd, c->name, 0700, err);
     if (r < 0)
         return r;
-    box = openat(site->cmd_sandbox_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    box = openat(site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (box < 0)
         return err_sys(err, -errno, "open box folder %s", c->name);
     if ((r = make_upper(box, err)) < 0)
@@ -143,7 +146,7 @@ int native_box_root_prepare(struct native_box_site *site, struct native_box *c, 
     if (site->wants_usr && (r = native_box_root_usr(site, c, err)) < 0)
         return r;
     if (site->layers_dir[0])
-        (void)layers_tree(site, c, site->layers_dir, NULL); /* ahead of its time; if it fails, create says why */
+        (void)layers_tree(site, c, site->layers_dir, NULL); /* only ahead of time; if it fails, create reports why */
     return 0;
 }
 
@@ -174,8 +177,8 @@ static int split_layer(const struct native_box_site *site, const char *path, cha
     return 0;
 }
 
-/* An overlay in the making: by descriptors, or by names on kernels that cannot do that (fs is then -EBADF, and what the
- * names stand for is kept open). */
+/* An overlay being made: by descriptors, or by names on kernels that cannot do that (then fs is -EBADF, and what the
+ * names refer to is kept open). */
 struct stack {
     int fs;
     struct overlay_compat old;
@@ -192,7 +195,7 @@ static int stack_lower(struct stack *s, int *layer)
     return 0;
 }
 
-/* Adds one layer below the ones before it. */
+/* Adds one layer below the earlier ones. */
 static int add_layer(struct native_box_site *site, struct native_box *c, struct stack *s, const char *path,
                      struct err *err)
 {
@@ -212,7 +215,7 @@ static int add_layer(struct native_box_site *site, struct native_box *c, struct 
     return r < 0 ? err_sys(err, r, "add layer %s to the overlay", path) : 0;
 }
 
-/* The layers of a request, topmost first; on top of them the upper folder that the box had until now, if any. */
+/* Adds the layers of a request, topmost first; above them the former upper folder, if any. */
 static int add_layers(struct native_box_site *site, struct native_box *c, struct stack *s, const struct wire_request *q,
                       const struct native_box_root_upper *u, struct err *err)
 {
@@ -234,7 +237,7 @@ static int add_layers(struct native_box_site *site, struct native_box *c, struct
     return n == 0 ? err_set(err, ERR_INVALID, 0, "image has no layer") : 0;
 }
 
-/* --- a kernel that takes descriptors of detached mounts --- */
+/* --- kernels that accept descriptors of detached mounts --- */
 
 static int stack_by_fd(const struct native_box *c, struct stack *s, const struct native_box_root_upper *u,
                        struct err *err)
@@ -252,7 +255,7 @@ static int stack_by_fd(const struct native_box *c, struct stack *s, const struct
     return r < 0 ? err_sys(err, r, "mount the overlay") : r;
 }
 
-/* --- an older one: the mounts hang in the launcher's own mount table for as long as the call takes --- */
+/* --- older kernels: the mounts are in the launcher's own mount table during the call --- */
 
 static int stack_attach(const struct native_box_site *site, struct stack *s, int mount, struct err *err)
 {
@@ -279,23 +282,23 @@ static int stack_by_name(const struct native_box_site *site, const struct native
     return r < 0 ? err_sys(err, r, "mount the overlay by name") : r;
 }
 
-/* Mounts that were attached cannot be used for another overlay: whoever needs them again clones them anew. */
+/* Attached mounts cannot be used for another overlay: they are closed, and cloned again when they are needed. */
 static void stack_done(const struct native_box_site *site, struct native_box *c, struct stack *s)
 {
     char target[64];
     snprintf(target, sizeof(target), "/proc/self/fd/%d/" OVERLAY_POINT, site->run_fd);
     while (s->n_kept > 0)
-        (void)close(s->kept[--s->n_kept]); /* paths only */
+        (void)close(s->kept[--s->n_kept]); /* O_PATH only */
     if (s->n_attached > 0)
         while (c->n_trees > 0)
-            (void)close(c->trees[--c->n_trees].fd); /* the same */
+            (void)close(c->trees[--c->n_trees].fd); /* O_PATH only */
     for (; s->n_attached > 0; s->n_attached--)
-        (void)umount2(target, MNT_DETACH); /* it hangs in our own mount table, so this cannot fail */
+        (void)umount2(target, MNT_DETACH); /* it is in our own mount table, so this cannot fail */
     if (s->fs >= 0)
         (void)close(s->fs); /* mounted or given up */
 }
 
-/* The names of the box, in its own files. */
+/* Writes the box's name into its own files. */
 static int write_names(int at, const struct wire_request *q, struct err *err)
 {
     char text[256];
@@ -307,7 +310,7 @@ static int write_names(int at, const struct wire_request *q, struct err *err)
     return write_file(at, "upper/etc/hosts", text, err);
 }
 
-/* In this order: once its owners are mapped, we ourselves could make nothing there. */
+/* In this order: once the owners are mapped, we could not create anything there. */
 int native_box_root_use_disk(struct native_box *c, const struct wire_request *q, int disk, struct err *err)
 {
     CLEANUP(close_fd_p) int mount = disk;
@@ -347,7 +350,7 @@ int native_box_root_mount(struct native_box_site *site, struct native_box *c, co
 
 int native_box_root_reopen(struct native_box_site *site, struct native_box *c, struct err *err)
 {
-    c->box = openat(site->cmd_sandbox_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    c->box = openat(site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (c->box < 0)
         return err_sys(err, -errno, "open box folder %s", c->name);
     int r = clone_mapped(c->box, "", MOUNT_ATTR_NODEV, c, &c->upper);
@@ -366,7 +369,7 @@ int native_box_root_overlay(struct native_box_site *site, struct native_box *c, 
         return err_sys(err, s.fs, "open file system overlay");
     r = add_layers(site, c, &s, q, u, err);
     if (r >= 0) {
-        (void)setfsgid(range.gid_base); /* these two report only the former value */
+        (void)setfsgid(range.gid_base); /* these two return only the former value */
         (void)setfsuid(range.uid_base);
         r = s.fs >= 0 ? stack_by_fd(c, &s, u, err) : stack_by_name(site, c, &s, u, err);
         (void)setfsuid(0);
@@ -411,8 +414,8 @@ static int fill_sys(int dir, struct err *err)
     return r < 0 ? err_sys(err, r, "fill the folder for /sys") : 0;
 }
 
-/* A small file system made once and cloned for every box. Attached in our own mount namespace: older kernels clone only
- * what is attached somewhere. */
+/* A small file system made once and cloned for every box. It is attached in our own mount namespace, because older
+ * kernels clone only attached mounts. */
 static int make_shared(struct native_box_site *site, const char *name, int (*fill)(int, struct err *), int *ret,
                        struct err *err)
 {
@@ -435,8 +438,8 @@ static int make_shared(struct native_box_site *site, const char *name, int (*fil
     return 0;
 }
 
-/* Linux 6.15 is the first to take a layer as a descriptor of a detached mount. Asked of the kernel, not of its version.
- */
+/* Linux 6.15 is the first that takes a layer as a descriptor of a detached mount. Tested by trying, not by the
+ * version. */
 static bool takes_descriptors(const struct native_box_site *site)
 {
     CLEANUP(close_fd_p) int fs = mount_fs_open("overlay");

@@ -22,7 +22,7 @@ int native_box_visit_open(const struct native_box *c, const char *kind, struct e
     CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_sys(err, -errno, "open the %s namespace of box %s", kind, c->name);
-    if (poll(&p, 1, 0) != 0) /* asked last: if it still lives, the number was its own */
+    if (poll(&p, 1, 0) != 0) /* checked last: if the process still lives, the pid was not reused */
         return err_set(err, ERR_GONE, 0, "box %s has ended", c->name);
     return steal_fd(&fd);
 }

@@ -8,22 +8,23 @@
 #include "base/clock.h"
 
 #define BUSY_LOOK_US 150000
-#define IDLE_LOOK_US 500000 /* one small file is read then */
-#define COST_FACTOR  40     /* looking takes at most this part of the time, however many boxes there are */
+#define IDLE_LOOK_US 500000 /* reads one small file */
+#define COST_FACTOR  40     /* sampling takes at most 1/40 of the time, however many boxes there are */
 /* Thousandths of a CPU: */
-#define IDLE_MILLI  50  /* all boxes together: below it nobody needs to be looked at */
-#define HEAVY_MILLI 150 /* who uses less is never in the way */
+#define IDLE_MILLI  50  /* all boxes together: below it no box needs to be sampled */
+#define HEAVY_MILLI 150 /* a box below it never disturbs others */
 #define ALONE_MILLI 850
-#define QUIET_MILLI 100 /* so little for QUIET_US, and it is light again */
-#define LIGHT_PART  40  /* percent of what boxes use and could use, for all light ones together */
-#define REST_PART   15  /* and of all but the biggest: below it that one is as good as alone */
-/* On a host that others keep busy both are less, as parts of the same: there all use little. */
+#define QUIET_MILLI 100 /* below it for QUIET_US, a box is light again */
+#define LIGHT_PART  40  /* percent of the CPU time available to boxes, for all light ones together */
+#define REST_PART   15  /* percent for all but the biggest: below it that one is effectively alone */
+/* On a host that is busy itself both bounds are smaller, as a fraction of what is available: there all boxes use
+ * little. */
 #define HEAVY_PARTS 10
 #define HEAVY_LOW   50
 #define QUIET_PARTS 20
 #define QUIET_LOW   20
 #define QUIET_US    1000000
-#define HOST_PART   60 /* percent of all CPU time: a host that wants more itself gets no precedence */
+#define HOST_PART   60 /* percent of all CPU time: a host that uses more itself gets no precedence */
 
 static bool is_looked_at(const struct native_box *c)
 {
@@ -49,20 +50,20 @@ static unsigned milli_of(uint64_t used_us, int64_t span_us)
     return span_us > 0 ? (unsigned)(used_us * 1000 / (uint64_t)span_us) : 0;
 }
 
-/* The usual bound, or on a host that others keep busy a part of what there is for boxes, but not less than low. */
-static unsigned bound(unsigned usual, unsigned part, unsigned low)
+/* The usual bound, or on a busy host a fraction of the time available to boxes, but not less than low. */
+static unsigned bound_of(unsigned usual, unsigned part, unsigned low)
 {
     unsigned b = part < usual ? part : usual;
     return b > low ? b : low;
 }
 
-/* What it used since the last look, in thousandths of a CPU. */
-static unsigned measure(struct native_box *c, int64_t now)
+/* CPU use since the last sample, in thousandths of a CPU. */
+static unsigned box_measure(struct native_box *c, int64_t now)
 {
     struct native_box_share *s = &c->share;
     uint64_t used = cgroup_cpu_used_us(&c->cgroup);
     unsigned last = 0;
-    if (s->looked_us == 0) { /* new or adopted: a former launcher may have left it heavy */
+    if (s->looked_us == 0) { /* new or adopted: an earlier launcher may have left it heavy */
         s->is_heavy = cgroup_is_yielding(&c->cgroup);
         s->quiet_since_us = now;
     } else {
@@ -74,17 +75,17 @@ static unsigned measure(struct native_box *c, int64_t now)
     return last;
 }
 
-static void relieve(struct native_box *c, unsigned available)
+static void box_relieve(struct native_box *c, unsigned available)
 {
     struct native_box_share *s = &c->share;
-    if (s->milli >= bound(QUIET_MILLI, available / QUIET_PARTS, QUIET_LOW))
+    if (s->milli >= bound_of(QUIET_MILLI, available / QUIET_PARTS, QUIET_LOW))
         s->quiet_since_us = s->looked_us;
     if (s->looked_us - s->quiet_since_us >= QUIET_US)
-        s->is_heavy = cgroup_yield(&c->cgroup, false) < 0; /* failed: tried again at the next look */
+        s->is_heavy = cgroup_yield(&c->cgroup, false) < 0; /* on failure tried again at the next sample */
 }
 
 struct crowd {
-    unsigned all, biggest; /* what the light ones use together, and the one that uses most */
+    unsigned all, biggest; /* use of all light boxes together, and of the biggest */
 };
 
 static bool is_light(const struct native_box *c)
@@ -104,15 +105,15 @@ static struct crowd count_light(const struct native_box *box_list)
     return w;
 }
 
-/* The light ones have too much of what there is for boxes: the biggest make room, with those that are about as big, so
- * that equal ones are treated alike. When the other light ones want little, the biggest stays as long as it rests now
- * and then: it is in nobody's way. */
+/* The light boxes use too much of the time available to boxes: the biggest become heavy, with those of about the
+ * same size, so that equal ones are treated alike. When the other light ones use little, the biggest stays light as
+ * long as it sometimes rests: it disturbs nobody. */
 static void make_room(struct native_box *box_list, unsigned available)
 {
     for (;;) {
         struct crowd w = count_light(box_list);
         bool is_alone = (w.all - w.biggest) * 100 < available * REST_PART;
-        unsigned least = is_alone ? ALONE_MILLI : bound(HEAVY_MILLI, available / HEAVY_PARTS, HEAVY_LOW);
+        unsigned least = is_alone ? ALONE_MILLI : bound_of(HEAVY_MILLI, available / HEAVY_PARTS, HEAVY_LOW);
         if (w.biggest < least || w.all <= available * LIGHT_PART / 100)
             return;
         for (struct native_box *c = box_list; c; c = c->next) {
@@ -121,12 +122,12 @@ static void make_room(struct native_box *box_list, unsigned available)
             c->share.quiet_since_us = c->share.looked_us;
             c->share.is_heavy = cgroup_yield(&c->cgroup, true) == 0;
             if (!c->share.is_heavy)
-                c->share.milli = 0; /* it has just ended, or this kernel cannot: no case for now */
+                c->share.milli = 0; /* it has just ended, or this kernel cannot: skip it for now */
         }
     }
 }
 
-/* Time that no process of the whole host wanted: the fourth and fifth number of "cpu user nice system idle iowait". */
+/* Idle time of the whole host: the fourth and fifth number of "cpu user nice system idle iowait". */
 static uint64_t host_idle_us(void)
 {
     char text[256];
@@ -157,9 +158,10 @@ static unsigned host_capacity(void)
     return n > 0 ? (unsigned)n * 1000 : 1000;
 }
 
-/* others: what the host used beside the boxes. Written again at each look: other servers have the same parent group. */
-static void precede(struct cpu_priority *y, const struct native_box_site *site, const struct native_box *box_list,
-                    unsigned others)
+/* others: CPU use of the host besides the boxes. Written at each sample, because other servers share the parent
+ * group. */
+static void host_precede(struct cpu_priority *y, const struct native_box_site *site, const struct native_box *box_list,
+                         unsigned others)
 {
     unsigned capacity = host_capacity();
     bool is_host_first = has_heavy(box_list) && others * 100 < capacity * HOST_PART;
@@ -184,18 +186,18 @@ void native_cpu_priority_step(struct cpu_priority *y, const struct native_box_si
     y->looked_us = now;
     unsigned others = mine < capacity ? capacity - mine : 0;
     if (is_quiet && !has_heavy(box_list)) {
-        precede(y, site, box_list, others);
+        host_precede(y, site, box_list, others);
         y->next_us = now + IDLE_LOOK_US;
         return;
     }
     for (struct native_box *c = box_list; c; c = c->next)
         if (is_looked_at(c))
-            available += measure(c, now);
+            available += box_measure(c, now);
     for (struct native_box *c = box_list; c; c = c->next)
         if (is_looked_at(c) && c->share.is_heavy)
-            relieve(c, available);
+            box_relieve(c, available);
     make_room(box_list, available);
-    precede(y, site, box_list, others);
+    host_precede(y, site, box_list, others);
     int64_t cost = (clock_mono_us() - now) * COST_FACTOR;
     y->next_us = now + (cost > BUSY_LOOK_US ? cost : BUSY_LOOK_US);
 }

@@ -14,7 +14,7 @@
 #include "os/seqsock.h"
 #include "runtime/mkext4.h"
 
-#define LOOP_TRIES 64     /* others look for a free device at the same time */
+#define LOOP_TRIES 64     /* other processes take free devices at the same time */
 #define LOOP_LINK  "loop" /* boxes/NAME/loop: a link that names the device's number */
 
 struct outcome {
@@ -59,7 +59,7 @@ static int configure_loop(int loop, int image)
         return 0;
     if (errno != EINVAL)
         return -errno;
-    config.info.lo_flags = LO_FLAGS_AUTOCLEAR; /* the host's file system has no direct access */
+    config.info.lo_flags = LO_FLAGS_AUTOCLEAR; /* the host's file system has no direct I/O */
     return ioctl(loop, LOOP_CONFIGURE, &config) < 0 ? -errno : 0;
 }
 
@@ -71,7 +71,7 @@ static int open_loop(unsigned number)
     return fd < 0 ? -errno : fd;
 }
 
-/* A free device with the image behind it. */
+/* Attaches the image to a free device. */
 static int take_loop(int image, unsigned *ret_number, struct err *err)
 {
     CLEANUP(close_fd_p) int ctl = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
@@ -95,15 +95,15 @@ static int mount_loop(int loop, struct err *err)
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", loop);
     int r = fs < 0 ? fs : mount_fs_string(fs, "source", path);
     if (r >= 0)
-        r = mount_fs_flag(fs, "noinit_itable"); /* the file is new: what is not written there is zero */
+        r = mount_fs_flag(fs, "noinit_itable"); /* the file is new: unwritten parts are zero */
     if (r >= 0)
-        r = mount_fs_flag(fs, "discard"); /* what the box deletes goes back to the host */
+        r = mount_fs_flag(fs, "discard"); /* space that the box frees goes back to the host */
     if (r >= 0)
         r = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     return r < 0 ? err_sys(err, r, "mount the disk of a box") : r;
 }
 
-static int make(const struct native_box *c, const struct wire_request *q, struct err *err)
+static int disk_make(const struct native_box *c, const struct wire_request *q, struct err *err)
 {
     char text[16];
     unsigned number = 0;
@@ -130,12 +130,12 @@ int native_disk_start(struct native_box_site *site, struct native_box *c, const 
     if (pid == 0) {
         struct outcome out = { 0 };
         struct iovec parts[2] = { { &out, sizeof(out) }, { NULL, 0 } };
-        /* Copies of the launcher's sockets would hide its death from the daemon and from the blanks. */
+        /* Copies of the launcher's sockets would hide its death from the daemon and from the prepared boxes. */
         int box = dup3(c->box, 1, O_CLOEXEC), home = dup3(pair[1], 2, O_CLOEXEC);
         if (box < 0 || home < 0 || proc_close_from(3) < 0)
             _exit(1);
         c->box = box;
-        int mount = make(c, q, &out.err);
+        int mount = disk_make(c, q, &out.err);
         out.result = mount < 0 ? mount : 0;
         (void)seqsock_send(home, parts, &mount, mount >= 0); /* a launcher that is gone needs no disk */
         _exit(0);
@@ -147,7 +147,7 @@ int native_disk_start(struct native_box_site *site, struct native_box *c, const 
     }
     c->maker = pair[0];
     c->maker_pid = pid;
-    (void)close(pidfd); /* it is awaited by number: only its parent reaps it */
+    (void)close(pidfd); /* it is reaped by pid: only its parent can do that */
     return 0;
 }
 
@@ -158,7 +158,7 @@ int native_disk_take(struct native_box *c, struct err *err)
     size_t n = 0;
     ssize_t got = seqsock_recv(c->maker, &out, sizeof(out), &mount, 1, &n);
     (void)close(steal_fd(&c->maker));
-    (void)waitpid(c->maker_pid, NULL, 0); /* it has said its last word */
+    (void)waitpid(c->maker_pid, NULL, 0); /* it has sent its result and exits */
     if (got != (ssize_t)sizeof(out))
         return err_set(err, ERR_INTERNAL, 0, "creating a disk for box %s was interrupted", c->name);
     if (out.result < 0) {
@@ -174,16 +174,16 @@ int native_disk_open(const struct native_box_site *site, const char *name, struc
     struct stat st;
     struct loop_info64 info;
     (void)snprintf(path, sizeof(path), "%.16s/" LOOP_LINK, name);
-    ssize_t n = readlinkat(site->cmd_sandbox_fd, path, text, sizeof(text) - 1);
+    ssize_t n = readlinkat(site->boxes_fd, path, text, sizeof(text) - 1);
     if (n <= 0)
         return err_sys(err, -errno, "read the loop device of box %s", name);
     text[n] = '\0';
     (void)snprintf(path, sizeof(path), "%.16s/" NATIVE_DISK_IMAGE, name);
     CLEANUP(close_fd_p) int loop = open_loop((unsigned)strtoul(text, NULL, 10));
     if (loop < 0 || ioctl(loop, LOOP_GET_STATUS64, &info) < 0 ||
-        fstatat(site->cmd_sandbox_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        fstatat(site->boxes_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_sys(err, loop < 0 ? loop : -errno, "open the loop device of box %s", name);
-    if (info.lo_inode != st.st_ino) /* the number is another's now: the box is gone */
+    if (info.lo_inode != st.st_ino) /* the number was reused: the box is gone */
         return err_set(err, ERR_GONE, 0, "the disk of box %s is gone", name);
     return mount_loop(loop, err);
 }

@@ -29,7 +29,7 @@ struct count {
     int64_t bytes, deadline_us;
     bool is_endless;
     size_t n_seen;
-    struct seen seen[SEEN_MAX]; /* deleted files: many processes may hold the same one */
+    struct seen seen[SEEN_MAX]; /* deleted files: several processes may hold the same one */
 };
 
 static bool is_late(const struct count *c)
@@ -46,7 +46,7 @@ static DIR *open_dir(int at, const char *name)
     return d;
 }
 
-/* The depth is bounded, by descriptors that are open at once: below that is a hiding place, not a folder. */
+/* The depth is bounded by the descriptors that are open at once: deeper folders are an attempt to hide. */
 static void count_folder(struct count *c, int at, const char *name, unsigned depth) /* NOLINT(misc-no-recursion) */
 {
     if (depth > DEPTH_MAX) {
@@ -83,7 +83,7 @@ static bool is_new(struct count *c, const struct stat *st)
     return true;
 }
 
-/* Deleted files among the links of a folder of /proc. Those in memory are counted as such elsewhere. */
+/* Counts deleted files among the links of a folder of /proc. Those in memory are counted elsewhere. */
 static void count_held(struct count *c, pid_t pid, const char *what)
 {
     char path[64];
@@ -103,11 +103,11 @@ static void count_held(struct count *c, pid_t pid, const char *what)
         (void)closedir(d); /* read only */
 }
 
-int64_t native_disk_usage_count(int cmd_sandbox_fd, const char *name, const pid_t *pids, size_t n_pids)
+int64_t native_disk_usage_count(int boxes_fd, const char *name, const pid_t *pids, size_t n_pids)
 {
     CLEANUP(free_p) struct count *c = xzalloc(sizeof(*c));
     c->deadline_us = clock_mono_us() + LONGEST_US;
-    count_folder(c, cmd_sandbox_fd, name, 0);
+    count_folder(c, boxes_fd, name, 0);
     for (size_t i = 0; i < n_pids && !is_late(c); i++) {
         count_held(c, pids[i], "fd");
         count_held(c, pids[i], "map_files");

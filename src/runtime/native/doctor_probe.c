@@ -1,4 +1,10 @@
-/* What the kernel lets us do, found by doing it. Nothing is concluded from a version or a file that says so. */
+/* Theory of operation. Tests what the kernel lets us do by doing it; nothing is concluded from a version or a sysctl
+ * alone.
+ *
+ * Each probe runs in its own forked child (native_doctor.c), so it may enter namespaces, mount, or crash without
+ * harm; everything it makes disappears with it, except files in the scratch folder, which the caller empties. A
+ * probe returns 0 or -errno and fills `detail` with what it found, or what to change. A probe that hangs is killed
+ * by the caller's deadline. */
 #include "runtime/native/doctor_probe.h"
 
 #include <dirent.h>
@@ -33,7 +39,7 @@
 #include "os/idrange.h"
 
 #define DISK_LOW_BYTES (UINT64_C(1) << 30)
-#define FILES_LOW      8192u /* two descriptors per box, and connections */
+#define FILES_LOW      8192u /* two descriptors for each box, and connections */
 
 #define SAY(...) ((void)snprintf(detail, size, __VA_ARGS__))
 
@@ -55,8 +61,8 @@ static long sysctl_value(const char *path)
     return strtol(text, NULL, 10);
 }
 
-/* This process into new namespaces, as uid 0 of its own user namespace. */
-static int enter(int flags)
+/* Moves this process into new namespaces, as uid 0 of its own user namespace. */
+static int namespaces_enter(int flags)
 {
     char uids[32], gids[32];
     (void)snprintf(uids, sizeof uids, "0 %u 1", (unsigned)geteuid());
@@ -94,7 +100,7 @@ int doctor_probe_kernel(const struct doctor_env *env, char *detail, size_t size)
     if (*end != '.')
         return -EIO;
     unsigned long minor = strtoul(end + 1, NULL, 10);
-    /* With root, overlay has to take idmapped layers (5.19); without, to work in a user namespace (5.11). */
+    /* With root, overlayfs must accept idmapped layers (5.19); without, it must work in a user namespace (5.11). */
     unsigned long oldest = env->is_root ? 519 : 511, version = major * 100 + (minor > 99 ? 99 : minor);
     bool is_new_enough = version >= oldest;
     if (is_new_enough)
@@ -119,14 +125,14 @@ int doctor_probe_userns(const struct doctor_env *env, char *detail, size_t size)
     long max = sysctl_value("/proc/sys/user/max_user_namespaces");
     long debian = sysctl_value("/proc/sys/kernel/unprivileged_userns_clone");
     long apparmor = sysctl_value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
-    int r = enter(0);
+    int r = namespaces_enter(0);
     SAY("%s; max_user_namespaces=%ld%s%s", r == 0 ? "made one" : strerror(-r), max,
         debian == 0 ? ", kernel.unprivileged_userns_clone=0" : "",
         apparmor == 1 ? ", kernel.apparmor_restrict_unprivileged_userns=1" : "");
     return r;
 }
 
-/* All namespaces of a box in one clone3, which is how they are made. */
+/* All namespaces of a box in one clone3, as the launcher makes them. */
 int doctor_probe_clone(const struct doctor_env *env, char *detail, size_t size)
 {
     (void)env;
@@ -152,7 +158,7 @@ static int mount_proc(void)
 int doctor_probe_proc(const struct doctor_env *env, char *detail, size_t size)
 {
     (void)env;
-    int r = enter(CLONE_NEWNS | CLONE_NEWPID);
+    int r = namespaces_enter(CLONE_NEWNS | CLONE_NEWPID);
     if (r == 0)
         r = in_child(mount_proc);
     if (r == -EPERM)
@@ -167,7 +173,7 @@ int doctor_probe_proc(const struct doctor_env *env, char *detail, size_t size)
 int doctor_probe_netns(const struct doctor_env *env, char *detail, size_t size)
 {
     (void)env;
-    int r = enter(CLONE_NEWNET);
+    int r = namespaces_enter(CLONE_NEWNET);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -181,7 +187,7 @@ int doctor_probe_netns(const struct doctor_env *env, char *detail, size_t size)
 int doctor_probe_tun(const struct doctor_env *env, char *detail, size_t size)
 {
     (void)env;
-    int r = enter(CLONE_NEWNET);
+    int r = namespaces_enter(CLONE_NEWNET);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
@@ -209,11 +215,11 @@ static struct rtattr *add_attribute(struct link_request *q, unsigned short type,
     return a;
 }
 
-/* RTM_NEWLINK kind=veth; the pair goes with the namespace. */
+/* RTM_NEWLINK kind=veth; the pair disappears with the namespace. */
 int doctor_probe_veth(const struct doctor_env *env, char *detail, size_t size)
 {
     (void)env;
-    int r = enter(CLONE_NEWNET);
+    int r = namespaces_enter(CLONE_NEWNET);
     if (r < 0)
         return r;
     struct link_request q = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)),
@@ -243,12 +249,12 @@ int doctor_probe_veth(const struct doctor_env *env, char *detail, size_t size)
 static int sleep_in_userns(int ready)
 {
     char ok = unshare(CLONE_NEWUSER) < 0 ? 'x' : 'k';
-    (void)!write(ready, &ok, 1); /* the reader sees the end of file instead */
+    (void)!write(ready, &ok, 1); /* on failure the reader sees the end of file */
     (void)pause();
     return 0;
 }
 
-/* A child parked in a new user namespace, to be mapped or asked for its descriptor. */
+/* A child that waits in a new user namespace, to be mapped or asked for its descriptor. */
 static pid_t park_in_userns(void)
 {
     int ready[2];
@@ -268,7 +274,7 @@ static pid_t park_in_userns(void)
     return pid;
 }
 
-static void unpark(pid_t pid)
+static void child_unpark(pid_t pid)
 {
     (void)kill(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -307,13 +313,13 @@ int doctor_probe_idmap(const struct doctor_env *env, char *detail, size_t size)
         r = idrange_map(&range, pid, &err);
     if (r == 0)
         r = idmap_with(env->scratch, pid);
-    unpark(pid);
+    child_unpark(pid);
     if (r == 0)
         SAY("the data folder's file system supports them");
     return r;
 }
 
-/* lower/file is copied up by a write through the merged folder. */
+/* A write through the merged folder copies lower/file up. */
 static int overlay_at(const char *scratch, const char *more)
 {
     char path[DOCTOR_DETAIL], options[DOCTOR_DETAIL * 4];
@@ -355,7 +361,7 @@ int doctor_probe_overlay(const struct doctor_env *env, char *detail, size_t size
 
 int doctor_probe_overlay_userns(const struct doctor_env *env, char *detail, size_t size)
 {
-    int r = enter(CLONE_NEWNS);
+    int r = namespaces_enter(CLONE_NEWNS);
     if (r == 0)
         r = overlay_at(env->scratch, ",userxattr");
     if (r == 0)
@@ -411,7 +417,7 @@ int doctor_probe_idrange(const struct doctor_env *env, char *detail, size_t size
     if (pid < 0)
         return pid;
     r = idrange_map(&range, pid, &err);
-    unpark(pid);
+    child_unpark(pid);
     if (r < 0) {
         SAY("%s", err.msg);
         return r;
@@ -435,7 +441,7 @@ int doctor_probe_tools(const struct doctor_env *env, char *detail, size_t size)
     return uid && gid ? 0 : -ENOENT;
 }
 
-/* ---- room ---- */
+/* ---- limits ---- */
 
 int doctor_probe_data_dir(const struct doctor_env *env, char *detail, size_t size)
 {

@@ -1,5 +1,5 @@
-/* The single probes of the native driver's doctor. Each runs in a child process of its own that may change its
- * namespaces and never returns to the caller's work; each tries the thing itself. May include: base/, os/. */
+/* The single probes of the native driver's doctor. Each runs in its own child process, which may change its
+ * namespaces and never returns to the caller's work. May include: base/, os/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ struct doctor_env {
     bool is_root;
 };
 
-/* 0, or -errno; detail (size bytes, "" before) is filled either way when there is something to say. */
+/* 0, or -errno; detail (size bytes, "" before) is filled in both cases when there is something to report. */
 typedef int doctor_probe_fn(const struct doctor_env *env, char *detail, size_t size);
 
 doctor_probe_fn doctor_probe_kernel;

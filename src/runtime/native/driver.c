@@ -1,6 +1,13 @@
-/* The daemon's side: turns vtable calls into numbered requests to the launcher and its replies into callbacks on the
- * loop. It needs no privilege: what it reads by itself (control group figures, interface counters) is open to everyone.
- */
+/* Theory of operation. The daemon's side of the native driver: turns vtable calls into numbered requests to the
+ * launcher, and its replies into callbacks on the loop. It needs no privilege: what it reads itself (control group and
+ * interface counters) is readable by everyone.
+ *
+ * A `struct pending` is a request without a reply; it owns its message until the reply. struct native owns the
+ * pendings, the unsent messages and the boxes; a box handle is freed by destroy or forget.
+ *
+ * When the launcher dies, boxes continue. A new launcher is started at once, learns of the known boxes, sweeps the
+ * unfinished ones, and gets every pending request again that may be repeated; the others fail. A launcher that dies
+ * QUICK_ENDS_MAX times in a row is restarted after a growing pause, and requests fail meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,13 +31,13 @@
 
 #define NATIVE_MAGIC   0x6e617469u
 #define BOX_MAGIC      0x6e626f78u
-#define HANDSHAKE_MS   60000 /* that of a killed server may still be at its end */
-#define END_MS         30000 /* the launcher removes the folders of the last boxes before it ends */
+#define HANDSHAKE_MS   60000 /* the launcher of a killed server may still be shutting down */
+#define END_MS         30000 /* the launcher removes the folders of the last boxes before it exits */
 #define SWEEP_CHUNK    60000u
 #define REPLIES_A_TURN 64
-#define QUICK_END_US   10000000 /* a launcher that ends this soon */
-#define QUICK_ENDS_MAX 5        /* this often in a row is started again at once; then there is a pause */
-#define PAUSE_MS       250      /* the first one; each is twice as long as the one before */
+#define QUICK_END_US   10000000 /* a launcher that exits this soon */
+#define QUICK_ENDS_MAX 5        /* this often in a row is restarted at once; after that, with a pause */
+#define PAUSE_MS       250      /* the first pause; each is twice as long as the last */
 #define PAUSE_MAX_MS   8000
 
 struct message {
@@ -44,7 +51,7 @@ struct pending {
     uint64_t number;
     uint32_t op;
     char id[IDENT_MAX];
-    struct message *message; /* sent or in n->out; kept in case the launcher dies before it answers */
+    struct message *message; /* sent or in n->out; kept in case the launcher dies before it replies */
     box_ready_fn *on_ready;
     box_done_fn *on_done;
     box_capture_fn *on_capture;
@@ -57,18 +64,18 @@ struct native {
     struct runtime rt; /* first */
     unsigned magic;
     struct helper launcher;
-    bool is_dead;                          /* the launcher is gone, and another is started only after a pause */
-    struct timer *pause;                   /* that pause */
+    bool is_dead;                          /* the launcher is gone, and the next one is started after a pause */
+    struct timer *pause;                   /* of that pause */
     bool has_uid_range, is_root, can_disk; /* of the launcher */
     uint64_t last_number;
     struct pending *pending;
-    struct message *out, **out_end; /* what the socket did not take yet; owned by their pending */
+    struct message *out, **out_end; /* messages that the socket did not accept yet; owned by their pending */
     struct box *boxes;
-    int64_t started_us;  /* the launcher */
-    unsigned quick_ends; /* launchers in a row that did not last */
+    int64_t started_us;  /* start of the launcher */
+    unsigned quick_ends; /* launchers in a row that exited soon */
     loop_fn *on_restart;
     void *restart_arg;
-    struct keeper *own_keeper; /* who starts the launcher, where the server has none; freed with us */
+    struct keeper *own_keeper; /* starts the launcher where the server has no keeper; freed with us */
     struct cgroup_host cgroups;
     bool has_own_cgroups;
     char *data_dir;
@@ -87,7 +94,7 @@ struct box {
     char *leftover; /* of a promote before adoption, or NULL */
     int pidfd;
     int64_t measured; /* bytes of the host's disk, as last counted */
-    int disk_fd;      /* the image of its disk, only to be looked at; -EBADF: it has none */
+    int disk_fd;      /* the image of its private disk, only for fstat; -EBADF: it has none */
     struct watch *exit_watch;
     loop_fn *on_gone;
     void *gone_arg;
@@ -190,7 +197,8 @@ static void deliver_error(const struct pending *p, const struct err *err)
         p->on_done(p->arg, err);
 }
 
-/* The launcher names a promoted folder: until somebody has moved it, it is a leftover. Paused is what it has paused. */
+/* The launcher names a promoted folder: it is a leftover until somebody has moved it. is_paused follows what the
+ * launcher did. */
 static void note_changes(struct native *n, const struct pending *p, const struct wire_reply *rep)
 {
     struct box *b = n->boxes;
@@ -252,8 +260,8 @@ static void pending_free_p(struct pending **slot)
     free(*slot);
 }
 
-/* Everything that waits fails; callbacks may ask for more, which then fails in its own turn. */
-static void fail_all(void *arg)
+/* Fails everything that waits; callbacks may send more requests, which fail later. */
+static void pending_fail_all(void *arg)
 {
     struct native *n = arg;
     struct err err = ERR_INIT;
@@ -277,7 +285,7 @@ static int send_message(struct native *n, struct message *m)
 
 static void flush_out(struct native *n)
 {
-    while (n->out && send_message(n, n->out) == 0) { /* any error but "full" shows as the end of the socket too */
+    while (n->out && send_message(n, n->out) == 0) { /* any error but "full" also ends the socket */
         n->out = n->out->next;
     }
     if (!n->out)
@@ -305,7 +313,7 @@ static void on_socket(void *arg, int events)
             on_launcher_gone(n);
             return;
         }
-        if (rep.op == WIRE_HANDSHAKE) { /* of one that was started again */
+        if (rep.op == WIRE_HANDSHAKE) { /* of a restarted launcher */
             if (rep.result >= 0)
                 continue;
             log_event(LOG_DEBUG, "launcher.start", "error", rep.text, NULL);
@@ -332,7 +340,7 @@ static struct message *message_new(uint32_t op, size_t extra_len)
     return m;
 }
 
-/* Takes both. The answer always comes later, also when the launcher is gone. */
+/* Takes both. The reply always comes later, even when the launcher is gone. */
 static void submit(struct native *n, struct message *m, struct pending *p)
 {
     m->request.number = p->number = ++n->last_number;
@@ -341,7 +349,7 @@ static void submit(struct native *n, struct message *m, struct pending *p)
     p->next = n->pending;
     n->pending = p;
     if (n->is_dead) {
-        loop_defer(n->rt.loop, fail_all, n);
+        loop_defer(n->rt.loop, pending_fail_all, n);
         return;
     }
     if (!n->out && send_message(n, m) == 0)
@@ -364,7 +372,7 @@ static void deliver_refusal(void *arg)
     r->fn(r->arg, NULL, NO_FD, &r->err);
 }
 
-static void refuse(struct native *n, const struct err *err, box_ready_fn *fn, void *arg)
+static void create_refuse(struct native *n, const struct err *err, box_ready_fn *fn, void *arg)
 {
     struct refusal *r = xzalloc(sizeof(*r));
     *r = (struct refusal){ .err = *err, .fn = fn, .arg = arg };
@@ -377,7 +385,7 @@ static void native_create(struct runtime *rt, const struct box_plan *plan, box_r
     struct err err = ERR_INIT;
     size_t bytes = 0;
     if (native_plan_check(plan, &bytes, &err) < 0) {
-        refuse(n, &err, fn, arg);
+        create_refuse(n, &err, fn, arg);
         return;
     }
     struct message *m = message_new(WIRE_CREATE, bytes);
@@ -422,7 +430,7 @@ static void native_on_gone(struct box *b, loop_fn *fn, void *arg)
     b->on_gone = fn;
     b->gone_arg = arg;
     if (!b->exit_watch)
-        (void)loop_on_exit(n->rt.loop, b->pidfd, on_box_exit, b, &b->exit_watch); /* fails for want of memory only */
+        (void)loop_on_exit(n->rt.loop, b->pidfd, on_box_exit, b, &b->exit_watch); /* fails only when out of memory */
 }
 
 /* A request about one box. */
@@ -442,14 +450,14 @@ static void submit_done(struct native *n, struct message *m, box_done_fn *fn, vo
     submit(n, m, p);
 }
 
-static void ask(struct box *b, uint32_t op, box_done_fn *fn, void *arg)
+static void box_ask(struct box *b, uint32_t op, box_done_fn *fn, void *arg)
 {
     submit_done(box_owner(b), box_message(b, op), fn, arg);
 }
 
 static void native_destroy(struct box *b, box_done_fn *fn, void *arg)
 {
-    ask(b, WIRE_DESTROY, fn, arg);
+    box_ask(b, WIRE_DESTROY, fn, arg);
     box_free(b);
 }
 
@@ -461,12 +469,12 @@ static void native_forget(struct box *b)
 
 static void native_pause(struct box *b, box_done_fn *fn, void *arg)
 {
-    ask(b, WIRE_PAUSE, fn, arg);
+    box_ask(b, WIRE_PAUSE, fn, arg);
 }
 
 static void native_resume(struct box *b, box_done_fn *fn, void *arg)
 {
-    ask(b, WIRE_RESUME, fn, arg);
+    box_ask(b, WIRE_RESUME, fn, arg);
 }
 
 static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
@@ -479,8 +487,8 @@ static int native_stats(struct box *b, struct box_stats *ret, struct err *err)
     int r = b->has_cgroup ? cgroup_stats_get(&b->cgroup, &cg) : 0;
     if (r < 0 && r != -ENOENT)
         return err_sys(err, r, "read the metrics of box %s", b->name);
-    traffic_read(b->pid, WIRE_SINK, &out);       /* what goes out is counted by who carries it */
-    if (r == -ENOENT || poll(&alive, 1, 0) != 0) /* asked last, so that no other process's figures get through */
+    traffic_read(b->pid, WIRE_SINK, &out);       /* egress is counted by the relay that carries it */
+    if (r == -ENOENT || poll(&alive, 1, 0) != 0) /* checked last, so that a reused pid's counters are not reported */
         return err_set(err, ERR_GONE, 0, "box %s has ended", b->name);
     out.cpu_usage_us = cg.cpu_usage_us;
     out.memory_bytes = cg.memory_bytes;
@@ -522,7 +530,7 @@ static void native_capture(struct box *b, box_capture_fn *fn, void *arg)
 
 static void native_measure(struct box *b, box_done_fn *fn, void *arg)
 {
-    ask(b, WIRE_MEASURE, fn, arg); /* note_changes() takes the number */
+    box_ask(b, WIRE_MEASURE, fn, arg); /* note_changes() stores the number */
 }
 
 static void native_promote(struct box *b, const char *const *layers, size_t n_layers, box_promote_fn *fn, void *arg)
@@ -531,7 +539,7 @@ static void native_promote(struct box *b, const char *const *layers, size_t n_la
     size_t bytes = 0;
     for (size_t i = 0; i < n_layers; i++)
         bytes += strlen(layers[i]) + 1;
-    bool is_short = bytes <= WIRE_EXTRA_MAX && n_layers < WIRE_LAYERS_MAX; /* else only by a copy */
+    bool is_short = bytes <= WIRE_EXTRA_MAX && n_layers < WIRE_LAYERS_MAX; /* else only a copy works */
     struct message *m = message_new(is_short ? WIRE_PROMOTE : WIRE_CAPTURE, is_short ? bytes : 0);
     struct pending *p = xzalloc(sizeof(*p));
     memcpy(m->request.name, b->name, sizeof(b->name));
@@ -545,7 +553,7 @@ static void native_promote(struct box *b, const char *const *layers, size_t n_la
 static const char *native_leftover(struct box *b)
 {
     (void)box_owner(b);
-    return b->leftover; /* whether it is still there only the launcher may look */
+    return b->leftover; /* only the launcher can check whether it still exists */
 }
 
 static void native_taken(struct box *b)
@@ -633,7 +641,7 @@ static void native_sweep(struct runtime *rt, const char *const *kept_ids, size_t
         size_t bytes = 0, last = at;
         while (last < count && bytes + strlen(kept_ids[last]) + 1 <= SWEEP_CHUNK)
             bytes += strlen(kept_ids[last++]) + 1;
-        if (last == at && at < count) { /* no id is that long */
+        if (last == at && at < count) { /* cannot happen: no id is that long */
             at++;
             continue;
         }
@@ -678,14 +686,14 @@ static struct runtime *native_free(struct runtime *rt)
 {
     struct native *n = native_of(rt);
     timer_free(n->pause);
-    helper_stop(&n->launcher, END_MS); /* one that is stuck is killed: a sweep cleans up after it */
+    helper_stop(&n->launcher, END_MS); /* one that hangs is killed: a sweep cleans up after it */
     while (n->pending) {
         struct pending *p = n->pending;
         n->pending = p->next;
         free(p->message);
         free(p);
     }
-    while (n->boxes) { /* forgotten by nobody: their handles end with us */
+    while (n->boxes) { /* not forgotten by their owners: free the handles */
         n->boxes->magic = 0;
         box_free(n->boxes);
     }
@@ -768,7 +776,7 @@ static int await_handshake(struct native *n, struct err *err)
 
 /* --- a launcher that died --- */
 
-/* What may be asked twice: the first launcher's half of it is gone, or swept away, or has the same outcome. */
+/* Requests that may be sent twice: the first launcher's half is gone, or swept, or has the same result. */
 static bool is_repeatable(uint32_t op)
 {
     return op == WIRE_CREATE || op == WIRE_ADOPT || op == WIRE_DESTROY || op == WIRE_PAUSE || op == WIRE_RESUME ||
@@ -802,7 +810,7 @@ static void adopt_again(struct native *n, const struct box *b)
     submit(n, m, xzalloc(sizeof(struct pending))); /* a box that is gone is noticed by its own watch */
 }
 
-/* Known boxes stay, and those that someone is about to adopt; the half-made ones of the dead launcher go. */
+/* Keeps known boxes and those that are about to be adopted; the unfinished ones of the dead launcher are removed. */
 static void sweep_again(struct native *n, const struct pending *waiting)
 {
     size_t count = 0;
@@ -820,7 +828,7 @@ static void sweep_again(struct native *n, const struct pending *waiting)
     native_sweep(&n->rt, kept, count, NULL, NULL);
 }
 
-/* The launcher is there again: it learns of the boxes, then of what waits. */
+/* The launcher is back: it gets the boxes first, then the pending requests. */
 static void resume_with(struct native *n, struct pending *waiting)
 {
     struct err err = ERR_INIT;
@@ -845,8 +853,8 @@ static void resume_with(struct native *n, struct pending *waiting)
 
 static void on_pause_over(void *arg);
 
-/* It does not stay up, or cannot be started: whoever waits is told, and it is tried again later, without end. Sandboxes
- * run on meanwhile. */
+/* The launcher does not stay up, or cannot be started: pending requests fail, and it is started again after a pause,
+ * indefinitely. Sandboxes continue meanwhile. */
 static void start_later(struct native *n, const char *why)
 {
     int64_t pause_ms = PAUSE_MS;
@@ -857,7 +865,7 @@ static void start_later(struct native *n, const char *why)
     if (!n->pause)
         n->pause = timer_new(n->rt.loop, -1, 0, on_pause_over, n);
     timer_set(n->pause, pause_ms, 0);
-    fail_all(n);
+    pending_fail_all(n);
 }
 
 static void on_pause_over(void *arg)
@@ -891,7 +899,7 @@ static void on_launcher_gone(struct native *n)
         start_later(n, err.msg);
         return;
     }
-    while (n->pending) { /* newest first; turned round, so that they are asked again in their order */
+    while (n->pending) { /* newest first; reversed, so that they are sent again in their order */
         struct pending *p = n->pending;
         n->pending = p->next;
         p->next = waiting;
@@ -907,7 +915,7 @@ static void native_on_restart(struct runtime *rt, loop_fn *fn, void *arg)
     n->restart_arg = arg;
 }
 
-/* Nobody gave us a keeper: a program that does not change its privileges. */
+/* No keeper was given: a program that keeps its privileges starts its own. */
 static int keep_ourselves(struct native *n, const struct native_options *opt, struct err *err)
 {
     struct native_job job;
@@ -928,7 +936,7 @@ int native_new(struct loop *l, const struct native_options *opt, struct runtime 
     n->out_end = &n->out;
     n->data_dir = native_full_path(opt->data_dir);
     n->launcher = (struct helper)HELPER_INIT(opt->keeper, opt->launcher_job);
-    n->launcher.is_blocking = true; /* a reply of the launcher waits until the daemon has read the ones before it */
+    n->launcher.is_blocking = true; /* a reply of the launcher waits until the daemon has read the earlier ones */
     int r = 0;
     n->has_own_cgroups = !opt->cgroups;
     if (opt->cgroups)

@@ -1,8 +1,13 @@
-/* The launcher: the small, single-threaded process with the privilege. One poll loop over the daemon's socket, the
- * cells that are starting or dying, and its worker children (removal and copies of folders). Its rules:
- * 1. A request never waits for a tear-down: killing is answered at once, the rest happens later here.
- * 2. Blanks are made when nothing else waits, or on the spot when a create finds none.
- * 3. The end of the daemon's socket ends the launcher and its blanks, never a running box. */
+/* Theory of operation. The launcher is the small, single-threaded process that keeps the privilege. It runs one poll
+ * loop over the daemon's socket, the boxes that are starting or dying, and its worker children (task.h: removal and
+ * copies of folders). It owns every box as a struct native_box in a list; a request names one by its random name.
+ * 1. A request never waits for a tear-down: a kill is answered at once, and the box is listed as dying until its
+ *    process is reaped and its cgroup is removed.
+ * 2. Prepared boxes are made when no request waits, or on demand when a create finds none.
+ * 3. When the daemon closes its socket, the launcher kills its prepared and unfinished boxes and exits; running boxes
+ *    continue, and the next launcher adopts them.
+ * 4. A request that fails is answered with its error and leaves nothing behind. If the socket to the daemon fails, the
+ *    launcher exits: the daemon starts another one and repeats the request. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/securebits.h>
@@ -39,8 +44,8 @@
 #define CONTROL_FD          3
 #define POOL_MAX            256
 #define POLL_EXTRA          2
-#define RETRY_MS            2  /* a cgroup whose last process is just leaving */
-#define END_MS              20 /* until a process that lost its namespaces is a dead one */
+#define RETRY_MS            2  /* until a cgroup's last process is gone */
+#define END_MS              20 /* until a process that lost its namespaces has exited */
 #define STOP_US             20000000
 #define PREPARED_BACKOFF_US 1000000
 #define FREEZE_MS           5000
@@ -58,20 +63,20 @@ struct launcher {
     struct cpu_priority cpu_priority;
     unsigned pool, prepareds;
     int64_t no_prepared_until_us;
-    int64_t heard_us; /* when anyone last said anything */
-    struct buf kept;  /* ids of a sweep, NUL-ended, while they arrive */
+    int64_t heard_us; /* when the last message arrived */
+    struct buf kept;  /* NUL-terminated ids of a sweep, while they arrive */
     union {
         struct wire_request request;
         char bytes[sizeof(struct wire_request) + WIRE_EXTRA_MAX];
     } in;
 };
 
-static void reply(const struct wire_reply *p, const int *fds, size_t n_fds)
+static void reply_send(const struct wire_reply *p, const int *fds, size_t n_fds)
 {
     struct iovec parts[2] = { { (void *)(uintptr_t)p, sizeof(*p) }, { NULL, 0 } };
     int r = seqsock_send(CONTROL_FD, parts, fds, n_fds);
-    if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* a daemon that is gone is noticed by the loop */
-        _exit(1); /* one that is there would wait for ever: the next launcher adopts the boxes and is asked again */
+    if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* the loop notices a daemon that is gone */
+        _exit(1); /* a living daemon would wait forever: the next launcher gets the request again */
 }
 
 static void reply_error(uint32_t op, uint64_t number, int r, const struct err *err)
@@ -82,11 +87,11 @@ static void reply_error(uint32_t op, uint64_t number, int r, const struct err *e
     else if (err->code == ERR_INTERNAL && (err->sys == ENOMEM || err->sys == EMFILE || err->sys == EAGAIN))
         p.code = ERR_CAPACITY; /* this host is full, not broken */
     snprintf(p.text, sizeof(p.text), "%s", err->msg);
-    reply(&p, NULL, 0);
+    reply_send(&p, NULL, 0);
 }
 
-/* A box that is killed in the middle of something makes its calls fail in odd ways: then this is the reason to tell.
- * Its first process loses its namespaces a moment before it counts as ended. */
+/* When a box is killed in the middle of an operation, its system calls fail in odd ways: report the kill instead.
+ * Its first process loses its namespaces slightly before it has exited. */
 static void reply_box_error(const struct native_box *c, const struct wire_request *q, int r, struct err *err)
 {
     struct pollfd ended = { .fd = c->pidfd, .events = POLLIN };
@@ -98,10 +103,10 @@ static void reply_box_error(const struct native_box *c, const struct wire_reques
 static void reply_done(uint32_t op, uint64_t number)
 {
     struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = number };
-    reply(&p, NULL, 0);
+    reply_send(&p, NULL, 0);
 }
 
-static struct native_box *find(struct launcher *l, const char *name)
+static struct native_box *box_find(struct launcher *l, const char *name)
 {
     for (struct native_box *c = l->box_list; c; c = c->next)
         if (c->state != NATIVE_BOX_DYING && c->state != NATIVE_BOX_PREPARED && strcmp(c->name, name) == 0)
@@ -109,7 +114,7 @@ static struct native_box *find(struct launcher *l, const char *name)
     return NULL;
 }
 
-static void add(struct launcher *l, struct native_box *c)
+static void box_add(struct launcher *l, struct native_box *c)
 {
     c->next = l->box_list;
     l->box_list = c;
@@ -123,7 +128,7 @@ static void end_box(struct launcher *l, struct native_box *c)
 
 static void take_prepared(struct launcher *l, int r, struct native_box *c, const struct err *err)
 {
-    add(l, c);
+    box_add(l, c);
     if (r >= 0) {
         c->state = NATIVE_BOX_PREPARED;
         l->prepareds++;
@@ -148,13 +153,13 @@ static void send_box(const struct native_box *c, uint32_t op, uint64_t number, c
     char path[WIRE_NAME_MAX + 16];
     snprintf(path, sizeof(path), "%s/" NATIVE_DISK_IMAGE, c->name);
     CLEANUP(close_fd_p)
-    int image = c->has_disk ? openat(c->site->cmd_sandbox_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : NO_FD;
+    int image = c->has_disk ? openat(c->site->boxes_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : NO_FD;
     int fds[WIRE_FDS_MAX] = { c->conn, c->pidfd, image };
-    reply(&p, fds, image >= 0 ? 3 : 2);
+    reply_send(&p, fds, image >= 0 ? 3 : 2);
 }
 
-/* A disk takes milliseconds to make: the create waits, the launcher does not. */
-static int furnish(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
+/* Making a disk takes milliseconds: the create waits for it, the launcher does not. */
+static int box_furnish(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
 {
     int r = native_disk_check(err);
     if (r >= 0)
@@ -167,13 +172,13 @@ static int furnish(struct launcher *l, struct native_box *c, const struct wire_r
     return 0;
 }
 
-static void on_create(struct launcher *l, const struct wire_request *q)
+static void request_create(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct native_box *c = NULL;
     for (struct native_box *at = l->box_list; at; at = at->next)
         if (at->state == NATIVE_BOX_PREPARED)
-            c = at; /* the oldest: its agent has been waiting longest, so it surely is up */
+            c = at; /* the oldest: its agent has had the most time to start */
     if (!c) {
         int r = native_box_new_prepared(&l->site, &c, &err);
         take_prepared(l, r, c, &err);
@@ -182,7 +187,8 @@ static void on_create(struct launcher *l, const struct wire_request *q)
             return;
         }
     }
-    if (q->is_host && c->usr < 0 && l->site.is_root) { /* blanks made before the first such create have none yet */
+    if (q->is_host && c->usr < 0 &&
+        l->site.is_root) { /* prepared boxes made before the first such create have none yet */
         int r = native_box_root_usr(&l->site, c, &err);
         if (r < 0) {
             reply_error(WIRE_CREATE, q->number, r, &err);
@@ -190,7 +196,7 @@ static void on_create(struct launcher *l, const struct wire_request *q)
         }
     }
     c->number = q->number;
-    int r = q->disk_mb ? furnish(l, c, q, &err) : native_box_start(&l->site, c, q, &err);
+    int r = q->disk_mb ? box_furnish(l, c, q, &err) : native_box_start(&l->site, c, q, &err);
     if (r < 0) {
         end_box(l, c);
         reply_error(WIRE_CREATE, q->number, r, &err);
@@ -199,7 +205,7 @@ static void on_create(struct launcher *l, const struct wire_request *q)
     l->prepareds--;
 }
 
-/* The disk of a cell is there, or it is not to be had. */
+/* The disk of a box is ready, or could not be made. */
 static void on_furnished(struct launcher *l, struct native_box *c)
 {
     struct err err = ERR_INIT;
@@ -214,7 +220,7 @@ static void on_furnished(struct launcher *l, struct native_box *c)
     }
 }
 
-/* The stage has reported, or died without a word. */
+/* The stage has reported, or died without a report. */
 static void on_stage(struct launcher *l, struct native_box *c)
 {
     struct stage_report rep;
@@ -245,13 +251,13 @@ static void on_stage(struct launcher *l, struct native_box *c)
         l->no_prepared_until_us = clock_mono_us() + PREPARED_BACKOFF_US;
 }
 
-static void unfreeze(struct native_box *c)
+static void box_unfreeze(struct native_box *c)
 {
     if (c->has_cgroup && !c->is_paused)
         (void)cgroup_thaw(&c->cgroup); /* it was running before; a cgroup that is gone has nothing frozen */
 }
 
-static int freeze(struct native_box *c, struct err *err)
+static int box_freeze(struct native_box *c, struct err *err)
 {
     if (!c->has_cgroup)
         return err_set(err, ERR_UNSUPPORTED, 0, "this host provides no cgroup to pause boxes with");
@@ -266,30 +272,29 @@ static void on_adopt(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     struct native_box *c = NULL;
-    int r = find(l, q->name) ? err_set(&err, ERR_CONFLICT, 0, "box %s is already adopted", q->name)
-                             : native_box_adopt(&l->site, q, &c, &err);
+    int r = box_find(l, q->name) ? err_set(&err, ERR_CONFLICT, 0, "box %s is already adopted", q->name)
+                                 : native_box_adopt(&l->site, q, &c, &err);
     if (r < 0 || !c) {
         reply_error(WIRE_ADOPT, q->number, r, &err);
         return;
     }
-    add(l, c);
-    unfreeze(c);                             /* a launcher that died during a capture left it frozen */
-    if (c->is_paused && freeze(c, &err) < 0) /* or thawed, when a server died during a resume */
+    box_add(l, c);
+    box_unfreeze(c);                             /* a launcher that died during a capture left it frozen */
+    if (c->is_paused && box_freeze(c, &err) < 0) /* or thawed, when a server died during a resume */
         log_event(LOG_DEBUG, "launcher.freeze", "box", c->name, "error", err.msg, NULL);
     char leftover[PROMOTE_FOLDER] = "";
     (void)promote_leftover(c, leftover); /* none: empty */
     if (q->is_linked) {
         struct wire_reply p = { .version = WIRE_VERSION, .op = WIRE_ADOPT, .number = q->number };
         memcpy(p.folder, leftover, sizeof(p.folder));
-        reply(&p, NULL, 0);
+        reply_send(&p, NULL, 0);
         return;
     }
     send_box(c, WIRE_ADOPT, q->number, leftover);
     native_box_close_start(c);
 }
 
-/* Joining the box's user namespace, which an ordinary user's launcher must do first, is a way without return: in a
- * child. */
+/* An unprivileged launcher must join the box's user namespace first, which cannot be undone: in a child. */
 static bool rename_in_child(const struct native_box *c, const char *hostname)
 {
     pid_t pid = fork();
@@ -301,7 +306,7 @@ static bool rename_in_child(const struct native_box *c, const char *hostname)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-/* Root goes in and out by itself: this is on the path of a create from the warm pool. */
+/* Root can enter and leave in place: this is on the path of a create from the warm pool. */
 static bool rename_here(const struct native_box *c, const char *hostname)
 {
     int own = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
@@ -309,7 +314,7 @@ static bool rename_here(const struct native_box *c, const char *hostname)
     if (is_done) {
         is_done = sethostname(hostname, strlen(hostname)) == 0;
         if (setns(own, CLONE_NEWUTS) < 0)
-            abort(); /* never go on under a guest's name */
+            abort(); /* never continue in a guest's namespace */
     }
     if (own >= 0)
         (void)close(own);
@@ -323,12 +328,12 @@ static int rename_box(const struct native_box *c, const char *hostname, struct e
     return err_set(err, ERR_INTERNAL, 0, "box %s: cannot set the host name %s", c->name, hostname);
 }
 
-static int change(struct native_box *c, const struct wire_request *q, struct err *err)
+static int request_change(struct native_box *c, const struct wire_request *q, struct err *err)
 {
     struct cgroup_limits limits = { q->memory_mb, q->cpu_milli, q->pids_max };
     int r = 0;
     if (q->op == WIRE_PAUSE) {
-        r = freeze(c, err);
+        r = box_freeze(c, err);
         c->is_paused = r >= 0;
     } else if (q->op == WIRE_RESUME) {
         r = c->has_cgroup ? cgroup_thaw(&c->cgroup) : 0;
@@ -344,7 +349,7 @@ static int change(struct native_box *c, const struct wire_request *q, struct err
 }
 
 /* Volumes and networks of a running box. */
-static int extend(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
+static int box_extend(struct launcher *l, struct native_box *c, const struct wire_request *q, struct err *err)
 {
     if (q->op == WIRE_MOUNT)
         return native_volume_mount_attach(c, q, err);
@@ -363,12 +368,12 @@ static void on_egress_redirect(struct native_box *c, const struct wire_request *
         reply_box_error(c, q, r, &err);
         return;
     }
-    reply(&p, fds, EGRESS_REDIRECT_FDS);
+    reply_send(&p, fds, EGRESS_REDIRECT_FDS);
     seqsock_close_all(fds, EGRESS_REDIRECT_FDS);
 }
 
-/* What a former promote left has to be taken first: it is between the layers that the daemon knows and the files of
- * now. */
+/* The leftover of an earlier promote must be taken first: it is between the layers that the daemon knows and the
+ * present files. */
 static bool refuse_leftover(const struct native_box *c, const struct wire_request *q)
 {
     struct wire_reply p = {
@@ -377,7 +382,7 @@ static bool refuse_leftover(const struct native_box *c, const struct wire_reques
     if (!promote_leftover(c, p.folder))
         return false;
     snprintf(p.text, sizeof(p.text), "%s of a former capture was not added to the image store", p.folder);
-    reply(&p, NULL, 0);
+    reply_send(&p, NULL, 0);
     return true;
 }
 
@@ -387,23 +392,23 @@ static void on_capture(struct launcher *l, struct native_box *c, const struct wi
     struct wire_reply p = { .version = WIRE_VERSION, .op = q->op, .number = q->number, .is_shared = 1 };
     if (refuse_leftover(c, q))
         return;
-    int r = c->is_paused ? 0 : freeze(c, &err);
+    int r = c->is_paused ? 0 : box_freeze(c, &err);
     if (r < 0) {
         reply_box_error(c, q, r, &err);
         return;
     }
-    /* What lies on the box's own disk cannot become a layer by being moved. */
+    /* Files on the box's private disk cannot become a layer by a rename. */
     r = q->op == WIRE_PROMOTE && !c->has_disk ? promote_run(&l->site, c, q, p.folder, &err) : -EBUSY;
     if (r >= 0) {
-        unfreeze(c);
-        reply(&p, NULL, 0);
+        box_unfreeze(c);
+        reply_send(&p, NULL, 0);
         return;
     }
     if (err.code)
         log_event(LOG_DEBUG, "launcher.copies", "box", c->name, "why", err.msg, NULL);
-    r = native_task_copy(&l->tasks, &l->site, c, q->number, &err); /* thawed by on_task() */
+    r = native_task_copy(&l->tasks, &l->site, c, q->number, &err); /* on_task() thaws it */
     if (r < 0) {
-        unfreeze(c);
+        box_unfreeze(c);
         reply_box_error(c, q, r, &err);
     }
 }
@@ -411,11 +416,11 @@ static void on_capture(struct launcher *l, struct native_box *c, const struct wi
 static void on_box_request(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
-    struct native_box *c = find(l, q->name);
+    struct native_box *c = box_find(l, q->name);
     if (!c) {
         int r = err_set(&err, ERR_GONE, 0, "box %s is gone", q->name);
         if (q->op == WIRE_DESTROY)
-            reply_done(q->op, q->number); /* what was asked for */
+            reply_done(q->op, q->number); /* the result that was asked for */
         else
             reply_error(q->op, q->number, r, &err);
         return;
@@ -426,13 +431,13 @@ static void on_box_request(struct launcher *l, const struct wire_request *q)
     } else if (q->op == WIRE_CAPTURE || q->op == WIRE_PROMOTE) {
         on_capture(l, c, q);
     } else if (q->op == WIRE_MEASURE) {
-        int r = native_task_count(&l->tasks, &l->site, c, q->number, &err); /* answered by on_task() */
+        int r = native_task_count(&l->tasks, &l->site, c, q->number, &err); /* on_task() replies */
         if (r < 0)
             reply_box_error(c, q, r, &err);
     } else if (q->op == WIRE_EGRESS_REDIRECT) {
         on_egress_redirect(c, q);
     } else {
-        int r = q->op >= WIRE_MOUNT ? extend(l, c, q, &err) : change(c, q, &err);
+        int r = q->op >= WIRE_MOUNT ? box_extend(l, c, q, &err) : request_change(c, q, &err);
         if (r < 0)
             reply_box_error(c, q, r, &err);
         else
@@ -456,7 +461,7 @@ static void on_common_request(struct launcher *l, const struct wire_request *q)
         reply_done(q->op, q->number);
 }
 
-static void on_sweep(struct launcher *l, const struct wire_request *q)
+static void request_sweep(struct launcher *l, const struct wire_request *q)
 {
     struct err err = ERR_INIT;
     if (buf_add(&l->kept, q + 1, q->extra_len) < 0) {
@@ -471,7 +476,7 @@ static void on_sweep(struct launcher *l, const struct wire_request *q)
         struct native_box *found = sweep_run(&l->site, l->box_list, &l->kept, &l->tasks);
         while (found) {
             struct native_box *next = found->next;
-            add(l, found);
+            box_add(l, found);
             found = next;
         }
         buf_clear(&l->kept);
@@ -502,13 +507,13 @@ static bool take_request(struct launcher *l)
         return (size_t)n >= sizeof(*q);
     }
     if (q->op == WIRE_CREATE && is_orphan())
-        return true; /* nobody is there to have it: the next server would have to find and end it */
+        return true; /* nobody would own it, and the next server would have to find and kill it */
     if (q->op == WIRE_CREATE)
-        on_create(l, q);
+        request_create(l, q);
     else if (q->op == WIRE_ADOPT)
         on_adopt(l, q);
     else if (q->op == WIRE_SWEEP)
-        on_sweep(l, q);
+        request_sweep(l, q);
     else if (q->op >= WIRE_VOLUME_REMOVE)
         on_common_request(l, q);
     else
@@ -521,23 +526,23 @@ static bool take_request(struct launcher *l)
 static void on_task(void *arg, const struct native_task_result *res)
 {
     struct launcher *l = arg;
-    struct native_box *c = find(l, res->name);
+    struct native_box *c = box_find(l, res->name);
     uint32_t op = res->is_count ? WIRE_MEASURE : WIRE_CAPTURE;
     if (c && !res->is_count)
-        unfreeze(c);
+        box_unfreeze(c);
     if (res->result < 0) {
         reply_error(op, res->number, res->result, &res->err);
         return;
     }
     struct wire_reply p = { .version = WIRE_VERSION, .op = op, .number = res->number, .size_bytes = res->bytes };
     memcpy(p.folder, res->folder, sizeof(p.folder));
-    reply(&p, NULL, 0);
+    reply_send(&p, NULL, 0);
 }
 
-/* Takes cells off the list whose process and cgroups are gone; their folders go to the remover. True: a process has
+/* Removes boxes from the list whose process and cgroups are gone; the remover gets their folders. True: a process has
  * ended and its cgroup is not empty yet, so call again in RETRY_MS. That is the one wait by time: version 1 of cgroups
  * tells nobody when a group is empty, but for a program that the kernel starts. */
-static bool collect(struct launcher *l)
+static bool box_collect(struct launcher *l)
 {
     bool is_waiting = false;
     for (struct native_box **at = &l->box_list; *at;) {
@@ -574,7 +579,7 @@ static size_t fill_poll(struct launcher *l, struct pollfd **set, size_t *cap)
     return n;
 }
 
-static void refill(struct launcher *l)
+static void prepared_refill(struct launcher *l)
 {
     struct err err = ERR_INIT;
     struct native_box *c = NULL;
@@ -606,9 +611,9 @@ static bool has_starting(const struct launcher *l)
     return c != NULL;
 }
 
-/* How long until a blank may be made: 0 now, -1 none is wanted. Making one takes a millisecond or two, in which nobody
- * is heard: so never while a create waits for its stage, and not at once after one, when its client sends the first
- * command. */
+/* How long until a prepared box may be made: 0 now, -1 none is wanted. Making one blocks the launcher for a
+ * millisecond or two: so never while a create waits for its stage, and not right after one, when its client sends
+ * the first command. */
 static int prepared_wait_ms(const struct launcher *l)
 {
     if (l->prepareds >= l->pool || has_starting(l))
@@ -619,13 +624,13 @@ static int prepared_wait_ms(const struct launcher *l)
     return left <= 0 ? 0 : (int)((left + 999) / 1000);
 }
 
-/* Of two waits, -1 = for ever. */
-static int sooner(int a, int b)
+/* The shorter of two waits, -1 = forever. */
+static int wait_sooner(int a, int b)
 {
     return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-static void run(struct launcher *l)
+static void launcher_run(struct launcher *l)
 {
     size_t cap = 64;
     CLEANUP(free_p) struct pollfd *set = xzalloc(cap * sizeof(*set));
@@ -633,18 +638,18 @@ static void run(struct launcher *l)
     for (;;) {
         int prepared_ms = prepared_wait_ms(l);
         size_t n = fill_poll(l, &set, &cap);
-        int timeout = sooner(is_waiting ? RETRY_MS : -1,
-                             sooner(prepared_ms, native_cpu_priority_wait_ms(&l->cpu_priority, l->box_list)));
+        int timeout = wait_sooner(is_waiting ? RETRY_MS : -1,
+                                  wait_sooner(prepared_ms, native_cpu_priority_wait_ms(&l->cpu_priority, l->box_list)));
         int ready = poll(set, n, timeout);
         if (ready == 0 && prepared_wait_ms(l) == 0)
-            refill(l);
+            prepared_refill(l);
         if (ready > 0 && set[0].revents && !take_request(l))
             return;
         if (ready > 0) {
             hear_stages(l, set, n);
             l->heard_us = clock_mono_us();
         }
-        is_waiting = collect(l);
+        is_waiting = box_collect(l);
         native_task_step(&l->tasks, &l->site, on_task, l);
         native_cpu_priority_step(&l->cpu_priority, &l->site, l->box_list);
     }
@@ -652,7 +657,7 @@ static void run(struct launcher *l)
 
 /* --- start --- */
 
-/* A mount namespace of our own: what is mounted here never shows outside, what is unmounted outside goes here too. */
+/* Enters our own mount namespace: our mounts are not visible outside, unmounts outside propagate here. */
 static int own_mounts(struct err *err)
 {
     if (unshare(CLONE_NEWNS) < 0)
@@ -674,7 +679,7 @@ static int open_folder(int at, const char *name, int *ret, struct err *err)
     CLEANUP(close_fd_p) int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_sys(err, -errno, "open folder %s", name);
-    if (st.st_uid != geteuid()) /* what is in it would not be our own doing */
+    if (st.st_uid != geteuid()) /* its contents would not be ours */
         return err_set(err, ERR_FORBIDDEN, 0, "folder %s of the data folder belongs to user %u, not to us", name,
                        (unsigned)st.st_uid);
     *ret = steal_fd(&fd);
@@ -686,9 +691,9 @@ static void on_alarm(int number)
     (void)number; /* flock() returns with EINTR, nothing else is wanted */
 }
 
-/* One launcher at a time: that of a killed server may still be ending its blanks, and must not be swept while it works.
- * The lock goes with the process; a copier it left behind may hold it a little longer. The alarm is repeated, in case
- * the first one comes just before flock(). */
+/* One launcher at a time: that of a killed server may still be killing its prepared boxes, and must not be swept
+ * meanwhile. The lock ends with the process; a copier it left may hold it slightly longer. The alarm is repeated, in
+ * case the first one comes just before flock(). */
 static int lock_folder(int run_fd, struct err *err)
 {
     struct sigaction interrupt = { .sa_handler = on_alarm };
@@ -701,7 +706,7 @@ static int lock_folder(int run_fd, struct err *err)
     int e = errno == EINTR ? EWOULDBLOCK : errno;
     (void)setitimer(ITIMER_REAL, &none, NULL); /* cannot fail */
     if (is_locked)
-        return 0; /* held, and never closed, until the process ends */
+        return 0; /* held until the process exits */
     (void)close(fd);
     return err_sys(err, -e, "the launcher of another server still uses this data folder");
 }
@@ -715,9 +720,9 @@ static int open_folders(struct native_box_site *s, struct err *err)
         return err_sys(err, -errno, "open data folder %s", s->data_dir);
     snprintf(s->tag, sizeof(s->tag), "%llx",
              (unsigned long long)(st.st_ino * 2654435761u ^ st.st_dev) & 0xffffffffffull);
-    int r = open_folder(data, "boxes", &s->cmd_sandbox_fd, err);
+    int r = open_folder(data, "boxes", &s->boxes_fd, err);
     if (r >= 0) {
-        tree_spread(s->cmd_sandbox_fd);
+        tree_spread(s->boxes_fd);
         r = open_folder(data, "run", &s->run_fd, err);
     }
     if (r >= 0)
@@ -731,7 +736,7 @@ static int open_folders(struct native_box_site *s, struct err *err)
     if (s->image_fd < 0)
         return err_sys(err, -errno, "open image folder %s", s->image_dir);
     if (fchmod(prepared, 0755) < 0 ||
-        fchdir(prepared) < 0) /* every stage inherits it: an empty folder to hang its new root on */
+        fchdir(prepared) < 0) /* every stage inherits it: an empty folder to mount its new root on */
         return err_sys(err, -errno, "enter the run folder");
     return 0;
 }
@@ -750,7 +755,7 @@ static int open_programs(struct native_box_site *s, struct err *err)
     return s->filter_fd < 0 ? err_sys(err, s->filter_fd, "unpack the system call filter") : 0;
 }
 
-static int start(struct launcher *l, int argc, char **argv, struct err *err)
+static int launcher_start(struct launcher *l, int argc, char **argv, struct err *err)
 {
     struct native_box_site *s = &l->site;
     struct rlimit files;
@@ -763,7 +768,7 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
     s->is_root = geteuid() == 0;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files); /* more is better, not needed */
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* more is better, but not required */
     }
     int r = s->is_root ? own_mounts(err) : idrange_user(&s->own, NULL, 0);
     if (r >= 0)
@@ -771,7 +776,7 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
     if (r >= 0)
         r = cgroup_host_init(&s->cgroups, NULL, err);
     if (r >= 0)
-        cgroup_host_yield(&s->cgroups, false); /* what a launcher that was killed left; see cpu_priority.h */
+        cgroup_host_yield(&s->cgroups, false); /* left by a launcher that was killed; see cpu_priority.h */
     if (r >= 0)
         r = open_programs(s, err);
     if (r >= 0 && s->is_root)
@@ -782,16 +787,16 @@ static int start(struct launcher *l, int argc, char **argv, struct err *err)
     return r;
 }
 
-static void stop(struct launcher *l)
+static void launcher_stop(struct launcher *l)
 {
     size_t cap = 64;
     CLEANUP(free_p) struct pollfd *set = xzalloc(cap * sizeof(*set));
     for (struct native_box *c = l->box_list; c; c = c->next)
         if (c->state == NATIVE_BOX_PREPARED || c->state == NATIVE_BOX_STARTING || c->state == NATIVE_BOX_FURNISHING)
             end_box(l, c);
-    int64_t end = clock_mono_us() + STOP_US; /* a busy host takes its time */
+    int64_t end = clock_mono_us() + STOP_US; /* a busy host takes longer */
     for (int64_t left = STOP_US; left > 0; left = end - clock_mono_us()) {
-        bool is_waiting = collect(l);
+        bool is_waiting = box_collect(l);
         struct native_box *c = l->box_list;
         while (c && c->state != NATIVE_BOX_DYING)
             c = c->next;
@@ -816,12 +821,12 @@ int native_launcher_main(int argc, char **argv)
     struct err err = ERR_INIT;
     (void)prctl(PR_SET_NAME, "iii-launcher"); /* for ps only */
     (void)signal(SIGPIPE, SIG_IGN);           /* cannot fail */
-    (void)signal(SIGINT, SIG_IGN);            /* the daemon decides when we end: a terminal or a service */
+    (void)signal(SIGINT, SIG_IGN);            /* the daemon decides when we exit: a terminal or a service */
     (void)signal(SIGTERM, SIG_IGN);           /* manager that signals the whole group does not */
     (void)umask(022);
     l.kept = (struct buf)BUF_INIT(16u << 20);
     native_task_init(&l.tasks);
-    int r = start(&l, argc, argv, &err);
+    int r = launcher_start(&l, argc, argv, &err);
     struct wire_reply handshake = {
         .version = WIRE_VERSION, .op = WIRE_HANDSHAKE, .result = r < 0 ? r : 0, .code = err.code
     };
@@ -829,11 +834,11 @@ int native_launcher_main(int argc, char **argv)
     handshake.can_disk = native_disk_check(NULL) >= 0;
     handshake.has_uid_range = l.site.is_root || l.site.own.how == IDRANGE_SUBID;
     snprintf(handshake.text, sizeof(handshake.text), "%s", err.msg);
-    reply(&handshake, NULL, 0);
+    reply_send(&handshake, NULL, 0);
     if (r < 0)
         return 1;
-    run(&l);
-    stop(&l);
+    launcher_run(&l);
+    launcher_stop(&l);
     cgroup_host_done(&l.site.cgroups);
     buf_done(&l.kept);
     return 0;

@@ -6,15 +6,15 @@
 #include "runtime/runtime.h"
 
 struct native_options {
-    const char *data_dir;              /* run/ and boxes/ live below it; must exist */
-    const char *image_dir;             /* every layer lies below it; NULL = data_dir */
-    unsigned blank_pool;               /* blanks kept ready; 0 = none */
-    struct keeper *keeper;             /* who starts the launcher, borrowed; NULL: one of its own */
-    unsigned launcher_job;             /* which of the keeper's jobs it is */
-    const struct cgroup_host *cgroups; /* found while there was the privilege for it, borrowed; NULL: looked for */
+    const char *data_dir;              /* run/ and boxes/ are below it; must exist */
+    const char *image_dir;             /* all layers are below it; NULL = data_dir */
+    unsigned prepared_pool;            /* prepared boxes kept ready; 0 = none */
+    struct keeper *keeper;             /* starts the launcher, borrowed; NULL: one of its own */
+    unsigned launcher_job;             /* the keeper's job that is the launcher */
+    const struct cgroup_host *cgroups; /* found while we had the privilege for it, borrowed; NULL: search */
 };
 
-/* The launcher as a job for a keeper. Valid until native_job_done(); the keeper has a copy of its own. */
+/* The launcher as a job of a keeper. Valid until native_job_done(); the keeper has its own copy. */
 struct native_job {
     struct keeper_job job;
     char *data_dir, *image_dir;
@@ -22,13 +22,13 @@ struct native_job {
 };
 void native_job(const struct native_options *opt, struct native_job *ret);
 void native_job_done(struct native_job *job);
-char *native_full_path(const char *path); /* without links; as it is when it does not exist. Caller frees */
+char *native_full_path(const char *path); /* resolves links; unchanged when it does not exist. Caller frees */
 
-/* Has the launcher (this same binary, see native_launcher_main) started and waits until it is ready. */
+/* Starts the launcher (this same binary, see native_launcher_main) and waits until it is ready. */
 int native_new(struct loop *l, const struct native_options *opt, struct runtime **ret, struct err *err);
 
 /* main() of the launcher process: `iii --launcher`, control socket on fd 3. Returns the exit code. */
 int native_launcher_main(int argc, char **argv);
 
-/* What this host lets the driver do, for `iii doctor` and GET /health: [{name, ok, detail}]. Caller owns. */
+/* What this host allows the driver to do, for `iii doctor` and GET /health: [{name, ok, detail}]. Caller owns. */
 json_t *native_doctor(const char *data_dir);

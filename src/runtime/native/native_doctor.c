@@ -1,5 +1,5 @@
-/* native_doctor(): every check runs in a forked child with a deadline, so that a probe may change namespaces, hang or
- * die without harm; its words come back in a shared page. */
+/* native_doctor(): every check runs in a forked child with a deadline, so that a probe may change namespaces, hang
+ * or crash without harm; its text comes back in a shared page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -100,19 +100,19 @@ static void run_probe(doctor_probe_fn *probe, const struct doctor_env *env, stru
         (void)snprintf(shared->detail, sizeof shared->detail, "%s", strerror(-shared->result));
 }
 
-static void report(json_t *list, const char *name, const struct answer *a, bool is_required, const char *fix)
+static void row_report(json_t *list, const char *name, const struct answer *a, bool is_required, const char *fix)
 {
     bool is_ok = a->result == 0;
     json_t *row = json_pack("{s:s, s:b, s:o, s:b}", "name", name, "ok", is_ok, "detail",
                             json_text(a->detail, strnlen(a->detail, sizeof a->detail)), "required", is_required);
     if (row && !is_ok)
         (void)json_object_set_new(row, "fix", json_string(fix));
-    (void)json_array_append_new(list, row); /* NULL is refused: out of memory costs a row, not the answer */
+    (void)json_array_append_new(list, row); /* NULL is rejected: out of memory costs a row, not the report */
 }
 
 /* ---- control groups: one probe, a row per controller ---- */
 
-/* A group with every limit set, joined by a child: what a box does. */
+/* Makes a group with every limit, and a child joins it, as a box does. */
 static int try_group(const struct cgroup_host *host)
 {
     struct cgroup cg;
@@ -157,15 +157,15 @@ static void check_cgroups(json_t *list)
         a.result = !is_there ? -ENOENT : tried;
         char where[sizeof host.why[c]];
         (void)snprintf(where, sizeof where, "%.*s", (int)sizeof where - 1, r < 0 ? err.msg : host.why[c]);
-        char *probe = strstr(where, parent); /* name the folder boxes will use, not the probe's */
+        char *probe = strstr(where, parent); /* show the folder that boxes will use, not the probe's */
         if (probe)
             (void)snprintf(probe, sizeof where - (size_t)(probe - where), "%s", CGROUP_PARENT);
         (void)snprintf(a.detail, sizeof a.detail, "%s%s%s", where, is_there && tried < 0 ? ": " : "",
                        is_there && tried < 0 ? strerror(-tried) : "");
         char name[64];
         (void)snprintf(name, sizeof name, "cgroup %s (%s)", cgroup_controller_name(c), uses[c]);
-        report(list, name, &a, false,
-               "run as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes iii serve");
+        row_report(list, name, &a, false,
+                   "run as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes iii serve");
     }
     if (r == 0) {
         cgroup_host_remove(&host);
@@ -178,7 +178,7 @@ static void check_disk(json_t *list)
     struct err err = ERR_INIT;
     struct answer a = { .result = native_disk_check(&err) };
     (void)snprintf(a.detail, sizeof a.detail, "%s", a.result < 0 ? err.msg : "ext4 on loop devices");
-    report(list, "disk limit (diskMb)", &a, false, "run as root, with loop devices (modprobe loop) and e2fsprogs");
+    row_report(list, "disk limit (diskMb)", &a, false, "run as root, with loop devices (modprobe loop) and e2fsprogs");
 }
 
 /* ---- the scratch folder ---- */
@@ -190,7 +190,7 @@ static void scratch_make(const char *data_dir, char *out, size_t size)
         out[0] = '\0';
 }
 
-/* Leaves only what a probe can have made: its own folder's entries, by descriptor, never following links. */
+/* Removes only what a probe can have made: entries of its own folder, by descriptor, without following links. */
 static void scratch_empty(const char *scratch)
 {
     static const char *const leaves[] = { "lower/file", "upper/file", "written" };
@@ -217,7 +217,7 @@ json_t *native_doctor(const char *data_dir)
         const struct check *c = &checks[i];
         run_probe(c->probe, &env, shared);
         bool is_required = c->need == ALWAYS || c->need == (env.is_root ? ROOT_ONLY : USER_ONLY);
-        report(list, c->name, shared, is_required, c->fix);
+        row_report(list, c->name, shared, is_required, c->fix);
         if (scratch[0])
             scratch_empty(scratch);
     }

@@ -1,4 +1,4 @@
-/* The launcher as a job for a keeper: its arguments are fixed before the server gives up its privileges. */
+/* The launcher as a job of a keeper: its arguments are fixed before the server drops its privileges. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ void native_job(const struct native_options *opt, struct native_job *ret)
 {
     ret->data_dir = native_full_path(opt->data_dir);
     ret->image_dir = native_full_path(opt->image_dir ? opt->image_dir : opt->data_dir);
-    snprintf(ret->pool, sizeof(ret->pool), "%u", opt->blank_pool);
+    snprintf(ret->pool, sizeof(ret->pool), "%u", opt->prepared_pool);
     ret->job = (struct keeper_job){ .args = { "--launcher", ret->data_dir, ret->image_dir, ret->pool } };
 }
 

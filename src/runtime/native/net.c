@@ -1,7 +1,7 @@
-/* The way out of a box: eth0, a bridge without ports (a sink that every kernel with our networks has), carries the
- * default route, so that any address can be connected to; what would leave by it is turned to the loopback
- * (egress_redirect.h), all else runs into the sink. Root of the box has no CAP_NET_ADMIN, so none of this can be
- * changed from inside. */
+/* Egress of a box: eth0, a bridge without ports (a sink that every kernel with our networks has), has the default
+ * route, so that any address can be connected to. Outbound TCP and DNS are redirected to the loopback
+ * (egress_redirect.h); everything else ends in the sink. Root of the box has no CAP_NET_ADMIN, so none of this can
+ * be changed from inside. */
 #include "runtime/native/net.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct native_net {
     int ns;
 };
 
-static struct native_net *find(struct native_net *nets, const char *id)
+static struct native_net *net_find(struct native_net *nets, const char *id)
 {
     while (nets && strcmp(nets->id, id) != 0)
         nets = nets->next;
@@ -38,7 +38,7 @@ int native_net_make(struct native_net **nets, struct native_box_site *site, cons
                     struct err *err)
 {
     int ns = NO_FD;
-    if (find(*nets, q->object))
+    if (net_find(*nets, q->object))
         return 0;
     if (!site->is_root)
         return err_set(
@@ -62,7 +62,7 @@ void native_net_remove(struct native_net **nets, const char *id)
         if (strcmp(n->id, id) != 0)
             continue;
         *at = n->next;
-        (void)close(n->ns); /* the last of it: bridge and cables go too */
+        (void)close(n->ns); /* the last reference: the kernel removes the bridge and its veth pairs */
         free(n);
         return;
     }
@@ -77,7 +77,7 @@ struct native_net *native_net_free(struct native_net *nets)
 
 int native_net_join(struct native_net *nets, struct native_box *c, const struct wire_request *q, struct err *err)
 {
-    const struct native_net *n = find(nets, q->object);
+    const struct native_net *n = net_find(nets, q->object);
     if (!n)
         return err_set(err, ERR_NOT_FOUND, 0, "network %s is not set up", q->object);
     CLEANUP(close_fd_p) int box = native_box_visit_open(c, "net", err);
@@ -126,7 +126,7 @@ static int open_inside(void *arg, struct err *err)
         return err_sys(err, r, "set up egress of box %s", c->name);
     if ((r = egress_redirect_open(&way, fds, err)) < 0)
         return err_wrap(err, r, "box %s", c->name);
-    r = visit_send(fds, EGRESS_REDIRECT_FDS); /* ours end with this process */
+    r = visit_send(fds, EGRESS_REDIRECT_FDS); /* our copies are closed with this process */
     return r < 0 ? err_sys(err, r, "hand over the sockets of box %s", c->name) : 0;
 }
 

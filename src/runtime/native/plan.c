@@ -25,7 +25,7 @@ int native_plan_check(const struct box_plan *plan, size_t *ret_bytes, struct err
     return 0;
 }
 
-/* The overlay wants the topmost first. */
+/* overlayfs takes the topmost layer first. */
 void native_plan_put_layers(char *to, const char *const *layers, size_t n)
 {
     while (n-- > 0) {

@@ -1,13 +1,12 @@
-/* Theory of operation. The box is frozen. A new overlay is made whose lower layers are the old writable folder and
- * everything below it, and whose writable folder is empty. A visitor in the box's mount namespace then
- *  1. looks at every task: one that works in a folder, or has a file open, of the old root would go on with the old
- * tree, which no longer changes. Such a box is left alone (-EBUSY). Roots and working folders "/" are moved by the
- * kernel.
- *  2. makes the old root read-only: the kernel refuses that while anything is open for writing, which also finds what
- * the first look cannot, like a mapped file.
- *  3. attaches the new root, moves what is mounted on the old one over, pivots, detaches the old.
- * Programs that run keep their mapped code from the old mount: it stays until they end. Until the pivot every step can
- * be taken back. Which folder is the writable one is never noted anywhere: the mount itself says it (promote_upper). */
+/* Theory of operation. The box is frozen. The launcher makes a new overlay whose lower layers are the old writable
+ * folder and everything below it, and whose writable folder is empty. A visitor in the box's mount namespace then
+ *  1. looks at every task: one whose working folder or open file is in the old root would continue with the old tree,
+ *     which no longer changes. Such a box is left alone (-EBUSY). The kernel moves roots and working folders "/".
+ *  2. makes the old root read-only: the kernel refuses that while a file is open for writing, which also finds what the
+ *     first step cannot, such as a mapped file.
+ *  3. attaches the new root, moves the mounts of the old one over, pivots, detaches the old.
+ * Running programs keep their mapped code from the old mount, which stays until they exit. Every step before the pivot
+ * can be undone. Which folder is the writable one is recorded nowhere: the mount itself tells (promote_upper). */
 #include "runtime/native/promote.h"
 
 #include <dirent.h>
@@ -35,13 +34,13 @@ struct place {
 };
 
 struct moved {
-    const char *path; /* from the root, without its slash */
+    const char *path; /* relative to the root */
     int from, to;     /* the mounted folder; the folder of the new root to mount it on */
 };
 
 struct swap {
     const struct native_box *c;
-    int root; /* the new one, detached */
+    int root; /* the new root, detached */
     int old;
     struct place at; /* of the old one */
     struct moved mounts[MOUNTS_MAX];
@@ -57,7 +56,7 @@ static bool place_of(int dir_fd, const char *path, struct place *ret)
     return true;
 }
 
-/* --- who uses the old root --- */
+/* --- users of the old root --- */
 
 static void close_dir_p(DIR **slot)
 {
@@ -70,15 +69,14 @@ static bool is_number(const char *name)
     return name[0] >= '0' && name[0] <= '9';
 }
 
-/* A working folder or root other than "/" itself. */
+/* Whether its working folder or root is not "/" itself. */
 static bool stays_behind(const struct swap *s, const char *task, const char *link)
 {
     char path[128];
     struct place at;
     snprintf(path, sizeof(path), "%s/%s", task, link);
     if (!place_of(AT_FDCWD, path, &at))
-        return errno != ENOENT &&
-               errno != ESRCH; /* it has just ended; anything else is not known, so taken as in use */
+        return errno != ENOENT && errno != ESRCH; /* it has just exited; any other error counts as in use */
     return at.mount == s->at.mount && at.ino != s->at.ino;
 }
 
@@ -146,8 +144,8 @@ static int read_whole(const char *path, char *text, size_t size)
     return 0;
 }
 
-/* "\040" of a mount table becomes the byte it stands for. */
-static void unescape(char *s)
+/* Replaces "\040" of a mount table by the byte it stands for. */
+static void mount_unescape(char *s)
 {
     char *to = s;
     for (; *s; s++, to++) {
@@ -176,7 +174,7 @@ static int add_mount(struct swap *s, uint64_t id, const char *path, struct err *
     return 0;
 }
 
-/* A line of mountinfo, "id parent device root path ...": where its path begins, or NULL. */
+/* Parses a line of mountinfo, "id parent device root path ...": returns where its path begins, or NULL. */
 static char *read_mount(char *line, unsigned long long *ret_id, unsigned long long *ret_parent)
 {
     char *p = line;
@@ -188,7 +186,7 @@ static char *read_mount(char *line, unsigned long long *ret_id, unsigned long lo
     return p;
 }
 
-/* What is mounted directly on the old root; what is mounted on those moves along. */
+/* Finds what is mounted directly on the old root; mounts on those move along. */
 static int find_mounts(struct swap *s, struct err *err)
 {
     static char text[MOUNTINFO_MAX];
@@ -205,7 +203,7 @@ static int find_mounts(struct swap *s, struct err *err)
         if (!end || path[0] != '/' || path[1] == ' ')
             return err_set(err, ERR_CONFLICT, EBUSY, "another mount covers the root of box %s", s->c->name);
         *end = '\0';
-        unescape(path);
+        mount_unescape(path);
         r = add_mount(s, id, path, err);
     }
     return r;
@@ -217,17 +215,17 @@ static int set_writable(int mount)
     return syscall(SYS_mount_setattr, mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
-/* Moves the first n back, to the folders of the old root that they left. */
+/* Moves the first n back to the folders of the old root that they left. */
 static void undo_moves(struct swap *s, unsigned n)
 {
     while (n-- > 0) {
         CLEANUP(close_fd_p) int back = mount_open_beneath(s->old, s->mounts[n].path, O_PATH, 0);
         if (back >= 0)
-            (void)mount_attach(s->mounts[n].from, back); /* nothing better is left to do */
+            (void)mount_attach(s->mounts[n].from, back); /* nothing else can be done */
     }
 }
 
-static int pivot(struct swap *s, struct err *err)
+static int root_pivot(struct swap *s, struct err *err)
 {
     unsigned n = 0;
     int r = mount_attach(s->root, s->old);
@@ -241,14 +239,14 @@ static int pivot(struct swap *s, struct err *err)
     if (r < 0) {
         undo_moves(s, n);
         if (fchdir(s->root) == 0)
-            (void)umount2(".", MNT_DETACH); /* goes with the box at the latest */
+            (void)umount2(".", MNT_DETACH); /* at the latest gone with the box */
         return err_sys(err, r, "swap the root of box %s", s->c->name);
     }
-    (void)umount2(".", MNT_DETACH); /* the old root lies on the new one and is out of everyone's sight already */
+    (void)umount2(".", MNT_DETACH); /* the old root is mounted on the new one and already out of sight */
     return 0;
 }
 
-/* The visitor. Its descriptors go with it. */
+/* The visitor. Its descriptors are closed with it. */
 static int swap_inside(void *arg, struct err *err)
 {
     struct swap *s = arg;
@@ -263,8 +261,8 @@ static int swap_inside(void *arg, struct err *err)
     r = mount_set(s->old, MOUNT_ATTR_RDONLY, -1);
     if (r < 0)
         return err_sys(err, r, "make the root of box %s read-only", s->c->name);
-    if ((r = pivot(s, err)) < 0)
-        (void)set_writable(s->old); /* it was; what fails here shows in the box as a read-only root */
+    if ((r = root_pivot(s, err)) < 0)
+        (void)set_writable(s->old); /* it was writable before; a failure shows in the box as a read-only root */
     return r;
 }
 
@@ -294,7 +292,7 @@ int promote_upper(const struct native_box *c, char ret[32], struct err *err)
     return err_set(err, ERR_INTERNAL, 0, "box %s: its root is not one of ours", c->name);
 }
 
-static unsigned generation(const char *upper)
+static unsigned folder_generation(const char *upper)
 {
     return upper[5] == '-' ? (unsigned)strtoul(upper + 6, NULL, 10) : 0;
 }
@@ -303,25 +301,25 @@ bool promote_leftover(const struct native_box *c, char ret[PROMOTE_FOLDER])
 {
     char now[32] = "";
     struct err ignored = ERR_INIT;
-    if (!c->site->is_root || promote_upper(c, now, &ignored) < 0 || generation(now) == 0)
+    if (!c->site->is_root || promote_upper(c, now, &ignored) < 0 || folder_generation(now) == 0)
         return false;
-    int fd = openat(c->site->cmd_sandbox_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(c->site->boxes_fd, c->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     CLEANUP(close_dir_p) DIR *d = fd < 0 ? NULL : fdopendir(fd);
     for (struct dirent *e; d && (e = readdir(d));)
-        if (strncmp(e->d_name, "upper", 5) == 0 && generation(e->d_name) < generation(now)) {
+        if (strncmp(e->d_name, "upper", 5) == 0 && folder_generation(e->d_name) < folder_generation(now)) {
             snprintf(ret, PROMOTE_FOLDER, "boxes/%s/%.20s", c->name, e->d_name);
             return true;
         }
     return false;
 }
 
-/* New folders under names never used: an attempt that failed may have left some. */
+/* New folders under names never used: a failed attempt may have left some. */
 static int make_folders(struct native_box *c, const char *former, char upper[32], char work[32], struct err *err)
 {
     struct stat st;
     if (fstatat(c->box, former, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_sys(err, -errno, "inspect the writable layer of box %s", c->name);
-    for (unsigned g = generation(former) + 1; g < GENERATION_MAX; g++) {
+    for (unsigned g = folder_generation(former) + 1; g < GENERATION_MAX; g++) {
         snprintf(upper, 32, "upper-%u", g);
         snprintf(work, 32, "work-%u", g);
         if (mkdirat(c->box, upper, 0700) < 0 && errno == EEXIST)
@@ -334,23 +332,21 @@ static int make_folders(struct native_box *c, const char *former, char upper[32]
     return err_sys(err, -errno, "make a new writable layer for box %s", c->name);
 }
 
-/* A visitor that was killed, or took too long, may have come as far as the pivot: then the box writes to the new
- * folder.
- */
+/* A visitor that was killed or timed out may have reached the pivot: then the box writes to the new folder. */
 static int after_failure(const struct native_box *c, const char *upper, const char *work, int r)
 {
     char now[32] = "";
     if (promote_upper(c, now, NULL) < 0)
-        return r; /* nobody knows: they go with the box */
+        return r; /* not known: they are removed with the box */
     if (strcmp(now, upper) == 0)
         return 0;
-    (void)tree_remove(c->box, upper, NULL); /* both go with the box at the latest */
+    (void)tree_remove(c->box, upper, NULL); /* both are removed with the box at the latest */
     (void)tree_remove(c->box, work, NULL);
     return r;
 }
 
-static int run(struct native_box_site *site, struct native_box *c, const struct wire_request *q, const char *former,
-               struct err *err)
+static int promote_box(struct native_box_site *site, struct native_box *c, const struct wire_request *q,
+                       const char *former, struct err *err)
 {
     char upper[32], work[32];
     static struct swap s;
@@ -380,8 +376,8 @@ int promote_run(struct native_box_site *site, struct native_box *c, const struct
     int r = promote_upper(c, former, err);
     if (r < 0)
         return r;
-    r = run(site, c, q, former, err);
-    native_box_close_start(c); /* what was opened for this */
+    r = promote_box(site, c, q, former, err);
+    native_box_close_start(c); /* closes what was opened for this */
     if (r >= 0)
         snprintf(ret_folder, PROMOTE_FOLDER, "boxes/%s/%s", c->name, former);
     return r;

@@ -1,6 +1,6 @@
-/* A box is found by its folder boxes/NAME, which carries two links: "id" (of which sandbox; blanks have none) and "pid"
- * (number and start time of its first process). Sockets and control groups are named alike, so that what lost its
- * folder is found too. */
+/* A box is found by its folder boxes/NAME, which has two links: "id" (of its sandbox; prepared boxes have none) and
+ * "pid" (pid and start time of its first process). Sockets and control groups have the same name, so that a box
+ * without its folder is found as well. */
 #include "runtime/native/sweep.h"
 
 #include <dirent.h>
@@ -33,15 +33,15 @@ bool sweep_is_kept(const struct buf *kept, const char *id)
 static bool is_kept_box(const struct native_box_site *site, const char *name, const struct buf *kept)
 {
     char path[WIRE_NAME_MAX + 8], id[IDENT_MAX];
-    snprintf(path, sizeof(path), "%.16s/id", name); /* wire_is_name() was asked */
-    ssize_t n = readlinkat(site->cmd_sandbox_fd, path, id, sizeof(id) - 1);
+    snprintf(path, sizeof(path), "%.16s/id", name); /* checked by wire_is_name() */
+    ssize_t n = readlinkat(site->boxes_fd, path, id, sizeof(id) - 1);
     if (n <= 0)
         return false;
     id[n] = '\0';
     return sweep_is_kept(kept, id);
 }
 
-static void doom(struct sweep *s, const char *name)
+static void box_doom(struct sweep *s, const char *name)
 {
     struct native_box *c = native_box_orphan(s->site, name);
     native_box_kill(c);
@@ -58,12 +58,12 @@ static DIR *list_folder(int fd)
 static void sweep_boxes(struct sweep *s, const struct buf *kept, struct native_task_list *tasks)
 {
     char own[32];
-    DIR *d = list_folder(s->site->cmd_sandbox_fd);
+    DIR *d = list_folder(s->site->boxes_fd);
     snprintf(own, sizeof(own), "tmp-%d-", (int)getpid());
     for (struct dirent *e; d && (e = readdir(d));) {
         if (wire_is_name(e->d_name)) {
             if (!is_known(s->known, e->d_name) && !is_kept_box(s->site, e->d_name, kept))
-                doom(s, e->d_name);
+                box_doom(s, e->d_name);
         } else if (strncmp(e->d_name, "tmp-", 4) == 0 && strncmp(e->d_name, own, strlen(own)) != 0) {
             native_task_remove(tasks, e->d_name);
         }
@@ -72,7 +72,7 @@ static void sweep_boxes(struct sweep *s, const struct buf *kept, struct native_t
         (void)closedir(d); /* read only */
 }
 
-/* Sockets whose folder is gone. Those of boxes found above were unlinked by their doom. */
+/* Removes sockets whose folder is gone. Those of the boxes found above are unlinked when they are killed. */
 static void sweep_sockets(struct sweep *s)
 {
     DIR *d = list_folder(s->site->run_fd);
@@ -82,8 +82,7 @@ static void sweep_sockets(struct sweep *s)
         if (len != sizeof(name) - 4 + 5 || strcmp(e->d_name + len - 5, ".sock") != 0)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(len - 5), e->d_name);
-        if (wire_is_name(name) && faccessat(s->site->cmd_sandbox_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
-            errno == ENOENT)
+        if (wire_is_name(name) && faccessat(s->site->boxes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
             (void)unlinkat(s->site->run_fd, e->d_name, 0); /* gone already is fine */
     }
     if (d)
@@ -96,8 +95,8 @@ static int sweep_group(const struct cgroup *cg, void *userdata)
     const char *name = strchr(cg->name, '-');
     if (!name || !wire_is_name(++name) || is_known(s->known, name) || is_known(s->found, name))
         return 0;
-    if (faccessat(s->site->cmd_sandbox_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
-        doom(s, name);
+    if (faccessat(s->site->boxes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+        box_doom(s, name);
     return 0;
 }
 
@@ -115,7 +114,7 @@ struct native_box *sweep_run(struct native_box_site *site, const struct native_b
 
 void sweep_reserve(struct native_box_site *site)
 {
-    DIR *d = list_folder(site->cmd_sandbox_fd);
+    DIR *d = list_folder(site->boxes_fd);
     for (struct dirent *e; d && (e = readdir(d));)
         if (wire_is_name(e->d_name))
             native_box_reserve(site, e->d_name);

@@ -19,11 +19,11 @@
 
 #define DOOMED_MAX (16u << 20)
 #define HURRY_MIN \
-    (256u * 17) /* bytes of names: from this backlog on the disk counts for more than the latency of others */
+    (256u * 17) /* bytes of names: above this backlog disk space matters more than the latency of others */
 
 struct task {
     struct task *next;
-    pid_t pid; /* not reaped yet, so it is still ours */
+    pid_t pid; /* not reaped yet, so the pid is valid */
     int pidfd;
     bool is_answered; /* a copy or a count: somebody waits for its result */
     pid_t *pids;      /* count: the box's processes */
@@ -46,9 +46,9 @@ void native_task_remove(struct native_task_list *l, const char *name)
     (void)buf_add(&l->doomed, name, strlen(name) + 1); /* full: the next sweep finds the folder */
 }
 
-/* Files of a box may belong to any id of its range. Root can touch them as it is; an ordinary user has to be root of a
- * user namespace with the same range. Runs in the chore's child; returns in a grandchild, whose fate becomes the
- * child's. */
+/* Files of a box may belong to any id of its range. Root can access them as it is; an unprivileged user must be root
+ * of a user namespace with the same range. Runs in the task's child; returns in a grandchild, whose exit status
+ * becomes the child's. */
 static void enter_range(const struct native_box_site *site)
 {
     int pair[2], pidfd = NO_FD;
@@ -68,23 +68,9 @@ static void enter_range(const struct native_box_site *site)
     }
     int status = 1;
     if (idrange_map(&site->own, pid, NULL) < 0 || send(pair[0], "g", 1, MSG_NOSIGNAL) != 1)
-        (void)proc_signal(pidfd, SIGKILL); /* waited for below */
+        (void)proc_signal(pidfd, SIGKILL); /* reaped below */
     (void)waitpid(pid, &status, 0);        /* a lost child counts as failed */
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-}
-
-static void be_nice(void)
-{
-    (void)setpriority(PRIO_PROCESS, 0, 19);                                                        /* only a wish */
-    (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0)); /* the same */
-}
-
-static int remove_all(const struct native_box_site *site, const struct buf *names)
-{
-    int failed = 0;
-    for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1)
-        failed |= tree_remove(site->cmd_sandbox_fd, names->data + at, NULL) < 0;
-    return failed;
 }
 
 static void copy_one(const struct native_box_site *site, struct native_task_result *res)
@@ -96,24 +82,24 @@ static void copy_one(const struct native_box_site *site, struct native_task_resu
         return;
     }
     snprintf(from, sizeof(from), "%s%s%s", res->has_disk ? "" : res->name, res->has_disk ? "" : "/", res->upper);
-    res->result = tree_copy(res->has_disk ? disk : site->cmd_sandbox_fd, from, site->cmd_sandbox_fd,
-                            strchr(res->folder, '/') + 1, &res->bytes, &res->err);
+    res->result = tree_copy(res->has_disk ? disk : site->boxes_fd, from, site->boxes_fd, strchr(res->folder, '/') + 1,
+                            &res->bytes, &res->err);
     if (res->result < 0)
-        (void)tree_remove(site->cmd_sandbox_fd, strchr(res->folder, '/') + 1,
-                          NULL); /* half a copy; a sweep tries again */
+        (void)tree_remove(site->boxes_fd, strchr(res->folder, '/') + 1,
+                          NULL); /* an incomplete copy; a sweep tries again */
 }
 
 /* The child's part; never returns. */
 __attribute__((noreturn)) static void work(const struct native_task_list *l, struct native_box_site *site,
                                            const struct task *c)
 {
-    /* Copies of the launcher's sockets would hide its death from the daemon and from the blanks. */
-    if (dup3(site->cmd_sandbox_fd, 3, O_CLOEXEC) < 0 || proc_close_from(4) < 0)
+    /* Copies of the launcher's sockets would hide its death from the daemon and from the prepared boxes. */
+    if (dup3(site->boxes_fd, 3, O_CLOEXEC) < 0 || proc_close_from(4) < 0)
         _exit(1);
-    site->cmd_sandbox_fd = 3;
+    site->boxes_fd = 3;
     enter_range(site);
     if (c->is_answered && c->result->is_count) {
-        c->result->bytes = native_disk_usage_count(site->cmd_sandbox_fd, c->result->name, c->pids, c->n_pids);
+        c->result->bytes = native_disk_usage_count(site->boxes_fd, c->result->name, c->pids, c->n_pids);
         c->result->result = 0;
         _exit(0);
     }
@@ -121,9 +107,14 @@ __attribute__((noreturn)) static void work(const struct native_task_list *l, str
         copy_one(site, c->result);
         _exit(0);
     }
-    if (!l->is_ending && l->doomed.len < HURRY_MIN)
-        be_nice();
-    _exit(remove_all(site, &l->doomed));
+    if (!l->is_ending && l->doomed.len < HURRY_MIN) { /* both are best effort */
+        (void)setpriority(PRIO_PROCESS, 0, 19);
+        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+    }
+    int failed = 0;
+    for (size_t at = 0; at < l->doomed.len; at += strlen(l->doomed.data + at) + 1)
+        failed |= tree_remove(site->boxes_fd, l->doomed.data + at, NULL) < 0;
+    _exit(failed);
 }
 
 static int native_task_start(struct native_task_list *l, struct native_box_site *site, struct task *c, struct err *err)
@@ -135,7 +126,7 @@ static int native_task_start(struct native_task_list *l, struct native_box_site 
         return err_sys(err, pid, "start a worker");
     c->pid = pid;
     struct epoll_event ev = { .events = EPOLLIN };
-    (void)epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->pidfd, &ev); /* failing means that it is noticed a turn later */
+    (void)epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->pidfd, &ev); /* on failure it is noticed a turn later */
     c->next = l->running;
     l->running = c;
     return 0;
@@ -144,7 +135,7 @@ static int native_task_start(struct native_task_list *l, struct native_box_site 
 static struct task *native_task_free(struct task *c)
 {
     if (c->pidfd >= 0)
-        (void)close(c->pidfd);                   /* only a handle; leaves the epoll set with it */
+        (void)close(c->pidfd);                   /* also leaves the epoll set */
     (void)munmap(c->result, sizeof(*c->result)); /* our own mapping */
     free(c->pids);
     free(c);
@@ -243,7 +234,8 @@ void native_task_step(struct native_task_list *l, struct native_box_site *site, 
 void native_task_finish(struct native_task_list *l, struct native_box_site *site)
 {
     l->is_ending = true;
-    for (const struct task *c = l->running; c; c = c->next) { /* someone waits now; only root may: others wait longer */
+    for (const struct task *c = l->running; c;
+         c = c->next) { /* somebody waits now. Only root may raise the priority: for others it takes longer */
         (void)setpriority(PRIO_PROCESS, (id_t)c->pid, 0);
         (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, c->pid, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_NONE, 0));
     }
@@ -251,7 +243,7 @@ void native_task_finish(struct native_task_list *l, struct native_box_site *site
     while (l->running) {
         struct task *c = l->running;
         siginfo_t info = { 0 };
-        (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* it is our child: only an end can come */
+        (void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED); /* our child: it has exited */
         l->running = c->next;
         l->is_removing &= c->is_answered;
         native_task_free(c);

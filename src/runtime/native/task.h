@@ -1,6 +1,6 @@
 /* Slow work of the launcher, in children of low priority: removing folders of dead boxes (one remover at a time),
- * copying the writable layer of a paused one, counting what one takes. Only the launcher process uses this. May
- * include: base/, os/. */
+ * copying the writable layer of a paused one, counting disk usage. Only the launcher process uses this. May include:
+ * base/, os/. */
 #pragma once
 #include "base/buf.h"
 #include "runtime/native/box.h"
@@ -11,8 +11,8 @@ struct native_task_list {
     struct task *running;
     bool is_removing;
     bool is_ending;    /* somebody waits for the removers: they run at full priority */
-    struct buf doomed; /* names below boxes/, NUL-ended */
-    int epoll;         /* readable when a child has ended */
+    struct buf doomed; /* names below boxes/, NUL-terminated */
+    int epoll;         /* readable when a child has exited */
     unsigned counter;
 };
 
@@ -39,5 +39,5 @@ int native_task_count(struct native_task_list *l, struct native_box_site *site, 
                       uint64_t number, struct err *err);
 /* Collects ended children and starts waiting work. Never blocks. */
 void native_task_step(struct native_task_list *l, struct native_box_site *site, native_task_copied_fn *fn, void *arg);
-/* Waits for all, removes what is left. At the launcher's end only. */
+/* Waits for all children and removes what is left. Only when the launcher shuts down. */
 void native_task_finish(struct native_task_list *l, struct native_box_site *site);

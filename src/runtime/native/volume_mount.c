@@ -1,7 +1,7 @@
 /* The target is a path in a file system that hostile processes change all the time. So the volume is attached to the
- * descriptor that mount_walk() comes to, without leaving the root's own mount: no name is looked up twice. The walk
- * runs in the box's mount namespace with the box's root as file system user, so that folders made on the way belong to
- * it. */
+ * descriptor that mount_walk() returns, without leaving the root's own mount: no name is resolved twice. The walk
+ * runs in the box's mount namespace with the box's root as file system user, so that folders it makes belong to the
+ * box. */
 #include "runtime/native/volume_mount.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "runtime/visit.h"
 #include "runtime/volplace.h"
 
-struct errand {
+struct volume_visit {
     struct native_box *c;
     const char *target;
     int volume; /* the folder */
@@ -25,7 +25,7 @@ struct errand {
     bool is_readonly;
 };
 
-/* The folder, made when it is missing. */
+/* Opens the folder, made when it is missing. */
 static int open_volume(struct native_box_site *site, const char *id, struct err *err)
 {
     char path[sizeof("volumes/") + IDENT_MAX];
@@ -39,7 +39,7 @@ static int open_volume(struct native_box_site *site, const char *id, struct err 
     return fd < 0 ? err_sys(err, fd, "open volume %s", id) : fd;
 }
 
-static uint64_t attributes(bool is_readonly)
+static uint64_t mount_attributes(bool is_readonly)
 {
     return MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (is_readonly ? MOUNT_ATTR_RDONLY : 0);
 }
@@ -49,25 +49,25 @@ static int become_box_root(const struct native_box *c, struct err *err)
 {
     struct idrange range;
     if (!c->site->is_root)
-        return 0; /* root of its user namespace already */
+        return 0; /* already root of its user namespace */
     int r = idrange_slot(c->slot, &range);
     if (r < 0)
         return err_sys(err, r, "user id range %u", c->slot);
-    (void)setfsgid(range.gid_base); /* these two report only the former value */
+    (void)setfsgid(range.gid_base); /* these two return only the former value */
     (void)setfsuid(range.uid_base);
     return 0;
 }
 
-/* Without root: a mount can be cloned only in a mount namespace of one's own, so take a copy of the host's, as root of
- * the box's user namespace; the working folder moves to the copy by itself. */
-static int clone_unprivileged(struct errand *e, struct err *err)
+/* Without root, a mount can be cloned only in a mount namespace of one's own. So we copy the host's as root of the
+ * box's user namespace; the working folder moves to the copy. */
+static int clone_unprivileged(struct volume_visit *e, struct err *err)
 {
     if (setns(e->c->pidfd, CLONE_NEWUSER) < 0)
         return err_sys(err, -errno, "join the user namespace of box %s", e->c->name);
     if (fchdir(e->volume) < 0 || unshare(CLONE_NEWNS) < 0)
         return err_sys(err, -errno, "copy the mount namespace");
     e->tree = mount_clone(AT_FDCWD, ".");
-    int r = e->tree < 0 ? e->tree : mount_set(e->tree, attributes(e->is_readonly), -1);
+    int r = e->tree < 0 ? e->tree : mount_set(e->tree, mount_attributes(e->is_readonly), -1);
     return r < 0 ? err_sys(err, r, "clone the volume's mount") : 0;
 }
 
@@ -77,8 +77,8 @@ static bool is_same(int fd, int other)
     return fstat(fd, &one) == 0 && fstat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
-/* An attach that is asked for twice, because the first launcher died before it could answer, succeeds. */
-static bool is_attached(const struct errand *e)
+/* An attach that is sent twice, because the first launcher died before it replied, succeeds. */
+static bool is_attached(const struct volume_visit *e)
 {
     CLEANUP(close_fd_p) int at = mount_walk(e->target, false);
     return at >= 0 && is_same(at, e->volume);
@@ -86,7 +86,7 @@ static bool is_attached(const struct errand *e)
 
 static int attach_inside(void *arg, struct err *err)
 {
-    struct errand *e = arg;
+    struct volume_visit *e = arg;
     int r = e->c->site->is_root ? 0 : clone_unprivileged(e, err);
     if (r < 0)
         return r;
@@ -105,7 +105,7 @@ static int attach_inside(void *arg, struct err *err)
 
 int native_volume_mount_attach(struct native_box *c, const struct wire_request *q, struct err *err)
 {
-    struct errand e = { .c = c, .target = q->workdir, .tree = NO_FD, .is_readonly = q->is_readonly };
+    struct volume_visit e = { .c = c, .target = q->workdir, .tree = NO_FD, .is_readonly = q->is_readonly };
     CLEANUP(close_fd_p) int volume = open_volume(c->site, q->object, err);
     if (volume < 0)
         return volume;
@@ -116,7 +116,7 @@ int native_volume_mount_attach(struct native_box *c, const struct wire_request *
     if (users < 0)
         return users;
     CLEANUP(close_fd_p) int tree = mount_clone(volume, "");
-    int r = tree < 0 ? tree : mount_set(tree, attributes(q->is_readonly), users);
+    int r = tree < 0 ? tree : mount_set(tree, mount_attributes(q->is_readonly), users);
     if (r < 0)
         return err_sys(err, r,
                        "map the owners of the volume (does the data folder's file system support idmapped mounts?)");
@@ -126,12 +126,12 @@ int native_volume_mount_attach(struct native_box *c, const struct wire_request *
 
 static int detach_inside(void *arg, struct err *err)
 {
-    struct errand *e = arg;
+    struct volume_visit *e = arg;
     int r = native_box_visit_join(e->c, CLONE_NEWNS, err);
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int at = mount_walk(e->target, false);
-    /* Whoever moved folders around inside has hidden the mount; it goes with the box. */
+    /* Processes inside have moved the mount out of sight; it is removed with the box. */
     if (at < 0 || !is_same(at, e->volume))
         return 0;
     if (fchdir(at) < 0 || umount2(".", MNT_DETACH) < 0)
@@ -141,7 +141,7 @@ static int detach_inside(void *arg, struct err *err)
 
 int native_volume_mount_detach(struct native_box *c, const struct wire_request *q, struct err *err)
 {
-    struct errand e = { .c = c, .target = q->workdir, .tree = NO_FD };
+    struct volume_visit e = { .c = c, .target = q->workdir, .tree = NO_FD };
     CLEANUP(close_fd_p) int volume = open_volume(c->site, q->object, err);
     if (volume < 0)
         return volume;
@@ -158,7 +158,7 @@ int native_volume_mount_remove(struct native_box_site *site, const struct wire_r
     if (volumes < 0)
         return volumes == -ENOENT ? 0 : err_sys(err, volumes, "open the folder of volumes");
     snprintf(doomed, sizeof(doomed), "tmp-%d-%s", (int)getpid(), q->object);
-    if (renameat(volumes, q->object, site->cmd_sandbox_fd, doomed) < 0)
+    if (renameat(volumes, q->object, site->boxes_fd, doomed) < 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "remove volume %s", q->object);
     native_task_remove(tasks, doomed);
     return 0;

@@ -19,13 +19,13 @@ bool wire_is_id(const char *s)
     return n > 0 && n < IDENT_MAX && s[n] == '\0';
 }
 
-static int bad(struct err *err, const char *what)
+static int field_error(struct err *err, const char *what)
 {
     return err_set(err, ERR_INTERNAL, EBADMSG, "launcher request: bad %s", what);
 }
 
-/* Volumes and networks. Which place in the box a volume may go to is the daemon's choice; that it stays in the box is
- * seen to where it is opened. */
+/* Volumes and networks. The daemon chooses where in the box a volume is mounted; opening the mount point ensures
+ * that it stays in the box. */
 static int check_object(const struct wire_request *q, struct err *err)
 {
     bool is_mount = q->op == WIRE_MOUNT || q->op == WIRE_UNMOUNT;
@@ -33,11 +33,11 @@ static int check_object(const struct wire_request *q, struct err *err)
     bool is_wanted =
         is_mount || is_veth || q->op == WIRE_VOLUME_REMOVE || q->op == WIRE_NET_MAKE || q->op == WIRE_NET_REMOVE;
     if (is_wanted ? !wire_is_id(q->object) : q->object[0] != '\0')
-        return bad(err, "volume or network");
+        return field_error(err, "volume or network");
     if (is_mount && q->workdir[0] != '/')
-        return bad(err, "place to mount on");
+        return field_error(err, "place to mount on");
     if (is_veth && (q->address == 0 || q->prefix < 8 || q->prefix > 30 || q->subnet >= WIRE_SUBNETS))
-        return bad(err, "address");
+        return field_error(err, "address");
     return 0;
 }
 
@@ -45,46 +45,46 @@ static int check_limits(const struct wire_request *q, struct err *err)
 {
     bool is_new = q->op == WIRE_CREATE;
     if (q->net_kbps && q->op != WIRE_NET_JOIN)
-        return bad(err, "network rate");
+        return field_error(err, "network rate");
     if (!is_new && (q->disk_mb || q->inodes || q->nofile || q->shm_mb))
-        return bad(err, "limit");
+        return field_error(err, "limit");
     if (is_new && (q->disk_mb > WIRE_DISK_MB || q->inodes > WIRE_INODES || (q->disk_mb == 0) != (q->inodes == 0)))
-        return bad(err, "disk");
+        return field_error(err, "disk");
     if (is_new && (q->nofile == 0 || q->nofile > WIRE_NOFILE || q->shm_mb == 0 || q->shm_mb > WIRE_SHM_MB))
-        return bad(err, "number of descriptors or size of shared memory");
+        return field_error(err, "number of descriptors or size of shared memory");
     return 0;
 }
 
 int wire_request_check(const struct wire_request *q, size_t len, struct err *err)
 {
     if (len < sizeof(*q) || q->version != WIRE_VERSION)
-        return bad(err, "size or version");
+        return field_error(err, "size or version");
     if (q->op <= WIRE_HANDSHAKE || q->op >= WIRE_OPS)
-        return bad(err, "operation");
+        return field_error(err, "operation");
     if (q->extra_len > WIRE_EXTRA_MAX || len != sizeof(*q) + q->extra_len)
-        return bad(err, "length");
+        return field_error(err, "length");
     if (!is_ended(q->name, sizeof(q->name)) || !is_ended(q->id, sizeof(q->id)) ||
         !is_ended(q->hostname, sizeof(q->hostname)) || !is_ended(q->workdir, sizeof(q->workdir)) ||
         !is_ended(q->object, sizeof(q->object)))
-        return bad(err, "text");
+        return field_error(err, "text");
     bool is_new = q->op == WIRE_CREATE, is_sweep = q->op == WIRE_SWEEP;
     if (is_new || q->op >= WIRE_VOLUME_REMOVE ? q->name[0] != '\0' : !wire_is_name(q->name))
-        return bad(err, "name");
+        return field_error(err, "name");
     if ((is_new || q->op == WIRE_ADOPT) && !wire_is_id(q->id))
-        return bad(err, "sandbox id");
+        return field_error(err, "sandbox id");
     if (is_new && (q->workdir[0] != '/' || q->hostname[0] == '\0' || strchr(q->hostname, '\n')))
-        return bad(err, "hostname or working folder");
+        return field_error(err, "hostname or working folder");
     int r = check_object(q, err);
     if (r >= 0)
         r = check_limits(q, err);
     if (r < 0)
         return r;
     if (q->op == WIRE_ADOPT && q->pid <= 1)
-        return bad(err, "pid");
+        return field_error(err, "pid");
     if (q->extra_len && !is_new && !is_sweep && q->op != WIRE_PROMOTE)
-        return bad(err, "length");
+        return field_error(err, "length");
     if (q->extra_len && ((const char *)(q + 1))[q->extra_len - 1] != '\0')
-        return bad(err, "end of the list");
+        return field_error(err, "end of the list");
     return 0;
 }
 

@@ -80,7 +80,7 @@ static void await(const bool *flag)
 static void start(unsigned pool)
 {
     struct err err = ERR_INIT;
-    struct native_options opt = { .data_dir = g.data, .blank_pool = pool };
+    struct native_options opt = { .data_dir = g.data, .prepared_pool = pool };
     if (native_new(g.loop, &opt, &g.rt, &err) < 0) {
         printf("Bail out! %s\n", err.msg);
         exit(1);
