@@ -1,4 +1,13 @@
-/* One box's control groups: make, join, limit, freeze, kill, count, remove. */
+/* Theory of operation. The control groups of one box: make, join, limit, freeze, kill, count, remove. A struct cgroup
+ * is a name below host->tree[] (cgroup_host.c) and owns nothing; every operation opens files by descriptor below
+ * parent_fd, so groups need no bookkeeping and survive a restart of the server.
+ *
+ * Each controller is served by one tree, and tree_of() chooses it; v1 and v2 differ only in file names and units, which
+ * are handled where the file is written. A group that cannot be made completely is removed again. A limit that no tree
+ * can enforce is skipped, and cgroup_host_controllers() tells.
+ *
+ * Freezing waits for its completion up to a deadline and thaws on a timeout. Killing does not wait. Removing fails
+ * with -EBUSY while processes are still exiting, and the caller tries again. */
 #include "os/cgroup.h"
 
 #include <dirent.h>
@@ -17,14 +26,14 @@
 #include "base/clock.h"
 
 #define PATH_SIZE (CGROUP_NAME_MAX + 48)
-/* Short on purpose: a group that has used its share sleeps until the period ends, and all that were put to sleep wake
+/* Short on purpose: a group that has used its quota sleeps until the period ends, and all throttled groups wake
  * together. With the kernel's 100 ms a busy box takes a core for most of a tenth of a second before others get it. */
 #define CPU_PERIOD_US    10000u
 #define PERIOD_TEXT      "10000"
-#define CPU_QUOTA_MIN_US 1000u /* the kernel refuses less */
+#define CPU_QUOTA_MIN_US 1000u /* the kernel rejects less */
 #define KILL_ROUNDS      64
 #define REMOVE_TRIES     32
-#define MEMORY_NONE      (UINT64_C(1) << 60) /* v1 answers a page-rounded LONG_MAX for "no limit" */
+#define MEMORY_NONE      (UINT64_C(1) << 60) /* v1 reports a page-rounded LONG_MAX for "no limit" */
 
 static bool is_name(const char *name)
 {
@@ -58,7 +67,7 @@ static int write_file(const struct cgroup *cg, const struct cgroup_tree *t, cons
     return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* The start of a small file as text. Returns its length. */
+/* Reads the start of a small file as text. Returns its length. */
 static ssize_t read_file(const struct cgroup *cg, const struct cgroup_tree *t, const char *file, char *out, size_t size)
 {
     CLEANUP(close_fd_p) int fd = open_file(cg, t, file, O_RDONLY);
@@ -71,7 +80,7 @@ static ssize_t read_file(const struct cgroup *cg, const struct cgroup_tree *t, c
     return n;
 }
 
-/* A file holding one number; 0 when it cannot be read or says "max". */
+/* A file with one number; 0 when it cannot be read or contains "max". */
 static uint64_t read_number(const struct cgroup *cg, const struct cgroup_tree *t, const char *file)
 {
     char text[64];
@@ -100,11 +109,6 @@ static const struct cgroup_tree *tree_of(const struct cgroup_host *host, enum cg
     return NULL;
 }
 
-static const struct cgroup_tree *v2_tree(const struct cgroup_host *host)
-{
-    return host->trees && host->tree[0].is_v2 ? &host->tree[0] : NULL;
-}
-
 /* ---- limits ---- */
 
 static void number_or(char *out, size_t size, uint64_t value, const char *none)
@@ -115,7 +119,7 @@ static void number_or(char *out, size_t size, uint64_t value, const char *none)
         (void)snprintf(out, size, "%s", none);
 }
 
-/* v1 keeps memory <= memory+swap at every moment: raising needs the sum first, lowering needs it last. */
+/* v1 requires memory <= memory+swap at every moment: raising needs the sum first, lowering needs it last. */
 static int set_memory_v1(const struct cgroup *cg, const struct cgroup_tree *t, uint64_t bytes)
 {
     char text[32];
@@ -132,7 +136,7 @@ static int set_memory_v1(const struct cgroup *cg, const struct cgroup_tree *t, u
     return r;
 }
 
-/* v2 counts swap apart: no swap at all is what makes the limit a limit of both together. */
+/* v2 counts swap separately: only without swap does the limit cover both together. */
 static int set_memory_v2(const struct cgroup *cg, const struct cgroup_tree *t, uint64_t bytes)
 {
     char text[32];
@@ -363,7 +367,7 @@ int cgroup_freeze(const struct cgroup *cg, unsigned deadline_ms)
             break;
         (void)sched_yield();
     }
-    (void)set_frozen(cg, t, false); /* half frozen helps nobody */
+    (void)set_frozen(cg, t, false); /* a half-frozen group is useless */
     return -ETIMEDOUT;
 }
 
@@ -373,8 +377,8 @@ int cgroup_thaw(const struct cgroup *cg)
     return t ? set_frozen(cg, t, false) : -EOPNOTSUPP;
 }
 
-/* Calls fn for each pid in cgroup.procs, until it says no; returns how many there were. Reading on while processes
- * leave may miss some. */
+/* Calls fn for each pid in cgroup.procs, until it returns false; returns how many there were. May miss some while
+ * processes exit. */
 typedef bool each_pid_fn(pid_t pid, void *arg);
 static int each_listed(const struct cgroup *cg, const struct cgroup_tree *t, each_pid_fn *fn, void *arg)
 {
@@ -405,7 +409,7 @@ static int each_listed(const struct cgroup *cg, const struct cgroup_tree *t, eac
 static bool kill_one(pid_t pid, void *arg)
 {
     (void)arg;
-    (void)kill(pid, SIGKILL); /* gone already is fine */
+    (void)kill(pid, SIGKILL); /* already gone is fine */
     return true;
 }
 
@@ -414,7 +418,7 @@ struct pid_list {
     size_t n, max;
 };
 
-static bool note_one(pid_t pid, void *arg)
+static bool pid_list_add(pid_t pid, void *arg)
 {
     struct pid_list *l = arg;
     if (l->n < l->max)
@@ -427,12 +431,12 @@ size_t cgroup_pids(const struct cgroup *cg, pid_t *ret, size_t max)
     struct pid_list l = { .max = max };
     l.pids = ret;
     if (cg->host->trees > 0 && max > 0)
-        (void)each_listed(cg, &cg->host->tree[0], note_one, &l); /* a group that is gone has none */
+        (void)each_listed(cg, &cg->host->tree[0], pid_list_add, &l); /* a group that is gone has none */
     return l.n;
 }
 
-/* Without cgroup.kill: signal all until nobody new shows up. A frozen group is thawed so that the signals arrive;
- * freezing first would win against a fork bomb, but so does the box's pid namespace when its PID 1 dies. */
+/* Without cgroup.kill: signal all until no new process appears. A frozen group is thawed so that the signals arrive;
+ * freezing first would stop a fork bomb, but so does the box's pid namespace when its PID 1 dies. */
 static int kill_by_signal(const struct cgroup *cg)
 {
     const struct cgroup_tree *t = &cg->host->tree[0];
@@ -442,7 +446,7 @@ static int kill_by_signal(const struct cgroup *cg)
             return n == -ENOENT ? 0 : n;
         const struct cgroup_tree *freezer = freezer_of(cg->host);
         if (freezer)
-            (void)set_frozen(cg, freezer, false); /* gone meanwhile is fine */
+            (void)set_frozen(cg, freezer, false); /* already gone is fine */
         (void)sched_yield();
     }
     return 0;
@@ -452,8 +456,8 @@ int cgroup_kill(const struct cgroup *cg)
 {
     if (cg->host->trees == 0)
         return -EOPNOTSUPP;
-    const struct cgroup_tree *t = v2_tree(cg->host);
-    if (!t || !t->can_kill)
+    const struct cgroup_tree *t = &cg->host->tree[0];
+    if (!t->is_v2 || !t->can_kill)
         return kill_by_signal(cg);
     int r = write_file(cg, t, "cgroup.kill", "1");
     return r == -ENOENT ? 0 : r;
@@ -514,7 +518,7 @@ uint64_t cgroup_host_cpu_used_us(const struct cgroup_host *host)
     return cgroup_cpu_used_us(&parent);
 }
 
-/* ---- yielding ---- */
+/* ---- CPU priority ---- */
 
 int cgroup_yield(const struct cgroup *cg, bool is_yielding)
 {
@@ -534,7 +538,7 @@ void cgroup_host_yield(const struct cgroup_host *host, bool is_yielding)
     struct cgroup parent = { .host = host, .name = "." };
     const struct cgroup_tree *t = tree_of(host, CGROUP_CPU);
     if (t)
-        (void)write_file(&parent, t, "cpu.idle", is_yielding ? "1" : "0"); /* before Linux 5.15 there is none */
+        (void)write_file(&parent, t, "cpu.idle", is_yielding ? "1" : "0"); /* not before Linux 5.15 */
 }
 
 bool cgroup_is_yielding(const struct cgroup *cg)

@@ -1,11 +1,13 @@
-/* Finding the control group hierarchies of this host and the place in each where our groups may live.
+/* Theory of operation. Finds the control group hierarchies of this host and the place in each for our groups.
  *
- * A host shows one of three layouts: v1 (one hierarchy per controller or pair of controllers), v2 (one for all), or
- * hybrid (v1 for the controllers, plus a v2 tree without any). All three come out of the same steps:
- *   1. /proc/self/mountinfo says what is mounted where, /proc/self/cgroup where we are in it;
- *   2. the v2 tree, if there is one, gives kill, freeze and CPU accounting for nothing, and what controllers it has;
+ * A host has one of three layouts: v1 (one hierarchy per controller or pair of controllers), v2 (one for all), or
+ * hybrid (v1 for the controllers, plus a v2 tree without any). The same steps handle all three:
+ *   1. /proc/self/mountinfo tells what is mounted where, /proc/self/cgroup where we are in it;
+ *   2. the v2 tree, if there is one, has kill, freeze and CPU accounting without a controller, and its controllers;
  *   3. a v1 tree is added for each controller that is still missing. On hybrid that leaves out the v1 freezer and
- *      cpuacct, which saves two groups per box, and freezing is three times faster (40 against 140 microseconds). */
+ *      cpuacct, which saves two groups per box, and freezing is three times faster (40 against 140 microseconds).
+ * struct cgroup_host owns one O_PATH descriptor per tree. A tree that cannot be used is skipped, and host->why has the
+ * reason for each controller; a host without any usable tree is not an error. */
 #include "os/cgroup.h"
 
 #include <errno.h>
@@ -20,14 +22,14 @@
 #include "base/cleanup.h"
 
 #define MOUNTS_MAX 24
-#define LEAF       "iii-host" /* where processes go that stand in the way of v2's "no processes in inner groups" */
+#define LEAF       "iii-host" /* group for processes that block v2's rule "no processes in inner groups" */
 
 struct mount_point {
     bool is_v2;
     unsigned controllers; /* v1: what is mounted here */
-    char root[128];       /* which part of the hierarchy is shown */
+    char root[128];       /* the part of the hierarchy that is mounted */
     char path[128];
-    char own[200]; /* where this process is, as /proc/self/cgroup says; "" = unknown */
+    char own[200]; /* where this process is, as in /proc/self/cgroup; "" = unknown */
 };
 
 struct survey {
@@ -45,7 +47,7 @@ const char *cgroup_controller_name(enum cgroup_controller c)
     return c < CGROUP_CONTROLLERS ? controller_names[c] : "unknown";
 }
 
-/* Bits of the controllers named in a list separated by commas or blanks. */
+/* Bits of the controllers named in a list separated by commas or spaces. */
 static unsigned controllers_of(const char *list)
 {
     unsigned mask = 0;
@@ -68,8 +70,8 @@ static bool copy_fits(char *to, size_t size, const char *from)
     return true;
 }
 
-/* "31 23 0:28 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu": fields before " - " have a fixed place.
- * A path with an escaped blank in it is passed over: no host mounts cgroups at such a place. */
+/* "31 23 0:28 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu": fields before " - " have a fixed place. A
+ * path with an escaped space is skipped: no host mounts cgroups at such a place. */
 static void survey_mount(struct survey *s, char *line)
 {
     char *tail = strstr(line, " - ");
@@ -129,7 +131,7 @@ static int write_at(int dir, const char *file, const char *text)
     return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* Is dir a group whose processes and children are ours to arrange? */
+/* Whether we may manage the processes and children of the group dir. */
 static bool is_ours(const char *dir)
 {
     char procs[300];
@@ -137,9 +139,9 @@ static bool is_ours(const char *dir)
     return n > 0 && (size_t)n < sizeof procs && access(dir, W_OK) == 0 && access(procs, W_OK) == 0;
 }
 
-/* The folder our parent group goes into: root takes the top of the tree, so that the place is the same after a restart
- * from another session. Anyone else takes the highest of the own group and those above it that can be written without
- * a gap: a process may only move itself within what was delegated to it. */
+/* The folder for our parent group. Root takes the top of the tree, so that the place is the same after a restart
+ * from another session. Others take the highest group, from their own upwards without a gap, that they may write: a
+ * process may only move itself within what was delegated to it. */
 static int choose_base(const struct mount_point *m, char *ret, size_t size)
 {
     if (geteuid() == 0 && is_ours(m->path))
@@ -165,8 +167,8 @@ static int choose_base(const struct mount_point *m, char *ret, size_t size)
     return copy_fits(ret, size, best) ? 0 : -ENAMETOOLONG;
 }
 
-/* v2 gives controllers to children only of a group without processes of its own. In a container, or in a unit made for
- * us, those processes are ours: they move to a leaf beside our parent group. */
+/* v2 enables controllers for children only in a group without processes of its own. In a container, or in a unit
+ * made for us, those processes are ours: they move to a leaf beside our parent group. */
 static void clear_inner(int base)
 {
     if (mkdirat(base, LEAF, 0755) < 0 && errno != EEXIST)
@@ -180,13 +182,13 @@ static void clear_inner(int base)
             return;
         pids[n] = '\0';
         char *rest = pids, *pid;
-        while ((pid = strsep(&rest, "\n")) && rest) /* the last piece may be cut: next round */
-            (void)!write(to, pid, strlen(pid));     /* kernel threads refuse; the caller sees it by subtree_control */
+        while ((pid = strsep(&rest, "\n")) && rest) /* the last piece may be truncated: next round */
+            (void)!write(to, pid, strlen(pid));     /* kernel threads refuse; the caller notices by subtree_control */
     }
 }
 
-/* Turns a controller on for the children of dir. */
-static bool enable(int dir, enum cgroup_controller c, bool may_clear)
+/* Enables a controller for the children of dir. */
+static bool controller_enable(int dir, enum cgroup_controller c, bool may_clear)
 {
     char word[24];
     (void)snprintf(word, sizeof word, "+%s", controller_names[c]);
@@ -211,12 +213,12 @@ static unsigned controllers_at(int dir)
 
 static const unsigned v2_limits = 1u << CGROUP_MEMORY | 1u << CGROUP_CPU | 1u << CGROUP_PIDS;
 
-/* What the v2 tree gives: kill, freeze and CPU time need no controller, limits need theirs to be handed down twice. */
+/* What the v2 tree offers: kill, freeze and CPU time need no controller; limits need theirs enabled on two levels. */
 static void equip_v2(struct cgroup_tree *t, int base)
 {
     unsigned there = controllers_at(base) & v2_limits;
     for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
-        if ((there & 1u << c) && enable(base, c, true) && enable(t->parent_fd, c, false))
+        if ((there & 1u << c) && controller_enable(base, c, true) && controller_enable(t->parent_fd, c, false))
             t->controllers |= 1u << c;
     t->can_kill = faccessat(t->parent_fd, "cgroup.kill", W_OK, 0) == 0;
     t->can_freeze = faccessat(t->parent_fd, "cgroup.freeze", W_OK, 0) == 0;
@@ -253,21 +255,21 @@ static int add_tree(struct cgroup_host *host, const struct mount_point *m, const
     return 0;
 }
 
-static void note(struct cgroup_host *host, enum cgroup_controller c, const char *text, const char *more)
+static void why_set(struct cgroup_host *host, enum cgroup_controller c, const char *text, const char *more)
 {
     (void)snprintf(host->why[c], sizeof host->why[c], "%s%.160s", text, more);
 }
 
 static void say_why_v2_lacks(struct cgroup_host *host, const struct survey *s, enum cgroup_controller c)
 {
-    note(host, c, "no mounted hierarchy has it", "");
+    why_set(host, c, "no mounted hierarchy has it", "");
     if (host->trees && host->tree[0].is_v2) {
-        note(host, c, "not handed down to ", host->tree[0].parent_path);
+        why_set(host, c, "not handed down to ", host->tree[0].parent_path);
         return;
     }
     for (unsigned i = 0; i < s->n; i++)
         if (s->mount[i].is_v2)
-            note(host, c, "no group there may be written by this user: ", s->mount[i].path);
+            why_set(host, c, "no group there may be written by this user: ", s->mount[i].path);
 }
 
 /* Adds the v1 tree that has controller c, if one is mounted and writable. */
@@ -281,7 +283,7 @@ static void add_v1(struct cgroup_host *host, const struct survey *s, enum cgroup
         int r = add_tree(host, m, parent);
         if (r == 0)
             return;
-        note(host, c, "no group there may be written by this user: ", m->path);
+        why_set(host, c, "no group there may be written by this user: ", m->path);
     }
 }
 
@@ -290,10 +292,10 @@ static void say_where(struct cgroup_host *host)
     for (unsigned i = 0; i < host->trees; i++)
         for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
             if (host->tree[i].controllers & 1u << c)
-                note(host, c, host->tree[i].is_v2 ? "v2 at " : "v1 at ", host->tree[i].parent_path);
+                why_set(host, c, host->tree[i].is_v2 ? "v2 at " : "v1 at ", host->tree[i].parent_path);
 }
 
-/* The bits of the same hierarchy mounted together ("cpu,cpuacct") come with the first of them. */
+/* Controllers of one hierarchy that are mounted together ("cpu,cpuacct") come with the first of them. */
 static bool is_wanted(const struct cgroup_host *host, enum cgroup_controller c)
 {
     return !(cgroup_host_controllers(host) & 1u << c);
@@ -311,7 +313,7 @@ int cgroup_host_init(struct cgroup_host *host, const char *parent, struct err *e
         return err_sys(err, r, "find control groups: read /proc/self");
     for (unsigned i = 0; i < s.n && host->trees == 0; i++)
         if (s.mount[i].is_v2)
-            (void)add_tree(host, &s.mount[i], parent); /* not ours to use: v1 may still be */
+            (void)add_tree(host, &s.mount[i], parent); /* not usable: v1 may still be */
     for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
         if (is_wanted(host, c))
             add_v1(host, &s, c, parent);

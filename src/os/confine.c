@@ -51,8 +51,8 @@ static int set_capabilities(uint64_t keep)
     return syscall(SYS_capset, &head, sets) < 0 ? -errno : 0;
 }
 
-/* Root of a container has only some: what it does not have it need not keep. */
-static uint64_t held(void)
+/* Root of a container has only some: what it lacks it cannot keep. */
+static uint64_t caps_held(void)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct sets[2] = { { 0 } };
@@ -61,20 +61,20 @@ static uint64_t held(void)
     return sets[0].permitted | (uint64_t)sets[1].permitted << 32;
 }
 
-/* Root's way. uid 0 keeps nothing by being uid 0: that is what the secure bits say, and that they stay so. */
+/* For root: with the locked secure bits, uid 0 alone has no capability. */
 static int give_up_root(const struct confine_who *who, uint64_t keep)
 {
     unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
                          SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
     int r = drop_bounds(keep);
-    if (r < 0 && r != -EPERM) /* a container may lack the right to; no_new_privs then does the same */
+    if (r < 0 && r != -EPERM) /* a container may lack the right; no_new_privs has the same effect then */
         return r;
     if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 && errno != EPERM)
         return -errno;
     if (who->uid != 0 && (setgroups(who->has_group, &who->group) < 0 || setresgid(who->gid, who->gid, who->gid) < 0 ||
                           setresuid(who->uid, who->uid, who->uid) < 0))
         return -errno;
-    return set_capabilities(keep & held());
+    return set_capabilities(keep & caps_held());
 }
 
 int confine_identity(const struct confine_who *who, uint64_t keep, struct err *err)
@@ -92,8 +92,8 @@ int confine_identity(const struct confine_who *who, uint64_t keep, struct err *e
 int confine_root(uint64_t keep, struct err *err)
 {
     int r = drop_bounds(keep);
-    if (r == 0 || r == -EPERM) /* as above */
-        r = setgroups(0, NULL) < 0 ? -errno : set_capabilities(keep & held());
+    if (r == 0 || r == -EPERM) /* see above */
+        r = setgroups(0, NULL) < 0 ? -errno : set_capabilities(keep & caps_held());
     if (r < 0)
         return err_sys(err, r, "limit root's capabilities");
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -117,7 +117,7 @@ int confine_calls(struct err *err)
 /* --- files --- */
 
 struct ruleset {
-    uint64_t handled_fs, handled_net, scoped; /* as of version 6; older kernels take the beginning */
+    uint64_t handled_fs, handled_net, scoped; /* as of version 6; older kernels read the first fields */
 };
 
 int confine_landlock(void)
@@ -142,7 +142,7 @@ static uint64_t known_rights(int version)
     return all;
 }
 
-/* What a place allows. Nothing is ever executed. */
+/* The rights of a place. Nothing is ever executable. */
 static uint64_t rights_of(const struct confine_place *p, bool is_folder, uint64_t known)
 {
     uint64_t of_files = LANDLOCK_ACCESS_FS_READ_FILE;

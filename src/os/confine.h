@@ -1,6 +1,5 @@
-/* What a process of ours takes away from itself before it reads foreign bytes: identity and capabilities, system calls,
- * files. Each step is for good, and inherited. Call them before there are threads, in this order. May include: base/.
- */
+/* What one of our processes drops before it parses untrusted input: identity and capabilities, system calls, files.
+ * Each step is permanent and inherited. Call them before there are threads, in this order. May include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,15 +11,15 @@
 struct confine_who {
     uid_t uid;
     gid_t gid;
-    bool has_group; /* one group more, which opens a socket to us */
+    bool has_group; /* one supplementary group, which may connect to our socket */
     gid_t group;
 };
-/* Becomes uid:gid without further groups (but that one), unless it is that already, and keeps of the capabilities only
- * those in keep (bits 1 << CAP_*): bounding, permitted, effective, inheritable and ambient sets, with the secure bits
- * locked, so that uid 0 stands for nothing either. Sets no_new_privs, and lets nobody attach (non-dumpable). */
+/* Becomes uid:gid without supplementary groups (except that one), unless it already is, and keeps only the
+ * capabilities in keep (bits 1 << CAP_*): bounding, permitted, effective, inheritable and ambient sets, with the
+ * secure bits locked, so that uid 0 has no meaning either. Sets no_new_privs, and denies ptrace (non-dumpable). */
 int confine_identity(const struct confine_who *who, uint64_t keep, struct err *err);
-/* Stays root, for a program that becomes another user itself and thereby loses all: without further groups, with no
- * capability but those in keep, and with no_new_privs no way to others. */
+/* Stays root, for a program that changes to another user itself and thereby loses all capabilities: without
+ * supplementary groups, with only the capabilities in keep, and with no_new_privs. */
 int confine_root(uint64_t keep, struct err *err);
 
 /* The server's system call filter (filter_build_server). */
@@ -28,18 +27,19 @@ int confine_calls(struct err *err);
 
 enum confine_may {
     CONFINE_READ,
-    CONFINE_WRITE,  /* and change all below it */
+    CONFINE_WRITE,  /* and change everything below it */
     CONFINE_UNPACK, /* and make whiteouts, which are device nodes */
 };
 
 struct confine_place {
-    const char *path; /* a file or folder; one that is missing is left out */
+    const char *path; /* a file or folder; a missing one is skipped */
     enum confine_may may;
 };
-/* Landlock: nothing but these places can be opened from now on, nothing can be executed, no process outside be
- * signalled (where the kernel knows that). Returns the kernel's version of it, from 1; -EOPNOTSUPP: it has none. */
+/* Landlock: from now on only these places can be opened, nothing can be executed, and no process outside can be
+ * signalled (where the kernel supports that). Returns the Landlock version, from 1; -EOPNOTSUPP: none. */
 int confine_files(const struct confine_place *places, size_t n, struct err *err);
-/* The same in two steps, for a process whose children all want the same: a descriptor, and what enters it. */
+/* The same in two steps, for a process whose children all need the same rules: makes a ruleset descriptor, and
+ * enters it. */
 int confine_files_prepare(const struct confine_place *places, size_t n, struct err *err);
 int confine_files_enter(int rules, struct err *err);
 int confine_landlock(void); /* the version, or 0 */

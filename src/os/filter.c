@@ -1,5 +1,7 @@
-/* The workload's system call filter: one table, turned into BPF by libseccomp. The server's own has all of its rows and
- * those of a second table.
+/* Theory of operation. The seccomp filter of the workload: one table of rows, compiled to BPF by libseccomp once at
+ * start, with a few instructions of our own before it (head[]). The server's own filter has all of these rows and those
+ * of a second table. A struct filter owns the program; installing it copies it into the kernel and is permanent. A row
+ * that libseccomp cannot express fails the build, and the server does not start.
  *
  * Left out on purpose, so that nobody adds them by reflex:
  *   ptrace, process_vm_readv/writev, pidfd_getfd, kcmp   debuggers work; uid and pid namespace keep them inside the box
@@ -8,11 +10,11 @@
  *   adjtimex, clock_adjtime                              reading the clock state is harmless, setting needs host rights
  *   mbind, set_mempolicy, move_pages                     databases use them; they reach only own memory
  *   splice, vmsplice, tee                                harmless once AF_ALG is gone, and cat, pv and proxies use them
- *   inotify_*, epoll_*, timerfd_*, memfd_*               ordinary program life
+ *   inotify_*, epoll_*, timerfd_*, memfd_*               common programs use them
  *   statmount, listmount                                 read only, and bounded by the mount namespace
  *
  * Arguments of type int are compared under a 32-bit mask: the kernel ignores the upper half of the register, so an
- * exact 64-bit comparison in a deny list could be slipped by setting a bit up there. */
+ * exact 64-bit comparison in a deny list could be bypassed by setting a bit there. */
 #include "os/filter.h"
 
 #include <errno.h>
@@ -48,7 +50,7 @@ enum when { ALWAYS, CLONE_FLAGS, CLONE_PROCESS, UNSHARE_FLAGS, FAMILY, REQUESTS,
 
 struct row {
     const char *name;
-    int nr; /* for a libseccomp older than the call (numbers from 424 on are the same everywhere); 0: all know it */
+    int nr; /* for a libseccomp older than the call (from 424 on the same everywhere); 0: every version knows it */
     int err;
     enum when when;
     const char *reason;
@@ -142,7 +144,7 @@ static const struct row table[] = {
 #define OTHER_USER  "the server is who it is"
 #define OTHER_FILES "a file belongs to whom its maker says; folders of other roots are not ours to enter"
 
-/* In a build with the address sanitizer its leak check clones a tracer at exit: those rows are left out there. */
+/* With the address sanitizer, its leak check clones a tracer at exit: those rows are left out then. */
 static const struct row server_table[] = {
 #ifndef __SANITIZE_ADDRESS__
     { "execve", 0, EPERM, ALWAYS, NEW_PROGRAM },
@@ -208,7 +210,7 @@ static int deny_if(scmp_filter_ctx ctx, const struct row *row, int nr, struct sc
 
 static int deny_flags(scmp_filter_ctx ctx, const struct row *row, int nr, uint64_t more)
 {
-    /* CLONE_NEWTIME is one of clone's signal bits, so only unshare (and clone3) can ask for it. */
+    /* CLONE_NEWTIME is one of clone's signal bits, so only unshare (and clone3) can request it. */
     uint64_t flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |
                      CLONE_NEWCGROUP | more;
     int r = 0;
@@ -236,7 +238,7 @@ static int deny_families(scmp_filter_ctx ctx, const struct row *row, int nr)
     return r;
 }
 
-/* Requests of nsfs by their type byte, whatever their number and size; of pidfds the ones that open a namespace. */
+/* Requests of nsfs by their type byte, whatever their number and size; of pidfds those that open a namespace. */
 static int deny_requests(scmp_filter_ctx ctx, const struct row *row, int nr)
 {
     static const unsigned requests[] = { TIOCSTI, TIOCLINUX, TIOCSETD };
@@ -248,8 +250,8 @@ static int deny_requests(scmp_filter_ctx ctx, const struct row *row, int nr)
     return r;
 }
 
-/* All but 0 and 0xffffffff (the question). A number is neither exactly when some bit is set and the next one, going
- * round, is not: 32 masked comparisons, which is what a rule can say about one argument. */
+/* All but 0 and 0xffffffff (the query). A number is neither exactly when some bit is set and the next one,
+ * cyclically, is not: 32 masked comparisons, which is what a rule can express about one argument. */
 static int deny_persona(scmp_filter_ctx ctx, const struct row *row, int nr)
 {
     int r = 0;
@@ -300,14 +302,14 @@ static int add_rows(scmp_filter_ctx ctx, const struct row *rows, size_t n, struc
     return 0;
 }
 
-static int fill(scmp_filter_ctx ctx, bool is_server, struct err *err)
+static int rules_add(scmp_filter_ctx ctx, bool is_server, struct err *err)
 {
     int r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     if (r == 0)
         r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
     if (r < 0)
         return err_sys(err, r, "build the system call filter");
-    if (is_server) /* first: what is always refused there takes the place of what is refused sometimes */
+    if (is_server) /* first: an unconditional denial replaces a conditional one */
         r = add_rows(ctx, server_table, SERVER_ROWS, err);
     return r < 0 ? r : add_rows(ctx, table, ROWS, err);
 }
@@ -322,16 +324,16 @@ static int fill(scmp_filter_ctx ctx, bool is_server, struct err *err)
 #define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
 #define ANSWER(errno_)           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (errno_))
 
-/* What goes before libseccomp's program. Numbers past the table, on any architecture, do not exist; x32 entries have
- * bit 30 set and end here too. Then what an allow list of values says in a few instructions and a deny list in
- * hundreds, each of which would cost every create: the protocols of inet sockets, and two socket options. What falls
- * through goes on in libseccomp's program, which also turns away other architectures, whose numbers mean other calls.
- */
+/* Runs before libseccomp's program. Numbers past the table, on any architecture, do not exist; x32 entries have bit
+ * 30 set and end here as well. Then come checks that an allow list expresses in a few instructions and a deny list
+ * in hundreds, each of which would cost every create: the protocols of inet sockets, and two socket options.
+ * Everything else continues in libseccomp's program, which also rejects other architectures, whose numbers mean
+ * other calls. */
 static const struct sock_filter head[] = {
     LOAD(offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, FILTER_NEWEST, 0, 1),
     ANSWER(ENOSYS),
-    IF_EQUAL(__NR_socket, 0, 10), /* else on to setsockopt */
+    IF_EQUAL(__NR_socket, 0, 10), /* else continue with setsockopt */
     LOAD(ARG(0)),
     IF_EQUAL(AF_INET, 1, 0),
     IF_EQUAL(AF_INET6, 0, 16), /* the other families are in the table */
@@ -353,7 +355,7 @@ static const struct sock_filter head[] = {
     ANSWER(EPERM),
 };
 
-static int export(scmp_filter_ctx ctx, struct filter *ret, struct err *err)
+static int program_export(scmp_filter_ctx ctx, struct filter *ret, struct err *err)
 {
     CLEANUP(close_fd_p) int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0)
@@ -376,26 +378,26 @@ static int export(scmp_filter_ctx ctx, struct filter *ret, struct err *err)
     return 0;
 }
 
-static int build(bool is_server, struct filter *ret, struct err *err)
+static int program_build(bool is_server, struct filter *ret, struct err *err)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
     if (!ctx)
         return err_sys(err, -ENOMEM, "build the system call filter");
-    int r = fill(ctx, is_server, err);
+    int r = rules_add(ctx, is_server, err);
     if (r == 0)
-        r = export(ctx, ret, err);
+        r = program_export(ctx, ret, err);
     seccomp_release(ctx);
     return r;
 }
 
 int filter_build(struct filter *ret, struct err *err)
 {
-    return build(false, ret, err);
+    return program_build(false, ret, err);
 }
 
 int filter_build_server(struct filter *ret, struct err *err)
 {
-    return build(true, ret, err);
+    return program_build(true, ret, err);
 }
 
 void filter_done(struct filter *f)

@@ -1,14 +1,13 @@
-/* The workload's system call filter as BPF bytes, built once by libseccomp and installed many times by a plain prctl.
- * A deny list (the table in filter.c gives a reason per row): what opens kernel attack surface a workload has no use
- * for answers EPERM, what libc can fall back from answers ENOSYS. 32-bit and x32 entries, and system calls newer than
- * the table (FILTER_NEWEST), answer ENOSYS: what was never looked at is not allowed by accident.
+/* The workload's seccomp filter as BPF bytes, built once by libseccomp and installed many times by a plain prctl. It is
+ * a deny list (the table in filter.c has a reason per row): calls that expose kernel attack surface without use for a
+ * workload return EPERM, calls that libc can fall back from return ENOSYS. 32-bit and x32 entries, and system calls
+ * newer than the table (FILTER_NEWEST), return ENOSYS: what was never reviewed is not allowed by accident.
  * May include: base/.
  *
- * Who installs it: **only processes that need none of the denied calls**. The agent (PID 1 of a box) may be under it as
+ * Who installs it: **only processes that need none of the denied calls**. The agent (PID 1 of a box) may install it as
  * soon as its own mounts and namespaces are made, if it spawns by fork or clone (CLONE_PIDFD is fine, clone3 is not)
  * and needs neither mount nor setns. If it still has to mount after start (moving in a new root), install it in its
- * children only, between fork and exec. no_new_privs is set by filter_install. A filter is inherited and cannot be
- * taken off. */
+ * children only, between fork and exec. filter_install() sets no_new_privs. A filter is inherited and permanent. */
 #pragma once
 #include <linux/filter.h> /* struct sock_filter */
 #include <stdbool.h>
@@ -25,16 +24,16 @@ struct filter {
 
 /* Builds the program (0.7 to 3 ms): once at start, never per box. */
 int filter_build(struct filter *ret, struct err *err);
-/* The same and more for the server itself: no new program or process, no change of identity or owner, no look into
- * other processes. */
+/* The same with more rows, for the server itself: no new program or process, no change of identity or owner, no
+ * access to other processes. */
 int filter_build_server(struct filter *ret, struct err *err);
 void filter_done(struct filter *f);
-/* A sealed memfd (no writing, no resizing) with the instructions, for a process that installs them elsewhere. Returns
- * the descriptor, close-on-exec, the caller's. */
+/* A sealed memfd (no writing, no resizing) with the instructions, for another process to install. Returns the
+ * descriptor, close-on-exec; the caller closes it. */
 int filter_memfd(const struct filter *f, struct err *err);
-/* no_new_privs and the program on the calling thread. Async-signal-safe. 0 or -errno. */
+/* Sets no_new_privs and installs the program on the calling thread. Async-signal-safe. 0 or -errno. */
 int filter_install(const struct filter *f);
-/* All of it for the calling thread, and what it starts: build, install, free. */
+/* Builds, installs and frees, for the calling thread and what it starts. */
 int filter_self(struct err *err);
 
 /* The table, for documentation and tests: name of row i, its errno (EPERM or ENOSYS) and reason; NULL past the end. */

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-#define GRANTS_MAX_BYTES (1u << 20) /* of /etc/subuid; a site with more ids than that has a directory service */
+#define GRANTS_MAX_BYTES (1u << 20) /* of /etc/subuid; a site with more ids uses a directory service */
 
 int idrange_slot(uint32_t slot, struct idrange *ret)
 {
@@ -25,7 +25,7 @@ int idrange_slot(uint32_t slot, struct idrange *ret)
     return 0;
 }
 
-/* ---- what the host grants an ordinary user ---- */
+/* ---- what the host grants an unprivileged user ---- */
 
 /* Decimal digits only, the whole field, below 2^32 - 1 (which means "no id" everywhere). */
 static bool field_number(const char *s, size_t len, uint32_t *ret)
@@ -44,7 +44,7 @@ static bool field_number(const char *s, size_t len, uint32_t *ret)
     return true;
 }
 
-/* "name:start:count". Ids that reach 0 or past the end are refused, whatever the file says. */
+/* "name:start:count". Ids that include 0 or overflow are rejected, whatever the file contains. */
 static bool line_grant(const char *line, size_t len, const char *name, uid_t uid, struct idrange_grant *ret)
 {
     const char *first = memchr(line, ':', len);
@@ -153,13 +153,14 @@ static int write_proc(pid_t pid, const char *file, const char *text, struct err 
     return 0;
 }
 
-/* One line "inside outside count" per file, written in one go as the kernel asks. */
+/* One line "inside outside count" per file, in a single write as the kernel requires. */
 static int map_directly(const struct idrange *r, pid_t pid, struct err *err)
 {
     char uids[64], gids[64];
     (void)snprintf(uids, sizeof uids, "0 %u %u", (unsigned)r->uid_base, r->uid_count);
     (void)snprintf(gids, sizeof gids, "0 %u %u", (unsigned)r->gid_base, r->gid_count);
-    /* Without rights over gids the kernel wants setgroups shut first: dropping a group must not gain access. */
+    /* Without rights over gids the kernel requires setgroups to be denied first: dropping a group must not gain
+     * access. */
     int result = r->how == IDRANGE_SINGLE ? write_proc(pid, "setgroups", "deny", err) : 0;
     if (result == 0)
         result = write_proc(pid, "uid_map", uids, err);

@@ -84,7 +84,7 @@ static bool is_bound_to(int fd, const char *host, uint16_t port, int type)
     struct in_addr v4;
     struct in6_addr v6;
     if (getsockname(fd, &have.any, &len) < 0 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &own_type, &type_len) < 0 ||
-        own_type != type || (port && have.v4.sin_port != htons(port))) /* at the same place in both families */
+        own_type != type || (port && have.v4.sin_port != htons(port))) /* at the same offset in both families */
         return false;
     if (have.any.sa_family == AF_INET)
         return inet_pton(AF_INET, host, &v4) == 1 && v4.s_addr == have.v4.sin_addr.s_addr;
@@ -104,7 +104,7 @@ uint16_t inherit_port(int fd)
 {
     struct sockaddr_in6 a = { 0 };
     socklen_t len = sizeof(a);
-    return getsockname(fd, (struct sockaddr *)&a, &len) < 0 ? 0 : ntohs(a.sin6_port); /* in v4 at the same place */
+    return getsockname(fd, (struct sockaddr *)&a, &len) < 0 ? 0 : ntohs(a.sin6_port); /* at the same offset in v4 */
 }
 
 static int send_parcel(int sock, struct parcel *p, const int *fds, struct err *err)

@@ -1,5 +1,5 @@
-/* Descriptors that one server leaves to the next: its lock, its listening sockets, connections nobody is talking on.
- * They go through a SEQPACKET socket, so that no port is ever closed between the two. May include: base/. */
+/* Descriptors that a server hands over to its successor: its lock, its listening sockets, idle connections. They go
+ * through a SEQPACKET socket, so that no port is ever closed between the two. May include: base/. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -23,17 +23,16 @@ struct inherit;
 struct inherit *inherit_new(void);
 struct inherit *inherit_free(struct inherit *i); /* closes what nobody took */
 DEFINE_CLEANUP(struct inherit *, inherit_free)
-void inherit_add(struct inherit *i, enum inherit_role role, int fd); /* owns fd */
+void inherit_add(struct inherit *i, enum inherit_role role, int fd); /* takes ownership of fd */
 size_t inherit_count(const struct inherit *i, enum inherit_role role);
-/* The first of that role, the caller's from now on; NO_FD when there is none. i may be NULL. */
+/* Removes the first of that role and returns it; the caller closes it. NO_FD when there is none. i may be NULL. */
 int inherit_take(struct inherit *i, enum inherit_role role);
-/* … that is bound to the numeric host and port (0: any) and of that type (SOCK_STREAM, SOCK_DGRAM). */
+/* The same for one that is bound to the numeric host and port (0: any) and of that type (SOCK_STREAM, SOCK_DGRAM). */
 int inherit_take_at(struct inherit *i, enum inherit_role role, const char *host, uint16_t port, int type);
 
 uint16_t inherit_port(int fd); /* that a TCP or UDP socket is bound to; 0: none */
 
-/* All of it, or a part of it and an error: the other side then has a part. Blocks as the socket does. i keeps its own.
- */
+/* Sends all of it; on an error the other side has received a part. Blocks as the socket does. i keeps its own. */
 int inherit_send(const struct inherit *i, int sock, struct err *err);
-/* What inherit_send() sent. Believes nothing: roles and counts are checked. */
+/* Receives what inherit_send() sent. Untrusted: roles and counts are checked. */
 int inherit_receive(struct inherit *i, int sock, struct err *err);

@@ -1,6 +1,6 @@
-/* Rules of the keeper: it is forked before anything from outside was read, has one thread, opens nothing, keeps no
- * descriptor but the socket and the program, and takes no path, argument or environment from its client. The children
- * are siblings of the keeper (CLONE_PARENT), so that the server reaps them and they outlive the keeper. */
+/* Rules of the keeper: it is forked before any external input is read, has one thread, opens nothing, keeps only the
+ * descriptors of the socket and the program, and takes no path, argument or environment from its client. Its
+ * children are its siblings (CLONE_PARENT), so that the server reaps them and they outlive the keeper. */
 #include "os/keeper.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define VERSION    1u
 #define SOCKET_FD  3
 #define PROGRAM_FD 4
-#define JOB_FD     3 /* where a job finds the descriptor it was started with */
+#define JOB_FD     3 /* where a job finds its descriptor */
 #define FIRST_FREE 5
 
 enum keeper_op { KEEPER_RUN, KEEPER_KILL };
@@ -46,12 +46,12 @@ struct keeper {
     int sock;
     pid_t pid;
     bool is_root;
-    pthread_mutex_t mutex; /* a question and its answer */
+    pthread_mutex_t mutex; /* one request and its reply at a time */
 };
 
 /* --- the keeper's own side --- */
 
-/* One that was started; no entry: pid 0. Until its descriptor says that it ended, the number is its own. */
+/* A started process; free entry: pid 0. Until its pidfd reports the exit, the pid is its own. */
 struct running {
     unsigned job;
     pid_t pid;
@@ -80,7 +80,7 @@ __attribute__((noreturn)) static void become_job(const struct keeper_job *job, i
     _exit(127);
 }
 
-static void end(struct running *r)
+static void job_end(struct running *r)
 {
     if (r->pid == 0)
         return;
@@ -89,7 +89,7 @@ static void end(struct running *r)
     r->pid = 0;
 }
 
-/* A free entry, those of ended processes included. */
+/* A free entry, or one of an exited process. */
 static struct running *find_free(struct den *d)
 {
     struct running *found = NULL;
@@ -97,15 +97,15 @@ static struct running *find_free(struct den *d)
         struct running *r = &d->running[i];
         struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
         if (r->pid != 0 && poll(&p, 1, 0) == 1)
-            end(r);
+            job_end(r);
         if (r->pid == 0 && !found)
             found = r;
     }
     return found;
 }
 
-/* A fork whose child is the keeper's sibling, so that the server reaps it. Container engines hide clone3 behind ENOSYS:
- * then the older call, which has the descriptor where others have the parent's copy of the number. */
+/* A fork whose child is the keeper's sibling, so that the server reaps it. Container engines answer clone3 with
+ * ENOSYS: then clone, which returns the pidfd where others have the parent's tid. */
 static long fork_sibling(int *pidfd)
 {
     struct clone_args args = { .flags = CLONE_PIDFD | CLONE_PARENT, .pidfd = (uint64_t)(uintptr_t)pidfd };
@@ -118,7 +118,7 @@ static int run_job(struct den *d, unsigned job, int fd, struct running **ret)
     int pidfd = NO_FD;
     for (size_t i = 0; i < KEEPER_RUN_MAX && !d->jobs[job].is_many; i++)
         if (d->running[i].job == job)
-            end(&d->running[i]);
+            job_end(&d->running[i]);
     struct running *r = find_free(d);
     if (!r)
         return -EAGAIN;
@@ -132,20 +132,7 @@ static int run_job(struct den *d, unsigned job, int fd, struct running **ret)
     return 0;
 }
 
-static void kill_one(struct den *d, pid_t pid)
-{
-    for (size_t i = 0; i < KEEPER_RUN_MAX && pid > 0; i++)
-        if (d->running[i].pid == pid)
-            end(&d->running[i]);
-}
-
-static void answer(const struct answer *a, int pidfd)
-{
-    struct iovec parts[2] = { { (void *)(uintptr_t)a, sizeof(*a) }, { NULL, 0 } };
-    (void)seqsock_send(SOCKET_FD, parts, &pidfd, pidfd >= 0); /* a server that is gone is noticed by the next read */
-}
-
-/* False: the server is gone, or talks nonsense. */
+/* False: the server is gone, or sent invalid data. */
 static bool serve_one(struct den *d)
 {
     struct request q;
@@ -158,7 +145,9 @@ static bool serve_one(struct den *d)
     if (n != (ssize_t)sizeof(q) || q.version != VERSION)
         return false;
     if (q.op == KEEPER_KILL) {
-        kill_one(d, q.pid);
+        for (size_t i = 0; i < KEEPER_RUN_MAX && q.pid > 0; i++)
+            if (d->running[i].pid == q.pid)
+                job_end(&d->running[i]);
         return true;
     }
     if (q.op != KEEPER_RUN || q.job >= d->n_jobs || !d->jobs[q.job].args[0] || owned < 0)
@@ -166,7 +155,9 @@ static bool serve_one(struct den *d)
     struct running *r = NULL;
     struct answer a = { .result = run_job(d, q.job, owned, &r) };
     a.pid = r ? r->pid : 0;
-    answer(&a, r ? r->pidfd : NO_FD);
+    struct iovec parts[2] = { { &a, sizeof(a) }, { NULL, 0 } };
+    int pidfd = r ? r->pidfd : NO_FD;
+    (void)seqsock_send(SOCKET_FD, parts, &pidfd, pidfd >= 0); /* the next read notices a server that is gone */
     return true;
 }
 
@@ -178,7 +169,7 @@ __attribute__((noreturn)) static void be_keeper(int sock, int program, const str
         proc_close_from(FIRST_FREE) < 0)
         _exit(1);
     (void)prctl(PR_SET_NAME, "iii-keeper"); /* for ps only */
-    (void)signal(SIGINT, SIG_IGN);          /* the server decides when we end, as for the launcher */
+    (void)signal(SIGINT, SIG_IGN);          /* the server decides when we exit, as for the launcher */
     (void)signal(SIGTERM, SIG_IGN);
     while (serve_one(&d)) {
     }
@@ -200,13 +191,13 @@ int keeper_new(const struct keeper_job *jobs, size_t n, struct keeper **ret, str
         return err_sys(err, -errno, "start the keeper");
     pid_t pid = fork();
     if (pid == 0) {
-        (void)close(pair[0]); /* ours would hide the server's end */
+        (void)close(pair[0]); /* our copy would hide the server's end */
         be_keeper(pair[1], program, jobs, n);
     }
-    (void)close(pair[1]); /* the keeper's */
+    (void)close(pair[1]); /* the keeper's end */
     if (pid < 0) {
         int r = -errno;
-        (void)close(pair[0]); /* of nobody */
+        (void)close(pair[0]); /* unused */
         return err_sys(err, r, "start the keeper");
     }
     struct keeper *k = xzalloc(sizeof(*k));
@@ -216,7 +207,7 @@ int keeper_new(const struct keeper_job *jobs, size_t n, struct keeper **ret, str
     return 0;
 }
 
-static int ask(struct keeper *k, struct request *q, int fd)
+static int request_send(struct keeper *k, struct request *q, int fd)
 {
     struct iovec parts[2] = { { q, sizeof(*q) }, { NULL, 0 } };
     return seqsock_send(k->sock, parts, &fd, fd >= 0);
@@ -229,7 +220,7 @@ int keeper_run(struct keeper *k, unsigned job, int fd, pid_t *ret_pid, int *ret_
     int pidfd = NO_FD;
     size_t n_fds = 0;
     (void)pthread_mutex_lock(&k->mutex);
-    int r = ask(k, &q, fd);
+    int r = request_send(k, &q, fd);
     ssize_t n = r < 0 ? r : seqsock_recv(k->sock, &a, sizeof(a), &pidfd, 1, &n_fds);
     (void)pthread_mutex_unlock(&k->mutex);
     if (n != (ssize_t)sizeof(a))
@@ -246,7 +237,7 @@ int keeper_run(struct keeper *k, unsigned job, int fd, pid_t *ret_pid, int *ret_
 void keeper_kill(struct keeper *k, pid_t pid)
 {
     struct request q = { .version = VERSION, .op = KEEPER_KILL, .pid = pid };
-    (void)ask(k, &q, NO_FD); /* without a keeper nobody can */
+    (void)request_send(k, &q, NO_FD); /* without a keeper nobody can */
 }
 
 bool keeper_is_root(const struct keeper *k)
@@ -257,7 +248,7 @@ bool keeper_is_root(const struct keeper *k)
 struct keeper *keeper_free(struct keeper *k)
 {
     if (k) {
-        (void)close(k->sock); /* the keeper takes it as the order to end */
+        (void)close(k->sock); /* the keeper exits on it */
         (void)waitpid(k->pid, NULL, 0);
         (void)pthread_mutex_destroy(&k->mutex);
         free(k);

@@ -1,6 +1,6 @@
-/* The keeper: a process that stays as privileged as the server was started, so that the server itself can give all of
- * it up. It knows a fixed list of programs (this same binary with fixed arguments), starts one when asked, and ends
- * with the server. All it parses is one struct of fixed size. May include: base/. */
+/* The keeper: a process that keeps the privileges that the server was started with, so that the server itself can
+ * drop them. It has a fixed list of programs (this same binary with fixed arguments), starts one on request, and
+ * exits with the server. All it parses is one struct of fixed size. May include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,24 +10,25 @@
 
 #define KEEPER_JOBS_MAX 5
 #define KEEPER_ARGS_MAX 8
-#define KEEPER_RUN_MAX  32 /* processes at the same time */
+#define KEEPER_RUN_MAX  32 /* concurrent processes */
 
-/* One program. args: after the program's name, NULL-ended; copied by the fork. Without any it is never started. */
+/* One program. args: after the program's name, NULL-terminated; copied by the fork. Without args it is never
+ * started. */
 struct keeper_job {
     const char *args[KEEPER_ARGS_MAX];
-    bool is_many; /* several of it may run at the same time; else a new one ends the former */
+    bool is_many; /* several may run at the same time; else a new one kills the former */
     bool is_bare; /* gets no environment */
 };
 
 struct keeper;
 
-/* Forks, so call it before there are threads. The jobs are fixed from then on. */
+/* Forks, so call it before there are threads. The jobs cannot change later. */
 int keeper_new(const struct keeper_job *jobs, size_t n, struct keeper **ret, struct err *err);
-/* Starts a job with fd (borrowed) as its descriptor 3.
- * The new process is our own child: whoever asked waits for it. *ret_pidfd is close-on-exec, the caller's. Blocks for
- * about a millisecond. Any thread may call it. */
+/* Starts a job with fd (borrowed) as its descriptor 3. The new process is our own child: the caller reaps it.
+ * *ret_pidfd is close-on-exec; the caller closes it. Blocks for about a millisecond. Thread-safe. */
 int keeper_run(struct keeper *k, unsigned job, int fd, pid_t *ret_pid, int *ret_pidfd, struct err *err);
-/* SIGKILL to what keeper_run() started, and this process may not signal any more. Gone already is fine. */
+/* Sends SIGKILL to a process that keeper_run() started and that this process may not signal any more. Already gone
+ * is fine. */
 void keeper_kill(struct keeper *k, pid_t pid);
-bool keeper_is_root(const struct keeper *k);  /* what it starts has root's rights */
-struct keeper *keeper_free(struct keeper *k); /* ends it; its jobs go on */
+bool keeper_is_root(const struct keeper *k);  /* whether its jobs run as root */
+struct keeper *keeper_free(struct keeper *k); /* ends the keeper; its jobs continue */

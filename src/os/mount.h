@@ -72,7 +72,8 @@ static inline int mount_fs_make(int fs_fd, uint64_t attributes)
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Opens a name beneath dir_fd; a symbolic or magic link anywhere in it fails with -ELOOP, a way out with -EXDEV. */
+/* Opens a name beneath dir_fd; a symbolic or magic link anywhere in it fails with -ELOOP, leaving dir_fd with
+ * -EXDEV. */
 static inline int mount_open_beneath(int dir_fd, const char *path, int flags, unsigned mode)
 {
     struct open_how how = { .flags = (uint64_t)flags | O_CLOEXEC,
@@ -95,9 +96,9 @@ static inline int mount_step(int at, const char *name, int may_make)
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Folder descriptor of an absolute path in a file system that hostile processes change all the time: one name at a
- * time, each opened without following links, none looked up twice. may_make: missing folders are made, and nothing
- * mounted may be on the way (-EXDEV). */
+/* Opens the folder of an absolute path in a file system that hostile processes change all the time: one name at a
+ * time, each without following links, none resolved twice. may_make: missing folders are made, and no mount may be
+ * on the way (-EXDEV). */
 static inline int mount_walk(const char *target, int may_make)
 {
     char name[256];

@@ -14,12 +14,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define RATE_BURST_LEAST 65536u              /* one packet of the largest size that a cable carries at once */
-#define RATE_QUEUE_MOST  (16u * 1024 * 1024) /* bytes that wait behind a fast one */
+#define RATE_BURST_LEAST 65536u              /* one packet of the largest size that a veth pair transfers at once */
+#define RATE_QUEUE_MOST  (16u * 1024 * 1024) /* bytes queued behind a fast one */
 
-#define ANSWER_S 5 /* the kernel answers inside the call; this is for a lost message only */
+#define ANSWER_S 5 /* the kernel replies inside the call; this is only for a lost message */
 
-static void put(struct netlink_msg *m, const void *data, size_t len)
+static void msg_put(struct netlink_msg *m, const void *data, size_t len)
 {
     size_t room = NLMSG_ALIGN(len);
     if (m->len + room > sizeof(m->bytes)) {
@@ -38,15 +38,15 @@ void netlink_begin(struct netlink_msg *m, uint16_t type, uint16_t flags, const v
     struct nlmsghdr h = { .nlmsg_type = type, .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags) };
     m->len = 0;
     m->is_full = 0;
-    put(m, &h, sizeof(h));
-    put(m, head, head_len);
+    msg_put(m, &h, sizeof(h));
+    msg_put(m, head, head_len);
 }
 
 void netlink_attr(struct netlink_msg *m, uint16_t type, const void *data, size_t len)
 {
     struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + len), .nla_type = type };
-    put(m, &a, sizeof(a));
-    put(m, data, len);
+    msg_put(m, &a, sizeof(a));
+    msg_put(m, data, len);
 }
 
 void netlink_attr_u32(struct netlink_msg *m, uint16_t type, uint32_t value)
@@ -93,7 +93,7 @@ int netlink_open(int protocol)
     return fd;
 }
 
-/* Reads one datagram; returns how many acknowledgements it held, or the first error. */
+/* Reads one datagram; returns the number of acknowledgements in it, or the first error. */
 static int read_answers(int fd, int *ret_error)
 {
     union {
@@ -141,7 +141,7 @@ int netlink_ask(int fd, const struct netlink_msg *msgs, size_t n)
     return error;
 }
 
-static int ask_one(int fd, const struct netlink_msg *m)
+static int msg_ask(int fd, const struct netlink_msg *m)
 {
     return netlink_ask(fd, m, 1);
 }
@@ -156,14 +156,14 @@ int netlink_veth(int fd, const char *name, const char *peer, int peer_ns, const 
     netlink_attr_str(&m, IFLA_INFO_KIND, "veth");
     size_t data = netlink_nest(&m, IFLA_INFO_DATA);
     size_t other = netlink_nest(&m, VETH_INFO_PEER);
-    put(&m, &head, sizeof(head));
+    msg_put(&m, &head, sizeof(head));
     netlink_attr_str(&m, IFLA_IFNAME, peer);
     netlink_attr(&m, IFLA_ADDRESS, peer_mac, 6);
     netlink_attr_u32(&m, IFLA_NET_NS_FD, (uint32_t)peer_ns);
     netlink_end(&m, other);
     netlink_end(&m, data);
     netlink_end(&m, info);
-    return ask_one(fd, &m);
+    return msg_ask(fd, &m);
 }
 
 int netlink_bridge(int fd, const char *name)
@@ -174,15 +174,15 @@ int netlink_bridge(int fd, const char *name)
     netlink_attr_str(&m, IFLA_IFNAME, name);
     size_t info = netlink_nest(&m, IFLA_LINKINFO);
     netlink_attr_str(&m, IFLA_INFO_KIND, "bridge");
-    uint8_t off = 0; /* who looks for groups joins some, and says so to all */
+    uint8_t off = 0; /* multicast snooping makes the bridge send IGMP itself */
     size_t data = netlink_nest(&m, IFLA_INFO_DATA);
     netlink_attr(&m, IFLA_BR_MCAST_SNOOPING, &off, sizeof(off));
     netlink_end(&m, data);
     netlink_end(&m, info);
-    return ask_one(fd, &m);
+    return msg_ask(fd, &m);
 }
 
-/* A new namespace takes over the host's setting of ip_forward: a box in two networks must not become their router. */
+/* A new namespace inherits the host's ip_forward: a box in two networks must not become their router. */
 static int no_forwarding(int fd, int index)
 {
     struct netlink_msg m;
@@ -194,7 +194,7 @@ static int no_forwarding(int fd, int index)
     netlink_end(&m, conf);
     netlink_end(&m, inet);
     netlink_end(&m, spec);
-    return ask_one(fd, &m);
+    return msg_ask(fd, &m);
 }
 
 int netlink_up(int fd, int index, int master)
@@ -207,7 +207,7 @@ int netlink_up(int fd, int index, int master)
     netlink_begin(&m, RTM_NEWLINK, NLM_F_ACK, &head, sizeof(head));
     if (master > 0)
         netlink_attr_u32(&m, IFLA_MASTER, (uint32_t)master);
-    return ask_one(fd, &m);
+    return msg_ask(fd, &m);
 }
 
 int netlink_no_inet6(int fd, int index)
@@ -220,7 +220,7 @@ int netlink_no_inet6(int fd, int index)
     netlink_attr(&m, IFLA_INET6_ADDR_GEN_MODE, &mode, sizeof(mode));
     netlink_end(&m, inet6);
     netlink_end(&m, spec);
-    int r = ask_one(fd, &m);
+    int r = msg_ask(fd, &m);
     return r == -EAFNOSUPPORT || r == -EOPNOTSUPP ? 0 : r;
 }
 
@@ -229,7 +229,7 @@ int netlink_delete(int fd, int index)
     struct netlink_msg m;
     struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = index };
     netlink_begin(&m, RTM_DELLINK, NLM_F_ACK, &head, sizeof(head));
-    return ask_one(fd, &m);
+    return msg_ask(fd, &m);
 }
 
 int netlink_address(int fd, int index, uint32_t address, uint8_t prefix)
@@ -239,7 +239,7 @@ int netlink_address(int fd, int index, uint32_t address, uint8_t prefix)
     netlink_begin(&m, RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
     netlink_attr_be32(&m, IFA_LOCAL, address);
     netlink_attr_be32(&m, IFA_ADDRESS, address);
-    return ask_one(fd, &m);
+    return msg_ask(fd, &m);
 }
 
 int netlink_default_route(int fd, int index)
@@ -252,7 +252,7 @@ int netlink_default_route(int fd, int index)
                           .rtm_type = RTN_UNICAST };
     netlink_begin(&m, RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, &head, sizeof(head));
     netlink_attr_u32(&m, RTA_OIF, (uint32_t)index);
-    return ask_one(fd, &m);
+    return msg_ask(fd, &m);
 }
 
 int netlink_rate(int fd, int index, uint32_t kbit_per_s)
@@ -272,7 +272,7 @@ int netlink_rate(int fd, int index, uint32_t kbit_per_s)
     if (rate >= UINT32_MAX)
         netlink_attr(&m, TCA_TBF_RATE64, &rate, sizeof(rate));
     netlink_end(&m, options);
-    return ask_one(fd, &m);
+    return msg_ask(fd, &m);
 }
 
 int netlink_index(const char *name)

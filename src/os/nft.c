@@ -12,13 +12,13 @@ static struct nfgenmsg head_of(uint8_t family, uint16_t subsystem)
     return (struct nfgenmsg){ .nfgen_family = family, .version = NFNETLINK_V0, .res_id = htons(subsystem) };
 }
 
-static void begin(struct netlink_msg *m, uint8_t family, unsigned type, uint16_t flags)
+static void msg_begin(struct netlink_msg *m, uint8_t family, unsigned type, uint16_t flags)
 {
     struct nfgenmsg head = head_of(family, 0);
     netlink_begin(m, (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | type), (uint16_t)(NLM_F_ACK | flags), &head, sizeof(head));
 }
 
-static void batch(struct netlink_msg *m, uint16_t type)
+static void msg_batch(struct netlink_msg *m, uint16_t type)
 {
     struct nfgenmsg head = head_of(AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
     netlink_begin(m, type, 0, &head, sizeof(head));
@@ -26,35 +26,35 @@ static void batch(struct netlink_msg *m, uint16_t type)
 
 void nft_batch_begin(struct netlink_msg *m)
 {
-    batch(m, NFNL_MSG_BATCH_BEGIN);
+    msg_batch(m, NFNL_MSG_BATCH_BEGIN);
 }
 
 void nft_batch_end(struct netlink_msg *m)
 {
-    batch(m, NFNL_MSG_BATCH_END);
+    msg_batch(m, NFNL_MSG_BATCH_END);
 }
 
-static void table(struct netlink_msg *m, uint8_t family, unsigned type, const char *name)
+static void msg_table(struct netlink_msg *m, uint8_t family, unsigned type, const char *name)
 {
-    begin(m, family, type, type == NFT_MSG_NEWTABLE ? NLM_F_CREATE : 0);
+    msg_begin(m, family, type, type == NFT_MSG_NEWTABLE ? NLM_F_CREATE : 0);
     netlink_attr_str(m, NFTA_TABLE_NAME, name);
 }
 
 void nft_table_remove(struct netlink_msg m[NFT_REMOVE_MSGS], uint8_t family, const char *name)
 {
-    table(&m[0], family, NFT_MSG_NEWTABLE, name); /* deleting one that is not there would fail */
-    table(&m[1], family, NFT_MSG_DELTABLE, name);
+    msg_table(&m[0], family, NFT_MSG_NEWTABLE, name); /* deleting one that does not exist would fail */
+    msg_table(&m[1], family, NFT_MSG_DELTABLE, name);
 }
 
 void nft_table_anew(struct netlink_msg m[NFT_TABLE_MSGS], uint8_t family, const char *name)
 {
     nft_table_remove(m, family, name);
-    table(&m[2], family, NFT_MSG_NEWTABLE, name);
+    msg_table(&m[2], family, NFT_MSG_NEWTABLE, name);
 }
 
 void nft_chain_add(struct netlink_msg *m, uint8_t family, const struct nft_chain *c)
 {
-    begin(m, family, NFT_MSG_NEWCHAIN, NLM_F_CREATE);
+    msg_begin(m, family, NFT_MSG_NEWCHAIN, NLM_F_CREATE);
     netlink_attr_str(m, NFTA_CHAIN_TABLE, c->table);
     netlink_attr_str(m, NFTA_CHAIN_NAME, c->name);
     size_t hook = netlink_nest(m, NFTA_CHAIN_HOOK);
@@ -70,7 +70,7 @@ void nft_chain_add(struct netlink_msg *m, uint8_t family, const struct nft_chain
 
 size_t nft_rule_begin(struct netlink_msg *m, uint8_t family, const struct nft_chain *c)
 {
-    begin(m, family, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
+    msg_begin(m, family, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
     netlink_attr_str(m, NFTA_RULE_TABLE, c->table);
     netlink_attr_str(m, NFTA_RULE_CHAIN, c->name);
     return netlink_nest(m, NFTA_RULE_EXPRESSIONS);

@@ -1,5 +1,5 @@
-/* Transactions of nftables: tables, chains and rules as netlink messages, one each. What a rule loads goes to one
- * register, which the next expression takes. May include: base/, os/. */
+/* nftables transactions: tables, chains and rules as netlink messages, one each. Loads go to one register, which the
+ * next expression uses. May include: base/, os/. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,20 +13,20 @@ struct nft_chain {
     uint32_t hook;    /* NF_INET_…, NF_NETDEV_INGRESS */
     int32_t priority;
     const char *device; /* of a netdev chain; else NULL */
-    bool is_closed;     /* drops what no rule takes */
+    bool is_closed;     /* drops what no rule accepts */
 };
 
 void nft_batch_begin(struct netlink_msg *m);
 void nft_batch_end(struct netlink_msg *m);
-/* Three messages: makes the table, or empties the one that is there. family: NFPROTO_… */
+/* Three messages: makes the table, or empties an existing one. family: NFPROTO_… */
 #define NFT_TABLE_MSGS 3
 void nft_table_anew(struct netlink_msg m[NFT_TABLE_MSGS], uint8_t family, const char *name);
-/* Two messages: removes the table, whether it is there or not. */
+/* Two messages: removes the table, whether it exists or not. */
 #define NFT_REMOVE_MSGS 2
 void nft_table_remove(struct netlink_msg m[NFT_REMOVE_MSGS], uint8_t family, const char *name);
 void nft_chain_add(struct netlink_msg *m, uint8_t family, const struct nft_chain *c);
 
-/* A rule: begin, expressions in their order, end with what begin gave. */
+/* A rule: begin, expressions in their order, end with the value that begin returned. */
 size_t nft_rule_begin(struct netlink_msg *m, uint8_t family, const struct nft_chain *c);
 void nft_rule_end(struct netlink_msg *m, size_t list);
 void nft_load_meta(struct netlink_msg *m, uint32_t key); /* NFT_META_… */

@@ -1,7 +1,7 @@
-/* An overlay the way kernels before 6.15 want it: layers by name, of mounts that are attached somewhere. A layer's name
- * is the number of its open descriptor, with /proc/self/fd as the working folder: nothing to escape, nothing to look up
- * again, and hundreds of layers fit into the one page of options. Header only, because the launcher (glibc) and the
- * agent (musl) both use it. May include: os/mount.h. */
+/* Mounts an overlay on kernels before 6.15: layers by name, of attached mounts. A layer's name is the number of its
+ * open descriptor, with /proc/self/fd as the working folder: nothing to escape, nothing to resolve again, and
+ * hundreds of layers fit into the one page of options. Header only, because the launcher (glibc) and the agent
+ * (musl) both use it. May include: os/mount.h. */
 #pragma once
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,13 +22,13 @@ static inline void overlay_compat_add(struct overlay_compat *o, const char *befo
     o->len += o->is_full ? 0 : (size_t)n;
 }
 
-/* The next layer, topmost first. The descriptor has to stay open until the mount. */
+/* Adds the next layer, topmost first. The descriptor must stay open until the mount. */
 static inline void overlay_compat_lower(struct overlay_compat *o, int fd)
 {
     overlay_compat_add(o, o->len ? ":" : "lowerdir=", fd, "");
 }
 
-/* After the layers: folders of dir_fd that take the changes. Short names without commas. */
+/* After the layers: folders of dir_fd for the changes. Short names without commas. */
 static inline void overlay_compat_upper(struct overlay_compat *o, int dir_fd, const char *upper, const char *work)
 {
     char name[80];
@@ -38,8 +38,8 @@ static inline void overlay_compat_upper(struct overlay_compat *o, int dir_fd, co
     overlay_compat_add(o, ",workdir=", dir_fd, name);
 }
 
-/* Mounts it on the folder target (an absolute name) with further options, and returns a detached copy; the target is as
- * before. */
+/* Mounts it on the folder target (an absolute name) with further options, and returns a detached copy; the target is
+ * unchanged. */
 static inline int overlay_compat_mount(struct overlay_compat *o, const char *target, const char *options)
 {
     int n = snprintf(o->text + o->len, sizeof(o->text) - o->len, ",%s", options);

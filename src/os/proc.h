@@ -13,8 +13,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Like fork(), into new namespaces (CLONE_NEW*); ret_pidfd is close-on-exec. cgroup_fd >= 0: born in that v2 group.
- * The child must only make calls that are safe after fork() in a program of one thread. */
+/* Like fork(), into new namespaces (CLONE_NEW*); ret_pidfd is close-on-exec. cgroup_fd >= 0: starts in that v2
+ * group. The child must only make calls that are safe after fork() in a single-threaded program. */
 static inline pid_t proc_clone(uint64_t flags, int cgroup_fd, int *ret_pidfd)
 {
     int pidfd = -1;
@@ -52,15 +52,14 @@ static inline int proc_close_from(int first)
 /* Field n of the text of a /proc/PID/stat, 3 (the state) or later; NULL when it has fewer. */
 static inline const char *proc_stat_field(const char *text, int n)
 {
-    const char *p = strrchr(text, ')'); /* the name may hold anything, so count from its end */
+    const char *p = strrchr(text, ')'); /* the name may contain anything, so count from its end */
     for (int field = 2; p && field < n; field++)
         if ((p = strchr(p, ' ')))
             p++;
     return p;
 }
 
-/* Ticks by which our time namespace moves the times that /proc shows us. It stays the same for the life of a process.
- */
+/* Ticks by which our time namespace shifts the times in /proc. Constant for the life of a process. */
 static inline int64_t proc_time_offset(void)
 {
     static int64_t ticks;
@@ -82,8 +81,8 @@ static inline int64_t proc_time_offset(void)
     return ticks;
 }
 
-/* Field 22 of /proc/PID/stat: with the pid it names one process for ever, whatever time namespace we are in. 0 when
- * there is no such process. */
+/* Field 22 of /proc/PID/stat: with the pid it names one process uniquely, in any time namespace. 0 when there is no
+ * such process. */
 static inline uint64_t proc_start_time(pid_t pid)
 {
     char path[48], text[1024];

@@ -13,7 +13,7 @@
 #include "os/proc.h"
 
 #define COMPLAINT_MAX 4096 /* bytes of standard error that are kept: the last ones */
-#define INPUT_MAX     4096 /* fits into a pipe, so that writing it never waits */
+#define INPUT_MAX     4096 /* fits into a pipe, so that writing it never blocks */
 #define KEPT_MAX      8
 
 static const char *const folders[] = { "/usr/bin", "/usr/sbin", "/bin", "/sbin" };
@@ -45,7 +45,7 @@ static void pipes_done(struct pipes *p)
 
 static int take_descriptors(const struct program_call *c, const struct pipes *p)
 {
-    /* Above all numbers that are about to be taken, so that no dup2() closes one that is still needed. */
+    /* Above all numbers that are about to be assigned, so that no dup2() closes one that is still needed. */
     int fd = c->fd >= 0 ? fcntl(c->fd, F_DUPFD_CLOEXEC, 16) : NO_FD;
     int cwd = c->cwd >= 0 ? fcntl(c->cwd, F_DUPFD_CLOEXEC, 16) : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int in = fcntl(p->in[0], F_DUPFD_CLOEXEC, 16), out = fcntl(p->out[1], F_DUPFD_CLOEXEC, 16);
@@ -77,8 +77,8 @@ __attribute__((noreturn)) static void run_child(const struct program_call *c, co
 {
     char *envp[KEPT_MAX + 3];
     make_environment(c, envp);
-    (void)setpgid(0, 0);                       /* cannot fail for a process that is no leader yet */
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0); /* if it fails, the deadline is the parent's alone */
+    (void)setpgid(0, 0);                       /* cannot fail before exec */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0); /* if it fails, only the parent's deadline kills it */
     (void)umask(022);
     if (take_descriptors(c, p) < 0)
         _exit(126);
@@ -90,16 +90,16 @@ __attribute__((noreturn)) static void run_child(const struct program_call *c, co
 
 /* --- the parent --- */
 
-/* Keeps the last bytes only: the cause of a failure stands at the end. */
+/* Keeps the last bytes only: the cause of a failure is at the end. */
 static void keep_complaint(struct buf *b, const char *data, size_t len)
 {
     if (b->len + len > COMPLAINT_MAX)
         buf_consume(b, b->len + len - COMPLAINT_MAX);
-    (void)buf_add(b, data, len); /* len is below the maximum, and what it adds up to as well */
+    (void)buf_add(b, data, len); /* len is below the limit, and so is the sum */
 }
 
-/* Reads what is there. False at the end of the stream. */
-static bool drain(int fd, struct buf *to, bool is_complaint)
+/* Reads what is available. False at the end of the stream. */
+static bool stream_drain(int fd, struct buf *to, bool is_complaint)
 {
     char chunk[COMPLAINT_MAX / 2];
     ssize_t n;
@@ -107,13 +107,13 @@ static bool drain(int fd, struct buf *to, bool is_complaint)
         if (is_complaint)
             keep_complaint(to, chunk, (size_t)n);
         else if (to)
-            (void)buf_add(to, chunk, (size_t)n); /* past the maximum the rest is dropped */
+            (void)buf_add(to, chunk, (size_t)n); /* above the limit the rest is dropped */
     }
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Waits for the end of the process, not of the streams: a grandchild may keep those open. */
-static int attend(const struct program_call *c, int pidfd, const struct pipes *p, struct buf *complaint)
+/* Waits for the exit of the process, not the end of the streams: a grandchild may keep those open. */
+static int child_attend(const struct program_call *c, int pidfd, const struct pipes *p, struct buf *complaint)
 {
     int64_t until = clock_mono_us() + c->limit_ms * 1000;
     struct pollfd fds[3] = { { pidfd, POLLIN, 0 }, { p->out[0], POLLIN, 0 }, { p->complaint[0], POLLIN, 0 } };
@@ -124,29 +124,29 @@ static int attend(const struct program_call *c, int pidfd, const struct pipes *p
         int n = poll(fds, 3, left > 1000 ? 1000 : (int)left + 1);
         if (n < 0 && errno != EINTR)
             return -errno;
-        if (fds[1].revents && !drain(p->out[0], c->out, false))
+        if (fds[1].revents && !stream_drain(p->out[0], c->out, false))
             fds[1].fd = -1;
-        if (fds[2].revents && !drain(p->complaint[0], complaint, true))
+        if (fds[2].revents && !stream_drain(p->complaint[0], complaint, true))
             fds[2].fd = -1;
         if (n > 0 && fds[0].revents) {
-            (void)drain(p->out[0], c->out, false);
-            (void)drain(p->complaint[0], complaint, true);
+            (void)stream_drain(p->out[0], c->out, false);
+            (void)stream_drain(p->complaint[0], complaint, true);
             return 0;
         }
     }
 }
 
-static int verdict(const struct program_call *c, int status, struct buf *complaint, struct err *err)
+static int child_verdict(const struct program_call *c, int status, struct buf *complaint, struct err *err)
 {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     while (complaint->len > 0 && (unsigned char)complaint->data[complaint->len - 1] <= ' ')
         complaint->data[--complaint->len] = '\0';
-    for (size_t i = 0; i < complaint->len; i++) /* one line, and nothing that moves a cursor */
+    for (size_t i = 0; i < complaint->len; i++) /* one line without control characters */
         if ((unsigned char)complaint->data[i] < ' ' || complaint->data[i] == 127)
             complaint->data[i] = ' ';
     const char *text = buf_text(complaint);
-    size_t len = strlen(text), shown = 300; /* of struct err's message */
+    size_t len = strlen(text), shown = 300; /* what fits into struct err's message */
     text += len > shown ? len - shown : 0;
     if (WIFSIGNALED(status))
         return err_set(err, ERR_INTERNAL, 0, "%s was ended by signal %d: %s", c->argv[0], WTERMSIG(status), text);
@@ -165,7 +165,7 @@ static int make_pipes(const struct program_call *c, struct pipes *p)
         return -errno;
     if (len > 0 && write(p->in[1], c->input, len) != (ssize_t)len)
         return -errno;
-    (void)close(steal_fd(&p->in[1])); /* all of it is written */
+    (void)close(steal_fd(&p->in[1])); /* everything is written */
     return 0;
 }
 
@@ -187,15 +187,15 @@ int program_run(const struct program_call *c, struct err *err)
         run_child(c, path, &p);
     if (pid < 0)
         return err_sys(err, (int)pid, "start %s", path);
-    (void)setpgid(pid, pid); /* the child does the same: whoever is first */
+    (void)setpgid(pid, pid); /* the child does the same: whichever is first */
     (void)close(steal_fd(&p.out[1]));
-    (void)close(steal_fd(&p.complaint[1])); /* both the child's */
-    r = attend(c, pidfd, &p, &complaint);
-    (void)kill(-pid, SIGKILL); /* also what it left behind; the number is ours until it is reaped */
+    (void)close(steal_fd(&p.complaint[1])); /* both are the child's */
+    r = child_attend(c, pidfd, &p, &complaint);
+    (void)kill(-pid, SIGKILL); /* also its children; the pid is ours until it is reaped */
     if (waitpid(pid, &status, 0) != pid)
         return err_sys(err, -errno, "wait for %s", path);
     if (r == -ETIMEDOUT)
         return err_set(err, ERR_TIMEOUT, 0, "%s was not done after %lld ms and was ended", c->argv[0],
                        (long long)c->limit_ms);
-    return r < 0 ? err_sys(err, r, "wait for %s", path) : verdict(c, status, &complaint, err);
+    return r < 0 ? err_sys(err, r, "wait for %s", path) : child_verdict(c, status, &complaint, err);
 }

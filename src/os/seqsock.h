@@ -46,8 +46,8 @@ static inline void seqsock_close_all(const int *fds, size_t n)
             (void)close(fds[i]); /* nothing is written through them here */
 }
 
-/* Receives one message of at most size bytes and up to max_fds descriptors (close-on-exec, the caller's). Returns its
- * length, 0 at the end, -EAGAIN, -EBADMSG when anything was cut off (no descriptor is kept then). */
+/* Receives one message of at most size bytes and up to max_fds descriptors (close-on-exec; the caller closes them).
+ * Returns its length, 0 at the end, -EAGAIN, -EBADMSG when anything was truncated (no descriptor is kept then). */
 static inline ssize_t seqsock_recv(int sock, void *data, size_t size, int *fds, size_t max_fds, size_t *ret_n)
 {
     union {
@@ -77,7 +77,7 @@ static inline ssize_t seqsock_recv(int sock, void *data, size_t size, int *fds, 
             if (n < max_fds)
                 fds[n++] = got_fds[i];
             else
-                (void)close(got_fds[i]); /* more than asked for */
+                (void)close(got_fds[i]); /* more than requested */
         }
     }
     if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {

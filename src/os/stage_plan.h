@@ -1,5 +1,6 @@
-/* What the launcher and the in-box stage say to each other: one fixed-size message each way on a SEQPACKET socket. Both
- * are built from the same tree, but by two C libraries: only fixed-width fields. May include: nothing. */
+/* The protocol between the launcher and the in-box stage: one fixed-size message in each direction on a SEQPACKET
+ * socket. Both are built from the same tree, but with two C libraries: only fixed-width fields. May include:
+ * nothing. */
 #pragma once
 #include <stdint.h>
 
@@ -12,7 +13,7 @@ enum stage_plan_fd {
     STAGE_FD_FILTER, /* the syscall filter: an array of struct sock_filter in a sealed memfd */
     STAGE_FD_ROOT,   /* from here on only when not is_self_mounted: the detached root mount */
     STAGE_FD_DEV,    /* detached read-only mount of the device folder */
-    STAGE_FD_SYS,    /* the same of what stands for /sys */
+    STAGE_FD_SYS,    /* the same for the folder that replaces /sys */
     STAGE_FD_USR,    /* only when has_usr: a detached mount for /usr */
     STAGE_FDS_MAX
 };
@@ -24,10 +25,10 @@ struct stage_plan {
     uint8_t is_self_mounted; /* no privilege outside: the stage makes all mounts itself, from the paths that follow */
     uint8_t has_usr;
     uint8_t zero[2];
-    uint32_t nofile; /* descriptors a process may have */
-    uint32_t shm_mb; /* size of /dev/shm */
-    uint32_t
-        extra_len; /* bytes that follow, is_self_mounted only: NUL-ended paths, the box folder, then layers top first */
+    uint32_t nofile;    /* descriptor limit of a process */
+    uint32_t shm_mb;    /* size of /dev/shm */
+    uint32_t extra_len; /* bytes that follow, is_self_mounted only: NUL-terminated paths: box folder, layers, topmost
+                           first */
     char hostname[64];
     char workdir[1024];
 };

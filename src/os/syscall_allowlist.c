@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <seccomp.h>
 
-/* What the C library, malloc and the sanitizers ask for by themselves; none of it reaches anything new. */
+/* Calls that the C library, malloc and the sanitizers make themselves; none opens new access. */
 static const int always[] = {
     SCMP_SYS(read),          SCMP_SYS(write),          SCMP_SYS(close),        SCMP_SYS(fcntl),
     SCMP_SYS(recvmsg),       SCMP_SYS(sendmsg),        SCMP_SYS(poll),         SCMP_SYS(ppoll),

@@ -1,5 +1,5 @@
-/* What boxes see as /sys: the few facts that C libraries and language runtimes look up, copied from the host into an
- * ordinary folder, and nothing else of the host's hardware. Header only, because the launcher (glibc) and the agent
+/* What boxes see as /sys: the few facts that C libraries and language runtimes look up, copied from the host into a
+ * plain folder, and nothing else of the host's hardware. Header only, because the launcher (glibc) and the agent
  * (musl) both use it. May include: nothing. */
 #pragma once
 #include <errno.h>
@@ -23,7 +23,7 @@ static inline int sysview_make_folders(int dir, char *path)
     return 0;
 }
 
-/* A file that the host does not have is left out. */
+/* A file that the host lacks is skipped. */
 static inline int sysview_copy(int dir, const char *name)
 {
     char from[128], path[128], text[4096];

@@ -1,5 +1,10 @@
-/* Removal flattens: every folder found inside is moved up beside its parent and taken later. So neither recursion nor
- * path length nor descriptors grow with the depth, which the owner of the files chose. */
+/* Theory of operation. Removal flattens: every folder found inside is moved up beside its parent and removed later. So
+ * neither recursion nor path length nor descriptors grow with the depth, which the untrusted owner of the files chose.
+ * Each pass removes files and lifts folders until nothing is left.
+ *
+ * A copy walks with one descriptor per level, bounded by TREE_DEPTH_MAX, and never follows a link. struct copy holds
+ * the state of one call: the target, the table of hard links seen, and the present path. It frees everything at the
+ * end; on failure the partial copy is left for tree_remove(), and err names the path. */
 #include "os/tree.h"
 
 #include <dirent.h>
@@ -44,16 +49,16 @@ static DIR *open_dir(int at, const char *name)
     return d;
 }
 
-/* An ordinary user can neither open nor move an own folder without the rights to it. Nobody else is at work there: no
+/* An unprivileged user can neither open nor move its own folder without permission bits. Nobody else works there: no
  * link can take its place. */
 static void give_rights(int at, const char *name)
 {
     if (geteuid() != 0 && fchmodat(at, name, 0700, 0) < 0)
-        return; /* what follows fails, and says so, if this was needed */
+        return; /* the next step fails and reports it, if this was needed */
 }
 
-/* Empties folder `name` of top: files go, folders move up into top under new names. */
-static int flatten(int top, const char *name, uint64_t *counter)
+/* Empties folder `name` of top: removes files and moves folders up into top under new names. */
+static int folder_flatten(int top, const char *name, uint64_t *counter)
 {
     give_rights(top, name);
     CLEANUP(close_dir_p) DIR *d = open_dir(top, name);
@@ -96,7 +101,7 @@ int tree_remove(int dir_fd, const char *name, struct err *err)
             is_empty = false;
             if (unlinkat(dirfd(top), e->d_name, 0) == 0)
                 continue;
-            int r = flatten(dirfd(top), e->d_name, &counter);
+            int r = folder_flatten(dirfd(top), e->d_name, &counter);
             if (r == 0 && unlinkat(dirfd(top), e->d_name, AT_REMOVEDIR) < 0)
                 r = -errno;
             if (r < 0 && r != -ENOENT && r != -ENOTEMPTY)
@@ -112,15 +117,15 @@ int tree_remove(int dir_fd, const char *name, struct err *err)
 struct link_seen {
     dev_t dev;
     ino_t ino;
-    char *path; /* of its copy, below the new folder; NULL: a free place */
+    char *path; /* of its copy, below the new folder; NULL: a free slot */
 };
 
 struct copy {
     int top; /* the new folder */
     int64_t bytes;
-    struct link_seen *links; /* hashed by inode; cap_links is 0 or a power of two, at most half of it used */
+    struct link_seen *links; /* hashed by inode; cap_links is 0 or a power of two, at most half full */
     size_t n_links, cap_links;
-    char path[8192]; /* of the entry at hand, below the new folder */
+    char path[8192]; /* of the present entry, below the new folder */
     size_t path_len;
     unsigned depth;
     struct err *err;
@@ -174,7 +179,7 @@ static int send_run(struct copy *c, int from, int to, off_t in, off_t end)
     return 0;
 }
 
-/* One run of data; holes between runs stay holes. */
+/* Copies one run of data; holes between runs stay holes. */
 static int copy_run(struct copy *c, int from, int to, off_t start, off_t end)
 {
     off_t in = start, out = start;
@@ -212,7 +217,7 @@ static int copy_data(struct copy *c, int from, int to, const struct stat *st)
     return 0;
 }
 
-/* Where the inode is, or the free place where it would be. */
+/* The slot of the inode, or the free slot where it would be. */
 static struct link_seen *find_link(const struct copy *c, dev_t dev, ino_t ino)
 {
     size_t at = (size_t)((ino * 0x9e3779b97f4a7c15ull) >> 20 ^ dev);
@@ -235,7 +240,7 @@ static void grow_links(struct copy *c)
     free(old);
 }
 
-/* True when this inode was copied before and has now been linked again. */
+/* True when this inode was copied before and has now been linked. */
 static int copy_as_link(struct copy *c, int to_dir, const char *name, const struct stat *st, bool *ret_is_done)
 {
     *ret_is_done = false;
@@ -280,7 +285,7 @@ static int copy_symlink(struct copy *c, int from_dir, int to_dir, const char *na
     return 0;
 }
 
-/* FIFOs, sockets, and character device 0:0, which is how an overlay says "deleted". Real devices cannot be in a box. */
+/* FIFOs, sockets, and character device 0:0, which is overlayfs's whiteout. A box cannot contain real devices. */
 static int copy_node(struct copy *c, int to_dir, const char *name, const struct stat *st)
 {
     if (mknodat(to_dir, name, st->st_mode, st->st_rdev) < 0 ||
@@ -379,5 +384,5 @@ void tree_spread(int dir_fd)
     if (ioctl(dir_fd, FS_IOC_GETFLAGS, &flags) < 0 || flags & FS_TOPDIR_FL)
         return;
     flags |= FS_TOPDIR_FL;
-    (void)ioctl(dir_fd, FS_IOC_SETFLAGS, &flags); /* only faster with it */
+    (void)ioctl(dir_fd, FS_IOC_SETFLAGS, &flags); /* only for speed */
 }

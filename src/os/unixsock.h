@@ -1,5 +1,5 @@
-/* Unix stream sockets by path: addresses that fit, connecting, listening. Header only, because the daemon (glibc) and
- * the agent (musl) both use it. Nothing here waits; descriptors are the caller's. May include: nothing. */
+/* Unix stream sockets by path: addresses that fit, connecting, listening. Header only, because the daemon (glibc)
+ * and the agent (musl) both use it. Nothing here blocks; the caller closes the descriptors. May include: nothing. */
 #pragma once
 #include <errno.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static inline int unixsock_dial(const char *path)
     return fd;
 }
 
-/* The same for a socket that was opened with O_PATH: what its name means now does not matter. */
+/* The same for a socket opened with O_PATH, whatever its name refers to now. */
 static inline int unixsock_dial_at(int there)
 {
     char path[32];

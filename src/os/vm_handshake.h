@@ -1,45 +1,43 @@
-/* What the host and the agent of a virtual machine say to each other before the guest protocol begins, on the same
- * stream. The stream of a machine outlives links: a link begins when the host sends a hello, and everything on the
- * stream before it, in either direction, is remains of an earlier one. So the agent looks for the magic bytes and drops
- * what comes before them, and the host does the same with the reply, which repeats the hello's nonce. A hello that gets
- * no reply is sent again after the stream was closed for a moment.
- * Both sides are built from the same tree, but by two C libraries: only fixed-width fields, no padding.
- * May include: nothing. */
+/* The handshake between the host and the agent of a VM, which precedes the guest protocol on the same stream. The
+ * stream of a VM outlives links: a link starts when the host sends a handshake, and everything on the stream before
+ * it, in either direction, is left over from an earlier link. So the agent looks for the magic bytes and drops what
+ * precedes them, and the host does the same with the reply, which repeats the handshake's nonce. A handshake without
+ * a reply is sent again after the stream was closed for a moment. Both sides are built from the same tree, but with
+ * two C libraries: only fixed-width fields, no padding. May include: nothing. */
 #pragma once
 #include <stdint.h>
 
 #define VM_HANDSHAKE_VERSION    1u
-#define VM_HANDSHAKE_MAGIC      "\x02iii-vm\n" /* as the begin of a frame it would be refused: see PROTO_FRAME_MAX */
+#define VM_HANDSHAKE_MAGIC      "\x02iii-vm\n" /* would be rejected as the start of a frame: see PROTO_FRAME_MAX */
 #define VM_HANDSHAKE_MAGIC_LEN  8
-#define VM_HANDSHAKE_PORT       52u /* where the agent listens when the stream is a vsock, */
-#define VM_HANDSHAKE_NOTES_PORT 53u /* and its warden for notes */
+#define VM_HANDSHAKE_PORT       52u /* vsock port of the agent, */
+#define VM_HANDSHAKE_NOTES_PORT 53u /* and of the VM's init process for notes */
 #define VM_HANDSHAKE_NICS       2u
 
 enum vm_handshake_what {
-    VM_HANDSHAKE_ENTER = 1, /* the machine has just been booted or restored: take this identity, then serve */
-    VM_HANDSHAKE_PROBE,     /* answers when it could take an identity, takes none, and waits for the next hello */
-    VM_HANDSHAKE_REJOIN,    /* the same machine, another link: token must be the one it has. Only the clock is set */
-    VM_HANDSHAKE_CLOCK,     /* never on a stream: what the agent asks of the warden when its host says the time */
-    /* Notes: on a port of their own, answered while a link is served. token must be the one it has. */
-    VM_HANDSHAKE_MOUNT,   /* the drive with the serial number `hostname` at `workdir`; once more is fine */
-    VM_HANDSHAKE_UNMOUNT, /* and what was written is on the drive then; one that is not mounted is fine */
-    VM_HANDSHAKE_FREEZE,  /* the same, and nothing is written any more: the machine is about to end */
-    VM_HANDSHAKE_PLUG,    /* nic[0] gets its address, the hardware address made from it, and the name `hostname` */
-    VM_HANDSHAKE_UNPLUG,  /* nic[0] gets back what it had */
-    VM_HANDSHAKE_NAME =
-        100, /* never on a stream, like VM_HANDSHAKE_CLOCK: the machine is called `hostname` from now on */
+    VM_HANDSHAKE_ENTER = 1, /* the VM has just been booted or restored: take this identity, then serve */
+    VM_HANDSHAKE_PROBE,     /* replies when it could take an identity, takes none, and waits for the next handshake */
+    VM_HANDSHAKE_REJOIN,    /* the same VM, another link: token must be its present one. Only sets the clock */
+    VM_HANDSHAKE_CLOCK,     /* never on a stream: the agent's request to the init process to set the clock */
+    /* Notes: on their own port, answered while a link is served. token must be the present one. */
+    VM_HANDSHAKE_MOUNT,   /* mounts the drive with the serial number `hostname` at `workdir`; repeating it is fine */
+    VM_HANDSHAKE_UNMOUNT, /* and syncs the drive; one that is not mounted is fine */
+    VM_HANDSHAKE_FREEZE,  /* the same, and blocks further writes: the VM is about to be killed */
+    VM_HANDSHAKE_PLUG,    /* nic[0] gets its address, the hardware address derived from it, and the name `hostname` */
+    VM_HANDSHAKE_UNPLUG,  /* resets nic[0] */
+    VM_HANDSHAKE_NAME = 100, /* never on a stream, like VM_HANDSHAKE_CLOCK: sets the VM's hostname */
 };
 #define VM_HANDSHAKE_READONLY 1u
 
 struct vm_handshake_nic {
-    uint8_t mac[6]; /* which interface: what it came with (vm_handshake_mac); all 0: this entry is empty */
+    uint8_t mac[6]; /* identifies the interface by its first address (vm_handshake_mac); all 0: the entry is empty */
     uint8_t prefix;
     uint8_t zero;
     uint32_t address; /* IPv4, host order; 0: taken down */
     uint32_t gateway; /* 0: none */
 };
 
-/* What the interface of that number comes with, in every machine: it is never seen outside of it. */
+/* The first hardware address of the interface of that number, the same in every VM: it is never visible outside. */
 static inline void vm_handshake_mac(unsigned nic, uint8_t ret[6])
 {
     static const uint8_t begin[5] = { 0x02, 0x69, 0x76, 0x6d, 0x00 };
@@ -54,7 +52,7 @@ struct vm_handshake {
     uint32_t what;
     uint64_t nonce;
     uint64_t realtime_ns; /* the host's clock */
-    uint8_t token[16];    /* of this machine; a clone gets one of its own */
+    uint8_t token[16];    /* of this VM; a clone gets one of its own */
     uint8_t seed[64];     /* entropy */
     uint32_t nofile;      /* as in struct stage_plan */
     uint32_t shm_mb;

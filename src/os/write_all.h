@@ -1,11 +1,11 @@
-/* Writes of all that there is, however little the kernel takes at a time. Header only: the agent (musl) uses it, too.
- * On a descriptor that does not wait, -EAGAIN ends it like any other failure. May include: nothing. */
+/* Writes everything, however little the kernel accepts at a time. Header only: the agent (musl) uses it as well. On
+ * a non-blocking descriptor, -EAGAIN ends it like any other error. May include: nothing. */
 #pragma once
 #include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
 
-/* 0, or -errno when not all was written; -EIO when nothing more is taken. */
+/* 0, or -errno when not all was written; -EIO when nothing more is accepted. */
 static inline int write_all_write(int fd, const void *data, size_t len)
 {
     const char *p = data;
@@ -21,7 +21,7 @@ static inline int write_all_write(int fd, const void *data, size_t len)
     return 0;
 }
 
-/* The same at a place of a file, whose position stays. */
+/* The same at an offset of a file, whose position stays. */
 static inline int write_all_pwrite(int fd, const void *data, size_t len, off_t at)
 {
     const char *p = data;
