@@ -1,7 +1,14 @@
-/* The connection. One recv takes up to 64 KiB and hands on every whole frame in it; what is left of a cut
- * frame waits in heap memory of just that size, so an idle link holds no buffer. A frame to send goes out at once; only
- * what the socket does not take is queued. Anything wrong breaks the link: the descriptor is closed on the spot, and
- * the open calls fail from a deferred call, so no user code ever runs inside the call that found the failure. */
+/* Theory of operation. A guest_link is the host's connection to one agent. It owns the descriptor, the table of open
+ * calls (link_stream by id) and the send queue; the calls belong to link_*.c, which embed the stream. refs counts the
+ * owner, a running dispatch and a deferred failure, so a callback may free the link.
+ *
+ * One recv reads up to 64 KiB and dispatches every complete frame in it; the start of an incomplete frame is kept in
+ * heap memory of just that size, so an idle link holds no buffer. A frame is sent at once; only what the socket does
+ * not accept is queued.
+ *
+ * States: open → broken → freed. Any error breaks the link: the descriptor is closed at once, and the open calls
+ * fail from a deferred call, so user code never runs inside the call that found the error. A link that keeps the
+ * loop busy rests, so that one sandbox's output cannot starve the others. */
 #include "guest/link.h"
 
 #include <assert.h>
@@ -18,8 +25,8 @@
 #include "guest/link_core.h"
 
 #define LINK_MAGIC    0x4c696e6bu
-#define RECV_MAX      (64u * 1024) /* a frame of full size: what one turn may cost others is small */
-#define BUSY_US       1000         /* of the loop's time, in which one link may be without a rest */
+#define RECV_MAX      (64u * 1024) /* a frame of full size, so that one turn delays others only briefly */
+#define BUSY_US       1000         /* time in the loop after which a link has to rest */
 #define REST_MS       1
 #define BUCKETS_LEAST 16u
 
@@ -34,7 +41,7 @@ struct guest_link {
     void *arg;
     struct err err; /* why it broke */
     bool is_broken, is_freed, has_handshake;
-    unsigned version; /* agreed with the agent; 0 before its HELLO */
+    unsigned version; /* agreed with the agent; 0 before its HANDSHAKE */
 
     struct link_stream **buckets; /* NULL while no call is open; a power of two of them */
     uint32_t bucket_count, stream_count, own_count, last_id;
@@ -45,9 +52,9 @@ struct guest_link {
     size_t out_sent;
     uint8_t *rest; /* the start of a frame whose end has not come */
     size_t rest_len;
-    int64_t busy_us, looked_us; /* time its frames have cost lately; up to when that was reckoned */
+    int64_t busy_us, looked_us; /* recent time spent on its frames; when that was last updated */
     struct timer *rest_timer;   /* made at the first rest */
-    bool is_resting;            /* nothing is read: others have their turn */
+    bool is_resting;            /* not reading: others have their turn */
     int64_t used_ms;            /* see guest_link_used_ms() */
     struct link_time time;
     struct link_jobs jobs;
@@ -66,7 +73,7 @@ static void link_unref(struct guest_link *g)
     free(g);
 }
 
-static void disconnect(struct guest_link *g)
+static void link_disconnect(struct guest_link *g)
 {
     g->watch = watch_free(g->watch);
     g->rest_timer = timer_free(g->rest_timer);
@@ -77,13 +84,13 @@ static void disconnect(struct guest_link *g)
     g->out_sent = 0;
 }
 
-static void fail_all(void *arg)
+static void link_fail_all(void *arg)
 {
     struct guest_link *g = arg;
     assert(g->magic == LINK_MAGIC);
     if (!g->is_freed && g->on_why)
         g->on_why(g->arg, &g->err);
-    for (uint32_t i = 0; i < g->bucket_count; i++) /* a broken link takes no new ones, so one pass finds all */
+    for (uint32_t i = 0; i < g->bucket_count; i++) /* a broken link accepts no new calls, so one pass finds all */
         for (struct link_stream *s; (s = g->buckets[i]);) {
             link_close(s);
             s->kind->on_fail(s, &g->err);
@@ -93,15 +100,15 @@ static void fail_all(void *arg)
     link_unref(g);
 }
 
-/* Ends the connection for the reason in g->err. */
+/* Closes the connection for the reason in g->err. */
 static void break_link(struct guest_link *g)
 {
     if (g->is_broken)
         return;
     g->is_broken = true;
-    disconnect(g);
+    link_disconnect(g);
     g->refs++;
-    loop_defer(g->loop, fail_all, g);
+    loop_defer(g->loop, link_fail_all, g);
 }
 
 void guest_link_fail(struct guest_link *g, const struct err *err)
@@ -133,7 +140,7 @@ struct guest_link *guest_link_free(struct guest_link *g)
         if (g->stream_count)
             break_link(g);
         else
-            disconnect(g);
+            link_disconnect(g);
         g->is_broken = true;
     }
     link_unref(g);
@@ -144,7 +151,7 @@ struct guest_link *guest_link_free(struct guest_link *g)
 
 static struct link_stream **bucket_of(const struct guest_link *g, uint32_t id)
 {
-    return &g->buckets[id & (g->bucket_count - 1)]; /* ids are consecutive, so they spread by themselves */
+    return &g->buckets[id & (g->bucket_count - 1)]; /* ids are consecutive, so they need no hash */
 }
 
 static struct link_stream *find_stream(const struct guest_link *g, uint32_t id)
@@ -219,12 +226,12 @@ void link_drop(struct link_stream *s)
 
 /* --- sending --- */
 
-static size_t queued(const struct guest_link *g)
+static size_t link_queued(const struct guest_link *g)
 {
     return g->out.len - g->out_sent;
 }
 
-/* What is left of iov after n bytes, to the queue. -E2BIG: the agent no longer reads. */
+/* Queues what is left of iov after n bytes. -E2BIG: the agent no longer reads. */
 static int queue_rest(struct guest_link *g, const struct iovec *iov, int count, size_t n)
 {
     if (g->out_sent > g->out.len / 2) {
@@ -247,7 +254,7 @@ static void send_frame(struct guest_link *g, struct iovec *iov, int count)
     size_t total = 0, sent = 0;
     for (int i = 0; i < count; i++)
         total += iov[i].iov_len;
-    if (!queued(g)) {
+    if (!link_queued(g)) {
         struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)count };
         ssize_t n = sendmsg(g->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
@@ -262,14 +269,14 @@ static void send_frame(struct guest_link *g, struct iovec *iov, int count)
     int r = queue_rest(g, iov, count, sent);
     if (r < 0) {
         (void)err_set(&g->err, ERR_UPSTREAM, 0,
-                      "the sandbox's agent does not read: %zu bytes are queued, the limit is %u", queued(g),
+                      "the sandbox's agent does not read: %zu bytes are queued, the limit is %u", link_queued(g),
                       LINK_QUEUE_MAX);
         break_link(g);
     }
 }
 
-/* One frame of fields and data in a single system call. */
-static void post(struct guest_link *g, const struct proto_header *h, struct iovec fields, struct iovec data)
+/* Sends one frame of fields and data in a single system call. */
+static void frame_post(struct guest_link *g, const struct proto_header *h, struct iovec fields, struct iovec data)
 {
     if (g->is_broken)
         return;
@@ -284,7 +291,7 @@ static void post(struct guest_link *g, const struct proto_header *h, struct iove
     send_frame(g, iov, count);
 }
 
-static struct iovec piece(const void *data, size_t len)
+static struct iovec iov_piece(const void *data, size_t len)
 {
     return (struct iovec){ .iov_base = (void *)(uintptr_t)data, .iov_len = len }; /* sendmsg only reads it */
 }
@@ -292,13 +299,13 @@ static struct iovec piece(const void *data, size_t len)
 void link_post(struct link_stream *s, uint16_t type, const struct proto_writer *fields, const void *data, size_t len)
 {
     assert(s->id);
-    struct iovec first = fields ? piece(fields->data, fields->len) : piece(NULL, 0);
+    struct iovec first = fields ? iov_piece(fields->data, fields->len) : iov_piece(NULL, 0);
     struct proto_header h = { .length = (uint32_t)(first.iov_len + len), .stream = s->id, .type = type };
     s->link->used_ms = loop_now_ms(s->link->loop);
-    post(s->link, &h, first, piece(data, len));
+    frame_post(s->link, &h, first, iov_piece(data, len));
 }
 
-/* A request cut into frames: fields and data are one run of bytes. */
+/* Sends a request in several frames: fields and data are one run of bytes. */
 static void post_request(struct guest_link *g, uint32_t id, uint16_t type, struct iovec fields, struct iovec data)
 {
     size_t total = fields.iov_len + data.iov_len;
@@ -311,8 +318,8 @@ static void post_request(struct guest_link *g, uint32_t id, uint16_t type, struc
         struct proto_header h = {
             .length = (uint32_t)n, .stream = id, .type = type, .flags = at + n < total ? PROTO_MORE : 0
         };
-        post(g, &h, n_fields ? piece((const char *)fields.iov_base + at, n_fields) : piece(NULL, 0),
-             n > n_fields ? piece((const char *)data.iov_base + data_at, n - n_fields) : piece(NULL, 0));
+        frame_post(g, &h, n_fields ? iov_piece((const char *)fields.iov_base + at, n_fields) : iov_piece(NULL, 0),
+                   n > n_fields ? iov_piece((const char *)data.iov_base + data_at, n - n_fields) : iov_piece(NULL, 0));
         at += n;
     } while (at < total);
 }
@@ -323,14 +330,14 @@ int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, con
     assert(g->magic == LINK_MAGIC);
     if (g->is_broken)
         return -EPIPE;
-    struct iovec first = fields ? piece(fields->data, fields->len) : piece(NULL, 0);
+    struct iovec first = fields ? iov_piece(fields->data, fields->len) : iov_piece(NULL, 0);
     size_t total = first.iov_len + len;
-    /* The agent's own check: a bad argument of a caller must not become a protocol error that costs the link. */
+    /* The agent's own check: a caller's bad argument must not become a protocol error that breaks the link. */
     if ((fields && fields->is_full) || proto_check(PROTO_FROM_HOST, type, first.iov_base, first.iov_len) < 0)
         return -EINVAL;
     if (total > (proto_can_have_more(type) ? PROTO_REQUEST_MAX : PROTO_PAYLOAD_MAX))
         return -EINVAL;
-    if (queued(g) + total > LINK_QUEUE_REQUEST || g->stream_count >= LINK_STREAMS_MAX)
+    if (link_queued(g) + total > LINK_QUEUE_REQUEST || g->stream_count >= LINK_STREAMS_MAX)
         return -EBUSY;
     s->is_own = type == PROTO_PING || type == PROTO_USAGE || type == PROTO_RESEED || type == PROTO_HOSTNAME;
     add_stream(g, s);
@@ -338,8 +345,8 @@ int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, con
     link_time_begin(s, type);
     if (!s->is_own)
         g->used_ms = loop_now_ms(g->loop);
-    post_request(g, s->id, type, first, piece(data, len));
-    return 0; /* a send that failed has broken the link, and s fails with all others */
+    post_request(g, s->id, type, first, iov_piece(data, len));
+    return 0; /* a failed send has broken the link, and s fails with all others */
 }
 
 int64_t guest_link_used_ms(const struct guest_link *g)
@@ -364,10 +371,10 @@ static void send_handshake(struct guest_link *g)
     send_frame(g, &iov, 1);
 }
 
-/* Streams whose data the queue held up, for as long as it stays short. */
+/* Resumes streams that waited for the queue, as long as it stays short. */
 static void wake_waiting(struct guest_link *g)
 {
-    while (g->waiting && queued(g) < LINK_QUEUE_DATA && !g->is_broken) {
+    while (g->waiting && link_queued(g) < LINK_QUEUE_DATA && !g->is_broken) {
         struct link_stream *s = g->waiting;
         stop_waiting(s);
         s->kind->on_room(s);
@@ -376,8 +383,8 @@ static void wake_waiting(struct guest_link *g)
 
 static void on_can_write(struct guest_link *g)
 {
-    if (queued(g)) {
-        ssize_t n = send(g->fd, g->out.data + g->out_sent, queued(g), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (link_queued(g)) {
+        ssize_t n = send(g->fd, g->out.data + g->out_sent, link_queued(g), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
             (void)err_set(&g->err, ERR_UPSTREAM, errno, "send to the sandbox's agent");
             break_link(g);
@@ -385,7 +392,7 @@ static void on_can_write(struct guest_link *g)
         }
         g->out_sent += n > 0 ? (size_t)n : 0;
     }
-    if (!queued(g)) {
+    if (!link_queued(g)) {
         buf_done(&g->out);
         buf_init(&g->out, LINK_QUEUE_MAX);
         g->out_sent = 0;
@@ -399,7 +406,7 @@ bool link_has_room(struct link_stream *s)
     struct guest_link *g = s->link;
     if (g->is_broken)
         return false;
-    if (queued(g) < LINK_QUEUE_DATA)
+    if (link_queued(g) < LINK_QUEUE_DATA)
         return true;
     if (!s->is_waiting) {
         s->waiting_next = g->waiting;
@@ -432,13 +439,8 @@ static int on_connection_frame(struct guest_link *g, const struct proto_header *
     return 0;
 }
 
-static bool was_used(const struct guest_link *g, uint32_t id)
-{
-    return id <= g->last_id || g->has_wrapped;
-}
-
-/* One whole frame. -EBADMSG: not of this protocol, or not now. */
-static int on_frame(struct guest_link *g, const struct proto_header *h, const uint8_t *payload)
+/* One complete frame. -EBADMSG: not of this protocol, or not allowed now. */
+static int link_on_frame(struct guest_link *g, const struct proto_header *h, const uint8_t *payload)
 {
     if (proto_check(PROTO_FROM_GUEST, h->type, payload, h->length) < 0)
         return -EBADMSG;
@@ -448,7 +450,7 @@ static int on_frame(struct guest_link *g, const struct proto_header *h, const ui
         return on_connection_frame(g, h, payload);
     struct link_stream *s = find_stream(g, h->stream);
     if (!s)
-        return was_used(g, h->stream) ? 0 : -EBADMSG; /* under way when we dropped it */
+        return h->stream <= g->last_id || g->has_wrapped ? 0 : -EBADMSG; /* was under way when we dropped it */
     return s->kind->on_frame(s, h, payload);
 }
 
@@ -470,7 +472,7 @@ static void say_broken(struct guest_link *g, int r, const struct proto_header *h
     break_link(g);
 }
 
-/* Hands on the whole frames at the start of data; returns how many bytes they were. Stops when the link ends. */
+/* Dispatches the complete frames at the start of data; returns their size. Stops when the link breaks. */
 static size_t take_frames(struct guest_link *g, const uint8_t *data, size_t len)
 {
     size_t at = 0;
@@ -480,7 +482,7 @@ static size_t take_frames(struct guest_link *g, const uint8_t *data, size_t len)
         if (r == 0 && len - at - PROTO_HEADER < h.length)
             break;
         if (r == 0)
-            r = on_frame(g, &h, data + at + PROTO_HEADER);
+            r = link_on_frame(g, &h, data + at + PROTO_HEADER);
         if (r < 0) {
             say_broken(g, r, &h);
             break;
@@ -506,8 +508,8 @@ static void keep_rest(struct guest_link *g, const uint8_t *data, size_t len)
 
 static void on_can_read(struct guest_link *g)
 {
-    /* On the stack and not cleared: a thousand idle links would otherwise hold 320 MiB, or each wake-up write 320 KiB.
-     */
+    /* On the stack and not cleared: a thousand idle links would otherwise hold 320 MiB, or each wake-up write 320
+     * KiB. */
     uint8_t mem[PROTO_FRAME_MAX + RECV_MAX] __attribute__((uninitialized));
     ssize_t n = recv(g->fd, mem + g->rest_len, RECV_MAX, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -533,11 +535,11 @@ static void on_rested(void *arg)
     struct guest_link *g = arg;
     assert(g->magic == LINK_MAGIC);
     g->is_resting = false;
-    watch_set(g->watch, LOOP_READ | (queued(g) ? LOOP_WRITE : 0));
+    watch_set(g->watch, LOOP_READ | (link_queued(g) ? LOOP_WRITE : 0));
 }
 
-/* A sandbox that floods its output would keep the loop busy for itself: every turn would begin with its next 64 KiB. So
- * no link gets more than half of the time; a stream that the loop is quick with (a file as it is) does not notice. */
+/* A sandbox that floods its output would keep the loop busy: every turn would start with its next 64 KiB. So no link
+ * gets more than half of the time; a stream that the loop handles fast (a plain file) does not notice. */
 static void take_turn(struct guest_link *g)
 {
     int64_t begun = clock_mono_us(), idle = begun - g->looked_us;
@@ -553,10 +555,10 @@ static void take_turn(struct guest_link *g)
         return;
     g->is_resting = true;
     timer_set(g->rest_timer, REST_MS, 0);
-    watch_set(g->watch, queued(g) ? LOOP_WRITE : 0);
+    watch_set(g->watch, link_queued(g) ? LOOP_WRITE : 0);
 }
 
-static void on_ready(void *arg, int events)
+static void link_on_ready(void *arg, int events)
 {
     struct guest_link *g = arg;
     assert(g->magic == LINK_MAGIC);
@@ -574,7 +576,7 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
     *g = (struct guest_link){ .magic = LINK_MAGIC, .refs = 1, .loop = l, .fd = NO_FD, .on_gone = on_gone, .arg = arg };
     buf_init(&g->out, LINK_QUEUE_MAX);
     link_time_init(&g->time);
-    int r = watch_new(l, fd, LOOP_READ, on_ready, g, &g->watch);
+    int r = watch_new(l, fd, LOOP_READ, link_on_ready, g, &g->watch);
     if (r < 0) {
         link_unref(g);
         return r;

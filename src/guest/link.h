@@ -1,11 +1,11 @@
-/* The host's end of the guest protocol: one connection to one agent, many streams on it. What the guest sends is
- * untrusted: every frame is length-checked, capped and typed; a bad one ends the link. May include: base/, loop/,
+/* The host's end of the guest protocol: one connection to one agent, many streams on it. Untrusted: what the guest
+ * sends. Every frame is length-checked, bounded and typed; a bad one breaks the link. May include: base/, loop/,
  * guest/.
  *
  * Flow control: each stream of data has a window (GUEST_WINDOW bytes). The producer stops at its end; the consumer
- * gives credit back with *_credit() after it has passed the bytes on. So a slow reader makes the guest's pipe fill,
- * never us. Callbacks never run inside the call that caused them. After on_exit, on_done or on_failed the object is
- * gone. */
+ * returns credit with *_credit() after it has passed the bytes on. So a slow reader fills the guest's pipe, never our
+ * memory. Callbacks never run inside the call that caused them. After on_exit, on_done or on_failed the object is
+ * freed. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,40 +23,42 @@ struct guest_tunnel;
 
 #define GUEST_WINDOW (256u * 1024)
 
-/* What a call that returns int says when it did not begin (its callback then never comes): -EPIPE the link is broken,
- * -EBUSY 8 MiB wait to be sent or 65,536 calls are open (ERR_CAPACITY), -EINVAL a relative or too long path, tag or
- * text, -E2BIG more than 1 MiB for put or input.
+/* Errors of calls that return int (the callback is never called then): -EPIPE the link is broken, -EBUSY 8 MiB are
+ * queued or 65,536 calls are open (ERR_CAPACITY), -EINVAL a relative or too long path, tag or text, -E2BIG more than
+ * 1 MiB for put or input.
  * An on_writable function stays until replaced; it runs when there is room again after a send that was cut short. */
 
-/* Takes fd (when it fails, fd stays the caller's). on_gone: the agent has left or broke the protocol (err says which);
+/* Takes fd (on failure the caller keeps it). on_gone: the agent has exited or broke the protocol (err tells which);
  * every pending call has failed before. */
 typedef void guest_gone_fn(void *arg, const struct err *err);
 int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, struct guest_link **ret);
 struct guest_link *guest_link_free(struct guest_link *g); /* pending calls fail; no on_gone */
-/* When somebody last used the sandbox (monotonic): a call began, or data went over an open one. What the host asks on
- * its own account (ping, usage, seed, clock) does not count. */
+/* When the sandbox was last used (monotonic): a call started, or data went over an open one. The host's own calls
+ * (ping, usage, seed, clock) do not count. */
 int64_t guest_link_used_ms(const struct guest_link *g);
 bool guest_link_is_busy(const struct guest_link *g); /* a call is open: a command, a terminal, a tunnel, a file */
-/* Ends it for a reason that somebody else found: pending calls fail with it, then comes on_gone. */
+/* Breaks the link for an external reason: pending calls fail with it, then on_gone is called. */
 void guest_link_fail(struct guest_link *g, const struct err *err);
-/* fn may say more about why the link ends, before pending calls are told; it gets the arg of on_gone. */
+/* fn may add to why the link ends, before pending calls fail; it gets the arg of on_gone. */
 typedef void guest_why_fn(void *arg, struct err *err);
 void guest_link_on_why(struct guest_link *g, guest_why_fn *fn);
-/* An agent may have been taken over by what it runs, so no call waits for it for ever: a command's time limit and
- * grace_ms, then it counts as timed out; other calls fail with ERR_TIMEOUT after answer_ms, those that only ask after
- * grace_ms. What a caller does not take does not count, nor does the time in which the sandbox stands still. Tunnels
- * and commands without a limit are waited for until they have begun; guest_job_wait() for ever. */
+/* The agent may have been taken over by what it runs, so no call waits for it forever: a command's time limit and
+ * grace_ms, then it counts as timed out; other calls fail with ERR_TIMEOUT after answer_ms, mere queries after
+ * grace_ms. Time in which the caller does not take data, or the sandbox is paused, does not count. Tunnels and
+ * commands without a limit are timed only until they have started; guest_job_wait() never. */
 void guest_link_patience(struct guest_link *g, uint32_t answer_ms, uint32_t grace_ms);
 void guest_link_stand_still(struct guest_link *g, bool is_still);
-unsigned guest_link_version(const struct guest_link *g); /* of the protocol; 0: the agent has not spoken yet */
+unsigned
+guest_link_version(const struct guest_link *g); /* of the protocol; 0: the agent has not sent its HANDSHAKE yet */
 
 /* --- exec --- */
 enum {
     GUEST_EXEC_STDIN = 1, /* keep stdin open for guest_exec_write(); else /dev/null */
     GUEST_EXEC_PTY = 2,   /* a terminal of cols x rows; output all on 1 */
-    GUEST_EXEC_LOG = 4,   /* durable: output goes to a log in the agent under `tag`, the command outlives the link */
+    GUEST_EXEC_LOG = 4,   /* durable: the agent logs the output under `tag`, and the command outlives the link */
     GUEST_EXEC_MERGE = 8, /* stderr into stdout */
-    GUEST_EXEC_WAIT_EOF = 16, /* exit only when stdout and stderr are closed too (default: short drain after exit) */
+    GUEST_EXEC_WAIT_EOF =
+        16, /* report the exit only when stdout and stderr are closed as well (default: short drain after exit) */
     GUEST_EXEC_MARKS =
         32, /* with LOG: each line of the log begins with the byte 1 (stdout) or 2 (stderr); see log_mark.h.
              * An agent of an older release does not know it and writes the lines as they are */
@@ -73,16 +75,16 @@ struct guest_exec_plan {
 };
 struct guest_exit {
     int code;   /* exit code, or 128 + signal */
-    int signal; /* 0 when it exited by itself */
+    int signal; /* 0 when it exited on its own */
     bool is_timeout, is_oom;
-    bool is_silent; /* with is_timeout: the agent did not say so, so its processes may be there still */
+    bool is_silent; /* with is_timeout: the agent did not report it, so its processes may still exist */
     uint64_t user_us, system_us, max_rss_kb, wall_us;
 };
 struct guest_exec_events {
     void (*on_started)(void *arg, int pid); /* may be NULL; pid in the sandbox's pid namespace */
     void (*on_output)(void *arg, int fd, const char *data, size_t len); /* 1 or 2; credit it */
     void (*on_exit)(void *arg, const struct guest_exit *ex);
-    void (*on_failed)(void *arg, const struct err *err); /* never started, or the link broke */
+    void (*on_failed)(void *arg, const struct err *err); /* not started, or the link broke */
 };
 int guest_exec_start(struct guest_link *g, const struct guest_exec_plan *plan, const struct guest_exec_events *ev,
                      void *arg, struct guest_exec **ret, struct err *err);
@@ -93,7 +95,7 @@ void guest_exec_on_writable(struct guest_exec *x, loop_fn *fn, void *arg);
 void guest_exec_close_stdin(struct guest_exec *x);
 void guest_exec_signal(struct guest_exec *x, int signo); /* to the whole process group */
 void guest_exec_resize(struct guest_exec *x, uint16_t cols, uint16_t rows);
-/* No more callbacks. Not durable: killed with its tree. Durable: goes on. */
+/* No more callbacks. Not durable: killed with its process tree. Durable: continues. */
 void guest_exec_drop(struct guest_exec *x);
 
 /* Durable commands by tag. state: running, exit as far as known, log size. */
@@ -112,10 +114,10 @@ typedef void guest_done_fn(void *arg, const struct err *err); /* err NULL: done 
 int guest_job_signal(struct guest_link *g, const char *tag, int signo, guest_done_fn *fn, void *arg);
 int guest_job_input(struct guest_link *g, const char *tag, const char *data, size_t len, bool is_last,
                     guest_done_fn *fn, void *arg);
-/* fn comes once the log has bytes past offset, or the command has ended. */
+/* fn is called once the log has bytes past offset, or the command has ended. */
 int guest_job_wait(struct guest_link *g, const char *tag, uint64_t offset, guest_done_fn *fn, void *arg);
 int guest_job_forget(struct guest_link *g, const char *tag, guest_done_fn *fn, void *arg);
-/* Calls fn each time one durable command ends, also those started before this link. One handler a link. */
+/* Calls fn each time a durable command ends, also for those started before this link. One handler per link. */
 void guest_on_job_exit(struct guest_link *g, void (*fn)(void *arg, const char *tag, const struct guest_exit *ex),
                        void *arg);
 
@@ -144,11 +146,11 @@ int guest_fs_remove(struct guest_link *g, const char *path, bool is_recursive, b
 /* mode: octal "755" or one symbolic clause "u+x"; owner: "uid[:gid]"/name or NULL. */
 int guest_fs_chmod(struct guest_link *g, const char *path, const char *mode, const char *owner, bool is_recursive,
                    guest_done_fn *fn, void *arg);
-/* Whole small file in one round trip (<= 1 MiB), parents made, written beside and renamed. */
+/* Writes a small file in one round trip (<= 1 MiB): makes its parents, writes beside the target and renames. */
 int guest_fs_put(struct guest_link *g, const char *path, const char *data, size_t len, uint32_t mode, guest_done_fn *fn,
                  void *arg);
-/* Streams. max 0 = to the end. The reader gives on_open (size known) first, then data to be credited, then on_done.
- * Directories, FIFOs and devices are refused with ERR_INVALID without blocking. */
+/* Streams. max 0 = to the end. The reader calls on_open (size known) first, then data to be credited, then on_done.
+ * Directories, FIFOs and devices are rejected with ERR_INVALID without blocking. */
 struct guest_read_events {
     void (*on_open)(void *arg, const struct guest_stat *st); /* may be NULL */
     void (*on_data)(void *arg, const char *data, size_t len);
@@ -161,14 +163,14 @@ void guest_reader_drop(struct guest_reader *r);
 /* Writes beside the target and renames at the end, so a broken upload leaves the old file. */
 int guest_fs_write(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
                    void *arg, struct guest_writer **ret);
-/* The same, but mode is taken as it is (0 too), and a symlink at path is replaced, not followed. */
-#define GUEST_MODE_GIVEN 0100000u /* or'ed to a mode: it is meant, also when it is 0 */
+/* The same, but mode is used as it is (even 0), and a symlink at path is replaced, not followed. */
+#define GUEST_MODE_GIVEN 0100000u /* or'ed to a mode: it is explicit, even when it is 0 */
 int guest_fs_replace(struct guest_link *g, const char *path, uint32_t mode, bool has_parents, guest_done_fn *fn,
                      void *arg, struct guest_writer **ret);
 size_t guest_writer_send(struct guest_writer *w, const char *data, size_t len); /* accepted bytes */
 void guest_writer_on_writable(struct guest_writer *w, loop_fn *fn, void *arg);
-void guest_writer_end(struct guest_writer *w);  /* fn comes when it is in place */
-void guest_writer_drop(struct guest_writer *w); /* nothing is left behind; no callback */
+void guest_writer_end(struct guest_writer *w);  /* fn is called when the file is in place */
+void guest_writer_drop(struct guest_writer *w); /* leaves nothing behind; no callback */
 
 /* --- the text of files: see PROTO_FS_GREP, PROTO_FS_SED and PROTO_FS_CHANGE in guest/proto.h --- */
 struct guest_row {
@@ -188,8 +190,8 @@ enum {
 struct guest_text_plan {
     unsigned flags;
     const char *pattern, *replacement;           /* replacement: sed only */
-    const char *const *include, *const *exclude; /* globs, NULL-ended, or NULL */
-    const char *const *paths;                    /* NULL-ended; grep takes the first */
+    const char *const *include, *const *exclude; /* globs, NULL-terminated, or NULL */
+    const char *const *paths;                    /* NULL-terminated; grep uses the first */
     uint64_t max_matches;                        /* 0: all */
     uint32_t max_line_bytes;                     /* 0: 32 KiB */
 };
@@ -203,7 +205,7 @@ struct guest_change {
 int guest_fs_change(struct guest_link *g, const char *path, const struct guest_change *what, guest_rows_fn *fn,
                     void *arg);
 
-/* What only the agent of a virtual machine can count. ERR_UNSUPPORTED from every other. */
+/* Counts that only the agent of a VM has. ERR_UNSUPPORTED from others. */
 struct guest_usage {
     uint32_t pids; /* processes and threads */
     uint64_t memory_bytes, oom_kills;
@@ -238,7 +240,7 @@ struct guest_tunnel_events {
 int guest_tunnel_open(struct guest_link *g, bool is_udp, const char *host, uint16_t port,
                       const struct guest_tunnel_events *ev, void *arg,
                       struct guest_tunnel **ret); /* host NULL = 127.0.0.1, then ::1 */
-/* From now on other functions hear of it. Legal inside its own callbacks. */
+/* Replaces the callbacks. Allowed inside its own callbacks. */
 void guest_tunnel_redirect(struct guest_tunnel *t, const struct guest_tunnel_events *ev, void *arg);
 void guest_tunnel_credit(struct guest_tunnel *t, size_t bytes);
 size_t guest_tunnel_send(struct guest_tunnel *t, const char *data, size_t len); /* accepted bytes */
@@ -249,5 +251,5 @@ void guest_tunnel_drop(struct guest_tunnel *t);
 /* --- the box itself --- */
 int guest_ping(struct guest_link *g, guest_done_fn *fn, void *arg);
 int guest_set_hostname(struct guest_link *g, const char *name, guest_done_fn *fn, void *arg);
-/* New entropy is mixed in and the clock stepped: after a fork or restore. */
+/* Mixes in new entropy and steps the clock: after a fork or restore. */
 int guest_reseed(struct guest_link *g, const void *seed, size_t len, guest_done_fn *fn, void *arg);

@@ -1,4 +1,4 @@
-/* Calls that are only done or not, errors as the guest tells them, and the calls on the box itself. */
+/* Calls without a result, errors as the guest reports them, and the calls on the box itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ struct simple_call {
     struct link_then then;
 };
 
-/* Kinds that a bare errno of a file or process call means here, beyond what base/ says. */
+/* Error codes for an errno of a file or process call, beyond those of base/. */
 static enum err_code kind_of(int sys)
 {
     switch (sys) {
@@ -48,7 +48,7 @@ void link_error(const uint8_t *payload, size_t len, struct err *ret)
     proto_reader_init(&r, payload, len);
     uint32_t sys = proto_get_u32(&r);
     const char *step = proto_get_str(&r, PROTO_PATH_MAX);
-    if (sys == 0 || sys > 4095) /* no errno at all: the agent is confused, the call has failed all the same */
+    if (sys == 0 || sys > 4095) /* not an errno: the agent is broken, but the call has failed all the same */
         sys = EIO;
     (void)err_set(ret, kind_of((int)sys), (int)sys, "%.300s", step);
 }
@@ -169,7 +169,7 @@ int guest_reseed(struct guest_link *g, const void *seed, size_t len, guest_done_
     return link_simple_data(g, PROTO_RESEED, &w, seed, len, (struct link_then){ fn, arg });
 }
 
-/* --- what is used inside --- */
+/* --- helpers for link_*.c --- */
 
 struct usage_call {
     struct link_stream s;

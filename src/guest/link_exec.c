@@ -1,5 +1,5 @@
-/* Commands: one stream each, from EXEC_START to EXEC_EXIT. The guest tells STARTED once, then output within the window,
- * then the exit; any other order ends the link. */
+/* Commands: one stream each, from EXEC_START to EXEC_EXIT. The guest sends STARTED once, then output within the
+ * window, then the exit; any other order breaks the link. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -111,14 +111,14 @@ static void exec_room(struct link_stream *s)
     link_flow_wake(&((struct guest_exec *)s)->flow);
 }
 
-/* Its user holds output that it has not taken yet, behind which the exit waits. */
+/* Its user holds output that it has not taken yet, and the exit waits behind it. */
 static bool exec_is_users_turn(const struct link_stream *s)
 {
     const struct guest_exec *x = (const struct guest_exec *)s;
     return x->has_started && x->flow.in_held > 0;
 }
 
-/* The agent should have ended it; who waits is told what it would have said. */
+/* The agent should have killed it; the caller gets what the agent would have sent. */
 static void exec_late(struct link_stream *s, const struct err *err)
 {
     struct guest_exec x = *(struct guest_exec *)s;
@@ -227,7 +227,7 @@ int guest_exec_start(struct guest_link *g, const struct guest_exec_plan *plan, c
         free(x);
         return r;
     }
-    x->has_limit = plan->timeout_ms && !(plan->flags & GUEST_EXEC_LOG); /* a durable one is only begun here */
+    x->has_limit = plan->timeout_ms && !(plan->flags & GUEST_EXEC_LOG); /* a durable one only has to start here */
     if (x->has_limit)
         link_time_limit(&x->s, plan->timeout_ms);
     if (ret)

@@ -1,6 +1,6 @@
-/* Flow control of one stream's data, in both directions. What came in is credited in steps of a quarter window, so that
- * a command that prints line by line costs no frame for each; what goes out stops at the window's end, or sooner while
- * the link's queue is long, and the user is woken once there is room. */
+/* Flow control of one stream's data, in both directions. Received data is credited in steps of a quarter window, so
+ * that a command that prints line by line does not cost a frame for each. Sending stops at the window's end, or
+ * earlier while the link's queue is long, and the user is woken once there is room. */
 #include <errno.h>
 
 #include "guest/link_core.h"

@@ -1,5 +1,5 @@
-/* Files by path: stat, list, search and the changes. Names a guest gives are checked here, because hosts join them to
- * paths: an entry of a list is one plain name, a find of a search is absolute. */
+/* Files by path: stat, list, search and changes. Names from the guest are checked here, because the host joins them
+ * to paths: an entry of a list is one plain name, a result of a search is absolute. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "guest/link_core.h"
 
-#define STATS_BYTES_MAX (64u * 1024 * 1024) /* of one list: 100,000 usual entries take 10 MiB */
+#define STATS_BYTES_MAX (64u * 1024 * 1024) /* of one list: 100,000 typical entries take 10 MiB */
 
 enum stats_kind { STATS_OF_PATHS, STATS_OF_LIST, STATS_OF_SEARCH };
 
@@ -18,8 +18,8 @@ struct stats_call {
     guest_stats_fn *fn;
     void *arg;
     enum stats_kind what;
-    size_t count, max; /* records so far; most that may come */
-    struct buf bytes;  /* payloads of frames before the last */
+    size_t count, max; /* records so far; limit */
+    struct buf bytes;  /* payloads of the frames before the last */
 };
 
 static bool is_good_name(enum stats_kind what, const char *path)
@@ -29,7 +29,7 @@ static bool is_good_name(enum stats_kind what, const char *path)
     return path[0] && !strchr(path, '/') && strcmp(path, ".") != 0 && strcmp(path, "..") != 0;
 }
 
-/* Records in a payload that passed proto_check(), or -EBADMSG. */
+/* Counts the records in a payload that passed proto_check(), or -EBADMSG. */
 static int count_records(const struct stats_call *c, const uint8_t *payload, size_t len, size_t *ret)
 {
     struct proto_reader r;

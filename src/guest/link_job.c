@@ -1,4 +1,4 @@
-/* Durable commands by tag: their state, log, input and end. */
+/* Durable commands by tag: state, log, input and exit. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct log_call {
     struct link_stream s;
     guest_bytes_fn *fn;
     void *arg;
-    struct buf bytes; /* of frames before the last; its max is what was asked for */
+    struct buf bytes; /* of the frames before the last; its limit is what was requested */
 };
 
 /* --- state --- */

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "guest/link_core.h"
 
-#define PROC_BYTES_MAX (PROTO_PROC_MAX * 4608u) /* every record with its longest texts */
+#define PROC_BYTES_MAX (PROTO_PROC_MAX * 4608u) /* every record with its longest strings */
 
 struct proc_call {
     struct link_stream s;
@@ -16,7 +16,7 @@ struct proc_call {
     void *arg;
     uint64_t memory_kb;
     size_t count;
-    struct buf bytes; /* records of all frames, without the total in front */
+    struct buf bytes; /* records of all frames, without the total at the start */
 };
 
 static void proc_fail(struct link_stream *s, const struct err *err)

@@ -1,4 +1,4 @@
-/* Files of any size: a reader gives the guest's bytes on as they come, a writer sends as the window allows. */
+/* Files of any size: a reader forwards the guest's bytes as they arrive, a writer sends as the window allows. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ struct guest_reader {
     struct guest_read_events ev;
     void *arg;
     struct link_flow flow;
-    uint64_t left; /* of what was asked for */
+    uint64_t left; /* of the requested bytes */
     bool is_open;
 };
 
@@ -153,7 +153,7 @@ static void writer_room(struct link_stream *s)
     link_flow_wake(&((struct guest_writer *)s)->flow);
 }
 
-/* Nothing is under way to the guest: what comes next is its user's to send. */
+/* Nothing is under way to the guest: the user has to send next. */
 static bool writer_is_users_turn(const struct link_stream *s)
 {
     const struct guest_writer *w = (const struct guest_writer *)s;
@@ -206,7 +206,7 @@ size_t guest_writer_send(struct guest_writer *w, const char *data, size_t len)
     bool was_short = w->flow.is_short;
     size_t n = w->is_ended ? 0 : link_flow_send(&w->s, &w->flow, PROTO_FS_DATA, data, len);
     if (w->flow.is_short && !was_short)
-        link_time_again(&w->s); /* from now on it is the guest's turn */
+        link_time_again(&w->s); /* from now on it waits for the guest */
     return n;
 }
 

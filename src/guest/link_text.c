@@ -1,5 +1,5 @@
-/* grep, sed and counted chmod: requests that are answered by rows. What a row says is only shown to the caller, never
- * used as a path on the host, so any text is good; its size is bounded. */
+/* grep, sed and counted chmod: requests answered by rows. A row is only shown to the caller, never used as a path on
+ * the host, so any text is accepted; its size is bounded. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* How long calls wait for the guest. A link has one timer for all of its calls: it is set to the first moment at which
- * one may be late, and stays set when that one ends; when it fires, the calls are looked through once. So a call costs
- * a comparison, and moments lie STEP_MS apart at least, however many calls there are. */
+/* Timeouts of calls. A link has one timer for all of its calls: it is set to the first moment at which one may be
+ * late, and stays set when that one ends; when it fires, all calls are checked once. So a call costs a comparison,
+ * and checks are at least STEP_MS apart, however many calls there are. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ void guest_link_patience(struct guest_link *g, uint32_t answer_ms, uint32_t grac
     link_time(g)->grace_ms = grace_ms;
 }
 
-/* --- when one is late --- */
+/* --- late calls --- */
 
 struct late {
     int64_t now_ms, next_ms; /* next_ms: the first moment after now; 0: none */
@@ -30,7 +30,7 @@ struct late {
     size_t n, room;
 };
 
-static void look(void *arg, struct link_stream *s)
+static void call_look(void *arg, struct link_stream *s)
 {
     struct late *l = arg;
     if (!s->due_ms)
@@ -46,7 +46,7 @@ static void look(void *arg, struct link_stream *s)
     l->ids[l->n++] = s->id;
 }
 
-static void give_up(struct link_stream *s)
+static void call_give_up(struct link_stream *s)
 {
     struct link_time *t = link_time(s->link);
     struct err err = ERR_INIT;
@@ -62,15 +62,15 @@ static void give_up(struct link_stream *s)
     (s->kind->on_late ? s->kind->on_late : s->kind->on_fail)(s, &err);
 }
 
-static void on_timer(void *arg);
+static void link_on_timer(void *arg);
 
-static void arm(struct guest_link *g, int64_t at_ms)
+static void timer_arm(struct guest_link *g, int64_t at_ms)
 {
     struct link_time *t = link_time(g);
     if (link_is_broken(g))
         return;
     if (!t->timer)
-        t->timer = timer_new(link_loop(g), -1, 0, on_timer, g);
+        t->timer = timer_new(link_loop(g), -1, 0, link_on_timer, g);
     if (!t->timer)
         return;
     int64_t left = at_ms - loop_now_ms(link_loop(g));
@@ -78,7 +78,7 @@ static void arm(struct guest_link *g, int64_t at_ms)
     timer_set(t->timer, left > STEP_MS ? left : STEP_MS, 0);
 }
 
-static void on_timer(void *arg)
+static void link_on_timer(void *arg)
 {
     struct guest_link *g = arg;
     struct link_time *t = link_time(g);
@@ -86,30 +86,30 @@ static void on_timer(void *arg)
     t->at_ms = 0;
     if (t->is_still || link_is_broken(g))
         return;
-    link_each(g, look, &l);
+    link_each(g, call_look, &l);
     if (l.next_ms)
-        arm(g, l.next_ms);
-    link_hold(g); /* whoever is told may free it */
+        timer_arm(g, l.next_ms);
+    link_hold(g); /* a callback may free it */
     for (size_t i = 0; i < l.n && !link_is_broken(g); i++) {
-        struct link_stream *s = link_find(g, l.ids[i]); /* unless one that was told before has dropped it */
+        struct link_stream *s = link_find(g, l.ids[i]); /* unless an earlier callback has dropped it */
         if (s && s->due_ms && s->due_ms <= l.now_ms)
-            give_up(s);
+            call_give_up(s);
     }
     link_unhold(g);
     free(l.ids);
 }
 
-/* --- from when to when --- */
+/* --- timeouts --- */
 
 static void set_due(struct link_stream *s, int64_t ms)
 {
     struct link_time *t = link_time(s->link);
     s->due_ms = loop_now_ms(link_loop(s->link)) + ms;
     if (!t->is_still && (!t->at_ms || s->due_ms < t->at_ms))
-        arm(s->link, s->due_ms);
+        timer_arm(s->link, s->due_ms);
 }
 
-static uint32_t patience(const struct link_time *t, uint16_t type)
+static uint32_t call_patience(const struct link_time *t, uint16_t type)
 {
     switch (type) {
     case PROTO_JOB_WAIT:
@@ -124,7 +124,7 @@ static uint32_t patience(const struct link_time *t, uint16_t type)
     case PROTO_PROC_LIST:
     case PROTO_PROC_KILL:
     case PROTO_PROC_INTERRUPT:
-        return t->grace_ms; /* nothing to be done but to look */
+        return t->grace_ms; /* a mere query */
     default:
         return t->answer_ms;
     }
@@ -132,7 +132,7 @@ static uint32_t patience(const struct link_time *t, uint16_t type)
 
 void link_time_begin(struct link_stream *s, uint16_t type)
 {
-    uint32_t ms = patience(link_time(s->link), type);
+    uint32_t ms = call_patience(link_time(s->link), type);
     s->due_ms = 0;
     if (ms)
         set_due(s, ms);
@@ -150,9 +150,9 @@ void link_time_again(struct link_stream *s)
     set_due(s, link_time(s->link)->answer_ms);
 }
 
-/* --- a sandbox that stands still --- */
+/* --- a sandbox that is paused --- */
 
-static void shift(void *arg, struct link_stream *s)
+static void call_shift(void *arg, struct link_stream *s)
 {
     const int64_t *by = arg;
     if (s->due_ms)
@@ -172,8 +172,8 @@ void guest_link_stand_still(struct guest_link *g, bool is_still)
     }
     int64_t by = now - t->still_ms;
     struct late l = { .now_ms = INT64_MIN };
-    link_each(g, shift, &by);
-    link_each(g, look, &l);
+    link_each(g, call_shift, &by);
+    link_each(g, call_look, &l);
     if (l.next_ms)
-        arm(g, l.next_ms);
+        timer_arm(g, l.next_ms);
 }

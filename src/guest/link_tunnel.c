@@ -1,5 +1,5 @@
-/* Tunnels: a connection made inside the sandbox, its bytes carried over the link. Data may be sent before the guest has
- * connected; it then waits in the guest within the window. */
+/* Tunnels: a connection made inside the sandbox, its bytes carried over the link. Data may be sent before the guest
+ * has connected; it is queued in the guest within the window. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ static int tunnel_end(struct guest_tunnel *t, const struct proto_header *h, cons
     if (h->type == PROTO_ERROR) {
         link_error(payload, h->length, &err);
         if (err.code != ERR_INVALID && err.code != ERR_CAPACITY)
-            err.code = ERR_UPSTREAM; /* whatever errno: the far end did not do its part */
+            err.code = ERR_UPSTREAM; /* whatever the errno: the far end failed */
     } else if (!t->is_open) {
         return -EBADMSG;
     }
@@ -128,7 +128,7 @@ void guest_tunnel_credit(struct guest_tunnel *t, size_t bytes)
     link_flow_credit(&t->s, &t->flow, bytes);
 }
 
-/* A datagram goes whole or not at all; one that no UDP packet can hold is taken and lost, as a network would. */
+/* A datagram is sent whole or not at all; one that is too long for UDP is accepted and lost, as a network would. */
 static size_t send_datagram(struct guest_tunnel *t, const char *data, size_t len)
 {
     if (len > PROTO_PAYLOAD_MAX)

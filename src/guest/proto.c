@@ -1,6 +1,12 @@
-/* The codec. Everything is memcpy and shifts: no alignment, no byte order and no allocation to think about. Each type's
- * layout is one row of a table, so the check of untrusted payloads and the documentation in the header are the only two
- * places that know it. */
+/* Theory of operation. The codec of the guest protocol, shared by host and agent. Everything is memcpy and shifts: no
+ * alignment, no byte order, no allocation, no state beyond the caller's reader or writer.
+ *
+ * A writer that runs full sets is_full and writes nothing more; a reader that meets a bad field sets is_bad and returns
+ * zeroes and "" from then on. So callers encode or decode all fields and check once at the end.
+ *
+ * Each type's layout is one row of a table. proto_check() validates a complete untrusted payload against it, so the
+ * reads after it cannot fail; the table and the documentation in the header are the only two places that know the
+ * layout. */
 #include "guest/proto.h"
 
 #include <errno.h>
@@ -8,13 +14,13 @@
 
 /* --- frames --- */
 
-static void store(uint8_t *out, uint64_t v, size_t bytes)
+static void number_store(uint8_t *out, uint64_t v, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         out[i] = (uint8_t)(v >> (8 * i));
 }
 
-static uint64_t load(const uint8_t *in, size_t bytes)
+static uint64_t number_load(const uint8_t *in, size_t bytes)
 {
     uint64_t v = 0;
     for (size_t i = 0; i < bytes; i++)
@@ -24,19 +30,19 @@ static uint64_t load(const uint8_t *in, size_t bytes)
 
 void proto_header_put(uint8_t out[PROTO_HEADER], const struct proto_header *h)
 {
-    store(out, h->length, 4);
-    store(out + 4, h->stream, 4);
-    store(out + 8, h->type, 2);
-    store(out + 10, h->flags, 2);
+    number_store(out, h->length, 4);
+    number_store(out + 4, h->stream, 4);
+    number_store(out + 8, h->type, 2);
+    number_store(out + 10, h->flags, 2);
 }
 
 int proto_header_get(const uint8_t in[PROTO_HEADER], struct proto_header *ret)
 {
     struct proto_header h = {
-        .length = (uint32_t)load(in, 4),
-        .stream = (uint32_t)load(in + 4, 4),
-        .type = (uint16_t)load(in + 8, 2),
-        .flags = (uint16_t)load(in + 10, 2),
+        .length = (uint32_t)number_load(in, 4),
+        .stream = (uint32_t)number_load(in + 4, 4),
+        .type = (uint16_t)number_load(in + 8, 2),
+        .flags = (uint16_t)number_load(in + 10, 2),
     };
     if (h.length > PROTO_PAYLOAD_MAX)
         return -EMSGSIZE;
@@ -53,7 +59,7 @@ void proto_writer_init(struct proto_writer *w, void *mem, size_t cap)
     *w = (struct proto_writer){ .data = mem, .cap = cap };
 }
 
-static uint8_t *grow(struct proto_writer *w, size_t n)
+static uint8_t *writer_grow(struct proto_writer *w, size_t n)
 {
     if (w->is_full || n > w->cap - w->len) {
         w->is_full = true;
@@ -64,42 +70,42 @@ static uint8_t *grow(struct proto_writer *w, size_t n)
     return at;
 }
 
-static void put(struct proto_writer *w, uint64_t v, size_t bytes)
+static void number_put(struct proto_writer *w, uint64_t v, size_t bytes)
 {
-    uint8_t *at = grow(w, bytes);
+    uint8_t *at = writer_grow(w, bytes);
     if (at)
-        store(at, v, bytes);
+        number_store(at, v, bytes);
 }
 
 void proto_put_u8(struct proto_writer *w, uint8_t v)
 {
-    put(w, v, 1);
+    number_put(w, v, 1);
 }
 
 void proto_put_u16(struct proto_writer *w, uint16_t v)
 {
-    put(w, v, 2);
+    number_put(w, v, 2);
 }
 
 void proto_put_u32(struct proto_writer *w, uint32_t v)
 {
-    put(w, v, 4);
+    number_put(w, v, 4);
 }
 
 void proto_put_u64(struct proto_writer *w, uint64_t v)
 {
-    put(w, v, 8);
+    number_put(w, v, 8);
 }
 
 void proto_put_str(struct proto_writer *w, const char *s)
 {
     size_t n = s ? strlen(s) : 0;
-    uint8_t *at = n < UINT32_MAX - 5 ? grow(w, 4 + n + 1) : NULL;
+    uint8_t *at = n < UINT32_MAX - 5 ? writer_grow(w, 4 + n + 1) : NULL;
     if (!at) {
         w->is_full = true;
         return;
     }
-    store(at, n, 4);
+    number_store(at, n, 4);
     if (n)
         memcpy(at + 4, s, n);
     at[4 + n] = 0;
@@ -107,7 +113,7 @@ void proto_put_str(struct proto_writer *w, const char *s)
 
 void proto_put_data(struct proto_writer *w, const void *data, size_t len)
 {
-    uint8_t *at = grow(w, len);
+    uint8_t *at = writer_grow(w, len);
     if (at && len)
         memcpy(at, data, len);
 }
@@ -165,7 +171,7 @@ void proto_put_handshake(struct proto_writer *w, uint32_t caps)
 void proto_frame_begin(struct proto_writer *w, void *mem, size_t cap)
 {
     proto_writer_init(w, mem, cap);
-    (void)grow(w, PROTO_HEADER);
+    (void)writer_grow(w, PROTO_HEADER);
 }
 
 int proto_frame_end(struct proto_writer *w, uint32_t stream, uint16_t type, uint16_t flags)
@@ -186,7 +192,7 @@ void proto_reader_init(struct proto_reader *r, const void *payload, size_t len)
     *r = (struct proto_reader){ .data = payload, .left = len };
 }
 
-static const uint8_t *take(struct proto_reader *r, size_t n)
+static const uint8_t *bytes_take(struct proto_reader *r, size_t n)
 {
     if (r->is_bad || n > r->left) {
         r->is_bad = true;
@@ -198,46 +204,46 @@ static const uint8_t *take(struct proto_reader *r, size_t n)
     return at;
 }
 
-static uint64_t get(struct proto_reader *r, size_t bytes)
+static uint64_t number_get(struct proto_reader *r, size_t bytes)
 {
-    const uint8_t *at = take(r, bytes);
-    return at ? load(at, bytes) : 0;
+    const uint8_t *at = bytes_take(r, bytes);
+    return at ? number_load(at, bytes) : 0;
 }
 
 uint8_t proto_get_u8(struct proto_reader *r)
 {
-    return (uint8_t)get(r, 1);
+    return (uint8_t)number_get(r, 1);
 }
 
 uint16_t proto_get_u16(struct proto_reader *r)
 {
-    return (uint16_t)get(r, 2);
+    return (uint16_t)number_get(r, 2);
 }
 
 uint32_t proto_get_u32(struct proto_reader *r)
 {
-    return (uint32_t)get(r, 4);
+    return (uint32_t)number_get(r, 4);
 }
 
 uint64_t proto_get_u64(struct proto_reader *r)
 {
-    return get(r, 8);
+    return number_get(r, 8);
 }
 
 const char *proto_get_str(struct proto_reader *r, size_t max)
 {
-    size_t n = (size_t)get(r, 4);
+    size_t n = (size_t)number_get(r, 4);
     if (r->is_bad || n > max || n >= r->left || memchr(r->data, 0, n) || r->data[n] != 0) {
         r->is_bad = true;
         return "";
     }
-    return (const char *)take(r, n + 1);
+    return (const char *)bytes_take(r, n + 1);
 }
 
 const uint8_t *proto_get_rest(struct proto_reader *r, size_t *ret_len)
 {
     size_t n = r->is_bad ? 0 : r->left;
-    const uint8_t *at = take(r, n);
+    const uint8_t *at = bytes_take(r, n);
     *ret_len = n;
     return at ? at : (const uint8_t *)"";
 }
@@ -247,7 +253,7 @@ uint32_t proto_get_count(struct proto_reader *r, uint32_t max)
     uint32_t n = proto_get_u32(r);
     if (n == PROTO_NO_STRS)
         return n;
-    if (n > max || n > r->left / 5) { /* the shortest text takes five bytes */
+    if (n > max || n > r->left / 5) { /* the shortest string takes five bytes */
         r->is_bad = true;
         return 0;
     }
@@ -398,7 +404,7 @@ static const struct message {
     { PROTO_TUNNEL_EOF, HOST | GUEST, "TUNNEL_EOF", "" },
 };
 
-static const struct message *find(uint16_t type)
+static const struct message *message_find(uint16_t type)
 {
     for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++)
         if (messages[i].type == type)
@@ -483,7 +489,7 @@ static void check_field(struct proto_reader *r, char kind)
 
 int proto_check(enum proto_side from, uint16_t type, const void *payload, size_t len)
 {
-    const struct message *m = find(type);
+    const struct message *m = message_find(type);
     if (!m || !(m->rules & (from == PROTO_FROM_HOST ? HOST : GUEST)))
         return -EBADMSG;
     struct proto_reader r;
@@ -495,18 +501,18 @@ int proto_check(enum proto_side from, uint16_t type, const void *payload, size_t
 
 bool proto_is_request(uint16_t type)
 {
-    const struct message *m = find(type);
+    const struct message *m = message_find(type);
     return m && (m->rules & REQUEST);
 }
 
 bool proto_can_have_more(uint16_t type)
 {
-    const struct message *m = find(type);
+    const struct message *m = message_find(type);
     return m && (m->rules & MORE);
 }
 
 const char *proto_name(uint16_t type)
 {
-    const struct message *m = find(type);
+    const struct message *m = message_find(type);
     return m ? m->name : "?";
 }

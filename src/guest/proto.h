@@ -10,9 +10,9 @@
  * strs = u32 count, count x str; data = the rest of the payload, any bytes.
  *
  * Rules both sides keep:
- * 1. Each side sends HELLO first and at once, and need not wait for the other's before it sends more. It names the
+ * 1. Each side sends HANDSHAKE first and at once, and need not wait for the other's before it sends more. It names the
  *    newest and the oldest version it speaks; both then use the lower of the two newest ones (proto_agree), and only
- *    frames of their own oldest version until they know it. So a server of a later version goes on with the agents of
+ *    frames of their own oldest version until they know it. So a server of a later version continues with the agents of
  *    boxes that an earlier one made.
  * 2. A request opens its stream; DONE, ERROR, EXEC_EXIT or a reply without PROTO_MORE ends it. After DROP (host) or an
  *    end (agent) nothing more is sent on the stream; what the other side had under way for it is ignored. The agent
@@ -35,7 +35,7 @@
 
 #define PROTO_MAGIC       0x47696969u /* "iiiG" */
 #define PROTO_VERSION     1
-#define PROTO_OLDEST      1 /* the oldest version that this program still speaks */
+#define PROTO_OLDEST      1 /* the oldest version that this program still supports */
 #define PROTO_HEADER      12u
 #define PROTO_PAYLOAD_MAX 65536u
 #define PROTO_FRAME_MAX   (PROTO_HEADER + PROTO_PAYLOAD_MAX)
@@ -47,9 +47,9 @@
 #define PROTO_ARGS_MAX    32768u  /* argv entries; env entries too */
 #define PROTO_STAT_MAX    4096u   /* paths of one FS_STAT */
 #define PROTO_LIST_MAX    100000u /* entries of one FS_LIST; more is ERROR E2BIG */
-#define PROTO_SEARCH_MAX  10000u  /* finds of one FS_SEARCH; the agent stops there */
+#define PROTO_SEARCH_MAX  10000u  /* results of one FS_SEARCH; the agent stops there */
 #define PROTO_PROC_MAX    4096u
-#define PROTO_COMMAND_MAX 4096u       /* longest command text of a process; the agent cuts it */
+#define PROTO_COMMAND_MAX 4096u       /* longest command line of a process; the agent cuts it */
 #define PROTO_NO_STRS     0xffffffffu /* a count of strs that means "not given" */
 
 enum { PROTO_MORE = 1 }; /* frame flags */
@@ -67,7 +67,7 @@ enum {
     PROTO_WITH_MARKS = 32,
 };
 
-/* flags of FS_WRITE. REPLACE: what is there goes, a symlink too (default: written through it) */
+/* flags of FS_WRITE. REPLACE: replaces what is there, even a symlink (default: written through it) */
 enum { PROTO_WRITE_PARENTS = 1, PROTO_WRITE_REPLACE = 2 };
 /* flags of FS_GREP and FS_SED */
 enum {
@@ -88,14 +88,14 @@ enum proto_type {
     PROTO_DONE = 2,   /* G>H: empty. Done well; ends the stream */
     PROTO_ERROR = 3,  /* G>H: u32 errno (1..4095), str step ("open /x": no errno text in it). Ends the stream */
     PROTO_CREDIT = 4, /* both ways: u32 bytes (> 0) of the other side's data were passed on */
-    /* H>G: empty. The host forgot the stream: a command that is not durable is killed with its tree, a durable one goes
-     * on, a reader stops, a writer removes its unfinished file, a tunnel closes. Nothing is answered. */
+    /* H>G: empty. The host forgot the stream: a command that is not durable is killed with its tree, a durable one
+     * continues, a reader stops, a writer removes its unfinished file, a tunnel closes. Nothing is answered. */
     PROTO_DROP = 5,
     PROTO_PING = 6,     /* H>G: empty -> DONE */
     PROTO_HOSTNAME = 7, /* H>G: str name -> DONE */
     PROTO_RESEED = 8,   /* H>G: u64 wall clock in us since the epoch, data seed -> DONE. Mix in seed, step the clock */
     PROTO_USAGE = 9,    /* H>G: empty -> USAGE_REPLY; ERROR ENOSYS where the host knows that itself */
-    PROTO_USAGE_REPLY = 10, /* G>H: u32 processes and threads, u64 bytes of memory, u64 kills for want of memory */
+    PROTO_USAGE_REPLY = 10, /* G>H: u32 processes and threads, u64 bytes of memory, u64 OOM kills */
 
     /* H>G: u32 PROTO_WITH_* flags, u16 cols, u16 rows, u32 timeout_ms (0 none), str cwd ("" = "/"), str user ("" =
      * root; "uid[:gid]" or a name of /etc/passwd), str tag ("" unless PROTO_WITH_LOG), strs argv (at least one), strs
@@ -122,7 +122,7 @@ enum proto_type {
     PROTO_JOB_INPUT = 37,     /* H>G: u8 is_last, str tag, data -> DONE when taken; no open stdin: ERROR EPIPE */
     PROTO_JOB_FORGET = 38,    /* H>G: str tag -> DONE. Running: killed with its tree. Its log is deleted */
     /* G>H on stream 0: str tag, exit block. Each durable command's end, after its EXEC_EXIT if that stream is open. One
-     * that ended while no host was connected is told after the next HELLO. */
+     * that ended while no host was connected is told after the next HANDSHAKE. */
     PROTO_JOB_EXIT = 39,
     PROTO_JOB_WAIT =
         40, /* H>G: str tag, u64 offset -> DONE once the log has bytes past offset, or the command has ended */
@@ -171,8 +171,8 @@ enum proto_type {
     PROTO_FS_ROWS = 99, /* G>H: row records to the end of the payload */
 };
 
-/* exit block: u32 code, u32 signal (0 = by itself), u32 PROTO_EXIT_* flags, u64 user_us, u64 system_us, u64 max_rss_kb,
- * u64 wall_us */
+/* exit block: u32 code, u32 signal (0 = on its own), u32 PROTO_EXIT_* flags, u64 user_us, u64 system_us, u64
+ * max_rss_kb, u64 wall_us */
 struct proto_exit {
     uint32_t code, signal, flags;
     uint64_t user_us, system_us, max_rss_kb, wall_us;
@@ -243,7 +243,7 @@ void proto_frame_begin(struct proto_writer *w, void *mem, size_t cap);
 /* Bytes of the whole frame, or -EMSGSIZE when it was full or above PROTO_PAYLOAD_MAX. */
 int proto_frame_end(struct proto_writer *w, uint32_t stream, uint16_t type, uint16_t flags);
 
-/* --- reading: the first field that is not all there sets is_bad; from then on numbers are 0 and texts "" --- */
+/* --- reading: the first incomplete field sets is_bad; from then on numbers are 0 and strings "" --- */
 struct proto_reader {
     const uint8_t *data;
     size_t left;
@@ -255,21 +255,22 @@ uint8_t proto_get_u8(struct proto_reader *r);
 uint16_t proto_get_u16(struct proto_reader *r);
 uint32_t proto_get_u32(struct proto_reader *r);
 uint64_t proto_get_u64(struct proto_reader *r);
-/* Text inside the payload, as long-lived as it. Longer than max, a NUL inside or none behind: bad. Never NULL. */
+/* A string inside the payload, valid as long as it. Longer than max, or with a NUL inside or none at its end: bad.
+ * Never NULL. */
 const char *proto_get_str(struct proto_reader *r, size_t max);
 const uint8_t *proto_get_rest(struct proto_reader *r, size_t *ret_len); /* never fails; may be empty */
-/* A count of strs: above max is bad, also when that many cannot be in what is left; PROTO_NO_STRS is passed through. */
+/* A count of strs: bad above max, or when that many cannot be in what is left; PROTO_NO_STRS is returned as it is. */
 uint32_t proto_get_count(struct proto_reader *r, uint32_t max);
 void proto_get_exit(struct proto_reader *r, struct proto_exit *ret);
 void proto_get_stat(struct proto_reader *r, struct proto_stat *ret);
 void proto_get_process(struct proto_reader *r, struct proto_process *ret);
 void proto_get_row(struct proto_reader *r, struct proto_row *ret);
 void proto_get_handshake(struct proto_reader *r, struct proto_handshake *ret);
-/* The version to speak with this peer, 0 when there is none that both know. */
+/* The version to use with this peer, 0 when there is none in common. */
 unsigned proto_agree(const struct proto_handshake *peer);
-int proto_reader_end(const struct proto_reader *r); /* 0 when nothing was bad and nothing is left; else -EBADMSG */
+int proto_reader_end(const struct proto_reader *r); /* 0 when no field was bad and nothing is left; else -EBADMSG */
 
-/* --- checking a whole message at once, so that the reads after it cannot fail --- */
+/* --- checking a complete message at once, so that the reads after it cannot fail --- */
 enum proto_side { PROTO_FROM_HOST, PROTO_FROM_GUEST };
 /* 0 when the (joined) payload has exactly the layout of type and that side may send it; else -EBADMSG. */
 int proto_check(enum proto_side from, uint16_t type, const void *payload, size_t len);

@@ -3,12 +3,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Where to go on after a mismatch: the last star and what it has taken so far. */
+/* Where to continue after a mismatch: the last star and what it has taken so far. */
 struct star {
     const char *pattern, *text;
 };
 
-static bool matches(const char *p, const char *s)
+static bool glob_matches(const char *p, const char *s)
 {
     struct star one = { NULL, NULL }, two = { NULL, NULL };
     while (*s || *p) {
@@ -38,6 +38,6 @@ bool proto_glob_match(const char *pattern, const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (!strchr(pattern, '/'))
-        return matches(pattern, slash && strcmp(pattern, "**") != 0 ? slash + 1 : path);
-    return matches(pattern, path) || (strncmp(pattern, "**/", 3) == 0 && matches(pattern + 3, path));
+        return glob_matches(pattern, slash && strcmp(pattern, "**") != 0 ? slash + 1 : path);
+    return glob_matches(pattern, path) || (strncmp(pattern, "**/", 3) == 0 && glob_matches(pattern + 3, path));
 }

@@ -32,7 +32,7 @@ static uint32_t who_bits(char c)
     case 'g':
         return 0070;
     case 'o':
-        return 0007 | S_ISVTX; /* the sticky bit restrains others, so it goes with them, as in chmod(1) */
+        return 0007 | S_ISVTX; /* the sticky bit restricts others, so it belongs to them, as in chmod(1) */
     default:
         return 0777 | S_ISVTX;
     }

@@ -10,10 +10,10 @@ struct proto_mode {
     char op;        /* '+', '-', '=' */
     uint32_t who;   /* the permission bits the clause may touch, sticky bit included */
     uint32_t bits;  /* r, w, x of all three classes, and the sticky bit */
-    bool has_cap_x; /* X: x for directories and files that somebody may run */
+    bool has_cap_x; /* X: x for directories and files with any x bit */
 };
 
-/* 0, or -EINVAL with *ret untouched. */
+/* 0, or -EINVAL with *ret unchanged. */
 int proto_mode_parse(const char *text, struct proto_mode *ret);
 
 /* The new permission bits (07777) for a file of mode st_mode. */

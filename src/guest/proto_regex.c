@@ -1,7 +1,11 @@
-/* Theory of operation: the pattern is compiled by recursive descent into a program whose jumps are relative, so that a
- * piece of it can be moved or copied as it is (repetition). The program runs on all of its states at once (Pike's
- * machine): one list of states for each letter, in order of preference, each state at most once. So the time is bounded
- * by program length times text length, whatever the pattern. */
+/* Theory of operation. The pattern is compiled by recursive descent (proto_regex_parse.c) into a program whose jumps
+ * are relative, so that a piece of it can be moved or copied (repetition). The program runs on all of its states at
+ * once (a Pike VM): one list of states for each character, in order of preference, each state at most once. So the time
+ * is bounded by program length times text length, whatever the pattern.
+ *
+ * struct proto_regex owns the program, the two lists of states and the stack, all allocated at compile time: a match
+ * allocates nothing and cannot fail. A pattern that does not compile, or exceeds a limit, gives NULL and a constant
+ * reason. Where every match must start with one of a few bytes, the search skips to the next such byte. */
 #include "guest/proto_regex_core.h"
 
 #include <stdint.h>
@@ -9,13 +13,13 @@
 #include <string.h>
 #include <wctype.h>
 
-struct instance {
+struct regex_run {
     struct proto_regex *re;
     const char *text;
     size_t len, n_saves;
 };
 
-/* --- letters --- */
+/* --- characters --- */
 
 size_t proto_regex_decode(const char *s, size_t len, uint32_t *ret)
 {
@@ -73,7 +77,7 @@ static bool set_has(const struct proto_regex *re, const struct regex_op *op, uin
     return has != op->is_not;
 }
 
-static bool takes(const struct proto_regex *re, const struct regex_op *op, uint32_t c)
+static bool op_takes(const struct proto_regex *re, const struct regex_op *op, uint32_t c)
 {
     if (op->kind == OP_ANY)
         return op->is_not || c != '\n'; /* is_not: the flag s */
@@ -84,7 +88,7 @@ static bool takes(const struct proto_regex *re, const struct regex_op *op, uint3
 
 /* --- states --- */
 
-static bool is_boundary(const struct instance *m, size_t at)
+static bool is_boundary(const struct regex_run *m, size_t at)
 {
     uint32_t before = 0, after = 0;
     if (at > 0) {
@@ -98,7 +102,7 @@ static bool is_boundary(const struct instance *m, size_t at)
     return (at > 0 && is_word(before)) != (at < m->len && is_word(after));
 }
 
-static bool holds(const struct instance *m, const struct regex_op *op, size_t at)
+static bool op_holds(const struct regex_run *m, const struct regex_op *op, size_t at)
 {
     switch (op->kind) {
     case OP_START:
@@ -112,15 +116,15 @@ static bool holds(const struct instance *m, const struct regex_op *op, size_t at
     }
 }
 
-static size_t *saves_of(const struct instance *m, const struct regex_states *l, size_t slot)
+static size_t *saves_of(const struct regex_run *m, const struct regex_states *l, size_t slot)
 {
     return l->saves + slot * m->n_saves;
 }
 
-/* One step of add(): a state to look at, or a save to undo. */
+/* One step of states_add(): a state to visit, or a save to undo. */
 struct todo {
     uint32_t pc;
-    int32_t restore; /* >= 0: put old back */
+    int32_t restore; /* >= 0: restore old */
     size_t old;
 };
 
@@ -130,8 +134,8 @@ static bool is_marked(struct regex_states *l, uint32_t pc)
     return slot < l->n && l->dense[slot] == pc;
 }
 
-/* Follows all jumps from pc and adds the states that wait for a letter, in order of preference. */
-static void add(struct instance *m, struct regex_states *l, uint32_t first, size_t at, size_t *saves)
+/* Follows all jumps from pc and adds the states that wait for a character, in order of preference. */
+static void states_add(struct regex_run *m, struct regex_states *l, uint32_t first, size_t at, size_t *saves)
 {
     struct todo *stack = m->re->stack;
     size_t n = 0;
@@ -162,14 +166,15 @@ static void add(struct instance *m, struct regex_states *l, uint32_t first, size
             }
             stack[n++] = (struct todo){ .pc = t.pc + 1, .restore = -1 };
         } else if (op->kind == OP_START || op->kind == OP_END || op->kind == OP_EDGE) {
-            if (m->re->is_scanning || holds(m, op, at))
+            if (m->re->is_scanning || op_holds(m, op, at))
                 stack[n++] = (struct todo){ .pc = t.pc + 1, .restore = -1 };
         }
     }
 }
 
-/* Moves all states over one letter. True: one of them was the end of the pattern; best is filled. */
-static bool step(struct instance *m, struct regex_states *now, struct regex_states *next, size_t at, size_t *best)
+/* Moves all states over one character. True: one of them was the end of the pattern; best is filled. */
+static bool states_step(struct regex_run *m, struct regex_states *now, struct regex_states *next, size_t at,
+                        size_t *best)
 {
     uint32_t c = 0;
     size_t n = at < m->len ? proto_regex_decode(m->text + at, m->len - at, &c) : 0;
@@ -177,16 +182,16 @@ static bool step(struct instance *m, struct regex_states *now, struct regex_stat
         const struct regex_op *op = &m->re->ops[now->dense[i]];
         if (op->kind == OP_MATCH) {
             memcpy(best, saves_of(m, now, i), m->n_saves * sizeof(*best));
-            return true; /* later states are of less preference */
+            return true; /* later states have lower preference */
         }
-        if (n > 0 && (op->kind == OP_LETTER || op->kind == OP_ANY || op->kind == OP_SET) && takes(m->re, op, c))
-            add(m, next, now->dense[i] + 1, at + n, saves_of(m, now, i));
+        if (n > 0 && (op->kind == OP_LETTER || op->kind == OP_ANY || op->kind == OP_SET) && op_takes(m->re, op, c))
+            states_add(m, next, now->dense[i] + 1, at + n, saves_of(m, now, i));
     }
     return false;
 }
 
-/* Where a match can start, by the bytes it can begin with; len + 1 when nowhere. */
-static size_t next_start(const struct instance *m, size_t at)
+/* Where a match can start, by its possible first bytes; len + 1 when nowhere. */
+static size_t next_start(const struct regex_run *m, size_t at)
 {
     if (!m->re->has_first)
         return at;
@@ -196,7 +201,7 @@ static size_t next_start(const struct instance *m, size_t at)
     }
     while (at < m->len && !m->re->first[(unsigned char)m->text[at]])
         at++;
-    return at < m->len ? at : m->len + 1; /* such a pattern matches nothing that is empty */
+    return at < m->len ? at : m->len + 1; /* such a pattern has no empty match */
 }
 
 bool proto_regex_find(struct proto_regex *re, const char *text, size_t len, size_t from, struct proto_regex_span *spans,
@@ -204,7 +209,7 @@ bool proto_regex_find(struct proto_regex *re, const char *text, size_t len, size
 {
     size_t best[2 * PROTO_REGEX_GROUPS], fresh[2 * PROTO_REGEX_GROUPS];
     size_t groups = n < re->n_groups ? n : re->n_groups;
-    struct instance m = { .re = re, .text = text, .len = len, .n_saves = 2 * (groups ? groups : 1) };
+    struct regex_run m = { .re = re, .text = text, .len = len, .n_saves = 2 * (groups ? groups : 1) };
     struct regex_states *now = &re->lists[0], *next = &re->lists[1];
     bool is_found = false;
     now->n = 0;
@@ -217,10 +222,10 @@ bool proto_regex_find(struct proto_regex *re, const char *text, size_t len, size
         if (!is_found) {
             for (size_t i = 0; i < m.n_saves; i++)
                 fresh[i] = SIZE_MAX;
-            add(&m, now, 0, at, fresh);
+            states_add(&m, now, 0, at, fresh);
         }
         next->n = 0;
-        is_found |= step(&m, now, next, at, best);
+        is_found |= states_step(&m, now, next, at, best);
         uint32_t c;
         at += at < len ? proto_regex_decode(text + at, len - at, &c) : 1;
         struct regex_states *swap = now;
@@ -259,25 +264,25 @@ static bool make_states(struct proto_regex *re, struct regex_states *l)
     return l->where && l->dense && l->saves;
 }
 
-/* The bytes that what op takes can begin with. All of those beyond ASCII count when any may. */
+/* Adds the possible first bytes of what op matches. All bytes beyond ASCII count when any may. */
 static void add_first(struct proto_regex *re, const struct regex_op *op)
 {
     bool is_wide = op->is_icase || op->kind != OP_LETTER || op->letter >= 0x80;
     for (uint32_t c = 0; c < 0x80; c++)
-        if (takes(re, op, c))
+        if (op_takes(re, op, c))
             re->first[c] = true;
     for (uint32_t c = 0x80; is_wide && c < 0x100; c++)
         re->first[c] = true;
 }
 
-/* Fills in what every match begins with; nothing when it can be empty. */
+/* Computes the first bytes of every match; none when a match can be empty. */
 static void find_first(struct proto_regex *re)
 {
-    struct instance m = { .re = re, .text = "", .len = 0, .n_saves = 0 };
+    struct regex_run m = { .re = re, .text = "", .len = 0, .n_saves = 0 };
     struct regex_states *l = &re->lists[0];
     l->n = 0;
-    re->is_scanning = true; /* edges and ends are passed: they only narrow what can match */
-    add(&m, l, 0, 0, NULL);
+    re->is_scanning = true; /* assertions are skipped: they only narrow what can match */
+    states_add(&m, l, 0, 0, NULL);
     re->is_scanning = false;
     re->has_first = true;
     int n = 0;

@@ -8,18 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROTO_REGEX_GROUPS 32 /* with the whole match */
+#define PROTO_REGEX_GROUPS 32 /* including the whole match */
 
 enum { PROTO_REGEX_ICASE = 1, PROTO_REGEX_LITERAL = 2 };
 
 struct proto_regex;
 
-/* NULL: it does not compile, *why says what is wrong (a constant text). */
+/* NULL: it does not compile, and *why is the reason (a constant string). */
 struct proto_regex *proto_regex_new(const char *pattern, unsigned flags, const char **why);
 struct proto_regex *proto_regex_free(struct proto_regex *re);
 
 struct proto_regex_span {
-    size_t start, end; /* both SIZE_MAX: the group took no part */
+    size_t start, end; /* both SIZE_MAX: the group did not match */
 };
 /* The first match that starts at or after from. spans has room for n groups, 0 is the whole match. */
 bool proto_regex_find(struct proto_regex *re, const char *text, size_t len, size_t from, struct proto_regex_span *spans,

@@ -1,4 +1,4 @@
-/* Inside proto_regex*.c: the program a pattern becomes. libc only. */
+/* Shared by proto_regex*.c: the program of a compiled pattern. libc only. */
 #pragma once
 #include <stdint.h>
 
@@ -8,7 +8,7 @@ enum regex_kind {
     OP_LETTER,
     OP_ANY,
     OP_SET,
-    OP_SPLIT, /* first the next one, then `to`; lazy: the other way round */
+    OP_SPLIT, /* tries the next one first, then `to`; lazy: the other way round */
     OP_JUMP,
     OP_SAVE,
     OP_START,
@@ -47,10 +47,10 @@ struct proto_regex {
     struct regex_states lists[2];
     void *stack;
     bool has_first, is_scanning;
-    bool first[256]; /* with has_first: every match begins with one of these bytes */
+    bool first[256]; /* with has_first: every match starts with one of these bytes */
     int only_first;  /* the only one of them; -1: there are more */
 };
 
 /* NULL, or what is wrong with the pattern. */
 const char *proto_regex_compile(struct proto_regex *re, const char *pattern, unsigned flags);
-size_t proto_regex_decode(const char *s, size_t len, uint32_t *ret); /* bytes of the letter at s */
+size_t proto_regex_decode(const char *s, size_t len, uint32_t *ret); /* bytes of the character at s */

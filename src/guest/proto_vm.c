@@ -6,7 +6,7 @@
 
 #define PIDS_MAX     LIMIT_MAX(PROCESS_ID)
 #define NIC_NAME_MAX 15u
-#define REALTIME_MIN 1600000000000000000ull /* 2020: a host without a clock has no business here */
+#define REALTIME_MIN 1600000000000000000ull /* 2020: a host without a clock is rejected */
 #define REALTIME_MAX 7258118400000000000ull /* 2200 */
 
 static const char magic[VM_HANDSHAKE_MAGIC_LEN + 1] = VM_HANDSHAKE_MAGIC;
@@ -27,8 +27,8 @@ bool proto_vm_is_whole(const struct proto_vm *v)
     return v->have == v->want;
 }
 
-/* Where the magic, or a begin of it at the end, is first found in bytes from..len; len: nowhere. Its first byte is in
- * it only once, so a place that does not match needs no second look. */
+/* The first offset in bytes from..len of the magic, or of a prefix of it at the end; len: none. Its first byte
+ * occurs in it only once, so a mismatch needs no second look. */
 static size_t find_magic(const uint8_t *bytes, size_t from, size_t len)
 {
     for (size_t at = from; at < len; at++) {
@@ -42,7 +42,7 @@ static size_t find_magic(const uint8_t *bytes, size_t from, size_t len)
     return len;
 }
 
-/* The last whole magic in bytes from..len; 0: none. */
+/* The last complete magic in bytes from..len; 0: none. */
 static size_t last_magic(const uint8_t *bytes, size_t from, size_t len)
 {
     size_t last = 0;
@@ -68,7 +68,7 @@ size_t proto_vm_feed(struct proto_vm *v, const void *data, size_t len)
         memcpy(v->msg.bytes + before, (const uint8_t *)data + at, n);
         v->have += n;
         at += n;
-        size_t from = before > VM_HANDSHAKE_MAGIC_LEN ? before - VM_HANDSHAKE_MAGIC_LEN + 1 : 1; /* looked at already */
+        size_t from = before > VM_HANDSHAKE_MAGIC_LEN ? before - VM_HANDSHAKE_MAGIC_LEN + 1 : 1; /* already searched */
         if (!proto_vm_is_magic(v->msg.bytes, v->have)) {
             drop_before(v, find_magic(v->msg.bytes, 0, v->have));
             from = 1;
