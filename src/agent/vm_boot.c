@@ -84,7 +84,7 @@ static void cmdline_value(const char *cmdline, const char *key, char *value, siz
 }
 
 /* MODULE.PARAMETER=VALUE in the command line are parameters of a module; modprobe passes them elsewhere. */
-static void module_words(const char *cmdline, const char *file, char *words, size_t size)
+static void module_parameters(const char *cmdline, const char *file, char *parameters, size_t size)
 {
     char key[NAME_BYTES];
     int n = snprintf(key, sizeof(key), "%.*s.", (int)strcspn(file, "."), file);
@@ -92,26 +92,26 @@ static void module_words(const char *cmdline, const char *file, char *words, siz
     for (int i = 0; i < n; i++)
         if (key[i] == '-')
             key[i] = '_';
-    words[0] = '\0';
+    parameters[0] = '\0';
     for (const char *p = cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n")) {
         if (strncmp(p, key, (size_t)n) != 0 || len >= size)
             continue;
         p += n;
-        len += (size_t)snprintf(words + len, size - len, "%s%.*s", len ? " " : "", (int)strcspn(p, " \n"), p);
+        len += (size_t)snprintf(parameters + len, size - len, "%s%.*s", len ? " " : "", (int)strcspn(p, " \n"), p);
     }
 }
 
 static void load_module(struct boot *b, const char *file)
 {
-    char path[NAME_BYTES + 16], words[CMDLINE_MAX];
+    char path[NAME_BYTES + 16], parameters[CMDLINE_MAX];
     if (strlen(file) >= NAME_BYTES || strchr(file, '/'))
         vm_init_end("/modules/order: bad file name %.80s", file);
     (void)snprintf(path, sizeof(path), "/modules/%s", file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         vm_init_end("open %s: %s", path, strerror(errno));
-    module_words(b->cmdline, file, words, sizeof(words));
-    if (syscall(SYS_finit_module, fd, words, 0) < 0 && errno != EEXIST)
+    module_parameters(b->cmdline, file, parameters, sizeof(parameters));
+    if (syscall(SYS_finit_module, fd, parameters, 0) < 0 && errno != EEXIST)
         vm_init_end("load %s: %s", path, strerror(errno));
     (void)close(fd);    /* read only */
     (void)unlink(path); /* frees its memory */

@@ -101,8 +101,8 @@ static void notes_on_connection(struct vm_notes *n)
     if (fd < 0)
         return;
     struct vm_notes_link *l = &n->links[n->next];
-    bool is_stranger = from.svm_family == AF_VSOCK && from.svm_cid != VMADDR_CID_HOST;
-    if (is_stranger || note_watch(n, fd, EPOLLIN) < 0) {
+    bool is_untrusted = from.svm_family == AF_VSOCK && from.svm_cid != VMADDR_CID_HOST;
+    if (is_untrusted || note_watch(n, fd, EPOLLIN) < 0) {
         (void)close(fd); /* the host sees the end of file and connects again */
         return;
     }

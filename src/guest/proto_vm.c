@@ -142,11 +142,6 @@ bool proto_vm_is_inner(const struct vm_handshake *h)
     return h->what == VM_HANDSHAKE_CLOCK || h->what == VM_HANDSHAKE_NAME;
 }
 
-static bool is_note_of_nic(const struct vm_handshake *h)
-{
-    return h->what == VM_HANDSHAKE_PLUG || h->what == VM_HANDSHAKE_UNPLUG;
-}
-
 static const char *plug_complaint(const struct vm_handshake *h)
 {
     const struct vm_handshake_nic *n = &h->nic[0];
@@ -181,6 +176,6 @@ const char *proto_vm_complaint(const struct vm_handshake *h)
     if (h->realtime_ns < REALTIME_MIN || h->realtime_ns > REALTIME_MAX)
         return "clock that is not between 2020 and 2200";
     if (proto_vm_is_note(h))
-        return is_note_of_nic(h) ? plug_complaint(h) : place_complaint(h);
+        return h->what == VM_HANDSHAKE_PLUG || h->what == VM_HANDSHAKE_UNPLUG ? plug_complaint(h) : place_complaint(h);
     return h->what == VM_HANDSHAKE_ENTER ? identity_complaint(h) : NULL;
 }

@@ -295,12 +295,6 @@ static void say_where(struct cgroup_host *host)
                 why_set(host, c, host->tree[i].is_v2 ? "v2 at " : "v1 at ", host->tree[i].parent_path);
 }
 
-/* Controllers of one hierarchy that are mounted together ("cpu,cpuacct") come with the first of them. */
-static bool is_wanted(const struct cgroup_host *host, enum cgroup_controller c)
-{
-    return !(cgroup_host_controllers(host) & 1u << c);
-}
-
 int cgroup_host_init(struct cgroup_host *host, const char *parent, struct err *err)
 {
     *host = (struct cgroup_host){ 0 };
@@ -315,7 +309,7 @@ int cgroup_host_init(struct cgroup_host *host, const char *parent, struct err *e
         if (s.mount[i].is_v2)
             (void)add_tree(host, &s.mount[i], parent); /* not usable: v1 may still be */
     for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
-        if (is_wanted(host, c))
+        if (!(cgroup_host_controllers(host) & 1u << c)) /* "cpu,cpuacct" mounted together come with the first of them */
             add_v1(host, &s, c, parent);
     say_where(host);
     for (unsigned i = 0; i < host->trees; i++) {

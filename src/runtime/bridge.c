@@ -65,7 +65,7 @@ static int remove_device(int nl, const char *name)
     return r == -ENODEV ? 0 : r;
 }
 
-static int plug_switch(const struct bridge_veth *k)
+static int bridge_plug_port(const struct bridge_veth *k)
 {
     CLEANUP(close_fd_p) int nl = netlink_open(NETLINK_ROUTE);
     char port[IFNAMSIZ], device[IFNAMSIZ];
@@ -127,9 +127,9 @@ static int join_inside(void *arg, struct err *err)
         return r;
     if ((r = veth_remove(k)) < 0) /* left by an earlier process; its bridge is gone */
         return err_sys(err, r, "remove the old device of network %u", k->subnet);
-    if (setns(k->switch_ns, CLONE_NEWNET) < 0)
+    if (setns(k->bridge_ns, CLONE_NEWNET) < 0)
         return err_sys(err, -errno, "join the network's namespace");
-    if ((r = plug_switch(k)) < 0)
+    if ((r = bridge_plug_port(k)) < 0)
         return err_sys(err, r, "connect a veth pair to the bridge of network %u", k->subnet);
     if ((r = netns_enter(k->far_ns, err)) < 0)
         return r;

@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 struct bridge_veth {
-    int switch_ns, far_ns; /* borrowed */
+    int bridge_ns, far_ns; /* borrowed */
     uint32_t subnet;       /* number of the device at the far end */
     uint32_t address;      /* of the member */
     uint8_t prefix;        /* 0: the far end gets no address, because a VM is behind it */

@@ -149,7 +149,7 @@ struct runtime_ops {
      * this driver have the host's clock. */
     void (*on_late)(struct box *box, loop_fn *fn, void *arg);
     /* The last console lines of a box that died, for an error message. Caller frees. NULL: it has no console. */
-    char *(*last_words)(struct box *box);
+    char *(*console_text)(struct box *box);
     void (*destroy)(struct box *box, box_done_fn *fn, void *arg); /* the handle is invalid at once; fn may be NULL */
     void (*forget)(struct box *box); /* frees the handle and leaves the box running (a shutdown that keeps boxes) */
     void (*pause)(struct box *box, box_done_fn *fn, void *arg);

@@ -329,9 +329,9 @@ static void instance_on_open(void *arg, const struct err *err)
     struct err why = err ? *err : (struct err)ERR_INIT;
     m->fn = NULL;
     if (err) {
-        CLEANUP(free_p) char *words = vm_instance_console_text(m);
-        if (*words)
-            (void)err_wrap(&why, 0, "%s", words + (strlen(words) > 200 ? strlen(words) - 200 : 0));
+        CLEANUP(free_p) char *text = vm_instance_console_text(m);
+        if (*text)
+            (void)err_wrap(&why, 0, "%s", text + (strlen(text) > 200 ? strlen(text) - 200 : 0));
         vm_instance_kill(m, NULL, NULL);
     }
     if (fn)

@@ -315,7 +315,7 @@ static int request_run(struct tool *t, struct err *err)
     case VM_TOOL_WIRE_FREEZE:
     case VM_TOOL_WIRE_THAW:
         return group_freeze(t, t->q.op == VM_TOOL_WIRE_FREEZE, err);
-    case VM_TOOL_WIRE_SWITCH:
+    case VM_TOOL_WIRE_BRIDGE:
         return bridge_make(&t->fds_back[0], err);
     case VM_TOOL_WIRE_JOIN:
     case VM_TOOL_WIRE_LEAVE:

@@ -76,7 +76,7 @@ int vm_tool_wire_check(const struct vm_tool_wire_request *q, const char *extra, 
     if (q->extra_len > VM_TOOL_WIRE_EXTRA_MAX || (q->op != VM_TOOL_WIRE_BASE && (q->extra_len || q->n_layers)))
         return field_error(err, "the length");
     bool has_instance = q->op != VM_TOOL_WIRE_BASE && q->op != VM_TOOL_WIRE_DISK && q->op != VM_TOOL_WIRE_PROBE &&
-                        q->op != VM_TOOL_WIRE_SWITCH;
+                        q->op != VM_TOOL_WIRE_BRIDGE;
     if (has_instance && !is_name(q->name))
         return field_error(err, "the name");
     if (has_instance && (q->cpu_milli > VM_TOOL_WIRE_MILLI_MAX || q->memory_mb > VM_TOOL_WIRE_MEMORY_MAX))
@@ -88,7 +88,7 @@ int vm_tool_wire_check(const struct vm_tool_wire_request *q, const char *extra, 
     case VM_TOOL_WIRE_LEAVE:
     case VM_TOOL_WIRE_EGRESS_REDIRECT:
         return check_net(q, n_fds, err);
-    case VM_TOOL_WIRE_SWITCH:
+    case VM_TOOL_WIRE_BRIDGE:
     case VM_TOOL_WIRE_KILL:
     case VM_TOOL_WIRE_LIMIT:
     case VM_TOOL_WIRE_FREEZE:

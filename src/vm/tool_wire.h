@@ -39,7 +39,7 @@ enum vm_tool_wire_op {
     VM_TOOL_WIRE_PROBE, /* finds out whether KVM works; the result is in the kit (probe.h) */
     VM_TOOL_WIRE_DISK,  /* makes an empty file system of disk_mb in VM_TOOL_WIRE_FD_OUT; flags: VM_TOOL_WIRE_VOLUME or 0
                          */
-    VM_TOOL_WIRE_SWITCH, /* makes a network; the reply carries its namespace, which lives as long as the descriptor */
+    VM_TOOL_WIRE_BRIDGE, /* makes a network; the reply carries its namespace, which lives as long as the descriptor */
     VM_TOOL_WIRE_JOIN,   /* connects the interface `nic` of a VM to the network in VM_TOOL_WIRE_FD_OUT */
     VM_TOOL_WIRE_LEAVE,
     VM_TOOL_WIRE_EGRESS_REDIRECT, /* redirects its egress; the reply carries the sockets of runtime/egress_redirect.h */

@@ -194,10 +194,10 @@ static void making_fail(struct making *m, const struct err *err)
 static void fail_with_console(struct making *m, const struct err *err)
 {
     struct err why = *err;
-    CLEANUP(free_p) char *words = vm_instance_console_text(m->box->instance);
-    if (*words) {
-        size_t len = strlen(words);
-        (void)err_wrap(&why, 0, "console: %s", len > 200 ? words + len - 200 : words);
+    CLEANUP(free_p) char *text = vm_instance_console_text(m->box->instance);
+    if (*text) {
+        size_t len = strlen(text);
+        (void)err_wrap(&why, 0, "console: %s", len > 200 ? text + len - 200 : text);
     }
     making_fail(m, &why);
 }
@@ -563,14 +563,14 @@ static int vm_stats(struct box *box, struct box_stats *ret, struct err *err)
     return 0;
 }
 
-static char *vm_last_words(struct box *box)
+static char *vm_console_lines(struct box *box)
 {
-    CLEANUP(free_p) char *words = vm_instance_console_text(box->instance);
+    CLEANUP(free_p) char *text = vm_instance_console_text(box->instance);
     struct box_stats st = { 0 };
     if (vm_stats(box, &st, NULL) < 0 || !st.oom_kills)
-        return STEAL(words);
-    return xasprintf("%s%sOOM kill of its VMM on the host: its limit was %u MiB for the VM and %u for the VMM", words,
-                     *words ? "\n" : "", box->memory_mb, VM_TOOL_WIRE_OVERHEAD_MB);
+        return STEAL(text);
+    return xasprintf("%s%sOOM kill of its VMM on the host: its limit was %u MiB for the VM and %u for the VMM", text,
+                     *text ? "\n" : "", box->memory_mb, VM_TOOL_WIRE_OVERHEAD_MB);
 }
 
 struct limiting {
@@ -734,7 +734,7 @@ static void vm_on_tick(void *arg)
     {                                                                                                            \
         .name = backend, .lacks = lacks_of, .counts_inside = true, .saves = &vm_snapshot_ops, .caps = vm_caps,   \
         .create = vm_create, .adopt = vm_adopt, .save = vm_save, .on_gone = vm_on_gone, .on_late = vm_on_late,   \
-        .last_words = vm_last_words, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,              \
+        .console_text = vm_console_lines, .destroy = vm_destroy, .forget = vm_forget, .pause = vm_pause,         \
         .resume = vm_resume, .stats = vm_stats, .set_limits = vm_set_limits, .sweep = vm_sweep_run,              \
         .mount_volume = vm_volume_mount, .unmount_volume = vm_volume_unmount, .remove_volume = vm_volume_remove, \
         .net_create = vm_net_create, .net_delete = vm_net_delete, .net_attach = vm_net_attach,                   \

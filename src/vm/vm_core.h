@@ -43,7 +43,7 @@ struct vm {
     struct making *makings;    /* boxes being created or adopted */
     struct vm_saving *savings; /* snapshots being made */
     json_t *pins;              /* owner -> snapshot */
-    struct vm_net_switch *bridges;
+    struct vm_net_bridge *bridges;
     bool is_collect_due;
     struct timer *tick;
     struct vm_clock *clock;

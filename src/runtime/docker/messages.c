@@ -19,7 +19,7 @@
 
 #define MIB           (1024 * 1024)
 #define CPU_PERIOD_US 100000
-#define WORDS_MAX     1024 /* entries of one list of an image */
+#define STRINGS_MAX   1024 /* entries of one list of an image */
 #define LAYERS_MAX    512
 
 /* --- requests --- */
@@ -132,9 +132,9 @@ struct docker_messages_powers docker_messages_powers(const json_t *info)
                                                 !json_get(info, "BuildahVersion") }; /* only Podman has that */
 }
 
-static char **take_words(const json_t *array)
+static char **take_strings(const json_t *array)
 {
-    return json_array_size(array) > WORDS_MAX ? NULL : strlist_from_json(array);
+    return json_array_size(array) > STRINGS_MAX ? NULL : strlist_from_json(array);
 }
 
 int docker_messages_image(const json_t *body, struct docker_messages_image *ret, struct err *err)
@@ -147,9 +147,9 @@ int docker_messages_image(const json_t *body, struct docker_messages_image *ret,
         return r;
     if (*os && strcmp(os, "linux") != 0)
         return err_set(err, ERR_UNSUPPORTED, 0, "the image is for %.20s, not for linux", os);
-    *ret = (struct docker_messages_image){ .image = { .env = take_words(json_get(config, "Env")),
-                                                      .entrypoint = take_words(json_get(config, "Entrypoint")),
-                                                      .cmd = take_words(json_get(config, "Cmd")),
+    *ret = (struct docker_messages_image){ .image = { .env = take_strings(json_get(config, "Env")),
+                                                      .entrypoint = take_strings(json_get(config, "Entrypoint")),
+                                                      .cmd = take_strings(json_get(config, "Cmd")),
                                                       .user = json_get_str(config, "User", ""),
                                                       .workdir = json_get_str(config, "WorkingDir", ""),
                                                       .size_bytes = json_get_int(body, "Size", 0) } };

@@ -83,7 +83,7 @@ int native_net_join(struct native_net *nets, struct native_box *c, const struct 
     CLEANUP(close_fd_p) int box = native_box_visit_open(c, "net", err);
     if (box < 0)
         return box;
-    struct bridge_veth k = { .switch_ns = n->ns,
+    struct bridge_veth k = { .bridge_ns = n->ns,
                              .far_ns = box,
                              .subnet = q->subnet,
                              .address = q->address,
@@ -95,7 +95,7 @@ int native_net_join(struct native_net *nets, struct native_box *c, const struct 
 int native_net_leave(struct native_box *c, const struct wire_request *q, struct err *err)
 {
     CLEANUP(close_fd_p) int box = native_box_visit_open(c, "net", err);
-    struct bridge_veth k = { .switch_ns = NO_FD, .far_ns = box, .subnet = q->subnet };
+    struct bridge_veth k = { .bridge_ns = NO_FD, .far_ns = box, .subnet = q->subnet };
     return box < 0 ? box : bridge_leave(&k, err);
 }
 

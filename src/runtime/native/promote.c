@@ -180,7 +180,7 @@ static char *read_mount(char *line, unsigned long long *ret_id, unsigned long lo
     char *p = line;
     *ret_id = strtoull(p, &p, 10);
     *ret_parent = strtoull(p, &p, 10);
-    for (int words = 0; p && words < 3; words++)
+    for (int fields = 0; p && fields < 3; fields++)
         if ((p = strchr(p, ' ')))
             p++;
     return p;

@@ -40,7 +40,7 @@ static void note_death(struct sandbox *s, const char *why)
     if (s->why)
         return;
     s->why = xstrdup(why);
-    s->words = ops->last_words && s->box ? ops->last_words(s->box) : NULL;
+    s->words = ops->console_text && s->box ? ops->console_text(s->box) : NULL;
     log_event(LOG_WARN, "sandbox.died", "id", s->id, "error", s->why, "console", s->words, NULL);
 }
 

@@ -21,8 +21,8 @@
 #define NOTE_FIRST_MS 20000
 #define NOTE_MS       30000
 
-struct vm_net_switch {
-    struct vm_net_switch *next;
+struct vm_net_bridge {
+    struct vm_net_bridge *next;
     struct vm *vm;
     char id[IDENT_MAX];
     int ns; /* NO_FD: it is being made */
@@ -55,9 +55,9 @@ struct vm_net_op {
 
 static void box_run_next_op(struct box *box);
 
-static struct vm_net_switch *switch_find(const struct vm *vm, const char *id)
+static struct vm_net_bridge *net_find(const struct vm *vm, const char *id)
 {
-    struct vm_net_switch *s = vm->bridges;
+    struct vm_net_bridge *s = vm->bridges;
     while (s && (s->is_deleted || strcmp(s->id, id) != 0))
         s = s->next;
     return s;
@@ -92,7 +92,7 @@ static void tell_later(struct vm *vm, box_done_fn *fn, void *arg, const struct e
     loop_defer(vm->base.loop, telling_run, t);
 }
 
-static void tell_waiters(struct vm_net_switch *s, const struct err *err)
+static void tell_waiters(struct vm_net_bridge *s, const struct err *err)
 {
     for (struct waiter *w = STEAL(s->waiters), *next; w; w = next) {
         next = w->next;
@@ -101,9 +101,9 @@ static void tell_waiters(struct vm_net_switch *s, const struct err *err)
     }
 }
 
-static void switch_free(struct vm_net_switch *s)
+static void net_free(struct vm_net_bridge *s)
 {
-    struct vm_net_switch **at = &s->vm->bridges;
+    struct vm_net_bridge **at = &s->vm->bridges;
     while (*at != s)
         at = &(*at)->next;
     *at = s->next;
@@ -117,7 +117,7 @@ static void switch_free(struct vm_net_switch *s)
     free(s);
 }
 
-static void wait_for(struct vm_net_switch *s, box_done_fn *fn, void *arg)
+static void wait_for(struct vm_net_bridge *s, box_done_fn *fn, void *arg)
 {
     struct waiter *w = xzalloc(sizeof(*w)), **at = &s->waiters;
     *w = (struct waiter){ .fn = fn, .arg = arg };
@@ -142,12 +142,12 @@ static bool is_used(const struct vm *vm, const char *id)
 /* Deletes the networks whose last VM has left. */
 static void drop_unused(struct vm *vm)
 {
-    for (struct vm_net_switch *s = vm->bridges, *next; s; s = next) {
+    for (struct vm_net_bridge *s = vm->bridges, *next; s; s = next) {
         next = s->next;
         if (!s->is_deleted || s->ns < 0 || is_used(vm, s->id))
             continue;
         tell_later(vm, s->fn, s->arg, NULL);
-        switch_free(s);
+        net_free(s);
     }
 }
 
@@ -157,15 +157,15 @@ static void wake_all(struct vm *vm)
         box_run_next_op(b);
 }
 
-static void on_switch(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
+static void net_on_made(void *arg, const struct vm_tool_wire_reply *reply, const int *fds, const struct err *err)
 {
-    struct vm_net_switch *s = arg;
+    struct vm_net_bridge *s = arg;
     struct vm *vm = s->vm;
     (void)reply;
     if (err) {
         tell_waiters(s, err);
         tell_later(vm, s->fn, s->arg, NULL); /* a delete of a network that was never made */
-        switch_free(s);
+        net_free(s);
     } else {
         s->ns = fds[0];
         tell_waiters(s, NULL);
@@ -177,18 +177,18 @@ static void on_switch(void *arg, const struct vm_tool_wire_reply *reply, const i
 void vm_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
-    struct vm_net_switch *s = switch_find(vm, net->net_id);
+    struct vm_net_bridge *s = net_find(vm, net->net_id);
     if (s && s->ns >= 0) {
         tell_later(vm, fn, arg, NULL);
         return;
     }
     if (!s) {
-        struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION, .op = VM_TOOL_WIRE_SWITCH };
+        struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION, .op = VM_TOOL_WIRE_BRIDGE };
         s = xzalloc(sizeof(*s));
-        *s = (struct vm_net_switch){ .next = vm->bridges, .vm = vm, .ns = NO_FD };
+        *s = (struct vm_net_bridge){ .next = vm->bridges, .vm = vm, .ns = NO_FD };
         (void)snprintf(s->id, sizeof(s->id), "%s", net->net_id);
         vm->bridges = s;
-        vm_tool_call_start(&vm->site.calls, &q, "", NULL, 0, on_switch, s);
+        vm_tool_call_start(&vm->site.calls, &q, "", NULL, 0, net_on_made, s);
     }
     wait_for(s, fn, arg);
 }
@@ -196,7 +196,7 @@ void vm_net_create(struct runtime *rt, const struct box_plug *net, box_done_fn *
 void vm_net_delete(struct runtime *rt, const char *net_id, box_done_fn *fn, void *arg)
 {
     struct vm *vm = vm_of(rt);
-    struct vm_net_switch *s = switch_find(vm, net_id);
+    struct vm_net_bridge *s = net_find(vm, net_id);
     if (!s) {
         tell_later(vm, fn, arg, NULL);
         return;
@@ -233,7 +233,7 @@ static void op_finish(struct vm_net_op *op, const struct err *err)
     struct vm *vm = op->vm;
     struct box *box = op->box;
     /* The veth pairs disappear with the bridge, whatever the error was. */
-    if (!op->is_join && (!err || !switch_find(vm, op->net_id)))
+    if (!op->is_join && (!err || !net_find(vm, op->net_id)))
         box->nets[op->nic][0] = '\0';
     tell_later(vm, op->fn, op->arg, err);
     op_free(op);
@@ -338,9 +338,9 @@ static void begin_join(struct vm_net_op *op)
 {
     struct box *box = op->box;
     struct err err = ERR_INIT;
-    const struct vm_net_switch *s = switch_find(op->vm, op->net_id);
+    const struct vm_net_bridge *s = net_find(op->vm, op->net_id);
     if (s && s->ns < 0)
-        return; /* on_switch() calls us again */
+        return; /* net_on_made() calls us again */
     op->is_begun = true;
     op->nic = nic_of(box, op->net_id);
     if (op->nic == VM_TOOL_WIRE_NICS)
@@ -449,7 +449,7 @@ void vm_net_forget_box(struct box *box)
 void vm_net_end_all(struct vm *vm)
 {
     while (vm->bridges)
-        switch_free(vm->bridges);
+        net_free(vm->bridges);
 }
 
 /* --- egress --- */

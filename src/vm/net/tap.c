@@ -327,11 +327,11 @@ static int open_ns(const struct vm_tap_instance *m, struct err *err)
 
 static int veth_remove(const struct vm_tool_wire_request *q, int ns, struct err *err)
 {
-    struct bridge_veth k = { .switch_ns = NO_FD, .far_ns = ns, .subnet = q->subnet };
+    struct bridge_veth k = { .bridge_ns = NO_FD, .far_ns = ns, .subnet = q->subnet };
     return bridge_leave(&k, err);
 }
 
-int vm_tap_join(const struct vm_tap_instance *m, const struct vm_tool_wire_request *q, int switch_ns, struct err *err)
+int vm_tap_join(const struct vm_tap_instance *m, const struct vm_tool_wire_request *q, int bridge_ns, struct err *err)
 {
     struct place p = { .instance = m, .q = q };
     struct err ignored = ERR_INIT;
@@ -339,7 +339,7 @@ int vm_tap_join(const struct vm_tap_instance *m, const struct vm_tool_wire_reque
     if (ns < 0)
         return ns;
     struct bridge_veth k = {
-        .switch_ns = switch_ns, .far_ns = ns, .subnet = q->subnet, .address = q->address, .kbps = q->net_kbps
+        .bridge_ns = bridge_ns, .far_ns = ns, .subnet = q->subnet, .address = q->address, .kbps = q->net_kbps
     };
     int r = bridge_join(&k, err);
     if (r < 0)

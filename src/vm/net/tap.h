@@ -31,7 +31,7 @@ struct vm_tap_instance {
 
 /* q: a JOIN or LEAVE. Replaces what an earlier network left on that interface; leaving a network it is not in is
  * fine. */
-int vm_tap_join(const struct vm_tap_instance *m, const struct vm_tool_wire_request *q, int switch_ns, struct err *err);
+int vm_tap_join(const struct vm_tap_instance *m, const struct vm_tool_wire_request *q, int bridge_ns, struct err *err);
 int vm_tap_leave(const struct vm_tap_instance *m, const struct vm_tool_wire_request *q, struct err *err);
 /* Repeated, it replaces the former redirection. */
 int vm_tap_egress_redirect(const struct vm_tap_instance *m, int ret_fds[EGRESS_REDIRECT_FDS], struct err *err);

@@ -167,10 +167,10 @@ static void source_on_paused(void *arg, const struct err *err)
 static void boot_failed(struct vm_source *s, const struct err *err)
 {
     struct err why = *err;
-    CLEANUP(free_p) char *words = vm_instance_console_text(s->instance);
-    size_t len = strlen(words);
+    CLEANUP(free_p) char *text = vm_instance_console_text(s->instance);
+    size_t len = strlen(text);
     (void)err_wrap(&why, 0, "boot a VM (its console: %s)",
-                   len ? words + (len > CONSOLE_TAIL ? len - CONSOLE_TAIL : 0) : "nothing");
+                   len ? text + (len > CONSOLE_TAIL ? len - CONSOLE_TAIL : 0) : "nothing");
     source_finish(s, &why);
 }
 
@@ -292,15 +292,15 @@ static void source_build(struct vm_source *s)
     struct vm *vm = s->vm;
     struct err err = ERR_INIT;
     CLEANUP(free_p) char *base = vm_source_base_path(vm, s->image.base);
-    CLEANUP(free_p) char *blank = vm_source_empty_disk_path(vm, s->image.disk_mb);
+    CLEANUP(free_p) char *empty = vm_source_empty_disk_path(vm, s->image.disk_mb);
     if (access(base, R_OK) < 0) {
         struct vm_tool_wire_request q = { .op = VM_TOOL_WIRE_BASE, .n_layers = s->n_layers, .extra_len = s->extra_len };
         drive_fill(s, base, &q, s->extra);
         return;
     }
-    if (access(blank, R_OK) < 0) {
+    if (access(empty, R_OK) < 0) {
         struct vm_tool_wire_request q = { .op = VM_TOOL_WIRE_DISK, .disk_mb = s->image.disk_mb };
-        drive_fill(s, blank, &q, "");
+        drive_fill(s, empty, &q, "");
         return;
     }
     if (!vm->has_templates) {
@@ -316,7 +316,7 @@ static void source_build(struct vm_source *s)
         return;
     }
     s->is_busy = true;
-    vm_image_file_copy(vm, blank, disk, source_on_disk, s);
+    vm_image_file_copy(vm, empty, disk, source_on_disk, s);
 }
 
 /* --- requests --- */

@@ -247,7 +247,7 @@ TEST(a_membership_is_of_a_process_with_an_interface_for_it)
 
 TEST(a_switch_and_a_way_out_bring_no_descriptors)
 {
-    struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION, .op = VM_TOOL_WIRE_SWITCH };
+    struct vm_tool_wire_request q = { .version = VM_TOOL_WIRE_VERSION, .op = VM_TOOL_WIRE_BRIDGE };
     CHECK(passes(&q, "", 0));
     CHECK(!passes(&q, "", 1));
     q = (struct vm_tool_wire_request){
