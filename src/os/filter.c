@@ -1,7 +1,7 @@
 /* Theory of operation. The seccomp filter of the workload: one table of rows, compiled to BPF by libseccomp once at
  * start, with a few instructions of our own before it (head[]). The server's own filter has all of these rows and those
  * of a second table. A struct filter owns the program; installing it copies it into the kernel and is permanent. A row
- * that libseccomp cannot express fails the build, and the server does not start.
+ * that libseccomp cannot express makes filter_build() fail.
  *
  * Left out on purpose, so that nobody adds them by reflex:
  *   ptrace, process_vm_readv/writev, pidfd_getfd, kcmp   debuggers work; uid and pid namespace keep them inside the box

@@ -6,7 +6,7 @@
  * because a container still uses the image is tried COLLECT_TRIES times, then left to the next collection.
  *
  * Nothing is collected while a commit is under way, whose image has no pin yet. When the engine cannot be reached,
- * the caller gets its error; a collection is repeated later. */
+ * the caller gets the error; a collection counts it as a failed try. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* Theory of operation. The tool starts a VMM in three steps. Before the child: clone the mounts that its root will hold
- * and build the seccomp filter. In the child: enter new namespaces, build and pivot into a root with /usr read-only and
- * the VM's own files, open the TAP devices, move the descriptors to their fixed numbers, drop to the VM's user id
- * without capabilities, install the filter, exec. In the parent: read the report pipe, which exec closes.
+ * and build the seccomp filter. In the child, which is in new namespaces: join the control group, open the TAP devices,
+ * build and pivot into a root with /usr read-only and the VM's own files, move the descriptors to their fixed numbers,
+ * drop to the VM's user id without capabilities, install the filter, exec. In the parent: read the report pipe, which
+ * exec closes.
  *
  * `struct jail` holds the descriptors of one start; all are closed on exec or with the process. A failure in the child
  * sends its struct err through the report pipe, and the parent returns it; no process is left.
