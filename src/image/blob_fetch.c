@@ -19,9 +19,9 @@ struct blob_fetch {
     struct manifest_blob blob;
     atomic_llong *total;
     int fd;
-    bool is_named;   /* in partial/; else a file of our own, because another process is at work on that one */
-    int64_t resumed; /* bytes of an earlier try */
-    int64_t read_at; /* of the reader */
+    bool is_named; /* the file is in partial/; false: a private file, because another process downloads the same blob */
+    int64_t resumed; /* bytes left by an earlier attempt */
+    int64_t read_at; /* offset of the reader */
     struct digest digest;
     struct err cause;      /* why the sink stopped */
     pthread_mutex_t mutex; /* guards the four below */
@@ -57,7 +57,7 @@ struct blob_fetch *blob_fetch_free(struct blob_fetch *f)
     return NULL;
 }
 
-static void end(struct blob_fetch *f, int result, const struct err *err)
+static void fetch_end(struct blob_fetch *f, int result, const struct err *err)
 {
     (void)pthread_mutex_lock(&f->mutex);
     f->is_over = true;
@@ -77,8 +77,8 @@ static void grow(struct blob_fetch *f, size_t len)
     atomic_fetch_add(f->total, (long long)len);
 }
 
-/* Two processes that pull the same blob: the second keeps a copy of its own, since waiting for each other's blobs could
- * be a circle. */
+/* Two processes may pull the same blob. The second downloads a private copy: waiting for each other's blobs could
+ * deadlock. */
 static int open_file(struct blob_fetch *f, struct err *err)
 {
     int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
@@ -129,7 +129,7 @@ static int take_piece(void *arg, const void *data, size_t len)
     return 0;
 }
 
-static int check(struct blob_fetch *f, struct err *err)
+static int fetch_verify(struct blob_fetch *f, struct err *err)
 {
     char hex[DIGEST_HEX];
     digest_hex(&f->digest, hex);
@@ -152,7 +152,7 @@ static int download(struct blob_fetch *f, struct err *err)
         *err = f->cause;
         return -(f->cause.sys ? f->cause.sys : EINVAL);
     }
-    return r < 0 ? r : check(f, err);
+    return r < 0 ? r : fetch_verify(f, err);
 }
 
 int blob_fetch_run(struct blob_fetch *f, struct err *err)
@@ -161,7 +161,7 @@ int blob_fetch_run(struct blob_fetch *f, struct err *err)
     digest_init(&f->digest);
     int r = download(f, &own);
     digest_done(&f->digest);
-    end(f, r, &own);
+    fetch_end(f, r, &own);
     if (r < 0 && err)
         *err = own;
     return r;
@@ -169,7 +169,7 @@ int blob_fetch_run(struct blob_fetch *f, struct err *err)
 
 void blob_fetch_fail(struct blob_fetch *f, const struct err *err)
 {
-    end(f, -ECANCELED, err);
+    fetch_end(f, -ECANCELED, err);
 }
 
 ssize_t blob_fetch_read(void *arg, void *data, size_t len)
@@ -187,7 +187,7 @@ ssize_t blob_fetch_read(void *arg, void *data, size_t len)
         return 0;
     ssize_t n = pread(f->fd, data, (int64_t)len < left ? len : (size_t)left, f->read_at);
     if (n <= 0)
-        return -1; /* bytes that were written are there, or the disk is failing */
+        return -1; /* written bytes can be read back unless the disk fails */
     f->read_at += n;
     return n;
 }
@@ -207,6 +207,6 @@ int blob_fetch_wait(struct blob_fetch *f, struct err *err)
 void blob_fetch_discard(struct blob_fetch *f)
 {
     if (f->is_named)
-        (void)unlinkat(f->store->partial_fd, f->blob.hex, 0); /* a file that stays is swept after a week */
+        (void)unlinkat(f->store->partial_fd, f->blob.hex, 0); /* a file that stays is removed after a week */
     f->is_named = false;
 }

@@ -1,3 +1,8 @@
+/* The folder a build copies from. build_context_open() walks it once with openat2() beneath the folder and keeps a
+ * sorted list of entries, less what .dockerignore excludes; struct build_context owns the list and the folder's
+ * descriptor. A COPY source is then matched against that list only, so no name from a Dockerfile reaches the file
+ * system. Symbolic links are entries, never followed. Any failure leaves an empty context that build_context_done()
+ * accepts. */
 #include "image/build_context.h"
 
 #include <dirent.h>
@@ -21,7 +26,7 @@
 
 /* --- .dockerignore --- */
 
-/* One component against one component of a pattern. */
+/* Matches one path component against one component of a pattern. */
 static bool fits_part(const char *pattern, size_t pattern_len, const char *name, size_t name_len)
 {
     char p[PATTERN_MAX], n[NAME_MAX + 1];
@@ -33,15 +38,15 @@ static bool fits_part(const char *pattern, size_t pattern_len, const char *name,
     return fnmatch(p, n, 0) == 0;
 }
 
-/* The path or a folder above it. "**" stands for any number of components: the last one seen takes one more whenever
- * what follows it does not fit. */
+/* Matches the path or a folder above it. "**" stands for any number of components: when what follows does not match,
+ * the last "**" takes one more component. */
 static bool fits_pattern(const char *pattern, const char *path)
 {
     const char *star = NULL, *star_path = NULL;
     while (*path) {
         size_t p = strcspn(pattern, "/"), n = strcspn(path, "/");
         if (p == 0)
-            return true; /* all of the pattern fitted a folder above */
+            return true; /* the whole pattern matched a folder above */
         if (p == 2 && strncmp(pattern, "**", 2) == 0) {
             pattern += 2 + (pattern[2] == '/');
             if (!*pattern)
@@ -116,7 +121,7 @@ static int add_entry(struct walk *w, char *path, const struct stat *st)
         return err_set(w->err, ERR_TOO_LARGE, 0, "the context has more than %d files: exclude some in .dockerignore",
                        BUILD_CONTEXT_ENTRIES_MAX);
     }
-    if ((c->n_entries & (c->n_entries + 1)) == 0) /* room for twice as many whenever a power of two is full */
+    if ((c->n_entries & (c->n_entries + 1)) == 0) /* doubles the array when its length reaches a power of two */
         c->entries = xrealloc(c->entries, (2 * c->n_entries + 2) * sizeof(*c->entries));
     c->entries[c->n_entries++] =
         (struct build_context_entry){ .path = path, .mode = st->st_mode, .size = (int64_t)st->st_size };
@@ -130,7 +135,7 @@ static int walk_entry(struct walk *w, int fd, const char *prefix, const char *na
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_set(w->err, ERR_INTERNAL, errno, "context: %s", path);
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
-        return 0; /* sockets and the like cannot be copied */
+        return 0; /* sockets and the like cannot be copied: skip */
     bool is_ignored = build_context_is_ignored(w->ignore, path);
     if (is_ignored && !(S_ISDIR(st.st_mode) && strchr(w->ignore, '!')))
         return 0;
@@ -209,7 +214,7 @@ int build_context_open(const char *dir, struct build_context *ret, struct err *e
     return 0;
 }
 
-/* --- what a COPY means --- */
+/* --- what a COPY selects --- */
 
 /* "./a//b/" becomes "a/b". */
 static int clean_source(const char *source, struct buf *out, struct err *err)
@@ -230,7 +235,7 @@ static int clean_source(const char *source, struct buf *out, struct err *err)
     return 0;
 }
 
-/* The first n components of a path: how long they are, or 0 when it has fewer. */
+/* Length of the first n components of a path, or 0 when it has fewer. */
 static size_t head_len(const char *path, size_t n)
 {
     const char *at = path;
@@ -252,7 +257,7 @@ static size_t count_parts(const char *path)
     return n;
 }
 
-/* The part of path that the pattern means: its length, or 0. The empty pattern means everything. */
+/* Whether the pattern matches the head of path; ret_len: length of that head. The empty pattern matches everything. */
 static bool fits_head(const char *pattern, size_t n_parts, const char *path, size_t *ret_len)
 {
     *ret_len = head_len(path, n_parts);
@@ -287,7 +292,7 @@ int build_context_select(const struct build_context *c, const char *source, stru
         if (!fits_head(text, n_parts, e->path, &head))
             continue;
         is_found = true;
-        if (e->path[head]) /* below the folder that was meant */
+        if (e->path[head]) /* the entry is below the selected folder */
             list[n++] = (struct build_context_copy){ e, e->path + head + (n_parts ? 1 : 0) };
         else if (!S_ISDIR(e->mode)) {
             list[n++] = (struct build_context_copy){ e, base_name(e->path) };

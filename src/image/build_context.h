@@ -1,5 +1,5 @@
-/* The folder a build copies from: its files without what .dockerignore leaves out, and which of them a COPY means.
- * Symbolic links are taken as links, never followed. May include: base/, image/. */
+/* The folder a build copies from: its files without those that .dockerignore excludes, and which of them a COPY
+ * selects. Symbolic links are copied as links, never followed. May include: base/, image/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ struct build_context {
 int build_context_open(const char *dir, struct build_context *ret, struct err *err);
 void build_context_done(struct build_context *c); /* for CLEANUP() too */
 
-/* Whether .dockerignore's text leaves the path out: the last pattern that fits it or a folder above it decides. */
+/* Whether .dockerignore's text excludes the path: the last pattern that matches it or a folder above it decides. */
 bool build_context_is_ignored(const char *patterns, const char *path);
 
 /* One file to copy: from is an entry, to its name below the destination ("" for the destination itself). */
@@ -37,14 +37,14 @@ struct build_context_copy {
     const struct build_context_entry *from;
     const char *to; /* borrowed from the entry's path */
 };
-/* What a COPY's source means: for a folder all below it, for a file that file. A pattern may mean several.
- * ERR_NOT_FOUND. free(*ret). ret_is_file: the source is exactly one file or link, by its own name. */
+/* Entries that a COPY's source selects: for a folder everything below it, for a file that file. A pattern may select
+ * several. ERR_NOT_FOUND. free(*ret). ret_is_file: the source is exactly one file or link, by its own name. */
 int build_context_select(const struct build_context *c, const char *source, struct build_context_copy **ret,
                          size_t *ret_n, bool *ret_is_file, struct err *err);
-/* Names, modes and content into d. */
+/* Adds names, modes and content to d. */
 int build_context_digest(const struct build_context *c, const struct build_context_copy *list, size_t n,
                          struct digest *d, struct err *err);
 int build_context_open_file(const struct build_context *c, const struct build_context_entry *e,
-                            struct err *err); /* an fd */
+                            struct err *err); /* returns a descriptor */
 /* The target of a link; caller frees; NULL with err. */
 char *build_context_link(const struct build_context *c, const struct build_context_entry *e, struct err *err);

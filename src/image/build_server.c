@@ -24,10 +24,10 @@
 
 enum { START_MS = 60000, STOP_MS = 60000, CALL_MS = 600000, ANSWER_MAX = 64 << 20, LINE_MAX_BYTES = 4 << 20 };
 
-/* One call that is waited for. */
+/* One call that is being waited for. */
 struct waiting {
     struct build_server *b;
-    struct buf body; /* of an answer; of a stream what is not a whole event yet */
+    struct buf body; /* the reply; for a stream, the incomplete event at its end */
     build_server_event_fn *on_event;
     void *event_arg;
     struct err err;
@@ -35,7 +35,7 @@ struct waiting {
     bool is_over, is_interrupted;
 };
 
-/* --- our own server --- */
+/* --- a private server --- */
 
 static bool is_locked(const char *data_dir)
 {
@@ -44,7 +44,7 @@ static bool is_locked(const char *data_dir)
     return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* Sandboxes that a server left running on purpose: ours must leave them, too. */
+/* Whether a server left sandboxes running on purpose: the private server must leave them running too. */
 static bool has_boxes(const char *data_dir)
 {
     CLEANUP(free_p) char *path = xasprintf("%s/boxes", data_dir);
@@ -57,7 +57,7 @@ static bool has_boxes(const char *data_dir)
     return is_any;
 }
 
-/* In the child. Its own process group: Ctrl-C is ours to handle, the server is then told to end in order. */
+/* Runs in the child. It gets its own process group: we handle Ctrl-C, then tell the server to shut down. */
 static _Noreturn void run_server(char *const *argv, int out_fd, pid_t parent)
 {
     (void)setpgid(0, 0);
@@ -80,7 +80,7 @@ static char **server_argv(const char *data_dir)
     return argv;
 }
 
-/* The address out of "ready rest=http://HOST:PORT engine=…". */
+/* Extracts the address from "ready rest=http://HOST:PORT engine=…". */
 static char *address_in(const char *text)
 {
     const char *at = strstr(text, "ready rest=");
@@ -115,13 +115,13 @@ static int start_own(struct build_server *b, const char *data_dir, struct err *e
     pid_t parent = getpid();
     if (pipe2(pipe_fds, O_CLOEXEC) < 0)
         return err_set(err, ERR_INTERNAL, errno, "pipe");
-    /* Whoever may write the store may use any of its images; a step may take its time. */
+    /* Whoever may write the store may use any of its images; a step may run long. */
     (void)setenv("III_ALLOWED_IMAGES", "*", 1);
     (void)setenv("III_MAX_CMD_TIMEOUT", "86400", 0);
     (void)setenv("III_LOG_LEVEL", "error", 0);
     static const char *const tls[] = { "III_TLS_CERT", "III_TLS_KEY", "III_TLS_CLIENT_CA" };
     for (size_t i = 0; i < sizeof(tls) / sizeof(tls[0]); i++)
-        (void)unsetenv(tls[i]); /* this one is on loopback, where no certificate bears its address */
+        (void)unsetenv(tls[i]); /* the private server listens on loopback, where no certificate matches its address */
     (void)fflush(stdout);
     CLEANUP(strlist_free_p) char **argv = server_argv(data_dir);
     b->pid = fork();
@@ -145,7 +145,7 @@ static void end_own(pid_t pid)
 
 /* --- calls --- */
 
-static void on_signal(void *arg)
+static void call_interrupt(void *arg)
 {
     struct build_server *b = arg;
     struct waiting *w = b->call;
@@ -158,7 +158,7 @@ static void on_signal(void *arg)
 int build_server_open(const char *data_dir, const char *url, struct build_server *ret, struct err *err)
 {
     *ret = (struct build_server){ 0 };
-    (void)signal(SIGPIPE, SIG_IGN); /* a server over TLS that goes away is an error, not an end */
+    (void)signal(SIGPIPE, SIG_IGN); /* a TLS server that disconnects is an error, not a reason to exit */
     const char *host = getenv("III_HOST"), *port = getenv("III_REST_PORT"), *cert = getenv("III_TLS_CERT");
     int r = 0;
     if (url)
@@ -171,9 +171,9 @@ int build_server_open(const char *data_dir, const char *url, struct build_server
     if (r == 0)
         r = loop_new(&ret->loop, err);
     if (r == 0)
-        r = loop_on_signal(ret->loop, SIGINT, on_signal, ret);
+        r = loop_on_signal(ret->loop, SIGINT, call_interrupt, ret);
     if (r == 0)
-        r = loop_on_signal(ret->loop, SIGTERM, on_signal, ret);
+        r = loop_on_signal(ret->loop, SIGTERM, call_interrupt, ret);
     if (r < 0 && err->code == ERR_NONE)
         (void)err_sys(err, r, "signals");
     return r;
@@ -200,7 +200,7 @@ static void take_events(struct waiting *w)
     }
 }
 
-static void on_data(void *arg, struct http_client *c, const char *data, size_t len)
+static void call_data(void *arg, struct http_client *c, const char *data, size_t len)
 {
     struct waiting *w = arg;
     if (buf_add(&w->body, data, len) < 0 && w->err.code == ERR_NONE)
@@ -209,7 +209,7 @@ static void on_data(void *arg, struct http_client *c, const char *data, size_t l
         take_events(w);
 }
 
-static void on_done(void *arg, struct http_client *c, const struct err *err)
+static void call_done(void *arg, struct http_client *c, const struct err *err)
 {
     struct waiting *w = arg;
     w->status = http_client_status(c);
@@ -222,7 +222,7 @@ static void on_done(void *arg, struct http_client *c, const struct err *err)
 static int start_call(struct waiting *w, const char *method, const char *path, const json_t *body,
                       struct http_client **ret, struct err *err)
 {
-    static const struct http_client_events events = { .on_data = on_data, .on_done = on_done };
+    static const struct http_client_events events = { .on_data = call_data, .on_done = call_done };
     const char *token = getenv("III_AUTH_TOKEN");
     CLEANUP(free_p) char *url = xasprintf("%s/sandbox%s", w->b->url, path);
     CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", token ? token : "");
@@ -268,7 +268,7 @@ static int run_call(struct waiting *w, const char *method, const char *path, con
     loop_run(w->b->loop);
     w->b->call = NULL;
     if (w->is_over)
-        (void)STEAL(client); /* it freed itself */
+        (void)STEAL(client); /* the client freed itself */
     return judge(w, err);
 }
 

@@ -1,3 +1,8 @@
+/* One step of a build. A step's key is a digest of the layers so far, the configuration and the step itself. A hit in
+ * the cache (an image named IMAGE_BUILD_CACHE + key) replaces the layers of place->now. A miss creates a sandbox from
+ * the layers so far, runs the step inside it (struct work: RUN, COPY or mkdir), captures its files as one more layer
+ * under the key, and deletes the sandbox. The sandbox lives in the build server and expires there if this process dies.
+ * On failure place->now is unchanged and nothing is cached. */
 #include "image/build_step.h"
 
 #include <errno.h>
@@ -13,7 +18,7 @@
 #include "base/ident.h"
 #include "base/strlist.h"
 
-#define PIECE_BYTES (16 << 20) /* of a file in one call: base64 of it stays below the server's smallest usual body */
+#define PIECE_BYTES (16 << 20) /* of a file in one call: in base64 it stays below usual body limits */
 #define STEP_S      86400
 #define MEMORY_MB   2048
 #define FILE_MODE   0644
@@ -34,8 +39,8 @@ static void add_text(struct digest *d, const char *text)
     digest_add(d, text ? text : "", (text ? strlen(text) : 0) + 1);
 }
 
-/* All that a step's result depends on but what the caller adds. */
-static void begin_key(const struct build_step_place *p, const char *what, const struct work *w, struct digest *d)
+/* Digests everything a step's result depends on, except what the caller adds. */
+static void key_init(const struct build_step_place *p, const char *what, const struct work *w, struct digest *d)
 {
     const struct image *now = p->now;
     digest_init(d);
@@ -51,7 +56,7 @@ static void begin_key(const struct build_step_place *p, const char *what, const 
     add_text(d, what);
 }
 
-static char *end_key(struct digest *d)
+static char *key_finish(struct digest *d)
 {
     char hex[DIGEST_HEX];
     digest_hex(d, hex);
@@ -83,29 +88,31 @@ static bool take_cached(struct build_step_place *p, const char *key)
 
 /* --- one sandbox --- */
 
-static int make_box(struct build_step_place *p, const struct work *w, json_t **ret, struct err *err)
+static int create_sandbox(struct build_step_place *p, const struct work *w, json_t **ret, struct err *err)
 {
     char step[IDENT_MAX];
     ident_new("step", step);
-    CLEANUP(free_p) char *name = xasprintf(IMAGE_BUILD_CACHE "%s", step); /* a killed build's goes with the cache */
+    CLEANUP(free_p)
+    char *name = xasprintf(IMAGE_BUILD_CACHE "%s", step); /* after a killed build it is removed with the cache */
     struct image like = *p->now;
     like.env = w->env;
     like.user = (char *)(uintptr_t)w->user;
     int r = image_compose(p->store, &like, name, NULL, err);
     if (r < 0)
         return r;
-    /* Of the backends only this one makes layers; a server without it says so. */
+    /* Only this backend captures layers; a server without it says so. */
     JSON_OWNED body = json_pack("{s:s, s:s, s:s, s:b, s:i, s:i, s:{s:s}}", "backend", "native", "image", name,
                                 "workdir", "/", "network", p->options->has_network, "timeout", STEP_S, "memory",
                                 MEMORY_MB, "metadata", "purpose", "image build");
     r = build_server_call(&p->server, "POST", "/sandboxes", body, ret, err);
     struct err ignored = ERR_INIT;
-    (void)image_remove(p->store, name, &ignored); /* the sandbox holds the layers itself; else the next prune does it */
+    (void)image_remove(p->store, name,
+                       &ignored); /* the sandbox pins the layers itself; on failure the next prune removes the name */
     return r;
 }
 
-/* The files as they are now become a layer, kept under the step's key. */
-static int keep(struct build_step_place *p, const char *id, const char *key, struct err *err)
+/* Captures the files as a layer and stores it under the step's key. */
+static int capture_layer(struct build_step_place *p, const char *id, const char *key, struct err *err)
 {
     CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s/snapshots", id);
     CLEANUP(image_free_p) struct image *made = NULL;
@@ -120,14 +127,13 @@ static int keep(struct build_step_place *p, const char *id, const char *key, str
     if (r == 0)
         r = image_compose(p->store, made, key, NULL, err);
     CLEANUP(free_p) char *gone = xasprintf("/snapshots/%s", owner);
-    (void)build_server_call(&p->server, "DELETE", gone, NULL, NULL,
-                            &ignored); /* the layers are held by the image now */
+    (void)build_server_call(&p->server, "DELETE", gone, NULL, NULL, &ignored); /* the image holds the layers now */
     if (r == 0)
         take_layers(p->now, made);
     return r;
 }
 
-static int in_box(struct build_step_place *p, const struct work *w, const char *key, struct err *err)
+static int run_in_sandbox(struct build_step_place *p, const struct work *w, const char *key, struct err *err)
 {
     JSON_OWNED box = NULL;
     struct err ignored = ERR_INIT;
@@ -137,24 +143,24 @@ static int in_box(struct build_step_place *p, const struct work *w, const char *
         r = build_server_open(p->options->data_dir, p->options->url, &p->server, err);
     }
     if (r == 0)
-        r = make_box(p, w, &box, err);
+        r = create_sandbox(p, w, &box, err);
     if (r < 0)
         return r;
     const char *id = json_get_str(box, "id", "");
     r = w->run(p, id, w->arg, err);
     if (r == 0)
-        r = keep(p, id, key, err);
+        r = capture_layer(p, id, key, err);
     CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s", id);
-    (void)build_server_call(&p->server, "DELETE", path, NULL, NULL, &ignored); /* it would expire by itself, too */
+    (void)build_server_call(&p->server, "DELETE", path, NULL, NULL, &ignored); /* on failure the sandbox expires */
     return r;
 }
 
 static int do_step(struct build_step_place *p, const struct work *w, struct digest *d, bool *ret_is_cached,
                    struct err *err)
 {
-    CLEANUP(free_p) char *key = end_key(d);
+    CLEANUP(free_p) char *key = key_finish(d);
     *ret_is_cached = take_cached(p, key);
-    return *ret_is_cached ? 0 : in_box(p, w, key, err);
+    return *ret_is_cached ? 0 : run_in_sandbox(p, w, key, err);
 }
 
 /* --- RUN --- */
@@ -165,8 +171,8 @@ struct output {
     char why[200];
 };
 
-/* What a step prints may come from anybody: nothing in it may command the terminal. */
-static void show(const char *text)
+/* Step output is untrusted: no byte of it may control the terminal. */
+static void print_output(const char *text)
 {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
@@ -175,7 +181,7 @@ static void show(const char *text)
     }
 }
 
-static void on_event(void *arg, const json_t *event)
+static void print_event(void *arg, const json_t *event)
 {
     struct output *o = arg;
     const char *type = json_get_str(event, "type", ""), *data = json_get_str(event, "data", "");
@@ -185,7 +191,7 @@ static void on_event(void *arg, const json_t *event)
     } else if (strcmp(type, "error") == 0) {
         (void)snprintf(o->why, sizeof(o->why), "%s", json_get_str(event, "error", "it failed"));
     } else {
-        show(data);
+        print_output(data);
     }
 }
 
@@ -196,7 +202,7 @@ static int exec_in(struct build_step_place *p, const char *id, const json_t *com
     JSON_OWNED body = json_pack("{s:O, s:s, s:i}", "command", command, "cwd", cwd, "timeout", STEP_S);
     if (!body)
         return err_set(err, ERR_INVALID, 0, "the command or its folder is not UTF-8");
-    int r = build_server_stream(&p->server, path, body, on_event, &o, err);
+    int r = build_server_stream(&p->server, path, body, print_event, &o, err);
     if (r < 0)
         return r;
     if (o.why[0] || !o.has_ended)
@@ -217,7 +223,7 @@ int build_step_run(struct build_step_place *place, const json_t *command, char *
     struct digest d;
     const struct work w = { .run = work_run, .arg = command, .env = env, .user = place->now->user };
     CLEANUP(free_p) char *text = json_write(command, NULL);
-    begin_key(place, "RUN", &w, &d);
+    key_init(place, "RUN", &w, &d);
     add_text(&d, text);
     return do_step(place, &w, &d, ret_is_cached, err);
 }
@@ -275,7 +281,7 @@ static size_t read_piece(int fd, char *data, size_t size, int *ret_errno)
     return len;
 }
 
-/* Files above a piece are put together inside. */
+/* Appends one piece: a file larger than PIECE_BYTES is assembled inside the sandbox. */
 static int append_piece(struct build_step_place *p, const char *id, const char *path, const char *data, size_t len,
                         struct err *err)
 {
@@ -336,7 +342,7 @@ struct copy_job {
     struct build_context_copy *list; /* of all sources */
     size_t n;
     char *to;       /* absolute */
-    bool is_folder; /* to is one, as far as the instruction tells */
+    bool is_folder; /* to is a folder, as far as the instruction tells */
 };
 
 static bool is_folder_inside(struct build_step_place *p, const char *id, const char *path)
@@ -394,7 +400,7 @@ int build_step_copy(struct build_step_place *place, char *const *words, bool *re
     if (n < 2)
         return err_set(err, ERR_INVALID, 0, "at least one source and a destination are needed");
     job.to = build_step_path(place->now, words[n - 1]);
-    begin_key(place, "COPY", &w, &d);
+    key_init(place, "COPY", &w, &d);
     add_text(&d, job.to);
     int r = select_all(place, words, n - 1, &job, err);
     add_text(&d, job.is_folder ? "folder" : "file");
@@ -418,7 +424,7 @@ int build_step_mkdir(struct build_step_place *place, const char *path, bool *ret
 {
     struct digest d;
     const struct work w = { .run = work_mkdir, .arg = path, .user = "" };
-    begin_key(place, "WORKDIR", &w, &d);
+    key_init(place, "WORKDIR", &w, &d);
     add_text(&d, path);
     return do_step(place, &w, &d, ret_is_cached, err);
 }

@@ -1,6 +1,5 @@
-/* One step of a build that changes files: in a sandbox of its own, made from the layers so far, whose files then become
- * one more layer; or, when the same was done before, the layer from then. Private to image/. May include: base/,
- * image/. */
+/* One step of a build that changes files. It runs in a sandbox made from the layers so far, whose files become one more
+ * layer; or, when the cache has the same step, it reuses that layer. Private to image/. May include: base/, image/. */
 #pragma once
 #include "base/err.h"
 #include "image/build_context.h"
@@ -17,11 +16,11 @@ struct build_step_place {
     struct image *now; /* layers and configuration so far */
 };
 
-/* Each replaces place->now's layers; ret_is_cached: nothing had to be done. */
+/* Each replaces place->now's layers; ret_is_cached: the cache had the step. */
 int build_step_run(struct build_step_place *place, const json_t *command, char **env, bool *ret_is_cached,
-                   struct err *err); /* command: as the REST API takes it; env: of it alone */
+                   struct err *err); /* command: as the REST API takes it; env: for this command only */
 int build_step_mkdir(struct build_step_place *place, const char *path, bool *ret_is_cached, struct err *err);
-/* words: sources, then the destination. */
+/* words: the sources, then the destination. */
 int build_step_copy(struct build_step_place *place, char *const *words, bool *ret_is_cached, struct err *err);
-/* path below the working folder unless it is absolute, without "." and ".."; caller frees. */
+/* Resolves path against the working folder unless it is absolute, without "." and ".."; caller frees. */
 char *build_step_path(const struct image *now, const char *path);

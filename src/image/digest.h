@@ -10,7 +10,7 @@ struct digest {
 };
 void digest_init(struct digest *d);
 void digest_add(struct digest *d, const void *data, size_t len);
-void digest_hex(struct digest *d, char ret[DIGEST_HEX]); /* ends it: add no more */
+void digest_hex(struct digest *d, char ret[DIGEST_HEX]); /* finalizes the digest: add no more */
 void digest_done(struct digest *d);
 void digest_of(const void *data, size_t len, char ret[DIGEST_HEX]);
 bool digest_is_hex(const char *text);         /* exactly 64 lowercase hex digits */

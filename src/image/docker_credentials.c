@@ -119,7 +119,7 @@ static int from_auth(const json_t *entry, struct docker_credentials *ret, struct
     return colon ? 0 : err_set(err, ERR_INVALID, 0, "Docker's config.json: an \"auth\" has no colon: log in again");
 }
 
-/* Reads all the helper prints, until its end or the deadline. */
+/* Reads all the helper prints, until end of file or the deadline. */
 static int read_reply(int fd, struct buf *out)
 {
     int64_t end_us = clock_mono_us() + HELPER_MS * 1000ll;
@@ -164,14 +164,14 @@ static int run_helper(const char *name, const char *key, struct buf *out, int *r
     (void)close(in[0]);
     (void)close(back[1]);
     if (r == 0 && write(in[1], key, strlen(key)) < 0 && errno != EPIPE)
-        r = -errno; /* a helper that does not read answers for itself */
+        r = -errno; /* a helper that does not read its input still replies */
     (void)close(in[1]);
     if (r == 0)
         r = read_reply(back[0], out);
     (void)close(back[0]);
     if (pid > 0) {
         if (r < 0)
-            (void)kill(pid, SIGKILL); /* ours, not yet reaped: the number is its own */
+            (void)kill(pid, SIGKILL); /* our child and not yet reaped, so the pid cannot have been reused */
         while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
             ;
     }
@@ -189,7 +189,7 @@ static int from_helper(const char *name, const char *host, struct docker_credent
     if (r < 0)
         return err_set(err, ERR_UPSTREAM, -r, "credential helper docker-credential-%s", name);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return 0; /* its way to say that it knows nothing of this host */
+        return 0; /* how a helper reports that it has no credentials for this host */
     JSON_OWNED doc = NULL;
     r = json_read(buf_text(&out), out.len, &doc, err);
     const char *user = json_get_str(doc, "Username", NULL), *secret = json_get_str(doc, "Secret", NULL);

@@ -1,3 +1,7 @@
+/* The Dockerfile parser: pure, on untrusted text. dockerfile_parse() joins continued lines, drops comments and produces
+ * one struct dockerfile_step per instruction; ARG may precede the one FROM, everything else follows it. Arguments stay
+ * raw text until dockerfile_words() splits them and replaces variables (struct expansion), because the variables are
+ * known only while the build runs. Every limit and syntax error names the line; on failure the output is empty. */
 #include "image/dockerfile.h"
 
 #include <assert.h>
@@ -70,7 +74,7 @@ static size_t trimmed(const char *text, size_t len)
     return len;
 }
 
-/* One instruction with its continuations into out. false: the end of the file. ret_line: where it began. */
+/* Reads one instruction with its continuations into out. false: end of file. ret_line: its first line. */
 static int read_instruction(struct reader *r, struct buf *out, unsigned *ret_line, struct err *err)
 {
     const char *text;
@@ -79,7 +83,7 @@ static int read_instruction(struct reader *r, struct buf *out, unsigned *ret_lin
     buf_clear(out);
     while (next_line(r, &text, &len)) {
         if (len == 0 || text[0] == '#')
-            continue; /* also between continued lines */
+            continue; /* comments are also allowed between continued lines */
         if (!is_going)
             *ret_line = r->line;
         len = trimmed(text, len);
@@ -108,7 +112,7 @@ static int find_kind(const char *word, size_t len, unsigned line, enum dockerfil
 
 static int check_order(const struct dockerfile *d, bool *has_from, struct err *err)
 {
-    assert(d->steps && d->n_steps); /* the caller has just added one */
+    assert(d->steps && d->n_steps); /* the caller has just added a step */
     const struct dockerfile_step *step = &d->steps[d->n_steps - 1];
     if (step->kind == DOCKERFILE_FROM && *has_from)
         return err_set(
@@ -121,8 +125,8 @@ static int check_order(const struct dockerfile *d, bool *has_from, struct err *e
     else if (!*has_from && step->kind != DOCKERFILE_ARG)
         return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s before FROM: only ARG is allowed there", step->line,
                        kind_names[step->kind]);
-    bool has_flags =
-        strchr("FRCA", kind_names[step->kind][0]) && step->kind != DOCKERFILE_CMD; /* those that know any */
+    bool has_flags = strchr("FRCA", kind_names[step->kind][0]) &&
+                     step->kind != DOCKERFILE_CMD; /* the instructions that accept flags */
     if (has_flags && strncmp(step->args, "--", 2) == 0)
         return err_set(err, ERR_INVALID, 0, "Dockerfile line %u: %s: the option %.*s is not supported", step->line,
                        kind_names[step->kind], (int)strcspn(step->args, " \t="), step->args);
@@ -217,13 +221,13 @@ struct expansion {
     struct err *err;
 };
 
-static int bad(const struct expansion *x, const char *what)
+static int expand_error(const struct expansion *x, const char *what)
 {
     return err_set(x->err, ERR_INVALID, 0, "Dockerfile line %u: %s: %s", x->step->line, kind_names[x->step->kind],
                    what);
 }
 
-static int put(struct expansion *x, const char *text, size_t len)
+static int expand_put(struct expansion *x, const char *text, size_t len)
 {
     if (buf_add(&x->out, text, len) == 0)
         return 0;
@@ -241,7 +245,7 @@ static const char *value_of(const struct expansion *x, const char *name, size_t 
 
 static int expand_variable(struct expansion *x, const char **at, int depth);
 
-/* Text up to the brace that ends it. is_used: it becomes part of the result. */
+/* Expands text up to the closing brace. is_used: it becomes part of the result. */
 static int expand_default(struct expansion *x, const char **at, bool is_used, int depth)
 {
     size_t mark = x->out.len;
@@ -252,7 +256,7 @@ static int expand_default(struct expansion *x, const char **at, bool is_used, in
         } else {
             if (**at == '\\' && (*at)[1])
                 (*at)++;
-            r = put(x, *at, 1);
+            r = expand_put(x, *at, 1);
             (*at)++;
         }
     }
@@ -263,29 +267,29 @@ static int expand_default(struct expansion *x, const char **at, bool is_used, in
     return r;
 }
 
-/* *at: the dollar; left behind what it stands for. */
+/* *at: the dollar sign; on return just after the variable. */
 static int expand_variable(struct expansion *x, const char **at, int depth)
 {
     const char *name = *at + 1;
     bool has_brace = *name == '{';
     if (depth > NESTING_MAX)
-        return bad(x, "variables are nested too deeply");
+        return expand_error(x, "variables are nested too deeply");
     name += has_brace ? 1 : 0;
     size_t len = 0;
     while (isalnum((unsigned char)name[len]) || name[len] == '_')
         len++;
     if (!has_brace && !dockerfile_is_name(name, len)) { /* a lone dollar */
         (*at)++;
-        return put(x, "$", 1);
+        return expand_put(x, "$", 1);
     }
     if (!dockerfile_is_name(name, len))
-        return bad(x, "after ${ the name of a variable is expected");
+        return expand_error(x, "after ${ the name of a variable is expected");
     const char *value = value_of(x, name, len);
     *at = name + len;
     if (!has_brace)
-        return put(x, value, strlen(value));
+        return expand_put(x, value, strlen(value));
     bool is_minus = strncmp(*at, ":-", 2) == 0, is_plus = strncmp(*at, ":+", 2) == 0;
-    int r = *value && !is_plus ? put(x, value, strlen(value)) : 0;
+    int r = *value && !is_plus ? expand_put(x, value, strlen(value)) : 0;
     if (is_minus || is_plus) {
         *at += 2;
         r = r < 0 ? r : expand_default(x, at, is_plus == (*value != '\0'), depth);
@@ -293,12 +297,12 @@ static int expand_variable(struct expansion *x, const char **at, int depth)
     if (r < 0)
         return r;
     if (**at != '}')
-        return bad(x, "in ${…} only ${NAME}, ${NAME:-text} and ${NAME:+text} are supported");
+        return expand_error(x, "in ${…} only ${NAME}, ${NAME:-text} and ${NAME:+text} are supported");
     (*at)++;
     return 0;
 }
 
-/* One word from *at on, which is not blank. */
+/* Reads one word from *at on; *at is not white space. */
 static int read_word(struct expansion *x, const char **at)
 {
     char quote = '\0';
@@ -313,16 +317,16 @@ static int read_word(struct expansion *x, const char **at)
         if (quote ? c == quote : c == '"' || c == '\'') {
             quote = quote ? '\0' : c;
         } else if (c == '\\' && quote != '\'' && **at && (!quote || strchr("\"\\$", **at))) {
-            r = put(x, *at, 1);
+            r = expand_put(x, *at, 1);
             (*at)++;
         } else {
-            r = put(x, &c, 1);
+            r = expand_put(x, &c, 1);
         }
     }
-    return r == 0 && quote ? bad(x, "a quote is not closed") : r;
+    return r == 0 && quote ? expand_error(x, "a quote is not closed") : r;
 }
 
-/* The entries of a list have no quotes or blanks of their own to look at, only variables. */
+/* The entries of a list have no quotes or white space to interpret, only variables. */
 static int expand_list(struct expansion *x, char *const *list, char ***ret)
 {
     assert(list);
@@ -334,7 +338,7 @@ static int expand_list(struct expansion *x, char *const *list, char ***ret)
             if (*at == '$')
                 r = expand_variable(x, &at, 0);
             else
-                r = put(x, at++, 1);
+                r = expand_put(x, at++, 1);
         }
         if (r < 0)
             return r;

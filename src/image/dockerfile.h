@@ -1,5 +1,5 @@
-/* Dockerfiles: text to a list of instructions with their lines, and the words of one instruction with variables put in.
- * One stage; what is not supported is refused with its line. Untrusted: the text. May include: base/. */
+/* Dockerfiles: text to a list of instructions with their lines, and the words of one instruction with variables
+ * replaced. One stage; unsupported syntax is rejected with its line. Untrusted: the text. May include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #define DOCKERFILE_BYTES_MAX (1 << 20)
 #define DOCKERFILE_STEPS_MAX 1000
-#define DOCKERFILE_ARGS_MAX  65536 /* bytes of one instruction, and of one after variables were put in */
+#define DOCKERFILE_ARGS_MAX  65536 /* bytes of one instruction, before and after variables are replaced */
 #define DOCKERFILE_WORDS_MAX 1024
 
 enum dockerfile_kind {
@@ -30,7 +30,7 @@ enum dockerfile_kind {
 struct dockerfile_step {
     enum dockerfile_kind kind;
     unsigned line; /* of its first word, from 1 on */
-    char *args;    /* continuations joined, comments gone, ends trimmed; never empty */
+    char *args;    /* continuations joined, comments removed, ends trimmed; never empty */
 };
 
 struct dockerfile {
@@ -43,10 +43,10 @@ const char *dockerfile_kind_name(enum dockerfile_kind kind);
 int dockerfile_parse(const char *text, size_t len, struct dockerfile *ret, struct err *err);
 void dockerfile_done(struct dockerfile *d); /* for CLEANUP() too */
 
-/* The exec form, ["a", "b"]: 1 and *ret (strlist_free). 0: it is not one, so a shell takes the text. */
+/* The exec form, ["a", "b"]: 1 and *ret (strlist_free). 0: shell form. */
 int dockerfile_exec_form(const struct dockerfile_step *step, char ***ret, struct err *err);
-/* Words of step with quotes taken off and $X, ${X}, ${X:-d}, ${X:+d} replaced out of vars ("K=V", NULL-terminated or
- * NULL; unknown ones are empty). At least one word. strlist_free(*ret). */
+/* Words of step with quotes removed and $X, ${X}, ${X:-d}, ${X:+d} replaced from vars ("K=V", NULL-terminated or NULL;
+ * unknown ones are empty). At least one word. strlist_free(*ret). */
 int dockerfile_words(const struct dockerfile_step *step, char *const *vars, char ***ret, struct err *err);
 /* "K=V" or, for ARG, "K": a name of letters, digits and _ that does not begin with a digit. */
 bool dockerfile_is_name(const char *text, size_t len);

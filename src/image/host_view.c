@@ -1,3 +1,9 @@
+/* The host's own /usr as an image. The layer built here holds everything except /usr: top-level links, a generated /etc
+ * and the few public files of the host's /etc listed in `copied`. The runtime mounts /usr read-only on top. The layer's
+ * digest is computed over its entries in a fixed order, so hosts with the same files share a layer. A fingerprint of
+ * the `watched` paths tells whether the layer is stale; host.json remembers the fingerprint and the layer, struct
+ * image_store caches both under host_mutex. An unprivileged server asks the image tool to build it. A file that cannot
+ * be read is left out; any other failure leaves the previous layer in place. */
 #include "image/host_view.h"
 
 #include <dirent.h>
@@ -16,7 +22,7 @@
 #include "image/layer_tree.h"
 #include "os/write_all.h"
 
-#define SKELETON_VERSION "1" /* a change of what is generated below changes this */
+#define SKELETON_VERSION "1" /* increase it when the generated content below changes */
 #define COPY_FILE_MAX    (16 << 20)
 #define COPY_TOTAL_MAX   (128 << 20)
 #define COPY_ENTRIES_MAX 20000
@@ -118,7 +124,7 @@ static int add_folder(struct builder *b, const char *path, mode_t mode)
     return fchmodat(b->root_fd, path, mode, 0) < 0 ? -errno : 0;
 }
 
-/* Folders above path, for copied files like "ssl/openssl.cnf". */
+/* Creates the folders above path, for copied files like "ssl/openssl.cnf". */
 static int add_parents(struct builder *b, const char *path)
 {
     for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
@@ -134,7 +140,7 @@ static int add_file(struct builder *b, const char *path, mode_t mode, const char
 {
     CLEANUP(close_fd_p) int fd = openat(b->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return errno == EEXIST ? 0 : -errno; /* one of our own files stands first */
+        return errno == EEXIST ? 0 : -errno; /* our own file takes precedence */
     int r = write_all_write(fd, data, len);
     if (r < 0)
         return r;
@@ -151,7 +157,7 @@ static int add_link(struct builder *b, const char *path, const char *target)
     return 0;
 }
 
-/* Unreadable, private or too large: left out, since the view works without it. */
+/* An unreadable, private or too large file is left out: the view works without it. */
 static int copy_file(struct builder *b, const char *from, const char *path)
 {
     CLEANUP(close_fd_p) int fd = open(from, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -197,8 +203,7 @@ static int copy_folder(struct builder *b, const char *from, const char *path, in
     return r;
 }
 
-/* A link that leads into /usr or stays in a copied folder is kept; one that leads elsewhere becomes what it leads to.
- */
+/* Keeps a link that leads into /usr or stays in a copied folder; replaces any other by its target. */
 static int copy_link(struct builder *b, const char *from, const char *path)
 {
     char target[4096];
@@ -291,7 +296,7 @@ static int add_generated(struct builder *b)
     return r;
 }
 
-static int fill(struct builder *b, struct err *err)
+static int layer_fill(struct builder *b, struct err *err)
 {
     int r = fchmod(b->root_fd, 0755) < 0 ? -errno : add_generated(b);
     for (size_t i = 0; r == 0 && i < sizeof(copied) / sizeof(copied[0]); i++)
@@ -309,14 +314,14 @@ static char *fingerprint(void)
     (void)buf_add_str(&text, "v" SKELETON_VERSION); /* all of it fits: ten short items */
     for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
         struct stat st = { 0 };
-        (void)lstat(watched[i], &st); /* absent is a state like any other */
+        (void)lstat(watched[i], &st); /* an absent path is part of the fingerprint too */
         (void)buf_addf(&text, ";%llu.%lld.%ld.%lld", (unsigned long long)st.st_ino, (long long)st.st_mtim.tv_sec,
                        st.st_mtim.tv_nsec, (long long)st.st_size);
     }
     return buf_steal(&text, NULL);
 }
 
-static int build(struct image_store *s, const char *print, struct layout_layer *ret, struct err *err)
+static int layer_build(struct image_store *s, const char *print, struct layout_layer *ret, struct err *err)
 {
     CLEANUP(layout_tmp_done) struct layout_tmp tmp = { 0 };
     int r = layout_tmp_new(s, &tmp, err);
@@ -328,7 +333,7 @@ static int build(struct image_store *s, const char *print, struct layout_layer *
     if (b.root_fd < 0)
         return err_set(err, err_from_errno(errno), errno, "make the host view");
     digest_init(&b.digest);
-    r = fill(&b, err);
+    r = layer_fill(&b, err);
     digest_hex(&b.digest, ret->hex);
     digest_done(&b.digest);
     (void)close(b.root_fd);
@@ -344,7 +349,7 @@ static int build(struct image_store *s, const char *print, struct layout_layer *
     return r < 0 ? r : layout_write_json(s, s->dir_fd, "host.json", note, false, err);
 }
 
-/* What another process, or an earlier run, has built. */
+/* Finds the layer that another process, or an earlier run, has built. */
 static bool find_built(struct image_store *s, const char *print, struct layout_layer *ret)
 {
     JSON_OWNED note = NULL;
@@ -360,8 +365,8 @@ static bool find_built(struct image_store *s, const char *print, struct layout_l
     return true;
 }
 
-/* Rare (a new store, or a host that changed), so even the event loop may wait for it. */
-static int ask_for(struct image_store *s, const char *print, struct layout_layer *ret, struct err *err)
+/* Asks the image tool. Rare (a new store, or a host that changed), so even the event loop may block on it. */
+static int layer_request(struct image_store *s, const char *print, struct layout_layer *ret, struct err *err)
 {
     int r = image_remote_call(s->remote, json_pack("{s:s}", "op", "host"), NULL, err);
     if (r == 0 && !find_built(s, print, ret))
@@ -379,7 +384,7 @@ int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err 
         *ret = s->host_layer;
     } else {
         if (!find_built(s, print, ret))
-            r = s->remote ? ask_for(s, print, ret, err) : build(s, print, ret, err);
+            r = s->remote ? layer_request(s, print, ret, err) : layer_build(s, print, ret, err);
         if (r == 0) {
             s->host_layer = *ret;
             free(s->host_print);
@@ -390,7 +395,7 @@ int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err 
     return r;
 }
 
-/* The program must really lie in /usr, which is all of the host that a sandbox sees. */
+/* The program must be in /usr, which is all of the host that a sandbox sees. */
 static bool has_program(const char *name)
 {
     static const char *const places[] = { "/usr/local/bin", "/usr/bin" };

@@ -11,6 +11,6 @@
 
 /* Is name a preset ("host", "shell", "python", "python:…", "node", "node:…") whose program this host has? */
 bool host_view_fits(const char *name);
-/* The layer, built anew only when the host changed since (a few stat calls otherwise). */
+/* The layer, rebuilt only when the host has changed since (otherwise a few stat calls). */
 int host_view_layer(struct image_store *s, struct layout_layer *ret, struct err *err);
 void host_view_config(struct manifest_config *ret); /* end with manifest_config_done() */

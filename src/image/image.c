@@ -1,3 +1,10 @@
+/* The image store as its users see it: names, resolution, listing, removal, pins and captured layers. A record
+ * (images/<key>.json) maps a name to an ordered list of layers; a pin (pins/<owner>) keeps layers alive for a sandbox
+ * or snapshot; a layer no record, pin or host view names is garbage. struct image_store owns the folder descriptors
+ * (layout.c); every change of images/, layers/ or pins/ happens under the store's lock. A store opened with
+ * image_store_attach() belongs to an unprivileged server: it reads records and writes pins itself and sends the rest to
+ * the image tool (image_remote.c). Failure never leaves a record without its layers: pins are written before folders
+ * move, so a crash can only leave a pin too many. */
 #include "image/image.h"
 
 #include <assert.h>
@@ -90,7 +97,8 @@ int image_name_check(const char *name, struct err *err)
     return 0;
 }
 
-/* "x" and "x:latest" are one name to people: the other spelling, or NULL when name has another tag or a digest. */
+/* Users treat "x" and "x:latest" as one name: returns the other spelling, or NULL when name has another tag or a
+ * digest. */
 static char *other_spelling(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -124,7 +132,7 @@ static bool match_id(void *arg, json_t *record)
     return false;
 }
 
-/* By name, by the other spelling of it, or by id. */
+/* Finds a record by name, by the other spelling of it, or by id. */
 static int find_record(struct image_store *s, const char *name, json_t **ret, struct err *err)
 {
     int r = read_named(s, name, ret, err);
@@ -196,7 +204,8 @@ static bool add_to_list(void *arg, json_t *record)
 {
     json_t *by_name = arg;
     const char *name = json_get_str(record, "name", NULL);
-    if (name && strncmp(name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) != 0) /* steps are no images to use */
+    if (name && strncmp(name, IMAGE_BUILD_CACHE, strlen(IMAGE_BUILD_CACHE)) !=
+                    0) /* cached build steps are not images a user can name */
         json_object_set_new(by_name, name,
                             json_pack("{s:s,s:s,s:I,s:I,s:I,s:s}", "name", name, "id", json_get_str(record, "id", ""),
                                       "size", (json_int_t)json_get_int(record, "size", 0), "layers",
@@ -258,7 +267,7 @@ int image_collect(struct image_store *s, struct err *err)
     return layout_collect_now(s, err);
 }
 
-/* Which file holds name: under the name given or its other spelling. */
+/* Finds the file that holds name, under the name given or its other spelling. */
 static int remove_record(struct image_store *s, const char *name, struct err *err)
 {
     JSON_OWNED record = NULL;
@@ -270,7 +279,7 @@ static int remove_record(struct image_store *s, const char *name, struct err *er
     if (r == -ENOENT)
         return err_set(err, ERR_NOT_FOUND, 0, "image \"%s\" is not in the store (`iii image ls` lists it)", name);
     if (r < 0)
-        record_file(name, file); /* damaged: the one thing left to do with it is to remove it */
+        record_file(name, file); /* the record is damaged: removing it is all that can be done */
     else
         record_file(json_get_str(record, "name", name), file);
     if (unlinkat(s->images_fd, file, 0) < 0)
@@ -313,9 +322,9 @@ static int check_owner(const char *owner, struct err *err)
     return 0;
 }
 
-/* Owners of the same layers share one file by hard links, of which one has the layers' name. A new file for each costs
- * much more: a file system looks for an inode that was not just freed, among all those of sandboxes that came and went.
- */
+/* Owners of the same layers share one file by hard links; one of the links has the layers' digest as its name. A new
+ * file for each pin costs much more: the file system searches for an inode that was not just freed, among all those of
+ * sandboxes created and deleted before. */
 static int write_pin(struct image_store *s, const json_t *layers, const char *owner, struct err *err)
 {
     char shared[sizeof(LAYOUT_SHARED) + DIGEST_HEX] = LAYOUT_SHARED;
@@ -330,11 +339,12 @@ static int write_pin(struct image_store *s, const json_t *layers, const char *ow
     if (linkat(s->pins_fd, shared, s->pins_fd, owner, 0) == 0)
         return 0;
     if (errno == EMLINK)
-        (void)unlinkat(s->pins_fd, shared, 0); /* the next ones share ours */
+        (void)unlinkat(s->pins_fd, shared, 0); /* later pins share ours */
     JSON_OWNED doc = json_pack("{s:O}", "layers", layers);
     int r = layout_write_json(s, s->pins_fd, owner, doc, false, err);
     if (r == 0)
-        (void)!linkat(s->pins_fd, owner, s->pins_fd, shared, 0); /* there may be one; a file each works, too */
+        (void)!linkat(s->pins_fd, owner, s->pins_fd, shared,
+                      0); /* the link may exist; without it each pin is a file of its own */
     return r;
 }
 
@@ -344,7 +354,7 @@ int image_pin(struct image_store *s, const struct image *i, const char *owner, s
     if (r < 0)
         return r;
     JSON_OWNED list = json_array();
-    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_SH, err); /* keeps the collection out, not other pins */
+    CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_SH, err); /* excludes collection, not other pins */
     if (lock < 0)
         return lock;
     for (size_t at = 0; at < i->n_layers; at++) {
@@ -388,7 +398,7 @@ int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const ch
     for (struct dirent *e = readdir(d); e && r == 0; e = readdir(d)) {
         bool is_part = strncmp(e->d_name, LAYOUT_PART, strlen(LAYOUT_PART)) == 0;
         if (is_part || strncmp(e->d_name, LAYOUT_SHARED, strlen(LAYOUT_SHARED)) == 0)
-            (void)unlinkat(s->pins_fd, e->d_name, 0); /* of a server that died; tried again at the next start */
+            (void)unlinkat(s->pins_fd, e->d_name, 0); /* left by a server that died; retried at the next start */
         else if (e->d_name[0] != '.' && !is_alive(arg, e->d_name))
             r = image_unpin_lazy(s, e->d_name, err);
     }
@@ -452,7 +462,8 @@ char *image_layer_path(struct image_store *s)
     return layout_layer_path(s, hex);
 }
 
-/* Under LOCK_EX. The pin is written before the folder moves: a collection can only ever find a pin too many. */
+/* Under LOCK_EX. The pin is written before the folder moves: after a crash, a collection finds at most a pin too
+ * many. */
 static int stack_locked(struct image_store *s, const struct image *base, int parent, const char *folder,
                         const char *hex, const char *owner, struct err *err)
 {
@@ -540,8 +551,8 @@ int image_add_layer(struct image_store *s, const struct image *base, const char 
         return r;
     if (lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode))
         return err_set(err, ERR_INVALID, 0, "%s is not a folder", folder);
-    /* Hashing a captured layer would read all of it on the way of a snapshot: a random name is as unique, and nobody
-     * else could have the same content to share. */
+    /* Hashing a captured layer would read all of it during a snapshot. A random name is as unique, and no other image
+     * could share the same content. */
     unsigned char raw[32];
     struct layout_layer top = { .size_bytes = layer_tree_size_at(AT_FDCWD, folder) };
     ident_random(raw, sizeof(raw));
@@ -597,5 +608,5 @@ void image_discard(struct image_store *s, const char *folder)
     if (name)
         (void)image_remote_call(s->remote, json_pack("{s:s, s:s}", "op", "discard", "folder", name), NULL, NULL);
     else
-        (void)tree_remove(AT_FDCWD, folder, NULL); /* what stays goes with the next start's sweep */
+        (void)tree_remove(AT_FDCWD, folder, NULL); /* on failure the sweep of the next start removes it */
 }

@@ -25,81 +25,83 @@ struct image {
     char **layers; /* layer folders, absolute, lowest first; n_layers of them */
     size_t n_layers;
     int64_t *layer_bytes; /* size of each */
-    bool is_host;         /* the host's own /usr is bound read-only on top of the layers */
+    bool is_host;         /* the host's own /usr is mounted read-only on top of the layers */
     char **env;           /* "KEY=value", NULL-terminated; may be NULL */
     char **entrypoint;    /* NULL-terminated or NULL */
     char **cmd;
     char *user;    /* "" or "uid[:gid]" or a name */
     char *workdir; /* "" when the image has none */
     int64_t size_bytes;
-    struct image_helper *helper; /* image_stack_layer(): who did it, or NULL */
+    struct image_helper *helper; /* image_stack_layer(): the helper process that did it, or NULL */
 };
 struct image *image_free(struct image *i);
 DEFINE_CLEANUP(struct image *, image_free)
 
-/* dir is made when missing. is_rootless: layers are unpacked with our own uid as owner. */
+/* Creates dir when missing. is_rootless: layers are unpacked with our own uid as owner. */
 int image_store_open(const char *dir, struct image_store **ret, struct err *err);
-/* The store DATA_DIR/images for a server without privilege: it reads records and keeps pins itself, and has all else
- * done by the image tool (image_tool_main()), job of keeper k. What is said below of blocking holds for both. */
+/* The store DATA_DIR/images for an unprivileged server: it reads records and keeps pins itself, and delegates
+ * everything else to the image tool (image_tool_main()), job of keeper k. What is said below about blocking holds for
+ * both. */
 struct keeper;
 int image_store_attach(const char *data_dir, struct keeper *k, unsigned job, struct image_store **ret, struct err *err);
 struct image_store *image_store_close(struct image_store *s);
 DEFINE_CLEANUP(struct image_store *, image_store_close)
-/* Free space of the store's file system for an ordinary user, MB; -1 when it cannot be asked. Does not block. */
+/* Free space of the store's file system for an unprivileged user, MB; -1 when statvfs() fails. Does not block. */
 int64_t image_store_free_mb(const struct image_store *s);
 
 /* Name rules of the REST contract: not empty, at most IMAGE_NAME_MAX bytes, no "..", no "$", no control bytes. */
 int image_name_check(const char *name, struct err *err);
 
-/* Local resolution: store, then presets (python, node, shell and the names below map to the host view when the
+/* Resolves locally: the store, then presets (python, node, shell and the names below map to the host view when the
  * store lacks them and the host has the interpreter: "python", "python:*", "node", "node:*", "shell", "host").
- * ERR_NOT_FOUND with what to do next when nothing fits. Quick: no unpacking. */
+ * ERR_NOT_FOUND with what to do next. Quick: no unpacking. */
 int image_resolve(struct image_store *s, const char *name, struct image **ret, struct err *err);
 
 /* Rootfs tar, docker-save tar or OCI-layout tar, plain, gzip or zstd. Blocking; runs on a worker or in the CLI, also
- * while a server uses the same folder (file locks). Nothing half-made is ever visible. */
+ * while a server uses the same folder (file locks). An incomplete image is never visible. */
 int image_import(struct image_store *s, const char *tar_path, const char *name, struct image **ret, struct err *err);
 /* [{name,id,size,layers,createdAt,source}] by name; host presets included with source "host". Caller owns. */
 json_t *image_list(struct image_store *s);
-/* ERR_NOT_FOUND when unknown. Layers no other image uses go too; those a live sandbox uses (see image_pin) stay until
- * unpinned. */
+/* ERR_NOT_FOUND when unknown. Layers no other image uses are removed too; those a live sandbox uses (see image_pin)
+ * stay until unpinned. */
 int image_remove(struct image_store *s, const char *name, struct err *err);
 /* Registers a folder made by a runtime driver (a captured writable layer) as the top layer over base. The folder is
- * moved into the store. The new image is known as name. */
+ * moved into the store. The new image gets the name. */
 int image_add_layer(struct image_store *s, const struct image *base, const char *folder, const char *name,
                     struct image **ret, struct err *err);
 
-/* The same without a name: the new image is kept only by the pin of owner, and goes with it. layer: where the folder is
- * to stand, from image_layer_path(); when it stands there already (a move that a crash cut off from its record), folder
- * is not looked at. Quick: nothing is read or counted (size_bytes counts base only), nothing waits for the disk. */
+/* The same without a name: only the pin of owner keeps the new image, and removing the pin removes it. layer: the
+ * folder's destination, from image_layer_path(); when the destination exists already (a crash came between the move and
+ * its record), folder is not used. Quick: nothing is read or counted (size_bytes counts base only), nothing waits for
+ * the disk. */
 int image_stack_layer(struct image_store *s, const struct image *base, const char *folder, const char *layer,
                       const char *owner, struct image **ret, struct err *err);
 char *image_layer_path(struct image_store *s); /* a new one; caller frees */
 
 /* Keeps the layers of an image (struct image's folders) while owner, a sandbox or snapshot id ([A-Za-z0-9_.-], up to
  * 128), lives; a later pin of the same owner replaces the earlier. Quick (no unpacking, no disk flush). ERR_GONE when a
- * layer went meanwhile. */
+ * layer was removed meanwhile. */
 int image_pin(struct image_store *s, const struct image *i, const char *owner, struct err *err);
-/* Unknown owner is fine. Layers that nothing else uses go (may take long for big ones: run it off the loop, or call
+/* Unknown owner is fine. Removes layers that nothing else uses (slow for big ones: run it off the loop, or call
  * image_unpin_lazy and image_collect from a worker). */
 int image_unpin(struct image_store *s, const char *owner, struct err *err);
 int image_unpin_lazy(struct image_store *s, const char *owner,
                      struct err *err); /* leaves the layers to the next image_collect */
 int image_collect(struct image_store *s,
                   struct err *err); /* removes every layer that no image, pin or host view uses */
-/* Drops the pins of owners for which is_alive says no: what a killed daemon left. */
+/* Drops the pins of owners for which is_alive returns false: left by a killed daemon. */
 int image_sweep_pins(struct image_store *s, bool (*is_alive)(void *arg, const char *owner), void *arg, struct err *err);
 
-/* A process that has moved a layer into the store and waits for questions about it: another would have to be made for
- * each. Goes with the last reference. Of one thread at a time. NULL is fine everywhere. */
+/* A process that has moved a layer into the store and waits for more calls about it, which saves one fork for each.
+ * Ends with the last reference. For one thread at a time. NULL is fine everywhere. */
 struct image_helper *image_helper_ref(struct image_helper *h);
 struct image_helper *image_helper_unref(struct image_helper *h);
 
-/* What layers hold, in one number, and how many bytes (layer_digest.h). Both block. */
+/* The checksum of layers and their size in bytes (layer_digest.h). Both block. */
 int image_sum(struct image_store *s, char *const *layers, struct image_helper *helper, const atomic_bool *stop,
               char ret[DIGEST_HEX], struct err *err);
 int64_t image_bytes(struct image_store *s, char *const *layers, struct image_helper *helper);
-/* Removes a captured folder that nobody wants. Blocks. */
+/* Removes a captured folder that is not needed. Blocks. */
 void image_discard(struct image_store *s, const char *folder);
 
 /* The stored record: {name,id,source,createdAt,size,rootless,layers:[{digest,size}],config:{…}}. Caller owns *ret. */
@@ -109,51 +111,51 @@ void image_on_progress(struct image_store *s, void (*fn)(void *arg, int64_t done
                        void *arg);
 
 /* --- builds --- */
-/* Stores an image with the layers and the configuration of like under name, replacing what had the name. more: further
+/* Stores an image with the layers and the configuration of like under name and replaces an existing one. more: further
  * members of the record's config, borrowed, or NULL. */
 int image_compose(struct image_store *s, const struct image *like, const char *name, const json_t *more,
                   struct err *err);
 /* The layers that owner's pin holds, with the configuration of base. ERR_NOT_FOUND: no such pin. */
 int image_from_pin(struct image_store *s, const char *owner, const struct image *base, struct image **ret,
                    struct err *err);
-/* Steps of builds are kept under this name and the digest of all that led to them, until image_forget_builds(). */
+/* Build steps are cached under this name and the digest of everything that led to them, until image_forget_builds(). */
 #define IMAGE_BUILD_CACHE "build-cache/"
 int image_forget_builds(struct image_store *s, struct err *err);
 
 /* --- from a registry --- */
 struct image_pull_options {
-    const char *mirrors, *plain_hosts, *docker_config; /* see registry_client.h; NULL: none, none, Docker's own place */
+    const char *mirrors, *plain_hosts, *docker_config; /* see registry_client.h; NULL: none, none, Docker's own path */
     int64_t disk_bytes;                                /* image_evict() after the pull; 0: no cap */
 };
-/* How far a pull is: read by any thread while it runs. Zero before the first use. */
+/* Progress of a pull: any thread may read it while the pull runs. Zero before the first use. */
 struct image_pull_state {
     atomic_llong done_bytes, total_bytes; /* packed bytes of the layers that are not in the store yet */
     atomic_int layers_done, layers;
     atomic_bool is_cancelled, is_stopped; /* private: image_pull_cancel() */
 };
-void image_pull_cancel(struct image_pull_state *state); /* it then ends within about a second */
+void image_pull_cancel(struct image_pull_state *state); /* the pull then ends within about a second */
 /* Pulls NAME ("[oci:][HOST/]PATH[:TAG][@sha256:…]") and stores it under that name, also when it is there already.
- * Blocks: run it on a worker or in the CLI. Nothing half-made is ever visible; what was downloaded is kept for the next
- * try when the network fails or the process dies. ERR_NOT_FOUND: unknown, not for us, or its registry cannot be
- * reached; ERR_UPSTREAM: the registry answers badly; ERR_TOO_LARGE, ERR_NO_SPACE. */
+ * Blocks: run it on a worker or in the CLI. An incomplete image is never visible; downloaded bytes are kept for the
+ * next attempt when the network fails or the process dies. ERR_NOT_FOUND: unknown, access denied, or its registry is
+ * unreachable; ERR_UPSTREAM: the registry's reply is unusable; ERR_TOO_LARGE, ERR_NO_SPACE. */
 int image_pull(struct image_store *s, const char *name, const struct image_pull_options *options,
                struct image_pull_state *state, struct image **ret, struct err *err);
 
-/* Removes pulled images that no sandbox uses, those unused for longest first, until the store's layers have at most
- * max_bytes. keep: a name that stays (may be NULL). Images that were imported or captured cannot be had again from
- * anywhere, so they stay. ret_removed (may be NULL): how many went. */
+/* Removes pulled images that no sandbox uses, least recently used first, until the store's layers have at most
+ * max_bytes. keep: a name that stays (may be NULL). Imported and captured images stay: they cannot be pulled again.
+ * ret_removed (may be NULL): number of images removed. */
 int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size_t *ret_removed, struct err *err);
 
-/* Writes the image as an OCI-layout tar. Layers are packed anew, so their digests are not those of a registry. */
+/* Writes the image as an OCI-layout tar. Layers are packed again, so their digests differ from the registry's. */
 int image_export(struct image_store *s, const char *name, const char *tar_path, struct err *err);
 
 /* Checks every record, layer and pin: {records, layers, partial, problems:[text]}; is_repair: removes what is damaged
- * or belongs to nothing. Caller owns *ret. */
+ * or unreferenced. Caller owns *ret. */
 int image_fsck(struct image_store *s, bool is_repair, json_t **ret, struct err *err);
-/* image_collect(), cached steps of builds and what interrupted pulls left. */
+/* image_collect(), and removes cached build steps and interrupted downloads. */
 int image_prune(struct image_store *s, struct err *err);
 
-/* main() of the process that image_store_attach() wants: `iii --image-tool DATA_DIR`, its socket on descriptor 3. */
+/* main() of the process that image_store_attach() starts: `iii --image-tool DATA_DIR`, its socket on descriptor 3. */
 int image_tool_main(int argc, char **argv);
 
 /* iii image import|ls|rm …; argv[0] is "image". Returns the exit code. */

@@ -1,6 +1,7 @@
 /* Theory of operation. The layers and the configuration so far are one struct image (`place.now`). Instructions that
- * only change the configuration change it there; RUN, COPY, ADD and WORKDIR put a layer on it (build_step.c). The last
- * one leads to a record under the name asked for. Nothing of the Dockerfile is ever run outside a sandbox. */
+ * only change the configuration change it there; RUN, COPY, ADD and WORKDIR add a layer to it (build_step.c). After the
+ * last instruction a record is stored under the requested name. Nothing from the Dockerfile ever runs outside a
+ * sandbox. A failure stops the build and names the Dockerfile's line; the steps before it stay in the cache. */
 #include "image/image_build.h"
 
 #include <assert.h>
@@ -30,7 +31,7 @@ struct build {
     bool has_cmd, is_cached;
 };
 
-/* ENV wins over ARG. Caller frees. */
+/* Variables for expansion; ENV wins over ARG. Caller frees. */
 static char **variables(const struct build *b)
 {
     assert(b->place.now); /* dockerfile.c: only ARG comes before FROM */
@@ -80,7 +81,7 @@ static int do_arg(struct build *b, char *const *words, bool is_global, struct er
 static int do_from(struct build *b, char *const *words, struct err *err)
 {
     const char *name = words[0];
-    assert(name); /* an instruction without words is refused by the parser */
+    assert(name); /* the parser rejects an instruction without words */
     bool has_stage = words[1] && strcasecmp(words[1], "as") == 0 && words[2] && !words[3];
     if ((words[1] && !has_stage) || !*name)
         return err_set(err, ERR_INVALID, 0, "an image is expected: FROM IMAGE [AS NAME]");
@@ -142,7 +143,7 @@ static int do_expose(struct build *b, char *const *words, struct err *err)
     return 0;
 }
 
-/* CMD and ENTRYPOINT: words, or text for a shell. */
+/* CMD and ENTRYPOINT: a list of words, or text for a shell. */
 static int do_command(struct build *b, const struct dockerfile_step *step, struct err *err)
 {
     struct image *now = b->place.now;
@@ -162,11 +163,11 @@ static int do_command(struct build *b, const struct dockerfile_step *step, struc
     if (step->kind == DOCKERFILE_CMD)
         b->has_cmd = true;
     else if (!b->has_cmd)
-        now->cmd = strlist_free(now->cmd); /* the base's was meant for the base's entry point */
+        now->cmd = strlist_free(now->cmd); /* the base image's CMD belongs to the base image's entry point */
     return 0;
 }
 
-/* --- what changes files --- */
+/* --- instructions that change files --- */
 
 static int do_run(struct build *b, const struct dockerfile_step *step, struct err *err)
 {
@@ -217,7 +218,7 @@ static int do_add(struct build *b, char *const *words, struct err *err)
     return build_step_copy(&b->place, words, &b->is_cached, err);
 }
 
-/* --- one after the other --- */
+/* --- the build loop --- */
 
 static int apply_words(struct build *b, const struct dockerfile_step *step, char *const *words, struct err *err)
 {
@@ -247,7 +248,7 @@ static int apply_words(struct build *b, const struct dockerfile_step *step, char
     }
 }
 
-static int apply(struct build *b, const struct dockerfile_step *step, struct err *err)
+static int build_apply(struct build *b, const struct dockerfile_step *step, struct err *err)
 {
     CLEANUP(strlist_free_p) char **vars = b->place.now ? variables(b) : strlist_copy(b->globals);
     CLEANUP(strlist_free_p) char **words = NULL;
@@ -275,7 +276,7 @@ static int apply_all(struct build *b, const struct dockerfile *d, struct err *er
                 *c = ' ';
         (void)fprintf(stderr, "step %zu/%zu: %s %s\n", i + 1, d->n_steps, dockerfile_kind_name(step->kind), shown);
         b->is_cached = false;
-        int r = apply(b, step, err);
+        int r = build_apply(b, step, err);
         if (r < 0)
             return r;
         if (b->is_cached)
@@ -301,7 +302,7 @@ static int read_dockerfile(const struct image_build_options *o, struct dockerfil
     return dockerfile_parse(buf_text(&text), text.len, ret, err);
 }
 
-static int finish(struct build *b, struct image **ret, struct err *err)
+static int build_finish(struct build *b, struct image **ret, struct err *err)
 {
     JSON_OWNED more = json_object();
     if (json_object_size(b->labels))
@@ -341,7 +342,7 @@ int image_build(struct image_store *s, const struct image_build_options *options
     if (r == 0)
         r = apply_all(&b, &d, err);
     if (r == 0)
-        r = finish(&b, ret, err);
+        r = build_finish(&b, ret, err);
     build_done(&b);
     return r;
 }

@@ -9,11 +9,12 @@
 #include "image/image.h"
 
 struct image_build_options {
-    const char *data_dir, *context, *dockerfile, *name, *url; /* dockerfile NULL: the context's; url NULL: see there */
-    char **build_args;                                        /* "K=V", NULL-terminated or NULL */
+    const char *data_dir, *context, *dockerfile, *name,
+        *url;          /* dockerfile NULL: the context's; url NULL: as in build_server_open() */
+    char **build_args; /* "K=V", NULL-terminated or NULL */
     bool has_cache, has_network;
 };
 
-/* Builds the image and says how far it is on standard error. Blocks. ERR_INVALID messages name the Dockerfile's line.
- */
+/* Builds the image and reports progress on standard error. Blocks. ERR_INVALID messages name the Dockerfile's line.
+ * | */
 int image_build(struct image_store *s, const struct image_build_options *options, struct image **ret, struct err *err);

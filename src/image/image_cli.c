@@ -1,4 +1,7 @@
-/* `iii image …`: works on the store directly, also beside a running server. */
+/* `iii image …`: works on the store directly, also while a server runs. Options of all commands are parsed into one
+ * struct options; a table maps the command to its cmd_*() function, which gets the open store and returns the exit
+ * code. Errors go to standard error as one line; data goes to standard output, as a table on a terminal, tab-separated
+ * otherwise, JSON with --json. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -74,7 +77,7 @@ struct options {
     const char *max_mb;
     bool is_json, is_help, is_plain, is_repair;
     struct image_build_options build;
-    char **words; /* what is left: command and operands */
+    char **words; /* the command and its operands */
     int n_words;
 };
 
@@ -84,7 +87,7 @@ static int usage_error(const char *text)
     return EXIT_USAGE;
 }
 
-static int failure(int r, const struct err *err)
+static int print_failure(int r, const struct err *err)
 {
     (void)fprintf(stderr, "iii image: %s\n", err->msg);
     return err->code == ERR_NOT_FOUND ? EXIT_MISSING : EXIT_FAILED;
@@ -152,7 +155,7 @@ static int cmd_import(struct image_store *s, const struct options *opt)
     if (is_terminal && progress.last_us)
         (void)fprintf(stderr, "\r\033[K");
     if (r < 0)
-        return failure(r, &err);
+        return print_failure(r, &err);
     return print_made(i, opt);
 }
 
@@ -209,7 +212,7 @@ static int cmd_inspect(struct image_store *s, const struct options *opt)
     struct err err = ERR_INIT;
     int r = image_inspect(s, opt->words[1], &record, &err);
     if (r < 0)
-        return failure(r, &err);
+        return print_failure(r, &err);
     (void)json_dumpf(record, stdout, JSON_INDENT(2));
     (void)putchar('\n');
     return EXIT_DONE;
@@ -224,7 +227,7 @@ static int cmd_rm(struct image_store *s, const struct options *opt)
         struct err err = ERR_INIT;
         int r = image_remove(s, opt->words[i], &err);
         if (r < 0)
-            code = failure(r, &err);
+            code = print_failure(r, &err);
         else
             (void)printf("removed %s\n", opt->words[i]);
     }
@@ -249,7 +252,7 @@ static int cmd_prune(struct image_store *s, const struct options *opt)
     if (r == 0)
         r = image_prune(s, &err);
     if (r < 0)
-        return failure(r, &err);
+        return print_failure(r, &err);
     if (opt->max_mb)
         (void)printf("removed %zu image%s\n", removed, removed == 1 ? "" : "s");
     return EXIT_DONE;
@@ -269,7 +272,7 @@ static int cmd_build(struct image_store *s, const struct options *opt)
     build.context = opt->words[1];
     build.data_dir = data_dir;
     int r = image_build(s, &build, &i, &err);
-    return r < 0 ? failure(r, &err) : print_made(i, opt);
+    return r < 0 ? print_failure(r, &err) : print_made(i, opt);
 }
 
 static int cmd_pull(struct image_store *s, const struct options *opt)
@@ -278,7 +281,7 @@ static int cmd_pull(struct image_store *s, const struct options *opt)
         return usage_error("pull needs one NAME");
     struct err err = ERR_INIT;
     int r = image_cli_pull(s, opt->words[1], opt->is_plain, opt->is_json, &err);
-    return r < 0 ? failure(r, &err) : EXIT_DONE;
+    return r < 0 ? print_failure(r, &err) : EXIT_DONE;
 }
 
 static int cmd_export(struct image_store *s, const struct options *opt)
@@ -288,10 +291,10 @@ static int cmd_export(struct image_store *s, const struct options *opt)
     struct err err = ERR_INIT;
     int r = image_export(s, opt->words[1], opt->words[2], &err);
     if (r < 0)
-        return failure(r, &err);
+        return print_failure(r, &err);
     struct stat st = { 0 };
     char size[16];
-    (void)stat(opt->words[2], &st); /* only for the line below */
+    (void)stat(opt->words[2], &st); /* a failure leaves the size 0 in the line below */
     (void)printf("%s: %s\n", opt->words[2], image_cli_size(st.st_size, size));
     return EXIT_DONE;
 }
@@ -304,7 +307,7 @@ static int cmd_fsck(struct image_store *s, const struct options *opt)
     struct err err = ERR_INIT;
     int r = image_fsck(s, opt->is_repair, &report, &err);
     if (r < 0)
-        return failure(r, &err);
+        return print_failure(r, &err);
     const json_t *problems = json_get(report, "problems");
     size_t n = json_array_size(problems);
     if (opt->is_json) {
@@ -390,7 +393,7 @@ static int read_options(int argc, char **argv, struct options *ret)
                                            { "help", no_argument, NULL, 'h' },
                                            { 0 } };
     int c;
-    optind = 0; /* start anew: the caller may have used getopt on its own arguments */
+    optind = 0; /* reset getopt: the caller may have used it on its own arguments */
     ret->build.has_cache = true;
     while ((c = getopt_long(argc, argv, "ht:f:", known, NULL)) != -1)
         if (take_option(c, ret) < 0)
@@ -414,7 +417,7 @@ static int run_command(const struct options *opt)
         CLEANUP(image_store_close_p) struct image_store *s = NULL;
         struct err err = ERR_INIT;
         int r = open_store(opt, &s, &err);
-        return r < 0 ? failure(r, &err) : commands[i].run(s, opt);
+        return r < 0 ? print_failure(r, &err) : commands[i].run(s, opt);
     }
     char text[100];
     (void)snprintf(text, sizeof(text), "no command \"%.40s\"", opt->words[0]);

@@ -1,4 +1,4 @@
-/* `iii image pull`: the pull runs on a thread of its own, this one draws. */
+/* `iii image pull`: the pull runs on its own thread, this one draws progress. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -65,13 +65,13 @@ static void draw_bar(struct pulling *p, long long done, long long total)
     p->has_drawn = true;
 }
 
-static void show(struct pulling *p)
+static void progress_show(struct pulling *p)
 {
     long long done = atomic_load(&p->state.done_bytes), total = atomic_load(&p->state.total_bytes);
     int layers = atomic_load(&p->state.layers);
     int64_t now = clock_mono_us();
     if (layers == 0)
-        return; /* still asking the registry */
+        return; /* no reply from the registry yet */
     if (p->is_terminal && !p->is_json) {
         draw_bar(p, done, total);
         return;
@@ -105,7 +105,7 @@ static int wait_showing(struct pulling *p, struct err *err)
         until.tv_nsec %= 1000000000;
         if (pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT)
             break;
-        show(p);
+        progress_show(p);
     }
     if (p->has_drawn)
         (void)fprintf(stderr, "\r\033[K");
@@ -127,7 +127,7 @@ static void print_result(const struct pulling *p)
                      p->image->n_layers, p->image->n_layers == 1 ? "" : "s");
 }
 
-/* The name was parsed by now: it has no letter that JSON would have to escape. */
+/* The name was parsed by now: it has no character that JSON must escape. */
 int image_cli_pull(struct image_store *s, const char *name, bool is_plain, bool is_json, struct err *err)
 {
     struct settings set;
@@ -135,7 +135,7 @@ int image_cli_pull(struct image_store *s, const char *name, bool is_plain, bool 
     int r = reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, err);
     if (r < 0)
         return r;
-    (void)signal(SIGPIPE, SIG_IGN); /* a registry that hangs up is an error, not an end */
+    (void)signal(SIGPIPE, SIG_IGN); /* a registry that disconnects is an error, not a reason to exit */
     settings_init(&set);
     settings_from_env(&set, NULL, NULL);
     CLEANUP(free_p)

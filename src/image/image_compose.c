@@ -1,4 +1,4 @@
-/* Images put together from layers that are in the store already: what a build makes. */
+/* Images composed of layers that are in the store already: the result of a build. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "image/layout.h"
 #include "image/record.h"
 
-/* The digest of a layer folder of this store, or NULL. */
+/* Digest of a layer folder of this store, or NULL. */
 static const char *hex_of(const char *folder)
 {
     const char *slash = strrchr(folder, '/');

@@ -1,4 +1,4 @@
-/* The disk cap: pulled images that nothing uses go, those unused for longest first. */
+/* The disk cap: removes pulled images that nothing uses, least recently used first. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +125,7 @@ int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size
     size_t removed = 0;
     int r = 0;
     for (bool is_over = true;
-         is_over && r == 0;) { /* one at a time: what an image's layers free depends on the others */
+         is_over && r == 0;) { /* one at a time: the space an image's layers free depends on the others */
         CLEANUP(census_done) struct census c;
         census_init(&c, s, keep);
         r = take_census(&c, err);
@@ -133,7 +133,7 @@ int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size
         if (is_over)
             r = image_remove(s, c.items[0].name, err);
         if (r == -ENOENT)
-            r = 0; /* somebody was faster */
+            r = 0; /* another process removed it first */
         removed += is_over && r == 0;
     }
     if (r == 0 && ret_removed)

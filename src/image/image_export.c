@@ -1,5 +1,5 @@
-/* An image as an OCI-layout tar: each layer packed into tmp/, then config, manifest, index and all of them written into
- * one archive, which gets its name only when it is whole. */
+/* An image as an OCI-layout tar: each layer is packed into tmp/, then config, manifest, index and all layers are
+ * written into one archive, which gets its name only when it is complete. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -67,7 +67,7 @@ static int put_text(struct exporter *x, const char *path, const char *text, size
     return r;
 }
 
-/* A JSON document as a blob. */
+/* Writes a JSON document as a blob. */
 static int put_doc(struct exporter *x, const json_t *doc, char ret_hex[DIGEST_HEX], int64_t *ret_size, struct err *err)
 {
     size_t len = 0;
@@ -166,7 +166,7 @@ static int export_to(struct exporter *x, const char *part, struct err *err)
     CLEANUP(close_fd_p) int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_set(err, err_from_errno(errno), errno, "make %s", part);
-    (void)archive_write_set_format_pax_restricted(x->out); /* always there */
+    (void)archive_write_set_format_pax_restricted(x->out); /* this format is always built in */
     if (archive_write_open_fd(x->out, fd) != ARCHIVE_OK) {
         int r = write_failed(x, part, err);
         (void)archive_write_fail(x->out);
@@ -175,7 +175,7 @@ static int export_to(struct exporter *x, const char *part, struct err *err)
     int r = put_all(x, err);
     if (r < 0)
         (void)archive_write_fail(
-            x->out); /* else freeing it would still write, to a descriptor that is closed by then */
+            x->out); /* otherwise freeing it would still write, to a descriptor that is closed by then */
     return r == 0 && fsync(fd) < 0 ? err_set(err, err_from_errno(errno), errno, "write %s", part) : r;
 }
 
@@ -190,7 +190,7 @@ static int export_pinned(struct exporter *x, const char *tar_path, struct err *e
     if (!x->out)
         return err_set(err, ERR_INTERNAL, ENOMEM, "start a tar");
     int r = export_to(x, part, err);
-    (void)archive_write_free(x->out); /* closed above, or failed with a better reason */
+    (void)archive_write_free(x->out); /* closed above, or failed with a more useful error */
     if (r == 0 && rename(part, tar_path) < 0)
         r = err_set(err, err_from_errno(errno), errno, "name %s", tar_path);
     if (r < 0)
@@ -212,7 +212,7 @@ int image_export(struct image_store *s, const char *name, const char *tar_path, 
     if (r < 0)
         return r;
     CLEANUP(free_p) char *owner = xasprintf(LAYOUT_EXPORT_PIN "%s", tmp.name);
-    r = image_pin(s, image, owner, err); /* the layers stay while they are read */
+    r = image_pin(s, image, owner, err); /* pins the layers while they are read */
     if (r < 0)
         return r;
     x.tmp = tmp;
@@ -222,6 +222,6 @@ int image_export(struct image_store *s, const char *name, const char *tar_path, 
     r = export_pinned(&x, tar_path, err);
     json_decref(x.layers);
     json_decref(x.diff_ids);
-    (void)image_unpin_lazy(s, owner, NULL); /* else it goes with tmp's folder at the next open */
+    (void)image_unpin_lazy(s, owner, NULL); /* otherwise tmp's sweep removes it at the next open */
     return r < 0 ? err_wrap(err, r, "export %s", name) : 0;
 }

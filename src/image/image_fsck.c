@@ -1,4 +1,4 @@
-/* Looks at everything the store holds and says what does not fit together. */
+/* Checks everything the store holds and reports inconsistencies. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@ struct check {
     json_t *problems;
     json_t *used; /* {layer: true} */
     json_int_t records, layers, partial;
-    int passing; /* why something could not be looked at, which says nothing about it; 0: nothing of the kind */
+    int passing; /* error that prevented a check, which says nothing about the checked object; 0: none */
 };
 
-/* An error of the disk, of memory or of descriptors is no damage: from then on nothing is repaired, because what could
+/* An error of the disk, of memory or of descriptors is not damage. After one nothing is repaired, because what could
  * not be read may need what looks unused. */
 static bool is_passing(struct check *c, int sys)
 {
@@ -122,7 +122,7 @@ static void check_record(struct check *c, const char *file)
         is_sound = is_sound_record(c, record, file);
     }
     if (!is_sound && c->is_repair)
-        (void)unlinkat(c->store->images_fd, file, 0); /* stays named by the problem */
+        (void)unlinkat(c->store->images_fd, file, 0); /* on failure the reported problem still names it */
 }
 
 static void check_pin(struct check *c, const char *owner)
@@ -145,10 +145,10 @@ static void check_layer(struct check *c, const char *name)
         return;
     complain(c, "layers/%s: %s", name, digest_is_hex(name) ? "belongs to no image" : "is not a layer");
     if (c->is_repair)
-        (void)layer_tree_remove_at(c->store->layers_fd, name); /* stays named by the problem */
+        (void)layer_tree_remove_at(c->store->layers_fd, name); /* on failure the reported problem still names it */
 }
 
-/* A folder whose lock can be had belongs to nobody; opening the store has removed those before us. */
+/* A folder whose lock is free has no owner; opening the store has removed such folders before us. */
 static void check_tmp(struct check *c, const char *name)
 {
     CLEANUP(close_fd_p) int fd = openat(c->store->tmp_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

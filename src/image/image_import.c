@@ -1,8 +1,8 @@
-/* An archive becomes layers in tmp/, then all of them and the record are moved into place under the lock. What kind of
- * archive it is shows in its top-level names: a rootfs has etc, usr, bin, …;  an OCI layout has oci-layout and
- * index.json;  docker save has manifest.json. The last two are first spread into tmp/ as numbered files, since their
- * parts come in any order; paths in their JSON are looked up in that list and never opened. Every digest they state is
- * checked. */
+/* Theory of operation. An archive becomes layers in tmp/ (staging.c), then all of them and the record are moved into
+ * place under the lock. Its top-level names tell its kind: a rootfs has etc, usr, bin, …;  an OCI layout has oci-layout
+ * and index.json;  docker save has manifest.json. The last two are first extracted into tmp/ as numbered files, since
+ * their parts come in any order; paths in their JSON are looked up in that list and never opened. Every digest they
+ * state is verified. Any failure removes the folder in tmp/ and leaves the store as it was. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -34,7 +34,7 @@ struct importer {
     struct staging staging;
     int fd;
     int64_t file_bytes;
-    bool is_spread; /* progress of the second half is not of the file any more */
+    bool is_spread; /* later progress no longer counts bytes of the file */
     struct blob *blobs;
     size_t n_blobs;
 };
@@ -72,7 +72,7 @@ static int detect(struct importer *im, enum kind *ret, struct err *err)
     while ((r = tar_stream_next(t, &entry, err)) > 0) {
         const char *name = archive_entry_pathname(entry);
         if (++seen > im->store->limits.entries || !name)
-            break; /* unpacking will say so, with the entry */
+            break; /* unpacking reports it with the entry's name */
         while (name[0] == '.' && name[1] == '/')
             name += 2;
         if (is_one_of(name, rootfs_names))
@@ -169,13 +169,13 @@ static int spread(struct importer *im, struct err *err)
 
 static const struct blob *find_path(const struct importer *im, const char *path)
 {
-    for (size_t i = im->n_blobs; i-- > 0;) /* the last of two with one name is the one that counts in a tar */
+    for (size_t i = im->n_blobs; i-- > 0;) /* in a tar the last of two entries with one name wins */
         if (strcmp(im->blobs[i].path, path) == 0)
             return &im->blobs[i];
     return NULL;
 }
 
-/* The blob at path, its digest checked when its name states one. */
+/* Finds the blob at path and verifies the digest that its name states. */
 static int find_blob(const struct importer *im, const char *path, const struct blob **ret, struct err *err)
 {
     const struct blob *b = find_path(im, path);

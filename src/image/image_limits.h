@@ -1,5 +1,5 @@
-/* Every bound on what an archive may ask for. Each has an environment override, so that an operator can move it without
- * a new build. May include: base/. */
+/* Every limit on what an archive may contain. Each has an environment override, so that an operator can change it
+ * without a new build. May include: base/. */
 #pragma once
 #include <stdint.h>
 
@@ -21,8 +21,8 @@ struct image_limits {
     int64_t name_bytes;  /* III_IMAGE_MAX_NAME: one component of a path */
     int64_t ratio;       /* III_IMAGE_MAX_RATIO: unpacked to packed, past ratio_floor */
     int64_t reserve_mb;  /* III_DISK_RESERVE_MB: free space below which nothing is imported; 0: none */
-    int64_t ratio_floor; /* III_IMAGE_RATIO_FLOOR: bytes below which the ratio is not looked at */
+    int64_t ratio_floor; /* III_IMAGE_RATIO_FLOOR: bytes below which the ratio is not checked */
 };
 
-/* -EINVAL naming the variable and its range when one is not a number in it. */
+/* -EINVAL naming the variable and its range when a value is not a number in range. */
 int image_limits_load(struct image_limits *ret, struct err *err);

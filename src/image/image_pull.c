@@ -1,7 +1,8 @@
-/* Theory of operation: the manifest and the config are small and come first. Then FETCHERS threads download the layers
- * the store lacks, in order, each into its own growing file, while this thread unpacks them one above the other,
- * reading each file as it grows. Nothing of it is visible before every digest was right: the blob's over the packed
- * bytes, the layer's over the unpacked ones. */
+/* Theory of operation. The manifest and the config are small and come first. Then FETCHERS threads download the layers
+ * the store lacks, in order, each into its own growing file (blob_fetch.c), while this thread unpacks them one above
+ * the other, reading each file as it grows. Nothing is visible before every digest is verified: the blob's over the
+ * packed bytes, the layer's over the unpacked ones. The first download that fails stops the others; its error is the
+ * one reported. Partial files stay for the next attempt unless a retry cannot help. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -32,7 +33,7 @@ struct puller {
     char manifest_hex[DIGEST_HEX];
     json_t *known;                                /* {packed digest: layer} of the images that are here */
     struct layout_layer layers[IMAGE_LAYERS_MAX]; /* those of them that are known */
-    size_t n_known;                               /* how many at the bottom are, without a gap */
+    size_t n_known;                               /* how many at the bottom are known, without a gap */
     struct blob_fetch *fetches[IMAGE_LAYERS_MAX]; /* NULL: the layer is known */
     atomic_size_t next;
     pthread_t threads[FETCHERS];
@@ -63,7 +64,7 @@ static int find_manifest(struct puller *p, struct err *err)
     int r = registry_manifest(p->registry, NULL, &doc, err);
     for (int depth = 0; r == 0 && manifest_is_index(doc.text, doc.len); depth++) {
         char hex[DIGEST_HEX];
-        bool is_index = false; /* what the next document is shows in itself */
+        bool is_index = false; /* the document itself tells what it is */
         if (depth == INDEX_DEPTH)
             return err_set(err, ERR_UPSTREAM, 0, "indexes inside indexes, over %d deep", INDEX_DEPTH);
         r = manifest_parse_index(doc.text, doc.len, hex, &is_index, err);
@@ -99,7 +100,7 @@ static int add_to_buf(void *arg, const void *data, size_t len)
     return buf_add(arg, data, len);
 }
 
-/* An image of one platform says in its config which. */
+/* A single-platform image states its platform in its config. */
 static int check_platform(const char *text, size_t len, struct err *err)
 {
     JSON_OWNED doc = NULL;
@@ -135,13 +136,13 @@ static int read_config(struct puller *p, struct err *err)
     return r;
 }
 
-/* The layer is taken from the store only when we unpacked that very blob before, above the same layers when it depends
- * on them: the digest of the unpacked stream alone is a claim of whoever made the config. */
+/* A layer is reused from the store only when we unpacked the same blob before, above the same layers when it depends on
+ * them: the digest of the unpacked stream alone is a claim of whoever made the config. */
 static bool is_known(struct puller *p, size_t at)
 {
     const char *hex = json_get_str(p->known, p->manifest.layers[at].hex, ""), *own = p->staging.config.diff_ids[at];
     char chain[DIGEST_HEX] = "";
-    if (at == p->n_known) /* all below are known, so what a dependent layer would be called is too */
+    if (at == p->n_known) /* all layers below are known, so the name of a dependent layer is known too */
         staging_chain_hex(p->layers, at, own, chain);
     if ((strcmp(hex, own) != 0 && strcmp(hex, chain) != 0) || !layout_has_layer(p->store, hex))
         return false;
@@ -160,7 +161,7 @@ static void *fetch_layers(void *arg)
         if (atomic_load(&p->state->is_stopped))
             blob_fetch_fail(p->fetches[at], &stopped);
         else if (blob_fetch_run(p->fetches[at], NULL) < 0)
-            atomic_store(&p->state->is_stopped, true); /* the others cannot save the image */
+            atomic_store(&p->state->is_stopped, true); /* the image has failed: stop the other downloads */
     }
     return NULL;
 }
@@ -184,7 +185,7 @@ static int start_fetching(struct puller *p, struct err *err)
         if (r != 0 && p->n_threads == 0)
             return err_set(err, ERR_INTERNAL, r, "start a download");
         if (r != 0)
-            break; /* fewer will do */
+            break; /* fewer threads are enough */
         p->n_threads++;
     }
     return 0;
@@ -204,13 +205,13 @@ static int unpack_one(struct puller *p, size_t at, struct err *err)
     struct err why = ERR_INIT;
     int fetched = blob_fetch_wait(f, &why);
     if (fetched < 0 && (fetched != -ECANCELED || was_stopped || r == 0)) {
-        *err = why; /* what unpacking says of bytes that never came explains nothing */
+        *err = why; /* an unpacking error after missing bytes hides the download's error */
         return fetched;
     }
     return r;
 }
 
-/* The download that failed first is the cause; the others were merely stopped. */
+/* The download that failed first is the cause; the others were only stopped. */
 static int first_cause(struct puller *p, int r, struct err *err)
 {
     for (size_t i = 0; r == -ECANCELED && i < p->manifest.n_layers; i++) {
@@ -237,11 +238,11 @@ static int take_layers(struct puller *p, struct err *err)
     if (r < 0)
         atomic_store(&p->state->is_stopped, true);
     for (size_t i = 0; i < p->n_threads; i++)
-        (void)pthread_join(p->threads[i], NULL); /* ours, joined once */
+        (void)pthread_join(p->threads[i], NULL); /* our threads, joined once */
     return p->n_threads ? first_cause(p, r, err) : r;
 }
 
-/* What was downloaded stays for another try, unless that could not do better. */
+/* Whether downloaded bytes can help another attempt. */
 static bool is_worth_keeping(int r, const struct err *err)
 {
     return r < 0 && (err->code == ERR_UPSTREAM || err->code == ERR_CAPACITY || err->code == ERR_NOT_FOUND);
@@ -307,7 +308,7 @@ static int pull_once(struct image_store *s, const char *name, const struct image
     puller_done(p, is_worth_keeping(r, err));
     free(p);
     if (r < 0 && err->code == ERR_INVALID)
-        err->code = ERR_UPSTREAM; /* the name was good: what is wrong came from the registry */
+        err->code = ERR_UPSTREAM; /* the name was valid: the registry caused the error */
     return r;
 }
 
@@ -349,6 +350,6 @@ int image_pull(struct image_store *s, const char *name, const struct image_pull_
         return err_wrap(err, r, "pull %s", name);
     }
     if (options->disk_bytes > 0)
-        (void)image_evict(s, options->disk_bytes, name, NULL, NULL); /* a store over its cap is tried again next time */
+        (void)image_evict(s, options->disk_bytes, name, NULL, NULL); /* on failure the next pull tries again */
     return 0;
 }

@@ -1,6 +1,6 @@
-/* A call is a socket pair of its own: one end goes to the tool, which forks a child for it; the request and the answers
- * are JSON, one message each. A helper is such a pair that is kept: its child waits for the next request. A tool that
- * died is started again, and the call is made once more: every operation may be carried out twice. */
+/* Theory of operation. A call is a socket pair of its own: one end goes to the tool, which forks a child for it; the
+ * request and the replies are JSON, one message each. A helper is such a pair that is kept open: its child waits for
+ * the next request. A tool that died is restarted and the call repeated once: every operation is idempotent. */
 #include "image/image_remote.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "image/image_tool_pool.h"
 #include "os/seqsock.h"
 
-#define LOOK_MS 100 /* how often a long call looks whether it is still wanted */
+#define LOOK_MS 100 /* how often a long call checks whether it was cancelled */
 
 struct image_remote {
     struct keeper *keeper;
@@ -43,7 +43,7 @@ struct image_helper *image_helper_ref(struct image_helper *h)
 struct image_helper *image_helper_unref(struct image_helper *h)
 {
     if (h && --h->refs == 0) {
-        close_fd_p(&h->sock); /* its child takes it as the order to end */
+        close_fd_p(&h->sock); /* closing tells the child to exit */
         free(h);
     }
     return NULL;
@@ -59,15 +59,15 @@ static struct image_helper *helper_new(int sock)
 static void reap(struct image_remote *r)
 {
     if (r->sock >= 0)
-        (void)close(steal_fd(&r->sock)); /* the tool takes it as the order to end */
+        (void)close(steal_fd(&r->sock)); /* closing tells the tool to exit */
     if (r->pid > 0)
-        (void)waitpid(r->pid, NULL, 0); /* our child: only an end can come */
+        (void)waitpid(r->pid, NULL, 0); /* our child: it can only exit */
     if (r->pidfd >= 0)
         (void)close(steal_fd(&r->pidfd)); /* only a handle */
     r->pid = 0;
 }
 
-static int start(struct image_remote *r, struct err *err)
+static int tool_start(struct image_remote *r, struct err *err)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -75,7 +75,7 @@ static int start(struct image_remote *r, struct err *err)
     int result = keeper_run(r->keeper, r->job, pair[1], &r->pid, &r->pidfd, err);
     (void)close(pair[1]); /* the tool's end */
     if (result < 0) {
-        (void)close(pair[0]); /* of nobody */
+        (void)close(pair[0]); /* nobody has the other end */
         return err_wrap(err, result, "start the image tool");
     }
     r->sock = pair[0];
@@ -87,7 +87,7 @@ int image_remote_new(const char *data_dir, struct keeper *k, unsigned job, struc
     struct image_remote *r = xzalloc(sizeof(*r));
     *r = (struct image_remote){ .keeper = k, .job = job, .data_dir = xstrdup(data_dir), .sock = NO_FD, .pidfd = NO_FD };
     (void)pthread_mutex_init(&r->mutex, NULL); /* cannot fail for a plain mutex */
-    int result = start(r, err);
+    int result = tool_start(r, err);
     if (result < 0)
         (void)image_remote_free(r);
     else
@@ -120,7 +120,7 @@ static int hand_over(struct image_remote *r, int fd, char byte, struct err *err)
     int result = r->sock >= 0 ? seqsock_send(r->sock, parts, &fd, 1) : -EPIPE;
     if (result < 0) {
         reap(r);
-        result = start(r, err);
+        result = tool_start(r, err);
         if (result == 0 && (result = seqsock_send(r->sock, parts, &fd, 1)) < 0)
             (void)err_sys(err, result, "talk to the image tool");
     }
@@ -154,8 +154,8 @@ static bool is_unwanted(const atomic_bool *stop, struct image_pull_state *state)
     return (stop && atomic_load(stop)) || (state && atomic_load(&state->is_cancelled));
 }
 
-/* One answer. 1: there will be more; -EPIPE without err: the tool's child ended without a word. */
-static int take_answer(int sock, char *text, struct image_pull_state *state, json_t **ret, struct err *err)
+/* Reads one reply. 1: more follow; -EPIPE without err: the tool's child exited without a reply. */
+static int read_reply(int sock, char *text, struct image_pull_state *state, json_t **ret, struct err *err)
 {
     size_t n_fds = 0;
     JSON_OWNED answer = NULL;
@@ -177,7 +177,7 @@ static int take_answer(int sock, char *text, struct image_pull_state *state, jso
     return 0;
 }
 
-/* One call under way. */
+/* One call in progress. */
 struct call {
     struct image_remote *remote;
     char *text;
@@ -194,15 +194,15 @@ static int await(const struct call *c, int sock, json_t **ret, struct err *err)
         int ready = poll(&p, 1, c->how.stop || c->how.state ? LOOK_MS : -1);
         if (!is_told && is_unwanted(c->how.stop, c->how.state)) {
             is_told = true;
-            (void)send(sock, "s", 1, MSG_NOSIGNAL); /* gone already: the answer says it */
+            (void)send(sock, "s", 1, MSG_NOSIGNAL); /* if the child has exited, the reply tells */
         }
-        if (ready > 0 && (r = take_answer(sock, text, c->how.state, ret, err)) != 1)
+        if (ready > 0 && (r = read_reply(sock, text, c->how.state, ret, err)) != 1)
             return r;
     }
     return -EIO;
 }
 
-/* -EPIPE without err: there is nobody, or no more. */
+/* -EPIPE without err: no helper, or it has exited. */
 static int ask_helper(const struct call *c, json_t **ret, struct err *err)
 {
     struct image_helper *h = c->how.helper;
@@ -227,7 +227,7 @@ static int call_once(const struct call *c, json_t **ret, struct err *err)
     if (r == 0 && c->how.keep)
         *c->how.keep = helper_new(pair[0]);
     else
-        (void)close(pair[0]); /* all was read */
+        (void)close(pair[0]); /* all replies were read */
     return r;
 }
 

@@ -1,9 +1,8 @@
-/* `iii --image-tool DATA_DIR`: the process that works on the image store for the server. It takes calls, each a socket,
- * on descriptor 3 and gives each to a child (image_tool_pool.c); only the child reads what the server says, parses what
- * a registry or an archive holds, and answers, until the socket ends: what the server asks on the same one is about the
- * same layers. The server is not believed: folders of boxes are named by a fixed pattern and opened beneath the data
- * folder, layers by their digest.
- */
+/* `iii --image-tool DATA_DIR`: the process that works on the image store for the server. It receives calls, each a
+ * socket, on descriptor 3 and passes each to a child (image_tool_pool.c). Only the child reads the server's request,
+ * parses what a registry or an archive holds, and replies, until the socket closes: further requests on the same socket
+ * are about the same layers. The server is not trusted: box folders must match a fixed pattern and are opened beneath
+ * the data folder, layers are named by their digest. A child that fails or is killed affects only its call. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -47,7 +46,7 @@ struct tool {
     /* long work: */
     struct image_pull_state pull;
     atomic_bool is_unwanted;
-    int over_fd; /* readable when the work is over */
+    int over_fd; /* readable when the work is done */
 };
 
 typedef int op_fn(struct tool *t, const json_t *q, json_t *answer, struct err *err);
@@ -58,13 +57,13 @@ static void send_json(const struct tool *t, json_t *j)
     CLEANUP(free_p) char *text = json_write(j, &len);
     struct iovec parts[2] = { { text, len }, { NULL, 0 } };
     if (text)
-        (void)seqsock_send(t->call_fd, parts, NULL, 0); /* a server that is gone needs no answer */
+        (void)seqsock_send(t->call_fd, parts, NULL, 0); /* a server that has exited needs no reply */
     json_decref(j);
 }
 
-/* --- a second thread beside long work: tells how far it is, and hears that nobody wants it any more --- */
+/* --- a second thread beside long work: reports progress, and learns that the call was cancelled --- */
 
-static void tell_progress(const struct tool *t)
+static void send_progress(const struct tool *t)
 {
     if (atomic_load(&t->pull.layers) > 0)
         send_json(t, json_pack("{s:{s:I, s:I, s:i, s:i}}", "progress", "done",
@@ -73,7 +72,7 @@ static void tell_progress(const struct tool *t)
                                atomic_load(&t->pull.layers_done), "layers", atomic_load(&t->pull.layers)));
 }
 
-static void *attend(void *arg)
+static void *watch_call(void *arg)
 {
     struct tool *t = arg;
     for (;;) {
@@ -83,27 +82,27 @@ static void *attend(void *arg)
         if (p[0].revents)
             return NULL;
         if (ready > 0) {
-            (void)recv(t->call_fd, &byte, 1, MSG_DONTWAIT); /* a word or the end: both mean stop */
+            (void)recv(t->call_fd, &byte, 1, MSG_DONTWAIT); /* a byte or end of file: both mean stop */
             atomic_store(&t->is_unwanted, true);
             image_pull_cancel(&t->pull);
         } else {
-            tell_progress(t);
+            send_progress(t);
         }
     }
 }
 
-static int run_attended(struct tool *t, op_fn *fn, const json_t *q, json_t *answer, struct err *err)
+static int run_watched(struct tool *t, op_fn *fn, const json_t *q, json_t *answer, struct err *err)
 {
     pthread_t thread;
     atomic_store(&t->is_unwanted, false);
     t->over_fd = eventfd(0, EFD_CLOEXEC);
-    if (t->over_fd < 0 || pthread_create(&thread, NULL, attend, t) != 0)
+    if (t->over_fd < 0 || pthread_create(&thread, NULL, watch_call, t) != 0)
         return err_set(err, ERR_CAPACITY, 0, "start a thread for the image tool");
     int r = fn(t, q, answer, err);
     (void)eventfd_write(t->over_fd, 1);
     (void)pthread_join(thread, NULL);
     (void)close(steal_fd(&t->over_fd)); /* nothing is left in it */
-    tell_progress(t);                   /* where it ended */
+    send_progress(t);                   /* final progress */
     return r;
 }
 
@@ -140,7 +139,7 @@ static int op_host(struct tool *t, const json_t *q, json_t *answer, struct err *
     return host_view_layer(t->store, &layer, err);
 }
 
-/* Absolute folders of the layers that are named by digest. */
+/* Absolute paths of the layers that are named by digest. */
 static int read_layers(struct tool *t, const json_t *q, char ***ret, struct err *err)
 {
     CLEANUP(strlist_free_p) char **list = NULL;
@@ -179,7 +178,7 @@ static int op_bytes(struct tool *t, const json_t *q, json_t *answer, struct err 
     return r;
 }
 
-/* "boxes/<16 hex digits>/upper[-N]" or "boxes/tmp-N-N": what a driver captures. */
+/* "boxes/<16 hex digits>/upper[-N]" or "boxes/tmp-N-N": folders a driver captures. */
 static bool is_captured(const char *path)
 {
     static const char digits[] = "0123456789", hex[] = "0123456789abcdef";
@@ -196,7 +195,7 @@ static bool is_captured(const char *path)
     return *p == '\0' || (*p == '-' && strspn(p + 1, digits) > 0 && p[1 + strspn(p + 1, digits)] == '\0');
 }
 
-/* The folder that the captured one lies in, and its name there. */
+/* Opens the folder that contains the captured one, and returns the last component. */
 static int open_captured(const struct tool *t, const char *path, int *ret_parent, const char **ret_name,
                          struct err *err)
 {
@@ -222,7 +221,7 @@ static int op_stack(struct tool *t, const json_t *q, json_t *answer, struct err 
     if (!digest_is_hex(hex))
         return err_set(err, ERR_INVALID, 0, "the new layer has no digest");
     int r = read_layers(t, q, &layers, err);
-    if (r == 0 && !layout_has_layer(t->store, hex)) /* one that is there already is only pinned */
+    if (r == 0 && !layout_has_layer(t->store, hex)) /* a layer that exists already is only pinned */
         r = open_captured(t, json_get_str(q, "folder", ""), &parent, &name, err);
     if (r < 0)
         return r;
@@ -250,26 +249,27 @@ static const struct {
             { "host", op_host, false, false },     { "bytes", op_bytes, false, false },
             { "stack", op_stack, false, false },   { "discard", op_discard, false, false } };
 
-static int carry_out(struct tool *t, const json_t *q, json_t *answer, struct err *err)
+static int run_operation(struct tool *t, const json_t *q, json_t *answer, struct err *err)
 {
     const char *name = json_get_str(q, "op", "");
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         if (strcmp(ops[i].name, name) != 0)
             continue;
         t->has_read_untrusted |= ops[i].reads_untrusted;
-        return ops[i].is_long ? run_attended(t, ops[i].fn, q, answer, err) : ops[i].fn(t, q, answer, err);
+        return ops[i].is_long ? run_watched(t, ops[i].fn, q, answer, err) : ops[i].fn(t, q, answer, err);
     }
     return err_set(err, ERR_INVALID, 0, "the image tool knows no \"%.40s\"", name);
 }
 
-/* --- what the tool itself may do --- */
+/* --- privileges of the tool itself --- */
 
-/* Owners, modes and attributes of foreign files; the last one only because overlayfs keeps its marks in trusted.*. */
+/* Owners, modes and attributes of untrusted files; the last one only because overlayfs keeps its markers in
+ * trusted.*. */
 static const uint64_t kept_caps = UINT64_C(1) << CAP_CHOWN | UINT64_C(1) << CAP_DAC_OVERRIDE |
                                   UINT64_C(1) << CAP_FOWNER | UINT64_C(1) << CAP_FSETID | UINT64_C(1) << CAP_SETFCAP |
                                   UINT64_C(1) << CAP_SYS_ADMIN;
 
-/* What a child does for a call; confined and why say whether it is confined. False: there will be none any more. */
+/* Handles one request in a child; confined and why say whether the child is confined. False: no more requests. */
 static bool serve_call(struct tool *t, int confined, const struct err *why)
 {
     JSON_OWNED q = NULL;
@@ -282,7 +282,7 @@ static bool serve_call(struct tool *t, int confined, const struct err *why)
         return false;
     int r = confined < 0 ? confined : json_read(text, (size_t)n, &q, &err);
     if (r == 0)
-        r = carry_out(t, q, answer, &err);
+        r = run_operation(t, q, answer, &err);
     if (r < 0)
         send_json(t, json_pack("{s:{s:i, s:i, s:i, s:o}}", "error", "result", r, "code", (int)err.code, "sys", err.sys,
                                "msg", json_text(err.msg, strlen(err.msg))));
@@ -291,7 +291,7 @@ static bool serve_call(struct tool *t, int confined, const struct err *why)
     return true;
 }
 
-static bool serve(void *arg, int call, int confined, const struct err *why)
+static bool serve_socket(void *arg, int call, int confined, const struct err *why)
 {
     struct tool *t = arg;
     t->call_fd = call;
@@ -312,17 +312,17 @@ int image_tool_main(int argc, char **argv)
     CLEANUP(free_p) char *dir = xasprintf("%s/images", argv[2]);
     (void)prctl(PR_SET_NAME, "iii-images"); /* for ps only */
     (void)signal(SIGPIPE, SIG_IGN);         /* none of these can fail */
-    (void)signal(SIGINT, SIG_IGN);          /* the server decides when we end */
+    (void)signal(SIGINT, SIG_IGN);          /* the server decides when we exit */
     (void)signal(SIGTERM, SIG_IGN);
-    (void)signal(SIGCHLD, SIG_IGN); /* children answer by themselves, and are reaped by the kernel */
+    (void)signal(SIGCHLD, SIG_IGN); /* children reply on their own sockets; the kernel reaps them */
     if (layout_open(dir, &t.store, &err) < 0 ||
         confine_identity(&(struct confine_who){ .uid = geteuid(), .gid = getegid() }, geteuid() == 0 ? kept_caps : 0,
                          &err) < 0 ||
-        filter_self(&err) < 0) { /* children inherit it: to install it costs each of them more than most calls do */
+        filter_self(&err) < 0) { /* children inherit the filter: installing it in each costs more than most calls */
         (void)fprintf(stderr, "image tool: %s\n", err.msg);
         return 1;
     }
-    image_tool_pool_run(argv[2], CONTROL_FD, serve, &t);
+    image_tool_pool_run(argv[2], CONTROL_FD, serve_socket, &t);
     (void)layout_close(t.store);
     return 0;
 }

@@ -1,6 +1,6 @@
-/* There is always a child that waits. One that has served a plain call waits for another, up to SPARES_MAX of them, for
- * as long as calls keep coming: a snapshot makes several, and forking costs more than most of them do. The parent reads
- * nothing of a call. */
+/* Theory of operation. One child always waits for a call. A child that has served a plain call waits for another, up to
+ * SPARES_MAX of them, for as long as calls keep coming: a snapshot makes several, and a fork costs more than most of
+ * them. A child that has parsed untrusted bytes exits after its call. The parent reads nothing of a call. */
 #include "image/image_tool_pool.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@
 #include "os/confine.h"
 #include "os/seqsock.h"
 
-#define KIDS_MAX   32 /* that are known; more than that end with their call */
+#define KIDS_MAX   32 /* known children; further ones exit after their call */
 #define SPARES_MAX 3
-#define QUIET_MS   1000          /* then those that have served end */
-#define RULES_US   1000000       /* places may come and go: so old, and they are looked up again for the next child */
-#define UNRULED    (-EOPNOTSUPP) /* there is no landlock, as the server has said; or a program of the site's is used */
+#define QUIET_MS   1000    /* after this pause, children that have served exit */
+#define RULES_US   1000000 /* paths may appear and vanish: after this time the rules are rebuilt for the next child */
+#define UNRULED    (-EOPNOTSUPP) /* the kernel has no landlock, or the site configured a program */
 
-/* Which configuration of Docker there was: what a child may read depends on it. All zero: none. */
+/* Identifies Docker's configuration file: what a child may read depends on it. All zero: none. */
 struct stamp {
     dev_t dev;
     ino_t ino;
@@ -35,7 +35,7 @@ struct stamp {
 struct kid {
     int sock;
     bool is_idle, has_served;
-    struct stamp stamp; /* what it was confined by */
+    struct stamp stamp; /* the configuration its rules were made for */
 };
 
 struct spares {
@@ -45,13 +45,13 @@ struct spares {
     void *arg;
     struct kid kids[KIDS_MAX];
     size_t n;
-    int rules; /* landlock's, for the next child: a descriptor, or why there is none */
+    int rules; /* landlock rules for the next child: a descriptor, or the error */
     struct stamp rules_stamp;
     int64_t rules_us; /* when they were made */
     struct err rules_err;
 };
 
-/* --- what a child may do --- */
+/* --- confinement of a child --- */
 
 static int make_rules(const char *data_dir, struct err *err)
 {
@@ -60,7 +60,7 @@ static int make_rules(const char *data_dir, struct err *err)
     CLEANUP(free_p) char *docker = docker_credentials_path();
     const struct confine_place places[] = {
         { images, CONFINE_UNPACK },
-        { boxes, CONFINE_UNPACK }, /* alike: landlock moves nothing to where more is allowed */
+        { boxes, CONFINE_UNPACK }, /* the same rights: landlock denies moving a file to where more is allowed */
         { "/dev/null", CONFINE_WRITE },
         { docker ? docker : "/dev/null", CONFINE_READ },
         { "/etc", CONFINE_READ },
@@ -74,7 +74,7 @@ static int make_rules(const char *data_dir, struct err *err)
         { "/dev/urandom", CONFINE_READ }
     };
     if (docker_credentials_has_helper())
-        return UNRULED; /* it may need any file */
+        return UNRULED; /* a credential helper may need any file */
     return confine_files_prepare(places, sizeof(places) / sizeof(*places), err);
 }
 
@@ -124,9 +124,9 @@ static int confine(struct spares *s, struct err *err)
     return r == UNRULED ? 0 : r;
 }
 
-/* --- a child's life --- */
+/* --- life of a child --- */
 
-/* A socket that is sent over sock; NO_FD at its end. */
+/* Receives a socket over sock; NO_FD at end of file. */
 static int receive_socket(int sock, char *ret_byte)
 {
     int fd = NO_FD;
@@ -135,8 +135,8 @@ static int receive_socket(int sock, char *ret_byte)
     return n > 0 && n_fds == 1 ? fd : NO_FD;
 }
 
-/* The tool's control socket and those of other children are none of its business. */
-static int forget_others(struct spares *s, int sock)
+/* Closes the tool's control socket and those of other children. */
+static int close_others(struct spares *s, int sock)
 {
     for (size_t i = 0; i < s->n; i++)
         (void)close(s->kids[i].sock);
@@ -146,19 +146,19 @@ static int forget_others(struct spares *s, int sock)
     return s->control;
 }
 
-/* The end of its socket means that there will be no call any more. */
-static void live(struct spares *s, int pair_end)
+/* Serves calls until its socket closes. */
+static void child_run(struct spares *s, int pair_end)
 {
     struct err err = ERR_INIT;
     char byte = 'i';
-    (void)signal(SIGCHLD, SIG_DFL); /* it may have children itself: credential helpers */
-    int sock = forget_others(s, pair_end);
+    (void)signal(SIGCHLD, SIG_DFL); /* a child may have children: credential helpers */
+    int sock = close_others(s, pair_end);
     if (sock < 0)
         return;
     int r = confine(s, &err), call;
     while ((call = receive_socket(sock, &byte)) >= 0) {
         bool is_reusable = s->fn(s->arg, call, r, &err);
-        (void)close(call); /* all was said */
+        (void)close(call); /* all replies were sent */
         byte = 'i';
         if (!is_reusable || send(sock, &byte, 1, MSG_NOSIGNAL) != 1)
             return;
@@ -167,13 +167,14 @@ static void live(struct spares *s, int pair_end)
 
 /* --- the parent --- */
 
-static void forget(struct spares *s, size_t i)
+static void kid_forget(struct spares *s, size_t i)
 {
-    (void)close(s->kids[i].sock); /* its end ends the child, now or after its call */
+    (void)close(s->kids[i].sock); /* closing ends the child, now or after its call */
     s->kids[i] = s->kids[--s->n];
 }
 
-/* NULL when the system has no process or descriptor left, or too many are at work: the next call tries again. */
+/* NULL when the system is out of processes or descriptors, or the limit of children is reached: the next call tries
+ * again. */
 static struct kid *make_kid(struct spares *s)
 {
     int pair[2];
@@ -184,7 +185,7 @@ static struct kid *make_kid(struct spares *s)
     pid_t pid = fork();
     if (pid == 0) {
         (void)close(pair[0]);
-        live(s, pair[1]);
+        child_run(s, pair[1]);
         _exit(0);
     }
     (void)close(pair[1]);
@@ -196,7 +197,7 @@ static struct kid *make_kid(struct spares *s)
     return &s->kids[s->n++];
 }
 
-/* Those that have served come first: the others stay for calls that need one. */
+/* Prefers children that have served: the fresh ones are for calls that need one. */
 static struct kid *find_idle(struct spares *s, char byte)
 {
     struct kid *found = NULL;
@@ -221,11 +222,11 @@ static void forget_outdated(struct spares *s)
     struct stamp now = stamp_now();
     for (size_t i = s->n; i-- > 0;)
         if (s->kids[i].is_idle && !is_stamp(&now, &s->kids[i].stamp))
-            forget(s, i);
+            kid_forget(s, i);
 }
 
-/* A child that was killed is replaced; without any the server sees the end of its call. */
-static void hand_over(struct spares *s, int call, char byte)
+/* Replaces a child that was killed; without any the server sees its call's socket close. */
+static void kid_assign(struct spares *s, int call, char byte)
 {
     struct iovec parts[2] = { { &byte, 1 }, { NULL, 0 } };
     forget_outdated(s);
@@ -237,7 +238,7 @@ static void hand_over(struct spares *s, int call, char byte)
         k->has_served = true;
         if (seqsock_send(k->sock, parts, &call, 1) >= 0)
             return;
-        forget(s, (size_t)(k - s->kids));
+        kid_forget(s, (size_t)(k - s->kids));
     }
 }
 
@@ -247,15 +248,15 @@ static void hear(struct spares *s, size_t i)
     if (recv(s->kids[i].sock, &byte, 1, MSG_DONTWAIT) == 1 && count_idle(s) < SPARES_MAX)
         s->kids[i].is_idle = true;
     else
-        forget(s, i); /* it has ended, or there are enough */
+        kid_forget(s, i); /* it has exited, or there are enough children */
 }
 
-/* Nobody has asked for a while. */
-static void settle(struct spares *s)
+/* No call came for QUIET_MS. */
+static void retire_idle(struct spares *s)
 {
     for (size_t i = s->n; i-- > 0;)
         if (s->kids[i].is_idle && s->kids[i].has_served)
-            forget(s, i);
+            kid_forget(s, i);
 }
 
 static bool has_idle_used(const struct spares *s)
@@ -269,9 +270,9 @@ static bool has_idle_used(const struct spares *s)
 static bool take_call(struct spares *s)
 {
     char byte = 0;
-    CLEANUP(close_fd_p) int call = receive_socket(s->control, &byte); /* the child's */
+    CLEANUP(close_fd_p) int call = receive_socket(s->control, &byte); /* passed on to the child */
     if (call >= 0)
-        hand_over(s, call, byte);
+        kid_assign(s, call, byte);
     return call >= 0;
 }
 
@@ -287,13 +288,13 @@ void image_tool_pool_run(const char *data_dir, int control, image_tool_pool_fn *
             set[i + 1] = (struct pollfd){ .fd = s.kids[i].sock, .events = POLLIN };
         int ready = poll(set, n + 1, has_idle_used(&s) ? QUIET_MS : -1);
         if (ready == 0)
-            settle(&s);
+            retire_idle(&s);
         for (size_t i = n; ready > 0 && i-- > 0;)
             if (set[i + 1].revents)
                 hear(&s, i);
         is_over = ready > 0 && set[0].revents && !take_call(&s);
     }
     while (s.n)
-        forget(&s, 0);
+        kid_forget(&s, 0);
     drop_rules(&s);
 }

@@ -17,7 +17,7 @@
 
 struct summing {
     struct digest digest;
-    char *block; /* for file content */
+    char *block; /* buffer for file content */
     const atomic_bool *stop;
     struct err *err;
 };
@@ -82,7 +82,7 @@ static int add_entry(struct summing *s, int dir, const char *name, int depth)
     if (fd < 0)
         return err_sys(s->err, -errno, "open folder %s", name);
     int r = add_folder(s, fd, depth + 1);
-    add_text(s, "/"); /* where the folder ends */
+    add_text(s, "/"); /* marks the end of the folder */
     return r;
 }
 
@@ -129,7 +129,7 @@ static int add_folder(struct summing *s, int fd, int depth)
     return r;
 }
 
-/* Where the folder stands does not count. */
+/* The folder's own path does not count. */
 static int add_layer(struct summing *s, const char *path)
 {
     char head[64];

@@ -34,7 +34,7 @@ struct packer {
     char *chunk;
 };
 
-static la_ssize_t put(struct archive *a, void *arg, const void *data, size_t len)
+static la_ssize_t pack_write(struct archive *a, void *arg, const void *data, size_t len)
 {
     struct packer *p = arg;
     int r = write_all_write(p->out_fd, data, len);
@@ -106,7 +106,7 @@ static int put_content(struct packer *p, int fd, const char *path, int64_t size,
     return 0;
 }
 
-/* The path under which the same file was written before, or NULL: then it is noted under this one. */
+/* The path under which the same file was written before; NULL: none, and this path is remembered. */
 static const char *first_name(struct packer *p, const struct stat *st, const char *path)
 {
     char key[48];
@@ -167,7 +167,7 @@ static int pack_one(struct packer *p, int dir_fd, const char *name, const char *
         return put_mark(p, mark, err);
     }
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
-        return 0; /* sockets and the like are no part of an image */
+        return 0; /* sockets and the like are not part of an image */
     int r = put_entry(p, dir_fd, name, path, &st, err);
     if (r < 0 || !S_ISDIR(st.st_mode))
         return r;
@@ -232,10 +232,10 @@ static int pack_folder(struct packer *p, int fd, const char *path, int depth, st
 static int pack_all(struct packer *p, int root_fd, struct err *err)
 {
     struct stat st;
-    (void)archive_write_set_format_pax_restricted(p->archive); /* always there */
+    (void)archive_write_set_format_pax_restricted(p->archive); /* this format is always built in */
     (void)archive_write_set_bytes_per_block(p->archive, CHUNK);
     (void)archive_write_set_bytes_in_last_block(p->archive, 512);
-    if (archive_write_open(p->archive, p, NULL, put, NULL) != ARCHIVE_OK)
+    if (archive_write_open(p->archive, p, NULL, pack_write, NULL) != ARCHIVE_OK)
         return err_set(err, ERR_INTERNAL, EIO, "start a tar");
     if (fstat(root_fd, &st) < 0)
         return err_set(err, ERR_INTERNAL, errno, "look at the layer");
@@ -251,8 +251,8 @@ int layer_pack_write(int root_fd, bool is_rootless, int out_fd, char ret_hex[DIG
                      struct err *err)
 {
     struct packer p = { .out_fd = out_fd, .is_rootless = is_rootless };
-    locale_t utf8 =
-        newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0); /* names that are not ASCII would be lost in "C" */
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8",
+                              (locale_t)0); /* in the "C" locale, names that are not ASCII would be lost */
     locale_t old = utf8 ? uselocale(utf8) : (locale_t)0;
     p.archive = archive_write_new();
     p.seen = map_new();
@@ -260,13 +260,13 @@ int layer_pack_write(int root_fd, bool is_rootless, int out_fd, char ret_hex[DIG
     digest_init(&p.digest);
     int r = p.archive ? pack_all(&p, root_fd, err) : err_set(err, ERR_INTERNAL, ENOMEM, "start a tar");
     if (r < 0 && p.archive)
-        (void)archive_write_fail(p.archive); /* else freeing it would still write, into a digest that is gone */
+        (void)archive_write_fail(p.archive); /* otherwise freeing it would still write, into a digest that is gone */
     if (r == 0) {
         digest_hex(&p.digest, ret_hex);
         *ret_bytes = p.bytes;
     }
     digest_done(&p.digest);
-    (void)archive_write_free(p.archive); /* after a failure its own is of no interest */
+    (void)archive_write_free(p.archive); /* after a failure, an error from here adds nothing */
     for (struct map_iter it = map_iter(p.seen); map_next(&it);)
         free(it.value);
     map_free(p.seen);

@@ -1,5 +1,5 @@
 /* Removal must cope with trees made by hostile code: deeper than we have descriptors, folders without permission bits.
- * Past a set depth a folder is moved up to the top of the tree being removed and taken in the next round. */
+ * Past a set depth a folder is moved up to the top of the tree being removed, and the next round removes it. */
 #include "image/layer_tree.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@
 
 struct removal {
     int top_fd;
-    unsigned moved; /* names given so far at the top */
+    unsigned moved; /* names used so far at the top */
 };
 
 static bool is_dot(const char *name)
@@ -32,10 +32,11 @@ static int open_folder(int dir_fd, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-/* The tree may hold names like ours on purpose: take the next until one is free. */
+/* The tree may hold names like ours on purpose: try the next until one is free. */
 static int move_up(struct removal *job, int dir_fd, const char *name)
 {
-    if (fchmodat(dir_fd, name, 0700, 0) < 0) /* moving a folder writes into it; it is one, since unlinkat() said so */
+    if (fchmodat(dir_fd, name, 0700, 0) <
+        0) /* moving a folder writes into it; unlinkat() has shown that it is a folder */
         return -errno;
     for (;;) {
         char moved[64];
@@ -62,7 +63,7 @@ static int remove_entry(struct removal *job, int dir_fd, const char *name, int d
     }
     CLEANUP(close_fd_p) int fd = open_folder(dir_fd, name);
     if (fd == -EACCES &&
-        fchmodat(dir_fd, name, 0700, 0) == 0) /* ours, since its parent is: an ordinary user's 0000 folder */
+        fchmodat(dir_fd, name, 0700, 0) == 0) /* ours, since its parent is: an unprivileged user's 0000 folder */
         fd = open_folder(dir_fd, name);
     if (fd < 0)
         return fd;
@@ -74,9 +75,10 @@ static int remove_entry(struct removal *job, int dir_fd, const char *name, int d
 
 static int remove_below(struct removal *job, int fd, int depth)
 {
-    (void)fchmod(fd, 0700); /* so that an ordinary user can empty a read-only folder of theirs; root needs it not */
+    (void)fchmod(fd, 0700); /* an unprivileged user can then empty their own read-only folder; root does not need it */
     int copy = openat(fd, ".",
-                      O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* not a dup: that would share where the last round ended */
+                      O_RDONLY | O_DIRECTORY |
+                          O_CLOEXEC); /* not a dup: that would share the read position of the last round */
     DIR *d = copy < 0 ? NULL : fdopendir(copy);
     if (!d) {
         close_fd_p(&copy);
@@ -101,7 +103,8 @@ int layer_tree_remove_at(int dir_fd, const char *name)
         fd = open_folder(dir_fd, name);
     if (fd < 0)
         return fd;
-    /* Each round takes DEPTH_MAX levels off the deepest chain; the bound is for a tree somebody keeps filling. */
+    /* Each round removes DEPTH_MAX levels of the deepest chain; the bound is for a tree that another process keeps
+     * filling. */
     struct removal job = { .top_fd = fd };
     for (int round = 0; round < ROUNDS_MAX; round++) {
         int r = remove_below(&job, fd, 0);

@@ -1,4 +1,4 @@
-/* Folder trees by descriptor: nothing here follows a symbolic link or trusts a name twice. May include: base/. */
+/* Folder trees by descriptor: no function here follows a symbolic link or resolves a name twice. May include: base/. */
 #pragma once
 #include <stdint.h>
 

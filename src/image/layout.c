@@ -1,3 +1,9 @@
+/* The store's folders on disk. struct image_store owns one descriptor for each: layers/, images/, pins/, tmp/,
+ * partial/. Layers and records are made in tmp/ (struct layout_tmp, a folder its maker holds flock()ed), flushed and
+ * renamed into place under the store's lock, so a killed process leaves nothing but garbage in tmp/. layout_open()
+ * removes that garbage and the layers no record names; layout_attach() only reads records and writes pins, for an
+ * unprivileged server. layout_collect() marks layers named by records, pins and the host view and moves the rest to a
+ * trash folder; the trees are removed after the lock is released. */
 #include "image/layout.h"
 
 #include <assert.h>
@@ -50,8 +56,8 @@ static int make_sub(struct image_store *s, const char *name, int *ret, struct er
     return open_sub(s, name, ret, err);
 }
 
-/* Under the lock, so that a folder just made and not yet locked by its maker is never taken for a dead one. True when
- * there was a dead one. */
+/* Runs under the lock, so that a folder just made and not yet locked by its maker is not mistaken for garbage. True
+ * when there was garbage. */
 static bool sweep_tmp(struct image_store *s)
 {
     bool has_dead = false;
@@ -70,10 +76,10 @@ static bool sweep_tmp(struct image_store *s)
         if (made >= 0 && flock(made, LOCK_EX | LOCK_NB) < 0)
             continue; /* its maker is alive */
         has_dead = true;
-        (void)layer_tree_remove_at(s->tmp_fd, e->d_name); /* what stays is tried again at the next open */
+        (void)layer_tree_remove_at(s->tmp_fd, e->d_name); /* on failure the next open tries again */
         char pin[64];
         (void)snprintf(pin, sizeof(pin), LAYOUT_EXPORT_PIN "%.40s", e->d_name);
-        (void)unlinkat(s->pins_fd, pin, 0); /* it had one only if it was an export */
+        (void)unlinkat(s->pins_fd, pin, 0); /* only an export has one */
     }
     closedir(d);
     return has_dead;
@@ -93,7 +99,7 @@ void layout_sweep_partial(struct image_store *s, bool is_all)
         if (e->d_name[0] == '.' || part < 0 || fstat(part, &st) < 0 || flock(part, LOCK_EX | LOCK_NB) < 0)
             continue;
         if (is_all || st.st_mtime < time(NULL) - PARTIAL_KEEP_S)
-            (void)unlinkat(s->partial_fd, e->d_name, 0); /* what stays is tried again at the next open */
+            (void)unlinkat(s->partial_fd, e->d_name, 0); /* on failure the next open tries again */
     }
     closedir(d);
 }
@@ -106,7 +112,8 @@ static int open_all(struct image_store *s, struct err *err)
     struct stat st;
     if (fstat(s->dir_fd, &st) < 0 || st.st_uid != geteuid())
         return err_set(err, ERR_FORBIDDEN, 0, "%s belongs to another user: use --data-dir or III_DATA_DIR", s->dir);
-    /* Layers hold setuid files of any owner: nobody else may reach them, but the group of a server that is not root. */
+    /* Layers hold setuid files of any owner: only the store's user may reach them, and the group of an unprivileged
+     * server. */
     if (st.st_mode & 07027 && fchmod(s->dir_fd, st.st_mode & 0750) < 0)
         return err_set(err, err_from_errno(errno), errno, "make %s private", s->dir);
     int r = make_sub(s, "images", &s->images_fd, err);
@@ -157,7 +164,7 @@ int layout_open(const char *dir, struct image_store **ret, struct err *err)
     if (r == 0)
         r = make_path(dir, err);
     if (r == 0) {
-        s->dir = realpath(dir, NULL); /* layer paths are handed to another process with another working folder */
+        s->dir = realpath(dir, NULL); /* layer paths are sent to another process with another working folder */
         r = s->dir ? open_all(s, err) : err_set(err, err_from_errno(errno), errno, "open %s", dir);
     }
     if (r < 0) {
@@ -165,8 +172,8 @@ int layout_open(const char *dir, struct image_store **ret, struct err *err)
         return r;
     }
     if (sweep_tmp(s))
-        (void)layout_collect_now(s,
-                                 NULL); /* it may have died between its layers and its record; else tried next time */
+        (void)layout_collect_now(
+            s, NULL); /* the maker may have died between its layers and its record; otherwise tried next time */
     layout_sweep_partial(s, false);
     *ret = s;
     return 0;
@@ -190,11 +197,13 @@ struct image_store *layout_close(struct image_store *s)
 
 int layout_lock(struct image_store *s, int op, struct err *err)
 {
-    CLEANUP(close_fd_p) int fd = openat(s->dir_fd, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW); /* enough for flock() */
+    CLEANUP(close_fd_p)
+    int fd = openat(s->dir_fd, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW); /* read-only is enough for flock() */
     if (fd < 0 && errno == ENOENT)
         fd = openat(s->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return err_set(err, ERR_INTERNAL, errno, "open %s/lock", s->dir); /* not even "not found" is the client's */
+        return err_set(err, ERR_INTERNAL, errno, "open %s/lock",
+                       s->dir); /* even "not found" is not the client's fault */
     while (flock(fd, op) < 0)
         if (errno != EINTR)
             return err_set(err, err_from_errno(errno), errno, "lock %s", s->dir);
@@ -227,17 +236,17 @@ void layout_tmp_done(struct layout_tmp *t)
 {
     if (!t->store)
         return;
-    (void)layer_tree_remove_at(t->store->tmp_fd, t->name); /* what stays goes at the next open */
+    (void)layer_tree_remove_at(t->store->tmp_fd, t->name); /* on failure the next open removes it */
     close_fd_p(&t->fd);
     t->store = NULL;
 }
 
-/* A folder whose group is another than ours is read by a server that gave root up: so must be what is put there. */
-static void share(int fd, int dir_fd)
+/* When a folder's group is not ours, a server that has dropped root reads it: new files get the same group. */
+static void share_with_group(int fd, int dir_fd)
 {
     struct stat st;
     if (fstat(dir_fd, &st) == 0 && st.st_gid != getegid() && fchown(fd, (uid_t)-1, st.st_gid) == 0)
-        (void)fchmod(fd, 0660); /* else that server says that it cannot read it */
+        (void)fchmod(fd, 0660); /* on failure that server reports that it cannot read the file */
 }
 
 static int write_file(int dir_fd, const char *name, const char *text, size_t len, bool is_durable, int for_fd)
@@ -246,7 +255,7 @@ static int write_file(int dir_fd, const char *name, const char *text, size_t len
     if (fd < 0)
         return -errno;
     if (for_fd != dir_fd)
-        share(fd, for_fd);
+        share_with_group(fd, for_fd);
     int r = write_all_write(fd, text, len);
     return r == 0 && is_durable && fsync(fd) < 0 ? -errno : r;
 }
@@ -260,7 +269,9 @@ int layout_write_json(struct image_store *s, int dir_fd, const char *name, const
         return err_set(err, ERR_INTERNAL, ENOMEM, "write %s", name);
     char part[40] = LAYOUT_PART;
     unsigned char raw[16];
-    bool is_attached = s->tmp_fd < 0; /* then there is only the folder itself, where no such name is looked at */
+    bool is_attached =
+        s->tmp_fd <
+        0; /* an attached store has no tmp/: use the folder itself, where nothing reads names of this form */
     int work_fd = is_attached ? dir_fd : s->tmp_fd;
     ident_random(raw, sizeof(raw));
     ident_hex(raw, sizeof(raw), part + (is_attached ? strlen(LAYOUT_PART) : 0));
@@ -321,7 +332,7 @@ static void mark_used(json_t *used, const json_t *record)
     }
 }
 
-/* A record that cannot be read stops the collection: what it names is unknown, so nothing may go. */
+/* A record that cannot be read stops the collection: what it names is unknown, so nothing may be removed. */
 static int mark_folder(int dir_fd, json_t *used, struct err *err)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -343,7 +354,8 @@ static int mark_folder(int dir_fd, json_t *used, struct err *err)
     return r;
 }
 
-/* What no pin has shared for a while. Sooner it would be made again for the next one. */
+/* Removes shared pin files that no pin has used for a while. Removing them sooner would recreate them for the next
+ * pin. */
 static void drop_shared(struct image_store *s)
 {
     int fd = openat(s->pins_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -356,7 +368,7 @@ static void drop_shared(struct image_store *s)
         if (strncmp(e->d_name, LAYOUT_SHARED, strlen(LAYOUT_SHARED)) == 0 &&
             fstatat(s->pins_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 1 &&
             now - st.st_ctime > SHARED_S)
-            (void)unlinkat(s->pins_fd, e->d_name, 0); /* holds nothing; the next collection tries again */
+            (void)unlinkat(s->pins_fd, e->d_name, 0); /* it names no layers; the next collection tries again */
     if (d)
         closedir(d);
 }
@@ -397,6 +409,6 @@ int layout_collect_now(struct image_store *s, struct err *err)
     if (lock < 0)
         return lock;
     r = layout_collect(s, &trash, err);
-    (void)close(lock); /* the trees go after the lock: nobody can see them any more */
+    (void)close(lock); /* the trees are removed after the lock is released: nothing names them any more */
     return r;
 }

@@ -83,7 +83,7 @@ static bool is_for_us(const json_t *descriptor)
            strcmp(json_get_str(platform, "architecture", ""), manifest_architecture()) == 0;
 }
 
-/* The one for this machine; else the only one there is, when it names no platform. */
+/* The descriptor for this host's platform; otherwise the only one, when it names no platform. */
 static const json_t *pick_descriptor(const json_t *manifests)
 {
     const json_t *plain = NULL;

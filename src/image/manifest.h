@@ -1,5 +1,5 @@
-/* The JSON files of docker-save and OCI-layout archives, strictly bounded. Paths and digests they give are only ever
- * looked up in the archive's own list, never used as file names. May include: base/, image/. */
+/* The JSON files of docker-save and OCI-layout archives, strictly bounded. Their paths and digests are only looked up
+ * in the archive's own list, never used as file names. May include: base/, image/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,14 +24,14 @@ struct manifest_config {
 void manifest_config_done(struct manifest_config *c);
 
 int manifest_parse_docker(const char *text, size_t len, struct manifest_parts *ret, struct err *err);
-/* Picks the image for this machine out of an index; ret_is_index: what was picked is another index. */
+/* Picks the image for this host's platform from an index; ret_is_index: what was picked is another index. */
 int manifest_parse_index(const char *text, size_t len, char ret_hex[DIGEST_HEX], bool *ret_is_index, struct err *err);
 int manifest_parse_oci(const char *text, size_t len, struct manifest_parts *ret, struct err *err);
 
 /* A manifest as a registry sends it. */
 struct manifest_blob {
     char hex[DIGEST_HEX];
-    int64_t size; /* as stated, 0 or more: to be held to */
+    int64_t size; /* as stated, 0 or more; enforced */
 };
 struct manifest_image {
     struct manifest_blob config;
@@ -40,6 +40,6 @@ struct manifest_image {
 };
 void manifest_image_done(struct manifest_image *m);
 int manifest_parse_image(const char *text, size_t len, struct manifest_image *ret, struct err *err);
-bool manifest_is_index(const char *text, size_t len); /* has a list of manifests: ask manifest_parse_index() */
+bool manifest_is_index(const char *text, size_t len); /* has a list of manifests: use manifest_parse_index() */
 int manifest_parse_config(const char *text, size_t len, struct manifest_config *ret, struct err *err);
-const char *manifest_architecture(void); /* of this machine, as images name it */
+const char *manifest_architecture(void); /* of this host, as images name it */

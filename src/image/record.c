@@ -18,7 +18,7 @@ void record_file(const char *name, char ret[RECORD_FILE])
     (void)snprintf(ret, RECORD_FILE, "%s.json", hex);
 }
 
-/* The id covers what a sandbox would see: layers and configuration, not the name or the time. */
+/* The id covers what a sandbox sees: layers and configuration, not the name or the time. */
 static void image_id(const json_t *layers, const json_t *config, char ret[DIGEST_HEX + 7])
 {
     struct digest d;
@@ -60,7 +60,7 @@ json_t *record_new(const char *name, const char *source, const struct layout_lay
                      "layers", list, "config", cfg);
 }
 
-/* An overlay takes each folder once. The one above hides all of the same one below. */
+/* An overlay accepts each folder once. The higher one hides the same one below. */
 static bool is_again_above(const json_t *layers, size_t at, const char *hex)
 {
     for (size_t i = at + 1; i < json_array_size(layers); i++)
@@ -139,5 +139,5 @@ void record_touch(struct image_store *s, const json_t *record)
     if (strcmp(json_get_str(record, "source", ""), "oci") != 0)
         return;
     record_file(json_get_str(record, "name", ""), file);
-    (void)utimensat(s->images_fd, file, NULL, 0); /* a use that is not noted costs at most a pull */
+    (void)utimensat(s->images_fd, file, NULL, 0); /* a use that is not recorded costs at most a pull */
 }

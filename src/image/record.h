@@ -1,4 +1,4 @@
-/* What is kept of an image in images/<key>.json, and how it becomes a struct image. May include: base/, image/. */
+/* The record of an image in images/<key>.json, and its conversion to a struct image. May include: base/, image/. */
 #pragma once
 #include "base/err.h"
 #include "base/json.h"
@@ -13,12 +13,12 @@ void record_file(const char *name, char ret[RECORD_FILE]); /* "<sha256 of the na
 /* A new record; source is "tar", "oci", "layer" or "host". */
 json_t *record_new(const char *name, const char *source, const struct layout_layer *layers, size_t n_layers,
                    const struct manifest_config *config);
-/* asked: the name to show. -EINVAL when the record is not one of ours; ERR_GONE when a layer is not there. */
+/* asked: the name to show. -EINVAL when the record is not one of ours; ERR_GONE when a layer is missing. */
 int record_to_image(struct image_store *s, const json_t *record, const char *asked, struct image **ret,
                     struct err *err);
 
 typedef bool record_each_fn(void *arg, json_t *record);
-/* Every record, in no order; fn returns false to stop. Records that vanish or are damaged are passed over. */
+/* Every record, in no order; fn returns false to stop. Records that vanish or are damaged are skipped. */
 void record_each(struct image_store *s, record_each_fn *fn, void *arg);
-/* It was used now: the eviction takes what was not used for longest. Only pulled images are ever evicted. */
+/* Marks it as used now: eviction removes the least recently used. Only pulled images are ever evicted. */
 void record_touch(struct image_store *s, const json_t *record);

@@ -10,12 +10,12 @@
 #define LOWER_DIGITS   "abcdefghijklmnopqrstuvwxyz0123456789"
 #define ALL_DIGITS     LOWER_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-static int refuse(const char *text, const char *why, struct err *err)
+static int reference_error(const char *text, const char *why, struct err *err)
 {
     return err_set(err, ERR_INVALID, 0, "image reference \"%.100s\": %s", text, why);
 }
 
-/* "example.com", "localhost", "10.0.0.1:5000": what makes the first part a host and not a folder. */
+/* "example.com", "localhost", "10.0.0.1:5000": tells a host from the first folder of a path. */
 static bool is_host_like(const char *part, size_t len)
 {
     return memchr(part, '.', len) || memchr(part, ':', len) || (len == 9 && memcmp(part, "localhost", 9) == 0);
@@ -100,7 +100,7 @@ static int cut_tail(const char *text, char *rest, struct reference *r, struct er
     if (at) {
         const char *hex = digest_from_ref(at + 1);
         if (!hex)
-            return refuse(text, "after @ there must be sha256: and 64 lower-case hex digits", err);
+            return reference_error(text, "after @ there must be sha256: and 64 lower-case hex digits", err);
         memcpy(r->digest, hex, DIGEST_HEX);
         *at = '\0';
     }
@@ -108,7 +108,8 @@ static int cut_tail(const char *text, char *rest, struct reference *r, struct er
     char *colon = strchr(slash ? slash : rest, ':');
     if (colon) {
         if (!is_tag(colon + 1))
-            return refuse(text, "a tag is 1 to 128 letters, digits, _ . and -, not beginning with . or -", err);
+            return reference_error(text, "a tag is 1 to 128 letters, digits, _ . and -, not beginning with . or -",
+                                   err);
         (void)snprintf(r->tag, sizeof(r->tag), "%.128s", colon + 1);
         *colon = '\0';
     } else if (!at) {
@@ -123,7 +124,7 @@ int reference_parse(const char *text, struct reference *ret, struct err *err)
     struct reference r = { .host = DEFAULT_HOST };
     size_t len = strlen(text);
     if (len == 0 || len > IMAGE_NAME_MAX)
-        return refuse(text, "it must have 1 to 255 bytes", err);
+        return reference_error(text, "it must have 1 to 255 bytes", err);
     memcpy(rest, text, len + 1);
     int result = cut_tail(text, rest, &r, err);
     if (result < 0)
@@ -134,11 +135,11 @@ int reference_parse(const char *text, struct reference *ret, struct err *err)
         *slash = '\0';
         memcpy(r.host, rest, (size_t)(slash - rest) + 1);
         if (!is_host(r.host))
-            return refuse(text, "the part before the first / is not a host name with an optional port", err);
+            return reference_error(text, "the part before the first / is not a host name with an optional port", err);
         path = slash + 1;
     }
     if (!is_repository(path))
-        return refuse(text, "its path must be lower-case letters and digits, joined by . _ __ - and /", err);
+        return reference_error(text, "its path must be lower-case letters and digits, joined by . _ __ - and /", err);
     bool is_bare = strcmp(r.host, DEFAULT_HOST) == 0 && !strchr(path, '/');
     (void)snprintf(r.repository, sizeof(r.repository), "%s%s", is_bare ? DEFAULT_FOLDER : "", path);
     *ret = r;

@@ -1,5 +1,5 @@
-/* Names of images in registries: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]. Strict: what a registry would refuse is
- * refused here, before a byte is sent. May include: base/, image/. */
+/* Names of images in registries: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]. Strict: a name that a registry would reject
+ * is rejected here, before a byte is sent. May include: base/, image/. */
 #pragma once
 #include "base/err.h"
 #include "image/digest.h"

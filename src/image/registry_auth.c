@@ -9,7 +9,7 @@
 
 #define JSON_MAX (1 << 20)
 
-static int refuse(const char *why, struct err *err)
+static int challenge_error(const char *why, struct err *err)
 {
     return err_set(err, ERR_UPSTREAM, 0, "the registry's login challenge is not usable: %s", why);
 }
@@ -19,7 +19,7 @@ static const char *skip(const char *at)
     return at + strspn(at, " \t,");
 }
 
-/* One token or "quoted \"text\"" into ret; NULL when malformed or too long. */
+/* Copies one token or "quoted \"text\"" into ret; NULL when malformed or too long. */
 static const char *take_value(const char *at, char ret[REGISTRY_AUTH_FIELD])
 {
     size_t len = 0;
@@ -51,7 +51,7 @@ static int take_fields(const char *at, struct registry_auth_challenge *c, struct
             return 0; /* the next scheme begins */
         const char *end = take_value(at + len + 1, value);
         if (!end)
-            return refuse("a value is cut off, too long or not text", err);
+            return challenge_error("a value is cut off, too long or not text", err);
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
             if (strlen(known[i].name) == len && strncasecmp(at, known[i].name, len) == 0)
                 memcpy(known[i].slot, value, strlen(value) + 1);
@@ -71,12 +71,12 @@ int registry_auth_parse_challenge(const char *text, struct registry_auth_challen
         return 0;
     }
     if (len != 6 || strncasecmp(at, "Bearer", 6) != 0)
-        return refuse("it is neither Bearer nor Basic", err);
+        return challenge_error("it is neither Bearer nor Basic", err);
     int r = take_fields(at + len, &c, err);
     if (r < 0)
         return r;
     if (strncmp(c.realm, "https://", 8) != 0 && strncmp(c.realm, "http://", 7) != 0)
-        return refuse("its realm is not an http or https address", err);
+        return challenge_error("its realm is not an http or https address", err);
     *ret = c;
     return 0;
 }

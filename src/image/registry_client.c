@@ -1,6 +1,8 @@
-/* Theory of operation: the reference's host becomes a list of endpoints (its mirrors, then itself). The first manifest
- * request picks the endpoint that answers; everything after goes there. A 401 brings a challenge; the token or the
- * basic credentials it leads to are kept for the next requests, until another 401 replaces them. */
+/* Theory of operation. The reference's host becomes a list of endpoints (its mirrors, then itself). The first manifest
+ * request picks the endpoint that answers; everything after goes there. A 401 brings a challenge; the bearer token or
+ * basic credentials obtained for it are kept for the next requests, until another 401 replaces them. Transient failures
+ * are retried from the received offset, with Retry-After or exponential pauses; other errors end the request and name
+ * the endpoint. */
 #include "image/registry_client.h"
 
 #include <errno.h>
@@ -19,10 +21,10 @@
 
 #define ENDPOINTS_MAX 8
 #define TRIES_MAX     5   /* in a row without a byte of progress */
-#define CALLS_MAX     200 /* of one blob, with progress */
+#define CALLS_MAX     200 /* requests for one blob, with progress */
 #define BACKOFF_MS    250
 #define BACKOFF_MAX   8000
-#define WAIT_MAX_S    60 /* longest Retry-After that is waited for */
+#define WAIT_MAX_S    60 /* longest Retry-After that is honoured */
 #define ERROR_BYTES   8192
 #define MANIFEST_ACCEPT                                                                     \
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, " \
@@ -30,7 +32,7 @@
 
 struct endpoint {
     char *base; /* "https://host[:port]", no slash at the end */
-    char *host; /* as credentials are looked up */
+    char *host; /* key for the credentials lookup */
     bool may_be_plain;
 };
 
@@ -38,7 +40,7 @@ struct registry {
     struct reference ref;
     const struct registry_options *options;
     struct endpoint endpoints[ENDPOINTS_MAX];
-    size_t n_endpoints, at; /* at: the one in use */
+    size_t n_endpoints, at; /* at: index of the endpoint in use */
     bool is_contacted;
     pthread_mutex_t mutex; /* guards authorization */
     char *authorization;   /* value of the header, or NULL */
@@ -223,7 +225,7 @@ static int fetch_token(struct registry *r, const struct registry_auth_challenge 
 
 static int login(struct registry *r, const char *challenge, struct err *err)
 {
-    struct registry_auth_challenge *c = xzalloc(sizeof(*c)); /* too big for a worker's stack to be proud of */
+    struct registry_auth_challenge *c = xzalloc(sizeof(*c)); /* too big for a worker's stack */
     CLEANUP(docker_credentials_done) struct docker_credentials cred = { 0 };
     const struct endpoint *e = &r->endpoints[r->at];
     int result = registry_auth_parse_challenge(challenge, c, err);
@@ -263,16 +265,16 @@ static bool is_cancelled(const struct registry *r)
     return r->options->is_cancelled && atomic_load(r->options->is_cancelled);
 }
 
-/* In slices, so that a cancelled pull ends soon. */
+/* Sleeps in slices, so that a cancelled pull ends soon. */
 static void pause_ms(const struct registry *r, int64_t ms)
 {
     for (; ms > 0 && !is_cancelled(r); ms -= 100) {
         const struct timespec slice = { .tv_nsec = (ms < 100 ? ms : 100) * 1000000 };
-        (void)nanosleep(&slice, NULL); /* woken early means a shorter wait, no more */
+        (void)nanosleep(&slice, NULL); /* waking early only shortens the wait */
     }
 }
 
-/* 0: it was waited for, try again. */
+/* 0: waited, try again. */
 static int wait_for_retry(const struct registry *r, const struct registry_http_reply *reply, int tries, struct err *err)
 {
     if (reply->retry_after_s > WAIT_MAX_S)
@@ -306,9 +308,9 @@ static int explain_status(const struct registry *r, const struct registry_http_r
     }
 }
 
-/* One answer, with a login when the registry asks for one. */
-static int exchange(struct registry *r, struct registry_http_request *req, size_t body_max,
-                    struct registry_http_reply *reply, struct err *err)
+/* One reply, with a login when the registry asks for one. */
+static int registry_exchange(struct registry *r, struct registry_http_request *req, size_t body_max,
+                             struct registry_http_reply *reply, struct err *err)
 {
     for (int round = 0;; round++) {
         CLEANUP(free_p) char *authorization = get_authorization(r);
@@ -328,7 +330,7 @@ static int exchange(struct registry *r, struct registry_http_request *req, size_
     }
 }
 
-/* A loopback registry without TLS is the usual way to try things: https first, then plain, on loopback only. */
+/* A loopback registry without TLS is common for trying things: https first, then plain, on loopback only. */
 static bool try_plain(struct registry *r)
 {
     struct endpoint *e = &r->endpoints[r->at];
@@ -341,9 +343,9 @@ static bool try_plain(struct registry *r)
     return true;
 }
 
-/* Until 200 or 206; failures that may pass are tried again from where the body stood. */
-static int get(struct registry *r, const char *path, struct registry_http_request *req, size_t body_max,
-               struct registry_http_reply *reply, struct err *err)
+/* Repeats until 200 or 206; transient failures are retried from the received offset. */
+static int registry_get(struct registry *r, const char *path, struct registry_http_request *req, size_t body_max,
+                        struct registry_http_reply *reply, struct err *err)
 {
     struct counted counted = { .sink = req->sink, .arg = req->sink_arg, .offset = req->offset };
     if (req->sink) {
@@ -356,16 +358,16 @@ static int get(struct registry *r, const char *path, struct registry_http_reques
         CLEANUP(free_p) char *url = xasprintf("%s/v2/%s/%s", r->endpoints[r->at].base, r->ref.repository, path);
         req->url = url;
         req->offset = counted.offset;
-        int result = exchange(r, req, body_max, reply, err);
+        int result = registry_exchange(r, req, body_max, reply, err);
         if (result == 0 && (reply->status == 200 || reply->status == 206)) {
-            if (!r->is_contacted) /* the first manifest: there is no other thread yet, and after it no write */
+            if (!r->is_contacted) /* the first manifest: no other thread exists yet, and nothing writes this later */
                 r->is_contacted = true;
             return 0;
         }
         if (reply->is_unreachable && !r->is_contacted) {
             if (try_plain(r))
                 continue;
-            return result; /* no use in trying again: another endpoint, or the user, has to */
+            return result; /* a retry cannot help: another endpoint, or the user, must */
         }
         tries = counted.offset > req->offset ? 0 : tries + 1;
         if (!reply->is_passing || tries >= TRIES_MAX || calls >= CALLS_MAX)
@@ -383,7 +385,7 @@ static int manifest_here(struct registry *r, const char *hex, struct registry_do
     CLEANUP(free_p) char *path = *hex ? xasprintf("manifests/sha256:%s", hex) : xasprintf("manifests/%s", r->ref.tag);
     CLEANUP(registry_http_reply_done) struct registry_http_reply reply = { 0 };
     struct registry_http_request req = { .accept = MANIFEST_ACCEPT };
-    int result = get(r, path, &req, IMAGE_LIMITS_JSON_BYTES, &reply, err);
+    int result = registry_get(r, path, &req, IMAGE_LIMITS_JSON_BYTES, &reply, err);
     *ret_is_unreachable = reply.is_unreachable;
     if (result < 0)
         return result;
@@ -406,7 +408,7 @@ int registry_manifest(struct registry *r, const char *hex, struct registry_doc *
         if (result == 0 || result == -ECANCELED)
             return result;
         if (!r->is_contacted && r->at + 1 < r->n_endpoints) {
-            r->at++; /* a mirror that does not have it, or is down */
+            r->at++; /* a mirror that lacks it, or is down */
             set_authorization(r, NULL);
             continue;
         }
@@ -426,5 +428,5 @@ int registry_blob(struct registry *r, const char *hex, int64_t offset, registry_
     CLEANUP(free_p) char *path = xasprintf("blobs/sha256:%s", hex);
     CLEANUP(registry_http_reply_done) struct registry_http_reply reply = { 0 };
     struct registry_http_request req = { .offset = offset, .sink = sink, .sink_arg = arg };
-    return get(r, path, &req, ERROR_BYTES, &reply, err);
+    return registry_get(r, path, &req, ERROR_BYTES, &reply, err);
 }

@@ -1,6 +1,6 @@
 /* Client of one repository in a registry (OCI distribution, Docker v2): mirrors, login, retries. Blocks; several
- * threads may use one. Untrusted: all that a registry sends; digests are for the caller to check (manifests are checked
- * here when asked for by digest). May include: base/, image/. */
+ * threads may use one. Untrusted: everything a registry sends; the caller verifies digests (manifests are verified here
+ * when requested by digest). May include: base/, image/. */
 #pragma once
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,8 +13,8 @@
 
 struct registry_options {
     const char *mirrors;       /* "docker.io=mirror.example,ghcr.io=http://10.0.0.1:5000"; NULL or "": none */
-    const char *plain_hosts;   /* hosts spoken to over plain HTTP: "10.0.0.5:5000,lab.example"; NULL or "": none */
-    const char *docker_config; /* NULL: where Docker keeps it */
+    const char *plain_hosts;   /* hosts contacted over plain HTTP: "10.0.0.5:5000,lab.example"; NULL or "": none */
+    const char *docker_config; /* NULL: Docker's default path */
     const atomic_bool *is_cancelled; /* or NULL */
 };
 
@@ -34,9 +34,9 @@ struct registry_doc {
 };
 void registry_doc_done(struct registry_doc *d); /* for CLEANUP() too */
 
-/* hex NULL: by the reference's digest or tag. ERR_NOT_FOUND: unknown, not ours to read, or no registry was reachable;
- * ERR_UPSTREAM: it answered, but not usably. */
+/* hex NULL: by the reference's digest or tag. ERR_NOT_FOUND: unknown, access denied, or no registry was reachable;
+ * ERR_UPSTREAM: its reply is unusable. */
 int registry_manifest(struct registry *r, const char *hex, struct registry_doc *ret, struct err *err);
-/* The blob's bytes from offset on, once each and in order, over as many connections as it takes. */
+/* The blob's bytes from offset on, once each and in order, over as many connections as needed. */
 int registry_blob(struct registry *r, const char *hex, int64_t offset, registry_http_sink_fn *sink, void *arg,
                   struct err *err);

@@ -1,5 +1,8 @@
-/* Redirects are followed here and not by libcurl, so that there is one place that says where credentials go: to the
- * origin (scheme, host, port) of the first address and nowhere else. A redirect never leads from https to http. */
+/* One HTTP exchange with a registry, over libcurl. Redirects are followed here and not by libcurl, so that one place
+ * decides where credentials go: to the origin (scheme, host, port) of the first address and nowhere else. A redirect
+ * never leads from https to http. struct registry_http_reply holds status, challenge and a capped body, or a sink gets
+ * the body of a good status. A transport error sets is_unreachable or is_passing, and the caller decides on a retry; a
+ * body that stalls for STALL_S is aborted. */
 #include "image/registry_http.h"
 
 #include <curl/curl.h>
@@ -14,7 +17,7 @@
 
 #define REDIRECTS_MAX   5
 #define CONNECT_S       15
-#define STALL_S         60 /* slower than STALL_BYTES a second for so long is given up (and resumed by the caller) */
+#define STALL_S         60 /* a transfer slower than STALL_BYTES a second for this long is aborted (the caller resumes it) */
 #define STALL_BYTES     512
 #define RETRY_AFTER_MAX 86400
 
@@ -22,8 +25,8 @@ struct exchange {
     const struct registry_http_request *req;
     struct registry_http_reply *reply;
     CURL *curl;
-    int64_t to_skip;      /* of a server that sent the whole although only the rest was asked for */
-    int64_t range_offset; /* what Content-Range says, or -1 */
+    int64_t to_skip;      /* bytes to drop when a server sends the whole body although a range was requested */
+    int64_t range_offset; /* value of Content-Range, or -1 */
     bool is_over_max;
     bool has_sink_failed;
     bool is_body_checked;
@@ -33,7 +36,7 @@ static pthread_once_t global_once = PTHREAD_ONCE_INIT;
 
 static void global_init(void)
 {
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* curl_easy_init() then fails, and is checked */
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* on failure curl_easy_init() fails, and is checked */
 }
 
 void registry_http_reply_done(struct registry_http_reply *r)
@@ -71,18 +74,18 @@ static void keep_header(const char *line, size_t len, const char *name, char *re
     }
     while (len && strchr("\r\n \t", line[len - 1]))
         len--;
-    if (len < ret_size) { /* a longer one is not usable: it counts as absent */
+    if (len < ret_size) { /* a longer value is unusable: it counts as absent */
         memcpy(ret, line, len);
         ret[len] = '\0';
     }
 }
 
-static size_t on_header(char *line, size_t size, size_t n, void *arg)
+static size_t reply_header(char *line, size_t size, size_t n, void *arg)
 {
     struct exchange *x = arg;
     size_t len = size * n;
     char range[64] = "";
-    if (len > 5 && strncmp(line, "HTTP/", 5) == 0) { /* a new answer begins: an interim one says nothing */
+    if (len > 5 && strncmp(line, "HTTP/", 5) == 0) { /* a new status line: drop the headers of an interim response */
         x->reply->challenge[0] = x->reply->content_type[0] = '\0';
         x->range_offset = -1;
     }
@@ -100,7 +103,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
 static int check_start(struct exchange *x)
 {
     long status = 0;
-    (void)curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* 0 on failure, which is no good status */
+    (void)curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* 0 on failure, which is not a good status */
     x->reply->status = (int)status;
     x->is_body_checked = true;
     if (status == 200)
@@ -110,7 +113,7 @@ static int check_start(struct exchange *x)
     return 0;
 }
 
-static size_t on_body(char *data, size_t size, size_t n, void *arg)
+static size_t reply_body(char *data, size_t size, size_t n, void *arg)
 {
     struct exchange *x = arg;
     size_t len = size * n, given = len;
@@ -121,7 +124,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
         if (buf_add(&x->reply->body, data, len) == 0)
             return given;
         x->is_over_max = is_good;
-        return is_good ? 0 : given; /* of an error page the beginning is enough */
+        return is_good ? 0 : given; /* the beginning of an error page is enough */
     }
     if (x->to_skip >= (int64_t)len) {
         x->to_skip -= (int64_t)len;
@@ -134,7 +137,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
     return x->has_sink_failed ? 0 : given;
 }
 
-static int on_tick(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static int check_cancelled(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     const struct exchange *x = arg;
     return x->req->is_cancelled && atomic_load(x->req->is_cancelled);
@@ -154,12 +157,12 @@ static void set_options(struct exchange *x, const char *url, struct curl_slist *
     (void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
     (void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L * 1024);
     (void)curl_easy_setopt(c, CURLOPT_USERAGENT, "iii-sandbox");
-    (void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    (void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, reply_header);
     (void)curl_easy_setopt(c, CURLOPT_HEADERDATA, x);
-    (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, reply_body);
     (void)curl_easy_setopt(c, CURLOPT_WRITEDATA, x);
     (void)curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    (void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_tick);
+    (void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, check_cancelled);
     (void)curl_easy_setopt(c, CURLOPT_XFERINFODATA, x);
     (void)curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)0);
     if (host && registry_http_is_loopback(host + 3))
@@ -216,7 +219,7 @@ static void judge(struct registry_http_reply *reply, CURLcode code)
 
 static int explain(const struct exchange *x, CURLcode code, const char *url, struct err *err)
 {
-    int host_len = (int)strcspn(url + 8, "/?#") + 8; /* queries of signed addresses stay out of messages */
+    int host_len = (int)strcspn(url + 8, "/?#") + 8; /* keep the query of signed addresses out of messages */
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return err_set(err, ERR_CAPACITY, ECANCELED, "the pull was cancelled");
     if (x->is_over_max)
@@ -258,7 +261,7 @@ static int one_hop(struct exchange *x, const char *url, bool is_first_origin, ch
     return 0;
 }
 
-/* Scheme, host and port of both are the same. */
+/* Whether scheme, host and port are the same. */
 static bool is_same_origin(const char *a, const char *b)
 {
     size_t n = 8 + strcspn(a + 8, "/?#"), m = 8 + strcspn(b + 8, "/?#");

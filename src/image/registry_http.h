@@ -1,6 +1,6 @@
 /* One HTTP exchange with a registry: bounded redirects, credentials only to the host they are for, a body that goes to
- * a sink or a capped buffer. Blocks. Untrusted: everything that comes back. May include: base/; only this file and
- * http/ include libcurl. */
+ * a sink or a capped buffer. Blocks. Untrusted: every reply. May include: base/; only this file and http/ include
+ * libcurl. */
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* A piece of a good body. Negative stops the exchange (cause it keeps itself). */
+/* Gets a piece of a good body. A negative return stops the exchange; the sink keeps the cause. */
 typedef int registry_http_sink_fn(void *arg, const void *data, size_t len);
 
 struct registry_http_request {
@@ -18,26 +18,26 @@ struct registry_http_request {
     const char *authorization;   /* value of the header, or NULL; sent to url's own origin only */
     const char *accept;          /* or NULL */
     const char *form;            /* POST body, or NULL: GET */
-    int64_t offset;              /* ask for the body from here on */
+    int64_t offset;              /* request the body from this offset */
     registry_http_sink_fn *sink; /* body of 200 and 206, from offset on; NULL: into reply->body */
     void *sink_arg;
-    const atomic_bool *is_cancelled; /* looked at about once a second; may be NULL */
+    const atomic_bool *is_cancelled; /* checked about once a second; may be NULL */
 };
 
 struct registry_http_reply {
     int status;
-    bool is_unreachable; /* failed before anything of the registry was reached: no such host, refused, no TLS */
-    bool is_passing;     /* failed in a way that may be gone at the next try */
+    bool is_unreachable; /* failed before the registry was reached: no such host, refused, no TLS */
+    bool is_passing;     /* a transient failure: a retry may succeed */
     int64_t retry_after_s;
     char challenge[8192]; /* WWW-Authenticate, "" when absent */
     char content_type[128];
-    struct buf body; /* capped; of errors too */
+    struct buf body; /* capped; also of errors */
 };
 
 void registry_http_reply_done(struct registry_http_reply *r); /* for CLEANUP() too */
-/* 0: an HTTP answer came, whatever its status. -ECANCELED; else ERR_UPSTREAM. reply is filled either way; body_max
- * bytes of body are kept when there is no sink. */
+/* 0: an HTTP reply arrived, whatever its status. -ECANCELED; otherwise ERR_UPSTREAM. reply is filled either way;
+ * body_max bytes of body are kept when there is no sink. */
 int registry_http_do(const struct registry_http_request *req, size_t body_max, struct registry_http_reply *reply,
                      struct err *err);
 bool registry_http_is_loopback(const char *host); /* "localhost[:port]", "127.x.y.z[:port]" */
-char *registry_http_escape(const char *text);     /* for a query; caller frees */
+char *registry_http_escape(const char *text);     /* for a query string; caller frees */

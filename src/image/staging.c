@@ -42,8 +42,8 @@ void staging_chain_hex(const struct layout_layer *below, size_t n_below, const c
     digest_done(&d);
 }
 
-/* The digest of a layer that is already unpacked is still computed from the bytes at hand: an archive that merely
- * states the digest of somebody's layer must not be given that layer. */
+/* The digest of a layer that is already unpacked is still computed from the received bytes: an archive that merely
+ * states the digest of another user's layer must not get that layer. */
 static int hash_layer(struct staging *st, const struct tar_stream_source *source, char ret[DIGEST_HEX], struct err *err)
 {
     CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
@@ -152,7 +152,7 @@ int staging_commit(struct staging *st, const char *name, const char *source, con
     record_file(name, file);
     JSON_OWNED record = make_record(st, name, source, extra);
 
-    if (syncfs(st->tmp.fd) < 0) /* before the lock, which a sandbox's start may be waiting for */
+    if (syncfs(st->tmp.fd) < 0) /* before taking the lock, which the start of a sandbox may be waiting for */
         return err_set(err, err_from_errno(errno), errno, "write the layers");
     CLEANUP(close_fd_p) int lock = layout_lock(s, LOCK_EX, err);
     if (lock < 0)
@@ -163,6 +163,8 @@ int staging_commit(struct staging *st, const char *name, const char *source, con
     if (r == 0)
         r = record_to_image(s, record, name, ret, err);
     if (r == 0)
-        (void)layout_collect(s, &st->tmp, NULL); /* what the name stood for before; else it goes at the next removal */
+        (void)layout_collect(
+            s, &st->tmp,
+            NULL); /* layers of the image that had the name before; otherwise the next removal collects them */
     return r;
 }

@@ -1,4 +1,4 @@
-/* An image in the making: layers unpacked in tmp/ one above the other, then all of them and the record moved into place
+/* An image being made: layers unpacked in tmp/ one above the other, then all of them and the record moved into place
  * under the store's lock. Private to image/. May include: base/, image/. */
 #pragma once
 #include <stdbool.h>
@@ -29,12 +29,13 @@ void staging_done(struct staging *st); /* removes what was not committed; fine a
 
 /* The next layer, read from source. expected: the digest the image's config states for the unpacked stream, or NULL. */
 int staging_add(struct staging *st, const struct tar_stream_source *source, const char *expected, struct err *err);
-/* The next layer is the store's own hex, known to be right: nothing is read. False when it is not there (any more). */
+/* The next layer is the store's own layer hex, already verified: nothing is read. False when it does not exist (any
+ * more). */
 bool staging_add_known(struct staging *st, const char *hex);
-/* The name of a layer that depends on those below (a hard link into them, say) and so is only right above exactly
- * these. */
+/* The name of a layer that depends on those below (for example by a hard link into them) and is valid only above
+ * exactly these. */
 void staging_chain_hex(const struct layout_layer *below, size_t n_below, const char *top, char ret[DIGEST_HEX]);
-/* -EAGAIN: a layer that was there at the start was removed meanwhile. source: as in record_new(); extra, borrowed, is
+/* -EAGAIN: a layer that existed at the start was removed meanwhile. source: as in record_new(); extra, borrowed, is
  * merged into the record (may be NULL). */
 int staging_commit(struct staging *st, const char *name, const char *source, const json_t *extra, struct image **ret,
                    struct err *err);

@@ -1,5 +1,5 @@
-/* Two readers in a row: the outer one undoes the compression ("raw" format) and feeds the inner one, which knows tar
- * only. Between them the bytes are counted and hashed, which libarchive alone does not offer. */
+/* Two readers in series: the outer one decompresses ("raw" format) and feeds the inner one, which knows tar only.
+ * Between them the bytes are counted and hashed, which libarchive alone does not offer. */
 #include "image/tar_stream.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@ struct tar_stream {
     int64_t unpacked;
     locale_t old_locale, utf8_locale;
     bool is_ended, has_failed;
-    struct err cause; /* why the feed stopped: libarchive would only repeat "read error" */
+    struct err cause; /* why reading stopped: libarchive would only repeat "read error" */
     char chunk[CHUNK];
-    char packed[CHUNK]; /* what source->read gave last */
+    char packed[CHUNK]; /* bytes of the last source->read */
 };
 
 static int check_size(struct tar_stream *t)
@@ -38,7 +38,7 @@ static int check_size(struct tar_stream *t)
     return 0;
 }
 
-static la_ssize_t feed(struct archive *a, void *arg, const void **ret)
+static la_ssize_t inner_read(struct archive *a, void *arg, const void **ret)
 {
     struct tar_stream *t = arg;
     if (t->is_ended)
@@ -89,7 +89,7 @@ static int open_outer(struct tar_stream *t, struct err *err)
     t->outer = archive_read_new();
     if (!t->outer)
         return err_set(err, ERR_INTERNAL, ENOMEM, "archive");
-    (void)archive_read_support_filter_gzip(t->outer); /* both warn when built without: reading then says so */
+    (void)archive_read_support_filter_gzip(t->outer); /* both warn when built without: reading then reports it */
     (void)archive_read_support_filter_zstd(t->outer);
     (void)archive_read_support_format_raw(t->outer);
     int rc = t->source->read ? archive_read_open(t->outer, t, NULL, pull, NULL)
@@ -106,7 +106,7 @@ int tar_stream_open(const struct tar_stream_source *source, const struct image_l
     t->limits = limits;
     t->source = source;
     digest_init(&t->digest);
-    /* libarchive turns pax names into the locale's letters; in "C" every name that is not ASCII would be lost. */
+    /* libarchive converts pax names to the locale's encoding; in "C" every name that is not ASCII would be lost. */
     t->utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     t->old_locale = t->utf8_locale ? uselocale(t->utf8_locale) : (locale_t)0;
 
@@ -117,7 +117,7 @@ int tar_stream_open(const struct tar_stream_source *source, const struct image_l
     if (!t->inner)
         return err_set(err, ERR_INTERNAL, ENOMEM, "archive");
     (void)archive_read_support_format_tar(t->inner);
-    if (archive_read_open(t->inner, t, NULL, feed, NULL) != ARCHIVE_OK)
+    if (archive_read_open(t->inner, t, NULL, inner_read, NULL) != ARCHIVE_OK)
         return failed(t, err);
     *ret = STEAL(t);
     return 0;
@@ -127,7 +127,7 @@ struct tar_stream *tar_stream_close(struct tar_stream *t)
 {
     if (!t)
         return NULL;
-    (void)archive_read_free(t->inner); /* NULL is fine for both; nothing of ours hangs on the result */
+    (void)archive_read_free(t->inner); /* NULL is fine for both; the result does not matter */
     (void)archive_read_free(t->outer);
     digest_done(&t->digest);
     if (t->old_locale)
@@ -160,7 +160,7 @@ int tar_stream_finish(struct tar_stream *t, char ret_hex[DIGEST_HEX], struct err
 {
     while (!t->is_ended) {
         const void *ignored;
-        if (feed(t->inner, t, &ignored) < 0)
+        if (inner_read(t->inner, t, &ignored) < 0)
             return failed(t, err);
     }
     digest_hex(&t->digest, ret_hex);

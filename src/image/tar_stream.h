@@ -1,5 +1,5 @@
-/* A tar archive read from a source, plain, gzip or zstd, one entry at a time, with the digest of the unpacked
- * stream and the limits on its size kept while reading. Only tar: none of libarchive's other formats is reachable. May
+/* A tar archive read from a source, plain, gzip or zstd, one entry at a time. Computes the digest of the unpacked
+ * stream and enforces the size limits while reading. Only tar: none of libarchive's other formats is reachable. May
  * include: base/. */
 #pragma once
 #include <archive.h>
@@ -14,7 +14,7 @@
 
 struct tar_stream;
 
-/* Where the bytes come from: a descriptor, read from where it stands, or a function. Both stay the caller's. */
+/* The source of bytes: a descriptor, read from its current offset, or a function. The caller owns both. */
 struct tar_stream_source {
     ssize_t (*read)(void *arg, void *data, size_t len); /* NULL: from fd. Blocks; 0 at the end, negative: failed */
     void *arg;
@@ -27,10 +27,10 @@ int tar_stream_open(const struct tar_stream_source *source, const struct image_l
 struct tar_stream *tar_stream_close(struct tar_stream *t);
 DEFINE_CLEANUP(struct tar_stream *, tar_stream_close)
 
-/* 1: *ret is the next entry, good until the next call. 0: the end. */
+/* 1: *ret is the next entry, valid until the next call. 0: the end. */
 int tar_stream_next(struct tar_stream *t, struct archive_entry **ret, struct err *err);
 /* 1: a piece of the entry's content that belongs at *ret_offset. 0: no more. */
 int tar_stream_data(struct tar_stream *t, const void **ret, size_t *ret_len, int64_t *ret_offset, struct err *err);
-/* Reads what follows the last entry and gives the digest of everything. */
+/* Reads what follows the last entry and returns the digest of the whole stream. */
 int tar_stream_finish(struct tar_stream *t, char ret_hex[DIGEST_HEX], struct err *err);
-int64_t tar_stream_packed_bytes(const struct tar_stream *t); /* read from the source so far */
+int64_t tar_stream_packed_bytes(const struct tar_stream *t); /* bytes read from the source so far */

@@ -38,13 +38,13 @@ struct unpacker {
     struct tar_stream *stream;
     struct folder_fix *fixes;
     size_t n_fixes, cap_fixes;
-    struct map *by_path; /* path -> its own copy; the last entry of a folder is the one that counts */
-    char parent[IMAGE_LIMITS_PATH_BYTES + 1]; /* folder parent_fd stands for: most entries share the last one's */
+    struct map *by_path;                      /* path -> its own copy; the last entry of a folder wins */
+    char parent[IMAGE_LIMITS_PATH_BYTES + 1]; /* the folder of parent_fd: most entries share the previous one's */
     int parent_fd;
     int64_t next_progress;
 };
 
-/* One entry while it is worked on. */
+/* One entry being unpacked. */
 struct item {
     struct archive_entry *entry;
     char path[IMAGE_LIMITS_PATH_BYTES + 1];
@@ -120,9 +120,9 @@ static int add_fix(struct unpacker *u, const char *path, mode_t mode, const stru
     return 0;
 }
 
-/* A folder that the archive needs but does not list looks as it did in the highest layer below that has it. Such a
- * layer is only right above these. */
-static int take_look_from_below(struct unpacker *u, int fd, const char *path, struct err *err)
+/* A folder that the archive needs but does not list gets the attributes it has in the highest layer below. The layer is
+ * then valid only above these. */
+static int copy_attrs_from_below(struct unpacker *u, int fd, const char *path, struct err *err)
 {
     u->job->has_lower_links = true;
     for (size_t i = u->job->n_lower; i-- > 0;) {
@@ -140,7 +140,7 @@ static int take_look_from_below(struct unpacker *u, int fd, const char *path, st
     return 0;
 }
 
-/* Makes each missing folder of path. */
+/* Creates each missing folder of path. */
 static int make_folders(struct unpacker *u, const char *path, struct err *err)
 {
     char part[IMAGE_LIMITS_PATH_BYTES + 1], upto[IMAGE_LIMITS_PATH_BYTES + 1];
@@ -154,7 +154,8 @@ static int make_folders(struct unpacker *u, const char *path, struct err *err)
         bool is_new = mkdirat(fd, part, 0755) == 0;
         if (!is_new && errno != EEXIST)
             return -errno;
-        if (is_new && fchmodat(fd, part, 0755, 0) < 0) /* whatever our umask is: others inside must be able to enter */
+        if (is_new &&
+            fchmodat(fd, part, 0755, 0) < 0) /* independent of our umask: other users inside must be able to enter */
             return -errno;
         int next = open_beneath(fd, part, O_PATH | O_DIRECTORY);
         (void)close(fd);
@@ -162,7 +163,7 @@ static int make_folders(struct unpacker *u, const char *path, struct err *err)
         at += n;
         memcpy(upto, path, (size_t)(at - path));
         upto[at - path] = '\0';
-        int r = is_new && fd >= 0 ? take_look_from_below(u, fd, upto, err) : 0;
+        int r = is_new && fd >= 0 ? copy_attrs_from_below(u, fd, upto, err) : 0;
         if (r < 0)
             return r;
         at += *at == '/';
@@ -240,8 +241,8 @@ static int set_owner(struct unpacker *u, const struct item *it, struct err *err)
     return 0;
 }
 
-/* trusted.* and user.overlay.* would steer overlayfs (a redirect reads another image's files), the other security.*
- * speak to the host's own policies: only what a program inside can use is kept. */
+/* trusted.* and user.overlay.* would control overlayfs (a redirect reads another image's files), the other security.*
+ * address the host's own policies: only what a program inside can use is kept. */
 static bool is_kept_xattr(const struct unpacker *u, const char *name)
 {
     if (strncmp(name, "user.", 5) == 0)
@@ -297,7 +298,7 @@ static int write_content(struct unpacker *u, const struct item *it, int fd, int6
     }
     if (r < 0)
         return err_wrap(err, r, "\"%.200s\"", it->path);
-    if (ftruncate(fd, size) < 0) /* a sparse file may end in a hole */
+    if (ftruncate(fd, size) < 0) /* a sparse file may end in unallocated space */
         return err_set(err, err_from_errno(errno), errno, "\"%.200s\": set its size", it->path);
     return 0;
 }
@@ -338,7 +339,7 @@ static int remember_folder(struct unpacker *u, const struct item *it, struct err
 static int unpack_folder(struct unpacker *u, struct item *it, struct err *err)
 {
     if (it->path[0] == '\0') {
-        it->mode |= 0700; /* the finished folder is still to be moved, which its owner must be able to do */
+        it->mode |= 0700; /* the finished folder must be movable by its owner */
         return remember_folder(u, it, err);
     }
     struct stat st;
@@ -375,11 +376,11 @@ static int unpack_symlink(struct unpacker *u, struct item *it, struct err *err)
         return r;
     struct timespec times[2];
     entry_times(it->entry, times);
-    (void)utimensat(it->parent_fd, it->name, times, AT_SYMLINK_NOFOLLOW); /* a link's time matters to nobody */
+    (void)utimensat(it->parent_fd, it->name, times, AT_SYMLINK_NOFOLLOW); /* the time of a link does not matter */
     return 0;
 }
 
-/* Copies target out of the highest layer below that has it. A whiteout or a folder in between hides it. */
+/* Copies target from the highest layer below that has it. A whiteout or a folder in between hides it. */
 static int copy_from_below(struct unpacker *u, const struct item *it, const char *target, struct err *err)
 {
     for (size_t i = u->job->n_lower; i-- > 0;) {
@@ -431,7 +432,7 @@ static int unpack_hardlink(struct unpacker *u, struct item *it, struct err *err)
     if (found < 0)
         return copy_from_below(u, it, target, err);
 
-    /* By the parent's descriptor and the last name: linking an O_PATH descriptor itself needs a privilege. */
+    /* By the parent's descriptor and the last component: linking an O_PATH descriptor itself needs a privilege. */
     const char *slash = strrchr(target, '/');
     char folder[IMAGE_LIMITS_PATH_BYTES + 1] = "";
     if (slash)
@@ -442,7 +443,7 @@ static int unpack_hardlink(struct unpacker *u, struct item *it, struct err *err)
     return 0;
 }
 
-/* 1: it was one and is done. */
+/* 1: the entry was a whiteout and is handled. */
 static int unpack_whiteout(struct unpacker *u, struct item *it, struct err *err)
 {
     if (strncmp(it->name, WHITEOUT_PREFIX, 4) != 0)
@@ -459,7 +460,7 @@ static int unpack_whiteout(struct unpacker *u, struct item *it, struct err *err)
         return 1; /* another tool's bookkeeping */
     if (!*hidden || strcmp(hidden, ".") == 0 || strcmp(hidden, "..") == 0)
         return err_set(err, ERR_INVALID, 0, "\"%.200s\": a whiteout of nothing", it->path);
-    /* A whiteout speaks of the layers below only: what this layer itself has stays. */
+    /* A whiteout affects only the layers below: this layer's own files stay. */
     if (mknodat(it->parent_fd, hidden, S_IFCHR, 0) < 0 && errno != EEXIST)
         return err_set(err, err_from_errno(errno), errno, "\"%.200s\": make the whiteout", it->path);
     return 1;
@@ -512,7 +513,7 @@ static int unpack_entry(struct unpacker *u, struct archive_entry *entry, struct 
     r = is_folder ? 0 : unpack_whiteout(u, &it, err);
     if (r == 0)
         r = unpack_typed(u, &it, err);
-    /* The folder behind the kept descriptor may have just been replaced by something else. */
+    /* This entry may have replaced the folder behind the cached descriptor. */
     if (r >= 0 && !is_folder && strncmp(u->parent, it.path, strlen(it.path)) == 0)
         forget_parent(u);
     return r < 0 ? r : 0;
@@ -524,14 +525,14 @@ static int fix_folders(struct unpacker *u, struct err *err)
         const struct folder_fix *fix = &u->fixes[i];
         CLEANUP(close_fd_p) int fd = open_beneath(u->job->root_fd, fix->path, O_RDONLY | O_DIRECTORY);
         if (fd < 0)
-            continue; /* a later entry replaced it, or already took our own access away */
+            continue; /* a later entry replaced it, or already removed our own access */
         if (fchmod(fd, fix->mode) < 0 || futimens(fd, fix->times) < 0)
             return err_set(err, err_from_errno(errno), errno, "\"%.200s\": set mode and time", fix->path);
     }
     return 0;
 }
 
-static void report(struct unpacker *u)
+static void report_progress(struct unpacker *u)
 {
     int64_t packed = tar_stream_packed_bytes(u->stream);
     if (!u->job->on_progress || packed < u->next_progress)
@@ -548,7 +549,7 @@ static int unpack_all(struct unpacker *u, char ret_hex[DIGEST_HEX], struct err *
         r = unpack_entry(u, entry, err);
         if (r < 0)
             return r;
-        report(u);
+        report_progress(u);
     }
     if (r == 0)
         r = tar_stream_finish(u->stream, ret_hex, err);
