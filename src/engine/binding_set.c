@@ -35,7 +35,7 @@ static bool has_topic(const struct binding *b, const char *topic)
     return !topic || strcmp(trigger_config_str(b, "topic", ""), topic) == 0;
 }
 
-/* The ids are copied first: a function of this process runs inside trigger_fire() and may unbind any of them. */
+/* Copies the ids first: a function of this process runs inside trigger_fire() and may unbind any of them. */
 size_t binding_set_fire_topic(struct engine *e, const struct binding_set *s, const char *topic, json_t *payload)
 {
     JSON_OWNED ids = json_array();

@@ -1,3 +1,9 @@
+/* Channels and the hub that owns them. A channel has two ends, a writer and a reader; each end is local (held by C code
+ * of this process) or belongs to a WebSocket client. States of an end: unclaimed, claimed, gone. A client claims its
+ * end by upgrading GET /ws/channels/<id> with the channel's key, which is compared in constant time. Data goes straight
+ * to the reader; a full reader's queue pauses the writer's socket, and a writer that claims before the reader is paused
+ * until the reader is there. The first end that leaves, or an end that nobody claims within CHANNEL_CLAIM_MS, ends the
+ * channel: the other socket gets a close frame, a local holder gets on_closed, and the memory is freed. */
 #include "engine/channel.h"
 
 #include <assert.h>
@@ -14,8 +20,8 @@
 
 #define PATH          "/ws/channels/"
 #define UUID_MAX      37
-#define SWEEPS        10                 /* looks for unclaimed ends in one claim time */
-#define MESSAGE_MAX   (16 * 1024 * 1024) /* SDKs cut at 64 KiB, but larger frames are legal */
+#define SWEEPS        10                 /* checks for unclaimed ends in one claim time */
+#define MESSAGE_MAX   (16 * 1024 * 1024) /* SDKs split at 64 KiB, but larger frames are legal */
 #define QUEUE_MARK    (1024 * 1024)
 #define CHANNEL_MAGIC 0xc4a27e1du
 
@@ -34,7 +40,7 @@ struct channel {
     struct channel_events events;
     void *arg;
     int64_t made_ms;
-    int end_code; /* of the client whose leaving ended it */
+    int end_code; /* close code of the client that ended the channel */
 };
 
 struct channel_hub {
@@ -84,7 +90,7 @@ static void release(struct end *e, int code, const char *reason)
         ws_closing_add(e->channel->hub->parting, w, code, reason);
 }
 
-static void drop(struct channel *c, int code, const char *reason)
+static void channel_drop(struct channel *c, int code, const char *reason)
 {
     assert(c->magic == CHANNEL_MAGIC);
     c->magic = 0;
@@ -96,15 +102,15 @@ static void drop(struct channel *c, int code, const char *reason)
 
 void channel_close(struct channel *c, int code, const char *reason)
 {
-    drop(c, code, reason);
+    channel_drop(c, code, reason);
 }
 
-/* Ended by somebody else than the local holder, who is told. */
-static void end(struct channel *c, int code, const char *reason)
+/* Ends the channel on behalf of anyone but the local holder, who gets on_closed. */
+static void channel_abort(struct channel *c, int code, const char *reason)
 {
     if ((c->writer.is_local || c->reader.is_local) && c->events.on_closed)
         c->events.on_closed(c->arg, c);
-    drop(c, code, reason);
+    channel_drop(c, code, reason);
 }
 
 static void sweep(void *arg)
@@ -114,7 +120,7 @@ static void sweep(void *arg)
     for (struct map_iter it = map_iter(h->channels); map_next(&it);) {
         struct channel *c = it.value;
         if (c->made_ms <= oldest_ms && !(c->writer.is_claimed && c->reader.is_claimed))
-            end(c, 1001, "the other end never connected");
+            channel_abort(c, 1001, "the other end never connected");
     }
 }
 
@@ -134,7 +140,7 @@ struct channel_hub *channel_hub_free(struct channel_hub *h)
     if (!h)
         return NULL;
     for (struct map_iter it = map_iter(h->channels); map_next(&it);)
-        drop(it.value, 1001, "the server stops");
+        channel_drop(it.value, 1001, "the server stops");
     map_free(h->channels);
     ws_closing_free(h->parting);
     timer_free(h->sweep);
@@ -157,7 +163,7 @@ json_t *channel_ref_json(const struct channel *c, enum channel_end which)
 
 static size_t send_frames(struct ws *w, bool is_text, const char *data, size_t len)
 {
-    size_t queued = 0, step = is_text ? len : CHANNEL_FRAME_BYTES; /* a message stays whole */
+    size_t queued = 0, step = is_text ? len : CHANNEL_FRAME_BYTES; /* a text message is not split */
     for (size_t at = 0; at < len || (at == 0 && is_text); at += step) {
         size_t n = len - at < step ? len - at : step;
         queued = ws_send(w, is_text, data + at, n);
@@ -178,11 +184,11 @@ void channel_hold(struct channel *c, bool is_held)
         ws_hold(c->writer.ws, is_held);
 }
 
-static void on_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+static void end_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
 {
     struct end *e = arg;
     if (e->kind == CHANNEL_READER)
-        return; /* a reader has nothing to say */
+        return; /* a reader must not send */
     struct channel *c = e->channel;
     if (c->reader.is_local)
         c->events.on_data(c->arg, c, is_text, data, len);
@@ -190,7 +196,7 @@ static void on_message(void *arg, struct ws *w, bool is_text, const char *data, 
         ws_hold(w, true);
 }
 
-static void on_drain(void *arg, struct ws *w)
+static void end_drain(void *arg, struct ws *w)
 {
     struct end *e = arg;
     (void)w;
@@ -203,18 +209,18 @@ static void on_drain(void *arg, struct ws *w)
         c->events.on_drain(c->arg, c);
 }
 
-static void on_close(void *arg, struct ws *w, int code, const char *reason)
+static void end_closed(void *arg, struct ws *w, int code, const char *reason)
 {
     struct end *e = arg;
     (void)w, (void)reason;
     e->ws = NULL;
     e->channel->end_code = code;
-    end(e->channel, 1000, e->kind == CHANNEL_WRITER ? "stream_complete" : "the reader left");
+    channel_abort(e->channel, 1000, e->kind == CHANNEL_WRITER ? "stream_complete" : "the reader left");
 }
 
 /* --- claiming --- */
 
-static void refuse(struct http_req *r, int status, const char *text)
+static void claim_refuse(struct http_req *r, int status, const char *text)
 {
     CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
     http_req_reply(r, status, "application/json", body, strlen(body));
@@ -222,7 +228,7 @@ static void refuse(struct http_req *r, int status, const char *text)
 
 static bool is_same_key(const char *a, const char *b, size_t len)
 {
-    volatile unsigned char different = 0; /* volatile: every byte is looked at, whatever the compiler knows */
+    volatile unsigned char different = 0; /* volatile: the compiler must not skip a byte of the comparison */
     for (size_t i = 0; i < len; i++)
         different |= (unsigned char)(a[i] ^ b[i]);
     return different == 0;
@@ -235,10 +241,10 @@ static struct channel *find(const struct channel_hub *h, const char *id, const s
     return is_right ? c : NULL;
 }
 
-static const struct ws_events ws_events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
+static const struct ws_events ws_events = { .on_message = end_message, .on_close = end_closed, .on_drain = end_drain };
 
-/* The upgrade is completed even for an end that was claimed before: that is how clients tell it from a wrong key. */
-static void claim(struct end *e, struct http_req *r)
+/* Completes the upgrade even for an end that was claimed before: this is how clients tell it from a wrong key. */
+static void end_claim(struct end *e, struct http_req *r)
 {
     struct channel *c = e->channel;
     struct ws *w = NULL;
@@ -285,7 +291,7 @@ struct channel *channel_claim(struct channel_hub *h, const json_t *ref, const st
     c->events = *ev;
     c->arg = arg;
     if (is_read)
-        channel_hold(c, false); /* a writer that came first was made to wait */
+        channel_hold(c, false); /* a writer that claimed first was paused */
     return c;
 }
 
@@ -301,15 +307,15 @@ bool channel_hub_serve(struct channel_hub *h, struct http_req *r)
     struct channel *c = has_both ? find(h, path + strlen(PATH), &key) : NULL;
     struct end *e = c ? (is_read ? &c->reader : &c->writer) : NULL;
     if (!has_both || (!is_read && strcmp(buf_text(&dir), "write") != 0))
-        refuse(r, 400, "a channel needs key= and dir=read or dir=write");
+        claim_refuse(r, 400, "a channel needs key= and dir=read or dir=write");
     else if (!e || e->is_local)
-        refuse(r, 404, "channel not found");
+        claim_refuse(r, 404, "channel not found");
     else
-        claim(e, r);
+        end_claim(e, r);
     return true;
 }
 
-/* --- a server of its own --- */
+/* --- a listener for channels alone --- */
 
 static struct http_body_rule app_head(void *arg, struct http_req *r)
 {
@@ -320,7 +326,7 @@ static struct http_body_rule app_head(void *arg, struct http_req *r)
 static void app_request(void *arg, struct http_req *r)
 {
     if (!channel_hub_serve(arg, r))
-        refuse(r, 404, "not found: this port serves /ws/channels/");
+        claim_refuse(r, 404, "not found: this port serves /ws/channels/");
 }
 
 struct http_app channel_hub_app(struct channel_hub *h)

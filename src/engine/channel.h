@@ -1,7 +1,8 @@
 /* One-way channels: a stream of bytes (binary frames) and messages (text frames) from a writer to a reader. Each end is
- * held either here (local) or by a WebSocket client, who claims it once with the channel's id and key. Backpressure
- * runs through: a slow reader makes the writer wait. Untrusted: who connects. May include: base/, loop/, http/.
- * Invariants: (1) an end is claimed at most once; (2) keys are random and compared in constant time; (3) a channel goes
+ * held either here (local) or by a WebSocket client, who claims it once with the channel's id and key. Backpressure is
+ * end to end: a slow reader pauses the writer. Untrusted: clients. May include: base/, loop/, http/.
+ *
+ * Invariants: (1) an end is claimed at most once; (2) keys are random and compared in constant time; (3) a channel ends
  * when one end has left, or when an end was not claimed in time. */
 #pragma once
 #include <stdbool.h>
@@ -12,8 +13,8 @@
 #include "http/server.h"
 #include "loop/loop.h"
 
-#define CHANNEL_FRAME_BYTES 65536  /* larger writes are cut into frames of this size */
-#define CHANNEL_CLAIM_MS    300000 /* an end nobody claims in this time ends the channel */
+#define CHANNEL_FRAME_BYTES 65536  /* larger writes are split into frames of this size */
+#define CHANNEL_CLAIM_MS    300000 /* an end that is not claimed in this time ends the channel */
 
 struct channel_hub; /* all channels of a server */
 struct channel;
@@ -21,32 +22,32 @@ struct channel;
 struct channel_hub *channel_hub_new(struct loop *l, int64_t claim_ms);
 struct channel_hub *channel_hub_free(struct channel_hub *h); /* channels end without callbacks */
 size_t channel_hub_count(const struct channel_hub *h);
-/* Answers GET /ws/channels/<id>?key=…&dir=read|write. false: another path, nothing was answered. */
+/* Serves GET /ws/channels/<id>?key=…&dir=read|write. false: another path, no response was sent. */
 bool channel_hub_serve(struct channel_hub *h, struct http_req *r);
-/* A server that has nothing but these channels: 404 for the rest. */
+/* A listener that serves only these channels: 404 for the rest. */
 struct http_app channel_hub_app(struct channel_hub *h);
 
 enum channel_end { CHANNEL_WRITER = 1, CHANNEL_READER = 2 };
 
-/* What the holder of a local end hears. None comes from inside a call below. */
+/* Callbacks to the holder of a local end. None runs inside a call below. */
 struct channel_events {
-    void (*on_claimed)(void *arg, struct channel *c); /* the other end is there; may be NULL */
+    void (*on_claimed)(void *arg, struct channel *c); /* the other end was claimed; may be NULL */
     void (*on_data)(void *arg, struct channel *c, bool is_text, const char *data, size_t len); /* local reader */
     void (*on_drain)(void *arg, struct channel *c);  /* local writer: the queue emptied after it was full */
-    void (*on_closed)(void *arg, struct channel *c); /* the other end left or never came; c is gone */
+    void (*on_closed)(void *arg, struct channel *c); /* the other end left or was not claimed in time; c is freed */
 };
 
 /* local: the end that is held here; 0 when clients hold both (ev may be NULL then). */
 struct channel *channel_new(struct channel_hub *h, enum channel_end local, const struct channel_events *ev, void *arg);
-/* {channel_id, access_key, direction} for the client who is to hold that end. Caller owns. */
+/* {channel_id, access_key, direction} for the client that will hold that end. Caller owns. */
 json_t *channel_ref_json(const struct channel *c, enum channel_end end);
-/* Takes one end of a channel made with local 0 for this process. NULL: no such channel, wrong key, claimed before, or
+/* Claims one end of a channel made with local 0 for this process. NULL: no such channel, wrong key, claimed before, or
  * the other end is held here too. */
 struct channel *channel_claim(struct channel_hub *h, const json_t *ref, const struct channel_events *ev, void *arg);
 bool channel_has_peer(const struct channel *c); /* the end that is not held here was claimed */
-/* Local writer. Returns the bytes queued: past 1 MiB wait for on_drain. Before on_claimed everything is dropped. */
+/* Local writer. Returns the bytes queued: past 1 MiB wait for on_drain. Data written before on_claimed is dropped. */
 size_t channel_write(struct channel *c, bool is_text, const char *data, size_t len);
-int channel_end_code(const struct channel *c); /* inside on_closed: the code the other end left with, 1006: vanished */
-void channel_hold(struct channel *c, bool is_held); /* local reader: stop and resume on_data */
-/* Ends it from the local side: the other one gets a close frame. c is gone, no callback. */
+int channel_end_code(const struct channel *c); /* inside on_closed: the close code of the other end, 1006: vanished */
+void channel_hold(struct channel *c, bool is_held); /* local reader: pauses and resumes on_data */
+/* Ends it from the local side: the other end gets a close frame. c is freed, no callback. */
 void channel_close(struct channel *c, int code, const char *reason);

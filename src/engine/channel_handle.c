@@ -16,7 +16,7 @@
 #define EARLY_MAX   (64 * 1024 * 1024)
 #define MESSAGE_MAX (16 * 1024 * 1024)
 
-/* What was sent before there was a reader: a head, then the bytes. */
+/* Data sent before there was a reader: a head, then the bytes. */
 struct early_head {
     size_t len;
     bool is_text;
@@ -27,14 +27,14 @@ struct channel_handle {
     struct engine *engine;
     struct channel_handle_events events;
     void *arg;
-    struct channel *channel; /* of this engine, or */
-    struct ws *ws;           /* at an outside one */
+    struct channel *channel; /* a channel of this engine, or */
+    struct ws *ws;           /* one at an outside engine */
     struct buf early;
     int end_code;
-    char identity[ENGINE_ID_MAX]; /* whose call opened it */
+    char identity[ENGINE_ID_MAX]; /* identity of the caller that opened it */
     bool has_identity;
     bool is_writer, is_ready;
-    bool is_finished; /* the holder is done; what is early still waits for a reader */
+    bool is_finished; /* the holder has finished; early data still waits for a reader */
 };
 
 static void end_free(struct channel_handle *c)
@@ -44,7 +44,7 @@ static void end_free(struct channel_handle *c)
     free(c);
 }
 
-/* The other side is gone: the holder hears it, unless it is done. */
+/* The other side is gone: calls on_end, unless the holder has finished. */
 static void end_over(struct channel_handle *c)
 {
     c->channel = NULL;
@@ -67,7 +67,7 @@ static void send_early(struct channel_handle *c)
     }
 }
 
-static void on_claimed(void *arg, struct channel *ch)
+static void local_claimed(void *arg, struct channel *ch)
 {
     struct channel_handle *c = arg;
     bool was_full = c->early.len > CHANNEL_HANDLE_MARK;
@@ -85,7 +85,7 @@ static void on_claimed(void *arg, struct channel *ch)
     }
 }
 
-static void on_data(void *arg, struct channel *ch, bool is_text, const char *data, size_t len)
+static void local_data(void *arg, struct channel *ch, bool is_text, const char *data, size_t len)
 {
     struct channel_handle *c = arg;
     (void)ch;
@@ -93,7 +93,7 @@ static void on_data(void *arg, struct channel *ch, bool is_text, const char *dat
         c->events.on_data(c->arg, is_text, data, len);
 }
 
-static void on_drain(void *arg, struct channel *ch)
+static void local_drain(void *arg, struct channel *ch)
 {
     struct channel_handle *c = arg;
     (void)ch;
@@ -101,7 +101,7 @@ static void on_drain(void *arg, struct channel *ch)
         c->events.on_drain(c->arg);
 }
 
-static void on_closed(void *arg, struct channel *ch)
+static void local_closed(void *arg, struct channel *ch)
 {
     struct channel_handle *c = arg;
     c->end_code = channel_end_code(ch);
@@ -111,7 +111,7 @@ static void on_closed(void *arg, struct channel *ch)
 static int open_here(struct channel_handle *c, const json_t *ref, struct err *err)
 {
     static const struct channel_events events = {
-        .on_claimed = on_claimed, .on_data = on_data, .on_drain = on_drain, .on_closed = on_closed
+        .on_claimed = local_claimed, .on_data = local_data, .on_drain = local_drain, .on_closed = local_closed
     };
     c->channel = channel_claim(c->engine->channels, ref, &events, c);
     if (!c->channel)
@@ -162,12 +162,12 @@ static int open_there(struct channel_handle *c, const char *base_url, const json
         return err_set(err, ERR_INVALID, 0, "a channel's id and key are UUIDs");
     CLEANUP(free_p)
     char *url = xasprintf("%s/ws/channels/%s?key=%s&dir=%s", base_url, id, key, c->is_writer ? "write" : "read");
-    c->is_ready = true; /* what is sent before the handshake waits in the socket's queue */
+    c->is_ready = true; /* frames sent before the handshake wait in the socket's queue */
     const struct ws_target to = { .url = url, .message_max = MESSAGE_MAX, .trust = c->engine->trust };
     return ws_dial(c->engine->loop, &to, &events, c, &c->ws, err);
 }
 
-/* --- for all --- */
+/* --- both kinds --- */
 
 int channel_handle_open(struct engine *e, const char *base_url, const json_t *ref,
                         const struct channel_handle_events *ev, void *arg, struct channel_handle **ret, struct err *err)
@@ -204,7 +204,7 @@ size_t channel_handle_send(struct channel_handle *c, bool is_text, const char *d
     if (buf_reserve(&c->early, sizeof(head) + len) == 0) {
         (void)buf_add(&c->early, &head, sizeof(head));
         (void)buf_add(&c->early, data, len);
-    } /* a source that ignores the mark loses what passes 64 MiB */
+    } /* a source that ignores the mark loses what exceeds 64 MiB */
     return c->early.len;
 }
 
@@ -222,7 +222,7 @@ struct channel_handle *channel_handle_finish(struct channel_handle *c)
         return NULL;
     c->is_finished = true;
     if (c->is_writer && !c->is_ready)
-        return NULL; /* kept until a reader came, or none in time: an empty stream needs its end, too */
+        return NULL; /* kept until a reader comes or the claim time is over: an empty stream needs its end too */
     if (c->ws)
         ws_closing_add(c->engine->parting, STEAL(c->ws), 1000, c->is_writer ? "stream_complete" : "");
     else
@@ -254,7 +254,7 @@ void channel_handle_end_of(struct engine *e, const char *identity)
     while (c) {
         if (c->has_identity && strcmp(c->identity, identity) == 0) {
             cut(c, 1008, "the token was revoked");
-            c = LIST_FIRST(&e->ends); /* its holder may have ended others */
+            c = LIST_FIRST(&e->ends); /* on_end may have ended others */
         } else {
             c = LIST_NEXT(c, link);
         }

@@ -17,7 +17,7 @@ struct job {
     struct binding *binding;
     struct cron when;
     struct crontimer *timer;
-    int64_t due_ms; /* the time the coming call is meant for */
+    int64_t due_ms; /* scheduled time of the next call */
 };
 
 static void stamp(int64_t ms, char out[STAMP_MAX])
@@ -30,7 +30,7 @@ static void stamp(int64_t ms, char out[STAMP_MAX])
     (void)snprintf(out, STAMP_MAX, "%s.%03dZ", text, (int)(ms % 1000));
 }
 
-static void on_time(void *arg)
+static void cron_fire(void *arg)
 {
     struct job *j = arg;
     char meant[STAMP_MAX], actual[STAMP_MAX];
@@ -40,11 +40,11 @@ static void on_time(void *arg)
     j->due_ms = cron_next(&j->when, now);
     JSON_OWNED payload = json_pack("{s:s, s:s, s:s, s:s}", "trigger", "cron", "job_id", j->binding->id,
                                    "scheduled_time", meant, "actual_time", actual);
-    trigger_fire(j->engine, j->binding, payload, NULL, NULL); /* last: it may unbind this one */
+    trigger_fire(j->engine, j->binding, payload, NULL, NULL); /* last: it may unbind this binding */
 }
 
-/* The contract's expressions have seconds first and may end with a year, of which only * can be kept. */
-static int parse(const char *text, struct cron *ret, struct err *err)
+/* The contract's expressions start with seconds and may end with a year, of which only * is supported. */
+static int cron_parse_contract(const char *text, struct cron *ret, struct err *err)
 {
     CLEANUP(free_p) char *copy = xstrdup(text);
     size_t fields = 0;
@@ -67,12 +67,12 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     const char *text = trigger_config_str(b, "expression", NULL);
     if (!text)
         return err_set(err, ERR_INVALID, 0, "a cron trigger needs config.expression, seconds first: \"0 */5 * * * *\"");
-    int r = parse(text, &when, err);
+    int r = cron_parse_contract(text, &when, err);
     if (r < 0)
         return r;
     struct job *j = xzalloc(sizeof(*j));
     *j = (struct job){ .engine = e, .binding = b, .when = when, .due_ms = cron_next(&when, clock_wall_ms()) };
-    j->timer = crontimer_new(e->loop, &when, on_time, j);
+    j->timer = crontimer_new(e->loop, &when, cron_fire, j);
     b->state = j;
     return 0;
 }

@@ -27,8 +27,8 @@
 #include "http/url.h"
 #include "http/ws_closing.h"
 
-#define PING_MS   30000 /* a peer that vanished without a word is found out by the kernel when something is sent */
-#define BODY_MAX  4096  /* nobody sends a body to this port */
+#define PING_MS   30000 /* TCP detects a vanished peer only when something is sent */
+#define BODY_MAX  4096  /* no request to this port needs a body */
 #define TOKEN_MAX 4096
 
 static void on_ping_timer(void *arg)
@@ -68,7 +68,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct err *
     kv_init(e);
     cron_trigger_init(e);
     http_route_init(e);
-    enqueue_init(e); /* last: it may run jobs of the store */
+    enqueue_init(e); /* last: it may run jobs from the store */
     e->ping_timer = timer_new(e->loop, PING_MS, PING_MS, on_ping_timer, e);
     *ret = e;
     return 0;
@@ -134,7 +134,7 @@ struct new_channel {
     void *arg;
 };
 
-static void on_channel(void *arg, json_t *result, const struct engine_error *error)
+static void channel_ready(void *arg, json_t *result, const struct engine_error *error)
 {
     struct new_channel n = *(struct new_channel *)arg;
     struct err err = ERR_INIT;
@@ -154,20 +154,21 @@ void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void 
     struct new_channel *n = xzalloc(sizeof(*n));
     *n = (struct new_channel){ .fn = fn, .arg = arg };
     if (c->outside)
-        remote_engine_invoke(c->outside, "engine::channels::create", NULL, on_channel, n);
+        remote_engine_invoke(c->outside, "engine::channels::create", NULL, channel_ready, n);
     else
-        engine_invoke(c->engine, "engine::channels::create", NULL, NULL, on_channel, n);
+        engine_invoke(c->engine, "engine::channels::create", NULL, NULL, channel_ready, n);
 }
 
 /* --- the port --- */
 
-static void refuse(struct http_req *r, int status, const char *text)
+static void engine_refuse(struct http_req *r, int status, const char *text)
 {
     CLEANUP(free_p) char *body = xasprintf("{\"error\":\"%s\"}", text);
     http_req_reply(r, status, "application/json", body, strlen(body));
 }
 
-static enum engine_verdict ask(const struct engine *e, const struct http_req *r, char ret_id[ENGINE_ID_MAX])
+static enum engine_verdict engine_authenticate(const struct engine *e, const struct http_req *r,
+                                               char ret_id[ENGINE_ID_MAX])
 {
     const char *header = http_req_header(r, "authorization");
     CLEANUP(buf_done) struct buf query = BUF_INIT(TOKEN_MAX);
@@ -187,23 +188,23 @@ void engine_end_of(struct engine *e, const char *identity)
         if (w->has_identity && strcmp(w->identity, identity) == 0)
             worker_retire(w, 1008, "the token was revoked");
     }
-    channel_handle_end_of(e, identity); /* what was handed over lives longer than the call */
+    channel_handle_end_of(e, identity); /* a channel that was handed over outlives its call */
 }
 
-static void on_nothing(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+static void ignore_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
 {
-    (void)arg, (void)w, (void)is_text, (void)data, (void)len; /* replaced at once by wsbye */
+    (void)arg, (void)w, (void)is_text, (void)data, (void)len; /* replaced at once by ws_closing */
 }
 
-static void on_gone(void *arg, struct ws *w, int code, const char *reason)
+static void ignore_close(void *arg, struct ws *w, int code, const char *reason)
 {
     (void)arg, (void)w, (void)code, (void)reason;
 }
 
-/* The one frame that comes before a session, then the end. */
+/* Sends the one frame that precedes a session, then closes. */
 static void refuse_token(struct engine *e, struct http_req *r)
 {
-    static const struct ws_events events = { .on_message = on_nothing, .on_close = on_gone };
+    static const struct ws_events events = { .on_message = ignore_message, .on_close = ignore_close };
     static const char text[] =
         "{\"type\":\"error\",\"error\":{\"code\":\"AUTH_ERROR\",\"message\":\"a token is needed: "
         "Authorization: Bearer ..., or ?token=...\"}}";
@@ -214,7 +215,7 @@ static void refuse_token(struct engine *e, struct http_req *r)
     ws_closing_add(e->parting, w, 1008, "AUTH_ERROR");
 }
 
-static struct http_body_rule on_head(void *arg, struct http_req *r)
+static struct http_body_rule engine_head(void *arg, struct http_req *r)
 {
     struct engine *e = arg;
     if (e->on_head)
@@ -222,7 +223,7 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
     return (struct http_body_rule){ .max_bytes = BODY_MAX };
 }
 
-static void on_request(void *arg, struct http_req *r)
+static void engine_request(void *arg, struct http_req *r)
 {
     struct engine *e = arg;
     const char *path = http_req_path(r);
@@ -231,13 +232,13 @@ static void on_request(void *arg, struct http_req *r)
     if (channel_hub_serve(e->channels, r))
         return;
     if (!is_worker && !is_telemetry)
-        refuse(r, 404, "not found: this port serves /, /otel and /ws/channels/");
+        engine_refuse(r, 404, "not found: this port serves /, /otel and /ws/channels/");
     else if (e->is_stopping)
-        refuse(r, 503, "the server stops");
-    else if ((pass.verdict = ask(e, r, pass.identity)) == ENGINE_REFUSED)
+        engine_refuse(r, 503, "the server stops");
+    else if ((pass.verdict = engine_authenticate(e, r, pass.identity)) == ENGINE_REFUSED)
         refuse_token(e, r);
     else if (map_count(e->workers) + e->n_telemetry >= ENGINE_WORKERS_MAX)
-        refuse(r, 503, "too many workers are connected");
+        engine_refuse(r, 503, "too many workers are connected");
     else if (is_worker)
         worker_accept(e, r, &pass);
     else
@@ -246,5 +247,5 @@ static void on_request(void *arg, struct http_req *r)
 
 struct http_app engine_http_app(struct engine *e)
 {
-    return (struct http_app){ .arg = e, .on_head = on_head, .on_request = on_request };
+    return (struct http_app){ .arg = e, .on_head = engine_head, .on_request = engine_request };
 }

@@ -1,9 +1,10 @@
-/* The engine: functions by id, whoever carries them out: a worker behind a WebSocket, or a C function of this process.
- * Routes calls between them, keeps trigger bindings, and offers what workers lean on: queue, state, cron, publish.
- * It knows no sandboxes. Untrusted: everything a worker sends. May include: base/, loop/, http/, store/.
- * Invariants: (1) a call is answered exactly once, or dropped because its caller has left; (2) a worker that leaves
- * takes its functions, types and bindings with it and each call it was carrying out is answered invocation_stopped; (3)
- * nothing here waits: functions of this process answer from the loop, when they like. */
+/* The engine: functions by id, carried out by a worker behind a WebSocket or by a C function of this process. Routes
+ * calls between them, keeps trigger bindings, and offers what workers build on: queue, state, cron, publish. It knows
+ * no sandboxes. Untrusted: everything a worker sends. May include: base/, loop/, http/, store/.
+ *
+ * Invariants: (1) a call is answered exactly once, or dropped because its caller has left; (2) when a worker leaves,
+ * its functions, types and bindings are removed and each call it was carrying out is answered invocation_stopped; (3)
+ * nothing here blocks: functions of this process reply from the loop, when they like. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,20 +25,20 @@ struct tls_context_trust;
 #define ENGINE_ID_MAX 40
 enum engine_verdict { ENGINE_REFUSED, ENGINE_LIMITED, ENGINE_FULL };
 
-/* Gets the token shown (NULL: none) and writes the id that calls of that worker carry. */
+/* Gets the token presented (NULL: none) and writes the identity that calls of that worker carry. */
 typedef enum engine_verdict engine_auth_fn(void *arg, const char *token, const char *peer, char ret_id[ENGINE_ID_MAX]);
-/* A worker with limited rights asked for more: what is a function, or the kind of a message. */
+/* A worker with limited rights was denied something: what is a function, or the kind of a message. */
 typedef void engine_refused_fn(void *arg, const char *identity, const char *peer, const char *what);
 
-/* Sees the head of every request to the port; answers those that must not come. */
+/* Sees the head of every request to the port and may reject it. */
 typedef void engine_head_fn(void *arg, struct http_req *r);
 
 struct engine_options {
     struct loop *loop;
     struct store *store;          /* queue and state are kept here */
     struct channel_hub *channels; /* borrowed; serves /ws/channels/ */
-    /* Who may connect. ENGINE_LIMITED may only call functions that check their caller. Without it anyone who reaches
-     * the port may connect, with all rights. */
+    /* Authenticates a connection. ENGINE_LIMITED may only call functions that check their caller. Without it anyone who
+     * reaches the port may connect, with all rights. */
     engine_auth_fn *auth;
     engine_refused_fn *on_refused; /* may be NULL */
     engine_head_fn *on_head;       /* may be NULL */
@@ -48,10 +49,10 @@ struct engine_options {
 };
 
 int engine_new(const struct engine_options *o, struct engine **ret, struct err *err);
-struct engine *engine_free(struct engine *e); /* calls under way are dropped: call stop first */
-/* Closes every worker's connection (1001) and takes no new ones; the rest of a call of this process goes nowhere. */
+struct engine *engine_free(struct engine *e); /* calls in progress are dropped: call stop first */
+/* Closes every worker's connection (1001) and accepts no new ones; results of this process's calls are dropped. */
 void engine_stop(struct engine *e);
-/* Ends the connections of every worker with this id, and the channels that were opened for its calls (1008). */
+/* Closes the connections of every worker with this identity, and the channels that were opened for its calls (1008). */
 void engine_end_of(struct engine *e, const char *identity);
 /* The engine port: worker sockets at "/", telemetry at "/otel"; other paths are 404. */
 struct http_app engine_http_app(struct engine *e);
@@ -61,57 +62,57 @@ struct http_app engine_http_app(struct engine *e);
 /* What introspection shows. All may be NULL; the JSON is borrowed (a reference is kept). metadata {"internal":true}
  * hides a function from listings. */
 struct engine_about {
-    bool checks_caller; /* may be called by workers with limited rights: it asks engine_call_identity() */
+    bool checks_caller; /* workers with limited rights may call it: it checks engine_call_identity() */
     const char *description;
     json_t *request_schema, *response_schema, *metadata;
 };
 
-/* Carries out one call. payload is borrowed, any JSON type, valid until the call is answered. Must answer exactly once,
+/* Carries out one call. payload is borrowed, any JSON type, valid until the call is answered. Must reply exactly once,
  * now or later: engine_ok() or one of engine_fail*(). */
 typedef void engine_fn(void *arg, struct engine_call *c, json_t *payload);
-/* A known id is replaced. Ids are copied. */
+/* Replaces a known id. Ids are copied. */
 void engine_add_function(struct engine *e, const char *id, const struct engine_about *about, engine_fn *fn, void *arg);
 
 json_t *engine_call_metadata(const struct engine_call *c);   /* the caller's side-channel, or NULL; borrowed */
 const char *engine_call_caller(const struct engine_call *c); /* worker id (UUID), or NULL: trigger or this process */
-/* The id that auth gave the worker that calls; NULL: nobody who had to show a token (this process, a trigger, an
- * outside engine). Kept when the worker leaves. */
+/* The identity that auth gave the calling worker; NULL: a caller without a token (this process, a trigger, an outside
+ * engine). Kept when the worker leaves. */
 const char *engine_call_identity(const struct engine_call *c);
 const char *engine_call_peer(const struct engine_call *c);        /* its address, or "" */
 const char *engine_call_traceparent(const struct engine_call *c); /* the caller's trace context, or NULL */
 const char *engine_call_function(const struct engine_call *c);    /* the id it was called by */
 struct engine *engine_call_engine(const struct engine_call *c);
-/* The caller has left or gave up: no one will read the answer. The call must still be answered. Runs at most once,
- * never after the answer. fn NULL clears. */
+/* The caller has left or given up: no one will read the reply. The call must still be answered. Runs at most once,
+ * never after the reply. fn NULL clears. */
 void engine_call_on_gone(struct engine_call *c, loop_fn *fn, void *arg);
 bool engine_call_is_gone(const struct engine_call *c);
 
-void engine_ok(struct engine_call *c, json_t *result); /* takes result; NULL: nothing returned */
+void engine_ok(struct engine_call *c, json_t *result); /* takes result; NULL: no result */
 void engine_fail(struct engine_call *c, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The same with a text of any length (sandbox errors: code "invocation_failed", "handler error: {…}"). */
+/* The same with a message of any length (sandbox errors: code "invocation_failed", "handler error: {…}"). */
 void engine_fail_text(struct engine_call *c, const char *code, const char *text);
 
-/* --- channels, as a function of this process sees them --- */
-/* A call that came through an outside engine (III_ENGINE_URL) has its channels there: always go through these, never
- * through channel.h. A channel end lives on after its call was answered. */
+/* --- channels for functions of this process --- */
+/* A call that came through an outside engine (III_ENGINE_URL) has its channels there: always use these, never
+ * channel.h. A channel end outlives its call. */
 
-struct channel_handle; /* engine/channel_handle.h: sending, holding, ending */
+struct channel_handle; /* engine/channel_handle.h: writing, pausing, ending */
 struct channel_handle_events;
 
 /* Both refs are borrowed {channel_id, access_key, direction}; NULL with err. */
 typedef void engine_channel_fn(void *arg, json_t *writer_ref, json_t *reader_ref, const struct err *err);
-/* A new channel where the caller can reach it. fn runs once, perhaps before this returns. */
+/* Creates a channel where the caller can reach it. fn runs once, perhaps before this returns. */
 void engine_call_new_channel(struct engine_call *c, engine_channel_fn *fn, void *arg);
-/* Takes the end that ref names ("read": this function reads; "write": it writes). -EINVAL when ref is no channel
- * reference, -ENOENT when there is no such channel or that end is taken; an outside one that cannot be reached ends
- * with on_end. */
+/* Claims the end that ref names ("read": this function reads; "write": it writes). -EINVAL when ref is not a channel
+ * reference, -ENOENT when there is no such channel or that end is claimed; an outside channel that cannot be reached
+ * ends with on_end. */
 int engine_call_open_channel(struct engine_call *c, const json_t *ref, const struct channel_handle_events *ev,
                              void *arg, struct channel_handle **ret, struct err *err);
-bool engine_is_channel_ref(const json_t *value); /* an object of the shape of a reference */
+bool engine_is_channel_ref(const json_t *value); /* an object with the members of a reference */
 
 /* --- calling --- */
 
-/* result is borrowed, NULL when there is none; error NULL: it went well. */
+/* result is borrowed, NULL when there is none; error NULL: success. */
 struct engine_error {
     const char *code, *message, *stacktrace; /* stacktrace may be NULL */
 };
@@ -121,6 +122,6 @@ typedef void engine_done_fn(void *arg, json_t *result, const struct engine_error
 void engine_invoke(struct engine *e, const char *function_id, json_t *payload, json_t *metadata, engine_done_fn *done,
                    void *arg);
 
-/* --- HTTP routes that workers bind (trigger type http), to be hung into the REST listener --- */
+/* --- HTTP routes that workers bind (trigger type http), served by the REST listener --- */
 bool engine_has_route(struct engine *e, const struct http_req *r);
-void engine_serve_route(struct engine *e, struct http_req *r); /* its body is buffered; answers now or later */
+void engine_serve_route(struct engine *e, struct http_req *r); /* its body is buffered; replies now or later */

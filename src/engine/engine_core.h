@@ -8,15 +8,15 @@
 #include "engine/engine.h"
 
 #define ENGINE_MESSAGE_MAX   (64 * 1024 * 1024) /* bytes of one message; the contract asks for 16 MiB */
-#define ENGINE_WORKERS_MAX   10000              /* connections at the same time: more are refused with 503 */
+#define ENGINE_WORKERS_MAX   10000              /* concurrent connections: more get 503 */
 #define ENGINE_FUNCTIONS_MAX 10000              /* functions of one worker */
 #define ENGINE_BINDINGS_MAX  10000              /* trigger bindings of one worker, and of engine::register_trigger */
 #define ENGINE_TYPES_MAX     1000               /* trigger types of one worker */
 #define ENGINE_CALLS_MAX     10000              /* unanswered calls of one worker */
 #define ENGINE_BACKLOG_MAX \
-    (32 * 1024 * 1024)            /* bytes that wait for a worker that does not read: no calls for it then */
-#define ENGINE_CHANNELS_MAX 10000 /* channels at the same time */
-#define ENGINE_NAME_CHARS   280   /* of names and descriptions that workers give themselves */
+    (32 * 1024 * 1024)            /* bytes queued for a worker that does not read: it gets no calls meanwhile */
+#define ENGINE_CHANNELS_MAX 10000 /* concurrent channels */
+#define ENGINE_NAME_CHARS   280   /* characters of names and descriptions that workers give themselves */
 
 struct worker;
 struct outside;
@@ -37,9 +37,9 @@ struct function {
     struct worker *owner; /* NULL: of this process */
     engine_fn *fn;
     void *arg;
-    bool is_http;       /* to be invoked by an HTTP request of the engine: not offered */
+    bool is_http;       /* invoked by an HTTP request of the engine: not offered */
     bool checks_caller; /* limited workers may call it */
-    bool is_inside;     /* the engine's own: not offered to an outside engine */
+    bool is_inside;     /* internal to the engine: not offered to an outside engine */
 };
 
 LIST_HEAD(call_list, engine_call);
@@ -47,10 +47,10 @@ LIST_HEAD(call_list, engine_call);
 struct engine_call {
     unsigned magic;
     struct engine *engine;
-    char id[UUID_MAX]; /* what a worker that carries it out knows it by */
+    char id[UUID_MAX]; /* the id that its executor knows */
     char *function_id;
     char *traceparent;            /* W3C trace context of the caller; or NULL */
-    char *caller_id;              /* the caller's own invocation id, as it spells it; NULL: no answer wanted */
+    char *caller_id;              /* the caller's own invocation id, as it spells it; NULL: no reply wanted */
     struct worker *caller;        /* NULL: this process, a trigger, or gone */
     struct worker *executor;      /* NULL: this process */
     char caller_worker[UUID_MAX]; /* "" when no worker called */
@@ -83,10 +83,10 @@ struct engine {
     char id[UUID_MAX]; /* this process as a worker */
     int64_t started_ms;
     bool is_stopping;
-    struct map *workers;     /* id -> struct worker */
-    struct map *local;       /* id -> struct function of this process */
-    struct map *remote;      /* id -> struct function of a worker: wins over a local one, but for engine:: */
-    struct map *calls;       /* id -> struct engine_call that a worker carries out */
+    struct map *workers; /* id -> struct worker */
+    struct map *local;   /* id -> struct function of this process */
+    struct map *remote;  /* id -> struct function of a worker: takes precedence over a local one, except for engine:: */
+    struct map *calls;   /* id -> struct engine_call that a worker carries out */
     struct call_list inside; /* calls that this process carries out */
     struct channel_handle_list ends;
     LIST_HEAD(exchange_list, exchange) exchanges;

@@ -1,3 +1,9 @@
+/* The durable queue. A job is a document in the store (scope JOBS) and a struct job in memory; struct enqueue owns both
+ * maps. A job is in exactly one place: waiting in its lane (one queue by name), delayed (ordered by due time, one timer
+ * for all), on the shelf of a function that is not registered, or running. queue_pump() takes lanes that are due and
+ * runs jobs up to the lane's limit. Success deletes the document. Failure increments the count of tries in the store
+ * and delays the job, twice as long each time; after the last try it becomes a dead letter. A crash loses nothing that
+ * was acknowledged: enqueue_init() loads all jobs, and one that was running runs again. */
 #include "engine/enqueue.h"
 
 #include <assert.h>
@@ -24,16 +30,16 @@ TAILQ_HEAD(job_list, job);
 /* One queue by name. */
 struct lane {
     char *name;
-    struct job_list waiting; /* in order */
+    struct job_list waiting; /* in order of arrival */
     unsigned running, parallel, retries;
     int64_t pause_ms;
     size_t n_jobs;
-    bool is_bound; /* a subscriber has set its numbers */
+    bool is_bound; /* a subscriber has set its limits */
     bool is_due;   /* in enqueue.due */
     TAILQ_ENTRY(lane) link;
 };
 
-/* Jobs of all lanes whose function is not registered. */
+/* Jobs of all lanes that wait for one function to be registered. */
 struct shelf {
     struct job_list jobs;
 };
@@ -42,8 +48,8 @@ struct job {
     char id[UUID_MAX];
     struct enqueue *queue;
     struct lane *lane;
-    json_t *doc; /* as in the store: queue, function_id (absent: a topic nobody subscribes to yet), data, tries, … */
-    int64_t due_ms; /* of a job that waits for its next try; loop time */
+    json_t *doc; /* as in the store: queue, function_id (absent: a topic without a subscriber so far), data, tries, … */
+    int64_t due_ms; /* when a delayed job is tried next; loop time */
     bool is_running;
     TAILQ_ENTRY(job) link; /* in lane->waiting, in enqueue.delayed or on a shelf; in none while it runs */
 };
@@ -53,7 +59,7 @@ struct enqueue {
     struct map *jobs;       /* id -> struct job, all of them */
     struct map *lanes;      /* name -> struct lane */
     struct map *shelves;    /* function id -> struct shelf */
-    TAILQ_HEAD(, lane) due; /* to be looked at by the next pump() */
+    TAILQ_HEAD(, lane) due; /* to be processed by the next queue_pump() */
     struct job_list delayed;
     struct timer *timer;
     struct binding_set subscribers;
@@ -86,7 +92,7 @@ static void lane_free(struct enqueue *q, struct lane *l)
     free(l);
 }
 
-/* Queues are made by naming them: those that nobody uses any more make room. */
+/* Naming a queue creates it: unused ones are removed to make room. */
 static int make_room(struct enqueue *q, const char *name, struct err *err)
 {
     if (map_count(q->lanes) < LANES_MAX || map_get(q->lanes, name))
@@ -154,8 +160,8 @@ static void bury(struct enqueue *q, struct job *j, const struct engine_error *er
     job_free(j);
 }
 
-/* For the first of the delayed. */
-static void arm(struct enqueue *q)
+/* Sets the timer for the first delayed job. */
+static void queue_arm(struct enqueue *q)
 {
     const struct job *j;
     int64_t soonest = -1, now = loop_now_ms(q->engine->loop);
@@ -174,13 +180,13 @@ static void try_again(struct enqueue *q, struct job *j, int64_t tries)
     if (pause > PAUSE_MAX)
         pause = PAUSE_MAX;
     (void)json_object_set_new(j->doc, "tries", json_integer(tries));
-    (void)store_put(q->engine->store, JOBS, j->id, j->doc, NULL); /* on failure it only starts its count anew */
+    (void)store_put(q->engine->store, JOBS, j->id, j->doc, NULL); /* on failure only its count of tries restarts */
     j->due_ms = loop_now_ms(q->engine->loop) + pause;
     TAILQ_INSERT_TAIL(&q->delayed, j, link);
-    arm(q);
+    queue_arm(q);
 }
 
-static void on_answer(void *arg, json_t *result, const struct engine_error *error)
+static void job_answered(void *arg, json_t *result, const struct engine_error *error)
 {
     struct job *j = arg;
     struct enqueue *q = j->queue;
@@ -206,7 +212,7 @@ static void on_answer(void *arg, json_t *result, const struct engine_error *erro
     pump_later(l, q);
 }
 
-static void run(struct enqueue *q, struct job *j)
+static void job_run(struct enqueue *q, struct job *j)
 {
     TAILQ_REMOVE(&j->lane->waiting, j, link);
     j->is_running = true;
@@ -216,9 +222,9 @@ static void run(struct enqueue *q, struct job *j)
                             .metadata = json_get(j->doc, "metadata"),
                             .traceparent = json_get_str(j->doc, "traceparent", NULL),
                             .baggage = json_get_str(j->doc, "baggage", NULL),
-                            .done = on_answer,
+                            .done = job_answered,
                             .arg = j };
-    JSON_OWNED doc = json_incref(j->doc); /* the job may be over before the call returns */
+    JSON_OWNED doc = json_incref(j->doc); /* the job may be done before the call returns */
     invocation_start(q->engine, &i);
 }
 
@@ -239,13 +245,13 @@ static void pump_lane(struct enqueue *q, struct lane *l)
     struct job *j;
     while (l->running < l->parallel && (j = TAILQ_FIRST(&l->waiting)) && function_of(j)) {
         if (registry_find(q->engine, function_of(j)))
-            run(q, j);
+            job_run(q, j);
         else
             shelve(q, j);
     }
 }
 
-static void pump(void *arg)
+static void queue_pump(void *arg)
 {
     struct engine *e = arg;
     struct enqueue *q = e->enqueue;
@@ -254,7 +260,7 @@ static void pump(void *arg)
         return;
     q->is_pump_due = false;
     for (size_t n = map_count(q->lanes); n && (l = TAILQ_FIRST(&q->due));
-         n--) { /* bounded: running may make more due */
+         n--) { /* bounded: running may make more lanes due */
         TAILQ_REMOVE(&q->due, l, link);
         l->is_due = false;
         pump_lane(q, l);
@@ -269,11 +275,11 @@ static void pump_later(struct lane *l, struct enqueue *q)
         TAILQ_INSERT_TAIL(&q->due, l, link);
     l->is_due = true;
     if (!q->is_pump_due)
-        loop_defer(q->engine->loop, pump, q->engine);
+        loop_defer(q->engine->loop, queue_pump, q->engine);
     q->is_pump_due = true;
 }
 
-static void on_timer(void *arg)
+static void queue_tick(void *arg)
 {
     struct enqueue *q = arg;
     int64_t now = loop_now_ms(q->engine->loop);
@@ -286,7 +292,7 @@ static void on_timer(void *arg)
             pump_later(j->lane, q);
         }
     }
-    arm(q);
+    queue_arm(q);
 }
 
 void enqueue_function_came(struct engine *e, const char *function_id)
@@ -305,7 +311,8 @@ void enqueue_function_came(struct engine *e, const char *function_id)
 /* --- adding --- */
 
 /* function_id NULL: for the first subscriber of the topic. Returns the id in out. */
-static int add(struct enqueue *q, const struct enqueue_job *w, const char *topic, char out[UUID_MAX], struct err *err)
+static int queue_add(struct enqueue *q, const struct enqueue_job *w, const char *topic, char out[UUID_MAX],
+                     struct err *err)
 {
     if (map_count(q->jobs) >= ENQUEUE_JOBS_MAX)
         return err_set(err, ERR_CAPACITY, 0, "limit of %d queued jobs reached", ENQUEUE_JOBS_MAX);
@@ -333,7 +340,7 @@ static int add(struct enqueue *q, const struct enqueue_job *w, const char *topic
 json_t *enqueue_add(struct enqueue *q, const struct enqueue_job *job, struct err *err)
 {
     char id[UUID_MAX];
-    if (add(q, job, NULL, id, err) < 0)
+    if (queue_add(q, job, NULL, id, err) < 0)
         return NULL;
     return json_pack("{s:s}", "messageReceiptId", id);
 }
@@ -366,7 +373,7 @@ static char *topic_lane(const char *topic, const char *function_id)
     return xasprintf("topic:%s:%s", topic, function_id);
 }
 
-/* Every function that subscribes gets a job of its own; without one the message waits for the first. */
+/* Each subscribed function gets its own job; without one the message waits for the first subscriber. */
 static int publish_to(struct enqueue *q, const char *topic, json_t *data, struct err *err)
 {
     char id[UUID_MAX];
@@ -381,13 +388,13 @@ static int publish_to(struct enqueue *q, const char *topic, json_t *data, struct
             .queue = lane, .function_id = b->function_id, .data = data, .metadata = b->metadata
         };
         has_any = true;
-        r = add(q, &job, topic, id, err);
+        r = queue_add(q, &job, topic, id, err);
     }
     if (has_any || r < 0)
         return r;
     CLEANUP(free_p) char *lane = topic_lane(topic, "");
     struct enqueue_job job = { .queue = lane, .data = data };
-    return add(q, &job, topic, id, err);
+    return queue_add(q, &job, topic, id, err);
 }
 
 static void publish(void *arg, struct engine_call *c, json_t *payload)
@@ -411,8 +418,8 @@ static int64_t config_int(const json_t *config, const char *key, int64_t fallbac
     return n < min ? min : n > max ? max : n;
 }
 
-/* Messages that came before there was a subscriber are this one's now. */
-static void adopt(struct enqueue *q, struct lane *to, const struct binding *b, const char *topic)
+/* Gives messages that arrived before there was a subscriber to this one. */
+static void queue_adopt(struct enqueue *q, struct lane *to, const struct binding *b, const char *topic)
 {
     CLEANUP(free_p) char *name = topic_lane(topic, "");
     struct lane *from = map_get(q->lanes, name);
@@ -445,7 +452,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     l->retries = (unsigned)config_int(config, "max_retries", ENQUEUE_RETRIES, 0, RETRIES_MAX);
     l->pause_ms = config_int(config, "backoff_ms", ENQUEUE_PAUSE_MS, 1, PAUSE_MAX);
     binding_set_add(&q->subscribers, b);
-    adopt(q, l, b, topic);
+    queue_adopt(q, l, b, topic);
     pump_later(l, q);
     return 0;
 }
@@ -468,7 +475,7 @@ static const struct trigger_provider queue_type = {
     .unbind = unbind,
 };
 
-/* --- looking in --- */
+/* --- inspection --- */
 
 static void stats(void *arg, struct engine_call *c, json_t *payload)
 {
@@ -527,7 +534,7 @@ static void redrive(void *arg, struct engine_call *c, json_t *payload)
                                .traceparent = json_get_str(doc, "traceparent", NULL),
                                .baggage = json_get_str(doc, "baggage", NULL) };
     char new_id[UUID_MAX];
-    if (add(e->enqueue, &job, json_get_str(doc, "topic", NULL), new_id, &err) < 0 ||
+    if (queue_add(e->enqueue, &job, json_get_str(doc, "topic", NULL), new_id, &err) < 0 ||
         store_delete(e->store, DEAD, id, &err) < 0)
         engine_fail(c, "enqueue_error", "%s", err.msg);
     else
@@ -554,8 +561,8 @@ void enqueue_init(struct engine *e)
     q->shelves = map_new();
     TAILQ_INIT(&q->due);
     TAILQ_INIT(&q->delayed);
-    q->timer = timer_new(e->loop, -1, 0, on_timer, q);
-    (void)store_each(e->store, JOBS, false, load_job, q, NULL); /* what cannot be read stays where it is */
+    q->timer = timer_new(e->loop, -1, 0, queue_tick, q);
+    (void)store_each(e->store, JOBS, false, load_job, q, NULL); /* a job that cannot be read stays in the store */
     trigger_add_provider(e, &durable_type);
     trigger_add_provider(e, &queue_type);
     registry_add_inside(e, "engine::queue::enqueue", "Queue a call: {queue, function_id, data}", enqueue_fn, e);

@@ -48,7 +48,7 @@ static bool is_param(const char *part)
     return part[0] == ':' && part[1];
 }
 
-/* Same method and same shape, whatever the parameters are called. */
+/* Same method and same shape, whatever the parameter names. */
 static bool is_conflict(const struct route *a, const char *method, char *const *parts)
 {
     if (strcmp(a->method, method) != 0 || strlist_count(a->parts) != strlist_count(parts))
@@ -69,7 +69,7 @@ static bool fits(const struct route *r, const char *method, char *const *parts)
     return true;
 }
 
-/* Of two routes that fit, the one with the earlier literal part. */
+/* Of two routes that match, the one with the earlier literal part is better. */
 static bool is_better(const struct route *a, const struct route *b)
 {
     for (size_t i = 0; a->parts && a->parts[i]; i++)
@@ -86,7 +86,7 @@ static void read_params(const struct route *r, char *const *parts, json_t *param
             continue;
         if (url_decode(parts[i], strlen(parts[i]), &value) < 0) {
             buf_clear(&value);
-            (void)buf_add_str(&value, parts[i]); /* a bad escape is handed on as it came */
+            (void)buf_add_str(&value, parts[i]); /* a bad escape is passed on unchanged */
         }
         (void)json_object_set_new(params, r->parts[i] + 1, json_text(buf_text(&value), value.len));
     }

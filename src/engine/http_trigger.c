@@ -1,7 +1,8 @@
-/* Theory of operation. The body is buffered already. Middleware functions are asked one after the other, then the
- * condition, then the function. Meanwhile the client's body can be read on one channel and the answer written on
- * another; whichever of result and channel comes first answers. An exchange lives as long as something may call back:
- * n_refs counts the client's side and each call under way. */
+/* Theory of operation. The body is buffered already. Middleware functions are called one after the other, then the
+ * condition, then the function. Meanwhile the function may read the client's body on one channel and write the response
+ * on another; the first of result and response channel wins. A struct exchange lives as long as anything may call back:
+ * n_refs counts the client's side and each call in progress. An error of any function becomes a 500, a timeout 504; a
+ * client that leaves only ends its own side. */
 #include "engine/http_trigger.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@
 #include "engine/message.h"
 #include "http/url.h"
 
-#define GRACE_MS  2000 /* after a function returned nothing: so long for its first frame on the response channel */
+#define GRACE_MS  2000 /* for the first frame on the response channel after a function returned nothing */
 #define FIELD_MAX 65536
 
 struct exchange {
@@ -29,8 +30,8 @@ struct exchange {
     struct channel_handle *body, *response;
     int status;
     json_t *headers;   /* set_headers frames */
-    bool is_begun;     /* the answer is being streamed */
-    bool has_frames;   /* something came on the response channel */
+    bool is_begun;     /* the response is being streamed */
+    bool has_frames;   /* a frame arrived on the response channel */
     bool has_returned; /* the function returned nothing */
     unsigned n_refs;
 };
@@ -46,8 +47,8 @@ static void unref(struct exchange *x)
     free(x);
 }
 
-/* The client's side is over, however it ended. */
-static void settle(struct exchange *x)
+/* Ends the client's side, for whatever reason. */
+static void exchange_settle(struct exchange *x)
 {
     struct http_req *r = STEAL(x->req);
     if (!r)
@@ -62,7 +63,7 @@ static void settle(struct exchange *x)
     unref(x);
 }
 
-/* --- answering --- */
+/* --- responding --- */
 
 static bool is_framing(const char *name)
 {
@@ -74,7 +75,8 @@ static bool is_framing(const char *name)
     return false;
 }
 
-/* Headers as a map, or as a list of "Name: value". Returns the content type among them, or NULL; caller frees. */
+/* Adds headers given as a map, or as a list of "Name: value". Returns the content type among them, or NULL; caller
+ * frees. */
 static char *add_headers(struct http_req *r, json_t *headers)
 {
     char *type = NULL;
@@ -112,7 +114,7 @@ static void reply_json(struct exchange *x, int status, const json_t *body)
     size_t len;
     CLEANUP(free_p) char *text = json_write(body, &len);
     http_req_reply(x->req, status, "application/json", text, len);
-    settle(x);
+    exchange_settle(x);
 }
 
 static void reply_error(struct exchange *x, int status, const char *code, const char *text)
@@ -124,7 +126,7 @@ static void reply_error(struct exchange *x, int status, const char *code, const 
     reply_json(x, status, body);
 }
 
-/* {status_code, headers, body}, or any other value as the body itself. */
+/* {status_code, headers, body}, or any other value as the body. */
 static void reply_result(struct exchange *x, json_t *result)
 {
     bool is_shaped = json_get(result, "status_code") || json_object_get(result, "body") || json_get(result, "headers");
@@ -136,16 +138,16 @@ static void reply_result(struct exchange *x, json_t *result)
         body = empty;
     if (type && !strcasestr(type, "json") && json_is_string(body)) {
         http_req_reply(x->req, status, type, json_string_value(body), json_string_length(body));
-        settle(x);
+        exchange_settle(x);
         return;
     }
     size_t len;
     CLEANUP(free_p) char *text = json_write(body, &len);
     http_req_reply(x->req, status, type ? type : "application/json", text, len);
-    settle(x);
+    exchange_settle(x);
 }
 
-static void on_timeout(void *arg)
+static void exchange_timeout(void *arg)
 {
     struct exchange *x = arg;
     JSON_OWNED nothing = json_object();
@@ -157,7 +159,7 @@ static void on_timeout(void *arg)
 
 /* --- the response channel --- */
 
-static void begin(struct exchange *x)
+static void response_begin(struct exchange *x)
 {
     CLEANUP(free_p) char *type = add_headers(x->req, x->headers);
     x->is_begun = true;
@@ -172,7 +174,7 @@ static void on_response_drain(void *arg)
         channel_handle_hold(x->response, false);
 }
 
-static void on_control(struct exchange *x, const char *data, size_t len)
+static void response_control(struct exchange *x, const char *data, size_t len)
 {
     JSON_OWNED frame = NULL;
     if (x->is_begun || json_read(data, len, &frame, NULL) < 0)
@@ -186,16 +188,16 @@ static void on_control(struct exchange *x, const char *data, size_t len)
     }
 }
 
-static void on_response(void *arg, bool is_text, const char *data, size_t len)
+static void response_data(void *arg, bool is_text, const char *data, size_t len)
 {
     struct exchange *x = arg;
     x->has_frames = true;
     if (is_text) {
-        on_control(x, data, len);
+        response_control(x, data, len);
         return;
     }
     if (!x->is_begun)
-        begin(x);
+        response_begin(x);
     if (http_req_send(x->req, data, len) > CHANNEL_HANDLE_MARK) {
         http_req_on_drain(x->req, on_response_drain, x);
         channel_handle_hold(x->response, true);
@@ -207,11 +209,11 @@ static void on_response_end(void *arg)
     struct exchange *x = arg;
     x->response = NULL;
     if (!x->req || !x->has_frames)
-        return; /* never used: the function's result answers */
+        return; /* not used: the function's result is the response */
     if (!x->is_begun)
-        begin(x);
+        response_begin(x);
     http_req_end(x->req);
-    settle(x);
+    exchange_settle(x);
 }
 
 static void on_body_end(void *arg)
@@ -220,9 +222,9 @@ static void on_body_end(void *arg)
     x->body = NULL;
 }
 
-/* --- asking --- */
+/* --- calling the functions --- */
 
-static void on_fired(void *arg, bool is_skipped, json_t *result, const struct engine_error *error)
+static void exchange_fired(void *arg, bool is_skipped, json_t *result, const struct engine_error *error)
 {
     struct exchange *x = arg;
     bool is_open = x->req && !x->is_begun;
@@ -240,7 +242,7 @@ static void on_fired(void *arg, bool is_skipped, json_t *result, const struct en
 
 static void ask_next(struct exchange *x);
 
-static void on_middleware(void *arg, json_t *result, const struct engine_error *error)
+static void exchange_middleware(void *arg, json_t *result, const struct engine_error *error)
 {
     struct exchange *x = arg;
     if (x->req && error) {
@@ -271,10 +273,10 @@ static void ask_next(struct exchange *x)
     if (id) {
         JSON_OWNED payload = middleware_payload(x);
         x->n_refs++;
-        engine_invoke(x->engine, id, payload, NULL, on_middleware, x);
+        engine_invoke(x->engine, id, payload, NULL, exchange_middleware, x);
     } else if (b) {
         x->n_refs++;
-        trigger_fire(x->engine, b, x->payload, on_fired, x);
+        trigger_fire(x->engine, b, x->payload, exchange_fired, x);
     } else {
         reply_error(x, 404, "NOT_FOUND", "this route was just removed");
     }
@@ -327,44 +329,44 @@ static json_t *request_json(const struct http_req *r, const struct binding *b, j
                      "body", body_json(r), "trigger", "type", "http", "path", path, "method", http_req_method(r));
 }
 
-/* One end here, the other one's reference in the payload. */
-static struct channel_handle *join(struct exchange *x, const char *member, bool is_writer,
-                                   const struct channel_handle_events *ev)
+/* Makes a channel: one end here, the reference to the other one in the payload. */
+static struct channel_handle *exchange_open_channel(struct exchange *x, const char *member, bool is_writer,
+                                                    const struct channel_handle_events *ev)
 {
     struct channel_handle *made = NULL;
     struct channel *ch = channel_new(x->engine->channels, 0, NULL, NULL);
     JSON_OWNED writer = channel_ref_json(ch, CHANNEL_WRITER);
     JSON_OWNED reader = channel_ref_json(ch, CHANNEL_READER);
     (void)channel_handle_open(x->engine, NULL, is_writer ? writer : reader, ev, x, &made,
-                              NULL); /* a new one has free ends */
+                              NULL); /* both ends of a new channel are free */
     message_set(x->payload, member, is_writer ? reader : writer);
     return made;
 }
 
 static void on_client_gone(void *arg)
 {
-    settle(arg);
+    exchange_settle(arg);
 }
 
 void engine_serve_route(struct engine *e, struct http_req *r)
 {
     static const struct channel_handle_events body_events = { .on_end = on_body_end };
-    static const struct channel_handle_events response_events = { .on_data = on_response, .on_end = on_response_end };
+    static const struct channel_handle_events response_events = { .on_data = response_data, .on_end = on_response_end };
     JSON_OWNED params = json_object();
     struct binding *b = http_route_match(e, http_req_method(r), http_req_path(r), params);
     struct exchange *x = xzalloc(sizeof(*x));
     *x = (struct exchange){ .engine = e, .req = http_req_ref(r), .status = 200, .n_refs = 2 };
     LIST_INSERT_HEAD(&e->exchanges, x, link);
     http_req_on_gone(r, on_client_gone, x);
-    x->timer = timer_new(e->loop, HTTP_ROUTE_TIMEOUT_MS, 0, on_timeout, x);
+    x->timer = timer_new(e->loop, HTTP_ROUTE_TIMEOUT_MS, 0, exchange_timeout, x);
     if (b && !e->is_stopping) {
         size_t len;
         const char *body = http_req_body(r, &len);
         x->binding_id = xstrdup(b->id);
         x->payload = request_json(r, b, params);
         x->middleware = json_incref(json_get(b->config, "middleware_function_ids"));
-        x->body = join(x, "request_body", true, &body_events);
-        x->response = join(x, "response", false, &response_events);
+        x->body = exchange_open_channel(x, "request_body", true, &body_events);
+        x->response = exchange_open_channel(x, "response", false, &response_events);
         if (len)
             (void)channel_handle_send(x->body, false, body, len);
         x->body = channel_handle_finish(x->body);
@@ -381,7 +383,7 @@ void http_trigger_stop(struct engine *e)
     while ((x = LIST_FIRST(&e->exchanges))) {
         if (x->is_begun) {
             http_req_abort(x->req);
-            settle(x);
+            exchange_settle(x);
         } else {
             reply_error(x, 503, "UNAVAILABLE", "the server stops");
         }

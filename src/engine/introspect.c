@@ -1,3 +1,8 @@
+/* The engine::* functions that describe the engine: functions, workers, triggers, bindings, channels. Each handler
+ * reads the engine's maps on the loop, builds a JSON list, filters it by the payload's members and replies before it
+ * returns; nothing is kept between calls and nothing here changes the engine, except engine::workers::register, which
+ * stores what the calling worker says about itself, and engine::channels::create. A bad payload is answered with an
+ * error. */
 #include "engine/introspect.h"
 
 #include <stdio.h>
@@ -22,7 +27,7 @@ static bool starts_with(const char *s, const char *prefix)
     return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* engine:: is hidden, but not its queue; so is what calls itself internal. */
+/* engine:: is hidden, except its queue; so is any function that marks itself internal. */
 static bool is_internal(const char *id, const json_t *metadata)
 {
     return (starts_with(id, "engine::") && !starts_with(id, "engine::queue::")) ||
@@ -73,7 +78,7 @@ static json_t *function_summary(struct engine *e, const struct function *f)
 
 struct ranked {
     const struct function *f;
-    bool is_second; /* the search was found, but not at the beginning of the id */
+    bool is_second; /* the search matched, but not at the beginning of the id */
 };
 
 static int by_rank(const void *a, const void *b)
@@ -246,7 +251,7 @@ static void workers_list(void *arg, struct engine_call *c, json_t *payload)
     add_worker(list, payload, self_summary(e));
     for (struct map_iter it = map_iter(e->workers); map_next(&it);) {
         const struct worker *w = it.value;
-        if (w->pid) /* those that never described themselves are left out */
+        if (w->pid) /* workers that never described themselves are left out */
             add_worker(list, payload, worker_summary(w));
     }
     engine_ok(c, json_pack("{s:o}", "workers", list));
@@ -502,7 +507,7 @@ void introspect_init(struct engine *e)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         registry_add_inside(e, rows[i].id, rows[i].description, rows[i].fn, e);
-    /* Of these a worker with limited rights may call the two that are about nobody but itself. */
+    /* A worker with limited rights may call the two that concern only itself. */
     registry_find_local(e, "engine::workers::register")->checks_caller = true;
     registry_find_local(e, "engine::channels::create")->checks_caller = true;
 }

@@ -1,3 +1,9 @@
+/* Calls in progress. A struct engine_call connects a caller (a worker, this process, a trigger or an outside engine) to
+ * an executor (a worker or a C function). It is in e->calls while a worker carries it out and in e->inside while this
+ * process does, and in its caller's list while the caller is connected. outcome → call_finish() is the only end: it
+ * detaches the call from every list first, then replies to the caller or calls done, then frees. An executor that
+ * leaves fails its calls with invocation_stopped; a caller that leaves only loses its reply, and a function of this
+ * process learns of it through on_gone. */
 #include "engine/invocation.h"
 
 #include <assert.h>
@@ -15,7 +21,7 @@
 /* How a call ended. */
 struct outcome {
     json_t *result;
-    struct engine_error error; /* code NULL: it went well */
+    struct engine_error error; /* code NULL: success */
     const char *traceparent, *baggage;
 };
 
@@ -81,7 +87,7 @@ static void call_free(struct engine_call *c)
     free(c);
 }
 
-/* --- answering --- */
+/* --- replying --- */
 
 static void answer_worker(struct worker *w, const char *caller_id, const char *function_id, const struct outcome *o)
 {
@@ -92,12 +98,12 @@ static void answer_worker(struct worker *w, const char *caller_id, const char *f
     worker_send(w, msg);
 }
 
-/* The one place where a call ends. */
-static void finish(struct engine_call *c, const struct outcome *o)
+/* The only place where a call ends. */
+static void call_finish(struct engine_call *c, const struct outcome *o)
 {
     assert(c->magic == CALL_MAGIC);
     c->on_gone = NULL;
-    leave_executor(c); /* first: the answer may set off anything */
+    leave_executor(c); /* first: the reply may trigger any other call */
     struct worker *caller = c->caller;
     leave_caller(c);
     if (caller && c->caller_id)
@@ -110,13 +116,13 @@ static void finish(struct engine_call *c, const struct outcome *o)
 static void finish_error(struct engine_call *c, const char *code, const char *text)
 {
     struct outcome o = { .error = { .code = code, .message = text } };
-    finish(c, &o);
+    call_finish(c, &o);
 }
 
 void engine_ok(struct engine_call *c, json_t *result)
 {
     struct outcome o = { .result = result };
-    finish(c, &o);
+    call_finish(c, &o);
     json_decref(result);
 }
 
@@ -184,9 +190,9 @@ bool engine_call_is_gone(const struct engine_call *c)
     return c->is_gone;
 }
 
-/* --- beginning --- */
+/* --- starting --- */
 
-/* The payload as a worker sees it: an object names the worker that called. */
+/* The payload as a worker sees it: an object names the calling worker. */
 static json_t *payload_for_worker(const struct engine_call *c)
 {
     if (!json_is_object(c->payload) || !*c->caller_worker)
@@ -196,7 +202,7 @@ static json_t *payload_for_worker(const struct engine_call *c)
     return copy;
 }
 
-/* The caller's id is kept when it is free: logs on both sides then agree. */
+/* Keeps the caller's id when it is free: logs on both sides then agree. */
 static void choose_id(struct engine_call *c)
 {
     if (!c->caller_id || !uuid_parse(c->caller_id, c->id))
@@ -219,7 +225,7 @@ static void send_to_worker(struct engine_call *c, struct worker *w, const struct
     message_set_str(msg, "traceparent", i->traceparent);
     message_set_str(msg, "baggage", i->baggage);
     json_decref(c->payload);
-    c->payload = NULL; /* it is on its way: nothing here reads it again */
+    c->payload = NULL; /* sent: nothing here reads it again */
     c->executor = w;
     LIST_INSERT_HEAD(&w->running, c, of_executor);
     w->n_running++;
@@ -250,7 +256,7 @@ void invocation_start(struct engine *e, const struct invocation *i)
     }
     c->is_local = true;
     LIST_INSERT_HEAD(&e->inside, c, of_executor);
-    f->fn(f->arg, c, c->payload); /* may have answered: c is not to be touched */
+    f->fn(f->arg, c, c->payload); /* may have replied: do not touch c */
 }
 
 void engine_invoke(struct engine *e, const char *function_id, json_t *payload, json_t *metadata, engine_done_fn *done,
@@ -264,7 +270,7 @@ void engine_invoke(struct engine *e, const char *function_id, json_t *payload, j
 
 /* --- from and to workers --- */
 
-static void refuse(struct worker *w, const struct message *m, const char *code, const char *text)
+static void call_refuse(struct worker *w, const struct message *m, const char *code, const char *text)
 {
     struct outcome o = { .error = { .code = code, .message = text } };
     if (m->invocation_id)
@@ -275,18 +281,18 @@ static bool is_refused(struct worker *w, const struct message *m)
 {
     char text[MESSAGE_ID_MAX + 200];
     if (m->namespace && m->namespace[strspn(m->namespace, " \t\r\n")] == '\0') {
-        refuse(w, m, "INVALID_NAMESPACE", "namespace is blank: leave it out or say \"default\"");
+        call_refuse(w, m, "INVALID_NAMESPACE", "namespace is blank: leave it out or say \"default\"");
         return true;
     }
     if (m->namespace && strcmp(m->namespace, "default") != 0) {
         (void)snprintf(text, sizeof(text), "function \"%.200s\" was not found in namespace \"%.64s\"", m->function_id,
                        m->namespace);
-        refuse(w, m, "function_not_found", text);
+        call_refuse(w, m, "function_not_found", text);
         return true;
     }
     if (w->n_started >= ENGINE_CALLS_MAX) {
         (void)snprintf(text, sizeof(text), "limit of %d unanswered calls of this worker reached", ENGINE_CALLS_MAX);
-        refuse(w, m, "invocation_error", text);
+        call_refuse(w, m, "invocation_error", text);
         return true;
     }
     return false;
@@ -310,7 +316,7 @@ static void enqueue_call(struct worker *w, const struct message *m)
         answer_worker(w, m->invocation_id, m->function_id, &o);
 }
 
-/* A worker with limited rights calls only what checks its caller, at once and here. */
+/* A worker with limited rights may only call functions that check their caller, directly and here. */
 static bool is_beyond(struct worker *w, const struct message *m)
 {
     const struct function *f = registry_find(w->engine, m->function_id);
@@ -351,7 +357,7 @@ void invocation_result(struct worker *w, const struct message *m)
         o.error = (struct engine_error){ .code = json_get_str(m->error, "code", ""),
                                          .message = json_get_str(m->error, "message", ""),
                                          .stacktrace = json_get_str(m->error, "stacktrace", NULL) };
-    finish(c, &o);
+    call_finish(c, &o);
 }
 
 /* --- leaving --- */
@@ -373,7 +379,7 @@ void invocation_worker_left(struct engine *e, struct worker *w)
     while ((c = LIST_FIRST(&w->started))) {
         leave_caller(c);
         if (c->executor)
-            call_free(c); /* no message asks another worker to stop; its answer will be unknown here */
+            call_free(c); /* no message asks another worker to stop; its reply will be unknown here */
         else
             caller_gone(c);
     }
@@ -385,7 +391,7 @@ void invocation_outside_left(struct engine *e, const struct outside *o)
     while (c) {
         if (c->outside == o && !c->is_gone) {
             caller_gone(c);
-            c = LIST_FIRST(&e->inside); /* the list may be another one now; those that are gone are not met twice */
+            c = LIST_FIRST(&e->inside); /* the list may have changed; finished calls are not in it */
         } else {
             c = LIST_NEXT(c, of_executor);
         }

@@ -1,3 +1,8 @@
+/* state::* functions. A value is a document {"value": …} in the store, under the scope PREFIX + scope and the key;
+ * struct place is that pair, checked. The list of scopes is a store scope of its own. A handler reads, changes and
+ * writes inside one loop turn, so an update is atomic without a lock, and replies once. After a successful change
+ * kv_notify() fires the bindings of trigger type `state` that match. A store error is the reply, and the stored value
+ * is unchanged. */
 #include "engine/kv.h"
 
 #include <stdlib.h>
@@ -41,7 +46,7 @@ static bool is_watched(const struct binding *b, const char *scope, const char *k
            strcmp(trigger_config_str(b, "key", key), key) == 0;
 }
 
-static void tell(struct engine *e, const char *scope, const char *key, json_t *old, json_t *new)
+static void kv_notify(struct engine *e, const char *scope, const char *key, json_t *old, json_t *new)
 {
     struct binding_set chosen = { 0 };
     for (size_t i = 0; i < e->kv->watchers.n; i++)
@@ -78,7 +83,7 @@ static bool is_name(const char *s)
     return s && *s && strlen(s) <= KV_NAME_MAX;
 }
 
-/* False: c was answered. */
+/* False: c was already answered. */
 static bool read_place(struct engine_call *c, const json_t *payload, bool has_key, struct place *ret)
 {
     ret->scope = json_get_str(payload, "scope", NULL);
@@ -93,7 +98,7 @@ static bool read_place(struct engine_call *c, const json_t *payload, bool has_ke
 }
 
 /* The value without the wrapper that lets any JSON be a document. NULL: none. Caller owns. */
-static json_t *load(struct engine *e, const struct place *p)
+static json_t *kv_load(struct engine *e, const struct place *p)
 {
     JSON_OWNED doc = NULL;
     if (store_get(e->store, p->store_scope, p->key, &doc, NULL) < 0)
@@ -114,7 +119,7 @@ static int make_room(struct engine *e, const struct place *p, struct err *err)
     return store_put(e->store, SCOPES, p->scope, doc, err);
 }
 
-static int save(struct engine *e, const struct place *p, json_t *value, bool is_new, struct err *err)
+static int kv_save(struct engine *e, const struct place *p, json_t *value, bool is_new, struct err *err)
 {
     size_t len;
     CLEANUP(free_p) char *text = json_write(value, &len);
@@ -138,13 +143,13 @@ static json_t *change(json_t *old, json_t *new)
 static void store_value(struct engine *e, struct engine_call *c, const struct place *p, json_t *new)
 {
     struct err err = ERR_INIT;
-    JSON_OWNED old = load(e, p);
-    if (save(e, p, new, !old, &err) < 0) {
+    JSON_OWNED old = kv_load(e, p);
+    if (kv_save(e, p, new, !old, &err) < 0) {
         engine_fail(c, "invocation_failed", "%s", err.msg);
         return;
     }
     json_t *answer = change(old, new);
-    tell(e, p->scope, p->key, old, new);
+    kv_notify(e, p->scope, p->key, old, new);
     engine_ok(c, answer);
 }
 
@@ -162,12 +167,12 @@ static void set(void *arg, struct engine_call *c, json_t *payload)
         store_value(arg, c, &p, value);
 }
 
-static void get(void *arg, struct engine_call *c, json_t *payload)
+static void state_get(void *arg, struct engine_call *c, json_t *payload)
 {
     CLEANUP(place_done) struct place p = { 0 };
     if (!read_place(c, payload, true, &p))
         return;
-    json_t *value = load(arg, &p);
+    json_t *value = kv_load(arg, &p);
     engine_ok(c, value ? value : json_null());
 }
 
@@ -178,16 +183,16 @@ static void delete (void *arg, struct engine_call *c, json_t *payload)
     CLEANUP(place_done) struct place p = { 0 };
     if (!read_place(c, payload, true, &p))
         return;
-    JSON_OWNED old = load(e, &p);
+    JSON_OWNED old = kv_load(e, &p);
     if (store_delete(e->store, p.store_scope, p.key, &err) < 0) {
         engine_fail(c, "invocation_failed", "%s", err.msg);
         return;
     }
     if (store_count(e->store, p.store_scope) == 0)
-        (void)store_delete(e->store, SCOPES, p.scope, NULL); /* an empty scope in the list is no harm */
+        (void)store_delete(e->store, SCOPES, p.scope, NULL); /* an empty scope in the list does no harm */
     json_t *answer = change(old, NULL);
     if (old)
-        tell(e, p.scope, p.key, old, NULL);
+        kv_notify(e, p.scope, p.key, old, NULL);
     engine_ok(c, answer);
 }
 
@@ -230,7 +235,7 @@ static json_t *apply_merge(json_t *old, json_t *value, struct err *err)
     return merged;
 }
 
-/* One operation on the value that its path names. */
+/* Applies one operation to the value that its path names. */
 static json_t *apply_to(json_t *old, const char *path, const json_t *op, struct err *err)
 {
     const char *type = json_get_str(op, "type", "");
@@ -275,7 +280,7 @@ json_t *kv_apply(json_t *value, const json_t *op, struct err *err)
     return copy;
 }
 
-static void update(void *arg, struct engine_call *c, json_t *payload)
+static void state_update(void *arg, struct engine_call *c, json_t *payload)
 {
     struct engine *e = arg;
     struct err err = ERR_INIT;
@@ -283,7 +288,7 @@ static void update(void *arg, struct engine_call *c, json_t *payload)
     if (!read_place(c, payload, true, &p))
         return;
     const json_t *ops = json_get(payload, "ops");
-    JSON_OWNED value = load(e, &p);
+    JSON_OWNED value = kv_load(e, &p);
     if (!json_is_array(ops) || json_array_size(ops) == 0) {
         engine_fail(c, "deserialization_error", "state::update needs ops, a list of {type, path, value}");
         return;
@@ -339,10 +344,10 @@ void kv_init(struct engine *e)
     e->kv = xzalloc(sizeof(*e->kv));
     trigger_add_provider(e, &state_type);
     registry_add_inside(e, "state::set", "Set a value: {scope, key, value}", set, e);
-    registry_add_inside(e, "state::get", "Get a value or null: {scope, key}", get, e);
+    registry_add_inside(e, "state::get", "Get a value or null: {scope, key}", state_get, e);
     registry_add_inside(e, "state::delete", "Delete a value: {scope, key}", delete, e);
-    registry_add_inside(e, "state::update", "Change a value in place: {scope, key, ops:[{type, path, value}]}", update,
-                        e);
+    registry_add_inside(e, "state::update", "Change a value in place: {scope, key, ops:[{type, path, value}]}",
+                        state_update, e);
     registry_add_inside(e, "state::list", "All values of a scope: {scope}", list, e);
     registry_add_inside(e, "state::list_groups", "Names of all scopes", list_groups, e);
 }

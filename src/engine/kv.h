@@ -9,5 +9,5 @@
 
 void kv_init(struct engine *e);
 void kv_done(struct engine *e);
-/* Applies one operation of state::update to value (borrowed); the new value is the caller's. NULL with err. Pure. */
+/* Applies one operation of state::update to value (borrowed); the caller owns the new value. NULL with err. Pure. */
 json_t *kv_apply(json_t *value, const json_t *op, struct err *err);

@@ -44,7 +44,8 @@ static enum message_type type_of(const char *word)
     return MESSAGE_UNKNOWN;
 }
 
-/* A string member: absent and null are fine unless it is needed. Text with a NUL inside would be read cut: refused. */
+/* A string member: absent and null are fine unless it is required. Rejects text with a NUL inside, which would be
+ * truncated. */
 static int take_str(const json_t *body, const char *key, bool is_needed, const char **ret, struct err *err)
 {
     const json_t *value = json_get(body, key);
@@ -230,7 +231,7 @@ void message_done(struct message *m)
 void message_set(json_t *obj, const char *key, json_t *value)
 {
     if (value)
-        (void)json_object_set(obj, key, value); /* no memory: the member is missing, as if it had not been there */
+        (void)json_object_set(obj, key, value); /* out of memory: the member is missing */
 }
 
 void message_set_str(json_t *obj, const char *key, const char *value)
@@ -265,7 +266,7 @@ json_t *message_error_body(const char *code, const char *text, const char *stack
     json_t *body = json_object();
     message_set_str(body, "code", code);
     message_set_str(body, "message", text);
-    message_set_str(body, "stacktrace", stacktrace); /* never null: the published client cannot read that */
+    message_set_str(body, "stacktrace", stacktrace); /* never null: the published client cannot parse it */
     return body;
 }
 

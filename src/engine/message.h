@@ -11,7 +11,7 @@
 #define MESSAGE_ID_MAX 512 /* bytes of the id of a function, type or binding */
 
 enum message_type {
-    MESSAGE_BLANK, /* nothing but white space */
+    MESSAGE_BLANK, /* only white space */
     MESSAGE_UNKNOWN,
     MESSAGE_PING,
     MESSAGE_PONG,
@@ -30,7 +30,7 @@ enum message_type {
 };
 enum message_action { MESSAGE_CALL, MESSAGE_VOID, MESSAGE_ENQUEUE };
 
-/* Texts and values are borrowed from body. What a type does not carry is NULL. */
+/* Texts and values are borrowed from body. Members a type does not carry are NULL. */
 struct message {
     enum message_type type;
     json_t *body;
@@ -40,7 +40,7 @@ struct message {
     const char *namespace;     /* NULL when absent */
     const char *queue;         /* of an enqueue action */
     const char *invocation_id; /* as the peer spells it */
-    char uuid[UUID_MAX];       /* the same in the usual spelling; "" when absent */
+    char uuid[UUID_MAX];       /* the same in canonical form; "" when absent */
     enum message_action action;
     json_t *data, *metadata, *config;
     json_t *result;
@@ -49,18 +49,19 @@ struct message {
     const char *previous_worker_id, *reattach_token;
 };
 
-/* -EINVAL: not JSON, a member of the wrong type, no UUID; err says what. The message is to be dropped then, no more. */
+/* -EINVAL: not JSON, a member of the wrong type, not a UUID; err says what. The caller drops the message and
+ * continues. */
 int message_read(const char *text, size_t len, struct message *ret, struct err *err);
 void message_done(struct message *m); /* for CLEANUP too */
 
 /* --- writing; caller owns --- */
 json_t *message_invoke(const char *invocation_id, const char *function_id, json_t *data); /* data borrowed */
-/* result may be NULL; error NULL: it went well. Both borrowed. */
+/* result may be NULL; error NULL: success. Both borrowed. */
 json_t *message_result(const char *invocation_id, const char *function_id, json_t *result, json_t *error);
 json_t *message_error_body(const char *code, const char *text, const char *stacktrace); /* stacktrace may be NULL */
 /* Sets a member unless value is NULL. */
 void message_set(json_t *obj, const char *key, json_t *value); /* borrowed */
 void message_set_str(json_t *obj, const char *key, const char *value);
-/* Control and bidirectional characters out, at most max_chars letters: names that workers give themselves. Caller
- * frees. */
+/* Removes control and bidirectional characters and keeps at most max_chars characters: for names that workers give
+ * themselves. Caller frees. */
 char *message_clean_text(const char *text, size_t max_chars);

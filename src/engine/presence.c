@@ -7,7 +7,7 @@
 #include "engine/introspect.h"
 #include "engine/trigger.h"
 
-#define SETTLE_MS 500 /* a worker registers its functions one by one: they are told of together */
+#define SETTLE_MS 500 /* a worker registers its functions one by one: one event reports them together */
 
 struct presence {
     struct binding_set functions, workers;
@@ -51,7 +51,7 @@ static const struct trigger_provider workers_type = {
     .unbind = unbind_workers,
 };
 
-static void on_timer(void *arg)
+static void presence_tick(void *arg)
 {
     struct engine *e = arg;
     if (e->presence->functions.n == 0)
@@ -65,7 +65,7 @@ static void on_timer(void *arg)
 void presence_init(struct engine *e)
 {
     e->presence = xzalloc(sizeof(*e->presence));
-    e->presence->timer = timer_new(e->loop, -1, 0, on_timer, e);
+    e->presence->timer = timer_new(e->loop, -1, 0, presence_tick, e);
     trigger_add_provider(e, &functions_type);
     trigger_add_provider(e, &workers_type);
 }

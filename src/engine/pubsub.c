@@ -41,7 +41,7 @@ static void publish(void *arg, struct engine_call *c, json_t *payload)
         return;
     }
     JSON_OWNED message = data ? json_incref(data) : json_null();
-    (void)binding_set_fire_topic(e, &e->pubsub->listeners, topic, message); /* no one listening is no error */
+    (void)binding_set_fire_topic(e, &e->pubsub->listeners, topic, message); /* having no subscriber is not an error */
     engine_ok(c, json_null());
 }
 

@@ -1,4 +1,4 @@
-/* Function `publish` and trigger type `subscribe`: a message for whoever listens now. Private to engine/. */
+/* Function `publish` and trigger type `subscribe`: a message for the current subscribers. Private to engine/. */
 #pragma once
 #include "engine/engine_core.h"
 

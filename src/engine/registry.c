@@ -39,7 +39,7 @@ void registry_init(struct engine *e)
     e->remote = map_new();
 }
 
-static void free_all(struct map *m)
+static void functions_free(struct map *m)
 {
     for (struct map_iter it = map_iter(m); map_next(&it);)
         (void)function_free(it.value);
@@ -48,8 +48,8 @@ static void free_all(struct map *m)
 
 void registry_done(struct engine *e)
 {
-    free_all(e->local);
-    free_all(e->remote);
+    functions_free(e->local);
+    functions_free(e->remote);
 }
 
 struct function *registry_find_local(const struct engine *e, const char *id)
@@ -63,7 +63,7 @@ struct function *registry_find(const struct engine *e, const char *id)
     return f ? f : map_get(e->local, id);
 }
 
-static void put(struct map *m, struct function *f)
+static void function_put(struct map *m, struct function *f)
 {
     struct function *old = map_remove(m, f->id);
     if (old && old->owner)
@@ -86,13 +86,13 @@ int registry_add(struct engine *e, struct worker *owner, const struct message *m
     f->is_http = json_get(m->body, "invocation") != NULL;
     f->owner = owner;
     owner->n_functions++;
-    put(e->remote, f);
+    function_put(e->remote, f);
     presence_functions_changed(e);
     enqueue_function_came(e, m->id);
     return 0;
 }
 
-static void drop(struct engine *e, struct function *f)
+static void function_drop(struct engine *e, struct function *f)
 {
     f->owner->n_functions--;
     (void)map_remove(e->remote, f->id);
@@ -104,7 +104,7 @@ void registry_remove(struct engine *e, const struct worker *owner, const char *i
 {
     struct function *f = map_get(e->remote, id);
     if (f && f->owner == owner)
-        drop(e, f);
+        function_drop(e, f);
 }
 
 void registry_worker_left(struct engine *e, const struct worker *w)
@@ -114,7 +114,7 @@ void registry_worker_left(struct engine *e, const struct worker *w)
     for (struct map_iter it = map_iter(e->remote); map_next(&it);) {
         struct function *f = it.value;
         if (f->owner == w)
-            drop(e, f);
+            function_drop(e, f);
     }
 }
 
@@ -123,7 +123,7 @@ static struct function *add_local(struct engine *e, const char *id, const char *
     struct function *f = function_new(id, description);
     f->fn = fn;
     f->arg = arg;
-    put(e->local, f);
+    function_put(e->local, f);
     return f;
 }
 

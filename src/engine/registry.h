@@ -1,6 +1,6 @@
-/* Functions by id. A worker's function wins over one of this process, except for ids that begin with engine::, which no
- * worker may take; when that worker leaves, the function of this process is back. Of two workers the newcomer wins.
- * Private to engine/. */
+/* Functions by id. A worker's function takes precedence over one of this process, except for ids that begin with
+ * engine::, which no worker may register; when that worker leaves, the function of this process is active again. Of two
+ * workers the newer one wins. Private to engine/. */
 #pragma once
 #include "engine/engine_core.h"
 #include "engine/message.h"
@@ -9,9 +9,9 @@ void registry_init(struct engine *e);
 void registry_done(struct engine *e);
 struct function *registry_find(const struct engine *e, const char *id);       /* NULL when there is none */
 struct function *registry_find_local(const struct engine *e, const char *id); /* of this process only */
-/* A function of a worker. -EPERM for an id that is the engine's, -E2BIG for one too many. */
+/* Adds a function of a worker. -EPERM for an id reserved for the engine, -E2BIG over the limit. */
 int registry_add(struct engine *e, struct worker *owner, const struct message *m);
-/* Only what the worker owns. */
+/* Removes only what the worker owns. */
 void registry_remove(struct engine *e, const struct worker *owner, const char *id);
 void registry_worker_left(struct engine *e, const struct worker *w);
 /* The engine's own functions: never offered to an outside engine. */

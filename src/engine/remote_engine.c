@@ -1,3 +1,9 @@
+/* This process as a worker of an outside engine. struct outside owns the WebSocket, the map of our calls over there
+ * (struct asked) and the timers. States: waiting to connect, connecting, connected (after workerregistered). On every
+ * connection the functions are registered again in the contract's order. A lost connection fails our pending calls,
+ * drops the replies to theirs and starts a new attempt after a growing, jittered pause; the reattach token of the last
+ * handshake is presented. n_refs counts the owner and each of their calls that this process still carries out, so a
+ * late reply never touches freed memory. */
 #include "engine/remote_engine.h"
 
 #include <errno.h>
@@ -22,22 +28,22 @@
 struct outside {
     struct engine *engine;
     char *url, *token;
-    struct ws *ws; /* NULL while it waits to connect again */
+    struct ws *ws; /* NULL while it waits to reconnect */
     struct timer *retry, *ping;
     int64_t pause_ms;
-    char *worker_id, *reattach_token; /* of the last greeting */
+    char *worker_id, *reattach_token; /* from the last handshake */
     bool has_handshake;
     struct map *pending; /* invocation id -> struct asked */
-    unsigned n_refs;     /* the owner, and each call of it that this process carries out */
+    unsigned n_refs;     /* the owner, and each of its calls that this process carries out */
 };
 
-/* A call of ours over there. */
+/* A call of ours at the outside engine. */
 struct asked {
     engine_done_fn *done;
     void *arg;
 };
 
-/* A call of theirs over here. */
+/* A call of the outside engine that this process carries out. */
 struct served {
     struct outside *outside;
     char *invocation_id, *function_id;
@@ -66,12 +72,12 @@ static void send_json(struct outside *o, json_t *msg)
 
 /* --- their calls --- */
 
-static void on_served(void *arg, json_t *result, const struct engine_error *error)
+static void served_done(void *arg, json_t *result, const struct engine_error *error)
 {
     struct served *s = arg;
     struct outside *o = s->outside;
     JSON_OWNED body = error ? message_error_body(error->code, error->message, error->stacktrace) : NULL;
-    if (s->invocation_id) /* by a connection that came after the one that asked, too: ids are what callers wait for */
+    if (s->invocation_id) /* on a later connection than the call's too: callers wait for the id */
         send_json(o, message_result(s->invocation_id, s->function_id, body ? NULL : result, body));
     free(s->invocation_id);
     free(s->function_id);
@@ -79,7 +85,7 @@ static void on_served(void *arg, json_t *result, const struct engine_error *erro
     unref(o);
 }
 
-static void serve(struct outside *o, const struct message *m)
+static void outside_serve(struct outside *o, const struct message *m)
 {
     struct served *s = xzalloc(sizeof(*s));
     *s = (struct served){ .outside = o,
@@ -87,11 +93,11 @@ static void serve(struct outside *o, const struct message *m)
                           .function_id = xstrdup(m->function_id) };
     o->n_refs++;
     if (json_is_object(m->data))
-        (void)json_object_del(m->data, "_caller_worker_id"); /* their id of the caller says nothing here */
+        (void)json_object_del(m->data, "_caller_worker_id"); /* the outside engine's caller id means nothing here */
     struct invocation i = { .function_id = m->function_id,
                             .payload = m->data,
                             .metadata = m->metadata,
-                            .done = on_served,
+                            .done = served_done,
                             .arg = s,
                             .outside = o };
     invocation_start(o->engine, &i);
@@ -115,7 +121,7 @@ void remote_engine_invoke(struct outside *o, const char *function_id, json_t *pa
     send_json(o, message_invoke(id, function_id, payload ? payload : empty));
 }
 
-static void on_answer(struct outside *o, const struct message *m)
+static void asked_done(struct outside *o, const struct message *m)
 {
     struct asked *a = map_remove(o->pending, m->uuid);
     if (!a)
@@ -150,7 +156,7 @@ static void handshake(struct outside *o, const struct message *m)
     log_event(LOG_DEBUG, "engine.outside_joined", "url", o->url, "worker", o->worker_id, NULL);
 }
 
-static void on_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+static void outside_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
 {
     struct outside *o = arg;
     struct err err = ERR_INIT;
@@ -163,9 +169,9 @@ static void on_message(void *arg, struct ws *w, bool is_text, const char *data, 
     if (m.type == MESSAGE_WORKER_REGISTERED)
         handshake(o, &m);
     else if (m.type == MESSAGE_INVOKE)
-        serve(o, &m);
+        outside_serve(o, &m);
     else if (m.type == MESSAGE_RESULT)
-        on_answer(o, &m);
+        asked_done(o, &m);
     else if (m.type == MESSAGE_PING)
         send_json(o, json_pack("{s:s}", "type", "pong"));
     else if (m.type == MESSAGE_ERROR)
@@ -173,7 +179,7 @@ static void on_message(void *arg, struct ws *w, bool is_text, const char *data, 
                   json_get_str(m.error, "message", ""), NULL);
 }
 
-/* Plus or minus 30 %, so that many workers do not come back at the same moment. */
+/* Plus or minus 30 %, so that many workers do not reconnect at the same moment. */
 static int64_t jittered(int64_t ms)
 {
     uint32_t dice;
@@ -181,7 +187,7 @@ static int64_t jittered(int64_t ms)
     return ms * (700 + (int64_t)(dice % 601)) / 1000;
 }
 
-static void on_close(void *arg, struct ws *w, int code, const char *reason)
+static void outside_closed(void *arg, struct ws *w, int code, const char *reason)
 {
     struct outside *o = arg;
     (void)w, (void)code;
@@ -210,8 +216,8 @@ static void register_functions(struct outside *o)
     }
 }
 
-/* What is sent before the handshake is done waits in the socket's queue: the order is the contract's. */
-static void introduce(struct outside *o)
+/* Frames sent before the handshake is complete wait in the socket's queue: the order is the contract's. */
+static void outside_register(struct outside *o)
 {
     if (o->worker_id && o->reattach_token)
         send_json(o, json_pack("{s:s, s:s, s:s}", "type", "reattach", "previous_worker_id", o->worker_id,
@@ -226,7 +232,7 @@ static void introduce(struct outside *o)
 
 static int connect_now(struct outside *o, struct err *err)
 {
-    static const struct ws_events events = { .on_message = on_message, .on_close = on_close };
+    static const struct ws_events events = { .on_message = outside_message, .on_close = outside_closed };
     CLEANUP(free_p) char *auth = o->token ? xasprintf("Authorization: Bearer %s", o->token) : NULL;
     CLEANUP(free_p) char *url = xasprintf("%s/", o->url);
     const char *const headers[] = { auth, NULL };
@@ -235,27 +241,27 @@ static int connect_now(struct outside *o, struct err *err)
     };
     int r = ws_dial(o->engine->loop, &to, &events, o, &o->ws, err);
     if (r == 0)
-        introduce(o);
+        outside_register(o);
     return r;
 }
 
-static void on_retry(void *arg)
+static void outside_retry(void *arg)
 {
     struct outside *o = arg;
     struct err err = ERR_INIT;
     if (connect_now(o, &err) < 0)
-        on_close(o, NULL, 1006, err.msg);
+        outside_closed(o, NULL, 1006, err.msg);
 }
 
-static void on_ping(void *arg)
+static void outside_ping(void *arg)
 {
     struct outside *o = arg;
     if (o->ws)
         ws_ping(o->ws);
 }
 
-/* With the port written out and no slash at the end: every connection, those of channels too, goes to the same place.
- */
+/* With the port written out and no slash at the end: every connection, including those of channels, goes to the same
+ * address. */
 static char *full_url(const struct url *u)
 {
     bool is_v6 = strchr(u->host, ':') != NULL;
@@ -281,8 +287,8 @@ int remote_engine_new(struct engine *e, const char *url, const char *token, stru
     o->pause_ms = FIRST_PAUSE_MS;
     o->n_refs = 1;
     o->pending = map_new();
-    o->retry = timer_new(e->loop, 0, 0, on_retry, o);
-    o->ping = timer_new(e->loop, PING_MS, PING_MS, on_ping, o);
+    o->retry = timer_new(e->loop, 0, 0, outside_retry, o);
+    o->ping = timer_new(e->loop, PING_MS, PING_MS, outside_ping, o);
     *ret = o;
     return 0;
 }

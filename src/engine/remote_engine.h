@@ -1,6 +1,6 @@
-/* This process as a worker of another engine: registers its functions there, carries out what comes, and connects again
- * with growing pauses when the connection is lost. Untrusted: what the other engine sends.
- * May include: base/, loop/, http/, engine/. */
+/* This process as a worker of another engine: registers its functions there, carries out calls, and reconnects with
+ * growing pauses when the connection is lost. Untrusted: what the other engine sends. May include: base/, loop/, http/,
+ * engine/. */
 #pragma once
 #include "engine/engine.h"
 
@@ -10,7 +10,7 @@ struct outside;
  * not registered there before the next connection. */
 int remote_engine_new(struct engine *e, const char *url, const char *token, struct outside **ret, struct err *err);
 struct outside *remote_engine_free(struct outside *o);
-bool remote_engine_is_connected(const struct outside *o); /* the other engine has greeted us */
+bool remote_engine_is_connected(const struct outside *o); /* the handshake with the other engine is complete */
 const char *remote_engine_url(const struct outside *o);   /* without a slash at the end */
-/* Calls a function over there. payload may be NULL. done runs once; also when the connection is lost. */
+/* Calls a function of the other engine. payload may be NULL. done runs once; also when the connection is lost. */
 void remote_engine_invoke(struct outside *o, const char *function_id, json_t *payload, engine_done_fn *done, void *arg);

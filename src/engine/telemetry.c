@@ -12,27 +12,27 @@ struct telemetry {
     struct ws *ws;
 };
 
-static void forget(struct telemetry *t)
+static void telemetry_forget(struct telemetry *t)
 {
     LIST_REMOVE(t, link);
     t->engine->n_telemetry--;
     free(t);
 }
 
-static void on_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+static void telemetry_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
 {
     (void)arg, (void)w, (void)is_text, (void)data, (void)len;
 }
 
-static void on_close(void *arg, struct ws *w, int code, const char *reason)
+static void telemetry_closed(void *arg, struct ws *w, int code, const char *reason)
 {
     (void)w, (void)code, (void)reason;
-    forget(arg);
+    telemetry_forget(arg);
 }
 
 void telemetry_accept(struct engine *e, struct http_req *r)
 {
-    static const struct ws_events events = { .on_message = on_message, .on_close = on_close };
+    static const struct ws_events events = { .on_message = telemetry_message, .on_close = telemetry_closed };
     struct telemetry *t = xzalloc(sizeof(*t));
     t->engine = e;
     if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, t, &t->ws) < 0) {
@@ -48,6 +48,6 @@ void telemetry_stop(struct engine *e)
     struct telemetry *t;
     while ((t = LIST_FIRST(&e->telemetry))) {
         ws_closing_add(e->parting, t->ws, 1001, "the server stops");
-        forget(t);
+        telemetry_forget(t);
     }
 }

@@ -1,4 +1,5 @@
-/* The sockets of /otel: accepted, so that clients do not try for ever, and read to nowhere. Private to engine/. */
+/* The sockets of /otel: accepted, so that clients do not retry for ever; what they send is discarded. Private to
+ * engine/. */
 #pragma once
 #include "engine/engine_core.h"
 

@@ -1,3 +1,9 @@
+/* Trigger types and bindings. A type belongs to the engine (struct trigger_provider) or to a worker; a binding connects
+ * a function to a type with a config. struct triggers owns both maps. A binding is active (its type's provider has
+ * accepted it) or parked (its type is not registered); when a type appears, its parked bindings are handed to it, and
+ * when it goes they are parked again. A binding is removed with the worker that made it. A provider's refusal reaches
+ * only the binding's owner. Firing copies what it needs, asks the condition function if there is one, then calls the
+ * function. */
 #include "engine/trigger.h"
 
 #include <errno.h>
@@ -68,7 +74,7 @@ static json_t *binding_message(const char *word, const struct binding *b)
     return m;
 }
 
-static int activate(struct engine *e, struct binding *b, struct err *err)
+static int binding_activate(struct engine *e, struct binding *b, struct err *err)
 {
     const struct trigger_type *t = map_get(e->triggers->types, b->type);
     if (!t || b->is_active)
@@ -99,8 +105,8 @@ static void deactivate(struct engine *e, struct binding *b)
         worker_send(t->owner, binding_message("unregistertrigger", b));
 }
 
-/* Without telling a provider that is gone. */
-static void park_all(struct engine *e, const char *type)
+/* Does not notify a provider that is gone. */
+static void type_park_bindings(struct engine *e, const char *type)
 {
     for (struct map_iter it = map_iter(e->triggers->bindings); map_next(&it);) {
         struct binding *b = it.value;
@@ -114,7 +120,8 @@ static void activate_all(struct engine *e, const char *type)
     for (struct map_iter it = map_iter(e->triggers->bindings); map_next(&it);) {
         struct binding *b = it.value;
         if (strcmp(b->type, type) == 0)
-            (void)activate(e, b, NULL); /* only the engine's own types refuse at once, and they are always there */
+            (void)binding_activate(
+                e, b, NULL); /* only the engine's own types refuse at once, and they are always registered */
     }
 }
 
@@ -126,7 +133,7 @@ static void put_type(struct engine *e, struct trigger_type *t)
     if (old) {
         old->owner->n_types--;
         type_free(old);
-        park_all(e, t->id);
+        type_park_bindings(e, t->id);
     }
     map_set(e->triggers->types, t->id, t);
     activate_all(e, t->id);
@@ -161,7 +168,7 @@ int trigger_add_type(struct engine *e, struct worker *owner, const struct messag
 
 static void drop_type(struct engine *e, struct trigger_type *t)
 {
-    park_all(e, t->id);
+    type_park_bindings(e, t->id);
     t->owner->n_types--;
     (void)map_remove(e->triggers->types, t->id);
     type_free(t);
@@ -207,13 +214,13 @@ int trigger_bind(struct engine *e, const struct trigger_wish *wish, struct err *
     b->owner = wish->owner;
     (*count_of(e, b->owner))++;
     map_set(e->triggers->bindings, b->id, b);
-    int r = activate(e, b, err);
+    int r = binding_activate(e, b, err);
     if (r < 0)
         drop_binding(e, b);
     return r;
 }
 
-/* Only failures are told: the published client expects silence on success. */
+/* Reports failures only: the published client expects silence on success. */
 static void push_failure(struct worker *to, const struct message *m, json_t *error)
 {
     json_t *out = json_object();
@@ -255,7 +262,7 @@ void trigger_report(struct engine *e, struct worker *w, const struct message *m)
     const struct trigger_type *t = b ? map_get(e->triggers->types, b->type) : NULL;
     if (!t || t->owner != w || !m->error)
         return;
-    b->is_active = false; /* parked: it is handed over again when the type comes anew */
+    b->is_active = false; /* parked: it is handed over again when the type is registered again */
     if (b->owner)
         push_failure(b->owner, m, m->error);
 }
@@ -267,7 +274,7 @@ void trigger_worker_left(struct engine *e, struct worker *w)
             struct binding *b = it.value;
             const struct trigger_type *t = map_get(e->triggers->types, b->type);
             if (t && t->owner == w)
-                b->is_active = false; /* the provider is the one that left: nobody is to be told */
+                b->is_active = false; /* the provider is the one that left: no one to notify */
             if (b->owner == w)
                 drop_binding(e, b);
         }
@@ -295,7 +302,7 @@ void trigger_done(struct engine *e)
 
 /* --- firing --- */
 
-/* A binding may go while its condition is asked: what is needed is copied. */
+/* A binding may be removed while its condition runs: what is needed is copied. */
 struct firing {
     struct engine *engine;
     char *function_id;
@@ -304,7 +311,7 @@ struct firing {
     void *arg;
 };
 
-static void on_fired(void *arg, json_t *result, const struct engine_error *error)
+static void firing_done(void *arg, json_t *result, const struct engine_error *error)
 {
     struct firing *f = arg;
     if (error)
@@ -317,17 +324,17 @@ static void on_fired(void *arg, json_t *result, const struct engine_error *error
     free(f);
 }
 
-static void on_condition(void *arg, json_t *result, const struct engine_error *error)
+static void firing_condition(void *arg, json_t *result, const struct engine_error *error)
 {
     struct firing *f = arg;
     if (error || !json_is_false(result)) { /* the contract: only exactly false skips */
-        engine_invoke(f->engine, f->function_id, f->payload, f->metadata, on_fired, f);
+        engine_invoke(f->engine, f->function_id, f->payload, f->metadata, firing_done, f);
         return;
     }
     trigger_fired_fn *fn = f->fn;
     void *fn_arg = f->arg;
     f->fn = NULL;
-    on_fired(f, NULL, NULL);
+    firing_done(f, NULL, NULL);
     if (fn)
         fn(fn_arg, true, NULL, NULL);
 }
@@ -343,7 +350,7 @@ void trigger_fire(struct engine *e, const struct binding *b, json_t *payload, tr
                           .fn = fn,
                           .arg = arg };
     if (condition)
-        engine_invoke(e, condition, f->payload, f->metadata, on_condition, f);
+        engine_invoke(e, condition, f->payload, f->metadata, firing_condition, f);
     else
-        engine_invoke(e, f->function_id, f->payload, f->metadata, on_fired, f);
+        engine_invoke(e, f->function_id, f->payload, f->metadata, firing_done, f);
 }

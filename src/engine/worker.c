@@ -15,7 +15,7 @@
 #include "http/ws_closing.h"
 
 #define WORKER_MAGIC 0x4a0c1e77u
-#define QUEUE_MARK   (1024 * 1024) /* where ws_send() asks the source to pause */
+#define QUEUE_MARK   (1024 * 1024) /* above this ws_send() asks the source to pause */
 
 void worker_send(struct worker *w, json_t *msg)
 {
@@ -24,8 +24,8 @@ void worker_send(struct worker *w, json_t *msg)
     json_decref(msg);
     if (!w->ws)
         return; /* it is leaving (and was the caller of what it carried out), or never had one */
-    /* Who does not read its answers asks no more questions. But what it owes others is always read, or two workers that
-     * wait for each other would stand still. */
+    /* A worker that does not read its replies may not call. But its replies to others are always read, or two workers
+     * that wait for each other would deadlock. */
     size_t queued = ws_send(w->ws, true, text, len);
     ws_hold(w->ws, queued > QUEUE_MARK && w->n_running == 0);
 }
@@ -47,8 +47,8 @@ void worker_set_str(char **slot, const json_t *about, const char *key)
 
 /* --- leaving --- */
 
-/* In the contract's order: functions, calls, triggers, then those who watch. */
-static void forget(struct worker *w)
+/* In the contract's order: functions, calls, triggers, then the watchers. */
+static void worker_forget(struct worker *w)
 {
     struct engine *e = w->engine;
     assert(w->magic == WORKER_MAGIC);
@@ -70,12 +70,12 @@ static void forget(struct worker *w)
     free(w);
 }
 
-static void on_close(void *arg, struct ws *ws, int code, const char *reason)
+static void worker_closed(void *arg, struct ws *ws, int code, const char *reason)
 {
     struct worker *w = arg;
     (void)ws, (void)code, (void)reason;
     w->ws = NULL;
-    forget(w);
+    worker_forget(w);
 }
 
 void worker_retire(struct worker *w, int code, const char *reason)
@@ -83,10 +83,10 @@ void worker_retire(struct worker *w, int code, const char *reason)
     struct ws *ws = STEAL(w->ws);
     if (ws)
         ws_closing_add(w->engine->parting, ws, code, reason);
-    forget(w);
+    worker_forget(w);
 }
 
-/* --- what it says --- */
+/* --- messages --- */
 
 static void reattach(struct worker *w, const struct message *m)
 {
@@ -101,7 +101,7 @@ static void refused(const struct worker *w, const char *what, const char *id, in
         log_event(LOG_DEBUG, "engine.refused", "what", what, "id", id, "worker", w->id, "why", strerror(-r), NULL);
 }
 
-/* What a worker with limited rights may not say: it owns nothing here that others could call or be called by. */
+/* Messages a worker with limited rights may not send: it owns nothing here that others could call or be called by. */
 static bool is_too_much(const struct worker *w, const struct message *m)
 {
     switch (m->type) {
@@ -133,7 +133,7 @@ void worker_refused(const struct worker *w, const char *what)
         w->engine->on_refused(w->engine->auth_arg, w->identity, w->ip, what);
 }
 
-static void handle(struct worker *w, const struct message *m)
+static void worker_handle(struct worker *w, const struct message *m)
 {
     struct engine *e = w->engine;
     if (is_too_much(w, m)) {
@@ -171,7 +171,7 @@ static void handle(struct worker *w, const struct message *m)
         trigger_bind_message(w, m);
         break;
     case MESSAGE_UNREGISTER_TRIGGER:
-        (void)trigger_unbind(e, w, m->id); /* one that is not there, or is not this worker's, stays as it is */
+        (void)trigger_unbind(e, w, m->id); /* a missing binding, or another worker's, is left alone */
         break;
     case MESSAGE_TRIGGER_RESULT:
         trigger_report(e, w, m);
@@ -202,22 +202,22 @@ void worker_receive(struct worker *w, bool is_text, const char *data, size_t len
         log_event(LOG_DEBUG, "engine.bad_message", "worker", w->id, "error", err.msg, NULL);
         return;
     }
-    handle(w, &m);
+    worker_handle(w, &m);
 }
 
-static void on_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+static void worker_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     (void)ws;
     worker_receive(arg, is_text, data, len);
 }
 
-static void on_drain(void *arg, struct ws *ws)
+static void worker_drained(void *arg, struct ws *ws)
 {
     (void)arg;
     ws_hold(ws, false);
 }
 
-/* --- coming --- */
+/* --- connecting --- */
 
 struct worker *worker_new(struct engine *e, const char *peer)
 {
@@ -237,7 +237,9 @@ struct worker *worker_new(struct engine *e, const char *peer)
 
 void worker_accept(struct engine *e, struct http_req *r, const struct worker_pass *pass)
 {
-    static const struct ws_events events = { .on_message = on_message, .on_close = on_close, .on_drain = on_drain };
+    static const struct ws_events events = { .on_message = worker_message,
+                                             .on_close = worker_closed,
+                                             .on_drain = worker_drained };
     CLEANUP(free_p) char *peer = xstrdup(http_req_peer(r));
     struct ws *ws = NULL;
     if (ws_accept(e->loop, r, ENGINE_MESSAGE_MAX, &events, NULL, &ws) < 0)

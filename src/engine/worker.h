@@ -12,29 +12,29 @@ struct worker {
     char *name, *description, *version, *runtime, *os, *ip;
     json_t *pid, *isolation;
     int64_t connected_ms;
-    char identity[ENGINE_ID_MAX]; /* what auth called it; has_identity: auth was asked */
+    char identity[ENGINE_ID_MAX]; /* identity from auth; has_identity: auth was asked */
     bool has_identity;
-    bool is_limited; /* may call what checks its caller, and nothing else */
+    bool is_limited; /* may call functions that check their caller, and nothing else */
     size_t n_functions, n_bindings, n_types;
     size_t n_started, n_running; /* calls it waits for, calls it carries out */
     struct call_list started, running;
 };
 
-/* Upgrades and greets; the answer was given either way. */
+/* Upgrades and completes the handshake; a response was sent either way. */
 struct worker_pass {
     enum engine_verdict verdict;
     char identity[ENGINE_ID_MAX];
 };
 void worker_accept(struct engine *e, struct http_req *r, const struct worker_pass *pass);
-/* Without a connection: what it is sent goes nowhere. For worker_accept() and tests. */
+/* Without a connection: what it is sent is dropped. For worker_accept() and tests. */
 struct worker *worker_new(struct engine *e, const char *peer);
 void worker_receive(struct worker *w, bool is_text, const char *data, size_t len); /* one message */
-/* It asked for something that is beyond its rights. */
+/* It was denied something beyond its rights. */
 void worker_refused(const struct worker *w, const char *what);
 /* Sends one message. msg is taken. */
 void worker_send(struct worker *w, json_t *msg);
-/* More waits for it than a worker may leave unread and still get calls. */
+/* More is queued for it than a worker may leave unread and still get calls. */
 bool worker_is_full(const struct worker *w);
-/* The connection ends now; all it owned goes. */
+/* Closes the connection now and removes everything it owned. */
 void worker_retire(struct worker *w, int code, const char *reason);
-void worker_set_str(char **slot, const json_t *about, const char *key); /* cleaned text, or left alone */
+void worker_set_str(char **slot, const json_t *about, const char *key); /* cleaned text, or unchanged */
