@@ -20,13 +20,14 @@ struct http_client_request {
     const char *const *headers; /* "Name: value", ended by NULL; or NULL. Host and Content-Length are set here */
     const char *body;           /* copied; NULL for none */
     size_t body_len;
-    int64_t timeout_ms;                    /* for all of it; 0 means 30 s, less than 0 no limit once connected */
-    size_t body_max;                       /* response bytes; 0 means no limit: on_data bounds what it keeps */
+    int64_t timeout_ms;                    /* for the whole call; 0 means 30 s, less than 0 no limit once connected */
+    size_t body_max;                       /* response bytes; 0 means no limit: on_data limits what it keeps */
     const struct tls_context_trust *trust; /* for https://; NULL: the system's store */
 };
 
 struct http_client_events {
-    void (*on_head)(void *arg, struct http_client *c, int status); /* may be NULL. 1xx answers are skipped */
+    void (*on_head)(void *arg, struct http_client *c,
+                    int status); /* may be NULL. Interim (1xx) responses are skipped */
     void (*on_data)(void *arg, struct http_client *c, const char *data, size_t len); /* may be NULL */
     /* Once, never from inside http_client_start(); c is freed after it. err NULL: the response is complete. */
     void (*on_done)(void *arg, struct http_client *c, const struct err *err);
@@ -41,4 +42,4 @@ DEFINE_CLEANUP(struct http_client *, http_client_free)
 /* From on_head on. */
 int http_client_status(const struct http_client *c);
 const char *http_client_header(const struct http_client *c, const char *name); /* first one, any case; or NULL */
-void http_client_hold(struct http_client *c, bool is_held);                    /* stop and resume reading */
+void http_client_hold(struct http_client *c, bool is_held);                    /* pauses and resumes reading */

@@ -14,9 +14,9 @@
 #include "os/unixsock.h"
 #include "tls/tls_pump.h"
 
-/* What the pool thread works on; it may outlive the dial. */
+/* The data of the pool thread; it may outlive the dial. */
 struct lookup {
-    struct dial *dial; /* NULL once given up */
+    struct dial *dial; /* NULL after dial_free() */
     char *host;
     char port[8];
     int flags, result;
@@ -26,11 +26,11 @@ struct lookup {
 struct dial {
     struct loop *loop;
     struct lookup *lookup;
-    struct addrinfo *list, *next; /* next: to be tried */
+    struct addrinfo *list, *next; /* next: the next address to try */
     char *name;                   /* for messages */
-    char *host;                   /* with ctx: whose certificate is wanted */
+    char *host;                   /* with ctx: the host name the certificate must match */
     SSL_CTX *ctx;                 /* NULL: plain */
-    struct tls_pump *pump;        /* while it shakes hands */
+    struct tls_pump *pump;        /* during the handshake */
     int fd;
     struct watch *watch;
     struct timer *timer;
@@ -62,7 +62,7 @@ struct dial *dial_free(struct dial *d)
     if (d->lookup && d->is_start_due)
         free_lookup(STEAL(d->lookup));
     else if (d->lookup)
-        d->lookup->dial = NULL; /* its thread is running */
+        d->lookup->dial = NULL; /* its thread is still running and frees it */
     d->watch = watch_free(d->watch);
     d->timer = timer_free(d->timer);
     d->pump = tls_pump_free(d->pump);
@@ -73,7 +73,7 @@ struct dial *dial_free(struct dial *d)
     d->list = NULL;
     d->fd = NO_FD;
     d->is_given_up = true;
-    if (!d->is_start_due) /* else the deferred start frees it */
+    if (!d->is_start_due) /* otherwise the deferred start frees it */
         free_memory(d);
     return NULL;
 }
@@ -86,7 +86,7 @@ static void finish_with(struct dial *d, int fd, const struct err *err)
     fn(arg, fd, err);
 }
 
-static void finish(struct dial *d, int sys, const char *what)
+static void dial_finish(struct dial *d, int sys, const char *what)
 {
     struct err err = ERR_INIT;
     if (sys)
@@ -96,7 +96,7 @@ static void finish(struct dial *d, int sys, const char *what)
 
 /* --- TLS, on top of a connected socket --- */
 
-static void on_secure(void *arg, struct tls_pump *p, int plain_fd)
+static void tls_ready(void *arg, struct tls_pump *p, int plain_fd)
 {
     struct dial *d = arg;
     d->pump = NULL;
@@ -104,7 +104,7 @@ static void on_secure(void *arg, struct tls_pump *p, int plain_fd)
     finish_with(d, plain_fd, NULL);
 }
 
-static void on_insecure(void *arg, struct tls_pump *p, const char *why)
+static void tls_failed(void *arg, struct tls_pump *p, const char *why)
 {
     struct dial *d = arg;
     struct err err = ERR_INIT;
@@ -116,17 +116,17 @@ static void on_insecure(void *arg, struct tls_pump *p, const char *why)
 
 static void shake_hands(struct dial *d)
 {
-    static const struct tls_pump_events events = { .on_ready = on_secure, .on_end = on_insecure };
+    static const struct tls_pump_events events = { .on_ready = tls_ready, .on_end = tls_failed };
     int r = tls_pump_new(d->loop, d->ctx, steal_fd(&d->fd), d->host, &d->pump);
     if (r < 0)
-        finish(d, -r, "connect to");
+        dial_finish(d, -r, "connect to");
     else
         tls_pump_start(d->pump, &events, d);
 }
 
 /* --- connecting --- */
 
-static void on_connected(void *arg, int events);
+static void dial_connected(void *arg, int events);
 
 static int try_connect(struct dial *d, const struct sockaddr *addr, socklen_t len)
 {
@@ -135,10 +135,11 @@ static int try_connect(struct dial *d, const struct sockaddr *addr, socklen_t le
         return -errno;
     int on = 1;
     if (addr->sa_family != AF_UNIX)
-        (void)setsockopt(d->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* tuning only */
+        (void)setsockopt(d->fd, IPPROTO_TCP, TCP_NODELAY, &on,
+                         sizeof on); /* an optimization: failure does not matter */
     if (connect(d->fd, addr, len) < 0 && errno != EINPROGRESS)
         return -errno;
-    return watch_new(d->loop, d->fd, LOOP_WRITE, on_connected, d, &d->watch);
+    return watch_new(d->loop, d->fd, LOOP_WRITE, dial_connected, d, &d->watch);
 }
 
 static void try_next(struct dial *d, int last)
@@ -152,10 +153,10 @@ static void try_next(struct dial *d, int last)
         if (d->fd >= 0)
             (void)close(steal_fd(&d->fd));
     }
-    finish(d, last, "connect to");
+    dial_finish(d, last, "connect to");
 }
 
-static void on_connected(void *arg, int events)
+static void dial_connected(void *arg, int events)
 {
     struct dial *d = arg;
     int sys = 0;
@@ -168,16 +169,16 @@ static void on_connected(void *arg, int events)
         if (d->ctx)
             shake_hands(d);
         else
-            finish(d, 0, "connect to");
+            dial_finish(d, 0, "connect to");
         return;
     }
     (void)close(steal_fd(&d->fd));
     try_next(d, sys);
 }
 
-static void on_timeout(void *arg)
+static void dial_timeout(void *arg)
 {
-    finish(arg, ETIMEDOUT, "connect to");
+    dial_finish(arg, ETIMEDOUT, "connect to");
 }
 
 /* Takes name over. */
@@ -186,7 +187,7 @@ static struct dial *dial_new(struct loop *l, char *name, int64_t timeout_ms, dia
     struct dial *d = xzalloc(sizeof *d);
     *d = (struct dial){ .loop = l, .fd = NO_FD, .fn = fn, .arg = arg };
     d->name = name;
-    d->timer = timer_new(l, timeout_ms, 0, on_timeout, d);
+    d->timer = timer_new(l, timeout_ms, 0, dial_timeout, d);
     return d;
 }
 
@@ -199,11 +200,11 @@ static void resolve(void *arg)
                               .ai_socktype = SOCK_STREAM,
                               .ai_flags = AI_NUMERICSERV | lo->flags };
     lo->result = getaddrinfo(lo->host, lo->port, &hints, &lo->list);
-    if (lo->result != 0 && strcmp(lo->host, "localhost") == 0) /* a minimal system has no file that says so */
+    if (lo->result != 0 && strcmp(lo->host, "localhost") == 0) /* a minimal system has no /etc/hosts that defines it */
         lo->result = getaddrinfo("127.0.0.1", lo->port, &hints, &lo->list);
 }
 
-static void on_resolved(void *arg)
+static void dial_resolved(void *arg)
 {
     struct lookup *lo = arg;
     struct dial *d = lo->dial;
@@ -211,7 +212,7 @@ static void on_resolved(void *arg)
         d->lookup = NULL;
         d->list = d->next = STEAL(lo->list);
         if (lo->result != 0)
-            finish(d, EHOSTUNREACH, "find the address of");
+            dial_finish(d, EHOSTUNREACH, "find the address of");
         else
             try_next(d, EHOSTUNREACH);
     }
@@ -230,13 +231,13 @@ static void start_tcp(void *arg)
     lo->flags = AI_NUMERICHOST; /* an address needs no thread */
     resolve(lo);
     if (lo->result != EAI_NONAME) {
-        on_resolved(lo);
+        dial_resolved(lo);
         return;
     }
     lo->flags = 0;
-    int r = loop_work(d->loop, resolve, on_resolved, lo);
+    int r = loop_work(d->loop, resolve, dial_resolved, lo);
     if (r < 0) {
-        finish(d, -r, "find the address of");
+        dial_finish(d, -r, "find the address of");
         free_lookup(lo);
     }
 }
@@ -259,7 +260,7 @@ struct dial *dial_tls(struct loop *l, const char *host, uint16_t port, SSL_CTX *
 {
     struct dial *d = dial_tcp(l, host, port, timeout_ms, fn, arg);
     d->host = xstrdup(host);
-    d->ctx = SSL_CTX_up_ref(ctx) == 1 ? ctx : NULL; /* only fails when the count runs over */
+    d->ctx = SSL_CTX_up_ref(ctx) == 1 ? ctx : NULL; /* fails only when the reference count overflows */
     return d;
 }
 
@@ -278,7 +279,7 @@ static void start_unix(void *arg)
     if (r == 0)
         r = try_connect(d, (struct sockaddr *)&addr, sizeof addr);
     if (r < 0)
-        finish(d, -r, "connect to");
+        dial_finish(d, -r, "connect to");
 }
 
 struct dial *dial_unix(struct loop *l, const char *path, int64_t timeout_ms, dial_fn *fn, void *arg)

@@ -1,4 +1,4 @@
-/* Connecting without blocking: TCP by address or name, and unix sockets. May include: base/, loop/. */
+/* Connects without blocking: TCP by address or name, and unix sockets. May include: base/, loop/. */
 #pragma once
 #include <openssl/types.h>
 #include <stdint.h>
@@ -8,15 +8,15 @@
 
 struct dial;
 
-/* Once, never from inside dial_*(): a connected, non-blocking descriptor the callee owns and err NULL, or fd < 0 and
- * err saying why. The dial is freed before. */
+/* Called once, never from inside dial_*(): a connected, non-blocking descriptor the callee owns and err NULL, or fd < 0
+ * and err with the reason. The dial is freed before. */
 typedef void dial_fn(void *arg, int fd, const struct err *err);
 
-/* Names are resolved on a pool thread, addresses tried one after the other, all within timeout_ms. */
+/* Names are resolved on a pool thread, addresses are tried one after the other, all within timeout_ms. */
 struct dial *dial_tcp(struct loop *l, const char *host, uint16_t port, int64_t timeout_ms, dial_fn *fn, void *arg);
-/* The same with TLS: what comes back is a stream of plain bytes, which this loop en- and decrypts. ctx is the caller's
- * (a reference is kept). The server's certificate must bear host. */
+/* The same with TLS: fn gets a stream of plain bytes, which this loop encrypts and decrypts. ctx is the caller's (a
+ * reference is kept). The server's certificate must match host. */
 struct dial *dial_tls(struct loop *l, const char *host, uint16_t port, SSL_CTX *ctx, int64_t timeout_ms, dial_fn *fn,
                       void *arg);
 struct dial *dial_unix(struct loop *l, const char *path, int64_t timeout_ms, dial_fn *fn, void *arg);
-struct dial *dial_free(struct dial *d); /* gives up: fn is not called */
+struct dial *dial_free(struct dial *d); /* cancels: fn is not called */

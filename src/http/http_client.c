@@ -1,4 +1,5 @@
-/* One call. Freed when its reference count ends: callbacks may free the call they come from. */
+/* One call: connect, send the request, parse the response. Reference-counted, because a callback may free the call it
+ * comes from. */
 #include <assert.h>
 #include <errno.h>
 #include <openssl/ssl.h>
@@ -60,7 +61,7 @@ struct http_client *http_client_free(struct http_client *c)
     return NULL;
 }
 
-static void finish(struct http_client *c, const struct err *err)
+static void call_finish(struct http_client *c, const struct err *err)
 {
     if (c->is_closed)
         return;
@@ -70,11 +71,11 @@ static void finish(struct http_client *c, const struct err *err)
     unref(c);
 }
 
-static void fail(struct http_client *c, enum err_code code, int sys, const char *text)
+static void call_fail(struct http_client *c, enum err_code code, int sys, const char *text)
 {
     struct err err = ERR_INIT;
     (void)err_set(&err, code, sys, "%s: %s", c->name, text);
-    finish(c, &err);
+    call_finish(c, &err);
 }
 
 int http_client_status(const struct http_client *c)
@@ -102,7 +103,7 @@ void http_client_hold(struct http_client *c, bool is_held)
 
 /* --- the response --- */
 
-static void on_head(void *arg, struct http_reply *r, int status)
+static void call_head(void *arg, struct http_reply *r, int status)
 {
     struct http_client *c = arg;
     if (c->events.on_head)
@@ -111,7 +112,7 @@ static void on_head(void *arg, struct http_reply *r, int status)
         http_reply_stop(r);
 }
 
-static void on_data(void *arg, struct http_reply *r, const char *data, size_t len)
+static void call_data(void *arg, struct http_reply *r, const char *data, size_t len)
 {
     struct http_client *c = arg;
     c->body_bytes += len;
@@ -122,89 +123,90 @@ static void on_data(void *arg, struct http_reply *r, const char *data, size_t le
         http_reply_stop(r);
 }
 
-static const struct http_reply_events reply_events = { .on_head = on_head, .on_data = on_data };
+static const struct http_reply_events reply_events = { .on_head = call_head, .on_data = call_data };
 
 /* --- the connection --- */
 
-static void on_end(struct http_client *c)
+static void call_end(struct http_client *c)
 {
     int state = http_reply_eof(c->reply);
     if (c->is_closed)
         return;
     if (state == HTTP_REPLY_COMPLETE)
-        finish(c, NULL);
+        call_finish(c, NULL);
     else
-        fail(c, ERR_UPSTREAM, ECONNRESET, http_reply_problem(c->reply));
+        call_fail(c, ERR_UPSTREAM, ECONNRESET, http_reply_problem(c->reply));
 }
 
-static void on_readable(struct http_client *c)
+static void call_readable(struct http_client *c)
 {
-    char piece[READ_BYTES] __attribute__((uninitialized)); /* the build fills locals, too dear for this one */
+    char piece[READ_BYTES]
+        __attribute__((uninitialized)); /* not initialized by the build's -ftrivial-auto-var-init: too expensive here */
     ssize_t n = recv(c->fd, piece, sizeof piece, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < 0) {
-        fail(c, ERR_UPSTREAM, errno, "read");
+        call_fail(c, ERR_UPSTREAM, errno, "read");
         return;
     }
     if (n == 0) {
-        on_end(c);
+        call_end(c);
         return;
     }
     int state = http_reply_feed(c->reply, piece, (size_t)n, NULL);
     if (c->is_closed)
         return;
     if (state == HTTP_REPLY_COMPLETE)
-        finish(c, NULL);
+        call_finish(c, NULL);
     else if (state == HTTP_REPLY_UPGRADED)
-        fail(c, ERR_UPSTREAM, EPROTO, "the server switched protocols without a request");
+        call_fail(c, ERR_UPSTREAM, EPROTO, "the server switched protocols without a request");
     else if (c->is_too_long)
-        fail(c, ERR_UPSTREAM, EPROTO, "the response's body is larger than the limit for it");
+        call_fail(c, ERR_UPSTREAM, EPROTO, "the response's body is larger than the limit for it");
     else if (state < 0)
-        fail(c, ERR_UPSTREAM, EPROTO, http_reply_problem(c->reply));
+        call_fail(c, ERR_UPSTREAM, EPROTO, http_reply_problem(c->reply));
 }
 
-static void on_event(void *arg, int events)
+static void call_event(void *arg, int events)
 {
     struct http_client *c = arg;
     assert(c->magic == CLIENT_MAGIC);
     c->refs++;
     if (events & LOOP_WRITE) {
-        /* A server may answer and close before it has read everything: its answer counts, so a broken output is not
-         * the end; reading finds that. */
+        /* A server may respond and close before it has read everything. Its response counts, so a write error does not
+         * end the call; reading detects the end. */
         if (output_queue_flush(&c->out, c->fd) < 0)
             output_queue_done(&c->out);
         update_watch(c);
     }
     if (!c->is_closed && !c->is_held && events & LOOP_READ)
-        on_readable(c);
+        call_readable(c);
     unref(c);
 }
 
-static void on_dialed(void *arg, int fd, const struct err *err)
+static void call_dialed(void *arg, int fd, const struct err *err)
 {
     struct http_client *c = arg;
     c->dial = NULL;
     if (err) {
         struct err wrapped = *err;
         (void)err_wrap(&wrapped, 0, "%s", c->name);
-        finish(c, &wrapped);
+        call_finish(c, &wrapped);
         return;
     }
     c->fd = fd;
-    int r = watch_new(c->loop, fd, LOOP_READ, on_event, c, &c->watch);
+    int r = watch_new(c->loop, fd, LOOP_READ, call_event, c, &c->watch);
     if (r == 0 && output_queue_flush(&c->out, fd) < 0)
-        output_queue_done(&c->out); /* as in on_event() */
+        output_queue_done(&c->out); /* as in call_event() */
     if (r < 0)
-        fail(c, ERR_INTERNAL, -r, "watch the connection");
+        call_fail(c, ERR_INTERNAL, -r, "watch the connection");
     else
         update_watch(c);
 }
 
-static void on_timeout(void *arg)
+static void call_timeout(void *arg)
 {
     struct http_client *c = arg;
-    fail(c, ERR_TIMEOUT, ETIMEDOUT, "no complete response in time");
+    call_fail(c, ERR_TIMEOUT, ETIMEDOUT, "no complete response in time");
 }
 
 /* --- the request --- */
@@ -279,13 +281,13 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
     }
     int64_t limit_ms = req->timeout_ms > 0 ? req->timeout_ms : TIMEOUT_MS;
     if (req->timeout_ms >= 0)
-        c->timer = timer_new(l, limit_ms, 0, on_timeout, c);
+        c->timer = timer_new(l, limit_ms, 0, call_timeout, c);
     if (req->unix_path)
-        c->dial = dial_unix(l, req->unix_path, limit_ms, on_dialed, c);
+        c->dial = dial_unix(l, req->unix_path, limit_ms, call_dialed, c);
     else if (ctx)
-        c->dial = dial_tls(l, u.host, u.port, ctx, limit_ms, on_dialed, c);
+        c->dial = dial_tls(l, u.host, u.port, ctx, limit_ms, call_dialed, c);
     else
-        c->dial = dial_tcp(l, u.host, u.port, limit_ms, on_dialed, c);
+        c->dial = dial_tcp(l, u.host, u.port, limit_ms, call_dialed, c);
     SSL_CTX_free(ctx);
     *ret = c;
     return 0;

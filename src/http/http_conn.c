@@ -1,7 +1,10 @@
-/* One connection. Theory: bytes go to the parser while it may run and into the stash while it may not (a reply is
- * pending, the body is held, nobody reads it yet). The stash is bounded; when it is full only the hang-up is watched,
- * so a client that leaves is noticed at once in every phase. After the last reply the connection lingers: it reads and
- * drops until the client closes, because closing with unread bytes would reset the reply away. */
+/* One connection. Theory of operation. Bytes go to the parser while it may run and into the stash while it may not (a
+ * reply is pending, the body is held, nobody reads it yet). The stash is bounded; when it is full only the hang-up is
+ * watched, so a client that leaves is noticed at once in every phase. The server owns the connection; the connection
+ * refers to one request (c->req) at a time, which its handler may keep longer. Phases: idle, head, body, wait, linger
+ * (http_conn.h); each has a deadline that http_conn_sweep() applies. A protocol error gets one JSON reply and then
+ * closes; a broken socket only tells the handler. After the last reply the connection lingers: it reads and drops until
+ * the client closes, because closing with unread bytes would send a reset that destroys the reply. */
 #include "http/http_conn.h"
 
 #include <assert.h>
@@ -14,12 +17,12 @@
 
 enum { LINGER_MS = 2000, LINGER_BYTES = 4 << 20, STASH_KEEP_BYTES = 16384 };
 
-static void on_event(void *arg, int events);
+static void conn_event(void *arg, int events);
 
 int http_conn_new(struct http_server *s, int fd, const char *peer, struct http_conn **ret)
 {
     struct http_conn *c = xzalloc(sizeof *c);
-    int r = watch_new(s->loop, fd, LOOP_READ, on_event, c, &c->watch);
+    int r = watch_new(s->loop, fd, LOOP_READ, conn_event, c, &c->watch);
     if (r < 0) {
         free(c);
         return r;
@@ -58,8 +61,8 @@ static int64_t now(const struct http_conn *c)
     return loop_now_ms(c->server->loop);
 }
 
-/* Ends everything but the descriptor. */
-static void retire(struct http_conn *c)
+/* Ends everything except the descriptor. */
+static void conn_retire(struct http_conn *c)
 {
     c->is_closed = true;
     c->watch = watch_free(c->watch);
@@ -73,7 +76,7 @@ void http_conn_drop(struct http_conn *c, bool is_told)
     if (c->is_closed)
         return;
     struct http_req *r = STEAL(c->req);
-    retire(c);
+    conn_retire(c);
     (void)close(c->fd);
     if (r) {
         r->conn = NULL;
@@ -94,7 +97,7 @@ void http_conn_leave(struct http_conn *c)
         return;
     struct http_server *s = http_server_ref(c->server);
     int fd = c->fd;
-    retire(c);
+    conn_retire(c);
     http_conn_unref(c);
     s->leave_fn(s->leave_arg, fd, false);
     http_server_unref(s);
@@ -110,7 +113,7 @@ int http_conn_release(struct http_conn *c, struct buf *ret_rest)
     if (r_add < 0)
         return r_add;
     struct http_req *r = STEAL(c->req);
-    retire(c);
+    conn_retire(c);
     r->conn = NULL;
     r->is_gone = true;
     (void)http_req_unref(r);
@@ -126,7 +129,7 @@ void http_conn_watch(struct http_conn *c)
         return;
     int events = 0;
     if (c->is_eof)
-        events = 0; /* nothing more can come, and the end would be reported for ever */
+        events = 0; /* no more events can come, and the hang-up would be reported for ever */
     else if (c->phase == HTTP_PHASE_LINGER || c->stash.len < HTTP_STASH_BYTES)
         events = LOOP_READ;
     else if (!c->is_hup)
@@ -141,7 +144,7 @@ static void drop_broken(void *arg)
     http_conn_unref(c);
 }
 
-/* A user may be on the stack (invariant 2), so the end comes later. */
+/* A user may be on the stack (invariant 2), so the connection is closed later. */
 void http_conn_break(struct http_conn *c)
 {
     loop_defer(c->server->loop, drop_broken, http_conn_ref(c));
@@ -162,7 +165,7 @@ void http_conn_write(struct http_conn *c, const struct iovec *pieces, size_t cou
 
 static void start_linger(struct http_conn *c)
 {
-    (void)shutdown(c->fd, SHUT_WR); /* fails when the client has left, which reading finds out */
+    (void)shutdown(c->fd, SHUT_WR); /* fails when the client has left, which reading detects */
     c->deadline_ms = now(c) + LINGER_MS;
     buf_done(&c->stash);
     http_conn_watch(c);
@@ -184,7 +187,7 @@ static void after_flush(struct http_conn *c, bool is_drain_told)
     }
 }
 
-static void flush(struct http_conn *c)
+static void conn_flush(struct http_conn *c)
 {
     size_t before = output_queue_len(&c->out);
     if (output_queue_flush(&c->out, c->fd) < 0) {
@@ -203,7 +206,7 @@ static void flush_due(void *arg)
     struct http_conn *c = arg;
     c->is_flush_due = false;
     if (!c->is_closed && !c->out.is_blocked)
-        flush(c);
+        conn_flush(c);
     http_conn_unref(c);
 }
 
@@ -245,15 +248,15 @@ static void next_message(struct http_conn *c)
     if (c->stash.len)
         http_conn_process_later(c);
     else if (c->server->leave_fn)
-        http_conn_flush_later(c); /* and then it goes */
+        http_conn_flush_later(c); /* closes after the flush */
 }
 void http_conn_reply_done(struct http_conn *c)
 {
     struct http_req *r = c->req;
     bool is_complete = c->phase == HTTP_PHASE_WAIT;
     bool is_kept = r->is_keep_alive && !http_server_closes(c->server);
-    /* What is left of a small body is read and dropped; a large one is not worth it. A client that was never told to
-     * continue may or may not send its body, so nothing behind it can be trusted to be a request. */
+    /* The rest of a small body is read and dropped; for a large one the connection is closed. A client that got no 100
+     * Continue may or may not send its body, so the bytes after it cannot be trusted to be a request. */
     bool is_rest_small =
         !r->wants_continue && (c->parser.flags & F_CHUNKED || c->parser.content_length <= HTTP_STASH_BYTES);
     if (is_complete && is_kept) {
@@ -307,7 +310,7 @@ void http_conn_fail(struct http_conn *c, int status, const char *text)
     if (c->is_closed)
         return;
     if (is_begun && !c->is_discarding) {
-        http_conn_drop(c, false); /* half a reply is out: nothing can be said any more */
+        http_conn_drop(c, false); /* half of a reply is sent: no error reply is possible */
         return;
     }
     c->phase = HTTP_PHASE_LINGER;
@@ -366,7 +369,7 @@ static void message_done(struct http_conn *c)
     const struct http_app *app = &c->server->app;
     r->is_body_done = true;
     c->phase = HTTP_PHASE_WAIT;
-    if (r->is_ended) { /* answered before its body had come */
+    if (r->is_ended) { /* answered before its body arrived */
         drop_req(c);
         if (http_server_closes(c->server) || !r->is_keep_alive)
             close_after_output(c, false);
@@ -390,8 +393,8 @@ static void begin_message(struct http_conn *c)
     http_parse_start(c);
 }
 
-/* Parses as far as it goes; returns how much was used. Pipelined requests are iterated here, never recursed. */
-static size_t parse(struct http_conn *c, const char *data, size_t len)
+/* Parses as far as possible; returns how much was used. Pipelined requests are handled in a loop, without recursion. */
+static size_t conn_parse(struct http_conn *c, const char *data, size_t len)
 {
     size_t off = 0;
     while (can_parse(c) && (off < len || c->can_step)) {
@@ -401,7 +404,7 @@ static size_t parse(struct http_conn *c, const char *data, size_t len)
         int r = http_parse_run(c, data + off, len - off, &used);
         off += used;
         if (c->is_closed || c->phase == HTTP_PHASE_LINGER)
-            break; /* the reader of the body has aborted or answered for good */
+            break; /* the reader of the body has aborted, or sent the last reply */
         c->rest = data + off;
         c->rest_len = len - off;
         if (r < 0)
@@ -418,7 +421,7 @@ static size_t parse(struct http_conn *c, const char *data, size_t len)
 
 static void process_stash(struct http_conn *c)
 {
-    size_t used = parse(c, buf_text(&c->stash), c->stash.len);
+    size_t used = conn_parse(c, buf_text(&c->stash), c->stash.len);
     if (c->is_closed)
         return;
     if (used == c->stash.len && c->stash.cap > STASH_KEEP_BYTES)
@@ -427,7 +430,7 @@ static void process_stash(struct http_conn *c)
         buf_consume(&c->stash, used);
 }
 
-/* The client will send no more; what is in the stash may still be worth something. */
+/* The client will send no more; the stash may still hold a request. */
 static void check_eof(struct http_conn *c)
 {
     if (c->is_closed || !c->is_eof)
@@ -447,11 +450,11 @@ void http_conn_feed(struct http_conn *c, const char *data, size_t len)
     c->is_processing = true;
     if (c->stash.len) {
         if (buf_add(&c->stash, data, len) < 0)
-            http_conn_drop(c, true); /* no memory: the read was bounded by the stash's room */
+            http_conn_drop(c, true); /* out of memory: the read was bounded by the stash's room */
         else
             process_stash(c);
     } else {
-        size_t used = parse(c, data, len);
+        size_t used = conn_parse(c, data, len);
         if (!c->is_closed && used < len && c->phase != HTTP_PHASE_LINGER &&
             buf_add(&c->stash, data + used, len - used) < 0)
             http_conn_drop(c, true);
@@ -491,9 +494,9 @@ static void linger(struct http_conn *c, ssize_t n)
         http_conn_drop(c, false);
 }
 
-static void on_readable(struct http_conn *c)
+static void conn_readable(struct http_conn *c)
 {
-    /* A read never brings more than the stash can take: the parser may stop anywhere in it. */
+    /* Never read more than the stash can hold: the parser may stop at any byte. */
     size_t room = HTTP_STASH_BYTES - c->stash.len;
     if (!room)
         return;
@@ -514,9 +517,9 @@ static void on_readable(struct http_conn *c)
     }
 }
 
-/* The stash is full and the client has closed its side. Bytes of a body may still wait in the kernel; behind a
- * complete request nothing matters any more. */
-static void on_hangup(struct http_conn *c)
+/* The stash is full and the client has closed its side. Bytes of a body may still be in the kernel; after a complete
+ * request they do not matter. */
+static void conn_hangup(struct http_conn *c)
 {
     c->is_hup = true;
     if (c->phase == HTTP_PHASE_BODY)
@@ -525,16 +528,16 @@ static void on_hangup(struct http_conn *c)
         http_conn_drop(c, true);
 }
 
-static void on_event(void *arg, int events)
+static void conn_event(void *arg, int events)
 {
     struct http_conn *c = http_conn_ref(arg);
     assert(c->magic == HTTP_CONN_MAGIC);
     if (events & LOOP_WRITE)
-        flush(c);
+        conn_flush(c);
     if (!c->is_closed && events & LOOP_READ)
-        on_readable(c);
+        conn_readable(c);
     else if (!c->is_closed && events & LOOP_HUP)
-        on_hangup(c);
+        conn_hangup(c);
     http_conn_unref(c);
 }
 

@@ -1,5 +1,6 @@
-/* Inside of the HTTP server: one client connection, its parser and its current exchange. Only http/ and its tests
- * include this; users take http/server.h. May include: base/, loop/, http/.
+/* Internals of the HTTP server: one client connection, its parser and its current exchange. Only http/ and its tests
+ * include this; users include http/server.h. May include: base/, loop/, http/.
+ *
  * Invariants: (1) one request at a time, the next one stays in the stash until the reply is finished; (2) user
  * functions are never called from inside a call the user made; (3) c->req->conn == c while the exchange lives. */
 #pragma once
@@ -18,9 +19,9 @@ enum {
     HTTP_CONN_MAGIC = 0x477a0c01,
     HTTP_REQ_MAGIC = 0x477a0e01,
     HTTP_PEER_MAX = 64,
-    HTTP_STASH_BYTES = 65536, /* one read, and what is read ahead of the parser while a reply is pending */
+    HTTP_STASH_BYTES = 65536, /* size of one read, and of what is read ahead of the parser while a reply is pending */
     HTTP_POOL_REQS = 64,      /* request objects kept for reuse */
-    HTTP_REJECTS = 64,        /* connections over the limit that are told so, at a time; more are just closed */
+    HTTP_REJECTS = 64, /* concurrent connections over the limit that get a 503; more are closed without a reply */
 };
 
 struct http_field { /* offsets into http_req.head */
@@ -43,7 +44,7 @@ struct http_req {
     void *data_arg;
     loop_fn *gone_fn, *drain_fn;
     void *gone_arg, *drain_arg;
-    int64_t reply_left; /* bytes still owed to a Content-Length, or -1 */
+    int64_t reply_left; /* bytes still missing of the Content-Length, or -1 */
     bool is_http10, is_head, is_keep_alive, wants_continue, is_body_done, is_held;
     bool is_begun, is_ended, is_chunked, is_bodiless, is_gone;
     char peer[HTTP_PEER_MAX];
@@ -51,10 +52,10 @@ struct http_req {
 
 enum http_phase {
     HTTP_PHASE_IDLE,   /* between requests */
-    HTTP_PHASE_HEAD,   /* some bytes of a head are here */
-    HTTP_PHASE_BODY,   /* the head was handed on, body bytes follow */
+    HTTP_PHASE_HEAD,   /* part of a head has arrived */
+    HTTP_PHASE_BODY,   /* the head was passed on, body bytes follow */
     HTTP_PHASE_WAIT,   /* the message is complete, its reply is not */
-    HTTP_PHASE_LINGER, /* answered for the last time; reads until the client closes */
+    HTTP_PHASE_LINGER, /* the last reply is sent; reads until the client closes */
 };
 
 struct http_conn {
@@ -68,10 +69,10 @@ struct http_conn {
     struct http_req *req;
     struct buf stash;
     struct output_queue out;
-    int64_t deadline_ms;             /* of the phase; 0 is none */
+    int64_t deadline_ms;             /* deadline of the phase; 0 is none */
     int64_t write_deadline_ms;       /* while output is blocked */
-    int64_t body_clock_ms;           /* when the body's rate was last counted */
-    int64_t body_ms;                 /* time the body had so far, held time left out */
+    int64_t body_clock_ms;           /* when the body's rate was last measured */
+    int64_t body_ms;                 /* time the body took so far, without the time it was held */
     uint64_t body_bytes, side_bytes; /* body; chunk extensions and trailers */
     size_t head_bytes, url_bytes, linger_bytes;
     int fail_status; /* set by a parser callback together with fail_text */
@@ -104,7 +105,7 @@ struct http_server {
     struct timer *sweep, *grace;
     loop_fn *drain_fn;
     void *drain_arg;
-    http_leave_fn *leave_fn; /* connections are given away when they are quiet */
+    http_leave_fn *leave_fn; /* gets connections when they are idle */
     void *leave_arg;
     char *scratch; /* HTTP_STASH_BYTES, for reads */
     unsigned conn_count, rejected_count, pool_count;
@@ -116,9 +117,9 @@ struct http_server {
 /* --- http_server.c --- */
 struct http_server *http_server_ref(struct http_server *s);
 void http_server_unref(struct http_server *s);
-bool http_server_closes(const struct http_server *s); /* a connection ends with its current request */
+bool http_server_closes(const struct http_server *s); /* connections close after their current request */
 const char *http_server_date(struct http_server *s);  /* the Date header line, made once a second */
-/* Takes a connected stream socket as if it had been accepted; owns fd, also on failure. */
+/* Serves a connected stream socket as if it had been accepted; owns fd, also on failure. */
 int http_server_adopt(struct http_server *s, int fd, const char *peer, struct http_conn **ret);
 void http_server_forget(struct http_server *s, struct http_conn *c); /* unlinks; may complete a drain */
 
@@ -128,15 +129,15 @@ struct http_conn *http_conn_ref(struct http_conn *c);
 void http_conn_unref(struct http_conn *c);
 void http_conn_feed(struct http_conn *c, const char *data, size_t len); /* as if it had been read from the socket */
 void http_conn_sweep(struct http_conn *c, int64_t now_ms);              /* applies the deadlines */
-void http_conn_drop(struct http_conn *c, bool is_told); /* closes; is_told: the request's owner hears of it */
+void http_conn_drop(struct http_conn *c, bool is_told); /* closes; is_told: the request's owner is notified */
 void http_conn_fail(struct http_conn *c, int status, const char *text); /* JSON error, then close */
 void http_conn_reply_done(struct http_conn *c);                         /* the exchange's last byte was queued */
 void http_conn_process_later(struct http_conn *c);
 void http_conn_flush_later(struct http_conn *c);
 void http_conn_break(struct http_conn *c); /* as if the client had left, after the current callback */
 void http_conn_write(struct http_conn *c, const struct iovec *pieces, size_t count);
-void http_conn_watch(struct http_conn *c); /* what to wait for now */
-void http_conn_leave(struct http_conn *c); /* to server->leave_fn, if it is between two requests: then c is finished */
+void http_conn_watch(struct http_conn *c); /* updates the events to wait for */
+void http_conn_leave(struct http_conn *c); /* gives the fd to server->leave_fn when c is idle: then c is finished */
 /* Gives the fd away; c is finished. -ENOMEM leaves all as it was. */
 int http_conn_release(struct http_conn *c, struct buf *ret_rest);
 
@@ -148,7 +149,7 @@ int http_parse_check_head(struct http_conn *c); /* 0 or -EINVAL with fail_* set 
 
 /* --- http_req.c --- */
 struct http_req *http_req_new(struct http_server *s, const char *peer);
-void http_req_gone(struct http_req *r); /* tells the owner, once */
+void http_req_gone(struct http_req *r); /* notifies the owner, once */
 void http_req_send_continue(struct http_req *r);
 const char *http_req_reason(int status);
 void http_req_free_pool(struct http_server *s);

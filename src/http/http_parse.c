@@ -1,7 +1,8 @@
-/* llhttp behind three functions. Theory: the parser pauses at the end of the head and at the end of the message, so
- * that users' functions run outside of it; each message begins with a parser made anew. What llhttp lets pass though
- * a request could then be read in two ways (httplines.h, http_parse_check_head()) is refused on the raw bytes.
- */
+/* llhttp behind three functions. Theory of operation. The parser pauses at the end of the head and at the end of the
+ * message, so that users' functions run outside of it; each message starts with a fresh parser. llhttp accepts some
+ * bytes that two servers could read in two ways (httplines.h, http_parse_check_head()); those are rejected on the raw
+ * bytes. The request owns the copied head, the connection owns the parser. On failure fail_status and fail_text are
+ * set, and the connection replies and closes. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -10,7 +11,7 @@
 
 static const char bad_line[] = "lines of a request end in CR LF and do not begin with a blank";
 
-static int fail(struct http_conn *c, int status, const char *text)
+static int parse_fail(struct http_conn *c, int status, const char *text)
 {
     if (!c->fail_status) {
         c->fail_status = status;
@@ -19,11 +20,11 @@ static int fail(struct http_conn *c, int status, const char *text)
     return -EINVAL;
 }
 
-/* A parser callback's failure. */
-static int refuse(llhttp_t *p, int status, const char *text)
+/* Fails from a parser callback. */
+static int callback_fail(llhttp_t *p, int status, const char *text)
 {
     struct http_conn *c = p->data;
-    (void)fail(c, status, text);
+    (void)parse_fail(c, status, text);
     return HPE_USER;
 }
 
@@ -38,11 +39,11 @@ static int add_head(llhttp_t *p, const char *at, size_t len)
     struct http_req *r = c->req;
     const struct http_limits *lim = &c->server->limits;
     if (r->head.len + len > lim->head_bytes || buf_add(&r->head, at, len) < 0)
-        return refuse(p, 431, "request head is larger than the server's limit: send fewer or shorter headers");
+        return callback_fail(p, 431, "request head is larger than the server's limit: send fewer or shorter headers");
     return 0;
 }
 
-/* Ends the string that add_head() has built. */
+/* Terminates the string that add_head() has built. */
 static int end_string(llhttp_t *p)
 {
     return add_head(p, "", 1);
@@ -53,16 +54,16 @@ static int count_side(llhttp_t *p, size_t len)
     struct http_conn *c = p->data;
     c->side_bytes += len;
     if (c->side_bytes > c->server->limits.head_bytes)
-        return refuse(p, 413, "chunk extensions and trailers are larger than the limit for headers");
+        return callback_fail(p, 413, "chunk extensions and trailers are larger than the limit for headers");
     return 0;
 }
 
-static int on_url(llhttp_t *p, const char *at, size_t len)
+static int parse_url(llhttp_t *p, const char *at, size_t len)
 {
     struct http_conn *c = p->data;
     c->url_bytes += len;
     if (c->url_bytes > c->server->limits.url_bytes)
-        return refuse(p, 414, "URL is longer than the server's limit: move data into the body");
+        return callback_fail(p, 414, "URL is longer than the server's limit: move data into the body");
     return add_head(p, at, len);
 }
 
@@ -78,7 +79,7 @@ static int on_header_field(llhttp_t *p, const char *at, size_t len)
     if (!is_in_head(c))
         return count_side(p, len + 4);
     if (r->field_count >= c->server->limits.header_count)
-        return refuse(p, 431, "more headers than the server's limit");
+        return callback_fail(p, 431, "more headers than the server's limit");
     if (!r->fields[r->field_count].name)
         r->fields[r->field_count].name = (uint32_t)r->head.len; /* never 0: the URL comes first */
     return add_head(p, at, len);
@@ -131,25 +132,25 @@ static int on_chunk_extension(llhttp_t *p, const char *at, size_t len)
     return count_side(p, len);
 }
 
-static int on_body(llhttp_t *p, const char *at, size_t len)
+static int parse_body(llhttp_t *p, const char *at, size_t len)
 {
     struct http_conn *c = p->data;
     struct http_req *r = c->req;
     if (!httplines_skip(&c->lines, at, len))
-        return refuse(p, 400, bad_line);
+        return callback_fail(p, 400, bad_line);
     if (!len)
-        return 0; /* resumed inside a piece before more of it came: to data_fn no bytes are the end */
+        return 0; /* resumed inside a piece before more of it came: for data_fn an empty piece means the end */
     c->body_bytes += len;
     if (c->is_discarding)
-        return c->body_bytes > HTTP_STASH_BYTES ? refuse(p, 413, "body after the reply") : 0;
+        return c->body_bytes > HTTP_STASH_BYTES ? callback_fail(p, 413, "body after the reply") : 0;
     if (c->body_bytes > r->rule.max_bytes)
-        return refuse(p, 413, "request body is larger than this operation's limit");
+        return callback_fail(p, 413, "request body is larger than this operation's limit");
     if (!r->rule.is_streamed)
-        return buf_add(&r->body, at, len) < 0 ? refuse(p, 503, "no memory for the request body") : 0;
+        return buf_add(&r->body, at, len) < 0 ? callback_fail(p, 503, "no memory for the request body") : 0;
     if (r->data_fn)
         r->data_fn(r->data_arg, at, (ssize_t)len);
     if (c->is_closed || c->req != r)
-        return HPE_USER; /* aborted, or answered for good: r may be free */
+        return HPE_USER; /* aborted, or the last reply is sent: r may be freed */
     return r->is_held ? HPE_PAUSED : 0;
 }
 
@@ -161,7 +162,7 @@ static int on_message_complete(llhttp_t *p)
 }
 
 static const llhttp_settings_t settings = {
-    .on_url = on_url,
+    .on_url = parse_url,
     .on_url_complete = on_url_complete,
     .on_header_field = on_header_field,
     .on_header_field_complete = on_header_field_complete,
@@ -170,7 +171,7 @@ static const llhttp_settings_t settings = {
     .on_headers_complete = on_headers_complete,
     .on_chunk_extension_name = on_chunk_extension,
     .on_chunk_extension_value = on_chunk_extension,
-    .on_body = on_body,
+    .on_body = parse_body,
     .on_message_complete = on_message_complete,
 };
 
@@ -191,30 +192,30 @@ static int explain(struct http_conn *c, llhttp_errno_t code)
 {
     switch ((int)code) {
     case HPE_INVALID_METHOD:
-        return fail(c, 501, "request method is not known");
+        return parse_fail(c, 501, "request method is not known");
     case HPE_INVALID_VERSION:
         if (c->parser.http_major == 1 && c->parser.http_minor <= 1)
-            return fail(c, 400, bad_line); /* the version is right, what follows it is not */
+            return parse_fail(c, 400, bad_line); /* the version is right, what follows it is not */
         /* fall through */
     case HPE_PAUSED_H2_UPGRADE:
-        return fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
+        return parse_fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
     case HPE_UNEXPECTED_CONTENT_LENGTH:
     case HPE_INVALID_CONTENT_LENGTH:
-        return fail(c, 400, "Content-Length must be one decimal number, without Transfer-Encoding");
+        return parse_fail(c, 400, "Content-Length must be one decimal number, without Transfer-Encoding");
     case HPE_INVALID_TRANSFER_ENCODING:
-        return fail(c, 400, "Transfer-Encoding must be exactly \"chunked\"");
+        return parse_fail(c, 400, "Transfer-Encoding must be exactly \"chunked\"");
     case HPE_INVALID_HEADER_TOKEN:
-        return fail(c, 400, "a header name or value holds a byte that is not allowed");
+        return parse_fail(c, 400, "a header name or value holds a byte that is not allowed");
     case HPE_INVALID_URL:
-        return fail(c, 400, "request target is not a valid URL: percent-encode other bytes");
+        return parse_fail(c, 400, "request target is not a valid URL: percent-encode other bytes");
     case HPE_INVALID_CHUNK_SIZE:
-        return fail(c, 400, "chunk size is not a hexadecimal number in range");
+        return parse_fail(c, 400, "chunk size is not a hexadecimal number in range");
     case HPE_STRICT:
     case HPE_CR_EXPECTED:
     case HPE_LF_EXPECTED:
-        return fail(c, 400, bad_line);
+        return parse_fail(c, 400, bad_line);
     default:
-        return fail(c, 400, "not a valid HTTP/1.1 request");
+        return parse_fail(c, 400, "not a valid HTTP/1.1 request");
     }
 }
 
@@ -231,16 +232,16 @@ int http_parse_run(struct http_conn *c, const char *data, size_t len, size_t *re
         used = (size_t)(llhttp_get_error_pos(&c->parser) - data);
     *ret_used = used < len ? used : len;
     if (!httplines_check(&c->lines, data + *ret_used))
-        return fail(c, 400, bad_line);
+        return parse_fail(c, 400, bad_line);
     if (code == HPE_PAUSED)
         return HPE_PAUSED;
     if (code != HPE_OK)
         return c->fail_status ? -EINVAL : explain(c, code);
     if (was_in_head) {
-        /* Blanks and empty lines never reach a callback, so raw bytes are bounded too. */
+        /* White space and empty lines never reach a callback, so raw bytes are limited too. */
         c->head_bytes += len;
         if (c->head_bytes > c->server->limits.head_bytes)
-            return fail(c, 431, "request head is larger than the server's limit: send fewer or shorter headers");
+            return parse_fail(c, 431, "request head is larger than the server's limit: send fewer or shorter headers");
     }
     return 0;
 }
@@ -270,7 +271,7 @@ static bool is_value_clean(const char *s, size_t len)
     return true;
 }
 
-/* Splits the target into path and query; absolute form loses its scheme and host. */
+/* Splits the target into path and query; removes scheme and host of the absolute form. */
 static int split_target(struct http_conn *c)
 {
     struct http_req *r = c->req;
@@ -278,7 +279,7 @@ static int split_target(struct http_conn *c)
     for (const char *s = url; *s; s++) {
         unsigned char b = (unsigned char)*s;
         if (b <= 0x20 || b >= 0x7f || b == '#')
-            return fail(c, 400, "request target holds a byte that must be percent-encoded");
+            return parse_fail(c, 400, "request target holds a byte that must be percent-encoded");
     }
     char *path = url;
     if (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0) {
@@ -295,7 +296,7 @@ static int split_target(struct http_conn *c)
     if (path != url && *path == '\0')
         *--path = '/'; /* http://host and http://host?x have an empty path; the byte before it is no longer needed */
     if (*path != '/' && strcmp(path, "*") != 0)
-        return fail(c, 400, "request target must begin with \"/\"");
+        return parse_fail(c, 400, "request target must begin with \"/\"");
     r->path = (uint32_t)(path - url);
     return 0;
 }
@@ -309,22 +310,22 @@ static int check_field(struct http_conn *c, const struct http_field *f, struct s
     struct http_req *r = c->req;
     const char *name = r->head.data + f->name, *value = r->head.data + f->value;
     if (!is_token(name) || !is_value_clean(value, strlen(value)))
-        return fail(c, 400, "a header name or value holds a byte that is not allowed");
+        return parse_fail(c, 400, "a header name or value holds a byte that is not allowed");
     if (strcasecmp(name, "host") == 0) {
         seen->host++;
         if (strpbrk(value, " \t/\\@?#,"))
-            return fail(c, 400, "Host is not a valid host name and port");
+            return parse_fail(c, 400, "Host is not a valid host name and port");
     } else if (strcasecmp(name, "content-length") == 0) {
         seen->length++;
         if (!*value || value[strspn(value, "0123456789")])
-            return fail(c, 400, "Content-Length must be one decimal number");
+            return parse_fail(c, 400, "Content-Length must be one decimal number");
     } else if (strcasecmp(name, "transfer-encoding") == 0) {
         seen->encoding++;
         if (strcasecmp(value, "chunked") != 0)
-            return fail(c, 400, "Transfer-Encoding must be exactly \"chunked\"");
+            return parse_fail(c, 400, "Transfer-Encoding must be exactly \"chunked\"");
     } else if (strcasecmp(name, "expect") == 0) {
         if (strcasecmp(value, "100-continue") != 0)
-            return fail(c, 417, "the only expectation served is 100-continue");
+            return parse_fail(c, 417, "the only expectation served is 100-continue");
         r->wants_continue = !r->is_http10;
     }
     return 0;
@@ -335,23 +336,23 @@ int http_parse_check_head(struct http_conn *c)
     struct http_req *r = c->req;
     struct seen seen = { 0 };
     if (c->parser.http_major != 1 || c->parser.http_minor > 1)
-        return fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
+        return parse_fail(c, 505, "only HTTP/1.1 and HTTP/1.0 are served here");
     r->is_http10 = c->parser.http_minor == 0;
     r->method = llhttp_method_name((llhttp_method_t)c->parser.method);
     r->is_head = c->parser.method == HTTP_HEAD;
     r->is_keep_alive = llhttp_should_keep_alive(&c->parser) != 0;
     if (c->parser.method == HTTP_CONNECT)
-        return fail(c, 501, "CONNECT is not supported: this is not a proxy");
+        return parse_fail(c, 501, "CONNECT is not supported: this is not a proxy");
     if (split_target(c) < 0)
         return -EINVAL;
     for (unsigned i = 0; i < r->field_count; i++)
         if (check_field(c, &r->fields[i], &seen) < 0)
             return -EINVAL;
     if (seen.host > 1 || (seen.host == 0 && !r->is_http10))
-        return fail(c, 400, "exactly one Host header is required");
+        return parse_fail(c, 400, "exactly one Host header is required");
     if (seen.length > 1 || seen.encoding > 1 || (seen.length && seen.encoding))
-        return fail(c, 400, "one Content-Length or one Transfer-Encoding, not both and none twice");
+        return parse_fail(c, 400, "one Content-Length or one Transfer-Encoding, not both and none twice");
     if (seen.encoding && r->is_http10)
-        return fail(c, 400, "HTTP/1.0 has no Transfer-Encoding");
+        return parse_fail(c, 400, "HTTP/1.0 has no Transfer-Encoding");
     return 0;
 }

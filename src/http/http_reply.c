@@ -28,7 +28,7 @@ static const char bad_line[] = "lines of a response end in CR LF and do not begi
 
 /* --- the parser's callbacks --- */
 
-static int refuse(struct http_reply *r, const char *text)
+static int reply_fail(struct http_reply *r, const char *text)
 {
     r->problem = text;
     return HPE_USER;
@@ -36,7 +36,7 @@ static int refuse(struct http_reply *r, const char *text)
 
 static int add_head(struct http_reply *r, const char *at, size_t len)
 {
-    return buf_add(&r->head, at, len) < 0 ? refuse(r, "the response's head is larger than 64 KiB") : 0;
+    return buf_add(&r->head, at, len) < 0 ? reply_fail(r, "the response's head is larger than 64 KiB") : 0;
 }
 
 static int on_message_begin(llhttp_t *p)
@@ -52,9 +52,9 @@ static int on_header_field(llhttp_t *p, const char *at, size_t len)
 {
     struct http_reply *r = p->data;
     if (r->is_in_body)
-        return 0; /* trailers are not wanted */
+        return 0; /* trailers are ignored */
     if (r->field_count == FIELDS_MAX)
-        return refuse(r, "the response has more than 100 headers");
+        return reply_fail(r, "the response has more than 100 headers");
     if (!r->is_name_open)
         r->names[r->field_count] = r->head.len;
     r->is_name_open = true;
@@ -92,7 +92,7 @@ static int on_headers_complete(llhttp_t *p)
     struct http_reply *r = p->data;
     r->is_in_body = true;
     if (p->status_code < 200 && p->status_code != 101)
-        return 0; /* an interim answer: the real one follows */
+        return 0; /* an interim response: the final one follows */
     r->status = p->status_code;
     if (r->events.on_head)
         r->events.on_head(r->arg, r, r->status);
@@ -101,11 +101,11 @@ static int on_headers_complete(llhttp_t *p)
     return r->is_head_method || r->status == 204 || r->status == 304; /* no body, whatever the head says */
 }
 
-static int on_body(llhttp_t *p, const char *at, size_t len)
+static int reply_body(llhttp_t *p, const char *at, size_t len)
 {
     struct http_reply *r = p->data;
     if (!httplines_skip(&r->lines, at, len))
-        return refuse(r, bad_line);
+        return reply_fail(r, bad_line);
     if (r->events.on_data)
         r->events.on_data(r->arg, r, at, len);
     return r->is_stopped ? HPE_USER : 0;
@@ -115,7 +115,7 @@ static int on_message_complete(llhttp_t *p)
 {
     struct http_reply *r = p->data;
     r->is_complete = r->status != 0;
-    return r->is_complete && !p->upgrade ? HPE_PAUSED : 0; /* an upgrade pauses by itself, behind the head */
+    return r->is_complete && !p->upgrade ? HPE_PAUSED : 0; /* the parser pauses on an upgrade, after the head */
 }
 
 static const llhttp_settings_t settings = {
@@ -125,11 +125,11 @@ static const llhttp_settings_t settings = {
     .on_header_value = on_header_value,
     .on_header_value_complete = on_header_value_complete,
     .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
+    .on_body = reply_body,
     .on_message_complete = on_message_complete,
 };
 
-/* --- for users --- */
+/* --- interface --- */
 
 struct http_reply *http_reply_new(bool is_head_method, const struct http_reply_events *ev, void *arg)
 {
@@ -180,14 +180,14 @@ int http_reply_feed(struct http_reply *r, const char *data, size_t len, size_t *
     if (code != HPE_OK)
         return broken(r, "the response is not valid HTTP/1.1");
     if (!r->is_in_body)
-        r->head_seen += len; /* blanks and interim heads never reach the buffer, so raw bytes are bounded too */
+        r->head_seen += len; /* white space and interim heads never reach the buffer, so raw bytes are limited too */
     return r->head_seen > HEAD_BYTES ? broken(r, "the response's head is larger than 64 KiB") : HTTP_REPLY_MORE;
 }
 
 int http_reply_eof(struct http_reply *r)
 {
     if (!r->is_complete && r->status && !r->is_stopped)
-        (void)llhttp_finish(&r->parser); /* a body that lasts until the end completes here */
+        (void)llhttp_finish(&r->parser); /* a body without a length ends here */
     return r->is_complete ? HTTP_REPLY_COMPLETE : broken(r, "the connection ended before the response did");
 }
 

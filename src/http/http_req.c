@@ -1,5 +1,9 @@
-/* The request as its handler sees it: reading it, and answering it in one piece or as a stream. Small pieces of a
- * stream are gathered and leave in one system call when the current callback has returned. */
+/* Theory of operation. struct http_req is the request as its handler sees it: its head and body, and the functions that
+ * reply, in one piece or as a stream. The server pools request objects; a reference count keeps one alive while its
+ * handler needs it. r->conn is NULL once the reply is finished or the client has left, and from then on every reply
+ * function does nothing. Small pieces of a stream are collected and sent with one system call after the current
+ * callback has returned. A stream that ends short of its Content-Length cuts the connection, because nothing else tells
+ * the client. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +17,8 @@ enum {
     KEEP_BYTES = 16384,       /* memory a pooled request may keep in each buffer */
     EXTRA_BYTES = 65536,      /* response headers */
     GATHER_BYTES = 16384,     /* larger pieces are sent at once */
-    GATHER_MAX_BYTES = 65536, /* so is a larger heap of small ones */
-    OVERRUN_BYTES = 16 << 20, /* a producer that ignores the queue's mark by this much is cut */
+    GATHER_MAX_BYTES = 65536, /* collected pieces above this too */
+    OVERRUN_BYTES = 16 << 20, /* a producer that exceeds the queue's limit by this much is disconnected */
     HEAD_TEXT = 768
 };
 
@@ -160,7 +164,7 @@ const char *http_req_peer(const struct http_req *r)
     return r->peer;
 }
 
-/* Whether a comma-separated list holds the token. */
+/* Whether a comma-separated list contains the token. */
 static bool has_token(const char *list, const char *token)
 {
     size_t want = strlen(token);
@@ -199,7 +203,7 @@ void http_req_hold(struct http_req *r, bool is_held)
         http_conn_process_later(r->conn);
 }
 
-/* --- the client's presence --- */
+/* --- disconnects --- */
 
 bool http_req_is_gone(const struct http_req *r)
 {
@@ -225,7 +229,7 @@ void http_req_gone(struct http_req *r)
         gone_fn(r->gone_arg);
 }
 
-/* --- answering --- */
+/* --- replying --- */
 
 const char *http_req_reason(int status)
 {
@@ -294,7 +298,7 @@ void http_req_add_header(struct http_req *r, const char *name, const char *value
 {
     if (r->is_begun || !*name || strpbrk(name, " \t:") || !is_clean(name) || !is_clean(value))
         return;
-    (void)buf_addf(&r->extra, "%s: %s\r\n", name, value); /* past 64 KiB of headers the rest is left out */
+    (void)buf_addf(&r->extra, "%s: %s\r\n", name, value); /* headers past 64 KiB are dropped */
 }
 
 void http_req_send_continue(struct http_req *r)
@@ -314,7 +318,7 @@ static size_t make_head(struct http_req *r, int status, const char *content_type
     r->is_bodiless = r->is_head || status == 204 || status == 304 || status < 200;
     r->is_chunked = total < 0 && !r->is_http10;
     if (total < 0 && r->is_http10)
-        r->is_keep_alive = false; /* the end of the connection is the end of the body */
+        r->is_keep_alive = false; /* the end of the connection marks the end of the body */
     int n =
         snprintf(out, HEAD_TEXT, "HTTP/1.1 %d %s\r\n%s", status, http_req_reason(status), http_server_date(c->server));
     if (content_type && is_clean(content_type))
@@ -330,7 +334,7 @@ static size_t make_head(struct http_req *r, int status, const char *content_type
     return (size_t)n;
 }
 
-static void finish(struct http_req *r)
+static void req_finish(struct http_req *r)
 {
     r->is_ended = true;
     r->gone_fn = NULL;
@@ -354,7 +358,7 @@ void http_req_reply(struct http_req *r, int status, const char *content_type, co
     };
     r->is_begun = true;
     http_conn_write(r->conn, pieces, 4);
-    finish(r);
+    req_finish(r);
 }
 
 void http_req_begin(struct http_req *r, int status, const char *content_type, int64_t total)
@@ -374,8 +378,8 @@ void http_req_begin(struct http_req *r, int status, const char *content_type, in
         http_conn_flush_later(r->conn);
 }
 
-/* Gathers a small piece. */
-static void gather(struct http_conn *c, const struct iovec *pieces, size_t count)
+/* Collects a small piece. */
+static void collect_small(struct http_conn *c, const struct iovec *pieces, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (output_queue_add(&c->out, pieces[i].iov_base, pieces[i].iov_len) < 0) {
@@ -411,7 +415,7 @@ size_t http_req_send(struct http_req *r, const char *data, size_t len)
                               { (void *)(uintptr_t)data, len },
                               { crlf, r->is_chunked ? 2 : 0 } };
     if (len < GATHER_BYTES)
-        gather(c, pieces, 3);
+        collect_small(c, pieces, 3);
     else
         http_conn_write(c, pieces, 3);
     return output_queue_len(&c->out);
@@ -428,14 +432,14 @@ void http_req_end(struct http_req *r)
     struct http_conn *c = r->conn;
     if (!c || !r->is_begun || r->is_ended)
         return;
-    if (r->reply_left > 0 && !r->is_bodiless) { /* less than was promised: only a cut tells the client */
+    if (r->reply_left > 0 && !r->is_bodiless) { /* less than announced: only a disconnect tells the client */
         http_conn_drop(c, false);
         return;
     }
     struct iovec last = { (void *)(uintptr_t) "0\r\n\r\n", 5 };
     if (r->is_chunked && !r->is_bodiless)
-        gather(c, &last, 1);
-    finish(r);
+        collect_small(c, &last, 1);
+    req_finish(r);
 }
 
 void http_req_abort(struct http_req *r)
@@ -450,7 +454,7 @@ int http_req_take(struct http_req *r, int *ret_fd, struct buf *ret_rest)
     if (!c || r->is_begun || c->phase != HTTP_PHASE_WAIT)
         return -EINVAL;
     if (output_queue_len(&c->out))
-        return -EBUSY; /* replies to pipelined requests are still on their way */
+        return -EBUSY; /* replies to pipelined requests are still queued */
     int fd = http_conn_release(c, ret_rest);
     if (fd < 0)
         return fd;

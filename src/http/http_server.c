@@ -1,4 +1,9 @@
-/* Listening, accepting, deadlines' tick and the graceful end. */
+/* Theory of operation. struct http_server owns its listeners and connections; a reference for each connection and each
+ * request in use keeps it alive after http_server_free(). One timer per server sweeps all connections and applies their
+ * deadlines. Accepting pauses when descriptors run out, and above the limit of connections a client gets 503. Two ways
+ * to stop: http_server_drain() closes listeners, finishes running requests and cuts what is left after the grace time;
+ * http_server_leave() first gives listeners and idle connections to a successor, still open. A failing client affects
+ * only its own connection. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -71,7 +76,7 @@ unsigned http_server_connections(const struct http_server *s)
     return s->conn_count;
 }
 
-/* --- the tick --- */
+/* --- the timer --- */
 
 static void resume_listeners(struct http_server *s)
 {
@@ -82,7 +87,7 @@ static void resume_listeners(struct http_server *s)
     }
 }
 
-static void on_sweep(void *arg)
+static void server_sweep(void *arg)
 {
     struct http_server *s = http_server_ref(arg);
     int64_t now_ms = loop_now_ms(s->loop);
@@ -92,7 +97,7 @@ static void on_sweep(void *arg)
         struct http_conn *next = c->next ? http_conn_ref(c->next) : NULL;
         http_conn_sweep(c, now_ms);
         http_conn_unref(c);
-        if (next && next->is_closed) { /* a handler that heard of c's end has ended it too: begin anew */
+        if (next && next->is_closed) { /* a handler that was notified of c's end has closed it too: start over */
             http_conn_unref(next);
             next = s->conns ? http_conn_ref(s->conns) : NULL;
         }
@@ -106,7 +111,7 @@ static void on_sweep(void *arg)
 static void start_sweep(struct http_server *s)
 {
     if (!s->sweep)
-        s->sweep = timer_new(s->loop, SWEEP_MS, SWEEP_MS, on_sweep, s);
+        s->sweep = timer_new(s->loop, SWEEP_MS, SWEEP_MS, server_sweep, s);
     else if (!s->conns)
         timer_set(s->sweep, SWEEP_MS, SWEEP_MS);
 }
@@ -197,7 +202,7 @@ static void admit(struct http_server *s, int fd, const struct sockaddr_storage *
     http_server_give(s, fd, peer);
 }
 
-static void on_acceptable(void *arg, int events)
+static void listener_accept(void *arg, int events)
 {
     struct http_listener *li = arg;
     struct http_server *s = li->server;
@@ -211,7 +216,7 @@ static void on_acceptable(void *arg, int events)
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            /* The listener stays readable: without a rest this would spin until a descriptor is free. */
+            /* The listener stays readable: without a pause this would spin until a descriptor is free. */
             li->is_paused = true;
             watch_set(li->watch, 0);
             start_sweep(s);
@@ -228,7 +233,7 @@ static int add_listener(struct http_server *s, int fd, const char *path, struct 
     struct http_listener *li = xzalloc(sizeof *li);
     li->fd = fd;
     li->server = s;
-    int r = listen(fd, BACKLOG) < 0 ? -errno : watch_new(s->loop, fd, LOOP_READ, on_acceptable, li, &li->watch);
+    int r = listen(fd, BACKLOG) < 0 ? -errno : watch_new(s->loop, fd, LOOP_READ, listener_accept, li, &li->watch);
     if (r < 0) {
         (void)close(fd);
         free(li);
@@ -270,7 +275,7 @@ int http_server_listen_fd(struct http_server *s, int fd, uint16_t *ret_port, str
         return err_set(err, ERR_INTERNAL, errno, "a socket that was handed over is not a TCP listener");
     }
     int r = add_listener(s, fd, NULL, err);
-    if (r == 0 && ret_port) /* the port is at the same place in both families */
+    if (r == 0 && ret_port) /* the port is at the same offset in both families */
         *ret_port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
     return r;
 }
@@ -287,7 +292,7 @@ void http_server_take(struct http_server *s, int fd)
     }
     name_peer(&addr, peer);
     if (http_server_adopt(s, fd, peer, &c) == 0)
-        c->deadline_ms = loop_now_ms(s->loop) + s->limits.idle_ms; /* it is between two requests */
+        c->deadline_ms = loop_now_ms(s->loop) + s->limits.idle_ms; /* it is idle */
 }
 
 int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *err)
@@ -300,7 +305,7 @@ int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret
     if (fd < 0)
         return err_set(err, ERR_INTERNAL, errno, "listen on %s: socket", host);
     int on = 1;
-    /* Accepted sockets inherit TCP_NODELAY; both only tune, so a failure is no reason to stop. */
+    /* Accepted sockets inherit TCP_NODELAY; both are optimizations, so a failure is ignored. */
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (bind(fd, (struct sockaddr *)&addr, len) < 0)
@@ -310,7 +315,7 @@ int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret
         return err_set(err, ERR_INTERNAL, errno, "listen on %s port %u", host, port);
     if (listen(fd, BACKLOG) < 0)
         return err_set(err, ERR_INTERNAL, errno, "listen on %s port %u", host, port);
-    if (ret_port) /* the port is at the same place in both families */
+    if (ret_port) /* the port is at the same offset in both families */
         *ret_port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
     *ret_fd = steal_fd(&fd);
     return 0;
@@ -326,7 +331,7 @@ int http_server_listen_tcp(struct http_server *s, const char *host, uint16_t por
     return r < 0 ? err_wrap(err, r, "listen on %s port %u", host, port) : 0;
 }
 
-/* A socket file nobody listens on is left over from a server that was killed. */
+/* A socket file without a listener was left by a server that was killed. */
 static int remove_stale(const char *path)
 {
     struct stat st;
@@ -353,7 +358,7 @@ int http_server_listen_unix(struct http_server *s, const char *path, struct err 
     CLEANUP(close_fd_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return err_set(err, ERR_INTERNAL, errno, "listen on %s: socket", path);
-    /* Until listen() nobody can connect, so the mode is in force before the first client. */
+    /* Nobody can connect before listen(), so the mode is in force before the first client. */
     if (bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0 || chmod(path, 0600) < 0)
         return err_set(err, ERR_INTERNAL, errno, "listen on %s", path);
     r = add_listener(s, steal_fd(&fd), path, err);
@@ -368,13 +373,13 @@ static void close_listeners(struct http_server *s)
         li->watch = watch_free(li->watch);
         (void)close(li->fd);
         if (li->path)
-            (void)unlink(li->path); /* somebody may have removed it already */
+            (void)unlink(li->path); /* another process may have removed it already */
         free(li->path);
         free(li);
     }
 }
 
-/* --- the end --- */
+/* --- stopping --- */
 
 void http_server_leave(struct http_server *s, http_leave_fn *fn, void *arg)
 {
@@ -392,7 +397,7 @@ void http_server_leave(struct http_server *s, http_leave_fn *fn, void *arg)
         free(li);
     }
     for (struct http_conn *c = s->conns, *next; c; c = next) {
-        next = c->next; /* giving one calls nobody who could end another */
+        next = c->next; /* giving one away calls nobody who could close another */
         http_conn_leave(c);
     }
 }

@@ -10,7 +10,7 @@ enum { OUTPUT_QUEUE_KEEP_BYTES = 65536 }; /* memory an empty queue may keep */
 void output_queue_init(struct output_queue *q)
 {
     *q = (struct output_queue){ .bytes = BUF_INIT(SIZE_MAX /
-                                                  4) }; /* callers bound it: http_limits.queued_bytes and the like */
+                                                  4) }; /* callers limit it: http_limits.queued_bytes and the like */
 }
 
 void output_queue_done(struct output_queue *q)

@@ -73,7 +73,7 @@ int url_query_get(const char *query, const char *key, struct buf *ret_value)
     return r;
 }
 
-/* host[:port], all of len bytes. */
+/* Parses host[:port], all of len bytes. */
 static int parse_authority(const char *text, size_t len, struct url *ret)
 {
     size_t skip = len && text[0] == '[';

@@ -1,3 +1,9 @@
+/* One WebSocket after its handshake. Theory of operation. struct ws owns the descriptor, the frame reader, a stash of
+ * bytes read while the user holds it, and the output queue. States: open, closing (our close frame is queued, the
+ * peer's is awaited), finished. Past MARK_BYTES of queued output the source should pause until on_drain; a source that
+ * ignores this is disconnected at OVERRUN_BYTES. A protocol error closes with the matching code, a broken socket with
+ * 1006; either way on_close runs once, outside of any call the user made, and w is freed after it. The closing
+ * handshake waits as long as queued output moves, so a slow reader loses nothing. */
 #include "http/ws.h"
 
 #include <assert.h>
@@ -15,9 +21,9 @@ enum {
     WS_MAGIC = 0x3b50c001,
     READ_BYTES = 65536,
     MARK_BYTES = 1 << 20,     /* queued output past which the source should pause */
-    OVERRUN_BYTES = 64 << 20, /* a source that does not is cut here */
+    OVERRUN_BYTES = 64 << 20, /* a source that ignores it is disconnected here */
     CLOSE_MS = 3000,
-    CLOSE_TICKS = 40 /* of CLOSE_MS: so long may output stand still behind a close, a reader is only slow then */
+    CLOSE_TICKS = 40 /* of CLOSE_MS: how long output may stand still before a close is forced */
 };
 
 /* --- life --- */
@@ -58,7 +64,7 @@ static void cut(struct ws *w)
     w->watch = watch_free(w->watch);
     w->timer = timer_free(w->timer);
     if (w->fd >= 0) {
-        (void)shutdown(w->fd, SHUT_WR); /* the peer may have gone first */
+        (void)shutdown(w->fd, SHUT_WR); /* the peer may have closed first */
         (void)close(steal_fd(&w->fd));
     }
 }
@@ -159,8 +165,8 @@ void ws_ping(struct ws *w)
         send_frame(w, WS_FRAME_PING, "", 0);
 }
 
-/* What was sent before the close must not be lost to a reader that is slow. */
-static void on_close_late(void *arg)
+/* Data sent before the close must reach a slow reader. */
+static void close_timeout(void *arg)
 {
     struct ws *w = arg;
     size_t left = output_queue_len(&w->out);
@@ -182,11 +188,11 @@ void ws_close(struct ws *w, int code, const char *reason)
     send_frame(w, WS_FRAME_CLOSE, payload, len);
     w->is_closing = true;
     w->close_left = output_queue_len(&w->out);
-    w->timer = timer_new(w->loop, CLOSE_MS, 0, on_close_late, w);
-    ws_hold(w, false); /* the peer's answer must be read */
+    w->timer = timer_new(w->loop, CLOSE_MS, 0, close_timeout, w);
+    ws_hold(w, false); /* the peer's close frame must be read */
 }
 
-static void flush(struct ws *w)
+static void ws_flush(struct ws *w)
 {
     if (output_queue_flush(&w->out, w->fd) < 0) {
         ws_finish(w, 1006, "connection lost");
@@ -227,20 +233,20 @@ static void on_bad_frame(struct ws *w, int code)
     ws_finish(w, code, reason);
 }
 
-static void on_item(struct ws *w, const struct ws_frame_item *item)
+static void ws_item(struct ws *w, const struct ws_frame_item *item)
 {
     if (item->op == WS_FRAME_CLOSE)
         on_peer_close(w, item);
     else if (w->is_closing)
-        return; /* what comes after our close is not wanted any more */
+        return; /* messages after our close are ignored */
     else if (item->op == WS_FRAME_PING && output_queue_len(&w->out) <= MARK_BYTES)
-        send_frame(w, WS_FRAME_PONG, item->data, item->len); /* a peer that pings without reading gets none */
+        send_frame(w, WS_FRAME_PONG, item->data, item->len); /* a peer that pings without reading gets no pong */
     else if (item->op == WS_FRAME_TEXT || item->op == WS_FRAME_BINARY)
         w->events.on_message(w->arg, w, item->op == WS_FRAME_TEXT, item->data, item->len);
 }
 
-/* Handles whole items until held or closed; returns what was used. */
-static size_t process(struct ws *w, const char *data, size_t len)
+/* Handles complete items until held or closed; returns what was used. */
+static size_t ws_process(struct ws *w, const char *data, size_t len)
 {
     size_t off = 0;
     while (!w->is_closed && !w->is_held && off < len) {
@@ -251,16 +257,17 @@ static size_t process(struct ws *w, const char *data, size_t len)
         if (r < 0)
             on_bad_frame(w, -r);
         else if (r > 0)
-            on_item(w, &item);
+            ws_item(w, &item);
     }
     return off;
 }
 
-static void on_readable(struct ws *w)
+static void ws_readable(struct ws *w)
 {
     if (w->stash.len)
-        return;                                            /* its turn comes first */
-    char piece[READ_BYTES] __attribute__((uninitialized)); /* the build fills locals, too dear for this one */
+        return; /* pending items come first */
+    char piece[READ_BYTES]
+        __attribute__((uninitialized)); /* not initialized by the build's -ftrivial-auto-var-init: too expensive here */
     ssize_t n = recv(w->fd, piece, sizeof piece, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -268,20 +275,20 @@ static void on_readable(struct ws *w)
         ws_finish(w, 1006, "connection lost");
         return;
     }
-    size_t used = process(w, piece, (size_t)n);
+    size_t used = ws_process(w, piece, (size_t)n);
     if (!w->is_closed && used < (size_t)n && buf_add(&w->stash, piece + used, (size_t)n - used) < 0)
         ws_finish(w, 1011, "no memory");
 }
 
-static void on_event(void *arg, int events)
+static void ws_event(void *arg, int events)
 {
     struct ws *w = arg;
     assert(w->magic == WS_MAGIC);
     w->refs++;
     if (events & LOOP_WRITE)
-        flush(w);
+        ws_flush(w);
     if (!w->is_closed && !w->is_held && events & LOOP_READ)
-        on_readable(w);
+        ws_readable(w);
     unref(w);
 }
 
@@ -290,14 +297,14 @@ static void process_due(void *arg)
     struct ws *w = arg;
     w->is_process_due = false;
     if (!w->is_closed && !w->is_held) {
-        size_t used = process(w, buf_text(&w->stash), w->stash.len);
+        size_t used = ws_process(w, buf_text(&w->stash), w->stash.len);
         buf_consume(&w->stash, used);
         update_watch(w);
     }
     unref(w);
 }
 
-static void process_later(struct ws *w)
+static void ws_process_later(struct ws *w)
 {
     if (w->is_process_due)
         return;
@@ -312,7 +319,7 @@ void ws_hold(struct ws *w, bool is_held)
         return;
     w->is_held = is_held;
     if (!is_held && w->stash.len)
-        process_later(w); /* and only then read on */
+        ws_process_later(w); /* then continue reading */
     else
         update_watch(w);
 }
@@ -321,25 +328,25 @@ int ws_open(struct ws *w, int fd, const struct buf *rest)
 {
     int r = buf_add(&w->stash, buf_text(rest), rest->len);
     if (r == 0)
-        r = watch_new(w->loop, fd, w->is_held ? 0 : LOOP_READ, on_event, w, &w->watch);
+        r = watch_new(w->loop, fd, w->is_held ? 0 : LOOP_READ, ws_event, w, &w->watch);
     if (r < 0)
         return r;
     w->fd = fd;
     w->is_open = true;
     w->out.is_blocked = false;
     if (w->stash.len)
-        process_later(w);
+        ws_process_later(w);
     if (output_queue_flush(&w->out, fd) < 0)
         break_later(w);
     if (w->is_over_mark)
-        w->out.is_blocked = true; /* even if all went out just now: the next turn tells the source with on_drain */
+        w->out.is_blocked = true; /* even if everything was sent just now: the next turn calls on_drain */
     update_watch(w);
     return 0;
 }
 
 /* --- the server's side of the handshake --- */
 
-static int refuse(struct http_req *r, int status, const char *text)
+static int upgrade_refuse(struct http_req *r, int status, const char *text)
 {
     char body[200];
     int len = snprintf(body, sizeof body, "{\"error\":\"%s\"}", text);
@@ -353,19 +360,19 @@ int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const stru
 {
     const char *version = http_req_header(r, "sec-websocket-version"), *key = http_req_header(r, "sec-websocket-key");
     if (strcmp(http_req_method(r), "GET") != 0 || !http_req_wants_upgrade(r, "websocket"))
-        return refuse(r, 426, "this address expects WebSocket: send GET with Upgrade: websocket");
+        return upgrade_refuse(r, 426, "this address expects WebSocket: send GET with Upgrade: websocket");
     if (!version || strcmp(version, "13") != 0)
-        return refuse(r, 426, "Sec-WebSocket-Version must be 13");
+        return upgrade_refuse(r, 426, "Sec-WebSocket-Version must be 13");
     if (!key || !ws_key_is_valid(key))
-        return refuse(r, 400, "Sec-WebSocket-Key must be 16 bytes in base64");
+        return upgrade_refuse(r, 400, "Sec-WebSocket-Key must be 16 bytes in base64");
     char accept_key[WS_KEY_ACCEPT_MAX], head[256];
     ws_key_accept(key, accept_key);
     CLEANUP(close_fd_p) int fd = NO_FD;
     CLEANUP(buf_done) struct buf rest = BUF_INIT(0);
     int taken = http_req_take(r, &fd, &rest);
     if (taken < 0)
-        return taken == -EBUSY ? refuse(r, 400, "WebSocket cannot follow pipelined requests")
-                               : refuse(r, 503, "the connection cannot be taken over now: try again");
+        return taken == -EBUSY ? upgrade_refuse(r, 400, "WebSocket cannot follow pipelined requests")
+                               : upgrade_refuse(r, 503, "the connection cannot be taken over now: try again");
     struct ws *w = ws_new(l, false, message_max, ev, arg);
     int len = snprintf(head, sizeof head,
                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -1,6 +1,6 @@
 /* WebSocket (RFC 6455) on a connected descriptor, as server or client. Version 13, masks required from clients, UTF-8
- * checked, fragments joined, control frames in between, deflate declined, close codes. Untrusted: the peer.
- * May include: base/, loop/, http/. */
+ * checked, fragments joined, interleaved control frames, deflate declined, close codes. Untrusted: the peer. May
+ * include: base/, loop/, http/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,10 +16,10 @@ struct ws;
 struct ws_events {
     void (*on_message)(void *arg, struct ws *w, bool is_text, const char *data, size_t len);
     void (*on_close)(void *arg, struct ws *w, int code, const char *reason); /* once; w is freed after it */
-    void (*on_drain)(void *arg, struct ws *w); /* queue emptied after it was over the mark; may be NULL */
+    void (*on_drain)(void *arg, struct ws *w); /* the queue drained after it was over the mark; may be NULL */
 };
 
-/* Answers 101 (or 400/426 and returns -EINVAL: r was answered then). message_max: 16 MiB is the contract's. */
+/* Replies 101 (or 400/426 and returns -EINVAL: r is answered then). message_max: the contract says 16 MiB. */
 int ws_accept(struct loop *l, struct http_req *r, size_t message_max, const struct ws_events *ev, void *arg,
               struct ws **ret);
 
@@ -37,9 +37,9 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
             struct err *err);
 /* Returns bytes queued; past 1 MiB stop producing until on_drain. */
 size_t ws_send(struct ws *w, bool is_text, const char *data, size_t len);
-size_t ws_queued(const struct ws *w); /* bytes that wait to be sent */
+size_t ws_queued(const struct ws *w); /* bytes in the output queue */
 void ws_ping(struct ws *w);
-void ws_hold(struct ws *w, bool is_held);                  /* stop and resume reading */
+void ws_hold(struct ws *w, bool is_held);                  /* pauses and resumes reading */
 void ws_close(struct ws *w, int code, const char *reason); /* starts the closing handshake; on_close follows */
 void ws_drop(struct ws *w);                                /* no more callbacks, connection cut, w freed */
 void ws_set_arg(struct ws *w, void *arg);

@@ -20,7 +20,7 @@ struct ws_closing *ws_closing_new(void)
     return xzalloc(sizeof(struct ws_closing));
 }
 
-static void forget(struct parting *p)
+static void closing_forget(struct parting *p)
 {
     *(p->prev ? &p->prev->next : &p->bye->first) = p->next;
     if (p->next)
@@ -34,7 +34,7 @@ struct ws_closing *ws_closing_free(struct ws_closing *b)
         return NULL;
     while (b->first) {
         ws_drop(b->first->ws);
-        forget(b->first);
+        closing_forget(b->first);
     }
     free(b);
     return NULL;
@@ -48,15 +48,15 @@ size_t ws_closing_count(const struct ws_closing *b)
     return n;
 }
 
-static void on_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
+static void closing_message(void *arg, struct ws *w, bool is_text, const char *data, size_t len)
 {
-    (void)arg, (void)w, (void)is_text, (void)data, (void)len; /* not wanted any more */
+    (void)arg, (void)w, (void)is_text, (void)data, (void)len; /* messages are ignored */
 }
 
-static void on_close(void *arg, struct ws *w, int code, const char *reason)
+static void closing_done(void *arg, struct ws *w, int code, const char *reason)
 {
     (void)w, (void)code, (void)reason;
-    forget(arg);
+    closing_forget(arg);
 }
 
 void ws_closing_add(struct ws_closing *b, struct ws *w, int code, const char *reason)
@@ -66,7 +66,7 @@ void ws_closing_add(struct ws_closing *b, struct ws *w, int code, const char *re
     if (p->next)
         p->next->prev = p;
     b->first = p;
-    w->events = (struct ws_events){ .on_message = on_message, .on_close = on_close };
+    w->events = (struct ws_events){ .on_message = closing_message, .on_close = closing_done };
     w->arg = p;
     ws_close(w, code, reason);
 }

@@ -1,4 +1,5 @@
-/* The client's side of the handshake: connect, ask, check the answer, then hand the socket to ws.c. */
+/* The client's side of the handshake: connect, send the upgrade request, check the response, then hand the socket to
+ * ws.c. */
 #include <errno.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ void ws_dial_free(struct ws_handshake *h)
     free(h);
 }
 
-/* The value of a header line in the answer's head; NULL when there is none. *ret_len is its length. */
+/* The value of a header line in the response's head; NULL when there is none. *ret_len is its length. */
 static const char *find_field(const char *head, const char *name, size_t *ret_len)
 {
     size_t want = strlen(name);
@@ -62,7 +63,7 @@ static bool is_field(const char *head, const char *name, const char *want)
     return value && len == strlen(want) && strncasecmp(value, want, len) == 0;
 }
 
-/* Whether the complete head (NUL-terminated) agrees to the upgrade. */
+/* Whether the complete head (NUL-terminated) accepts the upgrade. */
 static bool is_agreed(const struct ws_handshake *h, const char *head)
 {
     char expected[WS_KEY_ACCEPT_MAX];
@@ -100,19 +101,19 @@ static void check_answer(struct ws_handshake *h)
     ws_dial_free(h);
 }
 
-/* TLS 1.3 tells a client only after its side of the handshake that its certificate is not accepted, or missing. */
-static const char *lost(const struct ws_handshake *h)
+/* In TLS 1.3 a client learns only after its side of the handshake that its certificate is rejected or missing. */
+static const char *lost_reason(const struct ws_handshake *h)
 {
     return h->is_secure ? "the server ended the TLS connection: if it asks for a client certificate, set "
                           "III_CLIENT_CERT and III_CLIENT_KEY to one that it accepts"
                         : "connection lost during the handshake";
 }
 
-static void on_event(void *arg, int events)
+static void handshake_event(void *arg, int events)
 {
     struct ws_handshake *h = arg;
     if (events & LOOP_WRITE && output_queue_flush(&h->out, h->fd) < 0) {
-        ws_finish(h->ws, 1006, lost(h));
+        ws_finish(h->ws, 1006, lost_reason(h));
         return;
     }
     watch_set(h->watch, LOOP_READ | (h->out.is_blocked ? LOOP_WRITE : 0));
@@ -123,12 +124,12 @@ static void on_event(void *arg, int events)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0 || buf_add(&h->answer, piece, (size_t)n) < 0)
-        ws_finish(h->ws, 1006, n > 0 ? "the response to the handshake is too long" : lost(h));
+        ws_finish(h->ws, 1006, n > 0 ? "the response to the handshake is too long" : lost_reason(h));
     else
         check_answer(h);
 }
 
-static void on_dialed(void *arg, int fd, const struct err *err)
+static void handshake_dialed(void *arg, int fd, const struct err *err)
 {
     struct ws_handshake *h = arg;
     h->dial = NULL;
@@ -137,14 +138,15 @@ static void on_dialed(void *arg, int fd, const struct err *err)
         return;
     }
     h->fd = fd;
-    if (watch_new(h->ws->loop, fd, LOOP_READ, on_event, h, &h->watch) < 0 || output_queue_flush(&h->out, fd) < 0) {
-        ws_finish(h->ws, 1006, lost(h));
+    if (watch_new(h->ws->loop, fd, LOOP_READ, handshake_event, h, &h->watch) < 0 ||
+        output_queue_flush(&h->out, fd) < 0) {
+        ws_finish(h->ws, 1006, lost_reason(h));
         return;
     }
     watch_set(h->watch, LOOP_READ | (h->out.is_blocked ? LOOP_WRITE : 0));
 }
 
-static void on_late(void *arg)
+static void handshake_timeout(void *arg)
 {
     struct ws_handshake *h = arg;
     ws_finish(h->ws, 1006, "no response to the handshake in time");
@@ -189,9 +191,9 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
         ws_drop(w);
         return err_set(err, ERR_INVALID, -r, "connect to %s: a header holds a line break or is too long", to->url);
     }
-    h->timer = timer_new(l, HANDSHAKE_MS, 0, on_late, h);
-    h->dial = ctx ? dial_tls(l, u.host, u.port, ctx, HANDSHAKE_MS, on_dialed, h)
-                  : dial_tcp(l, u.host, u.port, HANDSHAKE_MS, on_dialed, h);
+    h->timer = timer_new(l, HANDSHAKE_MS, 0, handshake_timeout, h);
+    h->dial = ctx ? dial_tls(l, u.host, u.port, ctx, HANDSHAKE_MS, handshake_dialed, h)
+                  : dial_tcp(l, u.host, u.port, HANDSHAKE_MS, handshake_dialed, h);
     SSL_CTX_free(ctx);
     *ret = w;
     return 0;

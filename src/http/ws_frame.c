@@ -35,7 +35,7 @@ void ws_frame_mask(char *data, size_t len, const uint8_t mask[4], size_t at)
         data[i] = (char)(data[i] ^ turned[i & 7]);
 }
 
-/* How long the head is that begins with these bytes; 2 is always enough to know. */
+/* Length of the frame head that begins with these bytes; 2 bytes are always enough. */
 static size_t head_size(const uint8_t *head)
 {
     unsigned short_len = head[1] & 0x7f;
@@ -67,7 +67,7 @@ static int start_frame(struct ws_frame_reader *r)
     bool is_masked = h[1] & 0x80;
     size_t at = 2;
     if (h[0] & 0x70 || is_masked != r->is_mask_expected)
-        return -WS_FRAME_PROTOCOL; /* no extension was agreed on; clients mask, servers do not */
+        return -WS_FRAME_PROTOCOL; /* no extension was negotiated; clients mask, servers do not */
     r->op = (enum ws_frame_op)(h[0] & 0x0f);
     r->is_fin = h[0] & 0x80;
     r->left = h[1] & 0x7f;
@@ -96,7 +96,7 @@ static int start_frame(struct ws_frame_reader *r)
     return 0;
 }
 
-/* Takes payload bytes of the current frame. */
+/* Consumes payload bytes of the current frame. */
 static int take_payload(struct ws_frame_reader *r, const char *data, size_t len)
 {
     char *at = NULL;
@@ -203,7 +203,7 @@ static bool is_close_code(int code)
 size_t ws_frame_close_make(int code, const char *reason, char out[WS_FRAME_CONTROL_MAX])
 {
     if (!is_close_code(code))
-        return 0; /* 1005 and 1006 are never sent: an empty payload says the same */
+        return 0; /* 1005 and 1006 are never sent: an empty payload means the same */
     out[0] = (char)(code >> 8);
     out[1] = (char)code;
     size_t len = reason ? strnlen(reason, WS_FRAME_CONTROL_MAX) : 0;

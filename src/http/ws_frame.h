@@ -18,10 +18,10 @@ enum ws_frame_op {
 
 enum { WS_FRAME_HEAD_MAX = 14, WS_FRAME_CONTROL_MAX = 125 };
 
-/* What to say when the peer breaks the rules; readers return them negated. */
+/* Close codes for a peer that breaks the protocol; readers return them negated. */
 enum { WS_FRAME_PROTOCOL = 1002, WS_FRAME_NOT_UTF8 = 1007, WS_FRAME_TOO_BIG = 1009, WS_FRAME_NO_MEMORY = 1011 };
 
-struct ws_frame_item { /* a whole message or one control frame; data is valid until the next call */
+struct ws_frame_item { /* a complete message or one control frame; data is valid until the next call */
     enum ws_frame_op op;
     const char *data;
     size_t len;
@@ -35,7 +35,7 @@ struct ws_frame_reader { /* all private */
     size_t head_len;
     enum ws_frame_op op;
     bool is_fin;
-    uint64_t left; /* payload bytes of the frame that are still to come */
+    uint64_t left; /* payload bytes of the frame that are still missing */
     size_t mask_at;
     uint8_t mask[4];
     char control[WS_FRAME_CONTROL_MAX + 1];
@@ -44,15 +44,15 @@ struct ws_frame_reader { /* all private */
 
 void ws_frame_reader_init(struct ws_frame_reader *r, bool is_mask_expected, size_t message_max);
 void ws_frame_reader_done(struct ws_frame_reader *r);
-/* Reads as far as the next item. 1: *ret is filled; 0: more bytes are needed; else minus a close code, and the reader
- * is of no more use. *ret_used says how much of data was taken. */
+/* Reads up to the next item. 1: *ret is filled; 0: more bytes are needed; otherwise minus a close code, and the reader
+ * must not be used again. *ret_used: bytes of data that were consumed. */
 int ws_frame_read(struct ws_frame_reader *r, const char *data, size_t len, size_t *ret_used, struct ws_frame_item *ret);
 
 /* A frame's head with FIN set; mask NULL for none. Returns its length. */
 size_t ws_frame_head(enum ws_frame_op op, size_t len, const uint8_t mask[4], uint8_t out[WS_FRAME_HEAD_MAX]);
 void ws_frame_mask(char *data, size_t len, const uint8_t mask[4], size_t at); /* at: offset of data in its frame */
 
-/* A close frame's payload. Parse: 0 with *ret_code 1005 when there is none, or minus a close code. reason is filled
- * with text that ends in a NUL. */
+/* A close frame's payload. Parse: 0 with *ret_code 1005 when there is none, or minus a close code. reason is
+ * NUL-terminated. */
 size_t ws_frame_close_make(int code, const char *reason, char out[WS_FRAME_CONTROL_MAX]);
 int ws_frame_close_parse(const char *data, size_t len, int *ret_code, char reason[WS_FRAME_CONTROL_MAX]);

@@ -39,7 +39,7 @@ static void sha1_block(uint32_t h[5], const uint8_t *block)
     h[4] += e;
 }
 
-/* For texts of fewer than 120 bytes: all a key and its suffix ever need. */
+/* For texts of fewer than 120 bytes: a key and its suffix are shorter. */
 static void sha1(const char *text, size_t len, uint8_t out[20])
 {
     uint32_t h[5] = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0 };
