@@ -13,7 +13,7 @@
 
 enum { NOBODY = 65534, CAP_LAST = 63 };
 
-/* What the loop and OpenSSL with its files already read need besides. Nothing opens, executes or signals. */
+/* System calls that the loop and OpenSSL need once the files are read. None opens, executes or signals. */
 static const int allowed_calls[] = {
     SCMP_SYS(readv),        SCMP_SYS(writev),          SCMP_SYS(recvfrom),     SCMP_SYS(sendto),
     SCMP_SYS(accept4),      SCMP_SYS(shutdown),        SCMP_SYS(socketpair),   SCMP_SYS(setsockopt),
@@ -27,8 +27,9 @@ static int change_user(void)
     if (geteuid() != 0)
         return 0;
     if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
-        return errno == EINVAL || errno == EPERM ? 0
-                                                 : -errno; /* a user namespace without that id: stays, without powers */
+        return errno == EINVAL || errno == EPERM
+                   ? 0
+                   : -errno; /* a user namespace without that id: keeps its uid, without capabilities */
     return 0;
 }
 
@@ -36,7 +37,7 @@ static int drop_capabilities(void)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { 0 };
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* older kernels have none */
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* older kernels do not have it */
     return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
@@ -45,7 +46,7 @@ int tls_confine_enter(struct err *err)
     const struct rlimit none = { 0, 0 };
     for (int cap = 0; cap <= CAP_LAST; cap++)
         (void)prctl(PR_CAPBSET_DROP, cap, 0, 0,
-                    0); /* not allowed to an ordinary user, who has nothing to gain from it */
+                    0); /* denied to an unprivileged user, who has nothing to gain from it */
     int r = change_user();
     if (r < 0)
         return err_sys(err, r, "TLS listener: become another user");

@@ -1,5 +1,5 @@
-/* What the TLS door gives up once it has read the key: another user (as root), all capabilities, new privileges, and
- * every system call but those that move bytes. May include: base/, os/. */
+/* Confines the TLS listener once it has read the key: another user (as root), no capabilities, no new privileges, and
+ * only the system calls that move bytes. May include: base/, os/. */
 #pragma once
 #include "base/err.h"
 

@@ -18,7 +18,7 @@ enum { FILE_MAX = 1 << 20, CHAIN_MAX = 16 };
 
 static const unsigned char protocols[] = { 8, 'h', 't', 't', 'p', '/', '1', '.', '1' };
 
-/* What OpenSSL said last, without its codes. */
+/* The last error of OpenSSL, without its codes. */
 static const char *reason(void)
 {
     unsigned long e = ERR_peek_last_error();
@@ -41,10 +41,10 @@ static void pem_done(struct pem *p)
     free(p->data);
 }
 
-/* Reads a whole file. is_secret: nobody else may be able to. */
+/* Reads a whole file. is_secret: rejected when other users may read it. */
 static int read_pem(const char *what, const char *path, bool is_secret, struct pem *ret, struct err *err)
 {
-    /* A fifo would block for ever without O_NONBLOCK; it is refused below. */
+    /* A FIFO would block for ever without O_NONBLOCK; it is rejected below. */
     CLEANUP(close_fd_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
@@ -94,7 +94,7 @@ static int use_key(SSL_CTX *ctx, const char *path, struct err *err)
     else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
         r = err_set(err, ERR_INVALID, 0, "TLS key %s: it does not belong to the certificate: %s", path, reason());
     EVP_PKEY_free(key);
-    ERR_clear_error(); /* of a passphrase */
+    ERR_clear_error(); /* asked for a passphrase */
     return r;
 }
 
@@ -117,14 +117,14 @@ static int use_chain(SSL_CTX *ctx, const char *path, struct err *err)
             r = err_set(err, ERR_INVALID, 0, "TLS certificate %s: its chain: %s", path, reason());
         }
     BIO_free(bio);
-    ERR_clear_error(); /* the end of the file counts as one */
+    ERR_clear_error(); /* the end of the file counts as an error */
     return r;
 }
 
 static int trust_file(SSL_CTX *ctx, const char *what, const char *path, struct err *err)
 {
     CLEANUP(pem_done) struct pem pem = { 0 };
-    int r = read_pem(what, path, false, &pem, err); /* OpenSSL would not say whether it is missing or wrong */
+    int r = read_pem(what, path, false, &pem, err); /* OpenSSL would not say whether it is missing or malformed */
     if (r < 0)
         return r;
     if (SSL_CTX_load_verify_file(ctx, path) != 1)
@@ -139,7 +139,7 @@ static SSL_CTX *new_ctx(const SSL_METHOD *method)
     SSL_CTX *ctx = SSL_CTX_new(method);
     if (!ctx)
         return NULL;
-    /* Idle connections give their buffers back; a write may be tried again from another address. */
+    /* Idle connections release their buffers; a write may be retried from another address. */
     (void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     (void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -157,7 +157,7 @@ static int pick_protocol(SSL *ssl, const unsigned char **out, unsigned char *out
     (void)ssl, (void)arg;
     unsigned char *found;
     if (SSL_select_next_proto(&found, out_len, protocols, sizeof protocols, in, in_len) != OPENSSL_NPN_NEGOTIATED)
-        return SSL_TLSEXT_ERR_ALERT_FATAL; /* a client that wants only h2 would not understand us */
+        return SSL_TLSEXT_ERR_ALERT_FATAL; /* a client that only speaks h2 cannot talk to us */
     *out = found;
     return SSL_TLSEXT_ERR_OK;
 }
@@ -190,7 +190,7 @@ int tls_context_server(const struct tls_context_files *files, SSL_CTX **ret, cha
     if (!ctx)
         return err_set(err, ERR_INTERNAL, 0, "TLS: %s", reason());
     (void)SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
-    (void)SSL_CTX_set_session_id_context(ctx, context, sizeof context); /* else resumption fails with client CAs */
+    (void)SSL_CTX_set_session_id_context(ctx, context, sizeof context); /* otherwise resumption fails with client CAs */
     SSL_CTX_set_alpn_select_cb(ctx, pick_protocol, NULL);
     int r = use_chain(ctx, files->cert, err);
     if (r == 0)

@@ -1,6 +1,6 @@
-/* TLS contexts from files: the server's (certificate, key, who may come) and a client's (whom to trust). TLS 1.2 or
- * newer, OpenSSL's own choice of ciphers, http/1.1 as the only protocol above. Untrusted: nothing; the files are the
- * operator's. May include: base/. */
+/* TLS contexts from files: the server's (certificate, key, CA bundle for client certificates) and a client's (CA bundle
+ * to verify servers). TLS 1.2 or newer, OpenSSL's default ciphers, http/1.1 as the only ALPN protocol. Untrusted:
+ * nothing; the files are the operator's. May include: base/. */
 #pragma once
 #include <openssl/types.h>
 #include <stddef.h>
@@ -14,13 +14,13 @@ struct tls_context_files {
     const char *client_ca;  /* PEM, or NULL or "": clients need no certificate */
 };
 
-/* err names the file and what is wrong with it. A certificate that has expired, or is not valid yet, is used: note
- * (TLS_CONTEXT_NOTE_MAX bytes) then says so; it is empty else. A key that every user can read is refused. */
+/* err names the file and the problem. A certificate that has expired, or is not valid yet, is used: note
+ * (TLS_CONTEXT_NOTE_MAX bytes) then says so; otherwise it is empty. A key that every user can read is rejected. */
 int tls_context_server(const struct tls_context_files *files, SSL_CTX **ret, char *note, struct err *err);
 
 struct tls_context_trust {
-    const char *ca_file;              /* PEM of who is trusted; NULL or "": the system's store */
-    const char *cert_file, *key_file; /* shown to a server that asks; NULL or "": none */
+    const char *ca_file;              /* PEM CA bundle; NULL or "": the system's store */
+    const char *cert_file, *key_file; /* presented to a server that asks; NULL or "": none */
 };
 
 /* Verification is always on. trust may be NULL: the system's store. */

@@ -1,6 +1,9 @@
-/* Theory: a connection is in the queue of handshakes (oldest first), or handed over. Handshakes are the expensive part
- * and the one that strangers can start, so at most SHAKES_PER_TURN steps are made before descriptors get their turn
- * again, and when MAX_SHAKING are under way the oldest one makes room: those who are slow lose, not those who come. */
+/* Theory of operation. This process holds the key. A connection is in the queue of handshakes (oldest first), or handed
+ * over to the server as the plain end of a tls_pump. Handshakes are the expensive part and unauthenticated clients can
+ * start them, so at most SHAKES_PER_TURN steps run before other descriptors get their turn, and when MAX_SHAKING are in
+ * progress the oldest one is dropped: slow clients lose, not new ones. The server's end of the control socket owns this
+ * process: when it closes, accepting stops and the remaining connections get LAST_MS. A failed handshake ends only its
+ * connection. */
 #include "tls/tls_listener.h"
 
 #include <errno.h>
@@ -29,7 +32,7 @@ enum {
     SHAKES_PER_TURN = 4,
     ACCEPT_BATCH = 16,
     TICK_MS = 250,
-    LAST_MS = 2000, /* what is left when the server has gone gets this long */
+    LAST_MS = 2000, /* time for the remaining connections after the server has exited */
 };
 
 enum stage { SHAKING, SENDING, COPYING };
@@ -37,7 +40,7 @@ enum stage { SHAKING, SENDING, COPYING };
 struct conn {
     struct process *process;
     struct conn *prev, *next; /* in the list of its stage */
-    struct conn *next_due;    /* in the line of handshakes that can go on */
+    struct conn *next_due;    /* in the queue of handshakes that can continue */
     struct tls_pump *pump;
     struct tls_wire_msg msg;
     enum stage stage;
@@ -65,7 +68,7 @@ struct process {
     struct list lists[COPYING + 1];
     struct conn *due_first, *due_last;
     bool is_paused, is_retired, is_turn_due;
-    int64_t last_ms; /* when the rest is cut; 0: never */
+    int64_t last_ms; /* when the remaining connections are cut; 0: never */
 };
 
 /* --- lists --- */
@@ -125,7 +128,7 @@ static void end_if_idle(struct process *d)
         loop_stop(d->loop);
 }
 
-static void forget(struct conn *c)
+static void conn_forget(struct conn *c)
 {
     struct process *d = c->process;
     if (c->is_due)
@@ -137,10 +140,10 @@ static void forget(struct conn *c)
     end_if_idle(d);
 }
 
-static void drop(struct conn *c)
+static void conn_drop(struct conn *c)
 {
     (void)tls_pump_free(c->pump);
-    forget(c);
+    conn_forget(c);
 }
 
 /* --- listening --- */
@@ -163,7 +166,7 @@ static void close_listeners(struct process *d)
     }
 }
 
-static void retire(struct process *d)
+static void listener_retire(struct process *d)
 {
     d->is_retired = true;
     close_listeners(d);
@@ -172,17 +175,17 @@ static void retire(struct process *d)
 
 /* --- handing over --- */
 
-static void on_control(void *arg, int events);
+static void control_event(void *arg, int events);
 
 static void server_gone(struct process *d)
 {
     d->control = watch_free(d->control);
     d->last_ms = loop_now_ms(d->loop) + LAST_MS;
     while (d->lists[SENDING].first)
-        drop(d->lists[SENDING].first);
+        conn_drop(d->lists[SENDING].first);
     while (d->lists[SHAKING].first)
-        drop(d->lists[SHAKING].first);
-    retire(d);
+        conn_drop(d->lists[SHAKING].first);
+    listener_retire(d);
 }
 
 static void hand_over(struct process *d)
@@ -199,13 +202,13 @@ static void hand_over(struct process *d)
     }
     if (d->control && r < 0 && r != -EAGAIN && r != -ETOOMANYREFS && r != -ENOBUFS)
         server_gone(d);
-    else if (d->control) /* what did not fit is tried again when it can be written, and on each tick */
+    else if (d->control) /* a message that did not fit is retried when the socket is writable, and on each tick */
         watch_set(d->control, LOOP_READ | (r == -EAGAIN ? LOOP_WRITE : 0));
 }
 
 /* --- connections --- */
 
-static void on_ready(void *arg, struct tls_pump *p, int plain_fd)
+static void conn_ready(void *arg, struct tls_pump *p, int plain_fd)
 {
     struct conn *c = arg;
     c->plain = plain_fd;
@@ -215,14 +218,14 @@ static void on_ready(void *arg, struct tls_pump *p, int plain_fd)
     hand_over(c->process);
 }
 
-static void on_end(void *arg, struct tls_pump *p, const char *why)
+static void conn_end(void *arg, struct tls_pump *p, const char *why)
 {
     (void)p, (void)why;
-    forget(arg);
+    conn_forget(arg);
 }
 
-/* One batch of handshake steps, then everybody else. */
-static void on_turn(void *arg)
+/* One batch of handshake steps, then other events. */
+static void handshake_turn(void *arg)
 {
     struct process *d = arg;
     d->is_turn_due = false;
@@ -233,11 +236,11 @@ static void on_turn(void *arg)
     }
     if (d->due_first) {
         d->is_turn_due = true;
-        loop_defer(d->loop, on_turn, d);
+        loop_defer(d->loop, handshake_turn, d);
     }
 }
 
-static void on_due(void *arg, struct tls_pump *p)
+static void conn_due(void *arg, struct tls_pump *p)
 {
     struct conn *c = arg;
     struct process *d = c->process;
@@ -250,15 +253,15 @@ static void on_due(void *arg, struct tls_pump *p)
     d->due_last = c;
     if (!d->is_turn_due) {
         d->is_turn_due = true;
-        loop_defer(d->loop, on_turn, d);
+        loop_defer(d->loop, handshake_turn, d);
     }
 }
 
 static void admit(struct process *d, unsigned port, int fd, const struct sockaddr_storage *addr)
 {
-    static const struct tls_pump_events events = { .on_ready = on_ready, .on_end = on_end, .on_due = on_due };
+    static const struct tls_pump_events events = { .on_ready = conn_ready, .on_end = conn_end, .on_due = conn_due };
     if (d->lists[SHAKING].count >= MAX_SHAKING)
-        drop(d->lists[SHAKING].first);
+        conn_drop(d->lists[SHAKING].first);
     struct tls_pump *pump;
     if (conn_count(d) >= MAX_CONNS) {
         (void)close(fd);
@@ -288,8 +291,8 @@ static void accept_some(struct process *d, unsigned port)
         int sys = errno;
         if (sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == ENOBUFS) {
             if (d->lists[SHAKING].first)
-                drop(d->lists[SHAKING].first);
-            d->is_paused = true; /* the listener stays readable: without a rest this would spin */
+                conn_drop(d->lists[SHAKING].first);
+            d->is_paused = true; /* the listener stays readable: without a pause this would spin */
             watch_listeners(d);
         }
         if (sys != ECONNABORTED && sys != EINTR)
@@ -297,19 +300,19 @@ static void accept_some(struct process *d, unsigned port)
     }
 }
 
-static void on_rest(void *arg, int events)
+static void accept_rest(void *arg, int events)
 {
     (void)events;
     accept_some(arg, 0);
 }
 
-static void on_engine(void *arg, int events)
+static void accept_engine(void *arg, int events)
 {
     (void)events;
     accept_some(arg, 1);
 }
 
-static void on_tick(void *arg)
+static void listener_tick(void *arg)
 {
     struct process *d = arg;
     int64_t now = loop_now_ms(d->loop);
@@ -318,18 +321,18 @@ static void on_tick(void *arg)
         watch_listeners(d);
     }
     while (d->lists[SHAKING].first && d->lists[SHAKING].first->deadline_ms <= now)
-        drop(d->lists[SHAKING].first);
+        conn_drop(d->lists[SHAKING].first);
     if (d->lists[SENDING].first)
         hand_over(d);
     if (d->last_ms && now >= d->last_ms)
         loop_stop(d->loop);
 }
 
-/* --- the server's words --- */
+/* --- messages from the server --- */
 
 static void add_listener(struct process *d, unsigned port, int fd)
 {
-    static watch_fn *const fns[TLS_WIRE_PORTS] = { on_rest, on_engine };
+    static watch_fn *const fns[TLS_WIRE_PORTS] = { accept_rest, accept_engine };
     struct listener *li = &d->listeners[port];
     if (d->is_retired || li->fd >= 0 || watch_new(d->loop, fd, LOOP_READ, fns[port], d, &li->watch) < 0) {
         (void)close(fd);
@@ -338,7 +341,7 @@ static void add_listener(struct process *d, unsigned port, int fd)
     li->fd = fd;
 }
 
-static void on_control(void *arg, int events)
+static void control_event(void *arg, int events)
 {
     struct process *d = arg;
     if (events & LOOP_WRITE)
@@ -358,7 +361,7 @@ static void on_control(void *arg, int events)
         } else if (m.kind == TLS_WIRE_LISTEN) {
             add_listener(d, m.port, fd);
         } else {
-            retire(d);
+            listener_retire(d);
         }
     }
 }
@@ -369,7 +372,7 @@ static void say(enum tls_wire_kind kind, const char *text)
 {
     struct tls_wire_msg m = { .kind = (uint16_t)kind };
     (void)snprintf(m.text, sizeof m.text, "%s", text);
-    (void)tls_wire_send(TLS_WIRE_FD, &m, NO_FD); /* a server that has gone shows on the control socket, too */
+    (void)tls_wire_send(TLS_WIRE_FD, &m, NO_FD); /* a server that has exited also shows on the control socket */
 }
 
 static int prepare(struct process *d, const struct tls_context_files *files, char *note, struct err *err)
@@ -379,7 +382,7 @@ static int prepare(struct process *d, const struct tls_context_files *files, cha
         r = loop_new(&d->loop, err);
     if (r == 0)
         r = tls_confine_enter(err);
-    if (r == 0 && (r = watch_new(d->loop, TLS_WIRE_FD, LOOP_READ, on_control, d, &d->control)) < 0)
+    if (r == 0 && (r = watch_new(d->loop, TLS_WIRE_FD, LOOP_READ, control_event, d, &d->control)) < 0)
         (void)err_sys(err, r, "TLS listener: watch the server's socket");
     return r;
 }
@@ -392,13 +395,13 @@ int tls_listener_main(int argc, char **argv)
     if (argc != 5)
         return 2;
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGHUP, SIG_IGN); /* of a terminal; the server decides when the files are read again */
+    (void)signal(SIGHUP, SIG_IGN); /* from a terminal; the server decides when the files are read again */
     (void)signal(SIGINT, SIG_IGN);
     (void)prctl(PR_SET_NAME, "iii-tls"); /* for ps only */
     struct rlimit lim;
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0) {
         lim.rlim_cur = lim.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &lim); /* the old limit then bounds the number of connections */
+        (void)setrlimit(RLIMIT_NOFILE, &lim); /* on failure the old limit bounds the number of connections */
     }
     struct tls_context_files files = { .cert = argv[2], .key = argv[3], .client_ca = argv[4] };
     if (prepare(&d, &files, note, &err) < 0) {
@@ -406,7 +409,7 @@ int tls_listener_main(int argc, char **argv)
         _exit(1);
     }
     say(TLS_WIRE_READY, note);
-    d.tick = timer_new(d.loop, TICK_MS, TICK_MS, on_tick, &d);
+    d.tick = timer_new(d.loop, TICK_MS, TICK_MS, listener_tick, &d);
     loop_run(d.loop);
-    _exit(0); /* the kernel closes what is left; freeing it one by one would help nobody */
+    _exit(0); /* the kernel closes the rest; freeing it one by one has no use */
 }

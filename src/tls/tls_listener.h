@@ -1,6 +1,6 @@
-/* The TLS door: the process that holds the key. It accepts on the server's listening sockets, shakes hands, and hands
- * the server a plain socket for each finished handshake (tls_wire.h), between which and the network it copies from then
- * on. It parses nothing but TLS. Untrusted: every peer. May include: base/, os/, loop/, tls/. */
+/* The TLS listener: the process that holds the key. It accepts on the server's listening sockets, does the handshakes,
+ * and passes the server a plain socket for each finished handshake (tls_wire.h), between which and the network it
+ * copies from then on. It parses nothing but TLS. Untrusted: every peer. May include: base/, os/, loop/, tls/. */
 #pragma once
 
 /* `iii --tls-listener CERT KEY CLIENT_CA`: CLIENT_CA may be empty. TLS_WIRE_FD is its socket to the server. */

@@ -1,3 +1,9 @@
+/* Theory of operation. struct tls_listener_client owns the listening sockets and a list of listener processes, newest
+ * first. The first process is in use once it has sent TLS_WIRE_READY; then it gets the listening sockets and older ones
+ * are told to retire: they accept no more and exit with their last connection. A process that exits or sends an invalid
+ * message is closed and, when it was the one in use, restarted after a growing pause; clients wait in the listening
+ * sockets' backlog meanwhile. A reload starts a second process with the new files; when they are rejected the old
+ * process stays in use. */
 #include "tls/tls_listener_client.h"
 
 #include <errno.h>
@@ -22,7 +28,7 @@ struct process {
     struct process *next;
     struct helper helper;
     enum state state;
-    bool is_reload; /* its failure is no reason to try again */
+    bool is_reload; /* its failure must not cause a restart */
 };
 
 struct tls_listener_client {
@@ -30,7 +36,7 @@ struct tls_listener_client {
     struct tls_listener_client_events events;
     struct keeper *keeper;
     unsigned job;
-    char *cert;                /* for words only */
+    char *cert;                /* for messages only */
     struct process *processes; /* newest first */
     struct helper_retry retry;
     struct timer *late;
@@ -40,7 +46,7 @@ struct tls_listener_client {
 
 static void restart_later(struct tls_listener_client *k);
 
-static void note(struct tls_listener_client *k, bool is_bad, const char *what, const char *text)
+static void note_event(struct tls_listener_client *k, bool is_bad, const char *what, const char *text)
 {
     k->events.on_note(k->events.arg, is_bad, what, text);
 }
@@ -70,7 +76,8 @@ static void send_listeners(struct process *d)
     for (unsigned i = 0; i < TLS_WIRE_PORTS; i++) {
         struct tls_wire_msg m = { .kind = TLS_WIRE_LISTEN, .port = (uint16_t)i };
         if (d->keep->listeners[i] >= 0)
-            (void)tls_wire_send(d->helper.sock, &m, d->keep->listeners[i]); /* a door that is gone shows by its exit */
+            (void)tls_wire_send(d->helper.sock, &m,
+                                d->keep->listeners[i]); /* a listener that has exited is noticed by its exit */
     }
 }
 
@@ -81,14 +88,14 @@ static void tell_retire(struct process *d)
     (void)tls_wire_send(d->helper.sock, &m, NO_FD);
 }
 
-/* --- what doors say --- */
+/* --- messages from listeners --- */
 
 static void limit_retired(struct tls_listener_client *k)
 {
     unsigned count = 0;
     for (struct process *d = k->processes; d; d = d->next)
         if (d->state == RETIRED && ++count > MAX_RETIRED && d->helper.sock >= 0) {
-            helper_close(&d->helper); /* it closes the connections that are left, and its exit is seen */
+            helper_close(&d->helper); /* it closes the remaining connections, and we see its exit */
         }
 }
 
@@ -103,9 +110,9 @@ static void became_ready(struct process *d, const char *text)
     if (old)
         tell_retire(old);
     limit_retired(k);
-    note(k, false, d->is_reload ? "reloaded" : "started", k->cert);
+    note_event(k, false, d->is_reload ? "reloaded" : "started", k->cert);
     if (*text)
-        note(k, true, "certificate", text);
+        note_event(k, true, "certificate", text);
 }
 
 static void end_start(struct process *d, const char *why)
@@ -113,8 +120,8 @@ static void end_start(struct process *d, const char *why)
     struct tls_listener_client *k = d->keep;
     bool is_reload = d->is_reload;
     k->late = timer_free(k->late);
-    process_remove(d, 0); /* it has exited or is about to; nothing was given to it */
-    note(k, true, "refused", why);
+    process_remove(d, 0); /* it has exited or is about to; it got no sockets */
+    note_event(k, true, "refused", why);
     if (!is_reload)
         restart_later(k);
 }
@@ -136,7 +143,7 @@ static void take_message(struct process *d, const struct tls_wire_msg *m, int fd
         end_start(d, m->text);
 }
 
-/* 1: a message is in *m, 0: none now, negative: the end or nonsense. */
+/* 1: a message is in *m, 0: none now, negative: end of file or an invalid message. */
 static int read_message(struct process *d, struct tls_wire_msg *m, int *ret_fd)
 {
     size_t n_fds = 0;
@@ -152,7 +159,7 @@ static int read_message(struct process *d, struct tls_wire_msg *m, int *ret_fd)
     return 1;
 }
 
-static void on_message(void *arg, int events)
+static void process_message(void *arg, int events)
 {
     struct process *d = arg;
     struct tls_listener_client *k = d->keep;
@@ -160,7 +167,7 @@ static void on_message(void *arg, int events)
     for (int i = 0; i < BATCH; i++) {
         struct tls_wire_msg m;
         int fd = NO_FD, r = read_message(d, &m, &fd);
-        if (r < 0) { /* dead, or not to be believed any more: either way its exit is next */
+        if (r < 0) { /* dead, or no longer trusted: in both cases it exits next */
             d->helper.watch = watch_free(d->helper.watch);
             helper_kill(&d->helper);
         }
@@ -189,12 +196,12 @@ static void on_exit_seen(void *arg)
     }
     process_remove(d, 0);
     if (state == SERVING) {
-        note(k, true, "died", "connections through it are lost; it is restarted");
+        note_event(k, true, "died", "connections through it are lost; it is restarted");
         restart_later(k);
     }
 }
 
-/* --- the door's life --- */
+/* --- life of a listener --- */
 
 static int start_process(struct tls_listener_client *k, bool is_reload, struct process **ret, struct err *err)
 {
@@ -212,7 +219,7 @@ static int start_process(struct tls_listener_client *k, bool is_reload, struct p
     return 0;
 }
 
-static void on_late(void *arg)
+static void start_timeout(void *arg)
 {
     struct tls_listener_client *k = arg;
     struct process *d = find(k, STARTING);
@@ -220,26 +227,26 @@ static void on_late(void *arg)
         end_start(d, "the TLS listener did not start in time");
 }
 
-/* While the loop runs: nothing waits. */
+/* While the loop runs: nothing blocks. */
 static void start_on_loop(struct tls_listener_client *k, bool is_reload)
 {
     struct err err = ERR_INIT;
     struct process *d = NULL;
     int r = start_process(k, is_reload, &d, &err);
     if (r == 0) {
-        r = helper_watch(&d->helper, k->loop, on_message, on_exit_seen, d, &err);
+        r = helper_watch(&d->helper, k->loop, process_message, on_exit_seen, d, &err);
         if (r < 0)
             end_start(d, err.msg);
         else
-            k->late = timer_new(k->loop, START_MS, 0, on_late, k);
+            k->late = timer_new(k->loop, START_MS, 0, start_timeout, k);
         return;
     }
-    note(k, true, "refused", err.msg);
+    note_event(k, true, "refused", err.msg);
     if (!is_reload)
         restart_later(k);
 }
 
-static void on_again(void *arg)
+static void restart_due(void *arg)
 {
     struct tls_listener_client *k = arg;
     if (!k->is_over && !find(k, STARTING) && !find(k, SERVING))
@@ -250,7 +257,7 @@ static void restart_later(struct tls_listener_client *k)
 {
     if (k->is_over)
         return;
-    helper_retry_later(&k->retry, k->loop, on_again, k);
+    helper_retry_later(&k->retry, k->loop, restart_due, k);
 }
 
 void tls_listener_client_reload(struct tls_listener_client *k)
@@ -258,12 +265,12 @@ void tls_listener_client_reload(struct tls_listener_client *k)
     if (k->is_over)
         return;
     if (find(k, STARTING))
-        note(k, true, "refused", "a TLS listener is already being started: try again in a moment");
+        note_event(k, true, "refused", "a TLS listener is already being started: try again in a moment");
     else
         start_on_loop(k, true);
 }
 
-/* --- beginning and end --- */
+/* --- creation and end --- */
 
 static int wait_first(struct process *d, char *text, struct err *err)
 {
@@ -299,7 +306,7 @@ int tls_listener_client_new(struct loop *l, const struct tls_listener_client_sta
     if (r == 0)
         r = wait_first(d, text, err);
     if (r == 0)
-        r = helper_watch(&d->helper, k->loop, on_message, on_exit_seen, d, err);
+        r = helper_watch(&d->helper, k->loop, process_message, on_exit_seen, d, err);
     if (r < 0) {
         (void)tls_listener_client_free(k);
         return r;
@@ -315,7 +322,7 @@ void tls_listener_client_listen(struct tls_listener_client *k, enum tls_listener
     struct tls_wire_msg m = { .kind = TLS_WIRE_LISTEN, .port = (uint16_t)port };
     k->listeners[port] = fd;
     if (d)
-        (void)tls_wire_send(d->helper.sock, &m, fd); /* a door that is gone shows by its exit */
+        (void)tls_wire_send(d->helper.sock, &m, fd); /* a listener that has exited is noticed by its exit */
 }
 
 int tls_listener_client_lend(const struct tls_listener_client *k, enum tls_listener_client_port port)
@@ -340,7 +347,7 @@ struct tls_listener_client *tls_listener_client_free(struct tls_listener_client 
         return NULL;
     tls_listener_client_retire(k);
     for (struct process *d = k->processes; d; d = d->next)
-        helper_close(&d->helper); /* all of them first, so that they exit side by side */
+        helper_close(&d->helper); /* all of them first, so that they exit in parallel */
     while (k->processes)
         process_remove(k->processes, END_MS);
     helper_retry_done(&k->retry);

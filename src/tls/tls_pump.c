@@ -1,7 +1,9 @@
-/* Theory: in either direction at most one piece is under way. A piece that could not be passed on whole waits in a
- * buffer and nothing more is read from that side, so a slow reader slows its writer and holds no memory. The watches
- * follow from the state (update_watches()). A step moves a bounded number of pieces, so one busy session cannot starve
- * the others. */
+/* Theory of operation. In either direction at most one piece is in transit. A piece that could not be passed on
+ * completely waits in a buffer and nothing more is read from that side, so a slow reader slows its writer and holds no
+ * memory. The watches follow from the state (update_watches()). A step moves a bounded number of pieces, so one busy
+ * session cannot starve the others. The pump owns both descriptors. States: handshake, open, lingering; end of file is
+ * passed on one direction at a time. Output that does not move for STALL_MS, or any TLS error, ends the session:
+ * on_end, then both descriptors close. */
 #include "tls/tls_pump.h"
 
 #include <arpa/inet.h>
@@ -46,13 +48,13 @@ struct tls_pump {
     enum state state;
     size_t discarded;
     bool is_server, is_looked_at, is_freed;
-    bool is_net_over, is_plain_over; /* nothing more comes from there */
-    bool is_net_shut, is_plain_shut; /* nothing more goes there */
+    bool is_net_over, is_plain_over; /* end of file from that side */
+    bool is_net_shut, is_plain_shut; /* end of file passed on to that side */
     bool is_out_waiting;             /* the timer runs because of out */
 };
 
-static void on_net(void *arg, int events);
-static void on_plain(void *arg, int events);
+static void net_event(void *arg, int events);
+static void plain_event(void *arg, int events);
 
 /* --- life --- */
 
@@ -83,7 +85,7 @@ static void close_all(struct tls_pump *p)
     unref(p);
 }
 
-static void finish(struct tls_pump *p, const char *why)
+static void pump_finish(struct tls_pump *p, const char *why)
 {
     if (p->is_freed)
         return;
@@ -110,7 +112,7 @@ static int make_pair(struct tls_pump *p)
         return -errno;
     p->plain = pair[0];
     p->other = pair[1];
-    for (int i = 0; i < 2; i++) /* bounds what a session holds; a failure leaves the system's default */
+    for (int i = 0; i < 2; i++) /* limits the memory of a session; on failure the system's default applies */
         (void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     return 0;
 }
@@ -125,7 +127,7 @@ int tls_pump_new(struct loop *l, SSL_CTX *ctx, int net_fd, const char *host, str
     p->ssl = SSL_new(ctx);
     int r = p->ssl && SSL_set_fd(p->ssl, net_fd) == 1 && (!host || set_host(p->ssl, host) == 1) ? 0 : -ENOMEM;
     if (r == 0)
-        r = watch_new(l, net_fd, 0, on_net, p, &p->net_watch);
+        r = watch_new(l, net_fd, 0, net_event, p, &p->net_watch);
     if (r < 0) {
         ERR_clear_error();
         close_all(p);
@@ -153,31 +155,31 @@ int tls_pump_version(const struct tls_pump *p)
 
 /* --- moving bytes --- */
 
-/* Whether the plain side has closed for good, and not just its own direction. */
+/* Whether the plain side has closed both directions. */
 static bool is_plain_closed(const struct tls_pump *p)
 {
     struct pollfd poll_fd = { .fd = p->plain };
     return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & (POLLHUP | POLLERR);
 }
 
-static void on_late(void *arg)
+static void pump_timeout(void *arg)
 {
     struct tls_pump *p = arg;
     if (p->is_plain_over && !p->out.len && !is_plain_closed(p))
-        timer_set(p->timer, LINGER_MS, 0); /* it still reads: that may take as long as it likes */
+        timer_set(p->timer, LINGER_MS, 0); /* it still reads: no time limit */
     else
-        finish(p, "the connection did not move");
+        pump_finish(p, "the connection did not move");
 }
 
-static void arm(struct tls_pump *p, int64_t ms)
+static void pump_arm(struct tls_pump *p, int64_t ms)
 {
     if (p->timer)
         timer_set(p->timer, ms, 0);
     else if (ms >= 0)
-        p->timer = timer_new(p->loop, ms, 0, on_late, p);
+        p->timer = timer_new(p->loop, ms, 0, pump_timeout, p);
 }
 
-/* 1: went out, 0: later, negative: broken. */
+/* 1: sent, 0: later, negative: broken. */
 static int ssl_result(struct tls_pump *p, int n)
 {
     int e = SSL_get_error(p->ssl, n);
@@ -187,7 +189,7 @@ static int ssl_result(struct tls_pump *p, int n)
     return e == SSL_ERROR_ZERO_RETURN ? 1 : -EPIPE;
 }
 
-/* Sends one piece to the peer; what is left goes into out. False: broken. */
+/* Sends one piece to the peer; the rest goes into out. False: broken. */
 static bool push_out(struct tls_pump *p, const char *data, size_t len)
 {
     bool is_kept = data == p->out.data;
@@ -200,7 +202,7 @@ static bool push_out(struct tls_pump *p, const char *data, size_t len)
         }
         data += n;
         len -= (size_t)n;
-        p->is_out_waiting = false; /* the time starts anew */
+        p->is_out_waiting = false; /* restart the timer */
     }
     if (is_kept && len)
         buf_consume(&p->out, p->out.len - len);
@@ -211,7 +213,7 @@ static bool push_out(struct tls_pump *p, const char *data, size_t len)
     return true;
 }
 
-/* The same towards the plain side. A plain side that reads no more is no reason to stop what it still writes. */
+/* The same towards the plain side. A plain side that no longer reads may still write. */
 static bool push_in(struct tls_pump *p, const char *data, size_t len)
 {
     bool is_kept = data == p->in.data;
@@ -271,17 +273,17 @@ static int move_out(struct tls_pump *p)
     return push_out(p, piece, (size_t)n) ? 1 : -EPIPE;
 }
 
-/* Passes an end on. False: both are over. */
+/* Passes end of file on. False: both directions are finished. */
 static bool move_ends(struct tls_pump *p)
 {
     if (p->is_net_over && !p->in.len && !p->is_plain_shut) {
         p->is_plain_shut = true;
-        (void)shutdown(p->plain, SHUT_WR); /* fails when the plain side is gone, which is as good */
+        (void)shutdown(p->plain, SHUT_WR); /* fails when the plain side is gone, which is fine */
     }
     if (p->is_plain_over && !p->out.len && !p->is_net_shut) {
         int n = SSL_shutdown(p->ssl);
         if (n < 0 && ssl_result(p, n) == 0)
-            return true; /* its record did not fit: again when it can be written */
+            return true; /* its record did not fit: retried when the socket is writable */
         p->is_net_shut = true;
         (void)shutdown(p->net, SHUT_WR);
     }
@@ -292,9 +294,9 @@ static void update_timer(struct tls_pump *p)
 {
     bool is_waiting = p->out.len || p->is_plain_over;
     if (is_waiting && !p->is_out_waiting)
-        arm(p, p->is_plain_over ? LINGER_MS : STALL_MS);
+        pump_arm(p, p->is_plain_over ? LINGER_MS : STALL_MS);
     else if (!is_waiting)
-        arm(p, -1);
+        pump_arm(p, -1);
     p->is_out_waiting = is_waiting;
 }
 
@@ -313,7 +315,7 @@ static void update_watches(struct tls_pump *p)
     watch_set(p->plain_watch, plain);
 }
 
-static void step(struct tls_pump *p)
+static void pump_step(struct tls_pump *p)
 {
     int in = 1, out = 1, round = 0;
     bool is_on = true;
@@ -322,17 +324,17 @@ static void step(struct tls_pump *p)
         in = move_in(p);
         out = in < 0 ? in : move_out(p);
         if (out < 0) {
-            finish(p, "the connection is broken");
+            pump_finish(p, "the connection is broken");
             return;
         }
         is_on = move_ends(p);
     }
     if (!is_on) {
-        finish(p, "closed");
+        pump_finish(p, "closed");
         return;
     }
     if (p->is_plain_over && !was_over)
-        p->is_out_waiting = false; /* from now on the shorter time */
+        p->is_out_waiting = false; /* from now on the shorter timeout */
     update_timer(p);
     update_watches(p);
 }
@@ -376,27 +378,28 @@ static void explain(struct tls_pump *p, int n, char *why, size_t size)
 
 static void open_up(struct tls_pump *p)
 {
-    if (make_pair(p) < 0 || watch_new(p->loop, p->plain, LOOP_READ, on_plain, p, &p->plain_watch) < 0) {
-        finish(p, "no descriptor is free");
+    if (make_pair(p) < 0 || watch_new(p->loop, p->plain, LOOP_READ, plain_event, p, &p->plain_watch) < 0) {
+        pump_finish(p, "no descriptor is free");
         return;
     }
     p->state = OPEN;
     p->refs++;
     p->events.on_ready(p->arg, p, steal_fd(&p->other));
     if (!p->is_freed)
-        step(p); /* the peer's first bytes may have come with the end of the handshake */
+        pump_step(p); /* the peer's first bytes may have come with the end of the handshake */
     unref(p);
 }
 
-/* What a client that speaks plain HTTP reads. The status line alone says it all: some clients show nothing else. */
-static void answer_plain(struct tls_pump *p)
+/* The reply to a client that speaks plain HTTP. The status line carries the message: some clients show nothing else. */
+static void reply_plain_http(struct tls_pump *p)
 {
     static const char text[] = "HTTP/1.1 400 TLS required: use https or wss\r\nContent-Type: application/json\r\n"
                                "Content-Length: 62\r\nConnection: close\r\n\r\n"
                                "{\"error\":\"this port speaks TLS: use https:// or wss:// here\"}\n";
-    (void)send(p->net, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* a new connection has room for it */
+    (void)send(p->net, text, sizeof text - 1,
+               MSG_NOSIGNAL | MSG_DONTWAIT); /* the send buffer of a new connection has room for it */
     (void)shutdown(p->net, SHUT_WR);
-    p->state = LINGERING; /* closing with unread bytes would reset the answer away */
+    p->state = LINGERING; /* closing with unread bytes would send a reset that destroys the reply */
     watch_set(p->net_watch, LOOP_READ);
 }
 
@@ -408,11 +411,11 @@ static void linger(struct tls_pump *p)
         return;
     p->discarded += n > 0 ? (size_t)n : 0;
     if (n <= 0 || p->discarded > DISCARD_MAX)
-        finish(p, "plain HTTP on a TLS port");
+        pump_finish(p, "plain HTTP on a TLS port");
 }
 
-/* Whether the first byte of a client is that of TLS; else it was dealt with, or there is none yet. */
-static bool look_first(struct tls_pump *p)
+/* Whether a client's first byte is that of TLS; false: it was handled, or there is none yet. */
+static bool check_first_byte(struct tls_pump *p)
 {
     unsigned char first;
     ssize_t n = recv(p->net, &first, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -422,15 +425,15 @@ static bool look_first(struct tls_pump *p)
     }
     p->is_looked_at = n == 1 && first == HANDSHAKE_RECORD;
     if (n == 1 && first >= 'A' && first <= 'Z')
-        answer_plain(p);
+        reply_plain_http(p);
     else if (!p->is_looked_at)
-        finish(p, n <= 0 ? "the client has left" : "not TLS");
+        pump_finish(p, n <= 0 ? "the client has left" : "not TLS");
     return p->is_looked_at;
 }
 
 static void shake(struct tls_pump *p)
 {
-    if (p->state != SHAKING || (p->is_server && !p->is_looked_at && !look_first(p)))
+    if (p->state != SHAKING || (p->is_server && !p->is_looked_at && !check_first_byte(p)))
         return;
     ERR_clear_error();
     errno = 0;
@@ -447,7 +450,7 @@ static void shake(struct tls_pump *p)
     }
     char why[300];
     explain(p, n, why, sizeof why);
-    finish(p, why);
+    pump_finish(p, why);
 }
 
 void tls_pump_shake(struct tls_pump *p)
@@ -457,15 +460,15 @@ void tls_pump_shake(struct tls_pump *p)
     unref(p);
 }
 
-static void on_net(void *arg, int events)
+static void net_event(void *arg, int events)
 {
     struct tls_pump *p = arg;
-    (void)events; /* the calls find out what is possible */
+    (void)events; /* the I/O calls tell what is possible */
     p->refs++;
     if (p->state == LINGERING) {
         linger(p);
     } else if (p->state == OPEN) {
-        step(p);
+        pump_step(p);
     } else if (p->events.on_due) {
         watch_set(p->net_watch, 0); /* until its turn comes */
         p->events.on_due(p->arg, p);
@@ -475,12 +478,12 @@ static void on_net(void *arg, int events)
     unref(p);
 }
 
-static void on_plain(void *arg, int events)
+static void plain_event(void *arg, int events)
 {
     struct tls_pump *p = arg;
     (void)events;
     p->refs++;
-    step(p);
+    pump_step(p);
     unref(p);
 }
 
@@ -493,7 +496,7 @@ struct tls_pump *tls_pump_free(struct tls_pump *p)
         while (moved > 0)
             moved = move_out(p);
         if (moved == 0 && !p->out.len)
-            (void)SSL_shutdown(p->ssl); /* the peer is told; whether it hears it does not matter any more */
+            (void)SSL_shutdown(p->ssl); /* best effort: the peer may be gone */
         ERR_clear_error();
     }
     close_all(p);

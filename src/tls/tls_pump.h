@@ -1,8 +1,8 @@
-/* One TLS session on the loop: shakes hands over a connected socket, then copies between it and one end of a socket
- * pair, so that whoever holds the other end reads and writes plain bytes and needs to know nothing of TLS. Both
- * directions are bounded (16 KiB here, the rest is the kernel's), ends are passed on one direction at a time, and
- * output that does not move is cut. OpenSSL writes
- * without MSG_NOSIGNAL, so the process must ignore SIGPIPE. Untrusted: the peer. May include: base/, loop/. */
+/* One TLS session on the loop: does the handshake over a connected socket, then copies between it and one end of a
+ * socket pair, so that whoever holds the other end reads and writes plain bytes and needs no TLS code. Both directions
+ * are bounded (16 KiB here, the rest is the kernel's), end of file is passed on one direction at a time, and output
+ * that does not move is cut. OpenSSL writes without MSG_NOSIGNAL, so the process must ignore SIGPIPE. Untrusted: the
+ * peer. May include: base/, loop/. */
 #pragma once
 #include <openssl/types.h>
 
@@ -12,23 +12,22 @@
 struct tls_pump;
 
 struct tls_pump_events {
-    /* The handshake is over; the callee owns plain_fd (non-blocking). */
+    /* The handshake is complete; the callee owns plain_fd (non-blocking). */
     void (*on_ready)(void *arg, struct tls_pump *p, int plain_fd);
-    /* Once; p is freed after it. Before on_ready, why says what was wrong with the handshake. */
+    /* Called once; p is freed after it. Before on_ready, why tells what was wrong with the handshake. */
     void (*on_end)(void *arg, struct tls_pump *p, const char *why);
-    /* The handshake can go on: the owner calls tls_pump_shake() when it likes. NULL: at once. */
+    /* The handshake can continue: the owner calls tls_pump_shake() when it likes. NULL: at once. */
     void (*on_due)(void *arg, struct tls_pump *p);
 };
 
 /* Owns net_fd (connected, non-blocking), also on failure. host: the server's name or address, which its certificate
- * must bear; NULL: this side is the server. Nothing is called from inside. 0 or -errno. */
+ * must match; NULL: this side is the server. Calls no callback. 0 or -errno. */
 int tls_pump_new(struct loop *l, SSL_CTX *ctx, int net_fd, const char *host, struct tls_pump **ret);
 void tls_pump_start(struct tls_pump *p, const struct tls_pump_events *events,
                     void *arg);                 /* the first step follows on the loop */
 void tls_pump_shake(struct tls_pump *p);        /* may call on_ready, on_end */
 int tls_pump_version(const struct tls_pump *p); /* 0x303, 0x304 */
-/* From now on nobody owns p: it ends with its connection, or with the loop. After on_ready, also from inside it. */
+/* Gives up ownership of p: it ends with its connection, or with the loop. After on_ready, also from inside it. */
 void tls_pump_let_go(struct tls_pump *p);
-/* Last chance of what the plain side has written: sends as much as the socket takes, then all is closed. No callback.
- */
+/* Sends as much of the plain side's data as the socket accepts, then closes everything. No callback. */
 struct tls_pump *tls_pump_free(struct tls_pump *p);

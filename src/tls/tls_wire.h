@@ -1,5 +1,5 @@
-/* What the server and its TLS door say to each other over a SEQPACKET socket: fixed-size messages, some with
- * descriptors. Each side checks what it gets; the door is the one that strangers talk to. May include: base/. */
+/* The protocol between the server and its TLS listener over a SEQPACKET socket: fixed-size messages, some with
+ * descriptors. Each side validates what it receives; the listener is exposed to untrusted peers. May include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,18 +8,18 @@
 
 enum {
     TLS_WIRE_MAGIC = 0x1d007a11,
-    TLS_WIRE_FD = 3, /* the door's end, where it is started */
+    TLS_WIRE_FD = 3, /* the listener's end, at start */
     TLS_WIRE_TEXT_MAX = 400,
     TLS_WIRE_PEER_MAX = 64,
     TLS_WIRE_PORTS = 2,
 };
 
 enum tls_wire_kind {
-    TLS_WIRE_READY = 1, /* door: the files were good; text may hold a warning */
-    TLS_WIRE_FAILED,    /* door: text says why; it ends */
-    TLS_WIRE_CONN,      /* door: one finished handshake, with the plain end of it */
-    TLS_WIRE_LISTEN,    /* server: a listening socket, with it */
-    TLS_WIRE_RETIRE,    /* server: accept no more; end with the last connection */
+    TLS_WIRE_READY = 1, /* listener: the files are valid; text may hold a warning */
+    TLS_WIRE_FAILED,    /* listener: text says why; it exits */
+    TLS_WIRE_CONN,      /* listener: one finished handshake, with its plain end */
+    TLS_WIRE_LISTEN,    /* server: a listening socket */
+    TLS_WIRE_RETIRE,    /* server: accept no more; exit with the last connection */
 };
 
 struct tls_wire_msg {
@@ -40,5 +40,5 @@ bool tls_wire_is_from_listener(const struct tls_wire_msg *m, size_t len, size_t 
 bool tls_wire_is_from_server(const struct tls_wire_msg *m, size_t len, size_t n_fds);
 /* "127.0.0.1:4242", "[::1]:4242". */
 void tls_wire_peer(const struct tls_wire_msg *m, char out[TLS_WIRE_PEER_MAX]);
-/* fd < 0: none goes along. 0 or -errno. */
+/* fd < 0: no descriptor. 0 or -errno. */
 int tls_wire_send(int sock, const struct tls_wire_msg *m, int fd);
