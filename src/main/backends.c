@@ -13,7 +13,7 @@
 #include "main/privilege.h"
 #include "vm/vm.h"
 
-/* The default, then those of III_BACKENDS, each once. */
+/* The default, then those of III_BACKENDS, without duplicates. */
 static char **names_of(const struct settings *s)
 {
     char **names = NULL;
@@ -37,7 +37,7 @@ static bool has_docker(char *const *names)
     return false;
 }
 
-/* Now, while they can be read; later the server has no right to look. */
+/* Checked now, while the files can be read; later the server has no right to. */
 static int check_tls(const struct settings *s, struct err *err)
 {
     struct docker_tls tls;
@@ -65,7 +65,7 @@ int backends_check(const struct settings *s, struct err *err)
     return has_docker(names) ? check_tls(s, err) : 0;
 }
 
-/* An engine that is not up yet makes its socket later, by custom for this group. */
+/* An engine that is not running yet creates its socket later, by convention for this group. */
 static bool group_by_name(const char *name, gid_t *ret)
 {
     const struct group *found = getgrnam(name);

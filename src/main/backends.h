@@ -11,12 +11,12 @@ struct backends {
 };
 
 int backends_check(const struct settings *s,
-                   struct err *err); /* ERR_UNSUPPORTED: one that this version does not have */
+                   struct err *err); /* ERR_UNSUPPORTED: a backend that this version does not have */
 /* tls: the engine's files, as backends_tls() named them, or their copies. */
 int backends_open(struct loop *l, const struct settings *s, const struct docker_tls *tls,
                   const struct native_options *native, struct backends *ret, struct err *err);
 void backends_close(struct backends *b);
-/* The group that a socket of an engine is open to, when a backend needs it. */
+/* The group that may open an engine's socket, when a backend needs it. */
 bool backends_group(const struct settings *s, gid_t *ret);
 /* The files of DOCKER_CERT_PATH that TLS to the engine needs; folder "": none. Caller frees them. */
 void backends_tls(const char *folder, struct docker_tls *ret);

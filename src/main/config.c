@@ -1,3 +1,9 @@
+/* Settings of `iii serve`. Sources in order of precedence: flags, environment, the YAML file, defaults; every setting
+ * is a row of settings.def, and this file only maps names to rows. The file is read once into memory, ${VAR} is
+ * expanded in its text, then libfyaml parses it; `workers` goes to worker_settings.c. struct config keeps the command
+ * line and the text, so that config_again() can compute what a start with another text would give. A bad flag or file
+ * is an error that names the option, or the line and column, and leaves the outputs untouched; a bad environment value
+ * is reported through the log and the default is used. */
 #include "main/config.h"
 
 #include <errno.h>
@@ -71,7 +77,7 @@ static int set_value(const struct file *f, const struct settings_row *row, struc
     return complain(f, value, what);
 }
 
-/* "sandbox.image_allowlist" and the like: an older wrapping of what the functions are allowed. */
+/* "sandbox.image_allowlist" and the like: an older form of the functions' limits. */
 static bool is_workers_key(const char *key)
 {
     char name[KEY_MAX + 16];
@@ -93,7 +99,7 @@ static int read_pair(const struct file *f, struct fy_node_pair *pair, const char
         return complain(f, key_node, "a key must be plain text");
     int n =
         snprintf(key, sizeof(key), "%s%s%.*s", parent, *parent ? "." : "", (int)(len < KEY_MAX ? len : KEY_MAX), text);
-    if (strcmp(key, "workers") == 0 || strcmp(key, "modules") == 0) /* the second is an older name of it */
+    if (strcmp(key, "workers") == 0 || strcmp(key, "modules") == 0) /* the second is an older name */
         return worker_settings_read(f->path, value, f->settings, f->err);
     const struct settings_row *row = n >= 0 && (size_t)n < sizeof(key) ? row_for(key) : NULL;
     if (row)
@@ -138,7 +144,7 @@ static int read_text(const char *path, struct buf *out, struct err *err)
     }
 }
 
-/* What libfyaml found wrong, in our form. */
+/* libfyaml's diagnostics in our format. */
 static int syntax_error(const char *path, struct fy_diag *diag, struct err *err)
 {
     void *at = NULL;
@@ -171,7 +177,7 @@ static int read_document(const struct file *f, const struct buf *text)
     return r;
 }
 
-/* ${VAR} and ${VAR:default} become text before anything is parsed. */
+/* Expands ${VAR} and ${VAR:default} before anything is parsed. */
 static int expand(const char *path, const struct buf *from, struct buf *to, struct err *err)
 {
     const char *at = buf_text(from), *dollar;
@@ -207,7 +213,8 @@ static int read_settings(const char *path, const struct buf *raw, struct setting
     int r = expand(path, raw, &text, err);
     if (r < 0)
         return r;
-    if (buf_text(&text)[0] == '%' || strstr(buf_text(&text), "\n%")) /* libfyaml 0.7 does not come back from some */
+    if (buf_text(&text)[0] == '%' ||
+        strstr(buf_text(&text), "\n%")) /* libfyaml 0.7 loops for ever on some directives */
         return err_set(err, ERR_INVALID, 0, "%s: a line begins with \"%%\": YAML directives are not supported", path);
     return text.len > 0 ? read_document(&f, &text) : 0;
 }
@@ -236,11 +243,11 @@ static void print_help(void)
                *row->fallback ? "]" : "");
 }
 
-/* One option of the command line: its name, and its value where it is written with "=" or takes the next word. */
+/* One option of the command line: its name, and its value after "=" or in the next argument. */
 struct option_at {
-    const char *arg, *value; /* value NULL: none was written */
+    const char *arg, *value; /* value NULL: none given */
     size_t name_len;
-    int next; /* index of the following option when no extra word is taken */
+    int next; /* index of the following option when no extra argument is used */
 };
 
 static bool is_named(const struct option_at *o, const char *name)
@@ -255,7 +262,7 @@ static struct option_at option_at(char **argv, int i)
                                equals ? (size_t)(equals - argv[i]) : strlen(argv[i]), i + 1 };
 }
 
-/* The value of an option that must have one; takes the next word when there is no "=". */
+/* The value of an option that requires one; uses the next argument when there is no "=". */
 static int need_value(struct option_at *o, int argc, char **argv, struct err *err)
 {
     if (o->value)
@@ -279,7 +286,7 @@ static bool is_config(const struct option_at *o)
     return is_named(o, "--config") || is_named(o, "-c");
 }
 
-/* Walks the options. With s NULL it only finds the file and --help (returns 1); with s it sets what the flags say. */
+/* Walks the options. With s NULL it only finds the file and --help (returns 1); with s it applies the flags. */
 static int read_flags(int argc, char **argv, struct settings *s, const char **ret_config, struct err *err)
 {
     for (int i = 1; i < argc;) {
@@ -312,8 +319,8 @@ static void warn_env(void *arg, const char *text)
 typedef void env_warn_fn(void *arg, const char *text);
 
 /* Defaults, then the file's text (path NULL: none), the environment, the flags. */
-static int make(const struct config *c, const struct buf *text, env_warn_fn *warn, struct settings *ret,
-                struct err *err)
+static int settings_make(const struct config *c, const struct buf *text, env_warn_fn *warn, struct settings *ret,
+                         struct err *err)
 {
     const char *path = NULL;
     struct settings s;
@@ -340,7 +347,7 @@ int config_load(int argc, char **argv, struct config *from, struct settings *ret
     if (r == 0 && c.path)
         r = read_text(c.path, &text, err);
     if (r == 0)
-        r = make(&c, &text, warn_env, ret, err);
+        r = settings_make(&c, &text, warn_env, ret, err);
     if (r == 0 && from) {
         c.text = buf_steal(&text, &c.len);
         settings_copy(&c.started, ret);
@@ -354,7 +361,7 @@ int config_again(const struct config *from, const char *text, size_t len, struct
     CLEANUP(buf_done) struct buf copy = BUF_INIT(FILE_MAX);
     if (buf_add(&copy, text, len) < 0)
         return err_set(err, ERR_INVALID, 0, "%s: larger than %d bytes", from->path, FILE_MAX);
-    return make(from, &copy, NULL, ret, err);
+    return settings_make(from, &copy, NULL, ret, err);
 }
 
 void config_done(struct config *from)

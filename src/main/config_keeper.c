@@ -24,10 +24,10 @@ struct config_keeper {
     struct helper_retry retry;
     int64_t begun_ms;
     bool is_asked, is_moved;
-    char told[CONFIG_READER_TEXT_MAX + 64]; /* the last trouble; "": none */
+    char told[CONFIG_READER_TEXT_MAX + 64]; /* the last problem reported; "": none */
 };
 
-static void tell(struct config_keeper *k, const char *text)
+static void report_trouble(struct config_keeper *k, const char *text)
 {
     if (strcmp(k->told, text) == 0 && !k->is_asked)
         return;
@@ -35,9 +35,9 @@ static void tell(struct config_keeper *k, const char *text)
     k->events.on_trouble(k->events.arg, text);
 }
 
-/* --- what it says --- */
+/* --- messages from the reader --- */
 
-/* Only a file that nobody can change any more is looked at. */
+/* Only a sealed memory file is read: nobody can change it any more. */
 static void take_file(struct config_keeper *k, int fd)
 {
     const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
@@ -55,7 +55,7 @@ static void take_file(struct config_keeper *k, int fd)
     k->events.on_file(k->events.arg, text, len, is_asked);
 }
 
-/* False: there is no more now, or it is not to be believed any more. */
+/* False: no more messages now, or the reader is no longer trusted. */
 static bool take_message(struct config_keeper *k)
 {
     struct config_reader_msg m;
@@ -67,14 +67,14 @@ static bool take_message(struct config_keeper *k)
         return n == -EBADMSG;
     if (n != (ssize_t)sizeof(m)) {
         k->reader.watch = watch_free(k->reader.watch);
-        helper_kill(&k->reader); /* gone already, or talks nonsense: its exit is next */
+        helper_kill(&k->reader); /* it has exited, or sends invalid messages: its exit is next */
         return false;
     }
     m.text[sizeof(m.text) - 1] = '\0';
     if (m.kind == CONFIG_READER_FILE && owned >= 0) {
         take_file(k, owned);
     } else if (m.kind == CONFIG_READER_TROUBLE) {
-        tell(k, m.text);
+        report_trouble(k, m.text);
         k->is_asked = false;
     } else if (m.kind == CONFIG_READER_MOVED) {
         k->is_moved = true;
@@ -82,7 +82,7 @@ static bool take_message(struct config_keeper *k)
     return true;
 }
 
-static void on_message(void *arg, int events)
+static void reader_message(void *arg, int events)
 {
     struct config_keeper *k = arg;
     (void)events;
@@ -90,48 +90,48 @@ static void on_message(void *arg, int events)
     }
 }
 
-/* --- its life --- */
+/* --- life of the reader --- */
 
-static void start(struct config_keeper *k);
+static void reader_start(struct config_keeper *k);
 
-static void on_again(void *arg)
+static void reader_restart(void *arg)
 {
-    start(arg);
+    reader_start(arg);
 }
 
-/* A reader that lasted, or that exited because the operator moved things, is no sign of trouble. */
+/* A reader that ran for long, or that exited because the operator moved files, is not a sign of trouble. */
 static void start_later(struct config_keeper *k)
 {
     if (k->is_moved || (k->begun_ms && loop_now_ms(k->loop) - k->begun_ms >= WELL_MS))
         k->retry.pause_ms = 0;
-    helper_retry_later(&k->retry, k->loop, on_again, k);
+    helper_retry_later(&k->retry, k->loop, reader_restart, k);
 }
 
 static void on_exit_seen(void *arg)
 {
     struct config_keeper *k = arg;
     siginfo_t info = { 0 };
-    on_message(k, LOOP_READ); /* what it sent before it exited */
+    reader_message(k, LOOP_READ); /* messages it sent before it exited */
     bool was_moved = k->is_moved;
     (void)waitid(P_PID, (id_t)k->reader.pid, &info, WEXITED | WNOWAIT);
     helper_stop(&k->reader, 0);
     if (!was_moved && info.si_code != CLD_EXITED)
-        tell(k, "its reader was killed; it is restarted");
+        report_trouble(k, "its reader was killed; it is restarted");
     else if (!was_moved && !k->told[0])
-        tell(k, "its reader exited; it is restarted");
+        report_trouble(k, "its reader exited; it is restarted");
     start_later(k);
 }
 
-static void start(struct config_keeper *k)
+static void reader_start(struct config_keeper *k)
 {
     struct err err = ERR_INIT;
     k->is_moved = false;
     k->begun_ms = loop_now_ms(k->loop);
     if (helper_start(&k->reader, "the configuration reader", &err) == 0 &&
-        helper_watch(&k->reader, k->loop, on_message, on_exit_seen, k, &err) == 0)
+        helper_watch(&k->reader, k->loop, reader_message, on_exit_seen, k, &err) == 0)
         return;
     helper_stop(&k->reader, 0);
-    tell(k, err.msg);
+    report_trouble(k, err.msg);
     start_later(k);
 }
 
@@ -140,7 +140,7 @@ struct config_keeper *config_keeper_new(struct loop *l, struct keeper *keeper, u
 {
     struct config_keeper *k = xzalloc(sizeof(*k));
     *k = (struct config_keeper){ .loop = l, .events = *events, .reader = HELPER_INIT(keeper, job) };
-    start(k);
+    reader_start(k);
     return k;
 }
 
@@ -150,13 +150,14 @@ void config_keeper_ask(struct config_keeper *k)
     struct iovec parts[2] = { { &m, sizeof(m) }, { NULL, 0 } };
     k->is_asked = true;
     if (k->reader.sock >= 0)
-        (void)seqsock_send(k->reader.sock, parts, NULL, 0); /* one that is gone is restarted and hands over the file */
+        (void)seqsock_send(k->reader.sock, parts, NULL,
+                           0); /* a reader that has exited is restarted and sends the file */
 }
 
 struct config_keeper *config_keeper_free(struct config_keeper *k)
 {
     if (k) {
-        helper_stop(&k->reader, END_MS); /* a file system that does not respond does not hold up the server */
+        helper_stop(&k->reader, END_MS); /* a file system that hangs does not block the server */
         helper_retry_done(&k->retry);
         free(k);
     }

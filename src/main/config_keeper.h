@@ -1,6 +1,5 @@
-/* The server's side of the process that may read the configuration file (config_reader.h): starts it, takes what it
- * hands over, and starts it again, after a pause, when it ends. Nothing that it does or fails to do stops the server.
- * Untrusted: its messages. */
+/* The server's side of the process that may read the configuration file (config_reader.h): starts it, receives the file
+ * from it, and restarts it after a pause when it exits. No failure of it stops the server. Untrusted: its messages. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,9 +11,9 @@
 struct config_keeper;
 
 struct config_keeper_events {
-    /* The file's bytes, borrowed: at the start, when they changed, and when asked for. */
+    /* The file's bytes, borrowed: at the start, when they changed, and when requested. */
     void (*on_file)(void *arg, const char *text, size_t len, bool is_asked);
-    void (*on_trouble)(void *arg, const char *text); /* each once, until there is a file again */
+    void (*on_trouble)(void *arg, const char *text); /* each problem once, until there is a file again */
     void *arg;
 };
 
@@ -22,4 +21,4 @@ struct config_keeper_events {
 struct config_keeper *config_keeper_new(struct loop *l, struct keeper *keeper, unsigned job,
                                         const struct config_keeper_events *events);
 void config_keeper_ask(struct config_keeper *k);
-struct config_keeper *config_keeper_free(struct config_keeper *k); /* waits for the process to end, at most 1 s */
+struct config_keeper *config_keeper_free(struct config_keeper *k); /* waits for the process to exit, at most 1 s */

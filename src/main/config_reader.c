@@ -1,7 +1,8 @@
-/* Theory: the folders of every link on the way to the file are watched, and the file itself, which may be a mount of
- * its own. Landlock allows these folders only, by their identity: when the way leads elsewhere, this process has to be
- * started anew, while there is still the right to look. As root it reads what the server may not: so it does nothing
- * where the server could say what that is. */
+/* Theory of operation. The folders of every link on the path to the file are watched, and the file itself, which may be
+ * a mount point. Landlock allows these folders only, by their identity: when the path leads elsewhere, this process has
+ * to be restarted, by a parent that still has the right to open the new folders. As root it reads what the server may
+ * not, so it refuses to work where the server could choose which file that is. A file that cannot be read is reported
+ * to the server and tried again when something changes; when the server exits, this process exits. */
 #include "main/config_reader.h"
 
 #include <errno.h>
@@ -31,10 +32,10 @@
 
 enum {
     SERVER_FD = 3,
-    QUIET_MS = 100,   /* without a change, then it is read */
-    OPEN_MS = 1000,   /* the same while somebody seems to be writing */
-    SETTLE_MS = 3000, /* at the latest */
-    AGAIN_MS = 1000,  /* until the next look for a folder that is not there */
+    QUIET_MS = 100,   /* read the file after this time without a change */
+    OPEN_MS = 1000,   /* the same while another process seems to be writing */
+    SETTLE_MS = 3000, /* at the latest after this */
+    AGAIN_MS = 1000,  /* until the next check for a missing folder */
 };
 
 #define WRITING    (IN_CREATE | IN_MODIFY)
@@ -45,17 +46,17 @@ enum {
 
 struct reader {
     const char *path;
-    struct link_chain way; /* as it was when the rights were given up */
-    int inotify;           /* NO_FD: only when asked */
+    struct link_chain way; /* as it was when the privileges were dropped */
+    int inotify;           /* NO_FD: reads only when asked */
     int file_wd;           /* the watch on the file itself; negative: none */
     bool is_being_written;
-    int64_t first_ms, due_ms; /* of a look; due_ms < 0: none */
+    int64_t first_ms, due_ms; /* of a pending check; due_ms < 0: none */
     bool is_asked;
     struct buf last;
     bool has_last;
 };
 
-/* --- words to the server --- */
+/* --- messages to the server --- */
 
 static void say(enum config_reader_kind kind, const char *text, int fd)
 {
@@ -63,7 +64,7 @@ static void say(enum config_reader_kind kind, const char *text, int fd)
     struct iovec parts[2] = { { &m, sizeof(m) }, { NULL, 0 } };
     (void)snprintf(m.text, sizeof(m.text), "%s", text);
     if (seqsock_send(SERVER_FD, parts, &fd, fd >= 0) < 0)
-        _exit(0); /* the server has gone */
+        _exit(0); /* the server has exited */
 }
 
 static void hand_over(const struct buf *text)
@@ -76,9 +77,9 @@ static void hand_over(const struct buf *text)
         say(CONFIG_READER_FILE, "", fd);
 }
 
-/* --- looking --- */
+/* --- checking the file --- */
 
-/* NULL, or why not. */
+/* NULL, or the reason. */
 static const char *read_file(const char *path, struct buf *out)
 {
     struct stat st;
@@ -101,16 +102,16 @@ static const char *read_file(const char *path, struct buf *out)
     }
 }
 
-/* Another inode may be behind the name now; watches on former ones would add up. */
+/* Another inode may have the name now; watches on former ones would accumulate. */
 static void watch_file(struct reader *r)
 {
     int wd = r->inotify >= 0 ? inotify_add_watch(r->inotify, r->path, IN_FILE) : -1;
     if (r->file_wd >= 0 && wd != r->file_wd)
-        (void)inotify_rm_watch(r->inotify, r->file_wd); /* gone with its file, or to be let go */
+        (void)inotify_rm_watch(r->inotify, r->file_wd); /* removed with its file, or to be released */
     r->file_wd = wd;
 }
 
-static void look(struct reader *r)
+static void check_file(struct reader *r)
 {
     static struct link_chain now;
     CLEANUP(buf_done) struct buf text = BUF_INIT(CONFIG_READER_FILE_MAX);
@@ -119,7 +120,7 @@ static void look(struct reader *r)
         say(CONFIG_READER_MOVED, "", NO_FD);
         _exit(0);
     }
-    watch_file(r); /* before it is read, so that no change is missed in between */
+    watch_file(r); /* before the file is read, so that no change in between is missed */
     const char *why = read_file(r->path, &text);
     bool is_same =
         !why && r->has_last && text.len == r->last.len && memcmp(buf_text(&text), buf_text(&r->last), text.len) == 0;
@@ -128,7 +129,7 @@ static void look(struct reader *r)
     else if (!is_same || r->is_asked)
         hand_over(&text);
     r->is_asked = false;
-    r->has_last = !why; /* what comes back after a trouble is told, too */
+    r->has_last = !why; /* a file that is readable again is reported too */
     buf_done(&r->last);
     r->last = text;
     text = (struct buf)BUF_INIT(0);
@@ -170,7 +171,7 @@ static void take_word(struct reader *r, int64_t now)
     if (n == -EAGAIN)
         return;
     if (n != (ssize_t)sizeof(m) || m.kind != CONFIG_READER_ASK)
-        _exit(0); /* the server has gone */
+        _exit(0); /* the server has exited */
     r->is_asked = true;
     r->due_ms = now;
 }
@@ -182,7 +183,7 @@ __attribute__((noreturn)) static void keep_looking(struct reader *r)
         if (r->due_ms >= 0 && now >= r->due_ms) {
             r->due_ms = -1;
             r->is_being_written = false;
-            look(r);
+            check_file(r);
             continue;
         }
         struct pollfd p[2] = { { .fd = SERVER_FD, .events = POLLIN }, { .fd = r->inotify, .events = POLLIN } };
@@ -196,9 +197,9 @@ __attribute__((noreturn)) static void keep_looking(struct reader *r)
     }
 }
 
-/* --- giving up rights --- */
+/* --- dropping privileges --- */
 
-/* What the lines above need besides. Nothing is executed, made, signalled or connected to. */
+/* System calls that the code above needs. Nothing executes, creates, signals or connects. */
 static const int allowed_calls[] = {
     SCMP_SYS(fstat),        SCMP_SYS(stat),       SCMP_SYS(newfstatat),        SCMP_SYS(statx),
     SCMP_SYS(readlink),     SCMP_SYS(readlinkat), SCMP_SYS(inotify_add_watch), SCMP_SYS(inotify_rm_watch),
@@ -208,11 +209,11 @@ static const int allowed_calls[] = {
 static int refuse_calls(void)
 {
     int r = syscall_allowlist_enter(allowed_calls, sizeof(allowed_calls) / sizeof(*allowed_calls), true);
-    return r == -EINVAL || r == -ENOSYS ? 0 : r; /* a kernel without: the server says so */
+    return r == -EINVAL || r == -ENOSYS ? 0 : r; /* a kernel without it: the server logs that */
 }
 
-/* Root keeps the right to read what is not its own, and nothing else. A container's root may have it only together with
- * the right to write, of which the other two then leave nothing. */
+/* As root it keeps the capability to read other users' files, and nothing else. A container's root may have it only
+ * together with the capability to write, of which landlock and the filter then leave nothing. */
 static uint64_t right_to_read(void)
 {
     bool has_plain = prctl(PR_CAPBSET_READ, CAP_DAC_READ_SEARCH, 0, 0, 0) == 1;
@@ -227,7 +228,7 @@ static int give_up(const struct link_chain *w, struct err *err)
     for (size_t i = 0; i < w->n; i++)
         places[i] = (struct confine_place){ .path = w->dirs[i], .may = CONFINE_READ };
     int r = confine_files(places, w->n, err);
-    if (r == -EOPNOTSUPP) /* no landlock in this kernel: the server says so */
+    if (r == -EOPNOTSUPP) /* no landlock in this kernel: the server logs that */
         r = 0;
     if (r >= 0)
         r = confine_identity(&same, right_to_read(), err);
@@ -237,7 +238,7 @@ static int give_up(const struct link_chain *w, struct err *err)
     return r;
 }
 
-/* Nothing is to be read here: another process looks again in a while, or when the server asks. */
+/* Nothing can be read here: another process checks again after a pause, or when the server asks. */
 __attribute__((noreturn)) static void wait_for_better(const char *why, int ms)
 {
     struct pollfd p = { .fd = SERVER_FD, .events = POLLIN };
@@ -254,7 +255,7 @@ int config_reader_main(int argc, char **argv)
     struct err err = ERR_INIT;
     if (argc != 6)
         return 2;
-    (void)signal(SIGPIPE, SIG_IGN); /* none of these can fail; the end is the server's to decide */
+    (void)signal(SIGPIPE, SIG_IGN); /* none of these can fail; the server decides when we exit */
     (void)signal(SIGHUP, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGTERM, SIG_IGN);

@@ -1,7 +1,7 @@
 /* `iii --config-reader FILE DATA_DIR UID GID`, a job of the keeper: the one process that may still read the operator's
- * configuration file once the server (of that folder, user and group) has given up its rights. It parses nothing. It
- * looks at the file when something in its folder changes or when it is asked, and hands the bytes over descriptor 3; it
- * ends with the server. Its words and the server's are one struct of fixed size. */
+ * configuration file once the server (of that folder, user and group) has dropped its privileges. It parses nothing. It
+ * checks the file when something in its folder changes or when asked, and sends the bytes over descriptor 3; it exits
+ * with the server. Messages in both directions are one struct of fixed size. */
 #pragma once
 #include <stdint.h>
 
@@ -11,11 +11,10 @@
 #define CONFIG_READER_TEXT_MAX 200
 
 enum config_reader_kind {
-    CONFIG_READER_ASK = 1, /* from the server: hand over the file whether or not it changed */
+    CONFIG_READER_ASK = 1, /* from the server: send the file whether or not it changed */
     CONFIG_READER_FILE,    /* with a sealed memory file: the bytes */
     CONFIG_READER_TROUBLE, /* the file cannot be read; text says why */
-    CONFIG_READER_MOVED,   /* other folders than those that this process may read: it ends, and wants to be started anew
-                            */
+    CONFIG_READER_MOVED, /* the path leads to folders that this process may not read: it exits and must be restarted */
 };
 
 struct config_reader_msg {

@@ -1,4 +1,9 @@
-/* `iii serve`: builds the parts, connects them, runs the loop, and takes them down in the opposite order. */
+/* `iii serve`: builds the parts, connects them, runs the loop, and frees them in the opposite order. struct daemon owns
+ * every part; each is optional, so that a half-built daemon can be freed. Order of a start: settings, data folder and
+ * lock, privileged ports, keeper and privilege drop (privilege.c), then store, sandboxes, API, engine and listeners.
+ * Any failure stops the start with one message and frees what was built. A successor that takes over (handover.h) makes
+ * this process close all parts and hand over listeners and idle connections; when the successor fails, all parts are
+ * opened again and this process continues. */
 #include "main/daemon.h"
 
 #include <errno.h>
@@ -59,9 +64,9 @@ struct daemon {
     struct tls_ports *tls; /* NULL: plain ports */
     struct reload *reload; /* NULL: no configuration file */
     struct takeover_socket *listener;
-    struct inherit *inherited; /* of the server we took over from, or our own again */
-    struct inherit *leaving;   /* for the one that takes over from us */
-    int successor_conn;        /* to the other server, while one takes over from the other */
+    struct inherit *inherited; /* from our predecessor, or taken back */
+    struct inherit *leaving;   /* for our successor */
+    int successor_conn;        /* to the other server during a handover */
     uint16_t rest_port, engine_port;
     bool is_stopping, was_keep;
     int exit_code;
@@ -87,7 +92,7 @@ static int take_lock(struct daemon *d, struct err *err)
 static int open_state(struct daemon *d, struct err *err)
 {
     CLEANUP(free_p) char *db = xasprintf("%s/state.db", d->data_dir);
-    int r = take_lock(d, err); /* a takeover that failed may have left us without it */
+    int r = take_lock(d, err); /* after a failed handover the lock may be gone */
     if (r == 0)
         r = store_open(db, &d->store, err);
     if (r == 0)
@@ -140,7 +145,7 @@ static void close_parts(struct daemon *d)
     http_server_free(d->rest);
     engine_port_close(d->engine);
     manager_disconnect(d->manager);
-    tls_ports_free(d->tls); /* after both have closed their connections: it sends what they said last */
+    tls_ports_free(d->tls); /* after both have closed their connections: it sends their last bytes */
     observe_free(d->observe);
     api_free(d->api);
     manager_free(d->manager);
@@ -152,7 +157,7 @@ static void close_parts(struct daemon *d)
     store_close(d->store);
     loop_free(d->loop);
     d->tls = NULL;
-    d->rest = NULL; /* all of it may be opened again, when a takeover fails */
+    d->rest = NULL; /* all parts may be opened again when a handover fails */
     d->engine = NULL;
     d->observe = NULL;
     d->api = NULL;
@@ -168,7 +173,7 @@ static void close_rest(struct daemon *d)
     inherit_free(d->inherited);
     privilege_done(&d->privilege);
     if (d->successor_conn >= 0)
-        (void)close(d->successor_conn); /* a takeover that failed: the other one goes on */
+        (void)close(d->successor_conn); /* a failed handover: the other server continues */
     if (d->lock_fd >= 0)
         (void)close(d->lock_fd);
     free(d->data_dir);
@@ -182,7 +187,7 @@ static void on_boxes_gone(void *arg)
     loop_stop(d->loop);
 }
 
-static void on_drained(void *arg)
+static void daemon_drained(void *arg)
 {
     struct daemon *d = arg;
     manager_shutdown(d->manager, on_boxes_gone, d);
@@ -195,15 +200,15 @@ static void on_stop_signal(void *arg)
         return;
     d->is_stopping = true;
     if (d->successor_conn >= 0)
-        d->settings.keep_sandboxes = true; /* they are still the other server's */
+        d->settings.keep_sandboxes = true; /* the sandboxes still belong to the other server */
     log_event(LOG_INFO, "server.stop", "sandboxes", d->settings.keep_sandboxes ? "kept" : "ended", NULL);
     tls_ports_stop(d->tls);
     engine_port_stop(d->engine);
     api_stop(d->api);
-    http_server_drain(d->rest, DRAIN_MS, on_drained, d);
+    http_server_drain(d->rest, DRAIN_MS, daemon_drained, d);
 }
 
-/* --- another server takes over --- */
+/* --- handover to a successor --- */
 
 static void fill_offer(void *arg, struct handover_note *offer)
 {
@@ -218,19 +223,19 @@ static void leave_rest(void *arg, int fd, bool is_listener)
     inherit_add(d->leaving, is_listener ? INHERIT_REST : INHERIT_REST_CONN, fd);
 }
 
-/* New connections wait in the listeners' queues from here on; what is under way may finish. */
-static void on_go(void *arg)
+/* New connections wait in the listeners' backlog from here on; requests in progress may finish. */
+static void handover_start(void *arg)
 {
     struct daemon *d = arg;
     if (d->is_stopping)
-        return; /* the connection ends with us, and the other one starts alone */
+        return; /* the connection closes when we exit, and the other server starts alone */
     d->is_stopping = true;
     d->successor_conn = takeover_socket_take(d->listener);
     d->leaving = inherit_new();
     d->was_keep = d->settings.keep_sandboxes;
     d->settings.keep_sandboxes = true;
     log_event(LOG_INFO, "server.takeover", "sandboxes", "handed over", NULL);
-    if (d->tls) { /* connections end with the door that holds their keys */
+    if (d->tls) { /* TLS connections end with the listener that holds their keys */
         tls_ports_leave(d->tls, d->leaving);
     } else {
         http_server_leave(d->rest, leave_rest, d);
@@ -242,10 +247,10 @@ static void on_go(void *arg)
         inherit_add(d->leaving, INHERIT_LOCK, lock);
     engine_port_stop(d->engine);
     api_stop(d->api);
-    http_server_drain(d->rest, d->settings.takeover_grace_ms, on_drained, d);
+    http_server_drain(d->rest, d->settings.takeover_grace_ms, daemon_drained, d);
 }
 
-/* All parts are closed. True: the other server has everything. False: we are to go on. */
+/* All parts are closed. True: the successor has everything. False: we continue. */
 static bool hand_over(struct daemon *d)
 {
     struct err err = ERR_INIT;
@@ -265,7 +270,7 @@ static bool hand_over(struct daemon *d)
 static int listen_all(struct daemon *d, struct err *err)
 {
     const struct settings *s = &d->settings;
-    const struct takeover_socket_events events = { .fill = fill_offer, .on_go = on_go, .arg = d };
+    const struct takeover_socket_events events = { .fill = fill_offer, .on_go = handover_start, .arg = d };
     int r = takeover_socket_open(d->loop, d->data_dir, &events, &d->listener, err);
     if (r < 0)
         return r;
@@ -286,7 +291,7 @@ static int listen_all(struct daemon *d, struct err *err)
     return r;
 }
 
-static void on_recovered(void *arg)
+static void daemon_recovered(void *arg)
 {
     struct daemon *d = arg;
     struct err err = ERR_INIT;
@@ -299,7 +304,7 @@ static void on_recovered(void *arg)
         on_stop_signal(d);
         return;
     }
-    d->inherited = inherit_free(d->inherited); /* ports of sandboxes that are gone */
+    d->inherited = inherit_free(d->inherited); /* ports of sandboxes that no longer exist */
     d->manager->inherited = NULL;
     const char *s = d->tls ? "s" : "";
     printf("ready rest=http%s://%s:%u engine=ws%s://%s:%u\n", s, d->settings.host, d->rest_port, s, d->settings.host,
@@ -308,19 +313,19 @@ static void on_recovered(void *arg)
     takeover_ready(&d->successor_conn);
 }
 
-/* A sandbox costs two descriptors: take what the hard limit allows. */
+/* A sandbox needs two descriptors: use what the hard limit allows. */
 static void raise_fd_limit(void)
 {
     struct rlimit lim;
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
         lim.rlim_cur = lim.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &lim); /* the old limit then bounds the number of sandboxes */
+        (void)setrlimit(RLIMIT_NOFILE, &lim); /* on failure the old limit bounds the number of sandboxes */
     }
 }
 
 static int check_exposure(const struct settings *s, struct err *err)
 {
-    CLEANUP(free_p) char *dir = data_dir_nearest(s->data_dir); /* nothing is made for a server that is refused */
+    CLEANUP(free_p) char *dir = data_dir_nearest(s->data_dir); /* a server that is refused must not create anything */
     struct token_file_stamp tokens;
     bool is_loopback = strncmp(s->host, "127.", 4) == 0 || strcmp(s->host, "::1") == 0;
     bool has_tokens = token_file_stamp(dir, &tokens) == 0 && tokens.inode;
@@ -336,7 +341,7 @@ static int check_exposure(const struct settings *s, struct err *err)
     return 0;
 }
 
-/* Ports that only root may listen on are taken now, and found among those that were inherited. */
+/* Binds the ports that need root now, so that they are found among the inherited ones later. */
 static int bind_low_ports(struct daemon *d, struct err *err)
 {
     const struct {
@@ -357,8 +362,8 @@ static int bind_low_ports(struct daemon *d, struct err *err)
     return 0;
 }
 
-/* Reads again what can be; with nothing there, a server must not die of the question. When it was started in a terminal
- * the signal says that this is gone: then it stops, unless certificates say that it is a service. */
+/* SIGHUP: reads the certificates and the configuration file again, if there are any. A server without TLS that runs in
+ * a terminal stops instead, because the terminal is gone (daemon_serve()). */
 static void on_hangup_signal(void *arg)
 {
     struct daemon *d = arg;
@@ -371,8 +376,8 @@ static void on_hangup_signal(void *arg)
                   NULL);
 }
 
-/* Opens everything, serves until something stops it. The caller closes the parts. */
-static int serve(struct daemon *d, struct err *err)
+/* Opens everything and serves until something stops it. The caller closes the parts. */
+static int daemon_serve(struct daemon *d, struct err *err)
 {
     int r = open_state(d, err);
     if (r == 0)
@@ -385,13 +390,13 @@ static int serve(struct daemon *d, struct err *err)
         r = loop_on_signal(d->loop, SIGHUP, !d->tls && isatty(STDERR_FILENO) ? on_stop_signal : on_hangup_signal, d);
     if (r < 0)
         return r;
-    manager_recover(d->manager, on_recovered, d);
+    manager_recover(d->manager, daemon_recovered, d);
     loop_run(d->loop);
     return 0;
 }
 
-/* Everything that needs what the server was started with; after it there is nothing of that left. */
-static int settle_in(struct daemon *d, struct err *err)
+/* Everything that needs the privileges the server was started with; afterwards none are left. */
+static int daemon_prepare(struct daemon *d, struct err *err)
 {
     int r = take_lock(d, err);
     if (r == 0)
@@ -401,7 +406,7 @@ static int settle_in(struct daemon *d, struct err *err)
     return r < 0 ? r : privilege_drop(&d->privilege, d->data_dir, err);
 }
 
-static int run(struct daemon *d, struct err *err)
+static int daemon_run(struct daemon *d, struct err *err)
 {
     enum log_level level = LOG_INFO;
     if (log_level_parse(d->settings.log_level, &level) < 0)
@@ -418,9 +423,9 @@ static int run(struct daemon *d, struct err *err)
         r = takeover_begin(&d->settings, d->data_dir, d->inherited, &d->successor_conn, err);
     }
     if (r == 0)
-        r = settle_in(d, err);
+        r = daemon_prepare(d, err);
     while (r == 0) {
-        r = serve(d, err);
+        r = daemon_serve(d, err);
         close_parts(d);
         if (r < 0 || !d->leaving || hand_over(d))
             break;
@@ -442,7 +447,7 @@ int daemon_main(int argc, char **argv)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     raise_fd_limit();
-    r = run(&d, &err);
+    r = daemon_run(&d, &err);
     if (r < 0) {
         fprintf(stderr, "iii serve: %s\n", err.msg);
         d.exit_code = 1;

@@ -51,7 +51,7 @@ int data_dir_make(const char *given, char **ret, struct err *err)
 int data_dir_lock(const char *dir, int *ret_fd, struct err *err)
 {
     CLEANUP(free_p) char *path = xasprintf("%s/lock", dir);
-    /* Not made anew where it is: in a folder of several owners the kernel refuses that (fs.protected_regular). */
+    /* No O_CREAT for an existing file: in a folder of several owners the kernel denies it (fs.protected_regular). */
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -1,6 +1,6 @@
-/* Theory of operation. A host is looked at for the server that is to run on it, so the settings are read as that one
- * reads them: the file of --config, over it the environment, over that --data-dir. Checks that start a server of their
- * own hand on the backend and what the file says of microVMs in the environment, which such a server reads. */
+/* Theory of operation. A host is checked for the server that will run on it, so the settings are read the way the
+ * server reads them: the file of --config, then the environment, then --data-dir. Checks that start a private server
+ * pass the backend and the file's microVM settings to it in the environment. */
 #include "main/doctor_run.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@
 
 struct words {
     int n;
-    char **list; /* of argv's words; ended by NULL */
+    char **list; /* arguments, NULL-terminated */
 };
 
 static bool is_joined(const char *word)
@@ -44,8 +44,8 @@ static bool takes_next(const char *word)
     return strcmp(word, "--config") == 0 || strcmp(word, "-c") == 0 || strcmp(word, "--data-dir") == 0;
 }
 
-/* What is about settings, and what is the check's own; both begin with the verb. */
-static void divide(int argc, char **argv, struct words *about, struct words *own)
+/* Separates the arguments about settings from those of the check; both lists begin with the verb. */
+static void split_arguments(int argc, char **argv, struct words *about, struct words *own)
 {
     about->list[about->n++] = own->list[own->n++] = argv[0];
     for (int i = 1; i < argc; i++) {
@@ -67,7 +67,7 @@ static void set_env(const struct settings *s, const struct settings_row *row)
         text = *(const bool *)at ? "true" : "false";
     else
         (void)snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at);
-    (void)setenv(row->env, text, 1); /* without memory for it the default counts */
+    (void)setenv(row->env, text, 1); /* out of memory: the default applies */
 }
 
 static void hand_on(const struct settings *s)
@@ -79,7 +79,7 @@ static void hand_on(const struct settings *s)
 
 /* --- rows --- */
 
-/* Only where somebody seems to want it: its absence is no fault of a host. */
+/* Only when the settings name it: a host without Docker is not at fault. */
 static void add_docker(json_t *checks, const struct settings *s)
 {
     static const char usual[] = "unix:///var/run/docker.sock";
@@ -124,7 +124,7 @@ static bool has_word(const struct words *w, const char *word)
     return false;
 }
 
-static int run(const struct settings *s, const struct words *own)
+static int doctor_check(const struct settings *s, const struct words *own)
 {
     CLEANUP(free_p) char *dir = data_dir_nearest(s->data_dir);
     if (has_word(own, "--escape"))
@@ -147,14 +147,14 @@ int doctor_run_main(int argc, char **argv)
     CLEANUP(free_p) char **first = xzalloc(((size_t)argc + 1) * sizeof(char *));
     CLEANUP(free_p) char **second = xzalloc(((size_t)argc + 1) * sizeof(char *));
     struct words about = { .list = first }, own = { .list = second };
-    divide(argc, argv, &about, &own);
+    split_arguments(argc, argv, &about, &own);
     if (config_load(about.n, about.list, NULL, &s, &err) < 0) {
         (void)fprintf(stderr, "iii doctor: %s\n", err.msg);
         return USAGE_ERROR;
     }
     if (about.n > 1)
         hand_on(&s);
-    int code = run(&s, &own);
+    int code = doctor_check(&s, &own);
     settings_done(&s);
     return code;
 }

@@ -52,7 +52,7 @@ int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, 
     }
     if (r == 0 && *s->engine_url)
         r = remote_engine_new(p->engine, s->engine_url, s->engine_token, &p->outside, err);
-    *ret = p; /* on failure, too: the caller closes and frees it like the rest */
+    *ret = p; /* on failure too: the caller closes and frees it like the rest */
     return r;
 }
 
@@ -72,14 +72,14 @@ int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_
     return r;
 }
 
-static void leave(void *arg, int fd, bool is_listener)
+static void port_leave(void *arg, int fd, bool is_listener)
 {
     inherit_add(arg, is_listener ? INHERIT_ENGINE : INHERIT_ENGINE_CONN, fd);
 }
 
 void engine_port_leave(struct engine_port *p, struct inherit *to)
 {
-    http_server_leave(p->server, leave, to);
+    http_server_leave(p->server, port_leave, to);
 }
 
 void engine_port_give(struct engine_port *p, int fd, const char *peer)
@@ -92,15 +92,15 @@ int engine_port_reload(struct engine_port *p, const struct settings *s, struct e
     return fn_reload(p->api, s, err);
 }
 
-static void on_drained(void *arg)
+static void port_drained(void *arg)
 {
-    (void)arg; /* nobody waits for it: the REST listener's drain decides */
+    (void)arg; /* nothing waits for it: the REST listener's drain decides */
 }
 
 void engine_port_stop(struct engine_port *p)
 {
     engine_stop(p->engine);
-    http_server_drain(p->server, 0, on_drained, NULL);
+    http_server_drain(p->server, 0, port_drained, NULL);
 }
 
 void engine_port_close(struct engine_port *p)

@@ -12,11 +12,12 @@ struct engine_port;
 
 int engine_port_new(struct manager *m, struct api *a, struct engine_port **ret, struct err *err);
 struct engine *engine_port_engine(struct engine_port *p);
-/* inherited: what a former server left, or NULL. */
+/* inherited: from a predecessor, or NULL. */
 int engine_port_listen(struct engine_port *p, struct inherit *inherited, uint16_t *ret_port, struct err *err);
-void engine_port_leave(struct engine_port *p, struct inherit *to); /* listener and quiet connections, before the stop */
+void engine_port_leave(struct engine_port *p,
+                       struct inherit *to); /* gives away the listener and idle connections, before the stop */
 void engine_port_give(struct engine_port *p, int fd, const char *peer); /* a connection that was accepted elsewhere */
 int engine_port_reload(struct engine_port *p, const struct settings *s, struct err *err); /* fn_reload() */
-void engine_port_stop(struct engine_port *p);                /* workers are told; nothing new comes */
+void engine_port_stop(struct engine_port *p);                /* notifies workers; accepts nothing new */
 void engine_port_close(struct engine_port *p);               /* before the api and the manager are freed */
 struct engine_port *engine_port_free(struct engine_port *p); /* after them: they may answer calls until then */

@@ -18,8 +18,8 @@
 #include "store/store.h"
 
 #define MAGIC    0x69696954u /* "Tiii" */
-#define WORD_MS  10000       /* for one answer */
-#define READY_MS 120000      /* the new one ends itself after half of it (daemon.c) */
+#define WORD_MS  10000       /* for one reply */
+#define READY_MS 120000      /* the new server is killed after half of it (daemon.c) */
 
 struct handover_note handover_note(enum handover_type type)
 {
@@ -83,11 +83,11 @@ socklen_t handover_address(const char *dir, int dir_fd, struct sockaddr_un *ret)
 static void set_patience(int conn, int64_t ms)
 {
     struct timeval t = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-    (void)setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)); /* without it the other's own limits hold */
+    (void)setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)); /* on failure the other server's own limits apply */
     (void)setsockopt(conn, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
 }
 
-/* NO_FD: nobody listens there. */
+/* NO_FD: no server listens there. */
 static int dial(const char *dir, int *ret, struct err *err)
 {
     struct sockaddr_un addr;
@@ -115,7 +115,7 @@ int handover_ask(const char *dir, int *ret_conn, struct handover_note *ret_offer
     }
     set_patience(conn, WORD_MS);
     r = handover_send(conn, &ask, err);
-    if (r == 0 || r == -EPIPE) /* one that refuses may have said so before it listened */
+    if (r == 0 || r == -EPIPE) /* a server that refuses may have said so before it read our message */
         r = handover_receive(conn, ret_offer, err);
     if (r == -EAGAIN || r == -EPIPE)
         return err_set(err, ERR_CONFLICT, -r, "the running server does not answer a takeover; it continues");

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The folder of path, as a text and how much of it counts. */
+/* The folder of path, as a text and its length. */
 static int folder_of(const char *path, const char **ret)
 {
     const char *slash = strrchr(path, '/');
@@ -31,7 +31,7 @@ void link_chain_find(const char *path, struct link_chain *ret)
         ret->ids[ret->n++].ino = st.st_ino;
         ssize_t n = readlink(at, next, sizeof(next) - 1);
         if (n <= 0)
-            return; /* no link, or nothing */
+            return; /* not a link, or missing */
         next[n] = '\0';
         n = *next == '/' ? snprintf(at, sizeof(at), "%s", next) : snprintf(at, sizeof(at), "%s/%s", dir, next);
         if (n >= (ssize_t)sizeof(at))
@@ -47,7 +47,7 @@ bool link_chain_is_same(const struct link_chain *a, const struct link_chain *b)
     return a->n == b->n;
 }
 
-/* In a sticky folder names belong to their owners, so above the last one that is enough. */
+/* In a sticky folder names belong to their owners, which is enough for every folder but the last. */
 static bool is_open(const char *dir, bool is_last, const struct link_chain_guest *guest)
 {
     struct stat st, home;

@@ -1,4 +1,5 @@
-/* iii: one binary with many names. This file lends parts of other rooms to the command line, which picks what runs. */
+/* iii: one binary with many names. This file connects parts of other rooms to the command line, which picks what
+ * runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* Who owns what below the data folder:
- *   the folder itself     root, its group the server's, sticky: the server may make files and change its own, but not
- *                         move away what root works in
+ *   the folder itself     root, its group the server's, sticky: the server may create files and change its own, but not
+ *                         rename what root works in
  *   files in it, audit    the server's (records and their journals, tokens, the audit log)
- *   boxes, run, volumes   root's alone: the launcher believes what it finds there
+ *   boxes, run, volumes   root's alone: the launcher trusts what it finds there
  *   images                root's, readable for the server's group: records, names of layers, the lock
  *   images/pins           the server's
- *   vm                    the server's, whatever `iii vm setup` of root has made in it
- * Everything is opened without following links and changed by descriptor, and a file with a second name is left alone:
- * the folder may have been in the hands of a server that was taken over. */
+ *   vm                    the server's, including what root's `iii vm setup` made in it
+ * Everything is opened without following links and changed by descriptor, and a file with a second hard link is left
+ * alone: the folder may have belonged to a compromised server. */
 #include "main/ownership.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ struct owner {
     gid_t gid;
 };
 
-/* 0 when it is as wanted already: most starts change nothing. */
+/* Sets owner and mode. Does nothing when they are right already: most starts change nothing. */
 static int give(int fd, struct owner to, mode_t mode)
 {
     struct stat st;
@@ -47,12 +47,12 @@ static int open_folder(int at, const char *name, int *ret, struct err *err)
     return *ret < 0 ? err_sys(err, -errno, "open folder %s of the data folder", name) : 0;
 }
 
-/* What is in a folder that the launcher believes must be root's doing from the beginning. */
+/* Everything in a folder that the launcher trusts must have been made by root. */
 static int check_root_owned(int at, const char *name, struct err *err)
 {
     struct stat st;
     if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == 0)
-        return 0; /* missing: made below */
+        return 0; /* missing: created below */
     return err_set(err, ERR_FORBIDDEN, 0, "folder %s of the data folder belongs to user %u: use another --data-dir",
                    name, (unsigned)st.st_uid);
 }
@@ -74,7 +74,7 @@ static int give_file(int at, const char *name, struct owner to, mode_t mode)
         return errno == ENOENT ? 0 : -errno;
     if (st.st_nlink != 1 || (!S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode)))
         return 0;
-    if (S_ISSOCK(st.st_mode)) /* of a server that was killed: the next one removes it */
+    if (S_ISSOCK(st.st_mode)) /* left by a server that was killed: the next one removes it */
         return fchownat(path, "", to.uid, to.gid, AT_EMPTY_PATH) < 0 ? -errno : 0;
     CLEANUP(close_fd_p) int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
@@ -99,14 +99,14 @@ static int give_files(int at, const char *name, struct owner to, mode_t mode, st
     return r;
 }
 
-/* Of a machine's monitor, which may be running: what is in it is of its user. */
+/* The folder of a VMM, which may be running: its content belongs to the VMM's user. */
 static bool is_box(const char *name)
 {
     size_t n = strlen(name), end = strlen(VM_TOOL_WIRE_BOX_SUFFIX);
     return n > end && strcmp(name + n - end, VM_TOOL_WIRE_BOX_SUFFIX) == 0;
 }
 
-/* A folder with all that is in it, modes as they are; the driver makes it at most TREE_DEPTH deep. */
+/* A folder with everything in it, modes unchanged; the driver makes it at most TREE_DEPTH deep. */
 static int give_tree(int at, const char *name, struct owner to, int depth, struct err *err)
 {
     struct stat st;

@@ -1,8 +1,8 @@
 /* The stages, and why in this order:
- *  1. folders, control groups: need root, read nothing that is not ours;
- *  2. the keeper: forked before any foreign byte was read, with a fixed list of jobs;
+ *  1. folders, control groups: need root, read no untrusted data;
+ *  2. the keeper: forked before any untrusted byte was read, with a fixed list of jobs;
  *  3. the data folder is handed over (ownership.c): needs root, comes last because it names the user;
- *  4. landlock while paths can still be looked at, then identity and capabilities, then the system call filter, which
+ *  4. landlock while paths can still be opened, then identity and capabilities, then the system call filter, which
  *     forbids the calls that the other two need. */
 #include "main/privilege.h"
 
@@ -58,7 +58,7 @@ static int start_keeper(const struct settings *s, const char *data_dir, const ch
     return r;
 }
 
-/* Makes the store's folders, and removes what a killed process left in them. */
+/* Creates the store's folders, and removes what a killed process left in them. */
 static int make_store(const char *data_dir, struct err *err)
 {
     CLEANUP(free_p) char *dir = xasprintf("%s/images", data_dir);
@@ -80,8 +80,8 @@ static int copy_to_memory(int from, int to)
     return -EFBIG;
 }
 
-/* A file of the operator's that will be out of reach: its bytes go along in a sealed memory file. One that cannot be
- * read now keeps its name, and whoever wants it says what is wrong. */
+/* Carries a file of the operator's that will be out of reach: its bytes go into a sealed memory file. One that cannot
+ * be read now keeps its name, and whoever opens it reports the error. */
 static int carry_file(char **path, const struct run_as *who, struct err *err)
 {
     CLEANUP(close_fd_p) int from = *path && **path ? open(*path, O_RDONLY | O_CLOEXEC) : NO_FD;
@@ -95,7 +95,7 @@ static int carry_file(char **path, const struct run_as *who, struct err *err)
     if (r < 0)
         return err_set(err, err_from_errno(-r), -r, "read %s", *path);
     free(*path);
-    *path = xasprintf("/proc/self/fd/%d", steal_fd(&to)); /* stays open as long as the process lives */
+    *path = xasprintf("/proc/self/fd/%d", steal_fd(&to)); /* open for the life of the process */
     return 0;
 }
 
@@ -130,8 +130,8 @@ int privilege_prepare(struct settings *s, const char *data_dir, const char *conf
     return r == 0 && geteuid() == 0 ? ownership_run(data_dir, who.uid, who.gid, err) : r;
 }
 
-/* What the server opens besides its data folder: names, certificates, the C library's modules, figures of boxes.
- * Folders where they can be, since a file that is replaced is another file. */
+/* What the server opens besides its data folder: names, certificates, the C library's modules, statistics of boxes.
+ * Folders where possible, since a replaced file is another file. */
 static const struct confine_place places[] = {
     { "/run/systemd/resolve", CONFINE_READ },
     { "/usr", CONFINE_READ },
@@ -150,8 +150,8 @@ static const struct confine_place own_places[] = {
     { "/var/run/netconfig", CONFINE_READ },
 };
 
-/* uid 0 may read all of /etc, so that one gets single files. One of them that is replaced is not seen before the next
- * start: the price of this case. */
+/* uid 0 may read all of /etc, so it gets single files. A replacement of one of them is not seen before the next
+ * start. */
 static const struct confine_place root_places[] = {
     { "/etc/ssl", CONFINE_READ },         { "/etc/pki", CONFINE_READ },       { "/etc/ca-certificates", CONFINE_READ },
     { "/etc/resolv.conf", CONFINE_READ }, { "/etc/hosts", CONFINE_READ },     { "/etc/nsswitch.conf", CONFINE_READ },
@@ -164,7 +164,7 @@ static const struct confine_place root_places[] = {
 #define DAEMON_TURN_NS   500000
 #define COUNT(list)      (sizeof(list) / sizeof(*(list)))
 
-/* 0 when this kernel has none. */
+/* 0 when this kernel has no landlock. */
 static int confine_to_folder(const char *data_dir, bool is_root, struct err *err)
 {
     const struct confine_place *more = is_root ? root_places : own_places;
@@ -186,17 +186,16 @@ static int refuse_calls(struct err *err)
     int r = confine_calls(err);
     if (r != -EINVAL && r != -ENOSYS)
         return r;
-    log_event(LOG_WARN, "server.seccomp", "state", "off", "why", err->msg,
-              NULL); /* sandboxes need it, and will say so */
+    log_event(LOG_WARN, "server.seccomp", "state", "off", "why", err->msg, NULL); /* sandboxes need it, and report it */
     *err = (struct err)ERR_INIT;
     return 0;
 }
 
-/* Every request and answer passes the daemon, and it needs little: it goes before sandboxes that compute, and asks for
- * short turns (Linux 6.12), which come sooner. Not inherited by its threads. */
-static void take_precedence(void)
+/* Every request and reply passes the daemon, and it needs little CPU time: it gets priority over busy sandboxes, and
+ * asks for short time slices (Linux 6.12), which come sooner. Its threads do not inherit this. */
+static void raise_priority(void)
 {
-    struct { /* the kernel's struct sched_attr: its header and the C library's exclude each other */
+    struct { /* the kernel's struct sched_attr: its header and the C library's conflict */
         uint32_t size, sched_policy;
         uint64_t sched_flags;
         int32_t sched_nice;
@@ -207,14 +206,14 @@ static void take_precedence(void)
                .sched_flags = SCHED_RESET_FLAG,
                .sched_nice = DAEMON_NICE,
                .sched_runtime = DAEMON_TURN_NS };
-    (void)syscall(SYS_sched_setattr, 0, &attr, 0); /* an ordinary user may not; only a wish */
+    (void)syscall(SYS_sched_setattr, 0, &attr, 0); /* best effort: denied to an unprivileged user */
 }
 
 int privilege_drop(const struct privilege *p, const char *data_dir, struct err *err)
 {
     char who[24], version[24];
     (void)setenv("SQLITE_TMPDIR", data_dir, 1); /* /var/tmp is out of reach from now on */
-    take_precedence();
+    raise_priority();
     int landlock = confine_to_folder(data_dir, p->who.uid == 0, err);
     int r = landlock < 0 ? landlock : confine_identity(&p->who, 0, err);
     if (r == 0)

@@ -1,5 +1,5 @@
-/* How `iii serve` gives up privilege. Before: whatever it was started with. After: a user of its own (when started by
- * root), no capability, few system calls, few files; what needs more is done by processes that the keeper starts. */
+/* How `iii serve` drops privilege. Before: whatever it was started with. After: a user of its own (when started by
+ * root), no capabilities, few system calls, few files; processes started by the keeper do what needs more. */
 #pragma once
 #include "base/err.h"
 #include "base/json.h"
@@ -19,16 +19,16 @@ enum privilege_job {
 
 struct privilege {
     struct keeper *keeper;
-    struct cgroup_host cgroups; /* found while there was the right to; lent to native_new() */
+    struct cgroup_host cgroups; /* opened while privileged; lent to native_new() */
     struct confine_who who;
     struct docker_tls docker_tls; /* copies, too */
 };
 
-/* While still privileged and single-threaded, with the data folder locked: makes its folders, starts the keeper, picks
- * the user and hands over to it what is the server's in the data folder. Files that the server reads as a TLS client
- * are read now: their settings then name the copies. config: the configuration file, or NULL. */
+/* While still privileged and single-threaded, with the data folder locked: creates its folders, starts the keeper,
+ * picks the user and gives it the server's part of the data folder. Files that the server reads as a TLS client are
+ * read now: their settings then name the copies. config: the configuration file, or NULL. */
 int privilege_prepare(struct settings *s, const char *data_dir, const char *config, struct privilege *ret,
                       struct err *err);
-/* From here on there is nothing left. Logs once what holds and what this kernel lacks. */
+/* Drops all privileges. Logs once what is confined and what this kernel lacks. */
 int privilege_drop(const struct privilege *p, const char *data_dir, struct err *err);
-void privilege_done(struct privilege *p); /* after everything that the keeper started has ended */
+void privilege_done(struct privilege *p); /* after every process that the keeper started has exited */

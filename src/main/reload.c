@@ -18,8 +18,8 @@ struct reload {
     struct settings *settings;
     struct engine_port *engine;
     struct config_keeper *keep;
-    struct buf seen;    /* the text that was taken or refused last */
-    struct buf waiting; /* keys that were said to need a restart */
+    struct buf seen;    /* the text that was last applied or rejected */
+    struct buf waiting; /* keys already reported to need a restart */
 };
 
 static bool is_live(const struct settings_row *row)
@@ -27,7 +27,7 @@ static bool is_live(const struct settings_row *row)
     return strncmp(row->yaml, "functions.", strlen("functions.")) == 0;
 }
 
-/* The keys in which two settings differ, as a comma list. */
+/* Lists the keys in which two settings differ, separated by commas. */
 static void list_changes(const struct settings *a, const struct settings *b, bool is_live_wanted, struct buf *out)
 {
     for (const struct settings_row *row = settings_rows; row->field; row++)
@@ -46,7 +46,7 @@ static void tell_restart(struct reload *r, const struct settings *next)
     r->waiting = names;
 }
 
-static void apply(struct reload *r, const char *text, size_t len)
+static void reload_apply(struct reload *r, const char *text, size_t len)
 {
     CLEANUP(buf_done) struct buf names = BUF_INIT(NAMES_MAX);
     struct err err = ERR_INIT;
@@ -62,25 +62,25 @@ static void apply(struct reload *r, const char *text, size_t len)
     list_changes(r->settings, &next, true, &names);
     for (const struct settings_row *row = settings_rows; row->field; row++)
         if (is_live(row))
-            settings_swap(r->settings, &next, row); /* nobody points into them: fn_policy.h */
+            settings_swap(r->settings, &next, row); /* nothing keeps a pointer to them: fn_policy.h */
     log_event(LOG_INFO, "config.reloaded", "at", r->from->path, "changed", names.len ? buf_text(&names) : "nothing",
               NULL);
     tell_restart(r, &next);
     settings_done(&next);
 }
 
-static void on_file(void *arg, const char *text, size_t len, bool is_asked)
+static void reload_file(void *arg, const char *text, size_t len, bool is_asked)
 {
     struct reload *r = arg;
     bool is_seen = len == r->seen.len && memcmp(text, buf_text(&r->seen), len) == 0;
     if (is_seen && !is_asked)
         return;
     buf_clear(&r->seen);
-    (void)buf_add(&r->seen, text, len); /* its bound is that of the reader */
-    apply(r, text, len);
+    (void)buf_add(&r->seen, text, len); /* the reader limits its size */
+    reload_apply(r, text, len);
 }
 
-static void on_trouble(void *arg, const char *text)
+static void reload_trouble(void *arg, const char *text)
 {
     const struct reload *r = arg;
     log_event(LOG_WARN, "config.reader", "at", r->from->path, "msg", text, "then",
@@ -92,15 +92,14 @@ struct reload *reload_new(struct loop *l, const struct config *from, struct sett
 {
     CLEANUP(buf_done) struct buf changed = BUF_INIT(NAMES_MAX);
     struct reload *r = xzalloc(sizeof(*r));
-    const struct config_keeper_events events = { .on_file = on_file, .on_trouble = on_trouble, .arg = r };
+    const struct config_keeper_events events = { .on_file = reload_file, .on_trouble = reload_trouble, .arg = r };
     *r = (struct reload){ .from = from,
                           .settings = s,
                           .engine = engine,
                           .seen = BUF_INIT(CONFIG_READER_FILE_MAX),
                           .waiting = BUF_INIT(NAMES_MAX) };
     list_changes(&from->started, s, true, &changed);
-    if (changed.len ==
-        0) /* else a takeover has failed after a change: whatever is in the file now is to be looked at */
+    if (changed.len == 0) /* otherwise a handover has failed after a change: check the file again */
         (void)buf_add(&r->seen, from->text, from->len);
     r->keep = config_keeper_new(l, keeper, PRIVILEGE_CONFIG, &events);
     return r;

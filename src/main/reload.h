@@ -1,6 +1,6 @@
-/* What a running server does with a configuration file that changed: what the sandbox:: functions may do (the rows
- * functions.*) is in force for the next call, exactly as after a start with that file; other keys wait for one. A file
- * that a start would refuse changes nothing. */
+/* Applies a changed configuration file to a running server: the limits of the sandbox:: functions (the rows
+ * functions.*) apply to the next call, exactly as after a start with that file; other keys wait for a restart. A file
+ * that a start would reject changes nothing. */
 #pragma once
 #include "base/settings.h"
 #include "loop/loop.h"
@@ -10,8 +10,8 @@
 
 struct reload;
 
-/* All are borrowed; from has a file. s: the server's own, whose rows functions.* are kept as they are in force. */
+/* All are borrowed; from has a file. s: the server's own settings, whose rows functions.* are kept up to date. */
 struct reload *reload_new(struct loop *l, const struct config *from, struct settings *s, struct engine_port *engine,
                           struct keeper *keeper);
-void reload_ask(struct reload *r); /* reads the file again, and says so even when nothing changed */
+void reload_ask(struct reload *r); /* reads the file again, and reports it even when nothing changed */
 struct reload *reload_free(struct reload *r);

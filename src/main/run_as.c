@@ -12,12 +12,12 @@
 #include "base/cleanup.h"
 
 #define OWN_NAME "iii-sandbox"
-/* Sixteen bits end soon after; systemd's dynamic users end before, and adduser never gets here. */
+/* Close to the end of 16 bits: systemd's dynamic users end below it, and adduser does not reach it. */
 #define FREE_FIRST 65520u
 #define FREE_LAST  65533u
 #define ID_MAX     0x7ffffffful
 
-/* All of text is a number that can be an id. */
+/* Whether all of text is a number that can be an id. */
 static bool read_id(const char *text, unsigned long *ret)
 {
     char *end = NULL;

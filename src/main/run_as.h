@@ -1,4 +1,4 @@
-/* Which user the server becomes. May include: base/. */
+/* Picks the user that the server becomes. May include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -10,8 +10,8 @@ struct run_as {
     gid_t gid;
 };
 
-/* text: "", "USER", "UID", "USER:GROUP", "UID:GID". Empty: the user iii-sandbox if there is one, else an id that nobody
- * has. Who is not root stays who they are, and may name only that. */
+/* text: "", "USER", "UID", "USER:GROUP", "UID:GID". Empty: the user iii-sandbox if it exists, otherwise an unused id. A
+ * server not started by root keeps its user, and may name only that one. */
 int run_as_pick(const char *text, struct run_as *ret, struct err *err);
-/* May that user pass through every folder above dir? Asked as root. */
+/* Whether that user can pass every folder above dir. Runs as root. */
 bool run_as_can_enter(const char *dir, const struct run_as *who);

@@ -11,17 +11,17 @@
 #include "main/handover.h"
 #include "store/store.h"
 
-#define READY_S  60    /* half of what the old one waits */
-#define CLOSE_MS 60000 /* of the old one, beyond the time that its requests have */
+#define READY_S  60    /* half of what the old server waits */
+#define CLOSE_MS 60000 /* for the old server, beyond the time of its requests */
 
-static int look(const struct settings *s, const char *dir, struct err *err)
+static int takeover_check(const struct settings *s, const char *dir, struct err *err)
 {
     CLEANUP(free_p) char *db = xasprintf("%s/state.db", dir);
     (void)s;
     struct stat st;
     bool is_others = geteuid() == 0 && stat(db, &st) == 0 && st.st_uid != 0;
-    if (is_others) { /* as its owner: in a folder of several owners root may not open what it does not own */
-        (void)setfsgid(st.st_gid); /* these two report only the former value */
+    if (is_others) { /* as the file's owner: in a folder of several owners root may not open what it does not own */
+        (void)setfsgid(st.st_gid); /* these two only return the former value */
         (void)setfsuid(st.st_uid);
     }
     int r = store_probe(db, err);
@@ -39,7 +39,7 @@ int takeover_begin(const struct settings *s, const char *dir, struct inherit *to
     char count[16];
     int r = handover_ask(dir, &conn, &offer, err);
     if (r == 0 && conn >= 0)
-        r = look(s, dir, err);
+        r = takeover_check(s, dir, err);
     if (r < 0 || conn < 0) {
         *ret_conn = NO_FD;
         return r;
@@ -63,6 +63,6 @@ void takeover_ready(int *conn)
     (void)alarm(0);
     if (*conn < 0)
         return;
-    (void)handover_send(*conn, &done, NULL); /* one that is gone needs no word */
+    (void)handover_send(*conn, &done, NULL); /* a server that has exited needs no message */
     (void)close(steal_fd(conn));
 }

@@ -4,8 +4,8 @@
 #include "base/settings.h"
 #include "os/inherit.h"
 
-/* Looks at everything that can be looked at without touching it, then takes over. *ret_conn is NO_FD when no server
- * runs on dir (then this is an ordinary start), else the one that waits for takeover_ready(). From success on the
- * process has a minute to become ready; then the kernel ends it, and the old server goes on. */
+/* Checks everything that can be checked without changing it, then takes over. *ret_conn is NO_FD when no server runs on
+ * dir (then this is a normal start), otherwise the connection to the old server, which waits for takeover_ready(). From
+ * success on the process has a minute to become ready; then the kernel kills it, and the old server continues. */
 int takeover_begin(const struct settings *s, const char *dir, struct inherit *to, int *ret_conn, struct err *err);
-void takeover_ready(int *conn); /* tells the old one to go; closes */
+void takeover_ready(int *conn); /* tells the old server to exit; closes */

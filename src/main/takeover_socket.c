@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
-enum { BACKLOG = 4, WORD_MS = 60000 }; /* the one who asked checks the state before it says GO */
+enum { BACKLOG = 4, WORD_MS = 60000 }; /* the new server checks the state before it sends GO */
 
 struct takeover_socket {
     struct loop *loop;
@@ -32,17 +32,17 @@ static void hang_up(struct takeover_socket *h)
     timer_set(h->timer, -1, 0);
 }
 
-static void on_late(void *arg)
+static void caller_timeout(void *arg)
 {
     hang_up(arg);
 }
 
-static void refuse(int conn, const char *why)
+static void caller_refuse(int conn, const char *why)
 {
     struct handover_note no = handover_note(HANDOVER_NO);
     (void)snprintf(no.text, sizeof(no.text), "%.255s", why);
-    (void)handover_send(conn, &no, NULL); /* it is told, or it is gone */
-    /* A unix socket that is closed with something unread resets the other end, and our answer would be lost there. */
+    (void)handover_send(conn, &no, NULL); /* it gets the message, or it has exited */
+    /* Closing a unix socket with unread data resets the other end, and our reply would be lost. */
     (void)shutdown(conn, SHUT_RD);
     struct handover_note unread;
     while (recv(conn, &unread, sizeof(unread), MSG_DONTWAIT) > 0)
@@ -58,7 +58,7 @@ static void take_word(struct takeover_socket *h)
         return;
     if (r < 0 || note.type != (h->has_asked ? HANDOVER_GO : HANDOVER_ASK)) {
         if (r != -EPIPE)
-            refuse(h->conn, r < 0 ? err.msg : "unexpected message");
+            caller_refuse(h->conn, r < 0 ? err.msg : "unexpected message");
         hang_up(h);
         return;
     }
@@ -77,13 +77,13 @@ static void take_word(struct takeover_socket *h)
         hang_up(h);
 }
 
-static void on_word(void *arg, int events)
+static void caller_message(void *arg, int events)
 {
     (void)events;
     take_word(arg);
 }
 
-/* The folder is 0700, but a socket file says nothing about who stands behind a connection. */
+/* The folder is 0700, but a socket file says nothing about the peer of a connection. */
 static bool is_allowed(int conn)
 {
     struct ucred who;
@@ -91,7 +91,7 @@ static bool is_allowed(int conn)
     return getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && (who.uid == 0 || who.uid == geteuid());
 }
 
-static void on_caller(void *arg, int events)
+static void caller_accept(void *arg, int events)
 {
     struct takeover_socket *h = arg;
     (void)events;
@@ -101,10 +101,10 @@ static void on_caller(void *arg, int events)
     const char *why = !is_allowed(conn)             ? "only root and the user of the running server may take over"
                       : h->conn >= 0 || h->is_going ? "another takeover is in progress"
                                                     : NULL;
-    if (!why && watch_new(h->loop, conn, LOOP_READ, on_word, h, &h->conn_watch) < 0)
+    if (!why && watch_new(h->loop, conn, LOOP_READ, caller_message, h, &h->conn_watch) < 0)
         why = "out of memory";
     if (why) {
-        refuse(conn, why);
+        caller_refuse(conn, why);
         (void)close(conn);
         return;
     }
@@ -122,11 +122,11 @@ static int make_socket(struct takeover_socket *h, const char *dir, struct err *e
     if (h->fd < 0)
         return err_sys(err, -errno, "make %s/" HANDOVER_SOCKET, dir);
     socklen_t len = handover_address(dir, h->dir_fd, &addr);
-    (void)unlinkat(h->dir_fd, HANDOVER_SOCKET, 0); /* left by one that was killed */
+    (void)unlinkat(h->dir_fd, HANDOVER_SOCKET, 0); /* left by a server that was killed */
     if (bind(h->fd, (struct sockaddr *)&addr, len) < 0 || fchmodat(h->dir_fd, HANDOVER_SOCKET, 0600, 0) < 0 ||
         listen(h->fd, BACKLOG) < 0)
         return err_sys(err, -errno, "listen on %s/" HANDOVER_SOCKET, dir);
-    int r = watch_new(h->loop, h->fd, LOOP_READ, on_caller, h, &h->watch);
+    int r = watch_new(h->loop, h->fd, LOOP_READ, caller_accept, h, &h->watch);
     return r < 0 ? err_sys(err, r, "watch %s/" HANDOVER_SOCKET, dir) : 0;
 }
 
@@ -135,7 +135,7 @@ int takeover_socket_open(struct loop *l, const char *dir, const struct takeover_
 {
     struct takeover_socket *h = xzalloc(sizeof(*h));
     *h = (struct takeover_socket){ .loop = l, .events = *ev, .dir_fd = NO_FD, .fd = NO_FD, .conn = NO_FD };
-    h->timer = timer_new(l, -1, 0, on_late, h);
+    h->timer = timer_new(l, -1, 0, caller_timeout, h);
     int r = make_socket(h, dir, err);
     if (r < 0)
         takeover_socket_close(h);
@@ -158,7 +158,7 @@ struct takeover_socket *takeover_socket_close(struct takeover_socket *h)
     h->watch = watch_free(h->watch);
     if (h->fd >= 0) {
         (void)close(h->fd);
-        (void)unlinkat(h->dir_fd, HANDOVER_SOCKET, 0); /* somebody may have removed it already */
+        (void)unlinkat(h->dir_fd, HANDOVER_SOCKET, 0); /* another process may have removed it already */
     }
     if (h->dir_fd >= 0)
         (void)close(h->dir_fd);

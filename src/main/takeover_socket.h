@@ -1,5 +1,5 @@
-/* The socket in the data folder through which another server may take over from this one (main/handover.h): the side of
- * the running server, on its loop. May include: base/, loop/, main/. */
+/* The socket in the data folder through which another server may take over from this one (main/handover.h): the running
+ * server's side, on its loop. May include: base/, loop/, main/. */
 #pragma once
 #include <stdint.h>
 
@@ -10,14 +10,14 @@
 struct takeover_socket;
 
 struct takeover_socket_events {
-    void (*fill)(void *arg, struct handover_note *offer); /* agents and sandboxes of this moment */
-    void (*on_go)(void *arg);                             /* once; takeover_socket_take() gives the connection */
+    void (*fill)(void *arg, struct handover_note *offer); /* fills in the agents and sandboxes of this moment */
+    void (*on_go)(void *arg); /* called once; takeover_socket_take() returns the connection */
     void *arg;
 };
 
-/* The data folder's lock must be held: a socket that is there is left over. */
+/* The data folder's lock must be held: an existing socket is stale. */
 int takeover_socket_open(struct loop *l, const char *dir, const struct takeover_socket_events *ev,
                          struct takeover_socket **ret, struct err *err);
 int takeover_socket_take(
-    struct takeover_socket *h); /* the connection of the one that said GO, the caller's; NO_FD when none did */
+    struct takeover_socket *h); /* the connection that sent GO, owned by the caller; NO_FD when there is none */
 struct takeover_socket *takeover_socket_close(struct takeover_socket *h); /* removes the socket */

@@ -19,7 +19,7 @@ bool tls_ports_is_wanted(const struct settings *s)
     return *s->tls_cert || *s->tls_key || *s->tls_client_ca;
 }
 
-static void on_conn(void *arg, enum tls_listener_client_port port, int fd, const char *peer)
+static void port_conn(void *arg, enum tls_listener_client_port port, int fd, const char *peer)
 {
     struct tls_ports *t = arg;
     if (port == TLS_LISTENER_CLIENT_ENGINE)
@@ -28,7 +28,7 @@ static void on_conn(void *arg, enum tls_listener_client_port port, int fd, const
         http_server_give(t->rest, fd, peer);
 }
 
-static void on_note(void *arg, bool is_bad, const char *what, const char *text)
+static void port_note(void *arg, bool is_bad, const char *what, const char *text)
 {
     (void)arg;
     log_event(is_bad ? LOG_WARN : LOG_INFO, "tls.listener", "what", what, "msg", text, NULL);
@@ -47,7 +47,7 @@ int tls_ports_new(struct loop *l, const struct settings *s, struct keeper *keepe
                        *s->tls_cert ? "--tls-key" : "--tls-cert");
     struct tls_ports *t = xzalloc(sizeof(*t));
     const struct tls_listener_client_start start = { .keeper = keeper, .job = PRIVILEGE_LISTENER, .cert = s->tls_cert };
-    const struct tls_listener_client_events events = { .on_conn = on_conn, .on_note = on_note, .arg = t };
+    const struct tls_listener_client_events events = { .on_conn = port_conn, .on_note = port_note, .arg = t };
     t->settings = s;
     int r = tls_listener_client_new(l, &start, &events, &t->keep, err);
     if (r < 0)

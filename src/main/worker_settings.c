@@ -36,7 +36,7 @@ static int complain(const struct block *b, struct fy_node *at, const char *key, 
     return err_set(b->err, ERR_INVALID, 0, "%s: %s: %s", place, key, what);
 }
 
-/* A scalar's text; NULL: it is none. Caller frees. */
+/* A scalar's text; NULL: not a scalar. Caller frees. */
 static char *text_of(struct fy_node *n)
 {
     size_t len = 0;
@@ -63,7 +63,7 @@ static int read_scalar(const struct block *b, const char *key, struct fy_node *a
                                            : complain(b, at, key, "one value is expected");
 }
 
-/* Words that cannot be part of a comma list of ours. */
+/* Whether the word can be part of a comma-separated list. */
 static bool is_plain(const char *word)
 {
     return *word && !strpbrk(word, ",= \t\n");
@@ -108,7 +108,7 @@ static int read_images(const struct block *b, const char *key, struct fy_node *a
     return set_row(b, key, at, buf_text(&out));
 }
 
-/* One cap: a whole number, "" when absent. */
+/* One limit: a whole number, "" when absent. */
 static int read_cap(const struct block *b, struct fy_node *caps, const char *name, char **ret)
 {
     struct fy_node *value = fy_node_mapping_lookup_by_string(caps, name, FY_NT);
@@ -178,7 +178,7 @@ static int read_config(const struct block *b, struct fy_node *entry)
 {
     struct fy_node *config = fy_node_mapping_lookup_by_string(entry, "config", FY_NT);
     void *iter = NULL;
-    int r = set_row(b, "image_allowlist", NULL, ""); /* what is not allowed here is not allowed */
+    int r = set_row(b, "image_allowlist", NULL, ""); /* images that are not listed here are denied */
     if (r == 0 && (!config || fy_node_is_null(config))) {
         log_event(LOG_WARN, "config.worker", "at", b->path, "msg",
                   "the worker " OUR_NAME " has no config: no image is allowed to sandbox:: functions", NULL);
