@@ -1,3 +1,10 @@
+/* The audit log. Theory of operation. A line is BODY,"hash":"HEX"}; its hash covers the body, which contains the hash
+ * of the line before, so the lines form a chain across all files. struct audit_file owns the descriptors of the folder,
+ * the current file and the head, the state of the chain, and a queue of lines that are not written yet.
+ * audit_file_add() only queues; audit_file_flush() writes the queue with one write, then the head. A failed or short
+ * write truncates back to the last complete line and keeps the queue, so the chain never breaks. Opening resumes after
+ * the last complete line of the chain and cuts a line that a crash has torn. A full file is renamed by the number of
+ * its first line, and the oldest beyond keep are removed. */
 #include "store/audit_file.h"
 
 #include <assert.h>
@@ -17,7 +24,7 @@
 
 #define CURRENT     "current.jsonl"
 #define HEAD        "head"
-#define QUEUE_MAX   (16 << 20) /* bytes that wait while the disk takes none; later lines are counted, not kept */
+#define QUEUE_MAX   (16 << 20) /* bytes queued while the disk accepts none; later lines are counted, not kept */
 #define NUMBERED    "0000000000000000.jsonl"
 #define PIECE       65536
 #define CHAIN_START "0000000000000000000000000000000000000000000000000000000000000000"
@@ -30,18 +37,17 @@ struct chain {
 struct audit_file {
     int dir, fd, head_fd;
     int64_t max_bytes, keep, bytes, first; /* of the current file: its size, its first line */
-    struct chain chain;                    /* with what waits */
+    struct chain chain;                    /* including the queued lines */
     struct buf waiting;
     int64_t lost; /* lines that did not fit into the queue */
 };
 
 /* --- the chain --- */
 
-/* The digest of a line: over everything it says, the digest of the one before included, but for its own, which comes
- * last. */
+/* The digest of a line: over its body, which includes the digest of the line before; its own digest comes last. */
 static void digest(const char *body, size_t len, char out[AUDIT_FILE_HEX])
 {
-    static EVP_MD *sha256; /* looking it up takes longer than a digest of one line */
+    static EVP_MD *sha256; /* cached: looking it up takes longer than the digest of one line */
     unsigned char raw[EVP_MAX_MD_SIZE];
     if (!sha256)
         sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
@@ -52,7 +58,7 @@ static void digest(const char *body, size_t len, char out[AUDIT_FILE_HEX])
 
 static const char tail_head[] = ",\"hash\":\"";
 
-/* A line is BODY,"hash":"HEX"}: the length of BODY, or 0 when it is none. */
+/* A line is BODY,"hash":"HEX"}: returns the length of BODY, or 0 when it is not such a line. */
 static size_t body_of(const char *line, size_t len, char ret_hash[AUDIT_FILE_HEX])
 {
     size_t tail = strlen(tail_head) + AUDIT_FILE_HEX - 1 + 2;
@@ -64,7 +70,7 @@ static size_t body_of(const char *line, size_t len, char ret_hash[AUDIT_FILE_HEX
     return len - tail;
 }
 
-/* -EBADMSG: the line does not follow. */
+/* -EBADMSG: the line does not continue the chain. */
 static int follow(struct chain *c, const char *line, size_t len, struct err *err)
 {
     char said[AUDIT_FILE_HEX], is[AUDIT_FILE_HEX];
@@ -91,7 +97,7 @@ struct reader {
     audit_file_line_fn *fn;
     void *arg;
     bool is_over;
-    int64_t whole; /* bytes up to the end of the last whole line */
+    int64_t whole; /* bytes up to the end of the last complete line */
 };
 
 static int read_lines(int fd, struct reader *r)
@@ -115,7 +121,7 @@ static int read_lines(int fd, struct reader *r)
         buf_consume(&rest, rest.len - left);
     }
     if (rest.len && !r->is_over)
-        r->is_over = !r->fn(r->arg, rest.data, rest.len); /* torn: whoever looks decides */
+        r->is_over = !r->fn(r->arg, rest.data, rest.len); /* torn: the callback decides */
     return 0;
 }
 
@@ -231,8 +237,8 @@ struct resuming {
     bool is_bad;
 };
 
-/* The last line of a file that follows from the one before. What does not is left as it is, for `verify` to find; only
- * a torn last line is cut, since a crash may leave one. */
+/* Finds the last line that continues the chain. Lines that do not are left for `verify` to report; only a torn last
+ * line is cut, since a crash may leave one. */
 static bool resume_line(void *arg, const char *line, size_t len)
 {
     struct resuming *r = arg;
@@ -357,14 +363,14 @@ size_t audit_file_waiting(const struct audit_file *f)
     return f->waiting.len;
 }
 
-/* The oldest full files beyond keep go. */
+/* Removes the oldest full files beyond keep. */
 static void trim(const struct audit_file *f)
 {
     struct dirent **names = NULL;
     int n = f->keep ? scandirat(f->dir, ".", &names, is_numbered, by_name) : 0;
     for (int i = 0; i < n; i++) {
         if (i < n - f->keep)
-            (void)unlinkat(f->dir, names[i]->d_name, 0); /* one that stays is tried again at the next turn */
+            (void)unlinkat(f->dir, names[i]->d_name, 0); /* on failure the next rotation tries again */
         free(names[i]);
     }
     free(names);
@@ -378,7 +384,7 @@ static int rotate(struct audit_file *f, struct err *err)
         return err_set(err, err_from_errno(errno), errno, AUDIT_FILE_FOLDER ": renaming a full file");
     int old = f->fd;
     int r = open_current(f, err);
-    if (r < 0) { /* lines go on where they went: the next flush tries again */
+    if (r < 0) { /* lines continue in the same file: the next flush tries again */
         f->fd = old;
         (void)renameat(f->dir, name, f->dir, CURRENT);
         return r;
@@ -394,7 +400,7 @@ static void write_head(const struct audit_file *f)
 {
     char text[128];
     int n = snprintf(text, sizeof(text), "%lld %s\n", (long long)f->chain.seq, f->chain.hash);
-    (void)!pwrite(f->head_fd, text, (size_t)n, 0); /* one behind is still a line of the chain */
+    (void)!pwrite(f->head_fd, text, (size_t)n, 0); /* a head that lags behind still names a line of the chain */
 }
 
 int audit_file_flush(struct audit_file *f, struct err *err)
@@ -404,7 +410,7 @@ int audit_file_flush(struct audit_file *f, struct err *err)
     ssize_t n = write(f->fd, f->waiting.data, f->waiting.len);
     if (n < (ssize_t)f->waiting.len) {
         int why = n < 0 ? errno : ENOSPC;
-        if (n > 0 && ftruncate(f->fd, f->bytes) < 0) /* all of it or nothing: half a line would break the chain */
+        if (n > 0 && ftruncate(f->fd, f->bytes) < 0) /* all or nothing: half a line would break the chain */
             return err_set(err, ERR_NO_SPACE, errno, "the audit log is torn: restart the server");
         return err_set(err, err_from_errno(why), why, "writing the audit log");
     }

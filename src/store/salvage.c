@@ -1,6 +1,6 @@
-/* Theory. SQLite reports damage where it meets it, so row by row over the row id everything comes out that is not on a
- * damaged page. When page 1 itself is bad (file header, list of tables), the one of an empty database of the same
- * schema takes its place: the tables of one schema always start on the same pages. */
+/* Theory of operation. SQLite reports damage where it meets it, so reading row by row over the row id yields every row
+ * that is not on a damaged page. When page 1 itself is bad (file header, list of tables), the first page of an empty
+ * database with the same schema replaces it: the tables of one schema always start on the same pages. */
 #include "store/salvage.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/json.h"
 
 #define PAGE        4096
-#define BLIND_STEPS 100000 /* rows looked for in a row that are not there, when nobody knows how many there were */
+#define BLIND_STEPS 100000 /* missing rows tried in sequence when the number of rows is unknown */
 
 static const char *const endings[] = { "", "-wal", "-shm" };
 
@@ -24,7 +24,7 @@ static void remove_scratch(const char *scratch)
 {
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
         CLEANUP(free_p) char *path = xasprintf("%s%s", scratch, endings[i]);
-        (void)unlink(path); /* not there is fine */
+        (void)unlink(path); /* absent is fine */
     }
 }
 
@@ -46,7 +46,7 @@ static int copy_file(const char *from, const char *to, struct err *err)
     }
 }
 
-/* The first page of an empty database with these tables, as if it had as many pages as path. */
+/* Writes the first page of an empty database with these tables, adapted to the page count of path. */
 static int replace_first_page(const char *path, const char *schema_sql)
 {
     sqlite3 *empty = NULL;
@@ -88,12 +88,12 @@ static bool take_row(sqlite3_stmt *st, salvage_fn *fn, void *arg)
     size_t len = (size_t)sqlite3_column_bytes(st, 3);
     json_t *doc = NULL;
     if (!scope || !key || !body || json_read(body, len, &doc, NULL) < 0)
-        return true; /* a part of it is lost: all of it is */
+        return true; /* partly lost: skip the row */
     json_decref(doc);
     return fn(arg, scope, key, body, len);
 }
 
-/* True: a table was there to read from. */
+/* True: a table could be read. */
 static bool walk(sqlite3 *db, salvage_fn *fn, void *arg)
 {
     sqlite3_stmt *st = NULL;
@@ -109,11 +109,11 @@ static bool walk(sqlite3 *db, salvage_fn *fn, void *arg)
             blind = 0;
             is_going = take_row(st, fn, arg);
         } else if (rc == SQLITE_DONE) {
-            is_going = false; /* no row behind this one */
+            is_going = false; /* no row after this one */
         } else {
-            blind++; /* damaged here: one further */
+            blind++; /* damaged here: try the next row id */
         }
-        (void)sqlite3_reset(st); /* its error was seen */
+        (void)sqlite3_reset(st); /* its error was handled */
     }
     (void)sqlite3_finalize(st);
     return true;
@@ -141,7 +141,7 @@ int salvage_run(const char *damaged, const char *scratch, const char *schema_sql
         r = copy_file(from, to, err);
     }
     if (r == 0 && !walk_file(scratch, fn, arg) && replace_first_page(scratch, schema_sql) == 0)
-        (void)walk_file(scratch, fn, arg); /* nothing to be had from it: no rows */
+        (void)walk_file(scratch, fn, arg); /* nothing readable: no rows */
     remove_scratch(scratch);
     return r;
 }

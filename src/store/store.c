@@ -1,7 +1,12 @@
-/* One table of documents. Order is the row id: an update keeps it, a delete and a new put get a new one.
+/* Theory of operation. One table of documents in SQLite, in WAL mode; struct store owns the connection and its prepared
+ * statements. Order is the row id: an update keeps it, a delete and a new put get a new one.
  *
  * Lazy rows wait in a small batch in memory. Every call that could notice their absence (a read, a delete or a put of a
- * scope with waiting rows) writes the batch first, so the batch is never visible from outside except in a crash. */
+ * scope with waiting rows) writes the batch first, so the batch is never visible from outside except after a crash.
+ *
+ * A damaged file is moved aside at open, a new one is created and filled with the rows that salvage.c can read; an
+ * error of the disk or of memory is not damage and fails the open. A failed write is reported and leaves the previous
+ * document. */
 #include "store/store.h"
 
 #include <assert.h>
@@ -44,7 +49,7 @@ static const char *const statement_sql[STATEMENTS] = {
     [ROLLBACK] = "ROLLBACK",
 };
 
-/* The index on scope alone ends in the row id, which is just the order store_each() walks. */
+/* The index on scope alone ends in the row id, which is the order store_each() walks. */
 static const char schema_sql[] =
     "BEGIN IMMEDIATE;"
     "CREATE TABLE IF NOT EXISTS doc(seq INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
@@ -70,8 +75,8 @@ struct store {
     size_t n_lazy;
 };
 
-/* SQLite does not say why a write failed. Tried with a nameless file: a disk that an error made read-only does not show
- * it in its flags. */
+/* SQLite does not say why a write failed. Tests it with an unnamed file: a file system that an error made read-only
+ * does not show it in its flags. */
 static bool is_read_only(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -107,9 +112,9 @@ static sqlite3_stmt *statement(struct store *s, enum statement which)
     return s->statements[which];
 }
 
-static void finish(sqlite3_stmt *st)
+static void statement_finish(sqlite3_stmt *st)
 {
-    (void)sqlite3_reset(st); /* repeats the error of the step that was already reported */
+    (void)sqlite3_reset(st); /* repeats the error of the step, which was already reported */
     (void)sqlite3_clear_bindings(st);
 }
 
@@ -120,7 +125,7 @@ static int run_plain(struct store *s, enum statement which, const char *what, st
         return db_error(s, what, err);
     int rc = sqlite3_step(st);
     int r = rc == SQLITE_DONE ? 0 : db_error(s, what, err);
-    finish(st);
+    statement_finish(st);
     return r;
 }
 
@@ -137,7 +142,7 @@ static int encode(const char *scope, const char *key, const json_t *doc, char **
     int r = check_names(scope, key, err);
     if (r < 0)
         return r;
-    char *body = json_dumps(doc, JSON_COMPACT | JSON_ENCODE_ANY); /* json_write() would make "null" of a failure */
+    char *body = json_dumps(doc, JSON_COMPACT | JSON_ENCODE_ANY); /* json_write() would turn a failure into "null" */
     if (!body)
         return err_set(err, ERR_INTERNAL, 0, "store: %s/%s: no memory for the document, or it is not JSON", scope, key);
     size_t len = strlen(body);
@@ -162,7 +167,7 @@ static int put_text(struct store *s, const char *scope, const char *key, const c
         sqlite3_bind_text64(st, 3, body, len, SQLITE_STATIC, SQLITE_UTF8) != SQLITE_OK ||
         sqlite3_step(st) != SQLITE_DONE)
         r = db_error(s, "put", err);
-    finish(st);
+    statement_finish(st);
     return r;
 }
 
@@ -187,7 +192,7 @@ static int lazy_write(struct store *s, struct err *err)
     return 0;
 }
 
-/* On failure the rows stay, so that a full disk that gets room again loses nothing. */
+/* On failure the rows stay queued, so that nothing is lost when a full disk has room again. */
 int store_flush(struct store *s, struct err *err)
 {
     assert(s->magic == STORE_MAGIC);
@@ -270,7 +275,7 @@ int store_get(struct store *s, const char *scope, const char *key, json_t **ret,
     } else {
         r = db_error(s, "get", err);
     }
-    finish(st);
+    statement_finish(st);
     return r;
 }
 
@@ -287,7 +292,7 @@ int store_delete(struct store *s, const char *scope, const char *key, struct err
     if (sqlite3_bind_text(st, 1, scope, -1, SQLITE_STATIC) != SQLITE_OK ||
         sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC) != SQLITE_OK || sqlite3_step(st) != SQLITE_DONE)
         r = db_error(s, "delete", err);
-    finish(st);
+    statement_finish(st);
     return r;
 }
 
@@ -333,11 +338,11 @@ static int page_read(struct store *s, enum statement which, const char *scope, s
     }
     if (r == 0 && rc != SQLITE_DONE && rc != SQLITE_ROW)
         r = db_error(s, "walk", err);
-    finish(st);
+    statement_finish(st);
     return r;
 }
 
-/* Page by page with no statement open while fn runs: fn may put, delete and walk as it likes. */
+/* Reads page by page with no statement open while fn runs: fn may put, delete and walk. */
 int store_each(struct store *s, const char *scope, bool is_newest_first, store_each_fn *fn, void *arg, struct err *err)
 {
     int r = settle_scope(s, scope, err);
@@ -357,7 +362,7 @@ int store_each(struct store *s, const char *scope, bool is_newest_first, store_e
     return r;
 }
 
-/* For the calls that have no err: a failure counts as nothing there, nothing gone. */
+/* For the calls without err: a failure counts as zero rows. */
 static int64_t run_scoped(struct store *s, enum statement which, const char *scope, int64_t number)
 {
     if (settle_scope(s, scope, NULL) < 0)
@@ -373,7 +378,7 @@ static int64_t run_scoped(struct store *s, enum statement which, const char *sco
         n = sqlite3_column_int64(st, 0);
     else if (rc == SQLITE_DONE)
         n = sqlite3_changes64(s->db);
-    finish(st);
+    statement_finish(st);
     return n;
 }
 
@@ -395,7 +400,7 @@ int64_t store_clear(struct store *s, const char *scope)
 int store_begin(struct store *s, struct err *err)
 {
     assert(!s->in_transaction);
-    int r = store_flush(s, err); /* so that a rollback takes only what came after */
+    int r = store_flush(s, err); /* so that a rollback undoes only later changes */
     if (r == 0)
         r = run_plain(s, BEGIN, "begin", err);
     s->in_transaction = r == 0;
@@ -407,7 +412,7 @@ int store_commit(struct store *s, struct err *err)
     assert(s->in_transaction);
     int r = run_plain(s, COMMIT, "commit", err);
     if (r < 0)
-        (void)run_plain(s, ROLLBACK, "rollback", NULL); /* all or nothing: the failed commit is nothing */
+        (void)run_plain(s, ROLLBACK, "rollback", NULL); /* all or nothing: a failed commit changes nothing */
     s->in_transaction = false;
     return r;
 }
@@ -419,7 +424,7 @@ void store_rollback(struct store *s)
     s->in_transaction = false;
 }
 
-/* A number from a one-value query, or -1. */
+/* The number that a one-value query returns, or -1. */
 static int64_t query_number(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *st = NULL;
@@ -430,9 +435,9 @@ static int64_t query_number(sqlite3 *db, const char *sql)
     return n;
 }
 
-/* SQLITE_OK, SQLITE_CORRUPT, or why it cannot be told: an error of the disk or of memory is no damage, and may be gone
- * the next time. The check itself reports a page that could not be read in the same way as a bad one. */
-static int look_over(sqlite3 *db)
+/* SQLITE_OK, SQLITE_CORRUPT, or why it is unknown: an error of the disk or of memory is not damage, and may be gone the
+ * next time. The check itself reports an unreadable page in the same way as a bad one. */
+static int check_integrity(sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL);
@@ -453,7 +458,7 @@ static void close_db(struct store *s)
         (void)sqlite3_finalize(s->statements[i]);
         s->statements[i] = NULL;
     }
-    (void)sqlite3_close(s->db); /* nothing is left open on it */
+    (void)sqlite3_close(s->db); /* no statement is open on it */
     s->db = NULL;
 }
 
@@ -481,7 +486,7 @@ static int open_db(struct store *s, struct err *err)
             err, ERR_CONFLICT, 0,
             "%s: written by a newer version (schema %lld, this one supports %d): update, or use another data folder",
             s->path, (long long)version, SCHEMA_VERSION);
-    rc = look_over(s->db);
+    rc = check_integrity(s->db);
     if (rc != SQLITE_OK)
         return rc == SQLITE_CORRUPT
                    ? -EUCLEAN
@@ -492,15 +497,15 @@ static int open_db(struct store *s, struct err *err)
     return 0;
 }
 
-/* SQLite passes over a log whose head it cannot read, and with it over everything that was written since the last
- * checkpoint: that is a loss, and has to be told as one. */
+/* SQLite ignores a log whose header it cannot read, and with it everything written since the last checkpoint: that is a
+ * loss, and must be reported as one. */
 static bool is_log_garbage(const char *path)
 {
     CLEANUP(free_p) char *log = xasprintf("%s-wal", path);
     CLEANUP(close_fd_p) int fd = open(log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     unsigned char head[WAL_HEAD];
     if (fd < 0 || pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head))
-        return false; /* none, or one that was just begun */
+        return false; /* none, or a new one */
     return head[0] != 0x37 || head[1] != 0x7f || head[2] != 0x06 || (head[3] & 0xfe) != 0x82;
 }
 
@@ -540,7 +545,8 @@ static int salvage(struct store *s, struct err *err)
     return r;
 }
 
-/* The rows could not be brought over for want of something: the next start finds all as it was and tries again. */
+/* The rows could not be copied because the host ran out of something: restores the files, so that the next start tries
+ * again. */
 static void put_back(struct store *s)
 {
     static const char *const endings[] = { "", "-wal", "-shm" };
@@ -548,7 +554,7 @@ static void put_back(struct store *s)
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
         CLEANUP(free_p) char *to = xasprintf("%s%s", s->path, endings[i]);
         CLEANUP(free_p) char *from = xasprintf("%s%s", s->rescued_path, endings[i]);
-        (void)unlink(to); /* of the one just begun */
+        (void)unlink(to); /* of the new database */
         (void)rename(from, to);
     }
 }
@@ -559,7 +565,7 @@ int store_open(const char *path, struct store **ret, struct err *err)
     s->magic = STORE_MAGIC;
     s->path = xstrdup(path);
 
-    /* SQLite makes files by umask; state is nobody else's to read. The WAL takes the mode of the database. */
+    /* SQLite creates files by umask; nobody else may read the state. The WAL gets the mode of the database. */
     if (strcmp(path, STORE_IN_MEMORY) != 0) {
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
@@ -593,8 +599,8 @@ int store_probe(const char *path, struct err *err)
     int64_t version = rc == SQLITE_OK && sqlite3_busy_timeout(db, BUSY_MS) == SQLITE_OK
                           ? query_number(db, "PRAGMA user_version")
                           : -1;
-    bool is_good = version >= 0 && look_over(db) == SQLITE_OK;
-    (void)sqlite3_close(db); /* nothing is open on it */
+    bool is_good = version >= 0 && check_integrity(db) == SQLITE_OK;
+    (void)sqlite3_close(db); /* no statement is open on it */
     if (!is_good)
         return err_set(err, ERR_CONFLICT, 0, "%s cannot be read, or is damaged", path);
     if (version > SCHEMA_VERSION)
@@ -611,7 +617,7 @@ struct store *store_close(struct store *s)
     if (s->db) {
         if (s->in_transaction)
             store_rollback(s);
-        (void)store_flush(s, NULL); /* callers who must know flush first */
+        (void)store_flush(s, NULL); /* callers who need the result flush first */
         close_db(s);
     }
     lazy_drop(s);

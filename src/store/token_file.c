@@ -1,3 +1,8 @@
+/* The API tokens of a data folder. Theory of operation. tokens.json is the only state: struct token_file is a parsed
+ * copy. A change takes the lock file, reads the current file, changes the copy, writes a new file beside the old one,
+ * fsyncs it and renames it; a crash leaves the old or the new file, never a mix. `iii token` and the server may change
+ * it at the same time. The server notices a change by the file's stamp (inode, size, time). A damaged file is an error
+ * of every call and is never overwritten. Only the SHA-256 of a secret is stored. */
 #include "store/token_file.h"
 
 #include <ctype.h>
@@ -105,7 +110,7 @@ static int read_row(const json_t *j, struct token_file_token *t, struct err *err
         !role_of(json_get_str(j, "role", ""), &t->role) ||
         unhex(json_get_str(j, "hash", ""), t->hash, sizeof(t->hash)) < 0)
         return err_set(err, ERR_INVALID, 0, "token %s is damaged", id);
-    if (t->role != TOKEN_FILE_ADMIN && !*t->tenant) /* it would own what is nobody's */
+    if (t->role != TOKEN_FILE_ADMIN && !*t->tenant) /* it would own what belongs to no tenant */
         return err_set(err, ERR_INVALID, 0, "token %s has no tenant", id);
     t->created = json_get_int(j, "created", 0);
     t->expires = json_get_int(j, "expires", 0);
@@ -225,8 +230,8 @@ static int write_all(int fd, const char *text, size_t len)
     return 0;
 }
 
-/* Who must be able to read and replace the file: the server of the folder, which holds the lock in it; before the first
- * start, whoever owns the folder. What root changes on the command line stays that server's. */
+/* Gives the file to the server that uses the folder, which owns the lock file in it; before the first start, to the
+ * folder's owner. The server can then read and replace it after root used the command line. */
 static int give_to_server(int dir, int fd)
 {
     struct stat st;
@@ -237,10 +242,11 @@ static int give_to_server(int dir, int fd)
     return fchown(fd, st.st_uid, st.st_gid) < 0 ? -errno : 0;
 }
 
-/* A new file beside the old one, on disk before it takes its place. */
+/* Writes a new file beside the old one and fsyncs it before it replaces the old one. */
 static int replace(int dir, const char *text, size_t len)
 {
-    (void)unlinkat(dir, FRESH_NAME, 0); /* of one that died; in a folder of several owners it cannot be written over */
+    (void)unlinkat(dir, FRESH_NAME,
+                   0); /* left by a process that died; in a folder of several owners it cannot be overwritten */
     CLEANUP(close_fd_p) int fd = openat(dir, FRESH_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
@@ -252,7 +258,7 @@ static int replace(int dir, const char *text, size_t len)
     return r;
 }
 
-static int save(int dir, const struct token_file *f, struct err *err)
+static int change_commit(int dir, const struct token_file *f, struct err *err)
 {
     size_t len;
     json_t *rows = json_array();
@@ -264,7 +270,7 @@ static int save(int dir, const struct token_file *f, struct err *err)
     return r < 0 ? err_set(err, err_from_errno(-r), -r, "writing " FILE_NAME) : 0;
 }
 
-/* One change: the folder, the lock on it, what it says now. */
+/* One change: the folder, its lock, the current content. */
 struct change {
     int dir, lock;
     struct token_file f;
@@ -274,7 +280,7 @@ static void change_done(struct change *c)
 {
     token_file_done(&c->f);
     if (c->lock >= 0)
-        (void)close(c->lock); /* and with it the lock */
+        (void)close(c->lock); /* releases the lock */
     if (c->dir >= 0)
         (void)close(c->dir);
 }
@@ -339,7 +345,7 @@ static void new_secret(struct token_file_token *t, char secret[TOKEN_FILE_SECRET
     token_file_hash(secret, t->hash);
 }
 
-/* The oldest revoked row makes room; one that is good never does. */
+/* Removes the oldest revoked row to make room; a valid one is never removed. */
 static int make_room(struct token_file *f, struct err *err)
 {
     if (f->n < TOKEN_FILE_MAX)
@@ -369,7 +375,7 @@ int token_file_create(const char *dir, const struct token_file_wish *wish, struc
     new_secret(&t, ret_secret);
     c.f.rows = xrealloc(c.f.rows, (c.f.n + 1) * sizeof(*c.f.rows));
     c.f.rows[c.f.n++] = t;
-    r = save(c.dir, &c.f, err);
+    r = change_commit(c.dir, &c.f, err);
     if (r == 0)
         *ret = t;
     return r;
@@ -404,7 +410,7 @@ int token_file_revoke(const char *dir, const char *id, struct token_file_token *
         return r < 0 ? r : -ENOENT;
     if (!t->revoked) {
         t->revoked = clock_wall_ms();
-        r = save(c.dir, &c.f, err);
+        r = change_commit(c.dir, &c.f, err);
     }
     *ret = *t;
     return r;
@@ -421,7 +427,7 @@ int token_file_rotate(const char *dir, const char *id, struct token_file_token *
     if (t->revoked)
         return err_set(err, ERR_CONFLICT, 0, "token %s is revoked: create a new one", t->id);
     new_secret(t, ret_secret);
-    r = save(c.dir, &c.f, err);
+    r = change_commit(c.dir, &c.f, err);
     *ret = *t;
     return r;
 }
