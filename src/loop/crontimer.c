@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-#define LONGEST_MS (60 * 1000) /* the wall clock may be set: look again at least this often */
+#define LONGEST_MS (60 * 1000) /* the wall clock may be changed: check at least this often */
 
 struct crontimer {
     struct cron when;
@@ -15,13 +15,13 @@ struct crontimer {
     void *arg;
 };
 
-static void arm(struct crontimer *t)
+static void cron_arm(struct crontimer *t)
 {
     int64_t left = t->due_ms - clock_wall_ms();
     timer_set(t->timer, left < 0 ? 0 : left > LONGEST_MS ? LONGEST_MS : left, 0);
 }
 
-static void on_timer(void *arg)
+static void cron_due(void *arg)
 {
     struct crontimer *t = arg;
     int64_t now = clock_wall_ms();
@@ -30,12 +30,12 @@ static void on_timer(void *arg)
         int64_t next = cron_next(&t->when, now);
         if (next >= 0 && next < t->due_ms)
             t->due_ms = next;
-        arm(t);
+        cron_arm(t);
         return;
     }
     t->due_ms = cron_next(&t->when, now);
     if (t->due_ms >= 0)
-        arm(t);
+        cron_arm(t);
     t->fn(t->arg); /* last: it may free the timer */
 }
 
@@ -43,9 +43,9 @@ struct crontimer *crontimer_new(struct loop *l, const struct cron *when, timer_f
 {
     struct crontimer *t = xzalloc(sizeof(*t));
     *t = (struct crontimer){ .when = *when, .fn = fn, .arg = arg, .due_ms = cron_next(when, clock_wall_ms()) };
-    t->timer = timer_new(l, LONGEST_MS, 0, on_timer, t);
+    t->timer = timer_new(l, LONGEST_MS, 0, cron_due, t);
     if (t->due_ms >= 0)
-        arm(t);
+        cron_arm(t);
     else
         timer_set(t->timer, -1, 0);
     return t;

@@ -55,7 +55,7 @@ void helper_stop(struct helper *h, int wait_ms)
         struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
         if (h->pidfd < 0 || poll(&p, 1, wait_ms) != 1) {
             helper_kill(h);
-            (void)poll(&p, 1, KILL_MS); /* a process stuck in the kernel does not hold up the server */
+            (void)poll(&p, 1, KILL_MS); /* a process stuck in the kernel does not block the server */
         }
         (void)waitpid(h->pid, NULL, WNOHANG);
     }

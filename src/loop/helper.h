@@ -24,13 +24,13 @@ struct helper {
 
 /* Starts the process. name is for errors ("the launcher"). On failure nothing is left running. */
 int helper_start(struct helper *h, const char *name, struct err *err);
-/* on_message: the socket is readable (or writable, as watch_set() says). on_exit: the process has ended and is not
+/* on_message: the socket is readable (or writable, as watch_set() says). on_exit: the process has exited and is not
  * reaped yet; NULL: its socket tells. */
 int helper_watch(struct helper *h, struct loop *l, watch_fn *on_message, loop_fn *on_exit, void *arg, struct err *err);
-void helper_close(struct helper *h); /* asks it to exit: closes its socket, and its messages are not watched any more */
-void helper_kill(struct helper *h);  /* does not wait; gone already is fine */
-/* Closes, waits wait_ms for its exit, kills it if it is still there (and waits up to 2 s for that), and reaps
- * it. Blocks. h can be started again. */
+void helper_close(struct helper *h); /* asks it to exit: closes its socket and stops watching its messages */
+void helper_kill(struct helper *h);  /* does not wait; fine when it has exited */
+/* Closes, waits wait_ms for its exit, kills it if it is still running (and waits up to 2 s for that), and reaps it.
+ * Blocks. h can be started again. */
 void helper_stop(struct helper *h, int wait_ms);
 
 /* Pauses between attempts: 50 ms, doubling up to 5 s. Zeroed memory is a valid start. */

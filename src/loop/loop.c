@@ -1,7 +1,9 @@
-/* Theory: every libuv callback enters through one of the dispatchers below, which run the deferred calls after the
- * user's function has returned; a prepare handle runs those left over (deferred before loop_run(), or by a deferred
- * call itself), and an idle handle keeps the loop from sleeping while any are left. One batch is run at a time, so a
- * call that always defers itself anew cannot starve descriptors and timers. */
+/* Theory of operation. Every libuv callback enters through one of the dispatchers below, which run the deferred calls
+ * after the user's function has returned. A prepare handle runs those left over (deferred before loop_run(), or by a
+ * deferred call itself), and an idle handle keeps the loop from sleeping while any are left. One batch runs at a time,
+ * so a call that always defers itself again cannot starve descriptors and timers. The caller owns watches and timers
+ * and may free one inside its own callback; the memory is released when libuv has closed the handle. loop_free() closes
+ * what is left and asserts that nothing made on the loop is still allocated. */
 #include "loop/loop.h"
 
 #include <assert.h>
@@ -102,17 +104,17 @@ static void run_deferred(struct loop *l)
     l->is_draining = false;
 }
 
-static void on_idle(uv_idle_t *handle)
+static void idle_event(uv_idle_t *handle)
 {
-    (void)handle; /* being active is all it is for: poll then does not wait */
+    (void)handle; /* an active idle handle keeps poll from waiting */
 }
 
-static void on_prepare(uv_prepare_t *handle)
+static void prepare_event(uv_prepare_t *handle)
 {
     struct loop *l = handle->data;
     run_deferred(l);
     if (l->queue_len)
-        (void)uv_idle_start(&l->idle, on_idle); /* only fails without a callback */
+        (void)uv_idle_start(&l->idle, idle_event); /* only fails without a callback */
     else
         (void)uv_idle_stop(&l->idle); /* always 0 */
 }
@@ -128,8 +130,8 @@ int loop_new(struct loop **ret, struct err *err)
         return err_set(err, ERR_INTERNAL, -r, "event loop: libuv cannot start");
     }
     l->prepare.data = l;
-    (void)uv_prepare_init(&l->uv, &l->prepare);      /* these four cannot fail with a callback given */
-    (void)uv_prepare_start(&l->prepare, on_prepare); /* also keeps uv_run() going until loop_stop() */
+    (void)uv_prepare_init(&l->uv, &l->prepare);         /* these four cannot fail with a callback given */
+    (void)uv_prepare_start(&l->prepare, prepare_event); /* also keeps uv_run() running until loop_stop() */
     (void)uv_idle_init(&l->uv, &l->idle);
     *ret = l;
     return 0;
@@ -192,13 +194,13 @@ struct loop *loop_free(struct loop *l)
     }
     uv_close((uv_handle_t *)&l->prepare, NULL);
     uv_close((uv_handle_t *)&l->idle, NULL);
-    (void)uv_run(&l->uv, UV_RUN_DEFAULT); /* closes, and finishes work that is still running */
+    (void)uv_run(&l->uv, UV_RUN_DEFAULT); /* runs close callbacks, and finishes work that is still running */
     for (int turn = 0; l->queue_len && turn < FREE_TURNS_MAX; turn++) {
         run_deferred(l);
         (void)uv_run(&l->uv, UV_RUN_NOWAIT);
     }
     int r = uv_loop_close(&l->uv);
-    assert(r == 0); /* else something made on the loop was not freed */
+    assert(r == 0); /* otherwise something made on the loop was not freed */
     free(l->queue);
     free(l);
     return NULL;
@@ -206,7 +208,7 @@ struct loop *loop_free(struct loop *l)
 
 void loop_run(struct loop *l)
 {
-    (void)uv_run(&l->uv, UV_RUN_DEFAULT); /* non-zero only says that handles are left, and they are */
+    (void)uv_run(&l->uv, UV_RUN_DEFAULT); /* non-zero only says that handles are left, which is expected */
 }
 
 void loop_stop(struct loop *l)
@@ -223,15 +225,15 @@ int64_t loop_now_ms(const struct loop *l)
 
 static int start_poll(struct watch *w);
 
-static void on_poll(uv_poll_t *handle, int status, int events)
+static void poll_event(uv_poll_t *handle, int status, int events)
 {
     struct watch *w = handle->data;
     struct loop *l = w->loop;
     assert(w->magic == WATCH_MAGIC);
     int seen = 0;
     if (status < 0) {
-        /* libuv has stopped the poll (EPOLLERR). The owner finds the error by reading or writing; when it keeps the
-         * watch all the same, level-triggered means it is told again. */
+        /* libuv has stopped the poll (EPOLLERR). The owner finds the error by reading or writing. If it keeps the
+         * watch, the level-triggered event is reported again. */
         seen = w->events;
         (void)start_poll(w); /* it worked before; a failure leaves a silent watch, as a closed fd would */
     } else {
@@ -250,7 +252,7 @@ static int start_poll(struct watch *w)
     events |= w->events & LOOP_READ ? UV_READABLE : 0;
     events |= w->events & LOOP_WRITE ? UV_WRITABLE : 0;
     events |= w->events & LOOP_HUP ? UV_DISCONNECT : 0;
-    return events ? uv_poll_start(&w->handle, events, on_poll) : uv_poll_stop(&w->handle);
+    return events ? uv_poll_start(&w->handle, events, poll_event) : uv_poll_stop(&w->handle);
 }
 
 static void on_watch_closed(uv_handle_t *handle)
@@ -302,7 +304,7 @@ struct watch *watch_free(struct watch *w)
 
 /* --- timers --- */
 
-static void on_timer(uv_timer_t *handle)
+static void timer_event(uv_timer_t *handle)
 {
     struct timer *t = handle->data;
     struct loop *l = t->loop;
@@ -337,9 +339,9 @@ void timer_set(struct timer *t, int64_t delay_ms, int64_t repeat_ms)
         return;
     }
     uv_update_time(
-        t->handle.loop); /* the cached clock is as old as this turn: a long one would make the timer fire early */
+        t->handle.loop); /* the cached time is as old as this turn: after a long one the timer would fire early */
     /* Fails only without a callback or on a closing handle. */
-    (void)uv_timer_start(&t->handle, on_timer, (uint64_t)delay_ms, repeat_ms > 0 ? (uint64_t)repeat_ms : 0);
+    (void)uv_timer_start(&t->handle, timer_event, (uint64_t)delay_ms, repeat_ms > 0 ? (uint64_t)repeat_ms : 0);
 }
 
 struct timer *timer_free(struct timer *t)
@@ -354,7 +356,7 @@ struct timer *timer_free(struct timer *t)
 
 /* --- work on pool threads --- */
 
-static void on_work(uv_work_t *req)
+static void work_event(uv_work_t *req)
 {
     struct work *w = req->data;
     w->work(w->arg);
@@ -376,7 +378,7 @@ int loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
     struct work *w = xzalloc(sizeof *w);
     *w = (struct work){ .loop = l, .work = work, .done = done, .arg = arg };
     w->req.data = w;
-    int r = uv_queue_work(&l->uv, &w->req, on_work, on_work_done);
+    int r = uv_queue_work(&l->uv, &w->req, work_event, on_work_done);
     if (r < 0)
         free(w);
     return r;
@@ -384,10 +386,10 @@ int loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg)
 
 /* --- signals and processes --- */
 
-static void on_signal(uv_signal_t *handle, int signo)
+static void signal_event(uv_signal_t *handle, int signo)
 {
     struct signal_watch *s = handle->data;
-    (void)signo; /* one watch for each number */
+    (void)signo; /* one watch per signal number */
     s->fn(s->arg);
     run_deferred(s->loop);
 }
@@ -398,7 +400,7 @@ int loop_on_signal(struct loop *l, int signo, loop_fn *fn, void *arg)
     *s = (struct signal_watch){ .loop = l, .fn = fn, .arg = arg };
     (void)uv_signal_init(&l->uv, &s->handle); /* a failure shows again in uv_signal_start() */
     s->handle.data = s;
-    int r = uv_signal_start(&s->handle, on_signal, signo);
+    int r = uv_signal_start(&s->handle, signal_event, signo);
     if (r < 0) {
         uv_close((uv_handle_t *)&s->handle, on_signal_closed);
         return r;
@@ -408,18 +410,18 @@ int loop_on_signal(struct loop *l, int signo, loop_fn *fn, void *arg)
     return 0;
 }
 
-static void on_pidfd(void *arg, int events)
+static void pidfd_event(void *arg, int events)
 {
     struct watch *w = arg;
     (void)events;
-    watch_set(w, 0); /* the pidfd stays readable: tell once */
+    watch_set(w, 0); /* the pidfd stays readable: report once */
     w->exit_fn(w->exit_arg);
 }
 
 int loop_on_exit(struct loop *l, int pidfd, loop_fn *fn, void *arg, struct watch **ret)
 {
     struct watch *w;
-    int r = watch_new(l, pidfd, LOOP_READ, on_pidfd, NULL, &w);
+    int r = watch_new(l, pidfd, LOOP_READ, pidfd_event, NULL, &w);
     if (r < 0)
         return r;
     w->arg = w;

@@ -28,26 +28,26 @@ DEFINE_CLEANUP(struct watch *, watch_free)
 /* Timers. delay 0 fires on the next turn. repeat 0 fires once (the timer stays allocated until freed). */
 typedef void timer_fn(void *arg);
 struct timer *timer_new(struct loop *l, int64_t delay_ms, int64_t repeat_ms, timer_fn *fn, void *arg);
-void timer_set(struct timer *t, int64_t delay_ms, int64_t repeat_ms); /* start anew; delay < 0 stops */
+void timer_set(struct timer *t, int64_t delay_ms, int64_t repeat_ms); /* restarts; delay < 0 stops */
 struct timer *timer_free(struct timer *t);
 DEFINE_CLEANUP(struct timer *, timer_free)
 
 /* Calls fn on this thread after the current callback has returned, in order. */
 typedef void loop_fn(void *arg);
 void loop_defer(struct loop *l, loop_fn *fn, void *arg);
-/* Calls what was deferred until nothing more is, at most so many rounds as loop_free() does: for an end in order. */
+/* Runs deferred calls until none are left, for at most as many rounds as loop_free() does: for an orderly shutdown. */
 void loop_settle(struct loop *l);
 
-/* Runs work on a pool thread, then done on the loop. work may touch nothing but arg. */
+/* Runs work on a pool thread, then done on the loop. work may access only arg. */
 int loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *arg);
 
 /* One handler for each signal; lives as long as the loop. */
 int loop_on_signal(struct loop *l, int signo, loop_fn *fn, void *arg);
 
-/* Calls fn when the loop is freed, before it asserts that nothing is left: for things that nobody owns. */
+/* Calls fn when the loop is freed, before it asserts that nothing is left: for objects without an owner. */
 struct loop_end;
 struct loop_end *loop_on_end(struct loop *l, loop_fn *fn, void *arg);
-struct loop_end *loop_end_free(struct loop_end *e); /* not from inside fn, after which it is gone anyway */
+struct loop_end *loop_end_free(struct loop_end *e); /* not from inside fn, after which it is freed */
 
-/* Calls fn once when the process behind the pidfd has ended (it is not reaped here). */
+/* Calls fn once when the process behind the pidfd has exited (it is not reaped here). */
 int loop_on_exit(struct loop *l, int pidfd, loop_fn *fn, void *arg, struct watch **ret);
