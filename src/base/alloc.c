@@ -29,7 +29,7 @@ char *xstrdup(const char *s)
 
 char *xstrndup(const char *s, size_t n)
 {
-    size_t length = strnlen(s, n); /* not strndup(): the sanitizers' strict check of it reads on to a NUL beyond n */
+    size_t length = strnlen(s, n); /* not strndup(): the sanitizers' strict check of it reads past n to a NUL */
     char *copy = must(malloc(length + 1));
     memcpy(copy, s, length);
     copy[length] = '\0';

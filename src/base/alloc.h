@@ -1,5 +1,5 @@
-/* Two allocators: x*() abort and are for small sizes no client controls; try_alloc() may fail and is for
- * anything sized by input. Pieces of JSON documents abort, too, up to a size (json.c). May include: base/. */
+/* Two allocators: x*() abort and are for small sizes no client controls; try_alloc() may fail and is for anything sized
+ * by input. Parts of JSON documents abort too, up to a size (json.c). May include: base/. */
 #pragma once
 #include <stddef.h>
 

@@ -55,7 +55,7 @@ int base64_decode(const char *text, size_t len, struct buf *out)
             v = v << 6 | (uint32_t)d;
         }
         if ((pad == 1 && v & 0xff) || (pad == 2 && v & 0xffff))
-            return -EINVAL; /* bits that no encoder sets */
+            return -EINVAL; /* non-zero padding bits: no encoder sets them */
         char bytes[3] = { (char)(v >> 16), (char)(v >> 8 & 0xff), (char)(v & 0xff) };
         r = buf_add(out, bytes, (size_t)(3 - pad));
         if (r < 0)

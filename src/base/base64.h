@@ -7,5 +7,5 @@
 #define BASE64_SIZE(n) (((n) + 2) / 3 * 4)
 
 void base64_encode(const void *data, size_t len, char *out); /* BASE64_SIZE(len) bytes and a NUL */
-/* Appends the decoded bytes. -EINVAL: wrong letters, padding or length. */
+/* Appends the decoded bytes. -EINVAL: invalid characters, padding or length. */
 int base64_decode(const char *text, size_t len, struct buf *out);

@@ -5,7 +5,7 @@
 
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
-/* Makes free_fn##_p() for CLEANUP() out of a free function that takes NULL and returns NULL. */
+/* Defines free_fn##_p() for CLEANUP() from a free function that accepts NULL and returns NULL. */
 #define DEFINE_CLEANUP(type, free_fn)          \
     static inline void free_fn##_p(type *slot) \
     {                                          \
@@ -13,7 +13,7 @@
             *slot = free_fn(*slot);            \
     }
 
-/* Hands ownership over: the slot is empty afterwards. */
+/* Transfers ownership: the slot is empty afterwards. */
 #define STEAL(slot)                               \
     ({                                            \
         __typeof__(slot) *s_ = &(slot), v_ = *s_; \
@@ -38,5 +38,5 @@ static inline void free_p(void *slot)
 static inline void close_fd_p(const int *slot)
 {
     if (*slot >= 0)
-        (void)close(*slot); /* nothing can be done about a failed close here */
+        (void)close(*slot); /* a failed close cannot be handled here */
 }

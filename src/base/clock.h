@@ -4,6 +4,6 @@
 
 int64_t clock_wall_ms(void); /* since the Unix epoch: what the API shows */
 int64_t clock_mono_us(void); /* for durations and deadlines */
-/* A point of the wall clock as one of the other: nothing happens early or late when the wall clock is set later on.
- * What is over already is due now. wall_ms and mono_us are this moment. */
+/* Converts a wall-clock time to a monotonic deadline: a later change of the wall clock does not move it. A time in the
+ * past is due now. wall_ms and mono_us are the current times. */
 int64_t clock_deadline_us(int64_t at_wall_ms, int64_t wall_ms, int64_t mono_us);

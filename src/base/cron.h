@@ -11,5 +11,5 @@ struct cron {
 };
 
 int cron_parse(const char *text, struct cron *ret, struct err *err);
-/* The first moment after now (ms since the epoch) that fits, or -1 when none does within four years. */
+/* The first time after now (ms since the epoch) that matches, or -1 when none does within four years. */
 int64_t cron_next(const struct cron *c, int64_t now_ms);

@@ -14,8 +14,8 @@ static const struct {
 #undef X
 };
 
-/* A host that has run out of something, or took it away, is not broken: the caller may try again, and is told what of.
- */
+/* A host that has run out of something, or denies it, is not an internal error: the caller may retry, and learns what
+ * ran out. */
 static enum err_code kind_of(enum err_code code, int sys)
 {
     if (code != ERR_INTERNAL)
@@ -25,7 +25,7 @@ static enum err_code kind_of(enum err_code code, int sys)
     return sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == EROFS ? ERR_CAPACITY : code;
 }
 
-static int fill(struct err *e, enum err_code code, int sys, const char *fmt, va_list ap)
+static int err_fill(struct err *e, enum err_code code, int sys, const char *fmt, va_list ap)
 {
     if (e) {
         e->code = kind_of(code, sys);
@@ -41,7 +41,7 @@ int err_set(struct err *e, enum err_code code, int sys, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    int r = fill(e, code, sys, fmt, ap);
+    int r = err_fill(e, code, sys, fmt, ap);
     va_end(ap);
     return r;
 }
@@ -50,7 +50,7 @@ int err_sys(struct err *e, int r, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    (void)fill(e, ERR_INTERNAL, -r, fmt, ap);
+    (void)err_fill(e, ERR_INTERNAL, -r, fmt, ap);
     va_end(ap);
     return r;
 }

@@ -1,6 +1,6 @@
-/* An error with a kind, a cause and a sentence. Lives on the caller's stack, never allocates.
- * Functions return 0 or a positive number for success and -errno for failure; those that cross a
- * room boundary fill a struct err too. May include: base/. */
+/* An error with a kind, a cause and a sentence. Lives on the caller's stack, never allocates. Functions return 0 or a
+ * positive number for success and -errno for failure; those that cross a room boundary fill a struct err too. May
+ * include: base/. */
 #pragma once
 #include <stdarg.h>
 

@@ -19,11 +19,11 @@ int json_read(const char *text, size_t len, json_t **ret, struct err *err)
     return 0;
 }
 
-/* Documents are built from many small pieces, and the library answers a piece that found no memory with a document that
- * lacks it. So small sizes abort, as those of x*() do; large ones fail, and what reads or writes the text says so. */
+/* Documents are built from many small parts, and when a part cannot be allocated jansson returns a document without it.
+ * So small allocations abort, as x*() do; large ones fail, and the code that reads or writes the text reports it. */
 #define SMALL_BYTES (1u << 20)
 
-static void *take(size_t size)
+static void *json_alloc(size_t size)
 {
     void *p = malloc(size);
     if (!p && size <= SMALL_BYTES)
@@ -33,7 +33,7 @@ static void *take(size_t size)
 
 __attribute__((constructor)) static void set_memory(void)
 {
-    json_set_alloc_funcs(take, free);
+    json_set_alloc_funcs(json_alloc, free);
 }
 
 char *json_write(const json_t *j, size_t *ret_len)

@@ -73,7 +73,7 @@ static void add_pair(struct buf *b, const char *k, const char *v)
     }
 }
 
-static void begin(struct buf *b, enum log_level level, const char *evt)
+static void line_begin(struct buf *b, enum log_level level, const char *evt)
 {
     struct timespec now;
     struct tm tm;
@@ -90,7 +90,7 @@ static void begin(struct buf *b, enum log_level level, const char *evt)
     add_pair(b, "evt", evt);
 }
 
-static void finish(struct buf *b)
+static void line_finish(struct buf *b)
 {
     if (as_json)
         (void)buf_add_char(b, '}');
@@ -105,13 +105,13 @@ void log_event(enum log_level level, const char *evt, ...)
     if (level > max_level)
         return;
     struct buf b = BUF_INIT(16384);
-    begin(&b, level, evt);
+    line_begin(&b, level, evt);
     va_list ap;
     va_start(ap, evt);
     for (const char *k = va_arg(ap, const char *); k; k = va_arg(ap, const char *))
         add_pair(&b, k, va_arg(ap, const char *));
     va_end(ap);
-    finish(&b);
+    line_finish(&b);
 }
 
 void log_msg(enum log_level level, const char *evt, const char *fmt, ...)
@@ -124,7 +124,7 @@ void log_msg(enum log_level level, const char *evt, const char *fmt, ...)
     (void)vsnprintf(msg, sizeof(msg), fmt, ap);
     va_end(ap);
     struct buf b = BUF_INIT(16384);
-    begin(&b, level, evt);
+    line_begin(&b, level, evt);
     add_pair(&b, "msg", msg);
-    finish(&b);
+    line_finish(&b);
 }

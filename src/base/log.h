@@ -1,7 +1,6 @@
-/* One line per event on stderr: `ts=… level=info evt=sandbox.start id=sbx_1 ms=41`, or JSON with LOG_JSON.
- * Values that hold blanks, quotes or control bytes are quoted and escaped here. Rooms below sandbox/ never log
- * above debug: they return a struct err. Level and format are the only mutable globals of the project.
- * May include: base/. */
+/* One line per event on stderr: `ts=… level=info evt=sandbox.start id=sbx_1 ms=41`, or JSON with LOG_JSON. Values with
+ * white space, quotes or control bytes are quoted and escaped here. Rooms below sandbox/ never log above debug: they
+ * return a struct err. Level and format are the only mutable globals of the project. May include: base/. */
 #pragma once
 #include "base/err.h"
 

@@ -20,7 +20,8 @@ struct map {
     struct entry *first, *last;
 };
 
-/* FNV-1a. Keys are our own random ids or names that an admitted client chose; the load stays below one per bucket. */
+/* FNV-1a. Keys are our own random ids or names that an authenticated client chose; the load stays below one per
+ * bucket. */
 static uint64_t hash_of(const char *key)
 {
     uint64_t h = 1469598103934665603u;

@@ -8,7 +8,7 @@ struct map;
 
 struct map *map_new(void);
 struct map *map_free(struct map *m);                       /* the values are the caller's */
-void map_set(struct map *m, const char *key, void *value); /* a known key keeps its place */
+void map_set(struct map *m, const char *key, void *value); /* a known key keeps its position */
 void *map_get(const struct map *m, const char *key);       /* NULL when unknown */
 void *map_remove(struct map *m, const char *key);          /* the value, or NULL */
 size_t map_count(const struct map *m);

@@ -11,7 +11,7 @@ DEFINE_CLEANUP(char **, strlist_free)
 size_t strlist_count(char *const *list);       /* NULL counts 0 */
 void strlist_add(char ***list, const char *s); /* grows *list, copies s */
 char **strlist_copy(char *const *list);        /* NULL stays NULL */
-char **strlist_from_json(const json_t *array); /* strings only, others are skipped; NULL for no array */
+char **strlist_from_json(const json_t *array); /* strings only, others are skipped; NULL when it is not an array */
 json_t *strlist_to_json(char *const *list);    /* new array */
 /* "KEY=value" lists: set replaces, unset removes; key has no '='. */
 void strlist_env_set(char ***list, const char *key, const char *value);

@@ -1,4 +1,4 @@
-/* UTF-8: checking, repairing and cutting at letter boundaries. May include: base/. */
+/* UTF-8: checking, repairing and cutting at character boundaries. May include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,5 +10,5 @@ size_t utf8_step(const char *s, size_t len);
 bool utf8_is_valid(const char *s, size_t len);
 /* Appends s with each invalid byte replaced by U+FFFD. At most 3*len bytes. */
 int utf8_repair(const char *s, size_t len, struct buf *out);
-/* How many bytes of s can be sent now so that a letter that is still arriving is not cut: len, or up to 3 less. */
+/* How many bytes of s can be sent now without cutting an incomplete character at the end: len, or up to 3 less. */
 size_t utf8_whole(const char *s, size_t len);

@@ -13,7 +13,7 @@ static bool is_hyphen_place(int digits)
     return digits == 8 || digits == 12 || digits == 16 || digits == 20;
 }
 
-/* 32 hex digits to the usual spelling. */
+/* Formats 32 hex digits in the canonical form. */
 static void lay_out(const char *hex, char out[UUID_MAX])
 {
     int at = 0;
