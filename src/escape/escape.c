@@ -43,7 +43,7 @@ struct style {
     const char *good, *bad, *weak, *bold, *off;
 };
 
-static size_t count(const json_t *rows, int item, const char *result)
+static size_t count_rows(const json_t *rows, int item, const char *result)
 {
     size_t i, n = 0;
     json_t *row;
@@ -77,8 +77,8 @@ static void print_rows(const json_t *rows, int item, bool wants_all, const struc
 static void print_report(const json_t *rows, bool wants_all, const struct style *st)
 {
     for (size_t i = 0; i < sizeof(items) / sizeof(*items); i++) {
-        size_t reached = count(rows, items[i].item, "reached"), denied = count(rows, items[i].item, "denied"),
-               skipped = count(rows, items[i].item, "skipped");
+        size_t reached = count_rows(rows, items[i].item, "reached"), denied = count_rows(rows, items[i].item, "denied"),
+               skipped = count_rows(rows, items[i].item, "skipped");
         if (reached + denied + skipped == 0)
             continue;
         printf("%s%-7s%s %s%2d  %s%s  %zu denied", reached ? st->bad : st->good, reached ? "REACHED" : "ok", st->off,
@@ -90,7 +90,7 @@ static void print_report(const json_t *rows, bool wants_all, const struct style 
         (void)putchar('\n');
         print_rows(rows, items[i].item, wants_all, st);
     }
-    size_t reached = count(rows, 0, "reached"), denied = count(rows, 0, "denied");
+    size_t reached = count_rows(rows, 0, "reached"), denied = count_rows(rows, 0, "denied");
     if (reached)
         printf("\n%s%zu of %zu attempts succeeded.%s Do not run untrusted code here; please report it: "
                "SECURITY.md says how.\n",
@@ -121,8 +121,8 @@ struct arguments {
     const char *backend;
 };
 
-/* -EINVAL: it has said what is wrong. */
-static int parse(int argc, char **argv, struct arguments *a)
+/* -EINVAL: the error was printed. */
+static int parse_arguments(int argc, char **argv, struct arguments *a)
 {
     const char *configured = getenv("III_ISOLATION_BACKEND");
     a->backend = configured && escape_vm_is(configured) ? configured : "native";
@@ -158,7 +158,7 @@ int escape_main(const char *data_dir, int argc, char **argv)
     static const struct style plain = { "", "", "", "", "" },
                               coloured = { "\033[32m", "\033[31m", "\033[33m", "\033[1m", "\033[0m" };
     struct arguments a = { 0 };
-    if (parse(argc, argv, &a) < 0)
+    if (parse_arguments(argc, argv, &a) < 0)
         return 2;
     if (a.wants_help) {
         (void)fputs(help, stdout);
@@ -170,7 +170,7 @@ int escape_main(const char *data_dir, int argc, char **argv)
         (void)fprintf(stderr, "iii doctor: the escape suite could not run: %s\n", err.msg);
         return 1;
     }
-    bool is_ok = count(s.rows, 0, "reached") == 0 && count(s.rows, 0, "denied") > 0;
+    bool is_ok = count_rows(s.rows, 0, "reached") == 0 && count_rows(s.rows, 0, "denied") > 0;
     if (a.wants_json) {
         JSON_OWNED answer = json_pack("{s:b, s:O}", "ok", is_ok, "rows", s.rows);
         return json_dumpf(answer, stdout, JSON_INDENT(1)) < 0 || putchar('\n') == EOF || !is_ok;

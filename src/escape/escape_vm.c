@@ -14,16 +14,16 @@
 #include "base/cleanup.h"
 #include "os/program.h"
 
-#define IMAGE     "shell" /* the name that the scenes ask for */
+#define IMAGE     "shell" /* the name that the scenes use */
 #define TAR_BLOCK 512
 #define COPY_MS   60000
 
-/* What the scenes run, besides the probe. */
+/* Programs that the scenes run, besides the probe. */
 static const char *const applets[] = { "sh", "cat",   "chmod", "cksum", "echo",   "grep", "head",
                                        "id", "ln",    "ls",    "mkdir", "mkfifo", "od",   "ps",
                                        "rm", "sleep", "test",  "touch", "true",   "env",  NULL };
 
-/* What is reached of a kernel that belongs to the sandbox alone, and why that is all right. */
+/* What a probe may reach in a kernel that belongs to the sandbox alone, and why that is acceptable. */
 static const struct {
     const char *name, *why;
 } own_kernel[] = {
@@ -58,7 +58,7 @@ static int add_entry(int fd, const char *name, char type, const char *link, size
     (void)snprintf(head + 116, 8, "%07o", 0);
     (void)snprintf(head + 124, 12, "%011zo", size);
     (void)snprintf(head + 136, 12, "%011o", 0);
-    memset(head + 148, ' ', 8); /* the sum is taken with spaces in its place */
+    memset(head + 148, ' ', 8); /* the checksum is computed with spaces in its own field */
     head[156] = type;
     (void)snprintf(head + 157, 100, "%s", link);
     (void)snprintf(head + 257, 6, "ustar");
@@ -122,7 +122,7 @@ static int run_self(const char *const *argv, struct err *err)
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
-        (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* the report is what stands there */
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for the report */
         (void)execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
         _exit(127);
     }
@@ -144,14 +144,14 @@ int escape_vm_prepare(struct suite *s, const char *data_dir, struct err *err)
     if (chmod(s->dir, 0711) < 0 || mkdir(data, 0700) < 0)
         return err_sys(err, -errno, "make %s", data);
     if (access(kit, R_OK) == 0 && mkdir(vm, 0700) == 0)
-        (void)program_run(&call, NULL); /* else it is made anew */
+        (void)program_run(&call, NULL); /* on failure it is built again */
     int r = run_self(setup, err);
     if (r >= 0)
         r = write_image(tar, err);
     return r < 0 ? r : run_self(import, err);
 }
 
-/* --- what is different --- */
+/* --- differences on a VM backend --- */
 
 void escape_vm_judge(struct suite *s)
 {
@@ -185,9 +185,9 @@ static bool has_disk(const char *pid, const char *boxes)
     return is_found;
 }
 
-/* --- the monitors --- */
+/* --- the VMMs --- */
 
-/* The value of a line of /proc/PID/status without its leading blanks. */
+/* The value of a line of /proc/PID/status without leading white space. */
 static void status_of(const char *pid, const char *key, char ret[256])
 {
     char path[64], line[512];

@@ -1,4 +1,7 @@
-/* The scenes of `iii doctor --escape`: what is done inside, and what is seen outside afterwards. */
+/* The scenes of `iii doctor --escape`. A scene is a function that does something inside a sandbox of the suite's server
+ * and then checks, from outside, what it reached; it adds its rows to the suite, which owns them. A scene that cannot
+ * run adds a row that says why, and the next one still runs. Scenes that could change the host record the watched files
+ * before and compare them afterwards (watch_host()). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +25,7 @@
 
 /* ---- observers ---- */
 
-/* What the host must look the same in, before and after: settings, its name, the bait, our own program. */
+/* State of the host that must be the same before and after: settings, its name, the bait file, our own program. */
 static const char *const watched[] = {
     "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe",      "/proc/sys/kernel/randomize_va_space",
     "/proc/sys/kernel/hostname",     "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/swappiness",
@@ -48,7 +51,7 @@ static void add_stat(struct buf *b, const char *path)
                    st.st_ctim.tv_nsec, st.st_mode, st.st_uid);
 }
 
-static void look(const struct suite *s, struct buf *b)
+static void watch_host(const struct suite *s, struct buf *b)
 {
     for (size_t i = 0; i < sizeof(watched) / sizeof(*watched); i++)
         add_file(b, watched[i]);
@@ -102,7 +105,7 @@ static int run_probe(struct suite *s, struct err *err)
     return json_array_size(s->rows) > before ? 0 : err_set(err, ERR_INTERNAL, 0, "the probe said nothing");
 }
 
-/* One program looks, as fast as it can, while we have commands started. */
+/* One program watches /proc as fast as it can while we start commands. */
 static int race_exec(struct suite *s, struct err *err)
 {
     CLEANUP(free_p) char *out = NULL;
@@ -124,12 +127,12 @@ void scenes_probes(struct suite *s)
     struct err err = ERR_INIT;
     CLEANUP(buf_done) struct buf before = BUF_INIT(TEXT_MAX);
     CLEANUP(buf_done) struct buf after = BUF_INIT(TEXT_MAX);
-    look(s, &before);
+    watch_host(s, &before);
     if (run_probe(s, &err) < 0 || race_exec(s, &err) < 0) {
         suite_row(s, 6, "the probe", SUITE_REACHED, "could not be run to its end: %s", err.msg);
         return;
     }
-    look(s, &after);
+    watch_host(s, &after);
     bool is_same = before.len == after.len && memcmp(before.data, after.data, before.len) == 0;
     suite_row(s, 7, "seen outside: the host's settings and files", is_same ? SUITE_DENIED : SUITE_REACHED,
               is_same ? "as before" : "something changed");
@@ -146,7 +149,7 @@ static void file_row(struct suite *s, const char *tail, const char *path, json_t
 {
     CLEANUP(free_p) char *answer = NULL;
     char name[200];
-    (void)suite_post(s, s->box, tail, body, &answer); /* an error is a good answer */
+    (void)suite_post(s, s->box, tail, body, &answer); /* an error reply is expected */
     (void)snprintf(name, sizeof(name), "%s of %.120s", tail, path);
     bool is_leaked = answer && strstr(answer, s->secret);
     suite_row(s, 5, name, is_leaked ? SUITE_REACHED : SUITE_DENIED, "%.200s", answer ? answer : "no answer");
@@ -181,10 +184,10 @@ void scenes_files(struct suite *s)
     const char *const paths[] = {
         s->marker, dots, proot, slash, "/workspace/link", "/workspace/hard", "/workspace/loop", "/workspace/fifo"
     };
-    look(s, &before);
+    watch_host(s, &before);
     for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
         try_path(s, paths[i]);
-    look(s, &after);
+    watch_host(s, &after);
     bool is_same = before.len == after.len && memcmp(before.data, after.data, before.len) == 0;
     suite_row(s, 5, "seen outside: the bait", is_same ? SUITE_DENIED : SUITE_REACHED,
               is_same ? "as before" : "changed");
@@ -194,7 +197,7 @@ void scenes_files(struct suite *s)
 
 static const char sums[] = "sha256sum /usr/bin/env /bin/sh /etc/passwd 2>/dev/null";
 
-/* Its own files, a listener and a secret of the neighbour: none may be seen or changed from here. */
+/* The neighbour's files, listener and secret: none may be visible or changeable from here. */
 void scenes_neighbours(struct suite *s)
 {
     struct err err = ERR_INIT;
@@ -269,7 +272,7 @@ void scenes_forks(struct suite *s)
 
 /* ---- kill ---- */
 
-/* Processes of the whole host whose command line has the word. */
+/* Counts processes of the whole host whose command line has the word. */
 static unsigned count_clinging(const char *word)
 {
     DIR *d = opendir("/proc");
@@ -296,7 +299,7 @@ static unsigned count_inside(struct suite *s, const char *id, const char *word)
         return 0;
     for (const char *p = out; (p = strchr(p, '\n')); p++)
         n++;
-    return n; /* the shell that looks is one of them */
+    return n; /* the shell that runs the check is one of them */
 }
 
 void scenes_kill(struct suite *s)
@@ -309,13 +312,13 @@ void scenes_kill(struct suite *s)
         suite_row(s, 15, "processes that will not end", SUITE_REACHED, "could not be started: %s", err.msg);
         return;
     }
-    /* Those of a machine are in its own kernel: there they are counted, and outside its monitor. */
+    /* The processes of a VM are in its own kernel: they are counted there, and outside its VMM is counted. */
     unsigned instances = s->is_vm ? escape_vm_count(s) : 0;
     unsigned there = s->is_vm ? count_inside(s, id, word) : count_clinging(word), left = there;
     int64_t start = clock_mono_us();
     suite_delete(s, id);
     while (left && (clock_mono_us() - start) / 1000 < 20 * KILL_MS) {
-        (void)usleep(5000); /* a look at all of /proc is not free */
+        (void)usleep(5000); /* scanning all of /proc is expensive */
         left = s->is_vm ? escape_vm_count(s) >= instances : count_clinging(word);
     }
     int64_t took = (clock_mono_us() - start) / 1000;

@@ -34,7 +34,7 @@ void suite_row(struct suite *s, int item, const char *name, enum suite_result re
                                                    words[result], "detail", json_text(detail, len)));
 }
 
-/* The settings of this user's server are not meant for ours, but for where its monitors are. */
+/* The private server must not use the settings of this user's server, except the paths of its VMMs. */
 static void clean_environment(void)
 {
     for (char **e = environ; *e;) {
@@ -43,7 +43,7 @@ static void clean_environment(void)
             continue;
         }
         CLEANUP(free_p) char *name = xstrndup(*e, strcspn(*e, "="));
-        (void)unsetenv(name); /* a name that is there */
+        (void)unsetenv(name); /* the name exists */
         e = environ;
     }
 }
@@ -91,7 +91,7 @@ void suite_close(struct suite *s)
 {
     build_server_done(&s->server);
     if (s->dir && s->dir[0])
-        (void)tree_remove(AT_FDCWD, s->dir, NULL); /* what is left is the user's to see */
+        (void)tree_remove(AT_FDCWD, s->dir, NULL); /* on failure the folder stays for the user to see */
     free(s->dir);
     free(s->marker);
     free(s->box);
@@ -115,7 +115,7 @@ void suite_delete(struct suite *s, const char *id)
 {
     struct err ignored = ERR_INIT;
     CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s", id);
-    (void)build_server_call(&s->server, "DELETE", path, NULL, NULL, &ignored); /* all go with the server */
+    (void)build_server_call(&s->server, "DELETE", path, NULL, NULL, &ignored); /* all are deleted with the server */
 }
 
 int suite_exec(struct suite *s, const char *id, const char *const *argv, char **ret_out, struct err *err)

@@ -1,5 +1,5 @@
-/* Item 6: the calls by number. Every one is made with arguments that the kernel refuses with some other error before it
- * does anything, so outside they are harmless, and an answer other than "not permitted" shows that the call is open. */
+/* Item 6: system calls by number. Each is made with arguments that the kernel rejects with some other error before it
+ * does anything. So outside they are harmless, and any error but "not permitted" shows that the call is open. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -15,9 +15,9 @@
 
 #include "escape/probe/probe.h"
 
-#define BAD        1L /* an address that nothing is at */
+#define BAD        1L /* an unmapped address */
 #define ALL        (-1L)
-#define NEWEST     470 /* the first number that the filter has never heard of */
+#define NEWEST     470 /* the first number that the filter does not know */
 #define NUMBER_END 600
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -124,7 +124,7 @@ static int try_unshare(const void *arg)
     return syscall(SYS_unshare, (long)*(const unsigned *)arg) < 0 ? errno : 0;
 }
 
-/* 1000 + errno would not fit an exit code; the error is told by itself, 0 is a process that was made. */
+/* 1000 + errno would not fit an exit code; the error is reported as is, 0 is a process that was created. */
 static int try_clone(const void *arg)
 {
     long pid = syscall(SYS_clone, (long)(*(const unsigned *)arg | SIGCHLD), 0L, 0L, 0L, 0L);
@@ -163,7 +163,7 @@ static void namespace_row(const char *how, const char *kind, int code)
 
 void probe_namespaces(const struct probe_ctx *ctx)
 {
-    (void)ctx; /* each try is a child that ends at once: harmless anywhere */
+    (void)ctx; /* each attempt is a child that exits at once: harmless anywhere */
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         namespace_row("unshare", kinds[i].name, probe_child(try_unshare, &kinds[i].flag));
         if (kinds[i].flag != CLONE_NEWTIME) /* its bit is part of the signal number there */

@@ -1,6 +1,5 @@
-/* Item 2, while commands are started by the supervisor: between its fork and the exec a new process still has the
- * supervisor's memory, program file and descriptors. Whoever catches one in that moment and may open its links holds
- * the runtime. */
+/* Item 2, while the supervisor starts commands: between its fork and the exec a new process still has the supervisor's
+ * memory, program file and descriptors. Whoever catches one in that moment and may open its links holds the runtime. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +14,7 @@
 #include "escape/probe/probe.h"
 
 struct caught {
-    unsigned seen; /* processes looked at */
+    unsigned seen; /* processes checked */
     unsigned exe, fd, traced;
 };
 
@@ -38,7 +37,7 @@ static bool is_supervisor(int pid)
     return n > 0 && strncmp(target, "/memfd:", 7) == 0;
 }
 
-static void look(int pid, struct caught *c)
+static void check_process(int pid, struct caught *c)
 {
     c->seen++;
     if (!is_supervisor(pid))
@@ -59,12 +58,12 @@ int probe_catch(int seconds)
     time_t end = time(NULL) + seconds;
     (void)signal(SIGCHLD, SIG_IGN);
     for (int self = getpid(), next = self + 1; time(NULL) < end;) {
-        for (int pid = next; pid < next + 8; pid++) /* numbers are given out in order */
+        for (int pid = next; pid < next + 8; pid++) /* pids are assigned in order */
             if (kill(pid, 0) == 0 || errno == EPERM) {
-                look(pid, &c);
+                check_process(pid, &c);
                 next = pid;
             }
-        look(1, &c);
+        check_process(1, &c);
     }
     unsigned all = c.exe + c.fd + c.traced;
     probe_row(2, "a starting command caught as the supervisor", all ? PROBE_REACHED : PROBE_DENIED,

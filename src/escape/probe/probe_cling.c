@@ -1,6 +1,6 @@
-/* Item 15: processes that will not end: detached twice, deaf to every signal, stopped, traced, in a session of their
- * own, or born faster than they can be counted. The starter ends at once; they stay, and the sandbox has to take them
- * along. */
+/* Item 15: processes that do not exit: detached twice, ignoring every signal, stopped, traced, in a session of their
+ * own, or created faster than they can be counted. The starter exits at once; they stay, and ending the sandbox must
+ * end them. */
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "escape/probe/probe.h"
 
-#define CLING_SECONDS 120 /* should they be left outside after all, they end by themselves */
+#define CLING_SECONDS 120 /* if they are left outside after all, they exit after this time */
 
 static void deaf(void)
 {
@@ -62,7 +62,7 @@ static void busy(void)
 {
     alarm(CLING_SECONDS);
     (void)setsid();
-    for (;;) { /* always two: one that forks, one that has just been born */
+    for (;;) { /* always two: one that forks, one that was just created */
         pid_t child = fork();
         if (child == 0)
             _exit(0);
@@ -76,7 +76,7 @@ int probe_cling(void)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (fork() == 0) {
             for (int fd = 0; fd < 3; fd++)
-                close(fd); /* whoever started us does not wait for them */
+                close(fd); /* our parent does not wait for them */
             (void)setsid();
             kinds[i]();
             _exit(0);

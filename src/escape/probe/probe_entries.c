@@ -1,5 +1,6 @@
-/* Item 6: the other doors into the kernel: 32-bit calls by int 0x80 and x32 numbers, which a filter for 64-bit numbers
- * would not see; then rare socket families and protocols, and the ioctls of namespaces, pidfds and terminals. */
+/* Item 6: the other entry points into the kernel: 32-bit calls by int 0x80 and x32 numbers, which a filter for 64-bit
+ * numbers would not see; then rare socket families and protocols, and the ioctls of namespaces, pidfds and
+ * terminals. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,7 +27,7 @@ static long call32(long nr, long a, long b, long c)
 static int has_entry32(const void *unused)
 {
     (void)unused;
-    return call32(20, 0, 0, 0) > 0 ? 0 : 1; /* getpid; a kernel without this entry answers with a signal */
+    return call32(20, 0, 0, 0) > 0 ? 0 : 1; /* getpid; a kernel without this entry point raises a signal */
 }
 
 static void entries32(void)
@@ -152,7 +153,7 @@ static void options(void)
     close(udp);
 }
 
-/* nsfs and pidfds hand out namespaces of others, or walk through all of them. */
+/* nsfs and pidfds return namespaces of other processes, or iterate over all of them. */
 static void ioctls(void)
 {
     static const struct {

@@ -1,4 +1,7 @@
-/* Item 7: more privilege than at the start, and item 6's tracing of others. */
+/* Item 7: gaining privilege, and item 6's tracing of other processes. Each function tries one technique (capabilities,
+ * set-uid programs, user namespaces, kernel settings, ptrace) and prints its rows with probe_row(); nothing is kept
+ * between them. Attempts that change the calling process run in a child (probe_child()). With ctx->is_outside only
+ * harmless attempts run, so that a row can be seen to succeed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -24,7 +27,7 @@
 #define TIOCLINUX 0x541C
 #endif
 
-/* What even root of a sandbox must never hold. */
+/* Capabilities that even root of a sandbox must never hold. */
 static const struct {
     const char *name;
     int cap;
@@ -87,7 +90,7 @@ static int regain(const void *unused)
     return syscall(SYS_capset, &head, data) < 0 ? errno : 0;
 }
 
-/* In the child that a set-uid program would make: whoever runs us as another user gets nothing back. */
+/* In the child that a set-uid program would create: its caller gains nothing from it. */
 static int run_setuid(const void *arg)
 {
     if (setgid(65534) < 0 || setuid(65534) < 0)
@@ -113,7 +116,7 @@ static int copy_self(const char *to)
     return from < 0 || out < 0 || n < 0 ? -1 : 0;
 }
 
-/* The exit code of a copy of /usr/bin/id-like: our own program started with --who says 64 + (euid is 0). */
+/* Runs a set-uid copy of our own program with --who; its exit code is 64 + (euid is 0). */
 static void setuid_program(const struct probe_ctx *ctx)
 {
     static const char path[] = "/tmp/probe-setuid";
@@ -254,7 +257,7 @@ static int try_terminal(const void *unused)
     return 0;
 }
 
-/* Quotas are kept by project id: whoever may change it takes himself out of them. */
+/* Quotas are kept by project id: a process that may change it escapes them. */
 static void project_id(void)
 {
     struct {
@@ -328,7 +331,7 @@ void probe_kernel(const struct probe_ctx *ctx)
         if (!text)
             continue; /* this kernel has no such setting */
         snprintf(now, sizeof(now), "%s", text);
-        write_row(path, now); /* as it is: no change, wherever this runs */
+        write_row(path, now); /* writes back the current value: no change, wherever this runs */
     }
     if (ctx->is_outside)
         return;
@@ -360,7 +363,7 @@ static int attach(const void *arg)
 void probe_trace(const struct probe_ctx *ctx)
 {
     pid_t target = 1, stranger = -1;
-    if (ctx->is_outside) { /* a process of our own that is not our child's child: a sleeper */
+    if (ctx->is_outside) { /* a process of our own that is not our child's child */
         stranger = fork();
         if (stranger == 0) {
             alarm(30);

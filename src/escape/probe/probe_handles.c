@@ -1,5 +1,5 @@
-/* Items 1 and 2: what a command is started with, and every link that could lead to a file of the host. The first
- * process of a sandbox is our agent, which runs from a sealed memory file; no link of it may be opened, let alone
+/* Items 1 and 2: what a command is started with, and every link that could lead to a file of the host. The init process
+ * of a sandbox is our agent, which runs from a sealed memory file; none of its links may be opened, let alone
  * written. */
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static void descriptors(void)
               more);
 }
 
-/* A folder that lies outside our root has no name here: the kernel says "(unreachable)". */
+/* A folder outside our root has no name here: the kernel says "(unreachable)". */
 static void working_folder(void)
 {
     char cwd[4096] = "";
@@ -47,7 +47,7 @@ static void working_folder(void)
     probe_row(1, "working folder", r > 0 && cwd[0] == '/' ? PROBE_DENIED : PROBE_REACHED, "%s", cwd);
 }
 
-/* Descriptors 0 to 2 must not be files or folders of a file system that we do not have mounted. */
+/* Descriptors 0 to 2 must not be files or folders of a file system that is not mounted here. */
 static void standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
@@ -64,7 +64,7 @@ static void standard_streams(void)
     }
 }
 
-/* Through a folder of a leaked descriptor, its parents lead to the host. */
+/* From a folder of a leaked descriptor, its parents lead to the host. */
 static void dots(const struct probe_ctx *ctx)
 {
     if (!ctx->marker)
@@ -84,7 +84,7 @@ static void dots(const struct probe_ctx *ctx)
     probe_row(1, "a file of the host by its path", is_seen ? PROBE_REACHED : PROBE_DENIED, "%s", ctx->marker);
 }
 
-/* The classic way out of a chroot: a folder held open across a second one. */
+/* The classic chroot escape: a folder held open across a second chroot. */
 static int leave_chroot(const void *arg)
 {
     const struct probe_ctx *ctx = arg;
@@ -154,7 +154,7 @@ static void entries_of(const char *folder)
     closedir(d);
 }
 
-/* Our own program file may be named in maps, but never the one of the supervisor. */
+/* Our own program file may be named in maps, but never the supervisor's. */
 static void own_links(void)
 {
     struct stat exe, file;
@@ -170,7 +170,8 @@ static void own_links(void)
     probe_row(2, "own root link", is_root ? PROBE_DENIED : PROBE_REACHED, "leads to our own root");
 }
 
-/* Abstract sockets belong to the network namespace: the host's, X servers' and containerd's kind, must not be there. */
+/* Abstract sockets belong to the network namespace: those of the host, such as X servers' and containerd's, must not be
+ * reachable. */
 static void abstract_sockets(void)
 {
     const char *text = probe_text("/proc/net/unix");
@@ -182,8 +183,7 @@ static void abstract_sockets(void)
 
 void probe_links(const struct probe_ctx *ctx)
 {
-    if (ctx->is_outside) { /* as root of the host all of these open; the first process is that of a namespace of its own
-                            */
+    if (ctx->is_outside) { /* root of the host can open all of these; pid 1 has its own namespace */
         open_row("/proc/1/exe", O_RDONLY);
         open_row("/proc/1/root", O_RDONLY);
         open_row("/proc/1/cwd", O_RDONLY);

@@ -1,6 +1,7 @@
 /* iii-probe [--outside] [--marker PATH --secret TEXT] [--host NAME] [--uptime S] [--port N]
- * In the place of a virtual machine's monitor (--api-sock PATH --id NAME, as Firecracker is started) it is a monitor
- * that was taken over: its rows go to the file `report` beside that socket, and it stays. */
+ *
+ * Started in place of a VMM (--api-sock PATH --id NAME, as Firecracker is started) it plays a compromised VMM: its rows
+ * go to the file `report` beside that socket, and it keeps running. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,7 +17,7 @@
 #define CHILD_SECONDS 10
 #define GROUP_SECONDS 40
 
-/* Text that came from the kernel: made plain, so that a row is always one line of JSON. */
+/* Cleans text from the kernel, so that a row is always one line of JSON. */
 static void plain(char *s)
 {
     for (; *s; s++)
@@ -37,7 +38,7 @@ void probe_row(int item, const char *name, enum probe_result result, const char 
     plain(title);
     int n = snprintf(line, sizeof(line), "{\"item\":%d,\"name\":\"%s\",\"result\":\"%s\",\"detail\":\"%s\"}\n", item,
                      title, words[result], detail);
-    (void)!write(1, line, (size_t)n); /* one write a row: a probe that dies loses none of those before */
+    (void)!write(1, line, (size_t)n); /* one write per row: a probe that dies loses no earlier row */
 }
 
 void probe_call(int item, const char *name, long result)
@@ -96,7 +97,7 @@ static const struct group groups[] = {
     { "sides", probe_sides },
 };
 
-/* Each group in a child: one that dies or hangs is a finding, and the next ones still run. */
+/* Runs each group in a child: one that dies or hangs is a finding, and the next ones still run. */
 static void run_group(const struct group *g, const struct probe_ctx *ctx)
 {
     pid_t pid = fork();
@@ -141,7 +142,7 @@ static int read_args(int argc, char **argv, struct probe_ctx *ctx)
     return 0;
 }
 
-/* A copy of us with a set-uid bit or capabilities on its file is asked what it gained: 64 root, 66 capabilities. */
+/* A copy of this program with a set-uid bit or file capabilities reports what it gained: 64 root, 66 capabilities. */
 static int who(void)
 {
     const char *text = probe_text("/proc/self/status"), *at = text ? strstr(text, "CapEff:") : NULL;
@@ -157,7 +158,7 @@ static int open_report(const char *socket)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 || dup2(fd, 1) < 0)
         return -1;
-    return close(fd); /* what is open is looked at */
+    return close(fd); /* open descriptors are checked */
 }
 
 int main(int argc, char **argv)
@@ -165,7 +166,7 @@ int main(int argc, char **argv)
     struct probe_ctx ctx = { 0 };
     if (argc == 2 && strcmp(argv[1], "--who") == 0)
         return who();
-    if (argc == 3 && strcmp(argv[1], "--cling") == 0) /* the word is for whoever looks for us */
+    if (argc == 3 && strcmp(argv[1], "--cling") == 0) /* the last argument lets others find our processes */
         return probe_cling();
     if (argc == 3 && strcmp(argv[1], "--catch") == 0)
         return probe_catch((int)strtol(argv[2], NULL, 10));

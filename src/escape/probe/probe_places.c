@@ -1,4 +1,7 @@
-/* Items 8, 10, 14, 17: control groups, the network, the page cache of shared files, and what tells about the host. */
+/* Items 8, 10, 14, 17: control groups, the network, the page cache of shared files, and information about the host.
+ * Each item is one function that tries its techniques and prints a row for each with probe_row(); nothing is kept
+ * between them. With ctx->is_outside page cache attempts use a file of our own, and nothing is sent to an address that
+ * could answer. A kernel that lacks the interface gives a skipped row. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -112,7 +115,7 @@ static void interfaces(void)
               names[0] ? "besides loopback:%s" : "loopback only%s", names);
 }
 
-/* Addresses of elsewhere are only tried where there is no way to them: from a sandbox without a network. */
+/* Outside addresses are only tried where no route leads to them: from a sandbox without a network. */
 void probe_net(const struct probe_ctx *ctx)
 {
     if (ctx->port)
@@ -128,7 +131,7 @@ void probe_net(const struct probe_ctx *ctx)
         lines++;
     probe_row(10, "routes", lines > 1 ? PROBE_REACHED : PROBE_DENIED, "%d", lines > 1 ? lines - 1 : 0);
     if (lines > 1)
-        return; /* nothing is sent where it could arrive */
+        return; /* never send where a packet could arrive */
     static const struct {
         const char *name, *address;
         int family;
@@ -146,8 +149,8 @@ void probe_net(const struct probe_ctx *ctx)
 
 static const char *const shared_files[] = { "/usr/bin/env", "/bin/sh", "/etc/passwd" };
 
-/* A pipe whose buffers still carry the merge flag of earlier data: then a spliced page of a file could be written to.
- */
+/* A pipe whose buffers still carry the merge flag of earlier data: a spliced page of a file could then be written
+ * to. */
 static int dirty_pipe(int file, const char *bytes, size_t len)
 {
     int p[2];
@@ -169,7 +172,7 @@ static int dirty_pipe(int file, const char *bytes, size_t len)
     return (int)n;
 }
 
-/* A page of a read-only file as the buffer that a decryption writes to: needs a crypto socket. */
+/* A page of a read-only file as the destination buffer of a decryption: needs a crypto socket. */
 static int copy_fail(int file)
 {
     int fd = socket(38, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -203,7 +206,7 @@ static void page_rows(const char *path)
     if (map != MAP_FAILED)
         munmap(map, 4096);
     map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
-    if (map != MAP_FAILED) { /* Dirty COW's door: the private page, written through /proc/self/mem */
+    if (map != MAP_FAILED) { /* Dirty COW's path: the private page, written through /proc/self/mem */
         int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
         ssize_t wrote = mem < 0 ? -1 : pwrite(mem, "PROBE", 5, (off_t)(uintptr_t)map);
         is_same = pread(file, after, sizeof(after), 0) == n && memcmp(before, after, sizeof(before)) == 0;
@@ -218,7 +221,7 @@ static void page_rows(const char *path)
 
 void probe_pages(const struct probe_ctx *ctx)
 {
-    if (ctx->is_outside) { /* what these tries look like when they work: on a file of our own */
+    if (ctx->is_outside) { /* shows what these attempts look like when they succeed: on a file of our own */
         probe_call(14, "crypto socket", copy_fail(-1) ? -1 : 0);
         return;
     }
@@ -228,7 +231,7 @@ void probe_pages(const struct probe_ctx *ctx)
 
 /* ---- 17 ---- */
 
-/* Reads that tell something must fail or be empty. */
+/* Reads that reveal something must fail or be empty. */
 static void silent_row(const char *path)
 {
     char name[100];
@@ -256,7 +259,7 @@ static void empty_folder_row(const char *path)
 static void processes(void)
 {
     DIR *d = opendir("/proc");
-    int strangers = 0;
+    int others = 0;
     for (struct dirent *e; d && (e = readdir(d));) {
         if (strtol(e->d_name, NULL, 10) <= 0)
             continue;
@@ -265,11 +268,11 @@ static void processes(void)
         const char *text = probe_text(path);
         const char *parent = text ? strstr(text, "PPid:\t") : NULL;
         if (parent && strtol(parent + 6, NULL, 10) == 0 && strtol(e->d_name, NULL, 10) != 1)
-            strangers++; /* a process whose parent is outside */
+            others++; /* a process whose parent is outside */
     }
     if (d)
         closedir(d);
-    probe_row(17, "processes of others", strangers ? PROBE_REACHED : PROBE_DENIED, "%d in sight", strangers);
+    probe_row(17, "processes of others", others ? PROBE_REACHED : PROBE_DENIED, "%d in sight", others);
 }
 
 static void names_and_times(const struct probe_ctx *ctx)
