@@ -108,7 +108,7 @@ int basics_list(const struct verbs_args *a)
     return fflush(stdout) == EOF ? 1 : 0;
 }
 
-/* The contract's first step of every command on a sandbox: is it there? */
+/* The contract's first step of every command on a sandbox: check that it exists. */
 static int find_box(const struct verbs_args *a, struct rest_client *link, const char *id)
 {
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
@@ -164,7 +164,7 @@ struct streaming {
     int code; /* -1: no exit yet */
 };
 
-static int on_piece(void *arg, const json_t *event)
+static int output_event(void *arg, const json_t *event)
 {
     struct streaming *s = arg;
     const char *type = json_get_str(event, "type", "");
@@ -180,7 +180,7 @@ static int on_piece(void *arg, const json_t *event)
     } else if (strcmp(type, "error") == 0) {
         (void)engine_connect_fail_text(json_get_str(event, "error", "the command's stream failed"));
     }
-    return fflush(to) == EOF; /* nobody reads any more */
+    return fflush(to) == EOF; /* the reader has closed */
 }
 
 static int exec_streamed(const struct verbs_args *a, const struct rest_client *link, const json_t *params)
@@ -188,11 +188,11 @@ static int exec_streamed(const struct verbs_args *a, const struct rest_client *l
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     struct streaming s = { .is_json = verbs_value(a, "json"), .code = -2 };
     struct err err = ERR_INIT;
-    int r =
-        rest_client_op(link,
-                       &(struct rest_client_call){
-                           .op = &spec_ops[OP_ID_cmd_run_stream], .params = params, .on_event = on_piece, .arg = &s },
-                       &answer, &err);
+    int r = rest_client_op(
+        link,
+        &(struct rest_client_call){
+            .op = &spec_ops[OP_ID_cmd_run_stream], .params = params, .on_event = output_event, .arg = &s },
+        &answer, &err);
     int code = operation_verb_verdict(link, &answer, r, &err);
     if (code != 0)
         return code;
@@ -212,7 +212,7 @@ static int command_of(const struct verbs_args *a, json_t *params)
     return 0;
 }
 
-/* What a terminal has no place for is refused, not forgotten. */
+/* Rejects options that make no sense with a terminal. */
 static int check_tty(const struct verbs_args *a)
 {
     static const char *const others[] = { "timeout", "cwd", "stream", "json" };
@@ -253,7 +253,7 @@ int basics_exec(const struct verbs_args *a)
     return verbs_value(a, "json") && code == 0 ? (int)json_get_int(answer.body, "exitCode", 1) & 0xff : code;
 }
 
-/* The contract: the output and a line end when there is output; exit 1 when the code failed. */
+/* The contract: the output and a newline when there is output; exit 1 when the code failed. */
 int basics_run(const struct verbs_args *a)
 {
     CLEANUP(rest_client_done) struct rest_client link = REST_CLIENT_INIT;

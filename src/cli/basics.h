@@ -1,5 +1,5 @@
-/* The commands of `iii-sandbox` that people type most, with the output that the contract promises. May include: base/,
- * spec/, cli/. */
+/* The most used commands of `iii-sandbox`, with the output that the contract promises. May include: base/, spec/,
+ * cli/. */
 #pragma once
 #include "cli/verbs.h"
 

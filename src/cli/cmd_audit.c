@@ -14,13 +14,13 @@
 #include "cli/engine_connect.h"
 #include "store/audit_file.h"
 
-#define LOOK_US 200000 /* between two looks of tail --follow */
+#define LOOK_US 200000 /* between two polls of tail --follow */
 
-/* Which lines, and what becomes of them. */
+/* Which lines to show, and how. */
 struct view {
     const char *operation, *token, *tenant;
     long long status, most; /* -1: any; the last so many (0: all) */
-    int64_t since_ms, seen; /* seen: number of the last line looked at */
+    int64_t since_ms, seen; /* seen: number of the last line read */
     bool is_json;
     char **kept; /* ring of the last `most` lines */
     size_t n;
@@ -67,7 +67,7 @@ static bool take_line(void *arg, const char *line, size_t len)
     struct view *v = arg;
     JSON_OWNED j = NULL;
     if (json_read(line, len, &j, NULL) < 0)
-        return true; /* torn, or tampered with: verify tells */
+        return true; /* torn, or tampered with: verify reports it */
     int64_t seq = json_get_int(j, "seq", 0);
     if (seq <= v->seen || !is_wanted(v, j))
         return true;
@@ -116,7 +116,7 @@ static int read_view(const struct verbs_args *a, long long most, struct view *v)
     return 0;
 }
 
-static int show(const struct verbs_args *a, long long most, bool is_following)
+static int show_lines(const struct verbs_args *a, long long most, bool is_following)
 {
     struct err err = ERR_INIT;
     struct view v;
@@ -136,12 +136,12 @@ static int show(const struct verbs_args *a, long long most, bool is_following)
 
 int cmd_audit_show(const struct verbs_args *a)
 {
-    return show(a, 0, false);
+    return show_lines(a, 0, false);
 }
 
 int cmd_audit_tail(const struct verbs_args *a)
 {
-    return show(a, 20, verbs_value(a, "follow"));
+    return show_lines(a, 20, verbs_value(a, "follow"));
 }
 
 int cmd_audit_verify(const struct verbs_args *a)

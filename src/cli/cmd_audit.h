@@ -1,4 +1,4 @@
-/* `iii audit`: reads the audit log of a data folder, beside a running server too. May include: base/, store/, cli/. */
+/* `iii audit`: reads the audit log of a data folder, also while a server runs. May include: base/, store/, cli/. */
 #pragma once
 #include "cli/verbs.h"
 

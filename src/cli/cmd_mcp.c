@@ -20,7 +20,7 @@ static void on_stop_signal(void *arg)
     loop_stop(arg);
 }
 
-static int serve(const struct mcp_remote_where *where, const char *choice, struct err *err)
+static int mcp_serve(const struct mcp_remote_where *where, const char *choice, struct err *err)
 {
     struct loop *l = NULL;
     int r = loop_new(&l, err);
@@ -34,14 +34,14 @@ static int serve(const struct mcp_remote_where *where, const char *choice, struc
         r = mcp_stdio_run(l, mcp_remote_back(remote), &o);
         if (r < 0)
             (void)err_sys(err, r, "standard input and output");
-        loop_settle(l); /* what was begun in vain is told so */
+        loop_settle(l); /* lets cancelled calls finish */
         (void)mcp_remote_free(remote);
     }
     (void)loop_free(l);
     return r;
 }
 
-/* A misspelt name would leave an agent without its tool, and nobody would know why. */
+/* A misspelt name would leave an agent without its tool, without any hint why. */
 static const char *unknown_name(const char *choice, char out[NAME_MAX_BYTES])
 {
     for (const char *at = choice; at && *at; at += strcspn(at, ","), at += *at == ',') {
@@ -74,7 +74,7 @@ int cmd_mcp_run(const struct verbs_args *a)
     if (url_parse_either(where.url, "http", &u) < 0)
         code = verbs_usage_error(a->verb, "\"%s\" is not an address: http://HOST:PORT or https://HOST:PORT is needed",
                                  where.url);
-    else if (serve(&where, choice, &err) < 0)
+    else if (mcp_serve(&where, choice, &err) < 0)
         code = engine_connect_fail_text(err.msg);
     rest_client_done(&link);
     return code;

@@ -15,7 +15,7 @@
 
 enum { CREATE_WAIT_MS = 300000, CALL_WAIT_MS = 30000, TICK_MS = 1000, EXIT_INTERRUPTED = 130 };
 
-/* Connects; 0, or an exit code after the reason was said. */
+/* Connects; 0, or an exit code after the error was printed. */
 static int open_engine(const struct verbs_args *a, struct wire **ret)
 {
     struct wire_where where;
@@ -26,8 +26,8 @@ static int open_engine(const struct verbs_args *a, struct wire **ret)
     return wire_open(&where, ret, &err) < 0 ? engine_connect_fail_text(err.msg) : 0;
 }
 
-/* One call whose answer must be a result. 0, or an exit code after the reason was said. */
-static int ask(struct wire *w, const char *function, const json_t *payload, int64_t wait_ms, json_t **ret)
+/* One call whose reply must be a result. 0, or an exit code after the error was printed. */
+static int engine_ask(struct wire *w, const char *function, const json_t *payload, int64_t wait_ms, json_t **ret)
 {
     struct err err = ERR_INIT;
     CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
@@ -58,7 +58,7 @@ static int add_number(const struct verbs_args *a, const char *option, json_t *pa
     return r < 0 ? 2 : 0;
 }
 
-/* Only what was given is sent, so that the server's defaults apply to the rest. */
+/* Sends only what was given, so that the server's defaults apply to the rest. */
 static int create_payload(const struct verbs_args *a, json_t **ret)
 {
     JSON_OWNED payload = json_pack("{s:s}", "image", a->words[0]);
@@ -81,8 +81,8 @@ static int create_payload(const struct verbs_args *a, json_t **ret)
     return 0;
 }
 
-/* A line on a terminal while a sandbox is long in coming: its image is being pulled then, or booted as a microVM for
- * the first time. */
+/* A line on a terminal while a create takes long: its image is being pulled, or booted as a microVM for the first
+ * time. */
 struct patience {
     const char *image;
     int64_t start_us;
@@ -101,15 +101,15 @@ static void draw_patience(void *arg)
 static int ask_patiently(struct wire *w, struct patience *p, const json_t *payload, json_t **ret)
 {
     struct timer *t = isatty(STDERR_FILENO) ? timer_new(wire_loop(w), TICK_MS, TICK_MS, draw_patience, p) : NULL;
-    int r = ask(w, "sandbox::create", payload, CREATE_WAIT_MS, ret);
+    int r = engine_ask(w, "sandbox::create", payload, CREATE_WAIT_MS, ret);
     timer_free(t);
     if (p->is_drawn)
         (void)fprintf(stderr, "\r\033[K");
     return r;
 }
 
-/* Makes a sandbox; 0 with *ret_reply, which has an id, or an exit code. */
-static int create(const struct verbs_args *a, struct wire *w, json_t **ret_reply)
+/* Creates a sandbox; 0 with *ret_reply, which has an id, or an exit code. */
+static int sandbox_create(const struct verbs_args *a, struct wire *w, json_t **ret_reply)
 {
     JSON_OWNED payload = NULL;
     JSON_OWNED reply = NULL;
@@ -132,7 +132,7 @@ int cmd_sandbox_create(const struct verbs_args *a)
     CLEANUP(wire_close_p) struct wire *w = NULL;
     JSON_OWNED reply = NULL;
     int r = open_engine(a, &w);
-    r = r ? r : create(a, w, &reply);
+    r = r ? r : sandbox_create(a, w, &reply);
     if (r != 0)
         return r;
     if (wants_json(a))
@@ -144,7 +144,7 @@ int cmd_sandbox_create(const struct verbs_args *a)
 
 /* --- exec and run --- */
 
-/* 0, or 2 after a usage error was said. */
+/* 0, or 2 after a usage error was printed. */
 static int exec_plan(const struct verbs_args *a, struct sandbox_exec_plan *ret)
 {
     const char *timeout = verbs_value(a, "timeout");
@@ -185,7 +185,8 @@ static void stop_quietly(struct wire *w, const char *id)
 {
     JSON_OWNED payload = json_pack("{s:s, s:b}", "sandbox_id", id, "wait", 1);
     JSON_OWNED reply = NULL;
-    (void)ask(w, "sandbox::stop", payload, CALL_WAIT_MS, &reply); /* what failed is said; the command's code counts */
+    (void)engine_ask(w, "sandbox::stop", payload, CALL_WAIT_MS,
+                     &reply); /* a failure is printed; the command's exit code counts */
 }
 
 int cmd_sandbox_run(const struct verbs_args *a)
@@ -201,12 +202,12 @@ int cmd_sandbox_run(const struct verbs_args *a)
     r = open_engine(a, &w);
     if (r == 0)
         wire_on_interrupt(w);
-    r = r ? r : create(a, w, &reply);
+    r = r ? r : sandbox_create(a, w, &reply);
     if (r != 0)
         return r;
     plan.id = json_get_str(reply, "sandbox_id", "");
     r = sandbox_exec_run(w, &plan);
-    wire_calm(w); /* a second interrupt ends us, the first one must not keep the sandbox alive */
+    wire_calm(w); /* a second interrupt terminates us, the first one must not keep the sandbox alive */
     stop_quietly(w, plan.id);
     return r;
 }
@@ -227,7 +228,7 @@ int cmd_sandbox_list(const struct verbs_args *a)
     JSON_OWNED reply = NULL;
     JSON_OWNED nothing = json_object();
     int r = open_engine(a, &w);
-    r = r ? r : ask(w, "sandbox::list", nothing, CALL_WAIT_MS, &reply);
+    r = r ? r : engine_ask(w, "sandbox::list", nothing, CALL_WAIT_MS, &reply);
     if (r != 0)
         return r;
     const json_t *boxes = json_get(reply, "sandboxes");
@@ -246,7 +247,7 @@ static int stop_one(const struct verbs_args *a, struct wire *w, const char *id)
 {
     JSON_OWNED payload = json_pack("{s:s, s:b}", "sandbox_id", id, "wait", 1);
     JSON_OWNED reply = NULL;
-    int r = payload ? ask(w, "sandbox::stop", payload, CALL_WAIT_MS, &reply)
+    int r = payload ? engine_ask(w, "sandbox::stop", payload, CALL_WAIT_MS, &reply)
                     : engine_connect_fail_text("the id is not UTF-8");
     if (r != 0)
         return r;

@@ -20,7 +20,7 @@
 
 #define EXIT_NOT_FOUND 3
 
-static int fail(const struct err *err)
+static int token_fail(const struct err *err)
 {
     (void)engine_connect_fail_text(err->msg);
     return err->code == ERR_INVALID ? 2 : err->code == ERR_NOT_FOUND ? EXIT_NOT_FOUND : 1;
@@ -41,13 +41,13 @@ static const char *state_of(const json_t *t)
     return json_get_bool(t, "revoked", false) ? "revoked" : expires && expires <= clock_wall_ms() ? "expired" : "good";
 }
 
-/* --- where --- */
+/* --- folder or server --- */
 
 static char *path_of(const char *id, const char *behind)
 {
     CLEANUP(buf_done) struct buf name = BUF_INIT(1024);
     for (const char *p = id; *p; p++)
-        (void)buf_addf(&name, strchr(" /%?#", *p) ? "%%%02X" : "%c", (unsigned char)*p); /* past the end: not found */
+        (void)buf_addf(&name, strchr(" /%?#", *p) ? "%%%02X" : "%c", (unsigned char)*p); /* past the limit: not found */
     return xasprintf("/tokens/%s%s", buf_text(&name), behind);
 }
 
@@ -99,7 +99,7 @@ static int read_all(const struct verbs_args *a, json_t **ret, struct err *err)
     return 0;
 }
 
-/* --- showing --- */
+/* --- output --- */
 
 static void show_one(const json_t *t)
 {
@@ -116,7 +116,7 @@ static void show_one(const json_t *t)
         (void)printf("usage    %s\n", usage);
 }
 
-/* The secret alone on standard output, so that a script can take it; what it is goes to standard error. */
+/* Prints the secret alone on standard output, so that a script can read it; the description goes to standard error. */
 static int print_new(const struct verbs_args *a, const json_t *t)
 {
     if (verbs_value(a, "json")) {
@@ -146,7 +146,7 @@ int cmd_token_ls(const struct verbs_args *a)
     size_t i;
     json_t *t;
     if (read_all(a, &all, &err) < 0)
-        return fail(&err);
+        return token_fail(&err);
     if (verbs_value(a, "json")) {
         display_json(all, stdout);
         return 0;
@@ -182,26 +182,26 @@ int cmd_token_show(const struct verbs_args *a)
         t = found ? token_file_json(found) : NULL;
         token_file_done(&f);
     }
-    return r < 0 ? fail(&err) : print_one(a, t);
+    return r < 0 ? token_fail(&err) : print_one(a, t);
 }
 
 int cmd_token_revoke(const struct verbs_args *a)
 {
     struct err err = ERR_INIT;
     JSON_OWNED t = NULL;
-    return change(a, REVOKE, &t, &err) < 0 ? fail(&err) : print_one(a, t);
+    return change(a, REVOKE, &t, &err) < 0 ? token_fail(&err) : print_one(a, t);
 }
 
 int cmd_token_rotate(const struct verbs_args *a)
 {
     struct err err = ERR_INIT;
     JSON_OWNED t = NULL;
-    return change(a, ROTATE, &t, &err) < 0 ? fail(&err) : print_new(a, t);
+    return change(a, ROTATE, &t, &err) < 0 ? token_fail(&err) : print_new(a, t);
 }
 
 /* --- create --- */
 
-/* Every --quota KIND=N into one object; -EINVAL. */
+/* Collects every --quota KIND=N in one object; -EINVAL. */
 static int read_quota(const struct verbs_args *a, json_t *ret, struct err *err)
 {
     size_t at = 0;
@@ -219,7 +219,7 @@ static int read_quota(const struct verbs_args *a, json_t *ret, struct err *err)
     return 0;
 }
 
-/* --expires DUR from now on; 0: never. */
+/* --expires DUR from now; 0: never. */
 static int read_expiry(const struct verbs_args *a, int64_t *ret, struct err *err)
 {
     const char *text = verbs_value(a, "expires");
@@ -259,7 +259,7 @@ static int create_here(const struct verbs_args *a, const json_t *quota, int64_t 
     };
     CLEANUP(free_p) char *dir = data_folder_of(a);
     int r = quota_read(quota, &wish.quota, err);
-    if (r == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST) /* before the server's first start, too */
+    if (r == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST) /* also before the server's first start */
         r = err_set(err, err_from_errno(errno), errno, "data folder %s", dir);
     if (r == 0)
         r = token_file_create(dir, &wish, &t, secret, err);
@@ -280,5 +280,5 @@ int cmd_token_create(const struct verbs_args *a)
     if (r == 0)
         r = rest_call_is_wanted(a) ? create_by_rest(a, quota, expires, &made, &err)
                                    : create_here(a, quota, expires, &made, &err);
-    return r < 0 ? fail(&err) : print_new(a, made);
+    return r < 0 ? token_fail(&err) : print_new(a, made);
 }

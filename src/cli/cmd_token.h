@@ -1,4 +1,4 @@
-/* `iii token`: on a data folder, with or without a server on it, or on a server by REST. May include: base/, store/,
+/* `iii token`: on a data folder, with or without a running server, or on a server by REST. May include: base/, store/,
  * cli/. */
 #pragma once
 #include "cli/verbs.h"

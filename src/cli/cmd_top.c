@@ -25,25 +25,25 @@ struct top {
     bool is_live, is_raw;
     struct termios before;
     int signals; /* signalfd, or -1 */
-    size_t room; /* rows that fit */
-    /* Why it ended, told after the picture is gone. */
+    size_t room; /* rows that fit on the screen */
+    /* Why it ended, printed after the view is gone. */
     struct rest_client_answer failed;
     struct err err;
     int failed_r;
 };
 
-/* One call; a failure is kept for the end. 0, or 1. */
-static int ask(struct top *t, const struct op *op, const json_t *params, struct rest_client_answer *answer)
+/* One call; an error is kept for the end. 0, or 1. */
+static int top_ask(struct top *t, const struct op *op, const json_t *params, struct rest_client_answer *answer)
 {
     t->failed_r = rest_client_op(&t->link, &(struct rest_client_call){ .op = op, .params = params }, answer, &t->err);
     if (t->failed_r == 0 && answer->status < 400)
         return 0;
     t->failed = *answer;
-    t->failed.body = NULL; /* the caller's */
+    t->failed.body = NULL; /* now owned by the caller */
     return 1;
 }
 
-/* --- one picture --- */
+/* --- one frame --- */
 
 static size_t rows_of_screen(void)
 {
@@ -67,12 +67,12 @@ static json_t *row_of(const json_t *box, const json_t *m)
                      (json_int_t)json_get_int(box, "expiresAt", 0));
 }
 
-/* Sandboxes with what each uses. One that went away meanwhile is left out. 0 or an exit code. */
-static int gather(struct top *t, json_t **ret_rows, size_t *ret_total)
+/* Sandboxes with their resource use. One that was deleted meanwhile is left out. 0 or an exit code. */
+static int collect_rows(struct top *t, json_t **ret_rows, size_t *ret_total)
 {
     CLEANUP(rest_client_answer_done) struct rest_client_answer list = { 0 };
     JSON_OWNED params = json_pack("{s:i}", "pageSize", SHOWN_MAX);
-    int code = ask(t, &spec_ops[OP_ID_sandbox_list], params, &list);
+    int code = top_ask(t, &spec_ops[OP_ID_sandbox_list], params, &list);
     if (code != 0)
         return code;
     const json_t *items = json_get(list.body, "items");
@@ -97,7 +97,7 @@ static int draw_boxes(struct top *t)
 {
     JSON_OWNED rows = NULL;
     size_t total = 0;
-    int code = gather(t, &rows, &total);
+    int code = collect_rows(t, &rows, &total);
     if (code != 0)
         return code;
     if (verbs_value(t->a, "json")) {
@@ -118,7 +118,7 @@ static int draw_processes(struct top *t)
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     JSON_OWNED params = json_pack("{s:s}", "id", t->box);
     const struct op *op = &spec_ops[OP_ID_proc_top];
-    int code = ask(t, op, params, &answer);
+    int code = top_ask(t, op, params, &answer);
     if (code != 0)
         return code;
     json_t *processes = json_get(answer.body, "processes");
@@ -131,7 +131,7 @@ static int draw_processes(struct top *t)
 
 /* --- the live view --- */
 
-static void enter(struct top *t)
+static void screen_enter(struct top *t)
 {
     sigset_t set;
     (void)sigemptyset(&set);
@@ -145,11 +145,11 @@ static void enter(struct top *t)
         quiet.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
         t->is_raw = tcsetattr(STDIN_FILENO, TCSANOW, &quiet) == 0;
     }
-    (void)setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* a picture is one write: no flicker */
+    (void)setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* a frame is one write: no flicker */
     (void)fputs("\033[?1049h\033[?25l", stdout);
 }
 
-static void leave(struct top *t)
+static void screen_leave(struct top *t)
 {
     if (t->is_live)
         (void)fputs("\033[?25h\033[?1049l", stdout);
@@ -160,8 +160,8 @@ static void leave(struct top *t)
         (void)close(t->signals);
 }
 
-/* Waits for the next picture. False: somebody wants to leave. */
-static bool stays(const struct top *t, int wait_ms)
+/* Waits for the next frame. False: the user wants to leave. */
+static bool wait_next(const struct top *t, int wait_ms)
 {
     struct pollfd fds[] = { { .fd = t->signals, .events = POLLIN },
                             { .fd = t->is_raw ? STDIN_FILENO : -1, .events = POLLIN } };
@@ -187,16 +187,16 @@ int cmd_top_run(const struct verbs_args *a)
         return code;
     t.is_live = isatty(STDOUT_FILENO) && !verbs_value(a, "json");
     if (!t.is_live && count == 0)
-        count = 1; /* nobody sits there who could leave */
+        count = 1; /* no terminal, nobody could leave the view */
     if (t.is_live)
-        enter(&t);
+        screen_enter(&t);
     for (long long i = 1; code == 0; i++) {
         t.room = rows_of_screen();
         code = t.box ? draw_processes(&t) : draw_boxes(&t);
-        if (fflush(stdout) == EOF || (count && i >= count) || code != 0 || !stays(&t, (int)interval_s * 1000))
+        if (fflush(stdout) == EOF || (count && i >= count) || code != 0 || !wait_next(&t, (int)interval_s * 1000))
             break;
     }
-    leave(&t);
+    screen_leave(&t);
     if (t.failed_r < 0 || t.failed.status >= 400)
         code = operation_verb_verdict(&t.link, &t.failed, t.failed_r, &t.err);
     rest_client_done(&t.link);

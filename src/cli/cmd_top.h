@@ -1,4 +1,4 @@
-/* `iii-sandbox top`: sandboxes, or the processes of one, drawn anew until somebody leaves. May include: base/, spec/,
+/* `iii-sandbox top`: sandboxes, or the processes of one, redrawn until the user leaves. May include: base/, spec/,
  * cli/. */
 #pragma once
 #include "cli/verbs.h"

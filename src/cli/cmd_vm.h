@@ -1,4 +1,4 @@
-/* `iii vm …`: hands its options to the part of the program that knows microVMs. May include: base/, cli/. */
+/* `iii vm …`: passes its options to the room that knows microVMs. May include: base/, cli/. */
 #pragma once
 #include "cli/verbs.h"
 

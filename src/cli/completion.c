@@ -5,14 +5,14 @@
 
 #include "base/settings.h"
 
-/* The group that may be written with one more word before it. */
+/* The group that may have one more word before it. */
 static const char box_group[] = "sandbox", box_alias[] = "worker ";
 
 /* --- what may follow a command --- */
 
 typedef void word_fn(void *arg, const char *word, const char *help);
 
-/* "pull|import|ls …" of a command that parses itself. */
+/* "pull|import|ls …" of a command that parses its own options. */
 static void each_alternative(const struct verbs_verb *v, word_fn *fn, void *arg)
 {
     size_t all = strcspn(v->operands, " ");
@@ -42,7 +42,7 @@ static void each_option(const struct verbs_verb *v, word_fn *fn, void *arg)
         fn(arg, "--help", "Print help");
 }
 
-/* Whether this program knows `worker sandbox` for `sandbox`. */
+/* Whether this program accepts `worker sandbox` for `sandbox`. */
 static bool has_alias(const struct verbs_program *p)
 {
     return p == &verb_table_program;
@@ -76,9 +76,9 @@ static void print_word(void *arg, const char *word, const char *help)
     printf(" %s", word);
 }
 
-/* --- bash and zsh: both know case patterns and loops --- */
+/* --- bash and zsh: both have case patterns and loops --- */
 
-/* The patterns under which a command is found: its path and, for sandboxes, the longer spelling. */
+/* The patterns that match a command: its path and, for sandboxes, the longer form. */
 static void print_patterns(const struct verbs_verb *v)
 {
     printf("'%s'", v->path);
@@ -92,7 +92,7 @@ struct script {
     char id[32]; /* "iii", "iii_sandbox" */
 };
 
-/* Options that may stand before any command. */
+/* Options that may precede any command. */
 static void each_general(const struct verbs_program *p, word_fn *fn, void *arg)
 {
     char flag[64];
@@ -179,7 +179,7 @@ static void print_zsh(const struct script *s)
 
 /* --- fish --- */
 
-/* Inside single quotes fish knows \' and \\. */
+/* Inside single quotes fish accepts \' and \\. */
 static void print_fish_quoted(const char *text)
 {
     (void)putchar('\'');

@@ -1,4 +1,4 @@
-/* `iii completion SHELL`: scripts for bash, zsh and fish, made from the table. May include: base/, cli/. */
+/* `iii completion SHELL`: scripts for bash, zsh and fish, generated from the table. May include: base/, cli/. */
 #pragma once
 #include "cli/verbs.h"
 

@@ -1,4 +1,4 @@
-/* The data folder a command works on: --data-dir, III_DATA_DIR, else this user's own. May include: base/, cli/. */
+/* The data folder a command works on: --data-dir, III_DATA_DIR, otherwise this user's own. May include: base/, cli/. */
 #pragma once
 #include "cli/verbs.h"
 

@@ -36,7 +36,7 @@ static bool is_required(const json_t *row)
     return json_get_bool(row, "required", false);
 }
 
-/* How many rows fail that must not (required) or that would be good to have. */
+/* How many required (want_required), or recommended, checks fail. */
 static size_t count_missing(const json_t *checks, bool want_required)
 {
     size_t i, n = 0;

@@ -1,3 +1,8 @@
+/* `iii doctor --vm`. The check first asks the driver what the host lacks; any missing requirement ends it at once.
+ * Otherwise it makes a temporary data folder with a kernel and an image of one static program, starts a private server
+ * on it (struct check owns the folder, the process and its output), and runs the steps one after the other through the
+ * REST API; each is a row with its time. The first step that fails ends the run. In every case the server is terminated
+ * and the folder removed. */
 #include "cli/doctor_vm.h"
 
 #include <errno.h>
@@ -39,7 +44,7 @@ struct check {
     const char *backend;
     char *folder;
     pid_t server;
-    int out; /* the server's output, kept open until it has ended */
+    int out; /* the server's output, kept open until it has exited */
     struct rest_client link;
     json_t *rows;
     bool has_failed;
@@ -63,8 +68,8 @@ static void add_row(struct check *c, const char *name, bool is_ok, const char *d
     c->has_failed |= !is_ok;
 }
 
-/* What is missing is named at once, each thing by itself: a boot that fails says one of them, after a minute. */
-static void look_at_host(struct check *c)
+/* Names each missing requirement at once: a failing boot names only one of them, after a minute. */
+static void check_host(struct check *c)
 {
     size_t i;
     json_t *row;
@@ -75,7 +80,7 @@ static void look_at_host(struct check *c)
 
 /* --- processes --- */
 
-static pid_t start(const char *const *argv, int out)
+static pid_t server_start(const char *const *argv, int out)
 {
     pid_t pid = fork();
     if (pid != 0)
@@ -88,14 +93,14 @@ static pid_t start(const char *const *argv, int out)
     _exit(127);
 }
 
-static bool run(const char *const *argv)
+static bool doctor_run(const char *const *argv)
 {
     int status = 0;
-    pid_t pid = start(argv, NO_FD);
+    pid_t pid = server_start(argv, NO_FD);
     return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* cp and rm of the host, by their fixed names. */
+/* cp and rm of the host, by fixed paths. */
 static bool run_tool(const char *const *argv)
 {
     int status = 0;
@@ -109,7 +114,7 @@ static bool run_tool(const char *const *argv)
 
 /* --- what the server needs --- */
 
-/* An archive of one program. */
+/* Writes an archive of one program. */
 static bool write_image(const struct check *c, const char *path)
 {
     char head[TAR_BLOCK] = "", pad[2 * TAR_BLOCK + TAR_BLOCK] = "";
@@ -120,7 +125,7 @@ static bool write_image(const struct check *c, const char *path)
     (void)snprintf(head + 116, 8, "%07o", 0);
     (void)snprintf(head + 124, 12, "%011zo", c->parts->program_len);
     (void)snprintf(head + 136, 12, "%011o", 0);
-    memset(head + 148, ' ', 8); /* the sum is taken with spaces in its place */
+    memset(head + 148, ' ', 8); /* the checksum is computed with spaces in its own field */
     head[156] = '0';
     (void)snprintf(head + 257, 6, "ustar");
     memset(head + 263, '0', 2); /* its version */
@@ -144,15 +149,16 @@ static void prepare(struct check *c)
     const char *const import[] = { "iii", "image", "import", tar, IMAGE, "--data-dir", c->folder, NULL };
     int64_t t0 = now_ms();
     if (access(kit, R_OK) == 0 && mkdir(vm, 0700) == 0)
-        (void)run_tool(copy); /* else it is made anew */
-    bool is_ok = run(setup);
+        (void)run_tool(copy); /* on failure it is built again */
+    bool is_ok = doctor_run(setup);
     CLEANUP(free_p) char *detail = xasprintf("%lld ms", (long long)(now_ms() - t0));
     add_row(c, "guest kernel", is_ok, detail, "`iii vm setup` says what is missing");
     if (is_ok)
-        add_row(c, "image", write_image(c, tar) && run(import), "one static program", "`iii image import` says why");
+        add_row(c, "image", write_image(c, tar) && doctor_run(import), "one static program",
+                "`iii image import` says why");
 }
 
-static void serve(struct check *c)
+static void server_exec(struct check *c)
 {
     int pipe_fds[2];
     char line[256] = "";
@@ -164,8 +170,8 @@ static void serve(struct check *c)
     (void)setenv("III_ISOLATION_BACKEND", c->backend, 1);
     (void)unsetenv("III_BACKENDS");
     (void)unsetenv("III_AUTH_TOKEN");
-    c->server = start(argv, pipe_fds[1]);
-    (void)close(pipe_fds[1]); /* the server's */
+    c->server = server_start(argv, pipe_fds[1]);
+    (void)close(pipe_fds[1]); /* the server's end */
     c->out = pipe_fds[0];
     struct pollfd p = { .fd = c->out, .events = POLLIN };
     while (len < sizeof(line) - 1 && !memchr(line, '\n', len) && poll(&p, 1, READY_MS) == 1) {
@@ -185,9 +191,9 @@ static void serve(struct check *c)
 
 /* --- the steps --- */
 
-/* One call as one row; the answer's `key` goes to ret when it is given. */
-static bool step(struct check *c, const char *name, const char *method, const char *path, json_t *body, const char *key,
-                 char ret[64])
+/* One call as one row; the reply's `key` goes to ret when it is given. */
+static bool check_step(struct check *c, const char *name, const char *method, const char *path, json_t *body,
+                       const char *key, char ret[64])
 {
     struct rest_client_answer answer = { 0 };
     struct err err = ERR_INIT;
@@ -215,11 +221,11 @@ static void step_at(struct check *c, const char *name, const char *method, const
 {
     char none[64];
     CLEANUP(free_p) char *path = xasprintf("/sandboxes/%s%s", box, tail);
-    (void)step(c, name, method, path, body, NULL, none);
+    (void)check_step(c, name, method, path, body, NULL, none);
 }
 
-/* Whether the process that was running when the machine was saved runs in this one. */
-static void look_for_process(struct check *c, const char *name, const char *box)
+/* Whether the process that ran when the VM was saved runs in this one. */
+static void check_process(struct check *c, const char *name, const char *box)
 {
     struct rest_client_answer answer = { 0 };
     struct err err = ERR_INIT;
@@ -240,8 +246,8 @@ static void walk(struct check *c)
 {
     char none[64];
     bool can_save = strcmp(c->backend, "krun") != 0;
-    (void)step(c, "first create: boot", "POST", "/sandboxes", json_pack("{s:s}", "image", IMAGE), "id", c->child);
-    (void)step(c, "next create", "POST", "/sandboxes", json_pack("{s:s}", "image", IMAGE), "id", c->box);
+    (void)check_step(c, "first create: boot", "POST", "/sandboxes", json_pack("{s:s}", "image", IMAGE), "id", c->child);
+    (void)check_step(c, "next create", "POST", "/sandboxes", json_pack("{s:s}", "image", IMAGE), "id", c->box);
     step_at(c, "command", "POST", c->box, "/exec", json_pack("{s:[s]}", "command", PROGRAM));
     step_at(c, "write a file", "POST", c->box, "/files/write",
             json_pack("{s:s, s:s}", "path", "/workspace/f", "content", "x"));
@@ -252,14 +258,14 @@ static void walk(struct check *c)
     if (!can_save)
         return;
     CLEANUP(free_p) char *snapshots = xasprintf("/sandboxes/%s/snapshots", c->box);
-    (void)step(c, "snapshot with memory", "POST", snapshots, json_object(), "id", c->snapshot);
+    (void)check_step(c, "snapshot with memory", "POST", snapshots, json_object(), "id", c->snapshot);
     step_at(c, "restore", "POST", c->box, "/snapshots/restore", json_pack("{s:s}", "snapshotId", c->snapshot));
-    look_for_process(c, "the process after the restore", c->box);
+    check_process(c, "the process after the restore", c->box);
     CLEANUP(free_p) char *fork_path = xasprintf("/sandboxes/%s/fork", c->box);
-    (void)step(c, "fork", "POST", fork_path, json_pack("{s:i}", "count", 1), "id", c->child);
-    look_for_process(c, "the process in the fork", c->child);
+    (void)check_step(c, "fork", "POST", fork_path, json_pack("{s:i}", "count", 1), "id", c->child);
+    check_process(c, "the process in the fork", c->child);
     CLEANUP(free_p) char *gone = xasprintf("/sandboxes/%s", c->box);
-    (void)step(c, "end", "DELETE", gone, NULL, NULL, none);
+    (void)check_step(c, "end", "DELETE", gone, NULL, NULL, none);
 }
 
 static void clean(struct check *c)
@@ -271,11 +277,11 @@ static void clean(struct check *c)
     }
     close_fd_p(&c->out);
     rest_client_done(&c->link);
-    (void)run_tool(rm); /* said by nobody: a folder in the place for such */
+    (void)run_tool(rm); /* not reported: a folder in the temporary directory */
     free(c->folder);
 }
 
-static int parse(int argc, char **argv, struct check *c, bool *ret_help)
+static int parse_options(int argc, char **argv, struct check *c, bool *ret_help)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc)
@@ -294,7 +300,7 @@ int doctor_vm_main(const struct doctor_vm_parts *parts, int argc, char **argv)
     bool wants_help = false, is_json = false;
     char *shown[3] = { argv[0], NULL, NULL };
     const char *tmp = getenv("TMPDIR");
-    if (parse(argc, argv, &c, &wants_help) < 0 || wants_help) {
+    if (parse_options(argc, argv, &c, &wants_help) < 0 || wants_help) {
         (void)fputs(help, wants_help ? stdout : stderr);
         return wants_help ? 0 : 2;
     }
@@ -310,11 +316,11 @@ int doctor_vm_main(const struct doctor_vm_parts *parts, int argc, char **argv)
         return 1;
     }
     c.rows = json_array();
-    look_at_host(&c);
+    check_host(&c);
     if (!c.has_failed)
         prepare(&c);
     if (!c.has_failed)
-        serve(&c);
+        server_exec(&c);
     if (!c.has_failed)
         walk(&c);
     clean(&c);

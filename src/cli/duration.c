@@ -5,7 +5,7 @@
 #define LONGEST_MS 9.0e15 /* exact in a double, and 285,000 years */
 
 static const struct unit {
-    const char *names; /* blank-separated */
+    const char *names; /* separated by spaces */
     double ms;
 } units[] = {
     { "nsec ns", 1e-6 },
@@ -20,7 +20,7 @@ static const struct unit {
     { "years year yr yrs y", 365.25 * 8.64e7 },
 };
 
-/* Milliseconds of a unit; 0 when there is none of that name. */
+/* Milliseconds of a unit; 0 when the name is unknown. */
 static double unit_ms(const char *name, size_t len)
 {
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
@@ -39,7 +39,7 @@ static const char *skip_blanks(const char *p)
     return p + strspn(p, " \t");
 }
 
-/* Digits with at most one fraction; by hand because strtod() also takes "inf", "0x1p4" and signs. */
+/* Digits with at most one fraction; by hand because strtod() also accepts "inf", "0x1p4" and signs. */
 static const char *read_number(const char *p, double *ret)
 {
     const char *start = p;

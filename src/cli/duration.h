@@ -4,6 +4,6 @@
 
 #include "base/err.h"
 
-/* Sum of NUMBER UNIT spans in whole milliseconds, cut. A lone "0" is zero; a number without a unit is none.
- * -EINVAL: err says what is wrong with it. */
+/* Sum of NUMBER UNIT spans in whole milliseconds, rounded down. A lone "0" is zero; any other number needs a unit.
+ * -EINVAL: err tells what is wrong. */
 int duration_parse(const char *text, int64_t *ret_ms, struct err *err);

@@ -1,3 +1,8 @@
+/* A short-lived client of the engine on its own loop. struct wire owns the loop, the WebSocket, the map of calls in
+ * progress (invocation id to the caller's struct wire_answer) and a timer. wire_open() retries while nothing listens,
+ * until patience_ms is over; a refusal (bad token) is final. wire_wait() runs the loop until its condition, the
+ * timeout, an interrupt or the end of the connection, whichever comes first. When the connection ends, `why` keeps the
+ * reason and every later wait fails with -ECONNRESET; calls in progress are not repeated. */
 #include "cli/engine_client.h"
 
 #include <errno.h>
@@ -22,7 +27,7 @@ struct wire {
     uint16_t port;
     struct tls_context_trust trust;
     bool has_handshake, is_lost, is_late, is_interrupted;
-    char why[400]; /* what the engine or the network said when the connection ended */
+    char why[400]; /* reason of the engine or the network when the connection ended */
 };
 
 struct loop *wire_loop(struct wire *w)
@@ -56,7 +61,7 @@ static void take_result(struct wire *w, const json_t *message)
     wire_wake(w);
 }
 
-static void on_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+static void wire_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     struct wire *w = arg;
     JSON_OWNED message = NULL;
@@ -74,7 +79,7 @@ static void on_message(void *arg, struct ws *ws, bool is_text, const char *data,
     }
 }
 
-static void on_close(void *arg, struct ws *ws, int code, const char *reason)
+static void wire_closed(void *arg, struct ws *ws, int code, const char *reason)
 {
     struct wire *w = arg;
     (void)ws;
@@ -86,7 +91,7 @@ static void on_close(void *arg, struct ws *ws, int code, const char *reason)
     wire_wake(w);
 }
 
-static const struct ws_events engine_events = { .on_message = on_message, .on_close = on_close };
+static const struct ws_events engine_events = { .on_message = wire_message, .on_close = wire_closed };
 
 /* --- connecting --- */
 
@@ -113,8 +118,8 @@ static int dial(struct wire *w, struct err *err)
     return ws_dial(w->loop, &to, &engine_events, w, &w->ws, err);
 }
 
-/* Says who we are; nobody answers. */
-static void introduce(struct wire *w, const char *name)
+/* Describes this client to the engine; there is no reply. */
+static void wire_register(struct wire *w, const char *name)
 {
     struct utsname host;
     const char *os = uname(&host) == 0 ? host.sysname : "linux";
@@ -126,19 +131,19 @@ static void introduce(struct wire *w, const char *name)
     (void)ws_send(w->ws, true, text, len);
 }
 
-static void on_alarm(void *arg)
+static void wire_alarm(void *arg)
 {
     struct wire *w = arg;
     w->is_late = true;
     wire_wake(w);
 }
 
-static void on_redial(void *arg)
+static void wire_redial(void *arg)
 {
     wire_wake(arg);
 }
 
-/* A refusal is final; a port where nobody listens is tried again. */
+/* A refusal is final; a port without a listener is tried again. */
 static bool is_refusal(const struct wire *w)
 {
     return strstr(w->why, "refused: HTTP") || strstr(w->why, "token") || strstr(w->why, "certificate") ||
@@ -155,7 +160,7 @@ static int connect_engine(struct wire *w, const struct wire_where *where, struct
         int64_t left_ms = end_ms - clock_mono_us() / 1000;
         r = wire_wait(w, &w->has_handshake, left_ms > 0 ? left_ms : 0, NULL);
         if (r == 0) {
-            introduce(w, where->name);
+            wire_register(w, where->name);
             return 0;
         }
         if (w->ws)
@@ -184,8 +189,8 @@ int wire_open(const struct wire_where *where, struct wire **ret, struct err *err
     w->asked = map_new();
     int r = loop_new(&w->loop, err);
     if (r == 0) {
-        w->alarm = timer_new(w->loop, -1, 0, on_alarm, w);
-        w->redial = timer_new(w->loop, -1, 0, on_redial, w);
+        w->alarm = timer_new(w->loop, -1, 0, wire_alarm, w);
+        w->redial = timer_new(w->loop, -1, 0, wire_redial, w);
         r = connect_engine(w, where, err);
     }
     if (r < 0)
@@ -260,7 +265,7 @@ int wire_wait(struct wire *w, const bool *until, int64_t timeout_ms, struct err 
     return -ECONNRESET;
 }
 
-static void on_signal(void *arg)
+static void wire_signal(void *arg)
 {
     struct wire *w = arg;
     w->is_interrupted = true;
@@ -269,8 +274,8 @@ static void on_signal(void *arg)
 
 void wire_on_interrupt(struct wire *w)
 {
-    (void)loop_on_signal(w->loop, SIGINT, on_signal, w);
-    (void)loop_on_signal(w->loop, SIGTERM, on_signal, w);
+    (void)loop_on_signal(w->loop, SIGINT, wire_signal, w);
+    (void)loop_on_signal(w->loop, SIGTERM, wire_signal, w);
 }
 
 void wire_calm(struct wire *w)
@@ -290,7 +295,7 @@ int wire_call(struct wire *w, const char *function, const json_t *payload, int64
 
 /* --- channels --- */
 
-/* Ids and keys are the engine's: letters, digits and hyphens, nothing that would change the address. */
+/* Ids and keys come from the engine: letters, digits and hyphens, nothing that would change the address. */
 static bool is_plain(const char *s)
 {
     return *s && strspn(s, "0123456789abcdefABCDEFghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ-_.") == strlen(s);

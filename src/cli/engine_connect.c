@@ -17,7 +17,7 @@ static long long default_port(void)
     return text && end != text && !*end && n > 0 && n < 65536 ? n : URL_ENGINE_PORT;
 }
 
-/* "HOST", or "ws://HOST[:PORT]" and its like; wss and https are with TLS. False: it is no address. */
+/* "HOST", or "ws://HOST[:PORT]" and similar; wss and https use TLS. False: not an address. */
 static bool read_address(const char *text, struct wire_where *ret)
 {
     static const struct {

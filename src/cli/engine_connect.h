@@ -1,10 +1,10 @@
-/* From parsed options to a connected engine, and from its errors to what a person reads. May include: base/, cli/. */
+/* From parsed options to a connected engine, and from its errors to messages for people. May include: base/, cli/. */
 #pragma once
 #include "cli/engine_client.h"
 #include "cli/verbs.h"
 
-/* --address (else III_URL, else host) and --port (else III_ENGINE_PORT, else 49134; a port in the address wins),
- * --ca-cert. 0, or 2 after a usage error was said. */
+/* --address (otherwise III_URL, otherwise host) and --port (otherwise III_ENGINE_PORT, otherwise 49134; a port in the
+ * address wins), --ca-cert. 0, or 2 after a usage error was printed. */
 int engine_connect_where(const struct verbs_args *a, const char *host, const char *name, struct wire_where *ret);
 /* The S-code of an error's "handler error: {…}" message, its text and the envelope. Borrowed from *ret_envelope, which
  * the caller owns and which is NULL when the message has none. */

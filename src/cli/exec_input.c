@@ -15,8 +15,8 @@
 
 enum { PIECE = 384 * 1024, EXIT_SIGNALLED = 128 };
 
-/* One piece of input, or its end. False: the command takes no more. */
-static bool feed(const struct rest_client *l, const char *exec_id, const char *data, size_t len)
+/* Sends one piece of input, or its end. False: the command accepts no more. */
+static bool send_input(const struct rest_client *l, const char *exec_id, const char *data, size_t len)
 {
     static char text[BASE64_SIZE(PIECE) + 1];
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
@@ -29,7 +29,7 @@ static bool feed(const struct rest_client *l, const char *exec_id, const char *d
     return r == 0 && answer.status < 400;
 }
 
-/* A process of its own reads our standard input, because both directions wait. */
+/* A child process reads our standard input, because both directions block. */
 static pid_t start_feeding(const struct rest_client *l, const char *exec_id)
 {
     static char piece[PIECE];
@@ -40,12 +40,12 @@ static pid_t start_feeding(const struct rest_client *l, const char *exec_id)
         ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
         if (n < 0 && errno == EINTR)
             continue;
-        if (!feed(l, exec_id, piece, n > 0 ? (size_t)n : 0) || n <= 0)
+        if (!send_input(l, exec_id, piece, n > 0 ? (size_t)n : 0) || n <= 0)
             _exit(0);
     }
 }
 
-static int on_event(void *arg, const json_t *event)
+static int exec_event(void *arg, const json_t *event)
 {
     int *code = arg;
     const char *type = json_get_str(event, "type", "");
@@ -79,7 +79,7 @@ static int follow(const struct rest_client *l, const char *exec_id)
     int r =
         rest_client_op(l,
                        &(struct rest_client_call){
-                           .op = &spec_ops[OP_ID_exec_output], .params = params, .on_event = on_event, .arg = &code },
+                           .op = &spec_ops[OP_ID_exec_output], .params = params, .on_event = exec_event, .arg = &code },
                        &answer, &err);
     int failed = operation_verb_verdict(l, &answer, r, &err);
     if (code < 0)

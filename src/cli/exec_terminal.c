@@ -18,28 +18,28 @@ enum { MESSAGE_MAX = 1 << 20, EXIT_SIGNALLED = 128 };
 
 struct shell {
     struct loop *loop;
-    struct ws *ws; /* NULL: over */
+    struct ws *ws; /* NULL: closed */
     struct watch *keys;
     struct raw_terminal tty;
-    bool is_open; /* something came through */
+    bool is_open; /* data was received */
     int exit_code;
-    char why[200]; /* what ended it, when that was no exit */
+    char why[200]; /* why it ended, when it was not an exit */
 };
 
-static void end(struct shell *s)
+static void shell_end(struct shell *s)
 {
     s->keys = watch_free(s->keys);
     loop_stop(s->loop);
 }
 
-static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+static void shell_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     struct shell *s = arg;
     (void)ws, (void)is_text;
     raw_terminal_show(&s->tty, data, len);
 }
 
-static void on_close(void *arg, struct ws *ws, int code, const char *reason)
+static void shell_closed(void *arg, struct ws *ws, int code, const char *reason)
 {
     struct shell *s = arg;
     (void)ws;
@@ -49,10 +49,10 @@ static void on_close(void *arg, struct ws *ws, int code, const char *reason)
     else if (s->exit_code <= EXIT_SIGNALLED)
         (void)snprintf(s->why, sizeof(s->why), "the terminal's connection ended: %.120s (%d)",
                        reason && *reason ? reason : "closed", code);
-    end(s);
+    shell_end(s);
 }
 
-static void on_key(void *arg, int events)
+static void key_event(void *arg, int events)
 {
     struct shell *s = arg;
     char piece[4096];
@@ -63,10 +63,10 @@ static void on_key(void *arg, int events)
     if (n > 0 && s->ws)
         (void)ws_send(s->ws, false, piece, (size_t)n);
     else
-        end(s); /* our own terminal is gone */
+        shell_end(s); /* our own terminal is gone */
 }
 
-static void on_resize(void *arg)
+static void size_event(void *arg)
 {
     struct shell *s = arg;
     char text[96];
@@ -77,50 +77,50 @@ static void on_resize(void *arg)
         (void)ws_send(s->ws, true, text, (size_t)n);
 }
 
-/* Signals that somebody sends to us are keys for the shell; in raw mode keys make no signals. */
+/* Signals sent to us become keys for the shell; in raw mode keys make no signals. */
 static void type_key(struct shell *s, char key)
 {
     if (s->ws)
         (void)ws_send(s->ws, false, &key, 1);
 }
 
-static void on_interrupt(void *arg)
+static void send_interrupt(void *arg)
 {
     type_key(arg, 'C' - '@');
 }
 
-static void on_quit(void *arg)
+static void send_quit(void *arg)
 {
     type_key(arg, '\\' - '@');
 }
 
-static void on_terminate(void *arg)
+static void send_terminate(void *arg)
 {
     struct shell *s = arg;
     s->exit_code = EXIT_SIGNALLED + SIGTERM;
-    end(s);
+    shell_end(s);
 }
 
-static void on_hangup(void *arg)
+static void send_hangup(void *arg)
 {
     struct shell *s = arg;
     s->exit_code = EXIT_SIGNALLED + SIGHUP;
-    end(s);
+    shell_end(s);
 }
 
 static void watch_signals(struct shell *s)
 {
-    (void)loop_on_signal(s->loop, SIGWINCH, on_resize, s);
-    (void)loop_on_signal(s->loop, SIGINT, on_interrupt, s);
-    (void)loop_on_signal(s->loop, SIGQUIT, on_quit, s);
-    (void)loop_on_signal(s->loop, SIGTERM, on_terminate, s);
-    (void)loop_on_signal(s->loop, SIGHUP, on_hangup, s);
+    (void)loop_on_signal(s->loop, SIGWINCH, size_event, s);
+    (void)loop_on_signal(s->loop, SIGINT, send_interrupt, s);
+    (void)loop_on_signal(s->loop, SIGQUIT, send_quit, s);
+    (void)loop_on_signal(s->loop, SIGTERM, send_terminate, s);
+    (void)loop_on_signal(s->loop, SIGHUP, send_hangup, s);
 }
 
 /* Connects to the session's WebSocket: the address of the API with ws instead of http. */
 static int dial_session(struct shell *s, const struct rest_client *l, const json_t *session, struct err *err)
 {
-    static const struct ws_events events = { .on_message = on_output, .on_close = on_close };
+    static const struct ws_events events = { .on_message = shell_output, .on_close = shell_closed };
     bool is_secure = strncmp(l->url, "https://", 8) == 0;
     const char *rest = strstr(l->url, "://");
     CLEANUP(free_p)
@@ -159,7 +159,7 @@ static int talk(struct shell *s, const struct rest_client *l, const json_t *sess
     if (r != 0)
         return r;
     watch_signals(s);
-    if (raw_terminal_enter(&s->tty) < 0 || watch_new(s->loop, STDIN_FILENO, LOOP_READ, on_key, s, &s->keys) < 0)
+    if (raw_terminal_enter(&s->tty) < 0 || watch_new(s->loop, STDIN_FILENO, LOOP_READ, key_event, s, &s->keys) < 0)
         return engine_connect_fail_text("this terminal cannot be switched to raw mode");
     loop_run(s->loop);
     raw_terminal_leave(&s->tty);
@@ -192,7 +192,7 @@ int exec_terminal_run(const struct rest_client *l, const char *id, char **words,
         return code;
     code = talk(&s, l, made.body, words, n_words);
     hang_up(&s);
-    /* A session whose shell has ended is gone already; one that we left is ended here. */
+    /* A session whose shell has exited is gone already; one that we left is deleted here. */
     JSON_OWNED session = json_pack("{s:s, s:s}", "id", id, "sessionId", json_get_str(made.body, "sessionId", ""));
     (void)rest_client_op(l, &(struct rest_client_call){ .op = &spec_ops[OP_ID_terminal_close], .params = session },
                          &closed, &err);

@@ -31,8 +31,8 @@ static int say_error(struct watching *w, const json_t *event)
 }
 
 /* Runs a stream to its end. Returns the exit code. */
-static int watch(struct watching *w, const struct rest_client *link, const struct op *op, const json_t *params,
-                 rest_client_event_fn *fn)
+static int follow_stream(struct watching *w, const struct rest_client *link, const struct op *op, const json_t *params,
+                         rest_client_event_fn *fn)
 {
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     struct err err = ERR_INIT;
@@ -44,8 +44,8 @@ static int watch(struct watching *w, const struct rest_client *link, const struc
 
 /* --- logs --- */
 
-/* The contract: the last event, which has no line, is shown as an empty one of standard output. */
-static int on_line(void *arg, const json_t *event)
+/* The contract: the last event, which has no line, is shown as an empty line on standard output. */
+static int print_line(void *arg, const json_t *event)
 {
     struct watching *w = arg;
     const char *type = json_get_str(event, "type", "");
@@ -76,12 +76,12 @@ int follow_logs(const struct verbs_args *a)
     JSON_OWNED box = json_pack("{s:s}", "id", a->words[0]);
     if (code == 0)
         code = operation_verb_call(&link, &spec_ops[OP_ID_sandbox_get], box, &found);
-    return code != 0 ? code : watch(&w, &link, a->verb->op, params, on_line);
+    return code != 0 ? code : follow_stream(&w, &link, a->verb->op, params, print_line);
 }
 
 /* --- events --- */
 
-static int on_happening(void *arg, const json_t *event)
+static int print_happening(void *arg, const json_t *event)
 {
     struct watching *w = arg;
     if (w->box && strcmp(json_get_str(event, "sandboxId", ""), w->box) != 0)
@@ -108,7 +108,7 @@ int follow_events(const struct verbs_args *a)
         return code;
     if (verbs_value(a, "follow")) {
         JSON_OWNED filter = json_pack("{s:O*}", "topic", json_object_get(params, "topic"));
-        return watch(&w, &link, &spec_ops[OP_ID_stream_events], filter, on_happening);
+        return follow_stream(&w, &link, &spec_ops[OP_ID_stream_events], filter, print_happening);
     }
     code = operation_verb_call(&link, a->verb->op, params, &answer);
     if (code != 0 || verbs_value(a, "json"))
@@ -121,7 +121,7 @@ int follow_events(const struct verbs_args *a)
 
 /* --- metrics --- */
 
-static int on_sample(void *arg, const json_t *sample)
+static int print_sample(void *arg, const json_t *sample)
 {
     struct watching *w = arg;
     if (strcmp(json_get_str(sample, "type", ""), "error") == 0)
@@ -159,7 +159,7 @@ int follow_metrics(const struct verbs_args *a)
     if (a->n_words > 0)
         (void)json_object_set_new(params, "id", json_string(a->words[0]));
     if (is_followed)
-        return watch(&w, &link, a->verb->op, params, on_sample);
+        return follow_stream(&w, &link, a->verb->op, params, print_sample);
     const struct op *op = &spec_ops[a->n_words > 0 ? OP_ID_metrics_sandbox : OP_ID_metrics_global];
     code = operation_verb_call(&link, op, params, &answer);
     return code != 0 ? code : operation_verb_show(a, op, answer.body);

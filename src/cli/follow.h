@@ -1,4 +1,4 @@
-/* What goes on in a server, as it happens: `logs`, `events`, `metrics`. May include: base/, spec/, cli/. */
+/* Live output of a server: `logs`, `events`, `metrics`. May include: base/, spec/, cli/. */
 #pragma once
 #include "cli/verbs.h"
 

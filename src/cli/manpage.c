@@ -150,7 +150,7 @@ static void print_top(FILE *to, const struct verbs_args *a)
     print_below(to, p, "");
 }
 
-/* v NULL: the page of iii itself. 0, or 1 after the reason was said. */
+/* v NULL: the page of iii itself. 0, or 1 after the error was printed. */
 static int write_page(const struct verbs_args *a, const char *dir, const struct verbs_verb *v)
 {
     CLEANUP(free_p) char *path = xasprintf("%s/%s%s%s.1", dir, a->program->name, v ? "-" : "", v ? v->path : "");

@@ -1,4 +1,4 @@
-/* `iii man [DIR]`: manual pages made from the table. May include: base/, cli/. */
+/* `iii man [DIR]`: manual pages generated from the table. May include: base/, cli/. */
 #pragma once
 #include "cli/verbs.h"
 

@@ -58,7 +58,7 @@ static json_t *member_of_kind(json_t *params, const char *name, json_type kind)
     return made;
 }
 
-/* "K=V" into the map that params has under the field's name; or a whole JSON object. */
+/* Adds "K=V" to the map that params has under the field's name; or merges a whole JSON object. */
 static int put_pair(json_t *params, const struct field *f, const char *text, struct err *err)
 {
     JSON_OWNED whole = NULL;
@@ -73,7 +73,7 @@ static int put_pair(json_t *params, const struct field *f, const char *text, str
     return json_object_setn_new(map, text, (size_t)(equals - text), value ? value : json_string(equals + 1));
 }
 
-/* An entry of the list, or all of them as a JSON array. */
+/* Adds an entry to the list, or all entries of a JSON array. */
 static int put_entry(json_t *params, const struct field *f, const char *text, struct err *err)
 {
     JSON_OWNED whole = NULL;
@@ -143,7 +143,7 @@ int operation_args_put(json_t *params, const struct field *f, const char *text, 
     return -EINVAL;
 }
 
-/* --- all of them --- */
+/* --- all values --- */
 
 int operation_args_slurp(const char *path, char **ret, size_t *ret_len)
 {

@@ -1,3 +1,8 @@
+/* Replies of operations as people read them. The reply's schema (spec/) decides the form: one text member is printed as
+ * it is, a list of objects becomes a table, everything else NAME value pairs. A table takes its columns from the
+ * schema, drops those that say nothing in these rows, and shrinks the widest until a row fits on a terminal; struct
+ * table owns the cell texts and lives for one print. Values are untrusted and pass display_clean(), except file content
+ * and command output. Nothing here can fail: a member of an unexpected type is printed as JSON. */
 #include "cli/operation_output.h"
 
 #include <ctype.h>
@@ -57,7 +62,7 @@ static bool is_time(const char *name)
     return n > 2 && strcmp(name + n - 2, "At") == 0;
 }
 
-/* Strings of a list, with commas; caller frees. */
+/* Strings of a list, separated by commas; caller frees. */
 static char *joined(const json_t *list)
 {
     struct buf out = BUF_INIT(SIZE_MAX / 4);
@@ -69,7 +74,7 @@ static char *joined(const json_t *list)
     return buf_steal(&out, NULL);
 }
 
-/* A value in a table or after a name; caller frees. */
+/* A value for a table or after a name; caller frees. */
 static char *shown(const char *name, const json_t *value)
 {
     char when[32];
@@ -111,7 +116,7 @@ struct table {
     char **cells; /* n_rows * n */
 };
 
-/* The schema itself, behind its references. */
+/* The schema itself, with references resolved. */
 static const json_t *resolve(const json_t *schema)
 {
     const char *ref = json_get_str(schema, "$ref", NULL);
@@ -124,7 +129,7 @@ static bool is_nested(const json_t *value)
     return json_is_object(value) || (json_is_array(value) && json_is_object(json_array_get(value, 0)));
 }
 
-/* Whether a column says something: some row has it, none has a nested value, and it does not repeat the id. */
+/* Whether a column is useful: some row has it, none has a nested value, and it does not repeat the id. */
 static bool is_telling(const json_t *rows, const char *name)
 {
     bool has_one = false, is_other = strcmp(name, "id") == 0;
@@ -162,7 +167,7 @@ static int letters(const char *text)
     return n;
 }
 
-static void fill(struct table *t, const json_t *rows)
+static void table_fill(struct table *t, const json_t *rows)
 {
     t->n_rows = json_array_size(rows);
     t->cells = xzalloc((t->n_rows * t->n + 1) * sizeof(*t->cells));
@@ -177,7 +182,7 @@ static void fill(struct table *t, const json_t *rows)
     }
 }
 
-/* On a terminal the widest columns give way until a row fits on a line. */
+/* On a terminal the widest columns shrink until a row fits on a line. */
 static void squeeze(struct table *t, FILE *to)
 {
     struct winsize size;
@@ -235,7 +240,7 @@ static void print_table(const json_t *schema, const json_t *rows, FILE *to)
 {
     struct table t = { .n = 0 };
     pick_columns(&t, schema, rows);
-    fill(&t, rows);
+    table_fill(&t, rows);
     squeeze(&t, to);
     if (t.n > 0)
         print_rows(&t, to);
@@ -249,9 +254,9 @@ void operation_output_table(const char *schema, const json_t *rows, FILE *to)
     print_table(schema ? spec_schema(schema) : NULL, rows, to);
 }
 
-/* --- answers --- */
+/* --- replies --- */
 
-/* without: a member that is not shown here, or NULL. */
+/* without: a member to leave out, or NULL. */
 static void print_pairs(const json_t *object, const char *without, FILE *to)
 {
     const char *name;
@@ -308,7 +313,7 @@ static int print_command(const json_t *result, FILE *to)
     return (int)json_get_int(result, "exitCode", 1) & 0xff;
 }
 
-/* The member that is a list of objects, when there is just one. */
+/* The member that is a list of objects, when there is exactly one. */
 static const char *list_member(const json_t *schema)
 {
     const json_t *properties = json_get(schema, "properties");
@@ -326,7 +331,7 @@ static const char *list_member(const json_t *schema)
     return found;
 }
 
-/* Whether beside the list there are only counts, which a table does not need. */
+/* Whether the other members are only counts, which a table does not need. */
 static bool is_plain_list(const json_t *reply, const char *list)
 {
     const char *name;
@@ -339,7 +344,7 @@ static bool is_plain_list(const json_t *reply, const char *list)
     return json_object_size(reply) <= 4;
 }
 
-/* What a call is about, when that is one text: a command's output, a diff. */
+/* The text a reply consists of: a command's output, a diff. */
 static const json_t *main_text(const json_t *reply)
 {
     const json_t *output = json_object_get(reply, "output"), *diff = json_object_get(reply, "diff");

@@ -1,3 +1,8 @@
+/* Commands generated from the operations' table. A row's name gives the command's path ("snapshot_create" becomes
+ * "snapshot create") and its required fields the operands, in order; `spellings` lists the exceptions. Running a
+ * command fills a JSON object of parameters from operands and options (operation_args.c), checks that nothing required
+ * is missing, calls the REST API (rest_client.c) and prints the reply (operation_output.c). A usage error exits with
+ * the program's code before anything is sent; a failed call prints the server's error and exits with 1. */
 #include "cli/operation_verb.h"
 
 #include <stdio.h>
@@ -15,14 +20,14 @@ enum { EXIT_SIGNALLED = 128 };
 
 /* --- names and operands --- */
 
-/* Where a command is not called like its operation, or takes other operands than the required fields (NULL). */
+/* Commands with another name than their operation, or with other operands than the required fields (NULL). */
 static const struct spelling {
     const char *op, *path, *operands;
 } spellings[] = {
 #define VERB(op, path, operands) { #op, path, operands },
 #include "spec/ops.def"
 };
-/* First words of operations' names that people know by another one. */
+/* First words of operations' names that have another name on the command line. */
 static const struct {
     const char *name, *noun;
 } nouns[] = { { "fs", "file" }, { "proc", "process" }, { "event", "events" } };
@@ -93,7 +98,7 @@ void operation_verb_operands(const struct op *op, struct operation_verb_operands
         if (!(f->flags & FIELD_REQUIRED) || !is_word)
             continue;
         if (operation_args_takes_many(f) && !many)
-            many = f; /* takes the rest, so it comes last */
+            many = f; /* takes all remaining arguments, so it comes last */
         else if (!operation_args_takes_many(f))
             add_operand(ret, f, true);
     }
@@ -202,7 +207,7 @@ int operation_verb_show(const struct verbs_args *a, const struct op *op, const j
 
 struct showing {
     const struct verbs_args *a;
-    int code; /* of a command, when its stream says it */
+    int code; /* of a command, when its stream reports it */
 };
 
 static void print_piece(const json_t *event, const char *type)
@@ -214,7 +219,7 @@ static void print_piece(const json_t *event, const char *type)
     (void)fflush(to);
 }
 
-static int on_event(void *arg, const json_t *event)
+static int stream_event(void *arg, const json_t *event)
 {
     struct showing *s = arg;
     const char *type = json_get_str(event, "type", "");
@@ -247,7 +252,7 @@ static int run_with(const struct verbs_args *a, const json_t *params)
     if (code != 0)
         return code;
     struct rest_client_call call = { .op = op, .params = params, .arg = &showing };
-    call.on_event = may_stream ? on_event : NULL;
+    call.on_event = may_stream ? stream_event : NULL;
     call.wants_events = op->flags & OP_MAY_STREAM && verbs_value(a, "stream");
     int r = rest_client_op(&link, &call, &answer, &err);
     code = operation_verb_verdict(&link, &answer, r, &err);
@@ -256,7 +261,7 @@ static int run_with(const struct verbs_args *a, const json_t *params)
     return answer.body ? operation_verb_show(a, op, answer.body) : showing.code;
 }
 
-/* Words into the fields that are operands. 0 or an exit code. */
+/* Assigns operands to fields. 0 or an exit code. */
 static int take_words(const struct verbs_args *a, json_t *params)
 {
     struct operation_verb_operands o;
@@ -270,7 +275,7 @@ static int take_words(const struct verbs_args *a, json_t *params)
     return 0;
 }
 
-/* What the table requires and nobody gave. */
+/* Checks that every required field was given. */
 static int check_needed(const struct verbs_args *a, const json_t *params)
 {
     char kebab[OPERATION_ARGS_NAME_MAX];

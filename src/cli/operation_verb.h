@@ -1,5 +1,5 @@
-/* Commands made from operations: what a row of the operations' table becomes on the command line, and how it is run.
- * May include: base/, spec/, cli/. */
+/* Commands generated from operations: the command-line form of a row of the operations' table, and how it runs. May
+ * include: base/, spec/, cli/. */
 #pragma once
 #include "base/json.h"
 #include "cli/rest_client.h"
@@ -14,7 +14,7 @@ struct operation_verb_operands {
 };
 /* Which fields are operands, in the order in which they are typed. */
 void operation_verb_operands(const struct op *op, struct operation_verb_operands *ret);
-/* How the operation is called on the command line: "snapshot create". "" when another command does its work. */
+/* The operation's command: "snapshot create". "" when another command covers it. */
 void operation_verb_path(const struct op *op, char *ret, size_t size);
 
 /* Runs the operation of a's row with operands and options. */
@@ -23,14 +23,14 @@ verbs_fn operation_verb_run;
 verbs_fn operation_verb_api;
 
 const struct op *operation_verb_find(const char *name); /* "sandbox_create"; the name must be one of the table */
-/* Calls an operation; answer holds a success. Returns 0, or 1 after what went wrong and what to do was said. */
+/* Calls an operation; answer holds a success. Returns 0, or 1 after the error and what to do were printed. */
 int operation_verb_call(const struct rest_client *l, const struct op *op, const json_t *params,
                         struct rest_client_answer *ret);
-/* Says what a finished call lacks: err when there was no answer. Returns 0 when nothing went wrong, else 1, or 128 and
- * the signal that ended a stream. */
+/* Prints the error of a finished call: err when there was no reply. Returns 0 when there was none, otherwise 1, or 128
+ * and the signal that ended a stream. */
 int operation_verb_verdict(const struct rest_client *l, const struct rest_client_answer *answer, int r,
                            const struct err *err);
-/* Connects a command to its server: 0, or 1 after the reason was said. */
+/* Connects a command to its server: 0, or 1 after the error was printed. */
 int operation_verb_link(const struct verbs_args *a, struct rest_client *ret);
-/* Prints an answer as JSON with --json, else for people. Returns the exit code. */
+/* Prints a reply as JSON with --json, otherwise for people. Returns the exit code. */
 int operation_verb_show(const struct verbs_args *a, const struct op *op, const json_t *reply);

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-/* A value as typed: JSON when it is JSON, else a string. */
+/* A value as typed: JSON when it parses as JSON, otherwise a string. */
 static json_t *value_of(const char *text)
 {
     json_t *value = NULL;

@@ -42,7 +42,7 @@ int project_file_write(const char *path, const struct buf *text, struct err *err
     if (fd < 0)
         return err_set(err, ERR_INVALID, errno, "write %s", draft);
     int r = write_all_write(fd, buf_text(text), text->len);
-    if (r == 0 && !is_new) { /* root edits the files of others; who may not give a file away keeps it */
+    if (r == 0 && !is_new) { /* root edits other users' files; whoever may not change the owner keeps the file */
         (void)(fchown(fd, st.st_uid, st.st_gid) < 0);
         r = fchmod(fd, st.st_mode & 0777) < 0 ? -errno : 0;
     }
@@ -50,6 +50,6 @@ int project_file_write(const char *path, const struct buf *text, struct err *err
         r = -errno;
     if (r == 0)
         return 0;
-    (void)unlink(draft); /* it may not be there any more */
+    (void)unlink(draft); /* it may not exist any more */
     return err_set(err, ERR_INVALID, -r, "write %s", path);
 }

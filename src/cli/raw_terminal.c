@@ -44,12 +44,12 @@ void raw_terminal_done(struct raw_terminal *t)
     buf_done(&t->hidden);
 }
 
-static void show(const char *data, size_t len)
+static void write_output(const char *data, size_t len)
 {
     (void)write_all_write(STDOUT_FILENO, data, len); /* our own terminal is gone: SIGHUP follows */
 }
 
-/* Swallows output until the mark has come; a shell that never says it is shown after all. */
+/* Drops output until the mark has come; if a shell never prints it, the output is shown after all. */
 static void show_after_mark(struct raw_terminal *t, const char *data, size_t len)
 {
     bool is_full = buf_add(&t->hidden, data, len) < 0;
@@ -58,9 +58,9 @@ static void show_after_mark(struct raw_terminal *t, const char *data, size_t len
         return;
     size_t skip = at ? (size_t)(at - t->hidden.data) + strlen(t->mark) : 0;
     t->mark[0] = '\0';
-    show(buf_text(&t->hidden) + skip, t->hidden.len - skip);
+    write_output(buf_text(&t->hidden) + skip, t->hidden.len - skip);
     if (is_full)
-        show(data, len);
+        write_output(data, len);
 }
 
 void raw_terminal_show(struct raw_terminal *t, const char *data, size_t len)
@@ -68,7 +68,7 @@ void raw_terminal_show(struct raw_terminal *t, const char *data, size_t len)
     if (*t->mark)
         show_after_mark(t, data, len);
     else
-        show(data, len);
+        write_output(data, len);
 }
 
 const char *raw_terminal_shell(const char *word)
@@ -80,7 +80,8 @@ const char *raw_terminal_shell(const char *word)
     return NULL;
 }
 
-/* The typed form of the mark differs from what printf makes of it, so that the terminal's echo is not taken for it. */
+/* The typed form of the mark differs from what printf makes of it, so that the terminal's echo is not mistaken for
+ * it. */
 int raw_terminal_line(struct raw_terminal *t, char *const *argv, int n, struct buf *ret_line)
 {
     char id[UUID_MAX];

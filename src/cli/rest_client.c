@@ -1,3 +1,9 @@
+/* A client of the REST API. rest_client_open() finds the server and token: options, then environment, then the user's
+ * configuration file, which must not be readable by others when it holds a token. A request runs on a private loop
+ * (struct waiting) until its reply is complete or an interrupt ends it; a stream calls on_event for each server-sent
+ * event. rest_client_op() builds the request of an operation from the table: path parameters are escaped into the path,
+ * the rest goes to the query or the body. An HTTP error is a reply with `error` set; only a request without a reply is
+ * a failure. */
 #include "cli/rest_client.h"
 
 #include <errno.h>
@@ -26,7 +32,7 @@ enum {
     CALL_MAX_MS = LIMIT_MAX(COMMAND_TIMEOUT_S) * 1000 + 60000,
 };
 
-/* --- where --- */
+/* --- the server --- */
 
 static const char *first_of(const char *a, const char *b, const char *c)
 {
@@ -55,7 +61,7 @@ void rest_client_done(struct rest_client *l)
     *l = (struct rest_client)REST_CLIENT_INIT;
 }
 
-/* The file is a person's own: it may hold a token, which others must not be able to read. */
+/* The file is personal: it may hold a token, which other users must not be able to read. */
 static int check_config(const json_t *config, const char *path, const struct stat *st, struct err *err)
 {
     if (!json_is_object(config))
@@ -76,7 +82,7 @@ static int read_config(json_t **ret, struct err *err)
     struct stat st;
     char text[CONFIG_MAX];
     if (fd < 0 && !(named && *named))
-        return 0; /* nobody asked for one */
+        return 0; /* no configuration file was named */
     ssize_t n = fd < 0 || fstat(fd, &st) < 0 ? -1 : read(fd, text, sizeof(text));
     if (n < 0)
         return err_set(err, ERR_INVALID, errno, "%.120s: cannot be read", path);
@@ -121,27 +127,27 @@ void rest_client_answer_done(struct rest_client_answer *a)
     a->body = NULL;
 }
 
-static void stop(struct waiting *w)
+static void request_stop(struct waiting *w)
 {
     w->client = http_client_free(w->client);
     loop_stop(w->loop);
 }
 
-static void on_interrupt(void *arg)
+static void stream_interrupt(void *arg)
 {
     struct waiting *w = arg;
     w->answer->signal = SIGINT;
-    stop(w);
+    request_stop(w);
 }
 
-static void on_terminate(void *arg)
+static void stream_terminate(void *arg)
 {
     struct waiting *w = arg;
     w->answer->signal = SIGTERM;
-    stop(w);
+    request_stop(w);
 }
 
-static void on_head(void *arg, struct http_client *c, int status)
+static void reply_head(void *arg, struct http_client *c, int status)
 {
     struct waiting *w = arg;
     const char *type = http_client_header(c, "content-type");
@@ -150,7 +156,7 @@ static void on_head(void *arg, struct http_client *c, int status)
     w->is_json = type && strstr(type, "json");
 }
 
-/* Takes whole lines off the buffer; a line "data: {…}" is an event. */
+/* Consumes complete lines of the buffer; a line "data: {…}" is an event. */
 static void take_events(struct waiting *w)
 {
     char *end;
@@ -162,23 +168,23 @@ static void take_events(struct waiting *w)
             (void)err_set(&w->err, ERR_UPSTREAM, 0, "an event that is not JSON: is that an iii-sandbox server?");
         buf_consume(&w->body, len + 1);
         if (w->err.code || (event && w->req->on_event(w->req->arg, event) != 0))
-            stop(w);
+            request_stop(w);
     }
 }
 
-static void on_data(void *arg, struct http_client *c, const char *data, size_t len)
+static void reply_data(void *arg, struct http_client *c, const char *data, size_t len)
 {
     struct waiting *w = arg;
     (void)c;
     if (buf_add(&w->body, data, len) < 0) {
         (void)err_set(&w->err, ERR_TOO_LARGE, 0, "the response is larger than %zu bytes", w->body.max);
-        stop(w);
+        request_stop(w);
     } else if (w->is_events) {
         take_events(w);
     }
 }
 
-static void on_done(void *arg, struct http_client *c, const struct err *err)
+static void reply_done(void *arg, struct http_client *c, const struct err *err)
 {
     struct waiting *w = arg;
     (void)c;
@@ -203,7 +209,7 @@ static void read_body(struct waiting *w)
                        json_get_str(a->body, "error", "the server rejected the request without a reason"));
 }
 
-/* A line on a terminal while an answer is long in coming: an image is pulled, a machine booted for the first time. */
+/* A line on a terminal while a reply takes long: an image is pulled, a VM booted for the first time. */
 static void draw_patience(void *arg)
 {
     struct waiting *w = arg;
@@ -226,7 +232,9 @@ static void wait_for_end(struct waiting *w, bool is_quiet)
 int rest_client_run(const struct rest_client *l, const struct rest_client_request *req, struct rest_client_answer *ret,
                     struct err *err)
 {
-    static const struct http_client_events events = { .on_head = on_head, .on_data = on_data, .on_done = on_done };
+    static const struct http_client_events events = { .on_head = reply_head,
+                                                      .on_data = reply_data,
+                                                      .on_done = reply_done };
     CLEANUP(free_p) char *url = xasprintf("%s%s", l->url, req->path);
     CLEANUP(free_p) char *auth = xasprintf("Authorization: Bearer %s", l->token);
     CLEANUP(free_p) char *text = req->body ? json_write(req->body, NULL) : NULL;
@@ -249,9 +257,9 @@ int rest_client_run(const struct rest_client *l, const struct rest_client_reques
     int r = loop_new(&w.loop, err);
     if (r == 0)
         r = http_client_start(w.loop, &wanted, &events, &w, &w.client, err);
-    if (r == 0 && req->on_event) { /* so that who watches can still clear up */
-        (void)loop_on_signal(w.loop, SIGINT, on_interrupt, &w);
-        (void)loop_on_signal(w.loop, SIGTERM, on_terminate, &w);
+    if (r == 0 && req->on_event) { /* so that the caller of a stream can still clean up */
+        (void)loop_on_signal(w.loop, SIGINT, stream_interrupt, &w);
+        (void)loop_on_signal(w.loop, SIGTERM, stream_terminate, &w);
     }
     if (r == 0) {
         wait_for_end(&w, l->is_json || req->on_event);
@@ -279,7 +287,7 @@ static int add_escaped(struct buf *out, const char *text)
     return r;
 }
 
-/* A value as a text of the path or the query; caller frees. */
+/* A value as text for the path or the query; caller frees. */
 static char *plain(const json_t *value)
 {
     return json_is_string(value) ? xstrdup(json_string_value(value)) : json_write(value, NULL);

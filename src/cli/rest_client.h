@@ -1,4 +1,4 @@
-/* A client of a server's REST API: one request at a time, waited for; answers as JSON, as text or event by event.
+/* A client of a server's REST API: one blocking request at a time; replies as JSON, as text or event by event.
  * Untrusted: what the server sends (capped). May include: base/, http/, loop/, tls/, spec/, cli/. */
 #pragma once
 #include "base/err.h"
@@ -11,38 +11,39 @@ struct rest_client {
     char *url, *token; /* "http://localhost:3111/sandbox", without a slash at the end; token "" for none */
     char *ca_file;
     struct tls_context_trust trust;
-    bool is_json; /* --json: errors are told as JSON, too */
+    bool is_json; /* --json: errors are printed as JSON too */
 };
 #define REST_CLIENT_INIT \
     {                    \
         0                \
     }
-/* --server, --token and --ca-cert, else III_SANDBOX_URL, III_SANDBOX_TOKEN (or III_AUTH_TOKEN) and III_CA_CERT, else
- * the file that III_SANDBOX_CONFIG names (~/.config/iii-sandbox/config.json), else the loopback's port 3111. */
+/* --server, --token and --ca-cert, otherwise III_SANDBOX_URL, III_SANDBOX_TOKEN (or III_AUTH_TOKEN) and III_CA_CERT,
+ * otherwise the file that III_SANDBOX_CONFIG names (~/.config/iii-sandbox/config.json), otherwise the loopback's port
+ * 3111. */
 int rest_client_open(const struct verbs_args *a, struct rest_client *ret, struct err *err);
-/* The same for an address and a secret that are known. ca_file NULL: III_CA_CERT. */
+/* The same for a known address and token. ca_file NULL: III_CA_CERT. */
 void rest_client_init(struct rest_client *l, const char *server, const char *token, const char *ca_file);
 void rest_client_done(struct rest_client *l);
 
-/* One event of a stream. Borrowed. Anything but 0 ends the stream. */
+/* One event of a stream. Borrowed. A return value other than 0 ends the stream. */
 typedef int rest_client_event_fn(void *arg, const json_t *event);
 
 struct rest_client_request {
-    const char *method, *path; /* path behind the prefix, with its query */
+    const char *method, *path; /* path after the prefix, with its query */
     const json_t *body;        /* or NULL */
     rest_client_event_fn *on_event;
     void *arg;
-    bool wants_events; /* where the server can do both */
+    bool wants_events; /* when the server supports both */
 };
 struct rest_client_answer {
-    int status;       /* 0: there was none */
+    int status;       /* 0: no reply */
     bool is_json;     /* body was one */
-    int signal;       /* SIGINT or SIGTERM ended a stream; else 0 */
-    json_t *body;     /* JSON, or a string when it was none; NULL after events. Owned */
-    char error[1000]; /* of a status from 400 on: the server's own words */
+    int signal;       /* SIGINT or SIGTERM ended a stream; otherwise 0 */
+    json_t *body;     /* JSON, or a string when it was not; NULL after events. Owned */
+    char error[1000]; /* of a status from 400 on: the server's message */
 };
 void rest_client_answer_done(struct rest_client_answer *a);
-/* 0, also for a status from 400 on; negative: err says why there is no answer. */
+/* 0, also for a status from 400 on; negative: err says why there is no reply. */
 int rest_client_run(const struct rest_client *l, const struct rest_client_request *req, struct rest_client_answer *ret,
                     struct err *err);
 struct rest_client_call {
@@ -55,5 +56,5 @@ struct rest_client_call {
 /* The request of an operation: its path filled in, the other parameters in the query or the body. */
 int rest_client_op(const struct rest_client *l, const struct rest_client_call *call, struct rest_client_answer *ret,
                    struct err *err);
-/* The path of an operation with its parts filled in; caller frees. */
+/* The path of an operation with its parameters filled in; caller frees. */
 char *rest_client_path(const struct op *op, const json_t *params);

@@ -1,3 +1,9 @@
+/* `upload` and `download` through a channel, in constant memory. struct copy is one transfer in either direction: the
+ * local file, our end of the channel, the call in progress and the progress bar. An upload reads a piece, sends it and
+ * stops while the socket's queue is over its mark; a download writes each frame as it arrives. The transfer has no
+ * total time limit, but fails when no byte moves for a while. After a local error an upload cuts the socket instead of
+ * closing it, so that the server does not mistake a partial upload for a complete one. A download that fails leaves the
+ * bytes received so far and exits with 1; a size other than announced is a warning. */
 #include "cli/sandbox_copy.h"
 
 #include <errno.h>
@@ -18,8 +24,8 @@ enum { PIECE = 65536, MARK = 1024 * 1024, SILENCE_MS = 60000, CALL_WAIT_MS = 600
 /* One copy, in either direction. */
 struct copy {
     struct wire *w;
-    struct ws *ws;       /* our end of the channel; NULL: over */
-    struct watch *watch; /* of a source that is no plain file */
+    struct ws *ws;       /* our end of the channel; NULL: closed */
+    struct watch *watch; /* for a source that is not a regular file */
     int fd;
     const char *local, *remote, *id;
     int64_t done, size; /* size < 0: unknown */
@@ -77,7 +83,7 @@ static void stop_source(struct copy *c, const char *why)
     (void)snprintf(c->why, sizeof(c->why), "%s", why);
     c->watch = watch_free(c->watch);
     if (c->ws)
-        ws_drop(STEAL(c->ws)); /* cut, not closed: the server must not take what came so far for the whole */
+        ws_drop(STEAL(c->ws)); /* cut, not closed: the server must not take a partial upload for a complete one */
     c->is_over = true;
     wire_wake(c->w);
 }
@@ -108,17 +114,17 @@ static void pump_file(struct copy *c)
         continue;
 }
 
-static void on_source(void *arg, int events)
+static void source_event(void *arg, int events)
 {
     struct copy *c = arg;
     (void)events;
     if (!c->ws || c->is_over)
         return;
     if (!send_piece(c, read(c->fd, c->piece, sizeof(c->piece))) && c->watch && !c->is_over)
-        watch_set(c->watch, 0); /* on_drain goes on */
+        watch_set(c->watch, 0); /* on_drain continues */
 }
 
-static void on_drain(void *arg, struct ws *ws)
+static void upload_drain(void *arg, struct ws *ws)
 {
     struct copy *c = arg;
     (void)ws;
@@ -130,7 +136,7 @@ static void on_drain(void *arg, struct ws *ws)
 
 static void on_writer_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
-    (void)arg, (void)ws, (void)is_text, (void)data, (void)len; /* nothing comes this way */
+    (void)arg, (void)ws, (void)is_text, (void)data, (void)len; /* nothing arrives in this direction */
 }
 
 static void on_writer_end(void *arg, struct ws *ws, int code, const char *reason)
@@ -139,13 +145,13 @@ static void on_writer_end(void *arg, struct ws *ws, int code, const char *reason
     (void)ws, (void)code, (void)reason;
     c->ws = NULL;
     c->watch = watch_free(c->watch);
-    c->is_over = true; /* the answer to the call says why, when it was too early */
+    c->is_over = true; /* when it was too early, the call's reply says why */
     wire_wake(c->w);
 }
 
 static const struct ws_events writer_events = { .on_message = on_writer_message,
                                                 .on_close = on_writer_end,
-                                                .on_drain = on_drain };
+                                                .on_drain = upload_drain };
 
 static json_t *write_payload(const struct verbs_args *a, const struct copy *c)
 {
@@ -159,7 +165,7 @@ static json_t *write_payload(const struct verbs_args *a, const struct copy *c)
     return payload;
 }
 
-/* The first piece decides: an empty source has no channel, whose writer would never be seen. */
+/* The first piece decides: an empty source gets no channel, because its writer would never be seen. */
 static int start_flow(struct copy *c, json_t *payload, ssize_t first, struct err *err)
 {
     JSON_OWNED nothing = json_object();
@@ -176,7 +182,7 @@ static int start_flow(struct copy *c, json_t *payload, ssize_t first, struct err
         return r;
     (void)json_object_set(payload, "content", json_get(channel.result, "reader"));
     if (fstat(c->fd, &st) < 0 || !S_ISREG(st.st_mode))
-        (void)watch_new(wire_loop(c->w), c->fd, LOOP_READ, on_source, c, &c->watch);
+        (void)watch_new(wire_loop(c->w), c->fd, LOOP_READ, source_event, c, &c->watch);
     if (send_piece(c, first) && !c->watch)
         pump_file(c);
     return 0;
@@ -253,8 +259,8 @@ static void fail_sink(struct copy *c, const char *why)
     wire_wake(c->w);
 }
 
-/* A text frame is the server's word that the bytes end here for a bad reason. */
-static void take_trouble(struct copy *c, const char *data, size_t len)
+/* A text frame reports that the server stopped early because of an error. */
+static void download_error(struct copy *c, const char *data, size_t len)
 {
     JSON_OWNED trouble = NULL;
     char why[280];
@@ -266,14 +272,14 @@ static void take_trouble(struct copy *c, const char *data, size_t len)
     fail_sink(c, why);
 }
 
-static void on_content(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+static void download_data(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     struct copy *c = arg;
     (void)ws;
     if (c->is_over)
         return;
     if (is_text) {
-        take_trouble(c, data, len);
+        download_error(c, data, len);
         return;
     }
     int r = write_all_write(c->fd, data, len);
@@ -294,7 +300,7 @@ static void on_content_end(void *arg, struct ws *ws, int code, const char *reaso
     wire_wake(c->w);
 }
 
-static const struct ws_events reader_events = { .on_message = on_content, .on_close = on_content_end };
+static const struct ws_events reader_events = { .on_message = download_data, .on_close = on_content_end };
 
 static int receive(struct copy *c, const json_t *result)
 {

@@ -31,14 +31,14 @@ json_t *sandbox_exec_env(const struct verbs_args *a)
 
 /* --- output --- */
 
-/* The command's output on its way to us. */
+/* The command's output while it runs. */
 struct outflow {
     struct wire *w;
-    struct ws *ws; /* NULL: over, or never begun */
+    struct ws *ws; /* NULL: closed, or never opened */
     bool is_over;
 };
 
-static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+static void output_data(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     (void)arg, (void)ws;
     if (!is_text && len > 1 && (data[0] == 1 || data[0] == 2))
@@ -54,10 +54,10 @@ static void on_output_end(void *arg, struct ws *ws, int code, const char *reason
     wire_wake(o->w);
 }
 
-static const struct ws_events output_events = { .on_message = on_output, .on_close = on_output_end };
+static const struct ws_events output_events = { .on_message = output_data, .on_close = on_output_end };
 
-/* Makes a channel and listens at its end; the other end goes into the payload. Without one the output comes at the end.
- */
+/* Creates a channel and reads from it; the reference to the other end goes into the payload. Without one the output
+ * comes with the reply. */
 static void open_outflow(struct outflow *o, json_t *payload)
 {
     struct err err = ERR_INIT;
@@ -101,7 +101,8 @@ static int read_stdin(json_t *payload)
     return 0;
 }
 
-/* Program and arguments apart; as argv when the program's name holds blanks, at which cmd would be split. */
+/* Program and arguments separately; as argv when the program's name contains white space, at which cmd would be
+ * split. */
 static json_t *payload_of(const struct sandbox_exec_plan *plan)
 {
     const char *program = plan->argv[0];
@@ -142,7 +143,7 @@ static int finished(const struct sandbox_exec_plan *plan, struct outflow *o, con
         (void)fflush(stdout);
     } else {
         if (json_get_bool(result, "streamed", false))
-            (void)wire_wait(o->w, &o->is_over, GRACE_MS, NULL); /* the answer may overtake the last of the output */
+            (void)wire_wait(o->w, &o->is_over, GRACE_MS, NULL); /* the reply may overtake the last of the output */
         print_text(result, "stdout", STDOUT_FILENO);
         print_text(result, "stderr", STDERR_FILENO);
     }

@@ -20,7 +20,7 @@
 
 static const struct op *const upload_op = &spec_ops[OP_ID_fs_upload], *const download_op = &spec_ops[OP_ID_fs_download];
 
-/* Connects, asks whether the sandbox is there (the contract's first step), then calls. 0 or an exit code. */
+/* Connects, checks that the sandbox exists (the contract's first step), then calls. 0 or an exit code. */
 static int call_on_box(const struct verbs_args *a, const struct op *op, const json_t *params,
                        struct rest_client_answer *answer)
 {
@@ -35,8 +35,8 @@ static int call_on_box(const struct verbs_args *a, const struct op *op, const js
     return code != 0 ? code : operation_verb_call(&link, op, params, answer);
 }
 
-/* The answer as JSON when asked for, else what the contract says. */
-static int say(const struct verbs_args *a, const json_t *answer, const char *text)
+/* Prints the reply as JSON with --json, otherwise the contract's text. */
+static int print_reply(const struct verbs_args *a, const json_t *answer, const char *text)
 {
     if (verbs_value(a, "json"))
         display_json(answer, stdout);
@@ -66,7 +66,7 @@ int sandbox_files_write(const struct verbs_args *a)
     JSON_OWNED params = json_pack("{s:s, s:s, s:o}", "id", a->words[0], "path", a->words[1], "content", content);
     CLEANUP(free_p) char *text = xasprintf("Written: %s", a->words[1]);
     int code = call_on_box(a, a->verb->op, params, &answer);
-    return code != 0 ? code : say(a, answer.body, text);
+    return code != 0 ? code : print_reply(a, answer.body, text);
 }
 
 /* Sends a local file, or standard input for "-". 0 or an exit code. */
@@ -90,7 +90,7 @@ int sandbox_files_upload(const struct verbs_args *a)
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     CLEANUP(free_p) char *text = xasprintf("Uploaded: %s -> %s", a->words[1], a->words[2]);
     int code = send_file(a, a->words[0], a->words[1], a->words[2], &answer);
-    return code != 0 ? code : say(a, answer.body, text);
+    return code != 0 ? code : print_reply(a, answer.body, text);
 }
 
 int sandbox_files_ls(const struct verbs_args *a)
@@ -122,12 +122,12 @@ int sandbox_files_mv(const struct verbs_args *a)
     JSON_OWNED params =
         json_pack("{s:s, s:[{s:s, s:s}]}", "id", a->words[0], "moves", "from", a->words[1], "to", a->words[2]);
     int code = call_on_box(a, &spec_ops[OP_ID_fs_move], params, &answer);
-    return code != 0 ? code : say(a, answer.body, text);
+    return code != 0 ? code : print_reply(a, answer.body, text);
 }
 
 /* --- cp --- */
 
-/* The path behind "ID:", or NULL when the word names a local file. A local file with a colon is written ./a:b. */
+/* The path after "ID:", or NULL when the argument names a local file. A local file with a colon is written ./a:b. */
 static const char *remote_part(const char *word)
 {
     const char *colon = strchr(word, ':'), *slash = strchr(word, '/');
@@ -140,7 +140,7 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* "FOLDER/" and "" take the source's own name. Caller frees. */
+/* "FOLDER/" and "" get the source's own name. Caller frees. */
 static char *target_of(const char *given, const char *source)
 {
     size_t len = strlen(given);
@@ -155,10 +155,10 @@ static int copy_in(const struct verbs_args *a, const char *local, const char *to
     CLEANUP(free_p) char *remote = target_of(path, local);
     CLEANUP(free_p) char *text = xasprintf("%s -> %s:%s", local, id, remote);
     int code = send_file(a, id, local, remote, &answer);
-    return code != 0 ? code : say(a, answer.body, text);
+    return code != 0 ? code : print_reply(a, answer.body, text);
 }
 
-static int save(const char *path, const struct buf *bytes)
+static int file_save(const char *path, const struct buf *bytes)
 {
     bool is_stdout = strcmp(path, "-") == 0;
     int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -187,12 +187,12 @@ static int copy_out(const struct verbs_args *a, const char *from, const char *gi
     if (!json_is_string(answer.body) ||
         base64_decode(json_string_value(answer.body), json_string_length(answer.body), &bytes) < 0)
         return engine_connect_fail_text("the server's response is not base64");
-    code = save(local, &bytes);
+    code = file_save(local, &bytes);
     if (code != 0 || strcmp(local, "-") == 0)
         return code;
     CLEANUP(free_p) char *text = xasprintf("%s:%s -> %s", id, path, local);
     JSON_OWNED told = json_pack("{s:s, s:I}", "path", path, "bytes", (json_int_t)bytes.len);
-    return say(a, told, text);
+    return print_reply(a, told, text);
 }
 
 int sandbox_files_cp(const struct verbs_args *a)

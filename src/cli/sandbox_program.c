@@ -29,7 +29,7 @@ static const struct verbs_option general[] = {
     { 0 },
 };
 
-static void *keep(struct sandbox_program *b, void *what)
+static void *program_keep(struct sandbox_program *b, void *what)
 {
     b->owned = xrealloc(b->owned, (b->n_owned + 1) * sizeof(*b->owned));
     return b->owned[b->n_owned++] = what;
@@ -63,7 +63,7 @@ static void add_option(struct options *o, struct verbs_option option)
 {
     for (size_t i = 0; i < o->n; i++)
         if (strcmp(o->list[i].name, option.name) == 0)
-            return; /* the one written by hand */
+            return; /* the hand-written one takes precedence */
     o->list = xrealloc(o->list, (o->n + 2) * sizeof(*o->list));
     o->list[o->n++] = option;
     o->list[o->n] = (struct verbs_option){ 0 };
@@ -103,11 +103,11 @@ static bool is_operand(const struct operation_verb_operands *o, const struct fie
 static const char *option_help(struct sandbox_program *b, const struct field *f)
 {
     bool is_many = f->type == FIELD_STR_LIST || f->type == FIELD_STR_MAP;
-    return keep(b, xasprintf("%s%s%s%s%s", f->help, is_many ? "; may be repeated" : "", f->fallback ? " [" : "",
-                             f->fallback ? f->fallback : "", f->fallback ? "]" : ""));
+    return program_keep(b, xasprintf("%s%s%s%s%s", f->help, is_many ? "; may be repeated" : "", f->fallback ? " [" : "",
+                                     f->fallback ? f->fallback : "", f->fallback ? "]" : ""));
 }
 
-/* Options for the fields of an operation that are no operands; kebab: as people type them. */
+/* Adds options for the fields of an operation that are not operands; kebab: in their command-line form. */
 static void add_fields(struct sandbox_program *b, struct options *o, const struct op *op,
                        const struct operation_verb_operands * not, bool is_kebab)
 {
@@ -116,7 +116,7 @@ static void add_fields(struct sandbox_program *b, struct options *o, const struc
         if (is_operand(not, f) || (is_kebab && f->flags & FIELD_PATH))
             continue;
         operation_args_kebab(f->name, name);
-        const char *shown = is_kebab ? keep(b, xstrdup(name)) : f->name;
+        const char *shown = is_kebab ? program_keep(b, xstrdup(name)) : f->name;
         add_option(o, (struct verbs_option){ shown, 0, placeholder(f), option_help(b, f) });
     }
 }
@@ -131,7 +131,7 @@ static void add_general(struct options *o, const struct op *op)
 
 /* --- rows --- */
 
-/* Rows by hand: options of their own, then those of their operation, then the general ones. */
+/* Hand-written rows: their own options, then those of their operation, then the general ones. */
 static void add_by_hand(struct sandbox_program *b)
 {
     for (const struct verbs_verb *v = sandbox_verbs_rows; v->path; v++) {
@@ -147,7 +147,7 @@ static void add_by_hand(struct sandbox_program *b)
             add_fields(b, &o, v->op, &words, true);
         }
         add_general(&o, NULL);
-        row->options = keep(b, o.list);
+        row->options = program_keep(b, o.list);
     }
 }
 
@@ -191,16 +191,16 @@ static void add_operation(struct sandbox_program *b, const struct op *op)
     add_general(&o, op);
     const struct field *last = words.n ? words.fields[words.n - 1] : NULL;
     bool is_many = last && operation_args_takes_many(last);
-    struct verbs_verb row = { .path = keep(b, xstrdup(path)),
-                              .operands = keep(b, operands_text(&words)),
+    struct verbs_verb row = { .path = program_keep(b, xstrdup(path)),
+                              .operands = program_keep(b, operands_text(&words)),
                               .summary = op->help,
-                              .options = keep(b, o.list),
+                              .options = program_keep(b, o.list),
                               .run = operation_verb_run,
                               .flags = op->flags & OP_SANDBOX ? VERBS_BOX : 0u,
                               .min_words = (int)words.n_needed,
                               .max_words = is_many ? -1 : (int)words.n,
                               .op = op };
-    row.examples = keep(b, xasprintf("iii-sandbox %s%s%s", path, *row.operands ? " " : "", row.operands));
+    row.examples = program_keep(b, xasprintf("iii-sandbox %s%s%s", path, *row.operands ? " " : "", row.operands));
     (void)add_row(b, &row);
 }
 
@@ -213,18 +213,19 @@ static void add_api(struct sandbox_program *b, const struct op *op)
     add_option(&o,
                (struct verbs_option){ "params", 0, "JSON|@FILE|-", "All parameters as one object; options replace" });
     add_general(&o, op);
-    struct verbs_verb row = { .path = keep(b, xasprintf("api %s", op->name)),
+    struct verbs_verb row = { .path = program_keep(b, xasprintf("api %s", op->name)),
                               .operands = "",
                               .summary = op->help,
-                              .about = keep(b, xasprintf("%s %s, the engine's %s.", op->method, op->path, op->fn)),
-                              .options = keep(b, o.list),
+                              .about =
+                                  program_keep(b, xasprintf("%s %s, the engine's %s.", op->method, op->path, op->fn)),
+                              .options = program_keep(b, o.list),
                               .run = operation_verb_api,
                               .flags = VERBS_QUIET,
                               .op = op };
     (void)add_row(b, &row);
 }
 
-/* A group for the first word of every path; what is below it is its summary. */
+/* Adds a group for the first word of every path; its commands are its summary. */
 static void add_groups(struct sandbox_program *b)
 {
     for (size_t i = 0, n = b->n; i < n; i++) {
@@ -236,9 +237,9 @@ static void add_groups(struct sandbox_program *b)
         for (size_t j = 0; j < n; j++)
             if (verbs_is_below(&b->rows[j], noun))
                 (void)buf_addf(&words, "%s%s", words.len ? ", " : "", verbs_last_word(&b->rows[j]));
-        struct verbs_verb row = { .path = keep(b, xstrdup(noun)),
+        struct verbs_verb row = { .path = program_keep(b, xstrdup(noun)),
                                   .operands = "COMMAND",
-                                  .summary = keep(b, buf_steal(&words, NULL)),
+                                  .summary = program_keep(b, buf_steal(&words, NULL)),
                                   .flags = VERBS_GROUP };
         (void)add_row(b, &row);
     }

@@ -16,18 +16,18 @@ enum { CALL_WAIT_MS = 30000 };
 
 struct session {
     struct wire *w;
-    struct ws *in, *out; /* keys to the shell, its output; NULL: over */
+    struct ws *in, *out; /* keys to the shell, its output; NULL: closed */
     struct watch *keys;
     struct raw_terminal tty;
     char *id, *box;
     bool is_over;
     int exit_code;
-    struct wire_answer resized; /* nobody waits for it */
+    struct wire_answer resized; /* nothing waits for it */
 };
 
 /* --- both directions --- */
 
-static void on_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+static void shell_output(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
     struct session *s = arg;
     (void)ws;
@@ -46,9 +46,9 @@ static void on_output_end(void *arg, struct ws *ws, int code, const char *reason
     wire_wake(s->w);
 }
 
-static void on_nothing(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
+static void ignore_message(void *arg, struct ws *ws, bool is_text, const char *data, size_t len)
 {
-    (void)arg, (void)ws, (void)is_text, (void)data, (void)len; /* the shell does not type to us */
+    (void)arg, (void)ws, (void)is_text, (void)data, (void)len; /* no data arrives in this direction */
 }
 
 static void on_input_end(void *arg, struct ws *ws, int code, const char *reason)
@@ -59,7 +59,7 @@ static void on_input_end(void *arg, struct ws *ws, int code, const char *reason)
     s->keys = watch_free(s->keys);
 }
 
-static void on_key(void *arg, int events)
+static void key_event(void *arg, int events)
 {
     struct session *s = arg;
     char piece[4096];
@@ -76,7 +76,7 @@ static void on_key(void *arg, int events)
     }
 }
 
-static void on_resize(void *arg)
+static void size_event(void *arg)
 {
     struct session *s = arg;
     int cols, rows;
@@ -90,7 +90,7 @@ static void on_resize(void *arg)
 
 /* --- the session --- */
 
-/* Types a line that lets the command take the shell's place. */
+/* Types a line that replaces the shell by the command. */
 static int type_command(struct session *s, const struct sandbox_exec_plan *plan)
 {
     CLEANUP(buf_done) struct buf line = BUF_INIT(RAW_TERMINAL_LINE_MAX);
@@ -102,8 +102,8 @@ static int type_command(struct session *s, const struct sandbox_exec_plan *plan)
 
 static int open_session(struct session *s, const struct sandbox_exec_plan *plan)
 {
-    static const struct ws_events out_events = { .on_message = on_output, .on_close = on_output_end };
-    static const struct ws_events in_events = { .on_message = on_nothing, .on_close = on_input_end };
+    static const struct ws_events out_events = { .on_message = shell_output, .on_close = on_output_end };
+    static const struct ws_events in_events = { .on_message = ignore_message, .on_close = on_input_end };
     struct err err = ERR_INIT;
     CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
     const char *shell = plan->n_argv == 1 ? raw_terminal_shell(plan->argv[0]) : NULL;
@@ -150,11 +150,12 @@ int sandbox_terminal_run(struct wire *w, const struct sandbox_exec_plan *plan)
         return engine_connect_fail_text("-t needs a terminal on standard input; omit it in scripts");
     int r = open_session(&s, plan);
     if (r == 0) {
-        (void)loop_on_signal(wire_loop(w), SIGWINCH, on_resize, &s);
-        if (raw_terminal_enter(&s.tty) < 0 || watch_new(wire_loop(w), STDIN_FILENO, LOOP_READ, on_key, &s, &s.keys) < 0)
+        (void)loop_on_signal(wire_loop(w), SIGWINCH, size_event, &s);
+        if (raw_terminal_enter(&s.tty) < 0 ||
+            watch_new(wire_loop(w), STDIN_FILENO, LOOP_READ, key_event, &s, &s.keys) < 0)
             r = engine_connect_fail_text("this terminal cannot be switched to raw mode");
         else
-            (void)wire_wait(w, &s.is_over, -1, &err); /* err says when the engine has left */
+            (void)wire_wait(w, &s.is_over, -1, &err); /* err tells when the engine has disconnected */
     }
     raw_terminal_leave(&s.tty);
     if (r == 0 && err.code != ERR_NONE)

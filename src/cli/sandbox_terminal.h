@@ -1,4 +1,4 @@
-/* `iii sandbox exec -it`: this terminal is one in the sandbox. May include: base/, cli/. */
+/* `iii sandbox exec -it`: connects this terminal to one in the sandbox. May include: base/, cli/. */
 #pragma once
 #include "cli/sandbox_exec.h"
 

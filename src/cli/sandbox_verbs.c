@@ -1,5 +1,5 @@
-/* The commands of `iii-sandbox` that are written by hand, in the order in which help lists them. Options for the fields
- * of a row's operation, and the general ones, are added by sandbox_program.c. */
+/* The hand-written commands of `iii-sandbox`, in the order in which help lists them. sandbox_program.c adds options for
+ * the fields of a row's operation, and the general ones. */
 #include "cli/basics.h"
 #include "cli/cmd_top.h"
 #include "cli/follow.h"

@@ -20,7 +20,7 @@ static int complain(const char *text)
     return 1;
 }
 
-/* --- what to send --- */
+/* --- the payload --- */
 
 static int read_stdin(struct buf *out, struct err *err)
 {
@@ -106,7 +106,7 @@ static bool is_needed(const json_t *schema, const char *name)
     return false;
 }
 
-/* "string", "string or object": what a schema says about one member. Caller frees. */
+/* "string", "string or object": the type of one member in a schema. Caller frees. */
 static char *type_text(const json_t *about)
 {
     const json_t *type = json_get(about, "type"), *any = json_get(about, "oneOf");

@@ -77,7 +77,7 @@ void usage_print_all(const struct verbs_program *p, FILE *to)
 
 /* --- the reference page --- */
 
-/* In a cell of a table a bar would end it. */
+/* A bar would end the cell of a table: escapes it. */
 static void print_cell(const char *text, FILE *to)
 {
     for (; *text; text++)

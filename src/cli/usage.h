@@ -1,10 +1,10 @@
-/* Help texts made from the table. May include: cli/. */
+/* Help texts generated from the table. May include: cli/. */
 #pragma once
 #include <stdio.h>
 
 #include "cli/verbs.h"
 
-/* One command, or a group with what is below it. */
+/* One command, or a group with its commands. */
 void usage_print(const struct verbs_program *p, const struct verbs_verb *v, FILE *to);
 void usage_print_all(const struct verbs_program *p, FILE *to); /* `iii help` */
 /* All commands of a program as a table in Markdown, with the options that are not general ones. */

@@ -1,4 +1,7 @@
-/* The table itself: commands in the order in which help lists them. */
+/* The table of `iii`: one row per command, in the order in which help lists them. It is data: verbs.c parses a command
+ * line against it, usage.c, completion.c and manpage.c print it. A row names its options, the number of operands and
+ * the function that runs; small functions are here, the others are in cmd_*.c or are hooks that main/ provides, so that
+ * this room does not depend on theirs. A row without a function is a group. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -181,10 +184,10 @@ static const struct verbs_option mcp_options[] = {
 
 /* --- commands that are small enough to live here, and those of other rooms --- */
 
-/* The hooks take argv with the command's name in front. */
+/* The hooks expect argv with the command's name in front. */
 static int lend(int (*hook)(int argc, char **argv), const struct verbs_args *a)
 {
-    return hook(a->n_tail + 1, a->tail - 1); /* the word before the tail is the command's name */
+    return hook(a->n_tail + 1, a->tail - 1); /* the argument before the tail is the command's name */
 }
 
 static int run_serve(const struct verbs_args *a)

@@ -1,4 +1,8 @@
-/* The parser. The table is in verb_table.c. */
+/* The command-line parser. The tables are in verb_table.c and sandbox_program.c. verbs_main() picks the program by
+ * argv[0], reads general options, finds the longest command path that the arguments name (aliases are replaced first),
+ * sorts the rest into options, operands and tail (struct verbs_args, which borrows argv) and calls the row's function.
+ * Nothing is allocated that outlives the call. A usage error is one line on standard error with the command that shows
+ * help, and the program's usage exit code; nothing runs after it. */
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -14,9 +18,9 @@
 
 #define MCP_NAME       "iii-sandbox-mcp"
 #define PATH_MAX_BYTES 64
-#define PROBE_FILE     "config.yaml" /* what `iii` alone starts with, when it is there */
+#define PROBE_FILE     "config.yaml" /* `iii` without a command uses it, when it exists */
 
-/* Other spellings of a command's first words. */
+/* Other names for a command's first words. */
 static const struct alias {
     const char *written, *meant;
 } aliases[] = {
@@ -34,8 +38,8 @@ const struct verbs_verb *verbs_find(const struct verbs_program *p, const char *p
 
 const char *verbs_last_word(const struct verbs_verb *v)
 {
-    const char *blank = strrchr(v->path, ' ');
-    return blank ? blank + 1 : v->path;
+    const char *space = strrchr(v->path, ' ');
+    return space ? space + 1 : v->path;
 }
 
 bool verbs_is_below(const struct verbs_verb *child, const char *parent)
@@ -69,7 +73,7 @@ int verbs_usage_error(const struct verbs_verb *v, const char *fmt, ...)
     return program_of(v)->usage_exit;
 }
 
-/* --- what was given --- */
+/* --- values of options --- */
 
 const char *verbs_next(const struct verbs_args *a, const char *name, size_t *at)
 {
@@ -132,8 +136,7 @@ static int give(struct verbs_args *a, const struct verbs_option *o, const char *
     return 0;
 }
 
-/* "--name", "--name=value", "--name value". *i is moved past a value that was taken. 0, an exit code, or -1: unknown.
- */
+/* "--name", "--name=value", "--name value". Moves *i past a value that was used. 0, an exit code, or -1: unknown. */
 static int take_long(struct verbs_args *a, int argc, char **argv, int *i)
 {
     const char *name = argv[*i] + 2, *equals = strchr(name, '=');
@@ -196,7 +199,7 @@ static void take_tail(struct verbs_args *a, int argc, char **argv, int from)
 }
 
 /* Sorts argv into options, operands and tail. argv is reordered: operands move to its front. */
-static int parse(struct verbs_args *a, int argc, char **argv)
+static int parse_arguments(struct verbs_args *a, int argc, char **argv)
 {
     bool is_tailed = a->verb->flags & VERBS_TAIL, only_words = false;
     a->words = argv;
@@ -217,7 +220,8 @@ static int parse(struct verbs_args *a, int argc, char **argv)
         } else {
             int r = arg[1] == '-' ? take_long(a, argc, argv, &i) : take_short(a, argc, argv, &i);
             if (r < 0 && is_tailed && a->n_words >= a->verb->max_words) {
-                take_tail(a, argc, argv, i); /* an option of the command, which was not set apart with "--" */
+                take_tail(a, argc, argv,
+                          i); /* an option of the command in the tail, which was not separated with "--" */
                 return 0;
             }
             if (r != 0)
@@ -245,7 +249,7 @@ static int run_verb(struct verbs_args *a, int argc, char **argv)
         a->n_tail = argc;
         return v->run(a);
     }
-    int r = parse(a, argc, argv);
+    int r = parse_arguments(a, argc, argv);
     if (r != 0)
         return r;
     if (a->wants_help && (a->n_words == 0 || !(v->flags & VERBS_OWN_HELP))) {
@@ -258,30 +262,30 @@ static int run_verb(struct verbs_args *a, int argc, char **argv)
 
 /* --- finding the command --- */
 
-/* The first words of argv with the longest alias replaced; *ret_n: how many words of argv that took. */
+/* Replaces the longest alias at the beginning of argv; *ret_n: number of arguments it covered. */
 static void resolve_alias(int argc, char **argv, char path[PATH_MAX_BYTES], int *ret_n)
 {
     (void)snprintf(path, PATH_MAX_BYTES, "%s", argv[0]);
     *ret_n = 1;
     for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-        const char *blank = strchr(aliases[i].written, ' ');
-        size_t len = blank ? (size_t)(blank - aliases[i].written) : strlen(aliases[i].written);
+        const char *space = strchr(aliases[i].written, ' ');
+        size_t len = space ? (size_t)(space - aliases[i].written) : strlen(aliases[i].written);
         bool is_first = strlen(argv[0]) == len && memcmp(argv[0], aliases[i].written, len) == 0;
-        if (!is_first || (blank && (argc < 2 || strcmp(argv[1], blank + 1) != 0)))
+        if (!is_first || (space && (argc < 2 || strcmp(argv[1], space + 1) != 0)))
             continue;
         (void)snprintf(path, PATH_MAX_BYTES, "%s", aliases[i].meant);
-        *ret_n = blank ? 2 : 1;
+        *ret_n = space ? 2 : 1;
         return;
     }
 }
 
-/* For a shorter name that people type; NULL: it is none. */
+/* The command for an abbreviation; NULL: not one. */
 static const char *longer_name(const char *word)
 {
     return strcmp(word, "ls") == 0 ? "list" : strcmp(word, "rm") == 0 ? "delete" : NULL;
 }
 
-/* The command below a group. */
+/* Finds the command below a group. */
 static const struct verbs_verb *find_below(const struct verbs_program *p, const struct verbs_verb *group,
                                            const char *word)
 {
@@ -294,7 +298,7 @@ static const struct verbs_verb *find_below(const struct verbs_program *p, const 
     return verbs_find(p, other);
 }
 
-/* The deepest command that argv names; *ret_n: how many words that took. NULL: unknown, and said so. */
+/* The deepest command that argv names; *ret_n: number of arguments used. NULL: unknown, and the error was printed. */
 static const struct verbs_verb *find_verb(const struct verbs_program *p, int argc, char **argv, int *ret_n)
 {
     char path[PATH_MAX_BYTES];
@@ -311,7 +315,7 @@ static const struct verbs_verb *find_verb(const struct verbs_program *p, int arg
     while (v->flags & VERBS_GROUP && *ret_n < argc && argv[*ret_n][0] != '-') {
         const struct verbs_verb *below = find_below(p, v, argv[*ret_n]);
         if (!below && v->run)
-            return v; /* the word is an operand of the group's own command */
+            return v; /* the argument is an operand of the group's own command */
         if (!below) {
             (void)verbs_usage_error(v, "unknown command \"%s\"", argv[*ret_n]);
             return NULL;
@@ -339,7 +343,7 @@ static int serve_alone(const struct verbs_args *a)
     return a->hooks->serve(has_file ? 3 : 1, argv);
 }
 
-/* One of the program's general options. 0, an exit code after an error was said, or -1: it is none. */
+/* One of the program's general options. 0, an exit code after an error was printed, or -1: not one. */
 static int take_before(struct verbs_args *a, int argc, char **argv, int *i)
 {
     struct verbs_verb none = { .path = "", .options = a->program->general, .program = a->program };
@@ -350,7 +354,7 @@ static int take_before(struct verbs_args *a, int argc, char **argv, int *i)
     return r;
 }
 
-/* Options before the command. Returns how many words they took, or -2: usage error said. */
+/* Options before the command. Returns how many arguments they took, or -2: usage error printed. */
 static int take_general(struct verbs_args *a, int argc, char **argv)
 {
     int i = 0;

@@ -53,7 +53,7 @@ static void add_block(struct buf *out, size_t indent)
         (void)buf_addf(out, "%*s%s\n", (int)indent, "", block[i]);
 }
 
-/* The line "workers:" or its older name; NULL: there is none. */
+/* The line "workers:" or its older name; NULL: none. */
 static const char *find_list(const char *text)
 {
     for (const char *p = text; *p; p += line_len(p))
@@ -62,7 +62,7 @@ static const char *find_list(const char *text)
     return NULL;
 }
 
-/* What stands behind the colon, without comment: "" a block list follows, "[]" an empty one, else a flow list. */
+/* The text after the colon, without comment: "" a block list follows, "[]" an empty one, otherwise a flow list. */
 static enum { LIST_BLOCK, LIST_EMPTY, LIST_FLOW } list_form(const char *line)
 {
     const char *p = line + 8 + strspn(line + 8, " \t");
@@ -101,7 +101,7 @@ static const char *entry_end(const char *line)
 
 struct spot {
     const char *ours;  /* our entry, or NULL */
-    const char *after; /* where a new one goes */
+    const char *after; /* where a new entry goes */
     size_t indent;     /* of the list's entries */
 };
 
@@ -183,7 +183,7 @@ static const char *config_path(const struct verbs_args *a)
 }
 
 /* lock NULL: none was written. */
-static void report(const struct verbs_args *a, const char *config, const char *lock, enum worker_add_done done)
+static void print_result(const struct verbs_args *a, const char *config, const char *lock, enum worker_add_done done)
 {
     static const char *const words[] = {
         [WORKER_ADD_ADDED] = "added", [WORKER_ADD_KEPT] = "kept", [WORKER_ADD_RESET] = "reset"
@@ -239,9 +239,9 @@ static int add_block_to_file(const struct verbs_args *a)
         return 1;
     }
     bool is_locked = lock_entry(a, config, buf_text(&text), lock, &err) == 0;
-    if (!is_locked) /* the worker is there all the same */
+    if (!is_locked) /* the worker was added all the same */
         (void)fprintf(stderr, "warning: %s\n", err.msg);
-    report(a, config, is_locked ? lock : NULL, done);
+    print_result(a, config, is_locked ? lock : NULL, done);
     return 0;
 }
 
@@ -257,7 +257,7 @@ static int pull(const struct verbs_args *a, char *name)
     char verb[] = "image", command[] = "pull", json[] = "--json";
     bool is_json = verbs_value(a, "json");
     char *argv[] = { verb, command, name, is_json ? json : NULL, NULL };
-    return a->hooks->image(is_json ? 4 : 3, argv) == 0 ? 0 : 1; /* what went wrong was said */
+    return a->hooks->image(is_json ? 4 : 3, argv) == 0 ? 0 : 1; /* the error was printed */
 }
 
 static int add_one(const struct verbs_args *a, char *name)

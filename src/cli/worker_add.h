@@ -1,5 +1,6 @@
 /* `iii worker add`: the sandbox worker's block in the configuration file, or an image in the store. The file is edited
- * as text, so that comments and order stay; beside it worker_lock.h keeps what was added. May include: base/, cli/. */
+ * as text, so that comments and order stay; worker_lock.h records beside it what was added. May include: base/,
+ * cli/. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -8,8 +9,8 @@
 int worker_add_run(const struct verbs_args *a);
 
 enum worker_add_done { WORKER_ADD_ADDED, WORKER_ADD_KEPT, WORKER_ADD_RESET };
-/* text with an entry iii-sandbox in its list of workers, into out. An entry that is there is kept, or replaced by the
- * defaults when is_reset. -EINVAL: the list is written in a form that is not edited here (err says so). */
+/* text with an entry iii-sandbox in its list of workers, into out. An existing entry is kept, or replaced by the
+ * defaults when is_reset. -EINVAL: the list has a form that is not edited here (err says so). */
 int worker_add_edit(const char *text, bool is_reset, struct buf *out, enum worker_add_done *ret, struct err *err);
-/* The entry iii-sandbox in a text that worker_add_edit() made; NULL: there is none. Borrowed. */
+/* The entry iii-sandbox in a text that worker_add_edit() made; NULL: none. Borrowed. */
 const char *worker_add_entry(const char *text, size_t *ret_len);
