@@ -323,7 +323,7 @@ static int pull_remotely(struct image_store *s, const char *name, const struct i
     json_t *request =
         json_pack("{s:s, s:s, s:o, s:o, s:I}", "op", "pull", "name", name, "mirrors", text_or_null(options->mirrors),
                   "plainHosts", text_or_null(options->plain_hosts), "diskBytes", (json_int_t)options->disk_bytes);
-    int r = image_remote_work(s->remote, request, &(struct image_remote_how){ .state = state, .is_foreign = true },
+    int r = image_remote_work(s->remote, request, &(struct image_remote_how){ .state = state, .is_untrusted = true },
                               NULL, err);
     return r < 0 ? r : image_resolve(s, name, ret, err);
 }

@@ -218,9 +218,9 @@ static int call_once(const struct call *c, json_t **ret, struct err *err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, -errno, "socket pair for the image tool");
     int r = seqsock_send(pair[0], parts, NULL, 0);
-    r = r < 0
-            ? err_sys(err, r, "ask the image tool")
-            : hand_over(c->remote, pair[1], c->how.is_foreign ? IMAGE_TOOL_POOL_UNTRUSTED : IMAGE_TOOL_POOL_PLAIN, err);
+    r = r < 0 ? err_sys(err, r, "ask the image tool")
+              : hand_over(c->remote, pair[1], c->how.is_untrusted ? IMAGE_TOOL_POOL_UNTRUSTED : IMAGE_TOOL_POOL_PLAIN,
+                          err);
     (void)close(pair[1]); /* the tool's */
     if (r == 0)
         r = await(c, pair[0], ret, err);
