@@ -69,12 +69,6 @@ static void open_outflow(struct outflow *o, json_t *payload)
         (void)json_object_set(payload, "stream", json_get(channel.result, "writer"));
 }
 
-static void close_outflow(struct outflow *o)
-{
-    if (o->ws)
-        ws_drop(STEAL(o->ws));
-}
-
 static void print_text(const json_t *from, const char *key, int fd)
 {
     const json_t *text = json_get(from, key);
@@ -171,6 +165,7 @@ int sandbox_exec_run(struct wire *w, const struct sandbox_exec_plan *plan)
         r = engine_connect_fail_text(err.msg);
     else
         r = answer.error ? failed(&out, answer.error) : finished(plan, &out, answer.result);
-    close_outflow(&out);
+    if (out.ws)
+        ws_drop(STEAL(out.ws));
     return r;
 }

@@ -487,13 +487,6 @@ void http_conn_process_later(struct http_conn *c)
     loop_defer(c->server->loop, process_due, http_conn_ref(c));
 }
 
-static void linger(struct http_conn *c, ssize_t n)
-{
-    c->linger_bytes += (size_t)n;
-    if (n == 0 || c->linger_bytes > LINGER_BYTES)
-        http_conn_drop(c, false);
-}
-
 static void conn_readable(struct http_conn *c)
 {
     /* Never read more than the stash can hold: the parser may stop at any byte. */
@@ -507,7 +500,9 @@ static void conn_readable(struct http_conn *c)
         return;
     }
     if (c->phase == HTTP_PHASE_LINGER && output_queue_len(&c->out) == 0) {
-        linger(c, n);
+        c->linger_bytes += (size_t)n;
+        if (n == 0 || c->linger_bytes > LINGER_BYTES)
+            http_conn_drop(c, false);
     } else if (n == 0) {
         c->is_eof = true;
         check_eof(c);

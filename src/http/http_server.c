@@ -195,13 +195,6 @@ void http_server_give(struct http_server *s, int fd, const char *peer)
         http_conn_fail(c, 503, "too many connections: try again later");
 }
 
-static void admit(struct http_server *s, int fd, const struct sockaddr_storage *addr)
-{
-    char peer[HTTP_PEER_MAX];
-    name_peer(addr, peer);
-    http_server_give(s, fd, peer);
-}
-
 static void listener_accept(void *arg, int events)
 {
     struct http_listener *li = arg;
@@ -212,7 +205,9 @@ static void listener_accept(void *arg, int events)
         socklen_t len = sizeof addr;
         int fd = accept4(li->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            admit(s, fd, &addr);
+            char peer[HTTP_PEER_MAX];
+            name_peer(&addr, peer);
+            http_server_give(s, fd, peer);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {

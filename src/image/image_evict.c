@@ -115,19 +115,14 @@ static void census_done(struct census *c)
     json_decref(c->pinned);
 }
 
-static void census_init(struct census *c, struct image_store *s, const char *keep)
-{
-    *c = (struct census){ .store = s, .keep = keep, .sizes = json_object(), .pinned = json_object() };
-}
-
 int image_evict(struct image_store *s, int64_t max_bytes, const char *keep, size_t *ret_removed, struct err *err)
 {
     size_t removed = 0;
     int r = 0;
-    for (bool is_over = true;
-         is_over && r == 0;) { /* one at a time: the space an image's layers free depends on the others */
-        CLEANUP(census_done) struct census c;
-        census_init(&c, s, keep);
+    /* One at a time: the space an image's layers free depends on the others. */
+    for (bool is_over = true; is_over && r == 0;) {
+        CLEANUP(census_done)
+        struct census c = { .store = s, .keep = keep, .sizes = json_object(), .pinned = json_object() };
         r = take_census(&c, err);
         is_over = r == 0 && sum_of(c.sizes) > max_bytes && c.n > 0;
         if (is_over)

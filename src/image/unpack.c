@@ -197,12 +197,6 @@ static int enter_parent(struct unpacker *u, const char *path, struct err *err)
     return fd;
 }
 
-static void forget_parent(struct unpacker *u)
-{
-    close_fd_p(&u->parent_fd);
-    u->parent_fd = NO_FD;
-}
-
 static int remove_existing(struct unpacker *u, const struct item *it, struct err *err)
 {
     if (unlinkat(it->parent_fd, it->name, 0) == 0 || errno == ENOENT)
@@ -514,8 +508,10 @@ static int unpack_entry(struct unpacker *u, struct archive_entry *entry, struct 
     if (r == 0)
         r = unpack_typed(u, &it, err);
     /* This entry may have replaced the folder behind the cached descriptor. */
-    if (r >= 0 && !is_folder && strncmp(u->parent, it.path, strlen(it.path)) == 0)
-        forget_parent(u);
+    if (r >= 0 && !is_folder && strncmp(u->parent, it.path, strlen(it.path)) == 0) {
+        close_fd_p(&u->parent_fd);
+        u->parent_fd = NO_FD;
+    }
     return r < 0 ? r : 0;
 }
 
