@@ -68,7 +68,7 @@ static void fetch_end(struct blob_fetch *f, int result, const struct err *err)
     (void)pthread_mutex_unlock(&f->mutex);
 }
 
-static void grow(struct blob_fetch *f, size_t len)
+static void fetch_grow(struct blob_fetch *f, size_t len)
 {
     (void)pthread_mutex_lock(&f->mutex);
     f->have += (int64_t)len;
@@ -109,7 +109,7 @@ static int take_earlier(struct blob_fetch *f, struct err *err)
         if (n == 0)
             break;
         digest_add(&f->digest, chunk, (size_t)n);
-        grow(f, (size_t)n);
+        fetch_grow(f, (size_t)n);
     }
     f->resumed = f->have;
     return 0;
@@ -125,7 +125,7 @@ static int take_piece(void *arg, const void *data, size_t len)
     if (r < 0)
         return err_set(&f->cause, err_from_errno(-r), -r, "write blob %.12s in %s", f->blob.hex, f->store->dir);
     digest_add(&f->digest, data, len);
-    grow(f, len);
+    fetch_grow(f, len);
     return 0;
 }
 
@@ -141,7 +141,7 @@ static int fetch_verify(struct blob_fetch *f, struct err *err)
     return f->resumed > 0 ? -EBADMSG : r;
 }
 
-static int download(struct blob_fetch *f, struct err *err)
+static int fetch_download(struct blob_fetch *f, struct err *err)
 {
     int r = open_file(f, err);
     if (r == 0)
@@ -159,7 +159,7 @@ int blob_fetch_run(struct blob_fetch *f, struct err *err)
 {
     struct err own = ERR_INIT;
     digest_init(&f->digest);
-    int r = download(f, &own);
+    int r = fetch_download(f, &own);
     digest_done(&f->digest);
     fetch_end(f, r, &own);
     if (r < 0 && err)

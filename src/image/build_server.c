@@ -242,7 +242,7 @@ static int start_call(struct waiting *w, const char *method, const char *path, c
     return http_client_start(w->b->loop, &req, &events, w, ret, err);
 }
 
-static int judge(const struct waiting *w, struct err *err)
+static int check_reply(const struct waiting *w, struct err *err)
 {
     if (w->is_interrupted)
         return err_set(err, ERR_CAPACITY, EINTR, "the build was stopped");
@@ -269,7 +269,7 @@ static int run_call(struct waiting *w, const char *method, const char *path, con
     w->b->call = NULL;
     if (w->is_over)
         (void)STEAL(client); /* the client freed itself */
-    return judge(w, err);
+    return check_reply(w, err);
 }
 
 int build_server_call(struct build_server *b, const char *method, const char *path, const json_t *body, json_t **ret,

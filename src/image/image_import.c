@@ -57,7 +57,7 @@ static bool is_one_of(const char *name, const char *const *list)
     return false;
 }
 
-static int detect(struct importer *im, enum kind *ret, struct err *err)
+static int detect_kind(struct importer *im, enum kind *ret, struct err *err)
 {
     static const char *const rootfs_names[] = { "bin", "dev",  "etc", "home", "lib", "lib64", "proc", "root",
                                                 "run", "sbin", "sys", "tmp",  "usr", "var",   NULL };
@@ -148,7 +148,7 @@ static int spread_entry(struct importer *im, struct tar_stream *t, struct archiv
     return 0;
 }
 
-static int spread(struct importer *im, struct err *err)
+static int extract_blobs(struct importer *im, struct err *err)
 {
     CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
     struct archive_entry *entry;
@@ -292,14 +292,14 @@ static int import_oci(struct importer *im, struct err *err)
 static int unpack_archive(struct importer *im, struct err *err)
 {
     enum kind kind = KIND_ROOTFS;
-    int r = detect(im, &kind, err);
+    int r = detect_kind(im, &kind, err);
     if (r == 0 && lseek(im->fd, 0, SEEK_SET) < 0)
         r = err_set(err, err_from_errno(errno), errno, "rewind");
     if (r < 0)
         return r;
     if (kind == KIND_ROOTFS)
         return import_layer(im, im->fd, NULL, err);
-    r = spread(im, err);
+    r = extract_blobs(im, err);
     if (r < 0)
         return r;
     return kind == KIND_DOCKER ? import_docker(im, err) : import_oci(im, err);

@@ -56,7 +56,7 @@ static struct image_helper *helper_new(int sock)
     return h;
 }
 
-static void reap(struct image_remote *r)
+static void tool_reap(struct image_remote *r)
 {
     if (r->sock >= 0)
         (void)close(steal_fd(&r->sock)); /* closing tells the tool to exit */
@@ -98,7 +98,7 @@ int image_remote_new(const char *data_dir, struct keeper *k, unsigned job, struc
 struct image_remote *image_remote_free(struct image_remote *r)
 {
     if (r) {
-        reap(r);
+        tool_reap(r);
         (void)pthread_mutex_destroy(&r->mutex);
         free(r->data_dir);
         free(r);
@@ -119,7 +119,7 @@ static int hand_over(struct image_remote *r, int fd, char byte, struct err *err)
     (void)pthread_mutex_lock(&r->mutex);
     int result = r->sock >= 0 ? seqsock_send(r->sock, parts, &fd, 1) : -EPIPE;
     if (result < 0) {
-        reap(r);
+        tool_reap(r);
         result = tool_start(r, err);
         if (result == 0 && (result = seqsock_send(r->sock, parts, &fd, 1)) < 0)
             (void)err_sys(err, result, "talk to the image tool");
@@ -185,7 +185,7 @@ struct call {
     struct image_remote_how how;
 };
 
-static int await(const struct call *c, int sock, json_t **ret, struct err *err)
+static int call_await(const struct call *c, int sock, json_t **ret, struct err *err)
 {
     CLEANUP(free_p) char *text = xrealloc(NULL, IMAGE_REMOTE_MESSAGE); /* not zeroed: that takes longer than a call */
     bool is_told = false;
@@ -208,7 +208,7 @@ static int ask_helper(const struct call *c, json_t **ret, struct err *err)
     struct image_helper *h = c->how.helper;
     struct iovec parts[2] = { { c->text, c->len }, { NULL, 0 } };
     int r = h && h->sock >= 0 ? seqsock_send(h->sock, parts, NULL, 0) : -EPIPE;
-    return r < 0 ? -EPIPE : await(c, h->sock, ret, err);
+    return r < 0 ? -EPIPE : call_await(c, h->sock, ret, err);
 }
 
 static int call_once(const struct call *c, json_t **ret, struct err *err)
@@ -223,7 +223,7 @@ static int call_once(const struct call *c, json_t **ret, struct err *err)
                           err);
     (void)close(pair[1]); /* the tool's */
     if (r == 0)
-        r = await(c, pair[0], ret, err);
+        r = call_await(c, pair[0], ret, err);
     if (r == 0 && c->how.keep)
         *c->how.keep = helper_new(pair[0]);
     else

@@ -242,7 +242,7 @@ static void kid_assign(struct spares *s, int call, char byte)
     }
 }
 
-static void hear(struct spares *s, size_t i)
+static void kid_message(struct spares *s, size_t i)
 {
     char byte;
     if (recv(s->kids[i].sock, &byte, 1, MSG_DONTWAIT) == 1 && count_idle(s) < SPARES_MAX)
@@ -291,7 +291,7 @@ void image_tool_pool_run(const char *data_dir, int control, image_tool_pool_fn *
             retire_idle(&s);
         for (size_t i = n; ready > 0 && i-- > 0;)
             if (set[i + 1].revents)
-                hear(&s, i);
+                kid_message(&s, i);
         is_over = ready > 0 && set[0].revents && !take_call(&s);
     }
     while (s.n)

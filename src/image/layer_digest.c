@@ -23,7 +23,7 @@ struct summing {
 };
 #define BLOCK (256 * 1024)
 
-static int compare(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -119,7 +119,7 @@ static int add_folder(struct summing *s, int fd, int depth)
     if (r < 0)
         return err_sys(s->err, r, "read a folder");
     if (n)
-        qsort(names, n, sizeof(*names), compare);
+        qsort(names, n, sizeof(*names), compare_names);
     for (size_t i = 0; i < n; i++) {
         if (r >= 0)
             r = add_entry(s, fd, names[i], depth);

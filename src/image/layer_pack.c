@@ -177,7 +177,7 @@ static int pack_one(struct packer *p, int dir_fd, const char *name, const char *
     return pack_folder(p, fd, path, depth + 1, err);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -203,7 +203,7 @@ static int list_names(int dir_fd, char ***ret, size_t *ret_n, struct err *err)
     }
     closedir(d);
     if (n)
-        qsort(names, n, sizeof(*names), compare);
+        qsort(names, n, sizeof(*names), compare_names);
     *ret = names;
     *ret_n = n;
     return 0;

@@ -194,7 +194,7 @@ static struct curl_slist *make_headers(const struct registry_http_request *req, 
     return list;
 }
 
-static void judge(struct registry_http_reply *reply, CURLcode code)
+static void check_transfer(struct registry_http_reply *reply, CURLcode code)
 {
     switch ((int)code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -217,7 +217,7 @@ static void judge(struct registry_http_reply *reply, CURLcode code)
     }
 }
 
-static int explain(const struct exchange *x, CURLcode code, const char *url, struct err *err)
+static int explain_failure(const struct exchange *x, CURLcode code, const char *url, struct err *err)
 {
     int host_len = (int)strcspn(url + 8, "/?#") + 8; /* keep the query of signed addresses out of messages */
     if (code == CURLE_ABORTED_BY_CALLBACK)
@@ -248,8 +248,8 @@ static int one_hop(struct exchange *x, const char *url, bool is_first_origin, ch
     CURLcode code = curl_easy_perform(x->curl);
     curl_slist_free_all(headers);
     if (code != CURLE_OK) {
-        judge(reply, code);
-        return explain(x, code, url, err);
+        check_transfer(reply, code);
+        return explain_failure(x, code, url, err);
     }
     (void)curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* each leaves its zero on failure */
     (void)curl_easy_getinfo(x->curl, CURLINFO_REDIRECT_URL, &next);
@@ -280,7 +280,7 @@ static int check_redirect(const char *from, const char *to, int hop, struct err 
     return 0;
 }
 
-static int follow(struct exchange *x, struct err *err)
+static int follow_redirect(struct exchange *x, struct err *err)
 {
     CLEANUP(free_p) char *url = xstrdup(x->req->url);
     bool is_first_origin = true;
@@ -311,7 +311,7 @@ int registry_http_do(const struct registry_http_request *req, size_t body_max, s
     x.curl = curl_easy_init();
     if (!x.curl)
         return err_set(err, ERR_INTERNAL, ENOMEM, "libcurl");
-    int r = follow(&x, err);
+    int r = follow_redirect(&x, err);
     curl_easy_cleanup(x.curl);
     return r;
 }

@@ -51,8 +51,8 @@ static int hash_layer(struct staging *st, const struct tar_stream_source *source
     return r < 0 ? r : tar_stream_finish(t, ret, err);
 }
 
-static int unpack(struct staging *st, const struct tar_stream_source *source, struct layout_layer *layer,
-                  struct err *err)
+static int layer_unpack(struct staging *st, const struct tar_stream_source *source, struct layout_layer *layer,
+                        struct err *err)
 {
     char name[32];
     (void)snprintf(name, sizeof(name), "layer-%zu", st->n_layers);
@@ -85,7 +85,7 @@ int staging_add(struct staging *st, const struct tar_stream_source *source, cons
     struct layout_layer layer = { 0 };
     size_t at = st->n_layers;
     bool is_known = expected && layout_has_layer(st->store, expected);
-    int r = is_known ? hash_layer(st, source, layer.hex, err) : unpack(st, source, &layer, err);
+    int r = is_known ? hash_layer(st, source, layer.hex, err) : layer_unpack(st, source, &layer, err);
     if (r == 0 && expected && strcmp(layer.hex, expected) != 0)
         r = err_set(err, ERR_INVALID, 0, "its digest is %s, the image says %s", layer.hex, expected);
     if (r == 0 && is_known) {

@@ -62,7 +62,7 @@ static la_ssize_t inner_read(struct archive *a, void *arg, const void **ret)
     return n;
 }
 
-static int failed(struct tar_stream *t, struct err *err)
+static int stream_error(struct tar_stream *t, struct err *err)
 {
     if (t->has_failed) {
         if (err)
@@ -118,7 +118,7 @@ int tar_stream_open(const struct tar_stream_source *source, const struct image_l
         return err_set(err, ERR_INTERNAL, ENOMEM, "archive");
     (void)archive_read_support_format_tar(t->inner);
     if (archive_read_open(t->inner, t, NULL, inner_read, NULL) != ARCHIVE_OK)
-        return failed(t, err);
+        return stream_error(t, err);
     *ret = STEAL(t);
     return 0;
 }
@@ -143,7 +143,7 @@ int tar_stream_next(struct tar_stream *t, struct archive_entry **ret, struct err
     int rc = archive_read_next_header(t->inner, ret);
     if (rc == ARCHIVE_EOF)
         return 0;
-    return rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 1 : failed(t, err);
+    return rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 1 : stream_error(t, err);
 }
 
 int tar_stream_data(struct tar_stream *t, const void **ret, size_t *ret_len, int64_t *ret_offset, struct err *err)
@@ -153,7 +153,7 @@ int tar_stream_data(struct tar_stream *t, const void **ret, size_t *ret_len, int
     *ret_offset = offset;
     if (rc == ARCHIVE_EOF)
         return 0;
-    return rc == ARCHIVE_OK ? 1 : failed(t, err);
+    return rc == ARCHIVE_OK ? 1 : stream_error(t, err);
 }
 
 int tar_stream_finish(struct tar_stream *t, char ret_hex[DIGEST_HEX], struct err *err)
@@ -161,7 +161,7 @@ int tar_stream_finish(struct tar_stream *t, char ret_hex[DIGEST_HEX], struct err
     while (!t->is_ended) {
         const void *ignored;
         if (inner_read(t->inner, t, &ignored) < 0)
-            return failed(t, err);
+            return stream_error(t, err);
     }
     digest_hex(&t->digest, ret_hex);
     return 0;
