@@ -83,7 +83,7 @@ struct channel *channel_new(struct channel_hub *h, enum channel_end local, const
     return c;
 }
 
-static void release(struct end *e, int code, const char *reason)
+static void channel_release(struct end *e, int code, const char *reason)
 {
     struct ws *w = STEAL(e->ws);
     if (w)
@@ -95,8 +95,8 @@ static void channel_drop(struct channel *c, int code, const char *reason)
     assert(c->magic == CHANNEL_MAGIC);
     c->magic = 0;
     (void)map_remove(c->hub->channels, c->id);
-    release(&c->writer, code, reason);
-    release(&c->reader, code, reason);
+    channel_release(&c->writer, code, reason);
+    channel_release(&c->reader, code, reason);
     free(c);
 }
 
@@ -113,7 +113,7 @@ static void channel_abort(struct channel *c, int code, const char *reason)
     channel_drop(c, code, reason);
 }
 
-static void sweep(void *arg)
+static void hub_sweep(void *arg)
 {
     struct channel_hub *h = arg;
     int64_t oldest_ms = loop_now_ms(h->loop) - h->claim_ms;
@@ -131,7 +131,7 @@ struct channel_hub *channel_hub_new(struct loop *l, int64_t claim_ms)
     h->claim_ms = claim_ms;
     h->channels = map_new();
     h->parting = ws_closing_new();
-    h->sweep = timer_new(l, claim_ms / SWEEPS + 1, claim_ms / SWEEPS + 1, sweep, h);
+    h->sweep = timer_new(l, claim_ms / SWEEPS + 1, claim_ms / SWEEPS + 1, hub_sweep, h);
     return h;
 }
 

@@ -237,7 +237,7 @@ void channel_handle_set_identity(struct channel_handle *c, const char *identity)
     (void)snprintf(c->identity, sizeof(c->identity), "%s", identity);
 }
 
-static void cut(struct channel_handle *c, int code, const char *reason)
+static void handle_cut(struct channel_handle *c, int code, const char *reason)
 {
     struct ws *w = STEAL(c->ws);
     if (w)
@@ -253,7 +253,7 @@ void channel_handle_end_of(struct engine *e, const char *identity)
     struct channel_handle *c = LIST_FIRST(&e->ends);
     while (c) {
         if (c->has_identity && strcmp(c->identity, identity) == 0) {
-            cut(c, 1008, "the token was revoked");
+            handle_cut(c, 1008, "the token was revoked");
             c = LIST_FIRST(&e->ends); /* on_end may have ended others */
         } else {
             c = LIST_NEXT(c, link);
@@ -265,5 +265,5 @@ void channel_handle_stop_all(struct engine *e)
 {
     struct channel_handle *c;
     while ((c = LIST_FIRST(&e->ends)))
-        cut(c, 1001, "the server stops");
+        handle_cut(c, 1001, "the server stops");
 }

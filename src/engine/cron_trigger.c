@@ -61,7 +61,7 @@ static int cron_parse_contract(const char *text, struct cron *ret, struct err *e
     return cron_parse(copy, ret, err);
 }
 
-static int bind(struct engine *e, struct binding *b, struct err *err)
+static int cron_bind(struct engine *e, struct binding *b, struct err *err)
 {
     struct cron when;
     const char *text = trigger_config_str(b, "expression", NULL);
@@ -77,7 +77,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     return 0;
 }
 
-static void unbind(struct engine *e, struct binding *b)
+static void cron_unbind(struct engine *e, struct binding *b)
 {
     struct job *j = STEAL(b->state);
     (void)e;
@@ -88,8 +88,8 @@ static void unbind(struct engine *e, struct binding *b)
 static const struct trigger_provider cron_type = {
     .type = "cron",
     .description = "Calls at the times of a cron expression (seconds first, UTC)",
-    .bind = bind,
-    .unbind = unbind,
+    .bind = cron_bind,
+    .unbind = cron_unbind,
 };
 
 void cron_trigger_init(struct engine *e)

@@ -138,7 +138,7 @@ static void pump_later(struct lane *l, struct enqueue *q);
 
 /* --- running --- */
 
-static void bury(struct enqueue *q, struct job *j, const struct engine_error *error)
+static void job_bury(struct enqueue *q, struct job *j, const struct engine_error *error)
 {
     struct store *s = q->engine->store;
     struct err err = ERR_INIT;
@@ -205,7 +205,7 @@ static void job_answered(void *arg, json_t *result, const struct engine_error *e
     } else if (strcmp(error->code, "function_not_found") == 0) {
         TAILQ_INSERT_TAIL(&j->lane->waiting, j, link);
     } else if (tries > j->lane->retries) {
-        bury(q, j, error);
+        job_bury(q, j, error);
     } else {
         try_again(q, j, tries);
     }
@@ -228,7 +228,7 @@ static void job_run(struct enqueue *q, struct job *j)
     invocation_start(q->engine, &i);
 }
 
-static void shelve(struct enqueue *q, struct job *j)
+static void job_shelve(struct enqueue *q, struct job *j)
 {
     struct shelf *s = map_get(q->shelves, function_of(j));
     if (!s) {
@@ -247,7 +247,7 @@ static void pump_lane(struct enqueue *q, struct lane *l)
         if (registry_find(q->engine, function_of(j)))
             job_run(q, j);
         else
-            shelve(q, j);
+            job_shelve(q, j);
     }
 }
 
@@ -397,7 +397,7 @@ static int publish_to(struct enqueue *q, const char *topic, json_t *data, struct
     return queue_add(q, &job, topic, id, err);
 }
 
-static void publish(void *arg, struct engine_call *c, json_t *payload)
+static void queue_publish(void *arg, struct engine_call *c, json_t *payload)
 {
     struct engine *e = arg;
     struct err err = ERR_INIT;
@@ -437,7 +437,7 @@ static void queue_adopt(struct enqueue *q, struct lane *to, const struct binding
     }
 }
 
-static int bind(struct engine *e, struct binding *b, struct err *err)
+static int queue_bind(struct engine *e, struct binding *b, struct err *err)
 {
     struct enqueue *q = e->enqueue;
     const char *topic = trigger_config_str(b, "topic", NULL);
@@ -457,7 +457,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     return 0;
 }
 
-static void unbind(struct engine *e, struct binding *b)
+static void queue_unbind(struct engine *e, struct binding *b)
 {
     binding_set_remove(&e->enqueue->subscribers, b);
 }
@@ -465,19 +465,19 @@ static void unbind(struct engine *e, struct binding *b)
 static const struct trigger_provider durable_type = {
     .type = "durable:subscriber",
     .description = "A message of a topic, kept until a function has consumed it",
-    .bind = bind,
-    .unbind = unbind,
+    .bind = queue_bind,
+    .unbind = queue_unbind,
 };
 static const struct trigger_provider queue_type = {
     .type = "queue",
     .description = "Another name of durable:subscriber",
-    .bind = bind,
-    .unbind = unbind,
+    .bind = queue_bind,
+    .unbind = queue_unbind,
 };
 
 /* --- inspection --- */
 
-static void stats(void *arg, struct engine_call *c, json_t *payload)
+static void queue_stats(void *arg, struct engine_call *c, json_t *payload)
 {
     struct engine *e = arg;
     (void)payload;
@@ -517,7 +517,7 @@ static void dead_letters(void *arg, struct engine_call *c, json_t *payload)
     engine_ok(c, json_pack("{s:o, s:I}", "jobs", l.jobs, "total", (json_int_t)store_count(e->store, DEAD)));
 }
 
-static void redrive(void *arg, struct engine_call *c, json_t *payload)
+static void queue_redrive(void *arg, struct engine_call *c, json_t *payload)
 {
     struct engine *e = arg;
     struct err err = ERR_INIT;
@@ -566,11 +566,12 @@ void enqueue_init(struct engine *e)
     trigger_add_provider(e, &durable_type);
     trigger_add_provider(e, &queue_type);
     registry_add_inside(e, "engine::queue::enqueue", "Queue a call: {queue, function_id, data}", enqueue_fn, e);
-    registry_add_inside(e, "engine::queue::stats", "Queues with the numbers of waiting and running jobs", stats, e);
-    registry_add_inside(e, "engine::queue::dlq", "Dead letters, oldest first: {limit}", dead_letters, e);
-    registry_add_inside(e, "engine::queue::redrive", "Queue a dead letter again: {id}", redrive, e);
-    registry_add_inside(e, "iii::durable::publish", "Queue data for all subscribers of a topic: {topic, data}", publish,
+    registry_add_inside(e, "engine::queue::stats", "Queues with the numbers of waiting and running jobs", queue_stats,
                         e);
+    registry_add_inside(e, "engine::queue::dlq", "Dead letters, oldest first: {limit}", dead_letters, e);
+    registry_add_inside(e, "engine::queue::redrive", "Queue a dead letter again: {id}", queue_redrive, e);
+    registry_add_inside(e, "iii::durable::publish", "Queue data for all subscribers of a topic: {topic, data}",
+                        queue_publish, e);
 }
 
 void enqueue_stop(struct engine *e)

@@ -119,7 +119,7 @@ static bool is_method(const char *s)
     return false;
 }
 
-static int bind(struct engine *e, struct binding *b, struct err *err)
+static int route_bind(struct engine *e, struct binding *b, struct err *err)
 {
     const char *path = trigger_config_str(b, "api_path", NULL), *method = trigger_config_str(b, "http_method", "GET");
     CLEANUP(strlist_free_p) char **parts = NULL;
@@ -140,7 +140,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     return 0;
 }
 
-static void unbind(struct engine *e, struct binding *b)
+static void route_unbind(struct engine *e, struct binding *b)
 {
     for (struct route **at = &e->http_route->first; *at; at = &(*at)->next)
         if ((*at)->binding == b) {
@@ -156,8 +156,8 @@ static void unbind(struct engine *e, struct binding *b)
 static const struct trigger_provider http_type = {
     .type = "http",
     .description = "A request to a path of the REST listener",
-    .bind = bind,
-    .unbind = unbind,
+    .bind = route_bind,
+    .unbind = route_unbind,
 };
 
 void http_route_init(struct engine *e)

@@ -36,7 +36,7 @@ struct exchange {
     unsigned n_refs;
 };
 
-static void unref(struct exchange *x)
+static void exchange_unref(struct exchange *x)
 {
     if (--x->n_refs)
         return;
@@ -60,7 +60,7 @@ static void exchange_settle(struct exchange *x)
     x->timer = timer_free(x->timer);
     x->body = channel_handle_finish(x->body);
     x->response = channel_handle_finish(x->response);
-    unref(x);
+    exchange_unref(x);
 }
 
 /* --- responding --- */
@@ -237,7 +237,7 @@ static void exchange_fired(void *arg, bool is_skipped, json_t *result, const str
     else if (is_open && !x->has_frames)
         timer_set(x->timer, GRACE_MS, 0);
     x->has_returned = true;
-    unref(x);
+    exchange_unref(x);
 }
 
 static void ask_next(struct exchange *x);
@@ -255,7 +255,7 @@ static void exchange_middleware(void *arg, json_t *result, const struct engine_e
         x->next_middleware++;
         ask_next(x);
     }
-    unref(x);
+    exchange_unref(x);
 }
 
 static json_t *middleware_payload(const struct exchange *x)
@@ -374,7 +374,7 @@ void engine_serve_route(struct engine *e, struct http_req *r)
     } else {
         reply_error(x, b ? 503 : 404, b ? "UNAVAILABLE" : "NOT_FOUND", b ? "the server stops" : "no such route");
     }
-    unref(x);
+    exchange_unref(x);
 }
 
 void http_trigger_stop(struct engine *e)

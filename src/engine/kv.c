@@ -21,14 +21,14 @@ struct kv {
 
 /* --- trigger type state --- */
 
-static int bind(struct engine *e, struct binding *b, struct err *err)
+static int state_bind(struct engine *e, struct binding *b, struct err *err)
 {
     (void)err;
     binding_set_add(&e->kv->watchers, b);
     return 0;
 }
 
-static void unbind(struct engine *e, struct binding *b)
+static void state_unbind(struct engine *e, struct binding *b)
 {
     binding_set_remove(&e->kv->watchers, b);
 }
@@ -36,8 +36,8 @@ static void unbind(struct engine *e, struct binding *b)
 static const struct trigger_provider state_type = {
     .type = "state",
     .description = "A value of state:: was created, updated or deleted",
-    .bind = bind,
-    .unbind = unbind,
+    .bind = state_bind,
+    .unbind = state_unbind,
 };
 
 static bool is_watched(const struct binding *b, const char *scope, const char *key)
@@ -153,7 +153,7 @@ static void store_value(struct engine *e, struct engine_call *c, const struct pl
     engine_ok(c, answer);
 }
 
-static void set(void *arg, struct engine_call *c, json_t *payload)
+static void state_set(void *arg, struct engine_call *c, json_t *payload)
 {
     CLEANUP(place_done) struct place p = { 0 };
     if (!read_place(c, payload, true, &p))
@@ -343,7 +343,7 @@ void kv_init(struct engine *e)
 {
     e->kv = xzalloc(sizeof(*e->kv));
     trigger_add_provider(e, &state_type);
-    registry_add_inside(e, "state::set", "Set a value: {scope, key, value}", set, e);
+    registry_add_inside(e, "state::set", "Set a value: {scope, key, value}", state_set, e);
     registry_add_inside(e, "state::get", "Get a value or null: {scope, key}", state_get, e);
     registry_add_inside(e, "state::delete", "Delete a value: {scope, key}", delete, e);
     registry_add_inside(e, "state::update", "Change a value in place: {scope, key, ops:[{type, path, value}]}",

@@ -10,7 +10,7 @@ struct pubsub {
     struct binding_set listeners;
 };
 
-static int bind(struct engine *e, struct binding *b, struct err *err)
+static int pubsub_bind(struct engine *e, struct binding *b, struct err *err)
 {
     const char *topic = trigger_config_str(b, "topic", NULL);
     if (!topic || !*topic)
@@ -19,7 +19,7 @@ static int bind(struct engine *e, struct binding *b, struct err *err)
     return 0;
 }
 
-static void unbind(struct engine *e, struct binding *b)
+static void pubsub_unbind(struct engine *e, struct binding *b)
 {
     binding_set_remove(&e->pubsub->listeners, b);
 }
@@ -27,11 +27,11 @@ static void unbind(struct engine *e, struct binding *b)
 static const struct trigger_provider subscribe_type = {
     .type = "subscribe",
     .description = "A message was published to a topic",
-    .bind = bind,
-    .unbind = unbind,
+    .bind = pubsub_bind,
+    .unbind = pubsub_unbind,
 };
 
-static void publish(void *arg, struct engine_call *c, json_t *payload)
+static void pubsub_publish(void *arg, struct engine_call *c, json_t *payload)
 {
     struct engine *e = arg;
     const char *topic = json_get_str(payload, "topic", NULL);
@@ -49,7 +49,7 @@ void pubsub_init(struct engine *e)
 {
     e->pubsub = xzalloc(sizeof(*e->pubsub));
     trigger_add_provider(e, &subscribe_type);
-    registry_add_inside(e, "publish", "Publish data to a topic: {topic, data}", publish, e);
+    registry_add_inside(e, "publish", "Publish data to a topic: {topic, data}", pubsub_publish, e);
 }
 
 void pubsub_done(struct engine *e)

@@ -49,7 +49,7 @@ struct served {
     char *invocation_id, *function_id;
 };
 
-static void unref(struct outside *o)
+static void outside_unref(struct outside *o)
 {
     if (--o->n_refs)
         return;
@@ -82,7 +82,7 @@ static void served_done(void *arg, json_t *result, const struct engine_error *er
     free(s->invocation_id);
     free(s->function_id);
     free(s);
-    unref(o);
+    outside_unref(o);
 }
 
 static void outside_serve(struct outside *o, const struct message *m)
@@ -145,7 +145,7 @@ static void fail_pending(struct outside *o)
 
 /* --- the connection --- */
 
-static void handshake(struct outside *o, const struct message *m)
+static void outside_connected(struct outside *o, const struct message *m)
 {
     free(o->worker_id);
     free(o->reattach_token);
@@ -167,7 +167,7 @@ static void outside_message(void *arg, struct ws *w, bool is_text, const char *d
         return;
     }
     if (m.type == MESSAGE_WORKER_REGISTERED)
-        handshake(o, &m);
+        outside_connected(o, &m);
     else if (m.type == MESSAGE_INVOKE)
         outside_serve(o, &m);
     else if (m.type == MESSAGE_RESULT)
@@ -304,7 +304,7 @@ struct outside *remote_engine_free(struct outside *o)
     o->retry = timer_free(o->retry);
     o->ping = timer_free(o->ping);
     invocation_forget_outside(o->engine, o);
-    unref(o);
+    outside_unref(o);
     return NULL;
 }
 

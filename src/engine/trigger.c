@@ -93,7 +93,7 @@ static int binding_activate(struct engine *e, struct binding *b, struct err *err
     return 0;
 }
 
-static void deactivate(struct engine *e, struct binding *b)
+static void binding_deactivate(struct engine *e, struct binding *b)
 {
     const struct trigger_type *t = map_get(e->triggers->types, b->type);
     if (!t || !b->is_active)
@@ -190,7 +190,7 @@ static size_t *count_of(struct engine *e, struct worker *owner)
 
 static void drop_binding(struct engine *e, struct binding *b)
 {
-    deactivate(e, b);
+    binding_deactivate(e, b);
     (*count_of(e, b->owner))--;
     (void)map_remove(e->triggers->bindings, b->id);
     binding_free(b);
@@ -289,7 +289,7 @@ void trigger_worker_left(struct engine *e, struct worker *w)
 void trigger_done(struct engine *e)
 {
     for (struct map_iter it = map_iter(e->triggers->bindings); map_next(&it);) {
-        deactivate(e, it.value);
+        binding_deactivate(e, it.value);
         binding_free(it.value);
     }
     for (struct map_iter it = map_iter(e->triggers->types); map_next(&it);)

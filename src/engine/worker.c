@@ -88,7 +88,7 @@ void worker_retire(struct worker *w, int code, const char *reason)
 
 /* --- messages --- */
 
-static void reattach(struct worker *w, const struct message *m)
+static void worker_reattach(struct worker *w, const struct message *m)
 {
     struct worker *old = map_get(w->engine->workers, m->previous_worker_id);
     if (old && old != w && strcmp(old->token, m->reattach_token) == 0)
@@ -147,7 +147,7 @@ static void worker_handle(struct worker *w, const struct message *m)
         worker_send(w, json_pack("{s:s}", "type", "pong"));
         break;
     case MESSAGE_REATTACH:
-        reattach(w, m);
+        worker_reattach(w, m);
         break;
     case MESSAGE_REGISTER_FUNCTION:
         refused(w, "function", m->id, registry_add(e, w, m));
