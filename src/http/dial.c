@@ -193,7 +193,7 @@ static struct dial *dial_new(struct loop *l, char *name, int64_t timeout_ms, dia
 
 /* --- TCP --- */
 
-static void resolve(void *arg)
+static void lookup_resolve(void *arg)
 {
     struct lookup *lo = arg;
     struct addrinfo hints = { .ai_family = AF_UNSPEC,
@@ -229,13 +229,13 @@ static void start_tcp(void *arg)
     }
     struct lookup *lo = d->lookup;
     lo->flags = AI_NUMERICHOST; /* an address needs no thread */
-    resolve(lo);
+    lookup_resolve(lo);
     if (lo->result != EAI_NONAME) {
         dial_resolved(lo);
         return;
     }
     lo->flags = 0;
-    int r = loop_work(d->loop, resolve, dial_resolved, lo);
+    int r = loop_work(d->loop, lookup_resolve, dial_resolved, lo);
     if (r < 0) {
         dial_finish(d, -r, "find the address of");
         free_lookup(lo);

@@ -35,7 +35,7 @@ struct http_client {
 
 /* --- life --- */
 
-static void unref(struct http_client *c)
+static void call_unref(struct http_client *c)
 {
     assert(c->magic == CLIENT_MAGIC);
     if (--c->refs)
@@ -57,7 +57,7 @@ struct http_client *http_client_free(struct http_client *c)
     c->timer = timer_free(c->timer);
     if (c->fd >= 0)
         (void)close(steal_fd(&c->fd));
-    unref(c);
+    call_unref(c);
     return NULL;
 }
 
@@ -68,7 +68,7 @@ static void call_finish(struct http_client *c, const struct err *err)
     c->refs++;
     (void)http_client_free(c);
     c->events.on_done(c->arg, c, err);
-    unref(c);
+    call_unref(c);
 }
 
 static void call_fail(struct http_client *c, enum err_code code, int sys, const char *text)
@@ -180,7 +180,7 @@ static void call_event(void *arg, int events)
     }
     if (!c->is_closed && !c->is_held && events & LOOP_READ)
         call_readable(c);
-    unref(c);
+    call_unref(c);
 }
 
 static void call_dialed(void *arg, int fd, const struct err *err)

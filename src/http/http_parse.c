@@ -188,7 +188,7 @@ void http_parse_start(struct http_conn *c)
     c->is_paused_at_head = c->is_paused_at_end = c->is_discarding = false;
 }
 
-static int explain(struct http_conn *c, llhttp_errno_t code)
+static int explain_error(struct http_conn *c, llhttp_errno_t code)
 {
     switch ((int)code) {
     case HPE_INVALID_METHOD:
@@ -236,7 +236,7 @@ int http_parse_run(struct http_conn *c, const char *data, size_t len, size_t *re
     if (code == HPE_PAUSED)
         return HPE_PAUSED;
     if (code != HPE_OK)
-        return c->fail_status ? -EINVAL : explain(c, code);
+        return c->fail_status ? -EINVAL : explain_error(c, code);
     if (was_in_head) {
         /* White space and empty lines never reach a callback, so raw bytes are limited too. */
         c->head_bytes += len;

@@ -45,7 +45,7 @@ struct ws *ws_new(struct loop *l, bool is_client, size_t message_max, const stru
     return w;
 }
 
-static void unref(struct ws *w)
+static void ws_unref(struct ws *w)
 {
     assert(w->magic == WS_MAGIC);
     if (--w->refs)
@@ -57,7 +57,7 @@ static void unref(struct ws *w)
     free(w);
 }
 
-static void cut(struct ws *w)
+static void ws_cut(struct ws *w)
 {
     w->is_closed = true;
     ws_dial_free(STEAL(w->handshake));
@@ -73,17 +73,17 @@ void ws_finish(struct ws *w, int code, const char *reason)
 {
     if (w->is_closed)
         return;
-    cut(w);
+    ws_cut(w);
     w->events.on_close(w->arg, w, code, reason);
-    unref(w);
+    ws_unref(w);
 }
 
 void ws_drop(struct ws *w)
 {
     if (w->is_closed)
         return;
-    cut(w);
-    unref(w);
+    ws_cut(w);
+    ws_unref(w);
 }
 
 void ws_set_arg(struct ws *w, void *arg)
@@ -95,7 +95,7 @@ static void finish_broken(void *arg)
 {
     struct ws *w = arg;
     ws_finish(w, 1006, "connection lost");
-    unref(w);
+    ws_unref(w);
 }
 
 static void break_later(struct ws *w)
@@ -289,7 +289,7 @@ static void ws_event(void *arg, int events)
         ws_flush(w);
     if (!w->is_closed && !w->is_held && events & LOOP_READ)
         ws_readable(w);
-    unref(w);
+    ws_unref(w);
 }
 
 static void process_due(void *arg)
@@ -301,7 +301,7 @@ static void process_due(void *arg)
         buf_consume(&w->stash, used);
         update_watch(w);
     }
-    unref(w);
+    ws_unref(w);
 }
 
 static void ws_process_later(struct ws *w)
