@@ -257,7 +257,7 @@ static void conn_due(void *arg, struct tls_pump *p)
     }
 }
 
-static void admit(struct process *d, unsigned port, int fd, const struct sockaddr_storage *addr)
+static void conn_admit(struct process *d, unsigned port, int fd, const struct sockaddr_storage *addr)
 {
     static const struct tls_pump_events events = { .on_ready = conn_ready, .on_end = conn_end, .on_due = conn_due };
     if (d->lists[SHAKING].count >= MAX_SHAKING)
@@ -285,7 +285,7 @@ static void accept_some(struct process *d, unsigned port)
         socklen_t len = sizeof addr;
         int fd = accept4(d->listeners[port].fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            admit(d, port, fd, &addr);
+            conn_admit(d, port, fd, &addr);
             continue;
         }
         int sys = errno;
@@ -368,14 +368,14 @@ static void control_event(void *arg, int events)
 
 /* --- the process --- */
 
-static void say(enum tls_wire_kind kind, const char *text)
+static void send_message(enum tls_wire_kind kind, const char *text)
 {
     struct tls_wire_msg m = { .kind = (uint16_t)kind };
     (void)snprintf(m.text, sizeof m.text, "%s", text);
     (void)tls_wire_send(TLS_WIRE_FD, &m, NO_FD); /* a server that has exited also shows on the control socket */
 }
 
-static int prepare(struct process *d, const struct tls_context_files *files, char *note, struct err *err)
+static int listener_prepare(struct process *d, const struct tls_context_files *files, char *note, struct err *err)
 {
     int r = tls_context_server(files, &d->ctx, note, err);
     if (r == 0)
@@ -404,11 +404,11 @@ int tls_listener_main(int argc, char **argv)
         (void)setrlimit(RLIMIT_NOFILE, &lim); /* on failure the old limit bounds the number of connections */
     }
     struct tls_context_files files = { .cert = argv[2], .key = argv[3], .client_ca = argv[4] };
-    if (prepare(&d, &files, note, &err) < 0) {
-        say(TLS_WIRE_FAILED, err.msg);
+    if (listener_prepare(&d, &files, note, &err) < 0) {
+        send_message(TLS_WIRE_FAILED, err.msg);
         _exit(1);
     }
-    say(TLS_WIRE_READY, note);
+    send_message(TLS_WIRE_READY, note);
     d.tick = timer_new(d.loop, TICK_MS, TICK_MS, listener_tick, &d);
     loop_run(d.loop);
     _exit(0); /* the kernel closes the rest; freeing it one by one has no use */

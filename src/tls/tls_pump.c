@@ -58,7 +58,7 @@ static void plain_event(void *arg, int events);
 
 /* --- life --- */
 
-static void unref(struct tls_pump *p)
+static void pump_unref(struct tls_pump *p)
 {
     assert(p->magic == PUMP_MAGIC);
     if (--p->refs)
@@ -82,7 +82,7 @@ static void close_all(struct tls_pump *p)
             (void)close(steal_fd(fds[i]));
     buf_done(&p->in);
     buf_done(&p->out);
-    unref(p);
+    pump_unref(p);
 }
 
 static void pump_finish(struct tls_pump *p, const char *why)
@@ -93,7 +93,7 @@ static void pump_finish(struct tls_pump *p, const char *why)
     close_all(p);
     if (p->events.on_end)
         p->events.on_end(p->arg, p, why);
-    unref(p);
+    pump_unref(p);
 }
 
 static int set_host(SSL *ssl, const char *host)
@@ -358,7 +358,7 @@ static const char *verify_hint(long verdict)
     }
 }
 
-static void explain(struct tls_pump *p, int n, char *why, size_t size)
+static void explain_failure(struct tls_pump *p, int n, char *why, size_t size)
 {
     int kind = SSL_get_error(p->ssl, n), sys = errno;
     unsigned long e = ERR_peek_error();
@@ -387,7 +387,7 @@ static void open_up(struct tls_pump *p)
     p->events.on_ready(p->arg, p, steal_fd(&p->other));
     if (!p->is_freed)
         pump_step(p); /* the peer's first bytes may have come with the end of the handshake */
-    unref(p);
+    pump_unref(p);
 }
 
 /* The reply to a client that speaks plain HTTP. The status line carries the message: some clients show nothing else. */
@@ -403,7 +403,7 @@ static void reply_plain_http(struct tls_pump *p)
     watch_set(p->net_watch, LOOP_READ);
 }
 
-static void linger(struct tls_pump *p)
+static void pump_linger(struct tls_pump *p)
 {
     char piece[PIECE];
     ssize_t n = recv(p->net, piece, sizeof piece, MSG_DONTWAIT);
@@ -431,7 +431,7 @@ static bool check_first_byte(struct tls_pump *p)
     return p->is_looked_at;
 }
 
-static void shake(struct tls_pump *p)
+static void pump_shake(struct tls_pump *p)
 {
     if (p->state != SHAKING || (p->is_server && !p->is_looked_at && !check_first_byte(p)))
         return;
@@ -449,15 +449,15 @@ static void shake(struct tls_pump *p)
         return;
     }
     char why[300];
-    explain(p, n, why, sizeof why);
+    explain_failure(p, n, why, sizeof why);
     pump_finish(p, why);
 }
 
 void tls_pump_shake(struct tls_pump *p)
 {
     p->refs++; /* a step may end the session */
-    shake(p);
-    unref(p);
+    pump_shake(p);
+    pump_unref(p);
 }
 
 static void net_event(void *arg, int events)
@@ -466,7 +466,7 @@ static void net_event(void *arg, int events)
     (void)events; /* the I/O calls tell what is possible */
     p->refs++;
     if (p->state == LINGERING) {
-        linger(p);
+        pump_linger(p);
     } else if (p->state == OPEN) {
         pump_step(p);
     } else if (p->events.on_due) {
@@ -475,7 +475,7 @@ static void net_event(void *arg, int events)
     } else {
         tls_pump_shake(p);
     }
-    unref(p);
+    pump_unref(p);
 }
 
 static void plain_event(void *arg, int events)
@@ -484,7 +484,7 @@ static void plain_event(void *arg, int events)
     (void)events;
     p->refs++;
     pump_step(p);
-    unref(p);
+    pump_unref(p);
 }
 
 struct tls_pump *tls_pump_free(struct tls_pump *p)
