@@ -58,7 +58,7 @@ struct reader {
 
 /* --- messages to the server --- */
 
-static void say(enum config_reader_kind kind, const char *text, int fd)
+static void send_message(enum config_reader_kind kind, const char *text, int fd)
 {
     struct config_reader_msg m = { .kind = kind };
     struct iovec parts[2] = { { &m, sizeof(m) }, { NULL, 0 } };
@@ -72,9 +72,9 @@ static void hand_over(const struct buf *text)
     CLEANUP(close_fd_p) int fd = memfd_create("config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || write_all_write(fd, buf_text(text), text->len) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-        say(CONFIG_READER_TROUBLE, strerror(errno), NO_FD);
+        send_message(CONFIG_READER_TROUBLE, strerror(errno), NO_FD);
     else
-        say(CONFIG_READER_FILE, "", fd);
+        send_message(CONFIG_READER_FILE, "", fd);
 }
 
 /* --- checking the file --- */
@@ -117,7 +117,7 @@ static void check_file(struct reader *r)
     CLEANUP(buf_done) struct buf text = BUF_INIT(CONFIG_READER_FILE_MAX);
     link_chain_find(r->path, &now);
     if (!link_chain_is_same(&r->way, &now)) {
-        say(CONFIG_READER_MOVED, "", NO_FD);
+        send_message(CONFIG_READER_MOVED, "", NO_FD);
         _exit(0);
     }
     watch_file(r); /* before the file is read, so that no change in between is missed */
@@ -125,7 +125,7 @@ static void check_file(struct reader *r)
     bool is_same =
         !why && r->has_last && text.len == r->last.len && memcmp(buf_text(&text), buf_text(&r->last), text.len) == 0;
     if (why)
-        say(CONFIG_READER_TROUBLE, why, NO_FD);
+        send_message(CONFIG_READER_TROUBLE, why, NO_FD);
     else if (!is_same || r->is_asked)
         hand_over(&text);
     r->is_asked = false;
@@ -242,10 +242,10 @@ static int give_up(const struct link_chain *w, struct err *err)
 __attribute__((noreturn)) static void wait_for_better(const char *why, int ms)
 {
     struct pollfd p = { .fd = SERVER_FD, .events = POLLIN };
-    say(CONFIG_READER_TROUBLE, why, NO_FD);
+    send_message(CONFIG_READER_TROUBLE, why, NO_FD);
     while (poll(&p, 1, ms) < 0) {
     }
-    say(CONFIG_READER_MOVED, "", NO_FD);
+    send_message(CONFIG_READER_MOVED, "", NO_FD);
     _exit(0);
 }
 
@@ -268,7 +268,7 @@ int config_reader_main(int argc, char **argv)
     bool is_open = geteuid() == 0 && link_chain_is_open_to(&r.way, &server);
     r.inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (give_up(&r.way, &err) < 0) {
-        say(CONFIG_READER_TROUBLE, err.msg, NO_FD);
+        send_message(CONFIG_READER_TROUBLE, err.msg, NO_FD);
         _exit(1);
     }
     if (r.way.n == 0)
@@ -279,9 +279,9 @@ int config_reader_main(int argc, char **argv)
                         -1);
     for (size_t i = 0; i < r.way.n && r.inotify >= 0; i++)
         if (inotify_add_watch(r.inotify, r.way.dirs[i], IN_FOLDERS) < 0)
-            say(CONFIG_READER_TROUBLE, "changes are not detected automatically (inotify): send SIGHUP", NO_FD);
+            send_message(CONFIG_READER_TROUBLE, "changes are not detected automatically (inotify): send SIGHUP", NO_FD);
     if (r.inotify < 0)
-        say(CONFIG_READER_TROUBLE, "changes are not detected automatically (inotify): send SIGHUP", NO_FD);
+        send_message(CONFIG_READER_TROUBLE, "changes are not detected automatically (inotify): send SIGHUP", NO_FD);
     r.due_ms = 0;
     keep_looking(&r);
 }

@@ -29,7 +29,7 @@ struct owner {
 };
 
 /* Sets owner and mode. Does nothing when they are right already: most starts change nothing. */
-static int give(int fd, struct owner to, mode_t mode)
+static int set_owner(int fd, struct owner to, mode_t mode)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -61,7 +61,7 @@ static int give_folder(int at, const char *name, struct owner to, mode_t mode, s
 {
     CLEANUP(close_fd_p) int fd = NO_FD;
     int r = open_folder(at, name, &fd, err);
-    if (r == 0 && (r = give(fd, to, mode)) < 0)
+    if (r == 0 && (r = set_owner(fd, to, mode)) < 0)
         return err_sys(err, r, "hand over folder %s of the data folder", name);
     return r;
 }
@@ -79,7 +79,7 @@ static int give_file(int at, const char *name, struct owner to, mode_t mode)
     CLEANUP(close_fd_p) int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
-    return S_ISREG(st.st_mode) && st.st_nlink == 1 ? give(fd, to, mode) : 0;
+    return S_ISREG(st.st_mode) && st.st_nlink == 1 ? set_owner(fd, to, mode) : 0;
 }
 
 /* Every file directly in a folder. */
@@ -126,7 +126,7 @@ static int give_tree(int at, const char *name, struct owner to, int depth, struc
             r = give_tree(fd, e->d_name, to, depth - 1, err);
     }
     if (r == 0)
-        r = give(fd, to, 0700);
+        r = set_owner(fd, to, 0700);
     (void)closedir(d); /* read only */
     return r < 0 && !err->code ? err_sys(err, r, "hand over folder %s of the data folder", name) : r;
 }
@@ -148,7 +148,7 @@ static int give_images(int data, uid_t uid, gid_t gid, struct err *err)
     if (r == 0)
         r = give_files(images, "pins", server, 0600, err);
     if (r == 0 && (give_file(images, "host.json", shared, file) < 0 || give_file(images, "lock", shared, file) < 0 ||
-                   give(images, shared, folder) < 0))
+                   set_owner(images, shared, folder) < 0))
         r = err_sys(err, -errno, "hand over the image store");
     return r;
 }
@@ -177,7 +177,7 @@ int ownership_run(const char *data_dir, uid_t uid, gid_t gid, struct err *err)
         r = give_tree(data, "vm", server, TREE_DEPTH, err);
     if (r == 0)
         r = give_files(data, ".", server, 0600, err);
-    if (r == 0 && (r = give(data, (struct owner){ 0, gid }, uid ? 01770 : 0700)) < 0)
+    if (r == 0 && (r = set_owner(data, (struct owner){ 0, gid }, uid ? 01770 : 0700)) < 0)
         return err_sys(err, r, "hand over data folder %s", data_dir);
     return r;
 }
