@@ -71,7 +71,7 @@ static size_t body_of(const char *line, size_t len, char ret_hash[AUDIT_FILE_HEX
 }
 
 /* -EBADMSG: the line does not continue the chain. */
-static int follow(struct chain *c, const char *line, size_t len, struct err *err)
+static int chain_follow(struct chain *c, const char *line, size_t len, struct err *err)
 {
     char said[AUDIT_FILE_HEX], is[AUDIT_FILE_HEX];
     JSON_OWNED j = NULL;
@@ -185,7 +185,7 @@ struct verifying {
 static bool verify_line(void *arg, const char *line, size_t len)
 {
     struct verifying *w = arg;
-    w->result = follow(&w->chain, line, len, w->err);
+    w->result = chain_follow(&w->chain, line, len, w->err);
     if (w->result < 0)
         return false;
     if (w->v.lines++ == 0)
@@ -276,7 +276,7 @@ static int open_current(struct audit_file *f, struct err *err)
     return f->fd >= 0 ? 0 : err_set(err, err_from_errno(errno), errno, AUDIT_FILE_FOLDER "/" CURRENT);
 }
 
-static int resume(struct audit_file *f, bool *ret_torn, struct err *err)
+static int chain_resume(struct audit_file *f, bool *ret_torn, struct err *err)
 {
     struct resuming r = { 0 };
     struct stat st;
@@ -308,7 +308,7 @@ int audit_file_open(const struct audit_file_options *o, struct audit_file **ret,
     int r = mkdir(path, 0700) < 0 && errno != EEXIST ? err_set(err, err_from_errno(errno), errno, "%s", path) : 0;
     if (r == 0) {
         f->dir = open_folder(o->dir, err);
-        r = f->dir < 0 ? f->dir : resume(f, ret_torn, err);
+        r = f->dir < 0 ? f->dir : chain_resume(f, ret_torn, err);
     }
     if (r == 0) {
         f->head_fd = openat(f->dir, HEAD, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -364,7 +364,7 @@ size_t audit_file_waiting(const struct audit_file *f)
 }
 
 /* Removes the oldest full files beyond keep. */
-static void trim(const struct audit_file *f)
+static void files_trim(const struct audit_file *f)
 {
     struct dirent **names = NULL;
     int n = f->keep ? scandirat(f->dir, ".", &names, is_numbered, by_name) : 0;
@@ -376,7 +376,7 @@ static void trim(const struct audit_file *f)
     free(names);
 }
 
-static int rotate(struct audit_file *f, struct err *err)
+static int file_rotate(struct audit_file *f, struct err *err)
 {
     char name[sizeof(NUMBERED) + 8];
     (void)snprintf(name, sizeof(name), "%016lld.jsonl", (long long)f->first);
@@ -392,7 +392,7 @@ static int rotate(struct audit_file *f, struct err *err)
     (void)close(old);
     f->bytes = 0;
     f->first = 0;
-    trim(f);
+    files_trim(f);
     return 0;
 }
 
@@ -417,5 +417,5 @@ int audit_file_flush(struct audit_file *f, struct err *err)
     f->bytes += n;
     buf_clear(&f->waiting);
     write_head(f);
-    return f->bytes >= f->max_bytes ? rotate(f, err) : 0;
+    return f->bytes >= f->max_bytes ? file_rotate(f, err) : 0;
 }

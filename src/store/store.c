@@ -532,7 +532,7 @@ static bool keep_row(void *arg, const char *scope, const char *key, const char *
     return is_kept || sqlite3_errcode(s->db) == SQLITE_CONSTRAINT;
 }
 
-static int salvage(struct store *s, struct err *err)
+static int store_salvage(struct store *s, struct err *err)
 {
     CLEANUP(free_p) char *scratch = xasprintf("%s.salvage", s->path);
     int r = store_begin(s, err);
@@ -580,7 +580,7 @@ int store_open(const char *path, struct store **ret, struct err *err)
             r = open_db(s, err);
         if (r == -EUCLEAN)
             r = err_set(err, ERR_INTERNAL, 0, "%s: damaged again right after it was created: check the disk", path);
-        if (r == 0 && (r = salvage(s, err)) < 0)
+        if (r == 0 && (r = store_salvage(s, err)) < 0)
             put_back(s);
     }
     if (r < 0)
