@@ -59,7 +59,7 @@ static struct entry **slot_of(const struct map *m, const char *key, uint64_t has
     return at;
 }
 
-static void grow(struct map *m)
+static void map_grow(struct map *m)
 {
     free(m->buckets);
     m->n_buckets *= 2;
@@ -92,7 +92,7 @@ void map_set(struct map *m, const char *key, void *value)
     m->last = e;
     *at = e;
     if (++m->count > m->n_buckets)
-        grow(m);
+        map_grow(m);
 }
 
 void *map_get(const struct map *m, const char *key)
