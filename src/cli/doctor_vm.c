@@ -139,7 +139,7 @@ static bool write_image(const struct check *c, const char *path)
            write_all_write(fd, pad, rest + (size_t)2 * TAR_BLOCK) == 0;
 }
 
-static void prepare(struct check *c)
+static void folder_prepare(struct check *c)
 {
     CLEANUP(free_p) char *kit = xasprintf("%s/vm/kit", c->parts->data_dir);
     CLEANUP(free_p) char *vm = xasprintf("%s/vm", c->folder);
@@ -242,7 +242,7 @@ static void check_process(struct check *c, const char *name, const char *box)
     rest_client_answer_done(&answer);
 }
 
-static void walk(struct check *c)
+static void run_steps(struct check *c)
 {
     char none[64];
     bool can_save = strcmp(c->backend, "krun") != 0;
@@ -268,7 +268,7 @@ static void walk(struct check *c)
     (void)check_step(c, "end", "DELETE", gone, NULL, NULL, none);
 }
 
-static void clean(struct check *c)
+static void folder_remove(struct check *c)
 {
     const char *const rm[] = { "/bin/rm", "-rf", "--", c->folder, NULL };
     if (c->server > 0) {
@@ -318,12 +318,12 @@ int doctor_vm_main(const struct doctor_vm_parts *parts, int argc, char **argv)
     c.rows = json_array();
     check_host(&c);
     if (!c.has_failed)
-        prepare(&c);
+        folder_prepare(&c);
     if (!c.has_failed)
         server_exec(&c);
     if (!c.has_failed)
-        walk(&c);
-    clean(&c);
+        run_steps(&c);
+    folder_remove(&c);
     JSON_OWNED rows = c.rows;
     return doctor_print(rows, is_json ? 2 : 1, shown);
 }

@@ -70,7 +70,7 @@ static void kill_command(const struct rest_client *l, const char *exec_id)
                          &err);
 }
 
-static int follow(const struct rest_client *l, const char *exec_id)
+static int follow_exec(const struct rest_client *l, const char *exec_id)
 {
     CLEANUP(rest_client_answer_done) struct rest_client_answer answer = { 0 };
     struct err err = ERR_INIT;
@@ -105,7 +105,7 @@ int exec_input_run(const struct verbs_args *a, const struct rest_client *l, cons
         kill_command(l, id);
         return engine_connect_fail_text("cannot start a process for standard input");
     }
-    code = follow(l, id);
+    code = follow_exec(l, id);
     (void)kill(feeder, SIGKILL);
     (void)waitpid(feeder, NULL, 0);
     return code;

@@ -146,7 +146,7 @@ static int type_command(struct shell *s, char **words, int n_words)
     return 0;
 }
 
-static int talk(struct shell *s, const struct rest_client *l, const json_t *session, char **words, int n_words)
+static int shell_talk(struct shell *s, const struct rest_client *l, const json_t *session, char **words, int n_words)
 {
     struct err err = ERR_INIT;
     bool is_shell = n_words == 0 || (n_words == 1 && raw_terminal_shell(words[0]));
@@ -190,7 +190,7 @@ int exec_terminal_run(const struct rest_client *l, const char *id, char **words,
     int code = operation_verb_call(l, &spec_ops[OP_ID_terminal_create], wanted, &made);
     if (code != 0)
         return code;
-    code = talk(&s, l, made.body, words, n_words);
+    code = shell_talk(&s, l, made.body, words, n_words);
     hang_up(&s);
     /* A session whose shell has exited is gone already; one that we left is deleted here. */
     JSON_OWNED session = json_pack("{s:s, s:s}", "id", id, "sessionId", json_get_str(made.body, "sessionId", ""));

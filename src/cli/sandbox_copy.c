@@ -201,7 +201,7 @@ static int say_uploaded(const struct copy *c, const json_t *result)
     return 0;
 }
 
-static int upload(const struct verbs_args *a, struct copy *c)
+static int upload_send(const struct verbs_args *a, struct copy *c)
 {
     struct err err = ERR_INIT;
     CLEANUP(wire_answer_done) struct wire_answer answer = { 0 };
@@ -242,7 +242,7 @@ int sandbox_copy_upload(const struct verbs_args *a)
         c.size = st.st_size;
     display_bar_start(&c.bar, "uploading", c.size);
     int r = open_engine(a, &c);
-    r = r ? r : upload(a, &c);
+    r = r ? r : upload_send(a, &c);
     close_copy(&c);
     return r;
 }
@@ -302,7 +302,7 @@ static void on_content_end(void *arg, struct ws *ws, int code, const char *reaso
 
 static const struct ws_events reader_events = { .on_message = download_data, .on_close = on_content_end };
 
-static int receive(struct copy *c, const json_t *result)
+static int download_receive(struct copy *c, const json_t *result)
 {
     struct err err = ERR_INIT;
     c->size = json_get_int(result, "size", -1);
@@ -339,7 +339,7 @@ static int download_to(struct copy *c, const json_t *result)
     c->fd = is_stdout ? STDOUT_FILENO : open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (c->fd < 0)
         return fail_local(c, "open");
-    int r = receive(c, result);
+    int r = download_receive(c, result);
     if (r == 0 && !is_stdout) {
         if (c->is_json) {
             JSON_OWNED said = json_pack("{s:I, s:s}", "bytes", (json_int_t)c->done, "path", target);

@@ -117,7 +117,7 @@ static json_t *payload_of(const struct sandbox_exec_plan *plan)
     return payload;
 }
 
-static int failed(struct outflow *o, const json_t *error)
+static int exec_failed(struct outflow *o, const json_t *error)
 {
     JSON_OWNED envelope = NULL;
     const char *code = engine_connect_code(error, &envelope);
@@ -130,7 +130,7 @@ static int failed(struct outflow *o, const json_t *error)
     return is_late ? SANDBOX_EXEC_TIMED_OUT : 1;
 }
 
-static int finished(const struct sandbox_exec_plan *plan, struct outflow *o, const json_t *result)
+static int exec_finished(const struct sandbox_exec_plan *plan, struct outflow *o, const json_t *result)
 {
     if (plan->is_json) {
         display_json(result, stdout);
@@ -164,7 +164,7 @@ int sandbox_exec_run(struct wire *w, const struct sandbox_exec_plan *plan)
     else if (r < 0)
         r = engine_connect_fail_text(err.msg);
     else
-        r = answer.error ? failed(&out, answer.error) : finished(plan, &out, answer.result);
+        r = answer.error ? exec_failed(&out, answer.error) : exec_finished(plan, &out, answer.result);
     if (out.ws)
         ws_drop(STEAL(out.ws));
     return r;
