@@ -184,7 +184,7 @@ char *spec_limits_md(void)
     struct buf b = BUF_INIT(PAGE_MAX), *page = &b;
     PUT("# Limits by number\n\nMade from `src/base/limits.def`; do not edit. The bounds and defaults that requests, "
         "settings, "
-        "backends and documents share. An empty cell: there is no such bound, or no default. What they mean for one "
+        "backends and documents share. An empty field: there is no such bound, or no default. What they mean for one "
         "sandbox is in [limits](limits.md); what an operator can change is in [configuration](configuration.md).\n\n"
         "| Name | Smallest | Largest | Default | Unit | What |\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
