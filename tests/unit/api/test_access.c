@@ -52,7 +52,7 @@ TEST(refusals_say_why)
     CHECK_INT(access_need(&reader, true, false, "kv::set", &err), -EPERM);
     CHECK_STR(err.msg, "kv::set changes something: the token \"t\" is read-only");
     CHECK_INT(access_need(&reader, false, true, "kv::set", &err), -EPERM);
-    CHECK_STR(err.msg, "kv::set is for admins: the token \"t\" has the role read-only");
+    CHECK_STR(err.msg, "kv::set needs an admin token: the token \"t\" has the role read-only");
 }
 
 static struct manager manager; /* with sandboxes alone */

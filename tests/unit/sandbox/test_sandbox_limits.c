@@ -24,21 +24,33 @@ static void operator_says(void)
     set.disk_reserve_mb = 100;
 }
 
+/* Takes the JSON of a configuration. Numbers only, so nothing is left to free. */
+static struct sandbox_config config_of(json_t *given)
+{
+    struct sandbox_config config = { 0 };
+    JSON_OWNED owned = given;
+    sandbox_config_read(&config, owned);
+    return config;
+}
+
+static struct sandbox_config settled(json_t *given)
+{
+    struct sandbox_config config = config_of(given);
+    sandbox_config_settle_limits(&config, &set);
+    return config;
+}
+
 /* What becomes of a wish for one limit. */
 static int64_t filled(const char *key, int64_t wish)
 {
-    JSON_OWNED config = json_object();
-    JSON_OWNED given = json_pack("{s:I}", key, (json_int_t)wish);
-    limits_fill(config, given, &set);
-    return json_get_int(config, key, -1);
+    struct sandbox_config config = settled(json_pack("{s:I}", key, (json_int_t)wish));
+    JSON_OWNED written = sandbox_config_write(&config);
+    return json_get_int(written, key, -1);
 }
 
 static int64_t inodes_of(int64_t disk_mb, int64_t inodes)
 {
-    JSON_OWNED config = json_object();
-    JSON_OWNED given = json_pack("{s:I, s:I}", "diskMb", (json_int_t)disk_mb, "inodes", (json_int_t)inodes);
-    limits_fill(config, given, &set);
-    return json_get_int(config, "inodes", -1);
+    return settled(json_pack("{s:I, s:I}", "diskMb", (json_int_t)disk_mb, "inodes", (json_int_t)inodes)).inodes;
 }
 
 TEST(wishes_are_brought_within_the_bounds)
@@ -55,11 +67,10 @@ TEST(wishes_are_brought_within_the_bounds)
     operator_says();
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         CHECK_INT(filled(rows[i].key, rows[i].wish), rows[i].get);
-    JSON_OWNED config = json_object();
-    limits_fill(config, NULL, &set);
-    CHECK_INT(json_get_int(config, "pids", 0), 256);
-    CHECK_INT(json_get_int(config, "openFiles", 0), 1024);
-    CHECK_INT(json_get_int(config, "shmMb", 0), 64);
+    struct sandbox_config config = settled(NULL);
+    CHECK_INT(config.pids, 256);
+    CHECK_INT(config.open_files, 1024);
+    CHECK_INT(config.shm_mb, 64);
 }
 
 TEST(nobody_escapes_what_the_operator_has_set)
@@ -90,17 +101,18 @@ TEST(inodes_follow_the_disk)
 TEST(which_limits_are_the_usual_ones)
 {
     operator_says();
-    CHECK(limits_are_default(NULL, &set));
+    const struct sandbox_config empty = { 0 };
+    CHECK(limits_are_default(&empty, &set));
     static const char *const keys[] = { "diskMb", "pids", "openFiles", "shmMb" };
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-        JSON_OWNED config = json_pack("{s:i}", keys[i], 99);
-        CHECK(!limits_are_default(config, &set));
+        struct sandbox_config config = config_of(json_pack("{s:i}", keys[i], 99));
+        CHECK(!limits_are_default(&config, &set));
     }
     set.default_disk_mb = 100;
-    JSON_OWNED more = json_pack("{s:i}", "inodes", 2000);
-    CHECK(!limits_are_default(more, &set));
-    JSON_OWNED same = json_pack("{s:i, s:i}", "pids", 256, "shmMb", 64);
-    CHECK(limits_are_default(same, &set));
+    struct sandbox_config more = config_of(json_pack("{s:i}", "inodes", 2000));
+    CHECK(!limits_are_default(&more, &set));
+    struct sandbox_config same = config_of(json_pack("{s:i, s:i}", "pids", 256, "shmMb", 64));
+    CHECK(limits_are_default(&same, &set));
 }
 
 static bool can_disk, can_rate;
@@ -114,8 +126,8 @@ static int checked(const char *key, const struct runtime_lack *lacks, struct err
 {
     struct runtime_ops ops = { .name = "plain", .lacks = lacks, .caps = caps };
     struct runtime rt = { .ops = &ops };
-    JSON_OWNED config = key ? json_pack("{s:i}", key, 50) : json_object();
-    return limits_check(config, &rt, err);
+    struct sandbox_config config = config_of(key ? json_pack("{s:i}", key, 50) : NULL);
+    return limits_check(&config, &rt, err);
 }
 
 TEST(what_a_backend_cannot_enforce_is_refused)
@@ -143,17 +155,18 @@ TEST(the_reserve_is_kept_free)
     CHECK_INT(err.code, ERR_NO_SPACE);
     CHECK_INT(limits_check_reserve(0, &set, &err), -ENOSPC);
     CHECK_INT(limits_check_reserve(-1, &set, &err), 0); /* nobody knows */
-    JSON_OWNED own = json_pack("{s:i}", "diskMb", 16);
-    CHECK_INT(limits_check_write(0, own, &set, &err), 0); /* its disk was counted when it was made */
-    CHECK_INT(limits_check_write(0, NULL, &set, &err), -ENOSPC);
+    struct sandbox_config own = config_of(json_pack("{s:i}", "diskMb", 16)), none = { 0 };
+    CHECK_INT(limits_check_write(0, &own, &set, &err), 0); /* its disk was counted when it was made */
+    CHECK_INT(limits_check_write(0, &none, &set, &err), -ENOSPC);
 }
 
 TEST(figures_name_limit_and_use)
 {
-    JSON_OWNED config = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:f}", "pids", 1, "diskMb", 2, "inodes", 3,
-                                  "openFiles", 4, "shmMb", 5, "netMbps", 6, "cpu", 1.5);
+    struct sandbox_config config =
+        config_of(json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:f}", "pids", 1, "diskMb", 2, "inodes", 3, "openFiles", 4,
+                            "shmMb", 5, "netMbps", 6, "cpu", 1.5));
     JSON_OWNED m = json_object();
-    limits_metrics(m, config, &(struct box_stats){ .disk_bytes = 3u << 20, .oom_kills = 7 });
+    limits_metrics(m, &config, &(struct box_stats){ .disk_bytes = 3u << 20, .oom_kills = 7 });
     static const char *const names[] = { "pidsLimit",      "diskLimitMb", "inodesLimit",
                                          "openFilesLimit", "shmLimitMb",  "networkLimitMbps" };
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -161,7 +174,7 @@ TEST(figures_name_limit_and_use)
     CHECK_INT(json_get_int(m, "diskUsageMb", -1), 3);
     CHECK_INT(json_get_int(m, "oomKills", -1), 7);
     CHECK(json_get_num(m, "cpuLimit", 0) == 1.5 && json_object_size(m) == 9);
-    CHECK_INT(limits_net_kbps(config), 6000);
+    CHECK_INT(limits_net_kbps(&config), 6000);
 }
 
 int main(void)

@@ -32,8 +32,8 @@ static struct sandbox *make(const char *id, const char *tenant, int memory, doub
     struct sandbox *s = sandbox_new(&m, id);
     free(s->tenant);
     s->tenant = xstrdup(tenant);
-    (void)json_object_set_new(s->config, "memory", json_integer(memory));
-    (void)json_object_set_new(s->config, "cpu", json_real(cpu));
+    s->config.memory_mb = memory;
+    s->config.cpu = cpu;
     return s;
 }
 
