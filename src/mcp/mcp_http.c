@@ -38,7 +38,7 @@ struct post {
     struct mcp_http *http;
     struct session *session;
     struct http_req *req;
-    struct mcpexchange *exchange;
+    struct mcp_exchange *exchange;
     json_t *answer;  /* while it may still be plain JSON */
     struct buf rest; /* events for the connection */
     size_t sent;     /* of them */
@@ -310,7 +310,7 @@ static void take_post(struct mcp_http *h, struct session *s, struct http_req *r,
     p->wants_json = !has_word(http_req_header(r, "accept"), EVENT_TYPE);
     LIST_INSERT_HEAD(&h->posts, p, entry);
     const struct mcp_session_sink sink = { .send = on_message, .end = on_end, .arg = p };
-    struct mcpexchange *x = mcp_session_take(s->core, message, &sink);
+    struct mcp_exchange *x = mcp_session_take(s->core, message, &sink);
     if (!x)
         return; /* p is gone */
     p->exchange = x;

@@ -27,7 +27,7 @@ bool mcp_session_knows(const char *version)
     return known(version) != NULL;
 }
 
-bool mcp_session_is_at_least(const struct mcpexchange *x, const char *version)
+bool mcp_session_is_at_least(const struct mcp_exchange *x, const char *version)
 {
     return strcmp(x->version, version) >= 0; /* dates, year first */
 }
@@ -91,7 +91,7 @@ json_t *mcp_session_error(const json_t *id, int code, const char *text)
                      "message", json_text(text, strlen(text)));
 }
 
-void mcp_session_close_one(struct mcpexchange *x)
+void mcp_session_close_one(struct mcp_exchange *x)
 {
     assert(x->n_open > 0);
     if (--x->n_open > 0)
@@ -107,7 +107,7 @@ void mcp_session_close_one(struct mcpexchange *x)
 }
 
 /* Takes message. */
-static void deliver(struct mcpexchange *x, json_t *message)
+static void deliver(struct mcp_exchange *x, json_t *message)
 {
     if (x->answers)
         (void)json_array_append(x->answers, message);
@@ -123,7 +123,7 @@ static json_t *server_info(void)
 }
 
 /* What the revision without sessions wants in every result. Lists may change at any time: they are not to be kept. */
-static void complete(const struct mcpexchange *x, json_t *result)
+static void complete(const struct mcp_exchange *x, json_t *result)
 {
     (void)json_object_set_new(result, "resultType", json_string("complete"));
     (void)json_object_set_new(result, "_meta", json_pack("{s:o}", META "serverInfo", server_info()));
@@ -133,21 +133,21 @@ static void complete(const struct mcpexchange *x, json_t *result)
     }
 }
 
-void mcp_session_answer(struct mcpexchange *x, const json_t *id, json_t *result)
+void mcp_session_answer(struct mcp_exchange *x, const json_t *id, json_t *result)
 {
     if (mcp_session_is_at_least(x, MCP_SESSION_NEWEST))
         complete(x, result);
     deliver(x, json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id_or_null(id), "result", result));
 }
 
-void mcp_session_refuse(struct mcpexchange *x, const json_t *id, int code, const char *text)
+void mcp_session_refuse(struct mcp_exchange *x, const json_t *id, int code, const char *text)
 {
     bool has_own_code = !mcp_session_is_at_least(x, MCP_SESSION_NEWEST); /* later it is a wrong parameter like others */
     deliver(x,
             mcp_session_error(id, code == MCP_SESSION_NO_RESOURCE && !has_own_code ? MCP_SESSION_PARAMS : code, text));
 }
 
-static void refuse_version(struct mcpexchange *x, const json_t *id, const char *wanted)
+static void refuse_version(struct mcp_exchange *x, const json_t *id, const char *wanted)
 {
     JSON_OWNED data = json_pack("{s:[s], s:s%}", "supported", MCP_SESSION_NEWEST, "requested", wanted,
                                 strnlen(wanted, MCP_SESSION_ID_MAX));
@@ -163,7 +163,7 @@ static void refuse_version(struct mcpexchange *x, const json_t *id, const char *
     "Isolated Linux sandboxes for running untrusted code. Start with sandbox_create; its id is the sandboxId of the " \
     "other tools. Files live in /workspace. End with sandbox_kill."
 
-static void initialize(struct mcpexchange *x, const json_t *id, const json_t *params)
+static void initialize(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     const char *wanted = known(json_get_str(params, "protocolVersion", ""));
     x->session->version = x->version = wanted ? wanted : MCP_SESSION_STATEFUL;
@@ -173,20 +173,20 @@ static void initialize(struct mcpexchange *x, const json_t *id, const json_t *pa
                                  "instructions", INSTRUCTIONS));
 }
 
-static void discover(struct mcpexchange *x, const json_t *id, const json_t *params)
+static void discover(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     mcp_session_answer(x, id,
                        json_pack("{s:[s], s:{s:{}, s:{}}, s:s}", "supportedVersions", MCP_SESSION_NEWEST,
                                  "capabilities", "tools", "resources", "instructions", INSTRUCTIONS));
 }
 
-static void ping(struct mcpexchange *x, const json_t *id, const json_t *params)
+static void ping(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     mcp_session_answer(x, id, json_object());
 }
 
 /* All tools are one page: many clients ask for the first one only. */
-static json_t *chosen_tools(const struct mcpexchange *x)
+static json_t *chosen_tools(const struct mcp_exchange *x)
 {
     json_t *all = mcp_tool_list(mcp_session_is_at_least(x, "2025-06-18"));
     if (!x->session->choice)
@@ -198,7 +198,7 @@ static json_t *chosen_tools(const struct mcpexchange *x)
     return list;
 }
 
-static void list_tools(struct mcpexchange *x, const json_t *id, const json_t *params)
+static void list_tools(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     if (json_get(params, "cursor"))
         mcp_session_refuse(x, id, MCP_SESSION_PARAMS, "cursor: tools/list has one page");
@@ -206,7 +206,7 @@ static void list_tools(struct mcpexchange *x, const json_t *id, const json_t *pa
         mcp_session_answer(x, id, json_pack("{s:o}", "tools", chosen_tools(x)));
 }
 
-static void list_templates(struct mcpexchange *x, const json_t *id, const json_t *params)
+static void list_templates(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     mcp_session_answer(x, id, mcp_resource_templates());
 }
@@ -220,7 +220,7 @@ enum method_flag {
 };
 static const struct {
     const char *name;
-    void (*run)(struct mcpexchange *x, const json_t *id, const json_t *params);
+    void (*run)(struct mcp_exchange *x, const json_t *id, const json_t *params);
     unsigned flags;
 } methods[] = {
     { "initialize", initialize, METHOD_OLD },
@@ -250,7 +250,7 @@ static bool is_running(const struct mcp_session *s, const json_t *id)
     return false;
 }
 
-static void take_request(struct mcpexchange *x, const json_t *id, const char *method, const json_t *params)
+static void take_request(struct mcp_exchange *x, const json_t *id, const char *method, const json_t *params)
 {
     char text[128];
     if (params && !json_is_object(params)) {
@@ -283,7 +283,7 @@ static void take_notification(struct mcp_session *s, const char *method, const j
 }
 
 /* One of a batch, or the only one; its place in the exchange is counted already. */
-static void take_one(struct mcpexchange *x, const json_t *m)
+static void take_one(struct mcp_exchange *x, const json_t *m)
 {
     const char *method = json_get_str(m, "method", NULL);
     const json_t *id = json_object_get(m, "id");
@@ -303,7 +303,7 @@ static void take_one(struct mcpexchange *x, const json_t *m)
     }
 }
 
-static const char *check_batch(const struct mcpexchange *x, const json_t *message)
+static const char *check_batch(const struct mcp_exchange *x, const json_t *message)
 {
     if (!json_is_array(message))
         return NULL;
@@ -323,10 +323,10 @@ static const char *version_for(const struct mcp_session *s, const json_t *messag
     return strcmp(stated, MCP_SESSION_NEWEST) == 0 ? MCP_SESSION_NEWEST : known(stated) ? known(stated) : stated;
 }
 
-struct mcpexchange *mcp_session_take(struct mcp_session *s, const json_t *message, const struct mcp_session_sink *sink)
+struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *message, const struct mcp_session_sink *sink)
 {
-    struct mcpexchange *x = xzalloc(sizeof(*x));
-    *x = (struct mcpexchange){ .session = s, .sink = *sink, .version = version_for(s, message) };
+    struct mcp_exchange *x = xzalloc(sizeof(*x));
+    *x = (struct mcp_exchange){ .session = s, .sink = *sink, .version = version_for(s, message) };
     x->n_open = 1; /* for ourselves: it must not end early */
     const char *complaint = check_batch(x, message);
     size_t count = json_is_array(message) && !complaint ? json_array_size(message) : 1;
@@ -338,12 +338,12 @@ struct mcpexchange *mcp_session_take(struct mcp_session *s, const json_t *messag
     x->n_open += (unsigned)count;
     for (size_t i = 0; i < count; i++)
         take_one(x, json_is_array(message) ? json_array_get(message, i) : message);
-    struct mcpexchange *rest = x->n_open > 1 ? x : NULL;
+    struct mcp_exchange *rest = x->n_open > 1 ? x : NULL;
     mcp_session_close_one(x);
     return rest;
 }
 
-void mcp_session_leave(struct mcpexchange *x)
+void mcp_session_leave(struct mcp_exchange *x)
 {
     x->is_gone = true;
     x->n_open++; /* it lives until the last of its requests is taken down */

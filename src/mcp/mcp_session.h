@@ -33,15 +33,15 @@ struct mcp_session_sink {
     void *arg;
 };
 struct mcp_session;
-struct mcpexchange; /* a message whose requests are not all answered */
+struct mcp_exchange; /* a message whose requests are not all answered */
 
 struct mcp_session *mcp_session_new(struct loop *l, const struct mcp_backend *back); /* back must outlive it */
 void mcp_session_choose(struct mcp_session *s, const char *choice); /* only these tools, as mcp_tool_is_chosen() says */
 struct mcp_session *mcp_session_free(struct mcp_session *s);        /* ends all work; ends of exchanges are told */
 DEFINE_CLEANUP(struct mcp_session *, mcp_session_free)
 /* message is borrowed. NULL: its end was told already; else the exchange, good until its end. */
-struct mcpexchange *mcp_session_take(struct mcp_session *s, const json_t *message, const struct mcp_session_sink *sink);
-void mcp_session_leave(struct mcpexchange *x); /* its sender is gone: its work is ended, nothing more is told */
+struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *message, const struct mcp_session_sink *sink);
+void mcp_session_leave(struct mcp_exchange *x); /* its sender is gone: its work is ended, nothing more is told */
 unsigned mcp_session_running(const struct mcp_session *s);
 const char *mcp_session_version(const struct mcp_session *s); /* as negotiated */
 

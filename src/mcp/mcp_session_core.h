@@ -10,7 +10,7 @@
 #define MCP_WORK_TICK_MS    1000
 #define MCP_WORK_EVENTS_MAX ((size_t)16 << 20) /* bytes of a stream's events that are kept for its result */
 
-struct mcpexchange {
+struct mcp_exchange {
     struct mcp_session *session;
     struct mcp_session_sink sink;
     const char *version; /* of this message: the session's, or what it says itself (from 2026-07-28 on) */
@@ -22,7 +22,7 @@ struct mcpexchange {
 
 struct mcp_work {
     LIST_ENTRY(mcp_work) entry;
-    struct mcpexchange *exchange;
+    struct mcp_exchange *exchange;
     json_t *id, *progress_token;  /* the latter may be NULL */
     json_t *args;                 /* of a tool */
     const struct mcp_tool *tool;  /* NULL: resources */
@@ -48,15 +48,15 @@ struct mcp_session {
 };
 
 /* mcp_work.c */
-void mcp_work_call_tool(struct mcpexchange *x, const json_t *id, const json_t *params);
-void mcp_work_list_resources(struct mcpexchange *x, const json_t *id, const json_t *params);
-void mcp_work_read_resource(struct mcpexchange *x, const json_t *id, const json_t *params);
+void mcp_work_call_tool(struct mcp_exchange *x, const json_t *id, const json_t *params);
+void mcp_work_list_resources(struct mcp_exchange *x, const json_t *id, const json_t *params);
+void mcp_work_read_resource(struct mcp_exchange *x, const json_t *id, const json_t *params);
 void mcp_work_cancel(struct mcp_session *s, const json_t *id);
-void mcp_work_leave(struct mcpexchange *x);
+void mcp_work_leave(struct mcp_exchange *x);
 void mcp_work_tick(void *arg); /* the session's timer */
 
 /* mcp_session.c: what an exchange says. result and id as for a response; both say the end when it was the last. */
-void mcp_session_answer(struct mcpexchange *x, const json_t *id, json_t *result); /* takes result */
-void mcp_session_refuse(struct mcpexchange *x, const json_t *id, int code, const char *text);
-void mcp_session_close_one(struct mcpexchange *x); /* a request that gets no answer */
-bool mcp_session_is_at_least(const struct mcpexchange *x, const char *version);
+void mcp_session_answer(struct mcp_exchange *x, const json_t *id, json_t *result); /* takes result */
+void mcp_session_refuse(struct mcp_exchange *x, const json_t *id, int code, const char *text);
+void mcp_session_close_one(struct mcp_exchange *x); /* a request that gets no answer */
+bool mcp_session_is_at_least(const struct mcp_exchange *x, const char *version);

@@ -40,7 +40,7 @@ static char *failure_text(const struct mcp_work *w, int status, const json_t *bo
 
 static void finish_tool(struct mcp_work *w, int status, json_t *body)
 {
-    struct mcpexchange *x = w->exchange;
+    struct mcp_exchange *x = w->exchange;
     json_t *result;
     if (status == 0 || status >= 400) {
         CLEANUP(free_p) char *text = failure_text(w, status, body);
@@ -59,7 +59,7 @@ static void finish_tool(struct mcp_work *w, int status, json_t *body)
 
 static void finish_resource(struct mcp_work *w, int status, json_t *body)
 {
-    struct mcpexchange *x = w->exchange;
+    struct mcp_exchange *x = w->exchange;
     JSON_OWNED id = json_incref(w->id);
     json_t *answer = w->events ? w->events : body;
     if (status == 0 || status >= 400) {
@@ -102,7 +102,7 @@ static void on_event(void *arg, json_t *event)
 
 /* --- beginning --- */
 
-static bool has_room(struct mcpexchange *x, const json_t *id)
+static bool has_room(struct mcp_exchange *x, const json_t *id)
 {
     if (x->session->n_works < MCP_SESSION_RUNNING_MAX)
         return true;
@@ -119,7 +119,7 @@ static json_t *token_of(const json_t *params)
 }
 
 /* Takes params. */
-static struct mcp_work *work_new(struct mcpexchange *x, const json_t *id, enum op_id op, json_t *params)
+static struct mcp_work *work_new(struct mcp_exchange *x, const json_t *id, enum op_id op, json_t *params)
 {
     struct mcp_work *w = xzalloc(sizeof(*w));
     *w = (struct mcp_work){ .exchange = x, .id = json_deep_copy(id), .op = op, .params = params };
@@ -148,7 +148,7 @@ static void follow(struct mcp_work *w)
 }
 
 /* The newest revisions want the model to see what was wrong with its arguments, so that it can do better. */
-static void refuse_args(struct mcpexchange *x, const json_t *id, const struct mcp_tool *t, const struct err *err)
+static void refuse_args(struct mcp_exchange *x, const json_t *id, const struct mcp_tool *t, const struct err *err)
 {
     CLEANUP(free_p) char *text = xasprintf("%s: %s", t->name, err->msg);
     if (mcp_session_is_at_least(x, "2025-11-25"))
@@ -157,7 +157,7 @@ static void refuse_args(struct mcpexchange *x, const json_t *id, const struct mc
         mcp_session_refuse(x, id, MCP_SESSION_PARAMS, text);
 }
 
-void mcp_work_call_tool(struct mcpexchange *x, const json_t *id, const json_t *params)
+void mcp_work_call_tool(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     const char *name = json_get_str(params, "name", "");
     const struct mcp_tool *t = mcp_tool_find(name);
@@ -193,7 +193,7 @@ static int page_of(const json_t *params)
     return digits == 0 || digits > 8 || cursor[digits] ? 0 : (int)strtol(cursor, NULL, 10);
 }
 
-void mcp_work_list_resources(struct mcpexchange *x, const json_t *id, const json_t *params)
+void mcp_work_list_resources(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     int page = page_of(params);
     if (page < 1) {
@@ -205,7 +205,7 @@ void mcp_work_list_resources(struct mcpexchange *x, const json_t *id, const json
             work_new(x, id, OP_ID_sandbox_list, json_pack("{s:i, s:i}", "page", page, "pageSize", MCP_RESOURCE_PAGE)));
 }
 
-void mcp_work_read_resource(struct mcpexchange *x, const json_t *id, const json_t *params)
+void mcp_work_read_resource(struct mcp_exchange *x, const json_t *id, const json_t *params)
 {
     const char *uri = json_get_str(params, "uri", NULL);
     struct mcp_resource r;
@@ -232,7 +232,7 @@ void mcp_work_read_resource(struct mcpexchange *x, const json_t *id, const json_
 
 static void give_up(struct mcp_work *w)
 {
-    struct mcpexchange *x = w->exchange;
+    struct mcp_exchange *x = w->exchange;
     const struct mcp_backend *back = x->session->back;
     if (w->handle)
         back->drop(back->arg, STEAL(w->handle));
@@ -252,7 +252,7 @@ void mcp_work_cancel(struct mcp_session *s, const json_t *id)
     }
 }
 
-void mcp_work_leave(struct mcpexchange *x)
+void mcp_work_leave(struct mcp_exchange *x)
 {
     struct mcp_work *w = LIST_FIRST(&x->session->works), *next;
     for (; w; w = next) {
@@ -264,7 +264,7 @@ void mcp_work_leave(struct mcpexchange *x)
 
 static void tell_progress(const struct mcp_work *w)
 {
-    const struct mcpexchange *x = w->exchange;
+    const struct mcp_exchange *x = w->exchange;
     long long seconds = (loop_now_ms(x->session->loop) - w->started_ms) / 1000;
     const char *line = w->output ? w->output->line : "";
     json_t *words =

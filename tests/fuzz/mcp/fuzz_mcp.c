@@ -11,7 +11,7 @@
 #define LINES_MAX 64
 
 struct sender {
-    struct mcpexchange *exchange; /* while it waits */
+    struct mcp_exchange *exchange; /* while it waits */
     bool is_waiting, has_ended;
 };
 

@@ -44,7 +44,7 @@ static void take_down(void)
     loop = loop_free(loop);
 }
 
-static struct mcpexchange *say(const char *text)
+static struct mcp_exchange *say(const char *text)
 {
     const struct mcp_session_sink sink = { .send = on_send, .end = on_end, .arg = &heard };
     JSON_OWNED message = NULL;
@@ -108,7 +108,7 @@ TEST(what_is_cancelled_is_dropped_and_not_answered)
 TEST(who_leaves_hears_nothing_more)
 {
     set_up();
-    struct mcpexchange *x = say(LIST);
+    struct mcp_exchange *x = say(LIST);
     mcp_session_leave(x);
     CHECK_INT(fake.n_dropped, 1);
     CHECK_INT(heard.ends, 0);
