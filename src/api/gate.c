@@ -1,12 +1,12 @@
 #include "api/gate.h"
 
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/bucket.h"
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/ident.h"
 #include "base/map.h"
 
@@ -140,16 +140,14 @@ int gate_rate(struct gate *g, const struct caller *who, const char *authorizatio
               unsigned *ret_wait_s, struct err *err)
 {
     const char *token = gate_token(authorization);
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    char key[2 * SHA256_DIGEST_LENGTH + 1];
+    char key[DIGEST_HEX];
     if (!g->settings->rate_limit)
         return 0;
     if (who && *who->id)
         return book_take(&g->tokens, who->id, now_us, ret_wait_s, err);
     if (!token)
         return 0;
-    (void)SHA256((const unsigned char *)token, strlen(token), digest);
-    ident_hex(digest, sizeof(digest), key);
+    digest_of(token, strlen(token), key);
     return book_take(&g->tokens, key, now_us, ret_wait_s, err);
 }
 

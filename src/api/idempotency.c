@@ -1,17 +1,16 @@
 #include "api/idempotency.h"
 
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/strlist.h"
 
-#define SCOPE      "idempotency"
-#define DIGEST_HEX (2 * SHA256_DIGEST_LENGTH + 1)
+#define SCOPE "idempotency"
 
 struct waiter {
     struct waiter *next;
@@ -60,21 +59,14 @@ struct idempotency *idempotency_free(struct idempotency *i)
     return NULL;
 }
 
-static void digest_text(const char *text, size_t len, char out[DIGEST_HEX])
-{
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    (void)SHA256((const unsigned char *)text, len, digest);
-    ident_hex(digest, sizeof(digest), out);
-}
-
 /* The order of members does not make another request. */
-static int digest_request(const char *function, const json_t *params, char out[DIGEST_HEX])
+static int hash_request(const char *function, const json_t *params, char out[DIGEST_HEX])
 {
     CLEANUP(free_p) char *text = json_dumps(params, JSON_COMPACT | JSON_SORT_KEYS);
     if (!text)
         return -1;
     CLEANUP(free_p) char *whole = xasprintf("%s %s", function, text);
-    digest_text(whole, strlen(whole), out);
+    digest_of(whole, strlen(whole), out);
     return 0;
 }
 
@@ -142,11 +134,11 @@ int idempotency_begin(struct idempotency *i, const struct idempotency_request *r
     *ret = NULL;
     if (r < 0)
         return r;
-    if (digest_request(rq->function, rq->params, request) < 0)
+    if (hash_request(rq->function, rq->params, request) < 0)
         return err_set(err, ERR_INTERNAL, 0, "Idempotency-Key: the request cannot be written as JSON");
     CLEANUP(free_p)
     char *scoped = xasprintf("%s%s%s", rq->key, *rq->tenant ? " " : "", rq->tenant); /* keys have no blanks */
-    digest_text(scoped, strlen(scoped), key);
+    digest_of(scoped, strlen(scoped), key);
     struct idempotency_claim *c = map_get(i->claims, key);
     if (c) {
         if (strcmp(c->request, request) != 0)

@@ -2,12 +2,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/map.h"
 
@@ -236,7 +236,7 @@ bool keyring_is_open(struct keyring *k)
 static bool is_root(const struct keyring *k, const char *token)
 {
     size_t len = strlen(k->secret);
-    return len && strlen(token) == len && CRYPTO_memcmp(token, k->secret, len) == 0;
+    return len && strlen(token) == len && digest_same_secret(token, k->secret, len);
 }
 
 static int check_key(struct key *key, struct caller **ret, struct err *err)

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "cli/project_file.h"
-#include "image/digest.h"
 
 #define VERSION 1
 

@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "os/unixsock.h"
+#include "tls/tls_context.h"
 #include "tls/tls_pump.h"
 
 /* The data of the pool thread; it may outlive the dial. */
@@ -51,7 +51,7 @@ static void free_memory(struct dial *d)
 {
     free(d->name);
     free(d->host);
-    SSL_CTX_free(d->ctx);
+    (void)tls_context_unref(d->ctx);
     free(d);
 }
 
@@ -260,7 +260,7 @@ struct dial *dial_tls(struct loop *l, const char *host, uint16_t port, SSL_CTX *
 {
     struct dial *d = dial_tcp(l, host, port, timeout_ms, fn, arg);
     d->host = xstrdup(host);
-    d->ctx = SSL_CTX_up_ref(ctx) == 1 ? ctx : NULL; /* fails only when the reference count overflows */
+    d->ctx = tls_context_ref(ctx);
     return d;
 }
 

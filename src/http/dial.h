@@ -1,10 +1,10 @@
 /* Connects without blocking: TCP by address or name, and unix sockets. May include: base/, loop/. */
 #pragma once
-#include <openssl/types.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "loop/loop.h"
+#include "tls/tls_context.h"
 
 struct dial;
 

@@ -2,7 +2,6 @@
  * comes from. */
 #include <assert.h>
 #include <errno.h>
-#include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -274,7 +273,7 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
     c->reply = http_reply_new(strcmp(req->method, "HEAD") == 0, &reply_events, c);
     r = make_request(c, req, &u);
     if (r < 0) {
-        SSL_CTX_free(ctx);
+        (void)tls_context_unref(ctx);
         (void)http_client_free(c);
         return err_set(err, r == -EINVAL ? ERR_INVALID : ERR_INTERNAL, -r,
                        "%s %s: a header holds a line break, or no memory", req->method, req->url);
@@ -288,7 +287,7 @@ int http_client_start(struct loop *l, const struct http_client_request *req, con
         c->dial = dial_tls(l, u.host, u.port, ctx, limit_ms, call_dialed, c);
     else
         c->dial = dial_tcp(l, u.host, u.port, limit_ms, call_dialed, c);
-    SSL_CTX_free(ctx);
+    (void)tls_context_unref(ctx);
     *ret = c;
     return 0;
 }

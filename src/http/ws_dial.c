@@ -1,7 +1,6 @@
 /* The client's side of the handshake: connect, send the upgrade request, check the response, then hand the socket to
  * ws.c. */
 #include <errno.h>
-#include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -187,14 +186,14 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
     ws_key_new(h->key);
     r = make_request(h, &u, to->headers);
     if (r < 0) {
-        SSL_CTX_free(ctx);
+        (void)tls_context_unref(ctx);
         ws_drop(w);
         return err_set(err, ERR_INVALID, -r, "connect to %s: a header holds a line break or is too long", to->url);
     }
     h->timer = timer_new(l, HANDSHAKE_MS, 0, handshake_timeout, h);
     h->dial = ctx ? dial_tls(l, u.host, u.port, ctx, HANDSHAKE_MS, handshake_dialed, h)
                   : dial_tcp(l, u.host, u.port, HANDSHAKE_MS, handshake_dialed, h);
-    SSL_CTX_free(ctx);
+    (void)tls_context_unref(ctx);
     *ret = w;
     return 0;
 }

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/err.h"
-#include "image/digest.h"
 
 #define BUILD_CONTEXT_ENTRIES_MAX 100000
 #define BUILD_CONTEXT_DEPTH_MAX   64

@@ -17,7 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "image/digest.h"
+#include "base/digest.h"
 #include "image/image_remote.h"
 #include "image/layer_tree.h"
 #include "os/write_all.h"

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "image/digest.h"
 
 struct image_store;
 

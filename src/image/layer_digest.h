@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/digest.h"
 #include "base/err.h"
-#include "image/digest.h"
 
 /* The checksum over several folders (NULL-terminated), in order. -ECANCELED soon after *stop (may be NULL) becomes
  * true. */

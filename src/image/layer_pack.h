@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/digest.h"
 #include "base/err.h"
-#include "image/digest.h"
 
 /* Writes the folder to out_fd with sorted names, so that the same folder gives the same bytes. is_rootless: owners are
  * written as 0. */

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/ident.h"
-#include "image/digest.h"
 #include "image/layer_tree.h"
 #include "os/write_all.h"
 

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "image/digest.h"
 #include "image/image_limits.h"
 
 #define LAYOUT_MAGIC      0x494d4753u

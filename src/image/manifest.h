@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/err.h"
-#include "image/digest.h"
 
 struct manifest_parts {
     char *config;  /* path in the archive */

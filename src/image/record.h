@@ -1,8 +1,8 @@
 /* The record of an image in images/<key>.json, and its conversion to a struct image. May include: base/, image/. */
 #pragma once
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "image/digest.h"
 #include "image/image.h"
 #include "image/layout.h"
 #include "image/manifest.h"

@@ -1,8 +1,8 @@
 /* Names of images in registries: [HOST[:PORT]/]PATH[:TAG][@sha256:DIGEST]. Strict: a name that a registry would reject
  * is rejected here, before a byte is sent. May include: base/, image/. */
 #pragma once
+#include "base/digest.h"
 #include "base/err.h"
-#include "image/digest.h"
 #include "image/image.h"
 
 struct reference {

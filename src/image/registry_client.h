@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/err.h"
-#include "image/digest.h"
 #include "image/reference.h"
 #include "image/registry_http.h"
 

@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/err.h"
-#include "image/digest.h"
 #include "image/image_limits.h"
 
 struct tar_stream;

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/digest.h"
 #include "base/err.h"
-#include "image/digest.h"
 #include "image/image_limits.h"
 #include "image/tar_stream.h"
 

@@ -40,7 +40,8 @@ void mcp_session_choose(struct mcp_session *s, const char *choice); /* only thes
 struct mcp_session *mcp_session_free(struct mcp_session *s);        /* ends all work; ends of exchanges are told */
 DEFINE_CLEANUP(struct mcp_session *, mcp_session_free)
 /* message is borrowed. NULL: its end was told already; else the exchange, good until its end. */
-struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *message, const struct mcp_session_sink *sink);
+struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *message,
+                                      const struct mcp_session_sink *sink);
 void mcp_session_leave(struct mcp_exchange *x); /* its sender is gone: its work is ended, nothing more is told */
 unsigned mcp_session_running(const struct mcp_session *s);
 const char *mcp_session_version(const struct mcp_session *s); /* as negotiated */

@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/utf8.h"
 
 #define FILE_NAME   "tokens.json"
@@ -74,7 +74,7 @@ bool token_file_is_secret(const char *text)
 
 void token_file_hash(const char *secret, unsigned char out[TOKEN_FILE_HASH])
 {
-    (void)SHA256((const unsigned char *)secret, strlen(secret), out);
+    digest_raw(secret, strlen(secret), out);
 }
 
 /* --- reading --- */

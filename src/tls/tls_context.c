@@ -239,3 +239,14 @@ int tls_context_client(const struct tls_context_trust *trust, SSL_CTX **ret, str
         *ret = ctx;
     return r;
 }
+
+SSL_CTX *tls_context_ref(SSL_CTX *ctx)
+{
+    return SSL_CTX_up_ref(ctx) == 1 ? ctx : NULL;
+}
+
+SSL_CTX *tls_context_unref(SSL_CTX *ctx)
+{
+    SSL_CTX_free(ctx);
+    return NULL;
+}

@@ -23,5 +23,8 @@ struct tls_context_trust {
     const char *cert_file, *key_file; /* presented to a server that asks; NULL or "": none */
 };
 
+SSL_CTX *tls_context_ref(SSL_CTX *ctx);   /* NULL only when the count overflows */
+SSL_CTX *tls_context_unref(SSL_CTX *ctx); /* NULL is fine; returns NULL */
+
 /* Verification is always on. trust may be NULL: the system's store. */
 int tls_context_client(const struct tls_context_trust *trust, SSL_CTX **ret, struct err *err);

@@ -25,18 +25,18 @@
 #define FORMAT     "1"                                    /* of the output of vm_base_image_build(); part of the key */
 #define FIXED_ID   "11111111-2222-4333-8444-555555555555" /* equal layers give equal bytes */
 
-int vm_base_image_key(const char *const *layers, size_t n, char ret[VM_DIGEST_HEX])
+int vm_base_image_key(const char *const *layers, size_t n, char ret[DIGEST_HEX])
 {
-    struct vm_digest s;
+    struct digest s;
     int r = n > 0 ? 0 : -EINVAL;
-    vm_digest_init(&s);
-    vm_digest_text(&s, FORMAT);
+    digest_init(&s);
+    digest_text(&s, FORMAT);
     for (size_t i = 0; i < n; i++) {
         const char *base = strrchr(layers[i], '/');
         r = base && base[1] ? r : -EINVAL;
-        vm_digest_text(&s, base ? base + 1 : layers[i]);
+        digest_text(&s, base ? base + 1 : layers[i]);
     }
-    vm_digest_end(&s, ret);
+    digest_end(&s, ret);
     return r;
 }
 

@@ -28,19 +28,19 @@ static const struct {
     mode_t mode;
 } folders[] = { { "dev", 0755 }, { "proc", 0555 }, { "sys", 0555 }, { "root", 0755 }, { "modules", 0755 } };
 
-int vm_initrd_key(const char *kernel_key, char ret[VM_DIGEST_HEX], struct err *err)
+int vm_initrd_key(const char *kernel_key, char ret[DIGEST_HEX], struct err *err)
 {
     struct filter f = { 0 };
-    struct vm_digest s;
+    struct digest s;
     int r = filter_build(&f, err);
     if (r < 0)
         return r;
-    vm_digest_init(&s);
-    vm_digest_text(&s, LAYOUT);
-    vm_digest_text(&s, kernel_key);
-    vm_digest_add(&s, guest_blob, guest_blob_size());
-    vm_digest_add(&s, f.insn, f.count * sizeof(*f.insn));
-    vm_digest_end(&s, ret);
+    digest_init(&s);
+    digest_text(&s, LAYOUT);
+    digest_text(&s, kernel_key);
+    digest_add(&s, guest_blob, guest_blob_size());
+    digest_add(&s, f.insn, f.count * sizeof(*f.insn));
+    digest_end(&s, ret);
     filter_done(&f);
     return 0;
 }

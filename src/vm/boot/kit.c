@@ -159,7 +159,7 @@ static int check_setting(const json_t *facts, const char *setting, struct err *e
 
 static int open_files(int kit, const char *data_dir, const json_t *facts, struct vm_kit *ret, struct err *err)
 {
-    char path[64], key[VM_DIGEST_HEX];
+    char path[64], key[DIGEST_HEX];
     const char *kernel = json_get_str(facts, "kernel", "");
     int r = vm_initrd_key(kernel, key, err);
     if (r < 0)
@@ -216,7 +216,7 @@ struct making {
     char name[32]; /* name of the folder `work` */
     vm_kernel_say_fn *say;
     void *arg;
-    char kernel[VM_DIGEST_HEX];
+    char kernel[DIGEST_HEX];
     char version[64];
 };
 
@@ -256,7 +256,7 @@ static void find_version(int elf, char ret[64])
     (void)munmap((void *)(uintptr_t)data, (size_t)st.st_size); /* our own mapping */
 }
 
-static int take_kernel(struct making *m, const struct vm_kernel *k, struct vm_digest *sum, struct err *err)
+static int take_kernel(struct making *m, const struct vm_kernel *k, struct digest *sum, struct err *err)
 {
     CLEANUP(close_fd_p)
     int elf = openat(m->work, "kit/vmlinux", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -266,13 +266,13 @@ static int take_kernel(struct making *m, const struct vm_kernel *k, struct vm_di
     if (r < 0)
         return err_wrap(err, r, "%s", k->where);
     find_version(elf, m->version);
-    r = vm_digest_file(sum, elf);
+    r = digest_file(sum, elf);
     if (r >= 0 && fsync(elf) < 0)
         r = -errno;
     return r < 0 ? err_sys(err, r, "write the kernel") : 0;
 }
 
-static int take_modules(struct making *m, const struct vm_kernel *k, struct vm_digest *sum, struct err *err)
+static int take_modules(struct making *m, const struct vm_kernel *k, struct digest *sum, struct err *err)
 {
     CLEANUP(close_fd_p) int to = openat(m->work, "kit/modules", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     CLEANUP(close_fd_p) int from = vm_kernel_modules(k, m->version);
@@ -287,23 +287,23 @@ static int take_modules(struct making *m, const struct vm_kernel *k, struct vm_d
     if (r < 0)
         return r;
     CLEANUP(close_fd_p) int order = openat(to, VM_MODULE_ORDER, O_RDONLY | O_CLOEXEC);
-    return order < 0 || vm_digest_file(sum, order) < 0 ? err_sys(err, -errno, "read the order of the modules") : 0;
+    return order < 0 || digest_file(sum, order) < 0 ? err_sys(err, -errno, "read the order of the modules") : 0;
 }
 
 static int kit_fill(struct making *m, struct vm_kernel *k, struct err *err)
 {
     CLEANUP(close_fd_p) int fetch = openat(m->work, "fetch", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct vm_digest sum;
+    struct digest sum;
     int r = fetch < 0 ? err_sys(err, -errno, "open the folder for the kernel")
                       : vm_kernel_take(k, fetch, m->say, m->arg, err);
     if (r < 0)
         return r;
-    vm_digest_init(&sum);
-    vm_digest_text(&sum, k->identity); /* its modules come from the same place */
+    digest_init(&sum);
+    digest_text(&sum, k->identity); /* its modules come from the same place */
     r = take_kernel(m, k, &sum, err);
     if (r >= 0)
         r = take_modules(m, k, &sum, err);
-    vm_digest_end(&sum, m->kernel);
+    digest_end(&sum, m->kernel);
     m->kernel[KEY_LEN] = '\0';
     if (r < 0)
         return r;

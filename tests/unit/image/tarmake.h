@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "image/digest.h"
+#include "base/digest.h"
 #include "image/layer_tree.h"
 
 #define TAR_MAX (64u << 20)

@@ -51,7 +51,7 @@ TEST(key)
     const char *const elsewhere[] = { "/y/images/layers/aaa", "/y/images/layers/bbb" };
     const char *const joined[] = { "/x/images/layers/aaabbb" };
     const char *const bad[] = { "/x/images/layers/" };
-    char one[VM_DIGEST_HEX], two[VM_DIGEST_HEX];
+    char one[DIGEST_HEX], two[DIGEST_HEX];
     CHECK_INT(vm_base_image_key(a, 2, one), 0);
     CHECK_INT(strlen(one), 64);
     CHECK_INT(vm_base_image_key(elsewhere, 2, two), 0);
@@ -125,14 +125,14 @@ static bool holds(int fd, const void *bytes, size_t len)
 
 static bool is_equal(int a, int b)
 {
-    struct vm_digest s;
-    char one[VM_DIGEST_HEX], two[VM_DIGEST_HEX];
-    vm_digest_init(&s);
-    CHECK(vm_digest_file(&s, a) == 0);
-    vm_digest_end(&s, one);
-    vm_digest_init(&s);
-    CHECK(vm_digest_file(&s, b) == 0);
-    vm_digest_end(&s, two);
+    struct digest s;
+    char one[DIGEST_HEX], two[DIGEST_HEX];
+    digest_init(&s);
+    CHECK(digest_file(&s, a) == 0);
+    digest_end(&s, one);
+    digest_init(&s);
+    CHECK(digest_file(&s, b) == 0);
+    digest_end(&s, two);
     return strcmp(one, two) == 0;
 }
 
