@@ -17,7 +17,7 @@
 #include "sandbox/exec/context_core.h"
 
 #define SCOPE    "context"
-#define START_MS 60000 /* an emulated machine beside others takes its time */
+#define START_MS 60000 /* a VM without KVM on a busy host is slow */
 
 struct context_set {
     struct manager *m;
@@ -439,7 +439,7 @@ int context_create(struct context_set *set, struct sandbox *s, const struct cont
     return 0;
 }
 
-/* Takes the process away from a context that goes on without it. */
+/* Takes the process away from a context that continues to exist without it. */
 static void part(struct context *c, const struct err *err)
 {
     struct context_host *h = c->host;

@@ -1,6 +1,11 @@
-/* One snippet in a context: what it gives is collected or passed on, then answered. When its time is over it is
- * interrupted, CONTEXT_GRACE_MS later its process is killed, and another CONTEXT_GRACE_MS later the driver that would
- * not kill it. */
+/* Theory of operation. One snippet that runs in a context. struct context owns its struct context_run, from
+ * context_execute() until the final frame, the death of the process or context_run_fail(). Output and results are
+ * passed on to the caller's callbacks if it has them, else collected for the reply, both up to a limit; what exceeds it
+ * is dropped and the reply is marked as truncated. Every frame comes from untrusted code.
+ *
+ * A run that times out is interrupted (PHASE_INTERRUPTED); CONTEXT_GRACE_MS later its process is killed (PHASE_KILLED),
+ * and another CONTEXT_GRACE_MS later the driver process that has not killed it. A caller that cancels clears its
+ * callbacks; the run then goes through the same phases without a reply. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

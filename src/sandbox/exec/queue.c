@@ -181,7 +181,7 @@ static void finish(struct job *j, enum state st)
     save_or_log(j);
     j->rec = json_unref(j->rec);
     lane_remove(j);
-    if (was_first) /* else the first one runs, or has a pause that goes on */
+    if (was_first) /* else the first one runs, or its pause has not elapsed */
         lane_kick(j->lane, 0);
 }
 

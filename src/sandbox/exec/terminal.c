@@ -329,7 +329,7 @@ static void on_in_closed(void *arg, struct channel *c)
 {
     struct terminal *t = arg;
     (void)c;
-    t->in = NULL; /* the shell goes on: others may type, and output still has readers */
+    t->in = NULL; /* the shell continues: others may type, and output still has readers */
 }
 
 /* --- beginning --- */

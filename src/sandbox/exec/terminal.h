@@ -39,6 +39,6 @@ void terminal_close(struct terminal *t); /* ends the shell */
 /* Makes the request a duplex WebSocket: the last output first, then bytes both ways. Answers r in any case, with
  * the status that is returned: 101, 429 (too many are attached), 400 (it is no handshake). */
 int terminal_attach(struct terminal *t, struct http_req *r, const char *token_id);
-/* A token is worth nothing any more: the terminals it opened end (their channels need no token), and it watches none.
- */
+/* A token is revoked or expired: the terminals it opened end (their channels need no token), and its viewers are
+ * disconnected. */
 void terminal_end_of(struct terminal_set *set, const char *token_id);

@@ -44,7 +44,7 @@ static void note_death(struct sandbox *s, const char *why)
     log_event(LOG_WARN, "sandbox.died", "id", s->id, "error", s->why, "console", s->words, NULL);
 }
 
-/* The last of the last words: one line of them belongs into an error. */
+/* The last line of the console output, for the error message. */
 static void on_link_why(void *arg, struct err *err)
 {
     struct sandbox *s = arg;
@@ -62,7 +62,7 @@ static json_t *obituary(const struct sandbox *s)
     return s->why ? json_pack("{s:s, s:s*}", "error", s->why, "console", s->words) : NULL;
 }
 
-/* It ended by itself. One that is still being born is only marked: its birth sees it and fails. */
+/* The sandbox ended without a kill. One that is still being created is only marked: its create sees that and fails. */
 static void die(struct sandbox *s)
 {
     if (map_get(s->manager->sandboxes, s->id) == s)
@@ -96,7 +96,7 @@ static void on_box_gone(void *arg)
 static void on_told(void *arg, const struct err *err)
 {
     (void)arg;
-    (void)err; /* a link that broke tells it by itself */
+    (void)err; /* a broken link is reported by its own callback */
 }
 
 static void on_box_late(void *arg)

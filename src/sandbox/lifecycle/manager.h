@@ -89,8 +89,8 @@ struct manager {
 
 int manager_new(struct loop *l, const struct settings *s, struct store *store, struct image_store *images,
                 struct runtime *rt, struct manager **ret, struct err *err);
-/* Lets go of every agent: calls that wait for one fail before this returns, while everything they use is there. The
- * boxes go on. */
+/* Disconnects every agent: calls that wait for one fail before this returns, while everything they use exists. The
+ * boxes continue to run. */
 void manager_disconnect(struct manager *m);
 struct manager *manager_free(struct manager *m);
 /* One more backend that requests may name. Before manager_recover(); borrowed. */
@@ -129,7 +129,8 @@ struct create_plan {
     bool is_unexpiring;                  /* it has no expiry, whatever config.timeout says */
 };
 void manager_create(struct manager *m, const struct create_plan *plan, manager_sandbox_fn *fn, void *arg);
-/* Gone for everyone at once; tear-down goes on behind. topic: "sandbox.killed" or "sandbox.expired". */
+/* Gone for every caller at once; the box is torn down in the background. topic: "sandbox.killed" or "sandbox.expired".
+ */
 int manager_kill(struct manager *m, struct sandbox *s, const char *topic, struct err *err);
 /* The same; done (may be NULL) runs later, when the box's processes, mounts and files are gone. Not on failure. */
 int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, loop_fn *done, void *arg,

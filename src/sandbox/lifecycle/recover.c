@@ -130,7 +130,7 @@ static bool load(void *arg, const char *key, json_t *doc)
     return true;
 }
 
-/* The driver's helper died and was started again: boxes are as they were, networks have to be made anew. */
+/* The driver's helper process died and was restarted: boxes are unchanged, networks have to be created again. */
 static void on_runtime_restart(void *arg)
 {
     struct manager *m = arg;

@@ -29,7 +29,7 @@ struct sandbox {
     char box_id[IDENT_MAX]; /* what the driver knows it as: differs when it came from the warm pool */
     enum sandbox_status status;
     bool is_gone; /* killed or died; the pointer is only kept by references */
-    char *why;    /* of one that died by itself; NULL: it did not */
+    char *why;    /* of one that died without a kill; NULL: it did not */
     char *words;  /* what its console said last; NULL: it has none, or it did not die */
     char *name, *image, *parent_id;
     char *tenant;                   /* whose it is; "" is nobody's */
@@ -55,7 +55,7 @@ struct sandbox {
         uint32_t pids;
         uint64_t memory_bytes, oom_kills;
     } inside;
-    uint64_t relayed[2];      /* bytes that the way out carried from it and to it since this server has it: egress.c */
+    uint64_t relayed[2];      /* bytes that the egress relay sent for it and to it since this server has it: egress.c */
     struct capture *captures; /* private: capture.c */
     struct {                  /* private: snapshots.c */
         char *layer;          /* the topmost captured layer that was counted; or NULL */

@@ -1,8 +1,11 @@
-/* Theory of operation. An outlet belongs to one sandbox: a listening socket and a DNS socket that live in the sandbox's
- * network namespace. A connection's real destination is what SO_ORIGINAL_DST says. The names of an address are those
- * that this sandbox asked for and was answered with through us, not long ago. So a rule by name holds for addresses
- * that the name has, and (443, 80) only for clients that also say that name. Our own addresses are closed like
- * loopback: they lead to services of this host. */
+/* Theory of operation. A struct egress_redirect belongs to one sandbox: a listening socket and a DNS socket in the
+ * sandbox's network namespace, to which the driver redirects all its traffic. It owns its policy, its connections
+ * (struct egress_flow) and its DNS queries (struct egress_lookup), and is freed when the sandbox leaves.
+ *
+ * The destination of a connection is what SO_ORIGINAL_DST says. The names of an address are those that this sandbox
+ * resolved through its DNS socket within NAME_MS. So a rule by name applies to addresses that the name has, and on
+ * ports 443 and 80 only to clients that also send that name. The host's own addresses are denied like loopback: they
+ * lead to services of this host. If the sockets cannot be opened, the sandbox has no egress: it fails closed. */
 #include "sandbox/net/egress.h"
 
 #include <arpa/inet.h>
@@ -38,7 +41,7 @@ struct known_name {
 
 struct egress_redirect {
     struct egress *e;
-    struct sandbox *s; /* borrowed: the outlet goes when the sandbox leaves */
+    struct sandbox *s; /* borrowed: the redirect is freed when the sandbox leaves */
     struct box *box;   /* of which box it is */
     int tcp, dns;
     struct watch *tcp_watch, *dns_watch;
@@ -52,7 +55,7 @@ struct egress_redirect {
 
 struct egress {
     struct manager *m;
-    struct map *egress_redirects; /* sandbox id -> struct outlet */
+    struct map *egress_redirects; /* sandbox id -> struct egress_redirect */
 };
 
 /* An open_egress() under way. */
@@ -237,7 +240,8 @@ static void answer_query(struct egress_redirect *o, uint8_t *msg, size_t len, co
     if (egress_parse_parse(msg, len, false, &q) < 0)
         return;
     bool may_resolve = egress_policy_may_resolve(o->policy, q.name);
-    if (!may_resolve || q.type == TYPE_AAAA) { /* IPv6 has no way out, so its addresses would only cost time */
+    if (!may_resolve ||
+        q.type == TYPE_AAAA) { /* there is no IPv6 egress: its addresses would only cost the client time */
         len = egress_parse_refuse(msg, &q, may_resolve ? 0 : NO_SUCH_NAME);
         send_reply(o, msg, len, from);
         return;
@@ -267,7 +271,7 @@ static void on_query(void *arg, int events)
     }
 }
 
-/* --- outlets --- */
+/* --- redirects --- */
 
 static struct egress_redirect *egress_redirect_free(struct egress_redirect *o)
 {

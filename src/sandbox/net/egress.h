@@ -1,6 +1,6 @@
-/* The way out of sandboxes with network: every TCP connection they open, and every name they look up, comes to us, is
- * judged by the sandbox's policy, and only then made anew from the host. No packet is forwarded, no firewall of the
- * host is touched. May include: base/, loop/, runtime/, sandbox/. */
+/* Egress of sandboxes with network: every TCP connection that they open and every name that they look up is redirected
+ * to the relay here, checked against the sandbox's policy, and only then opened from the host. No packet is forwarded,
+ * and the host's firewall is not changed. May include: base/, loop/, runtime/, sandbox/. */
 #pragma once
 #include "base/err.h"
 #include "base/json.h"
@@ -14,7 +14,7 @@ struct egress;
 struct egress *egress_new(struct manager *m);
 struct egress *egress_free(struct egress *e);
 
-/* Opens the way out of a sandbox that has a box but is not in the map yet. done comes later, always: a failure is
+/* Opens egress for a sandbox that has a box but is not in the map yet. done comes later, always: a failure is
  * logged and shows in egress_json(), the sandbox then has only its own loopback. Without network, or without a driver
  * that can: false, and no callback. */
 bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg);

@@ -187,7 +187,7 @@ int egress_parse_tls_name(const uint8_t *data, size_t len, char ret[EGRESS_POLIC
         return -EBADMSG;
     if (len < 5 + record)
         return 0;
-    c.len = 5 + record; /* a greeting cut into several records counts as nameless: no client does that */
+    c.len = 5 + record; /* a ClientHello split into several records counts as nameless: no client does that */
     skip(&c, 5);
     if (take(&c, 1) != 1) /* ClientHello */
         return -EBADMSG;

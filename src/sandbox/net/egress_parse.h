@@ -1,4 +1,4 @@
-/* Reading DNS messages, TLS greetings and HTTP heads as far as an egress policy needs it. Pure; everything is
+/* Parsers of DNS messages, TLS ClientHellos and HTTP heads, as far as an egress policy needs them. Pure; everything is
  * untrusted. May include: base/. */
 #pragma once
 #include <stdbool.h>

@@ -22,5 +22,5 @@ int hosts_update(struct sandbox *s, const struct hosts_plan *plan);
 
 /* text with its block replaced (an empty block is removed). -E2BIG when out is full. */
 int hosts_merge(const char *text, size_t len, const char *block, struct buf *out);
-/* Whether a name may stand in the file, and is not the machine's own. */
+/* Whether a name is valid in the file, and is not a name of the sandbox itself. */
 bool hosts_is_name(const char *name);

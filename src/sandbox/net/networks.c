@@ -1,8 +1,10 @@
-/* Theory of operation. A network has a number, which gives it a /24 of its own, and members with a place in it. A
- * connect takes its place first, so that no two get the same, then the driver lays the cable, then the record is
- * stored, then the names are written into every member's /etc/hosts; a failure on the way gives the place back. Cables
- * end with the driver's process, so they are laid anew for each sandbox that is adopted. The driver works in order:
- * what is asked later sees what was asked before. */
+/* Theory of operation. A network has a number, which determines its /24, and members with an address in it. Records
+ * are in the store; the driver owns bridges and veth pairs.
+ *
+ * A connect reserves its address first, so that no two members get the same. Then the driver creates the veth pair,
+ * the record is stored, and the names are written into every member's /etc/hosts. A failure at any step releases the
+ * address. veth pairs end with the driver's process, so they are created again for each sandbox that is adopted. The
+ * driver processes requests in order: a later request sees the result of an earlier one. */
 #include "sandbox/net/networks.h"
 
 #include <errno.h>
@@ -118,7 +120,7 @@ static struct network *find(struct networks *n, const char *id, struct err *err)
     return net;
 }
 
-/* One that is not on its way out. */
+/* A network that is not being deleted. */
 static struct network *find_kept(struct networks *n, const char *id, struct err *err)
 {
     struct network *net = find(n, id, err);

@@ -15,7 +15,7 @@ struct upstream;
 struct upstream_plan {
     uint16_t port;
     bool is_head_method;   /* the response has no body whatever its head says */
-    int64_t timeout_ms;    /* of the whole call; each upstream_write() begins it anew */
+    int64_t timeout_ms;    /* of the whole call; each upstream_write() restarts it */
     bool is_timed_to_head; /* only until the response's head: a stream may last */
     size_t queue_max;      /* bytes that upstream_write() may pile up */
 };

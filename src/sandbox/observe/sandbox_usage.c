@@ -50,7 +50,7 @@ int sandbox_usage_get(struct sandbox *s, struct box_stats *ret, struct err *err)
     if (r < 0 || !s->runtime->ops->counts_inside)
         return r;
     if (s->inside.is_known) {
-        uint64_t most = ret->memory_limit_bytes; /* a machine has some more, for its kernel */
+        uint64_t most = ret->memory_limit_bytes; /* a VM has some more, for its kernel */
         ret->pids = s->inside.pids;
         ret->memory_bytes = most && s->inside.memory_bytes > most ? most : s->inside.memory_bytes;
         ret->oom_kills = s->inside.oom_kills;

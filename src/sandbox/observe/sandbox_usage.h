@@ -1,6 +1,6 @@
-/* What a sandbox uses: the backend's numbers, what went over the way out, and the agent's numbers where only that can
- * count (struct runtime_ops, counts_inside). Those are asked for, so a look shows them as they were when they came
- * last. May include: base/, guest/, runtime/. */
+/* What a sandbox uses: the backend's numbers, the bytes of the egress relay, and the agent's numbers where only the
+ * agent can count (struct runtime_ops, counts_inside). The agent is asked asynchronously, so a reading shows its latest
+ * answer. May include: base/, guest/, runtime/. */
 #pragma once
 #include "runtime/runtime.h"
 #include "sandbox/lifecycle/sandbox.h"

@@ -16,7 +16,7 @@
 struct workers {
     struct manager *m;
     struct timer *timer;
-    uint64_t busy, total; /* of the machine's CPUs, at the last heartbeat */
+    uint64_t busy, total; /* of the host's CPUs, at the last heartbeat */
     double cpu_percent;
 };
 
@@ -35,7 +35,7 @@ static bool read_cpu(unsigned long long ret[8])
     return is_read;
 }
 
-/* How busy the machine was since the last heartbeat; 0 at the first. */
+/* How busy the host was since the last heartbeat; 0 at the first. */
 static void look_at_cpu(struct workers *w)
 {
     unsigned long long v[8] = { 0 };

@@ -3,8 +3,8 @@
  *  1. the record of the sandbox names the layer's future place (sandbox_save),
  *  2. the folder moves there, pinned for whoever asked (image_stack_layer),
  *  3. the sandbox's own pin is renewed.
- * A crash before 1 or 2 leaves the folder with the box; the driver reports it at adoption and capture_recover() goes on
- * from there. A crash before 3 is mended there too. */
+ * A crash before 1 or 2 leaves the folder with the box; the driver reports it at adoption and capture_recover() resumes
+ * from there. A crash before 3 is repaired there, too. */
 #include "sandbox/storage/capture.h"
 
 #include <errno.h>
@@ -131,7 +131,7 @@ static void begin(struct capture *c);
 static void finish(struct capture *c, const struct image *image, const struct err *err)
 {
     struct sandbox *s = c->s;
-    struct capture *next = c->next; /* fn may ask for another, which begins by itself when none waits */
+    struct capture *next = c->next; /* fn may ask for another, which starts at once when none waits */
     s->captures = next;
     lifecycle_tell_still(s);
     c->fn(c->arg, image, err);
@@ -212,7 +212,7 @@ static void on_copied(void *arg, const char *folder, int64_t size_bytes, const s
     on_promoted(arg, folder, size_bytes, false, err);
 }
 
-/* The backend has made an image of it, and the box goes on as it was. */
+/* The backend has made an image of the box, and the box continues unchanged. */
 static void on_committed(void *arg, const struct box_image *made, const struct err *err)
 {
     struct capture *c = arg;

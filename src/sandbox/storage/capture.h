@@ -1,5 +1,5 @@
 /* Capturing the files of a sandbox as one more layer over its image: what snapshots, clones and forks start from. The
- * driver does it without a copy if it can; then the sandbox itself goes on above that layer. Private to sandbox/.
+ * driver does it without a copy if it can; then the sandbox itself continues on top of that layer. Private to sandbox/.
  * May include: base/, image/, runtime/, sandbox/. */
 #pragma once
 #include "sandbox/lifecycle/manager.h"

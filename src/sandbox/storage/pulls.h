@@ -26,7 +26,7 @@ void pulls_stop(struct pulls *p);
 typedef void pulls_done_fn(void *arg, const struct image *image, const struct err *err);
 typedef void pulls_progress_fn(void *arg, const struct pulls_progress *at);
 struct pulls_how {
-    struct runtime *runtime;     /* NULL: the default. One with images of its own pulls by itself */
+    struct runtime *runtime;     /* NULL: the default. One with its own image store does the pull */
     pulls_progress_fn *progress; /* or NULL */
 };
 /* Pulls name, or joins the pull of it that is under way. done comes later, never from within this call; how may be

@@ -274,7 +274,7 @@ static json_t *new_record(const struct taking *t, const struct image *image)
     (void)json_object_set_new(rec, "internal", inner);
     if (*s->tenant)
         (void)json_object_set_new(rec, "tenant", json_string(s->tenant));
-    json_t *own = json_deep_copy(rec); /* the sandbox goes on changing its parts */
+    json_t *own = json_deep_copy(rec); /* the sandbox continues to change the parts it shares */
     json_decref(rec);
     return own;
 }

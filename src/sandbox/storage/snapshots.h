@@ -8,7 +8,7 @@ struct snapshots;
 
 struct snapshots *snapshots_new(struct manager *m);
 struct snapshots *snapshots_free(struct snapshots *sn);
-/* Reads the records, renews their pins, goes on with checksums that were not finished. Before pins_sweep(). */
+/* Reads the records, renews their pins, resumes checksums that were not finished. Before pins_sweep(). */
 void snapshots_load(struct snapshots *sn);
 
 /* snapshot: the contract's Snapshot, borrowed; NULL with err. */
@@ -39,6 +39,6 @@ void snapshots_open(struct snapshots *sn, const char *id, snapshots_open_fn *fn,
 /* A new sandbox from a snapshot. */
 void snapshots_clone(struct snapshots *sn, const char *id, const struct snapshots_plan *plan, manager_sandbox_fn *fn,
                      void *arg);
-/* Puts a sandbox back to a snapshot: a new box is made first, then takes the place of the old one under the same id;
- * when anything fails, the old one goes on untouched. */
+/* Restores a sandbox to a snapshot: a new box is made first and then replaces the old one under the same id. When
+ * anything fails, the old one continues unchanged. */
 void snapshots_restore(struct snapshots *sn, struct sandbox *s, const char *id, manager_sandbox_fn *fn, void *arg);
