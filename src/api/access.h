@@ -1,7 +1,7 @@
 /* Who may do what, in one place: the role against the row's flags, and every id of the request against the caller's
- * tenant, by the marks of the row's fields. Both doors pass here before any handler runs. May include: base/, spec/,
- * sandbox/, api/keyring.h. Invariant: to a caller that is bound to a tenant, something of another tenant and something
- * that never was are the same: both are found out here and answered with the same words. */
+ * tenant, by the marks of the row's fields. Every entry point calls it before any handler runs. May include: base/,
+ * spec/, sandbox/, api/keyring.h. Invariant: to a caller that is bound to a tenant, something of another tenant and
+ * something that never existed are the same: both are detected here and answered with the same error. */
 #pragma once
 #include "api/keyring.h"
 #include "base/json.h"

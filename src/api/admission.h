@@ -1,6 +1,6 @@
-/* The first steps of every request, whichever entry point it comes in by: who calls (token), and how often (rate of the
- * token, quota requestsPerMinute). What is refused for want of a right is in the audit log. After it come the steps of
- * struct call: role, rate of the sandbox, validation, tenant, idempotency, audit, span, handler. May include: base/,
+/* The first steps of every request, whichever entry point it comes from: who calls (token), and how often (rate of the
+ * token, quota requestsPerMinute). Requests without sufficient rights are recorded in the audit log. Next are the steps
+ * of struct call: role, rate of the sandbox, validation, tenant, idempotency, audit, span, handler. May include: base/,
  * http/, api/. */
 #pragma once
 #include <stdbool.h>

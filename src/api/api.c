@@ -1,7 +1,7 @@
-/* Theory of operation. on_head() finds the row or the side door a request is for, once, decides how much body it may
- * send, and refuses at once one that would be refused anyway but brings a large body. on_request() then checks in the
- * contract's order: preflight, side doors, token and rate (admission.h), capacity, route, parameters; what passes
- * becomes a struct call. */
+/* Theory of operation. on_head() finds the row or the entry point that a request is for, once, decides how much body it
+ * may send, and refuses at once a request with a large body that would be refused anyway. on_request() then checks in
+ * the contract's order: preflight, other entry points, token and rate (admission.h), capacity, route, parameters; what
+ * passes becomes a struct call. */
 #include "api/api.h"
 
 #include <assert.h>
@@ -104,7 +104,7 @@ void api_add_path(struct api *a, const char *path_prefix, api_entry_fn *fn, void
 
 void api_add_entry(struct api *a, const struct api_entry *entry)
 {
-    assert(a->n_entries < API_ENTRIES_MAX); /* doors are added at start, by us */
+    assert(a->n_entries < API_ENTRIES_MAX); /* entry points are added at start, by this program */
     a->entries[a->n_entries++] = *entry;
 }
 

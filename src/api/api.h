@@ -1,5 +1,5 @@
-/* The REST door: matches the row, checks token, rate and schema, runs the handler, records the trace. May include:
- * base/, http/, spec/, sandbox/. */
+/* The REST entry point: matches the row, checks token, rate and schema, runs the handler, records the trace. May
+ * include: base/, http/, spec/, sandbox/. */
 #pragma once
 #include "base/err.h"
 #include "base/settings.h"
@@ -24,7 +24,7 @@ void api_add_path(struct api *a, const char *path_prefix, api_entry_fn *fn, void
 /* The same with more to choose. The strings and functions must outlive the server. */
 struct api_entry {
     const char *path_prefix;
-    api_entry_fn *claims; /* by the head alone: whether the request is for this door. NULL: the prefix decides */
+    api_entry_fn *claims; /* by the head alone: whether the request is for this entry point. NULL: the prefix decides */
     api_entry_fn *fn;
     void *arg;
     bool needs_auth;

@@ -38,6 +38,6 @@ struct api {
     struct observe *observe; /* NULL in tests that need none */
     bool has_spans;          /* every call gets a span, not only those that come with a traceparent */
     LIST_HEAD(api_call_list, call) calls;
-    unsigned n_calls; /* running, whichever door they came through */
+    unsigned n_calls; /* running, from all entry points */
     unsigned n_http;  /* of these, over HTTP */
 };

@@ -129,7 +129,7 @@ int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
         if (audit_file_flush(a->file, &why) == 0)
             return 0;
         a->counts.failures++;
-        on_flush(a); /* logs it, and goes on trying */
+        on_flush(a); /* logs it, and keeps trying */
         return err_set(err, ERR_CAPACITY, why.sys, "the audit log cannot be written (III_AUDIT_STRICT): %.120s",
                        why.msg);
     }

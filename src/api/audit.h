@@ -1,7 +1,7 @@
-/* The audit log of the server: a line for each call that changes something, and for each that was refused for want of a
- * right. Lines are written in batches, one write for each turn of the loop; in strict mode a call is in the log before
- * it is carried out and before it is answered, and refused when it cannot be. Never holds a secret: parameters are
- * named only where they are ids. May include: base/, loop/, spec/, store/, api/keyring.h. */
+/* The audit log of the server: a line for each call that changes something, and for each that was refused for
+ * insufficient rights. Lines are written in batches, one write for each turn of the loop; in strict mode a call is in
+ * the log before it is carried out and before it is answered, and refused when it cannot be. Never holds a secret:
+ * parameters are named only where they are ids. May include: base/, loop/, spec/, store/, api/keyring.h. */
 #pragma once
 #include "api/keyring.h"
 #include "base/json.h"

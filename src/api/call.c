@@ -45,7 +45,7 @@ struct call {
     bool is_refused;    /* for its rate: neither recorded nor traced, since anyone can send many */
     bool is_recorded;   /* its outcome is in the audit log */
     char *remote;       /* of a caller without HTTP; or NULL */
-    struct span span;   /* goes on from the client's traceparent */
+    struct span span;   /* a child of the client's traceparent */
     struct call **slot; /* of whoever may cancel it: cleared when it is finished; or NULL */
 };
 
@@ -275,7 +275,7 @@ void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_
     struct call_sink sink = { .on_event = on_event, .done = done, .arg = arg };
     call_run_held(api, op, params, &sink, &running);
     if (running)
-        running->slot = NULL; /* it goes on, and this variable does not */
+        running->slot = NULL; /* the call outlives this variable */
 }
 
 void call_run_held(struct api *api, enum op_id op, json_t *params, const struct call_sink *sink, struct call **slot)

@@ -1,7 +1,7 @@
-/* One operation being carried out, whichever door it came through. A handler reads its parameters, starts its work and
- * finishes the call exactly once: call_ok(), call_fail() or call_stream_end(). After that the call is gone. When the
- * client leaves first, the on_cancel function runs; the handler must still finish the call (the answer goes nowhere).
- * May include: base/, http/, spec/, sandbox/. */
+/* One operation being carried out, from any entry point. A handler reads its parameters, starts its work and
+ * finishes the call exactly once: call_ok(), call_fail() or call_stream_end(). After that the call is freed. When the
+ * client disconnects first, the on_cancel function runs; the handler must still finish the call (its response is
+ * dropped). May include: base/, http/, spec/, sandbox/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ bool call_is_cancelled(const struct call *c);
 void call_ok(struct call *c, json_t *body); /* takes body; 200 */
 void call_fail(struct call *c, const struct err *err);
 void call_error(struct call *c, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Its handler has answered by itself, on the connection, with this status. */
+/* Its handler has already written the response to the connection, with this status. */
 void call_taken(struct call *c, int status);
 void call_set_sandbox(struct call *c, const char *sandbox_id); /* for the trace; OP_SANDBOX rows have it set already */
 

@@ -1,4 +1,4 @@
-/* How a call is made and started: the half of call.h that only the doors need. May include: base/, http/, spec/. */
+/* How a call is made and started: the half of call.h that only entry points need. May include: base/, http/, spec/. */
 #pragma once
 #include "api/call.h"
 

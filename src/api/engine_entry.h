@@ -1,5 +1,5 @@
-/* The engine as a door to the operations of the table: each row is callable under its function id, with the same checks
- * and handlers as over REST. May include: api/, engine/, spec/. */
+/* The engine as an entry point to the operations of the table: each row is callable under its function id, with the
+ * same checks and handlers as over REST. May include: api/, engine/, spec/. */
 #pragma once
 #include "api/api.h"
 #include "engine/engine.h"

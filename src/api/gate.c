@@ -20,7 +20,7 @@ struct gate {
     const struct settings *settings;
     struct keyring *keys;
     struct book tokens, execs, files;
-    struct book quotas; /* by "token id/limit": a changed limit begins anew */
+    struct book quotas; /* by "token id/limit": a changed limit starts a new bucket */
 };
 
 static void book_init(struct book *b, int64_t per_minute, int64_t burst)

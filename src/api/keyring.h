@@ -42,6 +42,6 @@ struct caller *keyring_by_id(struct keyring *k, const char *id);
 void keyring_reload(struct keyring *k); /* now, after a change of our own */
 const struct token_file *keyring_tokens(struct keyring *k);
 int64_t keyring_last_used(const struct keyring *k, const char *id); /* ms since the epoch, since the start; 0: not */
-/* Told when a token is worth nothing any more, or has another secret: what it has open is to be closed. */
+/* Called when a token is revoked, has expired or has another secret: what it has open is to be closed. */
 typedef void keyring_ended_fn(void *arg, const char *token_id);
 void keyring_on_ended(struct keyring *k, keyring_ended_fn *fn, void *arg);

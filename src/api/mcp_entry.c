@@ -126,7 +126,7 @@ static void close_back(void *arg, struct mcp_backend *back)
     free(b);
 }
 
-/* --- the door --- */
+/* --- the entry point --- */
 
 static bool claims(void *arg, struct http_req *r)
 {

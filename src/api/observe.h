@@ -7,7 +7,7 @@
 struct observe;
 struct traces;
 
-/* Takes the API's trace hook and the side door /metrics. */
+/* Takes the API's trace hook and adds the entry point /metrics. */
 int observe_new(struct api *a, struct observe **ret, struct err *err);
 struct observe *observe_free(struct observe *o); /* before the API goes */
 struct traces *observe_traces(struct observe *o);

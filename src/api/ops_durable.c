@@ -196,7 +196,7 @@ static void send_piece(struct follower *f, const char *data, size_t len)
                                     "offset", (json_int_t)f->offset, "timestamp", (json_int_t)clock_wall_ms()),
                           id);
     if (queued < STREAM_MARK)
-        timer_set(f->timer, 0, 0); /* else on_drain goes on */
+        timer_set(f->timer, 0, 0); /* else on_drain resumes */
 }
 
 static void on_grown(void *arg)

@@ -53,7 +53,7 @@ struct listener {
     struct event_log_query query;
     int64_t place;
     bool has_ids; /* asked for id lines: readers that know only data lines get none */
-    bool is_held; /* its queue is full: on_drain goes on */
+    bool is_held; /* its queue is full: on_drain resumes */
 };
 
 static void send_event(struct listener *l, json_t *event)

@@ -182,7 +182,7 @@ static void on_done(void *arg, const struct image *image, const struct err *err)
     free(w);
 }
 
-/* The pull goes on for whoever else waits, and for the store. */
+/* The pull continues for other waiters, and for the store. */
 static void on_cancel(void *arg)
 {
     struct waiting *w = arg;

@@ -16,7 +16,7 @@ static bool is_by_design(const struct runtime *rt, const char *name)
     return false;
 }
 
-/* What the default backend can do elsewhere and not here: for want of root, of a control group, of a file system. */
+/* What the default backend cannot do on this host: root, a control group or a file system is missing. */
 static json_t *missing_json(const struct manager *m)
 {
     json_t *missing = json_array();

@@ -167,7 +167,7 @@ static void on_log(void *arg, const char *data, size_t len, const struct err *er
     else if (r->s->is_gone)
         end_log(r);
     else if (err && err->code == ERR_GONE)
-        go_on(r, LOG_STATE); /* overwritten meanwhile: goes on with what is kept */
+        go_on(r, LOG_STATE); /* overwritten meanwhile: continues with what is kept */
     else if (err)
         fail_log(r, err);
     else if (r->step == LOG_BACK)

@@ -301,7 +301,7 @@ static int make_head(struct exchange *x, const struct target *t, struct buf *out
     return r;
 }
 
-/* --- the door --- */
+/* --- the entry point --- */
 
 /* "/sandbox/proxy/<id>/<port>[/…]". false when it is no such path. */
 static bool parse_target(const struct raw_proxy *p, const char *path, struct target *ret)

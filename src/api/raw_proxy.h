@@ -11,8 +11,8 @@
 struct api;
 struct raw_proxy;
 
-struct raw_proxy *raw_proxy_new(struct api *a);                   /* adds its door */
-struct raw_proxy *raw_proxy_free(struct raw_proxy *p);            /* cuts what is running */
+struct raw_proxy *raw_proxy_new(struct api *a);                   /* adds its entry point */
+struct raw_proxy *raw_proxy_free(struct raw_proxy *p);            /* closes what is running */
 void raw_proxy_end_of(struct raw_proxy *p, const char *token_id); /* cuts what this token has open */
 
 struct raw_proxy_config {

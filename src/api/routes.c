@@ -110,7 +110,8 @@ struct routes *routes_free(struct routes *r)
     return NULL;
 }
 
-/* Depth-first, literals before parameters; a node without rows is no match, so the search goes on beside it. */
+/* Depth-first, literals before parameters; a node without rows does not match, so the search continues with its
+ * sibling. */
 static const struct node *find(const struct node *n, const struct segment *parts, int count)
 {
     if (count == 0)

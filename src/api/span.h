@@ -1,4 +1,4 @@
-/* W3C trace context: the traceparent header, and the span of a call that goes on from it. Untrusted: the header.
+/* W3C trace context: the traceparent header, and the span of a call, its child. Untrusted: the header.
  * May include: base/. */
 #pragma once
 #include <stdbool.h>
