@@ -1,7 +1,7 @@
 /* MCP over HTTP ("streamable HTTP"): one address that takes POST, GET and DELETE. Who calls is found out before; a
  * session belongs to the caller that began it. Untrusted: every request. May include: base/, loop/, http/, mcp/.
  * Invariants: (1) another caller's session and none are the same: 404; (2) sessions are bounded, and those that nobody
- * used for a while go; (3) a request from a page of a foreign origin is refused before it is read. */
+ * used for a while go; (3) a request from a page of an origin that is not allowed is refused before it is read. */
 #pragma once
 #include <stdbool.h>
 
@@ -30,8 +30,8 @@ struct mcp_http_from {
 };
 /* Answers a request, now or later. ?tools=… in its address chooses tools. */
 void mcp_http_serve(struct mcp_http *h, struct http_req *r, const struct mcp_http_from *from);
-void mcp_http_end_of(struct mcp_http *h, const char *owner); /* its token is worth nothing any more */
+void mcp_http_end_of(struct mcp_http *h, const char *owner); /* its token is revoked or expired */
 void mcp_http_stop(struct mcp_http *h);                      /* ends streams that would stay open for ever */
 size_t mcp_http_sessions(const struct mcp_http *h);
-/* Whether a page of this origin may call: it is on this machine, or named in origins. NULL: no page. */
+/* Whether a page of this origin may call: it is on this host, or named in origins. NULL: no page. */
 bool mcp_http_allows(const char *origin, const char *origins);

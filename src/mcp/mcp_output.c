@@ -18,8 +18,8 @@ void mcp_output_done(struct mcp_output *o)
         buf_done(&o->text[i]);
 }
 
-/* The last line of a piece that has letters in it. A piece that goes on with a line replaces it: who follows sees the
- * newest words. */
+/* The last line of a piece that has visible characters. A piece that continues a line replaces it: a follower sees the
+ * newest text. */
 static void keep_line(struct mcp_output *o, const char *data, size_t len)
 {
     while (len && strchr(" \t\r\n", data[len - 1]))

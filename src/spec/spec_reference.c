@@ -28,7 +28,7 @@ static const char *const type_words[] = {
     [FIELD_ANY] = "any",
 };
 
-/* A cell of a table: | would end it, < would start a tag. */
+/* A table cell: | would end it, < would start a tag. */
 static void put_cell(struct buf *page, const char *text)
 {
     for (; *text; text++)

@@ -64,10 +64,10 @@ void fake_on_op(struct fake_host *h, fake_fate_fn *fn, void *arg);
 /* Whether captures of a box are shared with it (promoted) from now on; else copies. Default: shared. */
 void fake_share(struct fake_host *h, bool is_shared);
 
-/* --- what happens by itself; -ENOENT: no such box --- */
-int fake_kill_box(struct fake_host *h, const char *id, const char *console); /* console: last words, or NULL */
-int fake_kill_agent(struct fake_host *h, const char *id);                    /* the box goes on without it */
-int fake_lose_box(struct fake_host *h, const char *id); /* as a reboot would: gone, and nobody is told */
+/* --- events of the host; -ENOENT: no such box --- */
+int fake_kill_box(struct fake_host *h, const char *id, const char *console); /* console: its last output, or NULL */
+int fake_kill_agent(struct fake_host *h, const char *id);                    /* the box continues without it */
+int fake_lose_box(struct fake_host *h, const char *id); /* as after a reboot: gone, without a callback */
 
 /* --- what there is: for those who compare. All borrowed --- */
 struct fake_view {
