@@ -2,8 +2,8 @@
 """Retired words: private terms that the project no longer uses, and the field's term to use instead.
 
 Checks the text that people read: Markdown (not its code), string literals and comments of src/. A word that the field itself uses in another
-sense is in ALLOWED, with the reason. Comments still hold retired words; COMMENTS has how many each room may have, and a room may not have
-more. Lower the numbers as comments are rewritten: --counts prints the present ones.
+sense is in ALLOWED, with the reason. COMMENTS has how many retired words the comments of a room may still have: none is left; --counts
+prints the present numbers.
 
 Names of files and symbols in src/ are checked for words that are retired without exception. Exit code 1 if there is any complaint."""
 import argparse
@@ -73,7 +73,7 @@ ALLOWED = [
 ALLOWED = [(files, re.compile(text), reason) for files, text, reason in ALLOWED]
 
 # Retired words that comments of each folder of src/ may still hold.
-COMMENTS = {"api": 30, "cli": 2, "engine": 1, "loop": 1, "mcp": 4, "os": 3, "runtime/fake": 2, "runtime/native": 1, "sandbox/exec": 6, "sandbox/lifecycle": 8, "sandbox/net": 16, "sandbox/observe": 4, "sandbox/storage": 8, "spec": 1}
+COMMENTS = {}
 
 # Names of files and symbols. Left out because they are words of the field, too: blank, machine (uname, ELF), wall (clock), whole, words.
 IDENTIFIERS = re.compile(r"(?:^|_)(?:wayout|outlets?|wardens?|monitors?|hellos?|greetings?|cables?|switchnet|doors?|\w*door|door\w+|heirs?|courtesy|chores?|"

@@ -1,8 +1,8 @@
 /* Replies of operations as people read them. The reply's schema (spec/) decides the form: one text member is printed as
  * it is, a list of objects becomes a table, everything else NAME value pairs. A table takes its columns from the
  * schema, drops those that say nothing in these rows, and shrinks the widest until a row fits on a terminal; struct
- * table owns the cell texts and lives for one print. Values are untrusted and pass display_clean(), except file content
- * and command output. Nothing here can fail: a member of an unexpected type is printed as JSON. */
+ * table owns the text of each column and lives for one print. Values are untrusted and pass display_clean(), except
+ * file content and command output. Nothing here can fail: a member of an unexpected type is printed as JSON. */
 #include "cli/operation_output.h"
 
 #include <ctype.h>

@@ -77,7 +77,7 @@ void usage_print_all(const struct verbs_program *p, FILE *to)
 
 /* --- the reference page --- */
 
-/* A bar would end the cell of a table: escapes it. */
+/* A bar would end a table cell: escapes it. */
 static void print_cell(const char *text, FILE *to)
 {
     for (; *text; text++)

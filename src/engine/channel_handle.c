@@ -222,7 +222,7 @@ struct channel_handle *channel_handle_finish(struct channel_handle *c)
         return NULL;
     c->is_finished = true;
     if (c->is_writer && !c->is_ready)
-        return NULL; /* kept until a reader comes or the claim time is over: an empty stream needs its end too */
+        return NULL; /* kept until a reader connects or the claim times out: an empty stream needs its end, too */
     if (c->ws)
         ws_closing_add(c->engine->parting, STEAL(c->ws), 1000, c->is_writer ? "stream_complete" : "");
     else

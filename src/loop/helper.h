@@ -30,7 +30,7 @@ int helper_watch(struct helper *h, struct loop *l, watch_fn *on_message, loop_fn
 void helper_close(struct helper *h); /* asks it to exit: closes its socket and stops watching its messages */
 void helper_kill(struct helper *h);  /* does not wait; fine when it has exited */
 /* Closes, waits wait_ms for its exit, kills it if it is still running (and waits up to 2 s for that), and reaps it.
- * Blocks. h can be started again. */
+ * Blocks. h can be reused for another start. */
 void helper_stop(struct helper *h, int wait_ms);
 
 /* Pauses between attempts: 50 ms, doubling up to 5 s. Zeroed memory is a valid start. */

@@ -179,7 +179,7 @@ static int send_run(struct copy *c, int from, int to, off_t in, off_t end)
     return 0;
 }
 
-/* Copies one run of data; holes between runs stay holes. */
+/* Copies one run of data; the gaps between runs stay sparse. */
 static int copy_run(struct copy *c, int from, int to, off_t start, off_t end)
 {
     off_t in = start, out = start;

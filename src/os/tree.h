@@ -11,8 +11,8 @@
 int tree_remove(int dir_fd, const char *name, struct err *err);
 
 /* Copies folder from_dir/from to to_dir/to (which must not exist): owners, modes, times, extended attributes, hard
- * links, symlinks, device numbers (overlay whiteouts), holes; data by reflink where the file system can. ret_bytes:
- * size of the files. On failure the partial copy is left for tree_remove(). */
+ * links, symlinks, device numbers (overlay whiteouts), sparse ranges; data by reflink where the file system can.
+ * ret_bytes: size of the files. On failure the partial copy is left for tree_remove(). */
 int tree_copy(int from_dir, const char *from, int to_dir, const char *to, int64_t *ret_bytes, struct err *err);
 
 /* Tells ext4 that folders in this one are unrelated, so that it places them far apart. Otherwise, making one means

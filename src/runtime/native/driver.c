@@ -853,7 +853,7 @@ static void resume_with(struct native *n, struct pending *waiting)
 
 static void on_pause_over(void *arg);
 
-/* The launcher does not stay up, or cannot be started: pending requests fail, and it is started again after a pause,
+/* The launcher does not stay up, or cannot be started: pending requests fail, and it is restarted after a pause,
  * indefinitely. Sandboxes continue meanwhile. */
 static void start_later(struct native *n, const char *why)
 {

@@ -65,7 +65,7 @@ static int copy_data(int from, int to, off_t size)
     for (off_t at = 0; r >= 0 && at < size;) {
         off_t data = lseek(from, at, SEEK_DATA);
         if (data < 0)
-            return errno == ENXIO ? 0 : -errno; /* only a hole is left */
+            return errno == ENXIO ? 0 : -errno; /* no data is left */
         at = lseek(from, data, SEEK_HOLE);
         if (at < 0)
             return -errno;

@@ -13,6 +13,6 @@
 int vm_disk_make(int fd, uint64_t mb, struct err *err);
 /* The same for a volume: empty, and with a journal, since it outlives a VM that is killed. */
 int vm_disk_make_volume(int fd, uint64_t mb, struct err *err);
-/* Copies from into the empty file to: by reflink where the file system can, else everything but holes. Needs no
+/* Copies from into the empty file to: by reflink where the file system can, else only the allocated ranges. Needs no
  * privilege and starts no program. */
 int vm_disk_copy(int from, int to, struct err *err);

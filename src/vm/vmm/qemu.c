@@ -1,6 +1,6 @@
-/* Theory of operation. QEMU's `microvm` machine type: virtio over memory-mapped registers, no PCI, almost no firmware.
- * qemu_argv() runs in the tool and builds the command line; the rest runs in the daemon and controls QEMU by QMP. QEMU
- * may neither open files nor start processes, so state and drives go through descriptors that QMP passes.
+/* Theory of operation. QEMU runs with -machine microvm: virtio over memory-mapped registers, no PCI, almost no
+ * firmware. qemu_argv() runs in the tool and builds the command line; the rest runs in the daemon and controls QEMU by
+ * QMP. QEMU may neither open files nor start processes, so state and drives go through descriptors that QMP passes.
  *
  * `struct vmm` owns the QMP connection, at most one transfer (save or load, which ends by a MIGRATION event), and the
  * resumes, plugs and unplugs under way. Each calls its caller once; when the connection is lost, all of them fail and

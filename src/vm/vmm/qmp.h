@@ -1,4 +1,4 @@
-/* QMP, QEMU's control protocol: JSON lines over its monitor socket. One command at a time; more are queued.
+/* QMP, QEMU's control protocol: JSON lines over a Unix socket. One command at a time; more are queued.
  * Untrusted: all that is received (lines are bounded, JSON is parsed strictly). May include: base/, loop/. */
 #pragma once
 #include <stdbool.h>
