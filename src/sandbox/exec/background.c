@@ -1,3 +1,13 @@
+/* Theory of operation. A background command is a durable job of the agent: it writes to a log in the sandbox and
+ * outlives the server. Its record (struct records) says whether it runs and how it exited; background.c owns the
+ * records, the agent owns process and log.
+ *
+ * A start (struct starting) stores the record as soon as the agent reports the pid; if that fails, the command is
+ * killed, so no command runs without a record. The agent reports each exit over the link. When a sandbox enters, the
+ * agent is asked about every command that was running, since it may have exited while no server was there. Records are
+ * dropped with their sandbox.
+ *
+ * A struct growth is one question to the agent, "tell me when this log grows", shared by all watches of the log. */
 #include "sandbox/exec/background.h"
 
 #include <signal.h>

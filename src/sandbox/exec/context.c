@@ -1,7 +1,10 @@
-/* Theory of operation. A host is a driver process (kernel.h). The host of a sandbox's Python contexts is made with the
- * first and lives as long as the sandbox; a JavaScript context has a host of its own. A context is started by a NEW
- * frame and answers READY; from then on it gets CODE frames, one at a time. Numbers are never used twice at one host,
- * so a late frame of a process that was killed finds nobody. */
+/* Theory of operation. A host is a driver process in the sandbox (kernel.h). The Python contexts of a sandbox share one
+ * host, which is made with the first and lives as long as the sandbox; a JavaScript context has its own host.
+ *
+ * A context is started by a NEW frame and answers READY; from then on it gets CODE frames, one at a time
+ * (context_run.c). A context whose process dies keeps its record and its reason until it is restarted or deleted. After
+ * a restart of the server the records are read again and their contexts count as lost: the processes ended with the
+ * link. Numbers are never reused at one host, so a late frame of a killed process finds no context. */
 #include "sandbox/exec/context.h"
 
 #include <errno.h>

@@ -1,3 +1,10 @@
+/* Theory of operation. One request is a struct interpreter: either code, which is written to a file in /tmp, run by the
+ * language's interpreter and removed, or an install by a package manager. Both are commands of the sandbox
+ * (command.h), and the tables runners and installers say which.
+ *
+ * The request holds a reference to its sandbox. It is freed with its reply, or by interpreter_cancel(); a cancel while
+ * the file is being written only clears fn, and on_code_written() frees it. Code that fails is a reply with an error
+ * text. A timeout, a missing interpreter and a failed install are errors. */
 #include "sandbox/exec/interpreter.h"
 
 #include <errno.h>

@@ -1,7 +1,10 @@
-/* Theory of operation. A job's record is in the store from its first moment. Jobs that wait or run also have their
- * record in memory, in the lane of their sandbox; of those that are over only id and state are kept here, and the
- * record is read when asked for (its result may be large). A lane starts its first job as soon as none runs and no
- * pause is on. */
+/* Theory of operation. A job is PENDING, RUNNING, then COMPLETED, FAILED or CANCELLED. Its record is in the store
+ * before the caller gets its id. Jobs that wait or run also have their record in memory, in the lane of their sandbox;
+ * of the others only id and state are in memory, and the record is read on request, since its result may be large.
+ *
+ * A lane belongs to one sandbox and runs one job at a time, in order. It starts its first job when none runs and no
+ * pause is set. A job that fails is retried after a pause that doubles with each try; when its tries are used up it is
+ * a dead letter. Without its sandbox a job fails. A job that ran when the server stopped runs once more. */
 #include "sandbox/exec/queue.h"
 
 #include <stdlib.h>

@@ -1,7 +1,11 @@
-/* Theory. Output goes into the replay buffer and to every viewer; its bytes are credited to the agent at once while
- * nobody's queue is full, else when the last full one has drained, so the program in the terminal waits for its slowest
- * viewer, but for no more than STALL_MS: then that viewer is let go. Input the agent has no room for waits in `input`,
- * and all who type are held until it has gone. */
+/* Theory of operation. A struct terminal is a shell on a pseudo terminal. It owns the guest's exec, the replay buffer,
+ * the two channels made with it and any number of viewers; terminal_set owns the sessions. A session ends once: with
+ * its shell, by terminal_close(), or with its sandbox.
+ *
+ * Output is added to the replay buffer and sent to every viewer. Its bytes are credited to the agent at once while no
+ * queue is full, else when the last full one has drained. So the program in the terminal waits for its slowest viewer,
+ * but at most STALL_MS: then that viewer is disconnected. Input that exceeds the agent's credit waits in `input`, and
+ * reading from all who type is paused until it is sent. */
 #include "sandbox/exec/terminal.h"
 
 #include <stdio.h>

@@ -1,6 +1,12 @@
-/* Create, kill, pause, resume, renew, clone. Theory of operation: a create counts against the limit from its first
- * moment (n_creating), the driver makes the box, the record goes to the store, and only then the sandbox is in the map
- * and the caller is told. A crash between box and record leaves a box that no record names: recovery sweeps it away. */
+/* Create, kill, pause, resume, renew, clone. Theory of operation. A create counts against the limit from its start
+ * (n_creating). The driver makes the box, the agent is linked, the record is stored; only then is the sandbox in the
+ * manager's map and the caller called. A failure at any step destroys the box. A crash between box and record leaves a
+ * box without a record: recovery removes it.
+ *
+ * The map holds one reference to a sandbox, each operation under way another. A kill removes the sandbox from map and
+ * store at once; the box is destroyed in the background. A sandbox whose agent or first process exits is killed with
+ * sandbox.error; why and its console output are kept for calls under way, the log and the event. Pause and resume mark
+ * the record (CHANGING) before the driver is called, so that a crash in between is noticed by recovery. */
 #include "sandbox/lifecycle/lifecycle.h"
 
 #include <errno.h>

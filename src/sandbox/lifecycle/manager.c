@@ -1,3 +1,13 @@
+/* Theory of operation. struct manager is the root of sandbox/: it owns the map of sandboxes and every module of this
+ * room, made in manager_new() and freed in manager_free() in an order that keeps whatever a callback may still use.
+ * Loop, settings, store, image store and drivers are borrowed.
+ *
+ * Modules that keep something for a sandbox register hooks: on_enter runs when a sandbox is in the map with a link
+ * (create, adoption, restore), on_leave once before the link is freed. manager_disconnect() closes all links first, so
+ * that pending calls fail while their modules still exist; the boxes continue to run.
+ *
+ * Timers: on_flush_due() writes lazy rows every FLUSH_MS and retries records that could not be deleted; the sweep kills
+ * sandboxes whose time to live has elapsed. A store that fails is logged once and retried. */
 #include "sandbox/lifecycle/manager.h"
 
 #include <assert.h>

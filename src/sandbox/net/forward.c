@@ -1,7 +1,10 @@
-/* Theory. TCP: each accepted connection becomes a relay. Past the limit, or when the agent is not there, it is reset at
- * once: a client then sees an error and not silence. UDP: each sender gets a tunnel of its own, so that answers find
- * their way back; a tunnel that was silent for settings.udp_idle_s goes. A paused sandbox keeps its listener: the
- * connection stands, and its bytes wait within the tunnel's window. */
+/* Theory of operation. A forward is a listening socket on the host for one port of a sandbox; it owns its relays or UDP
+ * tunnels and ends them with itself.
+ *
+ * TCP: each accepted connection becomes a relay. Past the limit, or without an agent, it is reset at once, so that the
+ * client sees an error instead of a hang. UDP: each sender gets its own tunnel, so that replies find their way back; a
+ * tunnel without traffic for settings.udp_idle_s is closed. A paused sandbox keeps its listener: connections are
+ * accepted, and their bytes wait within the tunnel's window. */
 #include "sandbox/net/forward.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,10 @@
+/* Theory of operation. A rule (struct records) compares one metric of a sandbox with a threshold; a cron timer checks
+ * all rules. For each sandbox struct watched has the alerts that fired, newest ALERTS_HISTORY_MAX, and the CPU time at
+ * the last check. Both are dropped when the sandbox leaves.
+ *
+ * A rule that fires is recorded, emitted as sandbox.alert, then acted upon: notify, pause or kill. A kill removes the
+ * sandbox's other rules during the check, so the check works on a list of ids and holds a reference to the sandbox.
+ * History is written lazily: a full disk may lose an entry but never prevents the action. */
 #include "sandbox/observe/alerts.h"
 
 #include <stdlib.h>

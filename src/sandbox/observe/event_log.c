@@ -1,3 +1,11 @@
+/* Theory of operation. Events are rows of the store, written lazily and trimmed to `keep`. struct event_log also owns
+ * the subscribers, which get each event in the call that emits it, and an index with id, topic, sandbox and tenant of
+ * every kept event. The index is read from the store at the first query and updated from then on; a place in the log is
+ * the number of an entry, which stays valid while older entries are trimmed.
+ *
+ * A subscriber may emit, subscribe or unsubscribe while it is called: removal is delayed until depth is 0. An event
+ * that cannot be stored still reaches the subscribers. History that cannot be read is an error of event_log_page(), and
+ * counts as empty for event_log_end() and event_log_after(). */
 #include "sandbox/observe/event_log.h"
 
 #include <stdlib.h>

@@ -1,5 +1,11 @@
-/* Each pull runs on a pool thread, III_MAX_PULLS at a time, so that others find pool threads too. A timer looks at how
- * far they are while there are any: progress goes to whoever waits and, as image.pull, to the events. */
+/* Theory of operation. A struct pull is one image being pulled; struct pulls owns them by name, in order of arrival.
+ * Everyone who asks for the same name is a struct pulls_wait of the same pull. A waiter that leaves does not cancel the
+ * pull.
+ *
+ * A pull runs on a thread of the pool, at most III_MAX_PULLS at a time, so that other work finds threads; a backend
+ * with its own image store does the pull itself. While pulls run, a timer reports their progress to the waiters and,
+ * less often, as event image.pull. A finished pull leaves the table before its waiters are called, with the image or
+ * with the error: a waiter may ask for the same name again. */
 #include "sandbox/storage/pulls.h"
 
 #include <assert.h>

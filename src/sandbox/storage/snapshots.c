@@ -1,3 +1,13 @@
+/* Theory of operation. A snapshot is a record (struct records) and a pin under its id, which keeps its image layers.
+ * The record's "internal" part has the layers, the environment and the checksum, and is never sent to a client.
+ *
+ * Create (struct taking): the sandbox's files are captured as a layer (capture.h), a worker thread counts its bytes,
+ * the record is stored, the caller is called, and a worker thread computes the checksum of the captured layers. A
+ * failure drops the pin. A checksum that is missing at start is computed then.
+ *
+ * Open (struct opening): the layers are pinned for the duration, since the snapshot may be deleted meanwhile, and the
+ * checksum is compared; a snapshot whose files have changed is refused. Clone creates a sandbox from what was opened.
+ */
 #include "sandbox/storage/snapshots.h"
 
 #include <stdio.h>

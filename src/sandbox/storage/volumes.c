@@ -1,3 +1,13 @@
+/* Theory of operation. A volume's record names the backend that has its files (from its first attach on), and the
+ * sandbox and path where it is attached. struct volumes owns all volumes; is_busy marks one that a struct volume_change
+ * (attach, detach or delete) works on, and every other change of it is refused meanwhile.
+ *
+ * The record is stored before the mount is made and deleted after the files are: a crash in between leaves a mount that
+ * is made when the sandbox enters again, or an empty volume that can be deleted again. A failed attach is undone by an
+ * unmount, since its reply may be all that failed.
+ *
+ * A struct remount mounts a volume into a box that must have it: after a restart, a restore, or the death of the
+ * driver's helper process, for which it waits up to REMOUNT_MS. volumes_when_mounted() calls back when none is left. */
 #include "sandbox/storage/volumes.h"
 
 #include <errno.h>
