@@ -1,3 +1,13 @@
+/* Theory of operation. A struct call is one operation from any entry point: REST, engine, MCP, or a step of another
+ * call. The API's list owns it; it holds references to its caller and HTTP request, and owns its parameters.
+ *
+ * call_start() checks in the contract's order: role, rate of the sandbox, schema, tenant of every id, audit (strict
+ * mode), Idempotency-Key; then the handler runs. A call with the key of another call gets that call's response instead.
+ *
+ * The handler finishes the call exactly once. Every finish records the outcome in the audit log, then call_settle()
+ * detaches it from cancellation, call_reply() responds, and call_retire() traces and frees it. magic is cleared by the
+ * free, so a second finish aborts. A client that disconnects cancels the call, except one with an Idempotency-Key: its
+ * response is kept for the retry. An error after a stream has started becomes the stream's last event. */
 #include "api/call.h"
 
 #include <assert.h>

@@ -1,4 +1,11 @@
-/* Handlers of durable commands: started under an id, read by byte offset, followed, fed and signalled. */
+/* Handlers of durable commands: started under an id, read by byte offset, followed, written to and signalled. Theory of
+ * operation. Record and process belong to sandbox/exec/background.c; the handlers of single requests keep no state.
+ *
+ * A struct follower is one client that follows a log. It reads the log to its end (is_looking while the agent is
+ * asked), then watches it (watch) until it grows or the command exits; after the exit it reads once more and sends the
+ * exit event. Output is cut at whole UTF-8 characters. A client that does not read pauses the follower at STREAM_MARK
+ * queued bytes, until its queue drains. A client that disconnects while the agent is asked clears c, and the answer
+ * frees the follower. An error ends the stream as its last event. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

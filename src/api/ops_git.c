@@ -1,4 +1,11 @@
-/* Handlers of git: the sandbox's own git program, started with words, never through a shell. */
+/* Handlers of git: the sandbox's own git program, started with an argument vector, never through a shell. Theory of
+ * operation. A struct git_op is one request: one or more git commands in sequence, each with a function that handles
+ * its result (next) and runs the next command or finishes. It holds a reference to the sandbox and is freed when it
+ * finishes or the client disconnects, which cancels its command.
+ *
+ * Arguments that name a branch, ref or remote are checked first, so that git cannot take them for an option. git never
+ * prompts. A timeout (TIME_MS) and a missing git program are errors of the call; whether an exit code is one is up to
+ * each handler. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,11 @@
 /* Handlers of a sandbox's live streams: the output of its main process line by line, and its resource use at an
- * interval. */
+ * interval. Theory of operation. A struct log_reader is one client of the log, a struct meter one of the metrics; each
+ * holds a reference to its sandbox and ends with the client, the sandbox or an error, which is its last event.
+ *
+ * A log_reader asks the agent one question at a time (enum log_step): the state of the log, backwards for the start of
+ * the tail, then forwards line by line. When the log does not grow, it asks again after LOOK_MIN_MS, doubled up to
+ * LOOK_MAX_MS. A client that disconnects while a question is pending clears c, and the answer frees the reader. A
+ * client that does not read pauses the reader at STREAM_MARK queued bytes, until its queue drains. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

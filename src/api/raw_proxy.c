@@ -1,7 +1,10 @@
-/* Theory: an exchange is a request of ours (http_req) joined to a request of the sandbox's server (upstream). The
- * client's body is passed piece by piece and held while the tunnel is full; the response's bytes are credited to the
- * tunnel once our client's queue is short. After a 101 both heads are done with: the client's socket and the tunnel
- * become a relay. Whatever ends first ends the exchange. */
+/* Theory of operation. A struct exchange joins a request of the client (http_req) to a request to the server inside the
+ * sandbox (upstream). The client's body is passed on piece by piece, and reading pauses while the tunnel is full; bytes
+ * of the response are credited to the tunnel once the client's queue is short. After a 101 the client's socket and the
+ * tunnel become a relay, which owns both.
+ *
+ * Whichever side ends first ends the exchange. A failure before the response's head is an error response; after it the
+ * connection is closed. */
 #include "api/raw_proxy.h"
 
 #include <errno.h>
