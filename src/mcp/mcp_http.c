@@ -1,7 +1,10 @@
-/* Theory of operation. A POST brings one message. What is answered before anything else is to be told goes out as plain
- * JSON; the first notification (progress) or the first sign of life turns the answer into a stream of events, which
- * the final answer ends. A client that leaves before gives its requests up. GET holds a stream open for a session, on
- * which this server has nothing to say but that it lives. */
+/* Theory of operation. A POST brings one message. If its reply is the first thing to send, it is sent as plain JSON; a
+ * notification (progress) or a keep-alive before it turns the response into an event stream, which the reply ends. A
+ * client that disconnects cancels its requests. GET holds a stream open for a session, on which this server sends only
+ * keep-alives.
+ *
+ * struct mcp_http owns the sessions; each belongs to one caller, is bounded in number and removed when unused for a
+ * while, when its token is revoked, or by DELETE. A session of another caller and an unknown one are both 404. */
 #include "mcp/mcp_http.h"
 
 #include <stdint.h>

@@ -1,6 +1,8 @@
-/* Theory of operation. A transport hands over one parsed message with a sink. Every request in it counts as open in its
- * exchange until it is answered or given up; the exchange ends with the last. What needs the server (tools, resources)
- * is a struct mcpwork (mcp_work.c); all else is answered at once. */
+/* Theory of operation. A transport passes one parsed message with a sink; together they are an exchange. Every request
+ * in the message counts as open in its exchange until it is answered or cancelled; the exchange ends with the last one.
+ * Requests that need the server (tools, resources) become a struct mcpwork (mcp_work.c), which the session owns; all
+ * others are answered at once. Errors of the protocol are replies of the exchange, never of the transport. A session
+ * that is freed cancels its work and drops its exchanges. */
 #include "mcp/mcp_session.h"
 
 #include <assert.h>

@@ -1,3 +1,11 @@
+/* Theory of operation. Pure functions from an operation's reply to a tool's result: content items (text, images) and,
+ * for clients that know it, structuredContent. The tool's form (enum mcp_tool_form) selects the function that writes
+ * the text, and its detail parameterizes it: a member to show, or a sentence with {members} of arguments and reply. The
+ * caller owns every result.
+ *
+ * Everything that a sandbox put into a reply is untrusted: output may contain NUL and invalid UTF-8, a context's result
+ * any type. A member that is missing or of the wrong type counts as empty; a failed command sets isError, so nothing
+ * here fails. */
 #include "mcp/mcp_text.h"
 
 #include <stdlib.h>

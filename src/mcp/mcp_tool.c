@@ -1,3 +1,12 @@
+/* Theory of operation. The tools are constant rows over the operation table, made from spec/ops.def: first those of the
+ * contract at fixed places, then the others in order. Nothing here has state, except the two lists of descriptions that
+ * are built at first use.
+ *
+ * A row's args is a small language, one struct word for each argument: "shown:field=default~unless(choices)", with "!"
+ * for a fixed value that clients do not see and "@" instead of ":" for seconds from now. next_word() parses it. From
+ * the words come the input schema, with the types and limits of the operation's fields, and the parameters of a call,
+ * which must pass spec_check(). Rows are ours and a test reads each; arguments are untrusted, and a bad one is
+ * ERR_INVALID with its name. */
 #include "mcp/mcp_tool.h"
 
 #include <string.h>

@@ -1,3 +1,8 @@
+/* Theory of operation. Data only: the tables of fields that the rows of ops.def name, one for each operation, ended by
+ * END. A field has its type, flags, limits (base/limits.def), choices, default and help, and whose object it names
+ * (enum field_ref). Fields that several operations share are macros, so that they are written once. spec.c checks
+ * parameters against them; OpenAPI, MCP tools, command lines and reference pages are made from them. Tables that belong
+ * to a single row stand beside it in ops.def and are included at the end. */
 #include "spec/fields.h"
 
 #define REQ        FIELD_REQUIRED

@@ -1,4 +1,10 @@
-/* The OpenAPI 3.1 document, made from the rows. */
+/* The OpenAPI 3.1 document. Theory of operation. Pure functions from the rows of the table (spec_ops) to JSON, which
+ * the caller owns: fields to JSON Schema, a row to an operation with parameters, body and responses, all rows to paths.
+ * Reply schemas come from schemas.c and are referenced.
+ *
+ * The server takes every field from the query or the body; the document shows one place for each (is_in_body()). The
+ * error responses of a row are derived from its flags and fields (can_answer()). x-sdk names the SDKs' methods, for
+ * tools/sdkgen. Rows are constant and ours, so nothing here fails. */
 #include <string.h>
 
 #include "base/buf.h"

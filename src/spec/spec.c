@@ -1,3 +1,10 @@
+/* Theory of operation. The table itself (spec_ops, from ops.def) and the check of parameters against a row. Rows are
+ * constant; spec_check() changes the caller's object in place and keeps nothing.
+ *
+ * check_fields() takes each field of the row; check_value() selects the function of its type. Each returns a verdict
+ * and possibly a value that replaces the given one: "12" becomes 12 where a number is meant, a clamped number is moved
+ * into its range, a lenient field of the wrong type and a null are removed. Objects and lists with members recurse. The
+ * first value that fails ends the check, and err names field, value and limit; members that are not fields stay. */
 #include "spec/spec.h"
 
 #include <ctype.h>

@@ -1,10 +1,11 @@
-/* Theory of operation. struct fake_host has what a reboot would take: boxes with their files, mounts and addresses, and
- * volumes. struct box is a driver's handle of one, with the agent's connection; it ends with destroy(), forget() or the
- * driver. Each call asks for its fate, does what it does at once, and leaves a struct call with the answer, which a
- * timer delivers. Whatever is still unanswered when the driver is freed is dropped, as by every driver.
+/* Theory of operation. struct fake_host has what survives the daemon and not a reboot: boxes with their files, mounts
+ * and addresses, and volumes. struct box is a driver's handle of one, with the agent's connection; it ends with
+ * destroy(), forget() or the driver. Each call first asks the script for its outcome, takes effect at once, and leaves
+ * a struct call with the result, which a timer delivers. Calls that are pending when the driver is freed are dropped,
+ * as by every driver.
  *
  * Captured files are one file, FILES, in a folder of the host's: all files of the box at that moment. A new box takes
- * the topmost layer that has one, so that what was captured can be compared with what is in a sandbox made from it. */
+ * the topmost layer that has one, so that a capture can be compared with a sandbox made from it. */
 #include "runtime/fake/fake.h"
 
 #include <assert.h>

@@ -1,7 +1,9 @@
-/* Theory of operation. Frames of the host are joined, checked by proto_check() and answered at once, but for three
- * kinds that stay as a struct task under their stream: a command, which may sleep and then has output; a file being
- * read; a file being written. Output goes out as far as the host's credit reaches; the answer that ends the stream
- * follows the last byte. A frozen agent reads nothing and lets its sleepers sleep on. */
+/* Theory of operation. An agent that runs in the test's process. Frames of the host are joined, checked by
+ * proto_check() and answered at once, except three kinds that stay as a struct task under their stream: a command,
+ * which may sleep and then has output; a file being read; a file being written. The agent owns its tasks and the
+ * socket. Output is sent within the host's credit; the reply that ends the stream follows the last byte. A frozen agent
+ * reads nothing, and its sleeping commands do not wake. An invalid frame or a closed socket ends the agent and its
+ * tasks. */
 #include "runtime/fake/fakeagent.h"
 
 #include <errno.h>
