@@ -45,7 +45,7 @@ struct background {
     struct map *growing; /* id -> struct growth */
 };
 
-static void save(struct background *b, json_t *rec)
+static void save_record(struct background *b, json_t *rec)
 {
     struct err err = ERR_INIT;
     if (records_save(&b->records, json_get_str(rec, "id", ""), &err) < 0)
@@ -67,7 +67,7 @@ static void mark_ended(struct background *b, json_t *rec, const struct guest_exi
         (void)json_object_set_new(rec, "oomKilled", json_boolean(is_oom));
         (void)json_object_set_new(rec, "timedOut", json_boolean(ex->is_timeout));
     }
-    save(b, rec);
+    save_record(b, rec);
 }
 
 /* What the agent says about a command that may have ended unseen. */
@@ -215,7 +215,7 @@ static void undo_start(struct background *b, const json_t *rec)
     (void)guest_job_forget(s->link, id, on_forgotten, NULL);
 }
 
-static void on_failed(void *arg, const struct err *err)
+static void on_start_failed(void *arg, const struct err *err)
 {
     struct starting *st = arg;
     struct err why = *err;
@@ -226,7 +226,7 @@ static void on_failed(void *arg, const struct err *err)
     free(st);
 }
 
-static void on_started(void *arg, int pid)
+static void on_command_started(void *arg, int pid)
 {
     struct starting *st = arg;
     struct background *b = st->b;
@@ -236,7 +236,7 @@ static void on_started(void *arg, int pid)
     const char *id = json_get_str(st->rec, "id", "");
     if (records_add(&b->records, id, st->rec, &err) < 0) { /* nobody would know of it after a restart */
         undo_start(b, st->rec);
-        on_failed(st, &err);
+        on_start_failed(st, &err);
         return;
     }
     st->fn(st->arg, st->rec, NULL);
@@ -254,11 +254,11 @@ static void on_exited(void *arg, const struct guest_exit *ex)
 {
     struct err err = ERR_INIT;
     (void)err_set(&err, ERR_INTERNAL, 0, "the command exited with code %d before it was reported as started", ex->code);
-    on_failed(arg, &err);
+    on_start_failed(arg, &err);
 }
 
 static const struct guest_exec_events start_events = {
-    .on_started = on_started, .on_output = on_output, .on_exit = on_exited, .on_failed = on_failed
+    .on_started = on_command_started, .on_output = on_output, .on_exit = on_exited, .on_failed = on_start_failed
 };
 
 int background_state(struct background *b, const char *id, background_fn *fn, void *arg, struct err *err)
@@ -368,7 +368,7 @@ static int check_id(const struct background *b, const char *id, struct err *err)
     return 0;
 }
 
-static void forget(struct background *b, struct sandbox *s, const char *id)
+static void forget_command(struct background *b, struct sandbox *s, const char *id)
 {
     (void)guest_job_forget(s->link, id, on_forgotten, NULL); /* as above */
     records_drop(&b->records, id);
@@ -393,7 +393,7 @@ static int make_room(struct background *b, struct sandbox *s, struct err *err)
             "limit of %lld background commands in this sandbox reached: terminate one, or raise III_MAX_BACKGROUND",
             (long long)n);
     CLEANUP(free_p) char *id = xstrdup(oldest);
-    forget(b, s, id);
+    forget_command(b, s, id);
     return 0;
 }
 

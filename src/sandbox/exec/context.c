@@ -327,7 +327,7 @@ static void on_start_late(void *arg)
     host_ended(c->host, err.msg, &err);
 }
 
-static int start(struct context *c, struct sandbox *s, context_fn *fn, void *arg, struct err *err)
+static int context_start(struct context *c, struct sandbox *s, context_fn *fn, void *arg, struct err *err)
 {
     size_t len = 0;
     struct context_host *h = host_for(c->set, s, c->language, err);
@@ -351,7 +351,7 @@ static int start(struct context *c, struct sandbox *s, context_fn *fn, void *arg
     return 0;
 }
 
-static int save(const struct context *c, struct err *err)
+static int context_save(const struct context *c, struct err *err)
 {
     JSON_OWNED doc = json_pack("{s:s, s:s, s:s, s:s, s:I, s:O?}", "id", c->id, "sandboxId", c->sandbox_id, "language",
                                c->language, "cwd", c->cwd, "createdAt", (json_int_t)c->created_at, "env", c->env);
@@ -385,7 +385,7 @@ struct creation {
     void *arg;
 };
 
-static void forget(struct context *c)
+static void context_forget(struct context *c)
 {
     (void)map_remove(c->set->all, c->id);
     free_context(c);
@@ -396,7 +396,7 @@ static void on_created(void *arg, struct context *ready, const struct err *err)
     struct creation made = *(struct creation *)arg;
     struct err why = ERR_INIT;
     free(arg);
-    if (ready && save(ready, &why) < 0) {
+    if (ready && context_save(ready, &why) < 0) {
         context_kill(ready);
         detach(ready);
         ready = NULL;
@@ -406,7 +406,7 @@ static void on_created(void *arg, struct context *ready, const struct err *err)
         ready->is_new = false;
     made.fn(made.arg, ready, err);
     if (!ready)
-        forget(made.c);
+        context_forget(made.c);
 }
 
 int context_create(struct context_set *set, struct sandbox *s, const struct context_plan *plan, context_fn *fn,
@@ -432,7 +432,7 @@ int context_create(struct context_set *set, struct sandbox *s, const struct cont
     (void)snprintf(c->sandbox_id, sizeof(c->sandbox_id), "%s", s->id);
     struct creation *made = xzalloc(sizeof(*made));
     *made = (struct creation){ .c = c, .fn = fn, .arg = arg };
-    r = start(c, s, on_created, made, err);
+    r = context_start(c, s, on_created, made, err);
     if (r < 0) {
         free(made);
         free_context(c);
@@ -443,7 +443,7 @@ int context_create(struct context_set *set, struct sandbox *s, const struct cont
 }
 
 /* Takes the process away from a context that continues to exist without it. */
-static void part(struct context *c, const struct err *err)
+static void context_stop_process(struct context *c, const struct err *err)
 {
     struct context_host *h = c->host;
     if (h) {
@@ -463,12 +463,12 @@ static void part(struct context *c, const struct err *err)
 }
 
 /* The same, and the context goes too; a new one goes by the answer that it did not start. */
-static void part_for_good(struct context *c, const struct err *err)
+static void context_remove(struct context *c, const struct err *err)
 {
     bool is_new = c->is_new;
-    part(c, err);
+    context_stop_process(c, err);
     if (!is_new)
-        forget(c);
+        context_forget(c);
 }
 
 int context_restart(struct context *c, context_fn *fn, void *arg, struct err *err)
@@ -480,8 +480,8 @@ int context_restart(struct context *c, context_fn *fn, void *arg, struct err *er
     if (c->state == CONTEXT_STARTING)
         return err_set(err, ERR_CONFLICT, 0, "context %s is starting", c->id);
     (void)err_set(&why, ERR_CONFLICT, 0, "context %s was restarted while this ran", c->id);
-    part(c, &why);
-    int r = start(c, s, fn, arg, err);
+    context_stop_process(c, &why);
+    int r = context_start(c, s, fn, arg, err);
     if (r < 0)
         (void)snprintf(c->why, sizeof(c->why), "%.190s", err->msg);
     return r;
@@ -496,7 +496,7 @@ int context_delete(struct context *c, struct err *err)
     if (r < 0)
         return r;
     (void)err_set(&why, ERR_GONE, 0, "context %s was deleted while this ran", c->id);
-    part_for_good(c, &why);
+    context_remove(c, &why);
     return 0;
 }
 
@@ -511,7 +511,7 @@ void context_set_drop(struct context_set *set, const char *sandbox_id)
         if (strcmp(c->sandbox_id, sandbox_id) != 0)
             continue;
         (void)store_delete(set->m->store, SCOPE, c->id, NULL); /* tried again at the next start */
-        part_for_good(c, &why);
+        context_remove(c, &why);
     }
     for (struct context_host *h = set->hosts, *next; h; h = next) {
         next = h->next;
@@ -555,7 +555,7 @@ void context_set_load(struct context_set *set)
         return;
     (void)store_clear(set->m->store, SCOPE); /* rows of sandboxes that are gone */
     for (struct map_iter it = map_iter(set->all); map_next(&it);)
-        if (save(it.value, &err) < 0)
+        if (context_save(it.value, &err) < 0)
             log_event(LOG_ERROR, "recover.contexts", "id", it.key, "error", err.msg, NULL);
 }
 
@@ -574,7 +574,7 @@ struct context_set *context_set_free(struct context_set *set)
         return NULL;
     (void)err_set(&why, ERR_GONE, 0, "the server stops");
     for (struct map_iter it = map_iter(set->all); map_next(&it);)
-        part_for_good(it.value, &why);
+        context_remove(it.value, &why);
     for (struct context_host *h = set->hosts, *next; h; h = next) {
         next = h->next;
         release_host(h);

@@ -146,7 +146,7 @@ static json_t *clean_lines(const json_t *done)
 }
 
 /* done: {errorName, errorValue, traceback}; what a driver sent, so nothing in it is sure. */
-static json_t *reply(struct context *c, struct context_run *run, const json_t *done)
+static json_t *run_reply(struct context *c, struct context_run *run, const json_t *done)
 {
     JSON_OWNED lines = clean_lines(done);
     json_t *j = json_pack("{s:o, s:o, s:I, s:O, s:o, s:o, s:o, s:o, s:O, s:I, s:b, s:b, s:s}", "output",
@@ -166,7 +166,7 @@ static void flush_tails(struct context_run *run)
             run->ev.on_output(run->arg, i ? "stderr" : "stdout", run->streams[i].tail, run->streams[i].tail_len);
 }
 
-static void finish(struct context *c, json_t *done)
+static void run_finish(struct context *c, json_t *done)
 {
     struct context_run *run = c->run;
     c->run = NULL;
@@ -183,7 +183,7 @@ static void finish(struct context *c, json_t *done)
     }
     if (run->ev.on_done) {
         flush_tails(run);
-        JSON_OWNED j = reply(c, run, done);
+        JSON_OWNED j = run_reply(c, run, done);
         run->ev.on_done(run->arg, j, NULL);
     }
     free_run(run);
@@ -200,7 +200,7 @@ static void take_done(struct context *c)
     }
     timer_set(c->timer, -1, 0);
     c->state = CONTEXT_IDLE;
-    finish(c, done);
+    run_finish(c, done);
 }
 
 void context_run_frame(struct context *c, char letter, const char *data, size_t len)
@@ -226,7 +226,7 @@ void context_run_ended(struct context *c, const char *why)
     if (!c->run)
         return;
     JSON_OWNED done = json_pack("{s:s, s:s, s:[s]}", "errorName", "ContextDied", "errorValue", why, "traceback", why);
-    finish(c, done);
+    run_finish(c, done);
 }
 
 void context_run_fail(struct context *c, const struct err *err)
@@ -250,7 +250,7 @@ static void send_interrupt(struct context *c)
         (void)kernel_send(c->host->kernel, c->number, KERNEL_INTERRUPT, NULL, 0); /* if it is lost the kill follows */
 }
 
-static void on_late(void *arg)
+static void on_run_late(void *arg)
 {
     struct context *c = arg;
     struct context_run *run = c->run;
@@ -304,7 +304,7 @@ int context_execute(struct context *c, const char *code, int64_t timeout_ms, con
     c->run = run;
     c->state = CONTEXT_BUSY;
     c->count++;
-    context_set_timer(c, run->timeout_ms, on_late);
+    context_set_timer(c, run->timeout_ms, on_run_late);
     return 0;
 }
 

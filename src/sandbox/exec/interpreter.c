@@ -95,7 +95,7 @@ static void free_request(struct interpreter *i)
     free(i);
 }
 
-static void answer(struct interpreter *i, json_t *reply, const struct err *err)
+static void interpreter_reply(struct interpreter *i, json_t *reply, const struct err *err)
 {
     JSON_OWNED owned = reply;
     if (i->fn)
@@ -148,7 +148,7 @@ static void install_failed(const struct interpreter *i, const struct command_res
 }
 
 /* Why a command that ended is no answer; ERR_NONE when it is one. */
-static struct err judge(const struct interpreter *i, const struct command_result *res)
+static struct err check_result(const struct interpreter *i, const struct command_result *res)
 {
     struct err why = ERR_INIT;
     if (res->exit.is_timeout)
@@ -160,7 +160,7 @@ static struct err judge(const struct interpreter *i, const struct command_result
     return why;
 }
 
-static void on_done(void *arg, const struct command_result *res, const struct err *err)
+static void on_code_exited(void *arg, const struct command_result *res, const struct err *err)
 {
     struct interpreter *i = arg;
     i->cmd = NULL;
@@ -169,19 +169,19 @@ static void on_done(void *arg, const struct command_result *res, const struct er
         const char *const *argv = i->runner ? i->runner->argv : i->installer->argv;
         if (why.code == ERR_INVALID && strstr(why.msg, argv[0]) && !i->s->is_gone)
             missing(i, &why);
-        answer(i, NULL, &why);
+        interpreter_reply(i, NULL, &why);
         return;
     }
-    struct err why = judge(i, res);
+    struct err why = check_result(i, res);
     if (why.code != ERR_NONE)
-        answer(i, NULL, &why);
+        interpreter_reply(i, NULL, &why);
     else if (i->runner)
-        answer(i, run_reply(res), NULL);
+        interpreter_reply(i, run_reply(res), NULL);
     else
-        answer(i, json_pack("{s:o}", "output", json_text(buf_text(&res->out), res->out.len)), NULL);
+        interpreter_reply(i, json_pack("{s:o}", "output", json_text(buf_text(&res->out), res->out.len)), NULL);
 }
 
-static const struct command_events events = { .on_done = on_done };
+static const struct command_events events = { .on_done = on_code_exited };
 
 /* Modules that npm put beside the work are found although the code's file is elsewhere. */
 static char **environment(struct sandbox *s)
@@ -196,12 +196,12 @@ static char **environment(struct sandbox *s)
     return env;
 }
 
-static void on_written(void *arg, const struct err *err)
+static void on_code_written(void *arg, const struct err *err)
 {
     struct interpreter *i = arg;
     struct err why = ERR_INIT;
     if (err || !i->fn) {
-        answer(i, NULL, err);
+        interpreter_reply(i, NULL, err);
         return;
     }
     CLEANUP(strlist_free_p) char **argv = NULL;
@@ -211,7 +211,7 @@ static void on_written(void *arg, const struct err *err)
     strlist_add(&argv, i->path);
     struct command_plan plan = { .argv = (const char *const *)argv, .env = (const char *const *)env };
     if (command_start(i->s, &plan, &events, i, &i->cmd, &why) < 0)
-        answer(i, NULL, &why);
+        interpreter_reply(i, NULL, &why);
 }
 
 static struct interpreter *new_request(struct sandbox *s, interpreter_fn *fn, void *arg)
@@ -244,7 +244,7 @@ int interpreter_execute(struct sandbox *s, const char *language, const char *cod
     i->runner = runner;
     ident_new("code", name);
     (void)snprintf(i->path, sizeof(i->path), "/tmp/%s.%s", name, runner->ending);
-    r = guest_fs_put(s->link, i->path, code, strlen(code), 0644, on_written, i);
+    r = guest_fs_put(s->link, i->path, code, strlen(code), 0644, on_code_written, i);
     if (r < 0) {
         i->path[0] = '\0';
         free_request(i);
@@ -328,7 +328,7 @@ void interpreter_cancel(struct interpreter *i)
 {
     i->fn = NULL;
     if (!i->cmd)
-        return; /* the file is being written: on_written() sees that nobody waits */
+        return; /* the file is being written: on_code_written() sees that nobody waits */
     command_cancel(i->cmd);
     free_request(i);
 }

@@ -67,7 +67,7 @@ static void write_out(void *arg)
         buf_consume(&k->out, n);
 }
 
-static void end(struct kernel *k, const struct guest_exit *ex, const struct err *err)
+static void kernel_end(struct kernel *k, const struct guest_exit *ex, const struct err *err)
 {
     k->exec = NULL;
     if (!k->is_stopped)
@@ -92,7 +92,7 @@ static int take_frames(struct kernel *k)
     return n < 0 ? n : 0;
 }
 
-static void on_output(void *arg, int fd, const char *data, size_t len)
+static void on_kernel_output(void *arg, int fd, const char *data, size_t len)
 {
     struct kernel *k = arg;
     int r = 0;
@@ -110,7 +110,7 @@ static void on_output(void *arg, int fd, const char *data, size_t len)
         struct err err = ERR_INIT;
         (void)err_set(&err, ERR_INTERNAL, 0, "protocol error on the interpreter's channel; its processes were killed");
         guest_exec_drop(k->exec);
-        end(k, NULL, &err);
+        kernel_end(k, NULL, &err);
         return;
     }
     if (k->is_stopped)
@@ -129,13 +129,13 @@ static void on_exit_(void *arg, const struct guest_exit *ex)
     struct err err = ERR_INIT;
     if (ex->code == 127 && !k->has_spoken) {
         missing(k, &err);
-        end(k, NULL, &err);
+        kernel_end(k, NULL, &err);
         return;
     }
-    end(k, ex, NULL);
+    kernel_end(k, ex, NULL);
 }
 
-static void on_failed(void *arg, const struct err *why)
+static void on_kernel_failed(void *arg, const struct err *why)
 {
     struct kernel *k = arg;
     struct err err = *why;
@@ -143,7 +143,7 @@ static void on_failed(void *arg, const struct err *why)
         missing(k, &err);
     else if (err.code == ERR_NOT_FOUND && !k->s->is_gone)
         err.code = ERR_INVALID; /* the folder, not the sandbox */
-    end(k, NULL, &err);
+    kernel_end(k, NULL, &err);
 }
 
 static const struct language *language_of(const char *name)
@@ -165,9 +165,9 @@ static void send_driver(struct kernel *k)
 int kernel_start(struct sandbox *s, const char *language, const char *cwd, const struct kernel_events *ev, void *arg,
                  struct kernel **ret, struct err *err)
 {
-    static const struct guest_exec_events events = { .on_output = on_output,
+    static const struct guest_exec_events events = { .on_output = on_kernel_output,
                                                      .on_exit = on_exit_,
-                                                     .on_failed = on_failed };
+                                                     .on_failed = on_kernel_failed };
     const struct language *lang = language_of(language);
     if (!lang)
         return err_set(err, ERR_INVALID, 0, "language: \"%.32s\" does not support contexts; python and javascript do",

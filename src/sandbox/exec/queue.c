@@ -71,7 +71,7 @@ static json_t *shown(const json_t *rec)
     return copy;
 }
 
-static int save(struct queue *q, const char *id, const json_t *rec, struct err *err)
+static int save_job(struct queue *q, const char *id, const json_t *rec, struct err *err)
 {
     return store_put(q->m->store, SCOPE, id, rec, err);
 }
@@ -80,7 +80,7 @@ static int save(struct queue *q, const char *id, const json_t *rec, struct err *
 static void save_or_log(struct job *j)
 {
     struct err err = ERR_INIT;
-    if (save(j->q, j->id, j->rec, &err) < 0)
+    if (save_job(j->q, j->id, j->rec, &err) < 0)
         log_event(LOG_ERROR, "queue.save", "id", j->id, "error", err.msg, NULL);
 }
 
@@ -176,7 +176,7 @@ static void forget_job(struct job *j)
 }
 
 /* Over, one way or another: out of its lane, and the next one may start. */
-static void finish(struct job *j, enum state st)
+static void job_finish(struct job *j, enum state st)
 {
     bool was_first = j->lane->jobs == j;
     set_state(j, st);
@@ -195,7 +195,7 @@ static void fail_or_pause(struct job *j, const struct err *err)
     set_text(j->rec, "error", err->msg);
     if (tries >= json_get_int(j->rec, "maxRetries", 0)) {
         log_event(LOG_WARN, "queue.dead", "id", j->id, "sandbox", j->sandbox_id, "error", err->msg, NULL);
-        finish(j, FAILED);
+        job_finish(j, FAILED);
         return;
     }
     (void)json_object_del(j->rec, "startedAt");
@@ -222,7 +222,7 @@ static json_t *kept_result(const struct command_result *res)
     return j;
 }
 
-static void on_done(void *arg, const struct command_result *res, const struct err *err)
+static void on_job_exited(void *arg, const struct command_result *res, const struct err *err)
 {
     struct job *j = arg;
     struct err why = ERR_INIT;
@@ -240,12 +240,12 @@ static void on_done(void *arg, const struct command_result *res, const struct er
     (void)event_log_emit(j->q->m->events, "sandbox.exec", j->sandbox_id,
                          json_pack("{s:i, s:I, s:s}", "exitCode", res->exit.code, "duration",
                                    (json_int_t)res->duration_ms, "jobId", j->id));
-    finish(j, COMPLETED);
+    job_finish(j, COMPLETED);
 }
 
 static int launch(struct job *j, struct err *err)
 {
-    static const struct command_events events = { .on_done = on_done };
+    static const struct command_events events = { .on_done = on_job_exited };
     struct sandbox *s = manager_find(j->q->m, j->sandbox_id, err);
     const json_t *inner = json_get(j->rec, "internal");
     if (!s)
@@ -279,7 +279,7 @@ static void end_orphan(struct job *j)
         command_cancel(STEAL(j->cmd));
     if (j->rec) {
         set_text(j->rec, "error", "its sandbox was removed before the command exited");
-        finish(j, FAILED);
+        job_finish(j, FAILED);
     }
     if (j->state == FAILED)
         j->lane = NULL;
@@ -423,7 +423,7 @@ void queue_load(struct queue *q)
 
 /* --- calls --- */
 
-static struct job *find(struct queue *q, const char *id, struct err *err)
+static struct job *find_job(struct queue *q, const char *id, struct err *err)
 {
     struct job *j = map_get(q->jobs, id);
     if (!j)
@@ -442,7 +442,7 @@ static json_t *record_of(struct job *j, struct err *err)
 
 json_t *queue_status(struct queue *q, const char *id, struct err *err)
 {
-    struct job *j = find(q, id, err);
+    struct job *j = find_job(q, id, err);
     JSON_OWNED rec = j ? record_of(j, err) : NULL;
     return rec ? shown(rec) : NULL;
 }
@@ -483,7 +483,7 @@ json_t *queue_submit(struct queue *q, struct sandbox *s, const json_t *command, 
                                "internal", "command", command, "timeoutMs", (json_int_t)timeout_ms);
     if (*s->tenant)
         (void)json_object_set_new(rec, "tenant", json_string(s->tenant));
-    if (save(q, id, rec, err) < 0)
+    if (save_job(q, id, rec, err) < 0)
         return NULL;
     struct job *j = new_job(q, rec, PENDING);
     j->rec = json_incref(rec);
@@ -495,7 +495,7 @@ json_t *queue_submit(struct queue *q, struct sandbox *s, const json_t *command, 
 
 int queue_cancel(struct queue *q, const char *id, struct err *err)
 {
-    struct job *j = find(q, id, err);
+    struct job *j = find_job(q, id, err);
     if (!j)
         return -1;
     if (!j->rec)
@@ -503,13 +503,13 @@ int queue_cancel(struct queue *q, const char *id, struct err *err)
                        state_names[j->state]);
     if (j->cmd)
         command_cancel(STEAL(j->cmd));
-    finish(j, CANCELLED);
+    job_finish(j, CANCELLED);
     return 0;
 }
 
 json_t *queue_retry(struct queue *q, const char *id, struct err *err)
 {
-    struct job *j = find(q, id, err);
+    struct job *j = find_job(q, id, err);
     if (!j)
         return NULL;
     if (j->state != FAILED) {
@@ -527,7 +527,7 @@ json_t *queue_retry(struct queue *q, const char *id, struct err *err)
         (void)json_object_del(rec, old[i]);
     (void)json_object_set_new(rec, "retries", json_integer(0));
     (void)json_object_set_new(rec, "status", json_string(state_names[PENDING]));
-    if (save(q, j->id, rec, err) < 0)
+    if (save_job(q, j->id, rec, err) < 0)
         return NULL;
     j->rec = json_incref(rec);
     j->state = PENDING;

@@ -80,7 +80,7 @@ static void drop_record(struct terminal *t)
 }
 
 /* The session's end. exec is gone or dropped here. */
-static void end(struct terminal *t, int code, const char *reason)
+static void terminal_end(struct terminal *t, int code, const char *reason)
 {
     (void)map_remove(t->set->sessions, t->id);
     if (t->exec)
@@ -122,7 +122,7 @@ static bool has_full(const struct terminal *t)
 }
 
 /* Credits what is owed once nobody's queue is full. */
-static void settle(struct terminal *t)
+static void credit_output(struct terminal *t)
 {
     bool is_full = has_full(t);
     if (is_full)
@@ -148,7 +148,7 @@ static void on_stall(void *arg)
     }
     if (t->out && t->is_out_full)
         channel_close(STEAL(t->out), 1008, "too slow");
-    settle(t);
+    credit_output(t);
 }
 
 static void on_output(void *arg, int fd, const char *data, size_t len)
@@ -164,7 +164,7 @@ static void on_output(void *arg, int fd, const char *data, size_t len)
         v->is_full |= ws_send(v->ws, false, data, len) > FULL_BYTES;
     if (!was_full && has_full(t))
         timer_set(t->stall, STALL_MS, 0);
-    settle(t);
+    credit_output(t);
 }
 
 /* --- input --- */
@@ -240,7 +240,7 @@ static void on_close(void *arg, struct ws *w, int code, const char *reason)
         at = &(*at)->next;
     *at = v->next;
     free(v);
-    settle(t);
+    credit_output(t);
 }
 
 static void on_drain(void *arg, struct ws *w)
@@ -248,7 +248,7 @@ static void on_drain(void *arg, struct ws *w)
     struct viewer *v = arg;
     (void)w;
     v->is_full = false;
-    settle(v->terminal);
+    credit_output(v->terminal);
 }
 
 static void show_replay(const struct terminal *t, struct ws *w, struct channel *c)
@@ -304,7 +304,7 @@ static void on_out_drain(void *arg, struct channel *c)
     struct terminal *t = arg;
     (void)c;
     t->is_out_full = false;
-    settle(t);
+    credit_output(t);
 }
 
 static void on_out_closed(void *arg, struct channel *c)
@@ -312,7 +312,7 @@ static void on_out_closed(void *arg, struct channel *c)
     struct terminal *t = arg;
     (void)c;
     t->out = NULL;
-    settle(t);
+    credit_output(t);
 }
 
 static void on_in_data(void *arg, struct channel *c, bool is_text, const char *data, size_t len)
@@ -359,7 +359,7 @@ static json_t *make_record(struct terminal *t, int pid)
 }
 
 /* What the store keeps: all but the channels' keys, which are of no use after a restart. */
-static void save(struct terminal *t)
+static void save_session(struct terminal *t)
 {
     struct err err = ERR_INIT;
     CLEANUP(free_p) char *key = xasprintf("%s:%s", t->sandbox->id, t->id);
@@ -373,7 +373,7 @@ static void on_started(void *arg, int pid)
 {
     struct terminal *t = arg;
     t->record = make_record(t, pid);
-    save(t);
+    save_session(t);
     (void)event_log_emit(t->set->m->events, "terminal.opened", t->sandbox->id, json_pack("{s:s}", "sessionId", t->id));
     terminal_fn *fn = STEAL(t->fn);
     fn(t->arg, t->record, NULL); /* may close it: the last use of t */
@@ -385,7 +385,7 @@ static void on_shell_exit(void *arg, const struct guest_exit *ex)
     char reason[32];
     t->exec = NULL;
     (void)snprintf(reason, sizeof(reason), "exit %d", ex->code);
-    end(t, 1000, reason);
+    terminal_end(t, 1000, reason);
 }
 
 static void tell_failed(struct terminal *t, const struct err *err)
@@ -402,7 +402,7 @@ static void on_failed(void *arg, const struct err *err)
     t->exec = NULL;
     (void)err_wrap(&why, 0, "terminal with %s", t->plan.shell);
     tell_failed(t, &why);
-    end(t, 1011, "the sandbox's agent has exited");
+    terminal_end(t, 1011, "the sandbox's agent has exited");
 }
 
 static const char *allowed_shell(const char *shell, struct err *err)
@@ -428,7 +428,7 @@ static int check_room(const struct terminal_set *set, const struct sandbox *s, s
                    s->id);
 }
 
-static int start(struct terminal *t, struct err *err)
+static int terminal_start(struct terminal *t, struct err *err)
 {
     static const struct guest_exec_events events = {
         .on_started = on_started, .on_output = on_output, .on_exit = on_shell_exit, .on_failed = on_failed
@@ -470,9 +470,9 @@ int terminal_open(struct terminal_set *set, struct sandbox *s, const struct term
     ident_new("term", t->id);
     t->stall = timer_new(set->m->loop, -1, 0, on_stall, t);
     map_set(set->sessions, t->id, t);
-    r = start(t, err);
+    r = terminal_start(t, err);
     if (r < 0)
-        end(t, 1011, "");
+        terminal_end(t, 1011, "");
     return r;
 }
 
@@ -488,7 +488,7 @@ struct terminal *terminal_find(struct terminal_set *set, const struct sandbox *s
 
 void terminal_close(struct terminal *t)
 {
-    end(t, 1000, "closed");
+    terminal_end(t, 1000, "closed");
 }
 
 static void drop_viewers_of(struct terminal *t, const char *token_id)
@@ -503,7 +503,7 @@ static void drop_viewers_of(struct terminal *t, const char *token_id)
         ws_closing_add(t->set->parting, v->ws, 1008, "the token was revoked");
         free(v);
     }
-    settle(t);
+    credit_output(t);
 }
 
 void terminal_end_of(struct terminal_set *set, const char *token_id)
@@ -511,7 +511,7 @@ void terminal_end_of(struct terminal_set *set, const char *token_id)
     for (struct map_iter it = map_iter(set->sessions); map_next(&it);) {
         struct terminal *t = it.value;
         if (strcmp(t->token_id, token_id) == 0 && t->record) /* one that is being opened ends with its call */
-            end(t, 1008, "the token was revoked");
+            terminal_end(t, 1008, "the token was revoked");
         else
             drop_viewers_of(t, token_id);
     }
@@ -528,7 +528,7 @@ static void end_those_of(struct terminal_set *set, const struct sandbox *s, cons
             continue;
         (void)err_set(&err, ERR_CONFLICT, 0, "terminal: %s", why);
         tell_failed(t, &err);
-        end(t, 1001, why);
+        terminal_end(t, 1001, why);
     }
 }
 

@@ -29,7 +29,7 @@ struct forking {
 };
 
 /* All or none: what was made beside one that failed goes again. */
-static void finish(struct forking *f)
+static void clone_finish(struct forking *f)
 {
     CLEANUP(free_p) struct sandbox **made = xzalloc(f->count * sizeof(struct sandbox *));
     size_t n = 0;
@@ -59,7 +59,7 @@ static void on_created(void *arg, struct sandbox *s, const struct err *err)
     else if (!f->err.code)
         f->err = *err;
     if (--f->pending == 0)
-        finish(f);
+        clone_finish(f);
 }
 
 static void create_child(struct forking *f, const struct image *image, unsigned index)
@@ -94,7 +94,7 @@ static void on_captured(void *arg, const struct image *image, const struct err *
         create_child(f, image, i);
     }
     if (--f->pending == 0)
-        finish(f);
+        clone_finish(f);
 }
 
 void manager_fork(struct manager *m, struct sandbox *s, const struct manager_fork_plan *plan, manager_fork_fn *fn,

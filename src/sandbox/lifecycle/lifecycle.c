@@ -69,7 +69,7 @@ static json_t *obituary(const struct sandbox *s)
 }
 
 /* The sandbox ended without a kill. One that is still being created is only marked: its create sees that and fails. */
-static void die(struct sandbox *s)
+static void sandbox_die(struct sandbox *s)
 {
     if (map_get(s->manager->sandboxes, s->id) == s)
         (void)manager_kill(s->manager, s, "sandbox.error",
@@ -83,7 +83,7 @@ static void on_link_gone(void *arg, const struct err *err)
     struct sandbox *s = arg;
     (void)err; /* noted already */
     s->link = guest_link_free(s->link);
-    die(s); /* a box without its agent is of no use to anyone */
+    sandbox_die(s); /* a box without its agent is of no use to anyone */
 }
 
 static void on_box_gone(void *arg)
@@ -96,7 +96,7 @@ static void on_box_gone(void *arg)
         return;
     }
     note_death(s, err.msg);
-    die(s);
+    sandbox_die(s);
 }
 
 static void on_told(void *arg, const struct err *err)
@@ -183,7 +183,7 @@ void lifecycle_use_image(struct sandbox *s, const struct image *image)
     s->user = xstrdup(image->user ? image->user : "");
 }
 
-static void finish_birth(struct birth *b, const struct err *err)
+static void create_finish(struct birth *b, const struct err *err)
 {
     struct manager *m = b->s->manager;
     m->n_creating--;
@@ -243,11 +243,11 @@ static void record_birth(void *arg)
                             : sandbox_save(b->s, &why);
     if (r < 0) {
         undo_connect(b->s);
-        finish_birth(b, &why);
+        create_finish(b, &why);
         return;
     }
     lifecycle_start_entrypoint(b->s);
-    finish_birth(b, NULL);
+    create_finish(b, NULL);
 }
 
 /* Before anyone can use it, so that the first command already has its network. */
@@ -289,9 +289,9 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     struct birth *b = arg;
     struct err why = ERR_INIT;
     if (!box)
-        finish_birth(b, err);
+        create_finish(b, err);
     else if (lifecycle_connect(b->s, box, guest_fd, &why) < 0)
-        finish_birth(b, &why);
+        create_finish(b, &why);
     else if (strcmp(b->s->box_id, b->s->id) != 0)
         give_name(b, box);
     else
@@ -493,7 +493,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     m->n_creating++;
     tenant_making(m, s, 1);
     if (r < 0 || limits_check(&s->config, s->runtime, &err) < 0 || pins_add(m, image, s->id, &err) < 0) {
-        finish_birth(b, &err);
+        create_finish(b, &err);
         return;
     }
     if (!plan->image && s->runtime == m->runtime && pool_take(m->pool, s, on_box_ready, b))

@@ -102,7 +102,7 @@ static void delete_rest(struct manager *m)
             strlist_add(&m->undeleted, ids[i]);
 }
 
-static void on_flush(void *arg)
+static void on_flush_due(void *arg)
 {
     struct manager *m = arg;
     struct err err = ERR_INIT;
@@ -193,7 +193,7 @@ int manager_new(struct loop *l, const struct settings *s, struct store *store, s
         return r;
     }
     m->workers = workers_new(m);
-    m->flush_timer = timer_new(l, FLUSH_MS, FLUSH_MS, on_flush, m);
+    m->flush_timer = timer_new(l, FLUSH_MS, FLUSH_MS, on_flush_due, m);
     m->sweep_timer = crontimer_new(l, &when, on_sweep, m);
     m->disk_watch = disk_watch_new(m);
     m->idle = idle_new(m);

@@ -11,7 +11,7 @@ struct offload {
     void *arg;
 };
 
-static void run(void *arg)
+static void run_work(void *arg)
 {
     struct offload *o = arg;
     o->work(o->arg);
@@ -33,7 +33,7 @@ int offload_run(struct manager *m, loop_fn *work, loop_fn *done, void *arg)
         return -ECANCELED;
     struct offload *o = xzalloc(sizeof(*o));
     *o = (struct offload){ .m = m, .work = work, .done = done, .arg = arg };
-    int r = loop_work(m->loop, run, over, o);
+    int r = loop_work(m->loop, run_work, over, o);
     if (r < 0) {
         free(o);
         return r;

@@ -67,7 +67,7 @@ static void sweep(struct recovery *r)
         m->runtimes[i]->ops->sweep(m->runtimes[i], r->kept, r->n_kept, on_swept, r);
 }
 
-static void drop(struct sandbox *s, const char *why)
+static void drop_sandbox(struct sandbox *s, const char *why)
 {
     struct manager *m = s->manager;
     log_event(LOG_WARN, "sandbox.lost", "id", s->id, "why", why, NULL);
@@ -99,9 +99,9 @@ static void on_adopted(void *arg, struct box *box, int guest_fd, const struct er
     if (s->is_gone)
         end_unwanted(s, box, guest_fd);
     else if (!box)
-        drop(s, err->msg);
+        drop_sandbox(s, err->msg);
     else if (lifecycle_connect(s, box, guest_fd, &why) < 0)
-        drop(s, why.msg);
+        drop_sandbox(s, why.msg);
     else {
         idle_touch(s);
         manager_entered(r->m, s);

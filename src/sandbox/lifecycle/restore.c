@@ -35,7 +35,7 @@ struct restoring {
     void *arg;
 };
 
-static void finish(struct restoring *r, const struct err *err)
+static void restore_finish(struct restoring *r, const struct err *err)
 {
     struct sandbox *s = r->s;
     s->is_restoring = false;
@@ -90,18 +90,18 @@ static void on_complete(void *arg)
     struct err err = ERR_INIT;
     if (s->is_gone) {
         (void)err_set(&err, ERR_NOT_FOUND, 0, "sandbox not found: %s", s->id);
-        finish(r, &err);
+        restore_finish(r, &err);
         return;
     }
     lifecycle_start_entrypoint(s);
     (void)event_log_emit(s->manager->events, "sandbox.restored", s->id,
                          json_pack("{s:s}", "snapshotId", r->snapshot_id));
-    finish(r, NULL);
+    restore_finish(r, NULL);
 }
 
 /* The new box is in s; the old root is in r->next. Ends it, and tells everyone when the volumes are in their place:
  * what is written before would go to the folder below. */
-static void settle(struct restoring *r)
+static void restore_release_old(struct restoring *r)
 {
     struct sandbox *s = r->s;
     struct manager *m = s->manager;
@@ -130,13 +130,13 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     struct sandbox *s = r->s;
     struct err why = ERR_INIT;
     if (!box) {
-        finish(r, err);
+        restore_finish(r, err);
         return;
     }
     if (check_still(s, &why) < 0) {
         (void)close(guest_fd); /* nobody has talked to it */
         s->runtime->ops->destroy(box, NULL, NULL);
-        finish(r, &why);
+        restore_finish(r, &why);
         return;
     }
     exchange(s, &r->next);
@@ -145,14 +145,14 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
     if (result >= 0)
         result = sandbox_save(s, &why);
     if (result >= 0) {
-        settle(r);
+        restore_release_old(r);
         return;
     }
     exchange(s, &r->next);
     r->next.link = guest_link_free(r->next.link);
     if (has_box)
         s->runtime->ops->destroy(r->next.box, NULL, NULL);
-    finish(r, &why);
+    restore_finish(r, &why);
 }
 
 static void fill_next(struct root *x, const struct snapshots_opened *snap)
@@ -177,13 +177,13 @@ static void on_opened(void *arg, const struct snapshots_opened *snap, const stru
     struct manager *m = s->manager;
     struct err why = ERR_INIT;
     if (!snap) {
-        finish(r, err);
+        restore_finish(r, err);
         return;
     }
     fill_next(&r->next, snap);
     if (check_still(s, &why) < 0 || image_source_check(m, s->runtime, snap->image, &why) < 0 ||
         pins_add(m, snap->image, r->pin, &why) < 0) {
-        finish(r, &why);
+        restore_finish(r, &why);
         return;
     }
     struct box_plan plan = lifecycle_box_plan(s);

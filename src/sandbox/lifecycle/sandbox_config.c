@@ -27,7 +27,7 @@ static void *slot_of(const struct sandbox_config *c, size_t at)
     return (char *)(uintptr_t)c + members[at].offset;
 }
 
-static void drop(struct sandbox_config *c, size_t at)
+static void clear_member(struct sandbox_config *c, size_t at)
 {
     void *slot = slot_of(c, at);
     switch (members[at].kind) {
@@ -55,7 +55,7 @@ static void drop(struct sandbox_config *c, size_t at)
 }
 
 /* Whether value is of the member's kind; then the member has it. Whole numbers may be written as reals. */
-static bool take(struct sandbox_config *c, size_t at, json_t *value)
+static bool set_member(struct sandbox_config *c, size_t at, json_t *value)
 {
     void *slot = slot_of(c, at);
     switch (members[at].kind) {
@@ -121,7 +121,7 @@ static json_t *show(const struct sandbox_config *c, size_t at)
 void sandbox_config_read(struct sandbox_config *c, const json_t *obj)
 {
     for (size_t i = 0; i < SANDBOX_CONFIG_COUNT; i++)
-        if (take(c, i, json_object_get(obj, members[i].name)))
+        if (set_member(c, i, json_object_get(obj, members[i].name)))
             c->given |= 1u << i;
 }
 
@@ -152,13 +152,13 @@ struct sandbox_config sandbox_config_copy(const struct sandbox_config *c)
 void sandbox_config_done(struct sandbox_config *c)
 {
     for (size_t i = 0; i < SANDBOX_CONFIG_COUNT; i++)
-        drop(c, i);
+        clear_member(c, i);
 }
 
 void sandbox_config_set_text(struct sandbox_config *c, enum sandbox_config_bit bit, const char *text)
 {
     size_t at = (size_t)__builtin_ctz(bit);
-    drop(c, at);
+    clear_member(c, at);
     if (!text)
         return;
     *(char **)slot_of(c, at) = xstrdup(text);
@@ -168,7 +168,7 @@ void sandbox_config_set_text(struct sandbox_config *c, enum sandbox_config_bit b
 void sandbox_config_set_map(struct sandbox_config *c, enum sandbox_config_bit bit, json_t *map)
 {
     size_t at = (size_t)__builtin_ctz(bit);
-    drop(c, at);
+    clear_member(c, at);
     *(json_t **)slot_of(c, at) = map;
     c->given |= bit;
 }

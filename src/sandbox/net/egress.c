@@ -74,7 +74,7 @@ static size_t max_flows(const struct egress *e)
 
 /* --- names --- */
 
-static void learn(struct egress_redirect *o, uint32_t address, const char *name)
+static void learn_name(struct egress_redirect *o, uint32_t address, const char *name)
 {
     int64_t until = loop_now_ms(o->e->m->loop) + NAME_MS;
     for (size_t i = 0; i < NAMES_MAX; i++) {
@@ -89,7 +89,7 @@ static void learn(struct egress_redirect *o, uint32_t address, const char *name)
     *k = (struct known_name){ .address = address, .until_ms = until, .name = xstrdup(name) };
 }
 
-static enum egress_policy_verdict judge(struct egress_redirect *o, uint32_t address, uint16_t port)
+static enum egress_policy_verdict judge_destination(struct egress_redirect *o, uint32_t address, uint16_t port)
 {
     const char *names[NAMES_OF_ONE];
     struct egress_policy_target t = { .address = address, .port = port, .names = names };
@@ -180,7 +180,7 @@ static void take_connection(struct egress_redirect *o, struct egress_flow **slot
         *slot = egress_flow_new(o->e->m->loop, &plan, &events, o);
         return;
     }
-    enum egress_policy_verdict v = judge(o, plan.address, plan.port);
+    enum egress_policy_verdict v = judge_destination(o, plan.address, plan.port);
     if (v == EGRESS_POLICY_DENY || is_own_address(plan.address)) {
         reset(fd);
         return;
@@ -223,7 +223,7 @@ static void on_answer(void *arg, struct egress_lookup *k, uint8_t *reply, size_t
     if (reply && egress_parse_parse(reply, len, true, &q) == 0) {
         size_t n = egress_parse_addresses(reply, len, &q, addresses, ADDRESSES_MAX);
         for (size_t i = 0; i < n; i++)
-            learn(o, addresses[i], q.name);
+            learn_name(o, addresses[i], q.name);
         send_reply(o, reply, len, from);
     }
     for (size_t i = 0; i < LOOKUPS_MAX; i++)
@@ -355,7 +355,7 @@ static void on_opened(void *arg, int tcp, int dns, const struct err *err)
     free(w);
 }
 
-static bool has_way(struct runtime *rt)
+static bool has_egress(struct runtime *rt)
 {
     return rt->ops->open_egress && rt->ops->caps(rt).can_egress;
 }
@@ -363,7 +363,7 @@ static bool has_way(struct runtime *rt)
 bool egress_open(struct egress *e, struct sandbox *s, loop_fn *done, void *arg)
 {
     const struct runtime_ops *ops = s->runtime->ops;
-    if (!s->config.has_network || !has_way(s->runtime) || !s->box)
+    if (!s->config.has_network || !has_egress(s->runtime) || !s->box)
         return false;
     struct opening *w = xzalloc(sizeof(*w));
     *w = (struct opening){ .e = e, .s = sandbox_ref(s), .box = s->box, .done = done, .arg = arg };
@@ -417,7 +417,7 @@ struct egress *egress_free(struct egress *e)
 
 int egress_check(const struct sandbox *s, struct err *err)
 {
-    return has_way(s->runtime) ? 0 : runtime_cannot(s->runtime, "egress", "hold a policy", err);
+    return has_egress(s->runtime) ? 0 : runtime_cannot(s->runtime, "egress", "hold a policy", err);
 }
 
 json_t *egress_json(struct egress *e, const struct sandbox *s)
@@ -442,7 +442,7 @@ static void cut_forbidden(struct egress_redirect *o)
         if (!o->flows[i])
             continue;
         const struct egress_flow_plan *plan = egress_flow_plan(o->flows[i]);
-        if (judge(o, plan->address, plan->port) == EGRESS_POLICY_DENY)
+        if (judge_destination(o, plan->address, plan->port) == EGRESS_POLICY_DENY)
             o->flows[i] = egress_flow_free(o->flows[i]);
     }
     watch_set(o->tcp_watch, LOOP_READ); /* there may be room again */

@@ -84,7 +84,7 @@ struct egress_flow *egress_flow_free(struct egress_flow *f)
     return NULL;
 }
 
-static void finish(struct egress_flow *f)
+static void flow_finish(struct egress_flow *f)
 {
     f->ev.on_done(f->arg, f);
 }
@@ -164,7 +164,7 @@ static bool drain(struct half *h, int fd)
 static void pump(struct egress_flow *f)
 {
     if (!drain(&f->out, f->server) || !drain(&f->in, f->client) || (f->out.is_shut && f->in.is_shut)) {
-        finish(f);
+        flow_finish(f);
         return;
     }
     set_watches(f);
@@ -178,13 +178,13 @@ static void on_server(void *arg, int events)
         int why = 0;
         socklen_t len = sizeof(why);
         if (getsockopt(f->server, SOL_SOCKET, SO_ERROR, &why, &len) < 0 || why) {
-            finish(f);
+            flow_finish(f);
             return;
         }
         f->state = OPEN;
         f->limit = timer_free(f->limit);
     } else if (events & LOOP_READ && !fill(f, 1)) {
-        finish(f);
+        flow_finish(f);
         return;
     }
     pump(f);
@@ -219,13 +219,13 @@ static void on_client(void *arg, int events)
     struct egress_flow *f = arg;
     assert(f->magic == FLOW_MAGIC);
     if (events & LOOP_READ && !fill(f, 0)) {
-        finish(f);
+        flow_finish(f);
         return;
     }
     if (f->state == NAMING) {
         int r = read_name(f);
         if (r < 0 || (r > 0 && !begin_connect(f))) {
-            finish(f);
+            flow_finish(f);
             return;
         }
         set_watches(f);
@@ -236,7 +236,7 @@ static void on_client(void *arg, int events)
 
 static void on_limit(void *arg)
 {
-    finish(arg);
+    flow_finish(arg);
 }
 
 struct egress_flow *egress_flow_new(struct loop *l, const struct egress_flow_plan *plan,

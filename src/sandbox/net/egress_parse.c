@@ -14,7 +14,7 @@ struct cursor {
     bool is_short; /* read past the end */
 };
 
-static uint32_t take(struct cursor *c, unsigned bytes)
+static uint32_t read_uint(struct cursor *c, unsigned bytes)
 {
     uint32_t v = 0;
     if (c->len - c->at < bytes) {
@@ -63,7 +63,7 @@ static int read_question_name(struct cursor *c, char name[EGRESS_POLICY_NAME])
     size_t n = 0;
     name[0] = '\0';
     for (;;) {
-        uint32_t len = take(c, 1);
+        uint32_t len = read_uint(c, 1);
         if (c->is_short || len > 63) /* a pointer has no place in the first name */
             return -EBADMSG;
         if (len == 0)
@@ -80,15 +80,15 @@ int egress_parse_parse(const uint8_t *msg, size_t len, bool is_reply, struct egr
     struct cursor c = { .data = msg, .len = len };
     if (len < HEADER || len > EGRESS_PARSE_MAX)
         return -EBADMSG;
-    ret->id = (uint16_t)take(&c, 2);
-    uint32_t flags = take(&c, 2), questions = take(&c, 2);
+    ret->id = (uint16_t)read_uint(&c, 2);
+    uint32_t flags = read_uint(&c, 2), questions = read_uint(&c, 2);
     skip(&c, 6);
     if (((flags >> 8 & FLAG_REPLY) != 0) != is_reply || (flags >> 11 & 15) != 0 || questions != 1)
         return -EBADMSG;
     if (read_question_name(&c, ret->name) < 0)
         return -EBADMSG;
-    ret->type = (uint16_t)take(&c, 2);
-    uint32_t class = take(&c, 2);
+    ret->type = (uint16_t)read_uint(&c, 2);
+    uint32_t class = read_uint(&c, 2);
     ret->end = c.at;
     return c.is_short || class != CLASS_IN ? -EBADMSG : 0;
 }
@@ -96,7 +96,7 @@ int egress_parse_parse(const uint8_t *msg, size_t len, bool is_reply, struct egr
 static void skip_name(struct cursor *c)
 {
     for (;;) {
-        uint32_t len = take(c, 1);
+        uint32_t len = read_uint(c, 1);
         if (c->is_short || len == 0)
             return;
         if (len >= 0xc0) { /* a pointer ends it */
@@ -112,15 +112,15 @@ size_t egress_parse_addresses(const uint8_t *msg, size_t len, const struct egres
 {
     struct cursor c = { .data = msg, .len = len, .at = 6 };
     size_t found = 0;
-    uint32_t answers = take(&c, 2);
+    uint32_t answers = read_uint(&c, 2);
     c.at = q->end;
     for (uint32_t i = 0; i < answers && found < max && !c.is_short; i++) {
         skip_name(&c);
-        uint32_t type = take(&c, 2), class = take(&c, 2);
+        uint32_t type = read_uint(&c, 2), class = read_uint(&c, 2);
         skip(&c, 4);
-        uint32_t size = take(&c, 2);
+        uint32_t size = read_uint(&c, 2);
         if (type == TYPE_A && class == CLASS_IN && size == 4) {
-            uint32_t address = take(&c, 4);
+            uint32_t address = read_uint(&c, 4);
             if (!c.is_short)
                 ret[found++] = address;
         } else {
@@ -159,13 +159,13 @@ static int copy_name(const uint8_t *text, size_t len, char ret[EGRESS_POLICY_NAM
 static int find_server_name(struct cursor *c, char ret[EGRESS_POLICY_NAME])
 {
     while (!c->is_short && c->at < c->len) {
-        uint32_t type = take(c, 2), size = take(c, 2);
+        uint32_t type = read_uint(c, 2), size = read_uint(c, 2);
         if (type != 0) {
             skip(c, size);
             continue;
         }
         skip(c, 2);
-        uint32_t kind = take(c, 1), len = take(c, 2);
+        uint32_t kind = read_uint(c, 1), len = read_uint(c, 2);
         if (c->is_short || kind != 0 || c->len - c->at < len)
             return -EBADMSG;
         return copy_name(c->data + c->at, len, ret);
@@ -189,13 +189,13 @@ int egress_parse_tls_name(const uint8_t *data, size_t len, char ret[EGRESS_POLIC
         return 0;
     c.len = 5 + record; /* a ClientHello split into several records counts as nameless: no client does that */
     skip(&c, 5);
-    if (take(&c, 1) != 1) /* ClientHello */
+    if (read_uint(&c, 1) != 1) /* ClientHello */
         return -EBADMSG;
     skip(&c, 3 + 2 + 32);
-    skip(&c, take(&c, 1)); /* session */
-    skip(&c, take(&c, 2)); /* ciphers */
-    skip(&c, take(&c, 1)); /* compression */
-    skip(&c, 2);           /* length of all extensions: the record's end says the same */
+    skip(&c, read_uint(&c, 1)); /* session */
+    skip(&c, read_uint(&c, 2)); /* ciphers */
+    skip(&c, read_uint(&c, 1)); /* compression */
+    skip(&c, 2);                /* length of all extensions: the record's end says the same */
     return c.is_short ? -EBADMSG : find_server_name(&c, ret);
 }
 

@@ -56,7 +56,7 @@ int hosts_merge(const char *text, size_t len, const char *block, struct buf *out
     return r;
 }
 
-static void finish(struct hosts *h, const struct err *err)
+static void hosts_finish(struct hosts *h, const struct err *err)
 {
     h->plan.done(h->plan.done_arg, err);
     buf_done(&h->text);
@@ -66,7 +66,7 @@ static void finish(struct hosts *h, const struct err *err)
 
 static void on_put(void *arg, const struct err *err)
 {
-    finish(arg, err);
+    hosts_finish(arg, err);
 }
 
 static void on_data(void *arg, const char *data, size_t len)
@@ -84,12 +84,12 @@ static void on_read(void *arg, const struct err *err)
     CLEANUP(buf_done) struct buf out = BUF_INIT(2 * HOSTS_MAX);
     h->reader = NULL;
     if (err && err->code != ERR_NOT_FOUND) {
-        finish(h, err);
+        hosts_finish(h, err);
         return;
     }
     if (!h->s->link || h->s->is_gone) {
         (void)err_set(&why, ERR_GONE, 0, "sandbox %s is gone", h->s->id);
-        finish(h, &why);
+        hosts_finish(h, &why);
         return;
     }
     h->plan.lines(h->plan.lines_arg, h->s, &block);
@@ -98,7 +98,7 @@ static void on_read(void *arg, const struct err *err)
         r = guest_fs_put(h->s->link, PATH, buf_text(&out), out.len, 0644, on_put, h);
     if (r < 0) {
         (void)err_sys(&why, r, "write %s", PATH);
-        finish(h, &why);
+        hosts_finish(h, &why);
     }
 }
 

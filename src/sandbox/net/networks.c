@@ -88,7 +88,7 @@ static json_t *public_record(const struct network *net)
     return rec;
 }
 
-static int save(struct networks *n, const struct network *net, struct err *err)
+static int save_network(struct networks *n, const struct network *net, struct err *err)
 {
     JSON_OWNED rec = public_record(net);
     (void)json_object_set_new(rec, "internal",
@@ -99,7 +99,7 @@ static int save(struct networks *n, const struct network *net, struct err *err)
 static void save_or_log(struct networks *n, const struct network *net)
 {
     struct err err = ERR_INIT;
-    if (save(n, net, &err) < 0)
+    if (save_network(n, net, &err) < 0)
         log_event(LOG_WARN, "network.save", "id", net->id, "error", err.msg, NULL);
 }
 
@@ -112,7 +112,7 @@ static struct box_plug plug_of(const struct network *net, const char *sid)
     };
 }
 
-static struct network *find(struct networks *n, const char *id, struct err *err)
+static struct network *find_network(struct networks *n, const char *id, struct err *err)
 {
     struct network *net = map_get(n->by_id, id);
     if (!net)
@@ -123,7 +123,7 @@ static struct network *find(struct networks *n, const char *id, struct err *err)
 /* A network that is not being deleted. */
 static struct network *find_kept(struct networks *n, const char *id, struct err *err)
 {
-    struct network *net = find(n, id, err);
+    struct network *net = find_network(n, id, err);
     if (!net || !net->is_deleting)
         return net;
     (void)err_set(err, ERR_CONFLICT, 0, "network %.100s is being deleted", net->name);
@@ -172,7 +172,7 @@ static void write_lines(void *arg, const struct sandbox *s, struct buf *out)
     }
 }
 
-static void finish(struct network_change *c, const struct err *err)
+static void change_finish(struct network_change *c, const struct err *err)
 {
     c->fn(c->arg, err);
     sandbox_unref(c->s);
@@ -185,7 +185,7 @@ static void on_named(void *arg, const struct err *err)
     if (err)
         log_event(LOG_WARN, "network.names", "id", c->id, "error", err->msg, NULL);
     if (--c->pending == 0)
-        finish(c, NULL);
+        change_finish(c, NULL);
 }
 
 static void on_named_unwatched(void *arg, const struct err *err)
@@ -334,7 +334,7 @@ json_t *networks_list(struct networks *n, const struct tenant_by *by)
     return list;
 }
 
-static struct network_change *begin(struct networks *n, const char *id, struct sandbox *s, void *arg)
+static struct network_change *change_begin(struct networks *n, const char *id, struct sandbox *s, void *arg)
 {
     struct network_change *c = xzalloc(sizeof(*c));
     c->n = n;
@@ -393,7 +393,7 @@ static void on_created(void *arg, const struct err *err)
     if (!net) {
         (void)err_set(&why, ERR_NOT_FOUND, 0, "network %s was deleted while it was created", c->id);
         c->on_record(c->arg, NULL, &why);
-    } else if (err || save(n, net, &why) < 0) {
+    } else if (err || save_network(n, net, &why) < 0) {
         network_free(map_remove(n->by_id, c->id));
         c->on_record(c->arg, NULL, err ? err : &why);
     } else {
@@ -420,7 +420,7 @@ void networks_create(struct networks *n, const struct tenant_by *by, const char 
     net->members = json_object();
     net->changing = json_object();
     map_set(n->by_id, net->id, net); /* takes name and number, so that nobody else does */
-    struct network_change *c = begin(n, net->id, NULL, arg);
+    struct network_change *c = change_begin(n, net->id, NULL, arg);
     c->on_record = fn;
     struct box_plug whole = plug_of(net, NULL);
     n->m->runtime->ops->net_create(n->m->runtime, &whole, on_created, c);
@@ -469,17 +469,17 @@ static void on_connected(void *arg, const struct err *err)
     struct network_change *c = arg;
     struct networks *n = c->n;
     struct err why = ERR_INIT;
-    struct network *net = find(n, c->id, &why);
+    struct network *net = find_network(n, c->id, &why);
     if (net)
         (void)json_object_del(net->changing, c->s->id);
     if (net && !err && c->s->is_gone)
         (void)err_set(&why, ERR_NOT_FOUND, 0, "sandbox not found: %s", c->s->id);
     if (net && !err && why.code == ERR_NONE)
-        (void)save(n, net, &why);
+        (void)save_network(n, net, &why);
     if (err || why.code != ERR_NONE) {
         if (net)
             (void)json_object_del(net->members, c->s->id);
-        finish(c, err ? err : &why);
+        change_finish(c, err ? err : &why);
         return;
     }
     if (is_moved(c) || c->n_cuts != net->n_cuts)
@@ -503,7 +503,7 @@ void networks_connect(struct networks *n, const char *id, struct sandbox *s, net
         fn(arg, &err);
         return;
     }
-    struct network_change *c = begin(n, net->id, s, arg);
+    struct network_change *c = change_begin(n, net->id, s, arg);
     struct box_plug plug = plug_of(net, s->id), whole = plug_of(net, NULL);
     plug.kbps = limits_net_kbps(&s->config);
     c->fn = fn;
@@ -526,13 +526,13 @@ static void on_disconnected(void *arg, const struct err *err)
     if (err && !c->s->is_gone) {
         if (is_moved(c)) /* it stays a member, and the restore left it out */
             networks_rejoin(c->n, c->s);
-        finish(c, err);
+        change_finish(c, err);
         return;
     }
     if (net) {
         (void)json_object_del(net->members, c->s->id); /* gone already is fine */
-        if (save(c->n, net, &why) < 0) {
-            finish(c, &why);
+        if (save_network(c->n, net, &why) < 0) {
+            change_finish(c, &why);
             return;
         }
     }
@@ -557,7 +557,7 @@ void networks_disconnect(struct networks *n, const char *id, struct sandbox *s, 
         fn(arg, &err);
         return;
     }
-    struct network_change *c = begin(n, net->id, s, arg);
+    struct network_change *c = change_begin(n, net->id, s, arg);
     struct box_plug plug = plug_of(net, s->id);
     c->fn = fn;
     (void)json_object_set_new(net->changing, s->id, json_true());
@@ -587,7 +587,7 @@ static void on_deleted(void *arg, const struct err *err)
     CLEANUP(network_free_p) struct network *net = err ? NULL : map_remove(c->n->by_id, c->id);
     if (err) {
         undelete(c->n, map_get(c->n->by_id, c->id));
-        finish(c, err);
+        change_finish(c, err);
         return;
     }
     c->pending = 1;
@@ -607,7 +607,7 @@ void networks_delete(struct networks *n, const char *id, networks_done_fn *fn, v
         fn(arg, &err);
         return;
     }
-    struct network_change *c = begin(n, net->id, NULL, arg);
+    struct network_change *c = change_begin(n, net->id, NULL, arg);
     c->fn = fn;
     net->is_deleting = true;
     net->n_cuts++;

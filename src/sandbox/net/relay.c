@@ -40,7 +40,7 @@ struct relay *relay_free(struct relay *r)
     return NULL;
 }
 
-static void finish(struct relay *r)
+static void relay_finish(struct relay *r)
 {
     r->done(r->arg, r);
 }
@@ -50,7 +50,7 @@ static void finish_broken(struct relay *r)
 {
     struct linger hard = { .l_onoff = 1 };
     (void)setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* else it is an ordinary close */
-    finish(r);
+    relay_finish(r);
 }
 
 /* --- to the client --- */
@@ -62,14 +62,14 @@ static void update_watch(struct relay *r)
 }
 
 /* After the queue got shorter. May end the relay. */
-static void settle(struct relay *r)
+static void relay_settle(struct relay *r)
 {
     if (output_queue_len(&r->to_client) == 0 && r->has_guest_eof && !r->is_shut) {
         r->is_shut = true;
         (void)shutdown(r->fd, SHUT_WR); /* fails when the client has left, which reading finds out */
     }
     if (output_queue_len(&r->to_client) == 0 && !r->tunnel)
-        finish(r);
+        relay_finish(r);
     else
         update_watch(r);
 }
@@ -97,7 +97,7 @@ static void on_eof(void *arg)
 {
     struct relay *r = arg;
     r->has_guest_eof = true;
-    settle(r);
+    relay_settle(r);
 }
 
 static void on_closed(void *arg, const struct err *err)
@@ -107,7 +107,7 @@ static void on_closed(void *arg, const struct err *err)
     if (err)
         finish_broken(r);
     else
-        settle(r);
+        relay_settle(r);
 }
 
 /* --- to the guest --- */
@@ -133,7 +133,7 @@ static void on_readable(struct relay *r)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < 0) {
-        finish(r);
+        relay_finish(r);
         return;
     }
     size_t sent = n > 0 ? guest_tunnel_send(r->tunnel, piece, (size_t)n) : 0;
@@ -153,15 +153,15 @@ static void on_event(void *arg, int events)
     if (events & LOOP_WRITE) {
         size_t before = output_queue_len(&r->to_client);
         if (output_queue_flush(&r->to_client, r->fd) < 0) {
-            finish(r);
+            relay_finish(r);
             return;
         }
         credit(r, before - output_queue_len(&r->to_client));
         if (output_queue_len(&r->to_client) == 0 && !r->tunnel) {
-            finish(r);
+            relay_finish(r);
             return;
         }
-        settle(r);
+        relay_settle(r);
     }
     if (events & LOOP_READ && r->tunnel && !r->has_client_eof && r->to_guest.len == 0)
         on_readable(r);
@@ -191,7 +191,7 @@ static const struct guest_tunnel_events tunnel_events = { .on_data = on_data,
                                                           .on_eof = on_eof,
                                                           .on_closed = on_closed };
 
-static void start(struct relay *r)
+static void relay_start(struct relay *r)
 {
     guest_tunnel_on_writable(r->tunnel, on_writable, r);
     update_watch(r);
@@ -201,7 +201,7 @@ int relay_open(struct relay *r, struct guest_link *g, uint16_t port)
 {
     int e = guest_tunnel_open(g, false, NULL, port, &tunnel_events, r, &r->tunnel);
     if (e == 0)
-        start(r);
+        relay_start(r);
     return e;
 }
 
@@ -215,6 +215,6 @@ int relay_join(struct relay *r, struct guest_tunnel *t, const struct buf *to_cli
     if (e == 0)
         e = output_queue_send(&r->to_client, r->fd, &piece, 1);
     if (e == 0)
-        start(r);
+        relay_start(r);
     return e;
 }

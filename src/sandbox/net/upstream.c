@@ -48,7 +48,7 @@ struct upstream *upstream_free(struct upstream *u)
     return NULL;
 }
 
-static void finish(struct upstream *u, const struct err *err)
+static void upstream_finish(struct upstream *u, const struct err *err)
 {
     if (u->is_closed)
         return;
@@ -58,11 +58,11 @@ static void finish(struct upstream *u, const struct err *err)
     unref(u);
 }
 
-static void fail(struct upstream *u, enum err_code code, const char *text)
+static void upstream_fail(struct upstream *u, enum err_code code, const char *text)
 {
     struct err err = ERR_INIT;
     (void)err_set(&err, code, 0, "%s: %s", u->name, text);
-    finish(u, &err);
+    upstream_finish(u, &err);
 }
 
 static void on_timer(void *arg)
@@ -71,9 +71,9 @@ static void on_timer(void *arg)
     char text[80];
     (void)snprintf(text, sizeof(text), "no response within %lld ms", (long long)u->plan.timeout_ms);
     if (u->is_out_of_memory)
-        fail(u, ERR_CAPACITY, "the request's body is larger than what may be queued");
+        upstream_fail(u, ERR_CAPACITY, "the request's body is larger than what may be queued");
     else
-        fail(u, ERR_TIMEOUT, text);
+        upstream_fail(u, ERR_TIMEOUT, text);
 }
 
 /* --- the response --- */
@@ -102,7 +102,7 @@ static void on_upgraded(struct upstream *u, const char *rest, size_t len)
     if (u->events.on_upgraded)
         u->events.on_upgraded(u->arg, u->reply, rest, len);
     if (!u->is_closed && u->tunnel)
-        fail(u, ERR_UPSTREAM, "the server switched protocols without a request");
+        upstream_fail(u, ERR_UPSTREAM, "the server switched protocols without a request");
 }
 
 static void on_tunnel_data(void *arg, const char *data, size_t len)
@@ -116,9 +116,9 @@ static void on_tunnel_data(void *arg, const char *data, size_t len)
         guest_tunnel_credit(u->tunnel, len); /* what is left of the piece is handed over */
         on_upgraded(u, data + used, len - used);
     } else if (!u->is_closed && state == HTTP_REPLY_COMPLETE) {
-        finish(u, NULL);
+        upstream_finish(u, NULL);
     } else if (!u->is_closed && state < 0) {
-        fail(u, ERR_UPSTREAM, http_reply_problem(u->reply));
+        upstream_fail(u, ERR_UPSTREAM, http_reply_problem(u->reply));
     } else if (!u->is_closed) {
         guest_tunnel_credit(u->tunnel, len - u->piece_body); /* heads and chunk sizes */
     }
@@ -131,9 +131,9 @@ static void on_tunnel_eof(void *arg)
     u->refs++;
     int state = http_reply_eof(u->reply);
     if (state == HTTP_REPLY_COMPLETE)
-        finish(u, NULL);
+        upstream_finish(u, NULL);
     else
-        fail(u, ERR_UPSTREAM, http_reply_problem(u->reply));
+        upstream_fail(u, ERR_UPSTREAM, http_reply_problem(u->reply));
     unref(u);
 }
 
@@ -142,7 +142,7 @@ static void on_tunnel_closed(void *arg, const struct err *err)
     struct upstream *u = arg;
     u->tunnel = NULL;
     if (err)
-        fail(u, ERR_UPSTREAM, err->msg);
+        upstream_fail(u, ERR_UPSTREAM, err->msg);
     else
         on_tunnel_eof(u);
 }

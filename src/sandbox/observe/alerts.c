@@ -129,7 +129,7 @@ struct alerts *alerts_free(struct alerts *a)
 /* --- the rules --- */
 
 /* Share of one CPU since the last look, kept in w; false when the box cannot be asked. */
-static bool sample(struct alerts *a, struct sandbox *s, struct watched *w, struct box_stats *st)
+static bool sample_usage(struct alerts *a, struct sandbox *s, struct watched *w, struct box_stats *st)
 {
     if (!s->box || sandbox_usage_get(s, st, NULL) < 0)
         return false;
@@ -176,7 +176,7 @@ json_t *alerts_set(struct alerts *a, struct sandbox *s, const char *metric, doub
         return NULL;
     struct watched *w = watched_of(a, s->id);
     if (w->at_us == 0)
-        (void)sample(a, s, w, &st); /* the first check averages from here on */
+        (void)sample_usage(a, s, w, &st); /* the first check averages from here on */
     return records_find(&a->rules, id, NULL);
 }
 
@@ -221,7 +221,7 @@ static double value_of(const json_t *rule, const struct watched *w, const struct
     return st->memory_limit_bytes ? 100.0 * (double)st->memory_bytes / (double)st->memory_limit_bytes : 0;
 }
 
-static void note(struct alerts *a, struct watched *w, const json_t *rule, double value)
+static void record_alert(struct alerts *a, struct watched *w, const json_t *rule, double value)
 {
     char key[IDENT_MAX];
     ident_new("aevt", key);
@@ -248,7 +248,7 @@ static void on_acted(void *arg, struct sandbox *s, const struct err *err)
         log_event(LOG_WARN, "alert.pause", "error", err->msg, NULL);
 }
 
-static void act(struct alerts *a, struct sandbox *s, const char *action)
+static void run_action(struct alerts *a, struct sandbox *s, const char *action)
 {
     struct err err = ERR_INIT;
     if (strcmp(action, "pause") == 0)
@@ -271,8 +271,8 @@ static bool check_one(struct alerts *a, json_t *rule, struct sandbox *s, struct 
     if (is_over) {
         log_event(LOG_WARN, "alert.fired", "id", s->id, "metric", json_get_str(rule, "metric", ""), "action",
                   json_get_str(rule, "action", ""), NULL);
-        note(a, w, rule, value);
-        act(a, s, json_get_str(rule, "action", "notify"));
+        record_alert(a, w, rule, value);
+        run_action(a, s, json_get_str(rule, "action", "notify"));
     }
     return is_over;
 }
@@ -282,7 +282,7 @@ static int check_sandbox(struct alerts *a, struct sandbox *s, char **ids)
     struct box_stats st = { 0 };
     int fired = 0;
     struct watched *w = watched_of(a, s->id);
-    if (!sample(a, s, w, &st))
+    if (!sample_usage(a, s, w, &st))
         return 0;
     for (char **id = ids; !s->is_gone && *id; id++) { /* a kill takes the other alerts of the sandbox with it */
         json_t *rule = json_incref(records_find(&a->rules, *id, NULL));

@@ -137,7 +137,7 @@ struct event_log *event_log_free(struct event_log *e)
 
 /* --- recording --- */
 
-static void publish(struct event_log *e, json_t *event)
+static void publish_event(struct event_log *e, json_t *event)
 {
     e->depth++;
     for (struct event_log_sub *sub = e->subs; sub; sub = sub->next)
@@ -147,7 +147,7 @@ static void publish(struct event_log *e, json_t *event)
         drop_dead_subs(e);
 }
 
-static void trim(struct event_log *e)
+static void trim_events(struct event_log *e)
 {
     if (++e->since_trim < TRIM_EVERY)
         return;
@@ -164,7 +164,8 @@ static const char *owner_of(const struct event_log *e, const char *sandbox_id)
 }
 
 /* Takes data. */
-static json_t *record(struct event_log *e, const char *tenant, const char *topic, const char *sandbox_id, json_t *data)
+static json_t *record_event(struct event_log *e, const char *tenant, const char *topic, const char *sandbox_id,
+                            json_t *data)
 {
     char id[IDENT_MAX];
     ident_new("evt", id);
@@ -177,11 +178,11 @@ static json_t *record(struct event_log *e, const char *tenant, const char *topic
     e->count++;
     if (e->index)
         index_add(e, event);
-    trim(e);
+    trim_events(e);
     json_decref(e->last);
     e->last = event;
     json_incref(event); /* a subscriber may emit in turn */
-    publish(e, event);
+    publish_event(e, event);
     json_decref(event);
     return event;
 }
@@ -199,13 +200,13 @@ static json_t *named(const char *sandbox_id, json_t *data)
 
 json_t *event_log_emit(struct event_log *e, const char *topic, const char *sandbox_id, json_t *data)
 {
-    return record(e, owner_of(e, sandbox_id), topic, sandbox_id, named(sandbox_id, data));
+    return record_event(e, owner_of(e, sandbox_id), topic, sandbox_id, named(sandbox_id, data));
 }
 
 void event_log_emit_for(struct event_log *e, const char *tenant, const char *topic, const char *sandbox_id,
                         json_t *data)
 {
-    (void)record(e, tenant, topic, sandbox_id, named(sandbox_id, data));
+    (void)record_event(e, tenant, topic, sandbox_id, named(sandbox_id, data));
 }
 
 void event_log_on_owner(struct event_log *e, event_log_owner_fn *fn, void *arg)
@@ -225,7 +226,7 @@ json_t *event_log_publish(struct event_log *e, const struct event_log_news *news
                       EVENT_LOG_DATA_MAX);
         return NULL;
     }
-    return record(e, tenant, news->topic, news->sandbox_id, data ? json_deep_copy(data) : json_object());
+    return record_event(e, tenant, news->topic, news->sandbox_id, data ? json_deep_copy(data) : json_object());
 }
 
 int64_t event_log_count(const struct event_log *e)

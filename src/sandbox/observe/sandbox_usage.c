@@ -27,7 +27,7 @@ static void on_usage(void *arg, const struct guest_usage *usage, const struct er
     sandbox_unref(a.s);
 }
 
-static bool ask(struct sandbox *s, loop_fn *fn, void *arg)
+static bool ask_agent(struct sandbox *s, loop_fn *fn, void *arg)
 {
     if (!s->runtime->ops->counts_inside || !s->link || s->status != SANDBOX_RUNNING)
         return false;
@@ -56,12 +56,12 @@ int sandbox_usage_get(struct sandbox *s, struct box_stats *ret, struct err *err)
         ret->oom_kills = s->inside.oom_kills;
     }
     if (s->inside.n_asked == 0)
-        (void)ask(s, NULL, NULL); /* for the next look */
+        (void)ask_agent(s, NULL, NULL); /* for the next look */
     return 0;
 }
 
 void sandbox_usage_refresh(struct sandbox *s, loop_fn *fn, void *arg)
 {
-    if (!ask(s, fn, arg))
+    if (!ask_agent(s, fn, arg))
         fn(arg);
 }

@@ -126,9 +126,9 @@ int capture_recover(struct sandbox *s, struct err *err)
 
 /* --- one after the other --- */
 
-static void begin(struct capture *c);
+static void capture_begin(struct capture *c);
 
-static void finish(struct capture *c, const struct image *image, const struct err *err)
+static void capture_finish(struct capture *c, const struct image *image, const struct err *err)
 {
     struct sandbox *s = c->s;
     struct capture *next = c->next; /* fn may ask for another, which starts at once when none waits */
@@ -136,7 +136,7 @@ static void finish(struct capture *c, const struct image *image, const struct er
     lifecycle_tell_still(s);
     c->fn(c->arg, image, err);
     if (next)
-        begin(next);
+        capture_begin(next);
     sandbox_unref(s);
     free(c);
 }
@@ -186,9 +186,9 @@ static void on_promoted(void *arg, const char *folder, int64_t size_bytes, bool 
     (void)size_bytes;
     if (err) {
         if (is_worth_another(c, err))
-            begin(c);
+            capture_begin(c);
         else
-            finish(c, NULL, err);
+            capture_finish(c, NULL, err);
         return;
     }
     int r;
@@ -204,7 +204,7 @@ static void on_promoted(void *arg, const char *folder, int64_t size_bytes, bool 
     }
     if (r < 0 && !is_shared)
         discard(s->manager, folder);
-    finish(c, r < 0 ? NULL : image, r < 0 ? &why : NULL);
+    capture_finish(c, r < 0 ? NULL : image, r < 0 ? &why : NULL);
 }
 
 static void on_copied(void *arg, const char *folder, int64_t size_bytes, const struct err *err)
@@ -223,7 +223,7 @@ static void on_committed(void *arg, const struct box_image *made, const struct e
     if (err || why.code) {
         if (!err)
             pins_drop(s->manager, c->owner);
-        finish(c, NULL, err ? err : &why);
+        capture_finish(c, NULL, err ? err : &why);
         return;
     }
     char *layers[] = { (char *)(uintptr_t)made->id, NULL };
@@ -234,7 +234,7 @@ static void on_committed(void *arg, const struct box_image *made, const struct e
                                  .env = s->image_env,
                                  .user = s->user,
                                  .size_bytes = made->size_bytes };
-    finish(c, &image, NULL);
+    capture_finish(c, &image, NULL);
 }
 
 static int check(const struct sandbox *s, struct err *err)
@@ -260,7 +260,7 @@ static int check(const struct sandbox *s, struct err *err)
     return 0;
 }
 
-static void begin(struct capture *c)
+static void capture_begin(struct capture *c)
 {
     struct sandbox *s = c->s;
     const struct runtime_ops *ops = s->runtime->ops;
@@ -269,7 +269,7 @@ static void begin(struct capture *c)
     if (r >= 0 && ops->leftover && ops->leftover(s->box))
         r = capture_recover(s, &err); /* an earlier one that could not be taken then */
     if (r < 0)
-        finish(c, NULL, &err);
+        capture_finish(c, NULL, &err);
     else if (ops->saves)
         ops->saves->commit(s->box, c->owner, on_committed, c);
     else if (ops->promote && strlist_count(s->layers) < PROMOTE_DEPTH)
@@ -288,5 +288,5 @@ void capture_run(struct sandbox *s, const char *owner, capture_fn *fn, void *arg
     *at = c;
     lifecycle_tell_still(s);
     if (s->captures == c)
-        begin(c);
+        capture_begin(c);
 }

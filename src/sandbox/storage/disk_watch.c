@@ -90,7 +90,7 @@ static void end_biggest(struct disk_watch *w)
     w->ended_us = clock_mono_us();
 }
 
-static void finish(struct round *r)
+static void round_finish(struct round *r)
 {
     struct disk_watch *w = r->w;
     strlist_free(r->ids);
@@ -118,7 +118,7 @@ static void count_next(struct round *r)
         s->runtime->ops->measure(s->box, on_counted, r);
         return;
     }
-    finish(r);
+    round_finish(r);
 }
 
 static void start_round(struct disk_watch *w)
@@ -140,7 +140,7 @@ static bool is_near(const struct disk_watch *w, int64_t free_mb, int64_t now)
     return free_mb < 2 * reserve || free_mb - fell < reserve;
 }
 
-static void look(void *arg)
+static void check_disk(void *arg)
 {
     struct disk_watch *w = arg;
     int64_t free_mb = image_store_free_mb(w->m->images), now = clock_mono_us();
@@ -164,7 +164,7 @@ struct disk_watch *disk_watch_new(struct manager *m)
     struct disk_watch *w = xzalloc(sizeof(*w));
     w->m = m;
     w->ended_us = clock_mono_us() - GRACE_US;
-    w->timer = timer_new(m->loop, CALM_MS, CALM_MS, look, w);
+    w->timer = timer_new(m->loop, CALM_MS, CALM_MS, check_disk, w);
     return w;
 }
 

@@ -101,14 +101,14 @@ bool pulls_is_allowed(const struct pulls *p)
     return strcmp(p->manager->settings->pull, "never") != 0;
 }
 
-static void work(void *arg)
+static void run_pull(void *arg)
 {
     struct pull *pull = arg;
     (void)image_pull(pull->images, pull->name, &pull->options, &pull->state, &pull->image,
-                     &pull->err); /* see finish() */
+                     &pull->err); /* see pull_finish() */
 }
 
-static void emit(struct pull *pull, const char *state, const char *error)
+static void emit_pull(struct pull *pull, const char *state, const char *error)
 {
     json_t *data = json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "image", pull->name, "state", state, "done",
                              (json_int_t)atomic_load(&pull->state.done_bytes), "total",
@@ -122,13 +122,13 @@ static void emit(struct pull *pull, const char *state, const char *error)
 static void start_next(struct pulls *p);
 
 /* The pull leaves the table first: whoever is told may ask for the same name again. */
-static void finish(struct pull *pull)
+static void pull_finish(struct pull *pull)
 {
     struct pulls *p = pull->owner;
     const struct err *err = pull->image ? NULL : &pull->err;
     (void)map_remove(p->by_name, pull->key);
     log_event(err ? LOG_WARN : LOG_INFO, "image.pull", "image", pull->name, "error", err ? err->msg : "none", NULL);
-    emit(pull, err ? "failed" : "done", err ? err->msg : NULL);
+    emit_pull(pull, err ? "failed" : "done", err ? err->msg : NULL);
     while (pull->waits) {
         struct pulls_wait *w = pull->waits;
         pull->waits = w->next;
@@ -143,10 +143,10 @@ static void on_worked(void *arg)
 {
     struct pull *pull = arg;
     pull->owner->n_running--;
-    finish(pull);
+    pull_finish(pull);
 }
 
-static void look(void *arg)
+static void report_progress(void *arg)
 {
     struct pulls *p = arg;
     for (struct map_iter it = map_iter(p->by_name); map_next(&it);) {
@@ -163,7 +163,7 @@ static void look(void *arg)
                 w->progress(w->arg, &at);
         }
         if (++pull->looks % EVENT_LOOKS == 0)
-            emit(pull, "pulling", NULL);
+            emit_pull(pull, "pulling", NULL);
     }
     if (map_count(p->by_name) == 0)
         timer_set(p->timer, -1, 0);
@@ -195,18 +195,18 @@ static int start_one(struct pulls *p, struct pull *pull)
     if (engine) {
         pull->is_running = true;
         p->n_running++;
-        emit(pull, "started", NULL);
+        emit_pull(pull, "started", NULL);
         pull->engine_pull = engine->pull(pull->rt, pull->name, on_engine_progress, on_engine_done, pull);
         return 0;
     }
-    int r = offload_run(p->manager, work, on_worked, pull);
+    int r = offload_run(p->manager, run_pull, on_worked, pull);
     if (r == -ECANCELED)
         return err_set(&pull->err, ERR_CAPACITY, 0, "the server is stopping");
     if (r < 0)
         return err_sys(&pull->err, r, "start the pull of %s", pull->name);
     pull->is_running = true;
     p->n_running++;
-    emit(pull, "started", NULL);
+    emit_pull(pull, "started", NULL);
     return 0;
 }
 
@@ -218,7 +218,7 @@ static void start_next(struct pulls *p)
         if (pull->is_running)
             continue;
         if (start_one(p, pull) < 0)
-            finish(pull); /* which looks for the next again */
+            pull_finish(pull); /* which looks for the next again */
         return;
     }
 }
@@ -252,7 +252,7 @@ static struct pull *add_pull(struct pulls *p, struct runtime *rt, const char *na
                                                  .disk_bytes = set->image_disk_mb << 20 };
     map_set(p->by_name, key, pull);
     if (!p->timer)
-        p->timer = timer_new(p->manager->loop, LOOK_MS, LOOK_MS, look, p);
+        p->timer = timer_new(p->manager->loop, LOOK_MS, LOOK_MS, report_progress, p);
     else if (map_count(p->by_name) == 1)
         timer_set(p->timer, LOOK_MS, LOOK_MS);
     return pull;

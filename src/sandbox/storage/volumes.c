@@ -69,7 +69,7 @@ struct volume_change {
     void *arg;
 };
 
-static struct volume *find(struct volumes *v, const char *id, struct err *err)
+static struct volume *find_volume(struct volumes *v, const char *id, struct err *err)
 {
     struct volume *found = map_get(v->by_id, id);
     if (!found)
@@ -77,7 +77,7 @@ static struct volume *find(struct volumes *v, const char *id, struct err *err)
     return found;
 }
 
-static int save(struct volume *vol, struct err *err)
+static int save_volume(struct volume *vol, struct err *err)
 {
     return store_put(vol->owner->m->store, SCOPE, json_get_str(vol->record, "id", ""), vol->record, err);
 }
@@ -88,7 +88,7 @@ static void forget_place(struct volume *vol)
     (void)json_object_del(vol->record, "sandboxId"); /* absent is fine */
     (void)json_object_del(vol->record, "mountPath");
     (void)json_object_del(vol->record, "readOnly");
-    if (save(vol, &err) < 0)
+    if (save_volume(vol, &err) < 0)
         log_event(LOG_WARN, "volume.save", "id", json_get_str(vol->record, "id", ""), "error", err.msg, NULL);
 }
 
@@ -102,7 +102,7 @@ static struct sandbox *place_of(struct volume *vol)
     return s;
 }
 
-static struct volume *add(struct volumes *v, json_t *record)
+static struct volume *add_volume(struct volumes *v, json_t *record)
 {
     struct volume *vol = xzalloc(sizeof(*vol));
     vol->owner = v;
@@ -121,7 +121,7 @@ static struct volume *volume_free(struct volume *vol)
 static bool load_one(void *arg, const char *key, json_t *doc)
 {
     if (ident_is("vol", key) && strcmp(json_get_str(doc, "id", ""), key) == 0)
-        (void)add(arg, json_incref(doc));
+        (void)add_volume(arg, json_incref(doc));
     return true;
 }
 
@@ -309,7 +309,7 @@ json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const char
     tenant_mark(by, rec);
     if (store_put(v->m->store, SCOPE, id, rec, err) < 0)
         return json_unref(rec);
-    return add(v, rec)->record;
+    return add_volume(v, rec)->record;
 }
 
 json_t *volumes_list(struct volumes *v, const struct tenant_by *by)
@@ -405,7 +405,7 @@ static int check_target(struct volumes *v, const struct sandbox *s, const char *
     return 0;
 }
 
-static struct volume_change *begin(struct volume *vol, struct sandbox *s, volumes_done_fn *fn, void *arg)
+static struct volume_change *change_begin(struct volume *vol, struct sandbox *s, volumes_done_fn *fn, void *arg)
 {
     struct volume_change *c = xzalloc(sizeof(*c));
     c->v = vol->owner;
@@ -418,7 +418,7 @@ static struct volume_change *begin(struct volume *vol, struct sandbox *s, volume
     return c;
 }
 
-static void tell(struct volume_change *c, const struct err *err)
+static void change_report(struct volume_change *c, const struct err *err)
 {
     c->fn(c->arg, err);
     sandbox_unref(c->s);
@@ -426,24 +426,24 @@ static void tell(struct volume_change *c, const struct err *err)
 }
 
 /* Frees the change; the volume may be used again. */
-static void finish(struct volume_change *c, const struct err *err)
+static void change_finish(struct volume_change *c, const struct err *err)
 {
     struct volume *vol = map_get(c->v->by_id, c->id);
     if (vol)
         vol->is_busy = false;
-    tell(c, err);
+    change_report(c, err);
 }
 
 static void on_in_place(void *arg)
 {
-    tell(arg, NULL);
+    change_report(arg, NULL);
 }
 
 static void on_taken_back(void *arg, const struct err *err)
 {
     struct volume_change *c = arg;
     (void)err; /* the box is gone, or its next restart mends it */
-    finish(c, &c->why);
+    change_finish(c, &c->why);
 }
 
 static bool is_moved(const struct volume_change *c)
@@ -474,7 +474,7 @@ static void on_mounted(void *arg, const struct err *err)
         c->why = *err;
         c->s->runtime->ops->unmount_volume(c->s->box, &how, on_taken_back, c);
     } else {
-        finish(c, err);
+        change_finish(c, err);
     }
 }
 
@@ -488,7 +488,7 @@ static int note_place(struct volume *vol, struct volume_change *c, struct err *e
     (void)json_object_set_new(vol->record, "backend", json_string(c->s->runtime->ops->name));
     if (c->is_readonly)
         (void)json_object_set_new(vol->record, "readOnly", json_true());
-    int r = save(vol, err);
+    int r = save_volume(vol, err);
     if (r < 0 && c->is_first)
         (void)json_object_del(vol->record, "backend");
     if (r < 0)
@@ -501,7 +501,7 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
 {
     struct err err = ERR_INIT;
     char target[PATH_MAX_BYTES + 1];
-    struct volume *vol = find(v, id, &err);
+    struct volume *vol = find_volume(v, id, &err);
     const struct runtime_ops *ops = s->runtime->ops;
     int r = vol ? volumes_path(how->target, target, sizeof(target), &err) : -ENOENT;
     if (r == 0)
@@ -518,11 +518,11 @@ void volumes_attach(struct volumes *v, const char *id, struct sandbox *s, const 
         fn(arg, &err);
         return;
     }
-    struct volume_change *c = begin(vol, s, fn, arg);
+    struct volume_change *c = change_begin(vol, s, fn, arg);
     memcpy(c->target, target, sizeof(target));
     c->is_readonly = how->is_readonly;
     if (note_place(vol, c, &err) < 0) {
-        finish(c, &err);
+        change_finish(c, &err);
         return;
     }
     struct box_volume clean = { .id = c->id, .target = c->target, .is_readonly = how->is_readonly };
@@ -541,13 +541,13 @@ static void on_unmounted(void *arg, const struct err *err)
         vol->is_busy = false;
         volumes_remount(c->v, c->s);
     }
-    finish(c, err);
+    change_finish(c, err);
 }
 
 void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    struct volume *vol = find(v, id, &err);
+    struct volume *vol = find_volume(v, id, &err);
     struct sandbox *s = vol && !vol->is_busy ? place_of(vol) : NULL;
     if (vol && vol->is_busy)
         (void)err_set(&err, ERR_CONFLICT, 0, "volume %s is being changed by another request", id);
@@ -557,7 +557,7 @@ void volumes_detach(struct volumes *v, const char *id, volumes_done_fn *fn, void
         fn(arg, &err);
         return;
     }
-    struct volume_change *c = begin(vol, s, fn, arg);
+    struct volume_change *c = change_begin(vol, s, fn, arg);
     snprintf(c->target, sizeof(c->target), "%s", json_get_str(vol->record, "mountPath", ""));
     struct box_volume how = { .id = c->id, .target = c->target };
     s->runtime->ops->unmount_volume(s->box, &how, on_unmounted, c);
@@ -581,14 +581,14 @@ static void remove_next(struct volume_change *c)
     int r = store_delete(m->store, SCOPE, c->id, &why);
     if (r == 0)
         volume_free(map_remove(c->v->by_id, c->id));
-    finish(c, r < 0 ? &why : NULL);
+    change_finish(c, r < 0 ? &why : NULL);
 }
 
 static void on_removed(void *arg, const struct err *err)
 {
     struct volume_change *c = arg;
     if (err)
-        finish(c, err);
+        change_finish(c, err);
     else
         remove_next(c);
 }
@@ -596,7 +596,7 @@ static void on_removed(void *arg, const struct err *err)
 void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void *arg)
 {
     struct err err = ERR_INIT;
-    struct volume *vol = find(v, id, &err);
+    struct volume *vol = find_volume(v, id, &err);
     if (!vol || check_idle(vol, &err) < 0) {
         fn(arg, &err);
         return;
@@ -607,5 +607,5 @@ void volumes_delete(struct volumes *v, const char *id, volumes_done_fn *fn, void
         fn(arg, &err);
         return;
     }
-    remove_next(begin(vol, NULL, fn, arg));
+    remove_next(change_begin(vol, NULL, fn, arg));
 }
