@@ -24,7 +24,7 @@ struct audit {
     struct audit_counts counts;
 };
 
-static void on_flush(void *arg)
+static void on_flush_due(void *arg)
 {
     struct audit *a = arg;
     struct err err = ERR_INIT;
@@ -63,7 +63,7 @@ int audit_new(struct loop *l, const struct settings *s, const char *dir, struct 
     }
     if (is_torn)
         log_event(LOG_WARN, "audit.torn", "msg", "the last line was incomplete and was removed", NULL);
-    a->flush = timer_new(l, -1, 0, on_flush, a);
+    a->flush = timer_new(l, -1, 0, on_flush_due, a);
     *ret = a;
     return 0;
 }
@@ -72,7 +72,7 @@ struct audit *audit_free(struct audit *a)
 {
     if (!a)
         return NULL;
-    on_flush(a);
+    on_flush_due(a);
     timer_free(a->flush);
     audit_file_close(a->file);
     bucket_free(a->refusals);
@@ -129,7 +129,7 @@ int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
         if (audit_file_flush(a->file, &why) == 0)
             return 0;
         a->counts.failures++;
-        on_flush(a); /* logs it, and keeps trying */
+        on_flush_due(a); /* logs it, and keeps trying */
         return err_set(err, ERR_CAPACITY, why.sys, "the audit log cannot be written (III_AUDIT_STRICT): %.120s",
                        why.msg);
     }

@@ -61,7 +61,7 @@ struct call {
 
 /* --- making and ending --- */
 
-static void on_gone(void *arg)
+static void on_client_gone(void *arg)
 {
     struct call *c = arg;
     assert(c->magic == CALL_MAGIC);
@@ -95,7 +95,7 @@ struct call *call_new(struct api *a, const struct op *op, json_t *params, struct
     a->n_calls++;
     if (http) {
         c->http = http_req_ref(http);
-        http_req_on_gone(http, on_gone, c);
+        http_req_on_gone(http, on_client_gone, c);
         begin_span(c, http_req_header(http, "traceparent"));
         a->n_http += !(op->flags & OP_UPGRADE);
     }
@@ -106,7 +106,7 @@ struct call *call_new(struct api *a, const struct op *op, json_t *params, struct
 
 /* Called first by everything that finishes: a client that leaves while the answer is written must not cancel it again.
  */
-static void settle(struct call *c)
+static void call_settle(struct call *c)
 {
     assert(c->magic == CALL_MAGIC);
     c->on_cancel = NULL;
@@ -116,7 +116,7 @@ static void settle(struct call *c)
 }
 
 /* Trace, then the end of the call. err NULL: it went well. */
-static void retire(struct call *c, const struct err *err)
+static void call_retire(struct call *c, const struct err *err)
 {
     struct api *a = c->api;
     if (c->fn && !c->is_step)
@@ -156,7 +156,7 @@ static bool is_audited(const struct call *c)
 }
 
 /* status 0: it begins. */
-static int record(struct call *c, int status, struct err *err)
+static int record_line(struct call *c, int status, struct err *err)
 {
     char trace[SPAN_TEXT_MAX] = "";
     const char *request_id = call_header(c, "x-request-id");
@@ -185,27 +185,27 @@ static int record_outcome(struct call *c, int status, struct err *err)
     if (c->is_recorded || !is_audited(c))
         return 0;
     c->is_recorded = true;
-    return record(c, status, err);
+    return record_line(c, status, err);
 }
 
 /* --- repeated requests --- */
 
-static void answer(struct call *c, int status, json_t *body);
+static void call_reply(struct call *c, int status, json_t *body);
 
 /* The first call with this key has its answer: it is this one's too. */
 static void answer_repeated(void *arg, int status, json_t *body)
 {
     struct call *c = arg;
     struct err err = ERR_INIT;
-    settle(c);
+    call_settle(c);
     if (c->http)
         http_req_add_header(c->http, "Idempotency-Replayed", "true");
     (void)record_outcome(c, status, NULL); /* nothing was done now */
-    answer(c, status, body);
+    call_reply(c, status, body);
     if (status >= 400)
         (void)err_set(&err, status == err_status(ERR_TIMEOUT) ? ERR_TIMEOUT : ERR_INTERNAL, 0, "%.300s",
                       json_get_str(body, "error", ""));
-    retire(c, status >= 400 ? &err : NULL);
+    call_retire(c, status >= 400 ? &err : NULL);
 }
 
 static void on_waiter_gone(void *arg)
@@ -273,7 +273,7 @@ void call_start(struct call *c)
     if (access_role(c->who, c->op, &err) < 0 || check_rate(c, &err) < 0 || spec_check(c->op, c->params, &err) < 0 ||
         access_ids(c->api->manager, c->who, c->op, c->params, &err) < 0)
         call_fail(c, &err);
-    else if (is_audited(c) && audit_is_strict(c->api->audit) && record(c, 0, &err) < 0)
+    else if (is_audited(c) && audit_is_strict(c->api->audit) && record_line(c, 0, &err) < 0)
         call_fail(c, &err);
     else if (is_first(c))
         dispatch_handler(c->op)(c);
@@ -343,7 +343,7 @@ void call_end_of(struct api *a, const char *token_id)
         }
         struct http_req *http = c->http ? http_req_ref(c->http) : NULL;
         c->is_cancelled = true;
-        on_gone(c); /* may finish it */
+        on_client_gone(c); /* may finish it */
         if (http) {
             http_req_abort(http); /* whatever is said afterwards goes nowhere */
             http_req_unref(http);
@@ -354,7 +354,7 @@ void call_end_of(struct api *a, const char *token_id)
 
 void call_cancel(struct call *c)
 {
-    on_gone(c);
+    on_client_gone(c);
 }
 
 /* --- what was asked --- */
@@ -493,13 +493,13 @@ void call_taken(struct call *c, int status)
 {
     struct err err = ERR_INIT;
     (void)record_outcome(c, status, NULL);
-    settle(c);
+    call_settle(c);
     for (int code = ERR_NONE + 1; code < ERR_COUNT && err.code == ERR_NONE; code++)
         if (err_status((enum err_code)code) == status)
             (void)err_set(&err, (enum err_code)code, 0, "answered with %d", status);
     if (status >= 400 && err.code == ERR_NONE)
         (void)err_set(&err, ERR_UPSTREAM, 0, "answered with %d", status);
-    retire(c, status >= 400 ? &err : NULL);
+    call_retire(c, status >= 400 ? &err : NULL);
 }
 
 static void reply_json(struct http_req *r, int status, const json_t *body)
@@ -515,7 +515,7 @@ void call_refuse(struct http_req *r, const struct err *err)
     reply_json(r, err_status(err->code), body);
 }
 
-static void answer(struct call *c, int status, json_t *body)
+static void call_reply(struct call *c, int status, json_t *body)
 {
     if (c->claim)
         idempotency_settle(STEAL(c->claim), status, body, clock_wall_ms());
@@ -535,11 +535,11 @@ void call_ok(struct call *c, json_t *body)
         call_fail(c, &err);
         return;
     }
-    settle(c);
-    answer(c, 200, body);
+    call_settle(c);
+    call_reply(c, 200, body);
     (void)record_outcome(c, 200, NULL); /* the line goes to the disk at the end of this turn in either case */
     json_decref(body);
-    retire(c, NULL);
+    call_retire(c, NULL);
 }
 
 /* After a stream has begun the status is sent: the failure becomes its last event. */
@@ -575,13 +575,13 @@ void call_fail(struct call *c, const struct err *why)
     if (c->fn)
         fn_fault_from(c->fn, err);
     (void)record_outcome(c, err_status(err->code), NULL); /* it fails in any case */
-    settle(c);
+    call_settle(c);
     JSON_OWNED body = c->fn ? fn_fault_json(&c->fn->fault) : error_body(err);
     if (c->is_streaming)
         fail_stream(c, err);
     if (!c->is_streaming || !c->http)
-        answer(c, err_status(err->code), body);
-    retire(c, err);
+        call_reply(c, err_status(err->code), body);
+    call_retire(c, err);
 }
 
 void call_error(struct call *c, enum err_code code, const char *fmt, ...)
@@ -644,10 +644,10 @@ void call_stream_end(struct call *c)
 {
     assert(c->is_streaming);
     (void)record_outcome(c, 200, NULL); /* most of it is sent */
-    settle(c);
+    call_settle(c);
     if (c->http)
         http_req_end(c->http);
     else if (c->done)
         c->done(c->done_arg, 200, json_null());
-    retire(c, NULL);
+    call_retire(c, NULL);
 }

@@ -73,7 +73,7 @@ static void refuse(struct engine_call *c, const struct op *op, const struct err 
     encode_error(c, op, err_status(err->code), body);
 }
 
-static void on_done(void *arg, int status, json_t *body)
+static void on_call_done(void *arg, int status, json_t *body)
 {
     struct passage *p = arg;
     engine_call_on_gone(p->call, NULL, NULL);
@@ -171,7 +171,7 @@ static void on_call(void *arg, struct engine_call *c, json_t *payload)
         return;
     }
     engine_call_on_gone(c, on_caller_gone, p);
-    const struct call_sink sink = { .done = on_done,
+    const struct call_sink sink = { .done = on_call_done,
                                     .arg = p,
                                     .who = p->who,
                                     .remote = p->peer,

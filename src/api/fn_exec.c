@@ -81,7 +81,7 @@ static json_t *texts(const struct buf *out, const struct buf *err)
                      json_text(buf_text(err), err->len));
 }
 
-static void answer(struct exec *e, const struct command_result *res)
+static void exec_reply(struct exec *e, const struct command_result *res)
 {
     json_t *j = texts(&res->out, &res->err);
     (void)json_object_set_new(j, "exit_code", json_integer(res->exit.code));
@@ -105,7 +105,7 @@ static void answer_unstarted(struct exec *e)
                    is_missing       ? "not found"
                    : sys == ENOEXEC ? "exec format error"
                                     : "permission denied"); /* a name that is too long stays out */
-    answer(e, &res);
+    exec_reply(e, &res);
     buf_done(&res.err);
 }
 
@@ -154,14 +154,14 @@ static void on_failed(struct exec *e, const struct err *err)
     exec_fail(e);
 }
 
-static void on_done(void *arg, const struct command_result *res, const struct err *err)
+static void on_command_done(void *arg, const struct command_result *res, const struct err *err)
 {
     struct exec *e = arg;
     e->cmd = NULL;
     if (!res) {
         on_failed(e, err);
     } else if (!res->exit.is_timeout) {
-        answer(e, res);
+        exec_reply(e, res);
     } else {
         (void)fn_set_fault(e->c, "S200", "exec timed out after %lld ms", (long long)e->timeout_ms);
         call_fn(e->c)->fault.extra = texts(&res->out, &res->err);
@@ -206,7 +206,7 @@ static int take_slot(struct exec *e)
 
 static void launch(struct exec *e)
 {
-    struct command_events events = { .on_output = e->stream ? on_output : NULL, .on_done = on_done };
+    struct command_events events = { .on_output = e->stream ? on_output : NULL, .on_done = on_command_done };
     struct command_plan plan = { .argv = (const char *const *)e->argv,
                                  .env = (const char *const *)e->env,
                                  .cwd = e->workdir,

@@ -88,7 +88,7 @@ static const struct channel_handle_events channel_events = { .on_end = on_channe
 
 /* --- the answer --- */
 
-static void answer(struct reading *r)
+static void reply_file(struct reading *r)
 {
     struct call *c = STEAL(r->c);
     bool has_body = r->is_small && r->is_read && utf8_is_valid(buf_text(&r->body), r->body.len);
@@ -117,7 +117,7 @@ static void on_channel(void *arg, json_t *writer, json_t *reader, const struct e
         return;
     }
     (void)json_object_set(r->answer, "content", reader);
-    answer(r);
+    reply_file(r);
 }
 
 static void make_channel(struct reading *r)

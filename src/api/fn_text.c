@@ -90,9 +90,9 @@ static bool is_ready(struct text *t, int r)
     return true;
 }
 
-static void start(struct text *t,
-                  int (*ask)(struct guest_link *, const struct guest_text_plan *, guest_rows_fn *, void *),
-                  guest_rows_fn *fn)
+static void text_start(struct text *t,
+                       int (*ask)(struct guest_link *, const struct guest_text_plan *, guest_rows_fn *, void *),
+                       guest_rows_fn *fn)
 {
     struct guest_text_plan plan = { .flags = t->flags,
                                     .pattern = t->pattern,
@@ -137,7 +137,7 @@ void api_fn_grep(struct call *c)
     struct text *t = text_new(c);
     strlist_add(&t->paths, fn_path(c, "path"));
     if (is_ready(t, fn_read_id(c)))
-        start(t, guest_fs_grep, on_matches);
+        text_start(t, guest_fs_grep, on_matches);
 }
 
 /* --- sed --- */
@@ -199,5 +199,5 @@ void api_fn_sed(struct call *c)
     if (r == 0 && !is_regex && !*t->pattern)
         r = fn_set_fault(c, "S210", "an empty literal pattern matches nothing in particular");
     if (is_ready(t, r))
-        start(t, guest_fs_sed, on_edited);
+        text_start(t, guest_fs_sed, on_edited);
 }

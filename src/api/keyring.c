@@ -89,7 +89,7 @@ static void key_free(struct key *k)
     free(k);
 }
 
-static void tell(struct keyring *k, const char *token_id)
+static void report_ended(struct keyring *k, const char *token_id)
 {
     for (size_t i = 0; i < k->n_watchers; i++)
         k->watchers[i].fn(k->watchers[i].arg, token_id);
@@ -123,11 +123,11 @@ static void take_file(struct keyring *k, struct token_file *f)
     for (struct map_iter it = map_iter(before); map_next(&it);) {
         const struct key *old = it.value, *now = map_get(k->by_id, it.key);
         if (old->was_good && (!now || !now->was_good || strcmp(now->hash, old->hash) != 0))
-            tell(k, it.key);
+            report_ended(k, it.key);
     }
     free_keys(before);
     if (was_open && k->file.n > 0)
-        tell(k, k->anyone->id); /* from now on everyone needs a token */
+        report_ended(k, k->anyone->id); /* from now on everyone needs a token */
 }
 
 static int load(struct keyring *k, struct err *err)
@@ -169,7 +169,7 @@ static void on_poll(void *arg)
         if (!key->was_good || is_good(key, now))
             continue;
         key->was_good = false;
-        tell(k, key->caller->id);
+        report_ended(k, key->caller->id);
     }
 }
 

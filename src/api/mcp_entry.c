@@ -37,7 +37,7 @@ struct passage {
     struct mcp_entry *entry;
     struct mcp_backend_sink sink;
     struct call *running; /* set and cleared by call_run_held() */
-    json_t *body;         /* of an answer that came before start() had returned */
+    json_t *body;         /* of an answer that came before backend_start() had returned */
     int status;
     bool is_starting, is_dropped;
 };
@@ -61,7 +61,7 @@ static void deliver(void *arg)
         sink.done(sink.arg, status, body);
 }
 
-static void on_done(void *arg, int status, json_t *body)
+static void on_call_done(void *arg, int status, json_t *body)
 {
     struct passage *p = arg;
     p->status = status;
@@ -79,7 +79,7 @@ static void on_event(void *arg, json_t *event)
         p->sink.on_event(p->sink.arg, event);
 }
 
-static void *start(void *arg, enum op_id op, const json_t *params, const struct mcp_backend_sink *sink)
+static void *backend_start(void *arg, enum op_id op, const json_t *params, const struct mcp_backend_sink *sink)
 {
     struct backing *b = arg;
     struct passage *p = xzalloc(sizeof(*p));
@@ -89,17 +89,19 @@ static void *start(void *arg, enum op_id op, const json_t *params, const struct 
     if (p->entry->n_running > API_HTTP_MAX) {
         (void)err_set(&err, ERR_CAPACITY, 0, "limit of %d concurrent tool calls reached: try again", API_HTTP_MAX);
         JSON_OWNED body = json_pack("{s:s}", "error", err.msg);
-        on_done(p, err_status(err.code), body);
+        on_call_done(p, err_status(err.code), body);
         return p;
     }
     JSON_OWNED copy = json_deep_copy(params);
-    const struct call_sink to = { .on_event = on_event, .done = on_done, .arg = p, .who = b->who, .remote = b->peer };
+    const struct call_sink to = {
+        .on_event = on_event, .done = on_call_done, .arg = p, .who = b->who, .remote = b->peer
+    };
     call_run_held(b->entry->api, op, copy, &to, &p->running);
     p->is_starting = false;
     return p;
 }
 
-static void drop(void *arg, void *handle)
+static void backend_drop(void *arg, void *handle)
 {
     struct passage *p = handle;
     p->is_dropped = true;
@@ -115,7 +117,9 @@ static struct mcp_backend *open_back(void *arg, void *caller)
     b->entry = d;
     b->who = caller_ref(from->who);
     (void)snprintf(b->peer, sizeof(b->peer), "%s", from->peer);
-    b->back = (struct mcp_backend){ .arg = b, .prefix = d->api->settings->api_prefix, .start = start, .drop = drop };
+    b->back = (struct mcp_backend){
+        .arg = b, .prefix = d->api->settings->api_prefix, .start = backend_start, .drop = backend_drop
+    };
     return &b->back;
 }
 

@@ -123,7 +123,7 @@ struct follower {
     bool has_begun, is_looking, is_over; /* is_over: it has ended, and one more look shows the last of its log */
 };
 
-static void look(struct follower *f);
+static void read_log(struct follower *f);
 
 static void free_follower(struct follower *f)
 {
@@ -169,7 +169,7 @@ static void on_timer(void *arg)
         call_stream_comment(f->c, "ping");
         timer_set(f->timer, PING_MS, 0);
     } else if (!f->is_looking) {
-        look(f);
+        read_log(f);
     }
 }
 
@@ -210,7 +210,7 @@ static void on_grown(void *arg)
 {
     struct follower *f = arg;
     f->watch = NULL;
-    look(f);
+    read_log(f);
 }
 
 /* left: bytes at the end that are not a whole letter yet. */
@@ -245,13 +245,13 @@ static void on_looked(void *arg, const char *data, size_t len, const struct err 
         wait_for_more(f, len);
     } else if (!f->is_over) {
         f->is_over = true;
-        look(f);
+        read_log(f);
     } else {
         send_exit(f);
     }
 }
 
-static void look(struct follower *f)
+static void read_log(struct follower *f)
 {
     struct err err = ERR_INIT;
     json_t *rec = background_find(f->m->background, f->id, &err);

@@ -37,7 +37,7 @@ static void free_op(struct git_op *g)
     free(g);
 }
 
-static void finish(struct git_op *g, json_t *body, const struct err *err)
+static void git_finish(struct git_op *g, json_t *body, const struct err *err)
 {
     call_on_cancel(g->c, NULL, NULL);
     if (body)
@@ -55,20 +55,20 @@ static void on_cancel(void *arg)
     free_op(g);
 }
 
-static void on_done(void *arg, const struct command_result *res, const struct err *err)
+static void on_git_exited(void *arg, const struct command_result *res, const struct err *err)
 {
     struct git_op *g = arg;
     struct err why = ERR_INIT;
     g->cmd = NULL;
     if (res && res->exit.is_timeout) {
         (void)command_timeout_err(res, &why);
-        finish(g, NULL, &why);
+        git_finish(g, NULL, &why);
     } else if (err && err->sys == ENOENT && !g->s->is_gone) {
         (void)err_set(&why, ERR_UNSUPPORTED, 0,
                       "the image %s has no git program: use an image that has git, or install it", g->s->image);
-        finish(g, NULL, &why);
+        git_finish(g, NULL, &why);
     } else if (err) {
-        finish(g, NULL, err);
+        git_finish(g, NULL, err);
     } else {
         g->next(g, res);
     }
@@ -88,9 +88,9 @@ static char **git_env(struct sandbox *s)
 }
 
 /* Takes argv, without "git" and its folder; relative folders are meant from the workdir. */
-static void run(struct git_op *g, char **argv, void (*next)(struct git_op *, const struct command_result *))
+static void git_run(struct git_op *g, char **argv, void (*next)(struct git_op *, const struct command_result *))
 {
-    static const struct command_events events = { .on_done = on_done };
+    static const struct command_events events = { .on_done = on_git_exited };
     struct err err = ERR_INIT;
     CLEANUP(strlist_free_p) char **words = NULL, **env = git_env(g->s), **given = argv;
     const char *folder = strcmp(call_op(g->c)->name, "git_clone") == 0 ? NULL : call_str(g->c, "path", NULL);
@@ -104,7 +104,7 @@ static void run(struct git_op *g, char **argv, void (*next)(struct git_op *, con
     };
     g->next = next;
     if (command_start(g->s, &plan, &events, g, &g->cmd, &err) < 0)
-        finish(g, NULL, &err);
+        git_finish(g, NULL, &err);
 }
 
 static char **words_of(const char *first, ...)
@@ -119,7 +119,7 @@ static char **words_of(const char *first, ...)
 }
 
 /* NULL: the call was answered. Fields that go to git as words of their own are checked. */
-static struct git_op *begin(struct call *c)
+static struct git_op *git_begin(struct call *c)
 {
     static const char *const words[] = { "branch", "name", "ref", "remote" };
     struct err err = ERR_INIT;
@@ -139,7 +139,7 @@ static struct git_op *begin(struct call *c)
 
 static void give_result(struct git_op *g, const struct command_result *res)
 {
-    finish(g, command_result_json(res), NULL);
+    git_finish(g, command_result_json(res), NULL);
 }
 
 /* What git said, without its line end. */
@@ -162,7 +162,7 @@ static void give_failure(struct git_op *g, const struct command_result *res, con
 {
     struct err err = ERR_INIT;
     set_said(res, what, said(res, "No such file or directory") ? ERR_NOT_FOUND : ERR_INVALID, &err);
-    finish(g, NULL, &err);
+    git_finish(g, NULL, &err);
 }
 
 /* --- with a result of their own --- */
@@ -170,18 +170,18 @@ static void give_failure(struct git_op *g, const struct command_result *res, con
 static void give_status(struct git_op *g, const struct command_result *res)
 {
     if (res->exit.code == 0)
-        finish(g, git_status_json(buf_text(&res->out), res->out.len), NULL);
+        git_finish(g, git_status_json(buf_text(&res->out), res->out.len), NULL);
     else if (said(res, "not a git repository"))
-        finish(g, git_status_json("", 0), NULL); /* the contract: HEAD, clean, no files */
+        git_finish(g, git_status_json("", 0), NULL); /* the contract: HEAD, clean, no files */
     else
         give_failure(g, res, "git status");
 }
 
 void api_git_status(struct call *c)
 {
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (g)
-        run(g, words_of("--no-optional-locks", "status", "--porcelain=v1", "--branch", "-z", NULL), give_status);
+        git_run(g, words_of("--no-optional-locks", "status", "--porcelain=v1", "--branch", "-z", NULL), give_status);
 }
 
 static void give_diff(struct git_op *g, const struct command_result *res)
@@ -189,12 +189,12 @@ static void give_diff(struct git_op *g, const struct command_result *res)
     if (res->exit.code != 0)
         give_failure(g, res, "git diff");
     else
-        finish(g, json_pack("{s:o}", "diff", json_text(buf_text(&res->out), res->out.len)), NULL);
+        git_finish(g, json_pack("{s:o}", "diff", json_text(buf_text(&res->out), res->out.len)), NULL);
 }
 
 void api_git_diff(struct call *c)
 {
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (!g)
         return;
     char **words = words_of("diff", "--no-color", "--no-ext-diff", NULL);
@@ -203,28 +203,28 @@ void api_git_diff(struct call *c)
     strlist_add(&words, "--");
     if (call_str(c, "file", NULL))
         strlist_add(&words, call_str(c, "file", ""));
-    run(g, words, give_diff);
+    git_run(g, words, give_diff);
 }
 
 static void give_log(struct git_op *g, const struct command_result *res)
 {
     if (res->exit.code == 0)
-        finish(g, git_log_json(buf_text(&res->out), res->out.len), NULL);
+        git_finish(g, git_log_json(buf_text(&res->out), res->out.len), NULL);
     else if (said(res, "does not have any commits yet"))
-        finish(g, git_log_json("", 0), NULL);
+        git_finish(g, git_log_json("", 0), NULL);
     else
         give_failure(g, res, "git log");
 }
 
 void api_git_log(struct call *c)
 {
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (!g)
         return;
     CLEANUP(free_p)
     char *count = xasprintf("--max-count=%lld", (long long)call_int(c, "count", LIMIT_DEFAULT(GIT_COMMITS)));
-    run(g, words_of("log", "-z", "--no-color", "--no-show-signature", "--format=" GIT_LOG_FORMAT, count, NULL),
-        give_log);
+    git_run(g, words_of("log", "-z", "--no-color", "--no-show-signature", "--format=" GIT_LOG_FORMAT, count, NULL),
+            give_log);
 }
 
 static void give_branches(struct git_op *g, const struct command_result *res)
@@ -235,7 +235,7 @@ static void give_branches(struct git_op *g, const struct command_result *res)
     bool has_branch = res->exit.code == 0 && len > 0;
     (void)json_object_set_new(g->reply, "current",
                               has_branch ? json_text(buf_text(&res->out), len) : json_string("HEAD"));
-    finish(g, json_incref(g->reply), NULL);
+    git_finish(g, json_incref(g->reply), NULL);
 }
 
 static void take_refs(struct git_op *g, const struct command_result *res)
@@ -245,12 +245,12 @@ static void take_refs(struct git_op *g, const struct command_result *res)
         return;
     }
     (void)json_object_set_new(g->reply, "branches", git_refs_json(buf_text(&res->out), res->out.len));
-    run(g, words_of("symbolic-ref", "--short", "-q", "HEAD", NULL), give_branches);
+    git_run(g, words_of("symbolic-ref", "--short", "-q", "HEAD", NULL), give_branches);
 }
 
 static void list_branches(struct git_op *g)
 {
-    run(g, words_of("for-each-ref", "--format=" GIT_REF_FORMAT, "refs/heads", "refs/remotes", NULL), take_refs);
+    git_run(g, words_of("for-each-ref", "--format=" GIT_REF_FORMAT, "refs/heads", "refs/remotes", NULL), take_refs);
 }
 
 /* The contract: a git that fails here is no error; the list follows, with what git said beside it. */
@@ -267,16 +267,16 @@ static void take_change(struct git_op *g, const struct command_result *res)
 void api_git_branch(struct call *c)
 {
     const char *name = call_str(c, "name", NULL);
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (!g)
         return;
     g->reply = json_object();
     if (!name)
         list_branches(g);
     else if (call_bool(c, "delete", false))
-        run(g, words_of("branch", "-d", "--", name, NULL), take_change);
+        git_run(g, words_of("branch", "-d", "--", name, NULL), take_change);
     else
-        run(g, words_of("checkout", "-b", name, "--", NULL), take_change);
+        git_run(g, words_of("checkout", "-b", name, "--", NULL), take_change);
 }
 
 /* --- with the result of the command --- */
@@ -288,7 +288,7 @@ void api_git_clone(struct call *c)
         call_fail(c, &err);
         return;
     }
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (!g)
         return;
     char **words = words_of("clone", NULL);
@@ -304,12 +304,12 @@ void api_git_clone(struct call *c)
     strlist_add(&words, call_str(c, "url", ""));
     if (call_str(c, "path", NULL))
         strlist_add(&words, call_str(c, "path", ""));
-    run(g, words, give_result);
+    git_run(g, words, give_result);
 }
 
 static void commit(struct git_op *g)
 {
-    run(g, words_of("commit", "-m", call_str(g->c, "message", ""), NULL), give_result);
+    git_run(g, words_of("commit", "-m", call_str(g->c, "message", ""), NULL), give_result);
 }
 
 static void commit_staged(struct git_op *g, const struct command_result *res)
@@ -322,20 +322,20 @@ static void commit_staged(struct git_op *g, const struct command_result *res)
 
 void api_git_commit(struct call *c)
 {
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (!g)
         return;
     if (call_bool(c, "all", false))
-        run(g, words_of("add", "--all", NULL), commit_staged);
+        git_run(g, words_of("add", "--all", NULL), commit_staged);
     else
         commit(g);
 }
 
 void api_git_checkout(struct call *c)
 {
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (g)
-        run(g, words_of("checkout", call_str(c, "ref", ""), "--", NULL), give_result);
+        git_run(g, words_of("checkout", call_str(c, "ref", ""), "--", NULL), give_result);
 }
 
 /* "push" or "pull", with remote and branch when they are given: git has no form for a branch alone. */
@@ -347,19 +347,19 @@ static void exchange(struct git_op *g, char **words)
         strlist_add(&words, remote ? remote : "origin");
     if (branch)
         strlist_add(&words, branch);
-    run(g, words, give_result);
+    git_run(g, words, give_result);
 }
 
 void api_git_push(struct call *c)
 {
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (g)
         exchange(g, words_of("push", call_bool(c, "force", false) ? "--force" : NULL, NULL));
 }
 
 void api_git_pull(struct call *c)
 {
-    struct git_op *g = begin(c);
+    struct git_op *g = git_begin(c);
     if (g)
         exchange(g, words_of("pull", NULL));
 }

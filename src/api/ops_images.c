@@ -166,7 +166,7 @@ static void on_progress(void *arg, const struct pulls_progress *at)
     (void)call_stream_event(w->call, event, NULL); /* four small events a second: no reader is that slow for long */
 }
 
-static void on_done(void *arg, const struct image *image, const struct err *err)
+static void on_pull_done(void *arg, const struct image *image, const struct err *err)
 {
     struct waiting *w = arg;
     struct call *c = w->call;
@@ -212,8 +212,8 @@ void api_image_pull(struct call *c)
     if (r == 0)
         r = image_allowlist_check(m->settings->allowed_images, name, &err);
     if (r == 0)
-        r = pulls_start(m->pulls, name, &(struct pulls_how){ .progress = w->is_stream ? on_progress : NULL }, on_done,
-                        w, &w->wait, &err);
+        r = pulls_start(m->pulls, name, &(struct pulls_how){ .progress = w->is_stream ? on_progress : NULL },
+                        on_pull_done, w, &w->wait, &err);
     if (r < 0) {
         free(w);
         call_fail(c, &err);

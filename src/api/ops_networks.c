@@ -21,7 +21,7 @@ void api_network_list(struct call *c)
     call_ok(c, json_pack("{s:o}", "networks", networks_list(call_manager(c)->networks, call_by(c))));
 }
 
-static void tell(struct call *c, const char *topic)
+static void emit_member_event(struct call *c, const char *topic)
 {
     (void)event_log_emit(call_manager(c)->events, topic, call_str(c, "sandboxId", ""),
                          json_pack("{s:s}", "networkId", call_str(c, "networkId", "")));
@@ -33,7 +33,7 @@ static void on_connected(void *arg, const struct err *err)
         call_fail(arg, err);
         return;
     }
-    tell(arg, "network.connected");
+    emit_member_event(arg, "network.connected");
     call_ok(arg, json_pack("{s:b}", "connected", 1));
 }
 
@@ -56,7 +56,7 @@ static void on_disconnected(void *arg, const struct err *err)
         call_fail(arg, err);
         return;
     }
-    tell(arg, "network.disconnected");
+    emit_member_event(arg, "network.disconnected");
     call_ok(arg, json_pack("{s:b}", "disconnected", 1));
 }
 

@@ -25,8 +25,8 @@ static json_t *top_row(const struct guest_process *p, double mem)
                      json_text(p->command, strlen(p->command)));
 }
 
-static void answer(struct call *c, const struct guest_process *p, size_t n, uint64_t total_kb,
-                   json_t *(*row)(const struct guest_process *, double))
+static void reply_processes(struct call *c, const struct guest_process *p, size_t n, uint64_t total_kb,
+                            json_t *(*row)(const struct guest_process *, double))
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
@@ -39,7 +39,7 @@ static void on_list(void *arg, const struct guest_process *p, size_t n, uint64_t
     if (err)
         call_fail(arg, err);
     else
-        answer(arg, p, n, total_kb, list_row);
+        reply_processes(arg, p, n, total_kb, list_row);
 }
 
 static void on_top(void *arg, const struct guest_process *p, size_t n, uint64_t total_kb, const struct err *err)
@@ -47,7 +47,7 @@ static void on_top(void *arg, const struct guest_process *p, size_t n, uint64_t 
     if (err)
         call_fail(arg, err);
     else
-        answer(arg, p, n, total_kb, top_row);
+        reply_processes(arg, p, n, total_kb, top_row);
 }
 
 void api_proc_list(struct call *c)

@@ -26,7 +26,7 @@ struct envelope {
     bool is_too_long;
 };
 
-static void done(struct envelope *e)
+static void envelope_free(struct envelope *e)
 {
     upstream_free(e->up);
     json_decref(e->headers);
@@ -59,7 +59,7 @@ static void on_head(void *arg, const struct http_reply *reply)
         add_header(e->headers, name, value);
 }
 
-static void on_done(void *arg, const struct err *err)
+static void on_upstream_done(void *arg, const struct err *err)
 {
     struct envelope *e = arg;
     struct call *c = e->call;
@@ -70,7 +70,7 @@ static void on_done(void *arg, const struct err *err)
     else
         call_ok(c, json_pack("{s:i, s:O, s:o, s:s}", "statusCode", e->status, "headers", e->headers, "body",
                              json_text(buf_text(&e->body), e->body.len), "url", e->url));
-    done(e);
+    envelope_free(e);
 }
 
 static void on_data(void *arg, const char *data, size_t len)
@@ -85,14 +85,14 @@ static void on_data(void *arg, const char *data, size_t len)
                   "%s: the response is larger than %zu bytes (III_PROXY_BODY_MB): use the raw proxy, which streams",
                   e->url, e->body.max);
     e->up = upstream_free(e->up);
-    on_done(e, &err);
+    on_upstream_done(e, &err);
 }
 
 static void on_cancel(void *arg)
 {
     struct envelope *e = arg;
     struct call *c = e->call;
-    done(e);
+    envelope_free(e);
     call_error(c, ERR_GONE, "the client left");
 }
 
@@ -175,9 +175,11 @@ static int make_head(struct envelope *e, const char *path, size_t body_len, stru
     return r < 0 ? err_set(err, ERR_TOO_LARGE, 0, "headers: more than %d bytes", HEAD_MAX) : 0;
 }
 
-static int start(struct envelope *e, struct sandbox *s, struct err *err)
+static int envelope_start(struct envelope *e, struct sandbox *s, struct err *err)
 {
-    static const struct upstream_events events = { .on_head = on_head, .on_data = on_data, .on_done = on_done };
+    static const struct upstream_events events = { .on_head = on_head,
+                                                   .on_data = on_data,
+                                                   .on_done = on_upstream_done };
     struct call *c = e->call;
     CLEANUP(buf_done) struct buf head = BUF_INIT(HEAD_MAX);
     const char *path = call_str(c, "path", "/");
@@ -216,8 +218,8 @@ void api_proxy_request(struct call *c)
     struct envelope *e = xzalloc(sizeof(*e));
     e->call = c;
     buf_init(&e->body, (size_t)call_manager(c)->settings->proxy_body_mb * MIB);
-    if (ports_need(s, (uint16_t)call_int(c, "port", 0), &err) < 0 || start(e, s, &err) < 0) {
-        done(e);
+    if (ports_need(s, (uint16_t)call_int(c, "port", 0), &err) < 0 || envelope_start(e, s, &err) < 0) {
+        envelope_free(e);
         call_fail(c, &err);
         return;
     }

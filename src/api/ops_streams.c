@@ -90,13 +90,13 @@ static void fail_log(struct log_reader *r, const struct err *err)
     free_reader(r);
 }
 
-static void go_on(struct log_reader *r, enum log_step step)
+static void reader_continue(struct log_reader *r, enum log_step step)
 {
     r->step = step;
     timer_set(r->timer, 0, 0);
 }
 
-static void rest(struct log_reader *r, enum log_step step)
+static void reader_pause(struct log_reader *r, enum log_step step)
 {
     r->step = step;
     r->quiet_ms += r->pause_ms;
@@ -137,11 +137,11 @@ static void on_read(struct log_reader *r, const char *data, size_t len)
         r->pause_ms = LOOK_MIN_MS;
         r->quiet_ms = 0;
         if (send_lines(r, data, len) < STREAM_MARK)
-            go_on(r, LOG_READ); /* else on_log_drain does */
+            reader_continue(r, LOG_READ); /* else on_log_drain does */
     } else if (r->is_over || !r->is_following) {
         end_log(r);
     } else {
-        rest(r, LOG_STATE); /* has it ended meanwhile? */
+        reader_pause(r, LOG_STATE); /* has it ended meanwhile? */
     }
 }
 
@@ -152,16 +152,16 @@ static void on_back(struct log_reader *r, const char *data, size_t len)
         if (data[i - 1] != '\n' || r->tail-- > 0)
             continue;
         r->offset += i;
-        go_on(r, LOG_READ);
+        reader_continue(r, LOG_READ);
         return;
     }
     if (r->offset == r->start) {
-        go_on(r, LOG_READ);
+        reader_continue(r, LOG_READ);
         return;
     }
     r->end = r->offset;
     r->offset = r->end - r->start > PIECE_MAX ? r->end - PIECE_MAX : r->start;
-    go_on(r, LOG_BACK);
+    reader_continue(r, LOG_BACK);
 }
 
 static void on_log(void *arg, const char *data, size_t len, const struct err *err)
@@ -173,7 +173,7 @@ static void on_log(void *arg, const char *data, size_t len, const struct err *er
     else if (r->s->is_gone)
         end_log(r);
     else if (err && err->code == ERR_GONE)
-        go_on(r, LOG_STATE); /* overwritten meanwhile: continues with what is kept */
+        reader_continue(r, LOG_STATE); /* overwritten meanwhile: continues with what is kept */
     else if (err)
         fail_log(r, err);
     else if (r->step == LOG_BACK)
@@ -188,17 +188,17 @@ static void on_job(struct log_reader *r, const struct guest_job *job)
     r->start = job->log_start;
     if (r->is_placed) {
         r->offset = r->offset < r->start ? r->start : r->offset;
-        go_on(r, LOG_READ);
+        reader_continue(r, LOG_READ);
         return;
     }
     r->is_placed = true;
     r->end = r->offset = job->log_bytes;
     if (r->tail == 0) {
-        go_on(r, LOG_READ);
+        reader_continue(r, LOG_READ);
         return;
     }
     r->offset = r->end - r->start > PIECE_MAX ? r->end - PIECE_MAX : r->start;
-    go_on(r, LOG_BACK);
+    reader_continue(r, LOG_BACK);
 }
 
 static void on_state(void *arg, const struct guest_job *job, const struct err *err)
@@ -216,10 +216,10 @@ static void on_state(void *arg, const struct guest_job *job, const struct err *e
     else if (!r->is_following)
         end_log(r);
     else
-        rest(r, LOG_NONE);
+        reader_pause(r, LOG_NONE);
 }
 
-static void look(void *arg)
+static void reader_ask(void *arg)
 {
     struct log_reader *r = arg;
     struct err err = ERR_INIT;
@@ -229,7 +229,7 @@ static void look(void *arg)
         return;
     }
     if (r->step == LOG_NONE || r->s->status != SANDBOX_RUNNING) { /* paused: it says no more until it is resumed */
-        rest(r, r->step);
+        reader_pause(r, r->step);
         return;
     }
     r->is_asking = true;
@@ -249,7 +249,7 @@ static void on_log_drain(void *arg)
 {
     struct log_reader *r = arg;
     if (!r->is_asking && r->step == LOG_READ)
-        go_on(r, LOG_READ);
+        reader_continue(r, LOG_READ);
 }
 
 static void on_log_gone(void *arg)
@@ -272,7 +272,7 @@ void api_stream_logs(struct call *c)
                               .tail = call_int(c, "tail", LIMIT_DEFAULT(LOG_LINES)),
                               .pause_ms = LOOK_MIN_MS,
                               .line = BUF_INIT(LINE_BYTES) };
-    r->timer = timer_new(call_loop(c), 0, 0, look, r);
+    r->timer = timer_new(call_loop(c), 0, 0, reader_ask, r);
     call_stream_begin(c);
     call_on_cancel(c, on_log_gone, r);
     call_stream_on_drain(c, on_log_drain, r);

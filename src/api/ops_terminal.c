@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "sandbox/exec/terminal.h"
 
-static struct terminal *find(struct call *c)
+static struct terminal *find_terminal(struct call *c)
 {
     struct err err = ERR_INIT;
     struct sandbox *s = handlers_sandbox(c);
@@ -52,7 +52,7 @@ void api_terminal_create(struct call *c)
 
 void api_terminal_resize(struct call *c)
 {
-    struct terminal *t = find(c);
+    struct terminal *t = find_terminal(c);
     if (!t)
         return;
     int64_t cols = call_int(c, "cols", 0), rows = call_int(c, "rows", 0);
@@ -62,7 +62,7 @@ void api_terminal_resize(struct call *c)
 
 void api_terminal_close(struct call *c)
 {
-    struct terminal *t = find(c);
+    struct terminal *t = find_terminal(c);
     if (!t)
         return;
     terminal_close(t);
@@ -71,7 +71,7 @@ void api_terminal_close(struct call *c)
 
 void api_terminal_attach(struct call *c)
 {
-    struct terminal *t = find(c);
+    struct terminal *t = find_terminal(c);
     if (t)
         call_taken(c, terminal_attach(t, call_http(c), call_who(c)->id));
 }

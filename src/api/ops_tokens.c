@@ -49,7 +49,7 @@ static void on_work(void *arg)
     c->result = c->work(c);
 }
 
-static void on_done(void *arg)
+static void on_change_done(void *arg)
 {
     struct change *c = arg;
     struct call *call = c->call;
@@ -66,7 +66,7 @@ static void on_done(void *arg)
     change_free(c);
 }
 
-static void start(struct call *call, struct change *c, int (*work)(struct change *c))
+static void change_start(struct call *call, struct change *c, int (*work)(struct change *c))
 {
     const char *dir = keyring_dir(call_api(call)->keys);
     c->call = call;
@@ -74,7 +74,7 @@ static void start(struct call *call, struct change *c, int (*work)(struct change
     c->dir = xstrdup(dir);
     if (!dir)
         call_error(call, ERR_UNSUPPORTED, "this server has no data folder to keep tokens in");
-    else if (offload_run(call_manager(call), on_work, on_done, c) < 0)
+    else if (offload_run(call_manager(call), on_work, on_change_done, c) < 0)
         call_error(call, ERR_CAPACITY, "no worker thread to write the tokens: try again");
     else
         return;
@@ -108,7 +108,7 @@ void api_token_create(struct call *call)
         call_fail(call, &err);
         return;
     }
-    start(call, c, work_create);
+    change_start(call, c, work_create);
 }
 
 static int work_revoke(struct change *c)
@@ -125,7 +125,7 @@ static void start_by_id(struct call *call, int (*work)(struct change *c))
 {
     struct change *c = xzalloc(sizeof(*c));
     c->id = xstrdup(call_str(call, "tokenId", ""));
-    start(call, c, work);
+    change_start(call, c, work);
 }
 
 void api_token_revoke(struct call *c)

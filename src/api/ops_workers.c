@@ -3,7 +3,7 @@
 #include "sandbox/lifecycle/manager.h"
 #include "sandbox/observe/workers.h"
 
-static void answer(struct call *c, json_t *(*fn)(struct workers *w, struct err *err))
+static void reply_workers(struct call *c, json_t *(*fn)(struct workers *w, struct err *err))
 {
     struct err err = ERR_INIT;
     json_t *body = fn(call_manager(c)->workers, &err);
@@ -15,25 +15,25 @@ static void answer(struct call *c, json_t *(*fn)(struct workers *w, struct err *
 
 void api_worker_list(struct call *c)
 {
-    answer(c, workers_list);
+    reply_workers(c, workers_list);
 }
 
 void api_worker_select(struct call *c)
 {
-    answer(c, workers_select);
+    reply_workers(c, workers_select);
 }
 
 void api_worker_reap(struct call *c)
 {
-    answer(c, workers_reap);
+    reply_workers(c, workers_reap);
 }
 
 void api_worker_migrate(struct call *c)
 {
-    answer(c, workers_migrate);
+    reply_workers(c, workers_migrate);
 }
 
 void api_worker_heartbeat(struct call *c)
 {
-    answer(c, workers_heartbeat);
+    reply_workers(c, workers_heartbeat);
 }

@@ -198,7 +198,7 @@ static void on_head(void *arg, struct http_client *c, int status)
     o->status = status;
 }
 
-static void on_done(void *arg, struct http_client *c, const struct err *err)
+static void on_batch_sent(void *arg, struct http_client *c, const struct err *err)
 {
     struct otlp *o = arg;
     char text[64];
@@ -232,7 +232,7 @@ static json_t *request_json(const struct otlp *o)
 
 static void send_batch(struct otlp *o)
 {
-    static const struct http_client_events events = { .on_head = on_head, .on_done = on_done };
+    static const struct http_client_events events = { .on_head = on_head, .on_done = on_batch_sent };
     struct err err = ERR_INIT;
     size_t len;
     if (!o->batch)

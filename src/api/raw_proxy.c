@@ -96,7 +96,7 @@ static bool is_listed(const char *connection, const char *name)
 
 /* --- ending --- */
 
-static void drop(struct exchange *x)
+static void exchange_free(struct exchange *x)
 {
     struct raw_proxy *p = x->proxy;
     *(x->prev ? &x->prev->next : &p->exchanges) = x->next;
@@ -112,14 +112,14 @@ static void drop(struct exchange *x)
     free(x);
 }
 
-static void on_done(void *arg, const struct err *err)
+static void on_upstream_done(void *arg, const struct err *err)
 {
     struct exchange *x = arg;
     struct call *c = x->call;
     int status = x->status;
     struct http_req *r = http_req_ref(x->req);
     x->up = NULL;
-    drop(x);
+    exchange_free(x);
     if (!status) {
         call_fail(c, err);
     } else {
@@ -137,7 +137,7 @@ static void on_client_gone(void *arg)
     struct exchange *x = arg;
     struct call *c = x->call;
     int status = x->status ? x->status : LEFT_STATUS;
-    drop(x);
+    exchange_free(x);
     call_taken(c, status);
 }
 
@@ -187,7 +187,7 @@ static void on_client_drain(void *arg)
 static void on_relay_done(void *arg, struct relay *r)
 {
     (void)r; /* freed with the exchange */
-    drop(arg);
+    exchange_free(arg);
 }
 
 static int make_101(const struct http_reply *reply, const char *rest, size_t len, struct buf *out)
@@ -215,12 +215,12 @@ static void on_upgraded(void *arg, const struct http_reply *reply, const char *r
     x->up = upstream_free(x->up);
     if (relay_new(x->proxy->api->loop, fd, on_relay_done, x, &x->relay) < 0) {
         guest_tunnel_drop(t);
-        drop(x);
+        exchange_free(x);
         return;
     }
     (void)steal_fd(&fd);
     if (relay_join(x->relay, t, &to_client, &to_guest) < 0)
-        drop(x);
+        exchange_free(x);
 }
 
 /* --- the request --- */
@@ -366,13 +366,13 @@ static struct exchange *add_exchange(struct raw_proxy *p, struct http_req *r, co
     return x;
 }
 
-static int start(struct call *c, const struct target *t, struct sandbox *s, struct err *err)
+static int exchange_start(struct call *c, const struct target *t, struct sandbox *s, struct err *err)
 {
     static const struct upstream_events events = { .on_head = on_head,
                                                    .on_data = on_data,
                                                    .on_drain = on_upload_drain,
                                                    .on_upgraded = on_upgraded,
-                                                   .on_done = on_done };
+                                                   .on_done = on_upstream_done };
     struct http_req *r = call_http(c);
     struct upstream_plan plan = { .port = t->port,
                                   .is_head_method = strcmp(http_req_method(r), "HEAD") == 0,
@@ -390,7 +390,7 @@ static int start(struct call *c, const struct target *t, struct sandbox *s, stru
     if (e == 0)
         e = upstream_new(s, &plan, &events, x, &x->up, err);
     if (e < 0) {
-        drop(x);
+        exchange_free(x);
         return e;
     }
     (void)upstream_write(x->up, buf_text(&head), head.len);
@@ -406,13 +406,13 @@ void api_proxy_raw(struct call *c)
     struct target t = { 0 };
     struct err err = ERR_INIT;
     struct sandbox *s = handlers_sandbox(c);
-    if (s &&
-        (!parse_target(p, http_req_path(call_http(c)), &t) || check(p, &t, s, &err) < 0 || start(c, &t, s, &err) < 0))
+    if (s && (!parse_target(p, http_req_path(call_http(c)), &t) || check(p, &t, s, &err) < 0 ||
+              exchange_start(c, &t, s, &err) < 0))
         call_fail(c, &err);
 }
 
 /* A sandbox may serve anyone; where it wants a token (requireAuth), the usual rules hold. */
-static bool take(void *arg, struct http_req *r)
+static bool proxy_request(void *arg, struct http_req *r)
 {
     const struct raw_proxy *p = arg;
     struct target t = { 0 };
@@ -450,8 +450,8 @@ struct raw_proxy *raw_proxy_new(struct api *a)
     struct raw_proxy *p = xzalloc(sizeof(*p));
     p->api = a;
     p->prefix = xasprintf("/%s/proxy/", a->settings->api_prefix);
-    api_add_entry(
-        a, &(struct api_entry){ .path_prefix = p->prefix, .claims = claims, .fn = take, .arg = p, .is_raw = true });
+    api_add_entry(a, &(struct api_entry){
+                         .path_prefix = p->prefix, .claims = claims, .fn = proxy_request, .arg = p, .is_raw = true });
     return p;
 }
 
@@ -460,7 +460,7 @@ void raw_proxy_end_of(struct raw_proxy *p, const char *token_id)
     for (struct exchange *x = p->exchanges, *next; x; x = next) {
         next = x->next;
         if (!x->call && x->is_admitted && strcmp(x->token_id, token_id) == 0)
-            drop(x); /* those that are calls still are ended as such */
+            exchange_free(x); /* those that are calls still are ended as such */
     }
 }
 
@@ -469,7 +469,7 @@ struct raw_proxy *raw_proxy_free(struct raw_proxy *p)
     if (!p)
         return NULL;
     while (p->exchanges)
-        drop(p->exchanges);
+        exchange_free(p->exchanges);
     free(p->prefix);
     free(p);
     return NULL;

@@ -112,7 +112,7 @@ struct routes *routes_free(struct routes *r)
 
 /* Depth-first, literals before parameters; a node without rows does not match, so the search continues with its
  * sibling. */
-static const struct node *find(const struct node *n, const struct segment *parts, int count)
+static const struct node *find_node(const struct node *n, const struct segment *parts, int count)
 {
     if (count == 0)
         return n->ops[0] ? n : NULL;
@@ -120,7 +120,7 @@ static const struct node *find(const struct node *n, const struct segment *parts
         for (const struct node *c = n->child; c; c = c->next) {
             if (is_param(c) != want_param || (!want_param && !is_same(c, parts)))
                 continue;
-            const struct node *hit = find(c, parts + 1, count - 1);
+            const struct node *hit = find_node(c, parts + 1, count - 1);
             if (hit)
                 return hit;
         }
@@ -166,7 +166,7 @@ const struct op *routes_match(const struct routes *r, const char *method, const 
     struct segment parts[SEGMENTS_MAX] = { { 0 } };
     size_t prefix_len = strlen(r->prefix);
     int count = strncmp(path, r->prefix, prefix_len) == 0 ? split(path + prefix_len, parts) : -1;
-    const struct node *n = count >= 0 ? find(&r->root, parts, count) : NULL;
+    const struct node *n = count >= 0 ? find_node(&r->root, parts, count) : NULL;
     if (!n) {
         (void)err_set(err, ERR_NOT_FOUND, 0, "not found: %s %s", method, path);
         return NULL;
