@@ -296,7 +296,7 @@ static void on_end(void *arg)
     post_free(p);
 }
 
-static void on_gone(void *arg)
+static void on_post_gone(void *arg)
 {
     post_free(arg);
 }
@@ -317,7 +317,7 @@ static void take_post(struct mcp_http *h, struct session *s, struct http_req *r,
     if (!x)
         return; /* p is gone */
     p->exchange = x;
-    http_req_on_gone(r, on_gone, p);
+    http_req_on_gone(r, on_post_gone, p);
 }
 
 /* What the headers say must be what the message says: who routes by headers must not be fooled. */

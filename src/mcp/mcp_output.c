@@ -35,7 +35,7 @@ static void keep_line(struct mcp_output *o, const char *data, size_t len)
     }
 }
 
-static void add(struct mcp_output *o, int which, const json_t *data)
+static void output_add(struct mcp_output *o, int which, const json_t *data)
 {
     struct buf *b = &o->text[which];
     const char *text = json_string_value(data);
@@ -55,7 +55,7 @@ void mcp_output_event(struct mcp_output *o, const json_t *event)
 {
     const char *type = json_get_str(event, "type", "");
     if (strcmp(type, "stdout") == 0 || strcmp(type, "stderr") == 0) {
-        add(o, strcmp(type, "stderr") == 0, json_get(event, "data"));
+        output_add(o, strcmp(type, "stderr") == 0, json_get(event, "data"));
     } else if (strcmp(type, "exit") == 0) {
         o->exit_code = (int)strtol(json_get_str(event, "data", "0"), NULL, 10);
         o->has_exit = true;

@@ -34,21 +34,21 @@ static void call_free(struct call *c)
     free(c);
 }
 
-static void finish(struct call *c, int status, json_t *body)
+static void remote_finish(struct call *c, int status, json_t *body)
 {
     struct mcp_backend_sink sink = c->sink;
     call_free(c);
     sink.done(sink.arg, status, body);
 }
 
-static void fail(struct call *c, const struct err *err)
+static void remote_fail(struct call *c, const struct err *err)
 {
     JSON_OWNED body =
         json_pack("{s:o}", "error",
                   json_sprintf("no iii-sandbox server answers at %s: %s. Start one with `iii serve`, or say "
                                "where it is with --server or III_SANDBOX_URL",
                                c->remote->url, err->msg));
-    finish(c, 0, body);
+    remote_finish(c, 0, body);
 }
 
 /* --- the answer --- */
@@ -83,13 +83,13 @@ static void on_data(void *arg, struct http_client *client, const char *data, siz
     }
 }
 
-static void on_done(void *arg, struct http_client *client, const struct err *err)
+static void on_response_done(void *arg, struct http_client *client, const struct err *err)
 {
     struct call *c = arg;
     JSON_OWNED body = NULL;
     c->client = NULL;
     if (err) {
-        fail(c, err);
+        remote_fail(c, err);
         return;
     }
     int status = http_client_status(client);
@@ -100,7 +100,7 @@ static void on_done(void *arg, struct http_client *client, const struct err *err
         body = json_pack("{s:s}", "error", "the response is not JSON: is that an iii-sandbox server?");
         is_good = false;
     }
-    finish(c, is_good || status >= 400 ? status : err_status(ERR_UPSTREAM), body);
+    remote_finish(c, is_good || status >= 400 ? status : err_status(ERR_UPSTREAM), body);
 }
 
 /* --- the request --- */
@@ -111,12 +111,12 @@ static void fail_later(void *arg)
     if (c->is_dropped)
         call_free(c);
     else
-        fail(c, &c->err);
+        remote_fail(c, &c->err);
 }
 
-static void *start(void *arg, enum op_id id, const json_t *params, const struct mcp_backend_sink *sink)
+static void *remote_start(void *arg, enum op_id id, const json_t *params, const struct mcp_backend_sink *sink)
 {
-    static const struct http_client_events events = { .on_data = on_data, .on_done = on_done };
+    static const struct http_client_events events = { .on_data = on_data, .on_done = on_response_done };
     struct mcp_remote *m = arg;
     const struct op *op = &spec_ops[id];
     CLEANUP(free_p) char *path = mcp_path_with_query(op, params, m->prefix);
@@ -140,7 +140,7 @@ static void *start(void *arg, enum op_id id, const json_t *params, const struct 
     return c;
 }
 
-static void drop(void *arg, void *handle)
+static void remote_drop(void *arg, void *handle)
 {
     struct call *c = handle;
     c->is_dropped = true;
@@ -161,7 +161,7 @@ struct mcp_remote *mcp_remote_new(struct loop *l, const struct mcp_remote_where 
     m->prefix = xstrdup(where->prefix);
     m->auth = where->token && *where->token ? xasprintf("Authorization: Bearer %s", where->token) : NULL;
     m->trust = where->trust;
-    m->back = (struct mcp_backend){ .arg = m, .prefix = m->prefix, .start = start, .drop = drop };
+    m->back = (struct mcp_backend){ .arg = m, .prefix = m->prefix, .start = remote_start, .drop = remote_drop };
     return m;
 }
 

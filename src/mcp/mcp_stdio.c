@@ -25,7 +25,7 @@ struct stdio {
     bool has_ended, is_over;
 };
 
-static void stop(struct stdio *s)
+static void stdio_stop(struct stdio *s)
 {
     s->is_over = true;
     loop_stop(s->loop);
@@ -34,7 +34,7 @@ static void stop(struct stdio *s)
 static void stop_when_done(struct stdio *s)
 {
     if (s->has_ended && mcp_session_running(s->session) == 0 && s->queued.len == s->written)
-        stop(s);
+        stdio_stop(s);
 }
 
 /* --- output --- */
@@ -52,7 +52,7 @@ static void flush(struct stdio *s)
             continue;
         if (n < 0 && errno != EAGAIN) {
             s->written = s->queued.len;
-            stop(s); /* nobody reads any more */
+            stdio_stop(s); /* nobody reads any more */
             return;
         }
         if (n < 0)
@@ -75,7 +75,7 @@ static void send_message(void *arg, const json_t *message)
     size_t len;
     CLEANUP(free_p) char *text = json_write(message, &len);
     if (buf_add(&s->queued, text, len) < 0 || buf_add_char(&s->queued, '\n') < 0) {
-        stop(s);
+        stdio_stop(s);
         return;
     }
     flush(s);
@@ -131,7 +131,7 @@ static void take_bytes(struct stdio *s, const char *data, size_t len)
 
 static void on_limit(void *arg)
 {
-    stop(arg);
+    stdio_stop(arg);
 }
 
 static void end_input(struct stdio *s)

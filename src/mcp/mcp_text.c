@@ -57,7 +57,7 @@ static void add_value(struct buf *out, const json_t *value)
     }
 }
 
-static void say(struct buf *out, const char *sentence, const struct mcp_text_answer *a)
+static void fill_sentence(struct buf *out, const char *sentence, const struct mcp_text_answer *a)
 {
     for (const char *at = sentence; *at;) {
         size_t plain = strcspn(at, "{");
@@ -281,7 +281,7 @@ static bool fill_content(json_t *content, const struct mcp_text_answer *a)
         plain_text(&out, a);
         break;
     case MCP_TOOL_SAY:
-        say(&out, a->tool->detail, a);
+        fill_sentence(&out, a->tool->detail, a);
         break;
     case MCP_TOOL_EXEC:
         has_failed = exec_text(&out, a->body);

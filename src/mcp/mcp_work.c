@@ -73,7 +73,7 @@ static void finish_resource(struct mcp_work *w, int status, json_t *body)
     mcp_session_answer(x, id, result);
 }
 
-static void on_done(void *arg, int status, json_t *body)
+static void on_call_done(void *arg, int status, json_t *body)
 {
     struct mcp_work *w = arg;
     JSON_OWNED gathered = NULL;
@@ -133,7 +133,7 @@ static struct mcp_work *work_new(struct mcp_exchange *x, const json_t *id, enum 
 static void work_start(struct mcp_work *w)
 {
     struct mcp_session *s = w->exchange->session;
-    const struct mcp_backend_sink sink = { .on_event = on_event, .done = on_done, .arg = w };
+    const struct mcp_backend_sink sink = { .on_event = on_event, .done = on_call_done, .arg = w };
     if (w->progress_token)
         timer_set(s->ticker, MCP_WORK_TICK_MS, MCP_WORK_TICK_MS);
     w->handle = s->back->start(s->back->arg, w->op, w->params, &sink);

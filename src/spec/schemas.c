@@ -28,7 +28,7 @@ static void skip_blanks(struct reader *r)
         r->at++;
 }
 
-static bool take(struct reader *r, char c)
+static bool take_char(struct reader *r, char c)
 {
     skip_blanks(r);
     if (*r->at != c)
@@ -50,25 +50,26 @@ static json_t *read_enum(struct reader *r)
         (void)json_array_append_new(choices, json_stringn(r->at, len));
         r->at += len + (r->at[len] == '|');
     }
-    return take(r, '\'') ? json_pack("{s:s, s:O}", "type", "string", "enum", choices) : NULL;
+    return take_char(r, '\'') ? json_pack("{s:s, s:O}", "type", "string", "enum", choices) : NULL;
 }
 
 static json_t *read_array(struct reader *r)
 {
     JSON_OWNED items = read_type(r);
-    return items && take(r, ']') ? json_pack("{s:s, s:O}", "type", "array", "items", items) : NULL;
+    return items && take_char(r, ']') ? json_pack("{s:s, s:O}", "type", "array", "items", items) : NULL;
 }
 
 static json_t *read_map(struct reader *r)
 {
     JSON_OWNED values = read_type(r);
-    return values && take(r, '>') ? json_pack("{s:s, s:O}", "type", "object", "additionalProperties", values) : NULL;
+    return values && take_char(r, '>') ? json_pack("{s:s, s:O}", "type", "object", "additionalProperties", values)
+                                       : NULL;
 }
 
 static json_t *read_either(struct reader *r)
 {
     JSON_OWNED choices = json_array();
-    while (!take(r, ')')) {
+    while (!take_char(r, ')')) {
         json_t *one = read_type(r);
         if (!one)
             return NULL;
@@ -87,8 +88,8 @@ static bool read_member(struct reader *r, json_t *properties, json_t *required)
     memcpy(name, r->at, len);
     name[len] = '\0';
     r->at += len;
-    bool is_optional = take(r, '?');
-    json_t *type = take(r, ':') ? read_type(r) : NULL;
+    bool is_optional = take_char(r, '?');
+    json_t *type = take_char(r, ':') ? read_type(r) : NULL;
     if (!type)
         return false;
     (void)json_object_set_new(properties, name, type);
@@ -101,7 +102,7 @@ static json_t *read_object(struct reader *r)
 {
     JSON_OWNED properties = json_object();
     JSON_OWNED required = json_array();
-    while (!take(r, '}'))
+    while (!take_char(r, '}'))
         if (!read_member(r, properties, required))
             return NULL;
     return json_pack("{s:s, s:O, s:O}", "type", "object", "properties", properties, "required", required);
@@ -140,17 +141,17 @@ static json_t *read_type(struct reader *r)
     json_t *type;
     if (++r->depth > DEPTH_MAX)
         return NULL;
-    if (take(r, '{'))
+    if (take_char(r, '{'))
         type = read_object(r);
-    else if (take(r, '['))
+    else if (take_char(r, '['))
         type = read_array(r);
-    else if (take(r, '<'))
+    else if (take_char(r, '<'))
         type = read_map(r);
-    else if (take(r, '('))
+    else if (take_char(r, '('))
         type = read_either(r);
-    else if (take(r, '@'))
+    else if (take_char(r, '@'))
         type = read_ref(r);
-    else if (take(r, '\''))
+    else if (take_char(r, '\''))
         type = read_enum(r);
     else
         type = read_plain(r);

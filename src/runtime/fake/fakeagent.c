@@ -91,7 +91,7 @@ static void send_error(struct fakeagent *a, uint32_t stream, int sys, const char
     send_frame(a, &w, stream, PROTO_ERROR);
 }
 
-static void answer(struct fakeagent *a, uint32_t stream, int sys, const char *step)
+static void send_reply(struct fakeagent *a, uint32_t stream, int sys, const char *step)
 {
     if (sys)
         send_error(a, stream, sys, step);
@@ -444,7 +444,7 @@ static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, st
     case PROTO_FS_MOVE:
         path = proto_get_str(in, PROTO_PATH_MAX);
         other = proto_get_str(in, PROTO_PATH_MAX);
-        answer(a, stream, move_file(a, path, other), path);
+        send_reply(a, stream, move_file(a, path, other), path);
         break;
     case PROTO_FS_MKDIR: /* a folder is there as soon as something is in it */
         send_done(a, stream);
@@ -452,7 +452,7 @@ static void take_request(struct fakeagent *a, uint32_t stream, uint16_t type, st
     case PROTO_FS_REMOVE: {
         path = proto_get_str(in, PROTO_PATH_MAX);
         bool is_recursive = proto_get_u8(in), is_forced = proto_get_u8(in);
-        answer(a, stream, remove_path(a, path, is_recursive, is_forced), path);
+        send_reply(a, stream, remove_path(a, path, is_recursive, is_forced), path);
         break;
     }
     case PROTO_FS_PUT:
