@@ -32,7 +32,7 @@ struct background_watch {
     void *arg;
 };
 
-/* Those who wait for one log to grow. It lives as long as the agent's answer is out. */
+/* The watches of one log. It exists while the agent's answer is pending. */
 struct growth {
     struct background *b;
     struct background_watch *watches;
@@ -52,7 +52,7 @@ static void save_record(struct background *b, json_t *rec)
         log_event(LOG_ERROR, "background.save", "id", json_get_str(rec, "id", ""), "error", err.msg, NULL);
 }
 
-/* ex NULL: nobody knows how. */
+/* ex NULL: the exit status is unknown. */
 static void mark_ended(struct background *b, json_t *rec, const struct guest_exit *ex)
 {
     struct sandbox *s = map_get(b->m->sandboxes, json_get_str(rec, "sandboxId", ""));
@@ -70,7 +70,7 @@ static void mark_ended(struct background *b, json_t *rec, const struct guest_exi
     save_record(b, rec);
 }
 
-/* What the agent says about a command that may have ended unseen. */
+/* Applies the agent's state of a command that may have exited unnoticed. */
 static void take_state(struct background *b, json_t *rec, const struct guest_job *job, const struct err *err)
 {
     if (!err) {
@@ -95,7 +95,7 @@ static void on_job_exit(void *arg, const char *tag, const struct guest_exit *ex)
 
 struct asking {
     struct background *b;
-    background_fn *fn; /* NULL: nobody waits */
+    background_fn *fn; /* NULL: no caller waits */
     void *arg;
     char id[BACKGROUND_ID_MAX + 1];
 };
@@ -128,7 +128,7 @@ static void on_enter(void *arg, struct sandbox *s)
         json_t *rec = it.value;
         if (strcmp(json_get_str(rec, "sandboxId", ""), s->id) != 0 || !json_get_bool(rec, "running", false))
             continue;
-        struct asking *a = new_asking(b, it.key); /* it may have ended while no server was there */
+        struct asking *a = new_asking(b, it.key); /* it may have exited while no server was running */
         if (guest_job_state(s->link, it.key, on_state, a) < 0)
             free(a);
     }
@@ -155,7 +155,7 @@ struct background *background_free(struct background *b)
     if (!b)
         return NULL;
     records_done(&b->records);
-    map_free(b->growing); /* empty: with the links all answers came, if only failures */
+    map_free(b->growing); /* empty: freeing the links failed every pending question */
     free(b);
     return NULL;
 }
@@ -200,10 +200,10 @@ struct starting {
 
 static void on_forgotten(void *arg, const struct err *err)
 {
-    (void)arg, (void)err; /* the log of a command nobody knows any more goes with its sandbox at the latest */
+    (void)arg, (void)err; /* the log of a forgotten command is removed with its sandbox at the latest */
 }
 
-/* What runs without a record must not. */
+/* Kills a command that has no record. */
 static void undo_start(struct background *b, const json_t *rec)
 {
     const char *id = json_get_str(rec, "id", "");
@@ -234,7 +234,7 @@ static void on_command_started(void *arg, int pid)
     (void)json_object_set_new(st->rec, "pid", json_integer(pid));
     struct err err = ERR_INIT;
     const char *id = json_get_str(st->rec, "id", "");
-    if (records_add(&b->records, id, st->rec, &err) < 0) { /* nobody would know of it after a restart */
+    if (records_add(&b->records, id, st->rec, &err) < 0) { /* it would be unknown after a restart */
         undo_start(b, st->rec);
         on_start_failed(st, &err);
         return;
@@ -249,7 +249,8 @@ static void on_output(void *arg, int fd, const char *data, size_t len)
     (void)arg, (void)fd, (void)data, (void)len; /* durable commands write to their log, not to the link */
 }
 
-/* The exit of a command that ended before on_started was handled: never seen, on_started comes first by contract. */
+/* The exit of a command that ended before on_command_started() ran: not possible, since the link reports the start
+ * first. */
 static void on_exited(void *arg, const struct guest_exit *ex)
 {
     struct err err = ERR_INIT;
@@ -287,7 +288,7 @@ int background_state(struct background *b, const char *id, background_fn *fn, vo
 static void on_grown(void *arg, const struct err *err)
 {
     struct growth *g = arg;
-    (void)err; /* whatever it is, those who look now will see it */
+    (void)err; /* whatever it is, the next read reports it */
     (void)map_remove(g->b->growing, g->id);
     while (g->watches) {
         struct background_watch *w = g->watches;
@@ -351,7 +352,7 @@ struct background_watch *background_unwatch(struct background_watch *w)
 
 /* --- starting --- */
 
-/* What the agent takes as a name, less those that others use. */
+/* What the agent accepts as a name, except reserved names. */
 static int check_id(const struct background *b, const char *id, struct err *err)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";

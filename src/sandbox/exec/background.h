@@ -33,8 +33,8 @@ int background_state(struct background *b, const char *id, background_fn *fn, vo
 struct background_watch;
 struct background_watch *background_watch(struct background *b, const char *id, uint64_t offset, loop_fn *fn, void *arg,
                                           struct err *err);
-struct background_watch *background_unwatch(struct background_watch *w);        /* before fn was called */
-const char *background_owner(const struct background *b, const char *id);       /* "" nobody's; NULL: no such command */
+struct background_watch *background_unwatch(struct background_watch *w);  /* before fn was called */
+const char *background_owner(const struct background *b, const char *id); /* "": no owner; NULL: no such command */
 json_t *background_find(struct background *b, const char *id, struct err *err); /* borrowed; ERR_NOT_FOUND */
 json_t *background_list(const struct background *b,
                         const char *sandbox_id);                    /* array of records, oldest first; caller owns */

@@ -107,7 +107,8 @@ static void on_output(void *arg, int fd, const char *data, size_t len)
 bool command_was_oom(struct sandbox *s, const struct guest_exit *ex)
 {
     struct box_stats st = { 0 };
-    if (ex->is_timeout || (ex->signal != 9 && ex->code != 137)) /* we killed it: the count is another's */
+    if (ex->is_timeout ||
+        (ex->signal != 9 && ex->code != 137)) /* not killed by the kernel: the OOM count is of another process */
         return false;
     if (!s->box || s->runtime->ops->stats(s->box, &st, NULL) < 0)
         return false;

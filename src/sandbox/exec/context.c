@@ -134,7 +134,7 @@ void context_died(struct context *c, const char *why)
     context_run_ended(c, why);
 }
 
-/* Ends a host and all it served. err: what those that were starting are told. */
+/* Ends a host and its contexts. err: for those that were starting. */
 static void host_ended(struct context_host *h, const char *why, const struct err *err)
 {
     for (struct context *c; (c = h->contexts);) {
@@ -378,7 +378,7 @@ static int check_room(const struct context_set *set, const struct sandbox *s, st
                    (long long)n, (long long)max);
 }
 
-/* A context that never came to life is not kept. */
+/* A context that has never been ready is not kept. */
 struct creation {
     struct context *c;
     context_fn *fn;
@@ -442,7 +442,7 @@ int context_create(struct context_set *set, struct sandbox *s, const struct cont
     return 0;
 }
 
-/* Takes the process away from a context that continues to exist without it. */
+/* Ends the process of a context; the context stays. */
 static void context_stop_process(struct context *c, const struct err *err)
 {
     struct context_host *h = c->host;
@@ -462,7 +462,7 @@ static void context_stop_process(struct context *c, const struct err *err)
     context_run_fail(c, err);
 }
 
-/* The same, and the context goes too; a new one goes by the answer that it did not start. */
+/* The same, and removes the context; a new one is removed by the failure of its start. */
 static void context_remove(struct context *c, const struct err *err)
 {
     bool is_new = c->is_new;

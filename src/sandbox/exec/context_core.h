@@ -28,7 +28,7 @@ struct context {
     char *cwd;
     json_t *env; /* {str:str} or NULL */
     int64_t created_at, count;
-    bool is_new; /* has never been ready: nobody knows its id */
+    bool is_new; /* has never been ready: no client has its id */
     enum context_state state;
     char why[200];             /* of dead and lost */
     struct context_host *host; /* NULL: no process */
@@ -42,12 +42,12 @@ struct context {
 };
 
 const char *context_state_name(enum context_state st);
-/* The process has to go; it will be reported by context_died(). */
+/* Kills the process; context_died() reports it. */
 void context_kill(struct context *c);
-/* It has no process any more: what waits for it is answered. */
+/* It has no process any more: pending requests are answered. */
 void context_died(struct context *c, const char *why);
 
-void context_end_host(struct context *c); /* its driver does not listen: all of it goes */
+void context_end_host(struct context *c); /* its driver does not respond: ends the host */
 struct manager *context_manager(const struct context *c);
 void context_set_timer(struct context *c, int64_t delay_ms, timer_fn *fn); /* the one timer of a context */
 

@@ -20,13 +20,13 @@ enum phase { PHASE_RUNNING, PHASE_INTERRUPTED, PHASE_KILLED };
 
 struct stream {
     struct buf kept;
-    char tail[4]; /* the first bytes of a letter that is still arriving */
+    char tail[4]; /* the first bytes of an incomplete UTF-8 character */
     size_t tail_len;
     size_t seen; /* bytes so far */
 };
 
 struct context_run {
-    struct context_events ev; /* on_done NULL: nobody waits any more */
+    struct context_events ev; /* on_done NULL: no caller waits any more */
     void *arg;
     struct stream streams[2];
     json_t *results;
@@ -119,7 +119,7 @@ static json_t *kept_text(const struct context_run *run, int i)
     return json_text(buf_text(&run->streams[i].kept), run->streams[i].kept.len);
 }
 
-/* The old field: one text that says what went wrong. */
+/* The member of the older contract: one text with the error. */
 static json_t *error_text(const json_t *done, const json_t *lines)
 {
     struct buf text = BUF_INIT(CONTEXT_OUTPUT_MAX);
@@ -145,7 +145,7 @@ static json_t *clean_lines(const json_t *done)
     return lines;
 }
 
-/* done: {errorName, errorValue, traceback}; what a driver sent, so nothing in it is sure. */
+/* done: {errorName, errorValue, traceback}; from a driver, so untrusted. */
 static json_t *run_reply(struct context *c, struct context_run *run, const json_t *done)
 {
     JSON_OWNED lines = clean_lines(done);
@@ -254,7 +254,7 @@ static void on_run_late(void *arg)
 {
     struct context *c = arg;
     struct context_run *run = c->run;
-    if (c->host->s->status == SANDBOX_PAUSED) { /* it can hear nothing: what it is due comes after */
+    if (c->host->s->status == SANDBOX_PAUSED) { /* a paused process gets no signal: tried again after the resume */
         timer_set(c->timer, CONTEXT_GRACE_MS, 0);
         return;
     }

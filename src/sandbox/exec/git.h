@@ -16,6 +16,6 @@ json_t *git_log_json(const char *out, size_t len);
 #define GIT_REF_FORMAT "%(refname)%09%(symref)"
 json_t *git_refs_json(const char *out, size_t len);
 
-/* A word that git must not take for an option. -EINVAL: err names the field. NULL is fine. */
+/* An argument that git must not take for an option. -EINVAL: err names the field. NULL is fine. */
 int git_check_word(const char *field, const char *word, struct err *err);
 int git_check_url(const char *url, struct err *err);

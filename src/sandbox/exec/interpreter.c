@@ -56,7 +56,7 @@ static const char *const install_pip[] = { "python3", "-m",         "pip",
 static const char *const install_npm[] = { "npm", "install", "--no-audit", "--no-fund", "--no-update-notifier",
                                            "--",  NULL };
 static const char *const install_go[] = { "go", "get", "--", NULL };
-/* Names of packages are words of their own here too: the shell does not read them. */
+/* Package names are separate arguments: the shell does not interpret them. */
 static const char apt_shell[] = "command -v apt-get >/dev/null || exit 127\n"
                                 "apt-get update -q >/dev/null 2>&1\n"
                                 "exec apt-get install -q -y --no-install-recommends -- \"$@\"";
@@ -90,7 +90,7 @@ static void free_request(struct interpreter *i)
 {
     if (i->path[0] && i->s->link && !i->s->is_gone)
         (void)guest_fs_remove(i->s->link, i->path, false, true, ignore_result,
-                              NULL); /* what stays behind ends with the box */
+                              NULL); /* a file that stays is removed with the box */
     sandbox_unref(i->s);
     free(i);
 }
@@ -147,7 +147,7 @@ static void install_failed(const struct interpreter *i, const struct command_res
                   buf_text(said) + said->len - len);
 }
 
-/* Why a command that ended is no answer; ERR_NONE when it is one. */
+/* Why the result of a command is an error; ERR_NONE when it is a reply. */
 static struct err check_result(const struct interpreter *i, const struct command_result *res)
 {
     struct err why = ERR_INIT;
@@ -328,7 +328,7 @@ void interpreter_cancel(struct interpreter *i)
 {
     i->fn = NULL;
     if (!i->cmd)
-        return; /* the file is being written: on_code_written() sees that nobody waits */
+        return; /* the file is being written: on_code_written() sees that fn is NULL */
     command_cancel(i->cmd);
     free_request(i);
 }

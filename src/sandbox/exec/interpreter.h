@@ -19,5 +19,5 @@ int interpreter_install(struct sandbox *s, const char *manager, const json_t *pa
                         struct interpreter **ret, struct err *err);
 void interpreter_cancel(struct interpreter *i); /* the processes are killed, the file removed; no callback */
 json_t *interpreter_kernels(void);              /* KernelList; caller owns */
-/* Whether a package manager can take it for a package: no option, no blank, no control byte. */
+/* Whether a package manager can take it for a package: not an option, without spaces and control bytes. */
 bool interpreter_is_package(const char *name);

@@ -21,7 +21,7 @@ static const char node_start[] =
     "(()=>{const f=require('fs');function g(n){const b=Buffer.alloc(n);let a=0;while(a<n)"
     "try{a+=f.readSync(0,b,a,n-a)}catch(e){if(e.code!=='EAGAIN')throw e}return b}"
     "new (require('vm').Script)(g(+g(8)).toString(),{filename:'<interpreter>'}).runInThisContext()(require)})()";
-/* Descriptor 3 is the way back: 1 and 2 are left to subprocesses and come as raw bytes. */
+/* The driver replies on descriptor 3: 1 and 2 belong to subprocesses and carry raw bytes. */
 static const char node_shell[] = "command -v node >/dev/null || exit 127; exec node -e \"$1\" 3>&1 1>&2";
 
 static const char *const python_argv[] = { "python3", "-u", "-c", python_start, NULL };
@@ -45,9 +45,9 @@ struct kernel {
     struct kernel_events ev;
     void *arg;
     struct buf in;   /* a frame that is still arriving */
-    struct buf out;  /* what the driver has not taken yet */
+    struct buf out;  /* not yet accepted by the driver */
     bool has_spoken; /* at least one frame came */
-    bool is_inside;  /* a callback runs: the memory stays until it is back */
+    bool is_inside;  /* a callback runs: the memory is freed after it returns */
     bool is_stopped;
 };
 

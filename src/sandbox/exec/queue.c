@@ -28,18 +28,18 @@ struct job {
     struct queue *q;
     struct job *next;  /* in its lane */
     struct lane *lane; /* NULL when its sandbox is gone */
-    json_t *rec;       /* NULL when it is over: then it is in no lane's list */
+    json_t *rec;       /* NULL when finished: then it is in no lane's list */
     struct command *cmd;
     enum state state;
     char id[IDENT_MAX], sandbox_id[IDENT_MAX];
     char *tenant; /* of its sandbox, which it may outlive */
 };
 
-/* The jobs of one sandbox that are not over, in order; the first one is the one that runs or is tried next. */
+/* The unfinished jobs of one sandbox, in order; the first one runs or is tried next. */
 struct lane {
     struct queue *q;
     struct job *jobs;
-    int64_t n_all;       /* jobs of this sandbox, those that are over too */
+    int64_t n_all;       /* jobs of this sandbox, finished ones included */
     struct timer *timer; /* starts the first job: at once, or after its pause */
 };
 
@@ -76,7 +76,7 @@ static int save_job(struct queue *q, const char *id, const json_t *rec, struct e
     return store_put(q->m->store, SCOPE, id, rec, err);
 }
 
-/* For changes nobody waits for: the worst of a failure is that the job runs once more after a restart. */
+/* For changes that no caller waits for: at worst the job runs once more after a restart. */
 static void save_or_log(struct job *j)
 {
     struct err err = ERR_INIT;
@@ -130,7 +130,7 @@ static void lane_add(struct lane *l, struct job *j)
     *at = j;
 }
 
-/* A lane without jobs stays until its sandbox goes: there is one for each sandbox at most. */
+/* A lane without jobs stays until its sandbox leaves: there is at most one for each sandbox. */
 static void lane_remove(struct job *j)
 {
     struct job **at = &j->lane->jobs;
@@ -175,7 +175,7 @@ static void forget_job(struct job *j)
     free(j);
 }
 
-/* Over, one way or another: out of its lane, and the next one may start. */
+/* Takes a finished job out of its lane, and starts the next one. */
 static void job_finish(struct job *j, enum state st)
 {
     bool was_first = j->lane->jobs == j;
@@ -271,8 +271,7 @@ static void start_first(void *arg)
 
 /* --- sandboxes that go --- */
 
-/* Its sandbox is gone: what was not over has failed, and is a dead letter; what was over and well is of no use any
- * more. */
+/* Its sandbox is gone: an unfinished job has failed and is a dead letter; a completed one is removed. */
 static void end_orphan(struct job *j)
 {
     if (j->cmd)
@@ -447,7 +446,7 @@ json_t *queue_status(struct queue *q, const char *id, struct err *err)
     return rec ? shown(rec) : NULL;
 }
 
-/* At the limit the oldest job that is over makes room; dead letters only when there is nothing else. */
+/* At the limit the oldest finished job is removed; a dead letter only when there is no other. */
 static int make_room(struct lane *l, struct err *err)
 {
     struct job *oldest = NULL;

@@ -18,7 +18,7 @@ struct queue *queue_new(struct manager *m);
 struct queue *queue_free(struct queue *q); /* what runs is killed and is pending after the next start */
 /* Jobs from the store: to be called when the sandboxes' records are known and not adopted yet. */
 void queue_load(struct queue *q);
-/* Fails what waits or runs, forgets what is over. */
+/* Fails pending and running jobs, removes finished ones. */
 void queue_sandbox_gone(struct queue *q, const char *sandbox_id);
 
 /* All give a QueueJob the caller owns, or NULL with err. */
@@ -28,8 +28,8 @@ json_t *queue_status(struct queue *q, const char *id, struct err *err);
 json_t *queue_retry(struct queue *q, const char *id, struct err *err); /* a dead letter, from the beginning */
 /* {jobs, total} of the dead letters, oldest first. */
 json_t *queue_dead(struct queue *q, const struct tenant_by *by, int64_t limit, int64_t offset, struct err *err);
-const char *queue_owner(const struct queue *q, const char *id); /* "" nobody's; NULL: no such job */
-/* Waiting or running (then it is killed); ERR_CONFLICT when it is over. */
+const char *queue_owner(const struct queue *q, const char *id); /* "": no owner; NULL: no such job */
+/* A pending or running job (which is killed); ERR_CONFLICT when it is finished. */
 int queue_cancel(struct queue *q, const char *id, struct err *err);
 
 int64_t queue_pause_ms(int64_t tries); /* before the next try, after so many have failed */

@@ -79,7 +79,7 @@ static void drop_record(struct terminal *t)
     (void)event_log_emit(t->set->m->events, "terminal.closed", t->sandbox->id, json_pack("{s:s}", "sessionId", t->id));
 }
 
-/* The session's end. exec is gone or dropped here. */
+/* Ends the session. exec has exited or is dropped here. */
 static void terminal_end(struct terminal *t, int code, const char *reason)
 {
     (void)map_remove(t->set->sessions, t->id);
@@ -121,7 +121,7 @@ static bool has_full(const struct terminal *t)
     return is_full;
 }
 
-/* Credits what is owed once nobody's queue is full. */
+/* Credits owed bytes once no queue is full. */
 static void credit_output(struct terminal *t)
 {
     bool is_full = has_full(t);

@@ -23,7 +23,7 @@ struct terminal_set *terminal_set_free(struct terminal_set *set); /* ends all; b
 struct terminal_plan {
     uint16_t cols, rows;
     const char *shell;    /* one of the allow-list, else ERR_FORBIDDEN */
-    const char *token_id; /* whose token opens it; "" or NULL: nobody's */
+    const char *token_id; /* whose token opens it; "" or NULL: none */
 };
 /* session: TerminalSession, borrowed; NULL with err. */
 typedef void terminal_fn(void *arg, const json_t *session, const struct err *err);
@@ -37,7 +37,7 @@ struct terminal *terminal_find(struct terminal_set *set, const struct sandbox *s
 void terminal_resize(struct terminal *t, uint16_t cols, uint16_t rows);
 void terminal_close(struct terminal *t); /* ends the shell */
 /* Makes the request a duplex WebSocket: the last output first, then bytes both ways. Answers r in any case, with
- * the status that is returned: 101, 429 (too many are attached), 400 (it is no handshake). */
+ * the status that is returned: 101, 429 (too many are attached), 400 (not a WebSocket handshake). */
 int terminal_attach(struct terminal *t, struct http_req *r, const char *token_id);
 /* A token is revoked or expired: the terminals it opened end (their channels need no token), and its viewers are
  * disconnected. */

@@ -28,7 +28,7 @@ struct forking {
     void *arg;
 };
 
-/* All or none: what was made beside one that failed goes again. */
+/* All or none: if one fails, the others are removed. */
 static void clone_finish(struct forking *f)
 {
     CLEANUP(free_p) struct sandbox **made = xzalloc(f->count * sizeof(struct sandbox *));

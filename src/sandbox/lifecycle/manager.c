@@ -93,7 +93,7 @@ static char *default_worker_id(void)
     return xasprintf("iii-sandbox-%s", host);
 }
 
-/* One that is still there at the next start names a box that is gone, and is dropped then. */
+/* A record that is still there at the next start has no box, and is dropped then. */
 static void delete_rest(struct manager *m)
 {
     CLEANUP(strlist_free_p) char **ids = STEAL(m->undeleted);
@@ -205,10 +205,9 @@ void manager_disconnect(struct manager *m)
 {
     if (!m)
         return;
-    m->queue = queue_free(m->queue); /* before the links go: what it runs is given up, not failed */
-    m->contexts =
-        context_set_free(m->contexts); /* also before: their calls are over, their processes end with the links */
-    m->terminals = terminal_set_free(m->terminals); /* and these: who looks at one is told that the server goes */
+    m->queue = queue_free(m->queue); /* before the links are freed: its jobs stay pending instead of failing */
+    m->contexts = context_set_free(m->contexts); /* also before: fails their calls; the processes end with the links */
+    m->terminals = terminal_set_free(m->terminals); /* also before: viewers are told that the server stops */
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         struct sandbox *s = it.value;
         (void)map_remove(m->sandboxes, it.key);

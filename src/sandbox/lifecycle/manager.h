@@ -66,11 +66,11 @@ struct manager {
     struct volumes *volumes;
     struct workers *workers;
     struct tenants *tenants;
-    bool is_recovering;  /* drivers still look for what the server before left */
-    bool is_closing;     /* the server ends: what is still being born is not let in */
+    bool is_recovering;  /* drivers still search for boxes of the previous server */
+    bool is_closing;     /* the server stops: sandboxes being created are not admitted */
     unsigned n_creating; /* not in the map yet, but counted against the limit */
     int64_t total_created, total_killed, total_expired, started_at;
-    int64_t started_us; /* the same moment by the clock that nobody can set */
+    int64_t started_us; /* the same moment on the monotonic clock */
     char *worker_id;
     struct timer *collect_timer; /* private: pins.c */
     bool is_collecting, is_collect_due;
@@ -101,12 +101,12 @@ struct runtime *manager_runtime(const struct manager *m, const char *name, struc
 /* Reads the records, adopts the boxes that still live, drops the others, removes what a killed server left half-made.
  * done(arg) when everything is in place. */
 void manager_recover(struct manager *m, loop_fn *done, void *arg);
-/* The oldest protocol version that a running sandbox's agent speaks; 0: nobody has said anything. */
+/* The oldest protocol version that a running sandbox's agent speaks; 0: none is known. */
 unsigned manager_oldest_agent(const struct manager *m);
 /* Ends (or leaves, with keep_sandboxes) everything. done(arg) when the boxes are gone. */
 void manager_shutdown(struct manager *m, loop_fn *done, void *arg);
 
-/* Whose it is ("" nobody's), by REST id or UUID; NULL: there is no such sandbox. */
+/* Whose it is ("": none), by REST id or UUID; NULL: there is no such sandbox. */
 const char *manager_owner(struct manager *m, const char *id);
 /* By REST id ("sbx_…") or UUID in any spelling. ERR_NOT_FOUND: "sandbox not found: …". Borrowed. */
 struct sandbox *manager_find(struct manager *m, const char *id, struct err *err);
@@ -155,9 +155,10 @@ void manager_fork(struct manager *m, struct sandbox *s, const struct manager_for
                   void *arg);
 int manager_sweep(struct manager *m); /* expired sandboxes; how many went */
 
-/* Functions to be told of each sandbox that leaves (ports, queues, volumes, …); called once, before its link is freed.
+/* Functions that are called for each sandbox that leaves (ports, queues, volumes, …); called once, before its link is
+ * freed.
  */
 typedef void manager_leave_fn(void *arg, struct sandbox *s);
 void manager_on_leave(struct manager *m, manager_leave_fn *fn, void *arg);
-/* … and of each that is there: after create and after adoption. */
+/* … and for each that enters: after create, adoption and restore. */
 void manager_on_enter(struct manager *m, manager_leave_fn *fn, void *arg);

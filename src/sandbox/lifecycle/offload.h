@@ -1,9 +1,9 @@
-/* Work off the loop on behalf of the manager, counted, so that the server does not take away what it stands on while it
+/* Work on a pool thread on behalf of the manager, counted, so that the server does not free what it uses while it
  * runs. Private to sandbox/. May include: base/, loop/, sandbox/. */
 #pragma once
 #include "sandbox/lifecycle/manager.h"
 
 /* Like loop_work(); -ECANCELED when the server is stopping. work may look at m->is_stopping and give up early. */
 int offload_run(struct manager *m, loop_fn *work, loop_fn *done, void *arg);
-/* No more is begun; fn(arg) when the last has ended, perhaps at once. */
+/* Refuses new work; calls fn(arg) when the last has ended, perhaps at once. */
 void offload_finish(struct manager *m, loop_fn *fn, void *arg);

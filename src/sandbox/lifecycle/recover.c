@@ -1,4 +1,4 @@
-/* Start and stop of the whole server: adopting what still runs, clearing what is half-made, ending what is ours. */
+/* Start and stop of the whole server: adopts boxes that still run, removes incomplete ones, ends all at the stop. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 #include "sandbox/storage/snapshots.h"
 #include "sandbox/storage/volumes.h"
 
-#define SETTLE_MS 2 /* between two looks at what is still ending, at the server's end only */
+#define SETTLE_MS 2 /* between two checks for boxes that are still ending, at the server's stop only */
 
 struct recovery {
     struct manager *m;
@@ -53,7 +53,7 @@ static void on_swept(void *arg, const struct err *err)
         log_event(LOG_WARN, "recover.sweep", "error", err->msg, NULL);
     if (--r->pending > 0)
         return;
-    volumes_when_mounted(r->m->volumes, on_complete, r); /* of a restore that the crash cut off */
+    volumes_when_mounted(r->m->volumes, on_complete, r); /* of a restore that the crash interrupted */
 }
 
 static void sweep(struct recovery *r)
@@ -81,12 +81,12 @@ static void drop_sandbox(struct sandbox *s, const char *why)
     sandbox_unref(s);
 }
 
-/* It expired, or the server was stopped, while the driver looked for it. */
+/* The sandbox expired, or the server was stopped, while the driver searched for the box. */
 static void end_unwanted(const struct sandbox *s, struct box *box, int guest_fd)
 {
     if (!box)
         return;
-    (void)close(guest_fd); /* nobody has talked to it */
+    (void)close(guest_fd); /* it has had no request */
     s->runtime->ops->destroy(box, NULL, NULL);
 }
 
@@ -137,7 +137,7 @@ static void on_runtime_restart(void *arg)
     log_event(LOG_WARN, "runtime.restart", "sandboxes", "continue", NULL);
     for (struct map_iter it = map_iter(m->sandboxes); map_next(&it);) {
         networks_rejoin(m->networks, it.value);
-        volumes_remount(m->volumes, it.value); /* a mount that the old helper took with it; the others are there */
+        volumes_remount(m->volumes, it.value); /* mounts that ended with the old helper; the others exist */
     }
 }
 
@@ -178,8 +178,8 @@ struct ending {
     unsigned pending;
 };
 
-/* Births that a cut connection left behind, boxes that the pool had ordered, and those of the server before us that are
- * to end, still have to arrive before they can. */
+/* Creates whose client disconnected, boxes that the pool has ordered, and boxes of the previous server that are to end
+ * must first be complete before they can end. */
 static void look_again(void *arg)
 {
     struct ending *e = arg;
@@ -205,7 +205,7 @@ static void end_one(struct manager *m, struct sandbox *s, struct ending *e)
 {
     struct box *box = s->box;
     struct runtime *rt = s->runtime;
-    s->box = NULL; /* so that the kill leaves the box to us, who wait for it */
+    s->box = NULL; /* so that the kill leaves the box to this function, which waits for its end */
     e->pending++;
     if (manager_kill(m, s, "sandbox.killed", NULL) < 0)
         log_event(LOG_WARN, "sandbox.kill", "id", s->id, "error", "the store refused", NULL);

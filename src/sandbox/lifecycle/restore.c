@@ -1,6 +1,6 @@
 /* Restore in place: the new box is made while the old one runs. Only when it is linked and the record that names it is
- * in the store does the sandbox change over; until then every failure ends the new box and leaves the old one as it
- * was. */
+ * in the store does the sandbox switch to it; until then every failure ends the new box and leaves the old one
+ * unchanged. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,8 +99,8 @@ static void on_complete(void *arg)
     restore_finish(r, NULL);
 }
 
-/* The new box is in s; the old root is in r->next. Ends it, and tells everyone when the volumes are in their place:
- * what is written before would go to the folder below. */
+/* The new box is in s, the old one in r->next. Ends the old one, and reports completion when the volumes are mounted:
+ * earlier writes would go to the folder below the mount. */
 static void restore_release_old(struct restoring *r)
 {
     struct sandbox *s = r->s;
@@ -134,7 +134,7 @@ static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct 
         return;
     }
     if (check_still(s, &why) < 0) {
-        (void)close(guest_fd); /* nobody has talked to it */
+        (void)close(guest_fd); /* it has had no request */
         s->runtime->ops->destroy(box, NULL, NULL);
         restore_finish(r, &why);
         return;

@@ -30,9 +30,9 @@ struct sandbox {
     enum sandbox_status status;
     bool is_gone; /* killed or died; the pointer is only kept by references */
     char *why;    /* of one that died without a kill; NULL: it did not */
-    char *words;  /* what its console said last; NULL: it has none, or it did not die */
+    char *words;  /* its last console output; NULL: it has none, or it did not die */
     char *name, *image, *parent_id;
-    char *tenant;                   /* whose it is; "" is nobody's */
+    char *tenant;                   /* whose it is; "": no owner */
     int64_t created_at, expires_at; /* wall clock, as shown; sandbox_expire_at() sets the second. 0: it never expires */
     int64_t deadline_us;            /* the same moment on the monotonic clock: what counts */
     struct sandbox_config config;   /* effective values: sandbox_set_config(), never changed after the create */

@@ -13,7 +13,7 @@ struct templates;
 int templates_new(struct store *store, const struct settings *s, struct templates **ret, struct err *err);
 struct templates *templates_free(struct templates *t);
 
-/* Whose it is: "" nobody's, TENANT_SHARED a built-in one; NULL: there is none. By the id, or as templates_find(). */
+/* Whose it is: "": no owner, TENANT_SHARED a built-in one; NULL: there is none. By the id, or as templates_find(). */
 const char *templates_owner(const struct templates *t, const char *id);
 const char *templates_owner_named(const struct templates *t, const struct tenant_by *by, const char *id_or_name);
 json_t *templates_list(const struct templates *t,

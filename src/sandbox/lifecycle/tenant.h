@@ -1,5 +1,5 @@
-/* Whose things are whose, and how much of each one tenant has. Records carry their tenant; "" is nobody's: only callers
- * that see everything see it. May include: base/, sandbox/. */
+/* Ownership of objects by tenant, and how much each tenant uses. Records carry their tenant; "" means none: only
+ * callers that see everything see such objects. May include: base/, sandbox/. */
 #pragma once
 #include <stdbool.h>
 
@@ -15,19 +15,19 @@ struct tenants;
 
 /* On whose behalf something is done. NULL wherever one is asked for: on the server's own. */
 struct tenant_by {
-    const char *tenant; /* owns what is made; "" for nobody */
+    const char *tenant; /* owns what is made; "": no owner */
     const char *view;   /* sees only the things of this tenant; NULL: all */
     struct quota quota;
 };
 
 const char *tenant_of(const struct tenant_by *by);               /* "" when by is NULL */
 bool tenant_sees(const struct tenant_by *by, const char *owner); /* owner NULL: there is no such thing */
-void tenant_mark(const struct tenant_by *by, json_t *record);    /* sets "tenant" unless it is nobody's */
+void tenant_mark(const struct tenant_by *by, json_t *record);    /* sets "tenant" unless it is "" */
 bool tenant_sees_record(const struct tenant_by *by, const json_t *record);
 
 struct tenants *tenant_set_new(void);
 struct tenants *tenant_set_free(struct tenants *t);
-/* A sandbox on its way counts from its first moment until it is in the manager's map or given up. */
+/* A sandbox being created counts from the start until it is in the manager's map or has failed. */
 void tenant_making(struct manager *m, const struct sandbox *s, int count);
 enum tenant_event { TENANT_CREATED, TENANT_KILLED, TENANT_EXPIRED, TENANT_EVENTS };
 void tenant_count(struct manager *m, const char *tenant, enum tenant_event what);

@@ -167,7 +167,7 @@ static void take_connection(struct egress_redirect *o, struct egress_flow **slot
     struct sockaddr_in to;
     socklen_t len = sizeof(to);
     if (getsockopt(fd, SOL_IP, ORIGINAL_DST, &to, &len) < 0 || len < sizeof(to) || to.sin_family != AF_INET) {
-        reset(fd); /* someone inside connected to the listener itself */
+        reset(fd); /* a process inside connected to the listener itself */
         return;
     }
     struct egress_flow_plan plan = { .client_fd = fd,
@@ -344,7 +344,7 @@ static void on_opened(void *arg, int tcp, int dns, const struct err *err)
     if (err) {
         log_event(LOG_WARN, "egress.open", "id", w->s->id, "error", err->msg, NULL);
     } else if (w->s->is_gone || w->s->box != w->box) {
-        (void)close(tcp); /* nobody is inside any more */
+        (void)close(tcp); /* the box has ended */
         (void)close(dns);
     } else {
         add_egress_redirect(w->e, w, tcp, dns);

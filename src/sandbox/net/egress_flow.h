@@ -1,5 +1,6 @@
-/* One connection of a sandbox to the outside: bytes both ways between the socket its connection was turned to and a
- * socket of ours; half-closes kept, buffers bounded. Both sides are untrusted. May include: base/, loop/, sandbox/. */
+/* One connection of a sandbox to the outside: bytes both ways between the redirected socket and a socket on
+ * the host; half-closes are kept, buffers are bounded. Both sides are untrusted. May include: base/, loop/, sandbox/.
+ */
 #pragma once
 #include "loop/loop.h"
 #include "sandbox/net/egress_parse.h"
@@ -28,5 +29,5 @@ struct egress_flow_events {
 /* Callbacks never come from inside this call. */
 struct egress_flow *egress_flow_new(struct loop *l, const struct egress_flow_plan *plan,
                                     const struct egress_flow_events *ev, void *arg);
-struct egress_flow *egress_flow_free(struct egress_flow *f); /* cuts both sides with a reset; no callback */
+struct egress_flow *egress_flow_free(struct egress_flow *f); /* resets both sides; no callback */
 const struct egress_flow_plan *egress_flow_plan(const struct egress_flow *f);

@@ -21,7 +21,7 @@ struct egress_lookup {
     struct timer *limit;
     struct sockaddr_in from;
     struct egress_parse_question question;
-    uint16_t id; /* our own, so that a guess from outside has to guess it and the port */
+    uint16_t id; /* chosen here, so that a forged reply has to guess it and the port */
     egress_lookup_fn *fn;
     void *arg;
 };
@@ -41,7 +41,7 @@ static void on_answer(void *arg, int events)
     }
     if (egress_parse_parse(reply, (size_t)n, true, &q) < 0 || q.id != k->id || q.type != k->question.type ||
         strcmp(q.name, k->question.name) != 0)
-        return; /* not ours: the right one may still come */
+        return; /* not a reply to this query: the right one may still arrive */
     reply[0] = (uint8_t)(k->question.id >> 8);
     reply[1] = (uint8_t)k->question.id;
     k->fn(k->arg, k, reply, (size_t)n);

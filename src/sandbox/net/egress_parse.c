@@ -41,7 +41,7 @@ static char lower(uint8_t c)
     return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
 }
 
-/* Name characters only: what is odd is nobody's domain rule and no client's need. */
+/* Name characters only: no rule and no client needs others. */
 static bool add_label(char *name, size_t *n, const uint8_t *label, size_t len)
 {
     if (*n + len + 2 > EGRESS_POLICY_NAME)

@@ -183,7 +183,7 @@ static struct wire *open_wire(struct forward *f, const struct sockaddr_storage *
 static void on_datagram(void *arg, int events)
 {
     struct forward *f = arg;
-    char data[DATAGRAM_BYTES] __attribute__((uninitialized)); /* the build fills locals, too dear for this one */
+    char data[DATAGRAM_BYTES] __attribute__((uninitialized)); /* the build zeroes locals, too expensive for this one */
     (void)events;
     for (int i = 0; i < BATCH; i++) {
         struct sockaddr_storage peer;

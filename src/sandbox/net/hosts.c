@@ -30,8 +30,8 @@ static bool is_line(const char *at, size_t len, const char *line)
     return (len == want || len + 1 == want) && memcmp(at, line, len) == 0;
 }
 
-/* Every block goes, each with the nearest beginning before its end, and so do marks that stand alone: what a sandbox
- * wrote in our hand is at most its own loss, and never makes a second block stay. */
+/* Removes every block, from the nearest begin mark before an end mark, and single marks: marks that the sandbox itself
+ * wrote harm only the sandbox, and never make a second block stay. */
 int hosts_merge(const char *text, size_t len, const char *block, struct buf *out)
 {
     size_t begun = SIZE_MAX; /* where in out the block began */

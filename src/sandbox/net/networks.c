@@ -35,8 +35,8 @@ struct network {
     int64_t created_at;
     json_t *members;  /* sandbox id -> place in the /24, in order of connection */
     json_t *changing; /* the ids of those that are being connected or disconnected: nothing else does so meanwhile */
-    bool is_deleting; /* the driver is at it: nobody may be connected any more */
-    unsigned n_cuts;  /* deletes that were begun: each cuts off all members */
+    bool is_deleting; /* being deleted: no sandbox may connect any more */
+    unsigned n_cuts;  /* deletes that were started: each disconnects all members */
 };
 
 struct networks {
@@ -195,7 +195,7 @@ static void on_named_unwatched(void *arg, const struct err *err)
         log_event(LOG_DEBUG, "network.names", "error", err->msg, NULL);
 }
 
-/* c NULL: nobody waits. A paused sandbox writes when it runs again, so it is not waited for either. */
+/* c NULL: no caller waits. A paused sandbox writes when it runs again, so it is not waited for either. */
 static void rename_one(struct networks *n, struct sandbox *s, struct network_change *c)
 {
     bool is_watched = c && s->status == SANDBOX_RUNNING;
@@ -383,7 +383,7 @@ static void on_created(void *arg, const struct err *err)
     struct network *net = map_get(n->by_id, c->id);
     int64_t other = net && err && err->code == ERR_CONFLICT && c->n_tries++ < SUBNET_TRIES
                         ? free_subnet(n, net->subnet + 1)
-                        : -1; /* others than us use the driver's host, too */
+                        : -1; /* other programs use the host's networks, too */
     if (other >= 0) {
         net->subnet = (uint32_t)other;
         struct box_plug whole = plug_of(net, NULL);
@@ -419,7 +419,7 @@ void networks_create(struct networks *n, const struct tenant_by *by, const char 
     net->created_at = clock_wall_ms();
     net->members = json_object();
     net->changing = json_object();
-    map_set(n->by_id, net->id, net); /* takes name and number, so that nobody else does */
+    map_set(n->by_id, net->id, net); /* reserves name and number */
     struct network_change *c = change_begin(n, net->id, NULL, arg);
     c->on_record = fn;
     struct box_plug whole = plug_of(net, NULL);
@@ -564,7 +564,7 @@ void networks_disconnect(struct networks *n, const char *id, struct sandbox *s, 
     n->m->runtime->ops->net_detach(s->box, &plug, on_disconnected, c);
 }
 
-/* Its members were cut off before: they come back. */
+/* Its members were disconnected before: connects them again. */
 static void undelete(struct networks *n, struct network *net)
 {
     const char *sid;
@@ -616,7 +616,7 @@ void networks_delete(struct networks *n, const char *id, networks_done_fn *fn, v
         struct sandbox *s = map_get(n->m->sandboxes, sid);
         struct box_plug plug = plug_of(net, sid);
         if (s && s->box)
-            ops->net_detach(s->box, &plug, NULL, NULL); /* the kernel takes its time with a whole namespace */
+            ops->net_detach(s->box, &plug, NULL, NULL); /* the kernel is slow to remove a namespace */
     }
     if (ops->net_delete)
         ops->net_delete(n->m->runtime, net->id, on_deleted, c);

@@ -14,7 +14,7 @@ struct networks *networks_free(struct networks *n);
 
 /* The driver has lost all networks: makes those of s again and connects it. */
 void networks_rejoin(struct networks *n, struct sandbox *s);
-const char *networks_owner(const struct networks *n, const char *id);  /* "" nobody's; NULL: no such network */
+const char *networks_owner(const struct networks *n, const char *id);  /* "": no owner; NULL: no such network */
 json_t *networks_list(struct networks *n, const struct tenant_by *by); /* array of SandboxNetwork; caller owns */
 
 typedef void networks_record_fn(void *arg, json_t *record, const struct err *err); /* borrowed; NULL with err */

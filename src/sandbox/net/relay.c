@@ -128,7 +128,7 @@ static void on_writable(void *arg)
 
 static void on_readable(struct relay *r)
 {
-    char piece[READ_BYTES] __attribute__((uninitialized)); /* the build fills locals, too dear for this one */
+    char piece[READ_BYTES] __attribute__((uninitialized)); /* the build zeroes locals, too expensive for this one */
     ssize_t n = recv(r->fd, piece, sizeof(piece), MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;

@@ -1,5 +1,5 @@
-/* Alerts on resource use: looked at on the cron of III_METRICS_INTERVAL, noted, and acted on (notify, pause, kill). An
- * alert and its history go with their sandbox. May include: base/, loop/, store/, sandbox/. */
+/* Alerts on resource use: checked on the cron of III_METRICS_INTERVAL, recorded, and acted upon (notify, pause, kill).
+ * An alert and its history are removed with their sandbox. May include: base/, loop/, store/, sandbox/. */
 #pragma once
 #include "base/err.h"
 #include "base/json.h"
@@ -9,7 +9,7 @@
 
 struct alerts;
 
-/* Reads the records and starts the checks. -EINVAL when III_METRICS_INTERVAL is no cron expression. */
+/* Reads the records and starts the checks. -EINVAL when III_METRICS_INTERVAL is not a cron expression. */
 int alerts_new(struct manager *m, struct alerts **ret, struct err *err);
 struct alerts *alerts_free(struct alerts *a);
 
@@ -18,7 +18,7 @@ struct alerts *alerts_free(struct alerts *a);
 json_t *alerts_set(struct alerts *a, struct sandbox *s, const char *metric, double threshold, const char *action,
                    struct err *err);
 json_t *alerts_list(const struct alerts *a, const char *sandbox_id);  /* array of ResourceAlert; caller owns */
-const char *alerts_owner(const struct alerts *a, const char *id);     /* "" nobody's; NULL: no such alert */
+const char *alerts_owner(const struct alerts *a, const char *id);     /* "": no owner; NULL: no such alert */
 int alerts_delete(struct alerts *a, const char *id, struct err *err); /* ERR_NOT_FOUND */
 void alerts_drop(struct alerts *a, const char *sandbox_id);           /* all of one sandbox, history too */
 /* {events, total}, newest first; caller owns. */

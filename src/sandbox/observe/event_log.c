@@ -27,7 +27,7 @@ struct event_log_sub {
 
 struct entry {
     char id[IDENT_MAX];
-    char *topic, *sandbox_id, *tenant; /* tenant NULL: nobody's */
+    char *topic, *sandbox_id, *tenant; /* tenant NULL: no owner */
 };
 
 struct event_log {

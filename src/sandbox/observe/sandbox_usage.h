@@ -7,6 +7,6 @@
 
 /* At once. -errno with err when the backend cannot tell. */
 int sandbox_usage_get(struct sandbox *s, struct box_stats *ret, struct err *err);
-/* Calls fn when the numbers are those of now, or the agent cannot be asked: paused, or on a backend that counts by
- * itself. May be from inside the call. */
+/* Calls fn when the numbers are those of now, or the agent cannot be asked: paused, or on a backend that does all the
+ * counting. May be from inside the call. */
 void sandbox_usage_refresh(struct sandbox *s, loop_fn *fn, void *arg);

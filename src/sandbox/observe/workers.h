@@ -1,5 +1,5 @@
-/* The workers of this server's store, truthfully: one entry of our own, renewed by a heartbeat, and those that earlier
- * names left behind. May include: base/, loop/, store/, sandbox/. */
+/* The workers of this server's store: the entry of this server, renewed by a heartbeat, and entries of servers with
+ * earlier names. May include: base/, loop/, store/, sandbox/. */
 #pragma once
 #include "base/err.h"
 #include "base/json.h"

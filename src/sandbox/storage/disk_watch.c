@@ -17,7 +17,7 @@
 #define CALM_MS     1000
 #define NEAR_MS     100
 #define GRACE_US    2000000 /* for the files of an ended sandbox to go */
-#define LEAST_PARTS 8       /* of the reserve: who has less is not worth ending */
+#define LEAST_PARTS 8       /* of the reserve: ending a sandbox that uses less does not help */
 
 struct round; /* one count of all boxes */
 
@@ -31,7 +31,7 @@ struct disk_watch {
 
 /* Outlives the watch when the driver still owes an answer. */
 struct round {
-    struct disk_watch *w; /* NULL: nobody wants it any more */
+    struct disk_watch *w; /* NULL: the watch was freed */
     char **ids;
     size_t at;
 };

@@ -139,12 +139,12 @@ static void summed_up(void *arg)
         (void)json_object_set_new(json_object_get(record, "internal"), "checksum", json_string(w->sum));
         (void)records_save(&w->sn->records, w->id, &err); /* err tells */
     }
-    if (record && err.code) /* one that was deleted meanwhile is no news */
+    if (record && err.code) /* one that was deleted meanwhile is not reported */
         log_event(LOG_WARN, "snapshot.checksum", "id", w->id, "error", err.msg, NULL);
     measure_free(w);
 }
 
-/* Files of an engine's image are the engine's to guard. */
+/* The checksum of an engine's image is the engine's task. */
 static bool is_ours(const json_t *record)
 {
     const char *layer = json_string_value(json_array_get(json_get(inner_of(record), "layers"), 0));

@@ -19,7 +19,7 @@ struct snapshots_plan {
 };
 void snapshots_create(struct snapshots *sn, struct sandbox *s, const struct snapshots_plan *plan, snapshots_fn *fn,
                       void *arg);
-const char *snapshots_owner(const struct snapshots *sn, const char *id); /* "" nobody's; NULL: no such snapshot */
+const char *snapshots_owner(const struct snapshots *sn, const char *id); /* "": no owner; NULL: no such snapshot */
 bool snapshots_has(const struct snapshots *sn, const char *id);          /* one that is being taken, too */
 size_t snapshots_count(const struct snapshots *sn, const char *tenant);  /* those being taken, too */
 json_t *snapshots_list(const struct snapshots *sn, const struct tenant_by *by,

@@ -46,7 +46,7 @@ struct volumes {
     struct waiter *waiters; /* until there are none of those */
 };
 
-/* One volume on its way back into a box that has it by its record. */
+/* A volume being mounted again into a box whose record has it. */
 struct remount {
     struct volumes *v;
     struct remount *next;
@@ -173,9 +173,9 @@ static void on_limit(void *arg)
         remount(m);
 }
 
-/* A driver whose helper just died is asked again when it has a new one, which volumes_remount() is told: what the
- * client writes must not go to the folder below. A helper may also say that a box is gone because it has not got to
- * know it; a box that has really ended leaves, and on_leave() ends the wait. */
+/* A driver whose helper process died is asked again when it has a new one, by volumes_remount(): writes of the client
+ * must not go to the folder below the mount. A new helper may also report a box as gone that it does not know yet; if
+ * the box has really ended, the sandbox leaves, and on_leave() ends the wait. */
 static void on_remounted(void *arg, const struct err *err)
 {
     struct remount *m = arg;
@@ -367,7 +367,7 @@ static int check_idle(struct volume *vol, struct err *err)
     return 0;
 }
 
-/* Its files are that backend's, in a form that no other has. */
+/* Its files are in that backend's format. */
 static int check_backend(const struct volume *vol, const struct sandbox *s, struct err *err)
 {
     const char *first = json_get_str(vol->record, "backend", NULL), *here = s->runtime->ops->name;
@@ -442,7 +442,7 @@ static void on_in_place(void *arg)
 static void on_taken_back(void *arg, const struct err *err)
 {
     struct volume_change *c = arg;
-    (void)err; /* the box is gone, or its next restart mends it */
+    (void)err; /* the box is gone, or its next restart repairs it */
     change_finish(c, &c->why);
 }
 

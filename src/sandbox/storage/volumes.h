@@ -15,7 +15,7 @@ struct volumes *volumes_free(struct volumes *v);
 
 /* A SandboxVolume, borrowed; NULL with ERR_CAPACITY at settings.max_volumes. */
 json_t *volumes_create(struct volumes *v, const struct tenant_by *by, const char *name, struct err *err);
-const char *volumes_owner(const struct volumes *v, const char *id); /* "" nobody's; NULL: no such volume */
+const char *volumes_owner(const struct volumes *v, const char *id); /* "": no owner; NULL: no such volume */
 size_t volumes_count(const struct volumes *v, const char *tenant);
 json_t *volumes_list(struct volumes *v, const struct tenant_by *by); /* array; caller owns */
 
