@@ -34,7 +34,7 @@ const struct tenant_by *access_by(const struct caller *who)
     return who ? &who->by : NULL;
 }
 
-/* Whose a thing is; NULL: there is none. */
+/* The tenant that owns an object; NULL: there is no such object. */
 static const char *owner_of(struct manager *m, const struct caller *who, const struct field *f, const char *id)
 {
     switch (f->ref) {
@@ -60,7 +60,7 @@ static const char *owner_of(struct manager *m, const struct caller *who, const s
     case REF_FILTER:
     case REF_SHARED:
         return TENANT_SHARED;
-    case REF_NONE: /* a part of the path that nobody marked: better closed than open */
+    case REF_NONE: /* a path field without a mark: fails closed */
         return f->flags & FIELD_PATH ? NULL : TENANT_SHARED;
     }
     return NULL;

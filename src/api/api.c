@@ -132,7 +132,8 @@ static int admit(struct api *a, struct http_req *r, const struct op *op, struct 
                               .target = target,
                               .is_read = admission_is_read(r) && !is_upgrade };
     if (is_upgrade)
-        (void)routes_params(a->routes, op, http_req_path(r), target, NULL); /* a path that is no text names nothing */
+        (void)routes_params(a->routes, op, http_req_path(r), target,
+                            NULL); /* a path that is not valid text matches nothing */
     if (is_upgrade && !http_req_header(r, "authorization") && url_query_get(http_req_query(r), "token", &token) == 1)
         from.credential = buf_text(&token);
     return admission_check(a, &from, ret, err);
@@ -150,7 +151,8 @@ static int read_params(const struct api *a, const struct op *op, struct http_req
     return e < 0 ? e : routes_params(a->routes, op, http_req_path(r), params, err);
 }
 
-/* Token, then route: in this order, so that nobody without a token learns which paths exist. op NULL: none was found.
+/* Token, then route: in this order, so that a caller without a token does not learn which paths exist. op NULL: none
+ * was found.
  */
 static void run_op(struct api *a, struct http_req *r, const struct op *op)
 {

@@ -32,7 +32,7 @@
 
 struct call {
     LIST_ENTRY(call) running;
-    unsigned magic; /* cleared when the call is gone: a second finish aborts instead of corrupting */
+    unsigned magic; /* cleared by the free: a second finish aborts instead of corrupting memory */
     struct api *api;
     const struct op *op;
     struct caller *who; /* referenced; NULL: the server itself */
@@ -66,7 +66,7 @@ static void on_client_gone(void *arg)
     struct call *c = arg;
     assert(c->magic == CALL_MAGIC);
     if (c->claim)
-        return; /* a client that will ask again wants it carried out, and the answer kept */
+        return; /* the client may retry: the call is completed and its response kept */
     c->is_cancelled = true;
     loop_fn *fn = STEAL(c->on_cancel);
     if (fn)
@@ -104,7 +104,7 @@ struct call *call_new(struct api *a, const struct op *op, json_t *params, struct
     return c;
 }
 
-/* Called first by everything that finishes: a client that leaves while the answer is written must not cancel it again.
+/* Every finish calls it first: a client that disconnects while the response is written must not cancel the call.
  */
 static void call_settle(struct call *c)
 {
@@ -192,7 +192,7 @@ static int record_outcome(struct call *c, int status, struct err *err)
 
 static void call_reply(struct call *c, int status, json_t *body);
 
-/* The first call with this key has its answer: it is this one's too. */
+/* The first call with this key has finished: replays its response. */
 static void answer_repeated(void *arg, int status, json_t *body)
 {
     struct call *c = arg;
@@ -345,10 +345,10 @@ void call_end_of(struct api *a, const char *token_id)
         c->is_cancelled = true;
         on_client_gone(c); /* may finish it */
         if (http) {
-            http_req_abort(http); /* whatever is said afterwards goes nowhere */
+            http_req_abort(http); /* later output is dropped */
             http_req_unref(http);
         }
-        c = LIST_FIRST(&a->calls); /* anything may have ended; those that are cut are not met twice */
+        c = LIST_FIRST(&a->calls); /* any call may have ended; aborted ones do not match again */
     }
 }
 
@@ -530,7 +530,7 @@ void call_ok(struct call *c, json_t *body)
     struct err err = ERR_INIT;
     assert(!c->is_streaming);
     if (audit_is_strict(c->api->audit) &&
-        record_outcome(c, 200, &err) < 0) { /* done, but nobody could tell later: the client is told so */
+        record_outcome(c, 200, &err) < 0) { /* done but not in the audit log: reported to the client */
         json_decref(body);
         call_fail(c, &err);
         return;
@@ -555,7 +555,7 @@ static void fail_stream(struct call *c, const struct err *err)
         http_req_end(c->http);
 }
 
-/* "image name is empty" helps nobody who did send one, but in a body that was not read. */
+/* "image name is empty" misleads a client that sent one in a body that was not parsed. */
 static void explain_body(const struct call *c, struct err *err)
 {
     size_t len;

@@ -31,7 +31,7 @@ struct passage {
     struct api *api;
     enum op_id op;
     json_t *params;
-    struct caller *who; /* referenced; NULL: nobody who had to show a token */
+    struct caller *who; /* referenced; NULL: a caller without a token */
     char peer[64];
     struct call *running;       /* set and cleared by call_run_held() */
     struct channel_handle *out; /* of a streaming row */
@@ -152,7 +152,7 @@ static void on_call(void *arg, struct engine_call *c, json_t *payload)
 {
     const struct row *row = arg;
     const struct op *op = &spec_ops[row->op];
-    struct caller *who = NULL; /* nobody who had to show a token: a trigger, this process */
+    struct caller *who = NULL; /* a caller without a token: a trigger, this process */
     struct err err = ERR_INIT;
     struct admission from = { .identity = engine_call_identity(c), .remote = engine_call_peer(c), .operation = op->fn };
     int r = from.identity ? admission_check(row->api, &from, &who, &err) : 0;

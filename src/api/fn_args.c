@@ -76,7 +76,7 @@ static int env_list(struct call *c, const json_t *list, json_t *out)
             return fn_set_fault(c, "S001", "invalid request: `env[%zu]` must be \"KEY=VALUE\"", i);
         const char *text = json_string_value(item), *equals = strchr(text, '=');
         if (!equals || equals == text)
-            continue; /* the contract: dropped without a word */
+            continue; /* the contract: dropped silently */
         CLEANUP(free_p) char *name = xstrndup(text, (size_t)(equals - text));
         (void)json_object_set_new(out, name, json_string(equals + 1));
     }

@@ -58,7 +58,7 @@ static void on_room(void *arg)
         command_credit(e->cmd, owed);
 }
 
-/* Nobody watches any more: the command would hold its slot until the deadline. */
+/* The reader is gone: the command would hold its slot until the deadline. */
 static void on_reader_gone(void *arg)
 {
     struct exec *e = arg;
@@ -109,7 +109,7 @@ static void answer_unstarted(struct exec *e)
     buf_done(&res.err);
 }
 
-/* Was it the program or the folder? The number alone does not tell, and the agent's words are the sandbox's. */
+/* Finds out whether the program or the folder is missing: errno is the same, and the agent's text is untrusted. */
 static void on_workdir_stat(void *arg, const struct guest_stat *st, size_t n, const struct err *err)
 {
     struct exec *e = arg;

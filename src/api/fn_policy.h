@@ -18,7 +18,7 @@ struct fn_policy {
     int64_t max_sandboxes, max_execs, max_exec_ms; /* max_execs: at least 1 */
     int64_t default_cpus, default_memory_mb;
     json_t *custom;  /* {name: reference} */
-    json_t *caps;    /* {name: {max_cpus, max_memory_mb}}, a missing number is no cap */
+    json_t *caps;    /* {name: {max_cpus, max_memory_mb}}, a missing number means unlimited */
     json_t *allowed; /* {name: true} */
 };
 

@@ -80,7 +80,7 @@ static void on_channel_drain(void *arg)
 static void on_channel_end(void *arg)
 {
     struct reading *r = arg;
-    r->out = NULL; /* the reader has left: nobody wants the rest */
+    r->out = NULL; /* the reader has disconnected: the rest is not sent */
     reading_free(r);
 }
 

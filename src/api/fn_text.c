@@ -66,7 +66,7 @@ static struct text *text_new(struct call *c)
     return t;
 }
 
-/* The agent would find it out, too; here it costs no round trip and the answer is ours, not the sandbox's. */
+/* The agent checks it, too; here it costs no round trip, and the error text is not the sandbox's. */
 static int check_pattern(struct text *t)
 {
     const char *why = NULL;

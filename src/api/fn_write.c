@@ -23,7 +23,7 @@ struct writing {
     struct guest_writer *writer;
     struct channel_handle *in; /* NULL: the body is in the request, or the channel has ended */
     struct timer *stall;
-    struct buf pending; /* not taken by the agent yet */
+    struct buf pending; /* not accepted by the agent yet */
     uint64_t total;
     bool has_parents, is_last;
 };

@@ -1,6 +1,6 @@
 /* Keeps web pages away from a server without tokens. Such a server trusts whoever reaches it, and a browser on this
  * host reaches it for every page it shows: directly (Origin, Sec-Fetch-Site), or after the page's own host name was
- * rebound to a loopback address (Host). Every listener asks here with the head of each request. Clients that are no
+ * rebound to a loopback address (Host). Every listener asks here with the head of each request. Clients that are not
  * browsers send no Origin and are not affected. Untrusted: every header. May include: base/, http/, api/. */
 #pragma once
 #include <stdbool.h>

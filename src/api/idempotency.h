@@ -24,7 +24,7 @@ struct idempotency *idempotency_free(struct idempotency *i);
 
 struct idempotency_request {
     const char *key, *function;
-    const char *tenant; /* every tenant has keys of its own; "": nobody's */
+    const char *tenant; /* every tenant has keys of its own; "": none */
     const json_t *params;
     int64_t now_ms; /* the wall clock */
     /* Gets the answer when another call gives it: now, or when it is there. body is borrowed. */

@@ -22,7 +22,7 @@
 #define OUTPUT_MAX  (1024 * 1024) /* bytes in one answer */
 #define PIECE_MAX   (256 * 1024)  /* bytes in one event */
 #define STREAM_MARK (1024 * 1024) /* queued bytes past which the reader has to catch up first */
-#define PING_MS     15000         /* a stream that has nothing to say for so long says so */
+#define PING_MS     15000         /* a stream without events for so long sends a comment */
 
 static void answer_record(void *arg, json_t *record, const struct err *err)
 {
@@ -91,7 +91,7 @@ static json_t *encoded(const struct call *c, const char *data, size_t len)
     return json_string(text);
 }
 
-/* How many bytes to give now: a letter that is still arriving is left for the next time. */
+/* How many bytes to send now: an incomplete UTF-8 character is left for the next time. */
 static size_t giveable(const struct call *c, const char *data, size_t len, bool is_end)
 {
     size_t whole = wants_base64(c) ? len : utf8_whole(data, len);
@@ -213,7 +213,7 @@ static void on_grown(void *arg)
     read_log(f);
 }
 
-/* left: bytes at the end that are not a whole letter yet. */
+/* left: bytes at the end that are an incomplete UTF-8 character. */
 static void wait_for_more(struct follower *f, size_t left)
 {
     struct err err = ERR_INIT;

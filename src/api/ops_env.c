@@ -63,7 +63,7 @@ void api_env_list(struct call *c)
     call_ok(c, json_pack("{s:o, s:i}", "vars", vars, "count", (int)json_object_size(vars)));
 }
 
-/* The overlay as lines of KEY=value; newlines inside values cannot be told in that format and become blanks. */
+/* The overlay as lines of KEY=value; that format cannot express newlines inside values: they become spaces. */
 static int mirror(struct sandbox *s, guest_done_fn *fn, struct call *c)
 {
     struct buf text = BUF_INIT(1024 * 1024);

@@ -72,7 +72,7 @@ void api_cmd_run(struct call *c)
 struct streaming {
     struct call *c;
     struct command *cmd;
-    char tail[2][4]; /* the first bytes of a letter that is still arriving, for each stream */
+    char tail[2][4]; /* the first bytes of an incomplete UTF-8 character, for each stream */
     size_t tail_len[2];
     size_t owed; /* bytes to credit once the client has read on */
 };

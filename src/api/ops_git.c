@@ -74,7 +74,7 @@ static void on_git_exited(void *arg, const struct command_result *res, const str
     }
 }
 
-/* Never asks for a password, speaks English, and has an address to commit with when none is configured. */
+/* No password prompt, English output, and an e-mail address for commits when none is configured. */
 static char **git_env(struct sandbox *s)
 {
     char **env = strlist_copy((char *const *)(uintptr_t)sandbox_env(s));
@@ -118,7 +118,7 @@ static char **words_of(const char *first, ...)
     return words;
 }
 
-/* NULL: the call was answered. Fields that go to git as words of their own are checked. */
+/* NULL: the call was answered. Fields that become arguments of git are checked. */
 static struct git_op *git_begin(struct call *c)
 {
     static const char *const words[] = { "branch", "name", "ref", "remote" };
@@ -253,7 +253,7 @@ static void list_branches(struct git_op *g)
     git_run(g, words_of("for-each-ref", "--format=" GIT_REF_FORMAT, "refs/heads", "refs/remotes", NULL), take_refs);
 }
 
-/* The contract: a git that fails here is no error; the list follows, with what git said beside it. */
+/* The contract: a failed git is not an error here; the reply has the list and git's output. */
 static void take_change(struct git_op *g, const struct command_result *res)
 {
     struct err err = ERR_INIT;

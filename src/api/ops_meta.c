@@ -40,7 +40,7 @@ void api_health(struct call *c)
         (void)json_object_set(answer, "missing", missing);
     json_decref(missing);
     if (store_was_rescued(s)) {
-        const char *name = strrchr(store_rescued_path(s), '/'); /* the folder is nobody's business here */
+        const char *name = strrchr(store_rescued_path(s), '/'); /* the folder is not for unauthenticated clients */
         char text[200];
         (void)snprintf(text, sizeof(text), "state.db was damaged: it is kept as %.100s, %lld documents were salvaged",
                        name ? name + 1 : "", (long long)store_rescued_rows(s));

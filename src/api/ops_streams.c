@@ -28,8 +28,8 @@
 
 /* --- logs --- */
 
-/* The agent does not tell when a log grows, so it is looked at: at once again after it has grown, and ever more seldom
- * while it rests. One question to the agent is under way at a time; each step is one question. */
+/* The log is polled: at once again after it has grown, and less and less often while it does not grow. At most one
+ * question to the agent is pending; each step is one question. */
 enum log_step {
     LOG_STATE, /* how much log there is, and whether the process runs */
     LOG_BACK,  /* going back from the end, piece by piece, until enough line ends were seen */
@@ -66,7 +66,7 @@ static json_t *log_event_json(const char *type, const char *data, size_t len)
 }
 
 /* A line of the log begins with the number of its stream (agent/log_mark.h); one that an older agent wrote does
- * not, and nobody knows which it was. */
+ * not, and its stream is unknown. */
 static json_t *line_json(const char *line, size_t len)
 {
     bool has_mark = len > 0 && (line[0] == 1 || line[0] == 2), is_error = has_mark && line[0] == 2;

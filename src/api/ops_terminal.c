@@ -24,7 +24,7 @@ static void on_open(void *arg, const json_t *session, const struct err *err)
         call_fail(c, err);
         return;
     }
-    if (call_is_cancelled(c)) { /* nobody will ever know this session's id */
+    if (call_is_cancelled(c)) { /* no client has this session's id */
         struct sandbox *s = manager_find(call_manager(c), call_str(c, "id", ""), NULL);
         struct terminal *t =
             s ? terminal_find(call_manager(c)->terminals, s, json_get_str(session, "sessionId", ""), NULL) : NULL;

@@ -12,7 +12,7 @@
 /* Adds the pairs of a raw query string ("a=1&b=%20") as texts; of equal names the last counts. -EINVAL: err says where.
  */
 int params_add_query(json_t *params, const char *query, struct err *err);
-/* Adds the members of a JSON object. A body of another content type, an empty one and one that is no object add
+/* Adds the members of a JSON object. A body of another content type, an empty one and one that is not an object add
  * nothing; -EINVAL for malformed JSON. content_type may be NULL. */
 int params_add_body(json_t *params, const char *content_type, const char *body, size_t len, struct err *err);
 /* A body that is there, and was not read because of its content type. */

@@ -306,7 +306,7 @@ static int make_head(struct exchange *x, const struct target *t, struct buf *out
 
 /* --- the entry point --- */
 
-/* "/sandbox/proxy/<id>/<port>[/…]". false when it is no such path. */
+/* "/sandbox/proxy/<id>/<port>[/…]". false when the path has another form. */
 static bool parse_target(const struct raw_proxy *p, const char *path, struct target *ret)
 {
     size_t prefix = strlen(p->prefix);

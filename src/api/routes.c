@@ -26,7 +26,7 @@ struct segment {
     size_t len;
 };
 
-/* Splits "/a/b" into at most SEGMENTS_MAX; -1 when it is no such path. */
+/* Splits "/a/b" into at most SEGMENTS_MAX; -1 when the path has another form. */
 static int split(const char *path, struct segment out[SEGMENTS_MAX])
 {
     int n = 0;
