@@ -207,7 +207,7 @@ static void post_free(struct post *p)
     struct session *s = p->session;
     LIST_REMOVE(p, entry);
     if (p->exchange)
-        mcp_session_leave(STEAL(p->exchange)); /* nobody waits for it any more */
+        mcp_session_leave(STEAL(p->exchange)); /* no client waits for it any more */
     http_req_on_gone(p->req, NULL, NULL);
     http_req_on_drain(p->req, NULL, NULL);
     (void)http_req_unref(p->req);
@@ -264,7 +264,7 @@ static void on_message(void *arg, const json_t *message)
     if (is_note && p->wants_json)
         return;
     if (!is_note && !p->is_stream) {
-        p->answer = json_incref((json_t *)(uintptr_t)message); /* nobody changes it any more */
+        p->answer = json_incref((json_t *)(uintptr_t)message); /* nothing changes it any more */
         return;
     }
     begin_stream(p);

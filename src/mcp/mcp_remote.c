@@ -75,7 +75,7 @@ static void on_data(void *arg, struct http_client *client, const char *data, siz
     while (len > 0) {
         const char *end = memchr(data, '\n', len);
         size_t piece = end ? (size_t)(end - data) : len;
-        (void)buf_add(&c->body, data, piece); /* a line past the limit is no JSON then, and left out */
+        (void)buf_add(&c->body, data, piece); /* a line past the limit is not valid JSON then, and is skipped */
         if (end)
             take_line(c);
         data += piece + (end != NULL);

@@ -316,7 +316,7 @@ static const char *check_batch(const struct mcp_exchange *x, const json_t *messa
     return NULL;
 }
 
-/* A version that nobody knows is looked at only as long as the message is there. */
+/* The text of an unknown version is borrowed from the message. */
 static const char *version_for(const struct mcp_session *s, const json_t *message)
 {
     const char *stated = mcp_session_stated_version(message);

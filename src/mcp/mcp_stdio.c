@@ -52,7 +52,7 @@ static void flush(struct stdio *s)
             continue;
         if (n < 0 && errno != EAGAIN) {
             s->written = s->queued.len;
-            stdio_stop(s); /* nobody reads any more */
+            stdio_stop(s); /* the reader is gone */
             return;
         }
         if (n < 0)

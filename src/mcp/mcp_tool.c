@@ -79,7 +79,7 @@ bool mcp_tool_is_chosen(const struct mcp_tool *t, const char *choice)
     return false;
 }
 
-/* --- the words of a row --- */
+/* --- the arguments of a row --- */
 
 struct word {
     char shown[NAME_MAX_BYTES], field[NAME_MAX_BYTES];
@@ -197,7 +197,7 @@ static json_t *argument_schema(const struct mcp_tool *t, const struct word *w)
         f.choices = w->choices;
     if (w->is_from_now)
         return json_pack("{s:s, s:i, s:s}", "type", "integer", "minimum", 1, "description", "Seconds from now on");
-    if (f.type == FIELD_COMMAND) { /* an array is taken, too, but a model is better off with one way */
+    if (f.type == FIELD_COMMAND) { /* an array is accepted, too, but one form is clearer to a model */
         f.type = FIELD_STR;
         f.help = "Shell command";
     }

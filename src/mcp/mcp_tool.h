@@ -41,7 +41,7 @@ bool mcp_tool_is_chosen(const struct mcp_tool *t, const char *choice);
 json_t *mcp_tool_describe(const struct mcp_tool *t, bool with_output);
 /* All of them, made on first use; borrowed. */
 json_t *mcp_tool_list(bool with_output);
-/* What the tool's results look like as structuredContent; an answer that is no object stands in "result". Caller owns.
+/* Schema of the tool's structuredContent; a reply that is not an object is wrapped in "result". Caller owns.
  */
 json_t *mcp_tool_output_schema(const struct mcp_tool *t);
 /* Arguments (borrowed; NULL or null: none) to parameters of the operation, checked. Unknown arguments are ignored.

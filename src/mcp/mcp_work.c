@@ -27,7 +27,7 @@ static void work_free(struct mcp_work *w)
 
 /* --- the server's answer --- */
 
-/* In the words of the contract's client: which request failed, and what the server said. */
+/* The text of the contract's client: which request failed, and the server's error. */
 static char *failure_text(const struct mcp_work *w, int status, const json_t *body)
 {
     const struct op *op = &spec_ops[w->tool ? w->tool->op : w->op];

@@ -114,7 +114,7 @@ static bool read_whole(const json_t *v, int64_t *ret)
         *ret = strtoll(text, NULL, 10); /* out of range saturates, and then the field's own range decides */
         return true;
     }
-    double d = json_real_value(v); /* 0 for what is no real; the caller asked for a number */
+    double d = json_real_value(v); /* 0 when it is not a real, which the next line rejects */
     if (!json_is_real(v) || d != floor(d))
         return false;
     *ret = d >= 9e18 ? INT64_MAX : d <= -9e18 ? INT64_MIN : (int64_t)d;
@@ -302,7 +302,7 @@ static enum verdict check_obj(const struct field *f, json_t *v, struct err *err)
     return FINE;
 }
 
-/* An argument list counts as long as all its words. */
+/* The length of an argument list is the sum of its arguments. */
 static enum verdict check_command(const struct field *f, json_t *v, struct err *err)
 {
     size_t i, total = 0;

@@ -29,7 +29,7 @@ enum field_flag {
     FIELD_SECRET = 16, /* never logged */
     FIELD_BYTES = 32,  /* text that may hold NUL: read it with its length */
     FIELD_SCALAR = 64, /* a number or boolean becomes its JSON text; in lists each entry does */
-    FIELD_JSON = 128,  /* the JSON type itself: a text is no number and no boolean */
+    FIELD_JSON = 128,  /* the JSON type itself: text does not count as a number or boolean */
 };
 /* Whose thing a field names: a caller that is bound to one tenant gets 404 unless it is its own, before any handler
  * runs. A part of a path without a mark is refused to such callers. */

@@ -54,7 +54,7 @@ static void box_drop(struct fake_host *h, struct fake_box *fb)
     map_free(fb->networks);
     free(fb->console);
     if (fb->leftover)
-        (void)tree_remove(AT_FDCWD, fb->leftover, NULL); /* nobody took it; what stays is swept */
+        (void)tree_remove(AT_FDCWD, fb->leftover, NULL); /* not adopted; the sweep removes the rest */
     free(fb->leftover);
     free(fb);
 }
@@ -702,7 +702,7 @@ static bool is_leftover(const struct fake_host *h, const char *path)
     return false;
 }
 
-/* Captures that nobody took. */
+/* Captures that were not collected. */
 static void sweep_folders(const struct fake_host *h)
 {
     DIR *dir = opendir(h->dir);

@@ -343,7 +343,7 @@ static void run_line(struct task *t, const char *line, uint32_t timeout_ms)
     }
 }
 
-/* The words of argv as one line; of `sh -c TEXT` the text. */
+/* The arguments as one line; of `sh -c TEXT` the text. */
 static char *get_line(struct proto_reader *in)
 {
     CLEANUP(buf_done) struct buf line = BUF_INIT(PROTO_REQUEST_MAX);
