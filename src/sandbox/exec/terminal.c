@@ -110,7 +110,7 @@ static void keep(struct terminal *t, const char *data, size_t len)
     }
     if (t->replay.len + len > t->replay.max) /* twice what is shown: so bytes move seldom */
         buf_consume(&t->replay, t->replay.len - TERMINAL_REPLAY);
-    (void)buf_add(&t->replay, data, len); /* without memory only the replay suffers */
+    (void)buf_add(&t->replay, data, len); /* out of memory: only the replay is incomplete */
 }
 
 static bool has_full(const struct terminal *t)
@@ -207,7 +207,7 @@ void terminal_resize(struct terminal *t, uint16_t cols, uint16_t rows)
         guest_exec_resize(t->exec, cols, rows);
 }
 
-/* A text frame is a control message when it is one we know; else it is typed, as web terminals send keys as text. */
+/* A text frame is a control message if it is a known one; else it is input, since web terminals send keys as text. */
 static bool obey(struct terminal *t, const char *data, size_t len)
 {
     JSON_OWNED j = NULL;

@@ -1,5 +1,5 @@
-/* Clone and fork: the files are captured once, and any number of new sandboxes starts from them at the same time. The
- * captured layer has no name: a pin keeps it until every child has its own. */
+/* Clone and fork: the files are captured once, and any number of new sandboxes starts from them concurrently. The
+ * captured layer has no name: a pin keeps it until every child has its own pin. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* The idle time-out: a sandbox whose configuration has an idleTimeout ends once nobody has used it for longer than that
- * many seconds, whichever entry point it was made or used through. Use is a call, a running command, an open terminal
- * or tunnel, and data on its network; packets without data are not. May include: base/, loop/, sandbox/. */
+/* The idle time-out: a sandbox whose configuration has an idleTimeout is removed when it was not used for longer than
+ * that many seconds, through whichever entry point. Use is a call, a running command, an open terminal or tunnel, and
+ * data on its network; packets without data are not. May include: base/, loop/, sandbox/. */
 #pragma once
 #include <stdint.h>
 

@@ -39,7 +39,7 @@ struct birth {
     int64_t begun_us;
 };
 
-/* Kept for whoever asks why it died: those whose calls were under way, the log, the event. */
+/* Keeps why it died, for pending calls, the log and the event. */
 static void note_death(struct sandbox *s, const char *why)
 {
     const struct runtime_ops *ops = s->runtime->ops;
@@ -83,7 +83,7 @@ static void on_link_gone(void *arg, const struct err *err)
     struct sandbox *s = arg;
     (void)err; /* noted already */
     s->link = guest_link_free(s->link);
-    sandbox_die(s); /* a box without its agent is of no use to anyone */
+    sandbox_die(s); /* a box without its agent is useless */
 }
 
 static void on_box_gone(void *arg)
@@ -92,7 +92,7 @@ static void on_box_gone(void *arg)
     struct err err = ERR_INIT;
     (void)err_set(&err, ERR_GONE, 0, "its first process has exited");
     if (s->link) {
-        guest_link_fail(s->link, &err); /* one that is broken already will tell */
+        guest_link_fail(s->link, &err); /* a link that is already broken reports it */
         return;
     }
     note_death(s, err.msg);
@@ -250,7 +250,7 @@ static void record_birth(void *arg)
     create_finish(b, NULL);
 }
 
-/* Before anyone can use it, so that the first command already has its network. */
+/* Before the sandbox is in the map, so that the first command already has its network. */
 static void open_way_out(struct birth *b)
 {
     if (!egress_open(b->s->manager->egress, b->s, record_birth, b))
@@ -336,7 +336,7 @@ static int resolve(struct manager *m, const struct create_plan *plan, struct ima
     return rt->ops->images ? -ENOENT : image_resolve(m->images, name, owned, err); /* an engine has to be asked */
 }
 
-/* A create whose image is on its way. */
+/* A create whose image is being pulled. */
 struct expecting {
     struct manager *m;
     struct create_plan plan;
@@ -387,7 +387,7 @@ static struct expecting *expect(struct manager *m, const struct create_plan *pla
     x->plan = *plan;
     x->plan.parent_id = x->parent_id = xstrdup(plan->parent_id);
     x->plan.tenant = x->tenant = xstrdup(plan->tenant);
-    if (plan->by) { /* whoever asked may be gone when the image is there */
+    if (plan->by) { /* the caller may be gone when the image is there */
         x->by = *plan->by;
         x->by.tenant = x->by_tenant = xstrdup(plan->by->tenant);
         x->by.view = x->by_view = xstrdup(plan->by->view);
@@ -409,7 +409,7 @@ static bool is_pullable(const struct manager *m, const char *name)
            reference_parse(strncmp(name, "oci:", 4) == 0 ? name + 4 : name, &ref, NULL) == 0;
 }
 
-/* An engine has answered what it knows of the image. */
+/* An engine has answered whether it has the image. */
 static void on_looked_up(void *arg, const struct image *image, const struct err *err)
 {
     struct expecting *x = arg;
@@ -502,7 +502,7 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     s->runtime->ops->create(s->runtime, &box, on_box_ready, b);
 }
 
-/* Someone waits for the end of a tear-down. */
+/* A caller waits for the end of a teardown. */
 struct aftermath {
     loop_fn *done;
     void *arg;
@@ -541,7 +541,8 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
 {
     struct err why = ERR_INIT;
     int r = store_delete(m->store, "sandbox", s->id, &why);
-    if (r < 0 && why.code == ERR_NO_SPACE) { /* its end makes room: the record goes as soon as there is some */
+    if (r < 0 &&
+        why.code == ERR_NO_SPACE) { /* the teardown frees space: the record is deleted as soon as there is some */
         strlist_add(&m->undeleted, s->id);
     } else if (r < 0) {
         if (err)
@@ -573,7 +574,7 @@ struct change {
     void *arg;
 };
 
-/* A pause or resume that failed may have been carried out all the same: its answer was lost. */
+/* A pause or resume that failed may have taken effect: only its answer was lost. */
 static void as_recorded(struct sandbox *s)
 {
     const struct runtime_ops *ops = s->runtime->ops;
@@ -637,7 +638,8 @@ static void change_status(struct sandbox *s, enum sandbox_status from, enum sand
         fn(arg, NULL, &err);
         return;
     }
-    if (json_object_get(s->extra, CHANGING)) { /* of two answers the later is not always what the box does */
+    if (json_object_get(s->extra,
+                        CHANGING)) { /* with two changes pending, the later answer need not be the state of the box */
         (void)err_set(&err, ERR_CONFLICT, 0, "sandbox %s is being paused or resumed by another request", s->id);
         fn(arg, NULL, &err);
         return;
