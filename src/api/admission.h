@@ -23,7 +23,7 @@ struct admission {
 };
 /* 0: *ret is a reference. ERR_UNAUTHORIZED, ERR_FORBIDDEN, or ERR_RATE_LIMITED (then http has its Retry-After). */
 int admission_check(struct api *a, const struct admission *in, struct caller **ret, struct err *err);
-/* A line for a request that is refused; a burst of them becomes a number. */
+/* Logs a refused request; a burst is summarized as a count. */
 void admission_record(struct api *a, const struct admission *in, const struct caller *who, const struct err *err);
 
 /* --- HTTP --- */

@@ -24,9 +24,9 @@ struct audit_line {
     int status;       /* 0: begun (strict mode) */
     const char *code; /* of a failure that has no HTTP status; or NULL */
 };
-/* Queues a line; in strict mode it is written at once, and a failure told. */
+/* Queues a line; in strict mode it is written at once, and a failure is returned. */
 int audit_add(struct audit *a, const struct audit_line *l, struct err *err);
-/* The same for requests without a right, of which anyone can send many: a burst of them becomes a number. */
+/* The same for refused requests, of which anyone can send many: a burst is summarized as a count. */
 void audit_refused(struct audit *a, const struct audit_line *l);
 bool audit_is_strict(const struct audit *a);
 /* The ids among the parameters of a call; caller owns. */

@@ -5,9 +5,9 @@
 /* who is referenced; NULL: the server itself. params is taken (checked when the call is started). http may be NULL; it
  * is referenced until the call is finished. */
 struct call *call_new(struct api *a, const struct op *op, json_t *params, struct http_req *http, struct caller *who);
-/* Its own answer still goes out when what it does ends its caller's token. */
+/* Its response is still sent when the call itself revokes its caller's token. */
 void call_keep(struct call *c);
-/* What this token has running is cancelled and its connections are cut. */
+/* Cancels the calls of this token and closes their connections. */
 void call_end_of(struct api *a, const char *token_id);
 /* Checks the parameters and runs the handler. The call may be gone afterwards. */
 void call_start(struct call *c);

@@ -29,7 +29,7 @@ struct exec {
     bool has_slot;
 };
 
-/* Ends the work and gives the call back, for its answer. */
+/* Frees the work and returns the call, for its response. */
 static struct call *exec_free(struct exec *e)
 {
     struct call *c = e->c;

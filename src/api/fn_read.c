@@ -49,7 +49,7 @@ static void reading_fail(struct reading *r, const struct err *err)
 
 /* --- after the answer --- */
 
-/* The channel is the only way left to tell. */
+/* The error can only be sent over the channel. */
 static void tell_failure(struct reading *r, const char *why)
 {
     JSON_OWNED message = json_pack("{s:s, s:s, s:s}", "error", "S216", "code", "S216", "message", why);

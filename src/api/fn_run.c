@@ -1,4 +1,5 @@
-/* sandbox::run: create, write, exec and stop as steps of one call. A step's failure is told with the step's name. */
+/* sandbox::run: create, write, exec and stop as steps of one call. A step's failure is reported with the step's name.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static const struct {
               { "python", "python3", "py" }, { "py", "python3", "py" },  { "shell", "/bin/sh", "sh" },
               { "sh", "/bin/sh", "sh" },     { "bash", "/bin/sh", "sh" } };
 
-/* Ends what must not stay and gives the call back, for its answer. */
+/* Stops what must not stay and returns the call, for its response. */
 static struct call *run_free(struct run *r)
 {
     struct call *c = r->c;

@@ -10,7 +10,7 @@
 #include "base/settings.h"
 #include "spec/spec.h"
 
-#define GATE_BUCKETS_MAX 4096 /* of each kind; past it the oldest goes */
+#define GATE_BUCKETS_MAX 4096 /* of each kind; past it the oldest is removed */
 #define GATE_IDLE_US     300000000
 
 struct gate;

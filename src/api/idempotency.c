@@ -59,7 +59,7 @@ struct idempotency *idempotency_free(struct idempotency *i)
     return NULL;
 }
 
-/* The order of members does not make another request. */
+/* The order of members does not matter. */
 static int hash_request(const char *function, const json_t *params, char out[DIGEST_HEX])
 {
     CLEANUP(free_p) char *text = json_dumps(params, JSON_COMPACT | JSON_SORT_KEYS);

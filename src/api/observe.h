@@ -1,4 +1,4 @@
-/* What the server tells about itself: a trace for each call, numbers for Prometheus at GET /metrics, spans for OTLP.
+/* Observability of the server: a trace for each call, numbers for Prometheus at GET /metrics, spans for OTLP.
  * Made by main/ after the API; handlers reach it through their call. May include: base/, api/, sandbox/. */
 #pragma once
 #include "api/api.h"

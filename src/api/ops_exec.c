@@ -74,7 +74,7 @@ struct streaming {
     struct command *cmd;
     char tail[2][4]; /* the first bytes of an incomplete UTF-8 character, for each stream */
     size_t tail_len[2];
-    size_t owed; /* bytes to credit once the client has read on */
+    size_t owed; /* bytes to credit once the client has read */
 };
 
 static void send_event(struct streaming *st, const char *type, const char *data, size_t len)

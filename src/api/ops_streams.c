@@ -118,7 +118,7 @@ static size_t send_lines(struct log_reader *r, const char *data, size_t len)
         bool is_long = n > room;
         size_t piece = is_long ? room : n, taken = is_long ? room : n + (end != NULL);
         if (buf_add(&r->line, data, piece) < 0)
-            return STREAM_MARK; /* no memory: asked for again when the client has read on */
+            return STREAM_MARK; /* out of memory: read again when the client's queue has drained */
         if (end || is_long) {
             size_t whole = is_long ? utf8_whole(r->line.data, r->line.len) : r->line.len;
             queued = call_stream_event(r->c, line_json(buf_text(&r->line), whole), NULL);
