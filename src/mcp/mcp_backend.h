@@ -6,8 +6,8 @@
 
 struct mcp_backend_sink {
     void (*on_event)(void *arg, json_t *event); /* of operations that stream; borrowed */
-    /* Once, never from inside start(). status 0: nobody could be asked. body borrowed: {"error": text} from 400 on and
-     * for 0, null at the end of a stream. */
+    /* Once, never from inside start(). status 0: the server could not be reached. body borrowed: {"error": text} from
+     * 400 on and for 0, null at the end of a stream. */
     void (*done)(void *arg, int status, json_t *body);
     void *arg;
 };

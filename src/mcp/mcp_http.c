@@ -23,7 +23,7 @@
 #define JSON_TYPE   "application/json"
 #define EVENT_TYPE  "text/event-stream"
 #define NO_SESSION  (-32001)
-#define PIECE_BYTES 262144 /* of an answer that is queued at once */
+#define PIECE_BYTES 262144 /* of a response that are queued at once */
 #define OUT_MAX     ((size_t)512 << 20)
 
 struct session {
@@ -46,7 +46,7 @@ struct post {
     struct buf rest; /* events for the connection */
     size_t sent;     /* of them */
     bool is_stream, has_ended;
-    bool wants_json; /* it does not take a stream: notifications are left out */
+    bool wants_json; /* it does not accept a stream: notifications are dropped */
 };
 
 struct mcp_http {
@@ -218,7 +218,7 @@ static void post_free(struct post *p)
         session_free(s);
 }
 
-/* Queues pieces as far as the connection takes them; the rest follows when it has. */
+/* Queues pieces up to the connection's limit; the rest follows when it has drained. */
 static void pump(void *arg)
 {
     struct post *p = arg;
@@ -320,7 +320,7 @@ static void take_post(struct mcp_http *h, struct session *s, struct http_req *r,
     http_req_on_gone(r, on_post_gone, p);
 }
 
-/* What the headers say must be what the message says: who routes by headers must not be fooled. */
+/* The headers must agree with the message: a proxy that routes by headers must not be misled. */
 static bool check_headers(struct http_req *r, const json_t *message, const char *version)
 {
     const json_t *params = json_get(message, "params");
@@ -498,7 +498,7 @@ struct mcp_http *mcp_http_free(struct mcp_http *h)
     if (h) {
         end_sessions(h, NULL);
         while (!LIST_EMPTY(&h->posts))
-            post_free(LIST_FIRST(&h->posts)); /* those whose answer was still on its way */
+            post_free(LIST_FIRST(&h->posts)); /* those whose reply was pending */
         (void)map_free(h->sessions);
         h->pings = timer_free(h->pings);
         free(h);

@@ -1,7 +1,8 @@
-/* MCP over HTTP ("streamable HTTP"): one address that takes POST, GET and DELETE. Who calls is found out before; a
- * session belongs to the caller that began it. Untrusted: every request. May include: base/, loop/, http/, mcp/.
- * Invariants: (1) another caller's session and none are the same: 404; (2) sessions are bounded, and those that nobody
- * used for a while go; (3) a request from a page of an origin that is not allowed is refused before it is read. */
+/* MCP over HTTP ("streamable HTTP"): one address that takes POST, GET and DELETE. The caller is authenticated before; a
+ * session belongs to the caller that started it. Untrusted: every request. May include: base/, loop/, http/, mcp/.
+ * Invariants: (1) another caller's session and an unknown one are both 404; (2) sessions are bounded, and unused ones
+ * are removed after a while; (3) a request from a page of an origin that is not allowed is refused before it is read.
+ */
 #pragma once
 #include <stdbool.h>
 
@@ -11,7 +12,7 @@
 
 #define MCP_HTTP_SESSIONS_MAX 1000
 #define MCP_HTTP_OWNER_MAX    100     /* sessions of one caller */
-#define MCP_HTTP_IDLE_MS      1800000 /* a session without a request or stream for so long goes */
+#define MCP_HTTP_IDLE_MS      1800000 /* a session without a request or stream for so long is removed */
 #define MCP_HTTP_PING_MS      15000   /* between signs of life on a stream */
 
 struct mcp_http_host {

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 
 #define MCP_OUTPUT_MAX      LIMIT_MAX(OUTPUT_BYTES) /* bytes kept of each stream, as of a plain run */
-#define MCP_OUTPUT_LINE_MAX 160                     /* bytes of the last line, for those who want to hear of progress */
+#define MCP_OUTPUT_LINE_MAX 160                     /* bytes of the last line, for progress notifications */
 
 struct mcp_output {
     struct buf text[2]; /* stdout, stderr */

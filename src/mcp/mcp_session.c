@@ -48,7 +48,7 @@ struct mcp_session *mcp_session_new(struct loop *l, const struct mcp_backend *ba
     s->version = "2025-03-26"; /* what the specification assumes of a client that has not said */
     LIST_INIT(&s->works);
     s->ticker = timer_new(l, MCP_WORK_TICK_MS, MCP_WORK_TICK_MS, mcp_work_tick, s);
-    timer_set(s->ticker, -1, 0); /* it runs while somebody wants to hear of progress */
+    timer_set(s->ticker, -1, 0); /* it runs while a client wants progress notifications */
     return s;
 }
 
@@ -124,7 +124,8 @@ static json_t *server_info(void)
     return json_pack("{s:s, s:s, s:s}", "name", NAME, "title", "iii sandboxes", "version", III_VERSION);
 }
 
-/* What the revision without sessions wants in every result. Lists may change at any time: they are not to be kept. */
+/* What the revision without sessions requires in every result. Lists may change at any time: clients must not cache
+ * them. */
 static void complete(const struct mcp_exchange *x, json_t *result)
 {
     (void)json_object_set_new(result, "resultType", json_string("complete"));
@@ -299,7 +300,7 @@ static void take_one(struct mcp_exchange *x, const json_t *m)
         take_notification(x->session, method, json_get(m, "params"));
         mcp_session_close_one(x);
     } else if (json_object_get(m, "result") || json_object_get(m, "error")) {
-        mcp_session_close_one(x); /* an answer, though we have asked nothing */
+        mcp_session_close_one(x); /* a response, although this server sends no requests */
     } else {
         mcp_session_refuse(x, NULL, MCP_SESSION_INVALID, "method: it is missing");
     }
@@ -329,7 +330,7 @@ struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *messa
 {
     struct mcp_exchange *x = xzalloc(sizeof(*x));
     *x = (struct mcp_exchange){ .session = s, .sink = *sink, .version = version_for(s, message) };
-    x->n_open = 1; /* for ourselves: it must not end early */
+    x->n_open = 1; /* held by this function: the exchange must not end early */
     const char *complaint = check_batch(x, message);
     size_t count = json_is_array(message) && !complaint ? json_array_size(message) : 1;
     if (complaint) {
@@ -348,7 +349,7 @@ struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *messa
 void mcp_session_leave(struct mcp_exchange *x)
 {
     x->is_gone = true;
-    x->n_open++; /* it lives until the last of its requests is taken down */
+    x->n_open++; /* it exists until the last of its requests is removed */
     mcp_work_leave(x);
     mcp_session_close_one(x);
 }

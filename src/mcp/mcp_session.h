@@ -1,7 +1,7 @@
 /* One MCP session: JSON-RPC messages in, messages out, whatever carries them. Untrusted: every message. May include:
  * base/, loop/, mcp/. Invariants: (1) a request is answered exactly once, unless its client cancelled it or left; (2)
  * the number of requests under way, of messages in a batch and of bytes kept of a stream is bounded; (3) the sender of
- * a message is told its end once, after the last answer. */
+ * a message gets its end callback once, after the last reply. */
 #pragma once
 #include "base/json.h"
 #include "loop/loop.h"
@@ -22,11 +22,11 @@ enum mcp_session_code {
     MCP_SESSION_INTERNAL = -32603,
     MCP_SESSION_BUSY = -32000,
     MCP_SESSION_NO_RESOURCE = -32002,
-    MCP_SESSION_HEADERS = -32020, /* HTTP headers that say something else than the message */
+    MCP_SESSION_HEADERS = -32020, /* HTTP headers that contradict the message */
     MCP_SESSION_VERSION = -32022, /* none of ours; data.supported names them */
 };
 
-/* Who sent a message, and gets what belongs to it. */
+/* The sender of a message, which gets its replies and notifications. */
 struct mcp_session_sink {
     void (*send)(void *arg, const json_t *message);
     void (*end)(void *arg); /* perhaps from inside mcp_session_take() */
@@ -37,12 +37,12 @@ struct mcp_exchange; /* a message whose requests are not all answered */
 
 struct mcp_session *mcp_session_new(struct loop *l, const struct mcp_backend *back); /* back must outlive it */
 void mcp_session_choose(struct mcp_session *s, const char *choice); /* only these tools, as mcp_tool_is_chosen() says */
-struct mcp_session *mcp_session_free(struct mcp_session *s);        /* ends all work; ends of exchanges are told */
+struct mcp_session *mcp_session_free(struct mcp_session *s); /* cancels all work; exchanges get their end callback */
 DEFINE_CLEANUP(struct mcp_session *, mcp_session_free)
-/* message is borrowed. NULL: its end was told already; else the exchange, good until its end. */
+/* message is borrowed. NULL: it has ended already; else the exchange, valid until its end. */
 struct mcp_exchange *mcp_session_take(struct mcp_session *s, const json_t *message,
                                       const struct mcp_session_sink *sink);
-void mcp_session_leave(struct mcp_exchange *x); /* its sender is gone: its work is ended, nothing more is told */
+void mcp_session_leave(struct mcp_exchange *x); /* its sender is gone: cancels its work, without further callbacks */
 unsigned mcp_session_running(const struct mcp_session *s);
 const char *mcp_session_version(const struct mcp_session *s); /* as negotiated */
 

@@ -14,7 +14,7 @@ struct mcp_exchange {
     struct mcp_session *session;
     struct mcp_session_sink sink;
     const char *version; /* of this message: the session's, or what it says itself (from 2026-07-28 on) */
-    bool is_cacheable;   /* a list or a resource: later revisions want to hear for how long it holds */
+    bool is_cacheable;   /* a list or a resource: later revisions require how long it is valid */
     unsigned n_open;     /* requests that are not answered yet */
     json_t *answers;     /* of a batch, until all are there; NULL: single */
     bool is_gone;        /* the sender has left */

@@ -9,8 +9,8 @@
 #include "mcp/mcp_session.h"
 
 #define READ_BYTES 65536
-#define OUT_MAX    ((size_t)512 << 20) /* a client that asks and does not read is left */
-#define OUT_PAUSE  ((size_t)4 << 20)   /* from here on nothing more is read until it has read */
+#define OUT_MAX    ((size_t)512 << 20) /* a client that sends and does not read is disconnected */
+#define OUT_PAUSE  ((size_t)4 << 20)   /* queued bytes from which on input is not read */
 #define FINISH_MS  30000               /* for what is under way when the input ends */
 
 struct stdio {

@@ -149,7 +149,7 @@ static const char *image_type(const json_t *result)
     return strcmp(type, "png") == 0 ? "image/png" : strcmp(type, "jpeg") == 0 ? "image/jpeg" : NULL;
 }
 
-/* A value of the last line as text; html and the like are for eyes, and come beside a text anyway. */
+/* A value of the last line as text; HTML and the like always come with a text form. */
 static void add_rich(struct buf *out, const json_t *result)
 {
     const char *type = json_get_str(result, "type", "");
@@ -180,7 +180,7 @@ static bool context_content(json_t *content, const json_t *body)
     return has_failed;
 }
 
-/* Pictures are in the content already: a second copy would only cost room. */
+/* Images are in the content already: a second copy would waste space. */
 static json_t *without_pictures(const json_t *body)
 {
     json_t *copy = json_deep_copy(body), *results = json_get(copy, "results");

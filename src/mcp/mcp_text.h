@@ -1,4 +1,4 @@
-/* From an operation's answer to a tool's result: text as the contract words it, images, structured content. Untrusted:
+/* From an operation's reply to a tool's result: text as the contract defines it, images, structured content. Untrusted:
  * everything a sandbox put into the answer. May include: base/, spec/, mcp/mcp_tool.h. */
 #pragma once
 #include "base/json.h"

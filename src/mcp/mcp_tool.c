@@ -35,7 +35,7 @@
 /* clang-format off */
 #define ROW(name, title, op, args, form, detail, hints, help) { #name, title, OP_ID_##op, args, form, detail, hints, help }
 /* clang-format on */
-/* Where the tools stand that are not the contract's: behind those, in the order of the table. */
+/* The places of the tools that are not in the contract: after those, in the order of the table. */
 enum {
     LAST_OF_CONTRACT = 38,
 #define TOOL(name, ...) AT_##name,
@@ -137,7 +137,7 @@ static const struct field *field_of(const struct mcp_tool *t, const struct word 
 
 /* --- what clients see --- */
 
-/* Some clients know only one type at a time, and no schema that says nothing. */
+/* Some clients accept neither a list of types nor an empty schema. */
 static void spell_out(json_t *schema)
 {
     static const char *const kinds[] = { "string", "number", "boolean", "object", "array", "null" };
@@ -172,7 +172,7 @@ static void spell_out_all(json_t *schema)
     }
 }
 
-/* Lengths that no caller comes near cost a model's attention in every conversation: the server checks them anyway. */
+/* Lengths are left out: they cost tokens in every conversation, and the server checks them anyway. */
 static void leave_out_lengths(json_t *schema)
 {
     static const char *const names[] = { "maxLength", "minLength", "maxItems", "maxProperties", "minProperties" };
@@ -227,7 +227,7 @@ static json_t *input_schema(const struct mcp_tool *t)
     return schema;
 }
 
-/* References become what they name: many clients read a schema alone, without a place to look anything up. */
+/* Replaces references by their schema: many clients cannot resolve them. */
 static json_t *without_refs(const json_t *schema, int depth)
 {
     const char *key, *ref = json_get_str(schema, "$ref", NULL), *last = ref ? strrchr(ref, '/') : NULL;
@@ -298,7 +298,7 @@ static int from_now(const struct word *w, const json_t *value, int64_t now_ms, j
     return 0;
 }
 
-/* A value that was left out: the row's own default, or what is always so. NULL: none. */
+/* The value of an absent argument: the row's default or its fixed value. NULL: none. */
 static json_t *default_value(const struct word *w, const json_t *args)
 {
     json_t *value = NULL;

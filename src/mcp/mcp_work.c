@@ -139,7 +139,7 @@ static void work_start(struct mcp_work *w)
     w->handle = s->back->start(s->back->arg, w->op, w->params, &sink);
 }
 
-/* Who wants to hear of progress sees the newest line of a command: it is run by the operation that streams. */
+/* A client that wants progress gets the newest line of a command, so the streaming operation runs it. */
 static void follow(struct mcp_work *w)
 {
     w->op = OP_ID_cmd_run_stream;
@@ -147,7 +147,7 @@ static void follow(struct mcp_work *w)
     mcp_output_init(w->output);
 }
 
-/* The newest revisions want the model to see what was wrong with its arguments, so that it can do better. */
+/* The newest revisions show errors in arguments to the model, so that it can correct them. */
 static void refuse_args(struct mcp_exchange *x, const json_t *id, const struct mcp_tool *t, const struct err *err)
 {
     CLEANUP(free_p) char *text = xasprintf("%s: %s", t->name, err->msg);

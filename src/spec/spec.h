@@ -31,8 +31,8 @@ enum field_flag {
     FIELD_SCALAR = 64, /* a number or boolean becomes its JSON text; in lists each entry does */
     FIELD_JSON = 128,  /* the JSON type itself: text does not count as a number or boolean */
 };
-/* Whose thing a field names: a caller that is bound to one tenant gets 404 unless it is its own, before any handler
- * runs. A part of a path without a mark is refused to such callers. */
+/* The kind of object that a field names: a caller that is bound to one tenant gets 404 for an object of another, before
+ * any handler runs. A path field without a mark is refused to such callers. */
 enum field_ref {
     REF_NONE,
     REF_SANDBOX,
@@ -114,6 +114,6 @@ char *spec_settings_md(void);
 char *spec_limits_md(void);
 
 /* Checks and converts merged parameters in place after the row: "12" becomes 12 where a number is meant, null members
- * go away, lenient fields of the wrong type go away, clamped ones are clamped. -EINVAL: err names field, value and
+ * and lenient fields of the wrong type are removed, clamped ones are clamped. -EINVAL: err names field, value and
  * limit; -ENOENT for a path part that cannot be anything's id. */
 int spec_check(const struct op *op, json_t *params, struct err *err);

@@ -11,8 +11,8 @@
 
 #define PAGE_MAX (4u << 20)
 
-/* Rows and tables are ours and far below PAGE_MAX, so adding to a page cannot fail but for memory, and then the page is
- * short: the test that compares it with the committed one says so. */
+/* Rows and tables are ours and far below PAGE_MAX, so adding to a page fails only without memory, and then the page is
+ * short: the test that compares it with the committed one notices. */
 #define PUT(...) ((void)buf_addf(page, __VA_ARGS__))
 
 static const char *const type_words[] = {

@@ -299,7 +299,7 @@ static void on_answer(void *arg)
 {
     struct call *c = arg, now = *c;
     const struct err *err = c->err.code ? &c->err : NULL;
-    struct call **at = &c->f->calls; /* before the answer: it may ask for more, or end the driver */
+    struct call **at = &c->f->calls; /* before the callback: it may start another call, or free the driver */
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
@@ -359,7 +359,7 @@ static void lose_result(struct call *c)
         struct fake_box *fb = c->box->fb;
         handle_free(c->box);
         if (!c->is_adopted)
-            box_drop(c->f->host, fb); /* half-made: a real driver removes it when its helper is there again */
+            box_drop(c->f->host, fb); /* incomplete: a real driver removes it when its helper is restarted */
         c->box = NULL;
     }
     if (c->folder && !c->is_shared)
@@ -568,7 +568,7 @@ static void fake_forget(struct box *box)
     handle_free(box);
 }
 
-/* What only begins when the box is alive. */
+/* Starts only when the box is alive. */
 bool fake_begin_alive(struct box *box, enum fake_op op, struct fake_fate *fate, struct err *err)
 {
     assert(box->magic == FAKE_BOX_MAGIC);

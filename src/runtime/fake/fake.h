@@ -1,6 +1,6 @@
 /* A driver whose boxes are records in memory: no process, no privilege, no kernel feature. For tests and demonstrations
- * only: it isolates nothing. Every operation can be told to fail, to take its time, to lose its answer or to kill the
- * box. At the other end of a box's stream an agent of our own speaks the real protocol (fakeagent.h).
+ * only: it isolates nothing. Every operation can be scripted to fail, to be slow, to lose its answer or to kill the
+ * box. At the other end of a box's stream an agent in this process speaks the real protocol (fakeagent.h).
  * Untrusted: nothing. May include: base/, os/, loop/, guest/proto.h. */
 #pragma once
 #include <stdbool.h>
@@ -42,8 +42,8 @@ enum fake_op {
 };
 const char *fake_op_name(enum fake_op op);
 
-/* What becomes of one call. What it does is done when it is called, so calls take effect in their order; the answer
- * comes on a later turn, after delay_ms. */
+/* The outcome of one call. Its effect is immediate, so calls take effect in order; the answer comes on a later turn,
+ * after delay_ms. */
 enum fake_outcome {
     FAKE_DONE,
     FAKE_FAIL, /* nothing is done; the answer is an error of the code (ERR_INTERNAL when 0) */
@@ -87,6 +87,6 @@ size_t fake_count_volumes(const struct fake_host *h);
 size_t fake_count_networks(const struct fake_host *h);
 size_t fake_count_open(const struct fake_host *h); /* calls without an answer yet */
 unsigned fake_count_calls(const struct fake_host *h, enum fake_op op);
-/* What a caller did that a real driver would suffer from: a box used after its end, one volume in two boxes, one
- * address twice. NULL: nothing. */
+/* A misuse of the driver by its caller: a box used after its end, one volume in two boxes, one address twice. NULL:
+ * none. */
 const char *fake_complaint(const struct fake_host *h);

@@ -35,7 +35,7 @@ struct task {
     char *path;     /* of a writer */
     uint8_t out_fd; /* of a command: 1 or 2 */
     struct proto_exit exit;
-    struct timer *timer; /* it sleeps; NULL: it has come to its output */
+    struct timer *timer; /* it sleeps; NULL: its output has started */
     bool is_due;         /* its sleep ended while frozen */
 };
 
@@ -59,7 +59,7 @@ static void flush(struct fakeagent *a)
     while (a->out.len) {
         ssize_t n = send(a->fd, a->out.data, a->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n <= 0)
-            break; /* the host has left, or reads later: the watch tells */
+            break; /* the host is gone, or reads later: the watch reports it */
         buf_consume(&a->out, (size_t)n);
     }
     watch_set(a->watch, a->is_frozen ? 0 : a->out.len ? LOOP_READ | LOOP_WRITE : LOOP_READ);
@@ -548,7 +548,7 @@ static void on_io(void *arg, int events)
     if (n > 0 && buf_add(&a->in, piece, (size_t)n) == 0 && take_frames(a) == 0)
         return;
     if (events & LOOP_READ && !(n < 0 && errno == EAGAIN)) {
-        watch_set(a->watch, 0); /* the host has left, or broke the protocol: its box is freed next */
+        watch_set(a->watch, 0); /* the host is gone, or broke the protocol: its box is freed next */
         (void)shutdown(a->fd, SHUT_RDWR);
     }
 }
