@@ -32,7 +32,7 @@
 
 #define CHANGING "changing" /* in s->extra while it is being paused or resumed; stored, so that a crash shows */
 
-struct birth {
+struct creation {
     struct sandbox *s;
     manager_sandbox_fn *fn;
     void *arg;
@@ -63,7 +63,7 @@ static void on_link_why(void *arg, struct err *err)
     (void)err_set(err, ERR_GONE, 0, "the VM died: %s%s%.200s", s->why, *line ? "; its console: " : "", line);
 }
 
-static json_t *obituary(const struct sandbox *s)
+static json_t *death_json(const struct sandbox *s)
 {
     return s->why ? json_pack("{s:s, s:s*}", "error", s->why, "console", s->words) : NULL;
 }
@@ -183,7 +183,7 @@ void lifecycle_use_image(struct sandbox *s, const struct image *image)
     s->user = xstrdup(image->user ? image->user : "");
 }
 
-static void create_finish(struct birth *b, const struct err *err)
+static void create_finish(struct creation *b, const struct err *err)
 {
     struct manager *m = b->s->manager;
     m->n_creating--;
@@ -233,9 +233,9 @@ static void undo_connect(struct sandbox *s)
     s->box = NULL;
 }
 
-static void record_birth(void *arg)
+static void create_record(void *arg)
 {
-    struct birth *b = arg;
+    struct creation *b = arg;
     struct err why = ERR_INIT;
     int r = b->s->manager->is_closing ? err_set(&why, ERR_CAPACITY, 0, "the server is stopping")
             : b->s->is_gone ? err_set(&why, ERR_INTERNAL, 0, "sandbox %s died while it was being created: %s", b->s->id,
@@ -251,16 +251,16 @@ static void record_birth(void *arg)
 }
 
 /* Before the sandbox is in the map, so that the first command already has its network. */
-static void open_way_out(struct birth *b)
+static void create_open_egress(struct creation *b)
 {
-    if (!egress_open(b->s->manager->egress, b->s, record_birth, b))
-        record_birth(b);
+    if (!egress_open(b->s->manager->egress, b->s, create_record, b))
+        create_record(b);
 }
 
 static void on_renamed(void *arg, const struct err *err);
 
 /* It came from the pool. */
-static void give_name(struct birth *b, struct box *box)
+static void create_rename(struct creation *b, struct box *box)
 {
     const struct runtime_ops *ops = b->s->runtime->ops;
     struct err why = ERR_INIT;
@@ -277,25 +277,25 @@ static void give_name(struct birth *b, struct box *box)
 
 static void on_renamed(void *arg, const struct err *err)
 {
-    struct birth *b = arg;
+    struct creation *b = arg;
     if (err)
         log_event(LOG_WARN, "sandbox.rename", "id", b->s->id, "error", err->msg,
                   NULL); /* only its hostname is odd then */
-    open_way_out(b);
+    create_open_egress(b);
 }
 
 static void on_box_ready(void *arg, struct box *box, int guest_fd, const struct err *err)
 {
-    struct birth *b = arg;
+    struct creation *b = arg;
     struct err why = ERR_INIT;
     if (!box)
         create_finish(b, err);
     else if (lifecycle_connect(b->s, box, guest_fd, &why) < 0)
         create_finish(b, &why);
     else if (strcmp(b->s->box_id, b->s->id) != 0)
-        give_name(b, box);
+        create_rename(b, box);
     else
-        open_way_out(b);
+        create_open_egress(b);
 }
 
 int lifecycle_check_room(const struct manager *m, unsigned count, struct err *err)
@@ -467,10 +467,10 @@ static void create_from(struct manager *m, const struct create_plan *plan, const
     struct err err = ERR_INIT;
     char id[IDENT_MAX];
     ident_new("sbx", id);
-    struct birth *b = xzalloc(sizeof(*b));
+    struct creation *b = xzalloc(sizeof(*b));
     struct sandbox *s = sandbox_new(m, id);
     s->runtime = runtime_for(m, plan, NULL); /* it was there a moment ago */
-    *b = (struct birth){ .s = s, .fn = fn, .arg = arg, .begun_us = clock_mono_us() };
+    *b = (struct creation){ .s = s, .fn = fn, .arg = arg, .begun_us = clock_mono_us() };
     s->name = xstrdup(plan->config->name ? plan->config->name : id);
     s->image = xstrdup(plan->config->image ? plan->config->image : image->id);
     s->parent_id = xstrdup(plan->parent_id);
@@ -561,7 +561,7 @@ int manager_kill_then(struct manager *m, struct sandbox *s, const char *topic, l
     s->link = guest_link_free(s->link);
     destroy_box(s, done, arg);
     pins_drop(m, s->id);
-    event_log_emit_for(m->events, s->tenant, topic, s->id, obituary(s)); /* nobody finds its owner any more */
+    event_log_emit_for(m->events, s->tenant, topic, s->id, death_json(s)); /* its owner cannot be looked up any more */
     sandbox_unref(s);
     return 0;
 }

@@ -307,7 +307,7 @@ static void inherit(struct sandbox *s)
     if (!policy || json_object_get(s->extra, EXTRA))
         return;
     (void)json_object_set_new(s->extra, EXTRA, json_deep_copy(policy));
-    if (map_get(s->manager->sandboxes, s->id) == s && sandbox_save(s, &err) < 0) /* else its birth stores it */
+    if (map_get(s->manager->sandboxes, s->id) == s && sandbox_save(s, &err) < 0) /* else its create stores it */
         log_event(LOG_WARN, "egress.inherit", "id", s->id, "error", err.msg, NULL);
 }
 
