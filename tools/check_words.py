@@ -2,12 +2,9 @@
 """Retired words: private terms that the project no longer uses, and the field's term to use instead.
 
 Checks the text that people read: Markdown (not its code), string literals and comments of src/. A word that the field itself uses in another
-sense is in ALLOWED, with the reason. COMMENTS has how many retired words the comments of a room may still have: none is left; --counts
-prints the present numbers.
+sense is in ALLOWED, with the reason.
 
 Names of files and symbols in src/ are checked for words that are retired without exception. Exit code 1 if there is any complaint."""
-import argparse
-import collections
 import fnmatch
 import pathlib
 import re
@@ -52,7 +49,7 @@ RETIRED = {
     r"(?<!there )is no (?!longer\b|more\b|less\b)": "is not a, is not an",
     r"not taken (?!for\b|from\b|over\b)": "rejected",
 }
-WORD = re.compile("|".join(rf"(?P<w{i}>\b{pattern}(?![\w-]))" for i, pattern in enumerate(RETIRED)), re.I)
+WORD = re.compile("|".join(rf"(?P<w{i}>\b{pattern}(?<! )(?![\w-])|\b{pattern}(?<= ))" for i, pattern in enumerate(RETIRED)), re.I)
 INSTEAD = list(RETIRED.values())
 
 # (files, text around the word, reason)
@@ -71,9 +68,6 @@ ALLOWED = [
     ("tests/vmm/*", r".", "stand-ins for programs of others"),
 ]
 ALLOWED = [(files, re.compile(text), reason) for files, text, reason in ALLOWED]
-
-# Retired words that comments of each folder of src/ may still hold.
-COMMENTS = {}
 
 # Names of files and symbols. Left out because they are words of the field, too: blank, machine (uname, ELF), wall (clock), whole, words.
 IDENTIFIERS = re.compile(r"(?:^|_)(?:wayout|outlets?|wardens?|monitors?|hellos?|greetings?|cables?|switchnet|doors?|\w*door|door\w+|heirs?|courtesy|chores?|"
@@ -129,29 +123,13 @@ def markdown():
                 yield f"{name}:{number}: {len(line)} columns, at most {COLUMNS}"
 
 
-def sources(counts):
-    """Complaints about string literals; comments are counted by folder."""
+def sources():
     for path in files(".c", ".h", ".def"):
         name = str(path.relative_to(ROOT))
-        if not name.startswith("src/"):
-            continue
-        for is_comment, text, first in pieces(path.read_text(errors="replace")):
-            for line, word, say in found_in(name, text, first):
-                if is_comment:
-                    counts[str(path.parent.relative_to(ROOT / "src"))].append(f"{name}:{line}: \"{word}\": say {say}")
-                else:
-                    yield f"{name}:{line}: \"{word}\" in a string: say {say}"
-
-
-def complaints():
-    counts = collections.defaultdict(list)
-    yield from markdown()
-    yield from sources(counts)
-    for folder, where in sorted(counts.items()):
-        if len(where) > COMMENTS.get(folder, 0):
-            yield f"src/{folder}: {len(where)} retired words in comments, {COMMENTS.get(folder, 0)} are left to rewrite (COMMENTS in tools/check_words.py):"
-            yield from where
-    yield from names()
+        if name.startswith("src/"):
+            for is_comment, text, first in pieces(path.read_text(errors="replace")):
+                for line, word, say in found_in(name, text, first):
+                    yield f"{name}:{line}: \"{word}\" in a {'comment' if is_comment else 'string'}: say {say}"
 
 
 def names():
@@ -166,16 +144,12 @@ def names():
                 yield f"{name}: {' '.join(sorted(bad))}"
 
 
+def complaints():
+    return [*markdown(), *sources(), *names()]
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--counts", action="store_true", help="print the present numbers for COMMENTS")
-    args = parser.parse_args()
-    if args.counts:
-        counts = collections.defaultdict(list)
-        list(sources(counts))
-        print("COMMENTS = {" + ", ".join(f'"{folder}": {len(where)}' for folder, where in sorted(counts.items())) + "}")
-        return 0
-    found = [*complaints()]
+    found = complaints()
     print("\n".join(found) if found else "ok")
     return 1 if found else 0
 

@@ -33,7 +33,7 @@
 #define END_OF_INPUT                "\004" /* ^D */
 #define CONTAINER(ptr, type, field) ((type *)((char *)(ptr)-offsetof(type, field)))
 
-/* Input that the command has not taken yet. */
+/* Input that the command has not read yet. */
 struct chunk {
     struct chunk *next;
     uint64_t conn_serial; /* the link to answer; 0: it is EXEC_STDIN of our stream, which gets credit */

@@ -111,7 +111,7 @@ static void exec_room(struct link_stream *s)
     link_flow_wake(&((struct guest_exec *)s)->flow);
 }
 
-/* Its user holds output that it has not taken yet, and the exit waits behind it. */
+/* Its user holds output that it has not consumed yet, and the exit waits behind it. */
 static bool exec_is_users_turn(const struct link_stream *s)
 {
     const struct guest_exec *x = (const struct guest_exec *)s;
