@@ -9,7 +9,7 @@
 
 #include "http/http_conn.h"
 
-static const char bad_line[] = "lines of a request end in CR LF and do not begin with a blank";
+static const char bad_line[] = "lines of a request end in CR LF and do not begin with a space or tab";
 
 static int parse_fail(struct http_conn *c, int status, const char *text)
 {

@@ -24,7 +24,7 @@ struct http_reply {
     const char *problem;
 };
 
-static const char bad_line[] = "lines of a response end in CR LF and do not begin with a blank";
+static const char bad_line[] = "lines of a response end in CR LF and do not begin with a space or tab";
 
 /* --- the parser's callbacks --- */
 

@@ -13,7 +13,7 @@ import harness
 sys.path.insert(0, str(harness.ROOT / "tools"))
 import run_tests  # noqa: E402
 
-COMMANDS = ("setup", "build", "serve", "test", "dist", "bench", "sdkgen", "lint", "fmt", "fuzz")
+COMMANDS = ("setup", "build", "serve", "test", "dist", "bench", "sdkgen", "lint", "fmt", "fuzz", "mutate")
 RUN = "build/bench/iii-bench"
 
 

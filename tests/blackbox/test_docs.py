@@ -131,10 +131,13 @@ def test_the_script(script, server, tmp_path):
         assert client.ok("GET", "/sandboxes")["total"] == 0, f"{script.name} leaves sandboxes behind"
 
 
+NOT_RUN = {"debugging.md"}  # wants gdb, strace and perf on a host of one's own
+
+
 def test_every_example_that_asks_the_server_runs():
     for page in WRITTEN:
         for language, text, _ in fences(page):
-            assert not (language in ("sh", "bash", "") and re.search(r"\bcurl\b", text)), f"{page.name}: tag it `sh run`:\n{text}"
+            assert page.name in NOT_RUN or not (language in ("sh", "bash", "") and re.search(r"\bcurl\b", text)), f"{page.name}: tag it `sh run`:\n{text}"
 
 
 def test_the_index_names_every_page():

@@ -144,7 +144,7 @@ def test_zombies_are_collected(box, client):
 
 
 @pytest.mark.parametrize("body, says", [
-    ({}, "command is required"), ({"command": ""}, "command: must not be empty"), ({"command": []}, "command: 0 words"),
+    ({}, "command is required"), ({"command": ""}, "command: must not be empty"), ({"command": []}, "command: 0 arguments"),
     ({"command": ["echo", 5]}, "command[1]: must be text"), ({"command": 7}, "command: must be text"), ({"command": None}, "command is required"),
     ({"command": {"a": 1}}, "command: must be text"), ({"command": "true", "timeout": "soon"}, "timeout: must be a whole number"),
     ({"command": "true", "cwd": 5}, "cwd: must be text"), ({"command": "echo a\u0000b"}, "command: holds a NUL byte")])

@@ -119,10 +119,10 @@ def break_disk(server):
 @pytest.mark.skipif(not harness.IS_ROOT or not shutil.which("mkfs.ext4") or not os.path.exists("/dev/loop-control"), reason="makes a disk of a file")
 def test_the_data_folder_becomes_read_only():
     """As a failing disk does it: no administrator can, while files are open. Sandboxes go on, nothing is half done, a repaired disk has it all."""
-    server = on_disk(harness.Server(env={"III_BLANK_POOL": "2"}))
+    server = on_disk(harness.Server(env={"III_BLANK_POOL": "2", "III_AUTH_TOKEN": "t"}))
     try:
         server.start()
-        with harness.Client(server.port) as caller:
+        with harness.Client(server.port, "t") as caller:
             sid, other = caller.create()["id"], caller.create()["id"]
             caller.exec(sid, "echo before > /workspace/f")
             volume = caller.ok("POST", "/volumes", {"name": "kept"})["id"]
@@ -154,7 +154,7 @@ def test_the_data_folder_becomes_read_only():
             assert server.log().count("evt=store.flush") <= 1, "a line for each try"
         server.stop()
         server.start()  # the disk was unmounted with the last process: this one mounts it again
-        with harness.Client(server.port) as caller:
+        with harness.Client(server.port, "t") as caller:
             assert [v["id"] for v in caller.ok("GET", "/volumes")["volumes"]] == [volume]
             assert caller.exec(caller.create()["id"], "echo again > /workspace/f && cat /workspace/f")["stdout"] == "again\n"
         server.stop()

@@ -161,7 +161,7 @@ def test_conflicts_and_limits(sandbox, new_sandbox, client):
     inside.expose(client, sandbox, 9002)
     inside.expose(client, sandbox, 9003)
     full = client.post(base, {"containerPort": 9004, "hostPort": 0})
-    assert full.status == 429 and "4 ports" in full.error and "III_MAX_PORTS" in full.error
+    assert full.status == 429 and "limit of 4 exposed ports" in full.error and "III_MAX_PORTS" in full.error
     missing = client.delete(base + "?containerPort=9004")
     assert missing.status == 404 and "not found" in missing.error
 

@@ -73,7 +73,7 @@ def test_a_pid_may_be_a_string_of_digits(box, client):
 
 def test_killing_the_first_process_does_not_take_the_agent(box, client):
     reply = client.post(f"/sandboxes/{box}/processes/kill", {"pid": 1, "signal": "TERM"})
-    assert reply.status == 400 and "first process" in reply.error
+    assert reply.status == 400 and "agent" in reply.error
     assert client.exec(box, "kill -TERM 1; kill -INT 1; echo still here")["stdout"] == "still here\n"
 
 

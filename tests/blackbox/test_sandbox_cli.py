@@ -313,7 +313,7 @@ def test_a_server_that_is_another_one(cli, tmp_path):
         threading.Thread(target=other.serve_forever, daemon=True).start()
         other.kind, other.text = "text/html", b"<html>hello</html>"
         failed(cli("list", III_SANDBOX_URL=url), url, "not an iii-sandbox server")
-        failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "no iii-sandbox server")
+        failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "not an iii-sandbox server")
         other.kind, other.text = "application/json", b'{"id": "\\u001b[31mred", "exitCode": 0}'
         failed(cli("cp", "sbx_1:a", "here", III_SANDBOX_URL=url), "base64")
         assert ESCAPE not in ok(cli("create", III_SANDBOX_URL=url)) and not (tmp_path / "here").exists()

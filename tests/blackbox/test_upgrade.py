@@ -241,7 +241,7 @@ def test_a_caller_that_makes_no_sense_is_refused(serve):
             conn.sendall(note(ASK))
             offer = NOTE.unpack(conn.recv(1000))
             assert offer[2] == OFFER and offer[3:6] == (1, 1, 1)
-            assert b"under way" in answer_to(server, note(ASK))[7]
+            assert b"in progress" in answer_to(server, note(ASK))[7]
             conn.sendall(note(ASK))
             assert NOTE.unpack(conn.recv(1000))[2] == NO
         assert "server.takeover" not in server.log()
@@ -271,7 +271,7 @@ def test_only_the_same_user_and_root_may(serve):
 
 
 @pytest.mark.parametrize("offer,words", [
-    (note(OFFER, agent=99), "speaks protocol 99"), (note(OFFER, schema=7), "schema 7"), (note(NO, text=b"not today"), "not today"),
+    (note(OFFER, agent=99), "agent with protocol 99"), (note(OFFER, schema=7), "schema 7"), (note(NO, text=b"not today"), "not today"),
     (note(OFFER, version=2), "takeover protocol 2"), (b"hello", "does not support our takeover protocol"), (None, "does not answer")])
 def test_versions_that_do_not_fit_are_found_before_anything_changes(tmp_path, offer, words):
     """We are the running server here, of another version: it must not be told to let go."""

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "guest/proto.h"
-#include "os/vmhello.h"
+#include "os/vm_handshake.h"
 
 #define REGISTERS  0xfeb00000u /* of the machine's virtio devices */
 #define SPAN       (24 * 512)
@@ -87,15 +87,15 @@ struct __attribute__((packed)) frame {
     uint16_t type, flags;
 };
 
-static void say_hello(int fd)
+static void say_handshake(int fd)
 {
     struct __attribute__((packed)) {
         struct frame head;
         uint32_t magic;
         uint16_t version, oldest;
         uint32_t caps;
-    } hello = { { 12, 0, 1, 0 }, 0x47696969u, 1, 1, 0 };
-    put(fd, &hello, sizeof(hello));
+    } handshake = { { 12, 0, 1, 0 }, 0x47696969u, 1, 1, 0 };
+    put(fd, &handshake, sizeof(handshake));
 }
 
 /* Whole frames that mean nothing: the ends of durable commands that nobody started. Nothing in them is against the rules. */
@@ -315,7 +315,7 @@ static void poke_registers(void)
 static void act(int fd, const char *what)
 {
     if (strcmp(what, "noise") != 0)
-        say_hello(fd);
+        say_handshake(fd);
     if (strcmp(what, "frames") == 0)
         flood_frames(fd);
     else if (strcmp(what, "garbage") == 0 || strcmp(what, "noise") == 0)
@@ -344,12 +344,12 @@ static void act(int fd, const char *what)
 
 static void reply(int fd, uint64_t nonce)
 {
-    struct vmhello_reply r = { .version = VMHELLO_VERSION, .nonce = nonce };
-    memcpy(r.magic, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN);
+    struct vm_handshake_reply r = { .version = VM_HANDSHAKE_VERSION, .nonce = nonce };
+    memcpy(r.magic, VM_HANDSHAKE_MAGIC, VM_HANDSHAKE_MAGIC_LEN);
     put(fd, &r, sizeof(r));
 }
 
-static void next_hello(int fd, struct vmhello *h)
+static void next_handshake(int fd, struct vm_handshake *h)
 {
     size_t have = 0;
     while (have < sizeof(*h)) {
@@ -360,24 +360,24 @@ static void next_hello(int fd, struct vmhello *h)
         } else {
             have += (size_t)n;
         }
-        if (have >= VMHELLO_MAGIC_LEN && memcmp(h, VMHELLO_MAGIC, VMHELLO_MAGIC_LEN) != 0)
+        if (have >= VM_HANDSHAKE_MAGIC_LEN && memcmp(h, VM_HANDSHAKE_MAGIC, VM_HANDSHAKE_MAGIC_LEN) != 0)
             have = 0;
     }
 }
 
 int main(void)
 {
-    static struct vmhello hello;
+    static struct vm_handshake handshake;
     (void)mount("dev", "/dev", "devtmpfs", 0, NULL);
     (void)mount("sys", "/sys", "sysfs", 0, NULL);
     load_modules();
     int fd = open_port("p1");
     for (;;) {
-        next_hello(fd, &hello);
-        const char *what = strrchr(hello.workdir, '/');
-        if (hello.what != VMHELLO_ENTER || (what && strcmp(what, "/noise") != 0))
-            reply(fd, hello.nonce);
-        if (hello.what == VMHELLO_ENTER)
+        next_handshake(fd, &handshake);
+        const char *what = strrchr(handshake.workdir, '/');
+        if (handshake.what != VM_HANDSHAKE_ENTER || (what && strcmp(what, "/noise") != 0))
+            reply(fd, handshake.nonce);
+        if (handshake.what == VM_HANDSHAKE_ENTER)
             act(fd, what ? what + 1 : "");
     }
 }

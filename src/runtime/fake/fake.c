@@ -431,12 +431,13 @@ static bool read_files(const char *layer, struct map *files)
 {
     CLEANUP(free_p) char *path = xasprintf("%s/" FILES, layer);
     FILE *in = fopen(path, "re");
-    size_t name_len, len;
-    char name[4096];
+    char name[4096], line[64], *rest;
     if (!in)
         return false;
-    while (fscanf(in, "%zu %zu", &name_len, &len) == 2 && fgetc(in) == '\n' && name_len < sizeof(name) &&
-           len <= FAKEAGENT_FILE_MAX) {
+    while (fgets(line, sizeof(line), in)) { /* lengths of name and data */
+        size_t name_len = strtoul(line, &rest, 10), len = strtoul(rest, &rest, 10);
+        if (*rest != '\n' || name_len >= sizeof(name) || len > FAKEAGENT_FILE_MAX)
+            break;
         CLEANUP(free_p) char *data = xzalloc(len + 1);
         if (fread(name, 1, name_len, in) != name_len || fread(data, 1, len, in) != len)
             break;

@@ -576,6 +576,7 @@ size_t fakeagent_running(const struct fakeagent *a)
     return n;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): written when the host names the box
 int fakeagent_new(struct loop *l, struct map *files, char *hostname, size_t size, struct fakeagent **ret, int *ret_fd,
                   struct err *err)
 {

@@ -58,6 +58,8 @@ static void rig_done(struct rig *r)
     event_log_free(r->manager.events);
     r->manager.store = store_close(r->manager.store);
     map_free(r->manager.sandboxes);
+    free(r->manager.on_enter); /* the hooks of the functions, one each */
+    free(r->manager.on_leave);
     settings_done(&r->settings);
     json_decref(r->body);
     close(r->peer);
