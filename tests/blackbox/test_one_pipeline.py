@@ -309,8 +309,10 @@ def test_one_quota_of_sandboxes(server, client, enter, entry):
     sid = made.create()
     with pytest.raises(Refused, match="quota"):
         made.create()
-    found = [line for line in test_audit.lines(server) if line.get("token") == token["id"] and line["operation"] == "sandbox::create"]
-    assert [line["status"] for line in found] == [200, 429], (entry, found)
+    def statuses():  # a line is written at the end of the turn that answered
+        return [line["status"] for line in test_audit.lines(server) if line.get("token") == token["id"] and line["operation"] == "sandbox::create"]
+    harness.wait_until(lambda: len(statuses()) >= 2, f"the lines of both creates by {entry}")
+    assert statuses() == [200, 429], entry
     assert [i["id"] for i in client.ok("GET", "/sandboxes?pageSize=200")["items"] if i.get("tenant") == f"quota-{entry}"] == [sid]
 
 
