@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -826,13 +827,21 @@ TEST(the_end_of_a_durable_command_is_told)
 
 static int64_t burnt_us;
 
+/* Of this thread alone: time that other processes take is not burnt. */
+static int64_t cpu_us(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* always there on Linux */
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 /* Costs a while, and the next one is there already. */
 static void burn(void *arg, const char *tag, const struct guest_exit *ex)
 {
     struct rig *r = arg;
-    int64_t begun = clock_mono_us(), now;
+    int64_t begun = cpu_us(), now;
     CHECK(*tag && ex);
-    while ((now = clock_mono_us()) < begun + BURN_US)
+    while ((now = cpu_us()) < begun + BURN_US)
         ;
     burnt_us += now - begun;
     if (++r->done < BURNS)
@@ -850,7 +859,7 @@ TEST(frames_that_cost_much_leave_half_of_the_time_to_others)
     burnt_us = 0;
     send_job_exit(&r);
     wait_for(&r, &r.done, BURNS);
-    CHECK(clock_mono_us() - begun >= burnt_us * 3 / 2); /* whatever else this machine does only adds to it */
+    CHECK(clock_mono_us() - begun >= burnt_us * 3 / 2); /* whatever else this host does only adds to it */
     rig_done(&r);
 }
 
