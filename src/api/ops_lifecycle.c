@@ -109,7 +109,10 @@ void api_sandbox_label(struct call *c)
     struct sandbox *s = handlers_sandbox(c);
     if (!s)
         return;
-    if (manager_label(s, json_get(call_params(c), "remove"), json_get(call_params(c), "metadata"), &err) < 0)
+    const json_t *remove = json_get(call_params(c), "remove"), *set = json_get(call_params(c), "metadata");
+    if (!remove && !set)
+        call_error(c, ERR_INVALID, "nothing to change: give metadata (pairs to set), remove (keys), or both");
+    else if (manager_label(s, remove, set, &err) < 0)
         call_fail(c, &err);
     else
         call_ok(c, sandbox_json(s));

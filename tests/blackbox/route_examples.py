@@ -251,6 +251,7 @@ EXAMPLES = {
     "stream_logs": in_box(follow="false", tail=10),
     "stream_metrics": in_box(interval=1),
     "stream_events": plain(topic="a.topic"),
+    "sandbox_label": plain(id=lambda w: w.box, metadata={"stage": "test"}),
     "volume_delete": plain(volumeId=lambda w: w.volume()),
     "volume_attach": plain(volumeId=lambda w: w.volume(), sandboxId=lambda w: w.box, mountPath="/mnt/one"),
     "volume_detach": plain(volumeId=lambda w: w.volume("/mnt/two")),

@@ -124,7 +124,10 @@ def test_metadata_changes_up_to_its_limit(new_sandbox, client):
     path = f"/sandboxes/{sid}/metadata"
     assert client.ok("POST", path, {"remove": ["stage"], "metadata": {"team": "red"}})["metadata"] == {"team": "red"}
     assert client.ok("POST", path, {"remove": ["team"], "metadata": {"team": "green"}})["metadata"] == {"team": "green"}, "set after removed"
-    assert client.ok("POST", path, {})["metadata"] == {"team": "green"}
+    for body in ({}, {"set": {"team": "grey"}}):  # the second: a field that does not exist
+        empty = client.post(path, body)
+        assert empty.status == 400 and "give metadata" in empty.error and "remove" in empty.error, empty
+    assert client.ok("GET", f"/sandboxes/{sid}")["metadata"] == {"team": "green"}
     full = {f"k{i}": "v" for i in range(999)}
     assert len(client.ok("POST", path, {"metadata": full})["metadata"]) == 1000
     over = client.post(path, {"metadata": {"one": "more"}})

@@ -141,7 +141,7 @@ TEST(a_network_deleted_while_one_is_connected_is_gone_for_both)
     rig_close(&g);
 }
 
-/* A connect makes the network in the driver when it is not there: not one that is on its way out. */
+/* A connect makes the network in the driver when it is not there: not one that is being deleted. */
 TEST(nobody_is_connected_to_a_network_that_is_being_deleted)
 {
     rig_open(&g);
@@ -219,7 +219,7 @@ TEST(a_disconnect_before_the_networks_are_made_anew_stays_done)
     rig_close(&g);
 }
 
-/* It has its place already when the networks are made anew. */
+/* It has its place already when the networks are made again. */
 TEST(a_connect_that_fails_is_not_done_by_a_restarted_helper)
 {
     rig_open(&g);
