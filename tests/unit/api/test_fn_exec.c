@@ -9,7 +9,8 @@
 #include "loopturn.h"
 #include "store/store.h"
 
-#define ID "sbx_00112233445566778899aabb"
+#define ID        "sbx_00112233445566778899aabb"
+#define ANSWER_MS 10000
 
 struct rig {
     struct loop *loop;
@@ -71,6 +72,7 @@ static void on_done(void *arg, int status, json_t *body)
     struct rig *r = arg;
     r->status = status;
     r->body = json_incref(body);
+    loop_stop(r->loop);
 }
 
 /* Runs /bin/x there; the agent says that it failed, with this number and these words. */
@@ -87,6 +89,7 @@ static void run(struct rig *r, uint32_t sys, const char *words)
     proto_put_u32(&w, sys);
     proto_put_str(&w, words);
     mutepeer_send(r->peer, (struct proto_header){ (uint32_t)w.len, 1, PROTO_ERROR, 0 }, mem);
+    loopturn_ms(r->loop, ANSWER_MS); /* until on_done() */
     loopturn_few(r->loop);
 }
 
