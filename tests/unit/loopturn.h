@@ -1,12 +1,15 @@
 /* Turns of an event loop, for the unit tests and the fuzz targets: nothing but time, or a callback that stops the loop,
- * ends one. May include: loop/. */
+ * ends one. May include: base/, loop/. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "loop/loop.h"
+
+#define LOOPTURN_WAIT_US 20000000 /* far more than a busy host takes */
 
 static inline void loopturn_stop(void *arg)
 {
@@ -20,6 +23,11 @@ static inline void loopturn_ms(struct loop *loop, int64_t ms)
     loop_run(loop);
     (void)timer_free(t);
 }
+
+/* Until the condition holds, or for so long that the check behind it may fail. */
+#define LOOPTURN_UNTIL(loop, cond)                                                                    \
+    for (int64_t end_us_ = clock_mono_us() + LOOPTURN_WAIT_US; !(cond) && clock_mono_us() < end_us_;) \
+    loopturn_ms(loop, 1)
 
 /* What is ready is taken, and so is what that makes ready. */
 static inline void loopturn_few(struct loop *loop)

@@ -212,7 +212,7 @@ TEST(streams_are_server_sent_events)
     api_add_path(r.api, "/held", hold_call, &h, false);
     int fd = fixture_connect(&r.f);
     fixture_say(fd, "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    fixture_turn(&r.f, 50);
+    LOOPTURN_UNTIL(r.f.loop, h.call);
     CHECK(h.call != NULL);
     call_stream_begin(h.call);
     (void)call_stream_event(h.call, json_pack("{s:s}", "type", "stdout"), NULL);
@@ -236,13 +236,12 @@ TEST(a_client_that_leaves_cancels_its_call_once)
     api_add_path(r.api, "/held", hold_call, &h, false);
     int fd = fixture_connect(&r.f);
     fixture_say(fd, "GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    fixture_turn(&r.f, 50);
+    LOOPTURN_UNTIL(r.f.loop, h.call);
     CHECK(h.call != NULL);
     CHECK_INT(api_calls_running(r.api), 1);
     call_on_cancel(h.call, on_cancel, &h);
     close(fd);
-    for (int i = 0; i < 100 && h.n_cancelled == 0; i++)
-        fixture_turn(&r.f, 10);
+    LOOPTURN_UNTIL(r.f.loop, h.n_cancelled);
     CHECK_INT(h.n_cancelled, 1);
     CHECK(call_is_cancelled(h.call));
     call_ok(h.call, json_object()); /* goes nowhere */

@@ -4,7 +4,7 @@
 #include "http/server_fixture.h"
 #include "http/ws.h"
 
-enum { CLAIM_MS = 400 };
+enum { CLAIM_MS = 2000 };
 
 struct peer { /* a WebSocket client */
     struct ws *ws;
@@ -62,8 +62,7 @@ static void hang_up(struct peer *p)
 
 static bool wait_for(const struct buf *log, const char *text)
 {
-    for (int i = 0; i < 5000 && !strstr(buf_text(log), text); i++)
-        loopturn_ms(fx.loop, 1);
+    LOOPTURN_UNTIL(fx.loop, strstr(buf_text(log), text));
     return strstr(buf_text(log), text) != NULL;
 }
 
@@ -139,8 +138,7 @@ TEST(a_local_writer_reaches_a_remote_reader)
     CHECK(queued > 1 << 20);
     CHECK(wait_for(&h.log, "drain;"));
     CHECK(wait_for(&h.log, "drain;"));
-    for (int i = 0; i < 2000 && p.bytes < (8 << 20); i++)
-        loopturn_ms(fx.loop, 1);
+    LOOPTURN_UNTIL(fx.loop, p.bytes > 8 << 20);
     CHECK_INT(p.bytes, (8 << 20) + 4);
     free(big);
     channel_close(h.channel, 1000, "done");
@@ -163,6 +161,7 @@ TEST(two_clients_meet)
     ws_close(writer.ws, 1000, "stream_complete");
     CHECK(wait_for(&reader.log, "close:1000;"));
     CHECK_STR(buf_text(&reader.log), "b:waits for the reader;t:last;close:1000;");
+    CHECK(wait_for(&writer.log, "close:"));
     CHECK_STR(buf_text(&writer.log), "close:1000;");
     hang_up(&writer);
     hang_up(&reader);
@@ -184,8 +183,7 @@ TEST(a_slow_reader_holds_the_writer)
     }
     CHECK(queued > 0); /* it piles up at the writer, not in the middle */
     ws_hold(reader.ws, false);
-    for (int i = 0; i < 5000 && reader.bytes < sent; i++)
-        loopturn_ms(fx.loop, 1);
+    LOOPTURN_UNTIL(fx.loop, reader.bytes >= sent);
     CHECK_INT(reader.bytes, sent);
     ws_drop(STEAL(writer.ws)); /* a cut ends the stream too */
     CHECK(wait_for(&reader.log, "close:"));

@@ -86,10 +86,10 @@ static inline int fixture_read_some(struct fixture *f, int fd)
     return n > 0;
 }
 
-/* Waits until what was received holds text (NULL: until the connection ends); false after 5 s. */
+/* Waits until what was received holds text (NULL: until the connection ends); false after LOOPTURN_WAIT_US. */
 static inline bool fixture_wait(struct fixture *f, int fd, const char *text)
 {
-    for (int64_t end = clock_mono_us() + 5000000; clock_mono_us() < end;) {
+    for (int64_t end = clock_mono_us() + LOOPTURN_WAIT_US; clock_mono_us() < end;) {
         int r = fixture_read_some(f, fd);
         if (text && strstr(buf_text(&f->in), text))
             return true;

@@ -33,26 +33,27 @@ static void on_request(void *arg, struct http_req *r)
 
 static const struct http_app app = { .on_head = on_head, .on_request = on_request };
 
-static struct http_limits small_limits(void)
+static void begin_with(int64_t head_ms, int64_t idle_ms, int64_t body_grace_ms)
 {
-    return (struct http_limits){
+    struct http_limits lim = {
         .head_bytes = 1000,
         .header_count = 5,
         .url_bytes = 100,
-        .head_ms = 300,
-        .idle_ms = 600,
+        .head_ms = head_ms,
+        .idle_ms = idle_ms,
         .body_min_bytes_s = 1000,
-        .body_grace_ms = 1000,
+        .body_grace_ms = body_grace_ms,
         .connections = 3,
         .queued_bytes = 65536,
     };
-}
-
-static void begin(void)
-{
-    struct http_limits lim = small_limits();
     fixture_init(&fx, &app, &lim);
     request_count = 0;
+}
+
+/* Without a deadline that a busy host might pass. */
+static void begin(void)
+{
+    begin_with(60000, 60000, 60000);
 }
 
 /* The text must be answered with the status and a JSON error, then the connection must end. */
@@ -192,18 +193,17 @@ TEST(caps_on_url_head_and_count_hold_at_their_edges)
 
 TEST(a_slow_head_is_cut_at_the_absolute_deadline)
 {
-    begin();
+    begin_with(300, 600, 60000);
     int fd = fixture_connect(&fx);
     int64_t start = clock_mono_us();
     fixture_say(fd, "GET / HTTP/1.1\r\nHost: x\r\nA: ");
     bool is_cut = false;
-    for (int i = 0; i < 100 && !is_cut; i++) { /* every drip would renew an idle time-out */
+    for (int i = 0; i < 75 && !is_cut; i++) { /* every drip would renew an idle time-out */
         (void)!send(fd, "a", 1, MSG_NOSIGNAL);
         fixture_turn(&fx, 20);
         is_cut = fixture_read_some(&fx, fd) >= 0;
     }
-    int64_t took_ms = (clock_mono_us() - start) / 1000;
-    CHECK(is_cut && took_ms >= 280 && took_ms < 1500);
+    CHECK(is_cut && clock_mono_us() - start >= 280000);
     CHECK(fixture_has(&fx, "HTTP/1.1 408 "));
     close(fd);
     fixture_done(&fx);
@@ -211,7 +211,7 @@ TEST(a_slow_head_is_cut_at_the_absolute_deadline)
 
 TEST(silent_and_idle_connections_are_closed)
 {
-    begin();
+    begin_with(300, 3000, 60000);
     int silent = fixture_connect(&fx), idle = fixture_connect(&fx);
     fixture_say(idle, HEAD "\r\n");
     CHECK(fixture_wait(&fx, idle, "fine"));
@@ -226,11 +226,11 @@ TEST(silent_and_idle_connections_are_closed)
 
 TEST(a_slow_body_is_cut)
 {
-    begin();
+    begin_with(60000, 60000, 1000);
     int fd = fixture_connect(&fx);
     fixture_say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
     for (int i = 0; i < 5; i++) {
-        fixture_say(fd, "a");
+        (void)!send(fd, "a", 1, MSG_NOSIGNAL); /* a busy host may have cut it already */
         fixture_turn(&fx, 100);
     }
     CHECK(fixture_wait(&fx, fd, NULL));
@@ -246,11 +246,11 @@ TEST(connections_past_the_limit_are_told_and_closed)
     int fds[3];
     for (int i = 0; i < 3; i++)
         fds[i] = fixture_connect(&fx);
-    fixture_turn(&fx, 10);
+    LOOPTURN_UNTIL(fx.loop, http_server_connections(fx.server) == 3);
     CHECK_INT(http_server_connections(fx.server), 3);
     check_refused("fourth", HEAD "\r\n", 503);
     close(fds[0]);
-    fixture_turn(&fx, 10);
+    LOOPTURN_UNTIL(fx.loop, http_server_connections(fx.server) < 3);
     CHECK(fixture_exchange(&fx, HEAD "Connection: close\r\n\r\n"));
     CHECK(fixture_has(&fx, "200 OK"));
     close(fds[1]);
@@ -260,13 +260,12 @@ TEST(connections_past_the_limit_are_told_and_closed)
 
 TEST(a_client_that_does_not_read_is_cut)
 {
-    begin();
+    begin_with(60000, 600, 60000);
     int fd = fixture_connect(&fx);
     fixture_say(fd, "GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
-    fixture_turn(&fx, 20);
-    CHECK_INT(http_server_connections(fx.server), 1);
-    for (int i = 0; i < 100 && http_server_connections(fx.server); i++)
-        fixture_turn(&fx, 20);
+    LOOPTURN_UNTIL(fx.loop, request_count);
+    CHECK_INT(request_count, 1);
+    LOOPTURN_UNTIL(fx.loop, !http_server_connections(fx.server));
     CHECK_INT(http_server_connections(fx.server), 0);
     close(fd);
     fixture_done(&fx);

@@ -77,7 +77,7 @@ TEST(a_post_is_echoed_with_date_and_headers)
     CHECK(!fixture_has(&fx, "Connection: close"));
     CHECK_INT(http_server_connections(fx.server), 1);
     close(fd);
-    fixture_turn(&fx, 20);
+    LOOPTURN_UNTIL(fx.loop, !http_server_connections(fx.server));
     CHECK_INT(http_server_connections(fx.server), 0);
     fixture_done(&fx);
 }
@@ -168,11 +168,13 @@ TEST(the_next_pipelined_request_waits_for_a_deferred_reply)
     begin();
     int fd = fixture_connect(&fx);
     fixture_say(fd, GET("/wait") GET("/wait") GET("/last"));
+    LOOPTURN_UNTIL(fx.loop, request_count);
     fixture_turn(&fx, 20);
     CHECK_INT(request_count, 1);
     http_req_reply(pending[0], 200, "text/plain", "first", 5);
     CHECK_INT(request_count, 1); /* never from inside the reply */
     CHECK(fixture_wait(&fx, fd, "first"));
+    LOOPTURN_UNTIL(fx.loop, request_count > 1);
     fixture_turn(&fx, 5);
     CHECK_INT(request_count, 2);
     http_req_reply(pending[1], 200, "text/plain", "second", 6);
@@ -243,7 +245,7 @@ TEST(taking_the_connection_gives_the_descriptor_and_the_rest)
     begin();
     int fd = fixture_connect(&fx);
     fixture_say(fd, "GET /wait HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: tcp\r\n\r\nrest");
-    fixture_turn(&fx, 20);
+    LOOPTURN_UNTIL(fx.loop, pending_count);
     CHECK_INT(pending_count, 1);
     CHECK(http_req_wants_upgrade(pending[0], "tcp"));
     CHECK(!http_req_wants_upgrade(pending[0], "websocket"));
@@ -327,7 +329,8 @@ TEST(draining_finishes_what_runs_and_closes_the_rest)
     fixture_say(busy, GET("/wait"));
     fixture_say(idle, GET("/idle"));
     CHECK(fixture_wait(&fx, idle, "</idle|"));
-    http_server_drain(fx.server, 5000, set_flag, &is_done);
+    LOOPTURN_UNTIL(fx.loop, pending_count);
+    http_server_drain(fx.server, 60000, set_flag, &is_done);
     CHECK(fixture_wait(&fx, idle, NULL));
     fixture_turn(&fx, 10);
     CHECK(!is_done);
@@ -336,7 +339,7 @@ TEST(draining_finishes_what_runs_and_closes_the_rest)
     (void)http_req_unref(pending[0]);
     CHECK(fixture_wait(&fx, busy, NULL));
     CHECK(fixture_has(&fx, "late") && fixture_has(&fx, "Connection: close"));
-    fixture_turn(&fx, 10);
+    LOOPTURN_UNTIL(fx.loop, is_done);
     CHECK(is_done);
     close(busy);
     close(idle);
@@ -349,11 +352,11 @@ TEST(draining_cuts_what_does_not_finish_in_time)
     bool is_done = false, is_gone = false;
     int fd = fixture_connect(&fx);
     fixture_say(fd, GET("/wait"));
-    fixture_turn(&fx, 20);
+    LOOPTURN_UNTIL(fx.loop, pending_count);
     http_req_on_gone(pending[0], set_flag, &is_gone);
     http_server_drain(fx.server, 50, set_flag, &is_done);
     CHECK(fixture_wait(&fx, fd, NULL));
-    fixture_turn(&fx, 10);
+    LOOPTURN_UNTIL(fx.loop, is_done);
     CHECK(is_done && is_gone && http_req_is_gone(pending[0]));
     http_req_reply(pending[0], 200, "text/plain", "late", 4); /* a no-op */
     (void)http_req_unref(pending[0]);
@@ -367,7 +370,7 @@ TEST(freeing_the_server_tells_pending_requests_and_outlives_references)
     bool is_gone = false;
     int fd = fixture_connect(&fx);
     fixture_say(fd, GET("/wait"));
-    fixture_turn(&fx, 20);
+    LOOPTURN_UNTIL(fx.loop, pending_count);
     http_req_on_gone(pending[0], set_flag, &is_gone);
     fixture_done(&fx);
     CHECK(is_gone);

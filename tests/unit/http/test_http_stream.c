@@ -115,7 +115,7 @@ TEST(a_streamed_body_arrives_whole_and_in_order)
     fixture_say(fd, "PUT /up HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
     CHECK(fixture_wait(&fx, fd, "100 Continue"));
     fixture_say(fd, "hello");
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, got.len == 5);
     CHECK_STR(buf_text(&got), "hello");
     fixture_say(fd, "world");
     CHECK(fixture_wait(&fx, fd, "got it"));
@@ -133,16 +133,18 @@ TEST(a_held_body_stops_within_a_piece_and_goes_on)
     fixture_say(
         fd, "PUT /up HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n" GET(
                 "/keep"));
+    LOOPTURN_UNTIL(fx.loop, got.len);
     fixture_turn(&fx, 10);
     CHECK_STR(buf_text(&got), "abc");
     CHECK_INT(end_seen, 0);
     http_req_hold(upload, false);
+    LOOPTURN_UNTIL(fx.loop, got.len > 3);
     fixture_turn(&fx, 5);
     CHECK_STR(buf_text(&got), "abcdef");
     CHECK_INT(end_seen, 0);
     http_req_hold(upload, false);
     CHECK(fixture_wait(&fx, fd, "got it"));
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, kept);
     CHECK(kept); /* the request behind it was not lost */
     close(fd);
     end();
@@ -163,13 +165,13 @@ TEST(resuming_a_held_body_without_new_bytes_is_not_its_end)
         int fd = fixture_connect(&fx);
         fixture_say(fd, "PUT /up HTTP/1.1\r\nHost: x\r\n");
         fixture_say(fd, bodies[i].first);
-        fixture_turn(&fx, 10);
+        LOOPTURN_UNTIL(fx.loop, got.len);
         CHECK_STR(buf_text(&got), "abc");
         http_req_hold(upload, false);
         fixture_turn(&fx, 10);
         CHECK_INT(end_seen, 0);
         fixture_say(fd, bodies[i].second);
-        fixture_turn(&fx, 10);
+        LOOPTURN_UNTIL(fx.loop, got.len > 3);
         CHECK_STR(buf_text(&got), "abcdef");
         if (!end_seen)
             http_req_hold(upload, false);
@@ -200,7 +202,7 @@ TEST(a_late_reader_gets_everything_while_the_sender_is_slowed)
     char head[100];
     snprintf(head, sizeof head, "PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", size);
     fixture_say(fd, head);
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, kept);
     CHECK(kept);
     for (int idle = 0; idle < 20 && sent < size;) { /* nobody reads: the kernel's buffers fill and that is all */
         ssize_t n = send(fd, data + sent, (size_t)(size - sent), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -210,7 +212,7 @@ TEST(a_late_reader_gets_everything_while_the_sender_is_slowed)
     }
     upload = kept;
     http_req_read(kept, on_slow_data, NULL);
-    for (int i = 0; i < 20000 && !end_seen; i++) {
+    for (int64_t end_us = clock_mono_us() + LOOPTURN_WAIT_US; !end_seen && clock_mono_us() < end_us;) {
         if (sent < size) {
             ssize_t n = send(fd, data + sent, (size_t)(size - sent), MSG_DONTWAIT | MSG_NOSIGNAL);
             sent += n > 0 ? (int)n : 0;
@@ -234,10 +236,7 @@ TEST(small_streams_are_chunked_and_keep_the_connection)
     begin();
     int fd = fixture_connect(&fx);
     fixture_say(fd, GET("/small") GET("/sized") "HEAD /small HTTP/1.1\r\nHost: x\r\n\r\n" GET("/sized"));
-    for (int i = 0; i < 50 && fixture_count(&fx, "sixsix") < 2; i++) {
-        fixture_turn(&fx, 2);
-        (void)fixture_read_some(&fx, fd);
-    }
+    LOOPTURN_UNTIL(fx.loop, fixture_read_some(&fx, fd) && fixture_count(&fx, "sixsix") == 2);
     CHECK_INT(fixture_count(&fx, "3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"), 1);
     CHECK_INT(fixture_count(&fx, "\r\n\r\nsixsix"), 2);
     CHECK_INT(fixture_count(&fx, "and more"), 0);
@@ -254,13 +253,10 @@ TEST(a_client_that_leaves_is_noticed_while_the_reply_is_pending)
     begin();
     int fd = fixture_connect(&fx);
     fixture_say(fd, GET("/keep"));
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, kept);
     CHECK(kept && !http_req_is_gone(kept));
-    int64_t start = clock_mono_us();
     close(fd);
-    for (int i = 0; i < 1000 && !gone_count; i++)
-        fixture_turn(&fx, 0);
-    CHECK(clock_mono_us() - start < 100000);
+    LOOPTURN_UNTIL(fx.loop, gone_count); /* no time-out of the server is as short */
     CHECK_INT(gone_count, 1);
     CHECK(http_req_is_gone(kept));
     http_req_reply(kept, 200, NULL, "x", 1);
@@ -282,10 +278,10 @@ TEST(leaving_is_noticed_behind_a_full_stash_too)
         (void)!send(fd, junk, sizeof junk, MSG_DONTWAIT | MSG_NOSIGNAL);
         fixture_turn(&fx, 1);
     }
+    LOOPTURN_UNTIL(fx.loop, kept);
     CHECK(kept && !gone_count);
     close(fd);
-    for (int i = 0; i < 200 && !gone_count; i++)
-        fixture_turn(&fx, 1);
+    LOOPTURN_UNTIL(fx.loop, gone_count);
     CHECK_INT(gone_count, 1);
     CHECK_INT(request_count, 1);
     end();
@@ -296,10 +292,10 @@ TEST(leaving_in_a_streamed_body_ends_it_with_minus_one)
     begin();
     int fd = fixture_connect(&fx);
     fixture_say(fd, "PUT /up HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
-    fixture_turn(&fx, 10);
+    LOOPTURN_UNTIL(fx.loop, got.len == 4);
     CHECK_STR(buf_text(&got), "half");
     close(fd);
-    fixture_turn(&fx, 10);
+    LOOPTURN_UNTIL(fx.loop, gone_count);
     CHECK_INT(end_seen, -1);
     CHECK_INT(gone_count, 1);
     end();
@@ -312,7 +308,7 @@ TEST(a_slow_client_fills_the_queue_and_drains_it)
     static char piece[32768];
     memset(piece, 'p', sizeof piece);
     fixture_say(fd, GET("/keep"));
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, kept);
     http_req_begin(kept, 200, "application/octet-stream", -1);
     size_t queued = 0, total = 0;
     for (int i = 0; i < 2000 && queued <= 1 << 20; i++) {
@@ -321,10 +317,7 @@ TEST(a_slow_client_fills_the_queue_and_drains_it)
     }
     CHECK(queued > 1 << 20 && queued < 3 << 20);
     CHECK_INT(drain_count, 0);
-    for (int i = 0; i < 5000 && !drain_count; i++) {
-        (void)fixture_read_some(&fx, fd);
-        fixture_turn(&fx, 0);
-    }
+    LOOPTURN_UNTIL(fx.loop, fixture_read_some(&fx, fd) && drain_count);
     CHECK_INT(drain_count, 1);
     http_req_end(kept);
     CHECK(fixture_wait(&fx, fd, "\r\n0\r\n\r\n"));
@@ -343,12 +336,12 @@ TEST(a_producer_that_never_stops_is_cut)
     int fd = fixture_connect(&fx);
     static char piece[1 << 20];
     fixture_say(fd, GET("/keep"));
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, kept);
     http_req_begin(kept, 200, "application/octet-stream", -1);
     for (int i = 0; i < 40; i++)
         (void)http_req_send(kept, piece, sizeof piece);
     CHECK_INT(gone_count, 0); /* never from inside the call */
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, gone_count);
     CHECK_INT(gone_count, 1);
     close(fd);
     end();
@@ -363,11 +356,10 @@ TEST(a_large_reply_in_one_piece_arrives_whole)
     memset(body, 'b', len - 1);
     body[len - 1] = 'Z';
     fixture_say(fd, "GET /keep HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, kept);
     http_req_reply(kept, 200, "text/plain", body, len);
     free(body);
-    for (int i = 0; i < 20000 && fixture_read_some(&fx, fd) != 0; i++)
-        fixture_turn(&fx, 0);
+    CHECK(fixture_wait(&fx, fd, NULL));
     const char *start = strstr(buf_text(&fx.in), "\r\n\r\n");
     CHECK(start && fx.in.len - (size_t)(start + 4 - fx.in.data) == len);
     CHECK(fx.in.data[fx.in.len - 1] == 'Z');
@@ -380,7 +372,7 @@ TEST(abort_cuts_without_telling_its_own_handler)
     begin();
     int fd = fixture_connect(&fx);
     fixture_say(fd, GET("/keep"));
-    fixture_turn(&fx, 5);
+    LOOPTURN_UNTIL(fx.loop, kept);
     http_req_abort(kept);
     CHECK(fixture_wait(&fx, fd, NULL));
     CHECK_INT(gone_count, 0);

@@ -120,11 +120,9 @@ static void dial(const char *path)
 
 static bool wait_log(const struct side *s, const char *text)
 {
-    for (int i = 0; i < 1000; i++) {
-        if (strstr(buf_text(&s->log), text))
-            return true;
-        loopturn_ms(fx.loop, 5);
-    }
+    LOOPTURN_UNTIL(fx.loop, strstr(buf_text(&s->log), text));
+    if (strstr(buf_text(&s->log), text))
+        return true;
     printf("# log: %.200s\n", buf_text(&s->log));
     return false;
 }
@@ -250,8 +248,7 @@ TEST(client_and_server_talk_and_close)
     memset(big, 'x', len);
     client_side.byte_count = 0;
     (void)ws_send(client_side.ws, true, big, len);
-    for (int i = 0; i < 2000 && client_side.byte_count < len; i++)
-        loopturn_ms(fx.loop, 2);
+    LOOPTURN_UNTIL(fx.loop, client_side.byte_count >= len);
     CHECK_INT(client_side.byte_count, len);
     free(big);
     ws_close(client_side.ws, 4001, "enough");
@@ -291,9 +288,11 @@ TEST(held_messages_come_one_by_one)
     send_masked(fd, 0x81, "a", 1);
     send_masked(fd, 0x81, "b", 1);
     send_masked(fd, 0x81, "c", 1);
+    CHECK(wait_log(&server_side, "t:a;"));
     fixture_turn(&fx, 10);
     CHECK_STR(buf_text(&server_side.log), "t:a;");
     ws_hold(server_side.ws, false);
+    CHECK(wait_log(&server_side, "t:b;"));
     fixture_turn(&fx, 10);
     CHECK_STR(buf_text(&server_side.log), "t:a;t:b;");
     ws_hold(server_side.ws, false);
@@ -312,10 +311,7 @@ TEST(a_slow_reader_passes_the_mark_and_drains)
         queued = ws_send(server_side.ws, false, piece, sizeof piece);
     CHECK(queued > 1 << 20);
     CHECK_INT(server_side.drains, 0);
-    for (int i = 0; i < 5000 && !server_side.drains; i++) {
-        (void)fixture_read_some(&fx, fd);
-        loopturn_ms(fx.loop, 0);
-    }
+    LOOPTURN_UNTIL(fx.loop, fixture_read_some(&fx, fd) && server_side.drains);
     CHECK_INT(server_side.drains, 1);
     close(fd);
     CHECK(wait_log(&server_side, "close:1006:"));
