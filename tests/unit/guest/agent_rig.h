@@ -83,6 +83,28 @@ static void rig_wait(struct rig *r, const int *count, int n)
     timer_free(t);
 }
 
+/* Runs the loop for as long, whatever wakes it. */
+static inline void rig_run(struct rig *r, int64_t ms)
+{
+    struct timer *t = timer_new(r->loop, ms, 0, rig_timeout, r);
+    while (!r->is_timed_out && !r->gone)
+        loop_run(r->loop);
+    timer_free(t);
+    r->is_timed_out = false;
+}
+
+/* Without credit as much comes as the window holds, and not more. */
+static inline void rig_wait_window(struct rig *r)
+{
+    struct timer *t = timer_new(r->loop, RIG_WAIT_MS, 0, rig_timeout, r);
+    while (r->out.len < GUEST_WINDOW && !r->is_timed_out && !r->gone)
+        loop_run(r->loop);
+    CHECK(!r->is_timed_out);
+    timer_free(t);
+    rig_run(r, 200);
+    CHECK_INT(r->out.len, GUEST_WINDOW);
+}
+
 /* Waits for the call just started to be done, and says how it ended: 0 or its err_code. */
 static inline int rig_result(struct rig *r, int started)
 {

@@ -24,7 +24,7 @@ static int dial(void)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     memcpy(addr.sun_path, socket_path, strlen(socket_path));
-    for (int i = 0; i < 500 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0; i++)
+    for (int i = 0; i < 2000 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0; i++)
         usleep(10000);
     return fd;
 }

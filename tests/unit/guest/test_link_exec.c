@@ -145,13 +145,8 @@ TEST(a_reader_that_gives_no_credit_stops_the_command)
     rig_init(&r);
     r.does_credit = false;
     start(&r, "head -c 1000000 /dev/zero", 0, NULL);
-    struct timer *t = timer_new(r.loop, 300, 0, rig_timeout, &r);
-    while (!r.is_timed_out && !r.exits)
-        loop_run(r.loop);
-    timer_free(t);
-    r.is_timed_out = false;
+    rig_wait_window(&r);
     CHECK_INT(r.exits, 0);
-    CHECK_INT(r.out.len, GUEST_WINDOW);
     r.does_credit = true;
     guest_exec_credit(r.x, r.out.len);
     rig_wait(&r, &r.exits, 1);
@@ -206,7 +201,7 @@ TEST(a_dropped_command_dies_with_its_tree)
     char path[64];
     char state = 'S';
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", child);
-    for (int i = 0; i < 200 && state != 0 && state != 'Z'; i++) {
+    for (int i = 0; i < 2000 && state != 0 && state != 'Z'; i++) {
         FILE *f = fopen(path, "re");
         state = 0; /* no file: reaped */
         if (f) {
@@ -324,8 +319,13 @@ TEST(marked_lines_say_where_they_came_from_and_stay_whole)
 {
     struct rig r;
     rig_init(&r);
-    start(&r, "echo a; printf b; sleep 0.1; echo c >&2; sleep 0.1; printf d", GUEST_EXEC_LOG | GUEST_EXEC_MARKS,
-          "marked");
+    start(&r, "echo a; printf b; read x; echo c >&2; read x; printf d",
+          GUEST_EXEC_LOG | GUEST_EXEC_MARKS | GUEST_EXEC_STDIN, "marked");
+    rig_wait(&r, &r.opens, 1);
+    for (uint64_t lines = 0; lines < 2; lines++) { /* each goes on when the line before it is in the log */
+        CHECK_INT(rig_result(&r, guest_job_wait(r.g, "marked", lines * 3, rig_on_done, &r)), 0);
+        CHECK_INT(rig_result(&r, guest_job_input(r.g, "marked", "\n", 1, false, rig_on_done, &r)), 0);
+    }
     rig_wait(&r, &r.exits, 1);
     CHECK_INT(rig_result(&r, guest_job_log(r.g, "marked", 0, 100, on_log, &r)), 0);
     CHECK_STR(buf_text(&r.out), "\001a\n\002c\n\001bd\n");
@@ -375,8 +375,10 @@ TEST(processes_are_listed_and_killed)
     rig_init(&r);
     start(&r, "exec sleep 51", 0, NULL);
     rig_wait(&r, &r.opens, 1);
-    for (int i = 0; i < 100 && !r.writable; i++) /* started is told before the program has its new name */
+    for (int i = 0; i < 2000 && !r.writable; i++) { /* started is told before the program has its new name */
         CHECK_INT(rig_result(&r, guest_processes(r.g, on_processes, &r)), 0);
+        (void)usleep(r.writable ? 0 : 10000);
+    }
     CHECK(r.writable >= 1);
     CHECK_INT(rig_result(&r, guest_kill(r.g, r.pid, SIGKILL, rig_on_done, &r)), 0);
     rig_wait(&r, &r.exits, 1);

@@ -233,13 +233,8 @@ TEST(a_reader_without_credit_gets_one_window)
     r.does_credit = false;
     CHECK_INT(guest_fs_read(r.g, r.path, 0, 0, &read_events, &r, &r.reader), 0);
     CHECK_INT(rig_result(&r, guest_ping(r.g, rig_on_done, &r)), 0);
-    struct timer *t = timer_new(r.loop, 100, 0, rig_timeout, &r);
-    while (!r.is_timed_out)
-        loop_run(r.loop);
-    timer_free(t);
-    CHECK_INT(r.out.len, GUEST_WINDOW);
+    rig_wait_window(&r);
     guest_reader_drop(r.reader);
-    r.is_timed_out = false;
     CHECK_INT(rig_result(&r, guest_ping(r.g, rig_on_done, &r)), 0);
     CHECK_INT(r.out.len, GUEST_WINDOW);
     rig_done(&r);

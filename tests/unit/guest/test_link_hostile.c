@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +17,7 @@
 #include "mutepeer.h"
 
 #define STARTED "\1\0\0\0"
-#define WAIT_MS 5000
+#define WAIT_MS 20000
 #define BURN_US 2000
 #define BURNS   100
 
@@ -163,6 +165,12 @@ static void wait_for(struct rig *r, const int *count, int n)
 static void send_frame(struct rig *r, uint32_t stream, uint16_t type, uint16_t flags, const void *payload, size_t len)
 {
     mutepeer_send(r->peer, (struct proto_header){ (uint32_t)len, stream, type, flags }, payload);
+}
+
+static bool is_taken(const struct rig *r)
+{
+    int waiting = -1;
+    return ioctl(r->peer, SIOCOUTQ, &waiting) == 0 && waiting == 0;
 }
 
 static void send_error(struct rig *r, uint32_t stream, uint32_t sys, const char *step)
@@ -531,7 +539,7 @@ TEST(a_list_of_100000_entries_is_taken_and_one_more_is_not)
         size_t len = put_entries(mem, "n", 1000);
         for (int i = 0; i < 100; i++) {
             send_frame(&r, 1, PROTO_FS_STATS, PROTO_MORE, mem, len);
-            loopturn_ms(r.loop, 3); /* lets the link take it, also after a rest */
+            LOOPTURN_UNTIL(r.loop, is_taken(&r)); /* also after a rest */
         }
         send_frame(&r, 1, PROTO_FS_STATS, 0, mem, put_entries(mem, "n", extra));
         if (extra) {
@@ -618,7 +626,7 @@ TEST(more_than_4096_processes_end_the_link)
     CHECK(!w.is_full);
     for (int i = 0; i < 4; i++) {
         send_frame(&r, 1, PROTO_PROC_LIST_REPLY, PROTO_MORE, mem, w.len);
-        loopturn_ms(r.loop, 0);
+        LOOPTURN_UNTIL(r.loop, is_taken(&r));
     }
     CHECK_INT(r.gone, 0);
     send_frame(&r, 1, PROTO_PROC_LIST_REPLY, 0, mem, w.len);
@@ -769,7 +777,7 @@ TEST(data_waits_while_the_queue_is_long_and_goes_on_when_it_drains)
     CHECK_INT(guest_fs_write(r.g, "/c", 0, false, on_done, &r, &r.writer), 0);
     guest_writer_on_writable(r.writer, on_writable, &r);
     CHECK_INT(guest_writer_send(r.writer, data, 10), 0);
-    for (int i = 0; i < 1000 && !r.writable; i++) {
+    for (int i = 0; i < 10000 && !r.writable; i++) {
         discard_input(&r);
         loopturn_ms(r.loop, 1);
     }

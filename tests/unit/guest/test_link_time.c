@@ -12,7 +12,7 @@
 #define ANSWER_MS 200
 #define GRACE_MS  100
 #define LONG_MS   500
-#define WAIT_MS   10000
+#define WAIT_MS   20000
 
 struct rig {
     struct loop *loop;

@@ -51,7 +51,7 @@ static void rig_done(struct rig *r)
 static bool read_bytes(struct rig *r, uint8_t *mem, size_t n)
 {
     size_t at = 0;
-    for (int turn = 0; at < n && turn < 2000; turn++) {
+    for (int turn = 0; at < n && turn < 20000; turn++) {
         ssize_t got = read(r->peer, mem + at, n - at);
         at += got > 0 ? (size_t)got : 0;
         if (got > 0)
