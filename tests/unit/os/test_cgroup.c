@@ -83,7 +83,7 @@ static void end(const struct cgroup *cg, pid_t pid)
     if (pid > 0)
         (void)wait_for(pid);
     int r = -EBUSY;
-    for (int i = 0; i < 200 && r == -EBUSY; i++, usleep(1000))
+    for (int i = 0; i < 10000 && r == -EBUSY; i++, usleep(1000))
         r = cgroup_remove(cg);
     CHECK_INT(r, 0);
     struct cgroup again;
@@ -245,8 +245,9 @@ TEST(who_yields_keeps_its_quota_and_can_be_limited_anew)
     CHECK(cgroup_is_yielding(&cg));
     CHECK_INT(cgroup_yield(&cg, false), 0);
     CHECK(!cgroup_is_yielding(&cg));
-    CHECK(cgroup_cpu_used_us(&cg) > 0);
-    CHECK(cgroup_host_cpu_used_us(&host) >= before + cgroup_cpu_used_us(&cg));
+    uint64_t used = cgroup_cpu_used_us(&cg); /* read first: it may still grow */
+    CHECK(used > 0);
+    CHECK(cgroup_host_cpu_used_us(&host) >= before + used);
     end(&cg, pid);
     CHECK(cgroup_yield(&cg, true) < 0);
     CHECK(!cgroup_is_yielding(&cg));
@@ -269,16 +270,16 @@ TEST(freeze_stops_and_thaw_goes_on)
     pid_t pid = spawn_in(&cg, count_up, counter);
     for (int i = 0; i < 5; i++) {
         unsigned start = atomic_load(counter);
-        for (int t = 0; t < 1000 && atomic_load(counter) == start; t++)
+        for (int t = 0; t < 10000 && atomic_load(counter) == start; t++)
             usleep(1000);
         CHECK(atomic_load(counter) != start);
-        CHECK_INT(cgroup_freeze(&cg, 2000), 0);
+        CHECK_INT(cgroup_freeze(&cg, 20000), 0);
         unsigned before = atomic_load(counter);
         usleep(5000);
         CHECK_INT(atomic_load(counter), before);
         CHECK_INT(cgroup_thaw(&cg), 0);
     }
-    CHECK_INT(cgroup_freeze(&cg, 2000), 0);
+    CHECK_INT(cgroup_freeze(&cg, 20000), 0);
     end(&cg, pid); /* a frozen group dies too */
     (void)munmap(counter, 4096);
 }
@@ -290,7 +291,7 @@ TEST(kill_without_cgroup_kill_ends_frozen_groups_too)
     struct cgroup cg = make("signal", (struct cgroup_limits){ 0 });
     (void)wait_for(spawn_in(&cg, fork_many, NULL));
     pid_t pid = spawn_in(&cg, sleep_forever, NULL);
-    CHECK_INT(cgroup_freeze(&cg, 2000), 0);
+    CHECK_INT(cgroup_freeze(&cg, 20000), 0);
     end(&cg, pid);
     host.tree[0].can_kill = had;
 }
@@ -341,7 +342,7 @@ TEST(nested_groups_go_with_their_parent)
 
 TEST(a_group_is_made_quickly)
 {
-    int64_t best = INT64_MAX;
+    int64_t best = INT64_MAX, bare = INT64_MAX;
     struct cgroup_limits limits = { .memory_mb = 64, .cpu_milli = 500, .pids = 64 };
     for (int i = 0; i < 20; i++) {
         int64_t start = clock_mono_us();
@@ -349,9 +350,17 @@ TEST(a_group_is_made_quickly)
         int64_t took = clock_mono_us() - start;
         best = took < best ? took : best;
         end(&cg, 0);
+        start = clock_mono_us();
+        for (unsigned k = 0; k < host.trees; k++)
+            CHECK(mkdirat(host.tree[k].parent_fd, "bare", 0755) == 0);
+        took = clock_mono_us() - start;
+        bare = took < bare ? took : bare;
+        for (unsigned k = 0; k < host.trees; k++)
+            CHECK(unlinkat(host.tree[k].parent_fd, "bare", AT_REMOVEDIR) == 0);
     }
-    printf("# best make with three limits in %u trees: %lld us\n", host.trees, (long long)best);
-    CHECK(best < 5000);
+    printf("# best make with three limits in %u trees: %lld us, of folders alone: %lld us\n", host.trees,
+           (long long)best, (long long)bare);
+    CHECK(best < 10 * bare); /* on the same host at the same time */
 }
 
 TEST(without_any_tree_all_is_a_named_refusal)
@@ -496,12 +505,12 @@ static int use_delegated(void *arg)
     printf("# delegated: memory: %s\n", h.why[CGROUP_MEMORY]);
     fflush(stdout);
     pid_t pid = spawn_in(&cg, sleep_forever, NULL);
-    if (pid < 0 || cgroup_is_empty(&cg) || cgroup_freeze(&cg, 2000) < 0)
+    if (pid < 0 || cgroup_is_empty(&cg) || cgroup_freeze(&cg, 20000) < 0)
         return 5;
     if (cgroup_kill(&cg) < 0 || !WIFSIGNALED(wait_for(pid)))
         return 6;
     int r = -EBUSY;
-    for (int i = 0; i < 200 && r == -EBUSY; i++, usleep(1000))
+    for (int i = 0; i < 10000 && r == -EBUSY; i++, usleep(1000))
         r = cgroup_remove(&cg);
     cgroup_host_remove(&h);
     cgroup_host_done(&h);

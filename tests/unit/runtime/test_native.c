@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "loopturn.h"
 #include "os/proc.h"
 #include "os/tree.h"
 #include "runtime/native/native.h"
@@ -61,19 +62,12 @@ static void on_gone(void *arg)
     loop_stop(g.loop);
 }
 
-static void on_late(void *arg)
-{
-    loop_stop(g.loop);
-}
-
 /* Runs the loop until an answer came; a deadline keeps a lost answer from hanging the test. */
 static void await(const bool *flag)
 {
-    struct timer *t = timer_new(g.loop, 10000, 0, on_late, NULL);
-    loop_run(g.loop);
-    timer_free(t);
+    LOOPTURN_UNTIL(g.loop, *flag);
     if (!*flag)
-        printf("# no answer in 10 s\n");
+        printf("# no answer in %d s\n", LOOPTURN_WAIT_US / 1000000);
     CHECK(*flag);
 }
 
@@ -143,7 +137,7 @@ static unsigned count_entries(const char *sub)
 static unsigned wait_entries(const char *sub, unsigned want)
 {
     unsigned n = 0;
-    for (int i = 0; i < 500 && (n = count_entries(sub)) != want; i++)
+    for (int i = 0; i < 2000 && (n = count_entries(sub)) != want; i++)
         (void)poll(NULL, 0, 10);
     return n;
 }
@@ -466,6 +460,7 @@ TEST(cmd_sandbox_outlive_a_killed_launcher_and_are_adopted)
     struct box *kept_box = g.box;
     create("sbx_late"); /* by the next launcher, which is started on the way */
     CHECK(g.box != NULL && g.err.code == ERR_NONE);
+    LOOPTURN_UNTIL(g.loop, launcher_pid() != launcher); /* it is a child until it is waited for */
     CHECK(launcher_pid() > 1 && launcher_pid() != launcher);
     if (g.box) {
         (void)close(g.guest);

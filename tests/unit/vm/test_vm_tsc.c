@@ -16,6 +16,17 @@ static int64_t now_ns(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+/* Both clocks at one moment: a reading that was interrupted does not count. */
+static int64_t read_both(uint64_t *ticks)
+{
+    int64_t before;
+    do {
+        before = now_ns();
+        *ticks = __rdtsc();
+    } while (now_ns() - before > 100000);
+    return before;
+}
+
 static bool is_near(unsigned long a, unsigned long b)
 {
     unsigned long most = b / 100;
@@ -25,10 +36,11 @@ static bool is_near(unsigned long a, unsigned long b)
 TEST(rate)
 {
     const struct timespec window = { .tv_nsec = 100000000 };
-    uint64_t ticks = __rdtsc();
-    int64_t begun = now_ns();
+    uint64_t first, last;
+    int64_t begun = read_both(&first);
     nanosleep(&window, NULL);
-    unsigned long expected = (unsigned long)((double)(__rdtsc() - ticks) * 1e6 / (double)(now_ns() - begun));
+    int64_t ended = read_both(&last);
+    unsigned long expected = (unsigned long)((double)(last - first) * 1e6 / (double)(ended - begun));
     for (int i = 0; i < 5; i++) {
         unsigned long khz = vm_tsc_khz();
         CHECK(khz > 100000 && is_near(khz, expected));
