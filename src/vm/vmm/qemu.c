@@ -60,7 +60,7 @@ struct vmm {
     loop_fn *on_late;
     struct resuming *resumings;
     struct unplugging *unpluggings;
-    uint8_t next_target; /* no number twice in a row: the guest may still be removing the last drive */
+    uint8_t last_target; /* no number twice in a row: the guest may still be removing the last drive */
 };
 
 /* --- in the tool --- */
@@ -349,7 +349,7 @@ static struct vmm *qemu_open(const struct vmm_start *s, vmm_fn *fn, void *arg)
     *m = (struct vmm){ .loop = s->loop, .on_lost = s->on_lost, .on_late = s->on_late, .arg = s->arg };
     m->should_run = !(s->request->flags & VM_TOOL_WIRE_INCOMING);
     m->retry = timer_new(s->loop, -1, 0, guest_on_retry, m);
-    ident_random(&m->next_target, sizeof(m->next_target)); /* an earlier server may have used the low numbers */
+    ident_random(&m->last_target, sizeof(m->last_target)); /* an earlier server may have used the low numbers */
     struct qmp_options opt = {
         .loop = s->loop, .path = s->control, .on_event = control_on_event, .on_lost = control_on_lost, .arg = m
     };
@@ -484,8 +484,9 @@ static void plug_on_device(void *arg, json_t *value, const struct err *err)
 
 static void add_device(struct plugging *p)
 {
+    p->m->last_target = (uint8_t)((p->m->last_target + 1u) % TARGETS);
     json_t *args = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "driver", "scsi-hd", "id", p->id, "bus", VOLUMES ".0",
-                             "drive", p->id, "serial", p->id, "scsi-id", (int)(p->m->next_target++ % TARGETS));
+                             "drive", p->id, "serial", p->id, "scsi-id", (int)p->m->last_target);
     qmp_run(p->m->qmp, "device_add", args, NO_FD, then_plug(p, plug_on_device));
 }
 

@@ -189,15 +189,14 @@ static void expect(const char *command, const char *args, const char *answer)
 static void wait_for_command(void)
 {
     struct pollfd p = { .fd = vmm_socket, .events = POLLIN };
-    for (int i = 0; i < 1000 && poll(&p, 1, 0) == 0; i++)
-        loopturn_ms(loop, 5);
+    LOOPTURN_UNTIL(loop, poll(&p, 1, 0) == 1);
     CHECK(p.revents & POLLIN);
 }
 
-static void refuse_cont(const char *status)
+#define STATUS(status) "{\"return\": {\"status\": \"" status "\"}}\n"
+
+static void refuse_cont(const char *answer)
 {
-    char answer[64];
-    (void)snprintf(answer, sizeof(answer), "{\"return\": {\"status\": \"%s\"}}\n", status);
     expect("cont", "{}", "{\"error\": {\"desc\": \"Migration is not finalized yet\"}}\n");
     expect("query-status", "{}", answer);
 }
@@ -220,7 +219,7 @@ static void begin(bool is_reopened)
     (void)rmdir(folder);
     say("{\"QMP\": {}}\n");
     expect("qmp_capabilities", "{}", OK);
-    expect("query-status", "{}", "{\"return\": {\"status\": \"running\"}}\n");
+    expect("query-status", "{}", STATUS("running"));
     CHECK_INT(done, 1);
     CHECK_INT(failed, 0);
     done = 0;
@@ -245,7 +244,7 @@ TEST(pause_and_resume)
     CHECK_INT(done, 1);
     ops->resume(vmm, on_done, NULL);
     expect("cont", "{}", "{\"error\": {\"desc\": \"no\"}}\n");
-    expect("query-status", "{}", "{\"return\": {\"status\": \"paused\"}}\n");
+    expect("query-status", "{}", STATUS("paused"));
     CHECK_INT(done, 2);
     CHECK_INT(failed, 1);
     CHECK_STR(said, "cont: no");
@@ -259,7 +258,8 @@ TEST(a_resume_waits_for_the_end_of_a_transfer)
     begin(false);
     ops->resume(vmm, on_done, NULL);
     for (int i = 0; i < 3; i++) {
-        refuse_cont(i < 2 ? "finish-migrate" : "postmigrate"); /* the last: it is through with it by now */
+        refuse_cont(i < 2 ? STATUS("finish-migrate")
+                          : STATUS("postmigrate")); /* the last: it is through with it by now */
         CHECK_INT(done, 0);
         wait_for_command();
     }
@@ -267,20 +267,20 @@ TEST(a_resume_waits_for_the_end_of_a_transfer)
     CHECK_INT(done, 1);
     CHECK_INT(failed, 0);
     ops->resume(vmm, on_done, NULL);
-    refuse_cont("finish-migrate");
+    refuse_cont(NULL);
     ops->pause(vmm, on_done, NULL); /* whoever asked before is told, and it stays as it is */
+    say(STATUS("finish-migrate"));
     expect("stop", "{}", OK);
-    for (int i = 0; i < 1000 && done < 3; i++)
-        loopturn_ms(loop, 5);
+    LOOPTURN_UNTIL(loop, done == 3);
     CHECK(next() == NULL);
     CHECK_INT(done, 3);
     CHECK_INT(failed, 1);
     ops->resume(vmm, on_done, NULL);
-    refuse_cont("running"); /* of itself */
+    refuse_cont(STATUS("running")); /* of itself */
     CHECK_INT(done, 4);
     CHECK_INT(failed, 1);
     ops->resume(vmm, on_done, NULL);
-    refuse_cont("finish-migrate");
+    refuse_cont(STATUS("finish-migrate"));
     end(); /* while it waits */
     CHECK_INT(done, 4);
 }
@@ -289,11 +289,10 @@ TEST(a_vmm_that_goes_ends_a_resume)
 {
     begin(false);
     ops->resume(vmm, on_done, NULL);
-    refuse_cont("finish-migrate");
+    refuse_cont(STATUS("finish-migrate"));
     (void)close(vmm_socket);
     vmm_socket = NO_FD;
-    for (int i = 0; i < 100 && !done; i++)
-        loopturn_ms(loop, 5);
+    LOOPTURN_UNTIL(loop, done);
     CHECK_INT(done, 1);
     CHECK_INT(failed, 1);
     end();
@@ -474,6 +473,27 @@ TEST(a_drive_that_cannot_come_leaves_nothing)
     (void)close(fd);
 }
 
+/* Whatever number it began with. */
+TEST(no_number_is_used_twice_in_a_row)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC), last = -1;
+    struct vmm_drive d = { .id = "vol_1", .fd = fd };
+    begin(false);
+    for (int plugs = 1; plugs <= 5; plugs++) { /* more numbers than there are */
+        ops->plug(vmm, &d, on_done, NULL);
+        expect_node("false");
+        for (int tries = 0; tries < 64; tries++) {
+            int target = take_device("{\"error\": {\"desc\": \"full\"}}\n");
+            CHECK(target != last);
+            last = target;
+        }
+        expect("blockdev-del", "{\"node-name\": \"vol_1\"}", OK);
+        CHECK_INT(done, plugs);
+    }
+    end();
+    (void)close(fd);
+}
+
 TEST(which_drives_there_are)
 {
     begin(false);
@@ -505,6 +525,7 @@ int main(void)
     RUN(nobody_listens);
     RUN(a_drive_comes_and_goes);
     RUN(a_drive_that_cannot_come_leaves_nothing);
+    RUN(no_number_is_used_twice_in_a_row);
     RUN(which_drives_there_are);
     return tap_done();
 }
