@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "main/data_dir.h"
 #include "main/handover.h"
 #include "store/store.h"
 
 #define READY_S  60    /* half of what the old server waits */
 #define CLOSE_MS 60000 /* for the old server, beyond the time of its requests */
+#define LOCK_US  10000000
 
 static int takeover_check(const struct settings *s, const char *dir, struct err *err)
 {
@@ -30,6 +33,19 @@ static int takeover_check(const struct settings *s, const char *dir, struct err 
         (void)setfsgid(0);
     }
     return r < 0 ? err_wrap(err, r, "not taking over, the running server continues") : 0;
+}
+
+/* The kernel closes the connection of a server that was killed before its lock. */
+static int take_free_lock(const char *dir, struct inherit *to, struct err *err)
+{
+    int fd = NO_FD, r;
+    for (int64_t end_us = clock_mono_us() + LOCK_US; (r = data_dir_lock(dir, &fd, err)) < 0;) {
+        if (err->code != ERR_CONFLICT || clock_mono_us() > end_us)
+            return r;
+        (void)usleep(10000);
+    }
+    inherit_add(to, INHERIT_LOCK, fd);
+    return 0;
 }
 
 int takeover_begin(const struct settings *s, const char *dir, struct inherit *to, int *ret_conn, struct err *err)
@@ -51,7 +67,7 @@ int takeover_begin(const struct settings *s, const char *dir, struct inherit *to
     if (r > 0) {
         log_event(LOG_WARN, "takeover.alone", "why", "the other server exited before it handed over", NULL);
         (void)close(steal_fd(&conn));
-        r = 0;
+        r = take_free_lock(dir, to, err);
     }
     *ret_conn = r < 0 ? NO_FD : steal_fd(&conn);
     return r;

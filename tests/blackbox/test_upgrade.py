@@ -1,5 +1,6 @@
 """`iii serve --takeover`: another server goes on with ports, connections and sandboxes; one that cannot changes nothing."""
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -327,6 +328,33 @@ def test_a_running_server_that_is_killed_in_the_middle(serve):
         assert "takeover.alone" in server.log()
         with harness.Client(server.port) as again:
             assert again.exec(sid, "echo here")["stdout"] == "here\n"
+
+
+def test_the_lock_of_a_server_that_is_killed_is_waited_for(serve, tmp_path):
+    """We are that server here: the kernel closes its connection before its lock."""
+    folder = tmp_path / "data"
+    harness.fill(folder)
+    folder.mkdir(exist_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door, open(folder / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        door.bind(str(folder / "takeover.sock"))
+        door.listen()
+        door.settimeout(harness.DEADLINE_S)
+
+        def die():
+            conn, _ = door.accept()
+            conn.recv(1000)
+            conn.sendall(note(OFFER))
+            assert NOTE.unpack(conn.recv(1000))[2] == GO
+            conn.close()
+            time.sleep(0.2)  # only one that does not wait would end in this time
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+        thread = threading.Thread(target=die)
+        thread.start()
+        server = serve(data_dir=folder, flags=["--takeover"])
+        thread.join(harness.DEADLINE_S)
+    assert "takeover.alone" in server.log()
 
 
 def test_tls_ports_go_to_the_next_door(serve, tmp_path):
