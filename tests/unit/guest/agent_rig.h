@@ -20,7 +20,7 @@ struct rig {
     struct guest_link *g;
     pid_t agent;
     char dir[64]; /* absolute */
-    char path[128];
+    char path[128], tag[64];
     int done, failed, gone, exits, opens, eofs, writable;
     struct err err; /* of the last failure */
     bool is_timed_out, is_over;
@@ -154,12 +154,20 @@ static void rig_done(struct rig *r)
     CHECK_INT(waitpid(r->agent, &status, 0), r->agent);
     pid_t rm = fork();
     if (rm == 0) {
-        (void)execlp("rm", "rm", "-rf", r->dir, (char *)NULL);
+        (void)execlp("sh", "sh", "-c", "rm -rf \"$0\" \"$0\"-*.log", r->dir, (char *)NULL);
         _exit(127);
     }
     (void)waitpid(rm, &status, 0);
     buf_done(&r->out);
     buf_done(&r->log);
+}
+
+/* A tag of this rig alone: without a sandbox the log of a durable command is the host's /tmp/TAG.log. Good until the
+ * next call. */
+static inline const char *rig_tag(struct rig *r, const char *name)
+{
+    (void)snprintf(r->tag, sizeof(r->tag), "%s-%s", strrchr(r->dir, '/') + 1, name);
+    return r->tag;
 }
 
 /* A path in the agent's folder; good until the next call. */

@@ -259,24 +259,24 @@ TEST(a_durable_command_has_state_log_and_an_end)
     struct rig r;
     rig_init(&r);
     guest_on_job_exit(r.g, on_job_exit, &r);
-    start(&r, "echo begin; read x; echo got $x; exit 4", GUEST_EXEC_LOG | GUEST_EXEC_STDIN, "job1");
+    start(&r, "echo begin; read x; echo got $x; exit 4", GUEST_EXEC_LOG | GUEST_EXEC_STDIN, rig_tag(&r, "job1"));
     rig_wait(&r, &r.opens, 1);
-    CHECK_INT(rig_result(&r, guest_job_state(r.g, "job1", on_job, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_state(r.g, rig_tag(&r, "job1"), on_job, &r)), 0);
     CHECK(last_job.is_running);
     CHECK_INT(last_job.pid, r.pid);
-    CHECK_INT(rig_result(&r, guest_job_input(r.g, "job1", "word\n", 5, true, rig_on_done, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_input(r.g, rig_tag(&r, "job1"), "word\n", 5, true, rig_on_done, &r)), 0);
     rig_wait(&r, &r.eofs, 1);
-    CHECK_STR(last_tag, "job1");
+    CHECK_STR(last_tag, rig_tag(&r, "job1"));
     CHECK_INT(r.exit.code, 4);
     rig_wait(&r, &r.exits, 1);
-    CHECK_INT(rig_result(&r, guest_job_state(r.g, "job1", on_job, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_state(r.g, rig_tag(&r, "job1"), on_job, &r)), 0);
     CHECK(!last_job.is_running);
     CHECK_INT(last_job.exit.code, 4);
     CHECK_INT(last_job.log_bytes, 15);
-    CHECK_INT(rig_result(&r, guest_job_log(r.g, "job1", 6, 100, on_log, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_log(r.g, rig_tag(&r, "job1"), 6, 100, on_log, &r)), 0);
     CHECK_STR(buf_text(&r.out), "got word\n");
-    CHECK_INT(rig_result(&r, guest_job_forget(r.g, "job1", rig_on_done, &r)), 0);
-    CHECK_INT(rig_result(&r, guest_job_state(r.g, "job1", on_job, &r)), ERR_NOT_FOUND);
+    CHECK_INT(rig_result(&r, guest_job_forget(r.g, rig_tag(&r, "job1"), rig_on_done, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_state(r.g, rig_tag(&r, "job1"), on_job, &r)), ERR_NOT_FOUND);
     rig_done(&r);
 }
 
@@ -284,9 +284,9 @@ TEST(a_durable_command_can_be_signalled)
 {
     struct rig r;
     rig_init(&r);
-    start(&r, "exec sleep 50", GUEST_EXEC_LOG, "job2");
+    start(&r, "exec sleep 50", GUEST_EXEC_LOG, rig_tag(&r, "job2"));
     rig_wait(&r, &r.opens, 1);
-    CHECK_INT(rig_result(&r, guest_job_signal(r.g, "job2", SIGINT, rig_on_done, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_signal(r.g, rig_tag(&r, "job2"), SIGINT, rig_on_done, &r)), 0);
     rig_wait(&r, &r.exits, 1);
     CHECK_INT(r.exit.signal, SIGINT);
     CHECK_INT(rig_result(&r, guest_job_signal(r.g, "no such job", SIGINT, rig_on_done, &r)), ERR_NOT_FOUND);
@@ -297,20 +297,21 @@ TEST(a_wait_ends_when_the_log_grows_or_the_command_ends)
 {
     struct rig r;
     rig_init(&r);
-    start(&r, "read x; echo $x; read y", GUEST_EXEC_LOG | GUEST_EXEC_STDIN, "job4");
+    start(&r, "read x; echo $x; read y", GUEST_EXEC_LOG | GUEST_EXEC_STDIN, rig_tag(&r, "job4"));
     rig_wait(&r, &r.opens, 1);
-    CHECK_INT(guest_job_wait(r.g, "job4", 0, on_waited, &r), 0);
-    CHECK_INT(guest_job_wait(r.g, "job4", 3, on_waited, &r), 0);
+    CHECK_INT(guest_job_wait(r.g, rig_tag(&r, "job4"), 0, on_waited, &r), 0);
+    CHECK_INT(guest_job_wait(r.g, rig_tag(&r, "job4"), 3, on_waited, &r), 0);
     CHECK_INT(rig_result(&r, guest_ping(r.g, rig_on_done, &r)), 0);
     CHECK_INT(n_waited, 0);
-    CHECK_INT(rig_result(&r, guest_job_input(r.g, "job4", "ab\n", 3, false, rig_on_done, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_input(r.g, rig_tag(&r, "job4"), "ab\n", 3, false, rig_on_done, &r)), 0);
     rig_wait(&r, &n_waited, 1);
-    CHECK_INT(rig_result(&r, guest_job_wait(r.g, "job4", 2, rig_on_done, &r)), 0); /* it has grown already */
+    /* It has grown already. */
+    CHECK_INT(rig_result(&r, guest_job_wait(r.g, rig_tag(&r, "job4"), 2, rig_on_done, &r)), 0);
     CHECK_INT(n_waited, 1);
-    CHECK_INT(rig_result(&r, guest_job_input(r.g, "job4", "", 0, true, rig_on_done, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_input(r.g, rig_tag(&r, "job4"), "", 0, true, rig_on_done, &r)), 0);
     rig_wait(&r, &n_waited, 2);
     rig_wait(&r, &r.exits, 1);
-    CHECK_INT(rig_result(&r, guest_job_wait(r.g, "job4", 99, rig_on_done, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_wait(r.g, rig_tag(&r, "job4"), 99, rig_on_done, &r)), 0);
     CHECK_INT(rig_result(&r, guest_job_wait(r.g, "nobody", 0, rig_on_done, &r)), ERR_NOT_FOUND);
     rig_done(&r);
 }
@@ -320,20 +321,20 @@ TEST(marked_lines_say_where_they_came_from_and_stay_whole)
     struct rig r;
     rig_init(&r);
     start(&r, "echo a; printf b; read x; echo c >&2; read x; printf d",
-          GUEST_EXEC_LOG | GUEST_EXEC_MARKS | GUEST_EXEC_STDIN, "marked");
+          GUEST_EXEC_LOG | GUEST_EXEC_MARKS | GUEST_EXEC_STDIN, rig_tag(&r, "marked"));
     rig_wait(&r, &r.opens, 1);
     for (uint64_t lines = 0; lines < 2; lines++) { /* each goes on when the line before it is in the log */
-        CHECK_INT(rig_result(&r, guest_job_wait(r.g, "marked", lines * 3, rig_on_done, &r)), 0);
-        CHECK_INT(rig_result(&r, guest_job_input(r.g, "marked", "\n", 1, false, rig_on_done, &r)), 0);
+        CHECK_INT(rig_result(&r, guest_job_wait(r.g, rig_tag(&r, "marked"), lines * 3, rig_on_done, &r)), 0);
+        CHECK_INT(rig_result(&r, guest_job_input(r.g, rig_tag(&r, "marked"), "\n", 1, false, rig_on_done, &r)), 0);
     }
     rig_wait(&r, &r.exits, 1);
-    CHECK_INT(rig_result(&r, guest_job_log(r.g, "marked", 0, 100, on_log, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_log(r.g, rig_tag(&r, "marked"), 0, 100, on_log, &r)), 0);
     CHECK_STR(buf_text(&r.out), "\001a\n\002c\n\001bd\n");
     /* 40,001 characters of two bytes after one of one: cut between characters, a mark and an end for each piece. */
     start(&r, "printf x; head -c 40001 /dev/zero | sed 's/\\x00/\xc3\xa4/g'", GUEST_EXEC_LOG | GUEST_EXEC_MARKS,
-          "long");
+          rig_tag(&r, "long"));
     rig_wait(&r, &r.exits, 2);
-    CHECK_INT(rig_result(&r, guest_job_log(r.g, "long", 0, 100000, on_log, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_log(r.g, rig_tag(&r, "long"), 0, 100000, on_log, &r)), 0);
     CHECK_INT(r.out.len, 1 + 2 * 40001 + 3 * 2);
     const char *text = buf_text(&r.out);
     for (size_t at = 0, end = 0; at < r.out.len; at = end + 1) {
@@ -348,11 +349,11 @@ TEST(a_long_log_comes_in_several_frames)
 {
     struct rig r;
     rig_init(&r);
-    start(&r, "head -c 500000 /dev/zero | tr '\\0' x", GUEST_EXEC_LOG, "job3");
+    start(&r, "head -c 500000 /dev/zero | tr '\\0' x", GUEST_EXEC_LOG, rig_tag(&r, "job3"));
     rig_wait(&r, &r.exits, 1);
-    CHECK_INT(rig_result(&r, guest_job_log(r.g, "job3", 0, PROTO_PUT_MAX, on_log, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_log(r.g, rig_tag(&r, "job3"), 0, PROTO_PUT_MAX, on_log, &r)), 0);
     CHECK_INT(r.out.len, 500000);
-    CHECK_INT(rig_result(&r, guest_job_log(r.g, "job3", 500000, 100, on_log, &r)), 0);
+    CHECK_INT(rig_result(&r, guest_job_log(r.g, rig_tag(&r, "job3"), 500000, 100, on_log, &r)), 0);
     CHECK_INT(r.out.len, 0);
     rig_done(&r);
 }
