@@ -33,6 +33,9 @@ SLOWNESS = 6 if IN_MACHINES else 2 if IS_SANITIZED or BACKEND != "native" else 1
 DEADLINE_S = 30 * SLOWNESS
 REPORTS = ("AddressSanitizer", "LeakSanitizer", "UndefinedBehaviorSanitizer", "runtime error:", "Assertion `")
 PREFIX = "/sandbox"
+# A shell that starts the tests in the background has these ignored, and what we start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 UNKNOWN = "sbx_" + "0" * 24
 
 

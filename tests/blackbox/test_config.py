@@ -10,7 +10,7 @@ import harness
 def serve(*args, env=None):
     """Runs `iii serve` with arguments that must make it end at once."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("III_")}
-    return subprocess.run([harness.BINARY, "serve", *args], capture_output=True, text=True, timeout=20, env={**clean, **(env or {})})
+    return subprocess.run([harness.BINARY, "serve", *args], capture_output=True, text=True, timeout=harness.DEADLINE_S, env={**clean, **(env or {})})
 
 
 def refused(*args, env=None):

@@ -255,11 +255,11 @@ def test_a_pause_while_a_snippet_runs(client, new_sandbox, server):
     sid = new_sandbox()["id"]
     one, other, answers = Context(client, sid), server.client(), []
     code = "import time\nprint('on')\nwhile True: time.sleep(0.01)"
-    runner = threading.Thread(target=lambda: answers.append(one.run(code, timeout=1)))
+    runner = threading.Thread(target=lambda: answers.append(one.run(code, timeout=4)))  # seconds, so that a busy host pauses it in time
     runner.start()
     wait_until(lambda: one.state(other) == "busy", "the snippet runs")
     other.ok("POST", f"/sandboxes/{sid}/pause")
-    runner.join(1.5)
+    runner.join(4.5)
     assert runner.is_alive()
     other.ok("POST", f"/sandboxes/{sid}/resume")
     runner.join(30)

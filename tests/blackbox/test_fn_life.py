@@ -162,16 +162,16 @@ def test_an_idle_sandbox_goes_and_a_busy_one_stays(fn):
     harness.wait_until(lambda: idle not in [r["sandbox_id"] for r in fn.call("list")["sandboxes"]], "the reaper")
     fn.fault("exec", "S002", sandbox_id=idle, cmd="true")
     harness.wait_until(lambda: busy not in [r["sandbox_id"] for r in fn.call("list")["sandboxes"]], "the reaper")
-    running = fn.create(idle_timeout_secs=1)
-    asked = fn.ask("exec", sandbox_id=running, cmd="sleep 3")
+    running = fn.create(idle_timeout_secs=4)  # seconds, in which a busy host begins a command
+    asked = fn.ask("exec", sandbox_id=running, cmd="sleep 6")
     assert fn.answer(asked)["success"], "a running command keeps its sandbox"
     assert fn.call("exec", sandbox_id=kept, cmd="true")["success"]
 
 
 def test_use_through_the_other_door_keeps_a_sandbox(fn, client):
-    sid = fn.create(idle_timeout_secs=3)  # seconds, so that a busy machine does not make a pause of it
-    assert client.exec(sid, "sleep 5; echo done")["stdout"] == "done\n", "a running command keeps its sandbox"
-    for _ in range(15):
+    sid = fn.create(idle_timeout_secs=5)  # seconds, so that a busy machine does not make a pause of it
+    assert client.exec(sid, "sleep 7; echo done")["stdout"] == "done\n", "a running command keeps its sandbox"
+    for _ in range(20):
         assert client.post(f"/sandboxes/{sid}/files/list", {"path": "/workspace"}).status == 200
         time.sleep(0.3)
     harness.wait_until(lambda: client.get(f"/sandboxes/{sid}").status == 404, "the reaper")
@@ -218,7 +218,7 @@ def test_data_on_the_way_out_keeps_a_sandbox(fn, client, sink):
     talk = f"import os, socket, time\ns = socket.create_connection(('100.96.0.1', {sink}))\n" \
            "while not os.path.exists('/tmp/enough'):\n    s.sendall(bytes(%d))\n    time.sleep(0.2)\n"
     listed = lambda: [r["sandbox_id"] for r in fn.call("list")["sandboxes"]]  # noqa: E731
-    loud, mute = (fn.create(idle_timeout_secs=4, network=True) for _ in range(2))  # seconds, in which a busy machine starts a Python
+    loud, mute = (fn.create(idle_timeout_secs=8, network=True) for _ in range(2))  # seconds, in which a busy machine starts a Python
     for sid, size in ((loud, 2000), (mute, 0)):
         fn.call("fs::write", sandbox_id=sid, path="/tmp/talk.py", content=talk % size)
         fn.call("exec", sandbox_id=sid, argv=["sh", "-c", "nohup python3 /tmp/talk.py >/dev/null 2>&1 &"])

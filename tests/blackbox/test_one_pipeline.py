@@ -11,7 +11,7 @@ import test_audit
 import test_otlp
 
 TOKEN = "root-secret"
-EXECS = 20  # commands a minute in one sandbox
+EXECS = 6  # commands a minute in one sandbox: one for each entry point
 
 
 class Refused(Exception):
@@ -286,21 +286,34 @@ def test_a_sandbox_of_another_tenant_is_not_there(client, enter, entry):
     assert "sandbox.exec" not in events_of(client, sid)
 
 
+def use_up(call):
+    """Takes what a rate has given back meanwhile: on a busy host that may be some. Returns how much it was."""
+    for taken in range(1000):
+        try:
+            call()
+        except Refused:
+            return taken
+    raise AssertionError("there is no end to it")
+
+
 def test_all_count_against_one_rate_of_a_sandbox(server, client, enter):
     """Each runs as many commands as the others; then the rate is used up for each of them, by whatever name they call the sandbox."""
     owner, _ = enter("rest")
     sid = owner.create()
     entries = {entry: enter(entry) for entry in ENTRIES}
-    for n in range(EXECS):
-        made, _ = entries[list(ENTRIES)[n % len(ENTRIES)]]
+    for made, _ in entries.values():
         assert made.exec(sid) == 3
-    before = len(test_audit.lines(server))
+    ran = EXECS
     for entry, (made, _) in entries.items():
+        ran += use_up(lambda: owner.exec(sid))
         with pytest.raises(Refused, match="(?i)rate limit"):
             made.exec(sid)
             raise AssertionError(f"{entry} passed")
-    assert events_of(client, sid).count("sandbox.exec") == EXECS
-    assert len(test_audit.lines(server)) == before, "what is refused for its rate is no line"
+    assert events_of(client, sid).count("sandbox.exec") == ran
+    def statuses():
+        return [line["status"] for line in test_audit.lines(server) if line.get("target") == {"id": sid} and line["operation"] in KINDS["exec"][:2]]
+    harness.wait_until(lambda: len(statuses()) >= ran, "the lines of all that ran")
+    assert statuses() == [200] * ran, "what is refused for its rate is no line"
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e != "engine"])
@@ -320,14 +333,14 @@ def test_one_quota_of_requests(server, client):
     """What one entry point uses up is gone for the others."""
     token = client.ok("POST", "/tokens", {"name": "few", "tenant": "few", "quota": {"requestsPerMinute": 12}})
     made = {entry: kind(server, token["secret"]) for entry, kind in ENTRIES.items()}
-    with pytest.raises(Refused, match="requestsPerMinute"):
-        for _ in range(12):
-            made["functions"].ask("sandbox::list")
-    over_http = made.pop("mcp_http").mcp
+    worker, over_http = made["functions"], made.pop("mcp_http").mcp
+    use_up(lambda: worker.ask("sandbox::list"))
     assert over_http.post(mcpclient.request("ping"))[0] == 429
     over_http.client.close()
     for entry, one in made.items():
+        use_up(lambda: worker.ask("sandbox::list"))
         with pytest.raises(Refused, match="requestsPerMinute"):
             one.list(harness.UNKNOWN)
             raise AssertionError(f"{entry} passed")
+    for one in made.values():
         one.close()

@@ -120,7 +120,7 @@ def test_revoked_and_expired_tokens_are_refused(server, client):
         assert (reply.status, reply.error) == (403, "Token revoked")
         assert client.delete(f"/tokens/{made['id']}").status == 200, "twice is fine"
         assert client.post(f"/tokens/{made['id']}/rotate").status == 409
-    soon = make(client, tenant="rev", expires=int(time.time() * 1000) + 400)
+    soon = make(client, tenant="rev", expires=int(time.time() * 1000) + 2000)
     with server.client(soon["secret"]) as user:
         reply = harness.wait_until(lambda: (r := user.get("/sandboxes")).status != 200 and r, "the token expires")
         assert (reply.status, reply.error) == (403, "Token expired")
@@ -144,7 +144,7 @@ def stream_ended(answer):
 
 @pytest.mark.parametrize("how", ["revoke", "expire", "rotate"])
 def test_open_streams_end_with_their_token(server, client, how):
-    expires = {"expires": int(time.time() * 1000) + 1500} if how == "expire" else {}
+    expires = {"expires": int(time.time() * 1000) + 6000} if how == "expire" else {}
     made, other = make(client, tenant="s1", **expires), make(client, tenant="s2")
     with server.client(made["secret"]) as user, server.client(other["secret"]) as bystander:
         box = user.create()["id"]

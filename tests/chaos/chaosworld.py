@@ -253,7 +253,7 @@ class Caller:
     def explain(self, epoch, what, handovers=None):
         """A connection that broke although nobody killed the daemon means that it died by itself. handovers: count of the takeovers
         before, for one that a takeover closes too."""
-        end = time.monotonic() + 5
+        end = time.monotonic() + harness.DEADLINE_S
         while self.world.epoch == epoch and (handovers is None or (self.world.handovers == handovers and handovers % 2 == 0)):
             code = self.world.server.proc.poll()
             if time.monotonic() > end or (code is not None and self.world.epoch == epoch):

@@ -23,7 +23,7 @@ TABLE = {op.name: op for op in model.read(sdkkit.ROOT / "docs" / "openapi.json")
 SCENARIOS = contract.load()
 CUT_BY_CHANCE = {"ExecStreamChunk", "ExecOutputEvent", "ContextEvent"}
 EXTRA_CALLS = {"terminal_talk"}
-UNTIL_S = 20
+UNTIL_S = 60
 # What an operation makes, and the path that removes it. In this order: a volume cannot go before the sandbox that uses it.
 MAKES = {"sandbox_create": "/sandboxes/{id}", "sandbox_clone": "/sandboxes/{id}", "snapshot_clone": "/sandboxes/{id}", "sandbox_fork": "/sandboxes/{id}",
          "network_create": "/networks/{id}", "volume_create": "/volumes/{id}", "snapshot_create": "/snapshots/{id}",

@@ -1,6 +1,5 @@
 """Processes that will not end (checklist 15), killed with their sandbox: running, paused, and after a crash of the server."""
 import base64
-import os
 import time
 
 import pytest
@@ -52,10 +51,13 @@ def test_what_will_not_end_ends(bait, how):
             with harness.Client(made.port) as own:
                 assert there(own, sid, word) >= 5  # they are the sandbox's, and it goes on
         with harness.Client(made.port) as own:
+            plain = own.create()["id"]
             started = time.monotonic()
+            own.ok("DELETE", f"/sandboxes/{plain}")
+            usual_s, started = time.monotonic() - started, time.monotonic()
             own.ok("DELETE", f"/sandboxes/{sid}")
             harness.wait_until(lambda: clinging(word) == 0 and not any(map(vmwatch.lives, monitors.items())), "the end of what will not end")
-            assert time.monotonic() - started < 1 or harness.IS_SANITIZED or os.getloadavg()[0] > 4, "gone, but not within a second"
+            assert time.monotonic() - started < 1 + 10 * usual_s, "no time is given to what will not end"
         held.look(made.pid)
         made.stop()
         held.assert_nothing_left()
