@@ -32,16 +32,19 @@ static size_t count_entries(const char *path)
     return n - 2;
 }
 
+/* Of this process: others may run a doctor at the same time. */
 static size_t count_groups(void)
 {
-    glob_t found = { 0 };
+    static const char *const folders[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/*" };
     size_t n = 0;
-    if (glob("/sys/fs/cgroup/*/iii-doctor-*", 0, NULL, &found) == 0)
-        n += found.gl_pathc;
-    globfree(&found);
-    if (glob("/sys/fs/cgroup/iii-doctor-*", 0, NULL, &found) == 0)
-        n += found.gl_pathc;
-    globfree(&found);
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        char pattern[64];
+        glob_t found = { 0 };
+        (void)snprintf(pattern, sizeof(pattern), "%s/iii-doctor-%d", folders[i], (int)getpid());
+        if (glob(pattern, 0, NULL, &found) == 0)
+            n += found.gl_pathc;
+        globfree(&found);
+    }
     return n;
 }
 
