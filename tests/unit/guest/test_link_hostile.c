@@ -18,8 +18,8 @@
 
 #define STARTED "\1\0\0\0"
 #define WAIT_MS 20000
-#define BURN_US 2000
-#define BURNS   100
+#define BURN_US 1000 /* as much as a rest takes */
+#define BURNS   200
 
 struct rig {
     struct loop *loop;
