@@ -15,24 +15,24 @@ static const int always[] = {
     SCMP_SYS(exit),          SCMP_SYS(exit_group),
 };
 
-static int allow_all(scmp_filter_ctx ctx, const int *calls, size_t n)
+static int allow(scmp_filter_ctx ctx, int call)
 {
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < n; i++)
-        if (calls[i] >= 0) /* negative: this architecture has no such call */
-            r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
-    return r;
+    return call < 0 ? 0 : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, call, 0); /* negative: not on this architecture */
 }
 
-int syscall_allowlist_enter(const int *calls, size_t n, bool may_read)
+int syscall_allowlist_enter(const char *const *calls, bool may_read)
 {
     const struct scmp_arg_cmp reads = SCMP_A2_64(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | O_PATH, O_RDONLY);
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     if (!ctx)
         return -ENOMEM;
-    int r = allow_all(ctx, always, sizeof(always) / sizeof(*always));
-    if (r == 0)
-        r = allow_all(ctx, calls, n);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof(always) / sizeof(*always); i++)
+        r = allow(ctx, always[i]);
+    for (; r == 0 && *calls; calls++) {
+        int call = seccomp_syscall_resolve_name(*calls);
+        r = call == __NR_SCMP_ERROR ? -ENOENT : allow(ctx, call);
+    }
     if (r == 0 && may_read)
         r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &reads);
     if (r == 0)
