@@ -1,7 +1,5 @@
 /* An image as an OCI-layout tar: each layer is packed into tmp/, then config, manifest, index and all layers are
  * written into one archive, which gets its name only when it is complete. */
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/archive_writer.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/ident.h"
@@ -29,42 +28,13 @@ struct exporter {
     struct image_store *store;
     struct layout_tmp tmp;
     struct image *image;
-    struct archive *out;
+    struct archive_writer *out;
     json_t *layers, *diff_ids;
 };
 
 static json_t *descriptor(const char *type, const char *hex, int64_t size)
 {
     return json_pack("{s:s, s:s+, s:I}", "mediaType", type, "digest", "sha256:", hex, "size", (json_int_t)size);
-}
-
-static int write_failed(struct exporter *x, const char *path, struct err *err)
-{
-    int sys = archive_errno(x->out);
-    return err_set(err, err_from_errno(sys ? sys : EIO), sys ? sys : EIO, "write %s", path);
-}
-
-static int begin_file(struct exporter *x, const char *path, int64_t size, struct err *err)
-{
-    struct archive_entry *entry = archive_entry_new();
-    if (!entry)
-        return err_set(err, ERR_INTERNAL, ENOMEM, "write %s", path);
-    archive_entry_set_pathname(entry, path);
-    archive_entry_set_filetype(entry, AE_IFREG);
-    archive_entry_set_perm(entry, 0644);
-    archive_entry_set_size(entry, size);
-    archive_entry_set_mtime(entry, 0, 0);
-    int rc = archive_write_header(x->out, entry);
-    archive_entry_free(entry);
-    return rc < ARCHIVE_WARN ? write_failed(x, path, err) : 0;
-}
-
-static int put_text(struct exporter *x, const char *path, const char *text, size_t len, struct err *err)
-{
-    int r = begin_file(x, path, (int64_t)len, err);
-    if (r == 0 && archive_write_data(x->out, text, len) != (la_ssize_t)len)
-        r = write_failed(x, path, err);
-    return r;
 }
 
 /* Writes a JSON document as a blob. */
@@ -78,19 +48,20 @@ static int put_doc(struct exporter *x, const json_t *doc, char ret_hex[DIGEST_HE
     digest_of(text, len, ret_hex);
     *ret_size = (int64_t)len;
     (void)snprintf(path, sizeof(path), "blobs/sha256/%s", ret_hex);
-    return put_text(x, path, text, len, err);
+    return archive_writer_file(x->out, path, 0644, text, len, err);
 }
 
 static int copy_blob(struct exporter *x, int fd, const char *path, int64_t size, struct err *err)
 {
     CLEANUP(free_p) char *chunk = xzalloc(CHUNK);
-    int r = begin_file(x, path, size, err);
+    const struct archive_member m = { .path = path, .mode = S_IFREG | 0644, .size = size };
+    int r = archive_writer_member(x->out, &m, err);
     for (int64_t at = 0; r == 0 && at < size;) {
         ssize_t n = pread(fd, chunk, CHUNK, at);
         if (n <= 0)
             r = err_set(err, ERR_INTERNAL, n < 0 ? errno : EIO, "read a packed layer");
-        else if (archive_write_data(x->out, chunk, (size_t)n) != n)
-            r = write_failed(x, path, err);
+        else
+            r = archive_writer_data(x->out, chunk, (size_t)n, err);
         at += n > 0 ? n : 0;
     }
     return r;
@@ -136,7 +107,7 @@ static int put_all(struct exporter *x, struct err *err)
     static const char layout[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
     char hex[DIGEST_HEX];
     int64_t size = 0;
-    int r = put_text(x, "oci-layout", layout, sizeof(layout) - 1, err);
+    int r = archive_writer_file(x->out, "oci-layout", 0644, layout, sizeof(layout) - 1, err);
     for (size_t i = 0; r == 0 && i < x->image->n_layers; i++)
         r = put_layer(x, x->image->layers[i], err);
     JSON_OWNED config = config_doc(x);
@@ -155,10 +126,8 @@ static int put_all(struct exporter *x, struct err *err)
     JSON_OWNED index = json_pack("{s:i, s:s, s:[o]}", "schemaVersion", 2, "mediaType", TYPE_INDEX, "manifests", entry);
     size_t len = 0;
     CLEANUP(free_p) char *text = json_write(index, &len);
-    r = put_text(x, "index.json", text, len, err);
-    if (r == 0 && archive_write_close(x->out) != ARCHIVE_OK)
-        r = write_failed(x, "the archive", err);
-    return r;
+    r = archive_writer_file(x->out, "index.json", 0644, text, len, err);
+    return r == 0 ? archive_writer_close(x->out, err) : r;
 }
 
 static int export_to(struct exporter *x, const char *part, struct err *err)
@@ -166,16 +135,10 @@ static int export_to(struct exporter *x, const char *part, struct err *err)
     CLEANUP(close_fd_p) int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_set(err, err_from_errno(errno), errno, "make %s", part);
-    (void)archive_write_set_format_pax_restricted(x->out); /* this format is always built in */
-    if (archive_write_open_fd(x->out, fd) != ARCHIVE_OK) {
-        int r = write_failed(x, part, err);
-        (void)archive_write_fail(x->out);
-        return r;
-    }
-    int r = put_all(x, err);
-    if (r < 0)
-        (void)archive_write_fail(
-            x->out); /* otherwise freeing it would still write, to a descriptor that is closed by then */
+    int r = archive_writer_new(ARCHIVE_WRITER_TAR, fd, NULL, &x->out, err);
+    if (r == 0)
+        r = put_all(x, err);
+    x->out = archive_writer_free(x->out);
     return r == 0 && fsync(fd) < 0 ? err_set(err, err_from_errno(errno), errno, "write %s", part) : r;
 }
 
@@ -186,11 +149,7 @@ static int export_pinned(struct exporter *x, const char *tar_path, struct err *e
     ident_random(raw, sizeof(raw));
     ident_hex(raw, sizeof(raw), hex);
     CLEANUP(free_p) char *part = xasprintf("%s.%s.part", tar_path, hex);
-    x->out = archive_write_new();
-    if (!x->out)
-        return err_set(err, ERR_INTERNAL, ENOMEM, "start a tar");
     int r = export_to(x, part, err);
-    (void)archive_write_free(x->out); /* closed above, or failed with a more useful error */
     if (r == 0 && rename(part, tar_path) < 0)
         r = err_set(err, err_from_errno(errno), errno, "name %s", tar_path);
     if (r < 0)

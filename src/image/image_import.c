@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/tar_stream.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "image/image.h"
 #include "image/layout.h"
 #include "image/staging.h"
-#include "image/tar_stream.h"
 #include "image/unpack.h"
 #include "image/word_list.h"
 #include "os/write_all.h"
@@ -63,14 +63,14 @@ static int detect_kind(struct importer *im, enum kind *ret, struct err *err)
                                                 "run", "sbin", "sys", "tmp",  "usr", "var",   NULL };
     CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
     bool has_layout = false, has_index = false, has_manifest = false;
-    struct archive_entry *entry;
+    struct archive_member entry;
     int64_t seen = 0;
     const struct tar_stream_source source = { .fd = im->fd };
-    int r = tar_stream_open(&source, &im->store->limits, &t, err);
+    int r = tar_stream_open(&source, image_limits_of_stream(&im->store->limits), &t, err);
     if (r < 0)
         return r;
     while ((r = tar_stream_next(t, &entry, err)) > 0) {
-        const char *name = archive_entry_pathname(entry);
+        const char *name = entry.path;
         if (++seen > im->store->limits.entries || !name)
             break; /* unpacking reports it with the entry's name */
         while (name[0] == '.' && name[1] == '/')
@@ -123,17 +123,17 @@ static int spread_file(struct importer *im, struct tar_stream *t, struct blob *b
     return r;
 }
 
-static int spread_entry(struct importer *im, struct tar_stream *t, struct archive_entry *entry, struct err *err)
+static int spread_entry(struct importer *im, struct tar_stream *t, const struct archive_member *entry, struct err *err)
 {
-    const char *name = archive_entry_pathname(entry);
+    const char *name = entry->path;
     char path[IMAGE_LIMITS_PATH_BYTES + 1] = "";
     if (!name)
         return err_set(err, ERR_INVALID, 0, "the archive has an entry without a readable name");
     int r = unpack_clean_name(name, &im->store->limits, path, err);
     if (r < 0)
         return r;
-    const char *link = archive_entry_hardlink(entry) ? archive_entry_hardlink(entry) : archive_entry_symlink(entry);
-    if (!link && archive_entry_filetype(entry) != AE_IFREG)
+    const char *link = entry->hardlink ? entry->hardlink : entry->symlink;
+    if (!link && !S_ISREG(entry->mode))
         return 0;
     if (im->n_blobs == IMAGE_LIMITS_BLOBS)
         return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\": over %d files in an image archive", path,
@@ -151,14 +151,14 @@ static int spread_entry(struct importer *im, struct tar_stream *t, struct archiv
 static int extract_blobs(struct importer *im, struct err *err)
 {
     CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
-    struct archive_entry *entry;
+    struct archive_member entry;
     const struct tar_stream_source source = { .fd = im->fd };
-    int r = tar_stream_open(&source, &im->store->limits, &t, err);
+    int r = tar_stream_open(&source, image_limits_of_stream(&im->store->limits), &t, err);
     if (r < 0)
         return r;
     im->blobs = xzalloc(IMAGE_LIMITS_BLOBS * sizeof(*im->blobs));
     while ((r = tar_stream_next(t, &entry, err)) > 0) {
-        r = spread_entry(im, t, entry, err);
+        r = spread_entry(im, t, &entry, err);
         if (r < 0)
             return r;
         show_progress(im, tar_stream_packed_bytes(t));

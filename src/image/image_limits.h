@@ -1,8 +1,9 @@
 /* Every limit on what an archive may contain. Each has an environment override, so that an operator can change it
- * without a new build. May include: base/. */
+ * without a new build. May include: base/, archive/. */
 #pragma once
 #include <stdint.h>
 
+#include "archive/tar_stream.h"
 #include "base/err.h"
 
 #define IMAGE_LIMITS_JSON_BYTES  (4 << 20) /* a manifest, index or config */
@@ -26,3 +27,9 @@ struct image_limits {
 
 /* -EINVAL naming the variable and its range when a value is not a number in range. */
 int image_limits_load(struct image_limits *ret, struct err *err);
+
+/* The limits that reading an archive enforces itself. */
+static inline struct tar_stream_limits image_limits_of_stream(const struct image_limits *l)
+{
+    return (struct tar_stream_limits){ .bytes = l->bytes, .ratio = l->ratio, .ratio_floor = l->ratio_floor };
+}

@@ -1,11 +1,8 @@
 #include "image/layer_pack.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,11 +10,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "archive/archive_writer.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "image/image_limits.h"
-#include "os/write_all.h"
 
 #define DEPTH_MAX   1024
 #define ENTRIES_MAX 4000000
@@ -25,33 +22,11 @@
 #define XATTR_LIST  65536
 
 struct packer {
-    struct archive *archive;
+    struct archive_writer *out;
     struct map *seen; /* "dev:ino" of files with several names -> first path, owned */
-    int out_fd;
     bool is_rootless;
-    struct digest digest;
-    int64_t bytes;
     char *chunk;
 };
-
-static la_ssize_t pack_write(struct archive *a, void *arg, const void *data, size_t len)
-{
-    struct packer *p = arg;
-    int r = write_all_write(p->out_fd, data, len);
-    if (r < 0) {
-        archive_set_error(a, -r, "%s", strerror(-r));
-        return -1;
-    }
-    digest_add(&p->digest, data, len);
-    p->bytes += (int64_t)len;
-    return (la_ssize_t)len;
-}
-
-static int write_failed(struct packer *p, const char *path, struct err *err)
-{
-    int sys = archive_errno(p->archive);
-    return err_set(err, err_from_errno(sys ? sys : EIO), sys ? sys : EIO, "\"%.200s\": pack", path);
-}
 
 static bool is_ours(const char *name)
 {
@@ -59,7 +34,7 @@ static bool is_ours(const char *name)
            strncmp(name, "security.selinux", 16) == 0;
 }
 
-static void add_xattrs(struct archive_entry *entry, int fd)
+static void add_xattrs(struct archive_writer *out, int fd)
 {
     CLEANUP(free_p) char *names = xzalloc(XATTR_LIST);
     CLEANUP(free_p) char *value = xzalloc(IMAGE_LIMITS_XATTR_BYTES);
@@ -67,7 +42,7 @@ static void add_xattrs(struct archive_entry *entry, int fd)
     for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
         ssize_t n = is_ours(names + at) ? -1 : fgetxattr(fd, names + at, value, IMAGE_LIMITS_XATTR_BYTES);
         if (n >= 0)
-            archive_entry_xattr_add_entry(entry, names + at, value, (size_t)n);
+            archive_writer_xattr(out, names + at, value, (size_t)n);
     }
 }
 
@@ -78,29 +53,15 @@ static bool is_opaque(int fd)
            fgetxattr(fd, "user.overlay.opaque", value, sizeof(value)) > 0;
 }
 
-static int put_mark(struct packer *p, const char *path, struct err *err)
-{
-    struct archive_entry *entry = archive_entry_new();
-    if (!entry)
-        return err_set(err, ERR_INTERNAL, ENOMEM, "pack %s", path);
-    archive_entry_set_pathname(entry, path);
-    archive_entry_set_filetype(entry, AE_IFREG);
-    archive_entry_set_perm(entry, 0644);
-    archive_entry_set_size(entry, 0);
-    archive_entry_set_mtime(entry, 0, 0);
-    int rc = archive_write_header(p->archive, entry);
-    archive_entry_free(entry);
-    return rc < ARCHIVE_WARN ? write_failed(p, path, err) : 0;
-}
-
 static int put_content(struct packer *p, int fd, const char *path, int64_t size, struct err *err)
 {
     while (size > 0) {
         ssize_t n = read(fd, p->chunk, size < CHUNK ? (size_t)size : CHUNK);
         if (n <= 0)
             return err_set(err, ERR_INTERNAL, n < 0 ? errno : EIO, "\"%.200s\": read", path);
-        if (archive_write_data(p->archive, p->chunk, (size_t)n) != n)
-            return write_failed(p, path, err);
+        int r = archive_writer_data(p->out, p->chunk, (size_t)n, err);
+        if (r < 0)
+            return r;
         size -= n;
     }
     return 0;
@@ -124,34 +85,25 @@ static int put_entry(struct packer *p, int dir_fd, const char *name, const char 
 {
     char target[IMAGE_LIMITS_PATH_BYTES + 1] = "";
     CLEANUP(close_fd_p) int fd = NO_FD;
-    struct archive_entry *entry = archive_entry_new();
-    if (!entry)
-        return err_set(err, ERR_INTERNAL, ENOMEM, "pack %s", path);
-    const char *first = first_name(p, st, path);
-    archive_entry_copy_stat(entry, st);
-    archive_entry_set_pathname(entry, path);
-    if (p->is_rootless) {
-        archive_entry_set_uid(entry, 0);
-        archive_entry_set_gid(entry, 0);
-    }
-    int r = 0;
+    struct archive_member m = { .path = path,
+                                .hardlink = first_name(p, st, path),
+                                .mode = st->st_mode,
+                                .uid = p->is_rootless ? 0 : st->st_uid,
+                                .gid = p->is_rootless ? 0 : st->st_gid,
+                                .size = st->st_size,
+                                .mtime = st->st_mtim };
     if (S_ISLNK(st->st_mode)) {
-        ssize_t n = readlinkat(dir_fd, name, target, sizeof(target) - 1);
-        r = n < 0 ? err_set(err, ERR_INTERNAL, errno, "\"%.200s\": read the link", path) : 0;
-        archive_entry_set_symlink(entry, target);
-    } else if (first) {
-        archive_entry_set_hardlink(entry, first);
-        archive_entry_set_size(entry, 0);
-    } else {
+        if (readlinkat(dir_fd, name, target, sizeof(target) - 1) < 0)
+            return err_set(err, ERR_INTERNAL, errno, "\"%.200s\": read the link", path);
+        m.symlink = target;
+    } else if (!m.hardlink) {
         fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        r = fd < 0 ? err_set(err, ERR_INTERNAL, errno, "\"%.200s\": open", path) : 0;
-        if (fd >= 0)
-            add_xattrs(entry, fd);
+        if (fd < 0)
+            return err_set(err, ERR_INTERNAL, errno, "\"%.200s\": open", path);
+        add_xattrs(p->out, fd);
     }
-    if (r == 0 && archive_write_header(p->archive, entry) < ARCHIVE_WARN)
-        r = write_failed(p, path, err);
-    archive_entry_free(entry);
-    return r == 0 && S_ISREG(st->st_mode) && !first ? put_content(p, fd, path, st->st_size, err) : r;
+    int r = archive_writer_member(p->out, &m, err);
+    return r == 0 && S_ISREG(st->st_mode) && !m.hardlink ? put_content(p, fd, path, st->st_size, err) : r;
 }
 
 static int pack_folder(struct packer *p, int fd, const char *path, int depth, struct err *err);
@@ -164,7 +116,7 @@ static int pack_one(struct packer *p, int dir_fd, const char *name, const char *
         return err_set(err, ERR_INTERNAL, errno, "\"%.200s\": look", path);
     if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0)) {
         CLEANUP(free_p) char *mark = xasprintf("%s%s.wh.%s", folder, *folder ? "/" : "", name);
-        return put_mark(p, mark, err);
+        return archive_writer_file(p->out, mark, 0644, NULL, 0, err);
     }
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
         return 0; /* sockets and the like are not part of an image */
@@ -218,7 +170,7 @@ static int pack_folder(struct packer *p, int fd, const char *path, int depth, st
     int r = list_names(fd, &names, &n, err);
     if (r == 0 && is_opaque(fd)) {
         CLEANUP(free_p) char *mark = xasprintf("%s%s.wh..wh..opq", path, *path ? "/" : "");
-        r = put_mark(p, mark, err);
+        r = archive_writer_file(p->out, mark, 0644, NULL, 0, err);
     }
     for (size_t i = 0; i < n; i++) {
         if (r == 0)
@@ -232,48 +184,34 @@ static int pack_folder(struct packer *p, int fd, const char *path, int depth, st
 static int pack_all(struct packer *p, int root_fd, struct err *err)
 {
     struct stat st;
-    (void)archive_write_set_format_pax_restricted(p->archive); /* this format is always built in */
-    (void)archive_write_set_bytes_per_block(p->archive, CHUNK);
-    (void)archive_write_set_bytes_in_last_block(p->archive, 512);
-    if (archive_write_open(p->archive, p, NULL, pack_write, NULL) != ARCHIVE_OK)
-        return err_set(err, ERR_INTERNAL, EIO, "start a tar");
     if (fstat(root_fd, &st) < 0)
         return err_set(err, ERR_INTERNAL, errno, "look at the layer");
     int r = put_entry(p, root_fd, ".", ".", &st, err);
     if (r == 0)
         r = pack_folder(p, root_fd, "", 0, err);
-    if (r == 0 && archive_write_close(p->archive) != ARCHIVE_OK)
-        r = write_failed(p, "the end", err);
-    return r;
+    return r == 0 ? archive_writer_close(p->out, err) : r;
 }
 
 int layer_pack_write(int root_fd, bool is_rootless, int out_fd, char ret_hex[DIGEST_HEX], int64_t *ret_bytes,
                      struct err *err)
 {
-    struct packer p = { .out_fd = out_fd, .is_rootless = is_rootless };
-    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8",
-                              (locale_t)0); /* in the "C" locale, names that are not ASCII would be lost */
-    locale_t old = utf8 ? uselocale(utf8) : (locale_t)0;
-    p.archive = archive_write_new();
+    struct packer p = { .is_rootless = is_rootless };
+    struct digest digest;
+    digest_init(&digest);
+    int r = archive_writer_new(ARCHIVE_WRITER_TAR, out_fd, &digest, &p.out, err);
     p.seen = map_new();
     p.chunk = xzalloc(CHUNK);
-    digest_init(&p.digest);
-    int r = p.archive ? pack_all(&p, root_fd, err) : err_set(err, ERR_INTERNAL, ENOMEM, "start a tar");
-    if (r < 0 && p.archive)
-        (void)archive_write_fail(p.archive); /* otherwise freeing it would still write, into a digest that is gone */
+    if (r == 0)
+        r = pack_all(&p, root_fd, err);
     if (r == 0) {
-        digest_hex(&p.digest, ret_hex);
-        *ret_bytes = p.bytes;
+        digest_hex(&digest, ret_hex);
+        *ret_bytes = archive_writer_bytes(p.out);
     }
-    digest_done(&p.digest);
-    (void)archive_write_free(p.archive); /* after a failure, an error from here adds nothing */
+    (void)archive_writer_free(p.out);
+    digest_done(&digest);
     for (struct map_iter it = map_iter(p.seen); map_next(&it);)
         free(it.value);
     map_free(p.seen);
     free(p.chunk);
-    if (utf8) {
-        (void)uselocale(old);
-        freelocale(utf8);
-    }
     return r;
 }

@@ -47,7 +47,7 @@ void staging_chain_hex(const struct layout_layer *below, size_t n_below, const c
 static int hash_layer(struct staging *st, const struct tar_stream_source *source, char ret[DIGEST_HEX], struct err *err)
 {
     CLEANUP(tar_stream_close_p) struct tar_stream *t = NULL;
-    int r = tar_stream_open(source, &st->store->limits, &t, err);
+    int r = tar_stream_open(source, image_limits_of_stream(&st->store->limits), &t, err);
     return r < 0 ? r : tar_stream_finish(t, ret, err);
 }
 

@@ -4,12 +4,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "archive/tar_stream.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "image/image.h"
 #include "image/layout.h"
 #include "image/manifest.h"
-#include "image/tar_stream.h"
 #include "image/unpack.h"
 
 struct staging {

@@ -16,11 +16,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "archive/tar_stream.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "image/layer_tree.h"
-#include "image/tar_stream.h"
 #include "os/write_all.h"
 
 #define OPAQUE_MARK     ".wh..wh..opq"
@@ -46,7 +46,7 @@ struct unpacker {
 
 /* One entry being unpacked. */
 struct item {
-    struct archive_entry *entry;
+    const struct archive_member *entry;
     char path[IMAGE_LIMITS_PATH_BYTES + 1];
     const char *name; /* last component, inside path */
     int parent_fd;
@@ -205,16 +205,9 @@ static int remove_existing(struct unpacker *u, const struct item *it, struct err
     return r < 0 ? err_set(err, err_from_errno(-r), -r, "\"%.200s\": replace", it->path) : 0;
 }
 
-static void entry_times(struct archive_entry *e, struct timespec ret[2])
-{
-    bool has_time = archive_entry_mtime_is_set(e);
-    ret[0] = ret[1] = (struct timespec){ .tv_sec = has_time ? archive_entry_mtime(e) : 0,
-                                         .tv_nsec = has_time ? archive_entry_mtime_nsec(e) : 0 };
-}
-
 static int entry_owner(const struct item *it, uid_t *uid, gid_t *gid, struct err *err)
 {
-    int64_t u = archive_entry_uid(it->entry), g = archive_entry_gid(it->entry);
+    int64_t u = it->entry->uid, g = it->entry->gid;
     if (u < 0 || g < 0 || u >= UINT32_MAX || g >= UINT32_MAX)
         return err_set(err, ERR_INVALID, 0, "\"%.200s\": owner %lld:%lld is out of range", it->path, (long long)u,
                        (long long)g);
@@ -250,10 +243,9 @@ static int set_xattrs(struct unpacker *u, const struct item *it, int fd, struct 
     const void *value;
     size_t len;
 
-    if (archive_entry_xattr_count(it->entry) > IMAGE_LIMITS_XATTRS)
+    if (tar_stream_xattr_count(u->stream) > IMAGE_LIMITS_XATTRS)
         return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\": over %d extended attributes", it->path, IMAGE_LIMITS_XATTRS);
-    (void)archive_entry_xattr_reset(it->entry);
-    while (archive_entry_xattr_next(it->entry, &name, &value, &len) == ARCHIVE_OK) {
+    while (tar_stream_xattr_next(u->stream, &name, &value, &len)) {
         if (!name || !is_kept_xattr(u, name))
             continue;
         if (len > IMAGE_LIMITS_XATTR_BYTES || strlen(name) > 255)
@@ -299,7 +291,7 @@ static int write_content(struct unpacker *u, const struct item *it, int fd, int6
 
 static int unpack_file(struct unpacker *u, struct item *it, struct err *err)
 {
-    int64_t size = archive_entry_size(it->entry);
+    int64_t size = it->entry->size;
     int r = count_bytes(u, it, size, err);
     if (r == 0)
         r = remove_existing(u, it, err);
@@ -316,8 +308,7 @@ static int unpack_file(struct unpacker *u, struct item *it, struct err *err)
         r = set_xattrs(u, it, fd, err); /* after the owner: a chown drops capabilities */
     if (r < 0)
         return r;
-    struct timespec times[2];
-    entry_times(it->entry, times);
+    const struct timespec times[2] = { it->entry->mtime, it->entry->mtime };
     if (fchmod(fd, it->mode) < 0 || futimens(fd, times) < 0)
         return err_set(err, err_from_errno(errno), errno, "\"%.200s\": set mode and time", it->path);
     return 0;
@@ -325,8 +316,7 @@ static int unpack_file(struct unpacker *u, struct item *it, struct err *err)
 
 static int remember_folder(struct unpacker *u, const struct item *it, struct err *err)
 {
-    struct timespec times[2];
-    entry_times(it->entry, times);
+    const struct timespec times[2] = { it->entry->mtime, it->entry->mtime };
     return add_fix(u, it->path, it->mode, times, err);
 }
 
@@ -356,7 +346,7 @@ static int unpack_folder(struct unpacker *u, struct item *it, struct err *err)
 
 static int unpack_symlink(struct unpacker *u, struct item *it, struct err *err)
 {
-    const char *target = archive_entry_symlink(it->entry);
+    const char *target = it->entry->symlink;
     if (!target || !*target || strlen(target) > IMAGE_LIMITS_PATH_BYTES)
         return err_set(err, ERR_INVALID, 0, "\"%.200s\": a link without a target of 1 to %d bytes", it->path,
                        IMAGE_LIMITS_PATH_BYTES);
@@ -368,8 +358,7 @@ static int unpack_symlink(struct unpacker *u, struct item *it, struct err *err)
     r = set_owner(u, it, err);
     if (r < 0)
         return r;
-    struct timespec times[2];
-    entry_times(it->entry, times);
+    const struct timespec times[2] = { it->entry->mtime, it->entry->mtime };
     (void)utimensat(it->parent_fd, it->name, times, AT_SYMLINK_NOFOLLOW); /* the time of a link does not matter */
     return 0;
 }
@@ -407,7 +396,7 @@ static int copy_from_below(struct unpacker *u, const struct item *it, const char
 static int unpack_hardlink(struct unpacker *u, struct item *it, struct err *err)
 {
     char target[IMAGE_LIMITS_PATH_BYTES + 1] = "";
-    int r = unpack_clean_name(archive_entry_hardlink(it->entry), u->job->limits, target, err);
+    int r = unpack_clean_name(it->entry->hardlink, u->job->limits, target, err);
     if (r < 0)
         return err_wrap(err, r, "\"%.150s\": hard link", it->path);
     if (strcmp(target, it->path) == 0) /* would be removed before it is linked */
@@ -462,19 +451,19 @@ static int unpack_whiteout(struct unpacker *u, struct item *it, struct err *err)
 
 static int unpack_typed(struct unpacker *u, struct item *it, struct err *err)
 {
-    if (archive_entry_hardlink(it->entry))
+    if (it->entry->hardlink)
         return unpack_hardlink(u, it, err);
-    switch (archive_entry_filetype(it->entry)) {
-    case AE_IFREG:
+    switch (it->entry->mode & S_IFMT) {
+    case S_IFREG:
         return unpack_file(u, it, err);
-    case AE_IFDIR:
+    case S_IFDIR:
         return unpack_folder(u, it, err);
-    case AE_IFLNK:
+    case S_IFLNK:
         return unpack_symlink(u, it, err);
-    case AE_IFCHR:
-    case AE_IFBLK:
-    case AE_IFIFO:
-    case AE_IFSOCK:
+    case S_IFCHR:
+    case S_IFBLK:
+    case S_IFIFO:
+    case S_IFSOCK:
         u->job->skipped++;
         return 0;
     default:
@@ -482,19 +471,19 @@ static int unpack_typed(struct unpacker *u, struct item *it, struct err *err)
     }
 }
 
-static int unpack_entry(struct unpacker *u, struct archive_entry *entry, struct err *err)
+static int unpack_entry(struct unpacker *u, const struct archive_member *entry, struct err *err)
 {
-    const char *name = archive_entry_pathname(entry);
+    const char *name = entry->path;
     if (!name || !*name)
         return err_set(err, ERR_INVALID, 0, "entry %lld has no readable name", (long long)u->job->entries);
     if (++u->job->entries > u->job->limits->entries)
         return err_set(err, ERR_TOO_LARGE, 0, "\"%.200s\": over %lld entries (III_IMAGE_MAX_ENTRIES)", name,
                        (long long)u->job->limits->entries);
-    struct item it = { .entry = entry, .mode = archive_entry_perm(entry) & 07777 };
+    struct item it = { .entry = entry, .mode = entry->mode & 07777 };
     int r = unpack_clean_name(name, u->job->limits, it.path, err);
     if (r < 0)
         return r;
-    bool is_folder = !archive_entry_hardlink(entry) && archive_entry_filetype(entry) == AE_IFDIR;
+    bool is_folder = !entry->hardlink && S_ISDIR(entry->mode);
     if (it.path[0] == '\0' && !is_folder)
         return err_set(err, ERR_INVALID, 0, "\"%.200s\": the top of the image must be a folder", name);
     if (it.path[0] != '\0') {
@@ -539,10 +528,10 @@ static void report_progress(struct unpacker *u)
 
 static int unpack_all(struct unpacker *u, char ret_hex[DIGEST_HEX], struct err *err)
 {
-    struct archive_entry *entry;
+    struct archive_member entry;
     int r;
     while ((r = tar_stream_next(u->stream, &entry, err)) > 0) {
-        r = unpack_entry(u, entry, err);
+        r = unpack_entry(u, &entry, err);
         if (r < 0)
             return r;
         report_progress(u);
@@ -556,7 +545,7 @@ int unpack_layer(struct unpack_job *job, const struct tar_stream_source *source,
                  struct err *err)
 {
     CLEANUP(tar_stream_close_p) struct tar_stream *stream = NULL;
-    int r = tar_stream_open(source, job->limits, &stream, err);
+    int r = tar_stream_open(source, image_limits_of_stream(job->limits), &stream, err);
     if (r < 0)
         return r;
     struct unpacker *u = xzalloc(sizeof(*u));

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "archive/tar_stream.h"
 #include "base/digest.h"
 #include "base/err.h"
 #include "image/image_limits.h"
-#include "image/tar_stream.h"
 
 typedef void unpack_progress_fn(void *arg, int64_t packed_bytes);
 

@@ -1,6 +1,6 @@
 /* Linux kernel images: extracts the uncompressed kernel (an ELF file that a VMM starts at its PVH entry) from a
  * bzImage. The input is untrusted: every offset and length is checked, and the size of the output is bounded. May
- * include: base/. */
+ * include: base/, os/, archive/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,9 +18,6 @@ struct bzimage {
 bool bzimage_is_elf(const uint8_t *data, size_t len);
 /* Finds the compressed kernel. -EINVAL when it is not a bzImage or is inconsistent. */
 int bzimage_parse(const uint8_t *data, size_t len, struct bzimage *ret, struct err *err);
-/* Decompresses a stream (gzip, xz, zstd, lz4 as the kernel uses them) into the file out at its current position; at
- * most max bytes. what names it in errors. */
-int bzimage_inflate(const uint8_t *data, size_t len, int out, size_t max, const char *what, struct err *err);
 /* Checks for an x86-64 ELF file. *ret_is_pvh: it has a PVH entry, which QEMU and Firecracker need. */
 int bzimage_check_elf(const uint8_t *data, size_t len, bool *ret_is_pvh, struct err *err);
 /* Writes the kernel in the file `from` (bzImage or vmlinux) as a vmlinux into the empty file `out`. version: as

@@ -9,12 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "archive/archive_writer.h"
 #include "base/cleanup.h"
 #include "os/filter.h"
 #include "os/mount.h"
-#include "os/write_all.h"
-#include "vm/boot/cpio.h"
 #include "vm/boot/module.h"
 
 #define LAYOUT    "1" /* change it with what the agent expects to find */
@@ -23,10 +21,15 @@
 extern const unsigned char guest_blob[]; /* the agent; made by tools/embed.py */
 size_t guest_blob_size(void);
 
-static const struct {
-    const char *path;
-    mode_t mode;
-} folders[] = { { "dev", 0755 }, { "proc", 0555 }, { "sys", 0555 }, { "root", 0755 }, { "modules", 0755 } };
+static const struct archive_member frame[] = {
+    { .path = "dev", .mode = S_IFDIR | 0755 },
+    { .path = "proc", .mode = S_IFDIR | 0555 },
+    { .path = "sys", .mode = S_IFDIR | 0555 },
+    { .path = "root", .mode = S_IFDIR | 0755 },
+    { .path = "modules", .mode = S_IFDIR | 0755 },
+    { .path = "dev/console", .mode = S_IFCHR | 0600, .major = 5, .minor = 1 },
+    { .path = "dev/null", .mode = S_IFCHR | 0666, .major = 1, .minor = 3 },
+};
 
 int vm_initrd_key(const char *kernel_key, char ret[DIGEST_HEX], struct err *err)
 {
@@ -45,18 +48,18 @@ int vm_initrd_key(const char *kernel_key, char ret[DIGEST_HEX], struct err *err)
     return 0;
 }
 
-static int add_filter(struct vm_cpio *c, struct err *err)
+static int add_filter(struct archive_writer *w, struct err *err)
 {
     struct filter f = { 0 };
     int r = filter_build(&f, err);
     if (r < 0)
         return r;
-    r = vm_cpio_file(c, "filter", 0444, f.insn, f.count * sizeof(*f.insn));
+    r = archive_writer_file(w, "filter", 0444, f.insn, f.count * sizeof(*f.insn), err);
     filter_done(&f);
-    return r < 0 ? err_sys(err, r, "add the system call filter to the first root") : 0;
+    return r;
 }
 
-static int add_module(struct vm_cpio *c, int modules, const char *name, struct err *err)
+static int add_module(struct archive_writer *w, int modules, const char *name, struct err *err)
 {
     char path[128];
     struct stat st;
@@ -67,12 +70,12 @@ static int add_module(struct vm_cpio *c, int modules, const char *name, struct e
     if (data == MAP_FAILED)
         return err_sys(err, -errno, "map module %.80s", name);
     (void)snprintf(path, sizeof(path), "modules/%.80s", name);
-    int r = vm_cpio_file(c, path, 0444, data, (size_t)st.st_size);
+    int r = archive_writer_file(w, path, 0444, data, (size_t)st.st_size, err);
     (void)munmap(data, (size_t)st.st_size); /* our own mapping */
-    return r < 0 ? err_sys(err, r, "add module %.80s to the first root", name) : 0;
+    return r;
 }
 
-static int add_modules(struct vm_cpio *c, int modules, struct err *err)
+static int add_modules(struct archive_writer *w, int modules, struct err *err)
 {
     char order[ORDER_MAX];
     CLEANUP(close_fd_p) int fd = mount_open_beneath(modules, VM_MODULE_ORDER, O_RDONLY | O_NONBLOCK, 0);
@@ -80,39 +83,29 @@ static int add_modules(struct vm_cpio *c, int modules, struct err *err)
     if (n < 0)
         return err_set(err, ERR_INVALID, errno, "the order of the modules of the kit: run `iii vm setup`");
     order[n] = '\0';
-    int r = vm_cpio_file(c, "modules/" VM_MODULE_ORDER, 0444, order, (size_t)n);
+    int r = archive_writer_file(w, "modules/" VM_MODULE_ORDER, 0444, order, (size_t)n, err);
     char *rest = order, *name;
     while (r >= 0 && rest && (name = strsep(&rest, "\n")))
-        if (*name && (r = add_module(c, modules, name, err)) < 0)
-            return r;
-    return r < 0 ? err_sys(err, r, "add the order of the modules to the first root") : 0;
-}
-
-static int add_frame(struct vm_cpio *c)
-{
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < sizeof(folders) / sizeof(*folders); i++)
-        r = vm_cpio_folder(c, folders[i].path, folders[i].mode);
-    if (r >= 0)
-        r = vm_cpio_device(c, "dev/console", 0600, 5, 1);
-    if (r >= 0)
-        r = vm_cpio_device(c, "dev/null", 0666, 1, 3);
-    return r < 0 ? r : vm_cpio_file(c, "init", 0755, guest_blob, guest_blob_size());
+        if (*name)
+            r = add_module(w, modules, name, err);
+    return r;
 }
 
 int vm_initrd_write(int modules, int out, struct err *err)
 {
-    CLEANUP(vm_cpio_done) struct vm_cpio c;
-    vm_cpio_init(&c);
-    int r = add_frame(&c);
-    if (r < 0)
-        return err_sys(err, r, "make the first root");
-    if ((r = add_modules(&c, modules, err)) < 0 || (r = add_filter(&c, err)) < 0)
-        return r;
-    if ((r = vm_cpio_end(&c)) < 0)
-        return err_sys(err, r, "make the first root");
-    r = write_all_write(out, c.out.data, c.out.len);
-    return r < 0 ? err_sys(err, r, "write the first root") : 0;
+    CLEANUP(archive_writer_free_p) struct archive_writer *w = NULL;
+    int r = archive_writer_new(ARCHIVE_WRITER_CPIO, out, NULL, &w, err);
+    for (size_t i = 0; r >= 0 && i < sizeof(frame) / sizeof(*frame); i++)
+        r = archive_writer_member(w, &frame[i], err);
+    if (r >= 0)
+        r = archive_writer_file(w, "init", 0755, guest_blob, guest_blob_size(), err);
+    if (r >= 0)
+        r = add_modules(w, modules, err);
+    if (r >= 0)
+        r = add_filter(w, err);
+    if (r >= 0)
+        r = archive_writer_close(w, err);
+    return r < 0 ? err_wrap(err, r, "make the first root") : 0;
 }
 
 const void *vm_initrd_agent(size_t *ret_len)

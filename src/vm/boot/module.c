@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/inflate.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -212,7 +213,7 @@ static int read_module(const struct search *s, const char *path, struct buf *ret
     CLEANUP(close_fd_p) int memory = memfd_create("module", MFD_CLOEXEC);
     if (memory < 0)
         return err_sys(err, -errno, "make a memory file");
-    r = bzimage_inflate((const uint8_t *)packed.data, packed.len, memory, VM_MODULE_MAX, path, err);
+    r = inflate_stream(packed.data, packed.len, memory, VM_MODULE_MAX, path, err);
     if (r < 0)
         return r;
     struct stat st;

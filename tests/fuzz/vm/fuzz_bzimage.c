@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/inflate.h"
 #include "vm/boot/bzimage.h"
 #include "vm/boot/module.h"
 
@@ -25,7 +26,7 @@ static void try_image(const uint8_t *data, size_t size)
     MUST(!strchr(b.version, '/') && b.version[0] != '.' && strlen(b.version) < sizeof(b.version));
     int out = memfd_create("fuzz", MFD_CLOEXEC);
     MUST(out >= 0);
-    (void)bzimage_inflate(data + b.at, b.len, out, UNPACKED_MAX, "it", &err); /* whatever comes of it */
+    (void)inflate_stream(data + b.at, b.len, out, UNPACKED_MAX, "it", &err); /* whatever comes of it */
     MUST(fstat(out, &st) == 0 && st.st_size <= UNPACKED_MAX);
     MUST(close(out) == 0);
 }

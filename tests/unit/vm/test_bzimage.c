@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/inflate.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "os/program.h"
@@ -183,9 +184,9 @@ TEST(bombs_and_rubbish)
     uint8_t packed[512];
     CLEANUP(close_fd_p) int out = memory("", 0);
     size_t n = vmfixture_lz4(packed, elf, 200);
-    CHECK(bzimage_inflate(packed, n, out, 199, "it", &err) == -E2BIG);
-    CHECK(bzimage_inflate(packed, n - 50, out, 4096, "it", &err) < 0);
-    CHECK(bzimage_inflate((const uint8_t *)"no stream of any kind", 21, out, 4096, "it", &err) == -EINVAL);
+    CHECK(inflate_stream(packed, n, out, 199, "it", &err) == -E2BIG);
+    CHECK(inflate_stream(packed, n - 50, out, 4096, "it", &err) < 0);
+    CHECK(inflate_stream("no stream of any kind", 21, out, 4096, "it", &err) == -EINVAL);
     CHECK(strstr(err.msg, "unknown compression"));
 }
 

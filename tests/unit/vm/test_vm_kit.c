@@ -12,7 +12,6 @@
 #include "os/program.h"
 #include "os/tree.h"
 #include "tap.h"
-#include "vm/boot/cpio.h"
 #include "vm/boot/kit.h"
 #include "vm/boot/module.h"
 #include "vmfixture.h"
@@ -80,31 +79,6 @@ static int make(bool *ret_is_new, struct err *err)
     if (r < 0)
         printf("# %s\n", err->msg);
     return r;
-}
-
-TEST(cpio)
-{
-    static const char *const argv[] = { "cpio", "-itv", "--numeric-uid-gid", "--quiet", "-F", "/proc/self/fd/3", NULL };
-    CLEANUP(vm_cpio_done) struct vm_cpio c;
-    CLEANUP(buf_done) struct buf list = BUF_INIT(65536);
-    struct err err = ERR_INIT;
-    vm_cpio_init(&c);
-    CHECK_INT(vm_cpio_folder(&c, "dev", 0755), 0);
-    CHECK_INT(vm_cpio_device(&c, "dev/console", 0600, 5, 1), 0);
-    CHECK_INT(vm_cpio_file(&c, "a", 0644, "12345", 5), 0);
-    CHECK_INT(vm_cpio_file(&c, "empty", 0400, NULL, 0), 0);
-    CHECK_INT(vm_cpio_end(&c), 0);
-    CHECK_INT(c.out.len % 4, 0);
-    put("archive", c.out.data, c.out.len);
-    CLEANUP(close_fd_p) int fd = openat(at, "archive", O_RDONLY | O_CLOEXEC);
-    const struct program_call call = {
-        .argv = argv, .package = "cpio", .cwd = NO_FD, .fd = fd, .limit_ms = 30000, .out = &list
-    };
-    CHECK_INT(program_run(&call, &err), 0);
-    CHECK(strstr(buf_text(&list), "drwxr-xr-x   2 0        0"));
-    CHECK(strstr(buf_text(&list), "crw-------   1 0        0          5,   1"));
-    CHECK(strstr(buf_text(&list), "-rw-r--r--   1 0        0               5 Jan  1  1970 a\n"));
-    CHECK(strstr(buf_text(&list), "-r--------   1 0        0               0 Jan  1  1970 empty\n"));
 }
 
 TEST(nothing_yet)
@@ -295,17 +269,12 @@ TEST(circle)
 
 int main(void)
 {
-    char path[PROGRAM_PATH_MAX];
     struct err err = ERR_INIT;
     if (!mkdtemp(folder) || (at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return 1;
     snprintf(data, sizeof(data), "%s/data", folder);
     snprintf(tree, sizeof(tree), "%s/tree", folder);
     make_tree();
-    if (program_find("cpio", path))
-        RUN(cpio);
-    else
-        SKIP(cpio, "needs cpio");
     RUN(nothing_yet);
     RUN(made);
     RUN(repaired);

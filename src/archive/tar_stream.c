@@ -1,7 +1,9 @@
 /* Two readers in series: the outer one decompresses ("raw" format) and feeds the inner one, which knows tar only.
  * Between them the bytes are counted and hashed, which libarchive alone does not offer. */
-#include "image/tar_stream.h"
+#include "archive/tar_stream.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <errno.h>
 #include <locale.h>
 #include <string.h>
@@ -12,8 +14,9 @@
 
 struct tar_stream {
     struct archive *outer, *inner;
+    struct archive_entry *entry; /* of the current member */
     struct digest digest;
-    const struct image_limits *limits;
+    struct tar_stream_limits limits;
     const struct tar_stream_source *source;
     int64_t unpacked;
     locale_t old_locale, utf8_locale;
@@ -25,7 +28,7 @@ struct tar_stream {
 
 static int check_size(struct tar_stream *t)
 {
-    const struct image_limits *l = t->limits;
+    const struct tar_stream_limits *l = &t->limits;
     int64_t packed = tar_stream_packed_bytes(t);
 
     if (t->unpacked > l->bytes)
@@ -99,7 +102,7 @@ static int open_outer(struct tar_stream *t, struct err *err)
     return 0;
 }
 
-int tar_stream_open(const struct tar_stream_source *source, const struct image_limits *limits, struct tar_stream **ret,
+int tar_stream_open(const struct tar_stream_source *source, struct tar_stream_limits limits, struct tar_stream **ret,
                     struct err *err)
 {
     CLEANUP(tar_stream_close_p) struct tar_stream *t = xzalloc(sizeof(*t));
@@ -138,12 +141,35 @@ struct tar_stream *tar_stream_close(struct tar_stream *t)
     return NULL;
 }
 
-int tar_stream_next(struct tar_stream *t, struct archive_entry **ret, struct err *err)
+int tar_stream_next(struct tar_stream *t, struct archive_member *ret, struct err *err)
 {
-    int rc = archive_read_next_header(t->inner, ret);
+    int rc = archive_read_next_header(t->inner, &t->entry);
     if (rc == ARCHIVE_EOF)
         return 0;
-    return rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 1 : stream_error(t, err);
+    if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
+        return stream_error(t, err);
+    struct archive_entry *e = t->entry;
+    *ret = (struct archive_member){
+        .path = archive_entry_pathname(e),
+        .hardlink = archive_entry_hardlink(e),
+        .symlink = archive_entry_symlink(e),
+        .mode = archive_entry_mode(e),
+        .uid = archive_entry_uid(e),
+        .gid = archive_entry_gid(e),
+        .size = archive_entry_size(e),
+        .mtime = { .tv_sec = archive_entry_mtime(e), .tv_nsec = archive_entry_mtime_nsec(e) },
+    };
+    return 1;
+}
+
+int tar_stream_xattr_count(struct tar_stream *t)
+{
+    return archive_entry_xattr_reset(t->entry);
+}
+
+bool tar_stream_xattr_next(struct tar_stream *t, const char **ret_name, const void **ret_value, size_t *ret_len)
+{
+    return archive_entry_xattr_next(t->entry, ret_name, ret_value, ret_len) == ARCHIVE_OK;
 }
 
 int tar_stream_data(struct tar_stream *t, const void **ret, size_t *ret_len, int64_t *ret_offset, struct err *err)
