@@ -1,14 +1,33 @@
 #!/usr/bin/env python3
 """Fail when an #include points the wrong way between the rooms of src/.
 
-meson.build's room_uses is the one list: the linker follows it, and so does this script. Two more rules: the agent (src/agent)
+meson.build's room_uses is the one list: the linker follows it, and so does this script. Three more rules: the agent (src/agent)
 is a program of its own, built by another compiler without our libraries: it includes only guest/proto*.h, the numbers of
-base/limits.h and those headers of os/ that include nothing of ours, and no room includes it; and runtime drivers never include each other."""
+base/limits.h and those headers of os/ that include nothing of ours, and no room includes it; runtime drivers never include
+each other; and an external library is included by one room (LIBRARIES), so that it can be replaced there."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Header of an external library (a folder ends in "/") -> the room that includes it. OpenSSL is two libraries: libcrypto's digests
+# are in base/, libssl and what it takes (certificates, errors) in tls/.
+LIBRARIES = {
+    "archive.h": "archive", "archive_entry.h": "archive", "curl/": "image", "jansson.h": "base", "libfyaml.h": "main", "llhttp.h": "http",
+    "openssl/crypto.h": "base", "openssl/evp.h": "base", "openssl/": "tls", "seccomp.h": "os", "sqlite3.h": "store", "uv.h": "loop",
+}
+# What the C library and the kernel bring; every other header is an external library's and has a row above.
+SYSTEM = re.compile(r"""(arpa|asm|linux|net|netinet|sys)/[\w/.-]+\.h$
+    |(assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|getopt|glob|grp|inttypes|limits|locale|math|netdb|poll|pthread|pwd|sched|signal|spawn
+    |stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|syslog|termios|time|unistd|wchar|wctype|x86intrin)\.h$""", re.X)
+
+
+def library_room(header):
+    """The room of an external library's header; None: a system header; "": a library without a row."""
+    if SYSTEM.match(header):
+        return None
+    return LIBRARIES.get(header, LIBRARIES.get(header.split("/")[0] + "/", ""))
 
 
 def room_uses():
@@ -20,9 +39,9 @@ def room_uses():
     return uses
 
 
-def includes(path):
+def includes(path, marks='""'):
     for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-        found = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        found = re.match(rf"\s*#\s*include\s+{marks[0]}([^{marks[1]}]+){marks[1]}", line)
         if found:
             yield number, found[1]
 
@@ -42,6 +61,12 @@ def complaints():
         if room not in uses and room != "agent":
             yield f"{where}: src/{room} is not a room of meson.build"
             continue
+        for number, header in includes(path, "<>"):
+            owner = library_room(header)
+            if owner == "":
+                yield f"{where}:{number}: <{header}> is not in LIBRARIES of tools/check_layers.py: give it a room"
+            elif owner not in (None, room):
+                yield f"{where}:{number}: only {owner}/ includes <{header}>; use a header of that room"
         for number, target in includes(path):
             other = target.split("/")[0]
             if "/" not in target:
