@@ -81,12 +81,20 @@ def set_times(root, when):
         os.utime(path, (when, when), follow_symlinks=False)
 
 
+def loaded_later():
+    """The libraries that the binary loads by dlopen() (src/os/library.h): neither ldd nor dpkg-shlibdeps knows about them."""
+    return sorted(name for path in (ROOT / "src").rglob("*.c") for name in re.findall(r'struct library \w+ = \{ \.file = "([^"]+)"', path.read_text()))
+
+
 # --- the relocatable archive ---
 
 def libraries_of(binary):
-    """The shared libraries that a binary loads, without those of the C library: [(name, path)]."""
-    found = re.findall(r"^\s*(\S+) => (/\S+) ", run(["ldd", binary]), re.M)
-    return [(name, path) for name, path in found if not HOST_LIBRARIES.match(name)]
+    """The shared libraries that our binary loads, at once or later, without those of the C library: [(name, path)]."""
+    known = dict(re.findall(r"^\s*(\S+) .*=> (/\S+)$", run(["/sbin/ldconfig", "-p"]), re.M)[::-1])  # the first of a name counts
+    found = {name: known[name] for name in loaded_later()}
+    for program in [binary, *found.values()]:
+        found.update(re.findall(r"^\s*(\S+) => (/\S+) ", run(["ldd", program]), re.M))
+    return [(name, path) for name, path in sorted(found.items()) if not HOST_LIBRARIES.match(name)]
 
 
 def tarball(out, binary, when):
@@ -124,11 +132,12 @@ def as_root(entry):
 # --- the Debian package ---
 
 def dependencies(binary):
-    """What dpkg knows about the libraries that the binary needs."""
+    """What dpkg knows about the libraries that the binary needs, at once or later."""
+    later = [run(["dpkg-query", "-S", f"*/{name}"]).split(":")[0] for name in loaded_later()]
     with tempfile.TemporaryDirectory() as place:
         write(pathlib.Path(place) / "debian" / "control", f"Source: {NAME}\n\nPackage: {NAME}\nArchitecture: any\n")
         text = run(["dpkg-shlibdeps", "-O", "--ignore-missing-info", binary], cwd=place)
-    return re.search(r"^shlibs:Depends=(.*)$", text, re.M)[1]
+    return ", ".join([*later, re.search(r"^shlibs:Depends=(.*)$", text, re.M)[1]])
 
 
 def control(root, arch):

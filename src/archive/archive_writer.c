@@ -1,12 +1,10 @@
 #include "archive/archive_writer.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <locale.h>
 #include <stdbool.h>
-#include <string.h>
 
+#include "archive/archive_library_core.h"
 #include "base/alloc.h"
 #include "os/write_all.h"
 
@@ -20,6 +18,7 @@ struct archive_writer {
     int fd;
     struct digest *digest;
     int64_t bytes;
+    int error; /* of the last write */
     locale_t old_locale, utf8_locale;
     bool is_closed;
 };
@@ -29,7 +28,7 @@ static la_ssize_t write_block(struct archive *a, void *arg, const void *data, si
     struct archive_writer *w = arg;
     int r = write_all_write(w->fd, data, len);
     if (r < 0) {
-        archive_set_error(a, -r, "%s", strerror(-r));
+        w->error = -r;
         return -1;
     }
     if (w->digest)
@@ -40,28 +39,31 @@ static la_ssize_t write_block(struct archive *a, void *arg, const void *data, si
 
 static int write_failed(struct archive_writer *w, struct err *err)
 {
-    int sys = archive_errno(w->archive) ? archive_errno(w->archive) : EIO;
+    int sys = w->error ? w->error : EIO;
     return err_set(err, err_from_errno(sys), sys, "\"%.200s\": write into the archive", w->path ? w->path : "");
 }
 
 int archive_writer_new(enum archive_writer_format format, int fd, struct digest *digest, struct archive_writer **ret,
                        struct err *err)
 {
+    int r = archive_library_load(err);
+    if (r < 0)
+        return r;
     CLEANUP(archive_writer_free_p) struct archive_writer *w = xzalloc(sizeof(*w));
     w->fd = fd;
     w->digest = digest;
     /* In the "C" locale, names that are not ASCII would be lost. */
     w->utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     w->old_locale = w->utf8_locale ? uselocale(w->utf8_locale) : (locale_t)0;
-    w->archive = archive_write_new();
-    w->entry = archive_entry_new();
+    w->archive = libarchive.write_new();
+    w->entry = libarchive.entry_new();
     if (!w->archive || !w->entry)
         return err_set(err, ERR_INTERNAL, ENOMEM, "start an archive");
-    (void)(format == ARCHIVE_WRITER_TAR ? archive_write_set_format_pax_restricted(w->archive)
-                                        : archive_write_set_format_cpio_newc(w->archive)); /* both are built in */
-    (void)archive_write_set_bytes_per_block(w->archive, BLOCK);
-    (void)archive_write_set_bytes_in_last_block(w->archive, LAST_BLOCK);
-    if (archive_write_open(w->archive, w, NULL, write_block, NULL) != ARCHIVE_OK)
+    (void)(format == ARCHIVE_WRITER_TAR ? libarchive.write_set_format_pax_restricted(w->archive)
+                                        : libarchive.write_set_format_cpio_newc(w->archive)); /* both are built in */
+    (void)libarchive.write_set_bytes_per_block(w->archive, BLOCK);
+    (void)libarchive.write_set_bytes_in_last_block(w->archive, LAST_BLOCK);
+    if (libarchive.write_open(w->archive, w, NULL, write_block, NULL) != ARCHIVE_OK)
         return write_failed(w, err);
     *ret = STEAL(w);
     return 0;
@@ -69,7 +71,7 @@ int archive_writer_new(enum archive_writer_format format, int fd, struct digest 
 
 void archive_writer_xattr(struct archive_writer *w, const char *name, const void *value, size_t len)
 {
-    archive_entry_xattr_add_entry(w->entry, name, value, len);
+    libarchive.entry_xattr_add_entry(w->entry, name, value, len);
 }
 
 int archive_writer_member(struct archive_writer *w, const struct archive_member *m, struct err *err)
@@ -77,27 +79,27 @@ int archive_writer_member(struct archive_writer *w, const struct archive_member 
     struct archive_entry *e = w->entry;
     free(w->path);
     w->path = xstrdup(m->path);
-    archive_entry_set_pathname(e, m->path);
-    archive_entry_set_mode(e, m->mode);
-    archive_entry_set_nlink(e, S_ISDIR(m->mode) ? 2 : 1);
-    archive_entry_set_uid(e, m->uid);
-    archive_entry_set_gid(e, m->gid);
-    archive_entry_set_mtime(e, m->mtime.tv_sec, m->mtime.tv_nsec);
-    archive_entry_set_rdevmajor(e, m->major);
-    archive_entry_set_rdevminor(e, m->minor);
-    archive_entry_set_size(e, S_ISREG(m->mode) && !m->hardlink ? m->size : 0);
+    libarchive.entry_set_pathname(e, m->path);
+    libarchive.entry_set_mode(e, m->mode);
+    libarchive.entry_set_nlink(e, S_ISDIR(m->mode) ? 2 : 1);
+    libarchive.entry_set_uid(e, m->uid);
+    libarchive.entry_set_gid(e, m->gid);
+    libarchive.entry_set_mtime(e, m->mtime.tv_sec, m->mtime.tv_nsec);
+    libarchive.entry_set_rdevmajor(e, m->major);
+    libarchive.entry_set_rdevminor(e, m->minor);
+    libarchive.entry_set_size(e, S_ISREG(m->mode) && !m->hardlink ? m->size : 0);
     if (m->symlink)
-        archive_entry_set_symlink(e, m->symlink);
+        libarchive.entry_set_symlink(e, m->symlink);
     if (m->hardlink)
-        archive_entry_set_hardlink(e, m->hardlink);
-    int rc = archive_write_header(w->archive, e);
-    (void)archive_entry_clear(e);
+        libarchive.entry_set_hardlink(e, m->hardlink);
+    int rc = libarchive.write_header(w->archive, e);
+    (void)libarchive.entry_clear(e);
     return rc < ARCHIVE_WARN ? write_failed(w, err) : 0;
 }
 
 int archive_writer_data(struct archive_writer *w, const void *data, size_t len, struct err *err)
 {
-    return archive_write_data(w->archive, data, len) == (la_ssize_t)len ? 0 : write_failed(w, err);
+    return libarchive.write_data(w->archive, data, len) == (la_ssize_t)len ? 0 : write_failed(w, err);
 }
 
 int archive_writer_file(struct archive_writer *w, const char *path, mode_t mode, const void *data, size_t len,
@@ -110,7 +112,7 @@ int archive_writer_file(struct archive_writer *w, const char *path, mode_t mode,
 
 int archive_writer_close(struct archive_writer *w, struct err *err)
 {
-    w->is_closed = archive_write_close(w->archive) == ARCHIVE_OK;
+    w->is_closed = libarchive.write_close(w->archive) == ARCHIVE_OK;
     return w->is_closed ? 0 : write_failed(w, err);
 }
 
@@ -124,9 +126,9 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
     if (!w)
         return NULL;
     if (w->archive && !w->is_closed)
-        (void)archive_write_fail(w->archive); /* or freeing it would write, to what the caller has closed by then */
-    (void)archive_write_free(w->archive);     /* closed, or failed with a more useful error */
-    archive_entry_free(w->entry);
+        (void)libarchive.write_fail(w->archive); /* or freeing it would write, to what the caller has closed by then */
+    (void)libarchive.write_free(w->archive);     /* closed, or failed with a more useful error */
+    libarchive.entry_free(w->entry);
     if (w->utf8_locale) {
         (void)uselocale(w->old_locale);
         freelocale(w->utf8_locale);

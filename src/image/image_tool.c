@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/archive_library.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/strlist.h"
@@ -27,6 +28,7 @@
 #include "image/image_tool_pool.h"
 #include "image/layer_digest.h"
 #include "image/layout.h"
+#include "image/libcurl.h"
 #include "os/confine.h"
 #include "os/filter.h"
 #include "os/mount.h"
@@ -315,6 +317,9 @@ int image_tool_main(int argc, char **argv)
     (void)signal(SIGINT, SIG_IGN);          /* the server decides when we exit */
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGCHLD, SIG_IGN); /* children reply on their own sockets; the kernel reaps them */
+    /* Now, while the files can be read, and once for all children. A call that lacks one reports it. */
+    (void)archive_library_load(NULL);
+    (void)libcurl_load(NULL);
     if (layout_open(dir, &t.store, &err) < 0 ||
         confine_identity(&(struct confine_who){ .uid = geteuid(), .gid = getegid() }, geteuid() == 0 ? kept_caps : 0,
                          &err) < 0 ||

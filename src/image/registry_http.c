@@ -5,15 +5,14 @@
  * body that stalls for STALL_S is aborted. */
 #include "image/registry_http.h"
 
-#include <curl/curl.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "image/libcurl.h"
 
 #define REDIRECTS_MAX   5
 #define CONNECT_S       15
@@ -32,13 +31,6 @@ struct exchange {
     bool is_body_checked;
 };
 
-static pthread_once_t global_once = PTHREAD_ONCE_INIT;
-
-static void global_init(void)
-{
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* on failure curl_easy_init() fails, and is checked */
-}
-
 void registry_http_reply_done(struct registry_http_reply *r)
 {
     buf_done(&r->body);
@@ -54,10 +46,10 @@ bool registry_http_is_loopback(const char *host)
 
 char *registry_http_escape(const char *text)
 {
-    (void)pthread_once(&global_once, global_init);
-    char *escaped = curl_easy_escape(NULL, text, 0);
+    char *escaped = libcurl_load(NULL) == 0 ? libcurl.easy_escape(NULL, text, 0) : NULL;
     char *copy = xstrdup(escaped ? escaped : "");
-    curl_free(escaped);
+    if (escaped)
+        libcurl.free(escaped);
     return copy;
 }
 
@@ -103,7 +95,7 @@ static size_t reply_header(char *line, size_t size, size_t n, void *arg)
 static int check_start(struct exchange *x)
 {
     long status = 0;
-    (void)curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* 0 on failure, which is not a good status */
+    (void)libcurl.easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* 0 on failure, which is not a good status */
     x->reply->status = (int)status;
     x->is_body_checked = true;
     if (status == 200)
@@ -147,34 +139,34 @@ static void set_options(struct exchange *x, const char *url, struct curl_slist *
 {
     CURL *c = x->curl;
     const char *host = strstr(url, "://");
-    (void)curl_easy_setopt(c, CURLOPT_URL, url); /* the options below exist in every libcurl we build with */
-    (void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-    (void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-    (void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
-    (void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES);
-    (void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
-    (void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L * 1024);
-    (void)curl_easy_setopt(c, CURLOPT_USERAGENT, "iii-sandbox");
-    (void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, reply_header);
-    (void)curl_easy_setopt(c, CURLOPT_HEADERDATA, x);
-    (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, reply_body);
-    (void)curl_easy_setopt(c, CURLOPT_WRITEDATA, x);
-    (void)curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    (void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, check_cancelled);
-    (void)curl_easy_setopt(c, CURLOPT_XFERINFODATA, x);
-    (void)curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)0);
+    (void)libcurl.easy_setopt(c, CURLOPT_URL, url); /* the options below exist in every libcurl we build with */
+    (void)libcurl.easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)libcurl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    (void)libcurl.easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+    (void)libcurl.easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+    (void)libcurl.easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+    (void)libcurl.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES);
+    (void)libcurl.easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
+    (void)libcurl.easy_setopt(c, CURLOPT_BUFFERSIZE, 256L * 1024);
+    (void)libcurl.easy_setopt(c, CURLOPT_USERAGENT, "iii-sandbox");
+    (void)libcurl.easy_setopt(c, CURLOPT_HEADERFUNCTION, reply_header);
+    (void)libcurl.easy_setopt(c, CURLOPT_HEADERDATA, x);
+    (void)libcurl.easy_setopt(c, CURLOPT_WRITEFUNCTION, reply_body);
+    (void)libcurl.easy_setopt(c, CURLOPT_WRITEDATA, x);
+    (void)libcurl.easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    (void)libcurl.easy_setopt(c, CURLOPT_XFERINFOFUNCTION, check_cancelled);
+    (void)libcurl.easy_setopt(c, CURLOPT_XFERINFODATA, x);
+    (void)libcurl.easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)0);
     if (host && registry_http_is_loopback(host + 3))
-        (void)curl_easy_setopt(c, CURLOPT_NOPROXY, "*");
+        (void)libcurl.easy_setopt(c, CURLOPT_NOPROXY, "*");
     if (x->req->form)
-        (void)curl_easy_setopt(c, CURLOPT_POSTFIELDS, x->req->form);
+        (void)libcurl.easy_setopt(c, CURLOPT_POSTFIELDS, x->req->form);
 }
 
 static struct curl_slist *add_header(struct curl_slist *list, const char *name, const char *value)
 {
     CLEANUP(free_p) char *line = xasprintf("%s: %s", name, value);
-    struct curl_slist *longer = curl_slist_append(list, line);
+    struct curl_slist *longer = libcurl.slist_append(list, line);
     explicit_bzero(line, strlen(line));
     return longer ? longer : list;
 }
@@ -229,7 +221,7 @@ static int explain_failure(const struct exchange *x, CURLcode code, const char *
         return -EPIPE; /* the sink has the cause */
     if (code == CURLE_WRITE_ERROR)
         return err_set(err, ERR_UPSTREAM, 0, "%.*s answered with another range than was asked for", host_len, url);
-    return err_set(err, ERR_UPSTREAM, 0, "%.*s: %s", host_len, url, curl_easy_strerror(code));
+    return err_set(err, ERR_UPSTREAM, 0, "%.*s: %s", host_len, url, libcurl.easy_strerror(code));
 }
 
 static int one_hop(struct exchange *x, const char *url, bool is_first_origin, char **ret_next, struct err *err)
@@ -245,15 +237,15 @@ static int one_hop(struct exchange *x, const char *url, bool is_first_origin, ch
     x->to_skip = 0;
     x->is_body_checked = false;
     set_options(x, url, headers);
-    CURLcode code = curl_easy_perform(x->curl);
-    curl_slist_free_all(headers);
+    CURLcode code = libcurl.easy_perform(x->curl);
+    libcurl.slist_free_all(headers);
     if (code != CURLE_OK) {
         check_transfer(reply, code);
         return explain_failure(x, code, url, err);
     }
-    (void)curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* each leaves its zero on failure */
-    (void)curl_easy_getinfo(x->curl, CURLINFO_REDIRECT_URL, &next);
-    (void)curl_easy_getinfo(x->curl, CURLINFO_RETRY_AFTER, &wait);
+    (void)libcurl.easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status); /* each leaves its zero on failure */
+    (void)libcurl.easy_getinfo(x->curl, CURLINFO_REDIRECT_URL, &next);
+    (void)libcurl.easy_getinfo(x->curl, CURLINFO_RETRY_AFTER, &wait);
     reply->status = (int)status;
     reply->retry_after_s = wait < 0 ? 0 : wait > RETRY_AFTER_MAX ? RETRY_AFTER_MAX : wait;
     reply->is_passing = status == 429 || status == 408 || status >= 500;
@@ -307,11 +299,13 @@ int registry_http_do(const struct registry_http_request *req, size_t body_max, s
     *reply = (struct registry_http_reply){ .body = BUF_INIT(body_max) };
     if (strlen(req->url) < 9)
         return err_set(err, ERR_UPSTREAM, 0, "\"%s\" is not an address", req->url);
-    (void)pthread_once(&global_once, global_init);
-    x.curl = curl_easy_init();
+    int r = libcurl_load(err);
+    if (r < 0)
+        return r;
+    x.curl = libcurl.easy_init();
     if (!x.curl)
         return err_set(err, ERR_INTERNAL, ENOMEM, "libcurl");
-    int r = follow_redirect(&x, err);
-    curl_easy_cleanup(x.curl);
+    r = follow_redirect(&x, err);
+    libcurl.easy_cleanup(x.curl);
     return r;
 }

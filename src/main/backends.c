@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/archive_library.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/strlist.h"
@@ -54,12 +55,16 @@ static int check_tls(const struct settings *s, struct err *err)
 int backends_check(const struct settings *s, struct err *err)
 {
     CLEANUP(strlist_free_p) char **names = names_of(s);
-    for (size_t i = 0; names && names[i]; i++)
-        if (strcmp(names[i], "native") != 0 && strcmp(names[i], "docker") != 0 && !vm_is_backend(names[i]))
+    for (size_t i = 0; names && names[i]; i++) {
+        if (vm_is_backend(names[i]))
+            (void)archive_library_load(
+                NULL); /* while it can be read: after an upgrade the server rewrites the initramfs */
+        else if (strcmp(names[i], "native") != 0 && strcmp(names[i], "docker") != 0)
             return err_set(err, ERR_UNSUPPORTED, 0,
                            "unknown backend \"%.32s\": this version has native, docker, qemu, firecracker and krun "
                            "(III_ISOLATION_BACKEND, III_BACKENDS)",
                            names[i]);
+    }
     if (!names)
         return err_set(err, ERR_INVALID, 0, "III_ISOLATION_BACKEND names no backend");
     return has_docker(names) ? check_tls(s, err) : 0;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "os/filter.h"
+#include "os/library.h"
 #include "os/vm_handshake.h"
 #include "vm/vmm/vmm.h"
 
@@ -38,10 +39,7 @@ struct lib {
     {                                             \
         "krun_" #name, offsetof(struct lib, name) \
     }
-static const struct {
-    const char *name;
-    size_t at;
-} functions[] = {
+static const struct library_symbol functions[] = {
     FUNCTION(set_log_level),
     FUNCTION(create_ctx),
     FUNCTION(set_vm_config),
@@ -68,26 +66,19 @@ static void *open_library(const char *path)
     return found;
 }
 
-static int library_load(const char *path, struct lib *lib, const char **ret_lack)
+static int krun_load(const char *path, struct lib *lib, const char **ret_lack)
 {
     void *library = open_library(path);
     if (!library)
         return -ENOENT;
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-        void *symbol = dlsym(library, functions[i].name);
-        if (!symbol) {
-            *ret_lack = functions[i].name;
-            return -ENOSYS;
-        }
-        memcpy((char *)lib + functions[i].at, &symbol, sizeof(symbol));
-    }
-    return 0;
+    *ret_lack = library_bind(library, functions, sizeof(functions) / sizeof(*functions), lib);
+    return *ret_lack ? -ENOSYS : 0;
 }
 
 int libkrun_vm_probe(const char *path, const char **ret_lack)
 {
     struct lib lib;
-    return library_load(path, &lib, ret_lack);
+    return krun_load(path, &lib, ret_lack);
 }
 
 static bool read_number(const char *text, unsigned long max, unsigned long *ret)
@@ -143,7 +134,7 @@ int libkrun_vm_main(int argc, char **argv)
         (void)fputs("usage: iii --krun-vm CPUS MEMORY_MB COMMAND_LINE (started by the server)\n", stderr);
         return 2;
     }
-    int r = library_load("", &lib, &lack);
+    int r = krun_load("", &lib, &lack);
     if (r < 0) {
         (void)fprintf(stderr, "libkrun.so.1 %s%s\n", r == -ENOENT ? "is not installed" : "is too old: it lacks ", lack);
         return 1;
