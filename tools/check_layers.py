@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Header of an external library (a folder ends in "/") -> the room that includes it. OpenSSL is two libraries: libcrypto's digests
 # are in base/, libssl and what it takes (certificates, errors) in tls/.
 LIBRARIES = {
-    "archive.h": "archive", "archive_entry.h": "archive", "curl/": "image", "jansson.h": "base", "libfyaml.h": "main", "llhttp.h": "http",
+    "archive.h": "archive", "archive_entry.h": "archive", "curl/": "image", "jansson.h": "base", "libfyaml.h": "main", "libmnl/": "os", "llhttp.h": "http",
     "openssl/crypto.h": "base", "openssl/evp.h": "base", "openssl/": "tls", "seccomp.h": "os", "sqlite3.h": "store", "uv.h": "loop",
 }
 # What the C library and the kernel bring; every other header is an external library's and has a row above.

@@ -24,7 +24,7 @@ SKIPPED_FOLDERS = {".git", "build", "node_modules", "target", "__pycache__", ".p
 # Folders of the machines this is built on: a path below them works nowhere else. Written in two pieces to pass its own check.
 MACHINE_PATH = re.compile(r"(?<![\w./%}$*-])/(?:wor" + r"k|far" + r"m)/")
 OPEN_TASK = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?!.{0,3}#\d+)")
-LIBRARIES = ["jansson", "libuv", "sqlite3", "libseccomp", "libarchive", "libcrypto", "libcurl"]
+LIBRARIES = ["jansson", "libuv", "sqlite3", "libseccomp", "libmnl", "libarchive", "libcrypto", "libcurl"]
 JOBS = 2
 
 

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <libmnl/libmnl.h>
 #include <linux/if_link.h>
 #include <linux/ip.h>
 #include <linux/netlink.h>
@@ -19,39 +20,28 @@
 
 #define ANSWER_S 5 /* the kernel replies inside the call; this is only for a lost message */
 
-static void msg_put(struct netlink_msg *m, const void *data, size_t len)
+static struct nlmsghdr *head_of(struct netlink_msg *m)
 {
-    size_t room = NLMSG_ALIGN(len);
-    if (m->len + room > sizeof(m->bytes)) {
-        m->is_full = 1;
-        return;
-    }
-    memset(m->bytes + m->len, 0, room);
-    if (len)
-        memcpy(m->bytes + m->len, data, len);
-    m->len += room;
-    ((struct nlmsghdr *)(void *)m->bytes)->nlmsg_len = (uint32_t)m->len;
+    return (struct nlmsghdr *)(void *)m->bytes;
 }
 
 void netlink_begin(struct netlink_msg *m, uint16_t type, uint16_t flags, const void *head, size_t head_len)
 {
-    struct nlmsghdr h = { .nlmsg_type = type, .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags) };
-    m->len = 0;
-    m->is_full = 0;
-    msg_put(m, &h, sizeof(h));
-    msg_put(m, head, head_len);
+    struct nlmsghdr *h = mnl_nlmsg_put_header(m->bytes);
+    h->nlmsg_type = type;
+    h->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
+    m->is_full = false;
+    memcpy(mnl_nlmsg_put_extra_header(h, head_len), head, head_len);
 }
 
 void netlink_attr(struct netlink_msg *m, uint16_t type, const void *data, size_t len)
 {
-    struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + len), .nla_type = type };
-    msg_put(m, &a, sizeof(a));
-    msg_put(m, data, len);
+    m->is_full |= !mnl_attr_put_check(head_of(m), sizeof(m->bytes), type, len, data);
 }
 
 void netlink_attr_u32(struct netlink_msg *m, uint16_t type, uint32_t value)
 {
-    netlink_attr(m, type, &value, sizeof(value));
+    m->is_full |= !mnl_attr_put_u32_check(head_of(m), sizeof(m->bytes), type, value);
 }
 
 void netlink_attr_be32(struct netlink_msg *m, uint16_t type, uint32_t value)
@@ -61,20 +51,20 @@ void netlink_attr_be32(struct netlink_msg *m, uint16_t type, uint32_t value)
 
 void netlink_attr_str(struct netlink_msg *m, uint16_t type, const char *text)
 {
-    netlink_attr(m, type, text, strlen(text) + 1);
+    m->is_full |= !mnl_attr_put_strz_check(head_of(m), sizeof(m->bytes), type, text);
 }
 
 size_t netlink_nest(struct netlink_msg *m, uint16_t type)
 {
-    size_t at = m->len;
-    netlink_attr(m, (uint16_t)(type | NLA_F_NESTED), NULL, 0);
-    return at;
+    struct nlattr *a = mnl_attr_nest_start_check(head_of(m), sizeof(m->bytes), type);
+    m->is_full |= !a;
+    return a ? (size_t)((unsigned char *)a - m->bytes) : 0;
 }
 
 void netlink_end(struct netlink_msg *m, size_t nest)
 {
     if (!m->is_full)
-        ((struct nlattr *)(void *)(m->bytes + nest))->nla_len = (uint16_t)(m->len - nest);
+        mnl_attr_nest_end(head_of(m), (struct nlattr *)(void *)(m->bytes + nest));
 }
 
 int netlink_open(int protocol)
@@ -93,52 +83,29 @@ int netlink_open(int protocol)
     return fd;
 }
 
-/* Reads one datagram; returns the number of acknowledgements in it, or the first error. */
-static int read_answers(int fd, int *ret_error)
-{
-    union {
-        struct nlmsghdr align;
-        unsigned char bytes[16384];
-    } in;
-    int acks = 0;
-    ssize_t n = recv(fd, in.bytes, sizeof(in.bytes), 0);
-    if (n < 0)
-        return -errno;
-    int left = (int)n;
-    for (struct nlmsghdr *h = &in.align; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
-        if (h->nlmsg_type != NLMSG_ERROR || h->nlmsg_len < NLMSG_LENGTH(sizeof(struct nlmsgerr)))
-            continue;
-        int code = ((struct nlmsgerr *)NLMSG_DATA(h))->error;
-        acks++;
-        if (code < 0 && *ret_error == 0)
-            *ret_error = code;
-    }
-    return acks;
-}
-
 int netlink_ask(int fd, const struct netlink_msg *msgs, size_t n)
 {
-    _Alignas(8) unsigned char out[4 * NETLINK_MAX] = { 0 };
+    _Alignas(8) unsigned char out[4 * NETLINK_MAX] = { 0 }, in[16384];
     size_t len = 0;
-    int expected = 0, error = 0;
+    int expected = 0;
     for (size_t i = 0; i < n; i++) {
         struct nlmsghdr *h = (struct nlmsghdr *)(void *)(out + len);
-        if (msgs[i].is_full || len + msgs[i].len > sizeof(out))
+        size_t size = ((const struct nlmsghdr *)(const void *)msgs[i].bytes)->nlmsg_len;
+        if (msgs[i].is_full || len + size > sizeof(out))
             return -E2BIG;
-        memcpy(h, msgs[i].bytes, msgs[i].len);
+        memcpy(h, msgs[i].bytes, size);
         h->nlmsg_seq = (uint32_t)i + 1;
         expected += (h->nlmsg_flags & NLM_F_ACK) != 0;
-        len += msgs[i].len;
+        len += size;
     }
     if (send(fd, out, len, MSG_NOSIGNAL) < 0)
         return -errno;
-    while (expected > 0 && error == 0) {
-        int got = read_answers(fd, &error);
-        if (got < 0)
-            return got;
-        expected -= got;
+    for (; expected > 0; expected--) { /* the kernel sends one datagram for each */
+        ssize_t got = recv(fd, in, sizeof(in), 0);
+        if (got < 0 || mnl_cb_run(in, (size_t)got, 0, 0, NULL, NULL) < 0)
+            return -errno;
     }
-    return error;
+    return 0;
 }
 
 static int msg_ask(int fd, const struct netlink_msg *m)
@@ -156,7 +123,7 @@ int netlink_veth(int fd, const char *name, const char *peer, int peer_ns, const 
     netlink_attr_str(&m, IFLA_INFO_KIND, "veth");
     size_t data = netlink_nest(&m, IFLA_INFO_DATA);
     size_t other = netlink_nest(&m, VETH_INFO_PEER);
-    msg_put(&m, &head, sizeof(head));
+    memcpy(mnl_nlmsg_put_extra_header(head_of(&m), sizeof(head)), &head, sizeof(head));
     netlink_attr_str(&m, IFLA_IFNAME, peer);
     netlink_attr(&m, IFLA_ADDRESS, peer_mac, 6);
     netlink_attr_u32(&m, IFLA_NET_NS_FD, (uint32_t)peer_ns);

@@ -2,15 +2,16 @@
  * once. A socket belongs to the network namespace it was opened in. All calls return 0 or -errno. May include:
  * base/. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A message under construction, including nested attributes. An overflow is recorded and reported by netlink_ask(). */
+/* A message under construction, including nested attributes; its header has its length. An overflow is recorded and
+ * reported by netlink_ask(). */
 #define NETLINK_MAX 4096
 struct netlink_msg {
     _Alignas(8) unsigned char bytes[NETLINK_MAX];
-    size_t len;
-    unsigned is_full : 1;
+    bool is_full;
 };
 
 void netlink_begin(struct netlink_msg *m, uint16_t type, uint16_t flags, const void *head, size_t head_len);
