@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/exec.h"
 #include "agent/file.h"
 #include "agent/user_names.h"
 #include "os/proc.h"
@@ -36,23 +35,6 @@ struct listing {
     uint32_t n;
 };
 
-static uint64_t total_memory_kb(void)
-{
-    static const char label[] = "MemTotal:"; /* the first line of the file */
-    char text[512];
-
-    if (agent_file_proc(-1, "/proc/meminfo", text, sizeof(text)) <= 0 || strncmp(text, label, strlen(label)) != 0)
-        return 0;
-    return strtoull(text + strlen(label), NULL, 10);
-}
-
-static double uptime_seconds(void)
-{
-    char text[64];
-
-    return agent_file_proc(-1, "/proc/uptime", text, sizeof(text)) > 0 ? strtod(text, NULL) : 0;
-}
-
 static void listing_begin_frame(struct listing *l)
 {
     proto_frame_begin(&l->frame, l->mem, PROTO_FRAME_MAX);
@@ -65,18 +47,6 @@ static void send_frame(struct listing *l, uint16_t flags)
 
     assert(len > 0);
     agent_reply_frame(l->reply, l->mem, (size_t)len);
-}
-
-static void listing_add(struct listing *l, const struct proto_process *p)
-{
-    proto_put_process(&l->frame, p);
-    l->n++;
-    if (!l->frame.is_full)
-        return;
-    l->frame.is_full = false;
-    send_frame(l, PROTO_MORE);
-    listing_begin_frame(l);
-    proto_put_process(&l->frame, p);
 }
 
 /* The arguments joined by spaces; a kernel thread or zombie has none and gets its name in brackets. */
@@ -139,15 +109,27 @@ static void listing_add_process(struct listing *l, int proc, const char *pid)
     p.user = agent_user_names_user(&l->names, st.st_uid);
     p.command = command;
     p.cpu_centi = cpu_centi(l, ticks, start);
-    listing_add(l, &p);
+    proto_put_process(&l->frame, &p);
+    l->n++;
+    if (!l->frame.is_full)
+        return;
+    l->frame.is_full = false;
+    send_frame(l, PROTO_MORE);
+    listing_begin_frame(l);
+    proto_put_process(&l->frame, &p);
 }
 
-static void reply_list(struct agent_reply *r)
+void agent_proc_list(struct agent_reply *r)
 {
-    struct listing l = { .reply = r, .total_kb = total_memory_kb(), .uptime = uptime_seconds() };
-    DIR *dir = opendir("/proc");
+    static const char label[] = "MemTotal:"; /* starts the first line of the file */
+    char text[512];
+    struct listing l = { .reply = r, .mem = malloc(PROTO_FRAME_MAX) };
 
-    l.mem = malloc(PROTO_FRAME_MAX);
+    if (agent_file_proc(-1, "/proc/meminfo", text, sizeof(text)) > 0 && strncmp(text, label, strlen(label)) == 0)
+        l.total_kb = strtoull(text + strlen(label), NULL, 10);
+    if (agent_file_proc(-1, "/proc/uptime", text, sizeof(text)) > 0)
+        l.uptime = strtod(text, NULL);
+    DIR *dir = opendir("/proc");
     if (!dir || !l.mem) {
         agent_reply_error(r, dir ? ENOMEM : errno, "list /proc");
     } else {
@@ -163,8 +145,12 @@ static void reply_list(struct agent_reply *r)
     agent_user_names_done(&l.names);
 }
 
-static void kill_one(struct agent_reply *r, uint32_t pid, uint32_t signo)
+void agent_proc_kill(struct agent_reply *r, const uint8_t *data, size_t len)
 {
+    struct proto_reader in;
+
+    proto_reader_init(&in, data, len);
+    uint32_t pid = proto_get_u32(&in), signo = proto_get_u32(&in);
     if (pid <= 1 || pid > INT32_MAX || pid == (uint32_t)getpid())
         agent_reply_error(r, EPERM, "kill process %u: it is the sandbox's agent", pid);
     else if (signo < 1 || signo > 64)
@@ -173,20 +159,4 @@ static void kill_one(struct agent_reply *r, uint32_t pid, uint32_t signo)
         agent_reply_error(r, errno, "kill process %u", pid);
     else
         agent_reply_done(r);
-}
-
-void agent_proc_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
-{
-    struct proto_reader in;
-
-    proto_reader_init(&in, data, len);
-    if (type == PROTO_PROC_LIST) {
-        reply_list(r);
-    } else if (type == PROTO_PROC_KILL) {
-        uint32_t pid = proto_get_u32(&in);
-        kill_one(r, pid, proto_get_u32(&in));
-    } else {
-        agent_exec_interrupt(r->agent);
-        agent_reply_done(r);
-    }
 }

@@ -19,9 +19,13 @@ void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data
         agent_reply_done(r);
         break;
     case PROTO_HOSTNAME:
+        agent_box_set_name(r, data, len);
+        break;
     case PROTO_RESEED:
+        agent_box_reseed(r, data, len);
+        break;
     case PROTO_USAGE:
-        agent_box_request(r, type, data, len);
+        agent_box_usage(r);
         break;
     case PROTO_EXEC_START:
         agent_exec_start(r, data, len);
@@ -54,13 +58,20 @@ void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data
         break;
     case PROTO_FS_GREP:
     case PROTO_FS_SED:
-    case PROTO_FS_CHANGE:
         agent_text_request(r, type, data, len);
         break;
+    case PROTO_FS_CHANGE:
+        agent_text_change(r, data, len);
+        break;
     case PROTO_PROC_LIST:
+        agent_proc_list(r);
+        break;
     case PROTO_PROC_KILL:
+        agent_proc_kill(r, data, len);
+        break;
     case PROTO_PROC_INTERRUPT:
-        agent_proc_request(r, type, data, len);
+        agent_exec_interrupt(r->agent);
+        agent_reply_done(r);
         break;
     case PROTO_TUNNEL_OPEN:
         agent_tunnel_start(r, data, len);

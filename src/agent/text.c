@@ -1,5 +1,15 @@
+/* Theory of operation. A request of grep or sed is read into a struct text on the stack and done in a forked helper
+ * process (agent_reply_work in reply.h), so an expensive pattern holds up no other stream. text_walk() visits the files
+ * of a tree that the globs let through, in order of names; grep_file() reports each matching line, sed_file() writes
+ * the changed text beside the file and renames it over the old one. The counted chmod has its own walk, which
+ * visits files of every kind.
+ *
+ * Answers are rows, in as many frames as needed (struct rows). An answer above ROWS_BYTES, or with as many matches as
+ * were asked for, sets is_full, which ends the walk. A root that cannot be opened fails the request; a file that cannot
+ * be read is skipped by grep, and reported in its row by sed. */
 #include "agent/text.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,14 +20,91 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/text_core.h"
+#include "agent/lines.h"
 #include "agent/walk.h"
 #include "guest/proto_glob.h"
+#include "guest/proto_regex.h"
+
+#define LOOK_BYTES 8192 /* a NUL in here: not a text file */
+#define OUT_BYTES  65536u
+#define ROWS_BYTES (48u * 1024 * 1024) /* limit of one answer */
+
+struct rows {
+    struct agent_reply *reply;
+    struct proto_writer frame;
+    uint8_t *mem;
+    size_t sent;
+};
+
+struct text {
+    struct rows rows;
+    uint32_t flags;
+    const char *pattern;
+    const char **include, **exclude, **paths; /* NULL-terminated; include and exclude may be NULL */
+    struct proto_regex *regex;
+    uint64_t max_matches, n_matches;
+    uint32_t max_line;
+    const uint8_t *replacement;
+    size_t replacement_len;
+    bool is_full; /* no more rows are wanted */
+};
+
+/* One regular file: its descriptor, which the caller closes, and the path to report. */
+typedef void file_fn(struct text *t, int fd, const char *path);
+
+/* --- rows of an answer --- */
+static int rows_init(struct rows *s, struct agent_reply *r)
+{
+    *s = (struct rows){ .reply = r, .mem = malloc(PROTO_FRAME_MAX) };
+    if (!s->mem)
+        return -ENOMEM;
+    proto_frame_begin(&s->frame, s->mem, PROTO_FRAME_MAX);
+    return 0;
+}
+
+static void send_frame(struct rows *s, uint16_t flags)
+{
+    int len = proto_frame_end(&s->frame, s->reply->stream, PROTO_FS_ROWS, flags);
+
+    assert(len > 0);
+    agent_reply_frame(s->reply, s->mem, (size_t)len);
+    s->sent += (size_t)len;
+    proto_frame_begin(&s->frame, s->mem, PROTO_FRAME_MAX);
+}
+
+/* False: the answer is full. */
+static bool rows_add(struct rows *s, const struct proto_row *row)
+{
+    if (s->sent >= ROWS_BYTES)
+        return false;
+    proto_put_row(&s->frame, row);
+    if (!s->frame.is_full)
+        return true;
+    s->frame.is_full = false;
+    send_frame(s, PROTO_MORE);
+    proto_put_row(&s->frame, row);
+    assert(!s->frame.is_full); /* a path and a text are below one payload */
+    return true;
+}
+
+/* Sends the last frame and frees. */
+static void rows_end(struct rows *s)
+{
+    send_frame(s, 0);
+    free(s->mem);
+}
+
+/* Sends the error instead of rows. Frees. */
+static void rows_fail(struct rows *s, int error, const char *verb, const char *path)
+{
+    agent_reply_error(s->reply, error, "%s %s", verb, path);
+    free(s->mem);
+}
 
 /* --- walking --- */
 struct walk {
-    struct agent_text *text;
-    agent_text_file_fn *fn;
+    struct text *text;
+    file_fn *fn;
     size_t root_len; /* path[root_len] starts the relative part */
     size_t len;
     char path[PATH_MAX];
@@ -31,25 +118,11 @@ static bool is_any(const char *const *globs, const char *path)
     return false;
 }
 
-static bool is_wanted(const struct agent_text *t, const char *relative)
+static bool is_wanted(const struct text *t, const char *relative)
 {
     bool is_in = !t->include || !t->include[0] || is_any((const char *const *)t->include, relative);
 
     return is_in && !is_any((const char *const *)t->exclude, relative);
-}
-
-static void visit_file(struct walk *w, int dir, const char *name, const char *relative)
-{
-    struct stat st;
-
-    if (!is_wanted(w->text, relative))
-        return;
-    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return; /* skip what cannot be read, as grep -r does */
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        w->fn(w->text, fd, w->path);
-    (void)close(fd);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -75,8 +148,12 @@ static void walk_visit(struct walk *w, int dir, const char *name, int depth)
         w->path[w->len++] = '/';
     memcpy(w->path + w->len, name, n + 1);
     w->len += n;
-    if (S_ISREG(st.st_mode)) {
-        visit_file(w, dir, name, w->path + w->root_len);
+    if (S_ISREG(st.st_mode) && is_wanted(w->text, w->path + w->root_len)) {
+        int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+            w->fn(w->text, fd, w->path);
+        if (fd >= 0) /* else it cannot be read: skipped, as grep -r does */
+            (void)close(fd);
     } else if (S_ISDIR(st.st_mode) && depth < AGENT_WALK_DEPTH) {
         int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0) {
@@ -103,7 +180,10 @@ static void walk_dir(struct walk *w, int fd, int depth)
     free(names);
 }
 
-int agent_text_walk(struct agent_text *t, const char *root, agent_text_file_fn *fn)
+/* Calls fn for each regular file below root (a file, a directory, or a link to either) that the globs match, in
+ * order of names; links below root are skipped. -errno of the root: ENOENT …; -EISDIR for a directory when not
+ * recursive. */
+static int text_walk(struct text *t, const char *root, file_fn *fn)
 {
     struct walk w = { .text = t, .fn = fn };
     struct stat st = { 0 };
@@ -133,7 +213,235 @@ int agent_text_walk(struct agent_text *t, const char *root, agent_text_file_fn *
     return r;
 }
 
-/* --- grep and sed --- */
+/* --- grep --- */
+static void match_report(struct text *t, const char *path, uint64_t number, const struct agent_line *line)
+{
+    static const char more[] = "\xe2\x80\xa6";
+    char text[PROTO_ROW_TEXT_MAX + 1];
+    size_t room = PROTO_ROW_TEXT_MAX - sizeof(more), len = line->len;
+    bool is_cut = line->is_cut;
+
+    if (t->max_line && t->max_line < room)
+        room = t->max_line;
+    if (len > room) {
+        len = room;
+        while (len > 0 && ((unsigned char)line->text[len] & 0xc0) == 0x80)
+            len--; /* not inside a character */
+        is_cut = true;
+    }
+    memcpy(text, line->text, len);
+    memcpy(text + len, more, is_cut ? sizeof(more) : 0);
+    text[is_cut ? len + sizeof(more) - 1 : len] = '\0';
+    t->n_matches++;
+    struct proto_row row = { .path = path, .number = number, .is_set = is_cut, .text = text };
+    if (!rows_add(&t->rows, &row) || (t->max_matches && t->n_matches >= t->max_matches))
+        t->is_full = true;
+}
+
+static void grep_file(struct text *t, int fd, const char *path)
+{
+    struct agent_lines lines;
+    struct agent_line line;
+    struct proto_regex_span span;
+    char head[LOOK_BYTES];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+
+    if (n < 0 || memchr(head, '\0', (size_t)n))
+        return; /* not a text file */
+    agent_lines_init(&lines, fd);
+    for (uint64_t number = 1; !t->is_full && agent_lines_next(&lines, &line) > 0; number++) {
+        if (line.len > 0 && line.text[line.len - 1] == '\r')
+            line.len--; /* part of the terminator */
+        if (line.is_cut || memchr(line.text, '\0', line.len) || !agent_lines_is_utf8(line.text, line.len))
+            continue;
+        if (proto_regex_find(t->regex, line.text, line.len, 0, &span, 1))
+            match_report(t, path, number, &line);
+    }
+    agent_lines_done(&lines);
+}
+
+static void text_grep(struct text *t)
+{
+    int r = text_walk(t, t->paths[0], grep_file);
+
+    if (r < 0) {
+        rows_fail(&t->rows, -r, "search", t->paths[0]);
+        return;
+    }
+    if (t->is_full)
+        (void)rows_add(&t->rows, &(struct proto_row){ .path = "", .is_set = true });
+    rows_end(&t->rows);
+}
+
+/* --- sed --- */
+
+/* The new text of one file, which is created when the first line changes. */
+struct edit {
+    struct text *text;
+    FILE *out;
+    char real[PATH_MAX], beside[PATH_MAX];
+    uint64_t n;   /* replacements */
+    off_t copied; /* bytes of the old file before the first changed line */
+};
+
+static bool is_name(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+/* Expands $1, $name, ${name} and $$ at s; returns the bytes consumed, 0: a plain dollar. */
+static size_t put_group(struct edit *e, const char *s, size_t len, const char *line,
+                        const struct proto_regex_span *spans)
+{
+    if (len > 1 && s[1] == '$') {
+        (void)fputc('$', e->out);
+        return 2;
+    }
+    bool has_braces = len > 1 && s[1] == '{';
+    size_t start = has_braces ? 2 : 1, end = start;
+    while (end < len && (has_braces ? s[end] != '}' : is_name(s[end])))
+        end++;
+    if (end == start || (has_braces && end == len))
+        return 0;
+    int group = proto_regex_group(e->text->regex, s + start, end - start);
+    if (group >= 0 && spans[group].start != SIZE_MAX && spans[group].end != SIZE_MAX)
+        (void)fwrite(line + spans[group].start, 1, spans[group].end - spans[group].start, e->out);
+    return end + (has_braces ? 1 : 0);
+}
+
+static void put_replacement(struct edit *e, const char *line, const struct proto_regex_span *spans)
+{
+    const char *s = (const char *)e->text->replacement;
+    size_t len = e->text->replacement_len;
+    bool is_literal = e->text->flags & PROTO_TEXT_LITERAL;
+
+    for (size_t at = 0; at < len;) {
+        size_t n = !is_literal && s[at] == '$' ? put_group(e, s + at, len - at, line, spans) : 0;
+        if (n == 0) {
+            (void)fputc(s[at], e->out);
+            n = 1;
+        }
+        at += n;
+    }
+}
+
+/* Starts the new file with what the old one has before the first change. */
+static int open_new(struct edit *e, int fd)
+{
+    struct stat st;
+    int n = snprintf(e->beside, sizeof(e->beside), "%s.iii-tmp-%d", e->real, (int)getpid());
+    if (n >= (int)sizeof(e->beside) || fstat(fd, &st) < 0)
+        return n >= (int)sizeof(e->beside) ? -ENAMETOOLONG : -errno;
+    int out = open(e->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    e->out = out >= 0 ? fdopen(out, "w") : NULL;
+    if (!e->out) {
+        int r = -errno;
+        if (out >= 0)
+            (void)close(out);
+        return r;
+    }
+    (void)!fchown(out, st.st_uid, st.st_gid); /* without the right to change the owner the file stays ours */
+    if (fchmod(out, st.st_mode & 07777) < 0)
+        return -errno;
+    char buf[OUT_BYTES];
+    for (off_t at = 0; at < e->copied;) {
+        size_t want = e->copied - at < (off_t)sizeof(buf) ? (size_t)(e->copied - at) : sizeof(buf);
+        ssize_t got = pread(fd, buf, want, at);
+        if (got <= 0)
+            return got < 0 ? -errno : -EIO;
+        if (fwrite(buf, 1, (size_t)got, e->out) != (size_t)got)
+            return -errno;
+        at += got;
+    }
+    return 0;
+}
+
+static int edit_line(struct edit *e, int fd, const struct agent_line *line)
+{
+    struct proto_regex_span spans[PROTO_REGEX_GROUPS];
+    size_t at = 0, from = 0;
+    size_t len = line->len;
+    bool has_return = len > 0 && line->text[len - 1] == '\r' && line->has_newline;
+
+    if (has_return)
+        len--;
+    while (from <= len && proto_regex_find(e->text->regex, line->text, len, from, spans, PROTO_REGEX_GROUPS)) {
+        int r = e->out ? 0 : open_new(e, fd);
+        if (r < 0)
+            return r;
+        (void)fwrite(line->text + at, 1, spans[0].start - at, e->out);
+        put_replacement(e, line->text, spans);
+        at = from = spans[0].end;
+        e->n++;
+        if (e->text->flags & PROTO_TEXT_FIRST_ONLY)
+            break;
+        if (spans[0].end == spans[0].start) { /* an empty match: continue behind the next character */
+            from++;
+            while (from < len && ((unsigned char)line->text[from] & 0xc0) == 0x80)
+                from++;
+        }
+    }
+    if (!e->out) {
+        e->copied += (off_t)(line->len + (line->has_newline ? 1 : 0));
+        return 0;
+    }
+    (void)fwrite(line->text + at, 1, line->len - at, e->out);
+    if (line->has_newline)
+        (void)fputc('\n', e->out);
+    return ferror(e->out) ? -EIO : 0;
+}
+
+static void file_report(struct text *t, const char *path, uint64_t n, const char *why)
+{
+    struct proto_row row = { .path = path, .number = n, .is_set = !why, .text = why };
+
+    if (!rows_add(&t->rows, &row))
+        t->is_full = true;
+}
+
+static void sed_file(struct text *t, int fd, const char *path)
+{
+    struct edit e = { .text = t };
+    struct agent_lines lines;
+    struct agent_line line;
+    const char *why = NULL;
+    int r = realpath(path, e.real) ? 0 : -errno;
+
+    agent_lines_init(&lines, fd);
+    while (r >= 0 && (r = agent_lines_next(&lines, &line)) > 0) {
+        if (line.is_cut)
+            why = "a line is longer than 16 MiB";
+        else if (!agent_lines_is_utf8(line.text, line.len))
+            why = "not UTF-8 text";
+        r = why ? -EINVAL : edit_line(&e, fd, &line);
+    }
+    agent_lines_done(&lines);
+    if (e.out && fclose(e.out) != 0 && r == 0)
+        r = -errno;
+    if (r == 0 && e.out && rename(e.beside, e.real) < 0)
+        r = -errno;
+    if (r < 0 && e.out)
+        (void)unlink(e.beside);
+    file_report(t, path, r < 0 ? 0 : e.n, r < 0 ? (why ? why : strerror(-r)) : NULL);
+}
+
+static void text_sed(struct text *t)
+{
+    bool is_root = t->flags & PROTO_TEXT_ROOT;
+
+    for (const char **p = t->paths; *p && !t->is_full; p++) {
+        int r = text_walk(t, *p, sed_file);
+        if (r < 0 && is_root) {
+            rows_fail(&t->rows, -r, "edit", *p);
+            return;
+        }
+        if (r < 0)
+            file_report(t, *p, 0, strerror(-r));
+    }
+    rows_end(&t->rows);
+}
+
+/* --- requests of grep and sed --- */
 
 /* Reads a list of strings inside the payload. NULL: the list is empty, or out of memory (then *error is set). */
 static const char **read_texts(struct proto_reader *in, uint32_t max, int *error)
@@ -152,38 +460,40 @@ static const char **read_texts(struct proto_reader *in, uint32_t max, int *error
 
 static void run_text(struct agent_reply *r, void *arg)
 {
-    struct agent_text *t = arg;
+    struct text *t = arg;
     const char *why = NULL;
     unsigned flags = (t->flags & PROTO_TEXT_ICASE ? PROTO_REGEX_ICASE : 0u) |
                      (t->flags & PROTO_TEXT_LITERAL ? PROTO_REGEX_LITERAL : 0u);
 
     t->regex = proto_regex_new(t->pattern, flags, &why);
-    if (!t->regex || agent_rows_init(&t->rows, r) < 0)
+    if (!t->regex || rows_init(&t->rows, r) < 0)
         agent_reply_error(r, t->regex ? ENOMEM : EBADMSG, "pattern: %s", why ? why : "");
     else if (t->replacement)
-        agent_text_sed(t);
+        text_sed(t);
     else
-        agent_text_grep(t);
+        text_grep(t);
     t->regex = proto_regex_free(t->regex);
 }
 
-static void text_request(struct agent_reply *r, uint16_t type, struct proto_reader *in)
+void agent_text_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
 {
     const char *one[2] = { NULL, NULL };
-    struct agent_text t = { .flags = proto_get_u32(in) };
+    struct proto_reader in;
     int error = 0;
 
+    proto_reader_init(&in, data, len);
+    struct text t = { .flags = proto_get_u32(&in) };
     if (type == PROTO_FS_GREP) {
-        t.max_matches = proto_get_u64(in);
-        t.max_line = proto_get_u32(in);
-        one[0] = proto_get_str(in, PROTO_PATH_MAX);
+        t.max_matches = proto_get_u64(&in);
+        t.max_line = proto_get_u32(&in);
+        one[0] = proto_get_str(&in, PROTO_PATH_MAX);
     }
-    t.pattern = proto_get_str(in, PROTO_PATH_MAX);
-    t.include = read_texts(in, PROTO_ARGS_MAX, &error);
-    t.exclude = error ? NULL : read_texts(in, PROTO_ARGS_MAX, &error);
+    t.pattern = proto_get_str(&in, PROTO_PATH_MAX);
+    t.include = read_texts(&in, PROTO_ARGS_MAX, &error);
+    t.exclude = error ? NULL : read_texts(&in, PROTO_ARGS_MAX, &error);
     if (type == PROTO_FS_SED) {
-        t.paths = error ? NULL : read_texts(in, PROTO_STAT_MAX, &error);
-        t.replacement = error ? NULL : proto_get_rest(in, &t.replacement_len);
+        t.paths = error ? NULL : read_texts(&in, PROTO_STAT_MAX, &error);
+        t.replacement = error ? NULL : proto_get_rest(&in, &t.replacement_len);
     }
     const char **listed = t.paths;
     if (type == PROTO_FS_GREP)
@@ -256,10 +566,10 @@ static int change_below(struct change *c, const char *dir, int depth)
 static void run_change(struct agent_reply *r, void *arg)
 {
     struct change *c = arg;
-    struct agent_rows rows;
+    struct rows rows;
     struct stat st;
 
-    if (agent_rows_init(&rows, r) < 0) {
+    if (rows_init(&rows, r) < 0) {
         agent_reply_error(r, ENOMEM, "change %s", c->path);
         return;
     }
@@ -267,22 +577,18 @@ static void run_change(struct agent_reply *r, void *arg)
     if (result == 0 && c->is_recursive && lstat(c->path, &st) == 0 && S_ISDIR(st.st_mode))
         result = change_below(c, c->path, 0);
     if (result < 0) {
-        agent_rows_fail(&rows, -result, "change mode or owner of", c->path);
+        rows_fail(&rows, -result, "change mode or owner of", c->path);
         return;
     }
-    (void)agent_rows_add(&rows, &(struct proto_row){ .path = c->path, .number = c->n, .is_set = true });
-    agent_rows_end(&rows);
+    (void)rows_add(&rows, &(struct proto_row){ .path = c->path, .number = c->n, .is_set = true });
+    rows_end(&rows);
 }
 
-void agent_text_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
+void agent_text_change(struct agent_reply *r, const uint8_t *data, size_t len)
 {
     struct proto_reader in;
 
     proto_reader_init(&in, data, len);
-    if (type != PROTO_FS_CHANGE) {
-        text_request(r, type, &in);
-        return;
-    }
     struct change c = { .path = proto_get_str(&in, PROTO_PATH_MAX) };
     c.mode = proto_get_u32(&in);
     c.uid = proto_get_u32(&in);
