@@ -117,20 +117,15 @@ static int take_off_proc(struct box_root *b, int *mount)
     return 0;
 }
 
-/* Linux 6.15 is the first that clones from detached mounts and mounts on them. */
-static bool wants_attached(const struct box_root *b)
-{
-    int fd = mount_clone(b->shm, "x");
-    if (fd >= 0)
-        close(fd);
-    return fd < 0;
-}
-
 static int cover_proc(struct box_root *b)
 {
     if (mkdirat(b->shm, "x", 0555) < 0)
         return box_root_fail(b, -errno, "make an empty folder");
-    bool is_attached = wants_attached(b);
+    /* Linux 6.15 is the first that clones from detached mounts and mounts on them. */
+    int probe = mount_clone(b->shm, "x");
+    bool is_attached = probe < 0;
+    if (probe >= 0)
+        close(probe);
     int r = is_attached ? put_on_proc(b, b->shm) : 0;
     if (r >= 0 && is_attached)
         r = put_on_proc(b, b->proc);
@@ -196,14 +191,19 @@ static int mount_point(int root, const char *name)
     return mount_open_beneath(root, name, O_PATH | O_DIRECTORY, 0);
 }
 
-static int fill_dev(struct box_root *b, int to, const int nodes[BOX_ROOT_NODES], uint64_t attributes)
+int box_root_dev(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES], uint64_t attributes)
 {
     static const struct box_root_option opt[] = { { "mode", "0755" }, { "size", "64k" }, { "nr_inodes", "64" }, { 0 } };
-    int dev = BOX_ROOT_NONE;
+    int dev = BOX_ROOT_NONE, at = mount_point(root, "dev");
+    if (at < 0)
+        return box_root_fail(b, at, "open /dev of the image");
     int r = box_root_detached(b, "tmpfs", opt, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, &dev);
-    if (r < 0)
+    if (r < 0) {
+        close(at);
         return r;
-    r = mount_attach(dev, to);
+    }
+    r = mount_attach(dev, at);
+    close(at);
     for (size_t i = 0; r >= 0 && i < BOX_ROOT_NODES; i++) {
         int target = mount_open_beneath(dev, dev_nodes[i], O_RDONLY | O_CREAT | O_EXCL, 0666);
         r = target < 0 ? target : mount_attach(nodes[i], target);
@@ -218,15 +218,6 @@ static int fill_dev(struct box_root *b, int to, const int nodes[BOX_ROOT_NODES],
         r = mount_set(dev, attributes, -1);
     close(dev);
     return r < 0 ? box_root_fail(b, r, "make the device folder") : 0;
-}
-
-int box_root_dev(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES], uint64_t attributes)
-{
-    int at = mount_point(root, "dev");
-    int r = at < 0 ? box_root_fail(b, at, "open /dev of the image") : fill_dev(b, at, nodes, attributes);
-    if (at >= 0)
-        close(at);
-    return r;
 }
 
 int box_root_attach(struct box_root *b, int root, const char *name, int mount)

@@ -86,10 +86,13 @@ static int old_own_overlay(const char *box, const char *end)
     return r;
 }
 
-static int new_own_overlay(const char *box, const char *end)
+/* Without privilege outside, the overlay is made in our own user namespace: with user.* attributes instead of
+ * trusted.*. A rename of a folder of the image returns EXDEV, which mv(1) and libraries handle. */
+static int own_overlay(struct stage *s, int *ret)
 {
+    const char *box = s->paths, *end = s->paths + s->plan->extra_len;
     char path[4200];
-    int fs = mount_fs_open("overlay");
+    int fs = box == end ? -EBADMSG : mount_fs_open("overlay");
     int r = fs < 0 ? fs : mount_fs_flag(fs, "userxattr");
     for (const char *layer = box + strlen(box) + 1; r >= 0 && layer < end; layer += strlen(layer) + 1)
         r = mount_fs_string(fs, "lowerdir+", layer);
@@ -105,15 +108,6 @@ static int new_own_overlay(const char *box, const char *end)
         r = mount_fs_make(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     if (fs >= 0)
         close(fs);
-    return r;
-}
-
-/* Without privilege outside, the overlay is made in our own user namespace: with user.* attributes instead of
- * trusted.*. A rename of a folder of the image returns EXDEV, which mv(1) and libraries handle. */
-static int own_overlay(struct stage *s, int *ret)
-{
-    const char *box = s->paths, *end = s->paths + s->plan->extra_len;
-    int r = box == end ? -EBADMSG : new_own_overlay(box, end);
     if (r == -EINVAL)
         r = old_own_overlay(box, end);
     if (r < 0)
@@ -140,25 +134,6 @@ static int enter_root(struct stage *s, int root)
     if (chdir("/") < 0)
         return box_root_fail(&s->box, -errno, "go to the new root");
     return 0;
-}
-
-static int attach_all(struct stage *s, int root, const int own_nodes[BOX_ROOT_NODES], int usr)
-{
-    int r = box_root_attach(&s->box, root, "proc", s->box.proc);
-    if (r >= 0 && !s->plan->is_self_mounted) {
-        r = box_root_attach(&s->box, root, "dev", s->fds[STAGE_FD_DEV]);
-    } else if (r >= 0) {
-        r = box_root_dev(&s->box, root, own_nodes, 0);
-    }
-    if (r >= 0)
-        r = box_root_attach(&s->box, root, "sys", s->plan->is_self_mounted ? s->box.sys : s->fds[STAGE_FD_SYS]);
-    if (r >= 0)
-        r = box_root_attach(&s->box, root, "dev/pts", s->box.pts);
-    if (r >= 0)
-        r = box_root_attach(&s->box, root, "dev/shm", s->box.shm);
-    if (r >= 0 && s->plan->has_usr)
-        r = box_root_attach(&s->box, root, "usr", usr);
-    return r;
 }
 
 static int stage_confine(struct stage *s)
@@ -203,7 +178,18 @@ static int stage_build(struct stage *s)
     if (r >= 0)
         r = enter_root(s, root);
     if (r >= 0)
-        r = attach_all(s, root, nodes, usr);
+        r = box_root_attach(&s->box, root, "proc", s->box.proc);
+    if (r >= 0)
+        r = s->plan->is_self_mounted ? box_root_dev(&s->box, root, nodes, 0)
+                                     : box_root_attach(&s->box, root, "dev", s->fds[STAGE_FD_DEV]);
+    if (r >= 0)
+        r = box_root_attach(&s->box, root, "sys", s->plan->is_self_mounted ? s->box.sys : s->fds[STAGE_FD_SYS]);
+    if (r >= 0)
+        r = box_root_attach(&s->box, root, "dev/pts", s->box.pts);
+    if (r >= 0)
+        r = box_root_attach(&s->box, root, "dev/shm", s->box.shm);
+    if (r >= 0 && s->plan->has_usr)
+        r = box_root_attach(&s->box, root, "usr", usr);
     if (r >= 0)
         r = box_root_workdir(&s->box, root, s->plan->workdir);
     if (r >= 0)
@@ -218,14 +204,6 @@ static int stage_build(struct stage *s)
         seqsock_close_all(own, 2);
     }
     return r;
-}
-
-static void report(struct stage *s, int r)
-{
-    struct stage_report rep = { .version = STAGE_PLAN_VERSION, .result = r };
-    snprintf(rep.text, sizeof(rep.text), "%s", r < 0 ? s->box.why : "");
-    struct iovec parts[2] = { { &rep, sizeof(rep) }, { NULL, 0 } };
-    (void)seqsock_send(s->control, parts, NULL, 0); /* a launcher that is gone needs no report */
 }
 
 int stage_run(int control_fd, struct stage_result *ret)
@@ -244,7 +222,10 @@ int stage_run(int control_fd, struct stage_result *ret)
     for (size_t i = 0; i < s.n_fds; i++)
         if (r < 0 || (i != STAGE_FD_CONN && i != STAGE_FD_LISTEN))
             (void)close(s.fds[i]);
-    report(&s, r);
+    struct stage_report report = { .version = STAGE_PLAN_VERSION, .result = r };
+    snprintf(report.text, sizeof(report.text), "%s", r < 0 ? s.box.why : "");
+    struct iovec parts[2] = { { &report, sizeof(report) }, { NULL, 0 } };
+    (void)seqsock_send(control_fd, parts, NULL, 0); /* a launcher that is gone needs no report */
     (void)close(control_fd);
     if (r < 0)
         return r;

@@ -71,18 +71,6 @@ static void take_console(void)
         (void)close(fd);
 }
 
-/* The value of KEY=VALUE in the command line; "" when there is none. */
-static void cmdline_value(const char *cmdline, const char *key, char *value, size_t size)
-{
-    size_t len = strlen(key);
-    value[0] = '\0';
-    for (const char *p = cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n"))
-        if (strncmp(p, key, len) == 0 && p[len] == '=') {
-            const char *from = strchr(p, '=') + 1; /* no key contains '=' */
-            (void)snprintf(value, size, "%.*s", (int)strcspn(from, " \n"), from);
-        }
-}
-
 /* MODULE.PARAMETER=VALUE in the command line are parameters of a module; modprobe passes them elsewhere. */
 static void module_parameters(const char *cmdline, const char *file, char *parameters, size_t size)
 {
@@ -101,29 +89,25 @@ static void module_parameters(const char *cmdline, const char *file, char *param
     }
 }
 
-static void load_module(struct boot *b, const char *file)
-{
-    char path[NAME_BYTES + 16], parameters[CMDLINE_MAX];
-    if (strlen(file) >= NAME_BYTES || strchr(file, '/'))
-        vm_init_end("/modules/order: bad file name %.80s", file);
-    (void)snprintf(path, sizeof(path), "/modules/%s", file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        vm_init_end("open %s: %s", path, strerror(errno));
-    module_parameters(b->cmdline, file, parameters, sizeof(parameters));
-    if (syscall(SYS_finit_module, fd, parameters, 0) < 0 && errno != EEXIST)
-        vm_init_end("load %s: %s", path, strerror(errno));
-    (void)close(fd);    /* read only */
-    (void)unlink(path); /* frees its memory */
-}
-
 static void load_modules(struct boot *b)
 {
-    char order[ORDER_MAX], *rest = order;
+    char order[ORDER_MAX], *rest = order, path[NAME_BYTES + 16], parameters[CMDLINE_MAX];
     read_text("/modules/order", order, sizeof(order));
-    for (const char *file; (file = strsep(&rest, "\n"));)
-        if (*file)
-            load_module(b, file);
+    for (const char *file; (file = strsep(&rest, "\n"));) {
+        if (*file == '\0')
+            continue;
+        if (strlen(file) >= NAME_BYTES || strchr(file, '/'))
+            vm_init_end("/modules/order: bad file name %.80s", file);
+        (void)snprintf(path, sizeof(path), "/modules/%s", file);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            vm_init_end("open %s: %s", path, strerror(errno));
+        module_parameters(b->cmdline, file, parameters, sizeof(parameters));
+        if (syscall(SYS_finit_module, fd, parameters, 0) < 0 && errno != EEXIST)
+            vm_init_end("load %s: %s", path, strerror(errno));
+        (void)close(fd);    /* read only */
+        (void)unlink(path); /* frees its memory */
+    }
 }
 
 static void wait_a_little(int *waited_ms, const char *what)
@@ -157,10 +141,15 @@ static bool find_port(const char *number, char *path, size_t size)
 
 static void find_devices(struct boot *b)
 {
-    char channel[16];
+    static const char key[] = "iii.channel=";
+    char channel[16] = "";
     struct stat st;
     int ms = 0;
-    cmdline_value(b->cmdline, "iii.channel", channel, sizeof(channel));
+    for (const char *p = b->cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n"))
+        if (strncmp(p, key, strlen(key)) == 0) {
+            const char *from = p + strlen(key);
+            (void)snprintf(channel, sizeof(channel), "%.*s", (int)strcspn(from, " \n"), from);
+        }
     bool is_serial = strcmp(channel, "serial") == 0;
     if (!is_serial && strcmp(channel, "vsock") != 0)
         vm_init_end("the kernel's command line needs iii.channel=serial or iii.channel=vsock, not \"%s\"", channel);
@@ -190,16 +179,6 @@ static void make_group(struct vm_init *w)
     (void)close(top);
 }
 
-static void open_counts(int group, int counts[VM_COUNTS])
-{
-    static const char *const names[VM_COUNTS] = { "pids.current", "memory.current", "memory.events" };
-    for (size_t i = 0; i < VM_COUNTS; i++) {
-        counts[i] = group < 0 ? -1 : openat(group, names[i], O_RDONLY | O_CLOEXEC);
-        if (counts[i] < 0)
-            counts[i] = -EBADF;
-    }
-}
-
 static void set_limits(void)
 {
     struct rlimit files, none = { RLIM_INFINITY, RLIM_INFINITY };
@@ -211,13 +190,6 @@ static void set_limits(void)
     /* As where memory is limited from outside: an allocation succeeds, and using too much causes an OOM kill. */
     (void)vm_init_write(AT_FDCWD, "/proc/sys/vm/overcommit_memory", "1");
     (void)vm_init_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_NEVER); /* the agent's own start sets it as well */
-}
-
-static void open_notes(struct boot *b)
-{
-    int r = b->notes[0] ? vm_notes_serial(&b->init.notes, b->notes) : vm_notes_vsock(&b->init.notes);
-    if (r < 0)
-        vm_init_end("open the port of notes%s%s: %s", b->notes[0] ? ", " : "", b->notes, strerror(-r));
 }
 
 static int start_agent(struct boot *b, int ret_ends[2])
@@ -235,6 +207,7 @@ static int start_agent(struct boot *b, int ret_ends[2])
 
 void vm_boot_run(struct vm_boot *ret)
 {
+    static const char *const counts[VM_COUNTS] = { "pids.current", "memory.current", "memory.events" };
     static struct boot b; /* too large for the stack */
     int ends[2];
 
@@ -260,11 +233,17 @@ void vm_boot_run(struct vm_boot *ret)
         (void)close(b.root.filter);
         b.init.control = ends[0];
         b.init.agent = pid;
-        open_notes(&b);
+        int r = b.notes[0] ? vm_notes_serial(&b.init.notes, b.notes) : vm_notes_vsock(&b.init.notes);
+        if (r < 0)
+            vm_init_end("open the port of notes%s%s: %s", b.notes[0] ? ", " : "", b.notes, strerror(-r));
         vm_init_run(&b.init);
     }
     (void)close(ends[0]);
-    open_counts(b.init.group, ret->counts);
+    for (size_t i = 0; i < VM_COUNTS; i++) {
+        ret->counts[i] = b.init.group < 0 ? -1 : openat(b.init.group, counts[i], O_RDONLY | O_CLOEXEC);
+        if (ret->counts[i] < 0)
+            ret->counts[i] = -EBADF;
+    }
     if (b.init.group >= 0)
         (void)close(b.init.group);
     b.root.control = ends[1];

@@ -140,15 +140,6 @@ static void name_box(const char *hostname)
     write_etc("/etc/hosts", text);
 }
 
-/* One address that answers for every name server. */
-static void name_server(uint32_t a)
-{
-    char text[48];
-    (void)snprintf(text, sizeof(text), "nameserver %u.%u.%u.%u\n", a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255);
-    (void)unlink("/etc/resolv.conf"); /* in an image it may be a dangling link */
-    write_etc("/etc/resolv.conf", text);
-}
-
 /* Answers the complete handshake. 0: the descriptor is a link now; else the candidate still owns it. */
 static int handshake_answer(struct candidate *d, int fd, const uint8_t *rest, size_t len)
 {
@@ -169,8 +160,14 @@ static int handshake_answer(struct candidate *d, int fd, const uint8_t *rest, si
     if (reply.result >= 0 && handshake.what == VM_HANDSHAKE_ENTER) {
         make_workdir(&handshake, &reply);
         name_box(handshake.hostname);
-        if (handshake.nic[0].gateway)
-            name_server(handshake.nic[0].gateway);
+        uint32_t a = handshake.nic[0].gateway; /* answers for every name server */
+        if (a) {
+            char text[48];
+            (void)snprintf(text, sizeof(text), "nameserver %u.%u.%u.%u\n", a >> 24, a >> 16 & 255, a >> 8 & 255,
+                           a & 255);
+            (void)unlink("/etc/resolv.conf"); /* in an image it may be a dangling link */
+            write_etc("/etc/resolv.conf", text);
+        }
         agent_conn_break_all(vm->agent); /* links of the former identity */
     }
     explicit_bzero(&handshake, sizeof(handshake));

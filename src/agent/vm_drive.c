@@ -82,18 +82,6 @@ static int join_agent(struct box_root *b, pid_t agent)
     return r < 0 ? box_root_fail(b, r, "join the agent's mounts") : 0;
 }
 
-static int open_drive(struct box_root *b, const char *device, bool is_readonly, int *ret)
-{
-    struct box_root_option options[] = { { "source", device }, { is_readonly ? "ro" : NULL, NULL }, { NULL, NULL } };
-    uint64_t attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (is_readonly ? MOUNT_ATTR_RDONLY : 0);
-    int r = box_root_detached(b, "ext4", options, attributes, ret);
-    if (r == -EROFS && is_readonly)
-        return box_root_fail(b, r,
-                             "the drive was not unmounted by the VM that wrote to it last: attach it once for "
-                             "writing, which repairs that");
-    return r;
-}
-
 static bool is_drive(int folder, dev_t device)
 {
     struct stat st;
@@ -107,8 +95,15 @@ static int mount_drive(struct box_root *b, const struct vm_handshake *note, pid_
     int tree = BOX_ROOT_NONE, place = BOX_ROOT_NONE, r = wait_for_device(b, note->hostname, device);
     if (r >= 0 && stat(device, &st) < 0)
         r = box_root_fail(b, -errno, "look at %s", device);
+    bool is_readonly = note->flags & VM_HANDSHAKE_READONLY;
+    struct box_root_option options[] = { { "source", device }, { is_readonly ? "ro" : NULL, NULL }, { NULL, NULL } };
     if (r >= 0)
-        r = open_drive(b, device, note->flags & VM_HANDSHAKE_READONLY, &tree);
+        r = box_root_detached(b, "ext4", options,
+                              MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (is_readonly ? MOUNT_ATTR_RDONLY : 0), &tree);
+    if (r == -EROFS && is_readonly)
+        return box_root_fail(b, r,
+                             "the drive was not unmounted by the VM that wrote to it last: attach it once for "
+                             "writing, which repairs that");
     if (r >= 0)
         r = join_agent(b, agent);
     if (r < 0)
@@ -118,26 +113,6 @@ static int mount_drive(struct box_root *b, const struct vm_handshake *note, pid_
         return 0; /* a repeated note, whose reply was lost */
     r = place < 0 ? place : mount_attach(tree, place);
     return r < 0 ? box_root_fail(b, r, "mount on %.100s", note->workdir) : 0;
-}
-
-/* A process with open files keeps the file system alive but not mounted; what was written is on the drive. */
-static int drive_unmount(struct box_root *b, const struct vm_handshake *note, int place)
-{
-    int top = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0 || syncfs(top) < 0)
-        return box_root_fail(b, -errno, "write what is left to drive %s", note->hostname);
-    if (fchdir(place) < 0 || umount2(".", MNT_DETACH) < 0)
-        return box_root_fail(b, -errno, "unmount %.100s", note->workdir);
-    return 0; /* this process is the last that holds it, unless one of the box does */
-}
-
-/* Syncs and freezes as an unmount would, even with open files: the next VM finds a clean file system. */
-static int drive_freeze(struct box_root *b, const struct vm_handshake *note, int place)
-{
-    int top = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0 || ioctl(top, FIFREEZE, 0) < 0)
-        return box_root_fail(b, -errno, "freeze drive %s", note->hostname);
-    return 0;
 }
 
 static int leave_drive(struct box_root *b, const struct vm_handshake *note, pid_t agent)
@@ -154,7 +129,16 @@ static int leave_drive(struct box_root *b, const struct vm_handshake *note, pid_
         sync();
         return 0;
     }
-    return note->what == VM_HANDSHAKE_UNMOUNT ? drive_unmount(b, note, place) : drive_freeze(b, note, place);
+    int top = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* Syncs and freezes as an unmount would, even with open files: the next VM finds a clean file system. */
+    if (note->what != VM_HANDSHAKE_UNMOUNT)
+        return top < 0 || ioctl(top, FIFREEZE, 0) < 0 ? box_root_fail(b, -errno, "freeze drive %s", note->hostname) : 0;
+    /* A process with open files keeps the file system alive but not mounted; what was written is on the drive. */
+    if (top < 0 || syncfs(top) < 0)
+        return box_root_fail(b, -errno, "write what is left to drive %s", note->hostname);
+    if (fchdir(place) < 0 || umount2(".", MNT_DETACH) < 0)
+        return box_root_fail(b, -errno, "unmount %.100s", note->workdir);
+    return 0; /* this process is the last that holds it, unless one of the box does */
 }
 
 int vm_drive_do(struct box_root *b, const struct vm_handshake *note, pid_t agent)

@@ -90,14 +90,6 @@ static int limit_processes(struct box_root *b, int group, uint32_t most)
     return r < 0 ? box_root_fail(b, r, "limit processes to %s", text) : 0;
 }
 
-static int limit_files(struct box_root *b, pid_t agent, uint32_t most)
-{
-    struct rlimit all = { most, most };
-    if (prlimit(agent, RLIMIT_NOFILE, &all, NULL) < 0)
-        return box_root_fail(b, -errno, "limit descriptors to %u", most);
-    return 0;
-}
-
 static int set_name(struct box_root *b, const struct vm_handshake *h)
 {
     if (sethostname(h->hostname, strnlen(h->hostname, sizeof(h->hostname))) < 0)
@@ -115,8 +107,9 @@ static int identity_take(struct state *s, const struct vm_handshake *h)
         r = set_clock(b, h);
     if (r >= 0)
         r = limit_processes(b, s->with->group, h->pids_max);
-    if (r >= 0)
-        r = limit_files(b, s->with->agent, h->nofile);
+    struct rlimit files = { h->nofile, h->nofile };
+    if (r >= 0 && prlimit(s->with->agent, RLIMIT_NOFILE, &files, NULL) < 0)
+        r = box_root_fail(b, -errno, "limit descriptors to %u", h->nofile);
     if (r >= 0)
         r = box_root_shm(b, h->shm_mb);
     if (r >= 0)
@@ -156,21 +149,6 @@ static int handshake_take(struct state *s, const struct vm_handshake *h)
     if (h->what == VM_HANDSHAKE_PLUG || h->what == VM_HANDSHAKE_UNPLUG)
         return vm_nic_do(&s->box, h);
     return s->is_note ? vm_drive_do(&s->box, h, s->with->agent) : set_clock(&s->box, h);
-}
-
-/* Waits for the agent's first message. Blocks: there is nothing else to do before it. */
-static void wait_for_agent(struct state *s)
-{
-    struct vm_root_ready ready;
-    int shm = BOX_ROOT_NONE;
-    size_t n_fds = 0;
-    ssize_t n = seqsock_recv(s->with->control, &ready, sizeof(ready), &shm, 1, &n_fds);
-    if (n != (ssize_t)sizeof(ready))
-        vm_init_end("the agent exited before its root was created");
-    ready.text[sizeof(ready.text) - 1] = '\0';
-    if (ready.result < 0 || n_fds != 1)
-        vm_init_end("%s: %s", ready.text, strerror(-ready.result));
-    s->box.shm = shm;
 }
 
 static _Noreturn void agent_ended(const struct state *s)
@@ -220,11 +198,19 @@ static void note_take(void *arg, struct vm_handshake *note, struct vm_handshake_
 _Noreturn void vm_init_run(struct vm_init *w)
 {
     static struct state s;
+    struct vm_root_ready ready;
+    size_t n_fds = 0;
     struct epoll_event e;
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     s = (struct state){ .with = w, .box = BOX_ROOT_INIT };
     (void)reboot(RB_DISABLE_CAD); /* disables Ctrl-Alt-Del */
-    wait_for_agent(&s);
+    /* Blocks: there is nothing else to do before the agent's first message. */
+    ssize_t got = seqsock_recv(w->control, &ready, sizeof(ready), &s.box.shm, 1, &n_fds);
+    if (got != (ssize_t)sizeof(ready))
+        vm_init_end("the agent exited before its root was created");
+    ready.text[sizeof(ready.text) - 1] = '\0';
+    if (ready.result < 0 || n_fds != 1)
+        vm_init_end("%s: %s", ready.text, strerror(-ready.result));
     (void)vm_nic_reset(&s.box); /* repeated by the handshake, where it must succeed */
     struct epoll_event control = { .events = EPOLLIN, .data.fd = w->control };
     int r = epoll_ctl(epoll, EPOLL_CTL_ADD, w->control, &control) < 0 ? -errno : 0;

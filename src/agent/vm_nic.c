@@ -161,23 +161,6 @@ static int nic_use(int sock, const struct vm_handshake_nic *nic, const char *as,
     return r < 0 || nic->gateway == 0 ? r : set_gateway(sock, name, nic->gateway);
 }
 
-static int nic_unuse(int sock, const struct vm_handshake_nic *nic)
-{
-    char name[IFNAMSIZ];
-    return nic_find(sock, nic->mac, name) < 0 ? 0 : nic_release(sock, name, nic->mac);
-}
-
-static int nic_release_all(int sock)
-{
-    struct if_nameindex *all = if_nameindex();
-    int r = 0;
-    for (struct if_nameindex *i = all; i && i->if_name && r >= 0; i++)
-        r = release_name(sock, i->if_name);
-    if (all)
-        if_freenameindex(all);
-    return r;
-}
-
 static int nic_fail(struct box_root *b, int r, const struct vm_handshake_nic *nic)
 {
     if (r == -ENODEV)
@@ -190,7 +173,12 @@ int vm_nic_reset(struct box_root *b)
     if (is_unused)
         return 0;
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int r = sock < 0 ? -errno : nic_release_all(sock);
+    int r = sock < 0 ? -errno : 0;
+    struct if_nameindex *all = r < 0 ? NULL : if_nameindex();
+    for (struct if_nameindex *i = all; i && i->if_name && r >= 0; i++)
+        r = release_name(sock, i->if_name);
+    if (all)
+        if_freenameindex(all);
     if (sock >= 0)
         (void)close(sock);
     is_unused = r >= 0;
@@ -216,9 +204,12 @@ int vm_nic_do(struct box_root *b, const struct vm_handshake *note)
     /* The address that a native box has in a network (bridge_mac). */
     const uint8_t hardware[6] = { 0x02, 0x69, (uint8_t)(a >> 24), (uint8_t)(a >> 16), (uint8_t)(a >> 8), (uint8_t)a };
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    char name[IFNAMSIZ];
     int r = sock < 0 ? -errno : 0;
-    if (r >= 0)
-        r = note->what == VM_HANDSHAKE_PLUG ? nic_use(sock, nic, note->hostname, hardware) : nic_unuse(sock, nic);
+    if (r >= 0 && note->what == VM_HANDSHAKE_PLUG)
+        r = nic_use(sock, nic, note->hostname, hardware);
+    else if (r >= 0 && nic_find(sock, nic->mac, name) >= 0)
+        r = nic_release(sock, name, nic->mac);
     if (sock >= 0)
         (void)close(sock);
     return nic_fail(b, r, nic);

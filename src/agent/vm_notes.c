@@ -55,15 +55,6 @@ int vm_notes_watch(struct vm_notes *n, int epoll, vm_notes_fn *fn, void *arg)
     return r < 0 ? r : note_watch(n, n->listener, EPOLLIN);
 }
 
-/* Never blocks: a host that has no room for it, or is gone, asks again. */
-static void note_answer(const struct vm_notes *n, int fd, const struct vm_handshake_reply *reply)
-{
-    if (fd == n->port)
-        (void)!write(fd, reply, sizeof(*reply));
-    else
-        (void)send(fd, reply, sizeof(*reply), MSG_NOSIGNAL);
-}
-
 static void note_feed(struct vm_notes *n, struct proto_vm *scan, int fd, const uint8_t *data, size_t len)
 {
     struct vm_handshake_reply reply;
@@ -73,16 +64,12 @@ static void note_feed(struct vm_notes *n, struct proto_vm *scan, int fd, const u
             continue;
         n->fn(n->arg, &scan->msg.handshake, &reply);
         proto_vm_init(scan, sizeof(struct vm_handshake));
-        note_answer(n, fd, &reply);
+        /* Never blocks: a host that has no room for it, or is gone, asks again. */
+        if (fd == n->port)
+            (void)!write(fd, &reply, sizeof(reply));
+        else
+            (void)send(fd, &reply, sizeof(reply), MSG_NOSIGNAL);
     }
-}
-
-/* Reads everything there is; 0 is a port without a host. */
-static void port_on_ready(struct vm_notes *n)
-{
-    uint8_t data[NOTE_BYTES];
-    for (ssize_t got; (got = read(n->port, data, sizeof(data))) > 0;)
-        note_feed(n, &n->scan, n->port, data, (size_t)got);
 }
 
 static void hang_up(struct vm_notes_link *l)
@@ -112,28 +99,30 @@ static void notes_on_connection(struct vm_notes *n)
     n->next = (n->next + 1) % VM_NOTES_LINKS;
 }
 
-static void link_on_ready(struct vm_notes *n, struct vm_notes_link *l)
-{
-    uint8_t data[NOTE_BYTES];
-    ssize_t got = read(l->fd, data, sizeof(data));
-    if (got > 0)
-        note_feed(n, &l->scan, l->fd, data, (size_t)got);
-    else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-        hang_up(l); /* also after a restore, which ends all connections */
-}
-
 void vm_notes_event(struct vm_notes *n, int fd)
 {
+    struct vm_notes_link *l = n->links;
+    uint8_t data[NOTE_BYTES];
+    ssize_t got;
+
     if (fd < 0)
         return;
-    if (fd == n->port)
-        port_on_ready(n);
-    else if (fd == n->listener)
+    if (fd == n->port) { /* reads everything there is; 0 is a port without a host */
+        while ((got = read(fd, data, sizeof(data))) > 0)
+            note_feed(n, &n->scan, fd, data, (size_t)got);
+        return;
+    }
+    if (fd == n->listener) {
         notes_on_connection(n);
-    else
-        for (unsigned i = 0; i < VM_NOTES_LINKS; i++)
-            if (n->links[i].fd == fd) {
-                link_on_ready(n, &n->links[i]);
-                return;
-            }
+        return;
+    }
+    while (l < n->links + VM_NOTES_LINKS && l->fd != fd)
+        l++;
+    if (l == n->links + VM_NOTES_LINKS)
+        return;
+    got = read(fd, data, sizeof(data));
+    if (got > 0)
+        note_feed(n, &l->scan, fd, data, (size_t)got);
+    else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        hang_up(l); /* also after a restore, which ends all connections */
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/vm_sockets.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -88,27 +89,18 @@ static int switch_root(struct box_root *b, int root)
     return 0;
 }
 
-static int make_readonly(int root, const char *path)
+/* Mounts over what is at the path: a read-only copy of a folder, the null device over a file. */
+static int mount_over(int root, const char *path, bool is_folder)
 {
-    int at = mount_open_beneath(root, path, O_PATH | O_DIRECTORY, 0);
+    int at = mount_open_beneath(root, path, O_PATH | (is_folder ? O_DIRECTORY : 0), 0);
     if (at < 0)
         return at == -ENOENT ? 0 : at;
-    int copy = mount_clone(at, "");
-    int r = copy < 0 ? copy : mount_set(copy, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1);
+    int with = is_folder ? mount_clone(at, "") : mount_clone(root, "dev/null");
+    int r = with < 0 ? with : 0;
+    if (r >= 0 && is_folder)
+        r = mount_set(with, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, -1);
     if (r >= 0)
-        r = mount_attach(copy, at);
-    int ends[] = { at, copy };
-    seqsock_close_all(ends, 2);
-    return r;
-}
-
-static int cover_file(int root, const char *path)
-{
-    int at = mount_open_beneath(root, path, O_PATH, 0);
-    if (at < 0)
-        return at == -ENOENT ? 0 : at;
-    int with = mount_clone(root, "dev/null");
-    int r = with < 0 ? with : mount_attach(with, at);
+        r = mount_attach(with, at);
     int ends[] = { at, with };
     seqsock_close_all(ends, 2);
     return r;
@@ -125,26 +117,12 @@ static int guard_proc(struct box_root *b, int root)
     };
     int r = 0;
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-        if ((r = make_readonly(root, folders[i])) < 0)
+        if ((r = mount_over(root, folders[i], true)) < 0)
             return box_root_fail(b, r, "make /%s read-only", folders[i]);
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-        if ((r = cover_file(root, files[i])) < 0)
+        if ((r = mount_over(root, files[i], false)) < 0)
             return box_root_fail(b, r, "cover /%s", files[i]);
     return 0;
-}
-
-static int attach_all(struct box_root *b, int root, const int nodes[BOX_ROOT_NODES])
-{
-    int r = box_root_attach(b, root, "proc", b->proc);
-    if (r >= 0)
-        r = box_root_dev(b, root, nodes, MOUNT_ATTR_RDONLY);
-    if (r >= 0)
-        r = box_root_attach(b, root, "sys", b->sys);
-    if (r >= 0)
-        r = box_root_attach(b, root, "dev/pts", b->pts);
-    if (r >= 0)
-        r = box_root_attach(b, root, "dev/shm", b->shm);
-    return r < 0 ? r : guard_proc(b, root);
 }
 
 static int root_build(struct vm_root *v, struct box_root *b)
@@ -163,7 +141,17 @@ static int root_build(struct vm_root *v, struct box_root *b)
     if (r >= 0)
         r = switch_root(b, root);
     if (r >= 0)
-        r = attach_all(b, root, nodes);
+        r = box_root_attach(b, root, "proc", b->proc);
+    if (r >= 0)
+        r = box_root_dev(b, root, nodes, MOUNT_ATTR_RDONLY);
+    if (r >= 0)
+        r = box_root_attach(b, root, "sys", b->sys);
+    if (r >= 0)
+        r = box_root_attach(b, root, "dev/pts", b->pts);
+    if (r >= 0)
+        r = box_root_attach(b, root, "dev/shm", b->shm);
+    if (r >= 0)
+        r = guard_proc(b, root);
     seqsock_close_all(nodes, BOX_ROOT_NODES);
     if (root >= 0)
         close(root);
