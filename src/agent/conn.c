@@ -187,17 +187,6 @@ void agent_conn_send(struct agent_conn *c, const void *frame, size_t len)
     c->was_full |= agent_conn_is_full(c);
 }
 
-static void wake_streams(struct agent_conn *c)
-{
-    c->was_full = false;
-    /* A stream may close itself but not its neighbours, so the next one is saved before the call. */
-    for (struct agent_stream *s = c->streams, *next; s && !agent_conn_is_full(c); s = next) {
-        next = s->next;
-        if (s->ops->on_ready)
-            s->ops->on_ready(s);
-    }
-}
-
 /* --- receiving --- */
 static int take_handshake(struct agent_conn *c, const struct proto_header *h, const uint8_t *data, size_t len)
 {
@@ -301,8 +290,14 @@ static int take_frames(struct agent_conn *c)
     return 0;
 }
 
-static void read_link(struct agent_conn *c)
+static void conn_on_ready(struct agent_watch *w, uint32_t events)
 {
+    struct agent_conn *c = (struct agent_conn *)((char *)w - offsetof(struct agent_conn, watch));
+
+    if (events & EPOLLOUT)
+        conn_flush(c);
+    if (c->is_broken || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        return;
     if (bytes_reserve(&c->in, IN_SMALL) < 0) {
         agent_conn_break(c);
         return;
@@ -320,16 +315,6 @@ static void read_link(struct agent_conn *c)
         agent_conn_break(c);
     else if (is_quiet && c->in.len == 0 && c->in.cap > IN_SMALL)
         bytes_clear(&c->in);
-}
-
-static void conn_on_ready(struct agent_watch *w, uint32_t events)
-{
-    struct agent_conn *c = (struct agent_conn *)((char *)w - offsetof(struct agent_conn, watch));
-
-    if (events & EPOLLOUT)
-        conn_flush(c);
-    if (!c->is_broken && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-        read_link(c);
 }
 
 static void send_handshake(struct agent_conn *c)
@@ -402,8 +387,15 @@ static void free_conn(struct agent_conn *c)
 static void settle_one(struct agent_conn *c)
 {
     conn_flush(c);
-    if (c->was_full && !agent_conn_is_full(c) && !c->is_broken)
-        wake_streams(c);
+    if (c->was_full && !agent_conn_is_full(c) && !c->is_broken) {
+        c->was_full = false;
+        /* A stream may close itself but not its neighbours, so the next one is saved before the call. */
+        for (struct agent_stream *s = c->streams, *next; s && !agent_conn_is_full(c); s = next) {
+            next = s->next;
+            if (s->ops->on_ready)
+                s->ops->on_ready(s);
+        }
+    }
     conn_flush(c);
     uint32_t events = EPOLLIN | (c->out.len > c->out.at ? EPOLLOUT : 0u);
     if (!c->is_broken && agent_loop_watch(&c->agent->loop, &c->watch, events) < 0)

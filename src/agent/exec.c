@@ -1,5 +1,5 @@
 /* Theory of operation. A struct agent_exec is one command. It belongs to the stream that started it or, when it is
- * durable, to a job (job.h), and is freed by exec_finish() or when its stream is dropped. States: start → running →
+ * durable, to a job (job.h), and is freed by finish_if_ended() or when its stream is dropped. States: start → running →
  * exited (reaped; bytes in its pipes are still sent) → finished (EXEC_EXIT sent).
  *
  * Output is read only while the host's window and the link have room, so excess output blocks the command at its pipe;
@@ -69,8 +69,6 @@ struct agent_exec {
     struct agent_timer deadline, drain;
 };
 
-static void output_pump(struct output *o);
-static void finish_if_ended(struct agent_exec *x);
 static void write_input(struct agent_exec *x);
 
 static bool is_pty(const struct agent_exec *x)
@@ -84,23 +82,6 @@ pid_t agent_exec_pid(const struct agent_exec *x)
 }
 
 /* --- the end --- */
-static void fill_exit(const struct agent_exec *x, struct proto_exit *end)
-{
-    bool is_signalled = WIFSIGNALED(x->status);
-
-    *end = (struct proto_exit){
-        .code = is_signalled ? 128u + (uint32_t)WTERMSIG(x->status) : (uint32_t)WEXITSTATUS(x->status),
-        .signal = is_signalled ? (uint32_t)WTERMSIG(x->status) : 0,
-        .flags = x->is_timeout ? PROTO_EXIT_TIMEOUT : 0,
-        .user_us = (uint64_t)x->usage.ru_utime.tv_sec * 1000000u + (uint64_t)x->usage.ru_utime.tv_usec,
-        .system_us = (uint64_t)x->usage.ru_stime.tv_sec * 1000000u + (uint64_t)x->usage.ru_stime.tv_usec,
-        .max_rss_kb = (uint64_t)x->usage.ru_maxrss,
-        .wall_us = x->exited_us - x->started_us,
-    };
-    if (!x->is_timeout && end->code == 128 + SIGKILL && agent_vm_channel_was_oom(x->agent))
-        end->flags |= PROTO_EXIT_OOM;
-}
-
 static void answer_chunk(struct agent_exec *x, const struct chunk *c, int error)
 {
     if (c->conn_serial == 0) {
@@ -120,21 +101,16 @@ static void answer_chunk(struct agent_exec *x, const struct chunk *c, int error)
         agent_reply_done(&r);
 }
 
-static void drop_chunks(struct agent_exec *x)
+static void close_input(struct agent_exec *x)
 {
+    x->has_input = false;
+    agent_loop_close(&x->agent->loop, &x->in);
     while (x->chunks) {
         struct chunk *c = x->chunks;
         x->chunks = c->next;
         answer_chunk(x, c, EPIPE);
         free(c);
     }
-}
-
-static void close_input(struct agent_exec *x)
-{
-    x->has_input = false;
-    agent_loop_close(&x->agent->loop, &x->in);
-    drop_chunks(x);
 }
 
 /* Unlinks and frees the command. A process that still runs is reaped as an orphan later. */
@@ -156,13 +132,25 @@ static void free_exec(struct agent_exec *x)
     free(x);
 }
 
-static void exec_finish(struct agent_exec *x)
+static void finish_if_ended(struct agent_exec *x)
 {
     uint8_t frame[PROTO_HEADER + 64];
-    struct proto_exit end;
     struct proto_writer w;
 
-    fill_exit(x, &end);
+    if (!x->is_exited || x->out[0].watch.fd >= 0 || x->out[1].watch.fd >= 0)
+        return;
+    bool is_signalled = WIFSIGNALED(x->status);
+    struct proto_exit end = {
+        .code = is_signalled ? 128u + (uint32_t)WTERMSIG(x->status) : (uint32_t)WEXITSTATUS(x->status),
+        .signal = is_signalled ? (uint32_t)WTERMSIG(x->status) : 0,
+        .flags = x->is_timeout ? PROTO_EXIT_TIMEOUT : 0,
+        .user_us = (uint64_t)x->usage.ru_utime.tv_sec * 1000000u + (uint64_t)x->usage.ru_utime.tv_usec,
+        .system_us = (uint64_t)x->usage.ru_stime.tv_sec * 1000000u + (uint64_t)x->usage.ru_stime.tv_usec,
+        .max_rss_kb = (uint64_t)x->usage.ru_maxrss,
+        .wall_us = x->exited_us - x->started_us,
+    };
+    if (!x->is_timeout && end.code == 128 + SIGKILL && agent_vm_channel_was_oom(x->agent))
+        end.flags |= PROTO_EXIT_OOM;
     if (x->stream.conn) {
         proto_frame_begin(&w, frame, sizeof(frame));
         proto_put_exit(&w, &end);
@@ -177,12 +165,6 @@ static void exec_finish(struct agent_exec *x)
     free_exec(x);
 }
 
-static void finish_if_ended(struct agent_exec *x)
-{
-    if (x->is_exited && x->out[0].watch.fd < 0 && x->out[1].watch.fd < 0)
-        exec_finish(x);
-}
-
 /* --- output --- */
 static void close_output(struct output *o)
 {
@@ -191,15 +173,6 @@ static void close_output(struct output *o)
     if (is_pty(x))
         close_input(x);
     agent_loop_close(&x->agent->loop, &o->watch);
-}
-
-static void send_output(struct agent_exec *x, struct proto_writer *w, size_t n)
-{
-    w->len += n;
-    int len = proto_frame_end(w, x->stream.id, PROTO_EXEC_OUTPUT, 0);
-    assert(len > 0);
-    x->stream.can_send -= (uint32_t)n;
-    agent_conn_send(x->stream.conn, w->data, (size_t)len);
 }
 
 /* How many bytes may be read from o now; 0: wait for credit. */
@@ -256,32 +229,33 @@ static bool pump_once(struct output *o)
     x->agent->is_scratch_dirty |= n > 4096;
     if (o->is_draining)
         o->left -= (size_t)n;
-    if (x->job)
+    if (x->job) {
         agent_job_append(x->job, o->number, w.data + w.len, (size_t)n);
-    else
-        send_output(x, &w, (size_t)n);
+        return true;
+    }
+    w.len += (size_t)n;
+    int len = proto_frame_end(&w, x->stream.id, PROTO_EXEC_OUTPUT, 0);
+    assert(len > 0);
+    x->stream.can_send -= (uint32_t)n;
+    agent_conn_send(x->stream.conn, w.data, (size_t)len);
     return true;
 }
 
 /* May finish and free the command. */
-static void output_pump(struct output *o)
-{
-    /* One read a turn, so that one command's output cannot starve the others; a drain is bounded by the size of the
-     * pipe. */
-    while (pump_once(o) && o->is_draining)
-        ;
-    watch_output(o);
-    finish_if_ended(o->exec);
-}
-
 static void output_on_ready(struct agent_watch *w, uint32_t events)
 {
     struct output *o = CONTAINER(w, struct output, watch);
 
     if (is_pty(o->exec) && (events & EPOLLOUT))
         write_input(o->exec);
-    if (o->watch.fd >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-        output_pump(o);
+    if (o->watch.fd < 0 || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        return;
+    /* One read a turn, so that one command's output cannot starve the others; a drain is bounded by the size of the
+     * pipe. */
+    while (pump_once(o) && o->is_draining)
+        ;
+    watch_output(o);
+    finish_if_ended(o->exec);
 }
 
 /* The command has exited; background children may hold its pipes open forever, so only what the pipes hold now is
@@ -316,23 +290,6 @@ static int input_fd(const struct agent_exec *x)
     return is_pty(x) ? x->out[0].watch.fd : x->in.fd;
 }
 
-static void watch_input(struct agent_exec *x)
-{
-    if (is_pty(x))
-        watch_output(&x->out[0]);
-    else if (x->in.fd >= 0 && agent_loop_watch(&x->agent->loop, &x->in, x->chunks ? EPOLLOUT : 0) < 0)
-        close_input(x);
-}
-
-static void end_input(struct agent_exec *x)
-{
-    if (is_pty(x)) {
-        (void)!write(input_fd(x), END_OF_INPUT, 1); /* fails when the line buffer is full; there is no other way */
-        return;
-    }
-    close_input(x);
-}
-
 static void write_input(struct agent_exec *x)
 {
     while (x->chunks && x->has_input) {
@@ -349,11 +306,16 @@ static void write_input(struct agent_exec *x)
             continue;
         x->chunks = c->next;
         answer_chunk(x, c, 0);
-        if (c->is_last)
-            end_input(x);
+        if (c->is_last && is_pty(x))
+            (void)!write(input_fd(x), END_OF_INPUT, 1); /* fails when the line buffer is full; there is no other way */
+        else if (c->is_last)
+            close_input(x);
         free(c);
     }
-    watch_input(x);
+    if (is_pty(x))
+        watch_output(&x->out[0]);
+    else if (x->in.fd >= 0 && agent_loop_watch(&x->agent->loop, &x->in, x->chunks ? EPOLLOUT : 0) < 0)
+        close_input(x);
 }
 
 static void input_on_ready(struct agent_watch *w, uint32_t events)
@@ -492,20 +454,6 @@ void agent_exec_interrupt(struct agent *a)
             (void)kill(-x->pid, SIGINT);
 }
 
-static void on_exited(struct agent_exec *x)
-{
-    x->is_exited = true;
-    x->exited_us = agent_loop_now_us();
-    if (!(x->flags & PROTO_WITH_WAIT_EOF))
-        agent_loop_disarm(&x->agent->loop, &x->deadline);
-    if (x->flags & PROTO_WITH_WAIT_EOF)
-        finish_if_ended(x);
-    else if (is_pty(x) && x->out[0].watch.fd >= 0)
-        agent_loop_arm(&x->agent->loop, &x->drain, PTY_DRAIN_MS);
-    else
-        start_drain(x);
-}
-
 void agent_exec_reap(struct agent *a)
 {
     struct rusage usage;
@@ -519,7 +467,17 @@ void agent_exec_reap(struct agent *a)
             continue;
         x->status = status;
         x->usage = usage;
-        on_exited(x);
+        x->is_exited = true;
+        x->exited_us = agent_loop_now_us();
+        if (x->flags & PROTO_WITH_WAIT_EOF) {
+            finish_if_ended(x);
+            continue;
+        }
+        agent_loop_disarm(&a->loop, &x->deadline);
+        if (is_pty(x) && x->out[0].watch.fd >= 0)
+            agent_loop_arm(&a->loop, &x->drain, PTY_DRAIN_MS);
+        else
+            start_drain(x);
     }
 }
 
@@ -532,34 +490,13 @@ void agent_exec_end_all(struct agent *a)
 }
 
 /* --- start --- */
-static void watch_all(struct agent_exec *x, const struct agent_launch *p)
-{
-    for (int i = 0; i < 2; i++) {
-        x->out[i] = (struct output){ .exec = x, .number = (uint8_t)(i + 1) };
-        x->out[i].watch = (struct agent_watch){ .fd = p->ours[i + 1], .fn = output_on_ready };
-    }
-    x->in = (struct agent_watch){ .fd = p->ours[0], .fn = input_on_ready };
-    x->has_input = is_pty(x) || x->in.fd >= 0;
-    watch_output(&x->out[0]);
-    watch_output(&x->out[1]);
-}
-
-static void exec_announce(struct agent_exec *x, struct agent_reply *r)
-{
-    uint8_t frame[PROTO_HEADER + 4];
-    struct proto_writer w;
-
-    proto_frame_begin(&w, frame, sizeof(frame));
-    proto_put_u32(&w, (uint32_t)x->pid);
-    int len = proto_frame_end(&w, r->stream, PROTO_EXEC_STARTED, 0);
-    assert(len > 0);
-    agent_conn_send(r->conn, frame, (size_t)len);
-}
-
 /* The process runs: from here on it is tracked. */
 static void exec_enlist(struct agent_exec *x, struct agent_reply *r, const struct agent_launch *p,
                         struct agent_job *job)
 {
+    uint8_t frame[PROTO_HEADER + 4];
+    struct proto_writer w;
+
     x->agent = r->agent;
     x->job = job;
     x->flags = p->flags;
@@ -570,10 +507,21 @@ static void exec_enlist(struct agent_exec *x, struct agent_reply *r, const struc
     agent_stream_open(&x->stream, r->conn, r->stream, &exec_ops);
     if (job)
         agent_job_started(job, x);
-    watch_all(x, p);
+    for (int i = 0; i < 2; i++) {
+        x->out[i] = (struct output){ .exec = x, .number = (uint8_t)(i + 1) };
+        x->out[i].watch = (struct agent_watch){ .fd = p->ours[i + 1], .fn = output_on_ready };
+    }
+    x->in = (struct agent_watch){ .fd = p->ours[0], .fn = input_on_ready };
+    x->has_input = is_pty(x) || x->in.fd >= 0;
+    watch_output(&x->out[0]);
+    watch_output(&x->out[1]);
     if (p->timeout_ms)
         agent_loop_arm(&r->agent->loop, &x->deadline, p->timeout_ms);
-    exec_announce(x, r);
+    proto_frame_begin(&w, frame, sizeof(frame));
+    proto_put_u32(&w, (uint32_t)x->pid);
+    int len = proto_frame_end(&w, r->stream, PROTO_EXEC_STARTED, 0);
+    assert(len > 0);
+    agent_conn_send(r->conn, frame, (size_t)len);
 }
 
 void agent_exec_start(struct agent_reply *r, const uint8_t *data, size_t len)

@@ -2,17 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char *read_whole(int fd, size_t size)
+/* Reads at most size bytes and ends them with a NUL behind. */
+static size_t read_text(int fd, char *text, size_t size)
 {
-    char *text = malloc(size + 1);
     size_t len = 0;
 
-    if (!text)
-        return NULL;
     while (len < size) {
         ssize_t n = read(fd, text + len, size - len);
         if (n <= 0)
@@ -20,21 +19,21 @@ static char *read_whole(int fd, size_t size)
         len += (size_t)n;
     }
     text[len] = '\0';
-    return text;
+    return len;
 }
 
 char *agent_file_text(const char *path, size_t max)
 {
     struct stat st;
-    char *text = NULL;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
     if (fd < 0)
         return calloc(1, 1);
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 0 && (size_t)st.st_size <= max)
-        text = read_whole(fd, (size_t)st.st_size);
-    else
-        text = calloc(1, 1);
+    bool is_good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 0 && (size_t)st.st_size <= max;
+    size_t size = is_good ? (size_t)st.st_size : 0;
+    char *text = malloc(size + 1);
+    if (text)
+        (void)read_text(fd, text, size);
     (void)close(fd);
     return text;
 }
@@ -45,14 +44,7 @@ int agent_file_proc(int dirfd, const char *path, char *buf, size_t size)
 
     if (fd < 0)
         return -errno;
-    size_t len = 0;
-    while (len < size - 1) {
-        ssize_t n = read(fd, buf + len, size - 1 - len);
-        if (n <= 0)
-            break;
-        len += (size_t)n;
-    }
-    buf[len] = '\0';
+    size_t len = read_text(fd, buf, size - 1);
     (void)close(fd);
     return (int)len;
 }

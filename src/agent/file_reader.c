@@ -104,22 +104,11 @@ static int open_regular(const char *path, struct stat *st)
     return -EINVAL;
 }
 
-static void send_opened(struct agent_reply *r, const char *path, const struct stat *st)
+void agent_file_reader_start(struct agent_reply *r, const uint8_t *data, size_t len)
 {
     uint8_t frame[PROTO_HEADER + PROTO_PATH_MAX + 512];
     struct agent_user_names names = { 0 };
     struct proto_writer w;
-
-    proto_frame_begin(&w, frame, sizeof(frame));
-    agent_stat_rows_put(&w, &names, path, st, "");
-    agent_user_names_done(&names);
-    int len = proto_frame_end(&w, r->stream, PROTO_FS_OPENED, 0);
-    assert(len > 0);
-    agent_reply_frame(r, frame, (size_t)len);
-}
-
-void agent_file_reader_start(struct agent_reply *r, const uint8_t *data, size_t len)
-{
     struct proto_reader in;
     struct stat st;
 
@@ -143,6 +132,11 @@ void agent_file_reader_start(struct agent_reply *r, const uint8_t *data, size_t 
     rd->offset = offset;
     rd->left = max < (uint64_t)INT64_MAX - offset ? max : (uint64_t)INT64_MAX - offset;
     agent_stream_open(&rd->stream, r->conn, r->stream, &reader_ops);
-    send_opened(r, path, &st);
+    proto_frame_begin(&w, frame, sizeof(frame));
+    agent_stat_rows_put(&w, &names, path, &st, "");
+    agent_user_names_done(&names);
+    int frame_len = proto_frame_end(&w, r->stream, PROTO_FS_OPENED, 0);
+    assert(frame_len > 0);
+    agent_reply_frame(r, frame, (size_t)frame_len);
     reader_pump(&rd->stream);
 }

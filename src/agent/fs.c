@@ -60,23 +60,6 @@ struct names {
     int fd;
 };
 
-static int add_name(struct names *names, const char *name)
-{
-    if (names->n == names->cap) {
-        size_t cap = names->cap ? names->cap * 2 : 32;
-        char **more = realloc(names->list, cap * sizeof(*more));
-        if (!more)
-            return -ENOMEM;
-        names->list = more;
-        names->cap = cap;
-    }
-    char *copy = strdup(name);
-    if (!copy)
-        return -ENOMEM;
-    names->list[names->n++] = copy;
-    return 0;
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -84,18 +67,27 @@ static int by_name(const void *a, const void *b)
 
 static int read_names(DIR *dir, struct names *names)
 {
-    int r = 0;
-
-    while (r == 0) {
+    for (;;) {
         errno = 0;
         struct dirent *d = readdir(dir);
         if (!d)
             return -errno;
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
-        r = names->n < PROTO_LIST_MAX ? add_name(names, d->d_name) : -E2BIG;
+        if (names->n >= PROTO_LIST_MAX)
+            return -E2BIG;
+        if (names->n == names->cap) {
+            size_t cap = names->cap ? names->cap * 2 : 32;
+            char **more = realloc(names->list, cap * sizeof(*more));
+            if (!more)
+                return -ENOMEM;
+            names->list = more;
+            names->cap = cap;
+        }
+        if (!(names->list[names->n] = strdup(d->d_name)))
+            return -ENOMEM;
+        names->n++;
     }
-    return r;
 }
 
 static void send_list(struct agent_reply *r, void *arg)
@@ -219,14 +211,6 @@ static void run_search(struct agent_reply *r, void *arg)
     agent_stat_rows_done(&s->out);
 }
 
-static void search_tree(struct agent_reply *r, const char *dir, const char *glob)
-{
-    struct search s = { .dir = dir, .glob = glob };
-
-    errno = 0;
-    agent_reply_work(r, run_search, &s);
-}
-
 /* --- mkdir --- */
 int agent_fs_make_parents(char *path, uint32_t mode)
 {
@@ -288,20 +272,6 @@ static void move_by_copy(struct agent_reply *r, void *arg)
     agent_reply_result(r, result, "move", m->from);
 }
 
-static void move_path(struct agent_reply *r, const char *from, const char *to)
-{
-    struct move m = { from, to };
-
-    if (to[0] != '/')
-        agent_reply_error(r, EINVAL, "move to %s: not an absolute path", to);
-    else if (rename(from, to) == 0)
-        agent_reply_done(r);
-    else if (errno == EXDEV)
-        agent_reply_work(r, move_by_copy, &m);
-    else
-        agent_reply_error(r, errno, "move %s to %s", from, to);
-}
-
 /* --- remove and chmod --- */
 struct change {
     const char *path;
@@ -315,18 +285,6 @@ static void run_remove(struct agent_reply *r, void *arg)
     int result = agent_walk_remove(c->path, true);
 
     agent_reply_result(r, result == -ENOENT && c->is_forced ? 0 : result, "remove", c->path);
-}
-
-static void remove_path(struct agent_reply *r, const char *path, bool is_recursive, bool is_forced)
-{
-    struct change c = { .path = path, .is_forced = is_forced };
-    int result = agent_walk_remove(path, false);
-
-    if (is_recursive && (result == -ENOTEMPTY || result == -EEXIST)) {
-        agent_reply_work(r, run_remove, &c);
-        return;
-    }
-    agent_reply_result(r, result == -ENOENT && is_forced ? 0 : result, "remove", path);
 }
 
 static void run_change(struct agent_reply *r, void *arg)
@@ -380,15 +338,30 @@ void agent_fs_request(struct agent_reply *r, uint16_t type, const uint8_t *data,
     } else if (type == PROTO_FS_LIST) {
         list_dir(r, path);
     } else if (type == PROTO_FS_SEARCH) {
-        search_tree(r, path, proto_get_str(&in, PROTO_PATH_MAX));
+        struct search s = { .dir = path, .glob = proto_get_str(&in, PROTO_PATH_MAX) };
+        errno = 0;
+        agent_reply_work(r, run_search, &s);
     } else if (type == PROTO_FS_MOVE) {
-        move_path(r, path, proto_get_str(&in, PROTO_PATH_MAX));
+        struct move m = { path, proto_get_str(&in, PROTO_PATH_MAX) };
+        if (m.to[0] != '/')
+            agent_reply_error(r, EINVAL, "move to %s: not an absolute path", m.to);
+        else if (rename(path, m.to) == 0)
+            agent_reply_done(r);
+        else if (errno == EXDEV)
+            agent_reply_work(r, move_by_copy, &m);
+        else
+            agent_reply_error(r, errno, "move %s to %s", path, m.to);
     } else if (type == PROTO_FS_MKDIR) {
         bool has_parents = proto_get_u8(&in);
         agent_reply_result(r, make_dir(path, has_parents, proto_get_u32(&in)), "make directory", path);
     } else if (type == PROTO_FS_REMOVE) {
         bool is_recursive = proto_get_u8(&in);
-        remove_path(r, path, is_recursive, proto_get_u8(&in));
+        struct change c = { .path = path, .is_forced = proto_get_u8(&in) };
+        int result = agent_walk_remove(path, false);
+        if (is_recursive && (result == -ENOTEMPTY || result == -EEXIST))
+            agent_reply_work(r, run_remove, &c);
+        else
+            agent_reply_result(r, result == -ENOENT && c.is_forced ? 0 : result, "remove", path);
     } else {
         change_path(r, path, &in);
     }

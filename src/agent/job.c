@@ -80,22 +80,17 @@ static struct agent_job *job_find(struct agent *a, const char *tag)
     return NULL;
 }
 
-static size_t job_count(const struct agent *a)
+int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent_job **ret)
 {
     size_t n = 0;
 
-    for (const struct agent_job *job = a->jobs; job; job = job->next)
-        n++;
-    return n;
-}
-
-int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent_job **ret)
-{
     if (!is_tag(tag))
         return -EINVAL;
     if (job_find(a, tag))
         return -EEXIST;
-    if (job_count(a) >= JOBS_MAX)
+    for (const struct agent_job *other = a->jobs; other; other = other->next)
+        n++;
+    if (n >= JOBS_MAX)
         return -EBUSY;
     struct agent_job *job = calloc(1, sizeof(*job));
     if (!job)
@@ -321,41 +316,6 @@ static void reply_log(struct agent_reply *r, const struct agent_job *job, uint64
     r->agent->is_scratch_dirty = true;
 }
 
-static void job_forget(struct agent_reply *r, struct agent_job *job)
-{
-    unlink_job(r->agent, job);
-    if (job->exec) {
-        job->is_forgotten = true;
-        agent_exec_signal(job->exec, SIGKILL);
-    } else {
-        free_job(job);
-    }
-    agent_reply_done(r);
-}
-
-static void signal_job(struct agent_reply *r, struct agent_job *job, uint32_t signo)
-{
-    if (!job->exec) {
-        agent_reply_error(r, ESRCH, "signal job %s", job->tag);
-    } else if (signo < 1 || signo > 64) {
-        agent_reply_error(r, EINVAL, "signal %u", signo);
-    } else {
-        agent_exec_signal(job->exec, (int)signo);
-        agent_reply_done(r);
-    }
-}
-
-static void input_job(struct agent_reply *r, struct agent_job *job, struct proto_reader *in, bool is_last)
-{
-    size_t len;
-    const uint8_t *data = proto_get_rest(in, &len);
-
-    if (!job->exec)
-        agent_reply_error(r, EPIPE, "write to job %s", job->tag);
-    else
-        agent_exec_input(job->exec, r, data, len, is_last);
-}
-
 void agent_job_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len)
 {
     struct proto_reader in;
@@ -373,12 +333,32 @@ void agent_job_request(struct agent_reply *r, uint16_t type, const uint8_t *data
         uint32_t max = proto_get_u32(&in);
         reply_log(r, job, offset, max < PROTO_PUT_MAX ? max : PROTO_PUT_MAX);
     } else if (type == PROTO_JOB_SIGNAL) {
-        signal_job(r, job, proto_get_u32(&in));
+        uint32_t signo = proto_get_u32(&in);
+        if (!job->exec) {
+            agent_reply_error(r, ESRCH, "signal job %s", job->tag);
+        } else if (signo < 1 || signo > 64) {
+            agent_reply_error(r, EINVAL, "signal %u", signo);
+        } else {
+            agent_exec_signal(job->exec, (int)signo);
+            agent_reply_done(r);
+        }
     } else if (type == PROTO_JOB_INPUT) {
-        input_job(r, job, &in, is_last);
+        size_t n;
+        const uint8_t *input = proto_get_rest(&in, &n);
+        if (!job->exec)
+            agent_reply_error(r, EPIPE, "write to job %s", job->tag);
+        else
+            agent_exec_input(job->exec, r, input, n, is_last);
     } else if (type == PROTO_JOB_WAIT) {
         wait_for_more(r, job, proto_get_u64(&in));
-    } else {
-        job_forget(r, job);
+    } else { /* PROTO_JOB_FORGET */
+        unlink_job(r->agent, job);
+        if (job->exec) {
+            job->is_forgotten = true;
+            agent_exec_signal(job->exec, SIGKILL);
+        } else {
+            free_job(job);
+        }
+        agent_reply_done(r);
     }
 }

@@ -17,44 +17,6 @@ static char *as_text(const char *s)
     return (char *)(uintptr_t)s; /* execve takes writable pointers and writes nothing */
 }
 
-static void use_default_env(struct agent_launch *p)
-{
-    char name[65] = "";
-
-    (void)gethostname(name, sizeof(name) - 1);
-    (void)snprintf(p->home, sizeof(p->home), "HOME=%s", p->who.home[0] ? p->who.home : "/root");
-    (void)snprintf(p->host, sizeof(p->host), "HOSTNAME=%s", name);
-    p->default_env[0] = as_text(default_path);
-    p->default_env[1] = p->home;
-    p->default_env[2] = p->host;
-    p->env = p->default_env;
-}
-
-static int read_strings(struct agent_launch *p, struct proto_reader *r)
-{
-    uint32_t argc = proto_get_count(r, PROTO_ARGS_MAX);
-    struct proto_reader rest = *r;
-
-    for (uint32_t i = 0; i < argc; i++)
-        (void)proto_get_str(&rest, PROTO_REQUEST_MAX);
-    uint32_t envc = proto_get_count(&rest, PROTO_ARGS_MAX);
-    bool has_env = envc != PROTO_NO_STRS;
-    /* One spare slot before argv for agent_spawn. */
-    p->strings = calloc((size_t)argc + 2 + (has_env ? envc + 1u : 0), sizeof(char *));
-    if (!p->strings)
-        return -ENOMEM;
-    p->argv = p->strings + 1;
-    for (uint32_t i = 0; i < argc; i++)
-        p->argv[i] = as_text(proto_get_str(r, PROTO_REQUEST_MAX));
-    (void)proto_get_count(r, PROTO_ARGS_MAX);
-    if (!has_env)
-        return 0;
-    p->env = p->argv + argc + 1;
-    for (uint32_t i = 0; i < envc; i++)
-        p->env[i] = as_text(proto_get_str(r, PROTO_REQUEST_MAX));
-    return 0;
-}
-
 /* The layout has been checked; only memory can run out. */
 static int read_plan(struct agent_launch *p, const uint8_t *data, size_t len)
 {
@@ -70,7 +32,27 @@ static int read_plan(struct agent_launch *p, const uint8_t *data, size_t len)
     p->tag = proto_get_str(&r, PROTO_TAG_MAX);
     if (p->cwd[0] == '\0')
         p->cwd = "/";
-    return read_strings(p, &r);
+
+    /* Arguments and environment share one array: a second reader finds the count of the latter first. */
+    uint32_t argc = proto_get_count(&r, PROTO_ARGS_MAX);
+    struct proto_reader ahead = r;
+    for (uint32_t i = 0; i < argc; i++)
+        (void)proto_get_str(&ahead, PROTO_REQUEST_MAX);
+    uint32_t envc = proto_get_count(&ahead, PROTO_ARGS_MAX);
+    bool has_env = envc != PROTO_NO_STRS;
+    /* One spare slot before argv for agent_spawn. */
+    p->strings = calloc((size_t)argc + 2 + (has_env ? envc + 1u : 0), sizeof(char *));
+    if (!p->strings)
+        return -ENOMEM;
+    p->argv = p->strings + 1;
+    for (uint32_t i = 0; i < argc; i++)
+        p->argv[i] = as_text(proto_get_str(&r, PROTO_REQUEST_MAX));
+    if (!has_env)
+        return 0;
+    p->env = p->argv + argc + 1;
+    for (uint32_t i = 0; i < envc; i++)
+        p->env[i] = as_text(proto_get_str(&ahead, PROTO_REQUEST_MAX));
+    return 0;
 }
 
 static int open_pipe(int *read_end, int *write_end)
@@ -119,27 +101,6 @@ static const char *path_of(char **env)
     return default_path + 5;
 }
 
-static pid_t launch_spawn(struct agent_launch *p, const char **failed_step)
-{
-    struct agent_spawn s = {
-        .argv = p->argv,
-        .env = p->env,
-        .cwd = p->cwd,
-        .path = path_of(p->env),
-        .user = p->user[0] ? &p->who : NULL,
-        .is_pty = p->flags & PROTO_WITH_PTY,
-        .fds = { p->theirs[0], p->theirs[1], p->theirs[2] },
-    };
-
-    if (s.is_pty)
-        s.fds[1] = s.fds[2] = s.fds[0];
-    else if (p->flags & PROTO_WITH_MERGE)
-        s.fds[2] = s.fds[1];
-    pid_t pid = agent_spawn_run(&s);
-    *failed_step = s.failed_step;
-    return pid;
-}
-
 /* Explains the usual failures and their fix. */
 static void launch_explain(struct agent_reply *r, const struct agent_launch *p, int error, const char *step)
 {
@@ -167,23 +128,41 @@ int agent_launch_read(struct agent_launch *p, struct agent_reply *r, const uint8
     } else if (p->user[0] && (error = -agent_spawn_user(p->user, &p->who))) {
         agent_reply_error(r, error, "user %s: no such user, or not uid[:gid]", p->user);
     } else if (!p->env) {
-        use_default_env(p);
+        char name[65] = "";
+        (void)gethostname(name, sizeof(name) - 1);
+        (void)snprintf(p->home, sizeof(p->home), "HOME=%s", p->who.home[0] ? p->who.home : "/root");
+        (void)snprintf(p->host, sizeof(p->host), "HOSTNAME=%s", name);
+        p->default_env[0] = as_text(default_path);
+        p->default_env[1] = p->home;
+        p->default_env[2] = p->host;
+        p->env = p->default_env;
     }
     return -error;
 }
 
 pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r)
 {
-    const char *step = "open pipes";
-    pid_t pid =
-        p->flags & PROTO_WITH_PTY ? agent_pty_open(p->cols, p->rows, &p->ours[1], &p->theirs[0]) : open_pipes(p);
+    struct agent_spawn s = {
+        .argv = p->argv,
+        .env = p->env,
+        .cwd = p->cwd,
+        .path = path_of(p->env),
+        .user = p->user[0] ? &p->who : NULL,
+        .is_pty = p->flags & PROTO_WITH_PTY,
+        .failed_step = "open pipes",
+    };
+    pid_t pid = s.is_pty ? agent_pty_open(p->cols, p->rows, &p->ours[1], &p->theirs[0]) : open_pipes(p);
 
-    if (pid == 0)
-        pid = launch_spawn(p, &step);
+    if (pid == 0) {
+        s.fds[0] = p->theirs[0];
+        s.fds[1] = s.is_pty ? p->theirs[0] : p->theirs[1];
+        s.fds[2] = s.is_pty || p->flags & PROTO_WITH_MERGE ? s.fds[1] : p->theirs[2];
+        pid = agent_spawn_run(&s);
+    }
     close_ends(p->theirs);
     if (pid < 0) {
         close_ends(p->ours);
-        launch_explain(r, p, -pid, step);
+        launch_explain(r, p, -pid, s.failed_step);
     }
     return pid;
 }

@@ -17,30 +17,21 @@ void agent_lines_done(struct agent_lines *l)
     free(l->buf);
 }
 
-/* Makes room behind the buffered bytes. */
-static int make_room(struct agent_lines *l)
+static int read_more(struct agent_lines *l)
 {
     if (l->at > 0) {
         memmove(l->buf, l->buf + l->at, l->len - l->at);
         l->len -= l->at;
         l->at = 0;
     }
-    if (l->len < l->cap)
-        return 0;
-    size_t cap = l->cap ? l->cap * 2 : FIRST_BYTES;
-    char *more = realloc(l->buf, cap);
-    if (!more)
-        return -ENOMEM;
-    l->buf = more;
-    l->cap = cap;
-    return 0;
-}
-
-static int read_more(struct agent_lines *l)
-{
-    int r = make_room(l);
-    if (r < 0)
-        return r;
+    if (l->len == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : FIRST_BYTES;
+        char *more = realloc(l->buf, cap);
+        if (!more)
+            return -ENOMEM;
+        l->buf = more;
+        l->cap = cap;
+    }
     ssize_t n;
     do
         n = read(l->fd, l->buf + l->len, l->cap - l->len);

@@ -85,26 +85,6 @@ void agent_loop_disarm(struct agent_loop *l, struct agent_timer *t)
     t->due_ms = 0;
 }
 
-static int wait_ms(const struct agent_loop *l)
-{
-    if (!l->timers)
-        return -1;
-    uint64_t now = agent_loop_now_us() / 1000;
-    uint64_t left = l->timers->due_ms > now ? l->timers->due_ms - now : 0;
-    return left > 60000 ? 60000 : (int)left;
-}
-
-static void run_timers(struct agent_loop *l)
-{
-    uint64_t now = l->timers ? agent_loop_now_us() / 1000 : 0;
-
-    while (l->timers && l->timers->due_ms <= now) {
-        struct agent_timer *t = l->timers;
-        agent_loop_disarm(l, t);
-        t->fn(t);
-    }
-}
-
 void agent_loop_run(struct agent_loop *l, void (*before_wait)(void *arg), void *arg)
 {
     while (!l->is_stopped) {
@@ -112,7 +92,13 @@ void agent_loop_run(struct agent_loop *l, void (*before_wait)(void *arg), void *
             before_wait(arg);
         if (l->is_stopped)
             break;
-        int n = epoll_wait(l->epfd, l->batch, AGENT_LOOP_BATCH, wait_ms(l));
+        int wait_ms = -1;
+        if (l->timers) {
+            uint64_t now = agent_loop_now_us() / 1000;
+            uint64_t left = l->timers->due_ms > now ? l->timers->due_ms - now : 0;
+            wait_ms = left > 60000 ? 60000 : (int)left;
+        }
+        int n = epoll_wait(l->epfd, l->batch, AGENT_LOOP_BATCH, wait_ms);
         l->n = n > 0 ? n : 0;
         for (l->at = 0; l->at < l->n && !l->is_stopped;) {
             struct epoll_event ev = l->batch[l->at++];
@@ -121,7 +107,12 @@ void agent_loop_run(struct agent_loop *l, void (*before_wait)(void *arg), void *
                 w->fn(w, ev.events);
         }
         l->n = l->at = 0;
-        run_timers(l);
+        uint64_t now = l->timers ? agent_loop_now_us() / 1000 : 0;
+        while (l->timers && l->timers->due_ms <= now) {
+            struct agent_timer *t = l->timers;
+            agent_loop_disarm(l, t);
+            t->fn(t);
+        }
     }
 }
 

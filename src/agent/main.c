@@ -70,20 +70,6 @@ static void agent_on_signal(struct agent_watch *w, uint32_t events)
     agent_exec_reap(a);
 }
 
-static int watch_signals(struct agent *a)
-{
-    sigset_t ours;
-
-    (void)sigemptyset(&ours);
-    (void)sigaddset(&ours, SIGCHLD);
-    if (getpid() != 1) /* any process in the box may send it to PID 1 */
-        (void)sigaddset(&ours, SIGTERM);
-    a->signals = (struct agent_watch){ .fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC), .fn = agent_on_signal };
-    if (a->signals.fd < 0)
-        return -errno;
-    return agent_loop_watch(&a->loop, &a->signals, EPOLLIN);
-}
-
 static void agent_on_connection(struct agent_watch *w, uint32_t events)
 {
     struct agent *a = (struct agent *)((char *)w - offsetof(struct agent, listener));
@@ -92,24 +78,6 @@ static void agent_on_connection(struct agent_watch *w, uint32_t events)
     (void)events;
     if (fd >= 0)
         (void)agent_conn_new(a, fd); /* out of memory: the host sees the end of file */
-}
-
-static int watch_listener(struct agent *a, int fd)
-{
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-        return -errno;
-    a->listener.fd = fd;
-    a->listener.fn = agent_on_connection;
-    return agent_loop_watch(&a->loop, &a->listener, EPOLLIN);
-}
-
-static int listen_at(const char *path)
-{
-    (void)unlink(path); /* left by an earlier agent */
-    mode_t old = umask(0177);
-    int fd = unixsock_listen(path, 0, 16);
-    (void)umask(old);
-    return fd;
 }
 
 /* Fails while no server listens; the loop arms the timer again before it sleeps. */
@@ -130,6 +98,7 @@ static void before_sleep(void *arg)
 static int agent_serve(struct options *o)
 {
     struct agent a = { .listener.fd = -EBADF };
+    sigset_t ours;
 
     set_signals();
     (void)prctl(PR_SET_DUMPABLE,
@@ -139,10 +108,20 @@ static int agent_serve(struct options *o)
     (void)umask(022);
     agent_spawn_init();
     int r = agent_loop_init(&a.loop);
-    if (r == 0)
-        r = watch_signals(&a);
-    if (r == 0 && o->listen_fd >= 0)
-        r = watch_listener(&a, o->listen_fd);
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGCHLD);
+    if (getpid() != 1) /* any process in the box may send it to PID 1 */
+        (void)sigaddset(&ours, SIGTERM);
+    if (r == 0) {
+        a.signals =
+            (struct agent_watch){ .fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC), .fn = agent_on_signal };
+        r = a.signals.fd < 0 ? -errno : agent_loop_watch(&a.loop, &a.signals, EPOLLIN);
+    }
+    if (r == 0 && o->listen_fd >= 0) {
+        a.listener = (struct agent_watch){ .fd = o->listen_fd, .fn = agent_on_connection };
+        bool is_set = fcntl(a.listener.fd, F_SETFL, O_NONBLOCK) == 0 && fcntl(a.listener.fd, F_SETFD, FD_CLOEXEC) == 0;
+        r = is_set ? agent_loop_watch(&a.loop, &a.listener, EPOLLIN) : -errno;
+    }
     if (r == 0 && o->connect_fd >= 0)
         r = agent_conn_new(&a, o->connect_fd);
     if (r == 0 && o->vm)
@@ -159,14 +138,6 @@ static int agent_serve(struct options *o)
     agent_job_end_all(&a);
     agent_loop_done(&a.loop);
     return 0;
-}
-
-static int parse_fd(const char *text)
-{
-    char *end;
-    long fd = strtol(text, &end, 10);
-
-    return *text == '\0' || *end || fd < 0 || fd > INT_MAX ? -EINVAL : (int)fd;
 }
 
 static int options_parse(int argc, char **argv, struct options *o)
@@ -187,8 +158,13 @@ static int options_parse(int argc, char **argv, struct options *o)
             o->dial_path = argv[i + 1];
         else
             return -EINVAL;
-        if (fd && (*fd = parse_fd(argv[i + 1])) < 0)
+        if (!fd)
+            continue;
+        char *end;
+        long number = strtol(argv[i + 1], &end, 10);
+        if (argv[i + 1][0] == '\0' || *end || number < 0 || number > INT_MAX)
             return -EINVAL;
+        *fd = (int)number;
     }
     bool has_mode = o->stage_fd >= 0 || o->connect_fd >= 0 || o->listen_fd >= 0 || o->listen_path || o->dial_path;
     return argc % 2 == 1 && has_mode ? 0 : -EINVAL;
@@ -236,9 +212,15 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "iii-guest: set resource limits: %s\n", strerror(-r));
         return 1;
     }
-    if (o.listen_path && (o.listen_fd = listen_at(o.listen_path)) < 0) {
-        (void)fprintf(stderr, "iii-guest: listen at %s: %s\n", o.listen_path, strerror(-o.listen_fd));
-        return 1;
+    if (o.listen_path) {
+        (void)unlink(o.listen_path); /* left by an earlier agent */
+        mode_t old = umask(0177);
+        o.listen_fd = unixsock_listen(o.listen_path, 0, 16);
+        (void)umask(old);
+        if (o.listen_fd < 0) {
+            (void)fprintf(stderr, "iii-guest: listen at %s: %s\n", o.listen_path, strerror(-o.listen_fd));
+            return 1;
+        }
     }
     return agent_serve(&o) < 0;
 }

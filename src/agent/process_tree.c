@@ -26,35 +26,23 @@ struct table {
     size_t n, cap;
 };
 
-static bool read_entry(int proc, const char *name, struct entry *ret)
-{
-    char path[32], text[512];
-
-    if (name[0] < '1' || name[0] > '9')
-        return false;
-    (void)snprintf(path, sizeof(path), "%.10s/stat", name);
-    if (agent_file_proc(proc, path, text, sizeof(text)) <= 0)
-        return false;
-    const char *state = proc_stat_field(text, 3), *parent = proc_stat_field(text, 4),
-               *session = proc_stat_field(text, 6);
-    if (!session || *state == 'Z')
-        return false;
-    *ret = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10),
-                           .parent = (pid_t)strtol(parent, NULL, 10),
-                           .session = (pid_t)strtol(session, NULL, 10) };
-    return true;
-}
-
 static int read_table(struct table *t)
 {
-    struct entry e;
+    char path[32], text[512];
     DIR *dir = opendir("/proc");
 
     if (!dir)
         return -errno;
     t->n = 0;
     for (struct dirent *d; (d = readdir(dir)) && t->n < LIMIT_MAX(PIDS);) {
-        if (!read_entry(dirfd(dir), d->d_name, &e))
+        if (d->d_name[0] < '1' || d->d_name[0] > '9')
+            continue;
+        (void)snprintf(path, sizeof(path), "%.10s/stat", d->d_name);
+        if (agent_file_proc(dirfd(dir), path, text, sizeof(text)) <= 0)
+            continue;
+        const char *state = proc_stat_field(text, 3), *parent = proc_stat_field(text, 4),
+                   *session = proc_stat_field(text, 6);
+        if (!session || *state == 'Z')
             continue;
         if (t->n == t->cap) {
             size_t cap = t->cap ? t->cap * 2 : 64;
@@ -64,7 +52,9 @@ static int read_table(struct table *t)
             t->entries = more;
             t->cap = cap;
         }
-        t->entries[t->n++] = e;
+        t->entries[t->n++] = (struct entry){ .pid = (pid_t)strtol(d->d_name, NULL, 10),
+                                             .parent = (pid_t)strtol(parent, NULL, 10),
+                                             .session = (pid_t)strtol(session, NULL, 10) };
     }
     (void)closedir(dir);
     return 0;

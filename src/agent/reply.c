@@ -162,15 +162,6 @@ static const struct agent_stream_ops work_ops = { .on_frame = work_on_frame,
                                                   .on_ready = work_on_ready,
                                                   .on_drop = work_on_drop };
 
-static void run_helper(const struct agent_reply *r, int fd, agent_work_fn *work, void *arg)
-{
-    struct agent_reply mine = { .agent = r->agent, .pipe_fd = fd, .stream = r->stream };
-
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    work(&mine, arg);
-    _exit(0);
-}
-
 void agent_reply_work(struct agent_reply *r, agent_work_fn *work, void *arg)
 {
     int fds[2] = { -EBADF, -EBADF };
@@ -179,8 +170,12 @@ void agent_reply_work(struct agent_reply *r, agent_work_fn *work, void *arg)
 
     if (w && pipe2(fds, O_CLOEXEC) == 0 && fcntl(fds[0], F_SETFL, O_NONBLOCK) == 0)
         pid = fork();
-    if (pid == 0)
-        run_helper(r, fds[1], work, arg);
+    if (pid == 0) {
+        struct agent_reply mine = { .agent = r->agent, .pipe_fd = fds[1], .stream = r->stream };
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        work(&mine, arg);
+        _exit(0);
+    }
     if (fds[1] >= 0)
         (void)close(fds[1]);
     if (pid < 0) {

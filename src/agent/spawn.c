@@ -70,16 +70,6 @@ static int child_fail(struct agent_spawn *s, const char *step)
     _exit(127);
 }
 
-static void reset_oom_score(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-    if (fd >= 0) {
-        (void)!write(fd, "0", 1); /* a child that keeps our score is the lesser harm */
-        (void)close(fd);
-    }
-}
-
 static void set_descriptors(struct agent_spawn *s)
 {
     int fds[3];
@@ -95,20 +85,6 @@ static void set_descriptors(struct agent_spawn *s)
             child_fail(s, "dup2");
     (void)syscall(SYS_close_range, 3u, ~0u,
                   0u); /* ours are close-on-exec as well, should the kernel lack close_range */
-}
-
-static void set_user(struct agent_spawn *s)
-{
-    const struct agent_spawn_user *u = s->user;
-
-    if (!u)
-        return;
-    if (syscall(SYS_setgroups, u->n_groups, u->groups) < 0 && !(errno == EPERM && u->n_groups == 0))
-        child_fail(s, "setgroups");
-    if (syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0)
-        child_fail(s, "setgid");
-    if (syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
-        child_fail(s, "setuid");
 }
 
 static void set_directory(struct agent_spawn *s)
@@ -174,18 +150,27 @@ static void exec_by_path(struct agent_spawn *s)
 static int child_run(void *arg)
 {
     struct agent_spawn *s = arg;
+    const struct agent_spawn_user *u = s->user;
     sigset_t none;
 
     if (setsid() < 0)
         child_fail(s, "setsid");
     if (s->is_pty && ioctl(s->fds[0], TIOCSCTTY, 0) < 0)
         child_fail(s, "TIOCSCTTY");
-    if (start.has_low_oom_score)
-        reset_oom_score();
+    int score = start.has_low_oom_score ? open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC) : -1;
+    if (score >= 0) {
+        (void)!write(score, "0", 1); /* a child that keeps our score is the lesser harm */
+        (void)close(score);
+    }
     set_descriptors(s);
     if (start.has_raised_nofile)
         (void)syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &start.nofile, NULL);
-    set_user(s);
+    if (u && syscall(SYS_setgroups, u->n_groups, u->groups) < 0 && !(errno == EPERM && u->n_groups == 0))
+        child_fail(s, "setgroups");
+    if (u && syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0)
+        child_fail(s, "setgid");
+    if (u && syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+        child_fail(s, "setuid");
     set_directory(s);
     /* No signal has a handler or is ignored here (main.c resets all), so only the mask is left. */
     (void)sigemptyset(&none);
@@ -214,18 +199,6 @@ pid_t agent_spawn_run(struct agent_spawn *s)
 }
 
 /* --- users --- */
-static int named_user(const struct proto_user *u, const char *passwd, struct agent_spawn_user *out)
-{
-    int r = proto_user_passwd(passwd, u->name, &out->uid, &out->gid, out->home, sizeof(out->home));
-
-    /* "root" needs no file: images without /etc/passwd have it as well. */
-    if (r < 0 && strcmp(u->name, "root") == 0) {
-        out->uid = out->gid = 0;
-        return 0;
-    }
-    return r;
-}
-
 int agent_spawn_user(const char *text, struct agent_spawn_user *ret)
 {
     struct agent_spawn_user out = { 0 };
@@ -245,7 +218,11 @@ int agent_spawn_user(const char *text, struct agent_spawn_user *ret)
         if (proto_user_passwd_uid(passwd, u.uid, &out.gid, u.name, sizeof(u.name)) < 0)
             out.gid = 0;
     } else {
-        r = named_user(&u, passwd, &out);
+        r = proto_user_passwd(passwd, u.name, &out.uid, &out.gid, out.home, sizeof(out.home));
+        if (r < 0 && strcmp(u.name, "root") == 0) { /* needs no file: images without /etc/passwd have it as well */
+            out.uid = out.gid = 0;
+            r = 0;
+        }
     }
     if (r == 0 && u.has_group) {
         out.gid = u.gid;

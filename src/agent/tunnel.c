@@ -72,19 +72,15 @@ static void tunnel_fail(struct tunnel *t, int error, const char *step)
     free_tunnel(t);
 }
 
-static size_t peek_datagram(const struct tunnel *t)
-{
-    ssize_t n = recv(t->watch.fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-
-    return n > 0 ? (size_t)n : 0;
-}
-
 /* Whether bytes may be read from the socket now. */
 static bool can_read(const struct tunnel *t)
 {
     if (!t->is_open || t->has_peer_eof || agent_conn_is_full(t->stream.conn) || t->stream.can_send == 0)
         return false;
-    return !t->is_udp || t->stream.can_send >= PROTO_PAYLOAD_MAX || peek_datagram(t) <= t->stream.can_send;
+    if (!t->is_udp || t->stream.can_send >= PROTO_PAYLOAD_MAX)
+        return true;
+    /* A datagram is sent whole: look how long the next one is. */
+    return recv(t->watch.fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) <= (ssize_t)t->stream.can_send;
 }
 
 /* Registers for the events of the present state; finishes the tunnel when both directions have ended. May free it. */
@@ -129,37 +125,29 @@ static int write_packets(struct tunnel *t)
     return 0;
 }
 
-static int take_data(struct tunnel *t, const uint8_t *data, size_t len)
-{
-    struct packet **at = &t->packets;
-
-    if (t->has_host_eof || (len == 0 && !t->is_udp) || agent_stream_take(&t->stream, len) < 0)
-        return -EBADMSG;
-    struct packet *p = malloc(sizeof(*p) + len);
-    if (!p)
-        return -ENOMEM;
-    *p = (struct packet){ .len = len };
-    if (len)
-        memcpy(p->data, data, len);
-    while (*at)
-        at = &(*at)->next;
-    *at = p;
-    return 0;
-}
-
 static int tunnel_on_frame(struct agent_stream *s, uint16_t type, const uint8_t *data, size_t len)
 {
     struct tunnel *t = TUNNEL_OF(s, stream);
-    int r = 0;
+    struct packet **at = &t->packets;
 
-    if (type == PROTO_TUNNEL_DATA)
-        r = take_data(t, data, len);
-    else if (type == PROTO_TUNNEL_EOF && !t->is_udp && !t->has_host_eof)
+    if (type == PROTO_TUNNEL_EOF && !t->is_udp && !t->has_host_eof) {
         t->has_host_eof = true;
-    else
+    } else if (type != PROTO_TUNNEL_DATA || t->has_host_eof || (len == 0 && !t->is_udp) ||
+               agent_stream_take(s, len) < 0) {
         return -EBADMSG;
-    if (r < 0 || !t->is_open)
-        return r;
+    } else {
+        struct packet *p = malloc(sizeof(*p) + len);
+        if (!p)
+            return -ENOMEM;
+        *p = (struct packet){ .len = len };
+        if (len)
+            memcpy(p->data, data, len);
+        while (*at)
+            at = &(*at)->next;
+        *at = p;
+    }
+    if (!t->is_open)
+        return 0;
     int error = write_packets(t);
     if (error)
         tunnel_fail(t, error, "send");
@@ -283,20 +271,6 @@ static void on_socket(struct agent_watch *w, uint32_t events)
         tunnel_settle(t);
 }
 
-static int fill_addresses(struct tunnel *t, const char *host, uint16_t port)
-{
-    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
-    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-    bool is_v4 = inet_pton(AF_INET, host[0] ? host : "127.0.0.1", &v4.sin_addr) == 1;
-    bool is_v6 = inet_pton(AF_INET6, host[0] ? host : "::1", &v6.sin6_addr) == 1;
-
-    if (is_v4)
-        memcpy(&t->addresses[t->n_addresses++], &v4, sizeof(v4));
-    if (is_v6 && !(is_v4 && t->is_udp)) /* a UDP socket always connects, so a fallback would never be tried */
-        memcpy(&t->addresses[t->n_addresses++], &v6, sizeof(v6));
-    return t->n_addresses ? 0 : -EINVAL;
-}
-
 void agent_tunnel_start(struct agent_reply *r, const uint8_t *data, size_t len)
 {
     struct proto_reader in;
@@ -313,7 +287,15 @@ void agent_tunnel_start(struct agent_reply *r, const uint8_t *data, size_t len)
     t->agent = r->agent;
     t->watch.fd = -EBADF;
     t->is_udp = is_udp;
-    if (port == 0 || fill_addresses(t, host, port) < 0) {
+    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+    bool is_v4 = inet_pton(AF_INET, host[0] ? host : "127.0.0.1", &v4.sin_addr) == 1;
+    bool is_v6 = inet_pton(AF_INET6, host[0] ? host : "::1", &v6.sin6_addr) == 1;
+    if (is_v4)
+        memcpy(&t->addresses[t->n_addresses++], &v4, sizeof(v4));
+    if (is_v6 && !(is_v4 && is_udp)) /* a UDP socket always connects, so a fallback would never be tried */
+        memcpy(&t->addresses[t->n_addresses++], &v6, sizeof(v6));
+    if (port == 0 || t->n_addresses == 0) {
         agent_reply_error(r, EINVAL, "tunnel to %s port %u: not a numeric address and a port", host, port);
         free(t);
         return;

@@ -14,22 +14,6 @@
 
 #define COPY_BYTES (64u * 1024)
 
-static bool is_dots(const char *name)
-{
-    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
-}
-
-/* Opens the directory `name` itself, never the target of a symlink. NULL with errno. */
-static DIR *open_dir(int at, const char *name)
-{
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-    if (fd >= 0 && !dir)
-        (void)close(fd);
-    return dir;
-}
-
 typedef int visit_fn(int at, const char *name, int depth, void *arg);
 
 /* Calls visit for each entry; stops at the first failure. */
@@ -39,9 +23,15 @@ static int each_entry(int at, const char *name, int depth, visit_fn *visit, void
 
     if (depth >= AGENT_WALK_DEPTH)
         return -ELOOP;
-    DIR *dir = open_dir(at, name);
-    if (!dir)
-        return -errno;
+    /* The directory itself, never the target of a symlink. */
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        r = -errno;
+        if (fd >= 0)
+            (void)close(fd);
+        return r;
+    }
     while (r == 0) {
         errno = 0;
         struct dirent *d = readdir(dir);
@@ -49,8 +39,8 @@ static int each_entry(int at, const char *name, int depth, visit_fn *visit, void
             r = -errno;
             break;
         }
-        if (!is_dots(d->d_name))
-            r = visit(dirfd(dir), d->d_name, depth + 1, arg);
+        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
+            r = visit(fd, d->d_name, depth + 1, arg);
     }
     (void)closedir(dir);
     return r;
