@@ -162,35 +162,34 @@ static struct link_stream *find_stream(const struct guest_link *g, uint32_t id)
     return s;
 }
 
-static void resize_table(struct guest_link *g, uint32_t count)
+static void put_stream(struct guest_link *g, struct link_stream *s)
 {
-    struct link_stream **old = g->buckets;
-    uint32_t old_count = g->bucket_count;
-    g->buckets = xzalloc(count * sizeof(struct link_stream *));
-    g->bucket_count = count;
-    for (uint32_t i = 0; i < old_count; i++)
-        for (struct link_stream *s = old[i], *next; s; s = next) {
-            next = s->next;
-            struct link_stream **b = bucket_of(g, s->id);
-            s->next = *b;
-            *b = s;
-        }
-    free(old);
+    struct link_stream **b = bucket_of(g, s->id);
+    s->next = *b;
+    *b = s;
 }
 
 static void add_stream(struct guest_link *g, struct link_stream *s)
 {
-    if (g->stream_count >= g->bucket_count)
-        resize_table(g, g->bucket_count ? g->bucket_count * 2 : BUCKETS_LEAST);
+    if (g->stream_count >= g->bucket_count) {
+        struct link_stream **old = g->buckets;
+        uint32_t old_count = g->bucket_count;
+        g->bucket_count = old_count ? old_count * 2 : BUCKETS_LEAST;
+        g->buckets = xzalloc(g->bucket_count * sizeof(struct link_stream *));
+        for (uint32_t i = 0; i < old_count; i++)
+            for (struct link_stream *o = old[i], *next; o; o = next) {
+                next = o->next;
+                put_stream(g, o);
+            }
+        free(old);
+    }
     do {
         g->last_id++;
         g->has_wrapped |= g->last_id == 0;
     } while (g->last_id == 0 || find_stream(g, g->last_id));
     s->id = g->last_id;
     s->link = g;
-    struct link_stream **b = bucket_of(g, s->id);
-    s->next = *b;
-    *b = s;
+    put_stream(g, s);
     g->stream_count++;
 }
 
@@ -231,24 +230,6 @@ static size_t link_queued(const struct guest_link *g)
     return g->out.len - g->out_sent;
 }
 
-/* Queues what is left of iov after n bytes. -E2BIG: the agent no longer reads. */
-static int queue_rest(struct guest_link *g, const struct iovec *iov, int count, size_t n)
-{
-    if (g->out_sent > g->out.len / 2) {
-        buf_consume(&g->out, g->out_sent);
-        g->out_sent = 0;
-    }
-    for (int i = 0; i < count; i++) {
-        size_t skip = n < iov[i].iov_len ? n : iov[i].iov_len;
-        n -= skip;
-        int r = buf_add(&g->out, (const char *)iov[i].iov_base + skip, iov[i].iov_len - skip);
-        if (r < 0)
-            return r;
-    }
-    watch_set(g->watch, (g->is_resting ? 0 : LOOP_READ) | LOOP_WRITE);
-    return 0;
-}
-
 static void send_frame(struct guest_link *g, struct iovec *iov, int count)
 {
     size_t total = 0, sent = 0;
@@ -266,8 +247,19 @@ static void send_frame(struct guest_link *g, struct iovec *iov, int count)
     }
     if (sent == total)
         return;
-    int r = queue_rest(g, iov, count, sent);
-    if (r < 0) {
+    if (g->out_sent > g->out.len / 2) {
+        buf_consume(&g->out, g->out_sent);
+        g->out_sent = 0;
+    }
+    int r = 0;
+    for (int i = 0; r >= 0 && i < count; i++) {
+        size_t skip = sent < iov[i].iov_len ? sent : iov[i].iov_len;
+        sent -= skip;
+        r = buf_add(&g->out, (const char *)iov[i].iov_base + skip, iov[i].iov_len - skip);
+    }
+    if (r >= 0) {
+        watch_set(g->watch, (g->is_resting ? 0 : LOOP_READ) | LOOP_WRITE);
+    } else {
         (void)err_set(&g->err, ERR_UPSTREAM, 0,
                       "the sandbox's agent does not read: %zu bytes are queued, the limit is %u", link_queued(g),
                       LINK_QUEUE_MAX);
@@ -305,25 +297,6 @@ void link_post(struct link_stream *s, uint16_t type, const struct proto_writer *
     frame_post(s->link, &h, first, iov_piece(data, len));
 }
 
-/* Sends a request in several frames: fields and data are one run of bytes. */
-static void post_request(struct guest_link *g, uint32_t id, uint16_t type, struct iovec fields, struct iovec data)
-{
-    size_t total = fields.iov_len + data.iov_len;
-    size_t at = 0;
-    do {
-        size_t n = total - at < PROTO_PAYLOAD_MAX ? total - at : PROTO_PAYLOAD_MAX;
-        size_t n_fields = at >= fields.iov_len ? 0 : fields.iov_len - at;
-        n_fields = n_fields < n ? n_fields : n;
-        size_t data_at = at + n_fields - fields.iov_len; /* used only when data is in this frame */
-        struct proto_header h = {
-            .length = (uint32_t)n, .stream = id, .type = type, .flags = at + n < total ? PROTO_MORE : 0
-        };
-        frame_post(g, &h, n_fields ? iov_piece((const char *)fields.iov_base + at, n_fields) : iov_piece(NULL, 0),
-                   n > n_fields ? iov_piece((const char *)data.iov_base + data_at, n - n_fields) : iov_piece(NULL, 0));
-        at += n;
-    } while (at < total);
-}
-
 int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, const struct proto_writer *fields,
                  const void *data, size_t len)
 {
@@ -331,7 +304,7 @@ int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, con
     if (g->is_broken)
         return -EPIPE;
     struct iovec first = fields ? iov_piece(fields->data, fields->len) : iov_piece(NULL, 0);
-    size_t total = first.iov_len + len;
+    size_t total = first.iov_len + len, at = 0;
     /* The agent's own check: a caller's bad argument must not become a protocol error that breaks the link. */
     if ((fields && fields->is_full) || proto_check(PROTO_FROM_HOST, type, first.iov_base, first.iov_len) < 0)
         return -EINVAL;
@@ -345,7 +318,19 @@ int link_request(struct guest_link *g, struct link_stream *s, uint16_t type, con
     link_time_begin(s, type);
     if (!s->is_own)
         g->used_ms = loop_now_ms(g->loop);
-    post_request(g, s->id, type, first, iov_piece(data, len));
+    /* In as many frames as it takes: fields and data are one run of bytes. */
+    do {
+        size_t n = total - at < PROTO_PAYLOAD_MAX ? total - at : PROTO_PAYLOAD_MAX;
+        size_t n_fields = at >= first.iov_len ? 0 : first.iov_len - at;
+        n_fields = n_fields < n ? n_fields : n;
+        size_t data_at = at + n_fields - first.iov_len; /* used only when data is in this frame */
+        struct proto_header h = {
+            .length = (uint32_t)n, .stream = s->id, .type = type, .flags = at + n < total ? PROTO_MORE : 0
+        };
+        frame_post(g, &h, n_fields ? iov_piece((const char *)first.iov_base + at, n_fields) : iov_piece(NULL, 0),
+                   n > n_fields ? iov_piece((const char *)data + data_at, n - n_fields) : iov_piece(NULL, 0));
+        at += n;
+    } while (at < total);
     return 0; /* a failed send has broken the link, and s fails with all others */
 }
 
@@ -357,28 +342,6 @@ int64_t guest_link_used_ms(const struct guest_link *g)
 bool guest_link_is_busy(const struct guest_link *g)
 {
     return g->stream_count > g->own_count;
-}
-
-static void send_handshake(struct guest_link *g)
-{
-    uint8_t mem[64];
-    struct proto_writer w;
-    proto_frame_begin(&w, mem, sizeof(mem));
-    proto_put_handshake(&w, 0);
-    int n = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
-    assert(n > 0);
-    struct iovec iov = { .iov_base = mem, .iov_len = (size_t)n };
-    send_frame(g, &iov, 1);
-}
-
-/* Resumes streams that waited for the queue, as long as it stays short. */
-static void wake_waiting(struct guest_link *g)
-{
-    while (g->waiting && link_queued(g) < LINK_QUEUE_DATA && !g->is_broken) {
-        struct link_stream *s = g->waiting;
-        stop_waiting(s);
-        s->kind->on_room(s);
-    }
 }
 
 static void on_can_write(struct guest_link *g)
@@ -398,7 +361,12 @@ static void on_can_write(struct guest_link *g)
         g->out_sent = 0;
         watch_set(g->watch, g->is_resting ? 0 : LOOP_READ);
     }
-    wake_waiting(g);
+    /* Resumes streams that waited for the queue, as long as it stays short. */
+    while (g->waiting && link_queued(g) < LINK_QUEUE_DATA && !g->is_broken) {
+        struct link_stream *s = g->waiting;
+        stop_waiting(s);
+        s->kind->on_room(s);
+    }
 }
 
 bool link_has_room(struct link_stream *s)
@@ -492,20 +460,6 @@ static size_t take_frames(struct guest_link *g, const uint8_t *data, size_t len)
     return at;
 }
 
-static void keep_rest(struct guest_link *g, const uint8_t *data, size_t len)
-{
-    if (!len || g->is_broken)
-        return;
-    g->rest = try_alloc(len);
-    if (!g->rest) {
-        (void)err_set(&g->err, ERR_CAPACITY, ENOMEM, "receive from the sandbox's agent");
-        break_link(g);
-        return;
-    }
-    memcpy(g->rest, data, len);
-    g->rest_len = len;
-}
-
 static void on_can_read(struct guest_link *g)
 {
     /* On the stack and not cleared: a thousand idle links would otherwise hold 320 MiB, or each wake-up write 320
@@ -527,7 +481,16 @@ static void on_can_read(struct guest_link *g)
         g->rest_len = 0;
     }
     size_t used = take_frames(g, mem, len);
-    keep_rest(g, mem + used, len - used);
+    if (used == len || g->is_broken)
+        return;
+    g->rest = try_alloc(len - used);
+    if (!g->rest) {
+        (void)err_set(&g->err, ERR_CAPACITY, ENOMEM, "receive from the sandbox's agent");
+        break_link(g);
+        return;
+    }
+    g->rest_len = len - used;
+    memcpy(g->rest, mem + used, g->rest_len);
 }
 
 static void on_rested(void *arg)
@@ -582,7 +545,14 @@ int guest_link_new(struct loop *l, int fd, guest_gone_fn *on_gone, void *arg, st
         return r;
     }
     g->fd = fd;
-    send_handshake(g);
+    uint8_t mem[64];
+    struct proto_writer w;
+    proto_frame_begin(&w, mem, sizeof(mem));
+    proto_put_handshake(&w, 0);
+    int n = proto_frame_end(&w, 0, PROTO_HANDSHAKE, 0);
+    assert(n > 0);
+    struct iovec handshake = { .iov_base = mem, .iov_len = (size_t)n };
+    send_frame(g, &handshake, 1);
     *ret = g;
     return 0;
 }

@@ -36,74 +36,49 @@ static void exec_fail(struct link_stream *s, const struct err *err)
         x.ev.on_failed(x.arg, err);
 }
 
-static int exec_started(struct guest_exec *x, struct proto_reader *r)
+static int exec_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
 {
-    uint32_t pid = proto_get_u32(r);
-    if (x->has_started || pid == 0 || pid > INT_MAX)
+    struct guest_exec *x = (struct guest_exec *)s;
+    struct proto_reader r;
+    if (link_failed(s, h, payload))
+        return 0;
+    if (h->type == PROTO_CREDIT)
+        return link_flow_credited(&x->flow, payload, h->length);
+    proto_reader_init(&r, payload, h->length);
+    if (h->type == PROTO_EXEC_STARTED) {
+        uint32_t pid = proto_get_u32(&r);
+        if (x->has_started || pid == 0 || pid > INT_MAX)
+            return -EBADMSG;
+        x->has_started = true;
+        if (!x->has_limit)
+            link_time_limit(s, 0);
+        if (x->ev.on_started)
+            x->ev.on_started(x->arg, (int)pid);
+        return 0;
+    }
+    if (!x->has_started)
         return -EBADMSG;
-    x->has_started = true;
-    if (!x->has_limit)
-        link_time_limit(&x->s, 0);
-    if (x->ev.on_started)
-        x->ev.on_started(x->arg, (int)pid);
-    return 0;
-}
-
-static int exec_output(struct guest_exec *x, struct proto_reader *r)
-{
-    uint8_t fd = proto_get_u8(r);
-    size_t len;
-    const uint8_t *data = proto_get_rest(r, &len);
-    if (!x->has_started || (fd != 1 && fd != 2) || (x->flags & GUEST_EXEC_LOG) || link_flow_take(&x->flow, len) < 0)
-        return -EBADMSG;
-    if (x->ev.on_output)
-        x->ev.on_output(x->arg, fd, (const char *)data, len);
-    else
-        link_flow_credit(&x->s, &x->flow, len);
-    return 0;
-}
-
-static int exec_exit(struct guest_exec *x, struct proto_reader *r)
-{
+    if (h->type == PROTO_EXEC_OUTPUT) {
+        uint8_t fd = proto_get_u8(&r);
+        size_t len;
+        const uint8_t *data = proto_get_rest(&r, &len);
+        if ((fd != 1 && fd != 2) || (x->flags & GUEST_EXEC_LOG) || link_flow_take(&x->flow, len) < 0)
+            return -EBADMSG;
+        if (x->ev.on_output)
+            x->ev.on_output(x->arg, fd, (const char *)data, len);
+        else
+            link_flow_credit(s, &x->flow, len);
+        return 0;
+    }
     struct guest_exit ex;
-    if (!x->has_started || !link_exit_get(r, &ex))
+    if (h->type != PROTO_EXEC_EXIT || !link_exit_get(&r, &ex))
         return -EBADMSG;
-    link_close(&x->s);
+    link_close(s);
     struct guest_exec over = *x;
     free(x);
     if (over.ev.on_exit)
         over.ev.on_exit(over.arg, &ex);
     return 0;
-}
-
-static int exec_error(struct guest_exec *x, const uint8_t *payload, size_t len)
-{
-    struct err err = ERR_INIT;
-    link_error(payload, len, &err);
-    link_close(&x->s);
-    exec_fail(&x->s, &err);
-    return 0;
-}
-
-static int exec_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
-{
-    struct guest_exec *x = (struct guest_exec *)s;
-    struct proto_reader r;
-    proto_reader_init(&r, payload, h->length);
-    switch (h->type) {
-    case PROTO_EXEC_STARTED:
-        return exec_started(x, &r);
-    case PROTO_EXEC_OUTPUT:
-        return exec_output(x, &r);
-    case PROTO_EXEC_EXIT:
-        return exec_exit(x, &r);
-    case PROTO_CREDIT:
-        return link_flow_credited(&x->flow, payload, h->length);
-    case PROTO_ERROR:
-        return exec_error(x, payload, h->length);
-    default:
-        return -EBADMSG;
-    }
 }
 
 static void exec_room(struct link_stream *s)

@@ -54,17 +54,6 @@ static void stats_fail(struct link_stream *s, const struct err *err)
     c.fn(c.arg, NULL, 0, err);
 }
 
-static void read_records(const uint8_t *bytes, size_t len, struct guest_stat *ret, size_t n)
-{
-    struct proto_reader r;
-    struct proto_stat st;
-    proto_reader_init(&r, bytes, len);
-    for (size_t i = 0; i < n; i++) {
-        proto_get_stat(&r, &st);
-        link_stat_from(&st, &ret[i]);
-    }
-}
-
 static void stats_done(struct stats_call *c, const uint8_t *bytes, size_t len)
 {
     struct err err = ERR_INIT;
@@ -75,7 +64,13 @@ static void stats_done(struct stats_call *c, const uint8_t *bytes, size_t len)
         stats_fail(&c->s, &err);
         return;
     }
-    read_records(bytes, len, st, c->count);
+    struct proto_reader r;
+    struct proto_stat record;
+    proto_reader_init(&r, bytes, len);
+    for (size_t i = 0; i < c->count; i++) {
+        proto_get_stat(&r, &record);
+        link_stat_from(&record, &st[i]);
+    }
     struct stats_call over = *c;
     free(c);
     over.fn(over.arg, st, over.count, NULL);

@@ -27,19 +27,6 @@ static void proc_fail(struct link_stream *s, const struct err *err)
     c.fn(c.arg, NULL, 0, 0, err);
 }
 
-static int count_records(struct proto_reader r, size_t *ret)
-{
-    struct proto_process p;
-    size_t n = 0;
-    for (; r.left; n++) {
-        proto_get_process(&r, &p);
-        if (r.is_bad || p.pid == 0 || p.pid > INT_MAX || p.ppid > INT_MAX || p.state < 'A' || p.state > 'z')
-            return -EBADMSG;
-    }
-    *ret = n;
-    return 0;
-}
-
 static void proc_done(struct proc_call *c)
 {
     struct err err = ERR_INIT;
@@ -77,14 +64,20 @@ static int proc_frame(struct link_stream *s, const struct proto_header *h, const
     struct proc_call *c = (struct proc_call *)s;
     struct err err = ERR_INIT;
     struct proto_reader r;
-    size_t n, len;
+    struct proto_process p;
+    size_t n = 0, len;
     if (link_failed(s, h, payload))
         return 0;
     if (h->type != PROTO_PROC_LIST_REPLY)
         return -EBADMSG;
     proto_reader_init(&r, payload, h->length);
     c->memory_kb = proto_get_u64(&r);
-    if (count_records(r, &n) < 0 || n > PROTO_PROC_MAX - c->count)
+    for (struct proto_reader ahead = r; ahead.left; n++) {
+        proto_get_process(&ahead, &p);
+        if (ahead.is_bad || p.pid == 0 || p.pid > INT_MAX || p.ppid > INT_MAX || p.state < 'A' || p.state > 'z')
+            return -EBADMSG;
+    }
+    if (n > PROTO_PROC_MAX - c->count)
         return -EBADMSG;
     c->count += n;
     const uint8_t *records = proto_get_rest(&r, &len);

@@ -32,40 +32,32 @@ static void reader_fail(struct link_stream *s, const struct err *err)
         r.ev.on_done(r.arg, err);
 }
 
-static int reader_opened(struct guest_reader *r, const uint8_t *payload, size_t len)
-{
-    struct proto_reader p;
-    struct proto_stat st;
-    proto_reader_init(&p, payload, len);
-    proto_get_stat(&p, &st);
-    if (r->is_open)
-        return -EBADMSG;
-    r->is_open = true;
-    struct guest_stat out;
-    link_stat_from(&st, &out);
-    if (r->ev.on_open)
-        r->ev.on_open(r->arg, &out);
-    return 0;
-}
-
-static int reader_data(struct guest_reader *r, const uint8_t *payload, size_t len)
-{
-    if (!r->is_open || len > r->left || link_flow_take(&r->flow, len) < 0)
-        return -EBADMSG;
-    r->left -= len;
-    link_time_again(&r->s);
-    r->ev.on_data(r->arg, (const char *)payload, len);
-    return 0;
-}
-
 static int reader_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
 {
     struct guest_reader *r = (struct guest_reader *)s;
     struct err err = ERR_INIT;
-    if (h->type == PROTO_FS_OPENED)
-        return reader_opened(r, payload, h->length);
-    if (h->type == PROTO_FS_DATA)
-        return reader_data(r, payload, h->length);
+    if (h->type == PROTO_FS_OPENED) {
+        struct proto_reader p;
+        struct proto_stat st;
+        struct guest_stat out;
+        if (r->is_open)
+            return -EBADMSG;
+        r->is_open = true;
+        proto_reader_init(&p, payload, h->length);
+        proto_get_stat(&p, &st);
+        link_stat_from(&st, &out);
+        if (r->ev.on_open)
+            r->ev.on_open(r->arg, &out);
+        return 0;
+    }
+    if (h->type == PROTO_FS_DATA) {
+        if (!r->is_open || h->length > r->left || link_flow_take(&r->flow, h->length) < 0)
+            return -EBADMSG;
+        r->left -= h->length;
+        link_time_again(s);
+        r->ev.on_data(r->arg, (const char *)payload, h->length);
+        return 0;
+    }
     if (h->type == PROTO_ERROR)
         link_error(payload, h->length, &err);
     else if (h->type != PROTO_DONE || !r->is_open)

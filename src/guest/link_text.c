@@ -27,16 +27,6 @@ static void rows_fail(struct link_stream *s, const struct err *err)
     c.fn(c.arg, NULL, 0, err);
 }
 
-static size_t count_rows(const uint8_t *payload, size_t len)
-{
-    struct proto_reader r;
-    struct proto_row row;
-    size_t n = 0;
-    for (proto_reader_init(&r, payload, len); r.left && !r.is_bad; n++)
-        proto_get_row(&r, &row);
-    return n;
-}
-
 static void rows_done(struct rows_call *c)
 {
     struct err err = ERR_INIT;
@@ -64,6 +54,8 @@ static int rows_frame(struct link_stream *s, const struct proto_header *h, const
 {
     struct rows_call *c = (struct rows_call *)s;
     struct err err = ERR_INIT;
+    struct proto_reader r;
+    struct proto_row row;
     if (link_failed(s, h, payload))
         return 0;
     if (h->type != PROTO_FS_ROWS)
@@ -74,7 +66,8 @@ static int rows_frame(struct link_stream *s, const struct proto_header *h, const
         rows_fail(s, &err);
         return 0;
     }
-    c->count += count_rows(payload, h->length);
+    for (proto_reader_init(&r, payload, h->length); r.left && !r.is_bad; c->count++)
+        proto_get_row(&r, &row);
     if (!(h->flags & PROTO_MORE))
         rows_done(c);
     return 0;

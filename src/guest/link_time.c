@@ -46,22 +46,6 @@ static void call_look(void *arg, struct link_stream *s)
     l->ids[l->n++] = s->id;
 }
 
-static void call_give_up(struct link_stream *s)
-{
-    struct link_time *t = link_time(s->link);
-    struct err err = ERR_INIT;
-    if (s->kind->is_users_turn && s->kind->is_users_turn(s)) {
-        link_time_again(s);
-        return;
-    }
-    (void)err_set(&err, ERR_TIMEOUT, 0,
-                  "the sandbox's agent has not answered in time (%u s for a call, %u s over a time limit): if it stays "
-                  "so, delete the sandbox",
-                  t->answer_ms / 1000, t->grace_ms / 1000);
-    link_drop(s);
-    (s->kind->on_late ? s->kind->on_late : s->kind->on_fail)(s, &err);
-}
-
 static void link_on_timer(void *arg);
 
 static void timer_arm(struct guest_link *g, int64_t at_ms)
@@ -92,8 +76,19 @@ static void link_on_timer(void *arg)
     link_hold(g); /* a callback may free it */
     for (size_t i = 0; i < l.n && !link_is_broken(g); i++) {
         struct link_stream *s = link_find(g, l.ids[i]); /* unless an earlier callback has dropped it */
-        if (s && s->due_ms && s->due_ms <= l.now_ms)
-            call_give_up(s);
+        if (!s || !s->due_ms || s->due_ms > l.now_ms)
+            continue;
+        if (s->kind->is_users_turn && s->kind->is_users_turn(s)) {
+            link_time_again(s);
+            continue;
+        }
+        struct err err = ERR_INIT;
+        (void)err_set(&err, ERR_TIMEOUT, 0,
+                      "the sandbox's agent has not answered in time (%u s for a call, %u s over a time limit): if it "
+                      "stays so, delete the sandbox",
+                      t->answer_ms / 1000, t->grace_ms / 1000);
+        link_drop(s);
+        (s->kind->on_late ? s->kind->on_late : s->kind->on_fail)(s, &err);
     }
     link_unhold(g);
     free(l.ids);

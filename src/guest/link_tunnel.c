@@ -22,68 +22,48 @@ static void tunnel_fail(struct link_stream *s, const struct err *err)
         t.ev.on_closed(t.arg, err);
 }
 
-static int tunnel_opened(struct guest_tunnel *t)
-{
-    if (t->is_open)
-        return -EBADMSG;
-    t->is_open = true;
-    link_time_limit(&t->s, 0);
-    if (t->ev.on_open)
-        t->ev.on_open(t->arg);
-    return 0;
-}
-
-static int tunnel_data(struct guest_tunnel *t, const uint8_t *payload, size_t len)
-{
-    if (!t->is_open || t->has_eof || (!len && !t->is_udp) || link_flow_take(&t->flow, len) < 0)
-        return -EBADMSG;
-    t->ev.on_data(t->arg, (const char *)payload, len);
-    return 0;
-}
-
-static int tunnel_eof(struct guest_tunnel *t)
-{
-    if (!t->is_open || t->has_eof || t->is_udp)
-        return -EBADMSG;
-    t->has_eof = true;
-    if (t->ev.on_eof)
-        t->ev.on_eof(t->arg);
-    return 0;
-}
-
-static int tunnel_end(struct guest_tunnel *t, const struct proto_header *h, const uint8_t *payload)
-{
-    struct err err = ERR_INIT;
-    if (h->type == PROTO_ERROR) {
-        link_error(payload, h->length, &err);
-        if (err.code != ERR_INVALID && err.code != ERR_CAPACITY)
-            err.code = ERR_UPSTREAM; /* whatever the errno: the far end failed */
-    } else if (!t->is_open) {
-        return -EBADMSG;
-    }
-    link_close(&t->s);
-    tunnel_fail(&t->s, err.code ? &err : NULL);
-    return 0;
-}
-
 static int tunnel_frame(struct link_stream *s, const struct proto_header *h, const uint8_t *payload)
 {
     struct guest_tunnel *t = (struct guest_tunnel *)s;
+    struct err err = ERR_INIT;
     switch (h->type) {
     case PROTO_TUNNEL_OPENED:
-        return tunnel_opened(t);
+        if (t->is_open)
+            return -EBADMSG;
+        t->is_open = true;
+        link_time_limit(s, 0);
+        if (t->ev.on_open)
+            t->ev.on_open(t->arg);
+        return 0;
     case PROTO_TUNNEL_DATA:
-        return tunnel_data(t, payload, h->length);
+        if (!t->is_open || t->has_eof || (!h->length && !t->is_udp) || link_flow_take(&t->flow, h->length) < 0)
+            return -EBADMSG;
+        t->ev.on_data(t->arg, (const char *)payload, h->length);
+        return 0;
     case PROTO_TUNNEL_EOF:
-        return tunnel_eof(t);
+        if (!t->is_open || t->has_eof || t->is_udp)
+            return -EBADMSG;
+        t->has_eof = true;
+        if (t->ev.on_eof)
+            t->ev.on_eof(t->arg);
+        return 0;
     case PROTO_CREDIT:
         return link_flow_credited(&t->flow, payload, h->length);
     case PROTO_DONE:
+        if (!t->is_open)
+            return -EBADMSG;
+        break;
     case PROTO_ERROR:
-        return tunnel_end(t, h, payload);
+        link_error(payload, h->length, &err);
+        if (err.code != ERR_INVALID && err.code != ERR_CAPACITY)
+            err.code = ERR_UPSTREAM; /* whatever the errno: the far end failed */
+        break;
     default:
         return -EBADMSG;
     }
+    link_close(s);
+    tunnel_fail(s, err.code ? &err : NULL);
+    return 0;
 }
 
 static void tunnel_room(struct link_stream *s)
@@ -128,9 +108,13 @@ void guest_tunnel_credit(struct guest_tunnel *t, size_t bytes)
     link_flow_credit(&t->s, &t->flow, bytes);
 }
 
-/* A datagram is sent whole or not at all; one that is too long for UDP is accepted and lost, as a network would. */
-static size_t send_datagram(struct guest_tunnel *t, const char *data, size_t len)
+size_t guest_tunnel_send(struct guest_tunnel *t, const char *data, size_t len)
 {
+    if (t->is_shut)
+        return 0;
+    if (!t->is_udp)
+        return link_flow_send(&t->s, &t->flow, PROTO_TUNNEL_DATA, data, len);
+    /* A datagram is sent whole or not at all; one that is too long for UDP is accepted and lost, as a network would. */
     if (len > PROTO_PAYLOAD_MAX)
         return len;
     if (!link_flow_can_send(&t->s, &t->flow, len))
@@ -138,15 +122,6 @@ static size_t send_datagram(struct guest_tunnel *t, const char *data, size_t len
     t->flow.out_left -= (uint32_t)len;
     link_post(&t->s, PROTO_TUNNEL_DATA, NULL, data, len);
     return len;
-}
-
-size_t guest_tunnel_send(struct guest_tunnel *t, const char *data, size_t len)
-{
-    if (t->is_shut)
-        return 0;
-    if (t->is_udp)
-        return send_datagram(t, data, len);
-    return link_flow_send(&t->s, &t->flow, PROTO_TUNNEL_DATA, data, len);
 }
 
 void guest_tunnel_on_writable(struct guest_tunnel *t, loop_fn *fn, void *arg)

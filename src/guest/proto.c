@@ -438,16 +438,10 @@ static void check_records(struct proto_reader *r, char kind)
     } while (kind != 'T' && r->left && !r->is_bad);
 }
 
-static void check_rest(struct proto_reader *r, char kind)
-{
-    size_t n;
-    (void)proto_get_rest(r, &n);
-    r->is_bad |= kind == '+' && n == 0;
-}
-
 static void check_field(struct proto_reader *r, char kind)
 {
     struct proto_exit x;
+    size_t n;
     switch (kind) {
     case 'b':
         (void)proto_get_u8(r);
@@ -482,7 +476,8 @@ static void check_field(struct proto_reader *r, char kind)
         check_records(r, kind);
         break;
     default: /* '*' and '+' */
-        check_rest(r, kind);
+        (void)proto_get_rest(r, &n);
+        r->is_bad |= kind == '+' && n == 0;
         break;
     }
 }

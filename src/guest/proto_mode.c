@@ -8,22 +8,6 @@
 #define ALL_W 0222u
 #define ALL_X 0111u
 
-static int parse_octal(const char *text, struct proto_mode *ret)
-{
-    size_t len = strlen(text);
-    uint32_t mode = 0;
-
-    if (len != 3 && len != 4)
-        return -EINVAL;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '7')
-            return -EINVAL;
-        mode = mode * 8 + (uint32_t)(text[i] - '0');
-    }
-    *ret = (struct proto_mode){ .is_octal = true, .octal = mode };
-    return 0;
-}
-
 static uint32_t who_bits(char c)
 {
     switch (c) {
@@ -43,8 +27,15 @@ int proto_mode_parse(const char *text, struct proto_mode *ret)
     struct proto_mode m = { 0 };
     const char *p = text;
 
-    if (*p >= '0' && *p <= '9')
-        return parse_octal(text, ret);
+    if (*p >= '0' && *p <= '9') {
+        size_t len = strlen(text);
+        for (; *p >= '0' && *p <= '7'; p++)
+            m.octal = m.octal * 8 + (uint32_t)(*p - '0');
+        m.is_octal = (len == 3 || len == 4) && *p == '\0';
+        if (m.is_octal)
+            *ret = m;
+        return m.is_octal ? 0 : -EINVAL;
+    }
     for (; *p && strchr("ugoa", *p); p++)
         m.who |= who_bits(*p);
     m.who = m.who ? m.who : who_bits('a');

@@ -39,11 +39,6 @@ static bool is_word(uint32_t c)
     return c == '_' || (c < 128 ? (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') : iswalnum((wint_t)c));
 }
 
-static bool is_space(uint32_t c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xa0 || (c > 0xff && iswspace((wint_t)c));
-}
-
 static bool item_has(const struct regex_item *item, uint32_t c)
 {
     switch (item->kind) {
@@ -54,7 +49,8 @@ static bool item_has(const struct regex_item *item, uint32_t c)
     case ITEM_WORD:
         return is_word(c) != item->is_not;
     case ITEM_SPACE:
-        return is_space(c) != item->is_not;
+        return (c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xa0 || (c > 0xff && iswspace((wint_t)c))) !=
+               item->is_not;
     case ITEM_LETTER:
         return (iswalpha((wint_t)c) && !(c >= '0' && c <= '9')) != item->is_not;
     case ITEM_UPPER:
@@ -65,9 +61,13 @@ static bool item_has(const struct regex_item *item, uint32_t c)
     return false;
 }
 
-static bool set_has(const struct proto_regex *re, const struct regex_op *op, uint32_t c)
+static bool op_takes(const struct proto_regex *re, const struct regex_op *op, uint32_t c)
 {
     bool has = false;
+    if (op->kind == OP_ANY)
+        return op->is_not || c != '\n'; /* is_not: the flag s */
+    if (op->kind != OP_SET)
+        return op->letter == c || (op->is_icase && op->letter == (uint32_t)towlower((wint_t)c));
     for (uint32_t i = 0; i < op->count && !has; i++) {
         const struct regex_item *item = &re->items[op->first + i];
         has = item_has(item, c);
@@ -75,15 +75,6 @@ static bool set_has(const struct proto_regex *re, const struct regex_op *op, uin
             has = item_has(item, (uint32_t)towlower((wint_t)c)) || item_has(item, (uint32_t)towupper((wint_t)c));
     }
     return has != op->is_not;
-}
-
-static bool op_takes(const struct proto_regex *re, const struct regex_op *op, uint32_t c)
-{
-    if (op->kind == OP_ANY)
-        return op->is_not || c != '\n'; /* is_not: the flag s */
-    if (op->kind == OP_SET)
-        return set_has(re, op, c);
-    return op->letter == c || (op->is_icase && op->letter == (uint32_t)towlower((wint_t)c));
 }
 
 /* --- states --- */
@@ -128,12 +119,6 @@ struct todo {
     size_t old;
 };
 
-static bool is_marked(struct regex_states *l, uint32_t pc)
-{
-    uint32_t slot = l->where[pc];
-    return slot < l->n && l->dense[slot] == pc;
-}
-
 /* Follows all jumps from pc and adds the states that wait for a character, in order of preference. */
 static void states_add(struct regex_run *m, struct regex_states *l, uint32_t first, size_t at, size_t *saves)
 {
@@ -146,8 +131,8 @@ static void states_add(struct regex_run *m, struct regex_states *l, uint32_t fir
             saves[t.restore] = t.old;
             continue;
         }
-        if (is_marked(l, t.pc))
-            continue;
+        if (l->where[t.pc] < l->n && l->dense[l->where[t.pc]] == t.pc)
+            continue; /* already in the list */
         const struct regex_op *op = &m->re->ops[t.pc];
         l->where[t.pc] = (uint32_t)l->n;
         l->dense[l->n] = t.pc;

@@ -237,40 +237,21 @@ static void parse_set(struct parser *p)
 
 static void parse_choice(struct parser *p);
 
-static void set_flag(struct parser *p, char flag, bool is_on)
-{
-    if (flag == 'i')
-        p->is_icase = is_on;
-    else if (flag == 's')
-        p->is_dot_all = is_on;
-    else if (flag != 'm') /* a text is one line: m changes nothing */
-        parser_fail(p, "unknown flag in (?)");
-}
-
-static void parse_name(struct parser *p, size_t group)
-{
-    const char *start = p->at;
-    while (p->at < p->end && *p->at != '>')
-        p->at++;
-    size_t len = (size_t)(p->at - start);
-    if (!parser_accept(p, ">") || len == 0 || len > 64) {
-        parser_fail(p, "a group's name is (?P<name>...)");
-        return;
-    }
-    p->re->names[group] = strndup(start, len);
-}
-
 /* After "(?": true when flags to the end of the enclosing group were all. */
 static bool parse_flags(struct parser *p)
 {
     bool is_on = true;
     for (; p->at < p->end && *p->at != ')' && *p->at != ':'; p->at++) {
-        if (*p->at == '-')
+        if (*p->at == '-') {
             is_on = false;
-        else
-            set_flag(p, *p->at, is_on);
-        if (p->why)
+        } else if (*p->at == 'i') {
+            p->is_icase = is_on;
+        } else if (*p->at == 's') {
+            p->is_dot_all = is_on;
+        } else if (*p->at != 'm') { /* a text is one line: m changes nothing */
+            parser_fail(p, "unknown flag in (?)");
             return false;
+        }
     }
     if (parser_accept(p, ")"))
         return true;
@@ -299,8 +280,14 @@ static void parse_group(struct parser *p)
     }
     if (is_kept) {
         p->re->n_groups++;
-        if (is_named)
-            parse_name(p, group);
+        const char *name = p->at;
+        while (is_named && p->at < p->end && *p->at != '>')
+            p->at++;
+        size_t len = (size_t)(p->at - name);
+        if (is_named && (!parser_accept(p, ">") || len == 0 || len > 64))
+            parser_fail(p, "a group's name is (?P<name>...)");
+        else if (is_named)
+            p->re->names[group] = strndup(name, len);
         op_emit(p, (struct regex_op){ .kind = OP_SAVE, .letter = (uint32_t)(2 * group) });
     }
     if (++p->depth > DEPTH_MAX)
@@ -313,12 +300,6 @@ static void parse_group(struct parser *p)
         parser_fail(p, "missing )");
     p->is_icase = was_icase;
     p->is_dot_all = was_dot_all;
-}
-
-static void parse_quoted(struct parser *p)
-{
-    while (p->at < p->end && !parser_accept(p, "\\E"))
-        emit_letter(p, take_letter(p));
 }
 
 static void parse_escape(struct parser *p)
@@ -352,7 +333,8 @@ static void parse_atom(struct parser *p)
     else if (parser_accept(p, "$"))
         op_emit(p, (struct regex_op){ .kind = OP_END });
     else if (parser_accept(p, "\\Q"))
-        parse_quoted(p);
+        while (p->at < p->end && !parser_accept(p, "\\E"))
+            emit_letter(p, take_letter(p));
     else if (parser_accept(p, "\\"))
         parse_escape(p);
     else if (is_at(p, "*") || is_at(p, "+") || is_at(p, "?"))

@@ -42,16 +42,6 @@ static size_t find_magic(const uint8_t *bytes, size_t from, size_t len)
     return len;
 }
 
-/* The last complete magic in bytes from..len; 0: none. */
-static size_t last_magic(const uint8_t *bytes, size_t from, size_t len)
-{
-    size_t last = 0;
-    for (size_t at = find_magic(bytes, from, len); at + VM_HANDSHAKE_MAGIC_LEN <= len;
-         at = find_magic(bytes, at + 1, len))
-        last = at;
-    return last;
-}
-
 static void drop_before(struct proto_vm *v, size_t at)
 {
     memmove(v->msg.bytes, v->msg.bytes + at, v->have - at);
@@ -73,7 +63,11 @@ size_t proto_vm_feed(struct proto_vm *v, const void *data, size_t len)
             drop_before(v, find_magic(v->msg.bytes, 0, v->have));
             from = 1;
         }
-        drop_before(v, last_magic(v->msg.bytes, from, v->have));
+        size_t last = 0; /* complete magic: a later one starts a new message */
+        for (size_t m = find_magic(v->msg.bytes, from, v->have); m + VM_HANDSHAKE_MAGIC_LEN <= v->have;
+             m = find_magic(v->msg.bytes, m + 1, v->have))
+            last = m;
+        drop_before(v, last);
     }
     return at;
 }
@@ -156,15 +150,6 @@ static const char *plug_complaint(const struct vm_handshake *h)
     return NULL;
 }
 
-static const char *place_complaint(const struct vm_handshake *h)
-{
-    if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
-        return "drive that is not named by 1 to 63 letters, digits, dots, dashes or underscores";
-    if (!is_text(h->workdir, sizeof(h->workdir)) || h->workdir[0] != '/')
-        return "place that is not an absolute path of at most 1023 bytes";
-    return NULL;
-}
-
 const char *proto_vm_complaint(const struct vm_handshake *h)
 {
     if (h->version != VM_HANDSHAKE_VERSION)
@@ -175,7 +160,13 @@ const char *proto_vm_complaint(const struct vm_handshake *h)
         return "unknown flag";
     if (h->realtime_ns < REALTIME_MIN || h->realtime_ns > REALTIME_MAX)
         return "clock that is not between 2020 and 2200";
-    if (proto_vm_is_note(h))
-        return h->what == VM_HANDSHAKE_PLUG || h->what == VM_HANDSHAKE_UNPLUG ? plug_complaint(h) : place_complaint(h);
-    return h->what == VM_HANDSHAKE_ENTER ? identity_complaint(h) : NULL;
+    if (h->what == VM_HANDSHAKE_PLUG || h->what == VM_HANDSHAKE_UNPLUG)
+        return plug_complaint(h);
+    if (!proto_vm_is_note(h))
+        return h->what == VM_HANDSHAKE_ENTER ? identity_complaint(h) : NULL;
+    if (!is_text(h->hostname, sizeof(h->hostname)) || !is_name(h->hostname))
+        return "drive that is not named by 1 to 63 letters, digits, dots, dashes or underscores";
+    if (!is_text(h->workdir, sizeof(h->workdir)) || h->workdir[0] != '/')
+        return "place that is not an absolute path of at most 1023 bytes";
+    return NULL;
 }
