@@ -76,6 +76,12 @@ void digest_raw(const void *data, size_t len, unsigned char ret[DIGEST_RAW])
     assert(is_ok);
 }
 
+void digest_sha1(const void *data, size_t len, unsigned char ret[DIGEST_SHA1])
+{
+    int is_ok = EVP_Digest(data, len, ret, NULL, EVP_sha1(), NULL);
+    assert(is_ok);
+}
+
 void digest_of(const void *data, size_t len, char ret[DIGEST_HEX])
 {
     struct digest d;

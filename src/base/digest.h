@@ -1,10 +1,12 @@
-/* SHA-256, and comparison of secrets: the one place that includes libcrypto (TLS is in tls/). May include: base/. */
+/* SHA-256, SHA-1 where a protocol prescribes it, and comparison of secrets: the one place that includes libcrypto (TLS
+ * is in tls/). May include: base/. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DIGEST_HEX 65 /* 64 lowercase hex digits and the NUL */
-#define DIGEST_RAW 32
+#define DIGEST_HEX  65 /* 64 lowercase hex digits and the NUL */
+#define DIGEST_RAW  32
+#define DIGEST_SHA1 20
 
 struct digest {
     void *ctx;
@@ -20,7 +22,8 @@ void digest_end(struct digest *d, char ret[DIGEST_HEX]); /* digest_hex() and dig
 
 void digest_of(const void *data, size_t len, char ret[DIGEST_HEX]);
 void digest_raw(const void *data, size_t len, unsigned char ret[DIGEST_RAW]);
-bool digest_is_hex(const char *text);         /* exactly 64 lowercase hex digits */
+void digest_sha1(const void *data, size_t len, unsigned char ret[DIGEST_SHA1]); /* only for WebSocket keys */
+bool digest_is_hex(const char *text);                                           /* exactly 64 lowercase hex digits */
 const char *digest_from_ref(const char *ref); /* the hex of a valid "sha256:…", else NULL */
 /* Whether two secrets of this length are equal, in time that does not depend on where they differ. */
 bool digest_same_secret(const void *a, const void *b, size_t len);
