@@ -171,22 +171,6 @@ static void start_linger(struct http_conn *c)
     http_conn_watch(c);
 }
 
-/* The queue has become empty. */
-static void after_flush(struct http_conn *c, bool is_drain_told)
-{
-    if (c->phase == HTTP_PHASE_LINGER && c->is_eof) {
-        http_conn_drop(c, false);
-    } else if (c->phase == HTTP_PHASE_LINGER) {
-        start_linger(c);
-    } else if (c->will_close) {
-        http_conn_drop(c, false);
-    } else if (c->server->leave_fn && c->phase == HTTP_PHASE_IDLE) {
-        http_conn_leave(c);
-    } else if (is_drain_told && c->req && c->req->drain_fn && !c->req->is_ended) {
-        c->req->drain_fn(c->req->drain_arg);
-    }
-}
-
 static void conn_flush(struct http_conn *c)
 {
     size_t before = output_queue_len(&c->out);
@@ -197,8 +181,19 @@ static void conn_flush(struct http_conn *c)
     if (output_queue_len(&c->out) < before)
         c->write_deadline_ms = now(c) + c->server->limits.idle_ms;
     http_conn_watch(c);
-    if (output_queue_len(&c->out) == 0)
-        after_flush(c, before > 0);
+    if (output_queue_len(&c->out) > 0)
+        return;
+    if (c->phase == HTTP_PHASE_LINGER && c->is_eof) {
+        http_conn_drop(c, false);
+    } else if (c->phase == HTTP_PHASE_LINGER) {
+        start_linger(c);
+    } else if (c->will_close) {
+        http_conn_drop(c, false);
+    } else if (c->server->leave_fn && c->phase == HTTP_PHASE_IDLE) {
+        http_conn_leave(c);
+    } else if (before > 0 && c->req && c->req->drain_fn && !c->req->is_ended) {
+        c->req->drain_fn(c->req->drain_arg);
+    }
 }
 
 static void flush_due(void *arg)
@@ -384,22 +379,18 @@ static void message_done(struct http_conn *c)
     (void)http_req_unref(r);
 }
 
-static void begin_message(struct http_conn *c)
-{
-    c->phase = HTTP_PHASE_HEAD;
-    c->deadline_ms = now(c) + c->server->limits.head_ms;
-    c->req = http_req_new(c->server, c->peer);
-    c->req->conn = c;
-    http_parse_start(c);
-}
-
 /* Parses as far as possible; returns how much was used. Pipelined requests are handled in a loop, without recursion. */
 static size_t conn_parse(struct http_conn *c, const char *data, size_t len)
 {
     size_t off = 0;
     while (can_parse(c) && (off < len || c->can_step)) {
-        if (c->phase == HTTP_PHASE_IDLE)
-            begin_message(c);
+        if (c->phase == HTTP_PHASE_IDLE) {
+            c->phase = HTTP_PHASE_HEAD;
+            c->deadline_ms = now(c) + c->server->limits.head_ms;
+            c->req = http_req_new(c->server, c->peer);
+            c->req->conn = c;
+            http_parse_start(c);
+        }
         size_t used = 0;
         int r = http_parse_run(c, data + off, len - off, &used);
         off += used;
@@ -512,52 +503,44 @@ static void conn_readable(struct http_conn *c)
     }
 }
 
-/* The stash is full and the client has closed its side. Bytes of a body may still be in the kernel; after a complete
- * request they do not matter. */
-static void conn_hangup(struct http_conn *c)
-{
-    c->is_hup = true;
-    if (c->phase == HTTP_PHASE_BODY)
-        http_conn_watch(c);
-    else
-        http_conn_drop(c, true);
-}
-
 static void conn_event(void *arg, int events)
 {
     struct http_conn *c = http_conn_ref(arg);
     assert(c->magic == HTTP_CONN_MAGIC);
     if (events & LOOP_WRITE)
         conn_flush(c);
-    if (!c->is_closed && events & LOOP_READ)
+    if (!c->is_closed && events & LOOP_READ) {
         conn_readable(c);
-    else if (!c->is_closed && events & LOOP_HUP)
-        conn_hangup(c);
+    } else if (!c->is_closed && events & LOOP_HUP) {
+        /* The stash is full and the client has closed its side. Bytes of a body may still be in the kernel; after a
+         * complete request they do not matter. */
+        c->is_hup = true;
+        if (c->phase == HTTP_PHASE_BODY)
+            http_conn_watch(c);
+        else
+            http_conn_drop(c, true);
+    }
     http_conn_unref(c);
 }
 
 /* --- deadlines --- */
 
-static void check_body_rate(struct http_conn *c, int64_t now_ms)
-{
-    const struct http_limits *lim = &c->server->limits;
-    if (can_parse(c) && output_queue_len(&c->out) == 0)
-        c->body_ms += now_ms - c->body_clock_ms;
-    c->body_clock_ms = now_ms;
-    if (c->body_ms > lim->body_grace_ms && (int64_t)c->body_bytes < lim->body_min_bytes_s * (c->body_ms / 1000))
-        http_conn_fail(c, 408, "the request body arrived too slowly");
-}
-
 void http_conn_sweep(struct http_conn *c, int64_t now_ms)
 {
+    const struct http_limits *lim = &c->server->limits;
     (void)http_conn_ref(c);
-    if (c->out.is_blocked && now_ms >= c->write_deadline_ms)
+    if (c->out.is_blocked && now_ms >= c->write_deadline_ms) {
         http_conn_drop(c, true);
-    else if (c->phase == HTTP_PHASE_BODY)
-        check_body_rate(c, now_ms);
-    else if (c->deadline_ms && now_ms >= c->deadline_ms && c->phase == HTTP_PHASE_HEAD)
+    } else if (c->phase == HTTP_PHASE_BODY) {
+        if (can_parse(c) && output_queue_len(&c->out) == 0)
+            c->body_ms += now_ms - c->body_clock_ms;
+        c->body_clock_ms = now_ms;
+        if (c->body_ms > lim->body_grace_ms && (int64_t)c->body_bytes < lim->body_min_bytes_s * (c->body_ms / 1000))
+            http_conn_fail(c, 408, "the request body arrived too slowly");
+    } else if (c->deadline_ms && now_ms >= c->deadline_ms && c->phase == HTTP_PHASE_HEAD) {
         http_conn_fail(c, 408, "the request head did not arrive in time");
-    else if (c->deadline_ms && now_ms >= c->deadline_ms && c->phase != HTTP_PHASE_WAIT)
+    } else if (c->deadline_ms && now_ms >= c->deadline_ms && c->phase != HTTP_PHASE_WAIT) {
         http_conn_drop(c, false);
+    }
     http_conn_unref(c);
 }

@@ -261,16 +261,6 @@ static bool is_token(const char *s)
     return true;
 }
 
-static bool is_value_clean(const char *s, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        unsigned char b = (unsigned char)s[i];
-        if ((b < 0x20 && b != '\t') || b == 0x7f)
-            return false;
-    }
-    return true;
-}
-
 /* Splits the target into path and query; removes scheme and host of the absolute form. */
 static int split_target(struct http_conn *c)
 {
@@ -309,7 +299,10 @@ static int check_field(struct http_conn *c, const struct http_field *f, struct s
 {
     struct http_req *r = c->req;
     const char *name = r->head.data + f->name, *value = r->head.data + f->value;
-    if (!is_token(name) || !is_value_clean(value, strlen(value)))
+    bool is_clean = is_token(name);
+    for (const unsigned char *b = (const unsigned char *)value; is_clean && *b; b++)
+        is_clean = (*b >= 0x20 || *b == '\t') && *b != 0x7f;
+    if (!is_clean)
         return parse_fail(c, 400, "a header name or value holds a byte that is not allowed");
     if (strcasecmp(name, "host") == 0) {
         seen->host++;

@@ -24,25 +24,17 @@ enum {
 
 /* --- life --- */
 
-static struct http_req *take_pooled(struct http_server *s)
-{
-    struct http_req *r = s->pool;
-    if (!r) {
-        r = xzalloc(sizeof *r);
-        r->fields = xzalloc((s->limits.header_count + 1) * sizeof *r->fields);
-        return r;
-    }
-    s->pool = r->next_free;
-    s->pool_count--;
-    struct buf head = r->head, body = r->body, extra = r->extra;
-    struct http_field *fields = r->fields;
-    *r = (struct http_req){ .head = head, .body = body, .extra = extra, .fields = fields };
-    return r;
-}
-
 struct http_req *http_req_new(struct http_server *s, const char *peer)
 {
-    struct http_req *r = take_pooled(s);
+    struct http_req *r = s->pool;
+    if (r) {
+        s->pool = r->next_free;
+        s->pool_count--;
+        *r = (struct http_req){ .head = r->head, .body = r->body, .extra = r->extra, .fields = r->fields };
+    } else {
+        r = xzalloc(sizeof *r);
+        r->fields = xzalloc((s->limits.header_count + 1) * sizeof *r->fields);
+    }
     r->magic = HTTP_REQ_MAGIC;
     r->refs = 1;
     r->server = http_server_ref(s);

@@ -78,20 +78,15 @@ unsigned http_server_connections(const struct http_server *s)
 
 /* --- the timer --- */
 
-static void resume_listeners(struct http_server *s)
+static void server_sweep(void *arg)
 {
+    struct http_server *s = http_server_ref(arg);
+    int64_t now_ms = loop_now_ms(s->loop);
     for (struct http_listener *li = s->listeners; li; li = li->next) {
         if (li->is_paused)
             watch_set(li->watch, LOOP_READ);
         li->is_paused = false;
     }
-}
-
-static void server_sweep(void *arg)
-{
-    struct http_server *s = http_server_ref(arg);
-    int64_t now_ms = loop_now_ms(s->loop);
-    resume_listeners(s);
     struct http_conn *c = s->conns ? http_conn_ref(s->conns) : NULL;
     while (c) {
         struct http_conn *next = c->next ? http_conn_ref(c->next) : NULL;
@@ -240,26 +235,6 @@ static int add_listener(struct http_server *s, int fd, const char *path, struct 
     return 0;
 }
 
-static int parse_host(const char *host, uint16_t port, struct sockaddr_storage *addr, socklen_t *ret_len)
-{
-    struct sockaddr_in *in = (struct sockaddr_in *)addr;
-    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
-    *addr = (struct sockaddr_storage){ 0 };
-    if (inet_pton(AF_INET, host, &in->sin_addr) == 1) {
-        in->sin_family = AF_INET;
-        in->sin_port = htons(port);
-        *ret_len = sizeof *in;
-        return 0;
-    }
-    if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
-        in6->sin6_family = AF_INET6;
-        in6->sin6_port = htons(port);
-        *ret_len = sizeof *in6;
-        return 0;
-    }
-    return -EINVAL;
-}
-
 int http_server_listen_fd(struct http_server *s, int fd, uint16_t *ret_port, struct err *err)
 {
     struct sockaddr_storage addr = { 0 };
@@ -292,9 +267,14 @@ void http_server_take(struct http_server *s, int fd)
 
 int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, struct err *err)
 {
-    struct sockaddr_storage addr;
-    socklen_t len;
-    if (parse_host(host, port, &addr, &len) < 0)
+    struct sockaddr_storage addr = { 0 };
+    struct sockaddr_in *in = (struct sockaddr_in *)&addr;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&addr;
+    bool is_v4 = inet_pton(AF_INET, host, &in->sin_addr) == 1;
+    addr.ss_family = is_v4 ? AF_INET : AF_INET6;
+    in->sin_port = htons(port); /* at the same offset in both families */
+    socklen_t len = is_v4 ? sizeof *in : sizeof *in6;
+    if (!is_v4 && inet_pton(AF_INET6, host, &in6->sin6_addr) != 1)
         return err_set(err, ERR_INVALID, 0, "listen on \"%s\": a numeric IPv4 or IPv6 address is needed", host);
     CLEANUP(close_fd_p) int fd = socket(addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -310,8 +290,8 @@ int http_server_bind(const char *host, uint16_t port, int *ret_fd, uint16_t *ret
         return err_set(err, ERR_INTERNAL, errno, "listen on %s port %u", host, port);
     if (listen(fd, BACKLOG) < 0)
         return err_set(err, ERR_INTERNAL, errno, "listen on %s port %u", host, port);
-    if (ret_port) /* the port is at the same offset in both families */
-        *ret_port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
+    if (ret_port)
+        *ret_port = ntohs(in->sin_port);
     *ret_fd = steal_fd(&fd);
     return 0;
 }

@@ -25,35 +25,6 @@ size_t output_queue_len(const struct output_queue *q)
     return q->bytes.len - q->off;
 }
 
-static void drop_sent(struct output_queue *q, size_t sent)
-{
-    q->off += sent;
-    if (q->off == q->bytes.len) {
-        if (q->bytes.cap > OUTPUT_QUEUE_KEEP_BYTES)
-            buf_done(&q->bytes);
-        else if (q->bytes.len)
-            buf_clear(&q->bytes);
-        q->off = 0;
-    } else if (q->off > OUTPUT_QUEUE_KEEP_BYTES && q->off > q->bytes.len / 2) {
-        buf_consume(&q->bytes, q->off);
-        q->off = 0;
-    }
-}
-
-static ssize_t send_some(int fd, struct iovec *iov, size_t count)
-{
-    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
-    for (;;) {
-        ssize_t n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n >= 0)
-            return n;
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-            return 0;
-        if (errno != EINTR)
-            return -errno;
-    }
-}
-
 int output_queue_add(struct output_queue *q, const void *data, size_t len)
 {
     return buf_add(&q->bytes, data, len);
@@ -90,13 +61,27 @@ int output_queue_send(struct output_queue *q, int fd, const struct iovec *pieces
     }
     if (!total)
         return 0;
-    ssize_t n = send_some(fd, iov, used);
-    if (n < 0)
-        return (int)n;
-    size_t sent = (size_t)n;
+    struct msghdr msg = { .msg_iov = iov, .msg_iovlen = used };
+    ssize_t n;
+    do
+        n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        return -errno;
+    size_t sent = n < 0 ? 0 : (size_t)n;
     q->is_blocked = sent < total;
     size_t from_queue = sent < queued ? sent : queued;
-    drop_sent(q, from_queue);
+    q->off += from_queue;
+    if (q->off == q->bytes.len) {
+        if (q->bytes.cap > OUTPUT_QUEUE_KEEP_BYTES)
+            buf_done(&q->bytes);
+        else if (q->bytes.len)
+            buf_clear(&q->bytes);
+        q->off = 0;
+    } else if (q->off > OUTPUT_QUEUE_KEEP_BYTES && q->off > q->bytes.len / 2) {
+        buf_consume(&q->bytes, q->off);
+        q->off = 0;
+    }
     return queue_rest(q, pieces, count, sent - from_queue);
 }
 

@@ -113,31 +113,26 @@ static void update_watch(struct ws *w)
     watch_set(w->watch, (w->is_held ? 0 : LOOP_READ) | (w->out.is_blocked ? LOOP_WRITE : 0));
 }
 
-static void send_masked(struct ws *w, enum ws_frame_op op, const char *data, size_t len)
-{
-    uint8_t head[WS_FRAME_HEAD_MAX], mask[4];
-    ident_random(mask, sizeof mask);
-    size_t head_len = ws_frame_head(op, len, mask, head);
-    if (output_queue_add(&w->out, head, head_len) < 0 || output_queue_add(&w->out, data, len) < 0) {
-        break_later(w);
-        return;
-    }
-    ws_frame_mask(w->out.bytes.data + w->out.bytes.len - len, len, mask, 0);
-    if (output_queue_send(&w->out, w->fd, NULL, 0) < 0)
-        break_later(w);
-}
-
 static void send_frame(struct ws *w, enum ws_frame_op op, const char *data, size_t len)
 {
+    uint8_t head[WS_FRAME_HEAD_MAX], mask[4];
+    int r = 0;
     if (w->is_client) {
-        send_masked(w, op, data, len);
+        ident_random(mask, sizeof mask);
+        r = output_queue_add(&w->out, head, ws_frame_head(op, len, mask, head));
+        if (r >= 0)
+            r = output_queue_add(&w->out, data, len);
+        if (r >= 0) {
+            ws_frame_mask(w->out.bytes.data + w->out.bytes.len - len, len, mask, 0);
+            r = output_queue_send(&w->out, w->fd, NULL, 0);
+        }
     } else {
-        uint8_t head[WS_FRAME_HEAD_MAX];
         size_t head_len = ws_frame_head(op, len, NULL, head);
         struct iovec pieces[] = { { head, head_len }, { (void *)(uintptr_t)data, len } };
-        if (output_queue_send(&w->out, w->fd, pieces, 2) < 0)
-            break_later(w);
+        r = output_queue_send(&w->out, w->fd, pieces, 2);
     }
+    if (r < 0)
+        break_later(w);
     if (output_queue_len(&w->out) > MARK_BYTES)
         w->is_over_mark = true;
     update_watch(w);
@@ -233,18 +228,6 @@ static void on_bad_frame(struct ws *w, int code)
     ws_finish(w, code, reason);
 }
 
-static void ws_item(struct ws *w, const struct ws_frame_item *item)
-{
-    if (item->op == WS_FRAME_CLOSE)
-        on_peer_close(w, item);
-    else if (w->is_closing)
-        return; /* messages after our close are ignored */
-    else if (item->op == WS_FRAME_PING && output_queue_len(&w->out) <= MARK_BYTES)
-        send_frame(w, WS_FRAME_PONG, item->data, item->len); /* a peer that pings without reading gets no pong */
-    else if (item->op == WS_FRAME_TEXT || item->op == WS_FRAME_BINARY)
-        w->events.on_message(w->arg, w, item->op == WS_FRAME_TEXT, item->data, item->len);
-}
-
 /* Handles complete items until held or closed; returns what was used. */
 static size_t ws_process(struct ws *w, const char *data, size_t len)
 {
@@ -256,8 +239,14 @@ static size_t ws_process(struct ws *w, const char *data, size_t len)
         off += used;
         if (r < 0)
             on_bad_frame(w, -r);
-        else if (r > 0)
-            ws_item(w, &item);
+        else if (r > 0 && item.op == WS_FRAME_CLOSE)
+            on_peer_close(w, &item);
+        else if (r == 0 || w->is_closing)
+            continue; /* messages after our close are ignored */
+        else if (item.op == WS_FRAME_PING && output_queue_len(&w->out) <= MARK_BYTES)
+            send_frame(w, WS_FRAME_PONG, item.data, item.len); /* a peer that pings without reading gets no pong */
+        else if (item.op == WS_FRAME_TEXT || item.op == WS_FRAME_BINARY)
+            w->events.on_message(w->arg, w, item.op == WS_FRAME_TEXT, item.data, item.len);
     }
     return off;
 }

@@ -151,19 +151,6 @@ static void handshake_timeout(void *arg)
     ws_finish(h->ws, 1006, "no response to the handshake in time");
 }
 
-static int make_request(struct ws_handshake *h, const struct url *u, const char *const *headers)
-{
-    struct buf *b = &h->out.bytes;
-    bool is_v6 = strchr(u->host, ':') != NULL;
-    int r = buf_addf(b,
-                     "GET %s HTTP/1.1\r\nHost: %s%s%s:%u\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
-                     u->path, is_v6 ? "[" : "", u->host, is_v6 ? "]" : "", u->port, h->key);
-    for (; r == 0 && headers && *headers; headers++)
-        r = strpbrk(*headers, "\r\n") ? -EINVAL : buf_addf(b, "%s\r\n", *headers);
-    return r == 0 ? buf_add_str(b, "\r\n") : r;
-}
-
 int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *ev, void *arg, struct ws **ret,
             struct err *err)
 {
@@ -184,7 +171,15 @@ int ws_dial(struct loop *l, const struct ws_target *to, const struct ws_events *
     output_queue_init(&h->out);
     buf_init(&h->answer, ANSWER_BYTES);
     ws_key_new(h->key);
-    r = make_request(h, &u, to->headers);
+    bool is_v6 = strchr(u.host, ':') != NULL;
+    r = buf_addf(&h->out.bytes,
+                 "GET %s HTTP/1.1\r\nHost: %s%s%s:%u\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n",
+                 u.path, is_v6 ? "[" : "", u.host, is_v6 ? "]" : "", u.port, h->key);
+    for (const char *const *line = to->headers; r == 0 && line && *line; line++)
+        r = strpbrk(*line, "\r\n") ? -EINVAL : buf_addf(&h->out.bytes, "%s\r\n", *line);
+    if (r == 0)
+        r = buf_add_str(&h->out.bytes, "\r\n");
     if (r < 0) {
         (void)tls_context_unref(ctx);
         ws_drop(w);

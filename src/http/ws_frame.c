@@ -135,17 +135,6 @@ static int end_frame(struct ws_frame_reader *r, struct ws_frame_item *ret)
     return 1;
 }
 
-static void forget_delivered(struct ws_frame_reader *r)
-{
-    if (!r->is_delivered)
-        return;
-    r->is_delivered = false;
-    if (r->message.cap > KEEP_BYTES)
-        buf_done(&r->message);
-    else
-        buf_clear(&r->message);
-}
-
 static int read_head(struct ws_frame_reader *r, const char *data, size_t len, size_t *used)
 {
     while (r->head_len < 2 || r->head_len < head_size(r->head)) {
@@ -160,7 +149,11 @@ int ws_frame_read(struct ws_frame_reader *r, const char *data, size_t len, size_
 {
     size_t used = 0;
     int got = 0;
-    forget_delivered(r);
+    if (r->is_delivered && r->message.cap > KEEP_BYTES)
+        buf_done(&r->message);
+    else if (r->is_delivered)
+        buf_clear(&r->message);
+    r->is_delivered = false;
     while (got == 0) {
         if (!r->has_head)
             got = read_head(r, data, len, &used);
