@@ -435,11 +435,17 @@ size_t cgroup_pids(const struct cgroup *cg, pid_t *ret, size_t max)
     return l.n;
 }
 
-/* Without cgroup.kill: signal all until no new process appears. A frozen group is thawed so that the signals arrive;
- * freezing first would stop a fork bomb, but so does the box's pid namespace when its PID 1 dies. */
-static int kill_by_signal(const struct cgroup *cg)
+int cgroup_kill(const struct cgroup *cg)
 {
+    if (cg->host->trees == 0)
+        return -EOPNOTSUPP;
     const struct cgroup_tree *t = &cg->host->tree[0];
+    if (t->is_v2 && t->can_kill) {
+        int r = write_file(cg, t, "cgroup.kill", "1");
+        return r == -ENOENT ? 0 : r;
+    }
+    /* Without cgroup.kill: signal all until no new process appears. A frozen group is thawed so that the signals
+     * arrive; freezing first would stop a fork bomb, but so does the box's pid namespace when its PID 1 dies. */
     for (int round = 0; round < KILL_ROUNDS; round++) {
         int n = each_listed(cg, t, kill_one, NULL);
         if (n <= 0)
@@ -450,17 +456,6 @@ static int kill_by_signal(const struct cgroup *cg)
         (void)sched_yield();
     }
     return 0;
-}
-
-int cgroup_kill(const struct cgroup *cg)
-{
-    if (cg->host->trees == 0)
-        return -EOPNOTSUPP;
-    const struct cgroup_tree *t = &cg->host->tree[0];
-    if (!t->is_v2 || !t->can_kill)
-        return kill_by_signal(cg);
-    int r = write_file(cg, t, "cgroup.kill", "1");
-    return r == -ENOENT ? 0 : r;
 }
 
 bool cgroup_is_empty(const struct cgroup *cg)
@@ -477,15 +472,6 @@ bool cgroup_is_empty(const struct cgroup *cg)
 
 /* ---- counting and removing ---- */
 
-static void memory_stats(const struct cgroup *cg, const struct cgroup_tree *t, struct cgroup_stats *s)
-{
-    s->memory_bytes = read_number(cg, t, t->is_v2 ? "memory.current" : "memory.usage_in_bytes");
-    s->memory_peak_bytes = read_number(cg, t, t->is_v2 ? "memory.peak" : "memory.max_usage_in_bytes");
-    uint64_t limit = read_number(cg, t, t->is_v2 ? "memory.max" : "memory.limit_in_bytes");
-    s->memory_limit_bytes = limit >= MEMORY_NONE ? 0 : limit;
-    s->oom_kills = read_key(cg, t, t->is_v2 ? "memory.events" : "memory.oom_control", "oom_kill");
-}
-
 int cgroup_stats_get(const struct cgroup *cg, struct cgroup_stats *ret)
 {
     struct cgroup probe;
@@ -494,8 +480,13 @@ int cgroup_stats_get(const struct cgroup *cg, struct cgroup_stats *ret)
         return r;
     struct cgroup_stats s = { 0 };
     const struct cgroup_tree *t = tree_of(cg->host, CGROUP_MEMORY);
-    if (t)
-        memory_stats(cg, t, &s);
+    if (t) {
+        s.memory_bytes = read_number(cg, t, t->is_v2 ? "memory.current" : "memory.usage_in_bytes");
+        s.memory_peak_bytes = read_number(cg, t, t->is_v2 ? "memory.peak" : "memory.max_usage_in_bytes");
+        uint64_t limit = read_number(cg, t, t->is_v2 ? "memory.max" : "memory.limit_in_bytes");
+        s.memory_limit_bytes = limit >= MEMORY_NONE ? 0 : limit;
+        s.oom_kills = read_key(cg, t, t->is_v2 ? "memory.events" : "memory.oom_control", "oom_kill");
+    }
     t = tree_of(cg->host, CGROUP_PIDS);
     if (t)
         s.pids = read_number(cg, t, "pids.current");

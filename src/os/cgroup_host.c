@@ -200,23 +200,16 @@ static bool controller_enable(int dir, enum cgroup_controller c, bool may_clear)
     return r == 0;
 }
 
-static unsigned controllers_at(int dir)
-{
-    CLEANUP(close_fd_p) int fd = openat(dir, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
-    char list[256];
-    ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof list - 1);
-    if (n < 0)
-        return 0;
-    list[n] = '\0';
-    return controllers_of(list);
-}
-
 static const unsigned v2_limits = 1u << CGROUP_MEMORY | 1u << CGROUP_CPU | 1u << CGROUP_PIDS;
 
 /* What the v2 tree offers: kill, freeze and CPU time need no controller; limits need theirs enabled on two levels. */
 static void equip_v2(struct cgroup_tree *t, int base)
 {
-    unsigned there = controllers_at(base) & v2_limits;
+    char list[256];
+    CLEANUP(close_fd_p) int fd = openat(base, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof list - 1);
+    list[n < 0 ? 0 : n] = '\0';
+    unsigned there = controllers_of(list) & v2_limits;
     for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
         if ((there & 1u << c) && controller_enable(base, c, true) && controller_enable(t->parent_fd, c, false))
             t->controllers |= 1u << c;
@@ -260,22 +253,17 @@ static void why_set(struct cgroup_host *host, enum cgroup_controller c, const ch
     (void)snprintf(host->why[c], sizeof host->why[c], "%s%.160s", text, more);
 }
 
-static void say_why_v2_lacks(struct cgroup_host *host, const struct survey *s, enum cgroup_controller c)
-{
-    why_set(host, c, "no mounted hierarchy has it", "");
-    if (host->trees && host->tree[0].is_v2) {
-        why_set(host, c, "not handed down to ", host->tree[0].parent_path);
-        return;
-    }
-    for (unsigned i = 0; i < s->n; i++)
-        if (s->mount[i].is_v2)
-            why_set(host, c, "no group there may be written by this user: ", s->mount[i].path);
-}
-
 /* Adds the v1 tree that has controller c, if one is mounted and writable. */
 static void add_v1(struct cgroup_host *host, const struct survey *s, enum cgroup_controller c, const char *parent)
 {
-    say_why_v2_lacks(host, s, c);
+    bool has_v2 = host->trees && host->tree[0].is_v2;
+    if (has_v2)
+        why_set(host, c, "not handed down to ", host->tree[0].parent_path);
+    else
+        why_set(host, c, "no mounted hierarchy has it", "");
+    for (unsigned i = 0; i < s->n && !has_v2; i++)
+        if (s->mount[i].is_v2)
+            why_set(host, c, "no group there may be written by this user: ", s->mount[i].path);
     for (unsigned i = 0; i < s->n; i++) {
         const struct mount_point *m = &s->mount[i];
         if (m->is_v2 || !(m->controllers & 1u << c))
@@ -285,14 +273,6 @@ static void add_v1(struct cgroup_host *host, const struct survey *s, enum cgroup
             return;
         why_set(host, c, "no group there may be written by this user: ", m->path);
     }
-}
-
-static void say_where(struct cgroup_host *host)
-{
-    for (unsigned i = 0; i < host->trees; i++)
-        for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
-            if (host->tree[i].controllers & 1u << c)
-                why_set(host, c, host->tree[i].is_v2 ? "v2 at " : "v1 at ", host->tree[i].parent_path);
 }
 
 int cgroup_host_init(struct cgroup_host *host, const char *parent, struct err *err)
@@ -311,9 +291,11 @@ int cgroup_host_init(struct cgroup_host *host, const char *parent, struct err *e
     for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
         if (!(cgroup_host_controllers(host) & 1u << c)) /* "cpu,cpuacct" mounted together come with the first of them */
             add_v1(host, &s, c, parent);
-    say_where(host);
     for (unsigned i = 0; i < host->trees; i++) {
         struct cgroup_tree *t = &host->tree[i];
+        for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
+            if (t->controllers & 1u << c)
+                why_set(host, c, t->is_v2 ? "v2 at " : "v1 at ", t->parent_path);
         if (t->is_v2)
             continue;
         t->can_freeze = (t->controllers & 1u << CGROUP_FREEZER) != 0;

@@ -126,25 +126,13 @@ int confine_landlock(void)
     return version < 0 ? 0 : (int)version;
 }
 
-static uint64_t known_rights(int version)
+/* Nothing is ever executable. */
+static int add_place(int ruleset, const struct confine_place *p, uint64_t known)
 {
-    uint64_t all = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
-                   LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-                   LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
-                   LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-                   LANDLOCK_ACCESS_FS_MAKE_SYM;
-    if (version >= 2)
-        all |= LANDLOCK_ACCESS_FS_REFER;
-    if (version >= 3)
-        all |= LANDLOCK_ACCESS_FS_TRUNCATE;
-    if (version >= 5)
-        all |= LANDLOCK_ACCESS_FS_IOCTL_DEV;
-    return all;
-}
-
-/* The rights of a place. Nothing is ever executable. */
-static uint64_t rights_of(const struct confine_place *p, bool is_folder, uint64_t known)
-{
+    struct stat st;
+    CLEANUP(close_fd_p) int fd = open(p->path, O_PATH | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
     uint64_t of_files = LANDLOCK_ACCESS_FS_READ_FILE;
     uint64_t of_folders = LANDLOCK_ACCESS_FS_READ_DIR;
     if (p->may != CONFINE_READ) {
@@ -155,16 +143,8 @@ static uint64_t rights_of(const struct confine_place *p, bool is_folder, uint64_
     }
     if (p->may == CONFINE_UNPACK)
         of_folders |= LANDLOCK_ACCESS_FS_MAKE_CHAR;
-    return (of_files | (is_folder ? of_folders : 0)) & known;
-}
-
-static int add_place(int ruleset, const struct confine_place *p, uint64_t known)
-{
-    struct stat st;
-    CLEANUP(close_fd_p) int fd = open(p->path, O_PATH | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
-    struct landlock_path_beneath_attr rule = { .allowed_access = rights_of(p, S_ISDIR(st.st_mode), known),
+    struct landlock_path_beneath_attr rule = { .allowed_access =
+                                                   (of_files | (S_ISDIR(st.st_mode) ? of_folders : 0)) & known,
                                                .parent_fd = fd };
     return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
 }
@@ -174,8 +154,18 @@ int confine_files_prepare(const struct confine_place *places, size_t n, struct e
     int version = confine_landlock();
     if (version == 0)
         return err_set(err, ERR_UNSUPPORTED, EOPNOTSUPP, "this kernel has no landlock");
-    struct ruleset set = { .handled_fs = known_rights(version),
-                           .scoped = version >= 6 ? SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS : 0 };
+    struct ruleset set = { .scoped = version >= 6 ? SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS : 0 };
+    set.handled_fs = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
+                     LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+                     LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+                     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+                     LANDLOCK_ACCESS_FS_MAKE_SYM;
+    if (version >= 2)
+        set.handled_fs |= LANDLOCK_ACCESS_FS_REFER;
+    if (version >= 3)
+        set.handled_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;
+    if (version >= 5)
+        set.handled_fs |= LANDLOCK_ACCESS_FS_IOCTL_DEV;
     size_t size = version >= 6 ? sizeof(set) : sizeof(set.handled_fs);
     CLEANUP(close_fd_p) int fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
     if (fd < 0)

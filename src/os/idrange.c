@@ -153,22 +153,6 @@ static int write_proc(pid_t pid, const char *file, const char *text, struct err 
     return 0;
 }
 
-/* One line "inside outside count" per file, in a single write as the kernel requires. */
-static int map_directly(const struct idrange *r, pid_t pid, struct err *err)
-{
-    char uids[64], gids[64];
-    (void)snprintf(uids, sizeof uids, "0 %u %u", (unsigned)r->uid_base, r->uid_count);
-    (void)snprintf(gids, sizeof gids, "0 %u %u", (unsigned)r->gid_base, r->gid_count);
-    /* Without rights over gids the kernel requires setgroups to be denied first: dropping a group must not gain
-     * access. */
-    int result = r->how == IDRANGE_SINGLE ? write_proc(pid, "setgroups", "deny", err) : 0;
-    if (result == 0)
-        result = write_proc(pid, "uid_map", uids, err);
-    if (result == 0)
-        result = write_proc(pid, "gid_map", gids, err);
-    return result;
-}
-
 /* TOOL pid 0 own 1 1 base count: inside 0 is the caller, the rest is the grant. */
 static int run_tool(const char *name, pid_t pid, uint32_t own, uint32_t base, uint32_t count, struct err *err)
 {
@@ -204,12 +188,24 @@ static int run_tool(const char *name, pid_t pid, uint32_t own, uint32_t base, ui
 
 int idrange_map(const struct idrange *r, pid_t pid, struct err *err)
 {
+    char uids[64], gids[64];
+    int result = 0;
     if (r->uid_base == 0 || r->gid_base == 0 || !r->uid_count || !r->gid_count)
         return err_set(err, ERR_INVALID, 0, "a box must not be mapped to uid or gid 0 of the host");
-    if (r->how != IDRANGE_SUBID)
-        return map_directly(r, pid, err);
-    int result = run_tool("newuidmap", pid, geteuid(), r->uid_base, r->uid_count, err);
+    if (r->how == IDRANGE_SUBID) {
+        result = run_tool("newuidmap", pid, geteuid(), r->uid_base, r->uid_count, err);
+        return result < 0 ? result : run_tool("newgidmap", pid, getegid(), r->gid_base, r->gid_count, err);
+    }
+    /* One line "inside outside count" per file, in a single write as the kernel requires. */
+    (void)snprintf(uids, sizeof uids, "0 %u %u", (unsigned)r->uid_base, r->uid_count);
+    (void)snprintf(gids, sizeof gids, "0 %u %u", (unsigned)r->gid_base, r->gid_count);
+    /* Without rights over gids the kernel requires setgroups to be denied first: dropping a group must not gain
+     * access. */
+    if (r->how == IDRANGE_SINGLE)
+        result = write_proc(pid, "setgroups", "deny", err);
     if (result == 0)
-        result = run_tool("newgidmap", pid, getegid(), r->gid_base, r->gid_count, err);
+        result = write_proc(pid, "uid_map", uids, err);
+    if (result == 0)
+        result = write_proc(pid, "gid_map", gids, err);
     return result;
 }

@@ -89,21 +89,6 @@ static void job_end(struct running *r)
     r->pid = 0;
 }
 
-/* A free entry, or one of an exited process. */
-static struct running *find_free(struct den *d)
-{
-    struct running *found = NULL;
-    for (size_t i = 0; i < KEEPER_RUN_MAX; i++) {
-        struct running *r = &d->running[i];
-        struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
-        if (r->pid != 0 && poll(&p, 1, 0) == 1)
-            job_end(r);
-        if (r->pid == 0 && !found)
-            found = r;
-    }
-    return found;
-}
-
 /* A fork whose child is the keeper's sibling, so that the server reaps it. Container engines answer clone3 with
  * ENOSYS: then clone, which returns the pidfd where others have the parent's tid. */
 static long fork_sibling(int *pidfd)
@@ -116,10 +101,16 @@ static long fork_sibling(int *pidfd)
 static int run_job(struct den *d, unsigned job, int fd, struct running **ret)
 {
     int pidfd = NO_FD;
-    for (size_t i = 0; i < KEEPER_RUN_MAX && !d->jobs[job].is_many; i++)
-        if (d->running[i].job == job)
-            job_end(&d->running[i]);
-    struct running *r = find_free(d);
+    struct running *r = NULL; /* a free entry, or one of an exited process */
+    for (size_t i = 0; i < KEEPER_RUN_MAX; i++) {
+        struct running *at = &d->running[i];
+        struct pollfd p = { .fd = at->pidfd, .events = POLLIN };
+        bool is_replaced = at->job == job && !d->jobs[job].is_many;
+        if (is_replaced || (at->pid != 0 && poll(&p, 1, 0) == 1))
+            job_end(at);
+        if (at->pid == 0 && !r)
+            r = at;
+    }
     if (!r)
         return -EAGAIN;
     long pid = fork_sibling(&pidfd);

@@ -59,24 +59,17 @@ static int take_descriptors(const struct program_call *c, const struct pipes *p)
     return proc_close_from(fd >= 0 ? PROGRAM_FD + 1 : PROGRAM_FD);
 }
 
-static void make_environment(const struct program_call *c, char **ret)
-{
-    static char fixed_path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", fixed_locale[] = "LC_ALL=C.UTF-8";
-    size_t n = 0;
-    ret[n++] = fixed_path;
-    ret[n++] = fixed_locale;
-    for (size_t i = 0; c->kept && c->kept[i] && i < KEPT_MAX; i++) {
-        const char *value = getenv(c->kept[i]);
-        if (value && asprintf(&ret[n], "%s=%s", c->kept[i], value) > 0)
-            n++;
-    }
-    ret[n] = NULL;
-}
-
 __attribute__((noreturn)) static void run_child(const struct program_call *c, const char *path, const struct pipes *p)
 {
-    char *envp[KEPT_MAX + 3];
-    make_environment(c, envp);
+    static char fixed_path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", fixed_locale[] = "LC_ALL=C.UTF-8";
+    char *envp[KEPT_MAX + 3] = { fixed_path, fixed_locale };
+    size_t n = 2;
+    for (size_t i = 0; c->kept && c->kept[i] && i < KEPT_MAX; i++) {
+        const char *value = getenv(c->kept[i]);
+        if (value && asprintf(&envp[n], "%s=%s", c->kept[i], value) > 0)
+            n++;
+    }
+    envp[n] = NULL;
     (void)setpgid(0, 0);                       /* cannot fail before exec */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0); /* if it fails, only the parent's deadline kills it */
     (void)umask(022);
@@ -90,24 +83,17 @@ __attribute__((noreturn)) static void run_child(const struct program_call *c, co
 
 /* --- the parent --- */
 
-/* Keeps the last bytes only: the cause of a failure is at the end. */
-static void keep_complaint(struct buf *b, const char *data, size_t len)
-{
-    if (b->len + len > COMPLAINT_MAX)
-        buf_consume(b, b->len + len - COMPLAINT_MAX);
-    (void)buf_add(b, data, len); /* len is below the limit, and so is the sum */
-}
-
 /* Reads what is available. False at the end of the stream. */
 static bool stream_drain(int fd, struct buf *to, bool is_complaint)
 {
     char chunk[COMPLAINT_MAX / 2];
     ssize_t n;
     while ((n = read(fd, chunk, sizeof(chunk))) > 0) {
-        if (is_complaint)
-            keep_complaint(to, chunk, (size_t)n);
-        else if (to)
-            (void)buf_add(to, chunk, (size_t)n); /* above the limit the rest is dropped */
+        size_t len = (size_t)n;
+        if (is_complaint && to->len + len > COMPLAINT_MAX) /* the cause of a failure is at the end: keeps that */
+            buf_consume(to, to->len + len - COMPLAINT_MAX);
+        if (to)
+            (void)buf_add(to, chunk, len); /* above the limit of an output the rest is dropped */
     }
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }

@@ -228,26 +228,22 @@ static struct link_seen *find_link(const struct copy *c, dev_t dev, ino_t ino)
     }
 }
 
-static void grow_links(struct copy *c)
-{
-    struct link_seen *old = c->links;
-    size_t cap = c->cap_links;
-    c->cap_links = cap ? cap * 2 : 64;
-    c->links = xzalloc(c->cap_links * sizeof(*c->links));
-    for (size_t i = 0; i < cap; i++)
-        if (old[i].path)
-            *find_link(c, old[i].dev, old[i].ino) = old[i];
-    free(old);
-}
-
 /* True when this inode was copied before and has now been linked. */
 static int copy_as_link(struct copy *c, int to_dir, const char *name, const struct stat *st, bool *ret_is_done)
 {
     *ret_is_done = false;
     if (st->st_nlink < 2)
         return 0;
-    if (c->n_links * 2 >= c->cap_links)
-        grow_links(c);
+    if (c->n_links * 2 >= c->cap_links) {
+        struct link_seen *old = c->links;
+        size_t cap = c->cap_links;
+        c->cap_links = cap ? cap * 2 : 64;
+        c->links = xzalloc(c->cap_links * sizeof(*c->links));
+        for (size_t i = 0; i < cap; i++)
+            if (old[i].path)
+                *find_link(c, old[i].dev, old[i].ino) = old[i];
+        free(old);
+    }
     struct link_seen *l = find_link(c, st->st_dev, st->st_ino);
     if (l->path) {
         if (linkat(c->top, l->path, to_dir, name, 0) < 0)
@@ -285,15 +281,6 @@ static int copy_symlink(struct copy *c, int from_dir, int to_dir, const char *na
     return 0;
 }
 
-/* FIFOs, sockets, and character device 0:0, which is overlayfs's whiteout. A box cannot contain real devices. */
-static int copy_node(struct copy *c, int to_dir, const char *name, const struct stat *st)
-{
-    if (mknodat(to_dir, name, st->st_mode, st->st_rdev) < 0 ||
-        fchownat(to_dir, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
-        return copy_fail(c, "make node");
-    return 0;
-}
-
 static int copy_dir(struct copy *c, int from, int to);
 
 static int copy_subdir(struct copy *c, int from_dir, int to_dir, const char *name, const struct stat *st)
@@ -327,7 +314,11 @@ static int copy_entry(struct copy *c, int from, int to, const char *name)
         return copy_file(c, from, to, name, &st);
     if (S_ISLNK(st.st_mode))
         return copy_symlink(c, from, to, name, &st);
-    return copy_node(c, to, name, &st);
+    /* FIFOs, sockets, and character device 0:0, which is overlayfs's whiteout. A box cannot contain real devices. */
+    if (mknodat(to, name, st.st_mode, st.st_rdev) < 0 ||
+        fchownat(to, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
+        return copy_fail(c, "make node");
+    return 0;
 }
 
 static int copy_dir(struct copy *c, int from, int to)
