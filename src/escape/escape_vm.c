@@ -211,18 +211,6 @@ static void expect(struct suite *s, const char *pid, const char *name, const cha
     suite_row(s, 18, name, strcmp(value, wanted) == 0 ? SUITE_DENIED : SUITE_REACHED, "%s: %s", key, value);
 }
 
-static void look_at_namespace(struct suite *s, const char *pid, const char *kind)
-{
-    char path[64], name[64], theirs[64] = "", ours[64] = "";
-    (void)snprintf(name, sizeof(name), "a VMM in the host's %s namespace", kind);
-    (void)snprintf(path, sizeof(path), "/proc/%.20s/ns/%s", pid, kind);
-    bool is_known = readlink(path, theirs, sizeof(theirs) - 1) > 0;
-    (void)snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
-    is_known &= readlink(path, ours, sizeof(ours) - 1) > 0;
-    suite_row(s, 18, name, is_known && strcmp(theirs, ours) != 0 ? SUITE_DENIED : SUITE_REACHED, "%s",
-              is_known ? theirs : "it cannot be seen");
-}
-
 static void look_at_vmm(struct suite *s, const char *pid, char uid[256])
 {
     static const char *const kinds[] = { "mnt", "pid", "net", "ipc", "uts" };
@@ -238,8 +226,16 @@ static void look_at_vmm(struct suite *s, const char *pid, char uid[256])
     }
     expect(s, pid, "a VMM that may gain privileges", "NoNewPrivs", "1");
     expect(s, pid, "a VMM without a filter of system calls", "Seccomp", "2");
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        look_at_namespace(s, pid, kinds[i]);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        char path[64], theirs[64] = "", ours[64] = "";
+        (void)snprintf(name, sizeof(name), "a VMM in the host's %s namespace", kinds[i]);
+        (void)snprintf(path, sizeof(path), "/proc/%.20s/ns/%s", pid, kinds[i]);
+        bool is_known = readlink(path, theirs, sizeof(theirs) - 1) > 0;
+        (void)snprintf(path, sizeof(path), "/proc/self/ns/%s", kinds[i]);
+        is_known &= readlink(path, ours, sizeof(ours) - 1) > 0;
+        suite_row(s, 18, name, is_known && strcmp(theirs, ours) != 0 ? SUITE_DENIED : SUITE_REACHED, "%s",
+                  is_known ? theirs : "it cannot be seen");
+    }
 }
 
 void escape_vm_vmms(struct suite *s)

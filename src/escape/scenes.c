@@ -77,12 +77,6 @@ static void take_rows(struct suite *s, char *text)
     }
 }
 
-static const char *server_port(const struct suite *s)
-{
-    const char *colon = s->server.url ? strrchr(s->server.url, ':') : NULL;
-    return colon ? colon + 1 : "0";
-}
-
 static int run_probe(struct suite *s, struct err *err)
 {
     struct utsname host;
@@ -95,8 +89,9 @@ static int run_probe(struct suite *s, struct err *err)
     if (uname(&host) < 0 || sysinfo(&info) < 0)
         return err_set(err, ERR_INTERNAL, errno, "ask for the host's name and uptime");
     (void)snprintf(uptime, sizeof(uptime), "%ld", info.uptime);
-    const char *const argv[] = { "/workspace/iii-probe", "--marker", s->marker, "--secret", s->secret,      "--host",
-                                 host.nodename,          "--uptime", uptime,    "--port",   server_port(s), NULL };
+    const char *colon = s->server.url ? strrchr(s->server.url, ':') : NULL, *port = colon ? colon + 1 : "0";
+    const char *const argv[] = { "/workspace/iii-probe", "--marker", s->marker, "--secret", s->secret, "--host",
+                                 host.nodename,          "--uptime", uptime,    "--port",   port,      NULL };
     r = suite_exec(s, s->box, argv, &out, err);
     if (r < 0)
         return r;
@@ -155,18 +150,6 @@ static void file_row(struct suite *s, const char *tail, const char *path, json_t
     suite_row(s, 5, name, is_leaked ? SUITE_REACHED : SUITE_DENIED, "%.200s", answer ? answer : "no answer");
 }
 
-static void try_path(struct suite *s, const char *path)
-{
-    file_row(s, "files/read", path, json_pack("{s:s}", "path", path));
-    file_row(s, "files/download", path, json_pack("{s:s}", "path", path));
-    file_row(s, "files/info", path, json_pack("{s:s}", "path", path));
-    file_row(s, "files/list", path, json_pack("{s:s}", "path", path));
-    file_row(s, "files/write", path, json_pack("{s:s, s:s}", "path", path, "content", "overwritten"));
-    file_row(s, "files/upload", path, json_pack("{s:s, s:s}", "path", path, "content", "b3Zlcg=="));
-    file_row(s, "files/chmod", path, json_pack("{s:s, s:s}", "path", path, "mode", "777"));
-    file_row(s, "files/delete", path, json_pack("{s:s}", "path", path));
-}
-
 void scenes_files(struct suite *s)
 {
     struct err err = ERR_INIT;
@@ -185,8 +168,17 @@ void scenes_files(struct suite *s)
         s->marker, dots, proot, slash, "/workspace/link", "/workspace/hard", "/workspace/loop", "/workspace/fifo"
     };
     watch_host(s, &before);
-    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
-        try_path(s, paths[i]);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+        const char *path = paths[i];
+        file_row(s, "files/read", path, json_pack("{s:s}", "path", path));
+        file_row(s, "files/download", path, json_pack("{s:s}", "path", path));
+        file_row(s, "files/info", path, json_pack("{s:s}", "path", path));
+        file_row(s, "files/list", path, json_pack("{s:s}", "path", path));
+        file_row(s, "files/write", path, json_pack("{s:s, s:s}", "path", path, "content", "overwritten"));
+        file_row(s, "files/upload", path, json_pack("{s:s, s:s}", "path", path, "content", "b3Zlcg=="));
+        file_row(s, "files/chmod", path, json_pack("{s:s, s:s}", "path", path, "mode", "777"));
+        file_row(s, "files/delete", path, json_pack("{s:s}", "path", path));
+    }
     watch_host(s, &after);
     bool is_same = before.len == after.len && memcmp(before.data, after.data, before.len) == 0;
     suite_row(s, 5, "seen outside: the bait", is_same ? SUITE_DENIED : SUITE_REACHED,

@@ -48,14 +48,6 @@ static void clean_environment(void)
     }
 }
 
-static int write_marker(struct suite *s, struct err *err)
-{
-    CLEANUP(close_fd_p) int fd = open(s->marker, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0 || write(fd, s->secret, SUITE_SECRET - 1) != SUITE_SECRET - 1)
-        return err_set(err, ERR_INTERNAL, errno, "write %s", s->marker);
-    return 0;
-}
-
 int suite_open(struct suite *s, const char *data_dir, const char *backend, struct err *err)
 {
     unsigned char random[(SUITE_SECRET - 1) / 2];
@@ -74,14 +66,15 @@ int suite_open(struct suite *s, const char *data_dir, const char *backend, struc
     ident_random(random, sizeof(random));
     ident_hex(random, sizeof(random), token);
     s->marker = xasprintf("%s/marker", s->dir);
-    int r = write_marker(s, err);
-    if (r < 0)
-        return r;
+    CLEANUP(close_fd_p) int fd = open(s->marker, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, s->secret, SUITE_SECRET - 1) != SUITE_SECRET - 1)
+        return err_set(err, ERR_INTERNAL, errno, "write %s", s->marker);
     clean_environment();
     if (setenv("III_AUTH_TOKEN", token, 1) < 0 || setenv("III_PULL", "never", 1) < 0 ||
         setenv("III_ISOLATION_BACKEND", backend, 1) < 0)
         return err_set(err, ERR_INTERNAL, errno, "set the server's environment");
-    if (s->is_vm && (r = escape_vm_prepare(s, data_dir, err)) < 0)
+    int r = s->is_vm ? escape_vm_prepare(s, data_dir, err) : 0;
+    if (r < 0)
         return r;
     CLEANUP(free_p) char *data = xasprintf("%s/data", s->dir);
     return build_server_open(data, NULL, &s->server, err);

@@ -28,20 +28,13 @@ static bool opens(int pid, const char *link, int flags)
     return fd >= 0;
 }
 
-/* The supervisor's program is a memory file: its link names no path. */
-static bool is_supervisor(int pid)
-{
-    char path[64], target[64] = "";
-    snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-    ssize_t n = readlink(path, target, sizeof(target) - 1);
-    return n > 0 && strncmp(target, "/memfd:", 7) == 0;
-}
-
 static void check_process(int pid, struct caught *c)
 {
+    char path[64], target[64] = "";
     c->seen++;
-    if (!is_supervisor(pid))
-        return;
+    snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+    if (readlink(path, target, sizeof(target) - 1) <= 0 || strncmp(target, "/memfd:", 7) != 0)
+        return; /* the supervisor's program is a memory file: its link names no path */
     c->exe += opens(pid, "exe", O_RDONLY) || opens(pid, "mem", O_RDWR);
     for (int fd = 3; fd < 12; fd++) {
         char link[16];

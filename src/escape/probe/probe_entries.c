@@ -123,36 +123,6 @@ static const struct {
     { "MPTCP", AF_INET, SOCK_STREAM, 262 },
 };
 
-static void socket_row(const char *name, int family, int type, int protocol, bool is_outside)
-{
-    char title[64];
-    snprintf(title, sizeof(title), "socket: %s", name);
-    int fd = socket(family, type | SOCK_CLOEXEC, protocol);
-    int why = errno;
-    bool is_missing = fd < 0 && (why == EAFNOSUPPORT || why == EPROTONOSUPPORT || why == ESOCKTNOSUPPORT ||
-                                 why == EINVAL || why == ENOTSUP || why == ENOENT);
-    errno = why;
-    if (is_missing && is_outside)
-        probe_row(6, title, PROBE_SKIPPED, "this kernel has none: %s", strerror(why));
-    else if (is_missing && why == EPROTONOSUPPORT)
-        probe_row(6, title, PROBE_DENIED, "%s", strerror(why));
-    else
-        probe_call(6, title, fd);
-    if (fd >= 0)
-        close(fd);
-}
-
-static void options(void)
-{
-    int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int encap = 2;
-    probe_call(6, "socket option: TCP_ULP (kernel TLS)", setsockopt(tcp, IPPROTO_TCP, 31, "tls", 4));
-    probe_call(6, "socket option: UDP_ENCAP (ESP in UDP)", setsockopt(udp, IPPROTO_UDP, 100, &encap, sizeof(encap)));
-    probe_call(6, "socket option: netfilter tables", setsockopt(udp, IPPROTO_IP, 64, &encap, sizeof(encap)));
-    close(tcp);
-    close(udp);
-}
-
 /* nsfs and pidfds return namespaces of other processes, or iterate over all of them. */
 static void ioctls(void)
 {
@@ -187,8 +157,29 @@ static void ioctls(void)
 
 void probe_families(const struct probe_ctx *ctx)
 {
-    for (size_t i = 0; i < sizeof(sockets) / sizeof(*sockets); i++)
-        socket_row(sockets[i].name, sockets[i].family, sockets[i].type, sockets[i].protocol, ctx->is_outside);
-    options();
+    for (size_t i = 0; i < sizeof(sockets) / sizeof(*sockets); i++) {
+        char title[64];
+        snprintf(title, sizeof(title), "socket: %s", sockets[i].name);
+        int fd = socket(sockets[i].family, sockets[i].type | SOCK_CLOEXEC, sockets[i].protocol);
+        int why = errno;
+        bool is_missing = fd < 0 && (why == EAFNOSUPPORT || why == EPROTONOSUPPORT || why == ESOCKTNOSUPPORT ||
+                                     why == EINVAL || why == ENOTSUP || why == ENOENT);
+        errno = why;
+        if (is_missing && ctx->is_outside)
+            probe_row(6, title, PROBE_SKIPPED, "this kernel has none: %s", strerror(why));
+        else if (is_missing && why == EPROTONOSUPPORT)
+            probe_row(6, title, PROBE_DENIED, "%s", strerror(why));
+        else
+            probe_call(6, title, fd);
+        if (fd >= 0)
+            close(fd);
+    }
+    int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int encap = 2;
+    probe_call(6, "socket option: TCP_ULP (kernel TLS)", setsockopt(tcp, IPPROTO_TCP, 31, "tls", 4));
+    probe_call(6, "socket option: UDP_ENCAP (ESP in UDP)", setsockopt(udp, IPPROTO_UDP, 100, &encap, sizeof(encap)));
+    probe_call(6, "socket option: netfilter tables", setsockopt(udp, IPPROTO_IP, 64, &encap, sizeof(encap)));
+    close(tcp);
+    close(udp);
     ioctls();
 }

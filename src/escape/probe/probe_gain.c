@@ -117,14 +117,13 @@ static int copy_self(const char *to)
 }
 
 /* Runs a set-uid copy of our own program with --who; its exit code is 64 + (euid is 0). */
-static void setuid_program(const struct probe_ctx *ctx)
+static void setuid_program(void)
 {
     static const char path[] = "/tmp/probe-setuid";
     if (geteuid() != 0 || copy_self(path) < 0 || chmod(path, 04755) < 0) {
         probe_row(7, "set-uid program", PROBE_SKIPPED, "cannot make one: %s", strerror(errno));
         return;
     }
-    (void)ctx;
     int code = probe_child(run_setuid, path);
     probe_row(7, "set-uid program", code == 64 ? PROBE_REACHED : PROBE_DENIED, "its effective user is %s",
               code == 64 ? "root" : "who started it");
@@ -195,12 +194,6 @@ static void hardware(void)
               found);
 }
 
-static bool is_null_device(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
-}
-
 static void write_row(const char *path, const char *text)
 {
     char name[100];
@@ -211,7 +204,8 @@ static void write_row(const char *path, const char *text)
         probe_row(7, name, PROBE_DENIED, "%s", strerror(why));
         return;
     }
-    if (fd >= 0 && is_null_device(fd)) {
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)) {
         close(fd);
         probe_row(7, name, PROBE_DENIED, "the null device is mounted on it");
         return;
@@ -229,12 +223,13 @@ static void write_row(const char *path, const char *text)
                   strerror(why));
 }
 
-static void terminal(void)
+static int try_terminal(const void *unused)
 {
+    (void)unused;
     int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC), zero = 0, number = -1;
     if (master < 0 || ioctl(master, TIOCSPTLCK, &zero) < 0 || ioctl(master, TIOCGPTN, &number) < 0) {
         probe_row(7, "terminal injection", PROBE_SKIPPED, "no terminal can be made: %s", strerror(errno));
-        return;
+        return 0;
     }
     char path[40], what[16] = { 0 };
     snprintf(path, sizeof(path), "/dev/pts/%d", number);
@@ -248,12 +243,6 @@ static void terminal(void)
     probe_call(7, "TIOCSETD loads a line discipline", ioctl(slave, TIOCSETD, &discipline));
     close(slave);
     close(master);
-}
-
-static int try_terminal(const void *unused)
-{
-    (void)unused;
-    terminal();
     return 0;
 }
 
@@ -280,7 +269,7 @@ void probe_gain(const struct probe_ctx *ctx)
 {
     capabilities();
     if (!ctx->is_outside || geteuid() == 0)
-        setuid_program(ctx);
+        setuid_program();
     (void)probe_child(try_terminal, NULL);
     int code = probe_child(regain, NULL);
     errno = code > 0 ? code : 0;

@@ -39,14 +39,6 @@ static void descriptors(void)
               more);
 }
 
-/* A folder outside our root has no name here: the kernel says "(unreachable)". */
-static void working_folder(void)
-{
-    char cwd[4096] = "";
-    long r = syscall(SYS_getcwd, cwd, sizeof(cwd));
-    probe_row(1, "working folder", r > 0 && cwd[0] == '/' ? PROBE_DENIED : PROBE_REACHED, "%s", cwd);
-}
-
 /* Descriptors 0 to 2 must not be files or folders of a file system that is not mounted here. */
 static void standard_streams(void)
 {
@@ -108,7 +100,9 @@ void probe_handles(const struct probe_ctx *ctx)
 {
     descriptors();
     if (!ctx->is_outside) {
-        working_folder();
+        char cwd[4096] = ""; /* a folder outside our root has no name here: the kernel says "(unreachable)" */
+        long r = syscall(SYS_getcwd, cwd, sizeof(cwd));
+        probe_row(1, "working folder", r > 0 && cwd[0] == '/' ? PROBE_DENIED : PROBE_REACHED, "%s", cwd);
         standard_streams();
     }
     dots(ctx);
@@ -170,17 +164,6 @@ static void own_links(void)
     probe_row(2, "own root link", is_root ? PROBE_DENIED : PROBE_REACHED, "leads to our own root");
 }
 
-/* Abstract sockets belong to the network namespace: those of the host, such as X servers' and containerd's, must not be
- * reachable. */
-static void abstract_sockets(void)
-{
-    const char *text = probe_text("/proc/net/unix");
-    int n = 0;
-    for (const char *p = text; p && (p = strchr(p, '@')); p++)
-        n++;
-    probe_row(2, "abstract sockets of others", n ? PROBE_REACHED : PROBE_DENIED, "%d in sight", n);
-}
-
 void probe_links(const struct probe_ctx *ctx)
 {
     if (ctx->is_outside) { /* root of the host can open all of these; pid 1 has its own namespace */
@@ -204,5 +187,11 @@ void probe_links(const struct probe_ctx *ctx)
     entries_of("/proc/1/fd");
     entries_of("/proc/1/map_files");
     entries_of("/proc/1/fdinfo");
-    abstract_sockets();
+    /* Abstract sockets belong to the network namespace: those of the host, such as X servers' and containerd's, must
+     * not be reachable. */
+    const char *text = probe_text("/proc/net/unix");
+    int n = 0;
+    for (const char *p = text; p && (p = strchr(p, '@')); p++)
+        n++;
+    probe_row(2, "abstract sockets of others", n ? PROBE_REACHED : PROBE_DENIED, "%d in sight", n);
 }

@@ -84,32 +84,16 @@ const char *probe_text(const char *path)
     return text;
 }
 
-struct group {
+static const struct {
     const char *name;
     probe_fn *fn;
-};
-
-static const struct group groups[] = {
+} groups[] = {
     { "handles", probe_handles },       { "links", probe_links },     { "calls", probe_calls },
     { "namespaces", probe_namespaces }, { "entries", probe_entries }, { "families", probe_families },
     { "trace", probe_trace },           { "gain", probe_gain },       { "kernel", probe_kernel },
     { "cgroup", probe_cgroup },         { "net", probe_net },         { "pages", probe_pages },
     { "sides", probe_sides },
 };
-
-/* Runs each group in a child: one that dies or hangs is a finding, and the next ones still run. */
-static void run_group(const struct group *g, const struct probe_ctx *ctx)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        alarm(GROUP_SECONDS);
-        g->fn(ctx);
-        _exit(0);
-    }
-    int code = pid < 0 ? -1 : wait_child(pid);
-    if (code != 0)
-        probe_row(6, g->name, PROBE_REACHED, "this group of probes did not come to its end (exit code %d)", code);
-}
 
 static int read_args(int argc, char **argv, struct probe_ctx *ctx)
 {
@@ -142,14 +126,6 @@ static int read_args(int argc, char **argv, struct probe_ctx *ctx)
     return 0;
 }
 
-/* A copy of this program with a set-uid bit or file capabilities reports what it gained: 64 root, 66 capabilities. */
-static int who(void)
-{
-    const char *text = probe_text("/proc/self/status"), *at = text ? strstr(text, "CapEff:") : NULL;
-    bool has_caps = at && strtoull(at + 7, NULL, 16) != 0;
-    return geteuid() == 0 ? 64 : has_caps ? 66 : 65;
-}
-
 static int open_report(const char *socket)
 {
     char path[256];
@@ -164,8 +140,13 @@ static int open_report(const char *socket)
 int main(int argc, char **argv)
 {
     struct probe_ctx ctx = { 0 };
-    if (argc == 2 && strcmp(argv[1], "--who") == 0)
-        return who();
+    /* A copy of this program with a set-uid bit or file capabilities reports what it gained: 64 root, 66
+     * capabilities. */
+    if (argc == 2 && strcmp(argv[1], "--who") == 0) {
+        const char *text = probe_text("/proc/self/status"), *at = text ? strstr(text, "CapEff:") : NULL;
+        bool has_caps = at && strtoull(at + 7, NULL, 16) != 0;
+        return geteuid() == 0 ? 64 : has_caps ? 66 : 65;
+    }
     if (argc == 3 && strcmp(argv[1], "--cling") == 0) /* the last argument lets others find our processes */
         return probe_cling();
     if (argc == 3 && strcmp(argv[1], "--catch") == 0)
@@ -178,8 +159,19 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (ctx.socket && open_report(ctx.socket) < 0)
         return 1;
-    for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
-        run_group(&groups[i], &ctx);
+    /* Each group runs in a child: one that dies or hangs is a finding, and the next ones still run. */
+    for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(GROUP_SECONDS);
+            groups[i].fn(&ctx);
+            _exit(0);
+        }
+        int code = pid < 0 ? -1 : wait_child(pid);
+        if (code != 0)
+            probe_row(6, groups[i].name, PROBE_REACHED, "this group of probes did not come to its end (exit code %d)",
+                      code);
+    }
     if (ctx.socket)
         probe_row(18, "done", PROBE_DENIED, "machine %s", ctx.instance ? ctx.instance : "");
     while (ctx.socket)
