@@ -162,27 +162,6 @@ static int pick_protocol(SSL *ssl, const unsigned char **out, unsigned char *out
     return SSL_TLSEXT_ERR_OK;
 }
 
-static int ask_clients(SSL_CTX *ctx, const char *path, struct err *err)
-{
-    int r = trust_file(ctx, "TLS client CA", path, err);
-    if (r < 0)
-        return r;
-    SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(path));
-    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    return 0;
-}
-
-static void write_note(SSL_CTX *ctx, const char *path, char *note)
-{
-    const X509 *cert = SSL_CTX_get0_certificate(ctx);
-    note[0] = '\0';
-    if (X509_cmp_current_time(X509_get0_notAfter(cert)) < 0)
-        (void)snprintf(note, TLS_CONTEXT_NOTE_MAX, "TLS certificate %.200s has expired: clients will refuse it", path);
-    else if (X509_cmp_current_time(X509_get0_notBefore(cert)) > 0)
-        (void)snprintf(note, TLS_CONTEXT_NOTE_MAX, "TLS certificate %.200s is not valid yet: clients will refuse it",
-                       path);
-}
-
 int tls_context_server(const struct tls_context_files *files, SSL_CTX **ret, char *note, struct err *err)
 {
     static const unsigned char context[] = "iii";
@@ -195,26 +174,29 @@ int tls_context_server(const struct tls_context_files *files, SSL_CTX **ret, cha
     int r = use_chain(ctx, files->cert, err);
     if (r == 0)
         r = use_key(ctx, files->key, err);
-    if (r == 0 && files->client_ca && *files->client_ca)
-        r = ask_clients(ctx, files->client_ca, err);
+    if (r == 0 && files->client_ca && *files->client_ca) {
+        r = trust_file(ctx, "TLS client CA", files->client_ca, err);
+        if (r == 0)
+            SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(files->client_ca));
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    }
     if (r < 0) {
         SSL_CTX_free(ctx);
         return r;
     }
-    write_note(ctx, files->cert, note);
+    const X509 *cert = SSL_CTX_get0_certificate(ctx);
+    note[0] = '\0';
+    if (X509_cmp_current_time(X509_get0_notAfter(cert)) < 0)
+        (void)snprintf(note, TLS_CONTEXT_NOTE_MAX, "TLS certificate %.200s has expired: clients will refuse it",
+                       files->cert);
+    else if (X509_cmp_current_time(X509_get0_notBefore(cert)) > 0)
+        (void)snprintf(note, TLS_CONTEXT_NOTE_MAX, "TLS certificate %.200s is not valid yet: clients will refuse it",
+                       files->cert);
     *ret = ctx;
     return 0;
 }
 
 /* --- client --- */
-
-static int show_ourselves(SSL_CTX *ctx, const struct tls_context_trust *t, struct err *err)
-{
-    if (!t->cert_file || !*t->cert_file)
-        return 0;
-    int r = use_chain(ctx, t->cert_file, err);
-    return r < 0 ? r : use_key(ctx, t->key_file && *t->key_file ? t->key_file : t->cert_file, err);
-}
 
 int tls_context_client(const struct tls_context_trust *trust, SSL_CTX **ret, struct err *err)
 {
@@ -231,8 +213,11 @@ int tls_context_client(const struct tls_context_trust *trust, SSL_CTX **ret, str
         r = trust_file(ctx, "CA certificate", t->ca_file, err);
     else if (SSL_CTX_set_default_verify_paths(ctx) != 1)
         r = err_set(err, ERR_INTERNAL, 0, "TLS: the system's certificates: %s", reason());
-    if (r == 0)
-        r = show_ourselves(ctx, t, err);
+    bool has_cert = t->cert_file && *t->cert_file;
+    if (r == 0 && has_cert)
+        r = use_chain(ctx, t->cert_file, err);
+    if (r == 0 && has_cert)
+        r = use_key(ctx, t->key_file && *t->key_file ? t->key_file : t->cert_file, err);
     if (r < 0)
         SSL_CTX_free(ctx);
     else

@@ -156,20 +156,15 @@ static void watch_listeners(struct process *d)
             watch_set(d->listeners[i].watch, is_open ? LOOP_READ : 0);
 }
 
-static void close_listeners(struct process *d)
+static void listener_retire(struct process *d)
 {
+    d->is_retired = true;
     for (unsigned i = 0; i < TLS_WIRE_PORTS; i++) {
         struct listener *li = &d->listeners[i];
         li->watch = watch_free(li->watch);
         if (li->fd >= 0)
             (void)close(steal_fd(&li->fd));
     }
-}
-
-static void listener_retire(struct process *d)
-{
-    d->is_retired = true;
-    close_listeners(d);
     end_if_idle(d);
 }
 

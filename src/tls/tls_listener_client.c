@@ -71,16 +71,6 @@ static void process_remove(struct process *d, int wait_ms)
     free(d);
 }
 
-static void send_listeners(struct process *d)
-{
-    for (unsigned i = 0; i < TLS_WIRE_PORTS; i++) {
-        struct tls_wire_msg m = { .kind = TLS_WIRE_LISTEN, .port = (uint16_t)i };
-        if (d->keep->listeners[i] >= 0)
-            (void)tls_wire_send(d->helper.sock, &m,
-                                d->keep->listeners[i]); /* a listener that has exited is noticed by its exit */
-    }
-}
-
 static void tell_retire(struct process *d)
 {
     struct tls_wire_msg m = { .kind = TLS_WIRE_RETIRE };
@@ -90,26 +80,24 @@ static void tell_retire(struct process *d)
 
 /* --- messages from listeners --- */
 
-static void limit_retired(struct tls_listener_client *k)
-{
-    unsigned count = 0;
-    for (struct process *d = k->processes; d; d = d->next)
-        if (d->state == RETIRED && ++count > MAX_RETIRED && d->helper.sock >= 0) {
-            helper_close(&d->helper); /* it closes the remaining connections, and we see its exit */
-        }
-}
-
 static void became_ready(struct process *d, const char *text)
 {
     struct tls_listener_client *k = d->keep;
     struct process *old = find(k, SERVING);
+    unsigned retired = 0;
     k->late = timer_free(k->late);
     k->retry.pause_ms = 0;
     d->state = SERVING;
-    send_listeners(d);
+    for (unsigned i = 0; i < TLS_WIRE_PORTS; i++) {
+        struct tls_wire_msg m = { .kind = TLS_WIRE_LISTEN, .port = (uint16_t)i };
+        if (k->listeners[i] >= 0) /* a listener process that has exited is noticed by its exit */
+            (void)tls_wire_send(d->helper.sock, &m, k->listeners[i]);
+    }
     if (old)
         tell_retire(old);
-    limit_retired(k);
+    for (struct process *p = k->processes; p; p = p->next)
+        if (p->state == RETIRED && ++retired > MAX_RETIRED && p->helper.sock >= 0)
+            helper_close(&p->helper); /* it closes the remaining connections, and we see its exit */
     note_event(k, false, d->is_reload ? "reloaded" : "started", k->cert);
     if (*text)
         note_event(k, true, "certificate", text);

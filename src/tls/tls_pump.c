@@ -105,18 +105,6 @@ static int set_host(SSL *ssl, const char *host)
     return SSL_set_tlsext_host_name(ssl, host) == 1 ? SSL_set1_host(ssl, host) : 0;
 }
 
-static int make_pair(struct tls_pump *p)
-{
-    int pair[2], bytes = PAIR_BYTES;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
-        return -errno;
-    p->plain = pair[0];
-    p->other = pair[1];
-    for (int i = 0; i < 2; i++) /* limits the memory of a session; on failure the system's default applies */
-        (void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    return 0;
-}
-
 int tls_pump_new(struct loop *l, SSL_CTX *ctx, int net_fd, const char *host, struct tls_pump **ret)
 {
     struct tls_pump *p = xzalloc(sizeof *p);
@@ -155,17 +143,12 @@ int tls_pump_version(const struct tls_pump *p)
 
 /* --- moving bytes --- */
 
-/* Whether the plain side has closed both directions. */
-static bool is_plain_closed(const struct tls_pump *p)
-{
-    struct pollfd poll_fd = { .fd = p->plain };
-    return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & (POLLHUP | POLLERR);
-}
-
 static void pump_timeout(void *arg)
 {
     struct tls_pump *p = arg;
-    if (p->is_plain_over && !p->out.len && !is_plain_closed(p))
+    struct pollfd plain = { .fd = p->plain };
+    bool is_closed = poll(&plain, 1, 0) == 1 && plain.revents & (POLLHUP | POLLERR); /* in both directions */
+    if (p->is_plain_over && !p->out.len && !is_closed)
         timer_set(p->timer, LINGER_MS, 0); /* it still reads: no time limit */
     else
         pump_finish(p, "the connection did not move");
@@ -290,34 +273,9 @@ static bool move_ends(struct tls_pump *p)
     return !(p->is_net_shut && p->is_plain_shut);
 }
 
-static void update_timer(struct tls_pump *p)
-{
-    bool is_waiting = p->out.len || p->is_plain_over;
-    if (is_waiting && !p->is_out_waiting)
-        pump_arm(p, p->is_plain_over ? LINGER_MS : STALL_MS);
-    else if (!is_waiting)
-        pump_arm(p, -1);
-    p->is_out_waiting = is_waiting;
-}
-
-static void update_watches(struct tls_pump *p)
-{
-    int net = 0, plain = 0;
-    if (!p->in.len && !p->is_net_over)
-        net |= LOOP_READ;
-    if (p->out.len || (p->is_plain_over && !p->is_net_shut))
-        net |= LOOP_WRITE;
-    else if (!p->is_plain_over)
-        plain |= LOOP_READ;
-    if (p->in.len)
-        plain |= LOOP_WRITE;
-    watch_set(p->net_watch, net);
-    watch_set(p->plain_watch, plain);
-}
-
 static void pump_step(struct tls_pump *p)
 {
-    int in = 1, out = 1, round = 0;
+    int in = 1, out = 1, round = 0, net = 0, plain = 0;
     bool is_on = true;
     bool was_over = p->is_plain_over;
     for (; round < ROUNDS && is_on && (in > 0 || out > 0); round++) {
@@ -335,8 +293,22 @@ static void pump_step(struct tls_pump *p)
     }
     if (p->is_plain_over && !was_over)
         p->is_out_waiting = false; /* from now on the shorter timeout */
-    update_timer(p);
-    update_watches(p);
+    bool is_waiting = p->out.len || p->is_plain_over;
+    if (is_waiting && !p->is_out_waiting)
+        pump_arm(p, p->is_plain_over ? LINGER_MS : STALL_MS);
+    else if (!is_waiting)
+        pump_arm(p, -1);
+    p->is_out_waiting = is_waiting;
+    if (!p->in.len && !p->is_net_over)
+        net |= LOOP_READ;
+    if (p->out.len || (p->is_plain_over && !p->is_net_shut))
+        net |= LOOP_WRITE;
+    else if (!p->is_plain_over)
+        plain |= LOOP_READ;
+    if (p->in.len)
+        plain |= LOOP_WRITE;
+    watch_set(p->net_watch, net);
+    watch_set(p->plain_watch, plain);
 }
 
 /* --- the handshake --- */
@@ -378,29 +350,22 @@ static void explain_failure(struct tls_pump *p, int n, char *why, size_t size)
 
 static void open_up(struct tls_pump *p)
 {
-    if (make_pair(p) < 0 || watch_new(p->loop, p->plain, LOOP_READ, plain_event, p, &p->plain_watch) < 0) {
+    int pair[2] = { NO_FD, NO_FD }, bytes = PAIR_BYTES;
+    bool is_made = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0;
+    p->plain = pair[0];
+    p->other = pair[1];
+    if (!is_made || watch_new(p->loop, p->plain, LOOP_READ, plain_event, p, &p->plain_watch) < 0) {
         pump_finish(p, "no descriptor is free");
         return;
     }
+    for (int i = 0; i < 2; i++) /* limits the memory of a session; on failure the system's default applies */
+        (void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     p->state = OPEN;
     p->refs++;
     p->events.on_ready(p->arg, p, steal_fd(&p->other));
     if (!p->is_freed)
         pump_step(p); /* the peer's first bytes may have come with the end of the handshake */
     pump_unref(p);
-}
-
-/* The reply to a client that speaks plain HTTP. The status line carries the message: some clients show nothing else. */
-static void reply_plain_http(struct tls_pump *p)
-{
-    static const char text[] = "HTTP/1.1 400 TLS required: use https or wss\r\nContent-Type: application/json\r\n"
-                               "Content-Length: 62\r\nConnection: close\r\n\r\n"
-                               "{\"error\":\"this port speaks TLS: use https:// or wss:// here\"}\n";
-    (void)send(p->net, text, sizeof text - 1,
-               MSG_NOSIGNAL | MSG_DONTWAIT); /* the send buffer of a new connection has room for it */
-    (void)shutdown(p->net, SHUT_WR);
-    p->state = LINGERING; /* closing with unread bytes would send a reset that destroys the reply */
-    watch_set(p->net_watch, LOOP_READ);
 }
 
 static void pump_linger(struct tls_pump *p)
@@ -417,6 +382,9 @@ static void pump_linger(struct tls_pump *p)
 /* Whether a client's first byte is that of TLS; false: it was handled, or there is none yet. */
 static bool check_first_byte(struct tls_pump *p)
 {
+    static const char text[] = "HTTP/1.1 400 TLS required: use https or wss\r\nContent-Type: application/json\r\n"
+                               "Content-Length: 62\r\nConnection: close\r\n\r\n"
+                               "{\"error\":\"this port speaks TLS: use https:// or wss:// here\"}\n";
     unsigned char first;
     ssize_t n = recv(p->net, &first, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -424,10 +392,16 @@ static bool check_first_byte(struct tls_pump *p)
         return false;
     }
     p->is_looked_at = n == 1 && first == HANDSHAKE_RECORD;
-    if (n == 1 && first >= 'A' && first <= 'Z')
-        reply_plain_http(p);
-    else if (!p->is_looked_at)
+    if (n == 1 && first >= 'A' && first <= 'Z') {
+        /* A client that speaks plain HTTP. The status line carries the message: some clients show nothing else. The
+         * send buffer of a new connection has room for it. */
+        (void)send(p->net, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)shutdown(p->net, SHUT_WR);
+        p->state = LINGERING; /* closing with unread bytes would send a reset that destroys the reply */
+        watch_set(p->net_watch, LOOP_READ);
+    } else if (!p->is_looked_at) {
         pump_finish(p, n <= 0 ? "the client has left" : "not TLS");
+    }
     return p->is_looked_at;
 }
 
