@@ -131,21 +131,16 @@ int cron_parse(const char *text, struct cron *ret, struct err *err)
     return 0;
 }
 
-static bool day_fits(const struct cron *c, const struct tm *tm)
-{
-    bool day = c->day >> tm->tm_mday & 1, weekday = c->weekday >> tm->tm_wday & 1;
-    if (c->is_day_any || c->is_weekday_any)
-        return day && weekday;
-    return day || weekday; /* the classic rule: either one when both are given */
-}
-
 int64_t cron_next(const struct cron *c, int64_t now_ms)
 {
     time_t t = (time_t)(now_ms / 1000) + 1, end = t + 4 * 366 * 86400l;
     while (t < end) {
         struct tm tm;
         (void)gmtime_r(&t, &tm);
-        if (!(c->month >> (tm.tm_mon + 1) & 1) || !day_fits(c, &tm))
+        bool day = c->day >> tm.tm_mday & 1, weekday = c->weekday >> tm.tm_wday & 1;
+        /* The classic rule: either one when both are given. */
+        bool is_day = c->is_day_any || c->is_weekday_any ? day && weekday : day || weekday;
+        if (!(c->month >> (tm.tm_mon + 1) & 1) || !is_day)
             t += 86400 - (tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec);
         else if (!(c->hour >> tm.tm_hour & 1))
             t += 3600 - (tm.tm_min * 60 + tm.tm_sec);

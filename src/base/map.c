@@ -59,18 +59,6 @@ static struct entry **slot_of(const struct map *m, const char *key, uint64_t has
     return at;
 }
 
-static void map_grow(struct map *m)
-{
-    free(m->buckets);
-    m->n_buckets *= 2;
-    m->buckets = xzalloc(m->n_buckets * sizeof(struct entry *));
-    for (struct entry *e = m->first; e; e = e->next) {
-        struct entry **bucket = &m->buckets[e->hash & (m->n_buckets - 1)];
-        e->chain = *bucket;
-        *bucket = e;
-    }
-}
-
 void map_set(struct map *m, const char *key, void *value)
 {
     uint64_t hash = hash_of(key);
@@ -91,8 +79,16 @@ void map_set(struct map *m, const char *key, void *value)
         m->first = e;
     m->last = e;
     *at = e;
-    if (++m->count > m->n_buckets)
-        map_grow(m);
+    if (++m->count <= m->n_buckets)
+        return;
+    free(m->buckets);
+    m->n_buckets *= 2;
+    m->buckets = xzalloc(m->n_buckets * sizeof(struct entry *));
+    for (e = m->first; e; e = e->next) {
+        at = &m->buckets[e->hash & (m->n_buckets - 1)];
+        e->chain = *at;
+        *at = e;
+    }
 }
 
 void *map_get(const struct map *m, const char *key)

@@ -74,55 +74,34 @@ void settings_swap(struct settings *a, struct settings *b, const struct settings
     memcpy(slot_of(b, row), kept, size_of(row));
 }
 
-static int parse_bool(const char *text, bool *ret)
+int settings_set(struct settings *s, const struct settings_row *row, const char *text, struct err *err)
 {
-    if (strcmp(text, "true") == 0 || strcmp(text, "1") == 0)
-        *ret = true;
-    else if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0)
-        *ret = false;
-    else
-        return -EINVAL;
-    return 0;
-}
-
-static int parse_int(const char *text, int64_t *ret)
-{
+    void *slot = slot_of(s, row);
+    if (row->type == TYPE_STR) {
+        size_t n = strlen(text);
+        if (n < (size_t)row->min || n > (size_t)row->max)
+            return err_set(err, ERR_INVALID, 0, "%s: %zu bytes long, allowed are %lld to %lld", row->field, n,
+                           (long long)row->min, (long long)row->max);
+        free(*(char **)slot);
+        *(char **)slot = xstrdup(text);
+        return 0;
+    }
+    if (row->type == TYPE_BOOL) {
+        bool is_on = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+        if (!is_on && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
+            return err_set(err, ERR_INVALID, 0, "%s: \"%s\" is neither true nor false", row->field, text);
+        *(bool *)slot = is_on;
+        return 0;
+    }
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
     if (errno || end == text || *end || isspace((unsigned char)*text))
-        return -EINVAL;
-    *ret = v;
-    return 0;
-}
-
-static int set_str(char **slot, const struct settings_row *row, const char *text, struct err *err)
-{
-    size_t n = strlen(text);
-    if (n < (size_t)row->min || n > (size_t)row->max)
-        return err_set(err, ERR_INVALID, 0, "%s: %zu bytes long, allowed are %lld to %lld", row->field, n,
-                       (long long)row->min, (long long)row->max);
-    free(*slot);
-    *slot = xstrdup(text);
-    return 0;
-}
-
-int settings_set(struct settings *s, const struct settings_row *row, const char *text, struct err *err)
-{
-    if (row->type == TYPE_STR)
-        return set_str(slot_of(s, row), row, text, err);
-    if (row->type == TYPE_BOOL) {
-        if (parse_bool(text, slot_of(s, row)) < 0)
-            return err_set(err, ERR_INVALID, 0, "%s: \"%s\" is neither true nor false", row->field, text);
-        return 0;
-    }
-    int64_t v;
-    if (parse_int(text, &v) < 0)
         return err_set(err, ERR_INVALID, 0, "%s: \"%s\" is not a whole number", row->field, text);
     if (v < row->min || v > row->max)
-        return err_set(err, ERR_INVALID, 0, "%s: %lld is not between %lld and %lld", row->field, (long long)v,
-                       (long long)row->min, (long long)row->max);
-    *(int64_t *)slot_of(s, row) = v;
+        return err_set(err, ERR_INVALID, 0, "%s: %lld is not between %lld and %lld", row->field, v, (long long)row->min,
+                       (long long)row->max);
+    *(int64_t *)slot = v;
     return 0;
 }
 

@@ -8,17 +8,12 @@
 
 #define RAW_BYTES 16
 
-static bool is_hyphen_place(int digits)
-{
-    return digits == 8 || digits == 12 || digits == 16 || digits == 20;
-}
-
 /* Formats 32 hex digits in the canonical form. */
 static void lay_out(const char *hex, char out[UUID_MAX])
 {
     int at = 0;
     for (int i = 0; i < 2 * RAW_BYTES; i++) {
-        if (is_hyphen_place(i))
+        if (i == 8 || i == 12 || i == 16 || i == 20)
             out[at++] = '-';
         out[at++] = (char)tolower((unsigned char)hex[i]);
     }

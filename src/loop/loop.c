@@ -161,15 +161,6 @@ struct loop_end *loop_end_free(struct loop_end *e)
     return NULL;
 }
 
-static void run_ends(struct loop *l)
-{
-    while (l->ends) {
-        struct loop_end e = *l->ends;
-        (void)loop_end_free(l->ends);
-        e.fn(e.arg);
-    }
-}
-
 static void on_signal_closed(uv_handle_t *handle)
 {
     free(handle->data);
@@ -186,7 +177,11 @@ struct loop *loop_free(struct loop *l)
     if (!l)
         return NULL;
     loop_settle(l);
-    run_ends(l);
+    while (l->ends) {
+        struct loop_end e = *l->ends;
+        (void)loop_end_free(l->ends);
+        e.fn(e.arg);
+    }
     while (l->signals) {
         struct signal_watch *s = l->signals;
         l->signals = s->next;
