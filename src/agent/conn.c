@@ -188,29 +188,24 @@ void agent_conn_send(struct agent_conn *c, const void *frame, size_t len)
 }
 
 /* --- receiving --- */
-static int take_handshake(struct agent_conn *c, const struct proto_header *h, const uint8_t *data, size_t len)
-{
-    struct proto_handshake handshake;
-    struct proto_reader r;
-
-    if (c->has_handshake || h->stream != 0)
-        return -EBADMSG;
-    proto_reader_init(&r, data, len);
-    proto_get_handshake(&r, &handshake);
-    if (proto_reader_end(&r) < 0 || proto_agree(&handshake) == 0)
-        return -EBADMSG;
-    c->has_handshake = true;
-    agent_job_tell(c->agent, c);
-    return 0;
-}
-
 /* One complete message: a frame, or a request joined from several. */
 static int take_message(struct agent_conn *c, const struct proto_header *h, const uint8_t *data, size_t len)
 {
     if (proto_check(PROTO_FROM_HOST, h->type, data, len) < 0)
         return -EBADMSG;
-    if (h->type == PROTO_HANDSHAKE)
-        return take_handshake(c, h, data, len);
+    if (h->type == PROTO_HANDSHAKE) {
+        struct proto_handshake handshake;
+        struct proto_reader r;
+        if (c->has_handshake || h->stream != 0)
+            return -EBADMSG;
+        proto_reader_init(&r, data, len);
+        proto_get_handshake(&r, &handshake);
+        if (proto_reader_end(&r) < 0 || proto_agree(&handshake) == 0)
+            return -EBADMSG;
+        c->has_handshake = true;
+        agent_job_tell(c->agent, c);
+        return 0;
+    }
     if (!c->has_handshake || h->stream == 0)
         return -EBADMSG;
     struct agent_stream *s = agent_stream_find(c, h->stream);

@@ -27,16 +27,18 @@
 #define LIST_HERE 2000 /* longer lists are made in a helper process */
 
 /* --- stat --- */
-static void stat_paths(struct agent_reply *r, struct proto_reader *in)
+void agent_fs_stat(struct agent_reply *r, const uint8_t *data, size_t len)
 {
     struct agent_stat_rows out;
+    struct proto_reader in;
     struct stat st;
-    uint32_t n = proto_get_count(in, PROTO_STAT_MAX);
+
+    proto_reader_init(&in, data, len);
+    uint32_t n = proto_get_count(&in, PROTO_STAT_MAX);
     int error = -agent_stat_rows_init(&out, r);
     const char *path = "";
-
     for (uint32_t i = 0; i < n && error == 0; i++) {
-        path = proto_get_str(in, PROTO_PATH_MAX);
+        path = proto_get_str(&in, PROTO_PATH_MAX);
         if (path[0] != '/')
             error = EINVAL;
         else if (lstat(path, &st) < 0)
@@ -328,10 +330,6 @@ void agent_fs_request(struct agent_reply *r, uint16_t type, const uint8_t *data,
     struct proto_reader in;
 
     proto_reader_init(&in, data, len);
-    if (type == PROTO_FS_STAT) {
-        stat_paths(r, &in);
-        return;
-    }
     const char *path = proto_get_str(&in, PROTO_PATH_MAX);
     if (path[0] != '/') {
         agent_reply_error(r, EINVAL, "path %s: not absolute", path);

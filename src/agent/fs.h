@@ -6,6 +6,7 @@
 
 #include "agent/reply.h"
 
+void agent_fs_stat(struct agent_reply *r, const uint8_t *data, size_t len);
 void agent_fs_request(struct agent_reply *r, uint16_t type, const uint8_t *data, size_t len);
 /* mkdir -p of the parents of path, which is restored before the return. 0 or -errno. */
 int agent_fs_make_parents(char *path, uint32_t mode);

@@ -60,18 +60,6 @@ static void log_path(const char *tag, char *path, size_t size)
     (void)snprintf(path, size, "/tmp/%s.log", tag);
 }
 
-static int open_log(const char *tag)
-{
-    char path[PROTO_TAG_MAX + 16];
-
-    log_path(tag, path, sizeof(path));
-    if (mkdir("/tmp", 01777) == 0)
-        (void)chmod("/tmp", 01777); /* mkdir's mode was reduced by the umask */
-    (void)unlink(path);             /* left by an earlier command, or planted: never written through */
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fd < 0 ? -errno : fd;
-}
-
 static struct agent_job *job_find(struct agent *a, const char *tag)
 {
     for (struct agent_job *job = a->jobs; job; job = job->next)
@@ -95,9 +83,14 @@ int agent_job_new(struct agent *a, const char *tag, bool has_marks, struct agent
     struct agent_job *job = calloc(1, sizeof(*job));
     if (!job)
         return -ENOMEM;
-    job->fd = open_log(tag);
+    char path[PROTO_TAG_MAX + 16];
+    log_path(tag, path, sizeof(path));
+    if (mkdir("/tmp", 01777) == 0)
+        (void)chmod("/tmp", 01777); /* mkdir's mode was reduced by the umask */
+    (void)unlink(path);             /* left by an earlier command, or planted: never written through */
+    job->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (job->fd < 0) {
-        int r = job->fd;
+        int r = -errno;
         free(job);
         return r;
     }

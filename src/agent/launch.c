@@ -101,20 +101,6 @@ static const char *path_of(char **env)
     return default_path + 5;
 }
 
-/* Explains the usual failures and their fix. */
-static void launch_explain(struct agent_reply *r, const struct agent_launch *p, int error, const char *step)
-{
-    if (strcmp(step, "exec") == 0)
-        agent_reply_error(r, error, "exec %s", p->argv[0]);
-    else if (strcmp(step, "chdir") == 0)
-        agent_reply_error(r, error, "change to directory %s", p->cwd);
-    else if (strcmp(step, "fork") == 0)
-        agent_reply_error(r, error, "start %s: no process left in the sandbox (terminate some, or raise its limit)",
-                          p->argv[0]);
-    else
-        agent_reply_error(r, error, "start %s: %s", p->argv[0], step);
-}
-
 int agent_launch_read(struct agent_launch *p, struct agent_reply *r, const uint8_t *data, size_t len)
 {
     *p = (struct agent_launch){ .ours = { -EBADF, -EBADF, -EBADF }, .theirs = { -EBADF, -EBADF, -EBADF } };
@@ -162,7 +148,15 @@ pid_t agent_launch_run(struct agent_launch *p, struct agent_reply *r)
     close_ends(p->theirs);
     if (pid < 0) {
         close_ends(p->ours);
-        launch_explain(r, p, -pid, s.failed_step);
+        if (strcmp(s.failed_step, "exec") == 0)
+            agent_reply_error(r, -pid, "exec %s", p->argv[0]);
+        else if (strcmp(s.failed_step, "chdir") == 0)
+            agent_reply_error(r, -pid, "change to directory %s", p->cwd);
+        else if (strcmp(s.failed_step, "fork") == 0)
+            agent_reply_error(r, -pid, "start %s: no process left in the sandbox (terminate some, or raise its limit)",
+                              p->argv[0]);
+        else
+            agent_reply_error(r, -pid, "start %s: %s", p->argv[0], s.failed_step);
     }
     return pid;
 }

@@ -43,32 +43,19 @@ static int read_more(struct agent_lines *l)
     return 0;
 }
 
-/* Drops bytes up to and including the next newline. */
-static int skip_line(struct agent_lines *l)
-{
-    for (;;) {
-        char *end = memchr(l->buf + l->at, '\n', l->len - l->at);
-        if (end) {
-            l->at = (size_t)(end - l->buf) + 1;
-            return 0;
-        }
-        l->at = l->len = 0;
-        if (l->is_over)
-            return 0;
-        int r = read_more(l);
-        if (r < 0)
-            return r;
-    }
-}
-
 static int cut_line(struct agent_lines *l, struct agent_line *ret)
 {
-    /* The returned line must survive the skipping, which overwrites the buffer behind it. */
-    char *kept = malloc(AGENT_LINES_MAX);
+    /* The returned line must survive the reading of its rest, which overwrites the buffer behind it. */
+    char *kept = malloc(AGENT_LINES_MAX), *end;
+    int r = 0;
     if (!kept)
         return -ENOMEM;
     memcpy(kept, l->buf + l->at, AGENT_LINES_MAX);
-    int r = skip_line(l);
+    while (!(end = memchr(l->buf + l->at, '\n', l->len - l->at)) && !l->is_over && r == 0) {
+        l->at = l->len = 0;
+        r = read_more(l);
+    }
+    l->at = end ? (size_t)(end - l->buf) + 1 : l->len;
     size_t rest = l->len - l->at;
     if (r == 0 && rest <= l->cap - AGENT_LINES_MAX) {
         memmove(l->buf + AGENT_LINES_MAX, l->buf + l->at, rest);

@@ -48,6 +48,8 @@ void agent_request_run(struct agent_reply *r, uint16_t type, const uint8_t *data
         agent_file_writer_put(r, data, len);
         break;
     case PROTO_FS_STAT:
+        agent_fs_stat(r, data, len);
+        break;
     case PROTO_FS_LIST:
     case PROTO_FS_SEARCH:
     case PROTO_FS_MOVE:

@@ -10,6 +10,7 @@
 #include "agent/text.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -260,19 +261,6 @@ static void grep_file(struct text *t, int fd, const char *path)
     agent_lines_done(&lines);
 }
 
-static void text_grep(struct text *t)
-{
-    int r = text_walk(t, t->paths[0], grep_file);
-
-    if (r < 0) {
-        rows_fail(&t->rows, -r, "search", t->paths[0]);
-        return;
-    }
-    if (t->is_full)
-        (void)rows_add(&t->rows, &(struct proto_row){ .path = "", .is_set = true });
-    rows_end(&t->rows);
-}
-
 /* --- sed --- */
 
 /* The new text of one file, which is created when the first line changes. */
@@ -284,11 +272,6 @@ struct edit {
     off_t copied; /* bytes of the old file before the first changed line */
 };
 
-static bool is_name(char c)
-{
-    return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
-}
-
 /* Expands $1, $name, ${name} and $$ at s; returns the bytes consumed, 0: a plain dollar. */
 static size_t put_group(struct edit *e, const char *s, size_t len, const char *line,
                         const struct proto_regex_span *spans)
@@ -299,7 +282,7 @@ static size_t put_group(struct edit *e, const char *s, size_t len, const char *l
     }
     bool has_braces = len > 1 && s[1] == '{';
     size_t start = has_braces ? 2 : 1, end = start;
-    while (end < len && (has_braces ? s[end] != '}' : is_name(s[end])))
+    while (end < len && (has_braces ? s[end] != '}' : s[end] == '_' || isalnum((unsigned char)s[end])))
         end++;
     if (end == start || (has_braces && end == len))
         return 0;
@@ -425,22 +408,6 @@ static void sed_file(struct text *t, int fd, const char *path)
     file_report(t, path, r < 0 ? 0 : e.n, r < 0 ? (why ? why : strerror(-r)) : NULL);
 }
 
-static void text_sed(struct text *t)
-{
-    bool is_root = t->flags & PROTO_TEXT_ROOT;
-
-    for (const char **p = t->paths; *p && !t->is_full; p++) {
-        int r = text_walk(t, *p, sed_file);
-        if (r < 0 && is_root) {
-            rows_fail(&t->rows, -r, "edit", *p);
-            return;
-        }
-        if (r < 0)
-            file_report(t, *p, 0, strerror(-r));
-    }
-    rows_end(&t->rows);
-}
-
 /* --- requests of grep and sed --- */
 
 /* Reads a list of strings inside the payload. NULL: the list is empty, or out of memory (then *error is set). */
@@ -466,12 +433,28 @@ static void run_text(struct agent_reply *r, void *arg)
                      (t->flags & PROTO_TEXT_LITERAL ? PROTO_REGEX_LITERAL : 0u);
 
     t->regex = proto_regex_new(t->pattern, flags, &why);
-    if (!t->regex || rows_init(&t->rows, r) < 0)
+    if (!t->regex || rows_init(&t->rows, r) < 0) {
         agent_reply_error(r, t->regex ? ENOMEM : EBADMSG, "pattern: %s", why ? why : "");
-    else if (t->replacement)
-        text_sed(t);
+        t->regex = proto_regex_free(t->regex);
+        return;
+    }
+    bool is_sed = t->replacement;
+    const char *root = NULL;
+    int failed = 0;
+    for (const char **p = t->paths; *p && !t->is_full && !failed; p++) { /* grep has one */
+        root = *p;
+        int result = text_walk(t, root, is_sed ? sed_file : grep_file);
+        if (result < 0 && is_sed && !(t->flags & PROTO_TEXT_ROOT))
+            file_report(t, root, 0, strerror(-result));
+        else
+            failed = -result;
+    }
+    if (!is_sed && t->is_full && !failed)
+        (void)rows_add(&t->rows, &(struct proto_row){ .path = "", .is_set = true });
+    if (failed)
+        rows_fail(&t->rows, failed, is_sed ? "edit" : "search", root);
     else
-        text_grep(t);
+        rows_end(&t->rows);
     t->regex = proto_regex_free(t->regex);
 }
 

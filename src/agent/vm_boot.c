@@ -147,7 +147,7 @@ static void find_devices(struct boot *b)
     int ms = 0;
     for (const char *p = b->cmdline; *p; p += strcspn(p, " \n"), p += strspn(p, " \n"))
         if (strncmp(p, key, strlen(key)) == 0) {
-            const char *from = p + strlen(key);
+            const char *from = strchr(p, '=') + 1;
             (void)snprintf(channel, sizeof(channel), "%.*s", (int)strcspn(from, " \n"), from);
         }
     bool is_serial = strcmp(channel, "serial") == 0;

@@ -30,26 +30,21 @@ struct outcome {
 
 /* --- which device it is --- */
 
-static bool has_serial(int blocks, const char *device, const char *serial)
+static bool find_device(const char *serial, char ret[DEVICE_BYTES])
 {
     char path[DEVICE_BYTES + sizeof(SERIAL_PAGE) + 1], page[256];
     size_t len = strlen(serial);
-    (void)snprintf(path, sizeof(path), "%s/" SERIAL_PAGE, device);
-    int fd = openat(blocks, path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, page, sizeof(page));
-    if (fd >= 0)
-        (void)close(fd); /* read only */
-    return n == (ssize_t)(PAGE_HEADER + len) && memcmp(page + PAGE_HEADER, serial, len) == 0;
-}
-
-static bool find_device(const char *serial, char ret[DEVICE_BYTES])
-{
     DIR *dir = opendir("/sys/block");
     bool is_found = false;
     for (const struct dirent *e; dir && !is_found && (e = readdir(dir));) {
         if (strncmp(e->d_name, "sd", 2) != 0 || strlen(e->d_name) + sizeof("/dev/") > DEVICE_BYTES)
             continue;
-        is_found = has_serial(dirfd(dir), e->d_name, serial);
+        (void)snprintf(path, sizeof(path), "%.20s/" SERIAL_PAGE, e->d_name);
+        int fd = openat(dirfd(dir), path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, page, sizeof(page));
+        if (fd >= 0)
+            (void)close(fd); /* read only */
+        is_found = n == (ssize_t)(PAGE_HEADER + len) && memcmp(page + PAGE_HEADER, serial, len) == 0;
         (void)snprintf(ret, DEVICE_BYTES, "/dev/%.20s", e->d_name);
     }
     if (dir)

@@ -151,15 +151,6 @@ static int handshake_take(struct state *s, const struct vm_handshake *h)
     return s->is_note ? vm_drive_do(&s->box, h, s->with->agent) : set_clock(&s->box, h);
 }
 
-static _Noreturn void agent_ended(const struct state *s)
-{
-    int status = 0;
-    if (waitpid(s->with->agent, &status, 0) == s->with->agent && WIFSIGNALED(status))
-        vm_init_end("the agent was killed by signal %d%s", WTERMSIG(status),
-                    WTERMSIG(status) == SIGKILL ? " (is the VM out of memory?)" : "");
-    vm_init_end("the agent exited with status %d", WEXITSTATUS(status));
-}
-
 /* --- requests --- */
 
 static void reply_to(struct state *s, struct vm_handshake *h, struct vm_handshake_reply *ret)
@@ -178,8 +169,13 @@ static void on_control(struct state *s)
     struct vm_handshake_reply reply;
     size_t n_fds = 0;
     ssize_t n = seqsock_recv(s->with->control, &handshake, sizeof(handshake), NULL, 0, &n_fds);
-    if (n == 0)
-        agent_ended(s);
+    if (n == 0) {
+        int status = 0;
+        if (waitpid(s->with->agent, &status, 0) == s->with->agent && WIFSIGNALED(status))
+            vm_init_end("the agent was killed by signal %d%s", WTERMSIG(status),
+                        WTERMSIG(status) == SIGKILL ? " (is the VM out of memory?)" : "");
+        vm_init_end("the agent exited with status %d", WEXITSTATUS(status));
+    }
     if (n != (ssize_t)sizeof(handshake))
         vm_init_end("the agent sent something that is not a handshake");
     s->is_note = false;

@@ -158,30 +158,22 @@ static int root_build(struct vm_root *v, struct box_root *b)
     return r;
 }
 
-static int root_confine(struct vm_root *v, struct box_root *b)
-{
-    int r = 0;
-    if (unshare(CLONE_NEWCGROUP) < 0)
-        r = box_root_fail(b, -errno, "leave the VM's control groups");
-    if (r >= 0)
-        r = box_root_quiet(b);
-    if (r >= 0)
-        r = box_caps_bound(b);
-    if (r >= 0)
-        r = box_caps_drop(b);
-    if (r >= 0)
-        r = box_caps_filter(b, v->filter);
-    close(v->filter);
-    return r;
-}
-
 void vm_root_enter(struct vm_root *v)
 {
     struct box_root b = BOX_ROOT_INIT;
     struct vm_root_ready ready = { 0 };
     int r = root_build(v, &b);
+    if (r >= 0 && unshare(CLONE_NEWCGROUP) < 0)
+        r = box_root_fail(&b, -errno, "leave the VM's control groups");
     if (r >= 0)
-        r = root_confine(v, &b);
+        r = box_root_quiet(&b);
+    if (r >= 0)
+        r = box_caps_bound(&b);
+    if (r >= 0)
+        r = box_caps_drop(&b);
+    if (r >= 0)
+        r = box_caps_filter(&b, v->filter);
+    close(v->filter);
     ready.result = r < 0 ? r : 0;
     snprintf(ready.text, sizeof(ready.text), "%s", b.why);
     struct iovec parts[2] = { { &ready, sizeof(ready) }, { NULL, 0 } };
