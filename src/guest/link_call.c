@@ -103,6 +103,14 @@ bool link_is_path(const char *path)
     return path && path[0] == '/' && strlen(path) <= PROTO_PATH_MAX;
 }
 
+size_t link_strs_size(const char *const *list)
+{
+    size_t n = 4;
+    for (; list && *list; list++)
+        n += 5 + strlen(*list);
+    return n;
+}
+
 void link_fields_init(struct link_fields *f)
 {
     proto_writer_init(&f->w, f->mem, sizeof(f->mem));
@@ -168,8 +176,6 @@ int guest_reseed(struct guest_link *g, const void *seed, size_t len, guest_done_
     proto_put_u64(&w, (uint64_t)clock_wall_ms() * 1000);
     return link_simple_data(g, PROTO_RESEED, &w, seed, len, (struct link_then){ fn, arg });
 }
-
-/* --- helpers for link_*.c --- */
 
 struct usage_call {
     struct link_stream s;

@@ -116,6 +116,7 @@ struct link_fields {
     uint8_t mem[3 * (PROTO_PATH_MAX + 5) + 64];
 };
 void link_fields_init(struct link_fields *f);
+size_t link_strs_size(const char *const *list); /* bytes of a list of strings in a request; NULL is an empty one */
 bool link_exit_get(struct proto_reader *r, struct guest_exit *ret); /* false: values no kernel gives */
 
 void link_stat_from(const struct proto_stat *st, struct guest_stat *ret); /* strings stay where they are */

@@ -115,14 +115,6 @@ static const struct link_kind exec_kind = { .name = "exec",
 
 /* --- starting --- */
 
-static size_t strs_size(const char *const *list)
-{
-    size_t n = 4;
-    for (; list && *list; list++)
-        n += 5 + strlen(*list);
-    return n;
-}
-
 static uint32_t strs_count(const char *const *list)
 {
     uint32_t n = 0;
@@ -160,7 +152,7 @@ static int check_plan(const struct guest_exec_plan *plan, struct err *err)
 static int send_plan(struct guest_link *g, struct guest_exec *x, const struct guest_exec_plan *plan, struct err *err)
 {
     const char *tag = plan->flags & GUEST_EXEC_LOG ? plan->tag : "";
-    size_t size = 64 + strs_size(plan->argv) + strs_size(plan->env) + (plan->cwd ? strlen(plan->cwd) : 0) +
+    size_t size = 64 + link_strs_size(plan->argv) + link_strs_size(plan->env) + (plan->cwd ? strlen(plan->cwd) : 0) +
                   (plan->user ? strlen(plan->user) : 0) + strlen(tag);
     if (size > PROTO_REQUEST_MAX)
         return err_set(err, ERR_TOO_LARGE, 0,

@@ -11,20 +11,18 @@
 
 #define STATS_BYTES_MAX (64u * 1024 * 1024) /* of one list: 100,000 typical entries take 10 MiB */
 
-enum stats_kind { STATS_OF_PATHS, STATS_OF_LIST, STATS_OF_SEARCH };
-
 struct stats_call {
     struct link_stream s;
     guest_stats_fn *fn;
     void *arg;
-    enum stats_kind what;
+    uint16_t type;     /* of the request */
     size_t count, max; /* records so far; limit */
     struct buf bytes;  /* payloads of the frames before the last */
 };
 
-static bool is_good_name(enum stats_kind what, const char *path)
+static bool is_good_name(uint16_t type, const char *path)
 {
-    if (what != STATS_OF_LIST)
+    if (type != PROTO_FS_LIST)
         return path[0] == '/';
     return path[0] && !strchr(path, '/') && strcmp(path, ".") != 0 && strcmp(path, "..") != 0;
 }
@@ -38,7 +36,7 @@ static int count_records(const struct stats_call *c, const uint8_t *payload, siz
     proto_reader_init(&r, payload, len);
     while (r.left) {
         proto_get_stat(&r, &st);
-        if (r.is_bad || !is_good_name(c->what, st.path))
+        if (r.is_bad || !is_good_name(c->type, st.path))
             return -EBADMSG;
         n++;
     }
@@ -88,7 +86,7 @@ static int stats_frame(struct link_stream *s, const struct proto_header *h, cons
         return -EBADMSG;
     bool is_last = !(h->flags & PROTO_MORE);
     c->count += n;
-    if (is_last && c->what == STATS_OF_PATHS && c->count != c->max)
+    if (is_last && c->type == PROTO_FS_STAT && c->count != c->max)
         return -EBADMSG;
     if (is_last && !c->bytes.len) {
         stats_done(c, payload, h->length); /* the usual case: one frame, no copy */
@@ -109,12 +107,16 @@ static int stats_frame(struct link_stream *s, const struct proto_header *h, cons
 
 static const struct link_kind stats_kind = { .name = "stat", .on_frame = stats_frame, .on_fail = stats_fail };
 
-static struct stats_call *stats_new(enum stats_kind what, size_t max, guest_stats_fn *fn, void *arg)
+static int stats_start(struct guest_link *g, uint16_t type, const struct proto_writer *w, size_t max,
+                       guest_stats_fn *fn, void *arg)
 {
     struct stats_call *c = xzalloc(sizeof(*c));
-    *c = (struct stats_call){ .s.kind = &stats_kind, .fn = fn, .arg = arg, .what = what, .max = max };
+    *c = (struct stats_call){ .s.kind = &stats_kind, .fn = fn, .arg = arg, .type = type, .max = max };
     buf_init(&c->bytes, STATS_BYTES_MAX);
-    return c;
+    int r = link_request(g, &c->s, type, w, NULL, 0);
+    if (r < 0)
+        free(c);
+    return r;
 }
 
 int guest_fs_stat(struct guest_link *g, const char *const *paths, size_t n, guest_stats_fn *fn, void *arg)
@@ -135,11 +137,7 @@ int guest_fs_stat(struct guest_link *g, const char *const *paths, size_t n, gues
     proto_put_u32(&w, (uint32_t)n);
     for (size_t i = 0; i < n; i++)
         proto_put_str(&w, paths[i]);
-    struct stats_call *c = stats_new(STATS_OF_PATHS, n, fn, arg);
-    int r = link_request(g, &c->s, PROTO_FS_STAT, &w, NULL, 0);
-    if (r < 0)
-        free(c);
-    return r;
+    return stats_start(g, PROTO_FS_STAT, &w, n, fn, arg);
 }
 
 int guest_fs_list(struct guest_link *g, const char *dir, guest_stats_fn *fn, void *arg)
@@ -149,11 +147,7 @@ int guest_fs_list(struct guest_link *g, const char *dir, guest_stats_fn *fn, voi
     struct link_fields f;
     link_fields_init(&f);
     proto_put_str(&f.w, dir);
-    struct stats_call *c = stats_new(STATS_OF_LIST, PROTO_LIST_MAX, fn, arg);
-    int r = link_request(g, &c->s, PROTO_FS_LIST, &f.w, NULL, 0);
-    if (r < 0)
-        free(c);
-    return r;
+    return stats_start(g, PROTO_FS_LIST, &f.w, PROTO_LIST_MAX, fn, arg);
 }
 
 int guest_fs_search(struct guest_link *g, const char *dir, const char *glob, guest_stats_fn *fn, void *arg)
@@ -164,11 +158,7 @@ int guest_fs_search(struct guest_link *g, const char *dir, const char *glob, gue
     link_fields_init(&f);
     proto_put_str(&f.w, dir);
     proto_put_str(&f.w, glob);
-    struct stats_call *c = stats_new(STATS_OF_SEARCH, PROTO_SEARCH_MAX, fn, arg);
-    int r = link_request(g, &c->s, PROTO_FS_SEARCH, &f.w, NULL, 0);
-    if (r < 0)
-        free(c);
-    return r;
+    return stats_start(g, PROTO_FS_SEARCH, &f.w, PROTO_SEARCH_MAX, fn, arg);
 }
 
 int guest_fs_move(struct guest_link *g, const char *from, const char *to, guest_done_fn *fn, void *arg)

@@ -87,14 +87,6 @@ static int send_rows(struct guest_link *g, uint16_t type, const struct proto_wri
     return r;
 }
 
-static size_t texts_size(const char *const *list)
-{
-    size_t n = 4;
-    for (; list && *list; list++)
-        n += 5 + strlen(*list);
-    return n;
-}
-
 static void put_texts(struct proto_writer *w, const char *const *list)
 {
     uint32_t n = 0;
@@ -111,7 +103,8 @@ static int start_text(struct guest_link *g, uint16_t type, const struct guest_te
     for (const char *const *path = p->paths; *path; path++)
         if (!link_is_path(*path))
             return -EINVAL;
-    size_t size = 64 + strlen(p->pattern) + texts_size(p->include) + texts_size(p->exclude) + texts_size(p->paths);
+    size_t size =
+        64 + strlen(p->pattern) + link_strs_size(p->include) + link_strs_size(p->exclude) + link_strs_size(p->paths);
     CLEANUP(free_p) uint8_t *mem = try_alloc(size);
     if (!mem)
         return -ENOMEM;

@@ -104,11 +104,14 @@ static void set_due(struct link_stream *s, int64_t ms)
         timer_arm(s->link, s->due_ms);
 }
 
-static uint32_t call_patience(const struct link_time *t, uint16_t type)
+void link_time_begin(struct link_stream *s, uint16_t type)
 {
+    const struct link_time *t = link_time(s->link);
+    uint32_t ms = t->answer_ms;
     switch (type) {
     case PROTO_JOB_WAIT:
-        return 0; /* for something that may never happen */
+        ms = 0; /* for something that may never happen */
+        break;
     case PROTO_PING:
     case PROTO_HOSTNAME:
     case PROTO_RESEED:
@@ -119,15 +122,11 @@ static uint32_t call_patience(const struct link_time *t, uint16_t type)
     case PROTO_PROC_LIST:
     case PROTO_PROC_KILL:
     case PROTO_PROC_INTERRUPT:
-        return t->grace_ms; /* a mere query */
+        ms = t->grace_ms; /* a mere query */
+        break;
     default:
-        return t->answer_ms;
+        break;
     }
-}
-
-void link_time_begin(struct link_stream *s, uint16_t type)
-{
-    uint32_t ms = call_patience(link_time(s->link), type);
     s->due_ms = 0;
     if (ms)
         set_due(s, ms);

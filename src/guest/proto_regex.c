@@ -249,17 +249,6 @@ static bool make_states(struct proto_regex *re, struct regex_states *l)
     return l->where && l->dense && l->saves;
 }
 
-/* Adds the possible first bytes of what op matches. All bytes beyond ASCII count when any may. */
-static void add_first(struct proto_regex *re, const struct regex_op *op)
-{
-    bool is_wide = op->is_icase || op->kind != OP_LETTER || op->letter >= 0x80;
-    for (uint32_t c = 0; c < 0x80; c++)
-        if (op_takes(re, op, c))
-            re->first[c] = true;
-    for (uint32_t c = 0x80; is_wide && c < 0x100; c++)
-        re->first[c] = true;
-}
-
 /* Computes the first bytes of every match; none when a match can be empty. */
 static void find_first(struct proto_regex *re)
 {
@@ -275,8 +264,15 @@ static void find_first(struct proto_regex *re)
         const struct regex_op *op = &re->ops[l->dense[i]];
         if (op->kind == OP_MATCH)
             re->has_first = false;
-        else if (op->kind == OP_LETTER || op->kind == OP_ANY || op->kind == OP_SET)
-            add_first(re, op);
+        if (op->kind != OP_LETTER && op->kind != OP_ANY && op->kind != OP_SET)
+            continue;
+        /* All bytes beyond ASCII count when any may be the first. */
+        bool is_wide = op->is_icase || op->kind != OP_LETTER || op->letter >= 0x80;
+        for (uint32_t c = 0; c < 0x80; c++)
+            if (op_takes(re, op, c))
+                re->first[c] = true;
+        for (uint32_t c = 0x80; is_wide && c < 0x100; c++)
+            re->first[c] = true;
     }
     re->only_first = -1;
     for (int c = 0; c < 0x100; c++)

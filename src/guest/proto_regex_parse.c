@@ -302,26 +302,10 @@ static void parse_group(struct parser *p)
     p->is_dot_all = was_dot_all;
 }
 
-static void parse_escape(struct parser *p)
-{
-    size_t first = p->re->n_items;
-    if (take_class(p) || take_property(p))
-        emit_set(p, first, false);
-    else if (parser_accept(p, "b"))
-        op_emit(p, (struct regex_op){ .kind = OP_EDGE });
-    else if (parser_accept(p, "B"))
-        op_emit(p, (struct regex_op){ .kind = OP_EDGE, .is_not = true });
-    else if (parser_accept(p, "A"))
-        op_emit(p, (struct regex_op){ .kind = OP_START });
-    else if (parser_accept(p, "z"))
-        op_emit(p, (struct regex_op){ .kind = OP_END });
-    else
-        emit_letter(p, take_escaped(p));
-}
-
 /* One thing that can be repeated. */
 static void parse_atom(struct parser *p)
 {
+    size_t first = p->re->n_items;
     if (parser_accept(p, "("))
         parse_group(p);
     else if (parser_accept(p, "["))
@@ -335,12 +319,22 @@ static void parse_atom(struct parser *p)
     else if (parser_accept(p, "\\Q"))
         while (p->at < p->end && !parser_accept(p, "\\E"))
             emit_letter(p, take_letter(p));
-    else if (parser_accept(p, "\\"))
-        parse_escape(p);
     else if (is_at(p, "*") || is_at(p, "+") || is_at(p, "?"))
         parser_fail(p, "nothing before * + or ? to repeat");
-    else
+    else if (!parser_accept(p, "\\"))
         emit_letter(p, take_letter(p));
+    else if (take_class(p) || take_property(p))
+        emit_set(p, first, false);
+    else if (parser_accept(p, "b"))
+        op_emit(p, (struct regex_op){ .kind = OP_EDGE });
+    else if (parser_accept(p, "B"))
+        op_emit(p, (struct regex_op){ .kind = OP_EDGE, .is_not = true });
+    else if (parser_accept(p, "A"))
+        op_emit(p, (struct regex_op){ .kind = OP_START });
+    else if (parser_accept(p, "z"))
+        op_emit(p, (struct regex_op){ .kind = OP_END });
+    else
+        emit_letter(p, take_escaped(p));
 }
 
 /* --- repetition --- */
