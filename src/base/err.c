@@ -14,21 +14,16 @@ static const struct {
 #undef X
 };
 
-/* A host that has run out of something, or denies it, is not an internal error: the caller may retry, and learns what
- * ran out. */
-static enum err_code kind_of(enum err_code code, int sys)
-{
-    if (code != ERR_INTERNAL)
-        return code;
-    if (sys == ENOSPC || sys == EDQUOT)
-        return ERR_NO_SPACE;
-    return sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == EROFS ? ERR_CAPACITY : code;
-}
-
 static int err_fill(struct err *e, enum err_code code, int sys, const char *fmt, va_list ap)
 {
     if (e) {
-        e->code = kind_of(code, sys);
+        e->code = code;
+        /* A host that has run out of something, or denies it, is not an internal error: the caller may retry, and
+         * learns what ran out. */
+        if (code == ERR_INTERNAL && (sys == ENOSPC || sys == EDQUOT))
+            e->code = ERR_NO_SPACE;
+        else if (code == ERR_INTERNAL && (sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == EROFS))
+            e->code = ERR_CAPACITY;
         e->sys = sys;
         int n = vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
         if (sys && n >= 0 && (size_t)n < sizeof(e->msg))

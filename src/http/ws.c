@@ -187,66 +187,46 @@ void ws_close(struct ws *w, int code, const char *reason)
     ws_hold(w, false); /* the peer's close frame must be read */
 }
 
-static void ws_flush(struct ws *w)
-{
-    if (output_queue_flush(&w->out, w->fd) < 0) {
-        ws_finish(w, 1006, "connection lost");
-        return;
-    }
-    update_watch(w);
-    if (output_queue_len(&w->out) == 0 && w->is_over_mark) {
-        w->is_over_mark = false;
-        if (w->events.on_drain)
-            w->events.on_drain(w->arg, w);
-    }
-}
-
 /* --- input --- */
 
-static void on_peer_close(struct ws *w, const struct ws_frame_item *item)
+/* Sends a close frame, unless one was sent, and finishes. */
+static void close_now(struct ws *w, int code, const char *sent, const char *reason)
 {
-    int code = 0;
-    char reason[WS_FRAME_CONTROL_MAX], payload[WS_FRAME_CONTROL_MAX];
-    int r = ws_frame_close_parse(item->data, item->len, &code, reason);
-    if (r < 0) {
-        code = -r;
-        (void)snprintf(reason, sizeof reason, "bad close frame");
-    }
-    if (!w->is_closing)
-        send_frame(w, WS_FRAME_CLOSE, payload, ws_frame_close_make(code, r < 0 ? reason : "", payload));
-    ws_finish(w, code, reason);
-}
-
-static void on_bad_frame(struct ws *w, int code)
-{
-    const char *reason = code == WS_FRAME_TOO_BIG    ? "message is larger than the limit"
-                         : code == WS_FRAME_NOT_UTF8 ? "text is not UTF-8"
-                                                     : "protocol error";
     char payload[WS_FRAME_CONTROL_MAX];
     if (!w->is_closing)
-        send_frame(w, WS_FRAME_CLOSE, payload, ws_frame_close_make(code, reason, payload));
+        send_frame(w, WS_FRAME_CLOSE, payload, ws_frame_close_make(code, sent, payload));
     ws_finish(w, code, reason);
 }
 
 /* Handles complete items until held or closed; returns what was used. */
 static size_t ws_process(struct ws *w, const char *data, size_t len)
 {
+    char reason[WS_FRAME_CONTROL_MAX];
     size_t off = 0;
+    int code = 0;
     while (!w->is_closed && !w->is_held && off < len) {
         struct ws_frame_item item;
         size_t used = 0;
         int r = ws_frame_read(&w->reader, data + off, len - off, &used, &item);
         off += used;
-        if (r < 0)
-            on_bad_frame(w, -r);
-        else if (r > 0 && item.op == WS_FRAME_CLOSE)
-            on_peer_close(w, &item);
-        else if (r == 0 || w->is_closing)
+        if (r < 0) {
+            const char *why = -r == WS_FRAME_TOO_BIG    ? "message is larger than the limit"
+                              : -r == WS_FRAME_NOT_UTF8 ? "text is not UTF-8"
+                                                        : "protocol error";
+            close_now(w, -r, why, why);
+        } else if (r > 0 && item.op == WS_FRAME_CLOSE) {
+            r = ws_frame_close_parse(item.data, item.len, &code, reason);
+            if (r < 0)
+                close_now(w, -r, "bad close frame", "bad close frame");
+            else
+                close_now(w, code, "", reason);
+        } else if (r == 0 || w->is_closing) {
             continue; /* messages after our close are ignored */
-        else if (item.op == WS_FRAME_PING && output_queue_len(&w->out) <= MARK_BYTES)
+        } else if (item.op == WS_FRAME_PING && output_queue_len(&w->out) <= MARK_BYTES) {
             send_frame(w, WS_FRAME_PONG, item.data, item.len); /* a peer that pings without reading gets no pong */
-        else if (item.op == WS_FRAME_TEXT || item.op == WS_FRAME_BINARY)
+        } else if (item.op == WS_FRAME_TEXT || item.op == WS_FRAME_BINARY) {
             w->events.on_message(w->arg, w, item.op == WS_FRAME_TEXT, item.data, item.len);
+        }
     }
     return off;
 }
@@ -274,8 +254,16 @@ static void ws_event(void *arg, int events)
     struct ws *w = arg;
     assert(w->magic == WS_MAGIC);
     w->refs++;
-    if (events & LOOP_WRITE)
-        ws_flush(w);
+    if (events & LOOP_WRITE && output_queue_flush(&w->out, w->fd) < 0) {
+        ws_finish(w, 1006, "connection lost");
+    } else if (events & LOOP_WRITE) {
+        update_watch(w);
+        if (output_queue_len(&w->out) == 0 && w->is_over_mark) {
+            w->is_over_mark = false;
+            if (w->events.on_drain)
+                w->events.on_drain(w->arg, w);
+        }
+    }
     if (!w->is_closed && !w->is_held && events & LOOP_READ)
         ws_readable(w);
     ws_unref(w);

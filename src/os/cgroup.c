@@ -233,25 +233,23 @@ int cgroup_make(const struct cgroup_host *host, const char *name, const struct c
     return 0;
 }
 
+static bool is_in_trees(const struct cgroup_host *host, unsigned n, const char *name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (faccessat(host->tree[i].parent_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    return false;
+}
+
 int cgroup_open(const struct cgroup_host *host, const char *name, struct cgroup *ret)
 {
     if (!is_name(name))
         return -EINVAL;
-    for (unsigned i = 0; i < host->trees; i++)
-        if (faccessat(host->tree[i].parent_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-            *ret = (struct cgroup){ .host = host };
-            (void)snprintf(ret->name, sizeof ret->name, "%s", name);
-            return 0;
-        }
-    return -ENOENT;
-}
-
-static bool is_in_tree_before(const struct cgroup_host *host, unsigned tree, const char *name)
-{
-    for (unsigned i = 0; i < tree; i++)
-        if (faccessat(host->tree[i].parent_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-            return true;
-    return false;
+    if (!is_in_trees(host, host->trees, name))
+        return -ENOENT;
+    *ret = (struct cgroup){ .host = host };
+    (void)snprintf(ret->name, sizeof ret->name, "%s", name);
+    return 0;
 }
 
 int cgroup_list(const struct cgroup_host *host, const char *prefix, cgroup_list_fn *fn, void *userdata)
@@ -271,7 +269,7 @@ int cgroup_list(const struct cgroup_host *host, const char *prefix, cgroup_list_
         while (r == 0 && (e = readdir(dir))) {
             struct cgroup cg = { .host = host };
             if (e->d_type != DT_DIR || strncmp(e->d_name, prefix, len) != 0 || !is_name(e->d_name) ||
-                is_in_tree_before(host, i, e->d_name))
+                is_in_trees(host, i, e->d_name) /* listed before */)
                 continue;
             (void)snprintf(cg.name, sizeof cg.name, "%.*s", CGROUP_NAME_MAX - 1, e->d_name);
             r = fn(&cg, userdata);

@@ -89,15 +89,6 @@ static void job_end(struct running *r)
     r->pid = 0;
 }
 
-/* A fork whose child is the keeper's sibling, so that the server reaps it. Container engines answer clone3 with
- * ENOSYS: then clone, which returns the pidfd where others have the parent's tid. */
-static long fork_sibling(int *pidfd)
-{
-    struct clone_args args = { .flags = CLONE_PIDFD | CLONE_PARENT, .pidfd = (uint64_t)(uintptr_t)pidfd };
-    long pid = syscall(SYS_clone3, &args, sizeof(args));
-    return pid < 0 && errno == ENOSYS ? syscall(SYS_clone, CLONE_PIDFD | CLONE_PARENT, 0, pidfd, 0, 0) : pid;
-}
-
 static int run_job(struct den *d, unsigned job, int fd, struct running **ret)
 {
     int pidfd = NO_FD;
@@ -113,7 +104,12 @@ static int run_job(struct den *d, unsigned job, int fd, struct running **ret)
     }
     if (!r)
         return -EAGAIN;
-    long pid = fork_sibling(&pidfd);
+    /* A fork whose child is the keeper's sibling, so that the server reaps it. Container engines answer clone3 with
+     * ENOSYS: then clone, which returns the pidfd where others have the parent's tid. */
+    struct clone_args args = { .flags = CLONE_PIDFD | CLONE_PARENT, .pidfd = (uint64_t)(uintptr_t)&pidfd };
+    long pid = syscall(SYS_clone3, &args, sizeof(args));
+    if (pid < 0 && errno == ENOSYS)
+        pid = syscall(SYS_clone, CLONE_PIDFD | CLONE_PARENT, 0, &pidfd, 0, 0);
     if (pid == 0)
         become_job(&d->jobs[job], fd);
     if (pid < 0)

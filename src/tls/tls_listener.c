@@ -370,18 +370,6 @@ static void send_message(enum tls_wire_kind kind, const char *text)
     (void)tls_wire_send(TLS_WIRE_FD, &m, NO_FD); /* a server that has exited also shows on the control socket */
 }
 
-static int listener_prepare(struct process *d, const struct tls_context_files *files, char *note, struct err *err)
-{
-    int r = tls_context_server(files, &d->ctx, note, err);
-    if (r == 0)
-        r = loop_new(&d->loop, err);
-    if (r == 0)
-        r = tls_confine_enter(err);
-    if (r == 0 && (r = watch_new(d->loop, TLS_WIRE_FD, LOOP_READ, control_event, d, &d->control)) < 0)
-        (void)err_sys(err, r, "TLS listener: watch the server's socket");
-    return r;
-}
-
 int tls_listener_main(int argc, char **argv)
 {
     struct process d = { .listeners = { { .fd = NO_FD }, { .fd = NO_FD } } };
@@ -399,7 +387,14 @@ int tls_listener_main(int argc, char **argv)
         (void)setrlimit(RLIMIT_NOFILE, &lim); /* on failure the old limit bounds the number of connections */
     }
     struct tls_context_files files = { .cert = argv[2], .key = argv[3], .client_ca = argv[4] };
-    if (listener_prepare(&d, &files, note, &err) < 0) {
+    int r = tls_context_server(&files, &d.ctx, note, &err);
+    if (r == 0)
+        r = loop_new(&d.loop, &err);
+    if (r == 0)
+        r = tls_confine_enter(&err);
+    if (r == 0 && (r = watch_new(d.loop, TLS_WIRE_FD, LOOP_READ, control_event, &d, &d.control)) < 0)
+        (void)err_sys(&err, r, "TLS listener: watch the server's socket");
+    if (r < 0) {
         send_message(TLS_WIRE_FAILED, err.msg);
         _exit(1);
     }

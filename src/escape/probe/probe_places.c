@@ -231,31 +231,6 @@ void probe_pages(const struct probe_ctx *ctx)
 
 /* ---- 17 ---- */
 
-/* Reads that reveal something must fail or be empty. */
-static void silent_row(const char *path)
-{
-    char name[100];
-    snprintf(name, sizeof(name), "read %s", path);
-    const char *text = probe_text(path);
-    if (!text || !*text)
-        probe_row(17, name, PROBE_DENIED, "%s", text ? "empty" : strerror(errno));
-    else
-        probe_row(17, name, PROBE_REACHED, "%.60s", text);
-}
-
-static void empty_folder_row(const char *path)
-{
-    char name[100], first[60] = "";
-    snprintf(name, sizeof(name), "list %s", path);
-    DIR *d = opendir(path);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (e->d_name[0] != '.')
-            snprintf(first, sizeof(first), "%.50s", e->d_name);
-    if (d)
-        closedir(d);
-    probe_row(17, name, first[0] ? PROBE_REACHED : PROBE_DENIED, first[0] ? "has %s" : "nothing there%s", first);
-}
-
 static void processes(void)
 {
     DIR *d = opendir("/proc");
@@ -291,48 +266,65 @@ static void names_and_times(const struct probe_ctx *ctx)
               "sysinfo %ld s, /proc/uptime %ld s", (long)info.uptime, shown);
 }
 
+/* Reads that reveal something must fail or be empty. */
+static const char *const quiet[] = { "/proc/kallsyms",
+                                     "/proc/timer_list",
+                                     "/proc/sched_debug",
+                                     "/proc/keys",
+                                     "/proc/key-users",
+                                     "/proc/partitions",
+                                     "/proc/diskstats",
+                                     "/proc/swaps",
+                                     "/proc/cmdline",
+                                     "/proc/modules",
+                                     "/proc/kmsg",
+                                     "/proc/kcore",
+                                     "/proc/iomem",
+                                     "/proc/ioports",
+                                     "/proc/interrupts",
+                                     "/proc/mdstat",
+                                     "/proc/vmallocinfo",
+                                     "/proc/slabinfo",
+                                     "/proc/latency_stats",
+                                     "/proc/kpagecount",
+                                     "/proc/kpageflags",
+
+                                     "/sys/kernel/debug/sched/debug",
+                                     "/sys/class/dmi/id/product_uuid",
+                                     "/sys/kernel/notes",
+                                     "/proc/1/environ",
+                                     "/proc/1/mem",
+                                     "/proc/1/stack" };
+static const char *const empty_folders[] = {
+    "/sys/block",  "/sys/class/block",  "/sys/class/net",       "/sys/bus",    "/sys/firmware",
+    "/sys/module", "/sys/kernel/debug", "/sys/kernel/security", "/proc/fs",    "/proc/bus",
+    "/proc/irq",   "/proc/scsi",        "/proc/acpi",           "/proc/driver"
+};
+
 void probe_sides(const struct probe_ctx *ctx)
 {
-    static const char *const quiet[] = { "/proc/kallsyms",
-                                         "/proc/timer_list",
-                                         "/proc/sched_debug",
-                                         "/proc/keys",
-                                         "/proc/key-users",
-                                         "/proc/partitions",
-                                         "/proc/diskstats",
-                                         "/proc/swaps",
-                                         "/proc/cmdline",
-                                         "/proc/modules",
-                                         "/proc/kmsg",
-                                         "/proc/kcore",
-                                         "/proc/iomem",
-                                         "/proc/ioports",
-                                         "/proc/interrupts",
-                                         "/proc/mdstat",
-                                         "/proc/vmallocinfo",
-                                         "/proc/slabinfo",
-                                         "/proc/latency_stats",
-                                         "/proc/kpagecount",
-                                         "/proc/kpageflags",
-
-                                         "/sys/kernel/debug/sched/debug",
-                                         "/sys/class/dmi/id/product_uuid",
-                                         "/sys/kernel/notes",
-                                         "/proc/1/environ",
-                                         "/proc/1/mem",
-                                         "/proc/1/stack" };
-    static const char *const folders[] = {
-        "/sys/block",  "/sys/class/block",  "/sys/class/net",       "/sys/bus",    "/sys/firmware",
-        "/sys/module", "/sys/kernel/debug", "/sys/kernel/security", "/proc/fs",    "/proc/bus",
-        "/proc/irq",   "/proc/scsi",        "/proc/acpi",           "/proc/driver"
-    };
-    for (size_t i = 0; i < sizeof(quiet) / sizeof(*quiet); i++)
-        silent_row(quiet[i]);
-    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-        empty_folder_row(folders[i]);
+    char name[100], log[64];
+    for (size_t i = 0; i < sizeof(quiet) / sizeof(*quiet); i++) {
+        snprintf(name, sizeof(name), "read %s", quiet[i]);
+        const char *text = probe_text(quiet[i]);
+        if (!text || !*text)
+            probe_row(17, name, PROBE_DENIED, "%s", text ? "empty" : strerror(errno));
+        else
+            probe_row(17, name, PROBE_REACHED, "%.60s", text);
+    }
+    for (size_t i = 0; i < sizeof(empty_folders) / sizeof(*empty_folders); i++) {
+        char first[60] = "";
+        snprintf(name, sizeof(name), "list %s", empty_folders[i]);
+        DIR *d = opendir(empty_folders[i]);
+        for (struct dirent *e; d && (e = readdir(d));)
+            if (e->d_name[0] != '.')
+                snprintf(first, sizeof(first), "%.50s", e->d_name);
+        if (d)
+            closedir(d);
+        probe_row(17, name, first[0] ? PROBE_REACHED : PROBE_DENIED, first[0] ? "has %s" : "nothing there%s", first);
+    }
     if (!ctx->is_outside)
         processes();
     names_and_times(ctx);
-    char log[64];
     probe_call(17, "kernel log", syscall(SYS_syslog, 3L, log, sizeof(log)));
 }
