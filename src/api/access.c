@@ -34,6 +34,13 @@ const struct tenant_by *access_by(const struct caller *who)
     return who ? &who->by : NULL;
 }
 
+static const char
+    *const words[] = { /* for messages */
+                       [REF_SANDBOX] = "sandbox", [REF_SNAPSHOT] = "snapshot", [REF_NETWORK] = "network",
+                       [REF_VOLUME] = "volume",   [REF_TEMPLATE] = "template", [REF_TEMPLATE_NAME] = "template",
+                       [REF_JOB] = "job",         [REF_EXEC] = "command",      [REF_ALERT] = "alert"
+    };
+
 /* The tenant that owns an object; NULL: there is no such object. */
 static const char *owner_of(struct manager *m, const struct caller *who, const struct field *f, const char *id)
 {
@@ -66,16 +73,6 @@ static const char *owner_of(struct manager *m, const struct caller *who, const s
     return NULL;
 }
 
-static const char *word_for(enum field_ref ref)
-{
-    static const char *const words[] = {
-        [REF_SANDBOX] = "sandbox", [REF_SNAPSHOT] = "snapshot", [REF_NETWORK] = "network",
-        [REF_VOLUME] = "volume",   [REF_TEMPLATE] = "template", [REF_TEMPLATE_NAME] = "template",
-        [REF_JOB] = "job",         [REF_EXEC] = "command",      [REF_ALERT] = "alert"
-    };
-    return ref < sizeof(words) / sizeof(words[0]) && words[ref] ? words[ref] : "path";
-}
-
 int access_ids(struct manager *m, const struct caller *who, const struct op *op, const json_t *params, struct err *err)
 {
     if (!who || !who->by.view)
@@ -85,8 +82,10 @@ int access_ids(struct manager *m, const struct caller *who, const struct op *op,
         if (!value || (f->ref == REF_NONE && !(f->flags & FIELD_PATH)))
             continue;
         const char *id = json_is_string(value) ? json_string_value(value) : "";
-        if (!tenant_sees(&who->by, owner_of(m, who, f, id)))
-            return err_set(err, ERR_NOT_FOUND, 0, "%s not found: %.64s", word_for(f->ref), id);
+        if (!tenant_sees(&who->by, owner_of(m, who, f, id))) {
+            const char *word = f->ref < sizeof(words) / sizeof(words[0]) ? words[f->ref] : NULL;
+            return err_set(err, ERR_NOT_FOUND, 0, "%s not found: %.64s", word ? word : "path", id);
+        }
     }
     return 0;
 }

@@ -13,37 +13,30 @@ bool admission_is_read(const struct http_req *r)
     return strcmp(http_req_method(r), "GET") == 0 || strcmp(http_req_method(r), "HEAD") == 0;
 }
 
-static int authenticate(struct api *a, const struct admission *in, const char *credential, struct caller **ret,
-                        struct err *err)
-{
-    if (!in->identity)
-        return gate_auth(a->gate, credential, ret, err);
-    *ret = keyring_by_id(a->keys, in->identity);
-    return *ret ? 0 : err_set(err, ERR_FORBIDDEN, 0, "the token is revoked or expired");
-}
-
-static int count(struct api *a, const struct admission *in, const char *credential, const struct caller *who,
-                 struct err *err)
-{
-    uint64_t now_us = (uint64_t)clock_mono_us();
-    unsigned wait_s = 0;
-    int r = gate_rate(a->gate, who, credential, now_us, &wait_s, err);
-    if (r == 0)
-        r = gate_rate_quota(a->gate, who, now_us, &wait_s, err);
-    if (r < 0 && in->http)
-        admission_retry_after(in->http, wait_s);
-    return r;
-}
-
 int admission_check(struct api *a, const struct admission *in, struct caller **ret, struct err *err)
 {
     CLEANUP(caller_unref_p) struct caller *who = NULL;
     const char *credential = in->credential || !in->http ? in->credential : http_req_header(in->http, "authorization");
-    int r = authenticate(a, in, credential, &who, err);
-    if (r < 0)
+    int r = 0;
+    if (!in->identity)
+        r = gate_auth(a->gate, credential, &who, err);
+    else
+        who = keyring_by_id(a->keys, in->identity);
+    if (r == 0 && !who)
+        r = err_set(err, ERR_FORBIDDEN, 0, "the token is revoked or expired");
+    if (r < 0) {
         admission_record(a, in, NULL, err);
-    else if (!in->is_uncounted)
-        r = count(a, in, credential, who, err);
+        return r;
+    }
+    if (!in->is_uncounted) {
+        uint64_t now_us = (uint64_t)clock_mono_us();
+        unsigned wait_s = 0;
+        r = gate_rate(a->gate, who, credential, now_us, &wait_s, err);
+        if (r == 0)
+            r = gate_rate_quota(a->gate, who, now_us, &wait_s, err);
+        if (r < 0 && in->http)
+            admission_retry_after(in->http, wait_s);
+    }
     if (r == 0)
         *ret = STEAL(who);
     return r;

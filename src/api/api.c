@@ -18,9 +18,9 @@
 #include "api/mcp_entry.h"
 #include "api/params.h"
 #include "api/raw_proxy.h"
-#include "api/ws_upgrade.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "engine/channel.h"
 #include "http/url.h"
 #include "sandbox/exec/terminal.h"
 
@@ -44,6 +44,12 @@ static void on_token_ended(void *arg, const char *token_id)
     mcp_entry_end_of(a->mcp, token_id);
 }
 
+static bool serve_channel(void *arg, struct http_req *r)
+{
+    const struct api *a = arg;
+    return channel_hub_serve(a->manager->channels, r);
+}
+
 int api_new(struct loop *l, struct manager *m, const struct settings *s, struct keyring *keys, struct api **ret,
             struct err *err)
 {
@@ -59,7 +65,8 @@ int api_new(struct loop *l, struct manager *m, const struct settings *s, struct 
     a->idempotency = idempotency_new(m->store, s->idempotency_keep);
     a->sweep = timer_new(l, SWEEP_MS, SWEEP_MS, sweep, a);
     a->raw_proxy = raw_proxy_new(a);
-    ws_upgrade_add(a);
+    /* The WebSockets of channels: the key is the credential, as on the engine's port. */
+    api_add_path(a, "/ws/channels/", serve_channel, a, false);
     a->mcp = mcp_entry_new(a);
     *ret = a; /* on failure, too: the caller frees it like the rest */
     return audit_new(l, s, keyring_dir(keys), &a->audit, err);
@@ -139,18 +146,6 @@ static int admit(struct api *a, struct http_req *r, const struct op *op, struct 
     return admission_check(a, &from, ret, err);
 }
 
-/* Query, body, then path: what is set later wins. */
-static int read_params(const struct api *a, const struct op *op, struct http_req *r, json_t *params, struct err *err)
-{
-    int e = params_add_query(params, http_req_query(r), err);
-    if (e >= 0 && !(op->flags & OP_RAW_BODY)) {
-        size_t len;
-        const char *body = http_req_body(r, &len);
-        e = params_add_body(params, http_req_header(r, "content-type"), body, len, err);
-    }
-    return e < 0 ? e : routes_params(a->routes, op, http_req_path(r), params, err);
-}
-
 /* Token, then route: in this order, so that a caller without a token does not learn which paths exist. op NULL: none
  * was found.
  */
@@ -172,31 +167,34 @@ static void run_op(struct api *a, struct http_req *r, const struct op *op)
         err = unknown;
     else if (a->n_http >= API_HTTP_MAX)
         (void)err_set(&err, ERR_CAPACITY, 0, "limit of %u concurrent requests reached: try again", a->n_http);
-    if (err.code != ERR_NONE || read_params(a, op, r, params, &err) < 0)
+    /* Query, body, then path: what is set later wins. */
+    int e = err.code == ERR_NONE ? params_add_query(params, http_req_query(r), &err) : -EINVAL;
+    if (e >= 0 && !(op->flags & OP_RAW_BODY)) {
+        size_t len;
+        const char *body = http_req_body(r, &len);
+        e = params_add_body(params, http_req_header(r, "content-type"), body, len, &err);
+    }
+    if (e < 0 || routes_params(a->routes, op, http_req_path(r), params, &err) < 0)
         admission_refuse(r, &err);
     else
         call_start(call_new(a, op, STEAL(params), r, who));
 }
 
 /* What is outside the table is about the whole server: for admins, and to be read by who may see everything. */
-static int check_entry(const struct api_entry *entry, const struct caller *who, const struct http_req *r,
-                       struct err *err)
-{
-    if (entry->is_watchable && admission_is_read(r) && !who->by.view)
-        return 0;
-    return access_need(who, !admission_is_read(r), true, http_req_path(r), err);
-}
-
 static bool use_entry(struct api *a, struct http_req *r, const struct api_entry *entry)
 {
     struct err err = ERR_INIT;
     CLEANUP(caller_unref_p) struct caller *who = NULL;
-    if (entry->needs_auth && admit(a, r, NULL, &who, &err) < 0) {
+    bool is_read = admission_is_read(r);
+    if (!entry->needs_auth)
+        return entry->fn(entry->arg, r);
+    if (admit(a, r, NULL, &who, &err) < 0) {
         admission_refuse(r, &err);
         return true;
     }
-    if (entry->needs_auth && check_entry(entry, who, r, &err) < 0) {
-        admission_record(a, &(struct admission){ .http = r, .is_read = admission_is_read(r) }, who, &err);
+    bool is_watching = entry->is_watchable && is_read && !who->by.view;
+    if (!is_watching && access_need(who, !is_read, true, http_req_path(r), &err) < 0) {
+        admission_record(a, &(struct admission){ .http = r, .is_read = is_read }, who, &err);
         admission_refuse(r, &err);
         return true;
     }
@@ -222,13 +220,6 @@ static uint64_t announced(const struct http_req *r)
 {
     const char *length = http_req_header(r, "content-length");
     return length ? strtoull(length, NULL, 10) : 0;
-}
-
-/* A request with a large body, or one of unknown length, is refused by its head. */
-static void refuse_early(struct http_req *r, const struct err *err)
-{
-    admission_cors(r, "*");
-    admission_refuse(r, err);
 }
 
 static struct http_body_rule on_head(void *arg, struct http_req *r)
@@ -269,8 +260,10 @@ static struct http_body_rule on_head(void *arg, struct http_req *r)
     rule.is_streamed = is_known && is_raw;
     if (is_known && *allow)
         http_req_add_header(r, "Allow", allow);
-    if (err.code != ERR_NONE)
-        refuse_early(r, &err);
+    if (err.code != ERR_NONE) {
+        admission_cors(r, "*");
+        admission_refuse(r, &err);
+    }
     return rule;
 }
 

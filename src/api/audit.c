@@ -97,8 +97,11 @@ static void set_text(json_t *j, const char *name, const char *text)
         (void)json_object_set_new(j, name, json_text(text, len < TEXT_MAX ? len : TEXT_MAX));
 }
 
-static void queue(struct audit *a, const struct audit_line *l)
+int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
 {
+    JSON_OWNED target = l->target;
+    if (!a)
+        return 0;
     JSON_OWNED j = json_object();
     (void)json_object_set_new(j, "time", json_integer(clock_wall_ms()));
     set_text(j, "requestId", l->request_id);
@@ -107,8 +110,8 @@ static void queue(struct audit *a, const struct audit_line *l)
     set_text(j, "tenant", l->who ? l->who->tenant : NULL);
     set_text(j, "remote", l->remote);
     set_text(j, "operation", l->operation);
-    if (json_object_size(l->target))
-        (void)json_object_set(j, "target", l->target);
+    if (json_object_size(target))
+        (void)json_object_set(j, "target", target);
     (void)json_object_set_new(j, "status", json_integer(l->status));
     set_text(j, "code", l->code);
     if (a->suppressed)
@@ -116,14 +119,6 @@ static void queue(struct audit *a, const struct audit_line *l)
     a->suppressed = 0;
     a->counts.lines++;
     audit_file_add(a->file, j);
-}
-
-int audit_add(struct audit *a, const struct audit_line *l, struct err *err)
-{
-    JSON_OWNED target = l->target;
-    if (!a)
-        return 0;
-    queue(a, l);
     if (a->is_strict) {
         struct err why = ERR_INIT;
         if (audit_file_flush(a->file, &why) == 0)

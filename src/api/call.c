@@ -19,7 +19,6 @@
 #include "api/admission.h"
 #include "api/api_core.h"
 #include "api/call_core.h"
-#include "api/dispatch.h"
 #include "api/fn.h"
 #include "api/params.h"
 #include "api/span.h"
@@ -28,7 +27,14 @@
 #include "base/clock.h"
 
 #define CALL_MAGIC 0xca11ca11u
-#define JSON_TYPE  "application/json"
+
+/* An operation without a handler does not link. */
+static op_fn *const handlers[OP_ALL] = {
+#define OP(id, ...)           [OP_ID_##id] = api_##id,
+#define OP_ALIAS(id, of, ...) [OP_ID_##id] = api_##of,
+#define OPS_REST_END
+#include "spec/ops.def"
+};
 
 struct call {
     LIST_ENTRY(call) running;
@@ -276,7 +282,7 @@ void call_start(struct call *c)
     else if (is_audited(c) && audit_is_strict(c->api->audit) && record_line(c, 0, &err) < 0)
         call_fail(c, &err);
     else if (is_first(c))
-        dispatch_handler(c->op)(c);
+        handlers[c->op - spec_ops](c);
 }
 
 void call_run(struct api *api, enum op_id op, json_t *params, call_event_fn *on_event, call_done_fn *done, void *arg)
@@ -319,7 +325,7 @@ void call_step(struct call *of, enum op_id op, json_t *params, call_done_fn *don
     if (spec_check(c->op, c->params, &err) < 0)
         call_fail(c, &err);
     else
-        dispatch_handler(c->op)(c);
+        handlers[c->op - spec_ops](c);
 }
 
 void call_keep(struct call *c)
@@ -327,17 +333,12 @@ void call_keep(struct call *c)
     c->is_kept = true;
 }
 
-static bool is_of(const struct call *c, const char *token_id)
-{
-    return c->who && !c->is_kept && !(c->http ? http_req_is_gone(c->http) : c->is_cancelled) &&
-           strcmp(c->who->id, token_id) == 0;
-}
-
 void call_end_of(struct api *a, const char *token_id)
 {
     struct call *c = LIST_FIRST(&a->calls);
     while (c) {
-        if (!is_of(c, token_id)) {
+        bool is_left_alone = c->is_kept || (c->http ? http_req_is_gone(c->http) : c->is_cancelled);
+        if (is_left_alone || !c->who || strcmp(c->who->id, token_id) != 0) {
             c = LIST_NEXT(c, running);
             continue;
         }
@@ -506,7 +507,7 @@ static void reply_json(struct http_req *r, int status, const json_t *body)
 {
     size_t len;
     CLEANUP(free_p) char *text = json_write(body, &len);
-    http_req_reply(r, status, JSON_TYPE, text, len);
+    http_req_reply(r, status, "application/json", text, len);
 }
 
 void call_refuse(struct http_req *r, const struct err *err)
@@ -542,19 +543,6 @@ void call_ok(struct call *c, json_t *body)
     call_retire(c, NULL);
 }
 
-/* After a stream has begun the status is sent: the failure becomes its last event. */
-static void fail_stream(struct call *c, const struct err *err)
-{
-    json_t *event = json_object();
-    (void)json_object_set_new(event, "type", json_string("error"));
-    (void)json_object_set_new(event, "error", json_text(err->msg, strlen(err->msg)));
-    (void)json_object_set_new(event, "code", json_string(err_name(err->code)));
-    (void)json_object_set_new(event, "timestamp", json_integer(clock_wall_ms()));
-    (void)call_stream_event(c, event, NULL);
-    if (c->http)
-        http_req_end(c->http);
-}
-
 /* "image name is empty" misleads a client that sent one in a body that was not parsed. */
 static void explain_body(const struct call *c, struct err *err)
 {
@@ -577,9 +565,17 @@ void call_fail(struct call *c, const struct err *why)
     (void)record_outcome(c, err_status(err->code), NULL); /* it fails in any case */
     call_settle(c);
     JSON_OWNED body = c->fn ? fn_fault_json(&c->fn->fault) : error_body(err);
-    if (c->is_streaming)
-        fail_stream(c, err);
-    if (!c->is_streaming || !c->http)
+    if (c->is_streaming) { /* the status is sent: the failure becomes the last event */
+        json_t *event = json_object();
+        (void)json_object_set_new(event, "type", json_string("error"));
+        (void)json_object_set_new(event, "error", json_text(err->msg, strlen(err->msg)));
+        (void)json_object_set_new(event, "code", json_string(err_name(err->code)));
+        (void)json_object_set_new(event, "timestamp", json_integer(clock_wall_ms()));
+        (void)call_stream_event(c, event, NULL);
+    }
+    if (c->is_streaming && c->http)
+        http_req_end(c->http);
+    else
         call_reply(c, err_status(err->code), body);
     call_retire(c, err);
 }

@@ -46,31 +46,20 @@ static void passage_free(struct passage *p)
 
 /* --- plain rows --- */
 
-static const char *code_of(int status)
-{
-    for (int code = ERR_NONE + 1; code < ERR_COUNT; code++)
-        if (err_status((enum err_code)code) == status)
-            return err_name((enum err_code)code);
-    return "invocation_failed";
-}
-
 /* S-codes travel as JSON in the message; other errors are a code and a text. */
 static void encode_error(struct engine_call *c, const struct op *op, int status, const json_t *body)
 {
     if (!(op->flags & OP_FUNCTION)) {
-        engine_fail_text(c, code_of(status), json_get_str(body, "error", ""));
+        int code = ERR_NONE + 1;
+        while (code < ERR_COUNT && err_status((enum err_code)code) != status)
+            code++;
+        engine_fail_text(c, code < ERR_COUNT ? err_name((enum err_code)code) : "invocation_failed",
+                         json_get_str(body, "error", ""));
         return;
     }
     CLEANUP(free_p) char *envelope = json_write(body, NULL);
     CLEANUP(free_p) char *text = xasprintf("handler error: %s", envelope);
     engine_fail_text(c, "invocation_failed", text);
-}
-
-/* A call that never began. */
-static void refuse(struct engine_call *c, const struct op *op, const struct err *err)
-{
-    JSON_OWNED body = op->flags & OP_FUNCTION ? fn_refusal(err) : json_pack("{s:s}", "error", err->msg);
-    encode_error(c, op, err_status(err->code), body);
 }
 
 static void on_call_done(void *arg, int status, json_t *body)
@@ -159,7 +148,8 @@ static void on_call(void *arg, struct engine_call *c, json_t *payload)
     if (r == 0 && op->flags & OP_FUNCTION && payload && !json_is_object(payload) && !json_is_null(payload))
         r = err_set(&err, ERR_INVALID, 0, "the payload must be an object");
     if (r < 0) {
-        refuse(c, op, &err);
+        JSON_OWNED body = op->flags & OP_FUNCTION ? fn_refusal(&err) : json_pack("{s:s}", "error", err.msg);
+        encode_error(c, op, err_status(err.code), body);
         (void)caller_unref(who);
         return;
     }
@@ -200,20 +190,6 @@ static bool is_first(enum op_id id)
             (other < (int)id || spec_ops[other].flags & OP_FUNCTION))
             return spec_ops[id].flags & OP_FUNCTION;
     return true;
-}
-
-static void add_row(struct engine_entry *d, struct api *a, enum op_id id)
-{
-    const struct op *op = &spec_ops[id];
-    if (!is_first(id))
-        return;
-    d->rows[id] = (struct row){ .api = a, .op = id };
-    JSON_OWNED request = request_schema(op);
-    JSON_OWNED response = op->flags & OP_FUNCTION ? schemas_from_shape(op->reply) : NULL;
-    struct engine_about about = {
-        .description = op->help, .request_schema = request, .response_schema = response, .checks_caller = true
-    };
-    engine_add_function(d->engine, op->fn, &about, on_call, &d->rows[id]);
 }
 
 static bool claims(void *arg, struct http_req *r)
@@ -272,9 +248,18 @@ struct engine_entry *engine_entry_new(struct engine *e, struct api *a, const cha
     d->engine = e;
     d->own_path = xasprintf("/%s/", prefix);
     keyring_on_ended(a->keys, on_token_ended, d);
-    for (int id = 0; id < OP_ALL; id++)
-        if (!(spec_ops[id].flags & (OP_RAW_BODY | OP_NOT_JSON | OP_UPGRADE)))
-            add_row(d, a, (enum op_id)id);
+    for (int id = 0; id < OP_ALL; id++) {
+        const struct op *op = &spec_ops[id];
+        if (op->flags & (OP_RAW_BODY | OP_NOT_JSON | OP_UPGRADE) || !is_first((enum op_id)id))
+            continue;
+        d->rows[id] = (struct row){ .api = a, .op = (enum op_id)id };
+        JSON_OWNED request = request_schema(op);
+        JSON_OWNED response = op->flags & OP_FUNCTION ? schemas_from_shape(op->reply) : NULL;
+        struct engine_about about = {
+            .description = op->help, .request_schema = request, .response_schema = response, .checks_caller = true
+        };
+        engine_add_function(e, op->fn, &about, on_call, &d->rows[id]);
+    }
     api_add_entry(
         a, &(struct api_entry){ .path_prefix = "/", .claims = claims, .fn = serve, .arg = d, .needs_auth = true });
     return d;

@@ -47,13 +47,6 @@ static void book_done(struct book *b)
     b->buckets = map_free(b->buckets);
 }
 
-static void book_drop_oldest(struct book *b)
-{
-    struct map_iter it = map_iter(b->buckets);
-    if (map_next(&it))
-        (void)bucket_free(map_remove(b->buckets, it.key));
-}
-
 /* 0: taken; 1: *ret_wait_s says how long to wait. */
 static int book_try(struct book *b, const char *key, uint64_t now_us, unsigned *ret_wait_s, struct err *err)
 {
@@ -62,8 +55,9 @@ static int book_try(struct book *b, const char *key, uint64_t now_us, unsigned *
         int r = bucket_new(b->per_minute, b->burst, &one, err);
         if (r < 0)
             return r;
-        if (map_count(b->buckets) >= GATE_BUCKETS_MAX)
-            book_drop_oldest(b);
+        struct map_iter oldest = map_iter(b->buckets);
+        if (map_count(b->buckets) >= GATE_BUCKETS_MAX && map_next(&oldest))
+            (void)bucket_free(map_remove(b->buckets, oldest.key));
         map_set(b->buckets, key, one);
     }
     if (bucket_take(one, now_us))

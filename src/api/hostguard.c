@@ -13,26 +13,6 @@
 #define NAME_MAX_BYTES 256
 #define CURE           "create a token with `iii token create`, or allow it in "
 
-/* Host or [address] without the port; false when it does not fit. */
-static bool cut_port(const char *header, char out[NAME_MAX_BYTES])
-{
-    bool is_v6 = *header == '[';
-    const char *from = header + is_v6;
-    size_t len = strcspn(from, is_v6 ? "]" : ":");
-    if (len == 0 || len >= NAME_MAX_BYTES)
-        return false;
-    memcpy(out, from, len);
-    out[len] = '\0';
-    return true;
-}
-
-static bool is_loopback_name(const char *name)
-{
-    static const char suffix[] = ".localhost"; /* names that resolvers keep to loopback */
-    size_t len = strlen(name), tail = sizeof(suffix) - 1;
-    return strcasecmp(name, "localhost") == 0 || (len > tail && strcasecmp(name + len - tail, suffix) == 0);
-}
-
 static bool is_listed(const char *name, const char *list)
 {
     size_t len = strlen(name);
@@ -48,18 +28,26 @@ static bool is_listed(const char *name, const char *list)
 
 bool hostguard_knows(const char *host_header, const char *listen_host, const char *allowed)
 {
+    static const char suffix[] = ".localhost"; /* names that resolvers keep to loopback */
     char name[NAME_MAX_BYTES];
     struct in_addr v4;
     struct in6_addr v6;
-    if (!cut_port(host_header, name))
+    /* Host or [address] without the port. */
+    bool has_bracket = *host_header == '[';
+    const char *from = host_header + has_bracket;
+    size_t len = strcspn(from, has_bracket ? "]" : ":"), tail = sizeof(suffix) - 1;
+    if (len == 0 || len >= sizeof(name))
         return false;
+    memcpy(name, from, len);
+    name[len] = '\0';
     bool is_v4 = inet_pton(AF_INET, name, &v4) == 1, is_v6 = inet_pton(AF_INET6, name, &v6) == 1;
     bool is_everywhere = strcmp(listen_host, "0.0.0.0") == 0 || strcmp(listen_host, "::") == 0;
     if ((is_v4 && ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET) || (is_v6 && IN6_IS_ADDR_LOOPBACK(&v6)))
         return true;
+    if (strcasecmp(name, "localhost") == 0 || (len > tail && strcasecmp(name + len - tail, suffix) == 0))
+        return true;
     /* An address cannot be rebound, so one that listens on all of them answers to each. */
-    return is_loopback_name(name) || (is_everywhere && (is_v4 || is_v6)) || strcasecmp(name, listen_host) == 0 ||
-           is_listed(name, allowed);
+    return (is_everywhere && (is_v4 || is_v6)) || strcasecmp(name, listen_host) == 0 || is_listed(name, allowed);
 }
 
 /* A page that this server itself has sent, or whatever was listed. */

@@ -59,17 +59,6 @@ struct idempotency *idempotency_free(struct idempotency *i)
     return NULL;
 }
 
-/* The order of members does not matter. */
-static int hash_request(const char *function, const json_t *params, char out[DIGEST_HEX])
-{
-    CLEANUP(free_p) char *text = json_dumps(params, JSON_COMPACT | JSON_SORT_KEYS);
-    if (!text)
-        return -1;
-    CLEANUP(free_p) char *whole = xasprintf("%s %s", function, text);
-    digest_of(whole, strlen(whole), out);
-    return 0;
-}
-
 static int check_key(const char *key, struct err *err)
 {
     size_t len = strlen(key);
@@ -87,15 +76,6 @@ static int refuse_other(struct err *err)
     return err_set(
         err, ERR_CONFLICT, 0,
         "Idempotency-Key: already used for another request within 24 hours; send a new key with a new request");
-}
-
-static void wait_for(struct idempotency_claim *c, const struct idempotency_request *rq)
-{
-    struct waiter **at = &c->waiters;
-    while (*at)
-        at = &(*at)->next;
-    *at = xzalloc(sizeof(**at));
-    **at = (struct waiter){ .fn = rq->fn, .arg = rq->arg };
 }
 
 /* A stamp far in the future is of a clock that was set back since: without this it would be kept as long as the clock
@@ -134,8 +114,11 @@ int idempotency_begin(struct idempotency *i, const struct idempotency_request *r
     *ret = NULL;
     if (r < 0)
         return r;
-    if (hash_request(rq->function, rq->params, request) < 0)
+    CLEANUP(free_p) char *params = json_dumps(rq->params, JSON_COMPACT | JSON_SORT_KEYS);
+    if (!params)
         return err_set(err, ERR_INTERNAL, 0, "Idempotency-Key: the request cannot be written as JSON");
+    CLEANUP(free_p) char *whole = xasprintf("%s %s", rq->function, params);
+    digest_of(whole, strlen(whole), request);
     CLEANUP(free_p)
     char *scoped = xasprintf("%s%s%s", rq->key, *rq->tenant ? " " : "", rq->tenant); /* keys have no blanks */
     digest_of(scoped, strlen(scoped), key);
@@ -143,7 +126,11 @@ int idempotency_begin(struct idempotency *i, const struct idempotency_request *r
     if (c) {
         if (strcmp(c->request, request) != 0)
             return refuse_other(err);
-        wait_for(c, rq);
+        struct waiter **last = &c->waiters;
+        while (*last)
+            last = &(*last)->next;
+        *last = xzalloc(sizeof(**last));
+        **last = (struct waiter){ .fn = rq->fn, .arg = rq->arg };
         return 0;
     }
     r = replay(i, key, request, rq, err);

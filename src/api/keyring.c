@@ -71,24 +71,6 @@ static bool is_good(const struct key *k, int64_t now_ms)
     return !k->revoked && (!k->expires || now_ms < k->expires);
 }
 
-static struct key *key_new(const struct token_file_token *t)
-{
-    struct key *k = xzalloc(sizeof(*k));
-    k->caller = caller_new(t->id, t->name, t->role, t->tenant);
-    k->caller->by.quota = t->quota;
-    k->expires = t->expires;
-    k->revoked = t->revoked;
-    k->was_good = is_good(k, clock_wall_ms());
-    ident_hex(t->hash, sizeof(t->hash), k->hash);
-    return k;
-}
-
-static void key_free(struct key *k)
-{
-    (void)caller_unref(k->caller);
-    free(k);
-}
-
 static void report_ended(struct keyring *k, const char *token_id)
 {
     for (size_t i = 0; i < k->n_watchers; i++)
@@ -97,8 +79,11 @@ static void report_ended(struct keyring *k, const char *token_id)
 
 static void free_keys(struct map *by_id)
 {
-    for (struct map_iter it = map_iter(by_id); map_next(&it);)
-        key_free(it.value);
+    for (struct map_iter it = map_iter(by_id); map_next(&it);) {
+        struct key *k = it.value;
+        (void)caller_unref(k->caller);
+        free(k);
+    }
     map_free(by_id);
 }
 
@@ -112,10 +97,17 @@ static void take_file(struct keyring *k, struct token_file *f)
     k->by_hash = map_new();
     k->by_id = map_new();
     for (size_t i = 0; i < f->n; i++) {
-        struct key *key = key_new(&f->rows[i]);
-        const struct key *old = before ? map_get(before, f->rows[i].id) : NULL;
+        const struct token_file_token *t = &f->rows[i];
+        const struct key *old = before ? map_get(before, t->id) : NULL;
+        struct key *key = xzalloc(sizeof(*key));
+        key->caller = caller_new(t->id, t->name, t->role, t->tenant);
+        key->caller->by.quota = t->quota;
+        key->expires = t->expires;
+        key->revoked = t->revoked;
         key->last_used = old ? old->last_used : 0;
-        map_set(k->by_id, f->rows[i].id, key);
+        key->was_good = is_good(key, clock_wall_ms());
+        ident_hex(t->hash, sizeof(t->hash), key->hash);
+        map_set(k->by_id, t->id, key);
         map_set(k->by_hash, key->hash, key);
     }
     if (!before)
@@ -233,24 +225,6 @@ bool keyring_is_open(struct keyring *k)
     return !*k->secret && k->file.n == 0;
 }
 
-static bool is_root(const struct keyring *k, const char *token)
-{
-    size_t len = strlen(k->secret);
-    return len && strlen(token) == len && digest_same_secret(token, k->secret, len);
-}
-
-static int check_key(struct key *key, struct caller **ret, struct err *err)
-{
-    int64_t now = clock_wall_ms();
-    if (key->revoked)
-        return err_set(err, ERR_FORBIDDEN, 0, "Token revoked");
-    if (!is_good(key, now))
-        return err_set(err, ERR_FORBIDDEN, 0, "Token expired");
-    key->last_used = now;
-    *ret = caller_ref(key->caller);
-    return 0;
-}
-
 int keyring_check(struct keyring *k, const char *token, struct caller **ret, struct err *err)
 {
     if (keyring_is_open(k)) {
@@ -259,20 +233,29 @@ int keyring_check(struct keyring *k, const char *token, struct caller **ret, str
     }
     if (!token)
         return err_set(err, ERR_UNAUTHORIZED, 0, "Missing authorization header");
-    if (is_root(k, token)) {
+    size_t len = strlen(k->secret);
+    if (len && strlen(token) == len && digest_same_secret(token, k->secret, len)) {
         *ret = caller_ref(k->root);
         return 0;
     }
+    struct key *key = NULL;
     if (token_file_is_secret(token)) {
         unsigned char digest[TOKEN_FILE_HASH];
         char hex[HEX_MAX];
         token_file_hash(token, digest);
         ident_hex(digest, sizeof(digest), hex);
-        struct key *key = map_get(k->by_hash, hex);
-        if (key)
-            return check_key(key, ret, err);
+        key = map_get(k->by_hash, hex);
     }
-    return err_set(err, ERR_FORBIDDEN, 0, "Invalid token");
+    int64_t now = clock_wall_ms();
+    if (!key)
+        return err_set(err, ERR_FORBIDDEN, 0, "Invalid token");
+    if (key->revoked)
+        return err_set(err, ERR_FORBIDDEN, 0, "Token revoked");
+    if (!is_good(key, now))
+        return err_set(err, ERR_FORBIDDEN, 0, "Token expired");
+    key->last_used = now;
+    *ret = caller_ref(key->caller);
+    return 0;
 }
 
 struct caller *keyring_by_id(struct keyring *k, const char *id)

@@ -42,21 +42,16 @@ struct passage {
     bool is_starting, is_dropped;
 };
 
-static void passage_free(struct passage *p)
-{
-    p->entry->n_running--;
-    json_decref(p->body);
-    free(p);
-}
-
+/* Ends the passage. */
 static void deliver(void *arg)
 {
     struct passage *p = arg;
     struct mcp_backend_sink sink = p->sink;
-    JSON_OWNED body = STEAL(p->body);
+    JSON_OWNED body = p->body;
     int status = p->status;
     bool is_wanted = !p->is_dropped;
-    passage_free(p);
+    p->entry->n_running--;
+    free(p);
     if (is_wanted)
         sink.done(sink.arg, status, body);
 }

@@ -269,21 +269,6 @@ static bool is_passed_in(const struct exchange *x, const char *name, const char 
     return !raw_proxy_is_hop(name) && !is_listed(connection, name);
 }
 
-static int add_forwarded(const struct exchange *x, const struct target *t, struct buf *out)
-{
-    const char *before = http_req_header(x->req, "x-forwarded-for"), *host = http_req_header(x->req, "host");
-    const char *peer = http_req_peer(x->req);
-    const char *colon = strrchr(peer, ':');
-    int len = colon ? (int)(colon - peer) : (int)strlen(peer);
-    int r = buf_addf(out, "X-Forwarded-For: %s%s%.*s\r\n", before ? before : "", before ? ", " : "", len, peer);
-    if (r == 0 && host)
-        r = buf_addf(out, "X-Forwarded-Host: %s\r\n", host);
-    if (r == 0)
-        r = buf_addf(out, "X-Forwarded-Proto: http\r\nX-Forwarded-Prefix: %s%s/%u\r\n", x->proxy->prefix, t->id,
-                     t->port);
-    return r;
-}
-
 static int make_head(struct exchange *x, const struct target *t, struct buf *out)
 {
     struct http_req *q = x->req;
@@ -293,8 +278,16 @@ static int make_head(struct exchange *x, const struct target *t, struct buf *out
     for (size_t i = 0; r == 0 && http_req_header_at(q, i, &name, &value); i++)
         if (is_passed_in(x, name, value, connection))
             r = buf_addf(out, "%s: %s\r\n", name, value);
+    const char *before = http_req_header(q, "x-forwarded-for"), *host = http_req_header(q, "host");
+    const char *peer = http_req_peer(q), *colon = strrchr(peer, ':');
+    int peer_len = colon ? (int)(colon - peer) : (int)strlen(peer);
     if (r == 0)
-        r = add_forwarded(x, t, out);
+        r = buf_addf(out, "X-Forwarded-For: %s%s%.*s\r\n", before ? before : "", before ? ", " : "", peer_len, peer);
+    if (r == 0 && host)
+        r = buf_addf(out, "X-Forwarded-Host: %s\r\n", host);
+    if (r == 0)
+        r = buf_addf(out, "X-Forwarded-Proto: http\r\nX-Forwarded-Prefix: %s%s/%u\r\n", x->proxy->prefix, t->id,
+                     t->port);
     if (r == 0 && x->is_chunked)
         r = buf_add_str(out, "Transfer-Encoding: chunked\r\n");
     if (r == 0 && x->wants_upgrade)
@@ -349,23 +342,6 @@ static int check(const struct raw_proxy *p, const struct target *t, const struct
     return e;
 }
 
-static struct exchange *add_exchange(struct raw_proxy *p, struct http_req *r, const struct sandbox *s)
-{
-    struct exchange *x = xzalloc(sizeof(*x));
-    const char *connection = http_req_header(r, "connection");
-    x->proxy = p;
-    x->req = http_req_ref(r);
-    x->cors = xstrdup(raw_proxy_config(s).cors);
-    memcpy(x->sandbox_id, s->id, sizeof(x->sandbox_id));
-    x->wants_upgrade = is_listed(connection, "upgrade") && http_req_header(r, "upgrade");
-    x->is_chunked = http_req_header(r, "transfer-encoding") != NULL;
-    x->next = p->exchanges;
-    if (x->next)
-        x->next->prev = x;
-    p->exchanges = x;
-    return x;
-}
-
 static int exchange_start(struct call *c, const struct target *t, struct sandbox *s, struct err *err)
 {
     static const struct upstream_events events = { .on_head = on_head,
@@ -380,11 +356,23 @@ static int exchange_start(struct call *c, const struct target *t, struct sandbox
                                   .is_timed_to_head = true,
                                   .queue_max = UPLOAD_MAX };
     CLEANUP(buf_done) struct buf head = BUF_INIT(HEAD_MAX);
-    struct exchange *x = add_exchange(call_api(c)->raw_proxy, r, s);
-    x->call = c;
-    x->is_admitted = call_who(c);
+    struct raw_proxy *p = call_api(c)->raw_proxy;
+    struct exchange *x = xzalloc(sizeof(*x));
+    *x = (struct exchange){ .proxy = p,
+                            .req = http_req_ref(r),
+                            .call = c,
+                            .cors = xstrdup(raw_proxy_config(s).cors),
+                            .wants_upgrade =
+                                is_listed(http_req_header(r, "connection"), "upgrade") && http_req_header(r, "upgrade"),
+                            .is_chunked = http_req_header(r, "transfer-encoding") != NULL,
+                            .is_admitted = call_who(c),
+                            .next = p->exchanges };
+    memcpy(x->sandbox_id, s->id, sizeof(x->sandbox_id));
     if (x->is_admitted)
         memcpy(x->token_id, call_who(c)->id, sizeof(x->token_id));
+    if (x->next)
+        x->next->prev = x;
+    p->exchanges = x;
     int e =
         make_head(x, t, &head) < 0 ? err_set(err, ERR_TOO_LARGE, 0, "the request's head is too large to forward") : 0;
     if (e == 0)

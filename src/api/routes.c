@@ -66,28 +66,24 @@ static struct node *child_for(struct node *parent, const struct segment *s)
     return n;
 }
 
-static void add_op(struct routes *r, const struct op *op)
-{
-    struct segment parts[SEGMENTS_MAX];
-    struct node *n = &r->root;
-    int count = split(op->path, parts);
-    assert(count >= 0); /* the table is ours: a path that cannot be split is a bug */
-    for (int i = 0; i < count; i++)
-        n = child_for(n, &parts[i]);
-    int at = 0;
-    while (at < METHODS_MAX && n->ops[at])
-        at++;
-    assert(at < METHODS_MAX);
-    n->ops[at] = op;
-}
-
 struct routes *routes_new(const char *prefix, const struct op *ops, size_t n)
 {
     struct routes *r = xzalloc(sizeof(*r));
     r->prefix = xasprintf("/%s", prefix);
-    for (size_t i = 0; i < n; i++)
-        if (*ops[i].path)
-            add_op(r, &ops[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (!*ops[i].path)
+            continue;
+        struct segment parts[SEGMENTS_MAX];
+        struct node *node = &r->root;
+        int count = split(ops[i].path, parts), at = 0;
+        assert(count >= 0); /* the table is ours: a path that cannot be split is a bug */
+        for (int p = 0; p < count; p++)
+            node = child_for(node, &parts[p]);
+        while (at < METHODS_MAX && node->ops[at])
+            at++;
+        assert(at < METHODS_MAX);
+        node->ops[at] = &ops[i];
+    }
     return r;
 }
 
@@ -151,15 +147,6 @@ int routes_params(const struct routes *r, const struct op *op, const char *path,
     return set_params(op, parts, params, err);
 }
 
-static void list_methods(const struct node *n, char allow[ROUTES_ALLOW_MAX])
-{
-    size_t at = 0;
-    for (int i = 0; i < METHODS_MAX && n->ops[i]; i++)
-        at += (size_t)snprintf(allow + at, ROUTES_ALLOW_MAX - at, "%s%s, ", n->ops[i]->method,
-                               strcmp(n->ops[i]->method, "GET") == 0 ? ", HEAD" : "");
-    (void)snprintf(allow + at, ROUTES_ALLOW_MAX - at, "OPTIONS");
-}
-
 const struct op *routes_match(const struct routes *r, const char *method, const char *path, json_t *params,
                               char allow[ROUTES_ALLOW_MAX], struct err *err)
 {
@@ -172,11 +159,15 @@ const struct op *routes_match(const struct routes *r, const char *method, const 
         return NULL;
     }
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    size_t at = 0;
     for (int i = 0; i < METHODS_MAX && n->ops[i]; i++) {
         if (strcmp(n->ops[i]->method, wanted) == 0)
             return params && set_params(n->ops[i], parts, params, err) < 0 ? NULL : n->ops[i];
     }
-    list_methods(n, allow);
+    for (int i = 0; i < METHODS_MAX && n->ops[i]; i++)
+        at += (size_t)snprintf(allow + at, ROUTES_ALLOW_MAX - at, "%s%s, ", n->ops[i]->method,
+                               strcmp(n->ops[i]->method, "GET") == 0 ? ", HEAD" : "");
+    (void)snprintf(allow + at, ROUTES_ALLOW_MAX - at, "OPTIONS");
     (void)err_set(err, ERR_METHOD, 0, "method not allowed: %s %s takes %s", method, path, allow);
     return NULL;
 }
